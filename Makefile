@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The front door. `make demo` on a bare Debian 12 installs what is missing, builds, and runs an
+# example on two ranks; `make test` proves the tree. `make help` lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+
+JOBS         ?= $(shell nproc)
+PREFIX       ?= /usr/local
+FUZZ_SECONDS ?= 20
+# Labels (floors) that ThreadSanitizer does not run, as one regular expression.
+TSAN_EXCLUDE ?= ^(none)$$
+# gcc 12's ThreadSanitizer knows the memory map of kernels with at most 28 random bits.
+TSAN_RUN = $(shell [ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)" -le 28 ] || \
+             ! setarch -R true 2>/dev/null || echo setarch -R)
+
+CTEST = ctest -j $(JOBS) --preset
+FORMATTED = git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp'
+
+.DEFAULT_GOAL := build
+.SECONDARY:
+.PHONY: help deps demo build test asan tsan fuzz bench tidy format install clean
+
+help:
+	@echo 'demo     install what is missing, build, run an example on two ranks'
+	@echo 'build    configure and build build/release'
+	@echo 'test     build and run all tests'
+	@echo 'asan     the tests under AddressSanitizer and UndefinedBehaviorSanitizer'
+	@echo 'tsan     the tests under ThreadSanitizer (TSAN_EXCLUDE: labels to leave out)'
+	@echo 'fuzz     each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
+	@echo 'bench    measure, beside the peers'
+	@echo 'tidy     repository rules, clang-format and clang-tidy on what changed'
+	@echo 'format   clang-format every C and C++ file'
+	@echo 'install  install to PREFIX=$(PREFIX)'
+	@echo 'clean    remove build/'
+
+deps:
+	@contrib/deps.sh
+
+# Configured once; afterwards ninja itself notices changed lists and globs.
+build/%/build.ninja: CMakePresets.json
+	@mkdir -p $(@D)
+	@cmake --preset $* >$(@D)/configure.log 2>&1 || { cat $(@D)/configure.log; exit 1; }
+	@grep -A2 '^CMake Warning' $(@D)/configure.log || true
+
+build-%: build/%/build.ninja
+	@cmake --build --preset $* -j $(JOBS) -- --quiet | { grep -v '^ninja: no work to do' || true; }
+
+build: build-release
+
+demo: deps
+	@$(MAKE) --no-print-directory build-release
+	build/release/bin/tern run -n 2 build/release/bin/tp_ffn
+
+test: deps
+	@$(MAKE) --no-print-directory build-release
+	@$(CTEST) release
+
+asan: build-asan
+	@$(CTEST) asan
+
+tsan: build-tsan
+	@$(TSAN_RUN) $(CTEST) tsan -LE '$(TSAN_EXCLUDE)'
+
+fuzz: build-fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(CTEST) fuzz
+
+bench:
+	@contrib/deps.sh --bench
+	@$(MAKE) --no-print-directory build-release
+	@python3 bench/run.py
+
+tidy: build/release/build.ninja
+	@python3 contrib/tidy.py --changed
+
+format:
+	@$(FORMATTED) | xargs -r -d '\n' clang-format -i
+
+install: build-release
+	@cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	@rm -rf build

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# src/<floor>/test/<file>.c          one executable and one ctest entry <floor>/<file>, label = floor
+# src/<floor>/test/kernels/<file>.c  a loadable kernel, lib/test/<file>.so
+# test/support/*.c                   helpers for all tests
+# test/system/<file>.sh              a check of the whole, not run under sanitizers
+#
+# A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s. Exit status 77 means
+# skipped. Tests carry the whole static library and export its public symbols, so that a kernel
+# they load calls into the library under test, not into a second copy from libtern.so.
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+set(tern_kernel_dir "${PROJECT_BINARY_DIR}/lib/test")
+add_library(tern_test_flags INTERFACE)
+target_include_directories(tern_test_flags INTERFACE
+    "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/include/faces"
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/test")
+target_compile_definitions(tern_test_flags INTERFACE
+    TERN_BUILD_DIR="${PROJECT_BINARY_DIR}"
+    TERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    TERN_TEST_KERNEL_DIR="${tern_kernel_dir}")
+target_compile_options(tern_test_flags INTERFACE -Wno-unused-parameter)
+target_link_libraries(tern_test_flags INTERFACE tern_flags PkgConfig::CMOCKA pthread)
+
+file(GLOB support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/test/support/*.c")
+if(support_sources)
+    add_library(tern_test_support STATIC ${support_sources})
+    target_link_libraries(tern_test_support PUBLIC tern_test_flags)
+else()
+    add_library(tern_test_support INTERFACE)
+    target_link_libraries(tern_test_support INTERFACE tern_test_flags)
+endif()
+
+# What every test may start or load: built before any test that is built by its own name.
+add_custom_target(tern_test_needs)
+if(TARGET tern)
+    add_dependencies(tern_test_needs tern)
+endif()
+
+function(tern_read_timeout source result)
+    set(seconds 120)
+    file(STRINGS "${source}" first_lines LIMIT_COUNT 3)
+    if(first_lines MATCHES "ctest-timeout: *([0-9]+)")
+        set(seconds ${CMAKE_MATCH_1})
+    endif()
+    math(EXPR seconds "${seconds} * ${tern_timeout_scale}")
+    set(${result} ${seconds} PARENT_SCOPE)
+endfunction()
+
+function(tern_add_test floor source)
+    get_filename_component(name "${source}" NAME_WE)
+    string(REPLACE "/" "_" prefix "${floor}")
+    set(target "test_${prefix}_${name}")
+    add_executable(${target} "${source}")
+    set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
+    target_link_libraries(${target} PRIVATE
+        tern_test_support $<LINK_LIBRARY:WHOLE_ARCHIVE,tern_static>)
+    add_dependencies(${target} tern_test_needs)
+    add_test(NAME "${floor}/${name}" COMMAND ${target})
+    tern_read_timeout("${source}" seconds)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+    set_tests_properties("${floor}/${name}" PROPERTIES
+        LABELS "${floor}" TIMEOUT ${seconds} SKIP_RETURN_CODE 77)
+endfunction()
+
+function(tern_add_test_kernel floor source)
+    get_filename_component(name "${source}" NAME_WE)
+    string(REPLACE "/" "_" prefix "${floor}")
+    set(target "kernel_${prefix}_${name}")
+    add_library(${target} MODULE "${source}")
+    set_target_properties(${target} PROPERTIES
+        PREFIX "" OUTPUT_NAME "${name}" LIBRARY_OUTPUT_DIRECTORY "${tern_kernel_dir}")
+    target_link_libraries(${target} PRIVATE tern_shared tern_flags)
+    add_dependencies(tern_test_needs ${target})
+endfunction()
+
+foreach(floor IN LISTS TERN_FLOORS)
+    set(dir "${PROJECT_SOURCE_DIR}/src/${floor}/test")
+    file(GLOB kernels CONFIGURE_DEPENDS "${dir}/kernels/*.c" "${dir}/kernels/*.cpp")
+    foreach(source IN LISTS kernels)
+        tern_add_test_kernel(${floor} "${source}")
+    endforeach()
+    file(GLOB tests CONFIGURE_DEPENDS "${dir}/*.c" "${dir}/*.cpp")
+    foreach(source IN LISTS tests)
+        tern_add_test(${floor} "${source}")
+    endforeach()
+endforeach()
+
+if(NOT TERN_SANITIZE)
+    # A checker and a simulator need no windows and no transports: these floors link by themselves.
+    add_library(tern_plan_alone MODULE $<FILTER:$<TARGET_OBJECTS:tern_objects>,INCLUDE,/src/\(base|topo|plan|plan/check|plan/sim\)/[^/]*$>)
+    set_target_properties(tern_plan_alone PROPERTIES
+        LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY "${tern_kernel_dir}")
+    target_link_options(tern_plan_alone PRIVATE -Wl,--no-undefined)
+    target_link_libraries(tern_plan_alone PRIVATE pthread ${CMAKE_DL_LIBS} m)
+
+    file(GLOB scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/test/system/*.sh")
+    foreach(script IN LISTS scripts)
+        get_filename_component(name "${script}" NAME_WE)
+        add_test(NAME "system/${name}" COMMAND bash "${script}")
+        tern_read_timeout("${script}" seconds)
+        set_tests_properties("system/${name}" PROPERTIES
+            LABELS system TIMEOUT ${seconds} SKIP_RETURN_CODE 77
+            ENVIRONMENT "TERN_BUILD_DIR=${PROJECT_BINARY_DIR};TERN_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+    endforeach()
+    add_test(NAME repo/tidy
+        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/contrib/tidy.py")
+    set_tests_properties(repo/tidy PROPERTIES LABELS repo TIMEOUT 120
+        ENVIRONMENT "CC=${CMAKE_C_COMPILER};CXX=${CMAKE_CXX_COMPILER}")
+endif()

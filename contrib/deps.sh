@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs, through apt, what the build needs and this machine lacks; says nothing when all is there.
+#   contrib/deps.sh            compilers, build tools, cmocka, OpenBLAS
+#   contrib/deps.sh --bench    also Open MPI and MPICH, the peers; their absence is not an error
+#   contrib/deps.sh --tools    also clang, clang-tidy, clang-format, libFuzzer
+set -euo pipefail
+
+needed=(gcc g++ cmake ninja-build pkg-config libcmocka-dev libopenblas-dev python3)
+peers=()
+for arg in "$@"; do
+    case $arg in
+    --bench) peers+=(openmpi-bin libopenmpi-dev mpich libmpich-dev) ;;
+    --tools) needed+=(clang clang-tidy clang-format libclang-rt-14-dev) ;;
+    *)
+        echo "deps.sh: unknown argument '$arg' (--bench, --tools)" >&2
+        exit 2
+        ;;
+    esac
+done
+
+installed() {
+    dpkg -s "$1" 2>/dev/null | grep -q '^Status: .* installed$'
+}
+
+# Fills `missing` with those of the arguments that are not installed.
+find_missing() {
+    local package
+    missing=()
+    for package in "$@"; do
+        installed "$package" || missing+=("$package")
+    done
+}
+
+# How to become root: nothing if we are, else sudo if it needs no password. Fails if neither.
+as_root=()
+can_install() {
+    [ "$(id -u)" -eq 0 ] && return 0
+    as_root=(sudo -n)
+    command -v sudo >/dev/null && sudo -n true 2>/dev/null
+}
+
+updated=no
+install_packages() {
+    local log
+    log=$(mktemp)
+    echo "deps.sh: installing $*"
+    if [ "$updated" = no ]; then
+        if ! "${as_root[@]}" apt-get -q update >"$log" 2>&1; then
+            tail -n 5 "$log" >&2
+        fi
+        updated=yes
+    fi
+    if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q install -y --no-install-recommends "$@" >"$log" 2>&1; then
+        tail -n 15 "$log" >&2
+        rm -f "$log"
+        return 1
+    fi
+    rm -f "$log"
+}
+
+if ! command -v dpkg >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "deps.sh: no apt here; assuming that these are installed: ${needed[*]}" >&2
+    exit 0
+fi
+
+find_missing "${needed[@]}"
+if [ ${#missing[@]} -gt 0 ]; then
+    if ! can_install; then
+        echo "deps.sh: please run: sudo apt-get install ${missing[*]}" >&2
+        exit 1
+    fi
+    if ! install_packages "${missing[@]}"; then
+        echo "deps.sh: apt-get could not install ${missing[*]}" >&2
+        exit 1
+    fi
+fi
+
+find_missing ${peers[@]+"${peers[@]}"}
+if [ ${#missing[@]} -gt 0 ]; then
+    if ! can_install || ! install_packages "${missing[@]}"; then
+        echo "deps.sh: not installed, so the benchmark runs without these peers: ${missing[*]}" >&2
+    fi
+fi

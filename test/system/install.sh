@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs into a fresh prefix and uses it as a stranger would: a C and a C++ program through
+# pkg-config, each with a tern header and a face, and a CMake project through find_package.
+set -euo pipefail
+
+build=${TERN_BUILD_DIR:?the folder of a finished build}
+for tool in cmake pkg-config cc c++; do
+    if ! command -v "$tool" >/dev/null; then
+        echo "skipped: $tool is not installed"
+        exit 77
+    fi
+done
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/tern-install.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+
+fail() {
+    echo "install.sh: $*" >&2
+    exit 1
+}
+
+cmake --install "$build" --prefix "$prefix" >"$work/log" || fail "cmake --install failed"
+pc=$(find "$prefix" -name tern.pc)
+[ -n "$pc" ] || fail "no tern.pc was installed"
+libdir=$(dirname "$(dirname "$pc")")
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+for file in "$prefix/bin/tern" "$libdir/libtern.a" "$libdir/libtern.so.0" \
+    "$prefix/include/tern/comm.h" "$prefix/include/tern-faces/comm.h"; do
+    [ -e "$file" ] || fail "${file#"$prefix"/} was not installed"
+done
+[ "$(pkg-config --variable=faces_includedir tern | xargs realpath)" = \
+    "$(realpath "$prefix/include/tern-faces")" ] || fail "faces_includedir points elsewhere"
+
+# Linking with --no-as-needed makes the run prove that the library is found and loads.
+cat >"$work/use.c" <<'EOF'
+#include <tern/comm.h>
+#include "comm.h"
+#include <stdio.h>
+int main(void)
+{
+    puts("used");
+    return 0;
+}
+EOF
+cp "$work/use.c" "$work/use.cpp"
+
+run_and_expect() {
+    local said
+    said=$("$@") || fail "$1 failed"
+    [ "$said" = used ] || fail "$1 said '$said'"
+}
+
+read -ra flags <<<"$(pkg-config --cflags --libs tern)"
+common=(-Wall -Wextra -Werror -Wl,--no-as-needed "-Wl,-rpath,$libdir")
+cc -std=gnu17 "$work/use.c" "${common[@]}" "${flags[@]}" -o "$work/use_c" || fail "C does not build"
+c++ -std=gnu++17 "$work/use.cpp" "${common[@]}" "${flags[@]}" -o "$work/use_cpp" ||
+    fail "C++ does not build"
+run_and_expect "$work/use_c"
+run_and_expect "$work/use_cpp"
+
+cat >"$work/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.24)
+project(consumer LANGUAGES C CXX)
+find_package(tern 0.1 REQUIRED)
+add_executable(shared use.c)
+target_link_libraries(shared PRIVATE tern::tern)
+add_executable(static use.cpp)
+target_link_libraries(static PRIVATE tern::tern_static)
+EOF
+{
+    cmake -S "$work" -B "$work/b" "-DCMAKE_PREFIX_PATH=$prefix" && cmake --build "$work/b"
+} >"$work/log" 2>&1 || {
+    cat "$work/log"
+    fail "find_package(tern) does not work"
+}
+run_and_expect "$work/b/shared"
+run_and_expect "$work/b/static"
+
+loaded=$(ldd "$prefix/bin/tern" | sed -n 's/.*libtern\.so\.0 => \(\S*\).*/\1/p')
+[ "$(realpath -m "$loaded")" = "$(realpath "$libdir/libtern.so.0")" ] ||
+    fail "the installed tern loads '$loaded'"
+echo "install.sh: C, C++ and CMake consumers build and run"
