@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Status codes. Every function of tern that can fail returns an int: TERN_OK (0), or a negative
+// number of this table; what it could not do, where and why is in tern_last_error(). Outputs are
+// written only on success.
+#ifndef TERN_STATUS_H
+#define TERN_STATUS_H
+
+#include "tern/api.h"
+
+TERN_BEGIN_DECLS
+
+enum tern_status {
+#define TERN_STATUS(name, number, text) TERN_##name = (number),
+#include "tern/status.def"
+#undef TERN_STATUS
+};
+
+// The name of a status ("TERN_ERR_PEER") and its text ("a rank died"). For a number that is no
+// status both say so. Any thread; the strings are constant.
+TERN_API const char *tern_status_name(int status);
+TERN_API const char *tern_status_text(int status);
+
+// The sentence that belongs to the last failed call of this thread: what was wrong, where, and what
+// would be right. Never NULL; empty before the first failure. Valid until this thread's next failed
+// call.
+TERN_API const char *tern_last_error(void);
+
+TERN_END_DECLS
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Log lines on standard error, off unless TERN_LOG is error, warn, info or debug. Never on the data
+// path.
+#ifndef TERN_BASE_LOG_H
+#define TERN_BASE_LOG_H
+
+#include <stdbool.h>
+
+#include "tern/api.h"
+
+enum tern__log_level {
+    TERN__LOG_OFF,
+    TERN__LOG_ERROR,
+    TERN__LOG_WARN,
+    TERN__LOG_INFO,
+    TERN__LOG_DEBUG
+};
+
+bool tern__log_enabled(enum tern__log_level level);
+void tern__log(enum tern__log_level level, const char *format, ...) TERN_PRINTF(2, 3);
+
+#endif

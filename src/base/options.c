@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading options strictly.
+
+#include "base/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+int tern__parse_integer(const char *text, long low, long high, long *value)
+{
+    if (text == NULL || *text == '\0' || (*text != '-' && (*text < '0' || *text > '9'))) {
+        return -1;
+    }
+    char *end = NULL;
+    errno = 0;
+    long parsed = strtol(text, &end, 10);
+    if (errno != 0 || *end != '\0' || parsed < low || parsed > high) {
+        return -1;
+    }
+    *value = parsed;
+    return 0;
+}
+
+int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns)
+{
+    if (given_ns > 0) {
+        *timeout_ns = given_ns;
+        return TERN_OK;
+    }
+    if (given_ns < 0) {
+        return tern__fail(TERN_ERR_ARG,
+                          "timeout_ns is %lld; a deadline is positive, or 0 for the "
+                          "default",
+                          (long long)given_ns);
+    }
+    const char *text = getenv("TERN_TIMEOUT");
+    if (text == NULL || *text == '\0') {
+        *timeout_ns = TERN_DEFAULT_TIMEOUT_NS;
+        return TERN_OK;
+    }
+    char *end = NULL;
+    double seconds = strtod(text, &end);
+    if (*end != '\0' || !(seconds > 0) || !(seconds <= 1e9)) {
+        return tern__fail(TERN_ERR_ARG,
+                          "TERN_TIMEOUT is '%s'; it must be a number of seconds "
+                          "above 0, such as 60 or 0.5",
+                          text);
+    }
+    double nanoseconds = seconds * (double)TERN_NS_PER_SECOND;
+    *timeout_ns = nanoseconds < 1 ? 1 : (int64_t)nanoseconds;
+    return TERN_OK;
+}

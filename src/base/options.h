@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options from the environment, and defaults.
+#ifndef TERN_BASE_OPTIONS_H
+#define TERN_BASE_OPTIONS_H
+
+#include <stdint.h>
+
+#define TERN_DEFAULT_TIMEOUT_NS INT64_C(60000000000)
+
+// The deadline to use: given_ns when positive, else TERN_TIMEOUT (seconds, decimals allowed), else
+// the default. TERN_ERR_ARG when TERN_TIMEOUT is not a positive number.
+int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns);
+
+// Parses a whole decimal number in [low, high]. Returns -1 for anything else.
+int tern__parse_integer(const char *text, long low, long high, long *value);
+
+#endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory order, in one place. Every atomic that two threads or two processes share is touched
+// through these names; each use says which line is its partner. Over C11 atomics, no fences, so that
+// ThreadSanitizer understands all of it.
+//
+//   publish / observe   release store, acquire load: what was written before publish is visible to
+//                       who observed the value.
+//   flag_*              sequentially consistent: for the two-sided handshakes (store mine, then look
+//                       at yours) of the doorbell, where release and acquire are not enough.
+//   peek / poke         relaxed: counters and hints that nothing else hangs on.
+#ifndef TERN_BASE_ORDER_H
+#define TERN_BASE_ORDER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TERN_CACHE_LINE 64
+
+static inline uint32_t tern__observe(const _Atomic uint32_t *word)
+{
+    return atomic_load_explicit(word, memory_order_acquire);
+}
+
+static inline void tern__publish(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_store_explicit(word, value, memory_order_release);
+}
+
+static inline uint32_t tern__peek(const _Atomic uint32_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static inline void tern__poke(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static inline uint32_t tern__flag_load(const _Atomic uint32_t *word)
+{
+    return atomic_load_explicit(word, memory_order_seq_cst);
+}
+
+static inline void tern__flag_store(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_exchange_explicit(word, value, memory_order_seq_cst);
+}
+
+static inline uint32_t tern__flag_add(_Atomic uint32_t *word, uint32_t value)
+{
+    return atomic_fetch_add_explicit(word, value, memory_order_seq_cst);
+}
+
+static inline bool tern__flag_swap(_Atomic uint32_t *word, uint32_t expected, uint32_t desired)
+{
+    return atomic_compare_exchange_strong_explicit(word, &expected, desired, memory_order_seq_cst,
+                                                   memory_order_seq_cst);
+}
+
+static inline void tern__cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+#endif
