@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Anonymous shared memory: a memfd, zero when it is made, sealed against any change of its size, so
+// that nobody can pull it away under a reader and no name is left behind. Set-up path.
+#ifndef TERN_MEM_MEMFD_H
+#define TERN_MEM_MEMFD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TERN_HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+// Rounds up to a multiple of a power of two; 0 on overflow.
+size_t tern__round_up(size_t size, size_t unit);
+
+// The size of an ordinary page.
+size_t tern__page_bytes(void);
+
+// Makes a sealed memfd. `name` shows up in /proc/PID/maps only. size_bytes is a multiple of the page
+// (huge: of TERN_HUGE_PAGE_BYTES). Says what the limit is when the process's limits forbid the size.
+int tern__memfd_create(const char *name, size_t size_bytes, bool huge, int *fd);
+
+// Maps all of it, shared, readable and writable. TERN_ERR_MEMORY when the address space or the huge
+// pages do not suffice.
+int tern__memfd_map(int fd, size_t size_bytes, void **base);
+
+// Unmaps; size 0 or NULL is nothing.
+void tern__memfd_unmap(void *base, size_t size_bytes);
+
+// Makes the pages of a range present and writable. TERN_ERR_MEMORY when memory runs out, no signal.
+int tern__memfd_prefault(void *base, size_t size_bytes);
+
+// Bytes of a memfd that have no memory yet: promised but not taken.
+size_t tern__memfd_untouched(int fd, size_t size_bytes);
+
+#endif
