@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The communicator: ranks that know each other, one process each. It is what windows are made on,
+// and what fails as a whole: when a rank dies or misses a deadline, every call on every rank returns
+// an error that names it, and the communicator stays failed until it is destroyed.
+//
+//     tern_comm *world;
+//     if (tern_init(NULL, &world) != TERN_OK) { fprintf(stderr, "%s\n", tern_last_error()); exit(1); }
+//     tern_comm_barrier(world);
+//     tern_comm_destroy(world);
+#ifndef TERN_COMM_H
+#define TERN_COMM_H
+
+#include <stdint.h>
+
+#include "tern/api.h"
+#include "tern/status.h"
+
+TERN_BEGIN_DECLS
+
+#define TERN_RANKS_MAX 64
+
+typedef struct tern_comm tern_comm;
+
+// For a timeout argument: the communicator's own deadline.
+#define TERN_TIMEOUT_DEFAULT INT64_C(-1)
+
+// Zero-initialised means: all defaults.
+typedef struct tern_options {
+    // Deadline of every wait that is not given its own, and of the start, in nanoseconds.
+    // 0: TERN_TIMEOUT (seconds, decimals allowed) from the environment, else 60 s.
+    int64_t timeout_ns;
+} tern_options;
+
+// Joins the job that `tern run` started this process in, and waits until all of its ranks have.
+// A process that nothing launched becomes a job of one rank. After tern_comm_destroy it may be
+// called again, by all ranks. Collective; one thread of the process at a time.
+//
+// Errors: TERN_ERR_TIMEOUT (names the ranks that have not come), TERN_ERR_PEER (a rank ended before
+// it joined), TERN_ERR_STATE (already joined), TERN_ERR_ARG (a damaged environment).
+TERN_API int tern_init(const tern_options *options, tern_comm **comm);
+
+// The same for processes that anything else started: all call it with the same nranks and
+// rendezvous path, and with ranks 0..nranks-1, each once. Rank 0 creates a Unix socket at the path,
+// hands over the descriptors through it and removes it again. A socket left by a crashed job is
+// replaced; the path of a live job is refused (TERN_ERR_REFUSED), as are a peer of another user, a
+// rank that is taken, and a different nranks. A process may be in several such jobs.
+// 1 <= nranks <= TERN_RANKS_MAX.
+TERN_API int tern_init_at(int rank, int nranks, const char *rendezvous_path,
+                          const tern_options *options, tern_comm **comm);
+
+// This process's rank in the communicator, 0..size-1, and the number of ranks. TERN_ERR_ARG for
+// NULL. Any thread.
+TERN_API int tern_comm_rank(const tern_comm *comm);
+TERN_API int tern_comm_size(const tern_comm *comm);
+
+// Returns when every rank of the communicator has entered it. What a rank wrote into a window before
+// the barrier is visible to every rank after it. One thread per rank at a time.
+//
+// Errors: TERN_ERR_PEER, TERN_ERR_LEFT, TERN_ERR_TIMEOUT (each names the rank and the number of the
+// barrier); the communicator has then failed.
+TERN_API int tern_comm_barrier(tern_comm *comm);
+
+// Splits into disjoint communicators: ranks with the same colour end up together, ordered by (key,
+// old rank). A negative colour takes no part: *part becomes NULL. Collective. At most 255
+// communicators of one job are alive at a time on a rank (TERN_ERR_LIMIT).
+TERN_API int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part);
+
+// TERN_OK while the communicator works, else why it failed (status; sentence in tern_last_error()).
+// Looks whether all ranks still live, so it may take a system call.
+TERN_API int tern_comm_health(tern_comm *comm);
+
+// Leaves the communicator and frees it, and with the first communicator of a job everything made
+// from it: destroy windows, chips and split communicators before. Waits for nobody: memory that
+// peers still use lives until they let go. NULL is allowed. A rank that ends without this counts as
+// dead.
+TERN_API int tern_comm_destroy(tern_comm *comm);
+
+TERN_END_DECLS
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control memory of a job: one sealed memfd that all of its ranks (and the launcher) map. It
+// holds every rank's doorbell and state of life, and what each communicator shares. All of it is
+// zero at the start and only grows in meaning; no pointer is in it. Sparse: pages nobody touches
+// take no memory.
+#ifndef TERN_SYNC_CTL_H
+#define TERN_SYNC_CTL_H
+
+#include <stdalign.h>
+#include <stdint.h>
+
+#include "base/order.h"
+#include "tern/comm.h"
+
+#define TERN__CTL_MAGIC 0x6e726574u // "tern"
+#define TERN__CTL_ABI 1u
+#define TERN__COMM_SLOTS 256
+#define TERN__CPU_WORDS 16 // processors 0..1023
+#define TERN__FAILURE_BYTES 480
+
+// A doorbell: sleepers wait (futex) for `rings` to change; who changes something a sleeper may wait
+// for rings only if somebody sleeps. Protocol in sync/bell.h.
+struct tern__bell {
+    _Atomic uint32_t rings;
+    _Atomic uint32_t sleepers;
+};
+
+enum tern__rank_state {
+    TERN__RANK_ABSENT,
+    TERN__RANK_ACTIVE,
+    TERN__RANK_LEFT,
+    TERN__RANK_DEAD,
+};
+
+// What a rank says it is doing while it waits; for the reports of others, so a hint only.
+enum tern__activity {
+    TERN__DOING_OTHER, // not waiting in a call of tern
+    TERN__DOING_BARRIER,
+    TERN__DOING_SIGNAL,
+    TERN__DOING_GRAPH,
+    TERN__DOING_WINDOW,
+};
+
+struct tern__ctl_rank {
+    // Read by everyone who notifies this rank; written only when one of its threads goes to sleep.
+    alignas(TERN_CACHE_LINE) struct tern__bell bell;
+
+    alignas(TERN_CACHE_LINE) _Atomic uint32_t state; // enum tern__rank_state
+    _Atomic uint32_t pid;
+    _Atomic uint32_t ended;       // 1 when wait_status is valid (written by the launcher)
+    _Atomic uint32_t wait_status; // of waitpid
+    _Atomic uint32_t threads;     // that may run at once: 1, and those of its chips
+    _Atomic uint32_t doing;       // enum tern__activity
+    _Atomic uint64_t doing_number;
+    _Atomic uint64_t pid_space;             // inode of the pid namespace that `pid` is a number of
+    _Atomic uint64_t cpus[TERN__CPU_WORDS]; // affinity mask
+};
+
+// 64 bytes of a rank that all ranks of a communicator read.
+#define TERN__CELL_BYTES 64
+struct tern__cell {
+    alignas(TERN_CACHE_LINE) unsigned char bytes[TERN__CELL_BYTES];
+};
+
+enum tern__failed { TERN__WORKING, TERN__FAILING, TERN__FAILED };
+
+// What a communicator shares. Zero before its slot is given out.
+struct tern__ctl_comm {
+    alignas(TERN_CACHE_LINE) _Atomic uint64_t arrivals; // of all its barriers; only counts up
+
+    alignas(TERN_CACHE_LINE) _Atomic uint32_t failed; // enum tern__failed
+    int32_t failed_status;
+    int32_t failed_rank;      // the culprit, or -1
+    _Atomic uint32_t holders; // ranks that have not destroyed it
+    _Atomic uint64_t left;    // bit r: rank r of it has destroyed it
+    char failed_text[TERN__FAILURE_BYTES];
+
+    // The number of the barrier each rank has entered last, on a line of its own.
+    struct {
+        alignas(TERN_CACHE_LINE) _Atomic uint64_t barrier;
+    } entered[TERN_RANKS_MAX];
+
+    struct tern__cell cells[2][TERN_RANKS_MAX]; // see tern__group_exchange
+};
+
+struct tern__ctl {
+    uint32_t magic;
+    uint32_t abi;
+    uint32_t nranks;
+    _Atomic uint32_t first_dead_plus_one;
+    _Atomic uint32_t load_version;            // changes with any rank's `threads` or `cpus`
+    _Atomic uint32_t slots[TERN__COMM_SLOTS]; // 1: taken; slot 0 is the first communicator
+    struct tern__ctl_rank ranks[TERN_RANKS_MAX];
+    struct tern__ctl_comm comms[TERN__COMM_SLOTS];
+};
+
+_Static_assert(sizeof(struct tern__bell) == 8, "shared layout");
+_Static_assert(sizeof(struct tern__ctl_rank) == 4 * TERN_CACHE_LINE, "shared layout");
+_Static_assert(sizeof(struct tern__cell) == TERN__CELL_BYTES, "shared layout");
+_Static_assert(sizeof(struct tern__ctl_comm) % TERN_CACHE_LINE == 0, "shared layout");
+
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barrier, exchange and common failure. The barrier is one counter of arrivals that only counts up:
+// barrier k is passed when it has reached k times the size, so nothing is ever reset and a fast rank
+// may already be arriving at the next one.
+
+#include "sync/group.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/trace.h"
+
+static void ring_members(struct tern__group *group)
+{
+    for (int rank = 0; rank < group->size; rank++) {
+        tern__bell_ring(&group->job->ctl->ranks[group->members[rank]].bell);
+    }
+}
+
+int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
+{
+    struct tern__ctl_comm *shared = group->shared;
+    char text[TERN__FAILURE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (tern__flag_swap(&shared->failed, TERN__WORKING, TERN__FAILING)) {
+        shared->failed_status = status;
+        shared->failed_rank = culprit;
+        memcpy(shared->failed_text, text, sizeof text);
+        tern__flag_store(&shared->failed, TERN__FAILED); // partner: tern__group_check
+        ring_members(group);
+    }
+    return tern__fail(status, "%s", text);
+}
+
+static int report_failed(const struct tern__ctl_comm *shared)
+{
+    return tern__fail(shared->failed_status, "the communicator has failed: %s",
+                      shared->failed_text);
+}
+
+// The dead member to name: the one that died first in the job if it is a member, else the lowest.
+static int dead_member(const struct tern__group *group)
+{
+    const struct tern__ctl *ctl = group->job->ctl;
+    int first = tern__ctl_first_dead(ctl);
+    int found = -1;
+    if (first < 0) {
+        return -1;
+    }
+    for (int rank = group->size - 1; rank >= 0; rank--) {
+        int member = group->members[rank];
+        if (tern__flag_load(&ctl->ranks[member].state) == TERN__RANK_DEAD) {
+            found = rank;
+            if (member == first) {
+                break;
+            }
+        }
+    }
+    return found;
+}
+
+int tern__group_check(struct tern__group *group, bool deep)
+{
+    if (tern__flag_load(&group->shared->failed) == TERN__FAILED) { // partner: tern__group_fail
+        return report_failed(group->shared);
+    }
+    if (deep) {
+        tern__job_look(group->job);
+    }
+    int dead = dead_member(group);
+    if (dead < 0) {
+        return TERN_OK;
+    }
+    char death[160];
+    char alias[48] = "";
+    int member = group->members[dead];
+    tern__ctl_death_text(group->job->ctl, member, death, sizeof death);
+    if (member != dead) {
+        snprintf(alias, sizeof alias, "; it is rank %d of this communicator", dead);
+    }
+    return tern__group_fail(group, TERN_ERR_PEER, dead, "%s%s", death, alias);
+}
+
+int tern__group_left(const struct tern__group *group)
+{
+    uint64_t left = atomic_load_explicit(&group->shared->left, memory_order_seq_cst);
+    return left == 0 ? -1 : __builtin_ctzll(left); // partner: tern__group_leave
+}
+
+bool tern__group_leave(struct tern__group *group)
+{
+    struct tern__ctl_comm *shared = group->shared;
+    atomic_fetch_or_explicit(&shared->left, UINT64_C(1) << group->rank, memory_order_seq_cst);
+    ring_members(group);
+    return tern__flag_add(&shared->holders, UINT32_MAX) == 1;
+}
+
+struct barrier_wait {
+    struct tern__group *group;
+    uint64_t target;
+    const char *what;
+    bool says_so; // the rank's activity has been published
+};
+
+static bool all_arrived(void *arg)
+{
+    const struct barrier_wait *wait = arg;
+    return atomic_load_explicit(&wait->group->shared->arrivals, memory_order_seq_cst) >=
+           wait->target; // partner: the add in tern__group_barrier
+}
+
+static int barrier_broken(void *arg, bool deep)
+{
+    struct barrier_wait *wait = arg;
+    struct tern__group *group = wait->group;
+    if (!wait->says_so) {
+        tern__job_doing(group->job, TERN__DOING_BARRIER, group->barriers);
+        wait->says_so = true;
+    }
+    TERN_TRY(tern__group_check(group, deep));
+    int left = tern__group_left(group);
+    if (left < 0 || all_arrived(wait)) {
+        return TERN_OK;
+    }
+    return tern__group_fail(group, TERN_ERR_LEFT, left,
+                            "rank %d has left the communicator (tern_comm_destroy), so %s %llu "
+                            "cannot complete",
+                            left, wait->what, (unsigned long long)group->barriers);
+}
+
+// The ranks that have not entered the barrier, as "rank 3" or "ranks 3, 5"; returns the lowest.
+static int list_missing(const struct tern__group *group, char *text, size_t size)
+{
+    int lowest = -1;
+    int count = 0;
+    size_t used = 0;
+    text[0] = '\0';
+    for (int rank = 0; rank < group->size; rank++) {
+        uint64_t entered =
+            atomic_load_explicit(&group->shared->entered[rank].barrier, memory_order_relaxed);
+        if (entered >= group->barriers || used + 8 > size) {
+            continue;
+        }
+        lowest = lowest < 0 ? rank : lowest;
+        used += (size_t)snprintf(text + used, size - used, "%s%d", count++ == 0 ? "" : ", ", rank);
+    }
+    return lowest;
+}
+
+static int barrier_timed_out(struct tern__group *group, const char *what)
+{
+    TERN_TRY(tern__group_check(group, true));
+    char missing[224];
+    char doing[128] = "";
+    int lowest = list_missing(group, missing, sizeof missing);
+    if (lowest >= 0) {
+        tern__ctl_activity_text(group->job->ctl, group->members[lowest], doing, sizeof doing);
+    }
+    return tern__group_fail(group, TERN_ERR_TIMEOUT, lowest,
+                            "rank %d waited %.3g s in %s %llu for %s %s; of rank %d: %s",
+                            group->rank, (double)group->job->timeout_ns * 1e-9, what,
+                            (unsigned long long)group->barriers,
+                            strchr(missing, ',') != NULL ? "ranks" : "rank", missing, lowest,
+                            doing);
+}
+
+int tern__group_barrier(struct tern__group *group, const char *what)
+{
+    struct tern__ctl_comm *shared = group->shared;
+    if (tern__flag_load(&shared->failed) != TERN__WORKING) {
+        TERN_TRY(tern__group_check(group, false));
+    }
+    int64_t begin_ns = tern__trace_start();
+    uint64_t number = ++group->barriers;
+    uint64_t target = number * (uint64_t)group->size;
+    // Relaxed: read only when the wait has failed, to say who is missing.
+    atomic_store_explicit(&shared->entered[group->rank].barrier, number, memory_order_relaxed);
+    // partner: all_arrived; releases what this rank wrote, acquires what the others did.
+    uint64_t arrived = atomic_fetch_add_explicit(&shared->arrivals, 1, memory_order_seq_cst) + 1;
+    if (arrived == target) {
+        ring_members(group);
+    } else if (arrived < target) {
+        struct barrier_wait barrier = {.group = group, .target = target, .what = what};
+        struct tern__ladder ladder = tern__job_ladder(group->job);
+        struct tern__wait wait = {
+            .bell = &group->job->ctl->ranks[group->job->rank].bell,
+            .ladder = &ladder,
+            .timeout_ns = group->job->timeout_ns,
+            .holds = all_arrived,
+            .broken = barrier_broken,
+            .arg = &barrier,
+        };
+        int status = tern__wait(&wait);
+        if (barrier.says_so) {
+            tern__job_doing(group->job, TERN__DOING_OTHER, 0);
+        }
+        if (status == TERN_ERR_TIMEOUT && !all_arrived(&barrier)) {
+            return barrier_timed_out(group, what);
+        }
+        TERN_TRY(status == TERN_ERR_TIMEOUT ? TERN_OK : status);
+    }
+    tern__trace_add(TERN__TRACE_BARRIER, what, begin_ns, 0);
+    return TERN_OK;
+}
+
+int tern__group_exchange(struct tern__group *group, const char *what, const void *mine, size_t size,
+                         void *all)
+{
+    // Two rows of cells in turn: a row is used again two exchanges later, when every rank has come
+    // through the barrier of the one between and so has finished reading.
+    struct tern__cell *cells = group->shared->cells[group->exchanges++ & 1];
+    memcpy(cells[group->rank].bytes, mine, size);
+    TERN_TRY(tern__group_barrier(group, what));
+    for (int rank = 0; rank < group->size; rank++) {
+        memcpy((char *)all + (size_t)rank * size, cells[rank].bytes, size);
+    }
+    return TERN_OK;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group of ranks of one job that meet: barrier, small exchange, and failing together. The part of
+// a communicator that needs no windows.
+#ifndef TERN_SYNC_GROUP_H
+#define TERN_SYNC_GROUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sync/job.h"
+
+struct tern__group {
+    struct tern__job *job;
+    struct tern__ctl_comm *shared;
+    int slot; // index of `shared` in the control memory; the communicator's number
+    int rank;
+    int size;
+    int members[TERN_RANKS_MAX]; // their ranks in the job
+    uint64_t barriers;           // entered so far
+    uint64_t exchanges;          // done so far
+};
+
+// Why the group does not work any more: TERN_OK, or the status and the sentence of its failure.
+// `deep` looks whether the processes live. A member that has left is no failure.
+int tern__group_check(struct tern__group *group, bool deep);
+
+// Fails the group for all its ranks, unless it has failed already, and wakes them. culprit: a rank
+// of the group, or -1. Returns the status the group has failed with, with its sentence.
+int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
+    TERN_PRINTF(4, 5);
+
+// Leaves the group and wakes the others; true for the last one to leave.
+bool tern__group_leave(struct tern__group *group);
+
+// The lowest rank of the group that has left it, or -1.
+int tern__group_left(const struct tern__group *group);
+
+// All ranks enter before any leaves. `what` names it in reports ("barrier"). Errors fail the group.
+int tern__group_barrier(struct tern__group *group, const char *what);
+
+// Every rank gives `size` bytes (at most TERN__CELL_BYTES) and gets those of all, in rank order.
+int tern__group_exchange(struct tern__group *group, const char *what, const void *mine, size_t size,
+                         void *all);
+
+#endif

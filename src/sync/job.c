@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Liveness and load of a job. Death is seen through a pidfd of each peer, or, where process numbers
+// do not reach (another pid namespace), through its inbox: the kernel hangs it up when the process
+// is gone, whatever it was doing.
+
+#include "sync/job.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/cgroup.h"
+#include "base/log.h"
+
+void tern__ctl_ring_all(struct tern__ctl *ctl)
+{
+    for (uint32_t rank = 0; rank < ctl->nranks; rank++) {
+        tern__bell_ring(&ctl->ranks[rank].bell);
+    }
+}
+
+int tern__ctl_first_dead(const struct tern__ctl *ctl)
+{
+    return (int)tern__flag_load(&ctl->first_dead_plus_one) - 1;
+}
+
+void tern__ctl_mark_dead(struct tern__ctl *ctl, int rank)
+{
+    struct tern__ctl_rank *slot = &ctl->ranks[rank];
+    if (tern__flag_swap(&slot->state, TERN__RANK_ACTIVE, TERN__RANK_DEAD)) {
+        tern__flag_swap(&ctl->first_dead_plus_one, 0, (uint32_t)rank + 1);
+        tern__log(TERN__LOG_INFO, "rank %d is dead", rank);
+        tern__ctl_ring_all(ctl);
+    }
+}
+
+void tern__ctl_death_text(const struct tern__ctl *ctl, int rank, char *text, size_t size)
+{
+    const struct tern__ctl_rank *slot = &ctl->ranks[rank];
+    if (tern__observe(&slot->ended) == 0) { // partner: tern__hub_rank_ended
+        snprintf(text, size, "rank %d died (process %u is gone)", rank, tern__peek(&slot->pid));
+        return;
+    }
+    int wait_status = (int)tern__peek(&slot->wait_status);
+    if (WIFSIGNALED(wait_status)) {
+        int signal = WTERMSIG(wait_status);
+        snprintf(text, size, "rank %d was killed by signal %d (%s)", rank, signal,
+                 strsignal(signal));
+    } else {
+        snprintf(text, size, "rank %d ended with status %d without tern_comm_destroy", rank,
+                 WEXITSTATUS(wait_status));
+    }
+}
+
+void tern__ctl_activity_text(const struct tern__ctl *ctl, int rank, char *text, size_t size)
+{
+    const struct tern__ctl_rank *slot = &ctl->ranks[rank];
+    uint32_t pid = tern__peek(&slot->pid);
+    unsigned long long number =
+        (unsigned long long)atomic_load_explicit(&slot->doing_number, memory_order_relaxed);
+    switch ((enum tern__activity)tern__peek(&slot->doing)) {
+    case TERN__DOING_BARRIER:
+        snprintf(text, size, "its process %u waits in barrier %llu", pid, number);
+        return;
+    case TERN__DOING_SIGNAL:
+        snprintf(text, size, "its process %u waits for the signal at byte %llu", pid, number);
+        return;
+    case TERN__DOING_GRAPH:
+        snprintf(text, size, "its process %u waits in run %llu of a graph", pid, number);
+        return;
+    case TERN__DOING_WINDOW:
+        snprintf(text, size, "its process %u waits for a window", pid);
+        return;
+    case TERN__DOING_OTHER:
+        break;
+    }
+    snprintf(text, size, "its process %u lives and is not waiting in tern", pid);
+}
+
+void tern__job_doing(struct tern__job *job, enum tern__activity activity, uint64_t number)
+{
+    struct tern__ctl_rank *self = &job->ctl->ranks[job->rank];
+    atomic_store_explicit(&self->doing_number, number, memory_order_relaxed);
+    tern__poke(&self->doing, (uint32_t)activity);
+}
+
+void tern__job_enter(struct tern__job *job)
+{
+    struct tern__ctl_rank *self = &job->ctl->ranks[job->rank];
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    if (sched_getaffinity(0, sizeof mask, &mask) != 0) {
+        memset(&mask, 0xff, sizeof mask);
+    }
+    for (int word = 0; word < TERN__CPU_WORDS; word++) {
+        uint64_t bits = 0;
+        for (int bit = 0; bit < 64; bit++) {
+            bits |= CPU_ISSET((size_t)(word * 64 + bit), &mask) ? UINT64_C(1) << bit : 0;
+        }
+        atomic_store_explicit(&self->cpus[word], bits, memory_order_relaxed);
+    }
+    tern__poke(&self->threads, 1);
+    tern__flag_store(&self->state, TERN__RANK_ACTIVE);
+    tern__flag_add(&job->ctl->load_version, 1); // partner: tern__job_ladder
+}
+
+void tern__job_add_threads(struct tern__job *job, int threads)
+{
+    tern__flag_add(&job->ctl->ranks[job->rank].threads, (uint32_t)threads);
+    tern__flag_add(&job->ctl->load_version, 1); // partner: tern__job_ladder
+}
+
+// Threads of all ranks whose processors overlap with this rank's, against the processors they may
+// use together.
+static void count_load(const struct tern__job *job, int *threads, int *cpus)
+{
+    const struct tern__ctl *ctl = job->ctl;
+    const struct tern__ctl_rank *self = &ctl->ranks[job->rank];
+    uint64_t together[TERN__CPU_WORDS] = {0};
+    *threads = 0;
+    for (int rank = 0; rank < job->nranks; rank++) {
+        const struct tern__ctl_rank *other = &ctl->ranks[rank];
+        uint64_t common = 0;
+        uint64_t mask[TERN__CPU_WORDS];
+        for (int word = 0; word < TERN__CPU_WORDS; word++) {
+            mask[word] = atomic_load_explicit(&other->cpus[word], memory_order_relaxed);
+            common |= mask[word] & atomic_load_explicit(&self->cpus[word], memory_order_relaxed);
+        }
+        if (common == 0 || tern__peek(&other->state) != TERN__RANK_ACTIVE) {
+            continue;
+        }
+        *threads += (int)tern__peek(&other->threads);
+        for (int word = 0; word < TERN__CPU_WORDS; word++) {
+            together[word] |= mask[word];
+        }
+    }
+    *cpus = 0;
+    for (int word = 0; word < TERN__CPU_WORDS; word++) {
+        *cpus += __builtin_popcountll(together[word]);
+    }
+    int allowed = tern__cpus_allowed(); // the cgroup's quota holds for all ranks together
+    cpu_set_t own;
+    if (sched_getaffinity(0, sizeof own, &own) == 0 && allowed < CPU_COUNT(&own)) {
+        *cpus = *cpus < allowed ? *cpus : allowed;
+    }
+}
+
+struct tern__ladder tern__job_ladder(struct tern__job *job)
+{
+    uint32_t version = tern__observe(&job->ctl->load_version); // partner: tern__job_add_threads
+    if (version != tern__observe(&job->load_version)) {
+        int threads;
+        int cpus;
+        count_load(job, &threads, &cpus);
+        struct tern__ladder ladder = tern__ladder_for(threads, cpus);
+        tern__poke(&job->spins, ladder.spins);
+        tern__poke(&job->yields, ladder.yields);
+        tern__publish(&job->load_version, version); // partner: the observe above
+        tern__log(TERN__LOG_DEBUG, "%d threads on %d processors: %u spins, %u yields", threads,
+                  cpus, ladder.spins, ladder.yields);
+    }
+    return (struct tern__ladder){.spins = tern__peek(&job->spins),
+                                 .yields = tern__peek(&job->yields)};
+}
+
+void tern__job_look(struct tern__job *job)
+{
+    struct pollfd fds[TERN_RANKS_MAX];
+    int ranks[TERN_RANKS_MAX];
+    nfds_t count = 0;
+    for (int rank = 0; rank < job->nranks; rank++) {
+        if (rank == job->rank ||
+            tern__flag_load(&job->ctl->ranks[rank].state) != TERN__RANK_ACTIVE) {
+            continue;
+        }
+        bool by_process = job->pidfd[rank] >= 0;
+        fds[count].fd = by_process ? job->pidfd[rank] : job->outbox[rank];
+        fds[count].events = by_process ? POLLIN : 0; // a hang-up is reported unasked
+        ranks[count++] = rank;
+    }
+    if (count == 0 || poll(fds, count, 0) <= 0) {
+        return;
+    }
+    for (nfds_t i = 0; i < count; i++) {
+        if (fds[i].revents != 0) {
+            tern__ctl_mark_dead(job->ctl, ranks[i]);
+        }
+    }
+}

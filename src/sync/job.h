@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job as one of its ranks sees it: the control memory, the way to each peer (its inbox and a
+// descriptor that tells when it dies), and the wait ladder that suits the machine right now.
+#ifndef TERN_SYNC_JOB_H
+#define TERN_SYNC_JOB_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sync/ctl.h"
+#include "sync/wait.h"
+
+struct tern__parcel; // boot/inbox.c: a descriptor that came before it was asked for
+
+struct tern__job {
+    struct tern__ctl *ctl;
+    int rank;
+    int nranks;
+    int64_t timeout_ns;
+    uint8_t token[16];
+
+    int inbox;                  // this rank's end; only this process reads it
+    int outbox[TERN_RANKS_MAX]; // into each rank's inbox
+    int pidfd[TERN_RANKS_MAX];  // readable when that process has ended; -1: watch the outbox
+
+    pthread_mutex_t inbox_lock; // guards inbox reads and parcels
+    struct tern__parcel *parcels;
+
+    _Atomic uint32_t load_version; // of ctl->load_version when the ladder was chosen
+    _Atomic uint32_t spins;
+    _Atomic uint32_t yields;
+};
+
+// Publishes this process (affinity mask, one thread) and makes the rank ACTIVE.
+void tern__job_enter(struct tern__job *job);
+
+// Adds to (or takes from) the number of threads of this rank that may run at once.
+void tern__job_add_threads(struct tern__job *job, int threads);
+
+// The ladder for the present load. Cheap.
+struct tern__ladder tern__job_ladder(struct tern__job *job);
+
+// Looks whether every rank's process lives; marks those that have died without leaving and wakes
+// everybody. One system call.
+void tern__job_look(struct tern__job *job);
+
+// Marks a rank dead, remembers the first one and wakes all. Also for the launcher, which has no job
+// but the control memory.
+void tern__ctl_mark_dead(struct tern__ctl *ctl, int rank);
+
+// Rings every rank's bell.
+void tern__ctl_ring_all(struct tern__ctl *ctl);
+
+// The rank that died first, or -1.
+int tern__ctl_first_dead(const struct tern__ctl *ctl);
+
+// "rank 3 was killed by signal 9 (Killed)", "rank 3 died (process 417 is gone)", …
+void tern__ctl_death_text(const struct tern__ctl *ctl, int rank, char *text, size_t size);
+
+// "process 417 waits in barrier 12", "process 417 is not in a call of tern", …
+void tern__ctl_activity_text(const struct tern__ctl *ctl, int rank, char *text, size_t size);
+
+// Says what this rank waits for from now on; TERN__DOING_OTHER afterwards.
+void tern__job_doing(struct tern__job *job, enum tern__activity activity, uint64_t number);
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wait ladder. Short path: the first spins look at the condition without a pause, since a cache
+// line takes less time than one; then with pauses.
+
+#include "sync/wait.h"
+
+#include <sched.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "tern/status.h"
+
+enum {
+    SPINS_BARE = 64,    // before the first pause
+    SPINS_ALONE = 1500, // a processor each: about 50 us, ten times a futex wake-up
+    SPINS_CROWDED = 16, // for what is just arriving from another processor
+    YIELDS_ALONE = 4,
+    YIELDS_CROWDED = 24, // each lets every other thread of the processor run once
+};
+
+struct tern__ladder tern__ladder_for(int threads, int cpus)
+{
+    bool alone = threads <= cpus;
+    return (struct tern__ladder){.spins = alone ? SPINS_ALONE : SPINS_CROWDED,
+                                 .yields = alone ? YIELDS_ALONE : YIELDS_CROWDED};
+}
+
+// Sleeps on the bell until the condition holds, is broken, or the deadline passes.
+static int sleep_until(const struct tern__wait *wait)
+{
+    int64_t deadline = tern__deadline_after(wait->timeout_ns);
+    for (;;) {
+        uint32_t seen = tern__flag_load(&wait->bell->rings);
+        if (wait->holds(wait->arg)) { // partner: tern__bell_ring after the change
+            return TERN_OK;
+        }
+        int status = wait->broken != NULL ? wait->broken(wait->arg, false) : TERN_OK;
+        if (status != TERN_OK) {
+            return wait->holds(wait->arg) ? TERN_OK : status;
+        }
+        int64_t now = tern__now_ns();
+        if (now >= deadline) {
+            return TERN_ERR_TIMEOUT;
+        }
+        int64_t look = wait->broken != NULL ? now + TERN__LOOK_NS : INT64_MAX;
+        tern__bell_sleep(wait->bell, seen, look < deadline ? look : deadline);
+        if (wait->broken != NULL && tern__now_ns() >= look && !wait->holds(wait->arg)) {
+            status = wait->broken(wait->arg, true);
+            if (status != TERN_OK) { // what came true before the peer died still counts
+                return wait->holds(wait->arg) ? TERN_OK : status;
+            }
+        }
+    }
+}
+
+int tern__wait(const struct tern__wait *wait)
+{
+    uint32_t spins = wait->ladder->spins;
+    for (uint32_t i = 0; i < spins; i++) {
+        if (wait->holds(wait->arg)) {
+            return TERN_OK;
+        }
+        if (i >= SPINS_BARE) {
+            tern__cpu_relax();
+        }
+    }
+    for (uint32_t i = 0; i < wait->ladder->yields; i++) {
+        sched_yield();
+        if (wait->holds(wait->arg)) {
+            return TERN_OK;
+        }
+    }
+    tern__flag_add(&wait->bell->sleepers, 1); // partner: tern__bell_ring
+    int status = sleep_until(wait);
+    tern__flag_add(&wait->bell->sleepers, UINT32_MAX);
+    return status;
+}
