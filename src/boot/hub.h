@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hub brings the ranks of a job together: it collects one HELLO from each, makes the control
+// memory, and answers all of them with it and with one another's inboxes, or all with a sentence.
+// It runs in the launcher, or in rank 0 of a job that nothing launched. Set-up path.
+//
+// The connections are SOCK_SEQPACKET Unix sockets; protocol in boot/wire.h. After all ranks have
+// left, the same connections may bring them together again (next generation).
+#ifndef TERN_BOOT_HUB_H
+#define TERN_BOOT_HUB_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tern/comm.h"
+
+struct tern__hub;
+
+// token: the job's 128-bit token that HELLOs must carry; NULL lets the hub choose one and accept
+// HELLOs without it (rendezvous by path).
+int tern__hub_create(int nranks, const uint8_t token[16], struct tern__hub **hub);
+void tern__hub_destroy(struct tern__hub *hub);
+
+// Gives a connected socket to the hub, which owns it from now on, also on failure.
+int tern__hub_add(struct tern__hub *hub, int fd);
+
+// The descriptors to poll for, at most `capacity`; returns how many.
+int tern__hub_pollfds(const struct tern__hub *hub, struct pollfd *fds, int capacity);
+
+// Handles what poll(2) reported for one of them (other descriptors are ignored). Never blocks.
+void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd);
+
+// Ends the current gathering if it has begun and its earliest deadline has passed: all that wait
+// get TERN_ERR_TIMEOUT with the names of the missing. Returns the next deadline (tern__now_ns clock)
+// or INT64_MAX.
+int64_t tern__hub_expire(struct tern__hub *hub);
+
+// True once every rank has been answered in the current generation.
+bool tern__hub_complete(const struct tern__hub *hub);
+
+// The launcher says that rank's process has ended (wait status of waitpid). Ranks that wait in
+// tern_init are told; in a running job the rank is marked dead and everybody is woken. Returns true
+// when the rank had joined the job and ended without leaving it (tern_comm_destroy).
+bool tern__hub_rank_ended(struct tern__hub *hub, int rank, int wait_status);
+
+// The rank that died first in the current generation as the ranks themselves saw it, or -1.
+int tern__hub_first_dead(const struct tern__hub *hub);
+
+#endif

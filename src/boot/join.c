@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rank's side of the start: HELLO, answer, and the job made from it. The launcher's socket is
+// found in the environment; a process that nothing launched is its own hub.
+
+#include "boot/join.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "boot/env.h"
+#include "boot/hub.h"
+#include "boot/inbox.h"
+#include "boot/wire.h"
+#include "mem/memfd.h"
+
+// A hub answers at its own deadline, which is ours or earlier; then it is given this much more.
+#define HUB_GRACE_NS (5 * TERN_NS_PER_SECOND)
+
+static void watch_processes(struct tern__job *job)
+{
+    uint64_t own_space = tern__pid_space();
+    for (int rank = 0; rank < job->nranks; rank++) {
+        struct tern__ctl_rank *peer = &job->ctl->ranks[rank];
+        uint64_t space = atomic_load_explicit(&peer->pid_space, memory_order_relaxed);
+        job->pidfd[rank] = -1;
+        if (rank == job->rank || own_space == 0 || space != own_space) {
+            continue; // elsewhere the number would mean another process
+        }
+        job->pidfd[rank] = (int)syscall(SYS_pidfd_open, (pid_t)tern__peek(&peer->pid), 0);
+        if (job->pidfd[rank] < 0 && errno == ESRCH &&
+            tern__flag_load(&peer->state) == TERN__RANK_ACTIVE) {
+            tern__ctl_mark_dead(job->ctl, rank);
+        }
+    }
+}
+
+static int make_job(const struct tern__place *place, const struct tern__message *welcome,
+                    const int *fds, int inbox, struct tern__job **job)
+{
+    struct tern__job *made = calloc(1, sizeof *made);
+    void *base = NULL;
+    int status = made == NULL ? tern__fail(TERN_ERR_MEMORY, "no memory for the job")
+                              : tern__memfd_map(fds[0], sizeof *made->ctl, &base);
+    if (status != TERN_OK) {
+        free(made);
+        for (int i = 0; i <= place->nranks; i++) {
+            close(fds[i]);
+        }
+        close(inbox);
+        return status;
+    }
+    close(fds[0]);
+    made->ctl = base;
+    made->rank = place->rank;
+    made->nranks = place->nranks;
+    made->timeout_ns = place->timeout_ns;
+    memcpy(made->token, welcome->token, sizeof made->token);
+    made->inbox = inbox;
+    memcpy(made->outbox, fds + 1, sizeof(int) * (size_t)place->nranks);
+    pthread_mutex_init(&made->inbox_lock, NULL);
+    watch_processes(made);
+    tern__job_enter(made);
+    *job = made;
+    return TERN_OK;
+}
+
+void tern__job_leave(struct tern__job *job)
+{
+    struct tern__ctl *ctl = job->ctl;
+    tern__flag_swap(&ctl->ranks[job->rank].state, TERN__RANK_ACTIVE, TERN__RANK_LEFT);
+    tern__flag_add(&ctl->load_version, 1);
+    tern__ctl_ring_all(ctl); // whoever waits for this rank sees that it has left
+    tern__inbox_discard(job);
+    close(job->inbox);
+    for (int rank = 0; rank < job->nranks; rank++) {
+        close(job->outbox[rank]);
+        if (job->pidfd[rank] >= 0) {
+            close(job->pidfd[rank]);
+        }
+    }
+    pthread_mutex_destroy(&job->inbox_lock);
+    tern__memfd_unmap(ctl, sizeof *ctl);
+    free(job);
+}
+
+static int send_hello(int fd, const struct tern__place *place, int *inbox)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "socketpair");
+    }
+    struct tern__message hello = tern__wire_message(TERN__WIRE_HELLO);
+    hello.rank = place->rank;
+    hello.nranks = place->nranks;
+    hello.pid = (int32_t)getpid();
+    hello.pid_space = tern__pid_space();
+    hello.timeout_ns = place->timeout_ns;
+    memcpy(hello.token, place->token, sizeof hello.token);
+    int sent = tern__wire_send(fd, &hello, &ends[1], 1);
+    close(ends[1]);
+    if (sent != 0) {
+        close(ends[0]);
+        return tern__fail_errno(TERN_ERR_PEER, "the hub of the job does not listen any more");
+    }
+    *inbox = ends[0];
+    return TERN_OK;
+}
+
+// Waits for WELCOME. TERN_ERR_PEER when the hub goes away.
+static int await_answer(int fd, int64_t deadline, void (*pump)(void *arg, int64_t until_ns),
+                        void *arg, enum tern__join_progress *progress, struct tern__message *answer,
+                        int *fds)
+{
+    for (;;) {
+        int count;
+        int got = tern__wire_receive(fd, answer, fds, &count);
+        if (got == 1) {
+            *progress =
+                answer->kind == TERN__WIRE_ACCEPTED ? TERN__JOIN_ACCEPTED : TERN__JOIN_ANSWERED;
+        }
+        if (got == 1 && answer->kind == TERN__WIRE_WELCOME) {
+            return TERN_OK;
+        }
+        if (got == 1 && answer->kind == TERN__WIRE_REFUSED) {
+            int status = answer->status < 0 ? answer->status : TERN_ERR_REFUSED;
+            return tern__fail(status, "%s", answer->text);
+        }
+        if (got == 1) {
+            continue;
+        }
+        if (got == 0) {
+            return tern__fail(TERN_ERR_PEER, "the hub of the job went away during the start");
+        }
+        if (errno != EAGAIN) {
+            return tern__fail_errno(TERN_ERR_REFUSED, "the job's hub runs another version of tern");
+        }
+        if (tern__now_ns() >= deadline) {
+            return tern__fail(TERN_ERR_TIMEOUT, "the hub of the job did not answer in time");
+        }
+        if (pump != NULL) {
+            pump(arg, deadline);
+        } else {
+            struct pollfd wait = {.fd = fd, .events = POLLIN};
+            poll(&wait, 1, tern__deadline_ms(deadline, 60000));
+        }
+    }
+}
+
+int tern__join_through(int fd, const struct tern__place *place,
+                       void (*pump)(void *arg, int64_t until_ns), void *arg,
+                       enum tern__join_progress *progress, struct tern__job **job)
+{
+    struct tern__message answer;
+    int fds[TERN__WIRE_FDS_MAX];
+    int inbox;
+    *progress = TERN__JOIN_UNHEARD;
+    TERN_TRY(send_hello(fd, place, &inbox));
+    int64_t patience =
+        place->timeout_ns > INT64_MAX - HUB_GRACE_NS ? INT64_MAX : place->timeout_ns + HUB_GRACE_NS;
+    int status =
+        await_answer(fd, tern__deadline_after(patience), pump, arg, progress, &answer, fds);
+    if (status != TERN_OK) {
+        close(inbox);
+        return status;
+    }
+    return make_job(place, &answer, fds, inbox, job);
+}
+
+bool tern__join_is_launched(void)
+{
+    return getenv(TERN_ENV_HUB_FD) != NULL;
+}
+
+static int read_environment(struct tern__place *place, int *fd)
+{
+    long rank;
+    long nranks;
+    long hub;
+    if (tern__parse_integer(getenv(TERN_ENV_NRANKS), 1, TERN_RANKS_MAX, &nranks) != 0 ||
+        tern__parse_integer(getenv(TERN_ENV_RANK), 0, nranks - 1, &rank) != 0 ||
+        tern__parse_integer(getenv(TERN_ENV_HUB_FD), 0, INT32_MAX, &hub) != 0 ||
+        tern__token_read(getenv(TERN_ENV_TOKEN), place->token) != 0) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s, %s, %s and %s do not describe a place in a job; they "
+                          "are set by tern run",
+                          TERN_ENV_RANK, TERN_ENV_NRANKS, TERN_ENV_HUB_FD, TERN_ENV_TOKEN);
+    }
+    int flags = fcntl((int)hub, F_GETFD);
+    if (flags < 0) {
+        return tern__fail(TERN_ERR_ARG,
+                          "descriptor %ld of %s is closed: the program, or a script "
+                          "around it, closed what tern run opened",
+                          hub, TERN_ENV_HUB_FD);
+    }
+    fcntl((int)hub, F_SETFD, flags | FD_CLOEXEC); // children of this program are no ranks
+    place->rank = (int)rank;
+    place->nranks = (int)nranks;
+    *fd = (int)hub;
+    return TERN_OK;
+}
+
+int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
+{
+    struct tern__place place = {.timeout_ns = timeout_ns};
+    int fd;
+    TERN_TRY(read_environment(&place, &fd));
+    // A script may stand between the launcher and this process: then the launcher's own death signal
+    // reaches only the script.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    enum tern__join_progress progress;
+    return tern__join_through(fd, &place, NULL, NULL, &progress, job);
+}
+
+static void pump_hub(void *arg, int64_t until_ns)
+{
+    (void)until_ns;
+    struct tern__hub *hub = arg;
+    struct pollfd fds[1];
+    if (tern__hub_pollfds(hub, fds, 1) == 1 && poll(fds, 1, 0) == 1) {
+        tern__hub_handle(hub, &fds[0]);
+    }
+}
+
+int tern__join_alone(int64_t timeout_ns, struct tern__job **job)
+{
+    struct tern__place place = {.rank = 0, .nranks = 1, .timeout_ns = timeout_ns};
+    struct tern__hub *hub;
+    int ends[2];
+    enum tern__join_progress progress;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "socketpair");
+    }
+    int status = tern__hub_create(1, NULL, &hub);
+    if (status != TERN_OK) {
+        close(ends[0]);
+        close(ends[1]);
+        return status;
+    }
+    status = tern__hub_add(hub, ends[0]);
+    if (status == TERN_OK) {
+        status = tern__join_through(ends[1], &place, pump_hub, hub, &progress, job);
+    }
+    tern__hub_destroy(hub);
+    close(ends[1]);
+    return status;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Becoming a rank of a job, and leaving it. Set-up path.
+#ifndef TERN_BOOT_JOIN_H
+#define TERN_BOOT_JOIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sync/job.h"
+
+// Whether `tern run` started this process.
+bool tern__join_is_launched(void);
+
+// Joins through the launcher's hub, through a rendezvous path, or alone as the one rank of a job.
+int tern__join_launched(int64_t timeout_ns, struct tern__job **job);
+int tern__join_at(int rank, int nranks, const char *path, int64_t timeout_ns,
+                  struct tern__job **job);
+int tern__join_alone(int64_t timeout_ns, struct tern__job **job);
+
+// Says HELLO on a connected socket and waits for the answer. pump: called with the time until which
+// it may wait, while there is no answer; NULL: just wait. *progress: how far it came.
+enum tern__join_progress {
+    TERN__JOIN_UNHEARD,  // the hub went away before it took this rank in, or cannot be reached
+    TERN__JOIN_ACCEPTED, // it took this rank in, and then went away
+    TERN__JOIN_ANSWERED, // it answered: with a job or with a refusal
+};
+struct tern__place {
+    int rank;
+    int nranks;
+    int64_t timeout_ns;
+    uint8_t token[16];
+};
+int tern__join_through(int fd, const struct tern__place *place,
+                       void (*pump)(void *arg, int64_t until_ns), void *arg,
+                       enum tern__join_progress *progress, struct tern__job **job);
+
+// Leaves: peers see that this rank has left, which is no failure. Frees the job.
+void tern__job_leave(struct tern__job *job);
+
+#endif

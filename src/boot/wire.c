@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets and descriptors over Unix sockets.
+
+#include "boot/wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sync/ctl.h"
+
+struct tern__message tern__wire_message(enum tern__wire_kind kind)
+{
+    return (struct tern__message){.magic = TERN__WIRE_MAGIC,
+                                  .abi = TERN__CTL_ABI,
+                                  .kind = (uint32_t)kind};
+}
+
+int tern__wire_send(int fd, const struct tern__message *message, const int *fds, int count)
+{
+    union {
+        struct cmsghdr header; // for alignment
+        char bytes[CMSG_SPACE(sizeof(int) * TERN__WIRE_FDS_MAX)];
+    } control;
+    struct iovec piece = {.iov_base = (void *)(uintptr_t)message, .iov_len = sizeof *message};
+    struct msghdr packet = {.msg_iov = &piece, .msg_iovlen = 1};
+    if (count > 0) {
+        memset(&control, 0, sizeof control);
+        packet.msg_control = control.bytes;
+        packet.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)count);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)count);
+        memcpy(CMSG_DATA(header), fds, sizeof(int) * (size_t)count);
+    }
+    for (;;) {
+        ssize_t sent = sendmsg(fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent >= 0 || errno != EINTR) {
+            return sent == (ssize_t)sizeof *message ? 0 : -1;
+        }
+    }
+}
+
+// Takes the descriptors out of a received packet.
+static int take_fds(struct msghdr *packet, int fds[TERN__WIRE_FDS_MAX])
+{
+    int count = 0;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(packet); header != NULL;
+         header = CMSG_NXTHDR(packet, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        int found = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        for (int i = 0; i < found && count < TERN__WIRE_FDS_MAX; i++) {
+            memcpy(&fds[count++], CMSG_DATA(header) + sizeof(int) * (size_t)i, sizeof(int));
+        }
+    }
+    return count;
+}
+
+int tern__wire_receive(int fd, struct tern__message *message, int fds[TERN__WIRE_FDS_MAX],
+                       int *count)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int) * TERN__WIRE_FDS_MAX)];
+    } control;
+    struct iovec piece = {.iov_base = message, .iov_len = sizeof *message};
+    struct msghdr packet = {.msg_iov = &piece,
+                            .msg_iovlen = 1,
+                            .msg_control = control.bytes,
+                            .msg_controllen = sizeof control.bytes};
+    ssize_t got;
+    do {
+        got = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    *count = 0;
+    if (got < 0) {
+        return errno == ECONNRESET ? 0 : -1;
+    }
+    *count = take_fds(&packet, fds);
+    if (got == 0) {
+        return 0;
+    }
+    if (got == (ssize_t)sizeof *message && message->magic == TERN__WIRE_MAGIC &&
+        message->abi == TERN__CTL_ABI && (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
+        message->text[TERN__WIRE_TEXT_BYTES - 1] = '\0';
+        return 1;
+    }
+    for (int i = 0; i < *count; i++) {
+        close(fds[i]);
+    }
+    *count = 0;
+    errno = EPROTO;
+    return -1;
+}
+
+uint64_t tern__pid_space(void)
+{
+    struct stat space;
+    return stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t)space.st_ino : 0;
+}
