@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators: init, split, barrier, health, destroy.
+
+#include "comm/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "boot/join.h"
+
+// 1 while this process is a rank of the job that launched it.
+static _Atomic uint32_t launched_alive;
+
+// Makes the first communicator of a job; leaves the job when there is no memory.
+static int wrap_job(struct tern__job *job, bool launched, tern_comm **comm)
+{
+    tern_comm *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        tern__job_leave(job);
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a communicator");
+    }
+    made->first = true;
+    made->launched = launched;
+    made->group = (struct tern__group){.job = job,
+                                       .shared = &job->ctl->comms[0],
+                                       .rank = job->rank,
+                                       .size = job->nranks};
+    for (int rank = 0; rank < job->nranks; rank++) {
+        made->group.members[rank] = rank;
+    }
+    *comm = made;
+    return TERN_OK;
+}
+
+int tern_init(const tern_options *options, tern_comm **comm)
+{
+    if (comm == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_init: comm must not be NULL");
+    }
+    int64_t timeout_ns;
+    TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
+    if (!tern__flag_swap(&launched_alive, 0, 1)) {
+        return tern__fail(TERN_ERR_STATE, "tern_init: this process has joined its job already; "
+                                          "destroy that communicator first");
+    }
+    struct tern__job *job;
+    int status = tern__join_is_launched() ? tern__join_launched(timeout_ns, &job)
+                                          : tern__join_alone(timeout_ns, &job);
+    if (status == TERN_OK) {
+        status = wrap_job(job, true, comm);
+    }
+    if (status != TERN_OK) {
+        tern__flag_store(&launched_alive, 0);
+    }
+    return status;
+}
+
+int tern_init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,
+                 tern_comm **comm)
+{
+    if (comm == NULL || rendezvous_path == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_init_at: rendezvous_path and comm must not be NULL");
+    }
+    if (nranks < 1 || nranks > TERN_RANKS_MAX) {
+        return tern__fail(TERN_ERR_ARG, "tern_init_at: nranks is %d; it must be 1..%d", nranks,
+                          TERN_RANKS_MAX);
+    }
+    if (rank < 0 || rank >= nranks) {
+        return tern__fail(TERN_ERR_ARG, "tern_init_at: rank is %d; with %d ranks it must be 0..%d",
+                          rank, nranks, nranks - 1);
+    }
+    int64_t timeout_ns;
+    TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
+    struct tern__job *job;
+    TERN_TRY(tern__join_at(rank, nranks, rendezvous_path, timeout_ns, &job));
+    return wrap_job(job, false, comm);
+}
+
+int tern_comm_rank(const tern_comm *comm)
+{
+    return comm != NULL ? comm->group.rank : tern__fail(TERN_ERR_ARG, "comm must not be NULL");
+}
+
+int tern_comm_size(const tern_comm *comm)
+{
+    return comm != NULL ? comm->group.size : tern__fail(TERN_ERR_ARG, "comm must not be NULL");
+}
+
+int tern_comm_barrier(tern_comm *comm)
+{
+    if (comm == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_comm_barrier: comm must not be NULL");
+    }
+    return tern__group_barrier(&comm->group, "barrier");
+}
+
+int tern_comm_health(tern_comm *comm)
+{
+    if (comm == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_comm_health: comm must not be NULL");
+    }
+    return tern__group_check(&comm->group, true);
+}
+
+// What a rank says in a split, and where its part's shared state is.
+struct split_choice {
+    int32_t color;
+    int32_t key;
+};
+
+// Fills in the members that chose this rank's colour, ordered by (key, rank); members are ranks of
+// the parent.
+static void choose_members(const struct split_choice *choices, const struct tern__group *parent,
+                           struct tern__group *part)
+{
+    int color = choices[parent->rank].color;
+    for (int rank = 0; rank < parent->size; rank++) {
+        if (choices[rank].color != color) {
+            continue;
+        }
+        int at = part->size++;
+        while (at > 0 && choices[part->members[at - 1]].key > choices[rank].key) {
+            part->members[at] = part->members[at - 1];
+            at--;
+        }
+        part->members[at] = rank;
+    }
+}
+
+// Takes a free slot of the control memory, or returns -1. A slot is zero when it is free.
+static int take_slot(struct tern__ctl *ctl, int holders)
+{
+    for (int slot = 1; slot < TERN__COMM_SLOTS; slot++) {
+        if (tern__peek(&ctl->slots[slot]) == 0 && tern__flag_swap(&ctl->slots[slot], 0, 1)) {
+            tern__poke(&ctl->comms[slot].holders, (uint32_t)holders);
+            return slot;
+        }
+    }
+    return -1;
+}
+
+static void release_slot(struct tern__ctl *ctl, int slot)
+{
+    memset((void *)&ctl->comms[slot], 0, sizeof ctl->comms[slot]);
+    tern__flag_store(&ctl->slots[slot], 0); // partner: take_slot
+}
+
+int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
+{
+    if (comm == NULL || part == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_comm_split: comm and part must not be NULL");
+    }
+    struct tern__group *parent = &comm->group;
+    struct split_choice mine = {.color = color < 0 ? -1 : color, .key = key};
+    struct split_choice choices[TERN_RANKS_MAX];
+    int32_t slots[TERN_RANKS_MAX];
+    tern_comm *made = calloc(1, sizeof *made);
+    int32_t slot = -1;
+    int status = tern__group_exchange(parent, "split", &mine, sizeof mine, choices);
+    if (status == TERN_OK && made != NULL && color >= 0) {
+        choose_members(choices, parent, &made->group);
+        if (made->group.members[0] == parent->rank) {
+            slot = take_slot(parent->job->ctl, made->group.size);
+        }
+    }
+    if (status == TERN_OK) {
+        status = tern__group_exchange(parent, "split", &slot, sizeof slot, slots);
+    }
+    if (status == TERN_OK && made == NULL) {
+        status = tern__fail(TERN_ERR_MEMORY, "no memory for a communicator");
+    }
+    if (status != TERN_OK || color < 0) {
+        free(made);
+        *part = status == TERN_OK ? NULL : *part;
+        return status;
+    }
+    struct tern__group *group = &made->group;
+    group->job = parent->job;
+    group->slot = slots[group->members[0]];
+    if (group->slot < 0) {
+        free(made);
+        return tern__fail(TERN_ERR_LIMIT,
+                          "tern_comm_split: %d communicators of this job are alive "
+                          "and there cannot be more",
+                          TERN__COMM_SLOTS);
+    }
+    group->shared = &group->job->ctl->comms[group->slot];
+    for (int rank = 0; rank < group->size; rank++) {
+        group->rank = group->members[rank] == parent->rank ? rank : group->rank;
+        group->members[rank] = parent->members[group->members[rank]];
+    }
+    made->parent = comm;
+    tern__flag_add(&comm->children, 1);
+    *part = made;
+    return TERN_OK;
+}
+
+int tern_comm_destroy(tern_comm *comm)
+{
+    if (comm == NULL) {
+        return TERN_OK;
+    }
+    uint32_t children = tern__flag_load(&comm->children);
+    if (children != 0) {
+        return tern__fail(TERN_ERR_STATE,
+                          "tern_comm_destroy: %u windows, chips or communicators "
+                          "made from it are alive; destroy them first",
+                          children);
+    }
+    struct tern__job *job = comm->group.job;
+    int slot = comm->group.slot;
+    bool last = tern__group_leave(&comm->group);
+    if (comm->first) {
+        tern__job_leave(job);
+        if (comm->launched) {
+            tern__flag_store(&launched_alive, 0);
+        }
+    } else {
+        if (last) {
+            release_slot(job->ctl, slot);
+        }
+        tern__flag_add(&comm->parent->children, UINT32_MAX);
+    }
+    free(comm);
+    return TERN_OK;
+}

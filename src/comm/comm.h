@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The communicator from inside: a group of ranks, and what has been made on it.
+#ifndef TERN_COMM_COMM_H
+#define TERN_COMM_COMM_H
+
+#include <stdbool.h>
+
+#include "sync/group.h"
+#include "tern/comm.h"
+
+struct tern_comm {
+    struct tern__group group;
+    bool first;                // it joined the job, and leaves it when it is destroyed
+    bool launched;             // through tern_init
+    uint32_t windows_made;     // for tags; the same on all ranks
+    _Atomic uint32_t children; // windows, chips and communicators made from it and alive
+    struct tern_comm *parent;  // the communicator it was split from
+};
+
+// TERN_OK, or why the communicator has failed. Cheap: no system call, one shared line.
+static inline int tern__comm_check(struct tern_comm *comm)
+{
+    if (__builtin_expect(tern__flag_load(&comm->group.shared->failed) != TERN__WORKING, 0)) {
+        return tern__group_check(&comm->group, false);
+    }
+    return TERN_OK;
+}
+
+#endif

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathering the events of all ranks into one Chrome trace: every rank puts its events into a window,
+// rank 0 writes the file. The clock is the machine's, so no times need to be aligned.
+
+#include "base/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "comm/comm.h"
+#include "tern/trace.h"
+#include "tern/window.h"
+
+#define EVENTS_DEFAULT 65536
+#define EVENTS_LIMIT ((size_t)1 << 26)
+
+// An event with the track it belongs to, as it lies in the window.
+struct record {
+    char track[TERN__TRACE_TRACK_BYTES];
+    struct tern__trace_event event;
+};
+
+struct collection {
+    struct record *records;
+    size_t count;
+    size_t room;
+    bool out_of_memory;
+};
+
+int tern_trace_begin(size_t events_max)
+{
+    size_t events = events_max == 0 ? EVENTS_DEFAULT : events_max;
+    if (events > EVENTS_LIMIT) {
+        return tern__fail(TERN_ERR_LIMIT, "tern_trace_begin: %zu events per thread; at most %zu",
+                          events_max, EVENTS_LIMIT);
+    }
+    if (!tern__trace_begin(events)) {
+        return tern__fail(TERN_ERR_STATE, "tern_trace_begin: recording is on already");
+    }
+    return TERN_OK;
+}
+
+static void collect(void *arg, const char *track, const struct tern__trace_event *event)
+{
+    struct collection *all = arg;
+    if (all->count == all->room) {
+        size_t room = all->room == 0 ? 1024 : 2 * all->room;
+        struct record *grown = realloc(all->records, room * sizeof *grown);
+        if (grown == NULL) {
+            all->out_of_memory = true;
+            return;
+        }
+        all->records = grown;
+        all->room = room;
+    }
+    struct record *record = &all->records[all->count++];
+    memcpy(record->track, track, sizeof record->track);
+    record->event = *event;
+}
+
+// A JSON string without its quotes.
+static void write_escaped(FILE *file, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') {
+            fprintf(file, "\\%c", c);
+        } else if (c < 0x20) {
+            fprintf(file, "\\u%04x", c);
+        } else {
+            fputc(c, file);
+        }
+    }
+}
+
+// The number of a track among those of its rank; names a new one in the file.
+static int track_number(FILE *file, int rank, const char *track,
+                        char known[][TERN__TRACE_TRACK_BYTES], int *count, int most)
+{
+    for (int i = 0; i < *count; i++) {
+        if (strncmp(known[i], track, TERN__TRACE_TRACK_BYTES) == 0) {
+            return i;
+        }
+    }
+    if (*count == most) {
+        return most - 1;
+    }
+    memcpy(known[*count], track, TERN__TRACE_TRACK_BYTES);
+    fprintf(file,
+            ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{"
+            "\"name\":\"",
+            rank, *count);
+    write_escaped(file, track);
+    fprintf(file, "\"}}");
+    return (*count)++;
+}
+
+static void write_rank(FILE *file, int rank, const struct record *records, size_t count)
+{
+    static const char *const kinds[] = {"task", "wait", "transfer", "barrier", "lost"};
+    enum { TRACKS_MAX = 1024 };
+    char(*tracks)[TERN__TRACE_TRACK_BYTES] = calloc(TRACKS_MAX, sizeof *tracks);
+    int tracks_count = 0;
+    fprintf(file,
+            "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"rank "
+            "%d\"}}",
+            rank == 0 ? "" : ",\n", rank, rank);
+    for (size_t i = 0; tracks != NULL && i < count; i++) {
+        const struct tern__trace_event *event = &records[i].event;
+        int track = track_number(file, rank, records[i].track, tracks, &tracks_count, TRACKS_MAX);
+        const char *kind = event->kind < sizeof kinds / sizeof kinds[0] ? kinds[event->kind] : "?";
+        // Waits of the scheduler overlap one another: async events of their own.
+        bool overlaps = event->kind == TERN__TRACE_WAIT &&
+                        strncmp(records[i].track, "scheduler", TERN__TRACE_TRACK_BYTES) == 0;
+        double begin_us = (double)event->begin_ns * 1e-3;
+        double duration_us = (double)event->duration_ns * 1e-3;
+        fprintf(file,
+                ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\",\"ts\":%.3f,\"name\":\"",
+                overlaps ? "b" : "X", rank, track, kind, begin_us);
+        write_escaped(file, event->name);
+        if (!overlaps) {
+            fprintf(file, "\",\"dur\":%.3f,\"args\":{\"bytes\":%" PRIu64 "}}", duration_us,
+                    event->bytes);
+            continue;
+        }
+        fprintf(file,
+                "\",\"id\":%zu},\n{\"ph\":\"e\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\","
+                "\"ts\":%.3f,\"id\":%zu,\"name\":\"",
+                i, rank, track, kind, begin_us + duration_us, i);
+        write_escaped(file, event->name);
+        fprintf(file, "\"}");
+    }
+    free(tracks);
+}
+
+static int write_file(const char *path, tern_window *window, int nranks, const uint64_t *counts)
+{
+    FILE *file = fopen(path, "we");
+    if (file == NULL) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_trace_end: cannot write '%s'", path);
+    }
+    fprintf(file, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    for (int rank = 0; rank < nranks; rank++) {
+        write_rank(file, rank, tern_window_address(window, rank), counts[rank]);
+    }
+    fprintf(file, "\n]}\n");
+    bool bad = ferror(file) != 0;
+    int saved = errno;
+    if (fclose(file) != 0 || bad) {
+        errno = bad ? saved : errno;
+        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_trace_end: writing '%s'", path);
+    }
+    return TERN_OK;
+}
+
+static int gather(tern_comm *comm, const char *path, const struct collection *mine)
+{
+    struct tern__group *group = &comm->group;
+    uint64_t count = mine->count;
+    uint64_t counts[TERN_RANKS_MAX];
+    uint64_t most = 1;
+    TERN_TRY(tern__group_exchange(group, "tern_trace_end", &count, sizeof count, counts));
+    for (int rank = 0; rank < group->size; rank++) {
+        most = counts[rank] > most ? counts[rank] : most;
+    }
+    tern_window *window;
+    TERN_TRY(tern_window_create(comm, most * sizeof(struct record), NULL, &window));
+    if (count > 0) {
+        memcpy(tern_window_address(window, group->rank), mine->records,
+               count * sizeof *mine->records);
+    }
+    int32_t status = tern__group_barrier(group, "tern_trace_end");
+    if (status == TERN_OK && group->rank == 0) {
+        status = write_file(path, window, group->size, counts);
+    }
+    int32_t statuses[TERN_RANKS_MAX];
+    int exchanged = tern__group_exchange(group, "tern_trace_end", &status, sizeof status, statuses);
+    tern_window_destroy(window);
+    TERN_TRY(exchanged);
+    if (statuses[0] != TERN_OK && group->rank != 0) {
+        return tern__fail(statuses[0], "tern_trace_end: rank 0 could not write '%s'", path);
+    }
+    return status;
+}
+
+int tern_trace_end(tern_comm *comm, const char *path)
+{
+    if (comm == NULL || path == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_trace_end: comm and path must not be NULL");
+    }
+    if (!tern__trace_stop()) {
+        return tern__fail(TERN_ERR_STATE, "tern_trace_end: recording is not on; call "
+                                          "tern_trace_begin first");
+    }
+    struct collection mine = {0};
+    tern__trace_drain(collect, &mine);
+    int status = gather(comm, path, &mine);
+    free(mine.records);
+    if (status == TERN_OK && mine.out_of_memory) {
+        return tern__fail(TERN_ERR_MEMORY, "tern_trace_end: no memory for all events of this rank");
+    }
+    return status;
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows. One memfd holds the parts of all ranks: rank 0 makes it and hands it around, each process
+// maps it once. Every decision is exchanged before it takes effect, so all ranks return the same
+// status.
+
+#include "comm/window.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cgroup.h"
+#include "base/error.h"
+#include "boot/inbox.h"
+#include "comm/registry.h"
+#include "mem/memfd.h"
+
+static pthread_mutex_t owned_lock = PTHREAD_MUTEX_INITIALIZER; // guards what follows
+static tern_window *owned; // windows whose memory this process has made
+
+// Bytes that windows made by this process have been promised and have not touched yet.
+static uint64_t untouched_bytes(void)
+{
+    uint64_t sum = 0;
+    pthread_mutex_lock(&owned_lock);
+    for (const tern_window *window = owned; window != NULL; window = window->next) {
+        sum += tern__memfd_untouched(window->fd, window->size_bytes * (size_t)window->nranks);
+    }
+    pthread_mutex_unlock(&owned_lock);
+    return sum;
+}
+
+static void own(tern_window *window)
+{
+    pthread_mutex_lock(&owned_lock);
+    window->next = owned;
+    owned = window;
+    pthread_mutex_unlock(&owned_lock);
+}
+
+static void disown(tern_window *window)
+{
+    pthread_mutex_lock(&owned_lock);
+    tern_window **link = &owned;
+    while (*link != NULL && *link != window) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = window->next;
+    }
+    pthread_mutex_unlock(&owned_lock);
+}
+
+// Step 1: what each rank asks for.
+struct wish {
+    uint64_t size_bytes;
+    uint64_t untouched_bytes;
+    uint32_t flags;
+    uint32_t unable; // no memory for its own bookkeeping
+};
+
+// Step 2: what rank 0 found.
+struct verdict {
+    int32_t status;
+    uint32_t reserved;
+    uint64_t needed;
+    uint64_t available;
+};
+
+static int compare_wishes(const struct wish *wishes, int count)
+{
+    for (int rank = 0; rank < count; rank++) {
+        if (wishes[rank].unable != 0) {
+            return tern__fail(TERN_ERR_MEMORY,
+                              "tern_window_create: rank %d has no memory for a "
+                              "window's bookkeeping",
+                              rank);
+        }
+        if (wishes[rank].size_bytes != wishes[0].size_bytes ||
+            wishes[rank].flags != wishes[0].flags) {
+            return tern__fail(TERN_ERR_MISMATCH,
+                              "tern_window_create: rank %d asks for %llu bytes "
+                              "with flags 0x%x, rank 0 for %llu bytes with flags 0x%x",
+                              rank, (unsigned long long)wishes[rank].size_bytes, wishes[rank].flags,
+                              (unsigned long long)wishes[0].size_bytes, wishes[0].flags);
+        }
+    }
+    if (wishes[0].size_bytes == 0) {
+        return tern__fail(TERN_ERR_ARG, "tern_window_create: size_bytes is 0; a window has at "
+                                        "least 1 byte");
+    }
+    uint32_t known = TERN_WINDOW_PREFAULT | TERN_WINDOW_HUGE;
+    if ((wishes[0].flags & ~known) != 0) {
+        return tern__fail(TERN_ERR_ARG, "tern_window_create: flags 0x%x has bits beyond 0x%x",
+                          wishes[0].flags, known);
+    }
+    return TERN_OK;
+}
+
+// On rank 0: makes and maps the memory if the machine can give it.
+static int make_memory(tern_window *window, bool huge, const struct wish *wishes,
+                       struct verdict *verdict)
+{
+    uint64_t promised = 0;
+    for (int rank = 0; rank < window->nranks; rank++) {
+        promised += wishes[rank].untouched_bytes;
+    }
+    uint64_t available = (uint64_t)tern__memory_available();
+    verdict->available = available > promised ? available - promised : 0;
+    if (!huge && verdict->needed > verdict->available) {
+        return TERN_ERR_MEMORY;
+    }
+    TERN_TRY(tern__memfd_create("tern-window", verdict->needed, huge, &window->fd));
+    void *base;
+    int status = tern__memfd_map(window->fd, verdict->needed, &base);
+    for (int rank = 1; rank < window->nranks && status == TERN_OK; rank++) {
+        status =
+            tern__inbox_send(window->comm->group.job, window->comm->group.members[rank],
+                             (uint64_t)window->comm->group.slot << 32 | window->number, window->fd);
+    }
+    if (status == TERN_OK) {
+        window->base = base;
+    }
+    return status;
+}
+
+static int word_verdict(const tern_window *window, const struct verdict *verdict, bool huge)
+{
+    if (verdict->needed == 0 || (verdict->status == TERN_ERR_MEMORY && !huge)) {
+        return tern__fail(TERN_ERR_MEMORY,
+                          "tern_window_create: %llu bytes on each of %d ranks "
+                          "cannot be had: %llu bytes are available (of the machine and its cgroup, "
+                          "less what other windows of the job may still take)",
+                          (unsigned long long)window->size_bytes, window->nranks,
+                          (unsigned long long)verdict->available);
+    }
+    if (verdict->status == TERN_ERR_MEMORY) {
+        return tern__fail(TERN_ERR_MEMORY,
+                          "tern_window_create: %llu bytes in 2 MiB pages cannot be "
+                          "had; /proc/sys/vm/nr_hugepages says how many the machine has reserved",
+                          (unsigned long long)verdict->needed);
+    }
+    return verdict->status == TERN_OK
+               ? TERN_OK
+               : tern__fail(verdict->status, "tern_window_create: rank 0 could not make the shared "
+                                             "memory");
+}
+
+// On the other ranks: takes and maps what rank 0 has made.
+static int take_memory(tern_window *window, size_t total)
+{
+    int fd;
+    TERN_TRY(tern__inbox_take(window->comm->group.job,
+                              (uint64_t)window->comm->group.slot << 32 | window->number, &fd));
+    void *base;
+    int status = tern__memfd_map(fd, total, &base);
+    close(fd);
+    if (status == TERN_OK) {
+        window->base = base;
+    }
+    return status;
+}
+
+static void fill_context(tern_window *window)
+{
+    tern_context *context = &window->context;
+    context->rankId = (uint32_t)window->rank;
+    context->rankNum = (uint32_t)window->nranks;
+    context->winSize = window->size_bytes;
+    for (int rank = 0; rank < window->nranks; rank++) {
+        context->windowsIn[rank] =
+            (uint64_t)(uintptr_t)(window->base + (size_t)rank * window->size_bytes);
+        context->windowsOut[rank] = context->windowsIn[rank];
+    }
+}
+
+// Everything after the wishes agree. On failure the caller frees what was got.
+static int build_window(tern_window *window, const struct wish *wishes)
+{
+    struct tern__group *group = &window->comm->group;
+    bool huge = (wishes[0].flags & TERN_WINDOW_HUGE) != 0;
+    size_t unit = huge ? TERN_HUGE_PAGE_BYTES : tern__page_bytes();
+    size_t size = tern__round_up(wishes[0].size_bytes, unit);
+    size_t total = 0;
+    if (size == 0 || __builtin_mul_overflow(size, (size_t)window->nranks, &total)) {
+        size = wishes[0].size_bytes;
+        total = 0;
+    }
+    window->size_bytes = size;
+    struct verdict mine = {.needed = total};
+    struct verdict verdicts[TERN_RANKS_MAX];
+    char detail[TERN_ERROR_BYTES] = "";
+    if (window->rank == 0) {
+        mine.status = total == 0 ? TERN_ERR_MEMORY : make_memory(window, huge, wishes, &mine);
+        if (mine.status != TERN_OK && mine.needed <= mine.available) {
+            strcpy(detail, tern_last_error()); // a reason that only this rank knows
+        }
+    }
+    TERN_TRY(tern__group_exchange(group, "tern_window_create", &mine, sizeof mine, verdicts));
+    int status = word_verdict(window, &verdicts[0], huge);
+    if (status != TERN_OK) {
+        return detail[0] != '\0' ? tern__fail(status, "tern_window_create: %.900s", detail)
+                                 : status;
+    }
+    if (window->rank != 0) {
+        status = take_memory(window, total);
+    }
+    if (status == TERN_OK && (wishes[0].flags & TERN_WINDOW_PREFAULT) != 0) {
+        status = tern__memfd_prefault(window->base + (size_t)window->rank * size, size);
+    }
+    if (status == TERN_OK) {
+        fill_context(window);
+        status = tern__registry_add(window);
+    }
+    int32_t own_status = status;
+    int32_t statuses[TERN_RANKS_MAX];
+    TERN_TRY(tern__group_exchange(group, "tern_window_create", &own_status, sizeof own_status,
+                                  statuses));
+    for (int rank = 0; rank < window->nranks; rank++) {
+        if (statuses[rank] != TERN_OK && status == TERN_OK) {
+            status = tern__fail(statuses[rank],
+                                "tern_window_create: rank %d could not map its "
+                                "window (%s)",
+                                rank, tern_status_text(statuses[rank]));
+        }
+    }
+    return status;
+}
+
+static void free_window(tern_window *window)
+{
+    tern__registry_remove(window);
+    tern__memfd_unmap(window->base, window->size_bytes * (size_t)window->nranks);
+    if (window->fd >= 0) {
+        disown(window);
+        close(window->fd);
+    }
+    free(window);
+}
+
+int tern_window_create(tern_comm *comm, size_t size_bytes, const tern_window_options *options,
+                       tern_window **window)
+{
+    if (comm == NULL || window == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_window_create: comm and window must not be NULL");
+    }
+    struct tern__group *group = &comm->group;
+    TERN_TRY(tern__group_check(group, false));
+    tern_window *made = calloc(1, sizeof *made);
+    struct wish mine = {.size_bytes = size_bytes,
+                        .untouched_bytes = untouched_bytes(),
+                        .flags = options != NULL ? options->flags : 0,
+                        .unable = made == NULL};
+    struct wish wishes[TERN_RANKS_MAX];
+    uint32_t number = comm->windows_made++;
+    int status = tern__group_exchange(group, "tern_window_create", &mine, sizeof mine, wishes);
+    if (status == TERN_OK) {
+        status = compare_wishes(wishes, group->size);
+    }
+    if (status != TERN_OK || made == NULL) {
+        free(made);
+        return status;
+    }
+    made->comm = comm;
+    made->xport = tern__xport_find("shm");
+    made->rank = group->rank;
+    made->nranks = group->size;
+    made->number = number;
+    made->fd = -1;
+    status = build_window(made, wishes);
+    if (status != TERN_OK) {
+        free_window(made);
+        return status;
+    }
+    if (made->fd >= 0) {
+        own(made);
+    }
+    tern__flag_add(&comm->children, 1);
+    *window = made;
+    return TERN_OK;
+}
+
+int tern_window_destroy(tern_window *window)
+{
+    if (window != NULL) {
+        tern__flag_add(&window->comm->children, UINT32_MAX);
+        free_window(window);
+    }
+    return TERN_OK;
+}
+
+size_t tern_window_size(const tern_window *window)
+{
+    return window != NULL ? window->size_bytes : 0;
+}
+
+void *tern_window_address(const tern_window *window, int rank)
+{
+    if (window == NULL || rank < 0 || rank >= window->nranks) {
+        tern__fail(TERN_ERR_ARG, "tern_window_address: %s",
+                   window == NULL ? "window must not be NULL" : "there is no such rank");
+        return NULL;
+    }
+    return window->base + (size_t)rank * window->size_bytes;
+}
+
+const tern_context *tern_window_context(const tern_window *window)
+{
+    return window != NULL ? &window->context : NULL;
+}
+
+int tern__window_range(tern_window *window, const char *call, int rank, size_t offset_bytes,
+                       size_t size_bytes, char **address)
+{
+    if (__builtin_expect(window == NULL, 0)) {
+        return tern__fail(TERN_ERR_ARG, "%s: window must not be NULL", call);
+    }
+    if (__builtin_expect(rank < 0 || rank >= window->nranks, 0)) {
+        return tern__fail(TERN_ERR_ARG, "%s: rank is %d; the window has ranks 0..%d", call, rank,
+                          window->nranks - 1);
+    }
+    if (__builtin_expect(offset_bytes > window->size_bytes ||
+                             size_bytes > window->size_bytes - offset_bytes,
+                         0)) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: %zu bytes at offset %zu reach beyond the %zu bytes of "
+                          "the window",
+                          call, size_bytes, offset_bytes, window->size_bytes);
+    }
+    TERN_TRY(tern__comm_check(window->comm));
+    *address = window->base + (size_t)rank * window->size_bytes + offset_bytes;
+    return TERN_OK;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window from inside: one mapping of all ranks' parts, one after the other.
+#ifndef TERN_COMM_WINDOW_H
+#define TERN_COMM_WINDOW_H
+
+#include "comm/comm.h"
+#include "tern/window.h"
+#include "xport/xport.h"
+
+struct tern_window {
+    struct tern_comm *comm;
+    const struct tern__xport *xport;
+    char *base;        // of rank 0's part
+    size_t size_bytes; // of a part, and the distance between two
+    int rank;
+    int nranks;
+    uint32_t number;          // of the communicator's windows, from 0
+    int fd;                   // on rank 0, to see how much of it is still untouched; else -1
+    struct tern_window *next; // of this process's windows that have one
+    tern_context context;
+};
+
+// Where a range of a rank's part is in this process. TERN_ERR_ARG, with a sentence that begins with
+// `call`, when the window is NULL, the rank does not exist, or the range sticks out; the error of a
+// failed communicator.
+int tern__window_range(tern_window *window, const char *call, int rank, size_t offset_bytes,
+                       size_t size_bytes, char **address);
+
+// The doorbell of a rank of the window.
+static inline struct tern__bell *tern__window_bell(const tern_window *window, int rank)
+{
+    const struct tern__group *group = &window->comm->group;
+    return &group->job->ctl->ranks[group->members[rank]].bell;
+}
+
+#endif
