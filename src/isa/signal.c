@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notify, wait and test. Short path of notify: checks, one atomic, one look at the doorbell. A wait
+// climbs the ladder of sync/wait.h.
+
+#include "isa/signal.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/trace.h"
+
+const char *tern__cmp_text(tern_cmp cmp)
+{
+    static const char *const texts[] = {"==", "!=", ">", ">=", "<", "<="};
+    return (unsigned)cmp < sizeof texts / sizeof texts[0] ? texts[cmp] : "?";
+}
+
+static int check_word(const char *call, tern_window *window, int rank, size_t offset_bytes,
+                      char **address)
+{
+    TERN_TRY(tern__window_range(window, call, rank, offset_bytes, sizeof(int32_t), address));
+    if (__builtin_expect(offset_bytes % sizeof(int32_t) != 0, 0)) {
+        return tern__fail(TERN_ERR_ARG, "%s: a signal at offset %zu is not 4-byte aligned", call,
+                          offset_bytes);
+    }
+    return TERN_OK;
+}
+
+int tern__condition_check(const char *call, const tern_condition *condition)
+{
+    char *address;
+    if (condition->window == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: window must not be NULL", call);
+    }
+    if ((unsigned)condition->cmp > TERN_CMP_LE) {
+        return tern__fail(TERN_ERR_ARG, "%s: %d is no comparison", call, (int)condition->cmp);
+    }
+    return check_word(call, condition->window, condition->window->rank, condition->offset_bytes,
+                      &address);
+}
+
+int tern_signal_notify(tern_window *window, int rank, size_t offset_bytes, int32_t value,
+                       tern_notify_op op)
+{
+    char *address;
+    TERN_TRY(check_word("tern_signal_notify", window, rank, offset_bytes, &address));
+    if (__builtin_expect((unsigned)op > TERN_NOTIFY_SET, 0)) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_signal_notify: %d is no way to notify; there are add "
+                          "and set",
+                          (int)op);
+    }
+    window->xport->notify(address, value, op);
+    tern__bell_ring(tern__window_bell(window, rank));
+    return TERN_OK;
+}
+
+struct signal_wait {
+    const tern_condition *conditions;
+    size_t count;
+    bool all;     // or any
+    size_t index; // the first that does not hold (all), or the first that holds (any)
+    bool says_so;
+};
+
+static bool conditions_hold(void *arg)
+{
+    struct signal_wait *wait = arg;
+    for (size_t i = 0; i < wait->count; i++) {
+        const tern_condition *condition = &wait->conditions[i];
+        bool holds =
+            tern__cmp_holds(tern__condition_seen(condition), condition->cmp, condition->value);
+        if (holds != wait->all) {
+            wait->index = i;
+            return !wait->all;
+        }
+    }
+    return wait->all;
+}
+
+static int wait_broken(void *arg, bool deep)
+{
+    struct signal_wait *wait = arg;
+    struct tern_comm *comm = wait->conditions[0].window->comm;
+    if (!wait->says_so) {
+        tern__job_doing(comm->group.job, TERN__DOING_SIGNAL, wait->conditions[0].offset_bytes);
+        wait->says_so = true;
+    }
+    for (size_t i = 0; i < wait->count; i++) {
+        if (i == 0 || wait->conditions[i].window->comm != comm) {
+            comm = wait->conditions[i].window->comm;
+            TERN_TRY(tern__group_check(&comm->group, deep));
+        }
+    }
+    return TERN_OK;
+}
+
+// Words the timeout. The communicator's own deadline fails the communicator, the caller's does not.
+static int wait_timed_out(const struct signal_wait *wait, int64_t timeout_ns, bool fatal)
+{
+    // With several conditions the sentence shows one that does not hold.
+    const tern_condition *condition = &wait->conditions[wait->all ? wait->index : 0];
+    struct tern__group *group = &condition->window->comm->group;
+    const char *format = "rank %d waited %.3g s for the signal at byte %zu of window %u: seen %d, "
+                         "wanted %s %d (%zu condition%s)";
+    int32_t seen = tern__condition_seen(condition);
+    const char *plural = wait->count == 1 ? "" : wait->all ? "s, all to hold" : "s, any to hold";
+    double seconds = (double)timeout_ns * 1e-9;
+    if (!fatal) {
+        return tern__fail(TERN_ERR_TIMEOUT, format, group->rank, seconds, condition->offset_bytes,
+                          condition->window->number, seen, tern__cmp_text(condition->cmp),
+                          condition->value, wait->count, plural);
+    }
+    return tern__group_fail(group, TERN_ERR_TIMEOUT, group->rank, format, group->rank, seconds,
+                            condition->offset_bytes, condition->window->number, seen,
+                            tern__cmp_text(condition->cmp), condition->value, wait->count, plural);
+}
+
+static int wait_for(struct signal_wait *wait, int64_t timeout_ns)
+{
+    tern_window *window = wait->conditions[0].window;
+    struct tern__job *job = window->comm->group.job;
+    struct tern__ladder ladder = tern__job_ladder(job);
+    bool fatal = timeout_ns == TERN_TIMEOUT_DEFAULT;
+    int64_t begin_ns = tern__trace_start();
+    struct tern__wait climb = {
+        .bell = tern__window_bell(window, window->rank),
+        .ladder = &ladder,
+        .timeout_ns = fatal ? job->timeout_ns : timeout_ns,
+        .holds = conditions_hold,
+        .broken = wait_broken,
+        .arg = wait,
+    };
+    int status = tern__wait(&climb);
+    if (wait->says_so) {
+        tern__job_doing(job, TERN__DOING_OTHER, 0);
+    }
+    if (status == TERN_ERR_TIMEOUT) {
+        TERN_TRY(wait_broken(wait, true));
+        return wait_timed_out(wait, climb.timeout_ns, fatal);
+    }
+    tern__trace_add(TERN__TRACE_WAIT, "wait", begin_ns, 0);
+    return status;
+}
+
+static int check_wait(const char *call, const tern_condition *conditions, size_t count,
+                      int64_t timeout_ns)
+{
+    if (conditions == NULL || count == 0) {
+        return tern__fail(TERN_ERR_ARG, "%s: there must be at least one condition", call);
+    }
+    if (timeout_ns < 0 && timeout_ns != TERN_TIMEOUT_DEFAULT) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: timeout_ns is %lld; it must be TERN_TIMEOUT_DEFAULT, or "
+                          "0 or more",
+                          call, (long long)timeout_ns);
+    }
+    for (size_t i = 0; i < count; i++) {
+        TERN_TRY(tern__condition_check(call, &conditions[i]));
+        if (conditions[i].window->comm->group.job != conditions[0].window->comm->group.job) {
+            return tern__fail(TERN_ERR_ARG,
+                              "%s: condition %zu is on a window of another job than "
+                              "condition 0",
+                              call, i);
+        }
+    }
+    return TERN_OK;
+}
+
+int tern_signal_wait(tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value,
+                     int64_t timeout_ns)
+{
+    tern_condition condition = {.window = window,
+                                .offset_bytes = offset_bytes,
+                                .cmp = cmp,
+                                .value = value};
+    TERN_TRY(check_wait("tern_signal_wait", &condition, 1, timeout_ns));
+    struct signal_wait wait = {.conditions = &condition, .count = 1, .all = true};
+    return wait_for(&wait, timeout_ns);
+}
+
+int tern_signal_wait_all(const tern_condition *conditions, size_t count, int64_t timeout_ns)
+{
+    TERN_TRY(check_wait("tern_signal_wait_all", conditions, count, timeout_ns));
+    struct signal_wait wait = {.conditions = conditions, .count = count, .all = true};
+    return wait_for(&wait, timeout_ns);
+}
+
+int tern_signal_wait_any(const tern_condition *conditions, size_t count, int64_t timeout_ns,
+                         size_t *which)
+{
+    if (which == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_signal_wait_any: which must not be NULL");
+    }
+    TERN_TRY(check_wait("tern_signal_wait_any", conditions, count, timeout_ns));
+    struct signal_wait wait = {.conditions = conditions, .count = count, .all = false};
+    TERN_TRY(wait_for(&wait, timeout_ns));
+    *which = wait.index;
+    return TERN_OK;
+}
+
+int tern_signal_test(tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value)
+{
+    tern_condition condition = {.window = window,
+                                .offset_bytes = offset_bytes,
+                                .cmp = cmp,
+                                .value = value};
+    TERN_TRY(tern__condition_check("tern_signal_test", &condition));
+    return tern__cmp_holds(tern__condition_seen(&condition), cmp, value) ? 1 : 0;
+}
+
+int tern_signal_read(tern_window *window, size_t offset_bytes, int32_t *value)
+{
+    if (value == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_signal_read: value must not be NULL");
+    }
+    tern_condition condition = {.window = window, .offset_bytes = offset_bytes};
+    TERN_TRY(tern__condition_check("tern_signal_read", &condition));
+    *value = tern__condition_seen(&condition);
+    return TERN_OK;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals from inside: comparing without checks, for who has checked before and looks often.
+#ifndef TERN_ISA_SIGNAL_H
+#define TERN_ISA_SIGNAL_H
+
+#include <stdbool.h>
+
+#include "comm/window.h"
+#include "tern/signal.h"
+
+// Whether `seen <cmp> value`.
+static inline bool tern__cmp_holds(int32_t seen, tern_cmp cmp, int32_t value)
+{
+    switch (cmp) {
+    case TERN_CMP_EQ:
+        return seen == value;
+    case TERN_CMP_NE:
+        return seen != value;
+    case TERN_CMP_GT:
+        return seen > value;
+    case TERN_CMP_GE:
+        return seen >= value;
+    case TERN_CMP_LT:
+        return seen < value;
+    case TERN_CMP_LE:
+        return seen <= value;
+    }
+    return false;
+}
+
+// "==", "!=", …
+const char *tern__cmp_text(tern_cmp cmp);
+
+// The word of a checked condition, in the caller's own part.
+static inline const _Atomic uint32_t *tern__condition_word(const tern_condition *condition)
+{
+    const tern_window *window = condition->window;
+    return (const _Atomic uint32_t *)(const void *)(window->base +
+                                                    (size_t)window->rank * window->size_bytes +
+                                                    condition->offset_bytes);
+}
+
+// The value now. Sequentially consistent: partner of shm_notify, both as acquire (what was written
+// before the notify is visible) and in the doorbell's handshake (sync/bell.h).
+static inline int32_t tern__condition_seen(const tern_condition *condition)
+{
+    return (int32_t)tern__flag_load(tern__condition_word(condition));
+}
+
+// TERN_OK, or what is wrong with a condition; `call` begins the sentence.
+int tern__condition_check(const char *call, const tern_condition *condition);
+
+#endif
