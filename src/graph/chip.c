@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chips: threads, launching, synchronizing.
+
+#include "graph/chip.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cgroup.h"
+#include "base/clock.h"
+#include "base/options.h"
+#include "comm/window.h"
+
+enum { STACK_BYTES = 2 << 20 };
+
+struct tern__ladder tern__chip_ladder(const struct tern_chip *chip)
+{
+    if (chip->comm != NULL) {
+        return tern__job_ladder(chip->comm->group.job);
+    }
+    return tern__ladder_for(1 + tern__chip_cores(chip), chip->cpus);
+}
+
+// Signals of the process are for the threads of the program, not for the chip's.
+static int start_thread(pthread_t *thread, void *(*body)(void *), void *arg)
+{
+    sigset_t all;
+    sigset_t before;
+    pthread_attr_t attributes;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, &attributes, body, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error != 0) {
+        return tern__fail(TERN_ERR_SYSTEM, "tern_chip_create: cannot start a thread: %s",
+                          strerror(error));
+    }
+    return TERN_OK;
+}
+
+static int start_threads(struct tern_chip *chip)
+{
+    for (int i = 0; i < tern__chip_cores(chip); i++) {
+        struct tern__core *core = &chip->cores[i];
+        core->chip = chip;
+        core->kind = i < chip->aic_count ? TERN_CORE_AIC : TERN_CORE_AIV;
+        core->index = i < chip->aic_count ? i : i - chip->aic_count;
+        TERN_TRY(start_thread(&core->thread, tern__core_main, core));
+        core->started = true;
+    }
+    TERN_TRY(start_thread(&chip->scheduler, tern__scheduler_main, chip));
+    chip->scheduler_started = true;
+    return TERN_OK;
+}
+
+static void free_run(struct tern__run *run)
+{
+    free(run->pending);
+    free(run->ready[0]);
+    free(run->ready[1]);
+    free(run->waiting);
+    free(run->waiting_since_ns);
+    *run = (struct tern__run){0};
+}
+
+static void end_chip(struct tern_chip *chip)
+{
+    tern__flag_store(&chip->stop, 1); // partner: has_work, has_launch
+    tern__bell_ring(&chip->launch_bell);
+    if (chip->scheduler_started) {
+        pthread_join(chip->scheduler, NULL);
+    }
+    for (int i = 0; i < tern__chip_cores(chip); i++) {
+        tern__bell_ring(&chip->cores[i].bell);
+        if (chip->cores[i].started) {
+            pthread_join(chip->cores[i].thread, NULL);
+        }
+    }
+    free_run(&chip->run);
+    free(chip->cores);
+    free(chip);
+}
+
+static int check_options(const tern_chip_options *options)
+{
+    if (options->aic_count < 0 || options->aiv_count < 0 || options->aic_count > TERN_CORES_MAX ||
+        options->aiv_count > TERN_CORES_MAX ||
+        options->aic_count + options->aiv_count > TERN_CORES_MAX) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_chip_create: %d AIC and %d AIV cores; together there "
+                          "are at most %d",
+                          options->aic_count, options->aiv_count, TERN_CORES_MAX);
+    }
+    return TERN_OK;
+}
+
+int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chip **chip)
+{
+    if (chip == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_chip_create: chip must not be NULL");
+    }
+    tern_chip_options wanted = options != NULL ? *options : (tern_chip_options){0};
+    TERN_TRY(check_options(&wanted));
+    if (wanted.aic_count == 0 && wanted.aiv_count == 0) {
+        wanted.aic_count = wanted.aiv_count = 1;
+    }
+    int64_t timeout_ns;
+    if (comm != NULL) {
+        TERN_TRY(tern__comm_check(comm));
+    }
+    if (comm != NULL && wanted.timeout_ns == 0) {
+        timeout_ns = comm->group.job->timeout_ns;
+    } else {
+        TERN_TRY(tern__timeout_option(wanted.timeout_ns, &timeout_ns));
+    }
+    size_t count = (size_t)(wanted.aic_count + wanted.aiv_count);
+    struct tern_chip *made = calloc(1, sizeof *made);
+    struct tern__core *cores = aligned_alloc(TERN_CACHE_LINE, count * sizeof *cores);
+    if (made == NULL || cores == NULL) {
+        free(made);
+        free(cores);
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a chip of %zu cores", count);
+    }
+    memset(cores, 0, count * sizeof *cores);
+    *made = (struct tern_chip){.comm = comm,
+                               .aic_count = wanted.aic_count,
+                               .aiv_count = wanted.aiv_count,
+                               .timeout_ns = timeout_ns,
+                               .cpus = tern__cpus_allowed(),
+                               .cores = cores};
+    int status = start_threads(made);
+    if (status != TERN_OK) {
+        end_chip(made);
+        return status;
+    }
+    if (comm != NULL) {
+        tern__job_add_threads(comm->group.job, (int)count);
+        tern__flag_add(&comm->children, 1);
+    }
+    *chip = made;
+    return TERN_OK;
+}
+
+int tern_chip_destroy(tern_chip *chip)
+{
+    if (chip == NULL) {
+        return TERN_OK;
+    }
+    if (chip->unsynchronized) {
+        tern_chip_synchronize(chip); // its result is nobody's any more
+    }
+    for (int i = 0; chip->stuck && i < tern__chip_cores(chip); i++) {
+        if (tern__core_busy(&chip->cores[i])) {
+            return tern__fail(TERN_ERR_TIMEOUT,
+                              "tern_chip_destroy: the kernel of task '%s' has not "
+                              "returned; its thread is left",
+                              chip->run.graph->tasks[chip->cores[i].task].name);
+        }
+    }
+    if (chip->comm != NULL) {
+        tern__job_add_threads(chip->comm->group.job, -tern__chip_cores(chip));
+        tern__flag_add(&chip->comm->children, UINT32_MAX);
+    }
+    end_chip(chip);
+    return TERN_OK;
+}
+
+// The kinds of cores and the windows that a graph needs.
+static int check_fit(const struct tern_chip *chip, const tern_graph *graph)
+{
+    for (size_t i = 0; i < graph->tasks_count; i++) {
+        const struct tern__task *task = &graph->tasks[i];
+        bool aic = task->core == TERN_CORE_AIC;
+        if ((aic ? chip->aic_count : chip->aiv_count) == 0) {
+            return tern__fail(TERN_ERR_KERNEL,
+                              "tern_chip_launch: task '%s' needs an %s core and the "
+                              "chip has none",
+                              task->name, aic ? "AIC" : "AIV");
+        }
+        for (uint32_t w = 0; w < task->waits_count; w++) {
+            const tern_window *window = graph->waits[task->waits_first + w].condition.window;
+            if (chip->comm == NULL || window->comm->group.job != chip->comm->group.job) {
+                return tern__fail(TERN_ERR_ARG,
+                                  "tern_chip_launch: task '%s' waits for a signal of "
+                                  "another job than the chip's",
+                                  task->name);
+            }
+        }
+    }
+    return TERN_OK;
+}
+
+static int prepare_run(struct tern_chip *chip, tern_graph *graph)
+{
+    size_t count = graph->tasks_count + 1;
+    free_run(&chip->run);
+    struct tern__run run = {.graph = graph,
+                            .number = graph->runs,
+                            .pending = calloc(count, sizeof *run.pending),
+                            .ready = {calloc(count, sizeof *run.ready[0]),
+                                      calloc(count, sizeof *run.ready[1])},
+                            .waiting = calloc(count, sizeof *run.waiting),
+                            .waiting_since_ns = calloc(count, sizeof *run.waiting_since_ns),
+                            .deadline_ns = tern__deadline_after(chip->timeout_ns)};
+    chip->run = run;
+    if (run.pending == NULL || run.ready[0] == NULL || run.ready[1] == NULL ||
+        run.waiting == NULL || run.waiting_since_ns == NULL) {
+        free_run(&chip->run);
+        return tern__fail(TERN_ERR_MEMORY, "no memory to run a graph of %zu tasks", count - 1);
+    }
+    return TERN_OK;
+}
+
+int tern_chip_launch(tern_chip *chip, tern_graph *graph)
+{
+    if (chip == NULL || graph == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_chip_launch: chip and graph must not be NULL");
+    }
+    if (chip->unsynchronized || chip->stuck) {
+        return tern__fail(TERN_ERR_STATE,
+                          chip->stuck
+                              ? "tern_chip_launch: a kernel of an earlier run has not returned"
+                              : "tern_chip_launch: a graph runs on the chip; synchronize first");
+    }
+    if (chip->comm != NULL) {
+        TERN_TRY(tern__comm_check(chip->comm));
+    }
+    TERN_TRY(tern__graph_seal(graph));
+    TERN_TRY(check_fit(chip, graph));
+    if (!tern__flag_swap(&graph->running, 0, 1)) {
+        return tern__fail(TERN_ERR_STATE, "tern_chip_launch: the graph runs on another chip");
+    }
+    int status = prepare_run(chip, graph);
+    if (status != TERN_OK) {
+        tern__flag_store(&graph->running, 0);
+        return status;
+    }
+    graph->runs++;
+    chip->unsynchronized = true;
+    tern__flag_add(&chip->launched, 1); // partner: has_launch in scheduler.c
+    tern__bell_ring(&chip->launch_bell);
+    return TERN_OK;
+}
+
+static bool run_ended(void *arg)
+{
+    const struct tern_chip *chip = arg;
+    // partner: the add in tern__scheduler_main; acquires what the kernels wrote
+    return tern__flag_load(&chip->completed) == tern__peek(&chip->launched);
+}
+
+int tern_chip_synchronize(tern_chip *chip)
+{
+    if (chip == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_chip_synchronize: chip must not be NULL");
+    }
+    if (!chip->unsynchronized) {
+        return tern__fail(TERN_ERR_STATE, "tern_chip_synchronize: nothing was launched");
+    }
+    struct tern__ladder ladder = tern__chip_ladder(chip);
+    struct tern__wait wait = {.bell = &chip->host_bell,
+                              .ladder = &ladder,
+                              .timeout_ns = INT64_MAX, // the scheduler keeps the run's deadline
+                              .holds = run_ended,
+                              .arg = chip};
+    tern__wait(&wait);
+    chip->unsynchronized = false;
+    return chip->result == TERN_OK ? TERN_OK : tern__fail(chip->result, "%s", chip->result_text);
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler of a chip: one thread that takes completions, looks at signals, and gives ready tasks
+// to idle cores, in the order in which they became ready. A task that waits for a signal is in a
+// list here and holds no core. Data path: no allocation, lock, system call or log, unless there is
+// nothing to do and the thread sleeps.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/trace.h"
+#include "graph/chip.h"
+#include "isa/signal.h"
+
+// How long kernels may take to return once their run has failed.
+#define DRAIN_NS (2 * TERN_NS_PER_SECOND)
+
+static bool waits_hold(const struct tern__run *run, uint32_t task)
+{
+    const struct tern__task *row = &run->graph->tasks[task];
+    for (uint32_t i = 0; i < row->waits_count; i++) {
+        tern_condition condition =
+            tern__wait_in_run(&run->graph->waits[row->waits_first + i], run->number);
+        if (!tern__cmp_holds(tern__condition_seen(&condition), condition.cmp, condition.value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void make_ready(struct tern__run *run, uint32_t task)
+{
+    int kind = (int)run->graph->tasks[task].core;
+    run->ready[kind][run->ready_tail[kind]++] = task;
+}
+
+// All predecessors of the task have finished.
+static void edges_done(struct tern__run *run, uint32_t task)
+{
+    if (run->graph->tasks[task].waits_count == 0) {
+        make_ready(run, task);
+    } else {
+        run->waiting_since_ns[run->waiting_count] = tern__trace_start();
+        run->waiting[run->waiting_count++] = task;
+    }
+}
+
+// Moves tasks whose signals have come to the ready queues. Keeps the order of the rest.
+static bool poll_waits(struct tern__run *run)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < run->waiting_count; i++) {
+        uint32_t task = run->waiting[i];
+        int64_t since_ns = run->waiting_since_ns[i];
+        if (waits_hold(run, task)) {
+            tern__trace_add(TERN__TRACE_WAIT, run->graph->tasks[task].name, since_ns, 0);
+            make_ready(run, task);
+        } else {
+            run->waiting_since_ns[kept] = since_ns;
+            run->waiting[kept++] = task;
+        }
+    }
+    bool moved = kept < run->waiting_count;
+    run->waiting_count = kept;
+    return moved;
+}
+
+static void give_task(struct tern_chip *chip, struct tern__core *core, uint32_t task)
+{
+    core->task = task;
+    core->run = chip->run.number;
+    core->graph = chip->run.graph;
+    tern__flag_add(&core->given, 1); // partner: has_work in core.c
+    tern__bell_ring(&core->bell);
+}
+
+// Takes completions and gives out tasks. Returns whether anything happened; *failed is the core
+// whose kernel reported a failure.
+static bool serve_cores(struct tern_chip *chip, uint32_t *held, struct tern__core **failed)
+{
+    struct tern__run *run = &chip->run;
+    bool progress = false;
+    for (int i = 0; i < tern__chip_cores(chip); i++) {
+        struct tern__core *core = &chip->cores[i];
+        if (tern__core_busy(core)) {
+            continue;
+        }
+        if (held[i] != TERN__NO_TASK) {
+            const struct tern__task *task = &run->graph->tasks[held[i]];
+            held[i] = TERN__NO_TASK;
+            run->finished++;
+            progress = true;
+            if (core->failed) {
+                *failed = core;
+                return true;
+            }
+            for (uint32_t next = 0; next < task->successors_count; next++) {
+                uint32_t successor = run->graph->successors[task->successors_first + next];
+                if (--run->pending[successor] == 0) {
+                    edges_done(run, successor);
+                }
+            }
+        }
+    }
+    for (int i = 0; i < tern__chip_cores(chip); i++) {
+        int kind = (int)chip->cores[i].kind;
+        if (held[i] == TERN__NO_TASK && run->ready_head[kind] < run->ready_tail[kind]) {
+            held[i] = run->ready[kind][run->ready_head[kind]++];
+            give_task(chip, &chip->cores[i], held[i]);
+            progress = true;
+        }
+    }
+    return progress;
+}
+
+struct pause {
+    struct tern_chip *chip;
+    const uint32_t *held;
+    bool only_cores; // signals do not count any more
+    bool says_so;
+};
+
+static bool something_changed(void *arg)
+{
+    struct pause *pause = arg;
+    struct tern_chip *chip = pause->chip;
+    bool any_held = false;
+    for (int i = 0; i < tern__chip_cores(chip); i++) {
+        any_held = any_held || pause->held[i] != TERN__NO_TASK;
+        if (pause->held[i] != TERN__NO_TASK && !tern__core_busy(&chip->cores[i])) {
+            return true;
+        }
+    }
+    if (pause->only_cores) {
+        return !any_held;
+    }
+    for (size_t i = 0; i < chip->run.waiting_count; i++) {
+        if (waits_hold(&chip->run, chip->run.waiting[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int run_broken(void *arg, bool deep)
+{
+    struct pause *pause = arg;
+    struct tern_comm *comm = pause->chip->comm;
+    if (comm == NULL) {
+        return TERN_OK;
+    }
+    if (!pause->says_so) {
+        tern__job_doing(comm->group.job, TERN__DOING_GRAPH, pause->chip->run.number);
+        pause->says_so = true;
+    }
+    return tern__group_check(&comm->group, deep);
+}
+
+static int await_change(struct tern_chip *chip, const uint32_t *held)
+{
+    struct pause pause = {.chip = chip, .held = held};
+    struct tern__ladder ladder = tern__chip_ladder(chip);
+    int64_t left_ns = chip->run.deadline_ns - tern__now_ns();
+    struct tern__wait wait = {.bell = tern__chip_bell(chip),
+                              .ladder = &ladder,
+                              .timeout_ns = left_ns > 0 ? left_ns : 0,
+                              .holds = something_changed,
+                              .broken = run_broken,
+                              .arg = &pause};
+    int status = tern__wait(&wait);
+    if (pause.says_so) {
+        tern__job_doing(chip->comm->group.job, TERN__DOING_OTHER, 0);
+    }
+    return status;
+}
+
+// What runs and what waits, as a sentence without its end.
+static void describe_run(const struct tern_chip *chip, const uint32_t *held, char *text,
+                         size_t size)
+{
+    const struct tern__run *run = &chip->run;
+    size_t used = (size_t)snprintf(text, size, "%zu of %zu tasks finished", run->finished,
+                                   run->graph->tasks_count);
+    for (int i = 0; i < tern__chip_cores(chip) && used + 160 < size; i++) {
+        if (held[i] != TERN__NO_TASK) {
+            char core[24];
+            tern__core_text(&chip->cores[i], core, sizeof core);
+            used += (size_t)snprintf(text + used, size - used, "; task '%s' is running on %s",
+                                     run->graph->tasks[held[i]].name, core);
+        }
+    }
+    for (size_t i = 0; i < run->waiting_count && used + 160 < size; i++) {
+        const struct tern__task *task = &run->graph->tasks[run->waiting[i]];
+        for (uint32_t w = 0; w < task->waits_count && used + 160 < size; w++) {
+            tern_condition condition =
+                tern__wait_in_run(&run->graph->waits[task->waits_first + w], run->number);
+            int32_t seen = tern__condition_seen(&condition);
+            if (!tern__cmp_holds(seen, condition.cmp, condition.value)) {
+                used +=
+                    (size_t)snprintf(text + used, size - used,
+                                     "; task '%s' waits for the signal at byte %zu of window "
+                                     "%u: seen %d, wanted %s %d",
+                                     task->name, condition.offset_bytes, condition.window->number,
+                                     seen, tern__cmp_text(condition.cmp), condition.value);
+            }
+        }
+    }
+}
+
+// Waits until no kernel runs any more; says which one does not return.
+static void drain_cores(struct tern_chip *chip, uint32_t *held)
+{
+    int64_t deadline = tern__deadline_after(DRAIN_NS);
+    for (;;) {
+        bool busy = false;
+        for (int i = 0; i < tern__chip_cores(chip); i++) {
+            held[i] = tern__core_busy(&chip->cores[i]) ? held[i] : TERN__NO_TASK;
+            busy = busy || held[i] != TERN__NO_TASK;
+        }
+        int64_t left_ns = deadline - tern__now_ns();
+        chip->stuck = busy;
+        if (!busy || left_ns <= 0) {
+            return;
+        }
+        struct pause pause = {.chip = chip, .held = held, .only_cores = true};
+        struct tern__ladder ladder = tern__chip_ladder(chip);
+        struct tern__wait wait = {.bell = tern__chip_bell(chip),
+                                  .ladder = &ladder,
+                                  .timeout_ns = left_ns,
+                                  .holds = something_changed,
+                                  .arg = &pause};
+        tern__wait(&wait);
+    }
+}
+
+// Ends a run that failed: words the failure, lets kernels return, fails the communicator.
+static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
+                    const struct tern__core *failed, const char *failed_task)
+{
+    char state[600];
+    char why[TERN_ERROR_BYTES];
+    char stuck[128] = "";
+    describe_run(chip, held, state, sizeof state);
+    if (failed != NULL) {
+        snprintf(why, sizeof why, "task '%s' failed: %.400s", failed_task, failed->failure);
+        status = TERN_ERR_KERNEL;
+    } else if (status == TERN_ERR_TIMEOUT) {
+        snprintf(why, sizeof why, "it did not end within %.3g s", (double)chip->timeout_ns * 1e-9);
+    } else {
+        snprintf(why, sizeof why, "%.400s", tern_last_error());
+    }
+    // Peers, and kernels of this chip that wait for them, learn it before the wait for the kernels.
+    if (chip->comm != NULL) {
+        tern__group_fail(&chip->comm->group, status, chip->comm->group.rank,
+                         "run %u of a graph on rank %d: %s; %.200s", chip->run.number,
+                         chip->comm->group.rank, why, state);
+    }
+    drain_cores(chip, held);
+    for (int i = 0; i < tern__chip_cores(chip) && chip->stuck; i++) {
+        if (held[i] != TERN__NO_TASK) {
+            snprintf(stuck, sizeof stuck, "; the kernel of task '%s' has not returned",
+                     chip->run.graph->tasks[held[i]].name);
+        }
+    }
+    return tern__fail(status, "run %u of the graph: %s; %s%s", chip->run.number, why, state, stuck);
+}
+
+static int run_graph(struct tern_chip *chip)
+{
+    struct tern__run *run = &chip->run;
+    uint32_t held[TERN_CORES_MAX]; // the task of each core, as the scheduler knows
+    for (int i = 0; i < tern__chip_cores(chip); i++) {
+        held[i] = TERN__NO_TASK;
+    }
+    for (uint32_t task = 0; task < run->graph->tasks_count; task++) {
+        run->pending[task] = run->graph->tasks[task].fanin;
+        if (run->pending[task] == 0) {
+            edges_done(run, task);
+        }
+    }
+    while (run->finished < run->graph->tasks_count) {
+        struct tern__core *failed = NULL;
+        uint32_t before[TERN_CORES_MAX];
+        memcpy(before, held, sizeof before);
+        bool progress = poll_waits(run);
+        progress = serve_cores(chip, held, &failed) || progress;
+        if (failed != NULL) {
+            uint32_t task = before[failed - chip->cores];
+            return fail_run(chip, held, TERN_ERR_KERNEL, failed, run->graph->tasks[task].name);
+        }
+        if (!progress) {
+            int status = await_change(chip, held);
+            if (status != TERN_OK) {
+                return fail_run(chip, held, status, NULL, NULL);
+            }
+        }
+    }
+    return TERN_OK;
+}
+
+static bool has_launch(void *arg)
+{
+    const struct tern_chip *chip = arg;
+    // partner: tern_chip_launch, tern_chip_destroy
+    return tern__flag_load(&chip->launched) != tern__peek(&chip->completed) ||
+           tern__flag_load(&chip->stop) != 0;
+}
+
+void *tern__scheduler_main(void *arg)
+{
+    struct tern_chip *chip = arg;
+    tern__trace_name_thread("scheduler");
+    for (;;) {
+        struct tern__ladder ladder = tern__chip_ladder(chip);
+        struct tern__wait idle = {.bell = &chip->launch_bell,
+                                  .ladder = &ladder,
+                                  .timeout_ns = INT64_MAX, // ended by `stop`
+                                  .holds = has_launch,
+                                  .arg = chip};
+        tern__wait(&idle);
+        if (tern__flag_load(&chip->launched) == tern__peek(&chip->completed)) {
+            return NULL;
+        }
+        chip->result = run_graph(chip);
+        if (chip->result != TERN_OK) {
+            snprintf(chip->result_text, sizeof chip->result_text, "%s", tern_last_error());
+        }
+        if (!chip->stuck) { // a kernel that still runs still reads the graph
+            tern__flag_store(&chip->run.graph->running, 0);
+        }
+        tern__flag_add(&chip->completed, 1); // partner: run_ended in chip.c
+        tern__bell_ring(&chip->host_bell);
+    }
+}
