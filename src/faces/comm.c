@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The comm_* platform API over tern's communicator and window.
+
+#include "faces/comm.h"
+
+#include <stdlib.h>
+
+#include "tern/comm.h"
+#include "tern/window.h"
+
+struct CommHandle_ {
+    tern_comm *comm;
+    tern_window *window; // NULL before comm_alloc_windows
+};
+
+CommHandle comm_init(int rank, int nranks, const char *rootinfo_path)
+{
+    struct CommHandle_ *made = calloc(1, sizeof *made);
+    if (made == NULL || tern_init_at(rank, nranks, rootinfo_path, NULL, &made->comm) != TERN_OK) {
+        free(made);
+        return NULL;
+    }
+    return made;
+}
+
+int comm_alloc_windows(CommHandle h, size_t win_size, uint64_t *device_ctx_out)
+{
+    if (h == NULL || device_ctx_out == NULL || h->window != NULL) {
+        return -1;
+    }
+    if (tern_window_create(h->comm, win_size, NULL, &h->window) != TERN_OK) {
+        h->window = NULL;
+        return -1;
+    }
+    *device_ctx_out = (uint64_t)(uintptr_t)tern_window_context(h->window);
+    return 0;
+}
+
+int comm_get_local_window_base(CommHandle h, uint64_t *base_out)
+{
+    if (h == NULL || base_out == NULL || h->window == NULL) {
+        return -1;
+    }
+    *base_out = (uint64_t)(uintptr_t)tern_window_address(h->window, tern_comm_rank(h->comm));
+    return 0;
+}
+
+int comm_get_window_size(CommHandle h, size_t *size_out)
+{
+    if (h == NULL || size_out == NULL || h->window == NULL) {
+        return -1;
+    }
+    *size_out = tern_window_size(h->window);
+    return 0;
+}
+
+int comm_barrier(CommHandle h)
+{
+    if (h == NULL || h->window == NULL) {
+        return -1;
+    }
+    return tern_comm_barrier(h->comm) == TERN_OK ? 0 : -1;
+}
+
+int comm_destroy(CommHandle h)
+{
+    if (h == NULL) {
+        return -1;
+    }
+    int status = tern_window_destroy(h->window);
+    int left = tern_comm_destroy(h->comm);
+    free(h);
+    return status == TERN_OK && left == TERN_OK ? 0 : -1;
+}
