@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forked ranks with a deadline.
+
+#include "ranks.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+const int ranks_counts[6] = {1, 2, 3, 5, 8, 16};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void ranks_begin(struct ranks *ranks, int count, rank_body body, void *arg)
+{
+    memset(ranks, 0, sizeof *ranks);
+    ranks->count = count;
+    snprintf(ranks->folder, sizeof ranks->folder, "/tmp/tern-test-XXXXXX");
+    if (mkdtemp(ranks->folder) == NULL) {
+        perror("mkdtemp");
+        abort();
+    }
+    snprintf(ranks->path, sizeof ranks->path, "%s/meet", ranks->folder);
+    fflush(NULL);
+    pid_t parent = getpid();
+    for (int rank = 0; rank < count; rank++) {
+        pid_t pid = fork();
+        if (pid < 0) {
+            perror("fork");
+            abort();
+        }
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != parent) {
+                _exit(1);
+            }
+            exit(body(rank, ranks, arg));
+        }
+        ranks->pids[rank] = pid;
+    }
+}
+
+static bool reap(struct ranks *ranks)
+{
+    bool all = true;
+    for (int rank = 0; rank < ranks->count; rank++) {
+        if (!ranks->ended[rank] &&
+            waitpid(ranks->pids[rank], &ranks->statuses[rank], WNOHANG) == ranks->pids[rank]) {
+            ranks->ended[rank] = true;
+            ranks->ended_ns[rank] = now_ns();
+        }
+        all = all && ranks->ended[rank];
+    }
+    return all;
+}
+
+bool ranks_wait(struct ranks *ranks, double deadline_s)
+{
+    int64_t deadline = now_ns() + (int64_t)(deadline_s * 1e9);
+    sigset_t child;
+    sigset_t before;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &before);
+    bool all = reap(ranks);
+    while (!all && now_ns() < deadline) {
+        struct timespec slice = {.tv_nsec = 50000000};
+        sigtimedwait(&child, NULL, &slice);
+        all = reap(ranks);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    for (int rank = 0; rank < ranks->count; rank++) {
+        if (!ranks->ended[rank]) {
+            fprintf(stderr, "rank %d of %d did not end within %g s: killed\n", rank, ranks->count,
+                    deadline_s);
+            kill(ranks->pids[rank], SIGKILL);
+            waitpid(ranks->pids[rank], &ranks->statuses[rank], 0);
+            ranks->ended[rank] = true;
+        }
+    }
+    return all;
+}
+
+bool ranks_end(struct ranks *ranks)
+{
+    bool clean = true;
+    DIR *folder = opendir(ranks->folder);
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            fprintf(stderr, "left behind: %s/%s\n", ranks->folder, entry->d_name);
+            unlinkat(dirfd(folder), entry->d_name, 0);
+            clean = false;
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    rmdir(ranks->folder);
+    return clean;
+}
+
+bool ranks_run(int count, rank_body body, void *arg, double deadline_s)
+{
+    struct ranks ranks;
+    ranks_begin(&ranks, count, body, arg);
+    bool right = ranks_wait(&ranks, deadline_s);
+    for (int rank = 0; rank < count; rank++) {
+        if (ranks.statuses[rank] != 0) {
+            fprintf(stderr, "rank %d of %d ended with wait status 0x%x\n", rank, count,
+                    (unsigned)ranks.statuses[rank]);
+            right = false;
+        }
+    }
+    return ranks_end(&ranks) && right;
+}
+
+struct with_comm {
+    comm_body body;
+    void *arg;
+};
+
+static int run_with_comm(int rank, const struct ranks *ranks, void *arg)
+{
+    const struct with_comm *with = arg;
+    tern_comm *comm;
+    CHECK(tern_init_at(rank, ranks->count, ranks->path, NULL, &comm) == TERN_OK);
+    int result = with->body(comm, with->arg);
+    int destroyed = tern_comm_destroy(comm);
+    CHECK(result != 0 || destroyed == TERN_OK);
+    return result;
+}
+
+bool ranks_run_comm(int count, comm_body body, void *arg, double deadline_s)
+{
+    struct with_comm with = {.body = body, .arg = arg};
+    return ranks_run(count, run_with_comm, &with, deadline_s);
+}

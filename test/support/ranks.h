@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks for tests: forks real processes, gives them a place to meet, has a deadline of its own, and
+// kills what is left. Nothing outlives ranks_end.
+#ifndef TERN_TEST_RANKS_H
+#define TERN_TEST_RANKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "tern/comm.h"
+
+// For bodies of ranks: says what does not hold, with tern's last sentence, and fails the rank.
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: (process %d) does not hold: %s [%s]\n", __FILE__, __LINE__,    \
+                    (int)getpid(), #condition, tern_last_error());                                 \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+struct ranks {
+    int count;
+    pid_t pids[TERN_RANKS_MAX];
+    bool ended[TERN_RANKS_MAX];
+    int statuses[TERN_RANKS_MAX];     // of waitpid, when ended
+    int64_t ended_ns[TERN_RANKS_MAX]; // CLOCK_MONOTONIC
+    char folder[64];                  // a fresh folder below /tmp
+    char path[96];                    // a rendezvous path in it
+};
+
+typedef int (*rank_body)(int rank, const struct ranks *ranks, void *arg);
+
+// Forks `count` ranks; each exits with what the body returns.
+void ranks_begin(struct ranks *ranks, int count, rank_body body, void *arg);
+
+// Waits until all have ended, or kills them at the deadline. Returns true when all ended by
+// themselves in time; statuses are filled in either way.
+bool ranks_wait(struct ranks *ranks, double deadline_s);
+
+// Removes the folder. Returns false, and says what, when something was left in it.
+bool ranks_end(struct ranks *ranks);
+
+// All of it: true when every body returned 0, in time, and nothing was left.
+bool ranks_run(int count, rank_body body, void *arg, double deadline_s);
+
+// The same with a communicator, made with tern_init_at and destroyed after the body; a body that
+// returns 0 with a communicator that cannot be destroyed fails.
+typedef int (*comm_body)(tern_comm *comm, void *arg);
+bool ranks_run_comm(int count, comm_body body, void *arg, double deadline_s);
+
+// The rank counts that every multi-rank test runs with.
+extern const int ranks_counts[6]; // 1, 2, 3, 5, 8, 16
+
+#endif
