@@ -11,11 +11,12 @@
 #include "tern/status.h"
 
 enum {
-    SPINS_BARE = 64,    // before the first pause
-    SPINS_ALONE = 1500, // a processor each: about 50 us, ten times a futex wake-up
-    SPINS_CROWDED = 16, // for what is just arriving from another processor
-    YIELDS_ALONE = 4,
+    SPINS_BARE = 64,     // before the first pause
+    SPINS_ALONE = 100,   // about 2 us: a thread that runs answers sooner
+    SPINS_CROWDED = 16,  // for what is just arriving from another processor
+    YIELDS_ALONE = 100,  // about 50 us, several times a futex wake-up
     YIELDS_CROWDED = 24, // each lets every other thread of the processor run once
+    LOOKS_PER_YIELD = 4,
 };
 
 struct tern__ladder tern__ladder_for(int threads, int cpus)
@@ -66,8 +67,10 @@ int tern__wait(const struct tern__wait *wait)
     }
     for (uint32_t i = 0; i < wait->ladder->yields; i++) {
         sched_yield();
-        if (wait->holds(wait->arg)) {
-            return TERN_OK;
+        for (int look = 0; look < LOOKS_PER_YIELD; look++) {
+            if (wait->holds(wait->arg)) {
+                return TERN_OK;
+            }
         }
     }
     tern__flag_add(&wait->bell->sleepers, 1); // partner: tern__bell_ring
