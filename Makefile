@@ -69,7 +69,7 @@ fuzz: build-fuzz
 bench:
 	@contrib/deps.sh --bench
 	@$(MAKE) --no-print-directory build-release
-	@python3 bench/run.py
+	@python3 bench/run.py --output bench/RESULTS.md
 
 tidy: build/release/build.ninja
 	@python3 contrib/tidy.py --changed

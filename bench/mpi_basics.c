@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The peer of bench/basics.c for any MPI: the same measurements under the same names. Compiled by
+// bench/run.py with each MPI's own mpicc.
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define BATCHES 25
+
+static int rank;
+static int nranks;
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void report(const char *name, double *batches, int count, const char *unit)
+{
+    qsort(batches, (size_t)count, sizeof *batches, compare);
+    if (rank == 0) {
+        printf("%s %.6g %s\n", name, batches[count / 2], unit);
+    }
+}
+
+static void bench_barrier(int iterations)
+{
+    double batches[BATCHES];
+    for (int batch = 0; batch < BATCHES; batch++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begin = now_us();
+        for (int i = 0; i < iterations; i++) {
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+        batches[batch] = (now_us() - begin) / iterations;
+    }
+    report("barrier", batches, BATCHES, "us");
+}
+
+// A 4-byte message is what MPI has for "notify and wait".
+static void bench_notify(int iterations)
+{
+    double batches[BATCHES];
+    int word = 0;
+    for (int batch = 0; batch < BATCHES && rank < 2; batch++) {
+        double begin = now_us();
+        for (int i = 0; i < iterations; i++) {
+            if (rank == 0) {
+                MPI_Send(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+            }
+            MPI_Recv(&word, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (rank == 1) {
+                MPI_Send(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+            }
+        }
+        batches[batch] = (now_us() - begin) / iterations / 2;
+    }
+    report("notify", batches, BATCHES, "us");
+}
+
+static void bench_put(void)
+{
+    enum { SIZE = 16 << 20 };
+    char *base;
+    MPI_Win window;
+    double puts[BATCHES];
+    MPI_Win_allocate(SIZE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
+    memset(base, 0, SIZE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window);
+    if (rank == 0) {
+        char *from = malloc(SIZE);
+        if (from == NULL) {
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+        memset(from, 1, SIZE);
+        for (int batch = 0; batch < BATCHES; batch++) {
+            double begin = now_us();
+            MPI_Put(from, SIZE, MPI_CHAR, nranks - 1, 0, SIZE, MPI_CHAR, window);
+            MPI_Win_flush(nranks - 1, window);
+            puts[batch] = SIZE / (now_us() - begin) * 1e-3;
+        }
+        free(from);
+        report("put_16MiB", puts, BATCHES, "GB/s");
+    }
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+}
+
+static void bench_start(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    double end = now_us();
+    const char *begin = getenv("BENCH_BEGIN_NS");
+    double time_ms = (end - (begin != NULL ? atof(begin) * 1e-3 : end)) * 1e-3;
+    report("start", &time_ms, 1, "ms");
+    FILE *file = fopen("/proc/self/smaps_rollup", "re");
+    char line[128];
+    double kib = 0;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "Pss: %lf", &kib) == 1) {
+            break;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    report("memory", &kib, 1, "KiB");
+}
+
+static void bench_idle(int seconds)
+{
+    struct timespec nap = {.tv_sec = seconds};
+    struct rusage before;
+    struct rusage after;
+    int word = 0;
+    getrusage(RUSAGE_SELF, &before);
+    if (rank == 0) {
+        nanosleep(&nap, NULL);
+        MPI_Send(&word, 1, MPI_INT, nranks - 1, 0, MPI_COMM_WORLD);
+    }
+    if (rank == nranks - 1) {
+        MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        getrusage(RUSAGE_SELF, &after);
+        double cpu_ms = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec +
+                                 after.ru_stime.tv_sec - before.ru_stime.tv_sec) *
+                            1e3 +
+                        (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec +
+                                 after.ru_stime.tv_usec - before.ru_stime.tv_usec) *
+                            1e-3;
+        printf("idle %.6g ms\n", cpu_ms);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc >= 2 ? argv[1] : "";
+    int iterations = argc >= 3 ? atoi(argv[2]) : 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    if (strcmp(what, "barrier") == 0) {
+        bench_barrier(iterations > 0 ? iterations : 2000);
+    } else if (strcmp(what, "notify") == 0) {
+        bench_notify(iterations > 0 ? iterations : 2000);
+    } else if (strcmp(what, "put") == 0) {
+        bench_put();
+    } else if (strcmp(what, "start") == 0) {
+        bench_start();
+    } else if (strcmp(what, "idle") == 0) {
+        bench_idle(iterations > 0 ? iterations : 5);
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures tern beside its peers, in turn in one run, and prints one table of ratios of medians.
+
+    bench/run.py [--quick] [--no-peers] [--rounds N] [--build DIR] [--output FILE]
+
+Peers are Open MPI and MPICH if their compilers are installed; their programs are compiled here. With
+--output (as `make bench` calls it) the table is written there too, with machine, date and commit.
+--quick runs everything once with few iterations: a test that the benchmark still works.
+"""
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# what to run: title, bench, ranks, iterations (quick, full), name printed, unit, bound, better
+CASES = [
+    ("barrier, 2 ranks", "barrier", 2, (50, 2000), "barrier", "us", 0.2, "less"),
+    ("barrier, 4 ranks", "barrier", 4, (50, 1000), "barrier", "us", 5, "less"),
+    ("barrier, 8 ranks", "barrier", 8, (50, 1000), "barrier", "us", 12, "less"),
+    ("notify to wait, one way", "notify", 2, (50, 2000), "notify", "us", 0.15, "less"),
+    ("put of 16 MiB", "put", 2, (0, 0), "put_16MiB", "GB/s", None, "more"),
+    ("put of 16 MiB / memcpy", "put", 2, (0, 0), "put_to_memcpy", "x", 0.95, "more"),
+    ("start of 8 ranks to a barrier", "start", 8, (0, 0), "start", "ms", 50, "less"),
+    ("memory of a rank (of 8)", "start", 8, (0, 0), "memory", "KiB", 2048, "less"),
+    ("CPU time of waiting 5 s", "idle", 2, (1, 5), "idle", "ms", 50, "less"),
+]
+
+PEERS = [
+    ("Open MPI", "mpicc.openmpi",
+     ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "{n}"]),
+    ("MPICH", "mpicc.mpich", ["mpirun.mpich", "-n", "{n}"]),
+]
+
+
+def compile_peers(folder):
+    systems = []
+    for name, compiler, launcher in PEERS:
+        if shutil.which(compiler) is None or shutil.which(launcher[0]) is None:
+            print(f"{name} is not installed; its column is left out")
+            continue
+        program = os.path.join(folder, name.replace(" ", "_"))
+        source = os.path.join(ROOT, "bench", "mpi_basics.c")
+        done = subprocess.run([compiler, "-O2", "-o", program, source], capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            print(f"{name} does not compile bench/mpi_basics.c: {done.stderr.strip()[:300]}")
+            continue
+        systems.append((name, launcher, program))
+    return systems
+
+
+def measure(launcher, program, case, quick, limit):
+    """One run: the values it printed by name, or {} with a sentence when it failed."""
+    _, bench, ranks, iterations, _, _, _, _ = case
+    command = [word.format(n=ranks) for word in launcher] + [program, bench]
+    count = iterations[0 if quick else 1]
+    command += [str(count)] if count else []
+    env = dict(os.environ, BENCH_BEGIN_NS=str(time.monotonic_ns()))
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {}, f"no result within {limit} s"
+    if done.returncode != 0:
+        return {}, f"exit status {done.returncode}: {(done.stderr or done.stdout).strip()[:200]}"
+    values = {}
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if len(words) == 3:
+            values[words[0]] = float(words[1])
+    return values, ""
+
+
+def collect(systems, quick, rounds):
+    """values[case][system]: a list, one value a round. Systems take turns in every round."""
+    values = [{name: [] for name, _, _ in systems} for _ in CASES]
+    failed = False
+    limit = 60 if quick else 120
+    for round_number in range(rounds):
+        for key in dict.fromkeys((case[1], case[2]) for case in CASES):
+            group = [case for case in CASES if (case[1], case[2]) == key]
+            for name, launcher, program in systems:
+                got, why = measure(launcher, program, group[0], quick, limit)
+                if why:
+                    print(f"{name}, {group[0][0]}: {why}", file=sys.stderr)
+                    failed = failed or name == "tern"
+                for case in group:
+                    if case[4] in got:
+                        values[CASES.index(case)][name].append(got[case[4]])
+        print(f"round {round_number + 1} of {rounds} done", file=sys.stderr)
+    return values, failed
+
+
+def spread(numbers):
+    return f"{statistics.median(numbers):.3g} ({min(numbers):.3g}..{max(numbers):.3g})"
+
+
+def table(systems, values):
+    names = [name for name, _, _ in systems]
+    peers = names[1:]
+    head = ["what", "unit", "asked for", "tern"] + peers + [f"{peer} / tern" for peer in peers]
+    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    for case, row in zip(CASES, values):
+        title, _, _, _, _, unit, bound, better = case
+        if not row["tern"]:
+            continue
+        own = statistics.median(row["tern"])
+        sign = "<=" if better == "less" else ">="
+        cells = [title, unit, "" if bound is None else f"{sign} {bound:g}", spread(row["tern"])]
+        cells += [spread(row[peer]) if row[peer] else "" for peer in peers]
+        for peer in peers:
+            if not row[peer] or own == 0:
+                cells.append("")
+                continue
+            other = statistics.median(row[peer])
+            ratio = other / own if better == "less" else own / other if other else 0
+            text = f"{ratio:.3g}"
+            cells.append(f"**{text}**" if ratio < 1 else text)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def first_line(command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    except OSError:
+        return ""
+    return done.stdout.splitlines()[0].strip() if done.stdout else ""
+
+
+def machine():
+    model = platform.machine()
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return f"{os.cpu_count()} processors, {model}, Linux {platform.release().split('-')[0]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Measures tern beside Open MPI and MPICH.")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
+    parser.add_argument("--output")
+    options = parser.parse_args()
+    rounds = options.rounds or (1 if options.quick else 7)
+    tern = os.path.join(options.build, "bin", "tern")
+    program = os.path.join(options.build, "bin", "bench_basics")
+    with tempfile.TemporaryDirectory() as folder:
+        systems = [("tern", [tern, "run", "-n", "{n}"], program)]
+        systems += [] if options.no_peers else compile_peers(folder)
+        values, failed = collect(systems, options.quick, rounds)
+    text = table(systems, values)
+    print(text)
+    if options.output:
+        commit = first_line(["git", "describe", "--always", "--dirty"])
+        date = time.strftime("%Y-%m-%d")
+        with open(options.output, "w", encoding="utf-8") as file:
+            file.write(
+                "# Results of the last run\n\n"
+                f"`make bench`, {date}, commit {commit}; {machine()}. Medians of {rounds} runs "
+                "(lowest..highest), systems in turn. The ratio columns say how many times better "
+                "tern is; below 1 is bold.\n\n"
+                f"{text}\n"
+                "MPI's peer of \"notify to wait\" is a 4-byte message, of \"put\" MPI_Put with "
+                "MPI_Win_flush into memory of MPI_Win_allocate. Memory is the proportional set size "
+                "of rank 0 after the first barrier.\n")
+    missing = [case[0] for case, row in zip(CASES, values) if not row["tern"]]
+    if missing:
+        print(f"no value of tern for: {', '.join(missing)}", file=sys.stderr)
+    return 1 if failed or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 400
+# The benchmark still runs and prints a value of tern for every row. Says nothing about speed.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${TERN_BUILD_DIR:-$root/build/release}
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+# Without the peers: their columns are for `make bench`.
+python3 "$root/bench/run.py" --quick --no-peers --build "$build" --output "$out/results.md"
+rows=$(grep -c '^| [a-zC]' "$out/results.md")
+# the heading and nine rows
+[ "$rows" -eq 10 ] || { echo "the table has $rows lines, not 10"; cat "$out/results.md"; exit 1; }
+grep -q 'barrier, 8 ranks' "$out/results.md"
