@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 120
+# The small examples run, with few and many ranks, and say what they say.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${TERN_BUILD_DIR:-$root/build/release}/bin
+for n in 1 2 3 5 8 16; do
+    said=$("$bin/tern" run -n "$n" "$bin/ring")
+    [ "$said" = "the token went around $n ranks 100 times" ] || { echo "ring: $said"; exit 1; }
+    said=$("$bin/comm_allreduce" "$n")
+    [ "$said" = "$n ranks have the same sum" ] || { echo "comm_allreduce: $said"; exit 1; }
+done
+"$bin/comm_allreduce" 65 2>/dev/null && { echo "65 ranks were not refused"; exit 1; }
+echo "examples run"
