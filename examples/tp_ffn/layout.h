@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies where in the window of each rank: 256 bytes that stay free, the signals, each in a
+// cache line of its own, then four buffers of [tokens, hidden] elements.
+#ifndef TP_FFN_LAYOUT_H
+#define TP_FFN_LAYOUT_H
+
+#include "shape.h"
+
+// The two AllReduces: after the Linear, and at the end.
+enum stage { STAGE_A, STAGE_Y, STAGE_COUNT };
+
+// ready: a rank's partial rows of a chunk lie in its window. done: a rank has stored the slice that
+// it sums into this window. Each counts to the number of ranks in every run.
+enum signal { SIGNAL_READY, SIGNAL_DONE, SIGNAL_COUNT };
+
+// Signals count up with the runs of one graph, so each graph that communicates has its own.
+enum signal_set { SIGNALS_FULL, SIGNALS_COMMUNICATION, SIGNAL_SET_COUNT };
+
+struct layout {
+    struct shape shape;
+    size_t nranks;
+    size_t row_bytes;            // of the four buffers
+    size_t partial[STAGE_COUNT]; // offset in bytes: what this rank adds
+    size_t sum[STAGE_COUNT];     // offset in bytes: a, and y
+    size_t data_begin;           // the four buffers fill [data_begin, window_bytes)
+    size_t window_bytes;
+};
+
+void layout_create(struct layout *layout, const struct shape *shape, size_t nranks);
+
+// The offset of a signal, in bytes.
+size_t layout_signal(const struct layout *layout, enum signal_set set, enum stage stage,
+                     enum signal signal, size_t chunk);
+
+// The elements of a chunk that a rank sums, counted from the buffer's begin. May be empty.
+struct range layout_slice(const struct layout *layout, size_t chunk, size_t rank);
+
+#endif
