@@ -39,6 +39,7 @@ enum tern__activity {
     TERN__DOING_SIGNAL,
     TERN__DOING_GRAPH,
     TERN__DOING_WINDOW,
+    TERN__DOING_PLAN,
 };
 
 struct tern__ctl_rank {

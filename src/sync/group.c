@@ -20,6 +20,12 @@ static void ring_members(struct tern__group *group)
     }
 }
 
+static int report_failed(const struct tern__ctl_comm *shared)
+{
+    return tern__fail(shared->failed_status, "the communicator has failed: %s",
+                      shared->failed_text);
+}
+
 int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
 {
     struct tern__ctl_comm *shared = group->shared;
@@ -34,14 +40,10 @@ int tern__group_fail(struct tern__group *group, int status, int culprit, const c
         memcpy(shared->failed_text, text, sizeof text);
         tern__flag_store(&shared->failed, TERN__FAILED); // partner: tern__group_check
         ring_members(group);
+    } else if (tern__flag_load(&shared->failed) == TERN__FAILED) {
+        return report_failed(shared);
     }
     return tern__fail(status, "%s", text);
-}
-
-static int report_failed(const struct tern__ctl_comm *shared)
-{
-    return tern__fail(shared->failed_status, "the communicator has failed: %s",
-                      shared->failed_text);
 }
 
 // The dead member to name: the one that died first in the job if it is a member, else the lowest.

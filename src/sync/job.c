@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Liveness and load of a job. Death is seen through a pidfd of each peer, or, where process numbers
-// do not reach (another pid namespace), through its inbox: the kernel hangs it up when the process
-// is gone, whatever it was doing.
+// Liveness and load of a job. Death is seen through a pidfd of each peer, and through its inbox, which
+// the kernel hangs up when nobody can read it any more: also where process numbers do not reach
+// (another pid namespace), and when the process lives on as another program.
 
 #include "sync/job.h"
 
@@ -72,6 +72,9 @@ void tern__ctl_activity_text(const struct tern__ctl *ctl, int rank, char *text, 
         return;
     case TERN__DOING_WINDOW:
         snprintf(text, size, "its process %u waits for a window", pid);
+        return;
+    case TERN__DOING_PLAN:
+        snprintf(text, size, "its process %u waits in run %llu of a plan", pid, number);
         return;
     case TERN__DOING_OTHER:
         break;
@@ -167,17 +170,20 @@ struct tern__ladder tern__job_ladder(struct tern__job *job)
 
 void tern__job_look(struct tern__job *job)
 {
-    struct pollfd fds[TERN_RANKS_MAX];
-    int ranks[TERN_RANKS_MAX];
+    // Of each rank its process, and its inbox: a rank that becomes another program keeps the process.
+    struct pollfd fds[2 * TERN_RANKS_MAX];
+    int ranks[2 * TERN_RANKS_MAX];
     nfds_t count = 0;
     for (int rank = 0; rank < job->nranks; rank++) {
         if (rank == job->rank ||
             tern__flag_load(&job->ctl->ranks[rank].state) != TERN__RANK_ACTIVE) {
             continue;
         }
-        bool by_process = job->pidfd[rank] >= 0;
-        fds[count].fd = by_process ? job->pidfd[rank] : job->outbox[rank];
-        fds[count].events = by_process ? POLLIN : 0; // a hang-up is reported unasked
+        if (job->pidfd[rank] >= 0) {
+            fds[count] = (struct pollfd){.fd = job->pidfd[rank], .events = POLLIN};
+            ranks[count++] = rank;
+        }
+        fds[count] = (struct pollfd){.fd = job->outbox[rank]}; // a hang-up is reported unasked
         ranks[count++] = rank;
     }
     if (count == 0 || poll(fds, count, 0) <= 0) {

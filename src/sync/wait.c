@@ -30,6 +30,7 @@ struct tern__ladder tern__ladder_for(int threads, int cpus)
 static int sleep_until(const struct tern__wait *wait)
 {
     int64_t deadline = tern__deadline_after(wait->timeout_ns);
+    int64_t look = wait->broken != NULL ? tern__deadline_after(TERN__LOOK_NS) : INT64_MAX;
     for (;;) {
         uint32_t seen = tern__flag_load(&wait->bell->rings);
         if (wait->holds(wait->arg)) { // partner: tern__bell_ring after the change
@@ -43,13 +44,13 @@ static int sleep_until(const struct tern__wait *wait)
         if (now >= deadline) {
             return TERN_ERR_TIMEOUT;
         }
-        int64_t look = wait->broken != NULL ? now + TERN__LOOK_NS : INT64_MAX;
         tern__bell_sleep(wait->bell, seen, look < deadline ? look : deadline);
         if (wait->broken != NULL && tern__now_ns() >= look && !wait->holds(wait->arg)) {
             status = wait->broken(wait->arg, true);
             if (status != TERN_OK) { // what came true before the peer died still counts
                 return wait->holds(wait->arg) ? TERN_OK : status;
             }
+            look = tern__deadline_after(TERN__LOOK_NS);
         }
     }
 }

@@ -15,7 +15,7 @@
 // The rungs. A thread that sleeps wakes at least every TERN__LOOK_NS to see whether its peers live.
 struct tern__ladder {
     uint32_t spins;  // looks at the condition in a row
-    uint32_t yields; // then that many, each after giving up the processor
+    uint32_t yields; // then that often gives up the processor, with a few looks after each
 };
 
 #define TERN__LOOK_NS INT64_C(100000000)
