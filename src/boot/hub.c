@@ -48,6 +48,8 @@ struct tern__hub {
     struct connection connections[CONNECTIONS_MAX];
     struct member members[TERN_RANKS_MAX];
     char refusal[TERN__WIRE_TEXT_BYTES]; // the last one in this gathering
+    void (*before_end)(void *arg);       // see tern__hub_before_end
+    void *before_end_arg;
 };
 
 int tern__hub_create(int nranks, const uint8_t token[16], struct tern__hub **hub)
@@ -99,11 +101,26 @@ void tern__hub_destroy(struct tern__hub *hub)
     free(hub);
 }
 
+static void refuse(int fd, int status, const char *text)
+{
+    struct tern__message answer = tern__wire_message(TERN__WIRE_REFUSED);
+    answer.status = status;
+    snprintf(answer.text, sizeof answer.text, "%s", text);
+    tern__wire_send(fd, &answer, NULL, 0); // a peer that is gone needs no answer
+}
+
+void tern__hub_before_end(struct tern__hub *hub, void (*before_end)(void *arg), void *arg)
+{
+    hub->before_end = before_end;
+    hub->before_end_arg = arg;
+}
+
 int tern__hub_add(struct tern__hub *hub, int fd)
 {
     struct ucred peer;
     socklen_t length = sizeof peer;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != geteuid()) {
+        refuse(fd, TERN_ERR_REFUSED, "the job belongs to another user");
         close(fd);
         return tern__fail(TERN_ERR_REFUSED, "a process of another user tried to join the job");
     }
@@ -139,18 +156,18 @@ static void close_connection(struct connection *connection)
     connection->rank = -1;
 }
 
-static void refuse(int fd, int status, const char *text)
+static void announce_end(struct tern__hub *hub)
 {
-    struct tern__message answer = tern__wire_message(TERN__WIRE_REFUSED);
-    answer.status = status;
-    snprintf(answer.text, sizeof answer.text, "%s", text);
-    tern__wire_send(fd, &answer, NULL, 0); // a peer that is gone needs no answer
+    if (hub->before_end != NULL) {
+        hub->before_end(hub->before_end_arg);
+    }
 }
 
 // Ends the gathering for everybody in it.
 static void fail_gathering(struct tern__hub *hub, int status, const char *text)
 {
     tern__log(TERN__LOG_INFO, "hub: %s", text);
+    announce_end(hub);
     for (int rank = 0; rank < hub->nranks; rank++) {
         struct member *member = &hub->members[rank];
         if (member->here) {
@@ -231,6 +248,7 @@ static void finish_gathering(struct tern__hub *hub)
         fds[rank + 1] = hub->members[rank].inbox;
     }
     hub->complete = true;
+    announce_end(hub);
     for (int rank = 0; rank < hub->nranks; rank++) {
         struct tern__message answer = tern__wire_message(TERN__WIRE_WELCOME);
         answer.rank = rank;
@@ -345,6 +363,10 @@ void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd)
     if (slot == hub->connections_count || fd->fd < 0 || fd->revents == 0) {
         return;
     }
+    if (hub->complete && !hub->launched) { // who comes now is for the next job at the path
+        close_connection(&hub->connections[slot]);
+        return;
+    }
     struct tern__message hello;
     int fds[TERN__WIRE_FDS_MAX];
     int count;
@@ -357,7 +379,10 @@ void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd)
         return;
     }
     if (got < 0) {
-        refuse(fd->fd, TERN_ERR_REFUSED, "the job's hub runs another version of tern");
+        bool limit = errno == EMFILE;
+        refuse(fd->fd, limit ? TERN_ERR_SYSTEM : TERN_ERR_REFUSED,
+               limit ? "the job's hub has reached its limit of open files (ulimit -n)"
+                     : "the job's hub runs another version of tern");
         connection_closed(hub, slot);
         return;
     }

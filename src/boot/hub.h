@@ -21,6 +21,10 @@ struct tern__hub;
 int tern__hub_create(int nranks, const uint8_t token[16], struct tern__hub **hub);
 void tern__hub_destroy(struct tern__hub *hub);
 
+// Calls before_end when a gathering is about to end, well or not, before anybody is answered: what it
+// cleans up is not left behind when this process is killed while the others go on.
+void tern__hub_before_end(struct tern__hub *hub, void (*before_end)(void *arg), void *arg);
+
 // Gives a connected socket to the hub, which owns it from now on, also on failure.
 int tern__hub_add(struct tern__hub *hub, int fd);
 

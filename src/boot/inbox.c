@@ -56,7 +56,7 @@ static int read_inbox(struct tern__job *job)
         int fds[TERN__WIRE_FDS_MAX];
         int count;
         int got = tern__wire_receive(job->inbox, &message, fds, &count);
-        if (got < 0 && errno == EPROTO) {
+        if (got < 0 && (errno == EPROTO || errno == EMFILE)) {
             continue;
         }
         if (got <= 0) {
@@ -76,6 +76,10 @@ static int read_inbox(struct tern__job *job)
             }
             return tern__fail(TERN_ERR_MEMORY, "no memory for a descriptor from a peer");
         }
+        int older = find_parcel(job, message.tag); // of a window that could not be made
+        if (older >= 0) {
+            close(older);
+        }
         *parcel = (struct tern__parcel){.next = job->parcels, .tag = message.tag, .fd = fds[0]};
         job->parcels = parcel;
     }
@@ -84,12 +88,8 @@ static int read_inbox(struct tern__job *job)
 int tern__inbox_take(struct tern__job *job, uint64_t tag, int *fd)
 {
     pthread_mutex_lock(&job->inbox_lock);
+    int status = read_inbox(job); // always: a newer parcel of this tag replaces an older one
     int found = find_parcel(job, tag);
-    int status = TERN_OK;
-    if (found < 0) {
-        status = read_inbox(job);
-        found = find_parcel(job, tag);
-    }
     pthread_mutex_unlock(&job->inbox_lock);
     if (found < 0) {
         return status != TERN_OK

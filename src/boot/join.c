@@ -143,6 +143,12 @@ static int await_answer(int fd, int64_t deadline, void (*pump)(void *arg, int64_
         if (got == 0) {
             return tern__fail(TERN_ERR_PEER, "the hub of the job went away during the start");
         }
+        if (errno == EMFILE) {
+            return tern__fail(TERN_ERR_SYSTEM,
+                              "this process cannot have the %d descriptors of a job of %d ranks; "
+                              "raise the limit of open files (ulimit -n)",
+                              answer->nranks + 1, answer->nranks);
+        }
         if (errno != EAGAIN) {
             return tern__fail_errno(TERN_ERR_REFUSED, "the job's hub runs another version of tern");
         }

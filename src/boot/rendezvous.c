@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -113,6 +114,13 @@ static void unlock_folder(const struct meeting *meeting)
     flock(meeting->folder, LOCK_UN);
 }
 
+static int refuse_path(const struct meeting *meeting)
+{
+    return tern__fail(TERN_ERR_REFUSED,
+                      "'%s' exists and is not a rendezvous socket; give a path where no file is",
+                      meeting->path);
+}
+
 // With the lock held: removes the socket of a job that has crashed. An error when something else is
 // there.
 static int clear_path(const struct meeting *meeting)
@@ -122,10 +130,7 @@ static int clear_path(const struct meeting *meeting)
         return errno == ENOENT ? TERN_OK : tern__fail_errno(TERN_ERR_SYSTEM, "'%s'", meeting->path);
     }
     if (!S_ISSOCK(state.st_mode)) {
-        return tern__fail(TERN_ERR_REFUSED,
-                          "'%s' exists and is not a rendezvous socket; give a "
-                          "path where no file is",
-                          meeting->path);
+        return refuse_path(meeting);
     }
     int fd = try_connect(meeting);
     if (fd >= 0) {
@@ -184,7 +189,7 @@ static void accept_all(const struct hosting *hosting)
 {
     int fd;
     while ((fd = accept4(hosting->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-        tern__hub_add(hosting->hub, fd); // who is refused sees its socket close
+        tern__hub_add(hosting->hub, fd); // who is refused is told, or sees its socket close
     }
 }
 
@@ -208,6 +213,21 @@ static void pump_hosting(void *arg, int64_t until_ns)
     tern__hub_expire(hosting->hub);
 }
 
+// Removes the socket of this job, once: afterwards the path is anybody's.
+struct removal {
+    const struct meeting *meeting;
+    bool done;
+};
+
+static void remove_own(void *arg)
+{
+    struct removal *removal = arg;
+    if (!removal->done) {
+        unlinkat(removal->meeting->folder, removal->meeting->name, 0);
+        removal->done = true;
+    }
+}
+
 static int host_meeting(const struct meeting *meeting, const struct tern__place *place,
                         struct tern__job **job)
 {
@@ -223,14 +243,16 @@ static int host_meeting(const struct meeting *meeting, const struct tern__place 
         close(ends[1]);
         return status;
     }
+    struct removal removal = {.meeting = meeting};
     hosting.own = ends[1];
     status = tern__hub_add(hosting.hub, ends[0]);
     if (status == TERN_OK) {
         status = listen_there(meeting, &hosting.listener);
     }
     if (status == TERN_OK) {
+        tern__hub_before_end(hosting.hub, remove_own, &removal);
         status = tern__join_through(hosting.own, place, pump_hosting, &hosting, &progress, job);
-        unlinkat(meeting->folder, meeting->name, 0);
+        remove_own(&removal);
         close(hosting.listener);
     }
     tern__hub_destroy(hosting.hub);
@@ -261,6 +283,13 @@ static void await_change(int watch, int moment_ms)
     }
 }
 
+static bool is_no_socket(const struct meeting *meeting)
+{
+    struct stat state;
+    return fstatat(meeting->folder, meeting->name, &state, AT_SYMLINK_NOFOLLOW) == 0 &&
+           !S_ISSOCK(state.st_mode);
+}
+
 static int attend_meeting(const struct meeting *meeting, struct tern__place *place,
                           struct tern__job **job)
 {
@@ -287,12 +316,16 @@ static int attend_meeting(const struct meeting *meeting, struct tern__place *pla
             }
             // A hub that closed before it took this rank in belonged to a job that is complete.
             done = progress != TERN__JOIN_UNHEARD || status != TERN_ERR_PEER;
+        } else if (errno == ECONNREFUSED && is_no_socket(meeting)) {
+            status = refuse_path(meeting);
+            done = true;
         } else if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN) {
             status = tern__fail_errno(TERN_ERR_REFUSED, "the rendezvous path '%s' cannot be used",
                                       meeting->path);
             done = true;
         }
         if (!done && tern__now_ns() >= meeting->deadline_ns) {
+            remove_stale(meeting); // of a rank 0 that died before it had heard of this rank
             status = tern__fail(TERN_ERR_TIMEOUT,
                                 "rank 0 did not come to the rendezvous path '%s' "
                                 "in time",

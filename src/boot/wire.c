@@ -4,6 +4,7 @@
 #include "boot/wire.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -74,9 +75,10 @@ int tern__wire_receive(int fd, struct tern__message *message, int fds[TERN__WIRE
                             .msg_control = control.bytes,
                             .msg_controllen = sizeof control.bytes};
     ssize_t got;
+    int resets = 0; // reported before what the other side said last: look once more
     do {
         got = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    } while (got < 0 && errno == EINTR);
+    } while (got < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
     *count = 0;
     if (got < 0) {
         return errno == ECONNRESET ? 0 : -1;
@@ -85,8 +87,10 @@ int tern__wire_receive(int fd, struct tern__message *message, int fds[TERN__WIRE
     if (got == 0) {
         return 0;
     }
-    if (got == (ssize_t)sizeof *message && message->magic == TERN__WIRE_MAGIC &&
-        message->abi == TERN__CTL_ABI && (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
+    bool ours = got == (ssize_t)sizeof *message && message->magic == TERN__WIRE_MAGIC &&
+                message->abi == TERN__CTL_ABI && (packet.msg_flags & MSG_TRUNC) == 0;
+    bool cut = (packet.msg_flags & MSG_CTRUNC) != 0; // descriptors that this process cannot have
+    if (ours && !cut) {
         message->text[TERN__WIRE_TEXT_BYTES - 1] = '\0';
         return 1;
     }
@@ -94,7 +98,7 @@ int tern__wire_receive(int fd, struct tern__message *message, int fds[TERN__WIRE
         close(fds[i]);
     }
     *count = 0;
-    errno = EPROTO;
+    errno = ours ? EMFILE : EPROTO;
     return -1;
 }
 

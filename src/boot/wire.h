@@ -49,8 +49,8 @@ _Static_assert(sizeof(struct tern__message) == 72 + TERN__WIRE_TEXT_BYTES,
 int tern__wire_send(int fd, const struct tern__message *message, const int *fds, int count);
 
 // Receives without blocking. 1: a message, with *count descriptors (close-on-exec, the caller's); 0:
-// the other side has closed; -1 with errno (EAGAIN; EPROTO for what is not a message of this build,
-// its descriptors closed).
+// the other side has closed; -1 with errno (EAGAIN; EPROTO for what is not a message of this build
+// and EMFILE for one whose descriptors this process cannot have, those that came closed).
 int tern__wire_receive(int fd, struct tern__message *message, int fds[TERN__WIRE_FDS_MAX],
                        int *count);
 
