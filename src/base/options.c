@@ -4,6 +4,7 @@
 #include "base/options.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -24,6 +25,29 @@ int tern__parse_integer(const char *text, long low, long high, long *value)
     return 0;
 }
 
+// Digits with at most one point. Not strtod: that also takes blanks, hexadecimals and names, and in
+// some locales wants a comma.
+static bool parse_decimal(const char *text, double *value)
+{
+    double number = 0;
+    double unit = 1;
+    bool digits = false;
+    bool point = false;
+    for (; *text != '\0'; text++) {
+        if (*text == '.' && !point) {
+            point = true;
+        } else if (*text >= '0' && *text <= '9') {
+            number = number * 10 + (*text - '0');
+            unit *= point ? 10 : 1;
+            digits = true;
+        } else {
+            return false;
+        }
+    }
+    *value = number / unit;
+    return digits;
+}
+
 int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns)
 {
     if (given_ns > 0) {
@@ -41,9 +65,8 @@ int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns)
         *timeout_ns = TERN_DEFAULT_TIMEOUT_NS;
         return TERN_OK;
     }
-    char *end = NULL;
-    double seconds = strtod(text, &end);
-    if (*end != '\0' || !(seconds > 0) || !(seconds <= 1e9)) {
+    double seconds;
+    if (!parse_decimal(text, &seconds) || !(seconds > 0) || !(seconds <= 1e9)) {
         return tern__fail(TERN_ERR_ARG,
                           "TERN_TIMEOUT is '%s'; it must be a number of seconds "
                           "above 0, such as 60 or 0.5",

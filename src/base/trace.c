@@ -14,8 +14,8 @@ struct trace_buffer {
     uint32_t generation; // of the recording its events belong to
     _Atomic uint32_t count;
     _Atomic uint32_t lost;
-    _Atomic uint32_t orphaned; // its thread has ended
-    char track[TERN__TRACE_TRACK_BYTES];
+    _Atomic uint32_t orphaned;           // its thread has ended
+    char track[TERN__TRACE_TRACK_BYTES]; // no other thread's of the same time
     size_t capacity;
     struct tern__trace_event *events;
 };
@@ -34,6 +34,7 @@ static _Thread_local char own_track[TERN__TRACE_TRACK_BYTES] = "host";
 
 static void orphan_buffer(void *buffer)
 {
+    own_buffer = NULL; // another destructor of this thread may record after this one
     tern__publish(&((struct trace_buffer *)buffer)->orphaned, 1); // partner: tern__trace_drain
 }
 
@@ -44,18 +45,47 @@ static void make_orphan_key(void)
     }
 }
 
+// Whether a thread's events may still come, or the last one ended after begin_ns.
+static bool overlaps(const struct trace_buffer *other, int64_t begin_ns)
+{
+    if (tern__observe(&other->orphaned) == 0) { // partner: orphan_buffer
+        return true;
+    }
+    uint32_t count = tern__peek(&other->count);
+    const struct tern__trace_event *last = other->events + count - 1;
+    return count > 0 && last->begin_ns + last->duration_ns > begin_ns;
+}
+
+// Names the buffer's track after this thread, whose first event begins at begin_ns; "host #2" when
+// events of a thread with that name overlap with it. Under the lock.
+static void name_track(struct trace_buffer *buffer, int64_t begin_ns)
+{
+    snprintf(buffer->track, sizeof buffer->track, "%s", own_track);
+    int number = 1;
+    const struct trace_buffer *other = buffers;
+    while (other != NULL) {
+        if (other != buffer && strcmp(other->track, buffer->track) == 0 &&
+            overlaps(other, begin_ns)) {
+            snprintf(buffer->track, sizeof buffer->track, "%.9s #%d", own_track, ++number);
+            other = buffers;
+        } else {
+            other = other->next;
+        }
+    }
+}
+
 void tern__trace_name_thread(const char *track)
 {
     snprintf(own_track, sizeof own_track, "%s", track);
     if (own_buffer != NULL) {
         pthread_mutex_lock(&buffers_lock);
-        memcpy(own_buffer->track, own_track, sizeof own_track);
+        name_track(own_buffer, tern__now_ns());
         pthread_mutex_unlock(&buffers_lock);
     }
 }
 
 // The calling thread's buffer, emptied for this generation; NULL when memory lacks.
-static struct trace_buffer *buffer_for(uint32_t generation)
+static struct trace_buffer *buffer_for(uint32_t generation, int64_t begin_ns)
 {
     struct trace_buffer *buffer = own_buffer;
     if (buffer != NULL && buffer->generation == generation) {
@@ -66,7 +96,7 @@ static struct trace_buffer *buffer_for(uint32_t generation)
     if (buffer == NULL) {
         buffer = calloc(1, sizeof *buffer);
         if (buffer != NULL) {
-            memcpy(buffer->track, own_track, sizeof own_track);
+            name_track(buffer, begin_ns);
             buffer->next = buffers;
             buffers = buffer;
             own_buffer = buffer;
@@ -94,7 +124,7 @@ void tern__trace_add(enum tern__trace_kind kind, const char *name, int64_t begin
         return;
     }
     int64_t end_ns = tern__now_ns();
-    struct trace_buffer *buffer = buffer_for(generation);
+    struct trace_buffer *buffer = buffer_for(generation, begin_ns);
     if (buffer == NULL) {
         return;
     }

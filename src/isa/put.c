@@ -46,14 +46,14 @@ int tern_get(tern_window *window, int rank, size_t offset_bytes, void *local, si
 }
 
 // The bytes from the first of the first row to the last of the last one; SIZE_MAX when that is more
-// than can be counted, which no window has.
-static size_t span_of(const tern_block *block)
+// than can be counted, which no window and no address space has.
+static size_t span_of(const tern_block *block, size_t stride_bytes)
 {
     size_t span;
     if (block->rows == 0 || block->row_bytes == 0) {
         return 0;
     }
-    if (__builtin_mul_overflow(block->rows - 1, block->window_stride_bytes, &span) ||
+    if (__builtin_mul_overflow(block->rows - 1, stride_bytes, &span) ||
         __builtin_add_overflow(span, block->row_bytes, &span)) {
         return SIZE_MAX;
     }
@@ -66,9 +66,17 @@ static int check_block(const char *call, tern_window *window, int rank, size_t o
     if (block == NULL) {
         return tern__fail(TERN_ERR_ARG, "%s: block must not be NULL", call);
     }
-    size_t span = span_of(block);
+    size_t span = span_of(block, block->window_stride_bytes);
     TERN_TRY(tern__window_range(window, call, rank, offset_bytes, span, remote));
     TERN_TRY(check_local(call, local, span));
+    size_t local_span = span_of(block, block->local_stride_bytes);
+    if (local_span > SIZE_MAX - (uintptr_t)local) {
+        return tern__fail(
+            TERN_ERR_ARG,
+            "%s: %zu rows with a stride of %zu (local) bytes reach beyond the address "
+            "space",
+            call, block->rows, block->local_stride_bytes);
+    }
     if (block->rows > 1 && (block->window_stride_bytes < block->row_bytes ||
                             block->local_stride_bytes < block->row_bytes)) {
         return tern__fail(TERN_ERR_ARG,

@@ -38,6 +38,7 @@ int tern__memfd_create(const char *name, size_t size_bytes, bool huge, int *fd)
     if (made < 0) {
         return tern__fail_errno(TERN_ERR_SYSTEM, "memfd_create(%s)", name);
     }
+    errno = EFBIG;
     if (size_bytes > INT64_MAX || ftruncate(made, (off_t)size_bytes) != 0) {
         tern__fail_errno(TERN_ERR_MEMORY, "a memfd cannot have %zu bytes", size_bytes);
         close(made);
