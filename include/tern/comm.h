@@ -62,7 +62,7 @@ TERN_API int tern_comm_barrier(tern_comm *comm);
 
 // Splits into disjoint communicators: ranks with the same colour end up together, ordered by (key,
 // old rank). A negative colour takes no part: *part becomes NULL. Collective. At most 255
-// communicators of one job are alive at a time on a rank (TERN_ERR_LIMIT).
+// split communicators of one job are alive at a time, over all its ranks (TERN_ERR_LIMIT).
 TERN_API int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part);
 
 // TERN_OK while the communicator works, else why it failed (status; sentence in tern_last_error()).

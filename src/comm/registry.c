@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a window by an address in it. Readers take no lock: an entry's first address is published
-// last and taken away first.
+// Finding a window by an address in it. Readers take no lock: each entry has a version that is odd
+// while it changes (a seqlock, Lameter 2005), and what was read counts only if the version did not
+// move. Nothing of the window itself is read, so one that is being destroyed is no danger.
 
 #include "comm/registry.h"
 
@@ -10,14 +11,27 @@
 #include "comm/window.h"
 
 struct entry {
+    _Atomic uint32_t version;
     _Atomic uintptr_t begin; // 0: unused
     _Atomic uintptr_t end;
+    _Atomic size_t part_bytes;
     _Atomic(tern_window *) window;
 };
 
 static pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
 static struct entry entries[TERN__WINDOWS_MAX];
 static _Atomic uint32_t used; // entries below this index have been in use
+
+static void change_entry(struct entry *entry, tern_window *window, uintptr_t begin)
+{
+    size_t part_bytes = begin != 0 ? window->size_bytes : 0;
+    tern__flag_add(&entry->version, 1); // partner: read_entry
+    atomic_store(&entry->begin, begin);
+    atomic_store(&entry->end, begin != 0 ? begin + part_bytes * (size_t)window->nranks : 0);
+    atomic_store(&entry->part_bytes, part_bytes);
+    atomic_store(&entry->window, window);
+    tern__flag_add(&entry->version, 1); // partner: read_entry
+}
 
 int tern__registry_add(tern_window *window)
 {
@@ -27,12 +41,9 @@ int tern__registry_add(tern_window *window)
         at++;
     }
     if (at < TERN__WINDOWS_MAX) {
-        uintptr_t begin = (uintptr_t)window->base;
-        atomic_store(&entries[at].end, begin + window->size_bytes * (size_t)window->nranks);
-        atomic_store(&entries[at].window, window);
-        atomic_store(&entries[at].begin, begin); // partner: tern_window_find
+        change_entry(&entries[at], window, (uintptr_t)window->base);
         if (at >= tern__peek(&used)) {
-            tern__publish(&used, at + 1);
+            tern__publish(&used, at + 1); // partner: tern_window_find
         }
     }
     pthread_mutex_unlock(&writers);
@@ -48,11 +59,32 @@ void tern__registry_remove(tern_window *window)
     pthread_mutex_lock(&writers);
     for (uint32_t at = 0; at < tern__peek(&used); at++) {
         if (atomic_load(&entries[at].window) == window) {
-            atomic_store(&entries[at].begin, 0);
-            atomic_store(&entries[at].window, NULL);
+            change_entry(&entries[at], NULL, 0);
         }
     }
     pthread_mutex_unlock(&writers);
+}
+
+struct found {
+    uintptr_t begin, end;
+    size_t part_bytes;
+    tern_window *window;
+};
+
+// One consistent look at an entry.
+static struct found read_entry(const struct entry *entry)
+{
+    for (;;) {
+        uint32_t before = tern__flag_load(&entry->version); // partner: change_entry
+        struct found found = {.begin = atomic_load(&entry->begin),
+                              .end = atomic_load(&entry->end),
+                              .part_bytes = atomic_load(&entry->part_bytes),
+                              .window = atomic_load(&entry->window)};
+        if (before % 2 == 0 && tern__flag_load(&entry->version) == before) {
+            return found;
+        }
+        tern__cpu_relax(); // a writer is between two stores
+    }
 }
 
 int tern_window_find(const void *address, tern_window **window, int *rank, size_t *offset_bytes)
@@ -60,19 +92,18 @@ int tern_window_find(const void *address, tern_window **window, int *rank, size_
     uintptr_t at = (uintptr_t)address;
     uint32_t count = tern__observe(&used); // partner: tern__registry_add
     for (uint32_t i = 0; i < count; i++) {
-        uintptr_t begin = atomic_load(&entries[i].begin);
-        if (begin == 0 || at < begin || at >= atomic_load(&entries[i].end)) {
+        struct found found = read_entry(&entries[i]);
+        if (found.begin == 0 || at < found.begin || at >= found.end) {
             continue;
         }
-        tern_window *found = atomic_load(&entries[i].window);
         if (window != NULL) {
-            *window = found;
+            *window = found.window;
         }
         if (rank != NULL) {
-            *rank = (int)((at - begin) / found->size_bytes);
+            *rank = (int)((at - found.begin) / found.part_bytes);
         }
         if (offset_bytes != NULL) {
-            *offset_bytes = (at - begin) % found->size_bytes;
+            *offset_bytes = (at - found.begin) % found.part_bytes;
         }
         return TERN_OK;
     }

@@ -62,19 +62,48 @@ static void collect(void *arg, const char *track, const struct tern__trace_event
     record->event = *event;
 }
 
+// Bytes of the UTF-8 character that begins here: 2..4, or 0 when it is none. Names are any bytes and
+// may have been cut inside a character.
+static size_t utf8_bytes(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    size_t bytes = c[0] >= 0xc2 && c[0] <= 0xdf   ? 2
+                   : c[0] >= 0xe0 && c[0] <= 0xef ? 3
+                   : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4
+                                                  : 0;
+    for (size_t i = 1; i < bytes; i++) {
+        if ((c[i] & 0xc0) != 0x80) { // also the end of the text
+            return 0;
+        }
+    }
+    bool overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
+    bool beyond = (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf4 && c[1] > 0x8f);
+    return overlong || beyond ? 0 : bytes;
+}
+
 // A JSON string without its quotes.
 static void write_escaped(FILE *file, const char *text)
 {
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
+        size_t bytes = c >= 0x80 ? utf8_bytes(text) : 1;
         if (c == '"' || c == '\\') {
             fprintf(file, "\\%c", c);
         } else if (c < 0x20) {
             fprintf(file, "\\u%04x", c);
+        } else if (bytes == 0) {
+            fputs("\\ufffd", file);
         } else {
-            fputc(c, file);
+            fwrite(text, 1, bytes, file);
+            text += bytes - 1;
         }
     }
+}
+
+// Microseconds; not with %f, whose decimal point is the locale's.
+static void write_time(FILE *file, const char *key, int64_t time_ns)
+{
+    fprintf(file, ",\"%s\":%" PRId64 ".%03d", key, time_ns / 1000, (int)(time_ns % 1000));
 }
 
 // The number of a track among those of its rank; names a new one in the file.
@@ -114,23 +143,26 @@ static void write_rank(FILE *file, int rank, const struct record *records, size_
         int track = track_number(file, rank, records[i].track, tracks, &tracks_count, TRACKS_MAX);
         const char *kind = event->kind < sizeof kinds / sizeof kinds[0] ? kinds[event->kind] : "?";
         // Waits of the scheduler overlap one another: async events of their own.
-        bool overlaps = event->kind == TERN__TRACE_WAIT &&
-                        strncmp(records[i].track, "scheduler", TERN__TRACE_TRACK_BYTES) == 0;
-        double begin_us = (double)event->begin_ns * 1e-3;
-        double duration_us = (double)event->duration_ns * 1e-3;
-        fprintf(file,
-                ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\",\"ts\":%.3f,\"name\":\"",
-                overlaps ? "b" : "X", rank, track, kind, begin_us);
+        bool overlaps =
+            event->kind == TERN__TRACE_WAIT && strncmp(records[i].track, "scheduler", 9) == 0;
+        fprintf(file, ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\"",
+                overlaps ? "b" : "X", rank, track, kind);
+        write_time(file, "ts", event->begin_ns);
+        fprintf(file, ",\"name\":\"");
         write_escaped(file, event->name);
         if (!overlaps) {
-            fprintf(file, "\",\"dur\":%.3f,\"args\":{\"bytes\":%" PRIu64 "}}", duration_us,
-                    event->bytes);
+            fprintf(file, "\"");
+            write_time(file, "dur", event->duration_ns);
+            fprintf(file, ",\"args\":{\"bytes\":%" PRIu64 "}}", event->bytes);
             continue;
         }
+        // Readers take ids of all processes together, hence the rank in it.
         fprintf(file,
-                "\",\"id\":%zu},\n{\"ph\":\"e\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\","
-                "\"ts\":%.3f,\"id\":%zu,\"name\":\"",
-                i, rank, track, kind, begin_us + duration_us, i);
+                "\",\"id\":\"%d.%zu\"},\n{\"ph\":\"e\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\","
+                "\"id\":\"%d.%zu\"",
+                rank, i, rank, track, kind, rank, i);
+        write_time(file, "ts", event->begin_ns + event->duration_ns);
+        fprintf(file, ",\"name\":\"");
         write_escaped(file, event->name);
         fprintf(file, "\"}");
     }
@@ -157,13 +189,24 @@ static int write_file(const char *path, tern_window *window, int nranks, const u
     return TERN_OK;
 }
 
-static int gather(tern_comm *comm, const char *path, const struct collection *mine)
+// `recorded`: whether recording was on in this process.
+static int gather(tern_comm *comm, const char *path, const struct collection *mine, bool recorded)
 {
     struct tern__group *group = &comm->group;
-    uint64_t count = mine->count;
+    uint64_t count = recorded ? mine->count : UINT64_MAX;
     uint64_t counts[TERN_RANKS_MAX];
     uint64_t most = 1;
     TERN_TRY(tern__group_exchange(group, "tern_trace_end", &count, sizeof count, counts));
+    if (!recorded) {
+        return tern__fail(TERN_ERR_STATE, "tern_trace_end: recording is not on; call "
+                                          "tern_trace_begin first");
+    }
+    for (int rank = 0; rank < group->size; rank++) {
+        if (counts[rank] == UINT64_MAX) {
+            return tern__fail(TERN_ERR_STATE, "tern_trace_end: recording is not on on rank %d",
+                              rank);
+        }
+    }
     for (int rank = 0; rank < group->size; rank++) {
         most = counts[rank] > most ? counts[rank] : most;
     }
@@ -192,13 +235,12 @@ int tern_trace_end(tern_comm *comm, const char *path)
     if (comm == NULL || path == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_trace_end: comm and path must not be NULL");
     }
-    if (!tern__trace_stop()) {
-        return tern__fail(TERN_ERR_STATE, "tern_trace_end: recording is not on; call "
-                                          "tern_trace_begin first");
-    }
     struct collection mine = {0};
-    tern__trace_drain(collect, &mine);
-    int status = gather(comm, path, &mine);
+    bool recorded = tern__trace_stop();
+    if (recorded) {
+        tern__trace_drain(collect, &mine);
+    }
+    int status = gather(comm, path, &mine, recorded);
     free(mine.records);
     if (status == TERN_OK && mine.out_of_memory) {
         return tern__fail(TERN_ERR_MEMORY, "tern_trace_end: no memory for all events of this rank");

@@ -62,8 +62,8 @@ struct wish {
 // Step 2: what rank 0 found.
 struct verdict {
     int32_t status;
-    uint32_t reserved;
-    uint64_t needed;
+    uint32_t too_much; // for the machine
+    uint64_t needed;   // 0: more than can be counted
     uint64_t available;
 };
 
@@ -107,26 +107,29 @@ static int make_memory(tern_window *window, bool huge, const struct wish *wishes
     }
     uint64_t available = (uint64_t)tern__memory_available();
     verdict->available = available > promised ? available - promised : 0;
-    if (!huge && verdict->needed > verdict->available) {
+    if (verdict->needed == 0 || (!huge && verdict->needed > verdict->available)) {
+        verdict->too_much = 1;
         return TERN_ERR_MEMORY;
     }
     TERN_TRY(tern__memfd_create("tern-window", verdict->needed, huge, &window->fd));
-    void *base;
+    void *base = NULL;
     int status = tern__memfd_map(window->fd, verdict->needed, &base);
+    window->base = base;
     for (int rank = 1; rank < window->nranks && status == TERN_OK; rank++) {
         status =
             tern__inbox_send(window->comm->group.job, window->comm->group.members[rank],
                              (uint64_t)window->comm->group.slot << 32 | window->number, window->fd);
     }
-    if (status == TERN_OK) {
-        window->base = base;
+    if (status ==
+        TERN_ERR_PEER) { // fails the communicator, so that the exchange tells all who died
+        tern__group_check(&window->comm->group, true);
     }
     return status;
 }
 
 static int word_verdict(const tern_window *window, const struct verdict *verdict, bool huge)
 {
-    if (verdict->needed == 0 || (verdict->status == TERN_ERR_MEMORY && !huge)) {
+    if (verdict->too_much != 0) {
         return tern__fail(TERN_ERR_MEMORY,
                           "tern_window_create: %llu bytes on each of %d ranks "
                           "cannot be had: %llu bytes are available (of the machine and its cgroup, "
@@ -134,7 +137,7 @@ static int word_verdict(const tern_window *window, const struct verdict *verdict
                           (unsigned long long)window->size_bytes, window->nranks,
                           (unsigned long long)verdict->available);
     }
-    if (verdict->status == TERN_ERR_MEMORY) {
+    if (verdict->status == TERN_ERR_MEMORY && huge) {
         return tern__fail(TERN_ERR_MEMORY,
                           "tern_window_create: %llu bytes in 2 MiB pages cannot be "
                           "had; /proc/sys/vm/nr_hugepages says how many the machine has reserved",
@@ -143,7 +146,7 @@ static int word_verdict(const tern_window *window, const struct verdict *verdict
     return verdict->status == TERN_OK
                ? TERN_OK
                : tern__fail(verdict->status, "tern_window_create: rank 0 could not make the shared "
-                                             "memory");
+                                             "memory; its own error says why");
 }
 
 // On the other ranks: takes and maps what rank 0 has made.
@@ -191,8 +194,9 @@ static int build_window(tern_window *window, const struct wish *wishes)
     struct verdict verdicts[TERN_RANKS_MAX];
     char detail[TERN_ERROR_BYTES] = "";
     if (window->rank == 0) {
-        mine.status = total == 0 ? TERN_ERR_MEMORY : make_memory(window, huge, wishes, &mine);
-        if (mine.status != TERN_OK && mine.needed <= mine.available) {
+        mine.status = make_memory(window, huge, wishes, &mine);
+        bool worded = mine.too_much != 0 || (huge && mine.status == TERN_ERR_MEMORY);
+        if (mine.status != TERN_OK && !worded) {
             strcpy(detail, tern_last_error()); // a reason that only this rank knows
         }
     }
