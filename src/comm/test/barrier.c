@@ -5,9 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "support/ranks.h"
+#include "support/look.h"
+#include "tern/signal.h"
 #include "tern/window.h"
 
 // Every rank writes the round's number into its own window before the barrier and reads all others
@@ -36,10 +39,108 @@ static void barrier_orders_all_ranks(void **state)
     }
 }
 
+// Rank 1 comes last, by far: nobody leaves before.
+static int wait_for_rank_1(tern_comm *comm, void *arg)
+{
+    tern_window *window;
+    CHECK(tern_window_create(comm, 4, NULL, &window) == TERN_OK);
+    if (tern_comm_rank(comm) == 1) {
+        poll(NULL, 0, 200);
+        *(volatile int *)tern_window_address(window, 1) = 1;
+    }
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    CHECK(*(volatile int *)tern_window_address(window, 1) == 1);
+    CHECK(tern_window_destroy(window) == TERN_OK);
+    return 0;
+}
+
+static void sleepers_wait_for_the_last_rank(void **state)
+{
+    assert_true(ranks_run_comm(5, wait_for_rank_1, NULL, 20));
+}
+
+// Rank 2 leaves after the first barrier; the second cannot complete, and all later calls say so too.
+static int leave_early(int rank, const struct ranks *ranks, void *arg)
+{
+    tern_comm *comm;
+    tern_window *window;
+    CHECK(tern_init_at(rank, ranks->count, ranks->path, NULL, &comm) == TERN_OK);
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    if (rank != 2) {
+        static const char words[] = "rank 2 has left the communicator (tern_comm_destroy)";
+        CHECK(tern_comm_barrier(comm) == TERN_ERR_LEFT);
+        CHECK(look_says(words) && look_says("barrier 2"));
+        CHECK(tern_comm_barrier(comm) == TERN_ERR_LEFT && look_says(words));
+        CHECK(tern_comm_health(comm) == TERN_ERR_LEFT && look_says(words));
+        CHECK(tern_window_create(comm, 4, NULL, &window) == TERN_ERR_LEFT && look_says(words));
+    }
+    CHECK(tern_comm_destroy(comm) == TERN_OK);
+    return 0;
+}
+
+static void rank_that_left_is_named(void **state)
+{
+    assert_true(ranks_run(3, leave_early, NULL, 20));
+    assert_true(ranks_run(8, leave_early, NULL, 20));
+}
+
+// A rank may leave right after the last barrier, while others are still on their way out of it.
+static int leave_at_once(int rank, const struct ranks *ranks, void *arg)
+{
+    for (int i = 0; i < 40; i++) {
+        tern_comm *comm;
+        CHECK(tern_init_at(rank, ranks->count, ranks->path, NULL, &comm) == TERN_OK);
+        CHECK(tern_comm_barrier(comm) == TERN_OK);
+        CHECK(tern_comm_destroy(comm) == TERN_OK);
+    }
+    return 0;
+}
+
+static void leaving_right_after_a_barrier_disturbs_nobody(void **state)
+{
+    assert_true(ranks_run(2, leave_at_once, NULL, 60));
+    assert_true(ranks_run(8, leave_at_once, NULL, 60));
+}
+
+static const tern_options half_second = {.timeout_ns = 500000000};
+
+// Ranks 1 and 3 do not come; rank 1 waits for a signal meanwhile, rank 3 sleeps outside of tern.
+static int come_not(int rank, const struct ranks *ranks, void *arg)
+{
+    tern_comm *comm;
+    tern_window *window;
+    CHECK(tern_init_at(rank, ranks->count, ranks->path, &half_second, &comm) == TERN_OK);
+    CHECK(tern_window_create(comm, 64, NULL, &window) == TERN_OK);
+    if (rank == 1) {
+        CHECK(tern_signal_wait(window, 8, TERN_CMP_EQ, 1, 3000000000) == TERN_ERR_TIMEOUT);
+        CHECK(look_says("ranks 1, 3"));
+    } else if (rank == 3) {
+        poll(NULL, 0, 1000);
+        CHECK(tern_comm_health(comm) == TERN_ERR_TIMEOUT);
+    } else {
+        CHECK(tern_comm_barrier(comm) == TERN_ERR_TIMEOUT);
+        CHECK(look_says("waited 0.5 s in barrier ") && look_says("for ranks 1, 3; of rank 1: "));
+        CHECK(look_says("waits for the signal at byte 8"));
+        CHECK(tern_comm_barrier(comm) == TERN_ERR_TIMEOUT && look_says("for ranks 1, 3"));
+    }
+    CHECK(tern_window_destroy(window) == TERN_OK);
+    CHECK(tern_comm_destroy(comm) == TERN_OK);
+    return 0;
+}
+
+static void deadline_names_who_is_missing_and_what_it_does(void **state)
+{
+    assert_true(ranks_run(5, come_not, NULL, 10));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(barrier_orders_all_ranks),
+        cmocka_unit_test(sleepers_wait_for_the_last_rank),
+        cmocka_unit_test(rank_that_left_is_named),
+        cmocka_unit_test(leaving_right_after_a_barrier_disturbs_nobody),
+        cmocka_unit_test(deadline_names_who_is_missing_and_what_it_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest-timeout: 240
+// Kills at random moments: in tern_init_at, in barriers, in signal waits, in streams of puts, while
+// windows and parts come and go. Whatever was going on, each survivor ends by itself, with an error
+// that names the killed rank (a start may name who did not come), or had finished before. Nothing
+// stays behind. The seed is printed; TERN_TEST_SEED sets it.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "support/look.h"
+#include "support/ranks.h"
+#include "tern/put.h"
+#include "tern/signal.h"
+#include "tern/window.h"
+
+enum { ROUNDS = 40, LATEST_US = 8000, FINISHED = 0, NAMED = 10, AT_START = 11 };
+
+static uint64_t seed;
+
+static uint64_t draw(uint64_t below) // xorshift64*, Vigna 2016
+{
+    seed ^= seed >> 12;
+    seed ^= seed << 25;
+    seed ^= seed >> 27;
+    return (seed * UINT64_C(0x2545f4914f6cdd1d) >> 33) % below;
+}
+
+typedef int (*rank_work)(tern_comm *comm, tern_window *window);
+
+struct plan {
+    rank_work work;
+    int victim;
+    int *go;              // a pipe: the ranks start when it is closed
+    _Atomic int *working; // ranks that have joined; shared with them
+};
+
+static int bare_init(tern_comm *comm, tern_window *window)
+{
+    return tern_comm_barrier(comm);
+}
+
+static int barriers(tern_comm *comm, tern_window *window)
+{
+    int status = TERN_OK;
+    for (int i = 0; i < 1000000 && status == TERN_OK; i++) {
+        status = tern_comm_barrier(comm);
+    }
+    return status;
+}
+
+// A token goes round through all ranks.
+static int signals(tern_comm *comm, tern_window *window)
+{
+    int next = (tern_comm_rank(comm) + 1) % tern_comm_size(comm);
+    int status = TERN_OK;
+    for (int i = 1; i < 1000000 && status == TERN_OK; i++) {
+        if (tern_comm_rank(comm) != 0 || i > 1) {
+            int turn = tern_comm_rank(comm) == 0 ? i - 1 : i;
+            status = tern_signal_wait(window, 0, TERN_CMP_GE, turn, TERN_TIMEOUT_DEFAULT);
+        }
+        if (status == TERN_OK) {
+            status = tern_signal_notify(window, next, 0, 1, TERN_NOTIFY_ADD);
+        }
+    }
+    return status;
+}
+
+static int puts_(tern_comm *comm, tern_window *window)
+{
+    static char bytes[16384];
+    int next = (tern_comm_rank(comm) + 1) % tern_comm_size(comm);
+    int status = TERN_OK;
+    for (int i = 0; i < 1000000 && status == TERN_OK; i++) {
+        status = tern_put(window, next, 4096, bytes, sizeof bytes);
+        if (status == TERN_OK && i % 16 == 15) {
+            status = tern_comm_barrier(comm);
+        }
+    }
+    return status;
+}
+
+static int windows(tern_comm *comm, tern_window *window)
+{
+    int status = TERN_OK;
+    for (int i = 0; i < 1000000 && status == TERN_OK; i++) {
+        tern_window *made;
+        status = tern_window_create(comm, 100 + (size_t)i, NULL, &made);
+        if (status == TERN_OK) {
+            tern_window_destroy(made);
+        }
+    }
+    return status;
+}
+
+static int parts(tern_comm *comm, tern_window *window)
+{
+    int status = TERN_OK;
+    for (int i = 0; i < 1000000 && status == TERN_OK; i++) {
+        tern_comm *part;
+        status = tern_comm_split(comm, 0, i % 3 * tern_comm_rank(comm), &part);
+        if (status == TERN_OK) {
+            tern_comm_destroy(part);
+        }
+    }
+    return status;
+}
+
+static bool names(int victim, bool started)
+{
+    char died[64];
+    snprintf(died, sizeof died, "rank %d died", victim);
+    if (look_says(died)) {
+        return true;
+    }
+    snprintf(died, sizeof died, "rank %d did not come", victim);
+    // Who had not come when the others were told of the death finds nobody at the path.
+    return !started && (look_says(died) || look_says("rank 0 did not come"));
+}
+
+static int take_part(int rank, const struct ranks *ranks, void *arg)
+{
+    const struct plan *plan = arg;
+    const tern_options options = {.timeout_ns = plan->work == bare_init ? TERN_NS_PER_SECOND / 2
+                                                                        : 20 * TERN_NS_PER_SECOND};
+    char byte;
+    tern_comm *comm;
+    tern_window *window = NULL;
+    close(plan->go[1]);
+    CHECK(read(plan->go[0], &byte, 1) == 0);
+    int status = tern_init_at(rank, ranks->count, ranks->path, &options, &comm);
+    if (status != TERN_OK) {
+        CHECK(status == TERN_ERR_PEER || status == TERN_ERR_TIMEOUT);
+        CHECK(names(plan->victim, false));
+        return AT_START;
+    }
+    if (plan->work != bare_init) {
+        status = tern_window_create(comm, 65536, NULL, &window);
+    }
+    ++*plan->working;
+    if (status == TERN_OK) {
+        status = plan->work(comm, window);
+    }
+    CHECK(status == TERN_OK || status == TERN_ERR_PEER);
+    CHECK(status == TERN_OK || names(plan->victim, true));
+    CHECK(tern_window_destroy(window) == TERN_OK);
+    CHECK(tern_comm_destroy(comm) == TERN_OK);
+    return status == TERN_OK ? FINISHED : NAMED;
+}
+
+static int count_entries(const char *path)
+{
+    DIR *folder = opendir(path);
+    int count = 0;
+    while (folder != NULL && readdir(folder) != NULL) {
+        count++;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return count;
+}
+
+static int64_t slowest_ns;
+static _Atomic int *working;
+
+// One job, one kill; adds to the counts how its survivors ended.
+static void kill_one(rank_work work, int nranks, int counts[4])
+{
+    struct ranks ranks;
+    int go[2];
+    assert_int_equal(pipe(go), 0);
+    struct plan plan = {work, (int)draw((uint64_t)nranks), go, working};
+    *working = 0;
+    ranks_begin(&ranks, nranks, take_part, &plan);
+    int64_t moment_us = (int64_t)draw(LATEST_US);
+    close(go[0]);
+    close(go[1]);
+    int64_t begin = tern__now_ns();
+    while (work != bare_init && *working < nranks &&
+           tern__now_ns() < begin + 10 * TERN_NS_PER_SECOND) {
+        poll(NULL, 0, 1);
+    }
+    begin = work == bare_init ? begin : tern__now_ns();
+    while (tern__now_ns() < begin + moment_us * 1000) {
+    }
+    kill(ranks.pids[plan.victim], SIGKILL);
+    int64_t killed = tern__now_ns();
+    bool all = ranks_wait(&ranks, 20);
+    bool clean = ranks_end(&ranks);
+    bool right = true;
+    for (int rank = 0; rank < nranks; rank++) {
+        int status = ranks.statuses[rank];
+        if (rank == plan.victim) {
+            right = right && (status == SIGKILL || status == 0);
+            continue;
+        }
+        int ended = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        right = right && (ended == FINISHED || ended == NAMED || ended == AT_START);
+        counts[ended == NAMED ? 1 : ended == AT_START ? 2 : 0]++;
+        if (ended == NAMED && ranks.ended_ns[rank] - killed > slowest_ns) {
+            slowest_ns = ranks.ended_ns[rank] - killed;
+        }
+    }
+    counts[3]++;
+    if (!right || !all || !clean) {
+        fail_msg("rank %d of %d, killed after %lld us", plan.victim, nranks, (long long)moment_us);
+    }
+}
+
+static void kill_many(const char *name, rank_work work)
+{
+    static const int sizes[] = {2, 3, 5, 8};
+    int counts[4] = {0};
+    int shm = count_entries("/dev/shm");
+    int fds = look_fds();
+    slowest_ns = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        kill_one(work, sizes[round % 4], counts);
+    }
+    assert_int_equal(count_entries("/dev/shm"), shm);
+    assert_int_equal(look_fds(), fds);
+    printf("%s: %d kills; of the survivors %d named it, %d did so in the start, %d had finished; "
+           "slowest %.0f ms\n",
+           name, counts[3], counts[1], counts[2], counts[0], (double)slowest_ns * 1e-6);
+}
+
+static void kills_during_the_start(void **state)
+{
+    kill_many("start", bare_init);
+}
+
+static void kills_during_barriers(void **state)
+{
+    kill_many("barriers", barriers);
+}
+
+static void kills_during_signal_waits(void **state)
+{
+    kill_many("signals", signals);
+}
+
+static void kills_during_puts(void **state)
+{
+    kill_many("puts", puts_);
+}
+
+static void kills_while_windows_come_and_go(void **state)
+{
+    kill_many("windows", windows);
+}
+
+static void kills_while_parts_come_and_go(void **state)
+{
+    kill_many("parts", parts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kills_during_the_start),
+        cmocka_unit_test(kills_during_barriers),
+        cmocka_unit_test(kills_during_signal_waits),
+        cmocka_unit_test(kills_during_puts),
+        cmocka_unit_test(kills_while_windows_come_and_go),
+        cmocka_unit_test(kills_while_parts_come_and_go),
+    };
+    const char *given = getenv("TERN_TEST_SEED");
+    seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 1000003 + 1;
+    seed = seed != 0 ? seed : 1;
+    working =
+        mmap(NULL, sizeof *working, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (working == MAP_FAILED) {
+        return 1;
+    }
+    printf("TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

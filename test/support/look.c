@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads /proc.
+
+#include "look.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tern/status.h"
+
+bool look_says(const char *words)
+{
+    return strstr(tern_last_error(), words) != NULL;
+}
+
+int look_fds(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int count = 0;
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return count - 1; // the folder's own
+}
+
+int look_maps(void)
+{
+    FILE *file = fopen("/proc/self/maps", "re");
+    char line[1024];
+    int count = 0;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        count += strstr(line, "memfd:tern") != NULL;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return count;
+}
+
+long look_kib(const char *key)
+{
+    FILE *file = fopen(strncmp(key, "Vm", 2) == 0 ? "/proc/self/status" : "/proc/meminfo", "re");
+    char line[256];
+    long value = -1;
+    while (file != NULL && value < 0 && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, key, strlen(key)) == 0) {
+            value = strtol(line + strlen(key), NULL, 10);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return value;
+}

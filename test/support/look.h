@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// For bodies of ranks: what this process holds, and what tern's last sentence says.
+#ifndef TERN_TEST_LOOK_H
+#define TERN_TEST_LOOK_H
+
+#include <stdbool.h>
+
+// Whether tern_last_error() contains the words.
+bool look_says(const char *words);
+
+// Open descriptors of this process; mappings of it that carry the name of a memfd of tern.
+int look_fds(void);
+int look_maps(void);
+
+// A number of kibibytes from /proc/self/status ("VmRSS:") or /proc/meminfo ("MemAvailable:").
+long look_kib(const char *key);
+
+#endif
