@@ -69,7 +69,7 @@ typedef struct tern_task {
     int args_count;          // 0..TERN_TASK_ARGS_MAX
 } tern_task;
 
-// Adds a task; *id counts from 0 in the order of calls. TERN_ERR_KERNEL when kernel_name is in none
+// Adds a task; *id (which may be NULL) counts from 0 in the order of calls. TERN_ERR_KERNEL when kernel_name is in none
 // of the loaded objects; TERN_ERR_ARG, TERN_ERR_LIMIT.
 TERN_API int tern_graph_add_task(tern_graph *graph, const tern_task *task, int *id);
 
@@ -80,7 +80,8 @@ TERN_API int tern_graph_add_edge(tern_graph *graph, int from, int to);
 
 // The task also waits for a condition. In run r (0, 1, 2, … counted per graph) the value compared
 // with is condition->value + r * step_per_run, so that signals that only count up serve every run.
-// A task may have several waits; the task's reads see what was written before those notifies.
+// A task may have several waits; the task's reads see what was written before those notifies. The
+// condition's window must outlive the graph's runs.
 TERN_API int tern_graph_add_wait(tern_graph *graph, int task, const tern_condition *condition,
                                  int32_t step_per_run);
 
@@ -98,7 +99,8 @@ TERN_API int tern_chip_launch(tern_chip *chip, tern_graph *graph);
 // or waiting, and for a wait the signal, the value seen and the value wanted. After a failed run no
 // further task of it is started, and running kernels have returned, unless the sentence says that
 // one has not. The chip's communicator has then failed too, so that peers which wait for this run's
-// signals learn why. TERN_ERR_STATE when nothing was launched.
+// signals learn why. When the communicator failed first, its status outranks TERN_ERR_KERNEL of a kernel
+// that failed of it. TERN_ERR_STATE when nothing was launched.
 TERN_API int tern_chip_synchronize(tern_chip *chip);
 
 // For kernels, on the core thread that runs them.

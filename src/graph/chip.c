@@ -146,6 +146,23 @@ int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chi
     return TERN_OK;
 }
 
+// A core whose kernel has not returned from a failed run, or NULL. When the last one has, the chip
+// and that run's graph are free again.
+static const struct tern__core *find_stuck(struct tern_chip *chip)
+{
+    if (!chip->stuck) {
+        return NULL;
+    }
+    for (int i = 0; i < tern__chip_cores(chip); i++) {
+        if (tern__core_busy(&chip->cores[i])) {
+            return &chip->cores[i];
+        }
+    }
+    chip->stuck = false;
+    tern__flag_store(&chip->run.graph->running, 0);
+    return NULL;
+}
+
 int tern_chip_destroy(tern_chip *chip)
 {
     if (chip == NULL) {
@@ -154,13 +171,12 @@ int tern_chip_destroy(tern_chip *chip)
     if (chip->unsynchronized) {
         tern_chip_synchronize(chip); // its result is nobody's any more
     }
-    for (int i = 0; chip->stuck && i < tern__chip_cores(chip); i++) {
-        if (tern__core_busy(&chip->cores[i])) {
-            return tern__fail(TERN_ERR_TIMEOUT,
-                              "tern_chip_destroy: the kernel of task '%s' has not "
-                              "returned; its thread is left",
-                              chip->run.graph->tasks[chip->cores[i].task].name);
-        }
+    const struct tern__core *stuck = find_stuck(chip);
+    if (stuck != NULL) {
+        return tern__fail(TERN_ERR_TIMEOUT,
+                          "tern_chip_destroy: the kernel of task '%s' has not "
+                          "returned; its thread is left",
+                          stuck->graph->tasks[stuck->task].name);
     }
     if (chip->comm != NULL) {
         tern__job_add_threads(chip->comm->group.job, -tern__chip_cores(chip));
@@ -206,7 +222,8 @@ static int prepare_run(struct tern_chip *chip, tern_graph *graph)
                                       calloc(count, sizeof *run.ready[1])},
                             .waiting = calloc(count, sizeof *run.waiting),
                             .waiting_since_ns = calloc(count, sizeof *run.waiting_since_ns),
-                            .deadline_ns = tern__deadline_after(chip->timeout_ns)};
+                            .deadline_ns = tern__deadline_after(chip->timeout_ns),
+                            .look_ns = tern__deadline_after(TERN__LOOK_NS)};
     chip->run = run;
     if (run.pending == NULL || run.ready[0] == NULL || run.ready[1] == NULL ||
         run.waiting == NULL || run.waiting_since_ns == NULL) {
@@ -221,21 +238,27 @@ int tern_chip_launch(tern_chip *chip, tern_graph *graph)
     if (chip == NULL || graph == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_chip_launch: chip and graph must not be NULL");
     }
-    if (chip->unsynchronized || chip->stuck) {
+    if (chip->unsynchronized) {
         return tern__fail(TERN_ERR_STATE,
-                          chip->stuck
-                              ? "tern_chip_launch: a kernel of an earlier run has not returned"
-                              : "tern_chip_launch: a graph runs on the chip; synchronize first");
+                          "tern_chip_launch: a graph runs on the chip; synchronize first");
+    }
+    if (find_stuck(chip) != NULL) {
+        return tern__fail(TERN_ERR_STATE,
+                          "tern_chip_launch: a kernel of an earlier run has not returned");
     }
     if (chip->comm != NULL) {
         TERN_TRY(tern__comm_check(chip->comm));
     }
     TERN_TRY(tern__graph_seal(graph));
-    TERN_TRY(check_fit(chip, graph));
+    int status = check_fit(chip, graph);
+    if (status != TERN_OK) {
+        graph->sealed = graph->runs > 0; // refused before its first run: it may still be changed
+        return status;
+    }
     if (!tern__flag_swap(&graph->running, 0, 1)) {
         return tern__fail(TERN_ERR_STATE, "tern_chip_launch: the graph runs on another chip");
     }
-    int status = prepare_run(chip, graph);
+    status = prepare_run(chip, graph);
     if (status != TERN_OK) {
         tern__flag_store(&graph->running, 0);
         return status;

@@ -45,6 +45,7 @@ struct tern__run {
     size_t waiting_count;
     size_t finished;
     int64_t deadline_ns;
+    int64_t look_ns; // when to look again whether the peers live
 };
 
 struct tern_chip {

@@ -52,7 +52,9 @@ static void run_task(struct tern__core *core)
 {
     const struct tern__task *task = &core->graph->tasks[core->task];
     int64_t args[TERN_TASK_ARGS_MAX];
-    memcpy(args, core->graph->args + task->args_first, task->args_count * sizeof *args);
+    if (task->args_count > 0) { // a graph without arguments has no array of them
+        memcpy(args, core->graph->args + task->args_first, task->args_count * sizeof *args);
+    }
     core->failed = false;
     int64_t begin_ns = tern__trace_start();
     current = core;

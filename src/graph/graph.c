@@ -92,8 +92,8 @@ int tern_graph_destroy(tern_graph *graph)
 int tern_graph_load(tern_graph *graph, const char *path)
 {
     TERN_TRY(check_open("tern_graph_load", graph));
-    if (path == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_graph_load: path must not be NULL");
+    if (path == NULL || *path == '\0') { // to dlopen both mean the program itself
+        return tern__fail(TERN_ERR_ARG, "tern_graph_load: path must not be NULL or empty");
     }
     TERN_TRY(reserve((void **)&graph->libraries, &graph->libraries_room, graph->libraries_count, 1,
                      sizeof *graph->libraries));
@@ -332,14 +332,20 @@ static int report_cycle(const tern_graph *graph, const uint32_t *fanin)
     }
     char text[512];
     uint32_t start = at;
+    size_t unnamed = 0;
     size_t used = (size_t)snprintf(text, sizeof text, "'%s'", graph->tasks[start].name);
     do {
         at = before[at];
-        if (used + TERN__TASK_NAME_BYTES + 16 < sizeof text) {
+        if (used + TERN__TASK_NAME_BYTES + 40 < sizeof text) {
             used += (size_t)snprintf(text + used, sizeof text - used, " after '%s'",
                                      graph->tasks[at].name);
+        } else {
+            unnamed++;
         }
     } while (at != start);
+    if (unnamed > 0) {
+        snprintf(text + used, sizeof text - used, " and %zu more", unnamed);
+    }
     free(before);
     free(seen);
     return tern__fail(TERN_ERR_CYCLE, "the graph has a cycle: %s", text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A task graph from inside. Built as lists, sealed once into arrays: after that only the scheduler
-// reads it, and its per-run state lies apart (graph/scheduler.h).
+// reads it, and its per-run state lies apart (struct tern__run).
 #ifndef TERN_GRAPH_GRAPH_H
 #define TERN_GRAPH_GRAPH_H
 

@@ -2,7 +2,7 @@
 // The scheduler of a chip: one thread that takes completions, looks at signals, and gives ready tasks
 // to idle cores, in the order in which they became ready. A task that waits for a signal is in a
 // list here and holds no core. Data path: no allocation, lock, system call or log, unless there is
-// nothing to do and the thread sleeps.
+// nothing to do and the thread sleeps; and every TERN__LOOK_NS one look whether the peers live.
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,9 @@
 
 // How long kernels may take to return once their run has failed.
 #define DRAIN_NS (2 * TERN_NS_PER_SECOND)
+
+// How often a scheduler that always has something to do reads the clock.
+enum { TURNS_PER_LOOK = 64 };
 
 static bool waits_hold(const struct tern__run *run, uint32_t task)
 {
@@ -88,12 +91,12 @@ static bool serve_cores(struct tern_chip *chip, uint32_t *held, struct tern__cor
         if (held[i] != TERN__NO_TASK) {
             const struct tern__task *task = &run->graph->tasks[held[i]];
             held[i] = TERN__NO_TASK;
-            run->finished++;
             progress = true;
             if (core->failed) {
                 *failed = core;
                 return true;
             }
+            run->finished++;
             for (uint32_t next = 0; next < task->successors_count; next++) {
                 uint32_t successor = run->graph->successors[task->successors_first + next];
                 if (--run->pending[successor] == 0) {
@@ -142,6 +145,25 @@ static bool something_changed(void *arg)
     return false;
 }
 
+// Windows may belong to other communicators of the job than the chip's: those count too.
+static int check_windows(const struct tern_chip *chip, bool deep)
+{
+    const struct tern__run *run = &chip->run;
+    const struct tern_comm *checked = chip->comm;
+    for (size_t i = 0; i < run->waiting_count; i++) {
+        const struct tern__task *task = &run->graph->tasks[run->waiting[i]];
+        for (uint32_t w = 0; w < task->waits_count; w++) {
+            struct tern_comm *comm =
+                run->graph->waits[task->waits_first + w].condition.window->comm;
+            if (comm != chip->comm && comm != checked) {
+                TERN_TRY(tern__group_check(&comm->group, deep));
+                checked = comm;
+            }
+        }
+    }
+    return TERN_OK;
+}
+
 static int run_broken(void *arg, bool deep)
 {
     struct pause *pause = arg;
@@ -153,17 +175,34 @@ static int run_broken(void *arg, bool deep)
         tern__job_doing(comm->group.job, TERN__DOING_GRAPH, pause->chip->run.number);
         pause->says_so = true;
     }
-    return tern__group_check(&comm->group, deep);
+    TERN_TRY(tern__group_check(&comm->group, deep));
+    return check_windows(pause->chip, deep);
+}
+
+// For turns on which the scheduler does not sleep: the deadline, and now and then the peers.
+static int look_around(struct tern_chip *chip, int64_t now_ns)
+{
+    struct tern__run *run = &chip->run;
+    if (now_ns >= run->deadline_ns) {
+        return TERN_ERR_TIMEOUT;
+    }
+    if (now_ns < run->look_ns) {
+        return TERN_OK;
+    }
+    run->look_ns = now_ns + TERN__LOOK_NS;
+    struct pause pause = {.chip = chip, .says_so = true};
+    return run_broken(&pause, true);
 }
 
 static int await_change(struct tern_chip *chip, const uint32_t *held)
 {
     struct pause pause = {.chip = chip, .held = held};
     struct tern__ladder ladder = tern__chip_ladder(chip);
-    int64_t left_ns = chip->run.deadline_ns - tern__now_ns();
+    int64_t now_ns = tern__now_ns();
+    TERN_TRY(look_around(chip, now_ns));
     struct tern__wait wait = {.bell = tern__chip_bell(chip),
                               .ladder = &ladder,
-                              .timeout_ns = left_ns > 0 ? left_ns : 0,
+                              .timeout_ns = chip->run.deadline_ns - now_ns,
                               .holds = something_changed,
                               .broken = run_broken,
                               .arg = &pause};
@@ -235,16 +274,22 @@ static void drain_cores(struct tern_chip *chip, uint32_t *held)
 
 // Ends a run that failed: words the failure, lets kernels return, fails the communicator.
 static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
-                    const struct tern__core *failed, const char *failed_task)
+                    const struct tern__core *failed)
 {
     char state[600];
     char why[TERN_ERROR_BYTES];
     char stuck[128] = "";
+    struct pause pause = {.chip = chip, .says_so = true};
     describe_run(chip, held, state, sizeof state);
+    // The communicator's failure is the cause of what follows from it: of a kernel that reports what
+    // tern told it. TERN_ERR_TIMEOUT may be that failure too; and at the own deadline a dead peer is
+    // the better reason.
+    int broken = run_broken(&pause, status == TERN_ERR_TIMEOUT);
+    status = broken != TERN_OK ? broken : status;
     if (failed != NULL) {
-        snprintf(why, sizeof why, "task '%s' failed: %.400s", failed_task, failed->failure);
-        status = TERN_ERR_KERNEL;
-    } else if (status == TERN_ERR_TIMEOUT) {
+        snprintf(why, sizeof why, "task '%s' failed: %.400s",
+                 chip->run.graph->tasks[failed->task].name, failed->failure);
+    } else if (status == TERN_ERR_TIMEOUT && broken == TERN_OK) {
         snprintf(why, sizeof why, "it did not end within %.3g s", (double)chip->timeout_ns * 1e-9);
     } else {
         snprintf(why, sizeof why, "%.400s", tern_last_error());
@@ -278,21 +323,20 @@ static int run_graph(struct tern_chip *chip)
             edges_done(run, task);
         }
     }
-    while (run->finished < run->graph->tasks_count) {
+    for (uint32_t turn = 1; run->finished < run->graph->tasks_count; turn++) {
         struct tern__core *failed = NULL;
-        uint32_t before[TERN_CORES_MAX];
-        memcpy(before, held, sizeof before);
+        int status = TERN_OK;
         bool progress = poll_waits(run);
         progress = serve_cores(chip, held, &failed) || progress;
         if (failed != NULL) {
-            uint32_t task = before[failed - chip->cores];
-            return fail_run(chip, held, TERN_ERR_KERNEL, failed, run->graph->tasks[task].name);
+            status = TERN_ERR_KERNEL;
+        } else if (!progress) {
+            status = await_change(chip, held);
+        } else if (turn % TURNS_PER_LOOK == 0) {
+            status = look_around(chip, tern__now_ns());
         }
-        if (!progress) {
-            int status = await_change(chip, held);
-            if (status != TERN_OK) {
-                return fail_run(chip, held, status, NULL, NULL);
-            }
+        if (status != TERN_OK) {
+            return fail_run(chip, held, status, failed);
         }
     }
     return TERN_OK;

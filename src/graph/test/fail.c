@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that fail: kernels that say so, deadlines, kernels that block or never return. Each ends with a
+// status and a sentence on every rank, in time.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "kit.h"
+
+#define RUN_ON(count, body) assert_true(ranks_run_comm(count, body, NULL, 30))
+
+static int make(tern_comm *comm, int cores, int64_t timeout_ns, tern_chip **chip,
+                tern_graph **graph)
+{
+    tern_chip_options options = {.aic_count = 1, .aiv_count = cores, .timeout_ns = timeout_ns};
+    CHECK(fine(tern_chip_create(comm, &options, chip)));
+    CHECK(fine(tern_graph_create(graph)));
+    return 0;
+}
+
+static int end(tern_chip *chip, tern_graph *graph)
+{
+    CHECK(fine(tern_chip_destroy(chip)));
+    CHECK(fine(tern_graph_destroy(graph)));
+    return 0;
+}
+
+static void fail_with(int64_t *args)
+{
+    tern_kernel_fail("value %d is wrong", (int)args[0]);
+    tern_kernel_fail("a second sentence");
+}
+
+static void sleep_ms(int64_t *args)
+{
+    sleep_ns(args[0] * MS);
+}
+
+static void wait_for_flag(int64_t *args)
+{
+    while (atomic_load((_Atomic int *)pointer(args[0])) == 0) {
+        sleep_ns(MS);
+    }
+}
+
+static void a_kernel_that_fails_is_named_and_nothing_more_starts(void **state)
+{
+    tern_chip *chip;
+    tern_graph *graph;
+    _Atomic int calls = 0;
+    assert_int_equal(make(NULL, 1, 0, &chip, &graph), 0);
+    int first = add_task(graph, "first", count_call, TERN_CORE_AIV, word(&calls), 0);
+    int boom = add_task(graph, "boom", fail_with, TERN_CORE_AIV, 42, 0);
+    int after = add_task(graph, "after", count_call, TERN_CORE_AIV, word(&calls), 0);
+    tern_graph_add_edge(graph, first, boom);
+    tern_graph_add_edge(graph, boom, after);
+    assert_true(fine(tern_chip_launch(chip, graph)));
+    assert_true(says(tern_chip_synchronize(chip), TERN_ERR_KERNEL,
+                     "task 'boom' failed: value 42 is wrong"));
+    assert_true(said("1 of 3 tasks finished"));
+    assert_null(strstr(tern_last_error(), "a second sentence"));
+    assert_int_equal(calls, 1);
+    assert_true(says(tern_chip_synchronize(chip), TERN_ERR_STATE, "nothing was launched"));
+    assert_int_equal(end(chip, graph), 0);
+}
+
+// A chip without peers goes on after a failed run.
+static void a_chip_without_a_communicator_works_after_a_failure(void **state)
+{
+    tern_chip *chip;
+    tern_graph *bad;
+    tern_graph *good;
+    _Atomic int calls = 0;
+    assert_int_equal(make(NULL, 2, 0, &chip, &bad), 0);
+    tern_graph_create(&good);
+    add_task(bad, "boom", fail_with, TERN_CORE_AIV, 1, 0);
+    add_task(good, "fine", count_call, TERN_CORE_AIV, word(&calls), 0);
+    for (int i = 1; i <= 3; i++) {
+        assert_true(fine(tern_chip_launch(chip, bad)));
+        assert_true(says(tern_chip_synchronize(chip), TERN_ERR_KERNEL, "'boom' failed"));
+        assert_true(fine(tern_chip_launch(chip, good)));
+        assert_true(fine(tern_chip_synchronize(chip)));
+        assert_int_equal(calls, i);
+    }
+    tern_graph_destroy(good);
+    assert_int_equal(end(chip, bad), 0);
+}
+
+// A failing run waits for the kernels that are still running.
+static void running_kernels_have_returned_after_a_failure(void **state)
+{
+    tern_chip *chip;
+    tern_graph *graph;
+    assert_int_equal(make(NULL, 2, 0, &chip, &graph), 0);
+    add_task(graph, "slow", sleep_ms, TERN_CORE_AIV, 200, 0);
+    add_task(graph, "boom", fail_with, TERN_CORE_AIV, 1, 0);
+    int64_t begin = clock_ns();
+    assert_true(fine(tern_chip_launch(chip, graph)));
+    assert_true(says(tern_chip_synchronize(chip), TERN_ERR_KERNEL, "task 'slow' is running"));
+    assert_true(clock_ns() - begin >= 200 * MS);
+    assert_int_equal(end(chip, graph), 0);
+}
+
+// Rank 1's kernel fails while the others wait: half in a graph, half in a barrier.
+static int failing_rank(tern_comm *comm, void *arg)
+{
+    tern_chip *chip;
+    tern_graph *graph;
+    tern_window *window;
+    int rank = tern_comm_rank(comm);
+    CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
+    CHECK(make(comm, 1, 0, &chip, &graph) == 0);
+    if (rank == 1) {
+        add_task(graph, "boom", fail_with, TERN_CORE_AIV, 7, 0);
+    } else {
+        int task = add_task(graph, "waits", do_nothing, TERN_CORE_AIV, 0, 0);
+        CHECK(fine(add_wait(graph, task, window, 0, 1, 0)));
+    }
+    CHECK(fine(tern_comm_barrier(comm)));
+    int64_t begin = clock_ns();
+    if (rank % 2 == 1 || rank == 2) {
+        int status = tern_chip_launch(chip, graph); // may come after rank 1's failure already
+        CHECK((status == TERN_OK ? tern_chip_synchronize(chip) : status) == TERN_ERR_KERNEL);
+    } else {
+        CHECK(tern_comm_barrier(comm) == TERN_ERR_KERNEL);
+    }
+    CHECK(said("task 'boom' failed: value 7 is wrong"));
+    CHECK(rank == 1 || said("rank 1"));
+    CHECK(clock_ns() - begin < 2000 * MS);
+    CHECK(tern_comm_health(comm) == TERN_ERR_KERNEL);
+    CHECK(says(tern_chip_launch(chip, graph), TERN_ERR_KERNEL, "'boom' failed"));
+    CHECK(end(chip, graph) == 0);
+    CHECK(fine(tern_window_destroy(window)));
+    return 0;
+}
+
+static void peers_of_a_failed_run_learn_why(void **state)
+{
+    RUN_ON(2, failing_rank);
+    RUN_ON(5, failing_rank);
+}
+
+static int deadline(tern_comm *comm, void *arg)
+{
+    tern_chip *chip;
+    tern_graph *graph;
+    tern_window *window;
+    CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
+    CHECK(make(comm, 1, 150 * MS, &chip, &graph) == 0);
+    int quick = add_task(graph, "quick", do_nothing, TERN_CORE_AIC, 0, 0);
+    int waits = add_task(graph, "waits", do_nothing, TERN_CORE_AIV, 0, 0);
+    int never = add_task(graph, "never", do_nothing, TERN_CORE_AIV, 0, 0);
+    add_task(graph, "slow", sleep_ms, TERN_CORE_AIV, 400, 0);
+    CHECK(fine(tern_graph_add_edge(graph, quick, waits)));
+    CHECK(fine(tern_graph_add_edge(graph, waits, never)));
+    CHECK(fine(add_wait(graph, waits, window, 8, 5, 0)));
+    CHECK(fine(tern_signal_notify(window, 0, 8, 3, TERN_NOTIFY_SET)));
+    int64_t begin = clock_ns();
+    CHECK(fine(tern_chip_launch(chip, graph)));
+    CHECK(says(tern_chip_synchronize(chip), TERN_ERR_TIMEOUT, "it did not end within 0.15 s"));
+    CHECK(said("run 0 of the graph") && said("1 of 4 tasks finished"));
+    CHECK(said("task 'slow' is running on AIV 0"));
+    CHECK(said("task 'waits' waits for the signal at byte 8 of window 0: seen 3, wanted >= 5"));
+    CHECK(strstr(tern_last_error(), "never") == NULL);
+    CHECK(strstr(tern_last_error(), "has not returned") == NULL);
+    CHECK(clock_ns() - begin >= 400 * MS && clock_ns() - begin < 5000 * MS);
+    CHECK(tern_comm_health(comm) == TERN_ERR_TIMEOUT);
+    CHECK(end(chip, graph) == 0);
+    CHECK(fine(tern_window_destroy(window)));
+    return 0;
+}
+
+static void a_missed_deadline_names_what_runs_and_what_waits(void **state)
+{
+    RUN_ON(1, deadline);
+}
+
+// Also when the scheduler always has something to do.
+static void the_deadline_holds_for_a_busy_graph(void **state)
+{
+    enum { TASKS = 200000 };
+    tern_chip *chip;
+    tern_graph *graph;
+    _Atomic int calls = 0;
+    assert_int_equal(make(NULL, 2, 5 * MS, &chip, &graph), 0);
+    for (int i = 0; i < TASKS; i++) {
+        add_task(graph, "tiny", count_call, TERN_CORE_AIV, word(&calls), 0);
+    }
+    assert_true(fine(tern_chip_launch(chip, graph)));
+    assert_true(says(tern_chip_synchronize(chip), TERN_ERR_TIMEOUT, "within 0.005 s"));
+    assert_true(calls < TASKS);
+    assert_int_equal(end(chip, graph), 0);
+}
+
+// Rank 0 misses its deadline; rank 1, whose own is far away, must not say that it missed one.
+static int others_deadline(tern_comm *comm, void *arg)
+{
+    tern_chip *chip;
+    tern_graph *graph;
+    tern_window *window;
+    int rank = tern_comm_rank(comm);
+    CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
+    CHECK(make(comm, 1, rank == 0 ? 100 * MS : 20000 * MS, &chip, &graph) == 0);
+    int task = add_task(graph, rank == 0 ? "short" : "long", do_nothing, TERN_CORE_AIV, 0, 0);
+    CHECK(fine(add_wait(graph, task, window, 0, 1, 0)));
+    CHECK(fine(tern_comm_barrier(comm)));
+    int64_t begin = clock_ns();
+    int status = tern_chip_launch(chip, graph); // may come after rank 0's failure already
+    status = status == TERN_OK ? tern_chip_synchronize(chip) : status;
+    CHECK(says(status, TERN_ERR_TIMEOUT, "did not end within 0.1 s"));
+    CHECK(said("task 'short' waits") && strstr(tern_last_error(), "within 20 s") == NULL);
+    CHECK(rank == 0 || (said("the communicator has failed") && said("on rank 0")));
+    CHECK(clock_ns() - begin < 5000 * MS);
+    CHECK(end(chip, graph) == 0);
+    CHECK(fine(tern_window_destroy(window)));
+    return 0;
+}
+
+static void a_deadline_missed_by_a_peer_is_told_as_that(void **state)
+{
+    RUN_ON(2, others_deadline);
+}
+
+static void block_in_wait(int64_t *args)
+{
+    if (tern_signal_wait(pointer(args[0]), 0, TERN_CMP_GE, 1, TERN_TIMEOUT_DEFAULT) != TERN_OK) {
+        tern_kernel_fail("%s", tern_last_error());
+    }
+}
+
+// The kernel's own deadline is 60 s; the run's ends it.
+static int blocked(tern_comm *comm, void *arg)
+{
+    tern_chip *chip;
+    tern_graph *graph;
+    tern_window *window;
+    CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
+    CHECK(make(comm, 1, 150 * MS, &chip, &graph) == 0);
+    add_task(graph, "blocked", block_in_wait, TERN_CORE_AIV, word(window), 0);
+    int64_t begin = clock_ns();
+    CHECK(fine(tern_chip_launch(chip, graph)));
+    CHECK(says(tern_chip_synchronize(chip), TERN_ERR_TIMEOUT, "task 'blocked' is running"));
+    CHECK(strstr(tern_last_error(), "has not returned") == NULL);
+    CHECK(clock_ns() - begin < 2000 * MS);
+    CHECK(end(chip, graph) == 0);
+    CHECK(fine(tern_window_destroy(window)));
+    return 0;
+}
+
+static void a_kernel_blocked_in_a_wait_is_freed_by_the_deadline(void **state)
+{
+    RUN_ON(1, blocked);
+}
+
+static void a_kernel_that_never_returns_is_named_and_left(void **state)
+{
+    tern_chip *chip;
+    tern_graph *graph;
+    _Atomic int go = 0;
+    assert_int_equal(make(NULL, 1, 100 * MS, &chip, &graph), 0);
+    add_task(graph, "endless", wait_for_flag, TERN_CORE_AIV, word(&go), 0);
+    int64_t begin = clock_ns();
+    assert_true(fine(tern_chip_launch(chip, graph)));
+    assert_true(says(tern_chip_synchronize(chip), TERN_ERR_TIMEOUT,
+                     "the kernel of task 'endless' has not returned"));
+    assert_true(says(tern_chip_launch(chip, graph), TERN_ERR_STATE, "has not returned"));
+    assert_true(says(tern_chip_destroy(chip), TERN_ERR_TIMEOUT, "'endless' has not returned"));
+    assert_true(says(tern_graph_destroy(graph), TERN_ERR_STATE, "running"));
+    assert_true(clock_ns() - begin < 5000 * MS);
+    go = 1; // now it ends, and all can be freed
+    int status;
+    while ((status = tern_chip_destroy(chip)) == TERN_ERR_TIMEOUT) {
+        assert_true(clock_ns() - begin < 10000 * MS);
+        sleep_ns(MS);
+    }
+    assert_true(fine(status));
+    assert_true(fine(tern_graph_destroy(graph)));
+}
+
+// After a late return the chip takes a new run.
+static void a_chip_works_again_when_a_late_kernel_has_returned(void **state)
+{
+    tern_chip *chip;
+    tern_graph *graph;
+    _Atomic int go = 0;
+    assert_int_equal(make(NULL, 1, 100 * MS, &chip, &graph), 0);
+    add_task(graph, "late", wait_for_flag, TERN_CORE_AIV, word(&go), 0);
+    assert_true(fine(tern_chip_launch(chip, graph)));
+    assert_int_equal(tern_chip_synchronize(chip), TERN_ERR_TIMEOUT);
+    go = 1;
+    sleep_ns(200 * MS);
+    assert_true(fine(tern_chip_launch(chip, graph)));
+    assert_true(fine(tern_chip_synchronize(chip)));
+    assert_int_equal(end(chip, graph), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_that_fails_is_named_and_nothing_more_starts),
+        cmocka_unit_test(a_chip_without_a_communicator_works_after_a_failure),
+        cmocka_unit_test(running_kernels_have_returned_after_a_failure),
+        cmocka_unit_test(peers_of_a_failed_run_learn_why),
+        cmocka_unit_test(a_missed_deadline_names_what_runs_and_what_waits),
+        cmocka_unit_test(the_deadline_holds_for_a_busy_graph),
+        cmocka_unit_test(a_deadline_missed_by_a_peer_is_told_as_that),
+        cmocka_unit_test(a_kernel_blocked_in_a_wait_is_freed_by_the_deadline),
+        cmocka_unit_test(a_kernel_that_never_returns_is_named_and_left),
+        cmocka_unit_test(a_chip_works_again_when_a_late_kernel_has_returned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
