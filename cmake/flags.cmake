@@ -23,7 +23,8 @@ endif()
 add_library(tern_flags INTERFACE)
 target_compile_definitions(tern_flags INTERFACE _GNU_SOURCE)
 target_compile_options(tern_flags INTERFACE
-    -Wall -Wextra -Wshadow -Wconversion -Wno-format-truncation -fvisibility=hidden
+    -Wall -Wextra -Wshadow -Wconversion -fvisibility=hidden
+    $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>
     $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
     $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
     $<$<BOOL:${TERN_WERROR}>:-Werror>)
