@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topologies: ranks, and directed links between them, each with a bandwidth and a latency. A link
+// can be cut (it is not there) or slowed. Synthetic ones need no such machine: a plan for
+// `mesh:8 --cut 0-1` is made, proved and simulated anywhere. Whence the numbers: docs/topology.md.
+//
+// Any thread may ask while no thread cuts, slows or destroys.
+#ifndef TERN_TOPO_H
+#define TERN_TOPO_H
+
+#include <stdbool.h>
+
+#include "tern/api.h"
+#include "tern/status.h"
+
+TERN_BEGIN_DECLS
+
+#define TERN_TOPO_RANKS_MAX 1024
+
+typedef struct tern_topo tern_topo;
+
+typedef struct tern_link {
+    double bandwidth_gbps; // 10^9 bytes per second, above 0
+    double latency_us;     // of a message without bytes, 0 or more
+} tern_link;
+
+// Makes a topology from a word:
+//     mesh:N       every rank has a link to every other, in both directions
+//     ring:N       each rank has links to its two neighbours, r-1 and r+1
+//     hosts:HxN    H hosts of N ranks: a mesh inside, slower links between all ranks of different
+//                  hosts; rank r is on host r / N
+//     this         this machine, one rank per allowed processor; nominal numbers, not measured
+//     NAME         a preset (tern_topo_preset)
+//     FILE.json    a file, see docs/topology.md
+// TERN_ERR_ARG says what is wrong with the word (or, with line and column, with the file) and what
+// would be right, TERN_ERR_SYSTEM that the file cannot be read.
+TERN_API int tern_topo_create(const char *word, tern_topo **topo);
+
+// NULL is allowed.
+TERN_API int tern_topo_destroy(tern_topo *topo);
+
+// "name: what it is" for each preset, NULL after the last.
+TERN_API const char *tern_topo_preset(int index);
+
+// Cuts links: "0-1" both directions, "0>1" that one. A link that is not there, or is cut already,
+// is TERN_ERR_ARG. A call that fails changes nothing.
+TERN_API int tern_topo_cut(tern_topo *topo, const char *links);
+
+// Changes bandwidth: "0-1=0.5" or "0>1=0.5" multiplies it by a factor from 1e-6 to 1e6; so must be
+// all factors of a link together. Errors as for tern_topo_cut.
+TERN_API int tern_topo_slow(tern_topo *topo, const char *links);
+
+// Number of ranks; 0 for NULL.
+TERN_API int tern_topo_size(const tern_topo *topo);
+
+// Whether there is a link from one rank to another, and which (`link` may be NULL). A rank has an
+// unlimited link to itself. False for ranks that do not exist.
+TERN_API bool tern_topo_link(const tern_topo *topo, int from, int to, tern_link *link);
+
+// The number of directed links between different ranks.
+TERN_API int tern_topo_link_count(const tern_topo *topo);
+
+// The word it was made from, with its cuts and slowed links, as a command line takes it: `mesh:8
+// --cut 0-1 --cut '2>3' --slow 4-5=0.5`. Quoted for a shell where one needs it, in ascending order,
+// the same for the same links. Valid until the topology is changed or destroyed.
+TERN_API const char *tern_topo_text(const tern_topo *topo);
+
+TERN_END_DECLS
+
+#endif

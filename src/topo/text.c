@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A topology as text: its word, then the cuts, then the slowed links, each ascending by rank pair
+// and "A-B" where both directions agree. Equal topologies of one word have equal texts. What a
+// shell would not leave alone (a '>' among others) stands in single quotes.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "topo/topo.h"
+
+#define EDIT_BYTES 128 // of the longest: both directions of a pair slowed, each by 17 digits
+
+static bool plain_for_a_shell(const char *word)
+{
+    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_./:@%+=,-");
+    return plain > 0 && word[plain] == '\0';
+}
+
+static char *quote(char *at, const char *word)
+{
+    *at++ = '\'';
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') {
+            memcpy(at, "'\\''", 4);
+            at += 4;
+        } else {
+            *at++ = *word;
+        }
+    }
+    *at++ = '\'';
+    return at;
+}
+
+static char *tell_cuts(char *at, const tern_topo *topo, struct tern__topo_pair pair)
+{
+    bool up = tern__topo_seen(topo, pair.low, pair.high)->gbps > 0;
+    bool down = tern__topo_seen(topo, pair.high, pair.low)->gbps > 0;
+    up = up && tern__topo_seen(topo, pair.low, pair.high)->factor == 0;
+    down = down && tern__topo_seen(topo, pair.high, pair.low)->factor == 0;
+    if (up && down) {
+        return at + sprintf(at, " --cut %d-%d", pair.low, pair.high);
+    }
+    if (up) {
+        at += sprintf(at, " --cut '%d>%d'", pair.low, pair.high);
+    }
+    if (down) {
+        at += sprintf(at, " --cut '%d>%d'", pair.high, pair.low);
+    }
+    return at;
+}
+
+static char *tell_slow(char *at, const tern_topo *topo, struct tern__topo_pair pair)
+{
+    double up = tern__topo_seen(topo, pair.low, pair.high)->factor;
+    double down = tern__topo_seen(topo, pair.high, pair.low)->factor;
+    char number[32];
+    if (up == down && up > 0 && up != 1) {
+        tern__topo_write_number(up, number);
+        return at + sprintf(at, " --slow %d-%d=%s", pair.low, pair.high, number);
+    }
+    if (up > 0 && up != 1) {
+        tern__topo_write_number(up, number);
+        at += sprintf(at, " --slow '%d>%d=%s'", pair.low, pair.high, number);
+    }
+    if (down > 0 && down != 1) {
+        tern__topo_write_number(down, number);
+        at += sprintf(at, " --slow '%d>%d=%s'", pair.high, pair.low, number);
+    }
+    return at;
+}
+
+int tern__topo_retell(tern_topo *topo)
+{
+    size_t bytes = 4 * strlen(topo->word) + 3 + (size_t)topo->edit_count * EDIT_BYTES;
+    char *text = malloc(bytes);
+    if (text == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for the text of a topology");
+    }
+    char *at = plain_for_a_shell(topo->word) ? stpcpy(text, topo->word) : quote(text, topo->word);
+    *at = '\0';
+    for (int i = 0; i < topo->edit_count; i++) {
+        at = tell_cuts(at, topo, topo->edits[i]);
+    }
+    for (int i = 0; i < topo->edit_count; i++) {
+        at = tell_slow(at, topo, topo->edits[i]);
+    }
+    char *fitted = realloc(text, (size_t)(at - text) + 1);
+    free(topo->text);
+    topo->text = fitted != NULL ? fitted : text;
+    return TERN_OK;
+}

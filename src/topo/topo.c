@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topologies: making, asking, destroying. Set-up path; asking is an array access.
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "topo/topo.h"
+
+int tern__topo_new(const char *word, int size, tern_topo **topo)
+{
+    size_t cells = (size_t)size * (size_t)size;
+    tern_topo *made = calloc(1, sizeof *made + cells * sizeof made->cells[0]);
+    if (made == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a topology of %d ranks", size);
+    }
+    made->size = size;
+    made->word = strdup(word);
+    if (made->word == NULL) {
+        free(made);
+        return tern__fail(TERN_ERR_MEMORY, "no memory for the word of a topology");
+    }
+    int status = tern__topo_retell(made);
+    if (status != TERN_OK) {
+        tern_topo_destroy(made);
+        return status;
+    }
+    *topo = made;
+    return TERN_OK;
+}
+
+void tern__topo_add(tern_topo *topo, int from, int to, tern_link link)
+{
+    struct tern__topo_cell *cell = tern__topo_cell(topo, from, to);
+    cell->gbps = link.bandwidth_gbps;
+    cell->latency_us = link.latency_us;
+    cell->factor = 1;
+    topo->link_count++;
+}
+
+static bool neighbours_in_ring(int a, int b, int size)
+{
+    return (a + 1) % size == b || (b + 1) % size == a;
+}
+
+int tern__topo_of_shape(const char *word, const struct tern__topo_shape *shape, tern_topo **topo)
+{
+    int per_host = shape->ranks_per_host;
+    int size = shape->hosts * per_host;
+    tern_topo *made = NULL;
+    TERN_TRY(tern__topo_new(word, size, &made));
+    int remote = size - per_host;
+    tern_link between = {.bandwidth_gbps = remote > 0 ? shape->port_gbps / remote : 0,
+                         .latency_us = shape->port_latency_us};
+    for (int from = 0; from < size; from++) {
+        for (int to = 0; to < size; to++) {
+            if (from == to) {
+                continue;
+            }
+            if (from / per_host != to / per_host) {
+                tern__topo_add(made, from, to, between);
+            } else if (!shape->ring ||
+                       neighbours_in_ring(from % per_host, to % per_host, per_host)) {
+                tern__topo_add(made, from, to, shape->inside);
+            }
+        }
+    }
+    *topo = made;
+    return TERN_OK;
+}
+
+int tern_topo_destroy(tern_topo *topo)
+{
+    if (topo != NULL) {
+        free(topo->word);
+        free(topo->text);
+        free(topo->edits);
+        free(topo);
+    }
+    return TERN_OK;
+}
+
+int tern_topo_size(const tern_topo *topo)
+{
+    return topo != NULL ? topo->size : 0;
+}
+
+bool tern_topo_link(const tern_topo *topo, int from, int to, tern_link *link)
+{
+    if (topo == NULL || from < 0 || to < 0 || from >= topo->size || to >= topo->size) {
+        return false;
+    }
+    tern_link found = {.bandwidth_gbps = INFINITY, .latency_us = 0};
+    if (from != to) {
+        const struct tern__topo_cell *cell = tern__topo_seen(topo, from, to);
+        if (!(cell->factor > 0)) {
+            return false;
+        }
+        found.bandwidth_gbps = cell->gbps * cell->factor;
+        found.latency_us = cell->latency_us;
+    }
+    if (link != NULL) {
+        *link = found;
+    }
+    return true;
+}
+
+int tern_topo_link_count(const tern_topo *topo)
+{
+    return topo != NULL ? topo->link_count : 0;
+}
+
+const char *tern_topo_text(const tern_topo *topo)
+{
+    return topo != NULL ? topo->text : "";
+}
