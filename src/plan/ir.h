@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan from inside: 32 bytes an op, 16 an operand.
+#ifndef TERN_PLAN_IR_H
+#define TERN_PLAN_IR_H
+
+#include <stdbool.h>
+
+#include "tern/plan.h"
+
+struct tern__op {
+    uint64_t length;         // copy, reduce; of a wait: its count
+    uint32_t operands_first; // in plan->operands: sources, then destinations
+    uint16_t sources_count;
+    uint16_t destinations_count;
+    uint32_t signal;
+    uint16_t peer;
+    uint16_t round;
+    uint8_t kind; // tern_plan_op_kind
+    uint8_t flags;
+};
+_Static_assert(sizeof(struct tern__op) <= 32, "at most 64 bytes an op were promised");
+_Static_assert(sizeof(tern_plan_range) == 16, "at most 24 bytes an operand were promised");
+
+struct tern__lane {
+    struct tern__op *ops;
+    size_t count, room;
+};
+
+struct tern__plan_rank {
+    struct tern__lane *lanes;
+    int lanes_count, lanes_room;
+    uint32_t signals; // one more than the highest in use
+};
+
+struct tern_plan {
+    tern_plan_spec spec; // algorithm points to `algorithm`
+    char algorithm[32];
+    uint64_t scratch_bytes;
+    struct tern__plan_rank *ranks;
+    tern_plan_range *operands;
+    size_t operands_count, operands_room;
+    size_t ops_count;
+    int rounds;
+    bool sealed;
+};
+
+// A share of the plan's bytes.
+static inline uint64_t tern__plan_share(const tern_plan *plan)
+{
+    return plan->spec.bytes / (uint64_t)plan->spec.nranks;
+}
+
+// The stored op, and its operands: sources, then destinations.
+static inline const struct tern__op *tern__plan_op(const tern_plan *plan, int rank, int lane,
+                                                   size_t index)
+{
+    return &plan->ranks[rank].lanes[lane].ops[index];
+}
+
+static inline const tern_plan_range *tern__op_operands(const tern_plan *plan,
+                                                       const struct tern__op *op)
+{
+    // Posts and waits have none, and a plan of only those has no array.
+    return op->operands_first > 0 ? plan->operands + op->operands_first : plan->operands;
+}
+
+// "in", "out", "scratch"; "copy", "reduce", …
+const char *tern__buffer_name(tern_plan_buffer buffer);
+const char *tern__op_kind_name(tern_plan_op_kind kind);
+
+#endif
