@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checker: proves that a sealed plan does what its kind says, under every interleaving of its
+// lanes, or lists everything that is wrong with it, each with a witness.
+#ifndef TERN_CHECK_H
+#define TERN_CHECK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "tern/plan.h"
+#include "tern/topo.h"
+
+TERN_BEGIN_DECLS
+
+typedef struct tern_check tern_check;
+
+typedef enum tern_check_rule {
+    TERN_CHECK_BOUNDS,   // operands inside their buffers, aligned; in-op overlap
+    TERN_CHECK_LINK,     // transfers and posts only over existing links, in their direction
+    TERN_CHECK_DEADLOCK, // every wait can end, whatever the interleaving
+    TERN_CHECK_RACE,     // no two conflicting accesses without happens-before
+    TERN_CHECK_RESULT,   // at the end every output byte holds exactly what the kind says
+    TERN_CHECK_RULES,
+} tern_check_rule;
+
+// In which order the sums of a proved reducing plan are taken.
+typedef enum tern_check_order {
+    TERN_CHECK_ORDER_NONE, // the kind has no sums
+    TERN_CHECK_ORDER_RANK, // one reduce of the ranks' inputs 0..n-1: the bits of the naive reference
+    TERN_CHECK_ORDER_FIXED, // some other order, the same in every run
+    TERN_CHECK_ORDER_ANY,   // left to chance (atomic reduces)
+} tern_check_order;
+
+// Checks. topo NULL: every link exists. TERN_OK when the check itself could be made, whatever it
+// found; TERN_ERR_ARG for an unsealed plan or a topology with fewer ranks than the plan,
+// TERN_ERR_MEMORY.
+TERN_API int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check);
+TERN_API int tern_check_destroy(tern_check *check);
+
+// True when all rules are proved.
+TERN_API bool tern_check_proved(const tern_check *check);
+TERN_API tern_check_order tern_check_sum_order(const tern_check *check);
+
+// The findings of a rule: how many there are (at most 1000 a rule keep their text), and the sentence
+// of one, with the ops by rank, lane and index; NULL when there is none.
+TERN_API size_t tern_check_count(const tern_check *check, tern_check_rule rule);
+TERN_API const char *tern_check_finding(const tern_check *check, tern_check_rule rule,
+                                        size_t index);
+
+// One summary line per rule, always; then the findings; then what is outside the checker's reach.
+TERN_API int tern_check_print(const tern_check *check, FILE *file);
+
+TERN_END_DECLS
+
+#endif

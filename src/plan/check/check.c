@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The check as a whole.
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "plan/check/check.h"
+
+static bool number_lanes(struct checking *checking)
+{
+    const tern_plan *plan = checking->plan;
+    struct lanes *lanes = &checking->lanes;
+    lanes->first = calloc((size_t)plan->spec.nranks + 1, sizeof *lanes->first);
+    if (lanes->first == NULL) {
+        return false;
+    }
+    for (int rank = 0; rank < plan->spec.nranks; rank++) {
+        lanes->first[rank + 1] = lanes->first[rank] + (uint32_t)plan->ranks[rank].lanes_count;
+    }
+    lanes->count = lanes->first[plan->spec.nranks];
+    lanes->rank = calloc((size_t)lanes->count + 1, sizeof *lanes->rank);
+    for (int rank = 0; lanes->rank != NULL && rank < plan->spec.nranks; rank++) {
+        for (uint32_t lane = lanes->first[rank]; lane < lanes->first[rank + 1]; lane++) {
+            lanes->rank[lane] = (uint16_t)rank;
+        }
+    }
+    return lanes->rank != NULL;
+}
+
+static void clean_up(struct checking *checking)
+{
+    for (uint32_t lane = 0; checking->clocks != NULL && lane < checking->lanes.count; lane++) {
+        if (checking->clocks[lane] != NULL && --checking->clocks[lane]->references == 0) {
+            free(checking->clocks[lane]);
+        }
+    }
+    free(checking->clocks);
+    free(checking->position);
+    free(checking->unfit);
+    free(checking->unfit_first);
+    tern__memory_destroy(checking);
+    tern__values_destroy(checking);
+    free(checking->lanes.first);
+    free(checking->lanes.rank);
+}
+
+static bool run_passes(struct checking *checking)
+{
+    tern_check *check = checking->check;
+    if (!number_lanes(checking) || !tern__values_create(checking) ||
+        !tern__memory_create(checking) || !tern__check_shapes(checking) ||
+        !tern__check_order(checking)) {
+        return false;
+    }
+    // A wrong operand was left out and a stuck lane has not finished: then the values say nothing.
+    check->unchecked[TERN_CHECK_RESULT] = check->rules[TERN_CHECK_BOUNDS].count > 0 ||
+                                          check->rules[TERN_CHECK_DEADLOCK].count > 0 ||
+                                          check->rules[TERN_CHECK_RACE].count > 0;
+    // Nor does a stuck rank have an end that others could outlast.
+    check->unchecked[TERN_CHECK_RACE] = check->rules[TERN_CHECK_DEADLOCK].count > 0;
+    return tern__check_result(checking);
+}
+
+int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check)
+{
+    if (plan == NULL || check == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_check_plan: plan and check must not be NULL");
+    }
+    if (!plan->sealed) {
+        return tern__fail(TERN_ERR_ARG, "tern_check_plan: the plan is not sealed yet");
+    }
+    if (topo != NULL && tern_topo_size(topo) < plan->spec.nranks) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_check_plan: the plan has %d ranks and the topology %d",
+                          plan->spec.nranks, tern_topo_size(topo));
+    }
+    tern_check *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a check");
+    }
+    made->nranks = plan->spec.nranks;
+    made->ops = plan->ops_count;
+    struct checking checking = {.plan = plan, .topo = topo, .check = made};
+    bool good = run_passes(&checking) && !made->out_of_memory;
+    clean_up(&checking);
+    if (!good) {
+        tern_check_destroy(made);
+        return tern__fail(TERN_ERR_MEMORY, "no memory to check a plan of %d ranks and %zu ops",
+                          plan->spec.nranks, plan->ops_count);
+    }
+    *check = made;
+    return TERN_OK;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checker from inside. The idea: signals only count up, so an op that can be executed stays
+// executable whatever else happens; therefore every interleaving gets equally far, and one greedy
+// execution decides about deadlock for all of them (check/order.c). During that execution vector
+// clocks (Mattern, Fidge) say what must have happened before each op in every interleaving. Accesses
+// are compared by clock as in FastTrack (Flanagan, Freund; check/memory.c). If no two conflicting
+// accesses are unordered, all interleavings compute the same, so the values of the one execution,
+// kept symbolically (check/value.c), are the result (check/result.c).
+#ifndef TERN_PLAN_CHECK_H
+#define TERN_PLAN_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan/ir.h"
+#include "tern/check.h"
+
+#define TERN__FINDINGS_KEPT 1000
+
+struct findings {
+    size_t count;
+    char **texts; // of the first TERN__FINDINGS_KEPT
+    size_t kept, room;
+};
+
+struct tern_check {
+    struct findings rules[TERN_CHECK_RULES];
+    bool unchecked[TERN_CHECK_RULES]; // not looked at, because another rule failed
+    tern_check_order order;
+    int nranks;
+    size_t ops;
+    bool out_of_memory;
+};
+
+// Lanes of all ranks, numbered through.
+struct lanes {
+    uint32_t *first; // per rank, and one past the last
+    uint16_t *rank;  // per lane
+    uint32_t count;
+};
+
+// A place in the plan.
+struct place {
+    uint32_t lane;
+    uint32_t index;
+};
+
+// What must have happened: clock[l] ops of lane l. Shared between a lane and the posts it made.
+struct clock {
+    uint32_t references;
+    uint32_t done[];
+};
+
+struct order;  // check/order.c
+struct memory; // check/memory.c
+struct values; // check/value.c
+
+// The state of one check.
+struct checking {
+    const tern_plan *plan;
+    const tern_topo *topo;
+    struct tern_check *check;
+    struct lanes lanes;
+    bool *unfit; // per lane and op of the static pass: operands out of bounds
+    size_t *unfit_first;
+    struct clock **clocks; // per lane: what must have happened before its next op
+    uint32_t *position;    // per lane: ops executed
+    struct memory *memory;
+    struct values *values;
+};
+
+// Findings. The text is cut at 400 bytes. After memory has run out nothing is added.
+void tern__check_add(struct tern_check *check, tern_check_rule rule, const char *format, ...)
+    TERN_PRINTF(3, 4);
+
+// "rank 1, lane 0, op 3 (reduce)"
+void tern__place_text(const struct checking *checking, struct place place, char *text, size_t size);
+
+static inline const struct tern__op *tern__place_op(const struct checking *checking,
+                                                    struct place place)
+{
+    int rank = checking->lanes.rank[place.lane];
+    return tern__plan_op(checking->plan, rank, (int)(place.lane - checking->lanes.first[rank]),
+                         place.index);
+}
+
+// Whether an op must have happened before the next op of `lane`, in every interleaving.
+static inline bool tern__must_precede(const struct checking *checking, struct place place,
+                                      uint32_t lane)
+{
+    return place.lane == lane || checking->clocks[lane]->done[place.lane] > place.index;
+}
+
+// Passes, in this order. Each returns false only when memory runs out.
+bool tern__check_shapes(struct checking *checking); // bounds, links
+bool tern__check_order(struct checking *checking);  // executes; deadlock, races
+bool tern__check_result(struct checking *checking); // values at the end, ends of ranks
+
+// Memory: what each byte holds and who touched it.
+bool tern__memory_create(struct checking *checking);
+void tern__memory_destroy(struct checking *checking);
+// Accounts for the next op of a lane (a copy or reduce that fits).
+bool tern__memory_execute(struct checking *checking, struct place place, const struct tern__op *op);
+
+// What a stretch of memory holds: value `node` at position + delta.
+struct content {
+    uint32_t node;
+    int64_t delta;
+};
+// Visits the stretches of a buffer in order.
+typedef void (*tern__content_visitor)(void *arg, uint64_t begin, uint64_t end,
+                                      struct content content);
+void tern__memory_visit(const struct checking *checking, int rank, tern_plan_buffer buffer,
+                        tern__content_visitor visit, void *arg);
+
+// Symbolic values.
+enum { TERN__NODE_UNDEFINED = 0 };
+struct node_facts {
+    bool undefined;     // of bytes that nobody wrote
+    bool twice;         // some rank's contribution is in it more than once
+    bool skewed;        // sums contributions of different positions
+    bool flat;          // one reduce of raw inputs 0..n-1 in order
+    bool atomic;        // summed in an order left to chance
+    bool sum;           // the result of a reduce; otherwise an input or undefined
+    int rank;           // of an input: whose
+    struct place maker; // of a sum: the op
+};
+bool tern__values_create(struct checking *checking);
+void tern__values_destroy(struct checking *checking);
+// The input of a rank.
+uint32_t tern__value_input(const struct checking *checking, int rank);
+// A sum of contents at one position, made by an op; its delta is that of the first.
+bool tern__value_sum(struct checking *checking, const struct content *terms, size_t count,
+                     struct place maker, bool atomic, struct content *sum);
+const struct node_facts *tern__value_facts(const struct checking *checking, uint32_t node);
+bool tern__value_has(const struct checking *checking, uint32_t node, int rank);
+
+#endif

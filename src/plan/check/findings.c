@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings, and the report made of them.
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "plan/check/check.h"
+
+void tern__check_add(struct tern_check *check, tern_check_rule rule, const char *format, ...)
+{
+    struct findings *findings = &check->rules[rule];
+    findings->count++;
+    if (findings->kept >= TERN__FINDINGS_KEPT) {
+        return;
+    }
+    if (findings->kept == findings->room) {
+        size_t room = findings->room == 0 ? 8 : 2 * findings->room;
+        char **grown = realloc(findings->texts, room * sizeof *grown);
+        if (grown == NULL) {
+            check->out_of_memory = true;
+            return;
+        }
+        findings->texts = grown;
+        findings->room = room;
+    }
+    char text[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    findings->texts[findings->kept] = strdup(text);
+    if (findings->texts[findings->kept] == NULL) {
+        check->out_of_memory = true;
+        return;
+    }
+    findings->kept++;
+}
+
+void tern__place_text(const struct checking *checking, struct place place, char *text, size_t size)
+{
+    int rank = checking->lanes.rank[place.lane];
+    const struct tern__op *op = tern__place_op(checking, place);
+    snprintf(text, size, "rank %d, lane %u, op %u (%s)", rank,
+             place.lane - checking->lanes.first[rank], place.index,
+             tern__op_kind_name((tern_plan_op_kind)op->kind));
+}
+
+int tern_check_destroy(tern_check *check)
+{
+    if (check == NULL) {
+        return TERN_OK;
+    }
+    for (int rule = 0; rule < TERN_CHECK_RULES; rule++) {
+        for (size_t i = 0; i < check->rules[rule].kept; i++) {
+            free(check->rules[rule].texts[i]);
+        }
+        free(check->rules[rule].texts);
+    }
+    free(check);
+    return TERN_OK;
+}
+
+bool tern_check_proved(const tern_check *check)
+{
+    bool proved = check != NULL;
+    for (int rule = 0; proved && rule < TERN_CHECK_RULES; rule++) {
+        proved = check->rules[rule].count == 0 && !check->unchecked[rule];
+    }
+    return proved;
+}
+
+tern_check_order tern_check_sum_order(const tern_check *check)
+{
+    return check != NULL ? check->order : TERN_CHECK_ORDER_NONE;
+}
+
+size_t tern_check_count(const tern_check *check, tern_check_rule rule)
+{
+    return check != NULL && (unsigned)rule < TERN_CHECK_RULES ? check->rules[rule].count : 0;
+}
+
+const char *tern_check_finding(const tern_check *check, tern_check_rule rule, size_t index)
+{
+    return check != NULL && (unsigned)rule < TERN_CHECK_RULES && index < check->rules[rule].kept
+               ? check->rules[rule].texts[index]
+               : NULL;
+}
+
+static const char *const rule_names[TERN_CHECK_RULES] = {"bounds", "links", "deadlock", "races",
+                                                         "result"};
+
+static const char *const rule_texts[TERN_CHECK_RULES] = {
+    "every operand lies inside its buffer",
+    "every transfer and post uses an existing link",
+    "every wait ends, whatever the interleaving",
+    "conflicting accesses are ordered, and none outlasts its owner's lanes",
+    "every output byte holds exactly what the kind says",
+};
+
+static const char *const order_texts[] = {
+    [TERN_CHECK_ORDER_NONE] = "",
+    [TERN_CHECK_ORDER_RANK] = "; sums in rank order, rounded once",
+    [TERN_CHECK_ORDER_FIXED] = "; sums in another order, the same in every run",
+    [TERN_CHECK_ORDER_ANY] = "; the order of sums is left to chance (atomic reduces)",
+};
+
+int tern_check_print(const tern_check *check, FILE *file)
+{
+    if (check == NULL || file == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_check_print: check and file must not be NULL");
+    }
+    for (int rule = 0; rule < TERN_CHECK_RULES; rule++) {
+        const struct findings *findings = &check->rules[rule];
+        const char *order = rule == TERN_CHECK_RESULT ? order_texts[check->order] : "";
+        if (findings->count > 0) {
+            fprintf(file, "%-9s refuted: %zu finding%s\n", rule_names[rule], findings->count,
+                    findings->count == 1 ? "" : "s");
+        } else if (check->unchecked[rule]) {
+            fprintf(file, "%-9s not decided, because of the findings above\n", rule_names[rule]);
+        } else {
+            fprintf(file, "%-9s proved: %s%s\n", rule_names[rule], rule_texts[rule], order);
+        }
+    }
+    for (int rule = 0; rule < TERN_CHECK_RULES; rule++) {
+        const struct findings *findings = &check->rules[rule];
+        for (size_t i = 0; i < findings->kept; i++) {
+            fprintf(file, "%s: %s\n", rule_names[rule], findings->texts[i]);
+        }
+        if (findings->kept < findings->count) {
+            fprintf(file, "%s: and %zu more\n", rule_names[rule], findings->count - findings->kept);
+        }
+    }
+    fprintf(file,
+            "%s for %d ranks and %zu ops. Not in reach: time, rounding, and what the executor "
+            "and the machine do.\n",
+            tern_check_proved(check) ? "proved" : "refuted", check->nranks, check->ops);
+    return ferror(file) == 0 ? TERN_OK
+                             : tern__fail_errno(TERN_ERR_SYSTEM, "the report cannot be written");
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checker on plans small enough to see what is right about them and what is wrong: each rule
+// proves the right plan and refutes one that breaks just that rule, and says where.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tern/check.h"
+#include "tern/status.h"
+
+static tern_plan_range at(int rank, tern_plan_buffer buffer, uint64_t offset)
+{
+    return (tern_plan_range){.rank = (uint16_t)rank, .buffer = (uint16_t)buffer, .offset = offset};
+}
+
+static void copy(tern_plan *plan, int rank, int lane, uint64_t length, tern_plan_range from,
+                 tern_plan_range to)
+{
+    tern_plan_op op = {.kind = TERN_PLAN_COPY,
+                       .length = length,
+                       .sources = &from,
+                       .sources_count = 1,
+                       .destinations = &to,
+                       .destinations_count = 1};
+    assert_int_equal(tern_plan_add(plan, rank, lane, &op), TERN_OK);
+}
+
+static void post(tern_plan *plan, int rank, int lane, int peer, uint32_t signal)
+{
+    tern_plan_op op = {.kind = TERN_PLAN_POST, .peer = peer, .signal = signal};
+    assert_int_equal(tern_plan_add(plan, rank, lane, &op), TERN_OK);
+}
+
+static void wait_for(tern_plan *plan, int rank, int lane, uint32_t signal, uint32_t count)
+{
+    tern_plan_op op = {.kind = TERN_PLAN_WAIT, .signal = signal, .count = count};
+    assert_int_equal(tern_plan_add(plan, rank, lane, &op), TERN_OK);
+}
+
+static tern_plan *create(tern_plan_kind kind, int nranks, uint64_t bytes)
+{
+    tern_plan *plan;
+    tern_plan_spec spec = {.kind = kind, .nranks = nranks, .bytes = bytes, .unit = 4};
+    assert_int_equal(tern_plan_create(&spec, &plan), TERN_OK);
+    return plan;
+}
+
+// How the one-pass AllReduce may be spoiled.
+enum fault { NONE, NO_WAIT, SHORT_WAIT, NO_POST, LONG, WRONG_ORDER, RANK_TWICE, SHIFTED, ATOMIC };
+
+// Rank r sums its slice of all inputs into all outputs, tells everybody, and waits for everybody.
+static tern_plan *fused(int nranks, uint64_t slice, enum fault fault)
+{
+    tern_plan *plan = create(TERN_PLAN_ALL_REDUCE, nranks, slice * (uint64_t)nranks);
+    for (int rank = 0; rank < nranks; rank++) {
+        tern_plan_range from[64];
+        tern_plan_range to[64];
+        for (int peer = 0; peer < nranks; peer++) {
+            from[peer] = at(peer, TERN_PLAN_IN, slice * (uint64_t)rank);
+            to[peer] = at(peer, TERN_PLAN_OUT, slice * (uint64_t)rank);
+        }
+        bool spoil = rank == nranks - 1;
+        if (spoil && fault == WRONG_ORDER) {
+            tern_plan_range first = from[0];
+            from[0] = from[1];
+            from[1] = first;
+        }
+        if (spoil && fault == RANK_TWICE) {
+            from[0] = from[1];
+        }
+        if (spoil && fault == SHIFTED) {
+            from[0].offset -= 4;
+        }
+        tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
+                           .flags = spoil && fault == ATOMIC ? TERN_PLAN_ATOMIC : 0,
+                           .length = slice + (spoil && fault == LONG ? 4 : 0),
+                           .sources = from,
+                           .sources_count = nranks,
+                           .destinations = to,
+                           .destinations_count = nranks};
+        assert_int_equal(tern_plan_add(plan, rank, 0, &op), TERN_OK);
+        for (int peer = 0; peer < nranks; peer++) {
+            if (!(spoil && fault == NO_POST && peer == 0)) {
+                post(plan, rank, 0, peer, 0);
+            }
+        }
+        if (!(spoil && fault == NO_WAIT)) {
+            int count = spoil && fault == SHORT_WAIT ? nranks - 1 : nranks;
+            wait_for(plan, rank, 0, 0, (uint32_t)count);
+        }
+    }
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    return plan;
+}
+
+static tern_check *check_plan(tern_plan *plan)
+{
+    tern_check *check;
+    assert_int_equal(tern_check_plan(plan, NULL, &check), TERN_OK);
+    tern_plan_destroy(plan);
+    return check;
+}
+
+static void assert_proved(tern_plan *plan, tern_check_order order)
+{
+    tern_check *check = check_plan(plan);
+    if (!tern_check_proved(check)) {
+        tern_check_print(check, stderr);
+    }
+    assert_true(tern_check_proved(check));
+    assert_int_equal(tern_check_sum_order(check), order);
+    tern_check_destroy(check);
+}
+
+// Refuted by this rule alone, with a finding that contains the text.
+static void assert_refuted(tern_plan *plan, tern_check_rule rule, const char *text)
+{
+    tern_check *check = check_plan(plan);
+    assert_false(tern_check_proved(check));
+    for (int other = 0; other < TERN_CHECK_RULES; other++) {
+        if (other != (int)rule && tern_check_count(check, (tern_check_rule)other) > 0) {
+            tern_check_print(check, stderr);
+            fail_msg("refuted by rule %d, not by %d", other, (int)rule);
+        }
+    }
+    bool found = false;
+    for (size_t i = 0; i < tern_check_count(check, rule); i++) {
+        found = found || strstr(tern_check_finding(check, rule, i), text) != NULL;
+    }
+    if (!found) {
+        tern_check_print(check, stderr);
+        fail_msg("no finding says: %s", text);
+    }
+    tern_check_destroy(check);
+}
+
+static void one_pass_all_reduce_is_proved(void **state)
+{
+    for (int nranks = 1; nranks <= 17; nranks++) {
+        assert_proved(fused(nranks, 64, NONE), TERN_CHECK_ORDER_RANK);
+    }
+    assert_proved(fused(5, 0, NONE), TERN_CHECK_ORDER_RANK);
+}
+
+static void a_missing_wait_is_a_race_with_the_end(void **state)
+{
+    assert_refuted(fused(3, 64, NO_WAIT), TERN_CHECK_RACE,
+                   "rank 0, lane 0, op 0 (reduce) reads in of rank 2, whose lanes may have ended");
+}
+
+static void a_wait_for_too_few_posts_is_a_race(void **state)
+{
+    assert_refuted(fused(3, 64, SHORT_WAIT), TERN_CHECK_RACE, "of rank 2, whose lanes may have");
+}
+
+static void a_missing_post_is_a_deadlock(void **state)
+{
+    assert_refuted(fused(3, 64, NO_POST), TERN_CHECK_DEADLOCK,
+                   "rank 0, lane 0, op 4 (wait) waits for 3 posts of signal 0, and the whole plan "
+                   "has 2");
+}
+
+static void a_range_beyond_its_buffer_is_found(void **state)
+{
+    assert_refuted(fused(3, 64, LONG), TERN_CHECK_BOUNDS,
+                   "rank 2, lane 0, op 0 (reduce): bytes 128..196 of in of rank 0; it has 192");
+}
+
+static void another_order_of_the_sum_is_said(void **state)
+{
+    assert_proved(fused(3, 64, WRONG_ORDER), TERN_CHECK_ORDER_FIXED);
+}
+
+static void a_contribution_twice_is_found(void **state)
+{
+    assert_refuted(
+        fused(3, 64, RANK_TWICE), TERN_CHECK_RESULT,
+        "out of rank 0, bytes 128..192: a sum with some rank's contribution twice, made by "
+        "rank 2, lane 0, op 0 (reduce)");
+}
+
+static void a_shifted_source_is_found(void **state)
+{
+    assert_refuted(fused(3, 64, SHIFTED), TERN_CHECK_RESULT, "from different positions");
+}
+
+static void an_atomic_add_to_nothing_is_found(void **state)
+{
+    assert_refuted(fused(3, 64, ATOMIC), TERN_CHECK_RESULT,
+                   "a sum of bytes that nobody has written");
+}
+
+// All ranks add their input to rank 0's output, which then goes to all: an order left to chance.
+static void atomic_adds_are_proved_and_called_by_name(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_ALL_REDUCE, 3, 32);
+    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(0, TERN_PLAN_OUT, 0));
+    post(plan, 0, 0, 1, 0);
+    post(plan, 0, 0, 2, 0);
+    wait_for(plan, 0, 0, 0, 2);
+    copy(plan, 0, 0, 32, at(0, TERN_PLAN_OUT, 0), at(1, TERN_PLAN_OUT, 0));
+    copy(plan, 0, 0, 32, at(0, TERN_PLAN_OUT, 0), at(2, TERN_PLAN_OUT, 0));
+    post(plan, 0, 0, 1, 1);
+    post(plan, 0, 0, 2, 1);
+    for (int rank = 1; rank < 3; rank++) {
+        tern_plan_range from = at(rank, TERN_PLAN_IN, 0);
+        tern_plan_range to = at(0, TERN_PLAN_OUT, 0);
+        tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
+                           .flags = TERN_PLAN_ATOMIC,
+                           .length = 32,
+                           .sources = &from,
+                           .sources_count = 1,
+                           .destinations = &to,
+                           .destinations_count = 1};
+        wait_for(plan, rank, 0, 0, 1);
+        assert_int_equal(tern_plan_add(plan, rank, 0, &op), TERN_OK);
+        post(plan, rank, 0, 0, 0);
+        wait_for(plan, rank, 0, 1, 1);
+    }
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    assert_proved(plan, TERN_CHECK_ORDER_ANY);
+}
+
+// Two ranks that each wait before they post.
+static void a_cycle_is_shown(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_BARRIER, 2, 0);
+    for (int rank = 0; rank < 2; rank++) {
+        wait_for(plan, rank, 0, 0, 1);
+        post(plan, rank, 0, 1 - rank, 0);
+    }
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    assert_refuted(plan, TERN_CHECK_DEADLOCK,
+                   "a cycle: rank 0, lane 0, op 0 (wait) needs signal 0 from rank 1, lane 0, op 0 "
+                   "(wait) needs signal 0 from the first");
+}
+
+static void a_barrier_that_does_not_meet_is_found(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_BARRIER, 3, 0);
+    for (int rank = 0; rank < 3; rank++) {
+        post(plan, rank, 0, (rank + 1) % 3, 0);
+        wait_for(plan, rank, 0, 0, 1);
+    }
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    assert_refuted(plan, TERN_CHECK_RESULT, "rank 0 may end before rank 1 has begun");
+}
+
+// A relay that forwards before it knows that the data has come.
+static void forwarding_too_early_is_a_race(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_BROADCAST, 3, 32);
+    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(0, TERN_PLAN_OUT, 0));
+    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(1, TERN_PLAN_OUT, 0));
+    post(plan, 0, 0, 1, 0);
+    copy(plan, 1, 0, 32, at(1, TERN_PLAN_OUT, 0), at(2, TERN_PLAN_OUT, 0));
+    wait_for(plan, 1, 0, 0, 1);
+    post(plan, 1, 0, 2, 0);
+    wait_for(plan, 2, 0, 0, 1);
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    tern_check *check = check_plan(plan);
+    assert_true(tern_check_count(check, TERN_CHECK_RACE) >= 1);
+    assert_non_null(strstr(tern_check_finding(check, TERN_CHECK_RACE, 0),
+                           "bytes 0..32 of out of rank 1, and nothing orders them"));
+    tern_check_destroy(check);
+}
+
+static void a_cut_link_is_not_used(void **state)
+{
+    tern_topo *topo;
+    tern_check *check;
+    tern_plan *plan = fused(4, 64, NONE);
+    assert_int_equal(tern_topo_create("mesh:4", &topo), TERN_OK);
+    assert_int_equal(tern_check_plan(plan, topo, &check), TERN_OK);
+    assert_true(tern_check_proved(check));
+    tern_check_destroy(check);
+    assert_int_equal(tern_topo_cut(topo, "0>1"), TERN_OK);
+    assert_int_equal(tern_check_plan(plan, topo, &check), TERN_OK);
+    // rank 1 reads from 0; rank 0 writes to 1 and posts to it
+    assert_int_equal(tern_check_count(check, TERN_CHECK_LINK), 3);
+    assert_non_null(strstr(tern_check_finding(check, TERN_CHECK_LINK, 0), "the link 0>1"));
+    tern_check_destroy(check);
+    tern_topo_destroy(topo);
+    tern_plan_destroy(plan);
+}
+
+static void all_findings_are_listed(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_BROADCAST, 3, 32); // nobody does anything
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    tern_check *check = check_plan(plan);
+    assert_int_equal(tern_check_count(check, TERN_CHECK_RESULT), 3);
+    tern_check_destroy(check);
+}
+
+static void unsealed_plans_are_refused(void **state)
+{
+    tern_check *check;
+    tern_plan *plan = create(TERN_PLAN_BARRIER, 1, 0);
+    assert_int_equal(tern_check_plan(plan, NULL, &check), TERN_ERR_ARG);
+    tern_plan_destroy(plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_pass_all_reduce_is_proved),
+        cmocka_unit_test(a_missing_wait_is_a_race_with_the_end),
+        cmocka_unit_test(a_wait_for_too_few_posts_is_a_race),
+        cmocka_unit_test(a_missing_post_is_a_deadlock),
+        cmocka_unit_test(a_range_beyond_its_buffer_is_found),
+        cmocka_unit_test(another_order_of_the_sum_is_said),
+        cmocka_unit_test(a_contribution_twice_is_found),
+        cmocka_unit_test(a_shifted_source_is_found),
+        cmocka_unit_test(an_atomic_add_to_nothing_is_found),
+        cmocka_unit_test(atomic_adds_are_proved_and_called_by_name),
+        cmocka_unit_test(a_cycle_is_shown),
+        cmocka_unit_test(a_barrier_that_does_not_meet_is_found),
+        cmocka_unit_test(forwarding_too_early_is_a_race),
+        cmocka_unit_test(a_cut_link_is_not_used),
+        cmocka_unit_test(all_findings_are_listed),
+        cmocka_unit_test(unsealed_plans_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
