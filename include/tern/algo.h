@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Algorithms: each is a function that emits a plan for a kind, a topology and a size; none moves a
+// byte. Which one fits is picked from the topology's latency and bandwidth, or by name.
+#ifndef TERN_ALGO_H
+#define TERN_ALGO_H
+
+#include "tern/plan.h"
+#include "tern/topo.h"
+
+TERN_BEGIN_DECLS
+
+typedef enum tern_order {
+    TERN_ORDER_RANK, // sums in rank order 0..n-1, rounded once: the same bits from every algorithm
+    TERN_ORDER_ANY,  // the algorithm may choose another order (still the same in every run)
+} tern_order;
+
+// Zero-initialised apart from kind, topo, bytes and unit means: all defaults.
+typedef struct tern_algo_request {
+    tern_plan_kind kind;
+    const tern_topo *topo; // the plan is for all of its ranks and uses only its links
+    uint64_t bytes;        // as in tern_plan_spec
+    uint32_t unit;         // bytes of an element
+    int root;
+    tern_order order;
+    const char *algorithm; // NULL: picked
+} tern_algo_request;
+
+// Emits a sealed plan. TERN_ERR_ARG says which algorithms there are when the name is unknown, why
+// this one cannot do it (links it needs and which are cut, sums in another order than asked for), or
+// that none can.
+TERN_API int tern_algo_plan(const tern_algo_request *request, tern_plan **plan);
+
+// The algorithms of a kind by index, NULL after the last; and what one is, in a line.
+TERN_API const char *tern_algo_name(tern_plan_kind kind, int index);
+TERN_API const char *tern_algo_text(tern_plan_kind kind, int index);
+
+TERN_END_DECLS
+
+#endif

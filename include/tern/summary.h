@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan costs on a topology, and how far that is from the least that any plan could cost
+// there: rounds, ops, bytes on each directed link, scratch, and a lower bound with the reason for
+// it. Times are bytes over bandwidth alone; start-up is the rounds' business.
+#ifndef TERN_SUMMARY_H
+#define TERN_SUMMARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tern/plan.h"
+#include "tern/topo.h"
+
+TERN_BEGIN_DECLS
+
+// Up to this many ranks the lower bound is the best over all sets (and partitions) of ranks; above,
+// over single ranks and the sum of all links.
+#define TERN_SUMMARY_EXACT_RANKS 12
+
+typedef struct tern_summary {
+    tern_plan_spec spec; // of the plan, which must outlive the algorithm's name in it
+    int rounds;
+    size_t ops, copies, reduces, posts, waits;
+    size_t missing; // reads, writes and posts over links that do not exist: a plan that cannot run
+    uint64_t scratch_bytes; // of every rank
+
+    int links;                    // directed, between different ranks
+    uint64_t link_bytes;          // over all links
+    uint64_t busiest_bytes;       // on the link whose bytes take longest,
+    int busiest_from, busiest_to; // which is this one
+    double mean_bytes;            // link_bytes / links
+
+    double busiest_us;    // what the busiest link takes
+    double estimate_us;   // start-up of all rounds, and the busiest lanes and links
+    double bound_us;      // no plan for this kind and size takes less; 0 where no bytes need cross
+    double reached;       // bound_us / busiest_us; 1 when both are 0
+    char bound_text[160]; // why: "all ranks apart: 14 crossings share 54 links"
+} tern_summary;
+
+// topo NULL: every link exists and has 1 GB/s without latency. TERN_ERR_ARG for an unsealed plan
+// and for a topology with another number of ranks; TERN_ERR_MEMORY.
+TERN_API int tern_summary_make(const tern_plan *plan, const tern_topo *topo, tern_summary *summary);
+
+// A few lines for people.
+TERN_API int tern_summary_print(const tern_summary *summary, FILE *file);
+
+TERN_END_DECLS
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The algorithms, one row each in the table of select.c, one file each beside it. None moves a
+// byte: each emits a plan for the ranks, links and size that it is given. When they run, their
+// links are known to be there and the rank count to be 2 or more (barrier too).
+#ifndef TERN_COLL_COLL_H
+#define TERN_COLL_COLL_H
+
+#include <stdbool.h>
+
+#include "coll/emit.h"
+
+// Which links an algorithm cannot do without.
+enum tern__need {
+    TERN__NEED_ALL,            // every one
+    TERN__NEED_ALL_BUT_A_PAIR, // every one but those between one pair of ranks
+    TERN__NEED_RING,           // a ring through all ranks, in one direction
+    TERN__NEED_TREE,           // a tree to the root, in both directions
+    TERN__NEED_ROOT,           // between the root and everybody
+    TERN__NEED_HALVING,        // between ranks whose numbers differ in one bit
+    TERN__NEED_DISSEMINATION,  // to the ranks 1, 2, 4, … further on
+};
+
+struct tern__algo {
+    tern_plan_kind kind;
+    const char *name;
+    const char *text;
+    void (*emit)(struct tern__emit *e);
+    tern_order order; // the one it gives; TERN_ORDER_RANK where there are no sums
+    enum tern__need need;
+    int nranks_min;
+};
+
+// Whether the links are there; if not, which ones are missing, as the end of a sentence.
+bool tern__links_suffice(enum tern__need need, const tern_topo *topo, int root, char *why,
+                         size_t why_bytes);
+
+// A ring over existing links, rank 0 first, by number where that works. False if none was found.
+bool tern__ring_find(const tern_topo *topo, int ring[TERN_TOPO_RANKS_MAX]);
+
+// A tree over links that exist in both directions: binomial where it can be, else breadth first.
+struct tern__tree {
+    int parent[TERN_TOPO_RANKS_MAX];   // -1 of the root
+    int order[TERN_TOPO_RANKS_MAX];    // the root first, parents before children
+    int depth[TERN_TOPO_RANKS_MAX];    // edges from the root
+    int height[TERN_TOPO_RANKS_MAX];   // edges to the furthest leaf below
+    int children[TERN_TOPO_RANKS_MAX]; // how many
+};
+bool tern__tree_find(const tern_topo *topo, int root, struct tern__tree *tree);
+
+// The pair of ranks whose links must not be used: the one that has a cut, else the slowest. False
+// if links of more than one pair are cut.
+struct tern__cut {
+    int pair[2];
+    int healthy[TERN_TOPO_RANKS_MAX]; // the others, ascending
+    int healthy_count;
+    int index[TERN_TOPO_RANKS_MAX]; // in `healthy`; of the pair: -1 and -2
+};
+bool tern__cut_find(const tern_topo *topo, struct tern__cut *cut);
+
+void tern__emit_fused(struct tern__emit *e);
+void tern__emit_one_shot(struct tern__emit *e);
+void tern__emit_two_shot(struct tern__emit *e);
+void tern__emit_cut_small(struct tern__emit *e);
+void tern__emit_cut_owners(struct tern__emit *e);
+void tern__emit_cut_relay(struct tern__emit *e);
+void tern__emit_cut_optimal(struct tern__emit *e);
+void tern__emit_halving_doubling(struct tern__emit *e);
+void tern__emit_ring_all_reduce(struct tern__emit *e);
+void tern__emit_ring_reduce_scatter(struct tern__emit *e);
+void tern__emit_ring_all_gather(struct tern__emit *e);
+void tern__emit_tree_all_reduce(struct tern__emit *e);
+void tern__emit_tree_broadcast(struct tern__emit *e);
+void tern__emit_tree_barrier(struct tern__emit *e);
+void tern__emit_direct_reduce_scatter(struct tern__emit *e);
+void tern__emit_direct_all_gather(struct tern__emit *e);
+void tern__emit_direct_broadcast(struct tern__emit *e);
+void tern__emit_direct_all_to_all(struct tern__emit *e);
+void tern__emit_direct_barrier(struct tern__emit *e);
+void tern__emit_dissemination(struct tern__emit *e);
+
+#endif

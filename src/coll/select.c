@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// The algorithms, and which one fits. Without a name, every allowed row is emitted into a count of
+// bytes per link and rounds, and the one with the least estimated time is taken; of equals, the
+// first. On shared memory the links are not the bound but memory is, and the plan that touches it
+// least wins at every size.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "coll/coll.h"
+
+#define ALL_REDUCE TERN_PLAN_ALL_REDUCE
+#define REDUCE_SCATTER TERN_PLAN_REDUCE_SCATTER
+#define ALL_GATHER TERN_PLAN_ALL_GATHER
+#define BROADCAST TERN_PLAN_BROADCAST
+#define ALL_TO_ALL TERN_PLAN_ALL_TO_ALL
+#define BARRIER TERN_PLAN_BARRIER
+#define RANK TERN_ORDER_RANK
+#define ANY TERN_ORDER_ANY
+
+static const struct tern__algo algorithms[] = {
+    {ALL_REDUCE, "fused", "each rank sums its slice of all inputs straight into all outputs",
+     tern__emit_fused, RANK, TERN__NEED_ALL, 2},
+    {ALL_REDUCE, "one_shot", "every rank reads all inputs whole; for small messages",
+     tern__emit_one_shot, RANK, TERN__NEED_ALL, 2},
+    {ALL_REDUCE, "two_shot", "reduce-scatter by reads, all-gather by pushes", tern__emit_two_shot,
+     RANK, TERN__NEED_ALL, 2},
+    {ALL_REDUCE, "cut_small", "a pair unlinked: the others read all and hand the result over",
+     tern__emit_cut_small, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4},
+    {ALL_REDUCE, "cut_owners", "a pair unlinked: the others own a block each, two rounds",
+     tern__emit_cut_owners, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4},
+    {ALL_REDUCE, "cut_relay", "a pair unlinked: raw parts relayed, four rounds, sums in rank order",
+     tern__emit_cut_relay, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4},
+    {ALL_REDUCE, "cut_optimal",
+     "a pair unlinked: parts combined on the way, four rounds, all links busy",
+     tern__emit_cut_optimal, ANY, TERN__NEED_ALL_BUT_A_PAIR, 6},
+    {ALL_REDUCE, "halving_doubling", "recursive halving, then doubling: 2 log2 n rounds",
+     tern__emit_halving_doubling, ANY, TERN__NEED_HALVING, 2},
+    {ALL_REDUCE, "ring", "slices go round a ring twice: 2(n-1) rounds", tern__emit_ring_all_reduce,
+     ANY, TERN__NEED_RING, 2},
+    {ALL_REDUCE, "tree", "sums up a tree, result down; over any links that connect all ranks",
+     tern__emit_tree_all_reduce, ANY, TERN__NEED_TREE, 2},
+    {REDUCE_SCATTER, "direct", "each rank reads its share of all inputs",
+     tern__emit_direct_reduce_scatter, RANK, TERN__NEED_ALL, 2},
+    {REDUCE_SCATTER, "ring", "shares collect their sums on the way round a ring",
+     tern__emit_ring_reduce_scatter, ANY, TERN__NEED_RING, 2},
+    {ALL_GATHER, "direct", "each rank pushes its share to all", tern__emit_direct_all_gather, RANK,
+     TERN__NEED_ALL, 2},
+    {ALL_GATHER, "ring", "shares go round a ring", tern__emit_ring_all_gather, RANK,
+     TERN__NEED_RING, 2},
+    {BROADCAST, "direct", "all ranks read from the root at once", tern__emit_direct_broadcast, RANK,
+     TERN__NEED_ROOT, 2},
+    {BROADCAST, "tree", "down a tree, over any links that connect all ranks",
+     tern__emit_tree_broadcast, RANK, TERN__NEED_TREE, 2},
+    {ALL_TO_ALL, "direct", "each rank pushes to every other, on all links at once",
+     tern__emit_direct_all_to_all, RANK, TERN__NEED_ALL, 2},
+    {BARRIER, "dissemination", "ceil(log2 n) rounds, one post per rank and round",
+     tern__emit_dissemination, RANK, TERN__NEED_DISSEMINATION, 2},
+    {BARRIER, "direct", "everybody tells everybody", tern__emit_direct_barrier, RANK,
+     TERN__NEED_ALL, 2},
+    {BARRIER, "tree", "up a tree and down, over any links that connect all ranks",
+     tern__emit_tree_barrier, RANK, TERN__NEED_TREE, 2},
+};
+
+enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
+
+// What one post costs who makes it; counts where nothing else does, in a barrier.
+#define POST_US 0.02
+
+static const struct tern__algo *by_index(tern_plan_kind kind, int index)
+{
+    for (int i = 0; i < ALGORITHMS && index >= 0; i++) {
+        if (algorithms[i].kind == kind && index-- == 0) {
+            return &algorithms[i];
+        }
+    }
+    return NULL;
+}
+
+const char *tern_algo_name(tern_plan_kind kind, int index)
+{
+    const struct tern__algo *row = by_index(kind, index);
+    return row != NULL ? row->name : NULL;
+}
+
+const char *tern_algo_text(tern_plan_kind kind, int index)
+{
+    const struct tern__algo *row = by_index(kind, index);
+    return row != NULL ? row->text : NULL;
+}
+
+// Whether a row can do what is asked for; if not, why.
+static bool fits(const struct tern__algo *row, const tern_algo_request *request, char *why,
+                 size_t why_bytes)
+{
+    int n = tern_topo_size(request->topo);
+    if (n == 1) {
+        return true;
+    }
+    if (n < row->nranks_min) {
+        snprintf(why, why_bytes, "it needs %d ranks or more, and there are %d", row->nranks_min, n);
+        return false;
+    }
+    if (request->order == TERN_ORDER_RANK && row->order != TERN_ORDER_RANK) {
+        snprintf(why, why_bytes, "its sums are in another order than that of the ranks");
+        return false;
+    }
+    return tern__links_suffice(row->need, request->topo, request->root, why, why_bytes);
+}
+
+static void emit(const struct tern__algo *row, struct tern__emit *e)
+{
+    if (e->nranks > 1) {
+        row->emit(e);
+    } else if (e->kind != TERN_PLAN_BARRIER) {
+        tern__emit_from(e, 0, TERN_PLAN_IN, 0);
+        tern__emit_to(e, 0, TERN_PLAN_OUT, 0);
+        tern__emit_move(e, (struct tern__at){0}, e->bytes);
+    }
+}
+
+static void begin(struct tern__emit *e, const tern_algo_request *request)
+{
+    memset(e, 0, sizeof *e);
+    e->topo = request->topo;
+    e->kind = request->kind;
+    e->nranks = tern_topo_size(request->topo);
+    e->bytes = request->bytes;
+    e->unit = request->unit;
+    e->root = request->root;
+}
+
+static double estimate_us(const struct tern__algo *row, const tern_algo_request *request,
+                          struct tern__tally *tally, struct tern__emit *e)
+{
+    begin(e, request);
+    tern__tally_clear(tally);
+    e->tally = tally;
+    emit(row, e);
+    double us = tern__tally_time_us(tally);
+    if (request->kind == TERN_PLAN_BARRIER) {
+        us += POST_US * (double)tally->posts / e->nranks;
+    }
+    return us;
+}
+
+// This machine as it is, nothing cut or slowed.
+static bool is_shared_memory(const tern_topo *topo)
+{
+    const char *text = tern_topo_text(topo);
+    return text != NULL && strcmp(text, "this") == 0;
+}
+
+// Every link there and equally fast: then no pair is worth working around.
+static bool is_uniform(const struct tern__tally *tally)
+{
+    size_t n = (size_t)tally->nranks;
+    for (size_t i = 0; i < n * n; i++) {
+        bool own = i / n == i % n;
+        if (!own && (tally->latency_us[i] < 0 || tally->us_per_byte[i] < tally->us_per_byte[1] ||
+                     tally->us_per_byte[i] > tally->us_per_byte[1])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int none_fits(const tern_algo_request *request)
+{
+    char reasons[800] = "";
+    for (int i = 0; by_index(request->kind, i) != NULL; i++) {
+        const struct tern__algo *row = by_index(request->kind, i);
+        char why[200] = "";
+        fits(row, request, why, sizeof why);
+        size_t used = strlen(reasons);
+        snprintf(reasons + used, sizeof reasons - used, "%s%s: %s", i > 0 ? "; " : "", row->name,
+                 why);
+    }
+    return tern__fail(TERN_ERR_ARG, "no algorithm for %s%s fits %s: %s",
+                      tern_plan_kind_name(request->kind),
+                      request->order == TERN_ORDER_RANK ? " with sums in rank order" : "",
+                      tern_topo_text(request->topo), reasons);
+}
+
+static int pick(const tern_algo_request *request, struct tern__emit *e,
+                const struct tern__algo **picked)
+{
+    const struct tern__algo *rows[ALGORITHMS];
+    int count = 0;
+    char why[200];
+    for (int i = 0; i < ALGORITHMS; i++) {
+        if (algorithms[i].kind == request->kind && fits(&algorithms[i], request, why, sizeof why)) {
+            rows[count++] = &algorithms[i];
+        }
+    }
+    if (count == 0) {
+        return none_fits(request);
+    }
+    *picked = rows[0];
+    if (count == 1 || tern_topo_size(request->topo) == 1 ||
+        (is_shared_memory(request->topo) && rows[0]->emit == tern__emit_fused)) {
+        return TERN_OK;
+    }
+    struct tern__tally tally;
+    TERN_TRY(tern__tally_create(tern_topo_size(request->topo), request->topo, &tally));
+    double best_us = 0;
+    bool uniform = is_uniform(&tally);
+    for (int i = 0; i < count; i++) {
+        if (uniform && rows[i]->need == TERN__NEED_ALL_BUT_A_PAIR) {
+            continue;
+        }
+        double us = estimate_us(rows[i], request, &tally, e);
+        // Sums of rounded numbers: equal means equal to within a billionth.
+        if (i == 0 || us < best_us * (1 - 1e-9)) {
+            best_us = us;
+            *picked = rows[i];
+        }
+    }
+    tern__tally_destroy(&tally);
+    return TERN_OK;
+}
+
+static int by_name(const tern_algo_request *request, const struct tern__algo **picked)
+{
+    char known[300] = "";
+    for (int i = 0; by_index(request->kind, i) != NULL; i++) {
+        const struct tern__algo *row = by_index(request->kind, i);
+        char why[200] = "";
+        if (strcmp(row->name, request->algorithm) != 0) {
+            size_t used = strlen(known);
+            snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", row->name);
+            continue;
+        }
+        if (!fits(row, request, why, sizeof why)) {
+            return tern__fail(TERN_ERR_ARG, "%s cannot do this %s over %s: %s", row->name,
+                              tern_plan_kind_name(request->kind), tern_topo_text(request->topo),
+                              why);
+        }
+        *picked = row;
+        return TERN_OK;
+    }
+    return tern__fail(TERN_ERR_ARG, "there is no algorithm '%.40s' for %s; there are %s",
+                      request->algorithm, tern_plan_kind_name(request->kind), known);
+}
+
+static int make(const tern_algo_request *request, const struct tern__algo *row,
+                struct tern__emit *e, tern_plan **plan)
+{
+    tern_plan_spec spec = {
+        .kind = request->kind,
+        .nranks = tern_topo_size(request->topo),
+        .bytes = request->bytes,
+        .unit = request->unit,
+        .root = request->root,
+        .algorithm = row != NULL ? row->name : NULL,
+    };
+    tern_plan *made;
+    TERN_TRY(tern_plan_create(&spec, &made));
+    int status = TERN_OK;
+    if (row != NULL) {
+        begin(e, request);
+        e->plan = made;
+        emit(row, e);
+        status = e->status < 0 ? e->status : tern_plan_seal(made);
+    }
+    if (status < 0 || plan == NULL) {
+        tern_plan_destroy(made);
+        return status;
+    }
+    *plan = made;
+    return TERN_OK;
+}
+
+static int find_and_make(const tern_algo_request *request, struct tern__emit *e, tern_plan **plan)
+{
+    // Kind, sizes and root are the plan's to check, before anybody calculates with them.
+    TERN_TRY(make(request, NULL, e, NULL));
+    const struct tern__algo *row = NULL;
+    TERN_TRY(request->algorithm != NULL ? by_name(request, &row) : pick(request, e, &row));
+    return make(request, row, e, plan);
+}
+
+int tern_algo_plan(const tern_algo_request *request, tern_plan **plan)
+{
+    if (request == NULL || request->topo == NULL || plan == NULL) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_algo_plan: request, its topology and plan must not be NULL");
+    }
+    if (request->order != TERN_ORDER_RANK && request->order != TERN_ORDER_ANY) {
+        return tern__fail(TERN_ERR_ARG, "tern_algo_plan: %d is no order of sums",
+                          (int)request->order);
+    }
+    struct tern__emit *e = malloc(sizeof *e); // its operands are too large for a small stack
+    if (e == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory to make a plan");
+    }
+    int status = find_and_make(request, e, plan);
+    free(e);
+    return status;
+}

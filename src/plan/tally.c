@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counting bytes and time per link. Set-up path; counting an op allocates nothing.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "plan/tally.h"
+
+#define ROUNDS_ROOM (TERN_PLAN_ROUNDS_MAX + 1)
+
+int tern__tally_create(int nranks, const tern_topo *topo, struct tern__tally *tally)
+{
+    size_t links = (size_t)nranks * (size_t)nranks;
+    *tally = (struct tern__tally){
+        .nranks = nranks,
+        .us_per_byte = calloc(links, sizeof(double)),
+        .latency_us = calloc(links, sizeof(double)),
+        .bytes = calloc(links, sizeof(uint64_t)),
+        .round_work_us = calloc(ROUNDS_ROOM, sizeof(double)),
+        .round_latency_us = calloc(ROUNDS_ROOM, sizeof(double)),
+        .rank = -1,
+    };
+    if (tally->us_per_byte == NULL || tally->latency_us == NULL || tally->bytes == NULL ||
+        tally->round_work_us == NULL || tally->round_latency_us == NULL) {
+        tern__tally_destroy(tally);
+        return tern__fail(TERN_ERR_MEMORY, "no memory to count the bytes on the links of %d ranks",
+                          nranks);
+    }
+    for (size_t i = 0; i < links; i++) {
+        int from = (int)(i / (size_t)nranks);
+        int to = (int)(i % (size_t)nranks);
+        tern_link link = {.bandwidth_gbps = 1};
+        bool there = from == to || topo == NULL || tern_topo_link(topo, from, to, &link);
+        tally->latency_us[i] = !there ? -1 : from == to ? 0 : link.latency_us;
+        tally->us_per_byte[i] = there && from != to ? 1e-3 / link.bandwidth_gbps : 0;
+    }
+    return TERN_OK;
+}
+
+void tern__tally_destroy(struct tern__tally *tally)
+{
+    free(tally->us_per_byte);
+    free(tally->latency_us);
+    free(tally->bytes);
+    free(tally->round_work_us);
+    free(tally->round_latency_us);
+    *tally = (struct tern__tally){0};
+}
+
+void tern__tally_clear(struct tern__tally *tally)
+{
+    size_t links = (size_t)tally->nranks * (size_t)tally->nranks;
+    memset(tally->bytes, 0, links * sizeof *tally->bytes);
+    memset(tally->round_work_us, 0, ROUNDS_ROOM * sizeof(double));
+    memset(tally->round_latency_us, 0, ROUNDS_ROOM * sizeof(double));
+    tally->rounds = 0;
+    tally->copies = tally->reduces = tally->posts = tally->waits = tally->missing = 0;
+    tally->rank = -1;
+    tally->work_us = 0;
+}
+
+// Bytes over a link; raises the start-up to that of the link, and returns the time they take.
+static double cross(struct tern__tally *tally, int from, int to, uint64_t bytes, double *latency_us)
+{
+    size_t link = (size_t)from * (size_t)tally->nranks + (size_t)to;
+    if (tally->latency_us[link] < 0) {
+        tally->missing++;
+        return 0;
+    }
+    tally->bytes[link] += bytes;
+    if (tally->latency_us[link] > *latency_us) {
+        *latency_us = tally->latency_us[link];
+    }
+    return (double)bytes * tally->us_per_byte[link];
+}
+
+static void flush_work(struct tern__tally *tally)
+{
+    if (tally->rank >= 0 && tally->work_us > tally->round_work_us[tally->round]) {
+        tally->round_work_us[tally->round] = tally->work_us;
+    }
+    tally->work_us = 0;
+}
+
+static void count_transfer(struct tern__tally *tally, int rank, const tern_plan_op *op,
+                           double *latency_us)
+{
+    double read_us = 0;
+    double write_us = 0;
+    double read_latency_us = 0;
+    double write_latency_us = 0;
+    for (int i = 0; i < op->sources_count && op->length > 0; i++) {
+        int from = op->sources[i].rank;
+        double us = from == rank ? 0 : cross(tally, from, rank, op->length, &read_latency_us);
+        read_us = us > read_us ? us : read_us;
+    }
+    for (int i = 0; i < op->destinations_count && op->length > 0; i++) {
+        int to = op->destinations[i].rank;
+        double us = to == rank ? 0 : cross(tally, rank, to, op->length, &write_latency_us);
+        write_us = us > write_us ? us : write_us;
+    }
+    // What one op reads and writes flows at the same time, but one start-up follows the other.
+    tally->work_us += read_us > write_us ? read_us : write_us;
+    *latency_us = read_latency_us + write_latency_us;
+}
+
+void tern__tally_op(struct tern__tally *tally, int rank, int lane, const tern_plan_op *op)
+{
+    if (rank != tally->rank || lane != tally->lane || op->round != tally->round) {
+        flush_work(tally);
+        tally->rank = rank;
+        tally->lane = lane;
+        tally->round = op->round;
+    }
+    tally->rounds = op->round >= tally->rounds ? op->round + 1 : tally->rounds;
+    double latency_us = 0;
+    switch (op->kind) {
+    case TERN_PLAN_COPY:
+        tally->copies++;
+        count_transfer(tally, rank, op, &latency_us);
+        break;
+    case TERN_PLAN_REDUCE:
+        tally->reduces++;
+        count_transfer(tally, rank, op, &latency_us);
+        break;
+    case TERN_PLAN_POST:
+        tally->posts++;
+        if (op->peer != rank) {
+            cross(tally, rank, op->peer, 0, &latency_us);
+        }
+        break;
+    case TERN_PLAN_WAIT:
+        tally->waits++;
+        break;
+    }
+    if (latency_us > tally->round_latency_us[op->round]) {
+        tally->round_latency_us[op->round] = latency_us;
+    }
+}
+
+void tern__tally_busiest(const struct tern__tally *tally, int *from, int *to)
+{
+    size_t links = (size_t)tally->nranks * (size_t)tally->nranks;
+    size_t busiest = 0;
+    double longest_us = 0;
+    for (size_t i = 0; i < links; i++) {
+        double us = (double)tally->bytes[i] * tally->us_per_byte[i];
+        if (us > longest_us) {
+            longest_us = us;
+            busiest = i;
+        }
+    }
+    *from = (int)(busiest / (size_t)tally->nranks);
+    *to = (int)(busiest % (size_t)tally->nranks);
+}
+
+double tern__tally_time_us(struct tern__tally *tally)
+{
+    flush_work(tally);
+    tally->rank = -1;
+    int from;
+    int to;
+    tern__tally_busiest(tally, &from, &to);
+    size_t busiest = (size_t)from * (size_t)tally->nranks + (size_t)to;
+    double link_us = (double)tally->bytes[busiest] * tally->us_per_byte[busiest];
+    double work_us = 0;
+    double start_us = 0;
+    for (int round = 0; round < tally->rounds; round++) {
+        work_us += tally->round_work_us[round];
+        start_us += tally->round_latency_us[round];
+    }
+    return start_us + (link_us > work_us ? link_us : work_us);
+}

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter: lanes as items of a ready list, of which a random one does a piece of an op. A
+// lane that must wait hangs on the rank it waits for. Transfers are done in up to three pieces with
+// other lanes between them, so that a plan that reads what is still being written is caught.
+
+#include "interp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tern/status.h"
+
+#define ELEMENTS_MAX (UINT64_C(1) << 26)
+
+struct lane {
+    int rank, number;
+    size_t op;         // the current one
+    uint64_t done;     // elements of it
+    uint64_t priority; // higher goes first, most of the time
+    struct lane *next; // in the list of the rank that it hangs on
+};
+
+struct rank {
+    int64_t *buffers[3];
+    uint32_t *signals;
+    int lanes_left;
+    bool begun;
+    struct lane *for_begin;   // wait until this rank begins
+    struct lane *for_signals; // own lanes that wait for a signal
+};
+
+struct interp {
+    const tern_plan *plan;
+    const tern_plan_spec *spec;
+    const tern_topo *topo;
+    int n, begun;
+    uint64_t random;
+    uint64_t elements[3]; // of each buffer
+    struct rank *ranks;
+    struct lane *lanes; // and one for each rank, numbered -1, that begins it
+    size_t lanes_count;
+    struct lane **ready;
+    size_t ready_count;
+    int64_t *reference; // naive output of all ranks
+    bool starve;        // follow priorities
+    char *why;
+    size_t why_size;
+    bool failed;
+};
+
+static uint64_t next_random(struct interp *in)
+{
+    in->random += UINT64_C(0x9E3779B97F4A7C15); // splitmix64 (Steele, Lea, Flood 2014)
+    uint64_t z = in->random;
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+#define FAIL(in, ...)                                                                              \
+    do {                                                                                           \
+        if (!(in)->failed) {                                                                       \
+            snprintf((in)->why, (in)->why_size, __VA_ARGS__);                                      \
+            (in)->failed = true;                                                                   \
+        }                                                                                          \
+    } while (0)
+
+static void push_ready(struct interp *in, struct lane *lane)
+{
+    in->ready[in->ready_count++] = lane;
+}
+
+// The naive result: what the kind says of the inputs, element by element.
+static int64_t expected(const struct interp *in, int rank, uint64_t i)
+{
+    int n = in->n;
+    uint64_t share = in->elements[TERN_PLAN_IN] / (uint64_t)n;
+    int64_t sum = 0;
+    uint64_t at = in->spec->kind == TERN_PLAN_REDUCE_SCATTER ? (uint64_t)rank * share + i : i;
+    switch (in->spec->kind) {
+    case TERN_PLAN_ALL_REDUCE:
+    case TERN_PLAN_REDUCE_SCATTER:
+        for (int from = 0; from < n; from++) {
+            sum = (int64_t)((uint64_t)sum + (uint64_t)in->ranks[from].buffers[TERN_PLAN_IN][at]);
+        }
+        return sum;
+    case TERN_PLAN_ALL_GATHER:
+        share = in->elements[TERN_PLAN_IN];
+        return in->ranks[i / share].buffers[TERN_PLAN_IN][i % share];
+    case TERN_PLAN_BROADCAST:
+        return in->ranks[in->spec->root].buffers[TERN_PLAN_IN][i];
+    case TERN_PLAN_ALL_TO_ALL:
+        return in->ranks[i / share].buffers[TERN_PLAN_IN][(uint64_t)rank * share + i % share];
+    case TERN_PLAN_BARRIER:
+        break;
+    }
+    return 0;
+}
+
+static bool there(const struct interp *in, int from, int to)
+{
+    return from == to || in->topo == NULL || tern_topo_link(in->topo, from, to, NULL);
+}
+
+// An op that moves bytes or posts, before its first piece. False after a failure, or when the lane
+// has been hung on a rank that has not begun.
+static bool may_touch(struct interp *in, struct lane *lane, const tern_plan_range *range,
+                      uint64_t length, bool read)
+{
+    int owner = range->rank;
+    int from = read ? owner : lane->rank;
+    int to = read ? lane->rank : owner;
+    uint64_t bytes = in->elements[range->buffer] * in->spec->unit;
+    if (range->offset % in->spec->unit != 0 || range->offset > bytes ||
+        length > bytes - range->offset) {
+        FAIL(in,
+             "rank %d, lane %d, op %zu: bytes %llu+%llu of buffer %u of rank %d, which has %llu",
+             lane->rank, lane->number, lane->op, (unsigned long long)range->offset,
+             (unsigned long long)length, range->buffer, owner, (unsigned long long)bytes);
+        return false;
+    }
+    if (!there(in, from, to)) {
+        FAIL(in, "rank %d, lane %d, op %zu: there is no link %d>%d", lane->rank, lane->number,
+             lane->op, from, to);
+        return false;
+    }
+    struct rank *rank = &in->ranks[owner];
+    if (!rank->begun) {
+        lane->next = rank->for_begin;
+        rank->for_begin = lane;
+        return false;
+    }
+    if (rank->lanes_left == 0) {
+        FAIL(in, "rank %d, lane %d, op %zu: touches rank %d after its lanes ended", lane->rank,
+             lane->number, lane->op, owner);
+        return false;
+    }
+    return true;
+}
+
+static int64_t *element(const struct interp *in, const tern_plan_range *range, uint64_t index)
+{
+    return &in->ranks[range->rank].buffers[range->buffer][range->offset / in->spec->unit + index];
+}
+
+// Reads a stretch of all sources before it writes any destination.
+static void move_elements(struct interp *in, const tern_plan_op *op, uint64_t from, uint64_t to)
+{
+    enum { STRETCH = 512 };
+    for (uint64_t at = from; at < to; at += STRETCH) {
+        uint64_t sums[STRETCH] = {0};
+        uint64_t count = to - at < STRETCH ? to - at : STRETCH;
+        for (int s = 0; s < op->sources_count; s++) {
+            const int64_t *source = element(in, &op->sources[s], at);
+            for (uint64_t i = 0; i < count; i++) {
+                sums[i] += (uint64_t)source[i];
+            }
+        }
+        for (int d = 0; d < op->destinations_count; d++) {
+            int64_t *place = element(in, &op->destinations[d], at);
+            bool add = (op->flags & TERN_PLAN_ATOMIC) != 0;
+            for (uint64_t i = 0; i < count; i++) {
+                place[i] = (int64_t)(add ? sums[i] + (uint64_t)place[i] : sums[i]);
+            }
+        }
+    }
+}
+
+// Does a piece. 1: the op is finished; 0: more to do; -1: hung or failed.
+static int step_transfer(struct interp *in, struct lane *lane, const tern_plan_op *op)
+{
+    uint64_t count = op->length / in->spec->unit;
+    if (op->length % in->spec->unit != 0) {
+        FAIL(in, "rank %d, lane %d, op %zu: %llu bytes are not whole units", lane->rank,
+             lane->number, lane->op, (unsigned long long)op->length);
+        return -1;
+    }
+    // Every piece is checked: a rank may end between two of them.
+    for (int i = 0; i < op->sources_count && count > 0; i++) {
+        if (!may_touch(in, lane, &op->sources[i], op->length, true)) {
+            return -1;
+        }
+    }
+    for (int i = 0; i < op->destinations_count && count > 0; i++) {
+        if (!may_touch(in, lane, &op->destinations[i], op->length, false)) {
+            return -1;
+        }
+    }
+    uint64_t left = count - lane->done;
+    uint64_t piece = left > 1 && next_random(in) % 2 == 0 ? 1 + next_random(in) % left : left;
+    piece = lane->done == 0 || left == piece ? piece : left; // at most three
+    move_elements(in, op, lane->done, lane->done + piece);
+    lane->done += piece;
+    return lane->done == count;
+}
+
+static void wake(struct interp *in, struct lane **list)
+{
+    struct lane *lane = *list;
+    *list = NULL;
+    while (lane != NULL) {
+        struct lane *next = lane->next;
+        push_ready(in, lane);
+        lane = next;
+    }
+}
+
+static int step_post(struct interp *in, struct lane *lane, const tern_plan_op *op)
+{
+    if (!there(in, lane->rank, op->peer)) {
+        FAIL(in, "rank %d, lane %d, op %zu: there is no link %d>%d to post over", lane->rank,
+             lane->number, lane->op, lane->rank, op->peer);
+        return -1;
+    }
+    struct rank *peer = &in->ranks[op->peer];
+    peer->signals[op->signal]++;
+    wake(in, &peer->for_signals); // those who wait for more hang themselves up again
+    return 1;
+}
+
+static int step_wait(struct interp *in, struct lane *lane, const tern_plan_op *op)
+{
+    struct rank *rank = &in->ranks[lane->rank];
+    if (rank->signals[op->signal] >= op->count) {
+        return 1;
+    }
+    lane->next = rank->for_signals;
+    rank->for_signals = lane;
+    return -1;
+}
+
+static void end_lane(struct interp *in, struct lane *lane)
+{
+    in->ranks[lane->rank].lanes_left--;
+    if (in->spec->kind == TERN_PLAN_BARRIER && in->begun < in->n) {
+        FAIL(in, "lane %d of rank %d has ended before every rank has begun", lane->number,
+             lane->rank);
+    }
+}
+
+static void begin_rank(struct interp *in, int number)
+{
+    struct rank *rank = &in->ranks[number];
+    rank->begun = true;
+    in->begun++;
+    wake(in, &rank->for_begin);
+    for (size_t i = 0; i < in->lanes_count; i++) {
+        struct lane *lane = &in->lanes[i];
+        if (lane->rank != number || lane->number < 0) {
+            continue;
+        }
+        if (tern_plan_op_count(in->plan, number, lane->number) == 0) {
+            end_lane(in, lane);
+        } else {
+            push_ready(in, lane);
+        }
+    }
+    // A rank without lanes waits for nobody.
+    if (tern_plan_lane_count(in->plan, number) == 0 && in->spec->kind == TERN_PLAN_BARRIER &&
+        in->begun < in->n) {
+        FAIL(in, "rank %d has no lanes and so ends before every rank has begun", number);
+    }
+}
+
+static void step_lane(struct interp *in, struct lane *lane)
+{
+    if (lane->number < 0) {
+        begin_rank(in, lane->rank);
+        return;
+    }
+    tern_plan_op op;
+    if (tern_plan_get_op(in->plan, lane->rank, lane->number, lane->op, &op) < 0) {
+        FAIL(in, "%s", tern_last_error());
+        return;
+    }
+    int done = op.kind == TERN_PLAN_POST   ? step_post(in, lane, &op)
+               : op.kind == TERN_PLAN_WAIT ? step_wait(in, lane, &op)
+                                           : step_transfer(in, lane, &op);
+    if (done < 0) {
+        return;
+    }
+    if (done > 0) {
+        lane->op++;
+        lane->done = 0;
+        if (lane->op == tern_plan_op_count(in->plan, lane->rank, lane->number)) {
+            end_lane(in, lane);
+            return;
+        }
+    }
+    push_ready(in, lane);
+}
+
+// Takes a ready lane: a random one, or of eight random ones the first by priority.
+static struct lane *take_ready(struct interp *in)
+{
+    size_t best = next_random(in) % in->ready_count;
+    if (in->starve && next_random(in) % 64 != 0) {
+        for (int i = 0; i < 8; i++) {
+            size_t other = next_random(in) % in->ready_count;
+            best = in->ready[other]->priority > in->ready[best]->priority ? other : best;
+        }
+    }
+    struct lane *lane = in->ready[best];
+    in->ready[best] = in->ready[--in->ready_count];
+    return lane;
+}
+
+static void check_end(struct interp *in)
+{
+    for (size_t i = 0; i < in->lanes_count; i++) {
+        const struct lane *lane = &in->lanes[i];
+        if (lane->number >= 0 &&
+            lane->op < tern_plan_op_count(in->plan, lane->rank, lane->number)) {
+            FAIL(in, "deadlock: rank %d, lane %d, op %zu waits for ever", lane->rank, lane->number,
+                 lane->op);
+            return;
+        }
+    }
+    for (int rank = 0; rank < in->n; rank++) {
+        const int64_t *out = in->ranks[rank].buffers[TERN_PLAN_OUT];
+        const int64_t *wanted = in->reference + (uint64_t)rank * in->elements[TERN_PLAN_OUT];
+        for (uint64_t i = 0; i < in->elements[TERN_PLAN_OUT]; i++) {
+            if (out[i] != wanted[i]) {
+                FAIL(in, "rank %d, element %llu of out: %llx instead of %llx", rank,
+                     (unsigned long long)i, (unsigned long long)out[i],
+                     (unsigned long long)wanted[i]);
+                return;
+            }
+        }
+    }
+}
+
+static void fill_lanes(struct interp *in)
+{
+    uint64_t mode = next_random(in) % 3; // even; lanes starve; whole ranks starve
+    in->starve = mode > 0;
+    struct lane *lane = in->lanes;
+    for (int rank = 0; rank < in->n; rank++) {
+        uint64_t priority = next_random(in);
+        in->ranks[rank].lanes_left = tern_plan_lane_count(in->plan, rank);
+        for (int number = -1; number < in->ranks[rank].lanes_left; number++) {
+            *lane = (struct lane){.rank = rank,
+                                  .number = number,
+                                  .priority = mode == 1 ? next_random(in) : priority};
+            if (number < 0) {
+                push_ready(in, lane);
+            }
+            lane++;
+        }
+    }
+}
+
+static void fill_reference(struct interp *in)
+{
+    tern_plan_kind kind = in->spec->kind;
+    bool same = kind != TERN_PLAN_REDUCE_SCATTER && kind != TERN_PLAN_ALL_TO_ALL; // on all ranks
+    uint64_t count = in->elements[TERN_PLAN_OUT];
+    for (int rank = 0; rank < in->n; rank++) {
+        for (uint64_t i = 0; i < count; i++) {
+            in->reference[(uint64_t)rank * count + i] =
+                same && rank > 0 ? in->reference[i] : expected(in, rank, i);
+        }
+    }
+}
+
+static bool allocate(struct interp *in)
+{
+    in->ranks = calloc((size_t)in->n, sizeof *in->ranks);
+    in->lanes = calloc(in->lanes_count, sizeof *in->lanes);
+    in->ready = calloc(in->lanes_count, sizeof *in->ready);
+    uint64_t out = in->elements[TERN_PLAN_OUT] * (uint64_t)in->n;
+    in->reference = calloc(out + 1, sizeof *in->reference); // malloc of 0 may be NULL
+    if (in->ranks == NULL || in->lanes == NULL || in->ready == NULL || in->reference == NULL) {
+        return false;
+    }
+    for (int rank = 0; rank < in->n; rank++) {
+        size_t signals = tern_plan_signal_count(in->plan, rank);
+        in->ranks[rank].signals = calloc(signals + 1, sizeof(uint32_t));
+        if (in->ranks[rank].signals == NULL) {
+            return false;
+        }
+        for (int buffer = 0; buffer < 3; buffer++) {
+            int64_t *data = malloc((in->elements[buffer] + 1) * sizeof *data);
+            in->ranks[rank].buffers[buffer] = data;
+            for (uint64_t i = 0; data != NULL && i < in->elements[buffer]; i++) {
+                data[i] = (int64_t)next_random(in); // also what nobody has written yet
+            }
+            if (data == NULL) {
+                return false;
+            }
+        }
+    }
+    fill_reference(in);
+    return true;
+}
+
+static void release(struct interp *in)
+{
+    for (int rank = 0; in->ranks != NULL && rank < in->n; rank++) {
+        free(in->ranks[rank].signals);
+        for (int buffer = 0; buffer < 3; buffer++) {
+            free(in->ranks[rank].buffers[buffer]);
+        }
+    }
+    free(in->ranks);
+    free(in->lanes);
+    free(in->ready);
+    free(in->reference);
+}
+
+bool interp_run(const tern_plan *plan, const tern_topo *topo, uint64_t seed, char *why, size_t size)
+{
+    const tern_plan_spec *spec = tern_plan_get_spec(plan);
+    struct interp in = {.plan = plan,
+                        .spec = spec,
+                        .topo = topo,
+                        .n = spec->nranks,
+                        .random = seed,
+                        .why = why,
+                        .why_size = size};
+    uint64_t all = 0;
+    for (int buffer = 0; buffer < 3; buffer++) {
+        uint64_t bytes = tern_plan_buffer_bytes(plan, (tern_plan_buffer)buffer);
+        in.elements[buffer] = bytes / spec->unit;
+        all += in.elements[buffer];
+    }
+    for (int rank = 0; rank < in.n; rank++) {
+        in.lanes_count += (size_t)tern_plan_lane_count(plan, rank) + 1;
+    }
+    if (all > ELEMENTS_MAX / (uint64_t)in.n) {
+        FAIL(&in, "the plan has too many elements to be interpreted");
+    } else if (!allocate(&in)) {
+        FAIL(&in, "no memory to interpret the plan");
+    } else {
+        fill_lanes(&in);
+        while (in.ready_count > 0 && !in.failed) {
+            step_lane(&in, take_ready(&in));
+        }
+        if (!in.failed) {
+            check_end(&in);
+        }
+    }
+    release(&in);
+    return !in.failed;
+}

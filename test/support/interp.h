@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// An interpreter of plans that shares nothing with the checker or the executor: it runs a plan on
+// real 64-bit integers under one random interleaving and compares with a naive result. It can only
+// refute.
+#ifndef TERN_TEST_INTERP_H
+#define TERN_TEST_INTERP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/plan.h"
+#include "tern/topo.h"
+
+// Runs the plan once; the seed decides the inputs, the interleaving, when each rank begins, and
+// which lanes or ranks are starved. An element is one unit and holds an int64. topo NULL: every
+// link exists. False, with the reason, on: a wrong output, a deadlock, an operand out of its buffer
+// or off the unit, a link that is not there, an op that touches a rank's buffers after its lanes
+// have ended, a barrier that lets a lane end before all ranks have begun. Plans of more than 2^26
+// elements are refused.
+bool interp_run(const tern_plan *plan, const tern_topo *topo, uint64_t seed, char *why,
+                size_t size);
+
+#endif
