@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command `tern`: finds the subcommand and hands over to it.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "tern/api.h"
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"run", cli_run, "start the ranks of a program on this machine"},
+    {"plan", cli_plan, "write the plan of a collective, or say what it costs"},
+    {"check", cli_check, "prove a plan, or show what is wrong with it"},
+};
+
+#define NCOMMANDS (sizeof commands / sizeof commands[0])
+
+static int print_help(void)
+{
+    puts("usage: tern COMMAND [ARGUMENTS]\n"
+         "       tern --help | --version\n");
+    for (size_t i = 0; i < NCOMMANDS; i++) {
+        printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+    }
+    puts("\n'tern COMMAND --help' says more about a command.");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs("tern: no command given; 'tern --help' lists them\n", stderr);
+        return CLI_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        return print_help();
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tern %d.%d.%d\n", TERN_VERSION_MAJOR, TERN_VERSION_MINOR, TERN_VERSION_PATCH);
+        return 0;
+    }
+    for (size_t i = 0; i < NCOMMANDS; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    }
+    fprintf(stderr, "tern: there is no command '%s'; 'tern --help' lists them\n", argv[1]);
+    return CLI_EXIT_USAGE;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a job on this machine: what `tern run` does, as a function.
+#ifndef TERN_LAUNCH_H
+#define TERN_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tern/api.h"
+#include "tern/comm.h"
+
+TERN_BEGIN_DECLS
+
+typedef struct tern_launch_options {
+    int nranks;         // 1..TERN_RANKS_MAX
+    char *const *argv;  // program and arguments, NULL-terminated; found through PATH
+    bool label;         // prefix every line of output with its rank
+    int64_t timeout_ns; // end the job after this long; 0: never
+} tern_launch_options;
+
+// Starts nranks processes of a program, and returns when all have ended. Each finds its place in
+// inherited descriptors and TERN_* variables (tern_init). Rank 0 reads the caller's standard input
+// unless that is a terminal, the others /dev/null. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and
+// SIGUSR2 are forwarded to all ranks; a first SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the job
+// within 1 s, a second one at once.
+//
+// A rank fails when its exit status is not 0, when a signal kills it, or when it ends after
+// tern_init without tern_comm_destroy. The others then get errors from their tern calls; those that
+// are still there after 0.8 s are ended. One line on standard error says which rank ended how.
+// *exit_status: 0, or that of the first rank that failed (128 + signal when it was killed; 1 when it
+// left without tern_comm_destroy; 124 after timeout_ns; 126 or 127 when the program cannot be
+// executed or found). Nothing is left behind, also when the caller itself is killed: no process of
+// the job, no file.
+//
+// For a process with a single thread that has no other children. Errors: TERN_ERR_ARG,
+// TERN_ERR_SYSTEM; then nothing runs.
+TERN_API int tern_launch(const tern_launch_options *options, int *exit_status);
+
+TERN_END_DECLS
+
+#endif

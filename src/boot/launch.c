@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+// tern_launch: one poll loop from the first rank's start to the last one's end.
+//
+// How a job ends: the first failure, signal or timeout decides the cause and sets two points in
+// time, for SIGTERM and for SIGKILL; later ones change nothing but a second signal, which means
+// SIGKILL at once. When no rank is left, whatever the ranks left behind has a moment to finish
+// writing, and is killed. The loop sleeps in ppoll until something happens or the next of these
+// points is reached.
+
+#include "tern/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "boot/env.h"
+#include "boot/hub.h"
+#include "boot/launch_job.h"
+#include "boot/launch_label.h"
+#include "boot/launch_procs.h"
+#include "boot/launch_signals.h"
+
+#define TERM_AFTER_NS (600 * TERN_NS_PER_MS)
+#define KILL_AFTER_NS (800 * TERN_NS_PER_MS)
+// What `exec > >(tee log)` in a rank leaves behind is given this long to see its end of file.
+#define LINGER_NS (100 * TERN_NS_PER_MS)
+// A reader of labelled output that does not read cannot keep an interrupted job for longer.
+#define INTERRUPTED_DRAIN_NS (100 * TERN_NS_PER_MS)
+// timeout(1) signals a process and its group: two deliveries of one intention.
+#define SAME_SIGNAL_NS (20 * TERN_NS_PER_MS)
+
+#define HUB_POLL_MAX (2 * TERN_RANKS_MAX)
+#define POLL_MAX (2 + TERN__LABEL_POLL_MAX + HUB_POLL_MAX)
+#define HUB_ROUNDS_MAX 8
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+// The first cause stays the cause; the points in time only come closer.
+static void end_job(struct tern__job *job, enum tern__cause cause, int64_t term_after_ns,
+                    int64_t kill_after_ns)
+{
+    if (job->cause == CAUSE_NONE) {
+        job->cause = cause;
+    }
+    job->term_at_ns = earlier(job->term_at_ns, tern__deadline_after(term_after_ns));
+    job->kill_at_ns = earlier(job->kill_at_ns, tern__deadline_after(kill_after_ns));
+}
+
+// To the whole group, as a terminal would; SIGKILL only to the ranks, for the guardian must live.
+static void send_end(struct tern__job *job, int number)
+{
+    job->sent |= UINT64_C(1) << number;
+    if (number == SIGKILL) {
+        tern__procs_signal_ranks(&job->procs, number);
+    } else {
+        tern__procs_signal_group(&job->procs, number);
+    }
+}
+
+// Handles what the ranks have sent up to now.
+static void listen_to_ranks(struct tern__job *job)
+{
+    struct pollfd fds[HUB_POLL_MAX];
+    for (int round = 0; round < HUB_ROUNDS_MAX; round++) {
+        int count = tern__hub_pollfds(job->hub, fds, HUB_POLL_MAX);
+        if (count <= 0 || poll(fds, (nfds_t)count, 0) <= 0) {
+            return;
+        }
+        for (int i = 0; i < count; i++) {
+            if (fds[i].revents != 0) {
+                tern__hub_handle(job->hub, &fds[i]);
+            }
+        }
+    }
+}
+
+// Tells the hub that a rank has ended and remembers how.
+static void tell_end(struct tern__job *job, int rank)
+{
+    int status = job->procs.status[rank];
+    bool deserted = tern__hub_rank_ended(job->hub, rank, status);
+    // Whoever gives in to a signal of ours has not failed on its own.
+    bool obeyed = WIFSIGNALED(status) && (job->sent >> WTERMSIG(status) & 1) != 0;
+    job->fell[rank] = !obeyed && (status != 0 || deserted);
+    job->deserted[rank] = deserted;
+}
+
+// Of the ranks that were found ended together: the one that the others blame, else one that a signal
+// killed (the others' errors follow from it), else the lowest.
+static int find_culprit(const struct tern__job *job, const int *ended, int nended, int suspect)
+{
+    int culprit = TERN_RANKS_MAX;
+    bool killed = false;
+    for (int i = 0; i < nended; i++) {
+        int rank = ended[i];
+        if (!job->fell[rank]) {
+            continue;
+        }
+        if (rank == suspect) {
+            return rank;
+        }
+        bool rank_killed = WIFSIGNALED(job->procs.status[rank]);
+        if (rank_killed == killed ? rank < culprit : rank_killed) {
+            culprit = rank;
+            killed = rank_killed;
+        }
+    }
+    return culprit < TERN_RANKS_MAX ? culprit : -1;
+}
+
+static void reap(struct tern__job *job)
+{
+    int ended[TERN_RANKS_MAX];
+    int nended = tern__procs_reap(&job->procs, ended);
+    if (nended == 0) {
+        return;
+    }
+    // What they said before they ended comes first, and so does whom they blame: our own news would
+    // change it. For the same reason those that a signal killed are announced first.
+    listen_to_ranks(job);
+    int suspect = tern__hub_first_dead(job->hub);
+    for (int signalled = 1; signalled >= 0; signalled--) {
+        for (int i = 0; i < nended; i++) {
+            if ((WIFSIGNALED(job->procs.status[ended[i]]) ? 1 : 0) == signalled) {
+                tell_end(job, ended[i]);
+            }
+        }
+    }
+    int culprit = find_culprit(job, ended, nended, suspect);
+    if (culprit >= 0 && job->culprit < 0) {
+        job->culprit = culprit;
+        // A large process can be seen dead by its peers before it can be reaped.
+        job->suspect = suspect >= 0 && job->procs.pids[suspect] > 0 ? suspect : -1;
+        end_job(job, CAUSE_RANK, TERM_AFTER_NS, KILL_AFTER_NS);
+    }
+}
+
+static void take_signals(struct tern__job *job)
+{
+    int number;
+    bool child = false;
+    while ((number = tern__signals_next(&job->signals)) != 0) {
+        if (number == SIGCHLD) {
+            child = true;
+            continue;
+        }
+        if (!tern__signal_ends_job(number)) {
+            tern__procs_signal_ranks(&job->procs, number);
+            continue;
+        }
+        int64_t now_ns = tern__now_ns();
+        bool again = job->signal != 0 && now_ns - job->signal_at_ns > SAME_SIGNAL_NS;
+        job->signal_at_ns = now_ns;
+        if (job->signal == 0) {
+            job->signal = number;
+        }
+        if (job->procs.running > 0) {
+            send_end(job, number);
+        }
+        end_job(job, CAUSE_SIGNAL, TERM_AFTER_NS, again ? 0 : KILL_AFTER_NS);
+    }
+    if (child) {
+        reap(job);
+    }
+}
+
+static void look_at_exec(struct tern__job *job)
+{
+    int error = tern__procs_exec_failure(&job->procs);
+    if (error != 0) {
+        if (job->cause == CAUSE_NONE) {
+            job->error = error;
+        }
+        end_job(job, CAUSE_EXEC, INT64_MAX, 0);
+    }
+}
+
+static void look_at_output(struct tern__job *job)
+{
+    int error = job->labels != NULL ? tern__labels_error(job->labels) : 0;
+    if (error != 0 && job->error == 0) {
+        job->error = error;
+        end_job(job, CAUSE_OUTPUT, 0, KILL_AFTER_NS);
+    }
+}
+
+// Does what is due. Returns the next point in time.
+static int64_t look_at_clock(struct tern__job *job)
+{
+    int64_t now_ns = tern__now_ns();
+    if (now_ns >= job->timeout_at_ns) {
+        job->timeout_at_ns = INT64_MAX;
+        end_job(job, CAUSE_TIMEOUT, 0, KILL_AFTER_NS);
+    }
+    if (now_ns >= job->kill_at_ns) {
+        job->term_at_ns = INT64_MAX;
+        job->kill_at_ns = INT64_MAX;
+        send_end(job, SIGKILL);
+    }
+    if (now_ns >= job->term_at_ns) {
+        job->term_at_ns = INT64_MAX;
+        send_end(job, SIGTERM);
+    }
+    int64_t next_ns = earlier(job->timeout_at_ns, earlier(job->term_at_ns, job->kill_at_ns));
+    if (job->linger_until_ns != 0) {
+        next_ns = earlier(next_ns, job->linger_until_ns);
+    }
+    return earlier(next_ns, tern__hub_expire(job->hub));
+}
+
+// Sleeps until something happens or `until_ns`, and handles it.
+static int handle_events(struct tern__job *job, int64_t until_ns)
+{
+    struct pollfd fds[POLL_MAX];
+    int count = 0;
+    fds[count++] = (struct pollfd){.fd = job->signals.fd, .events = POLLIN};
+    // poll passes over a negative descriptor.
+    fds[count++] = (struct pollfd){.fd = job->procs.exec_fd, .events = POLLIN};
+    int nlabels = 0;
+    if (job->labels != NULL) {
+        nlabels = tern__labels_pollfds(job->labels, fds + count, TERN__LABEL_POLL_MAX);
+    }
+    const struct pollfd *labels = fds + count;
+    count += nlabels;
+    const struct pollfd *hub = fds + count;
+    int nhub = job->hub != NULL ? tern__hub_pollfds(job->hub, fds + count, HUB_POLL_MAX) : 0;
+    count += nhub;
+
+    int64_t left_ns = until_ns - tern__now_ns();
+    struct timespec left = tern__timespec(left_ns > 0 ? left_ns : 0);
+    if (ppoll(fds, (nfds_t)count, until_ns == INT64_MAX ? NULL : &left, NULL) < 0) {
+        return errno == EINTR ? TERN_OK
+                              : tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot poll");
+    }
+    for (int i = 0; i < nhub; i++) {
+        if (hub[i].revents != 0) {
+            tern__hub_handle(job->hub, &hub[i]);
+        }
+    }
+    // Before the signals: a failed exec is reported before its process ends.
+    if (job->procs.exec_fd >= 0) {
+        look_at_exec(job);
+    }
+    if (job->labels != NULL) {
+        tern__labels_handle(job->labels, labels, nlabels);
+        look_at_output(job);
+    }
+    if (fds[0].revents != 0) {
+        take_signals(job);
+    }
+    return TERN_OK;
+}
+
+// True when no rank runs and what they left behind has ended or had its moment.
+static bool is_over(struct tern__job *job)
+{
+    if (job->procs.running > 0) {
+        return false;
+    }
+    if (job->linger_until_ns == 0) {
+        bool interrupted = (job->cause != CAUSE_NONE && job->cause != CAUSE_RANK) ||
+                           (job->sent >> SIGKILL & 1) != 0;
+        job->linger_until_ns = tern__deadline_after(interrupted ? 0 : LINGER_NS);
+    }
+    return tern__now_ns() >= job->linger_until_ns || !tern__procs_left_behind(&job->procs);
+}
+
+static int run_job(struct tern__job *job)
+{
+    while (!is_over(job)) {
+        int64_t next_ns = look_at_clock(job);
+        TERN_TRY(handle_events(job, next_ns));
+    }
+    return TERN_OK;
+}
+
+// Nothing of the job lives any more: writes what is left of its output, until that is done, or a
+// signal or the timeout says otherwise.
+static void drain_output(struct tern__job *job)
+{
+    int64_t until_ns = job->timeout_at_ns;
+    if (job->signal != 0 || job->cause == CAUSE_TIMEOUT) {
+        until_ns = tern__deadline_after(INTERRUPTED_DRAIN_NS);
+    }
+    int signal_before = job->signal;
+    while (!tern__labels_finish(job->labels)) {
+        if (tern__now_ns() >= until_ns || job->signal != signal_before ||
+            handle_events(job, until_ns) < 0) {
+            job->output_cut = true;
+            break;
+        }
+    }
+    look_at_output(job);
+    if (job->output_cut && job->signal == 0 && job->cause == CAUSE_NONE) {
+        job->cause = CAUSE_TIMEOUT;
+    }
+}
+
+static int start_job(struct tern__job *job)
+{
+    const tern_launch_options *options = job->options;
+    struct tern__procs_plan plan = {.nranks = options->nranks,
+                                    .path = job->path,
+                                    .argv = options->argv,
+                                    .signals = &job->signals};
+    TERN_TRY(tern__token_random(plan.token));
+    TERN_TRY(tern__hub_create(options->nranks, plan.token, &job->hub));
+    if (options->label) {
+        TERN_TRY(tern__labels_create(options->nranks, &job->labels));
+    }
+    plan.hub = job->hub;
+    plan.labels = job->labels;
+    return tern__procs_start(&job->procs, &plan);
+}
+
+// From start to end; the signals are ours already.
+static int launch(struct tern__job *job, int *exit_status)
+{
+    int status = start_job(job);
+    if (status == TERN_OK) {
+        status = run_job(job);
+    }
+    tern__procs_end(&job->procs);
+    tern__hub_destroy(job->hub);
+    job->hub = NULL;
+    if (status == TERN_OK) {
+        if (job->labels != NULL) {
+            drain_output(job);
+        }
+        *exit_status = tern__launch_report(job);
+    }
+    tern__labels_destroy(job->labels);
+    return status;
+}
+
+// Descriptors 0 to 2 that are closed would be reused for a socket, and then printed into. Returns
+// how many it has opened, in order.
+static int open_standard_fds(int opened[3])
+{
+    int count = 0;
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) == fd) {
+            opened[count++] = fd;
+        }
+    }
+    return count;
+}
+
+static int check_options(const tern_launch_options *options, const int *exit_status)
+{
+    if (options == NULL || exit_status == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_launch: options or exit_status is NULL");
+    }
+    if (options->nranks < 1 || options->nranks > TERN_RANKS_MAX) {
+        return tern__fail(TERN_ERR_ARG, "tern_launch: %d ranks; there can be 1 to %d",
+                          options->nranks, TERN_RANKS_MAX);
+    }
+    if (options->argv == NULL || options->argv[0] == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_launch: no program to start");
+    }
+    if (options->timeout_ns < 0) {
+        return tern__fail(TERN_ERR_ARG, "tern_launch: a timeout of %" PRId64 " ns",
+                          options->timeout_ns);
+    }
+    return TERN_OK;
+}
+
+int tern_launch(const tern_launch_options *options, int *exit_status)
+{
+    TERN_TRY(check_options(options, exit_status));
+    struct tern__job job = {
+        .options = options,
+        .procs = {.lifeline_fd = -1, .exec_fd = -1},
+        .timeout_at_ns = INT64_MAX,
+        .term_at_ns = INT64_MAX,
+        .kill_at_ns = INT64_MAX,
+        .culprit = -1,
+        .suspect = -1,
+    };
+    if (options->timeout_ns > 0) {
+        job.timeout_at_ns = tern__deadline_after(options->timeout_ns);
+    }
+    int error = tern__program_find(options->argv[0], job.path);
+    if (error != 0) {
+        *exit_status = tern__launch_report_program(options->argv[0], error);
+        return TERN_OK;
+    }
+    int opened[3];
+    int nopened = open_standard_fds(opened);
+    int status = tern__signals_take(&job.signals);
+    if (status == TERN_OK) {
+        status = launch(&job, exit_status);
+        tern__signals_give_back(&job.signals);
+    }
+    while (nopened > 0) {
+        close(opened[--nopened]);
+    }
+    return status;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch while it runs, and what is said about its end. Between launch.c, which fills it in, and
+// launch_report.c, which reads it. Set-up path.
+#ifndef TERN_BOOT_LAUNCH_JOB_H
+#define TERN_BOOT_LAUNCH_JOB_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "boot/launch_procs.h"
+#include "boot/launch_signals.h"
+#include "tern/launch.h"
+
+struct tern__hub;
+struct tern__labels;
+
+enum tern__cause {
+    CAUSE_NONE,
+    CAUSE_RANK,   // a rank failed
+    CAUSE_SIGNAL, // we were told to end
+    CAUSE_TIMEOUT,
+    CAUSE_EXEC,   // the program cannot be executed
+    CAUSE_OUTPUT, // our own output cannot be written
+};
+
+struct tern__job {
+    const tern_launch_options *options;
+    struct tern__signals signals;
+    struct tern__hub *hub;
+    struct tern__labels *labels; // NULL: not asked for
+    struct tern__procs procs;
+    char path[PATH_MAX];
+
+    enum tern__cause cause;
+    int error;             // CAUSE_EXEC and CAUSE_OUTPUT: the errno
+    int signal;            // the first that told us to end, or 0
+    int64_t signal_at_ns;  // when the last such signal came
+    int64_t timeout_at_ns; // the points in time, INT64_MAX: none
+    int64_t term_at_ns;
+    int64_t kill_at_ns;
+    int64_t linger_until_ns; // 0: ranks still run
+
+    int culprit;                   // the rank that failed first, or -1
+    int suspect;                   // whom the ranks blamed then, though it had not been reaped; -1
+    uint64_t sent;                 // bit s: we have sent signal s to end the job
+    bool output_cut;               // not all output was written
+    bool fell[TERN_RANKS_MAX];     // failed on its own
+    bool deserted[TERN_RANKS_MAX]; // ended without tern_comm_destroy
+};
+
+// Says in one line on standard error why the job ended, if it did not end well. Returns the exit
+// status of the launch.
+int tern__launch_report(const struct tern__job *job);
+
+// The same for a program that tern__program_find did not find.
+int tern__launch_report_program(const char *name, int error);
+
+#endif

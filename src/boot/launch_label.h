@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The output of the ranks, line by line, each line with the rank in front: "[3] text".
+//
+// Lines are never mixed. A line longer than TERN__LABEL_LINE_BYTES is broken into lines of that
+// length, so memory is bounded; a last line without newline gets one. Nothing here waits: when
+// nobody takes the output, the ranks' pipes fill up and the ranks wait.
+#ifndef TERN_BOOT_LAUNCH_LABEL_H
+#define TERN_BOOT_LAUNCH_LABEL_H
+
+#include <poll.h>
+#include <stdbool.h>
+
+#define TERN__LABEL_LINE_BYTES (64 * 1024)
+
+struct tern__labels;
+
+int tern__labels_create(int nranks, struct tern__labels **labels);
+void tern__labels_destroy(struct tern__labels *labels);
+
+// Makes the two pipes of a rank; their write ends (close-on-exec) belong to the caller.
+int tern__labels_open(struct tern__labels *labels, int rank, int write_fds[2]);
+
+// The descriptors to poll for, at most `capacity` (TERN__LABEL_POLL_MAX is enough); how many.
+#define TERN__LABEL_POLL_MAX (2 * 64 + 2)
+int tern__labels_pollfds(const struct tern__labels *labels, struct pollfd *fds, int capacity);
+
+// Handles what poll(2) reported for them (others are ignored).
+void tern__labels_handle(struct tern__labels *labels, const struct pollfd *fds, int count);
+
+// All that could write have ended: takes what is left in the pipes. True when all is written.
+bool tern__labels_finish(struct tern__labels *labels);
+
+// 0, or the errno with which writing failed; then the rest is read and dropped.
+int tern__labels_error(const struct tern__labels *labels);
+
+#endif

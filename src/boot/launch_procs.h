@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of a launch: the guardian, the ranks, and what they leave behind.
+//
+// All of them are in one process group. Its leader is the guardian, which sleeps in read(2) on a
+// pipe whose only write end is the launcher's: when the launcher is gone, however it ended, the
+// guardian kills the group. So the id of the group stays valid for as long as the launcher uses it.
+// Ranks also ask the kernel to be killed with the launcher. The launcher is a subreaper: what a rank
+// leaves behind becomes its child, also when it has left the group, and is killed at the end.
+// Set-up path.
+#ifndef TERN_BOOT_LAUNCH_PROCS_H
+#define TERN_BOOT_LAUNCH_PROCS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "boot/launch_signals.h"
+#include "tern/comm.h"
+
+#define TERN__EARLIER_CHILDREN_MAX 256
+
+struct tern__hub;
+struct tern__labels;
+
+struct tern__procs {
+    int nranks;
+    int running;                // ranks that are not reaped yet
+    pid_t pids[TERN_RANKS_MAX]; // 0: not started, or reaped
+    int status[TERN_RANKS_MAX]; // of waitpid, once reaped
+    pid_t guardian;             // 0: none, or reaped
+    pid_t group;
+    int lifeline_fd; // the write end that the guardian watches
+    int exec_fd;     // what tern__exec_failure reads; -1: at its end
+    char mark[64];   // TERN_TOKEN=..., which all processes of the job inherit
+    // Children that this process had before, through an exec (a shell's `> >(tee log)`).
+    int nearlier;
+    pid_t earlier[TERN__EARLIER_CHILDREN_MAX];
+};
+
+struct tern__procs_plan {
+    int nranks;
+    const char *path; // of the program
+    char *const *argv;
+    uint8_t token[16];
+    struct tern__hub *hub;       // gets a socket to every rank
+    struct tern__labels *labels; // NULL: the ranks write to where the launcher writes
+    const struct tern__signals *signals;
+};
+
+// Finds a program as execvp does. Returns 0 and its path, or an errno: ENOENT when there is none,
+// EACCES or EISDIR when what there is cannot be executed.
+int tern__program_find(const char *name, char path[PATH_MAX]);
+
+// Starts the guardian and all ranks. On failure too, tern__procs_end must follow.
+int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *plan);
+
+// The errno of the first exec that failed, or 0. Call when exec_fd is readable.
+int tern__procs_exec_failure(struct tern__procs *procs);
+
+// To every process of the group, as a terminal would; or to the ranks alone.
+void tern__procs_signal_group(struct tern__procs *procs, int number);
+void tern__procs_signal_ranks(struct tern__procs *procs, int number);
+
+// Reaps what has ended. Returns how many ranks were among it, and which.
+int tern__procs_reap(struct tern__procs *procs, int ended[TERN_RANKS_MAX]);
+
+// True while something lives that an ended rank has left behind.
+bool tern__procs_left_behind(const struct tern__procs *procs);
+
+// Kills and reaps everything that is left of the job, the guardian last.
+void tern__procs_end(struct tern__procs *procs);
+
+// Kills all processes on this machine whose environment contains `mark`, until there are none.
+void tern__kill_marked(const char *mark);
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exit status of a launch, and the one line that explains it.
+
+#include "boot/launch_job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define SAY_WITHIN_MS 100
+
+// One line on standard error; dropped rather than waiting for somebody who does not read.
+static void TERN_PRINTF(1, 2) say(const char *format, ...)
+{
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&out, 1, SAY_WITHIN_MS) <= 0) {
+        return;
+    }
+    char line[PATH_MAX + 256];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    ssize_t written = write(STDERR_FILENO, line, (size_t)length);
+    (void)written;
+}
+
+// Says how the first rank that failed ended. Returns the exit status of the launch.
+static int report_rank(const struct tern__job *job, int rank)
+{
+    int status = job->procs.status[rank];
+    if (WIFSIGNALED(status)) {
+        int number = WTERMSIG(status);
+        say("tern run: rank %d was killed by signal %d (%s)\n", rank, number, strsignal(number));
+        return 128 + number;
+    }
+    if (WEXITSTATUS(status) != 0) {
+        say("tern run: rank %d exited with status %d\n", rank, WEXITSTATUS(status));
+        return WEXITSTATUS(status);
+    }
+    say("tern run: rank %d ended without tern_comm_destroy\n", rank);
+    return 1;
+}
+
+// Why the program cannot be executed. 127 when there is none, as in a shell, else 126.
+int tern__launch_report_program(const char *name, int error)
+{
+    if (error == ENOENT) {
+        say("tern run: cannot find the program '%s'\n", name);
+        return 127;
+    }
+    say("tern run: cannot execute '%s': %s\n", name, strerror(error));
+    return 126;
+}
+
+// The program was found, but exec said no: ENOENT then means what its first line or header names.
+static int report_exec(const char *name, int error)
+{
+    say("tern run: cannot execute '%s': %s\n", name,
+        error == ENOENT ? "its interpreter is missing" : strerror(error));
+    return 126;
+}
+
+static int report_output(int error)
+{
+    say("tern run: ended because its output cannot be written: %s\n", strerror(error));
+    return error == EPIPE ? 128 + SIGPIPE : 1;
+}
+
+// The one line about the end, if there is one to say.
+int tern__launch_report(const struct tern__job *job)
+{
+    bool all_well = true;
+    for (int rank = 0; rank < job->procs.nranks; rank++) {
+        all_well = all_well && job->procs.status[rank] == 0 && !job->deserted[rank];
+    }
+    switch (job->cause) {
+    case CAUSE_TIMEOUT:
+        say("tern run: ended after the timeout of %g s\n",
+            (double)job->options->timeout_ns / (double)TERN_NS_PER_SECOND);
+        return 124;
+    case CAUSE_EXEC:
+        return report_exec(job->options->argv[0], job->error);
+    case CAUSE_OUTPUT:
+        return report_output(job->error);
+    case CAUSE_SIGNAL:
+    case CAUSE_RANK:
+    case CAUSE_NONE:
+        break;
+    }
+    if (job->suspect >= 0 && job->fell[job->suspect]) {
+        return report_rank(job, job->suspect);
+    }
+    if (job->culprit >= 0) {
+        return report_rank(job, job->culprit);
+    }
+    if (job->signal != 0 && (!all_well || job->output_cut)) {
+        say("tern run: ended by signal %d (%s)\n", job->signal, strsignal(job->signal));
+        return 128 + job->signal;
+    }
+    return 0;
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting the processes of a launch: fork and exec, because only a child itself can ask the kernel
+// to die with its parent, which posix_spawn does not offer. All that can be prepared once is
+// prepared before the first fork.
+
+#include "boot/launch_procs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "boot/env.h"
+#include "boot/hub.h"
+#include "boot/launch_label.h"
+
+extern char **environ;
+
+#define OWN_VARIABLES 4
+#define VARIABLE_BYTES 64
+
+static int check_program(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) < 0) {
+        return errno == ENOTDIR ? ENOENT : errno;
+    }
+    if (S_ISDIR(info.st_mode)) {
+        return EISDIR;
+    }
+    return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+int tern__program_find(const char *name, char path[PATH_MAX])
+{
+    if (name[0] == '\0' || strlen(name) >= PATH_MAX) {
+        return ENOENT;
+    }
+    if (strchr(name, '/') != NULL) {
+        memcpy(path, name, strlen(name) + 1);
+        return check_program(path);
+    }
+    const char *folders = getenv("PATH");
+    if (folders == NULL) {
+        folders = "/bin:/usr/bin";
+    }
+    int error = ENOENT;
+    for (;;) {
+        size_t length = strcspn(folders, ":");
+        // An empty element means the current folder.
+        int written = snprintf(path, PATH_MAX, "%.*s/%s", (int)(length > 0 ? length : 1),
+                               length > 0 ? folders : ".", name);
+        int found = written < PATH_MAX ? check_program(path) : ENOENT;
+        // A folder of that name is passed over, as in a shell.
+        if (found == 0) {
+            return 0;
+        }
+        if (found != EISDIR && found != ENOENT) {
+            error = found;
+        }
+        if (folders[length] == '\0') {
+            return error;
+        }
+        folders += length + 1;
+    }
+}
+
+// The guardian's whole life.
+static _Noreturn void guard(int lifeline_read_fd, int lifeline_write_fd, const char *mark)
+{
+    // Only SIGKILL and SIGSTOP pass: what is sent to the group is not meant for it.
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    setpgid(0, 0);
+    prctl(PR_SET_NAME, "tern-guardian");
+    close(lifeline_write_fd);
+    // It must not hold the launcher's pipes open, nor those of its caller. Descriptors 0 to 2 are
+    // open here, so the lifeline is none of them.
+    close_range(0, (unsigned)lifeline_read_fd - 1, 0);
+    close_range((unsigned)lifeline_read_fd + 1, ~0U, 0);
+    char byte;
+    while (read(lifeline_read_fd, &byte, 1) != 0) {
+    }
+    tern__kill_marked(mark);
+    kill(0, SIGKILL);
+    _exit(0);
+}
+
+static int start_guardian(struct tern__procs *procs)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot make a pipe");
+    }
+    procs->lifeline_fd = fds[1];
+    pid_t pid = fork();
+    if (pid == 0) {
+        guard(fds[0], fds[1], procs->mark);
+    }
+    close(fds[0]);
+    if (pid < 0) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot fork the guardian");
+    }
+    // In both processes: whoever comes first, the group exists before anybody needs it.
+    setpgid(pid, pid);
+    procs->guardian = pid;
+    procs->group = pid;
+    return TERN_OK;
+}
+
+struct environment {
+    char **variables;
+    char own[OWN_VARIABLES][VARIABLE_BYTES];
+};
+
+static bool is_own_variable(const char *variable)
+{
+    static const char *const names[OWN_VARIABLES] = {TERN_ENV_RANK, TERN_ENV_NRANKS,
+                                                     TERN_ENV_HUB_FD, TERN_ENV_TOKEN};
+    for (int i = 0; i < OWN_VARIABLES; i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(variable, names[i], length) == 0 && variable[length] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
+// This process's environment with a rank's own variables in front, the changing ones unwritten.
+static int make_environment(struct environment *made, int nranks, const char *mark)
+{
+    size_t count = 0;
+    while (environ != NULL && environ[count] != NULL) {
+        count++;
+    }
+    made->variables = malloc((count + OWN_VARIABLES + 1) * sizeof made->variables[0]);
+    if (made->variables == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "tern_launch: no memory for the environment");
+    }
+    size_t kept = OWN_VARIABLES;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_own_variable(environ[i])) {
+            made->variables[kept++] = environ[i];
+        }
+    }
+    made->variables[kept] = NULL;
+    for (size_t i = 0; i < OWN_VARIABLES; i++) {
+        made->variables[i] = made->own[i];
+    }
+    snprintf(made->own[0], VARIABLE_BYTES, "%s", mark);
+    snprintf(made->own[1], VARIABLE_BYTES, "%s=%d", TERN_ENV_NRANKS, nranks);
+    return TERN_OK;
+}
+
+struct start {
+    struct tern__procs *procs;
+    const struct tern__procs_plan *plan;
+    struct environment environment;
+    pid_t launcher;
+    int null_fd;
+    int exec_write_fd;
+    // Of the rank that is being started:
+    int hub_fd;
+    int output_fds[2]; // -1: the launcher's own
+};
+
+// In the child. Returns only when exec has failed.
+static void become_rank(const struct start *start, int rank)
+{
+    const struct tern__procs_plan *plan = start->plan;
+    // The launcher may have ended before the request: then nobody would kill us.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != start->launcher) {
+        _exit(1);
+    }
+    setpgid(0, start->procs->group);
+    if (rank != 0 || isatty(STDIN_FILENO)) {
+        dup2(start->null_fd, STDIN_FILENO);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (start->output_fds[i] >= 0) {
+            dup2(start->output_fds[i], STDOUT_FILENO + i);
+        }
+    }
+    fcntl(start->hub_fd, F_SETFD, 0);
+    tern__signals_reset_in_child(plan->signals);
+    execvpe(plan->path, plan->argv, start->environment.variables);
+}
+
+static int fork_rank(struct start *start, int rank)
+{
+    struct tern__procs *procs = start->procs;
+    char(*own)[VARIABLE_BYTES] = start->environment.own;
+    snprintf(own[2], VARIABLE_BYTES, "%s=%d", TERN_ENV_RANK, rank);
+    snprintf(own[3], VARIABLE_BYTES, "%s=%d", TERN_ENV_HUB_FD, start->hub_fd);
+    pid_t pid = fork();
+    if (pid == 0) {
+        become_rank(start, rank);
+        int error = errno;
+        ssize_t written = write(start->exec_write_fd, &error, sizeof error);
+        _exit(written > 0 ? 127 : 126);
+    }
+    if (pid < 0) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot fork rank %d", rank);
+    }
+    setpgid(pid, procs->group);
+    procs->pids[rank] = pid;
+    procs->running++;
+    return TERN_OK;
+}
+
+static int start_rank(struct start *start, int rank)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot make a socket for rank %d",
+                                rank);
+    }
+    start->hub_fd = pair[1];
+    start->output_fds[0] = -1;
+    start->output_fds[1] = -1;
+    int status = tern__hub_add(start->plan->hub, pair[0]);
+    if (status == TERN_OK && start->plan->labels != NULL) {
+        status = tern__labels_open(start->plan->labels, rank, start->output_fds);
+        if (status < 0) {
+            start->output_fds[0] = -1;
+            start->output_fds[1] = -1;
+        }
+    }
+    if (status == TERN_OK) {
+        status = fork_rank(start, rank);
+    }
+    close(pair[1]);
+    for (int i = 0; i < 2; i++) {
+        if (start->output_fds[i] >= 0) {
+            close(start->output_fds[i]);
+        }
+    }
+    return status;
+}
+
+static int start_ranks(struct start *start)
+{
+    struct tern__procs *procs = start->procs;
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot make a pipe");
+    }
+    procs->exec_fd = fds[0];
+    start->exec_write_fd = fds[1];
+    int status = TERN_OK;
+    for (int rank = 0; rank < procs->nranks && status == TERN_OK; rank++) {
+        status = start_rank(start, rank);
+    }
+    close(fds[1]);
+    return status;
+}
+
+// Returns false when there are too many, or when this kernel does not tell.
+static bool list_earlier_children(struct tern__procs *procs)
+{
+    FILE *file = fopen("/proc/thread-self/children", "re");
+    if (file == NULL) {
+        return true;
+    }
+    int pid;
+    bool fits = true;
+    while (fscanf(file, "%d", &pid) == 1) {
+        fits = procs->nearlier < TERN__EARLIER_CHILDREN_MAX;
+        if (!fits) {
+            break;
+        }
+        procs->earlier[procs->nearlier++] = pid;
+    }
+    fclose(file);
+    return fits;
+}
+
+int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *plan)
+{
+    *procs = (struct tern__procs){.nranks = plan->nranks, .lifeline_fd = -1, .exec_fd = -1};
+    struct start start = {.procs = procs, .plan = plan, .launcher = getpid()};
+    char token[33];
+    tern__token_write(plan->token, token);
+    snprintf(procs->mark, sizeof procs->mark, "%s=%s", TERN_ENV_TOKEN, token);
+    if (!list_earlier_children(procs)) {
+        return tern__fail(TERN_ERR_STATE, "tern_launch: this process has over %d children already",
+                          TERN__EARLIER_CHILDREN_MAX);
+    }
+    TERN_TRY(make_environment(&start.environment, plan->nranks, procs->mark));
+    int status;
+    start.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (start.null_fd < 0) {
+        status = tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot open /dev/null");
+    } else {
+        status = start_guardian(procs);
+        if (status == TERN_OK) {
+            status = start_ranks(&start);
+        }
+        close(start.null_fd);
+    }
+    free(start.environment.variables);
+    return status;
+}

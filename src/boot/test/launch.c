@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launcher: what a rank finds, exit statuses and their sentences, wrong usage, and what
+// tern_launch gives back to its caller. How jobs are ended is in launch_end.c, labels are in
+// launch_label.c.
+
+#include "launch_run.h"
+
+#include <sys/stat.h>
+
+#include "tern/comm.h"
+#include "tern/launch.h"
+
+static void usage_is_one_sentence_and_exit_2(void **state)
+{
+    static const char *const wrong[][5] = {
+        {"run"},
+        {"run", "true"},
+        {"run", "-n", "2"},
+        {"run", "-n"},
+        {"run", "-n", "0", "true"},
+        {"run", "-n", "65", "true"},
+        {"run", "-n", "-1", "true"},
+        {"run", "-n", "2x", "true"},
+        {"run", "-n", " 2", "true"},
+        {"run", "-n", "99999999999", "true"},
+        {"run", "--no-such", "true"},
+        {"run", "-xn", "2", "true"},
+        {"run", "-n2", "--label=yes", "true"},
+        {"run", "-n2", "--timeout"},
+        {"run", "-n2", "--timeout=0", "true"},
+        {"run", "-n2", "--timeout=-1", "true"},
+        {"run", "-n2", "--timeout=nan", "true"},
+        {"run", "-n2", "--timeout=1e3", "true"},
+        {"run", "-n2", "--timeout=1.2.3", "true"},
+        {"no-such-command"},
+        {NULL},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char *args[ARGS_MAX] = {(char *)"tern"};
+        for (int j = 0; j < 5; j++) {
+            args[j + 1] = (char *)wrong[i][j];
+        }
+        struct setting setting = {0};
+        struct run run = start_tern_list(&setting, args);
+        end_tern(&run);
+        assert_int_equal(run.status, 2);
+        size_t length;
+        char *err = read_all(run.err, &length);
+        assert_int_equal(strncmp(err, "tern", 4), 0);
+        assert_ptr_equal(strchr(err, '\n'), err + length - 1);
+        free(err);
+        close_run(&run);
+    }
+}
+
+static void help_and_version_go_to_standard_output(void **state)
+{
+    struct setting setting = {0};
+    struct run run = START(&setting, "run", "--help");
+    end_tern(&run);
+    assert_int_equal(run.status, 0);
+    char *out = read_all(run.out, NULL);
+    assert_non_null(strstr(out, "usage: tern run -n N"));
+    free(out);
+    close_run(&run);
+    char version[64];
+    snprintf(version, sizeof version, "tern %d.%d.%d\n", TERN_VERSION_MAJOR, TERN_VERSION_MINOR,
+             TERN_VERSION_PATCH);
+    EXPECT(0, version, "", "--version");
+}
+
+static void every_rank_runs_once(void **state)
+{
+    static const int counts[] = {1, 2, 3, 5, 8, 16, 64};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        char count[16];
+        snprintf(count, sizeof count, "%d", counts[i]);
+        struct setting setting = {0};
+        struct run run = START(&setting, "run", "-n", count, "sh", "-c",
+                               "echo ${#TERN_TOKEN}:$TERN_NRANKS:$TERN_RANK.");
+        end_tern(&run);
+        assert_int_equal(run.status, 0);
+        char *out = read_all(run.out, NULL);
+        size_t expected_length = 0;
+        for (int rank = 0; rank < counts[i]; rank++) {
+            char line[64];
+            snprintf(line, sizeof line, "32:%d:%d.\n", counts[i], rank);
+            assert_non_null(strstr(out, line));
+            expected_length += strlen(line);
+        }
+        assert_int_equal(strlen(out), expected_length);
+        free(out);
+        close_run(&run);
+    }
+}
+
+static void every_rank_joins_and_passes_a_barrier(void **state)
+{
+    static const char *const counts[] = {"1", "2", "3", "5", "8", "16", "64"};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        EXPECT(0, "", "", "run", "-n", (char *)counts[i], (char *)self_path(), "rank", "barrier");
+    }
+}
+
+static void stale_variables_are_replaced(void **state)
+{
+    setenv("TERN_RANK", "7", 1);
+    setenv("TERN_NRANKS", "9", 1);
+    setenv("TERN_TOKEN", "stale", 1);
+    setenv("TERN_HUB_FD", "1", 1);
+    EXPECT(0, "0 1 1\n0\n", "", "run", "-n", "1", "sh", "-c",
+           ("echo $TERN_RANK $TERN_NRANKS $(env | grep -c ^TERN_TOKEN);"
+            "env | grep -c -e ^TERN_TOKEN=stale -e ^TERN_HUB_FD=1$; true"));
+    unsetenv("TERN_RANK");
+    unsetenv("TERN_NRANKS");
+    unsetenv("TERN_TOKEN");
+    unsetenv("TERN_HUB_FD");
+}
+
+static void a_rank_inherits_only_the_hub_descriptor(void **state)
+{
+    EXPECT(0, "1 more, the hub's\n", "", "run", "-n", "1", (char *)self_path(), "rank", "fds");
+    EXPECT(0, "[0] 1 more, the hub's\n", "", "run", "-n", "1", "--label", (char *)self_path(),
+           "rank", "fds");
+}
+
+static void a_rank_finds_signals_as_they_were(void **state)
+{
+    struct setting setting = {.ignored = SIGHUP};
+    struct run run =
+        START(&setting, "run", "-n", "1", "grep", "-E", "Sig(Blk|Ign)", "/proc/self/status");
+    end_tern(&run);
+    assert_output(&run, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000001\n", "");
+    close_run(&run);
+}
+
+static void arguments_and_statuses_pass_through(void **state)
+{
+    EXPECT(0, "a b|-n|--|\n", "", "run", "-n", "1", "--", "sh", "-c",
+           "for x; do printf '%s|' \"$x\"; done; echo", "sh", "a b", "-n", "--");
+    EXPECT(3, "", "tern run: rank 1 exited with status 3\n", "run", "-n", "2", "sh", "-c",
+           "[ $TERN_RANK = 0 ] || exit 3");
+    EXPECT(255, "", "tern run: rank 0 exited with status 255\n", "run", "-n", "1", "sh", "-c",
+           "exit 255");
+}
+
+static void the_first_failure_is_reported(void **state)
+{
+    EXPECT(137, "", "tern run: rank 1 was killed by signal 9 (Killed)\n", "run", "-n", "3", "sh",
+           "-c", "[ $TERN_RANK != 1 ] || kill -9 $$; sleep 1000");
+    EXPECT(139, "", "tern run: rank 0 was killed by signal 11 (Segmentation fault)\n", "run", "-n",
+           "1", "sh", "-c", "kill -SEGV $$");
+    EXPECT(4, "", "tern run: rank 2 exited with status 4\n", "run", "-n", "3", "sh", "-c",
+           "[ $TERN_RANK != 2 ] || exit 4; sleep 0.2; exit 5");
+}
+
+// The launcher is stopped until all ranks have ended, so that it finds them all at once.
+static void await_culprit_among_many(struct run *run, const char *sentence, int status)
+{
+    await_output(run, "ready\n", 4);
+    kill(run->pid, SIGSTOP);
+    for (int i = 0; i < 1000 && count_marked(run->mark) > 2; i++) {
+        sleep_ms(5);
+    }
+    kill(run->pid, SIGCONT);
+    end_tern(run);
+    assert_output(run, "ready\nready\nready\nready\n", sentence);
+    assert_int_equal(run->status, status);
+    close_run(run);
+}
+
+static void a_killed_rank_comes_before_failed_ones(void **state)
+{
+    struct setting setting = {0};
+    struct run run = START(&setting, "run", "-n", "4", "sh", "-c",
+                           ("echo ready; [ $TERN_RANK = 2 ] || { sleep 0.3; exit 1; };"
+                            "sleep 0.2; kill -9 $$"));
+    await_culprit_among_many(&run, "tern run: rank 2 was killed by signal 9 (Killed)\n", 137);
+}
+
+static void the_rank_that_others_blame_comes_first(void **state)
+{
+    struct setting setting = {0};
+    struct run run = START(&setting, "run", "-n", "4", (char *)self_path(), "rank", "quit");
+    await_culprit_among_many(&run, "tern run: rank 3 exited with status 5\n", 5);
+}
+
+static void a_rank_must_not_leave_without_destroy(void **state)
+{
+    EXPECT(1, "", "tern run: rank 0 ended without tern_comm_destroy\n", "run", "-n", "1",
+           (char *)self_path(), "rank", "desert");
+}
+
+static void programs_that_cannot_run(void **state)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/launch-test-%d", TERN_BUILD_DIR, getpid());
+    char sentence[512];
+    EXPECT(127, "", "tern run: cannot find the program 'no-such-program'\n", "run", "-n", "3",
+           "no-such-program");
+    EXPECT(127, "", "tern run: cannot find the program './no/such'\n", "run", "-n", "3",
+           "./no/such");
+    EXPECT(126, "", "tern run: cannot execute '/': Is a directory\n", "run", "-n", "3", "/");
+
+    int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "#!/no/such/shell\n", 17), 17);
+    close(fd);
+    snprintf(sentence, sizeof sentence, "tern run: cannot execute '%s': Permission denied\n", path);
+    EXPECT(126, "", sentence, "run", "-n", "3", path);
+    chmod(path, 0700);
+    snprintf(sentence, sizeof sentence,
+             "tern run: cannot execute '%s': its interpreter is missing\n", path);
+    EXPECT(126, "", sentence, "run", "-n", "3", path);
+    unlink(path);
+}
+
+static void only_rank_0_reads_standard_input(void **state)
+{
+    int in = memfd_create("in", MFD_CLOEXEC);
+    assert_int_equal(write(in, "words\n", 6), 6);
+    lseek(in, 0, SEEK_SET);
+    struct setting setting = {.in = in};
+    struct run run = START(&setting, "run", "-n", "3", "--label", "cat");
+    end_tern(&run);
+    assert_output(&run, "[0] words\n", "");
+    close_run(&run);
+    close(in);
+}
+
+static void a_terminal_is_nobodys_standard_input(void **state)
+{
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    int slave = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(slave >= 0);
+    struct setting setting = {.in = slave};
+    struct run run = START(&setting, "run", "-n", "1", "readlink", "/proc/self/fd/0");
+    end_tern(&run);
+    assert_output(&run, "/dev/null\n", "");
+    close_run(&run);
+    close(slave);
+    close(terminal);
+}
+
+static int count_open_fds(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        count += fcntl(fd, F_GETFD) >= 0;
+    }
+    return count;
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+static void the_function_gives_everything_back(void **state)
+{
+    struct sigaction mine = {.sa_handler = on_signal};
+    sigaction(SIGCHLD, &mine, NULL);
+    sigaction(SIGPIPE, &mine, NULL);
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR2);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    int nfds = count_open_fds();
+
+    char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"setsid sleep 1000 & exit 6", NULL};
+    tern_launch_options options = {.nranks = 3, .argv = argv, .label = true};
+    int exit_status = -1;
+    assert_int_equal(tern_launch(&options, &exit_status), TERN_OK);
+    assert_int_equal(exit_status, 6);
+
+    assert_int_equal(count_open_fds(), nfds);
+    struct sigaction now;
+    sigaction(SIGCHLD, NULL, &now);
+    assert_true(now.sa_handler == on_signal);
+    sigaction(SIGPIPE, NULL, &now);
+    assert_true(now.sa_handler == on_signal);
+    sigset_t mask_now;
+    sigprocmask(SIG_SETMASK, NULL, &mask_now);
+    for (int number = 1; number < NSIG; number++) {
+        assert_int_equal(sigismember(&mask_now, number), number == SIGUSR2);
+    }
+    int subreaper = -1;
+    prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
+    assert_int_equal(subreaper, 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &mask, NULL);
+}
+
+static void the_function_spares_earlier_children(void **state)
+{
+    pid_t earlier = fork();
+    if (earlier == 0) {
+        pause();
+        _exit(0);
+    }
+    char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"sleep 1000 & true", NULL};
+    tern_launch_options options = {.nranks = 2, .argv = argv};
+    int exit_status = -1;
+    assert_int_equal(tern_launch(&options, &exit_status), TERN_OK);
+    assert_int_equal(exit_status, 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), 0);
+    kill(earlier, SIGKILL);
+    assert_int_equal(waitpid(earlier, NULL, 0), earlier);
+}
+
+static void the_function_checks_its_arguments(void **state)
+{
+    char *const argv[] = {(char *)"true", NULL};
+    char *const empty[] = {NULL};
+    int exit_status = 77;
+    tern_launch_options wrong[] = {
+        {.nranks = 0, .argv = argv},  {.nranks = TERN_RANKS_MAX + 1, .argv = argv},  {.nranks = 1},
+        {.nranks = 1, .argv = empty}, {.nranks = 1, .argv = argv, .timeout_ns = -1},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(tern_launch(&wrong[i], &exit_status), TERN_ERR_ARG);
+        assert_true(strlen(tern_last_error()) > 0);
+    }
+    assert_int_equal(tern_launch(NULL, &exit_status), TERN_ERR_ARG);
+    assert_int_equal(exit_status, 77);
+    tern_launch_options right = {.nranks = 1, .argv = argv};
+    assert_int_equal(tern_launch(&right, NULL), TERN_ERR_ARG);
+}
+
+// What this program does as a rank.
+
+static int rank_fds(void)
+{
+    int count = 0;
+    for (int fd = 3; fd < 1024; fd++) {
+        count += fcntl(fd, F_GETFD) >= 0;
+    }
+    int hub = atoi(getenv("TERN_HUB_FD"));
+    printf("%d more%s\n", count, fcntl(hub, F_GETFD) >= 0 ? ", the hub's" : "");
+    return 0;
+}
+
+static int rank_joined(const char *mode)
+{
+    tern_comm *world;
+    if (tern_init(NULL, &world) != TERN_OK) {
+        fprintf(stderr, "%s\n", tern_last_error());
+        return 9;
+    }
+    int rank = tern_comm_rank(world);
+    int status = tern_comm_barrier(world);
+    if (strcmp(mode, "desert") == 0) {
+        _exit(0);
+    }
+    if (strcmp(mode, "quit") == 0) {
+        puts("ready");
+        fflush(stdout);
+        if (rank == 3) {
+            sleep_ms(200);
+            _exit(5);
+        }
+        status = tern_comm_barrier(world);
+    }
+    tern_comm_destroy(world);
+    return status == TERN_OK ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "rank") == 0) {
+        return strcmp(argv[2], "fds") == 0 ? rank_fds() : rank_joined(argv[2]);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(usage_is_one_sentence_and_exit_2),
+        cmocka_unit_test(help_and_version_go_to_standard_output),
+        cmocka_unit_test(every_rank_runs_once),
+        cmocka_unit_test(every_rank_joins_and_passes_a_barrier),
+        cmocka_unit_test(stale_variables_are_replaced),
+        cmocka_unit_test(a_rank_inherits_only_the_hub_descriptor),
+        cmocka_unit_test(a_rank_finds_signals_as_they_were),
+        cmocka_unit_test(arguments_and_statuses_pass_through),
+        cmocka_unit_test(the_first_failure_is_reported),
+        cmocka_unit_test(a_killed_rank_comes_before_failed_ones),
+        cmocka_unit_test(the_rank_that_others_blame_comes_first),
+        cmocka_unit_test(a_rank_must_not_leave_without_destroy),
+        cmocka_unit_test(programs_that_cannot_run),
+        cmocka_unit_test(only_rank_0_reads_standard_input),
+        cmocka_unit_test(a_terminal_is_nobodys_standard_input),
+        cmocka_unit_test(the_function_gives_everything_back),
+        cmocka_unit_test(the_function_spares_earlier_children),
+        cmocka_unit_test(the_function_checks_its_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
