@@ -31,7 +31,8 @@ int tern__hub_add(struct tern__hub *hub, int fd);
 // The descriptors to poll for, at most `capacity`; returns how many.
 int tern__hub_pollfds(const struct tern__hub *hub, struct pollfd *fds, int capacity);
 
-// Handles what poll(2) reported for one of them (other descriptors are ignored). Never blocks.
+// Handles what poll(2) reported for one of them (other descriptors are ignored). Blocks only when so many
+// descriptors are in flight that ranks must take theirs first, for milliseconds.
 void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd);
 
 // Ends the current gathering if it has begun and its earliest deadline has passed: all that wait
