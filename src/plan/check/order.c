@@ -174,12 +174,21 @@ static int compare_lane(const void *key, const void *poster)
     return (lane > other) - (lane < other);
 }
 
+// The lane among those that post the signal, or NULL.
+static struct poster *find_poster(const struct signal *signal, uint32_t lane)
+{
+    if (signal->posters_count == 0) {
+        return NULL;
+    }
+    return bsearch(&lane, signal->posters, signal->posters_count, sizeof *signal->posters,
+                   compare_lane);
+}
+
 static void execute_post(struct order *order, struct place place, const struct tern__op *op)
 {
     struct checking *checking = order->checking;
     struct signal *signal = signal_of(order, op->peer, op->signal);
-    struct poster *poster =
-        bsearch(&place.lane, signal->posters, signal->posters_count, sizeof *poster, compare_lane);
+    struct poster *poster = find_poster(signal, place.lane);
     struct clock *clock = checking->clocks[place.lane];
     clock->references++;
     poster->posts[poster->done++] = (struct post){.clock = clock, .index = place.index};
@@ -240,8 +249,7 @@ static bool would_post(const struct order *order, uint32_t poster, uint32_t wait
     const struct checking *checking = order->checking;
     const struct tern__op *wait = stuck_op(checking, waiter);
     const struct signal *signal = signal_of(order, checking->lanes.rank[waiter], wait->signal);
-    const struct poster *found =
-        bsearch(&poster, signal->posters, signal->posters_count, sizeof *found, compare_lane);
+    const struct poster *found = find_poster(signal, poster);
     return found != NULL && found->done < found->total;
 }
 
