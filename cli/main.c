@@ -15,6 +15,7 @@ static const struct command {
     {"run", cli_run, "start the ranks of a program on this machine"},
     {"plan", cli_plan, "write the plan of a collective, or say what it costs"},
     {"check", cli_check, "prove a plan, or show what is wrong with it"},
+    {"exec", cli_exec, "run a plan on data, verify, and count the bytes on each link"},
 };
 
 #define NCOMMANDS (sizeof commands / sizeof commands[0])

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Picks the reduce kernels that this processor can run. Set-up path.
+
+#include "isa/reduce.h"
+
+#include <stdbool.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+// Not every compiler's __builtin_cpu_supports knows the word "f16c".
+static bool has_f16c(void)
+{
+    unsigned a;
+    unsigned b;
+    unsigned c;
+    unsigned d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+static const tern__reduce_table *find_table(enum tern__reduce_level level)
+{
+    switch (level) {
+    case TERN__REDUCE_AVX512:
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
+                   ? &tern__reduce_avx512
+                   : NULL;
+    case TERN__REDUCE_AVX2:
+        return __builtin_cpu_supports("avx2") && has_f16c() ? &tern__reduce_avx2 : NULL;
+    case TERN__REDUCE_PORTABLE:
+        return &tern__reduce_portable;
+    case TERN__REDUCE_LEVELS:
+        break;
+    }
+    return NULL;
+}
+#else
+static const tern__reduce_table *find_table(enum tern__reduce_level level)
+{
+    return level == TERN__REDUCE_PORTABLE ? &tern__reduce_portable : NULL;
+}
+#endif
+
+tern__reduce_fn *tern__reduce_at(enum tern__reduce_level level, tern_dtype dtype, tern_reduce_op op)
+{
+    const tern__reduce_table *table = find_table(level);
+    if (table == NULL || (unsigned)dtype >= TERN__REDUCE_DTYPES ||
+        (unsigned)op >= TERN__REDUCE_OPS) {
+        return NULL;
+    }
+    return (*table)[dtype][op];
+}
+
+tern__reduce_fn *tern__reduce_find(tern_dtype dtype, tern_reduce_op op)
+{
+    for (int level = TERN__REDUCE_LEVELS - 1; level >= 0; level--) {
+        tern__reduce_fn *found = tern__reduce_at((enum tern__reduce_level)level, dtype, op);
+        if (found != NULL) {
+            return found;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reduce kernels: n sources, taken in their order, to m destinations, element by element.
+//
+// What they compute, bit for bit on every processor:
+//
+//   order        acc = source 0; acc = acc op source 1; …; the destinations get acc, rounded once
+//   accumulator  f32 for f16 and bf16, else the type itself; integers wrap around
+//   max, min     of elements that compare equal (+0 and -0) the one from the earlier source
+//   NaN          if the result is one: the positive quiet NaN without payload (f32: 0x7fc00000)
+//   one source   is copied as it is
+//
+// Pointers need no alignment. A destination may be one of the sources; any other overlap is the
+// caller's mistake. Data path: no allocation, lock, system call or log.
+#ifndef TERN_ISA_REDUCE_H
+#define TERN_ISA_REDUCE_H
+
+#include <stddef.h>
+
+#include "tern/dtype.h"
+#include "tern/exec.h"
+
+typedef void tern__reduce_fn(char *const *destinations, int destinations_count,
+                             const char *const *sources, int sources_count, size_t count);
+
+enum tern__reduce_level {
+    TERN__REDUCE_PORTABLE,
+    TERN__REDUCE_AVX2,
+    TERN__REDUCE_AVX512,
+    TERN__REDUCE_LEVELS,
+};
+
+// The kernel for this processor; NULL when there is no such dtype or operation.
+tern__reduce_fn *tern__reduce_find(tern_dtype dtype, tern_reduce_op op);
+
+// The kernel of a level; also NULL when this processor or this build has not got the level.
+tern__reduce_fn *tern__reduce_at(enum tern__reduce_level level, tern_dtype dtype,
+                                 tern_reduce_op op);
+
+enum { TERN__REDUCE_DTYPES = 12, TERN__REDUCE_OPS = 4 };
+typedef tern__reduce_fn *tern__reduce_table[TERN__REDUCE_DTYPES][TERN__REDUCE_OPS];
+
+extern const tern__reduce_table tern__reduce_portable;
+#if defined(__x86_64__)
+extern const tern__reduce_table tern__reduce_avx2;   // needs AVX2 and F16C
+extern const tern__reduce_table tern__reduce_avx512; // needs AVX-512 F, BW, DQ and VL
+#endif
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// All kernels of one level: included once by each of reduce_portable.c, reduce_avx2.c and
+// reduce_avx512.c, which define
+//
+//   REDUCE_TARGET   the function attribute of the level
+//   REDUCE_BYTES    bytes of a vector
+//   REDUCE_TABLE    the name of the table
+//   reduce_halves, reduce_floats, reduce_from_f16, reduce_to_f16
+//
+// The vectors are those of the compiler (vector_size), so one text serves all levels, and the compiler
+// keeps to the arithmetic written here: every level gives the same bits.
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "isa/reduce.h"
+
+enum {
+    REDUCE_UNROLL = 4,        // vectors of an accumulator in registers
+    REDUCE_FEW = 4,           // this many sources are swept together, and destinations
+    REDUCE_BLOCK_BYTES = 4096 // of an accumulator in the cache, when there are more than few
+};
+
+#define REDUCE_INLINE REDUCE_TARGET static inline __attribute__((always_inline))
+
+// What a vector element is: the type in memory, the type it is accumulated in, its bits, and the NaN.
+#define REDUCE_HALF 1
+#define REDUCE_BF16 2
+
+#define TYPE_NAME F32
+#define TYPE_COMMON
+#define TYPE_CELL float
+#define TYPE_ACC float
+#define TYPE_BITS uint32_t
+#define TYPE_NAN UINT32_C(0x7fc00000)
+#define TYPE_NARROW 0
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME F64
+#define TYPE_CELL double
+#define TYPE_ACC double
+#define TYPE_BITS uint64_t
+#define TYPE_NAN UINT64_C(0x7ff8000000000000)
+#define TYPE_NARROW 0
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME F16
+#define TYPE_CELL uint16_t
+#define TYPE_ACC float
+#define TYPE_BITS uint32_t
+#define TYPE_NAN UINT32_C(0x7fc00000)
+#define TYPE_NARROW REDUCE_HALF
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME BF16
+#define TYPE_CELL uint16_t
+#define TYPE_ACC float
+#define TYPE_BITS uint32_t
+#define TYPE_NAN UINT32_C(0x7fc00000)
+#define TYPE_NARROW REDUCE_BF16
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME I8
+#define TYPE_CELL int8_t
+#define TYPE_ACC int8_t
+#define TYPE_BITS uint8_t
+#define TYPE_NARROW 0
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME I16
+#define TYPE_CELL int16_t
+#define TYPE_ACC int16_t
+#define TYPE_BITS uint16_t
+#define TYPE_NARROW 0
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME I32
+#define TYPE_CELL int32_t
+#define TYPE_ACC int32_t
+#define TYPE_BITS uint32_t
+#define TYPE_NARROW 0
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME I64
+#define TYPE_CELL int64_t
+#define TYPE_ACC int64_t
+#define TYPE_BITS uint64_t
+#define TYPE_NARROW 0
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME U8
+#define TYPE_UNSIGNED
+#define TYPE_CELL uint8_t
+#define TYPE_ACC uint8_t
+#define TYPE_BITS uint8_t
+#define TYPE_NARROW 0
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME U16
+#define TYPE_UNSIGNED
+#define TYPE_CELL uint16_t
+#define TYPE_ACC uint16_t
+#define TYPE_BITS uint16_t
+#define TYPE_NARROW 0
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME U32
+#define TYPE_UNSIGNED
+#define TYPE_CELL uint32_t
+#define TYPE_ACC uint32_t
+#define TYPE_BITS uint32_t
+#define TYPE_NARROW 0
+#include "isa/reduce_type.h"
+
+#define TYPE_NAME U64
+#define TYPE_UNSIGNED
+#define TYPE_CELL uint64_t
+#define TYPE_ACC uint64_t
+#define TYPE_BITS uint64_t
+#define TYPE_NARROW 0
+#include "isa/reduce_type.h"
+
+// Sums and products that wrap around do not know the sign.
+#define U8_sum I8_sum
+#define U8_prod I8_prod
+#define U16_sum I16_sum
+#define U16_prod I16_prod
+#define U32_sum I32_sum
+#define U32_prod I32_prod
+#define U64_sum I64_sum
+#define U64_prod I64_prod
+
+const tern__reduce_table REDUCE_TABLE = {
+#define TERN_DTYPE(name, word, number, size_bytes)                                                 \
+    [TERN_##name] = {[TERN_SUM] = name##_sum,                                                      \
+                     [TERN_PROD] = name##_prod,                                                    \
+                     [TERN_MAX] = name##_max,                                                      \
+                     [TERN_MIN] = name##_min},
+#include "tern/dtype.def"
+#undef TERN_DTYPE
+};

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making and unmaking executors. The ranks compare what they were given before anything else, so that
+// a difference is an error on all of them. Set-up path.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "plan/exec/exec.h"
+#include "plan/ir.h"
+
+// What the ranks show each other first.
+struct offer {
+    uint64_t digest; // of the plan
+    uint64_t in_offset, out_offset;
+    uint32_t in_window, out_window; // number of the communicator's windows, plus 1; 0: none
+    int32_t dtype, op;
+    uint32_t flags;
+    int32_t status;
+};
+_Static_assert(sizeof(struct offer) <= TERN__CELL_BYTES, "exchanged in one cell");
+
+static int check_window(const tern_comm *comm, const tern_window *window, const char *name)
+{
+    if (window != NULL && window->comm != comm) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_exec_create: the window of %s belongs to another communicator",
+                          name);
+    }
+    return TERN_OK;
+}
+
+// What this rank can tell alone.
+static int check_mine(const tern_comm *comm, const tern_plan *plan,
+                      const tern_exec_options *options, tern_exec *const *exec)
+{
+    if (plan == NULL || options == NULL || exec == NULL) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_exec_create: plan, options and exec must not be NULL");
+    }
+    if (!plan->sealed) {
+        return tern__fail(TERN_ERR_ARG, "tern_exec_create: the plan is not sealed");
+    }
+    TERN_TRY(check_window(comm, options->in, "in"));
+    return check_window(comm, options->out, "out");
+}
+
+static struct offer make_offer(const tern_plan *plan, const tern_exec_options *options)
+{
+    return (struct offer){
+        .digest = tern__exec_digest(plan),
+        .in_offset = options->in_offset,
+        .out_offset = options->out_offset,
+        .in_window = options->in != NULL ? options->in->number + 1 : 0,
+        .out_window = options->out != NULL ? options->out->number + 1 : 0,
+        .dtype = (int32_t)options->dtype,
+        .op = (int32_t)options->op,
+        .flags = options->flags,
+    };
+}
+
+// Passes on what another rank could not do; TERN_OK when all could.
+static int compare_statuses(const int32_t *statuses, size_t stride, const struct tern__group *group)
+{
+    for (int rank = 0; rank < group->size; rank++) {
+        int32_t status;
+        memcpy(&status, (const char *)statuses + (size_t)rank * stride, sizeof status);
+        if (status != TERN_OK) {
+            return tern__fail(status, "tern_exec_create: rank %d could not prepare the plan (%s)",
+                              rank, tern_status_text(status));
+        }
+    }
+    return TERN_OK;
+}
+
+static int compare_offers(const struct offer *offers, const struct tern__group *group)
+{
+    TERN_TRY(compare_statuses(&offers[0].status, sizeof offers[0], group));
+    for (int rank = 1; rank < group->size; rank++) {
+        const struct offer *a = &offers[0];
+        const struct offer *b = &offers[rank];
+        const char *what = a->digest != b->digest           ? "plans"
+                           : a->dtype != b->dtype           ? "element types"
+                           : a->op != b->op                 ? "operations"
+                           : a->flags != b->flags           ? "flags"
+                           : a->in_window != b->in_window   ? "windows of in"
+                           : a->out_window != b->out_window ? "windows of out"
+                                                            : NULL;
+        if (what != NULL) {
+            return tern__fail(TERN_ERR_MISMATCH,
+                              "tern_exec_create: ranks 0 and %d have different %s", rank, what);
+        }
+    }
+    return TERN_OK;
+}
+
+// The executor's own window: head, signals, scratch.
+static int make_window(struct tern_exec *exec)
+{
+    const tern_plan *plan = exec->plan;
+    size_t signals = 0;
+    for (int rank = 0; rank < plan->spec.nranks; rank++) {
+        size_t count = tern_plan_signal_count(plan, rank);
+        signals = count > signals ? count : signals;
+    }
+    exec->signals_stride = signals <= TERN__EXEC_LINES_MAX ? TERN_CACHE_LINE : sizeof(uint32_t);
+    size_t offset = sizeof(struct tern__exec_head) + signals * exec->signals_stride;
+    exec->scratch_offset = (offset + TERN_CACHE_LINE - 1) / TERN_CACHE_LINE * TERN_CACHE_LINE;
+    tern_window_options options = {.flags = TERN_WINDOW_PREFAULT};
+    return tern_window_create(exec->comm, exec->scratch_offset + plan->scratch_bytes, &options,
+                              &exec->window);
+}
+
+// Everything after the offers agree; every rank comes through both exchanges.
+static int build(struct tern_exec *exec)
+{
+    struct tern__group *group = &exec->comm->group;
+    int32_t statuses[TERN_RANKS_MAX];
+    TERN_TRY(tern__exec_check(exec));
+    TERN_TRY(make_window(exec));
+    exec->own = tern__exec_head(exec, group->rank);
+    exec->xport = exec->window->xport;
+    exec->reduce = tern__reduce_find(exec->dtype, exec->options.op);
+    int32_t status = tern__exec_compile(exec);
+    TERN_TRY(tern__group_exchange(group, "tern_exec_create", &status, sizeof status, statuses));
+    TERN_TRY(status);
+    return compare_statuses(statuses, sizeof statuses[0], group);
+}
+
+int tern_exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_options *options,
+                     tern_exec **exec)
+{
+    if (comm == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_exec_create: comm must not be NULL");
+    }
+    struct tern__group *group = &comm->group;
+    TERN_TRY(tern__group_check(group, false));
+    int status = check_mine(comm, plan, options, exec);
+    tern_exec *made = calloc(1, sizeof *made);
+    if (status == TERN_OK && made == NULL) {
+        status = tern__fail(TERN_ERR_MEMORY, "tern_exec_create: no memory for an executor");
+    }
+    struct offer mine = {.status = status};
+    struct offer offers[TERN_RANKS_MAX];
+    if (status == TERN_OK) {
+        mine = make_offer(plan, options);
+    }
+    int met = tern__group_exchange(group, "tern_exec_create", &mine, sizeof mine, offers);
+    if (met == TERN_OK && status == TERN_OK) {
+        met = compare_offers(offers, group);
+    }
+    if (met != TERN_OK || status != TERN_OK) {
+        free(made);
+        return met != TERN_OK ? met : status;
+    }
+    made->comm = comm;
+    made->plan = plan;
+    made->options = *options;
+    made->dtype = options->dtype;
+    for (int rank = 0; rank < group->size; rank++) {
+        made->in_offsets[rank] = offers[rank].in_offset;
+        made->out_offsets[rank] = offers[rank].out_offset;
+    }
+    status = build(made);
+    if (status != TERN_OK) {
+        tern__exec_free(made);
+        return status;
+    }
+    *exec = made;
+    return TERN_OK;
+}
+
+uint64_t tern_exec_link_bytes(const tern_exec *exec, int from, int to)
+{
+    if (exec == NULL || (exec->options.flags & TERN_EXEC_COUNT_LINKS) == 0 || from == to) {
+        return 0;
+    }
+    int self = exec->comm->group.rank;
+    int size = exec->comm->group.size;
+    if (from < 0 || from >= size || to < 0 || to >= size) {
+        return 0;
+    }
+    // A run does every op once, so its bytes are known before it begins.
+    uint64_t each = from == self ? exec->written_bytes[to]
+                    : to == self ? exec->read_bytes[from]
+                                 : 0;
+    return each * exec->runs_ended;
+}
+
+int tern_exec_destroy(tern_exec *exec)
+{
+    if (exec == NULL) {
+        return TERN_OK;
+    }
+    if (exec->state == TERN__EXEC_RUNNING) {
+        if (tern__comm_check(exec->comm) == TERN_OK || !tern__exec_abandon(exec)) {
+            return tern__fail(TERN_ERR_STATE,
+                              "tern_exec_destroy: run %u has not ended; the thread that started it "
+                              "must call tern_exec_wait first",
+                              exec->run);
+        }
+    }
+    tern__exec_free(exec);
+    return TERN_OK;
+}

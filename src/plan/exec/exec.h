@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executor from inside. A plan is compiled once: per lane an array of ops whose addresses are
+// those of this process. What a run needs to know of other ranks lies in the executor's own window,
+// in each rank's part:
+//
+//     line 0        the run the rank has begun last, and where it is stuck (for reports)
+//     signals       a line each, or packed when there are very many; posted by anybody
+//     scratch       the plan's
+//
+// Two rules make runs follow each other without a barrier. No op touches a rank's memory, and no
+// post its signals, before that rank has begun the run: so what a fast rank does in its next run never
+// counts in a slow rank's present one. And signals count up: what a wait wants is the posts of all
+// earlier runs and `count` more, compared as a difference, so the words may wrap around.
+#ifndef TERN_PLAN_EXEC_EXEC_H
+#define TERN_PLAN_EXEC_EXEC_H
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "comm/window.h"
+#include "isa/reduce.h"
+#include "sync/bell.h"
+#include "tern/exec.h"
+
+// What a rank shows to the others.
+struct tern__exec_head {
+    alignas(TERN_CACHE_LINE) _Atomic uint32_t begun; // number of the run it has begun last, from 1
+    _Atomic uint32_t stuck;                          // 1 while it sleeps at the op below; a hint
+    _Atomic uint32_t stuck_lane;
+    _Atomic uint32_t stuck_op;
+};
+_Static_assert(sizeof(struct tern__exec_head) == TERN_CACHE_LINE, "shared layout");
+
+#define TERN__EXEC_LINES_MAX 16384 // signals of a rank that get a line each
+
+enum tern__exec_kind {
+    TERN__EXEC_WAIT,
+    TERN__EXEC_POST,
+    TERN__EXEC_COPY,   // to one destination
+    TERN__EXEC_SPREAD, // to several
+    TERN__EXEC_REDUCE,
+    TERN__EXEC_ADD, // atomically, to what the destinations hold
+};
+
+struct tern__exec_op {
+    uint64_t gates; // bit r: rank r must have begun the run
+    uint32_t index; // in the plan's lane
+    uint16_t kind;  // enum tern__exec_kind
+    uint16_t sources_count;
+    union {
+        struct {
+            const _Atomic uint32_t *word;
+            uint32_t count;
+            uint32_t each_run; // posts to this signal in one run
+        } wait;
+        struct {
+            char *word;
+            struct tern__bell *bell;
+        } post;
+        struct {
+            const char *from;
+            char *to;
+            size_t bytes;
+        } copy;
+        struct {
+            char **operands; // sources, then destinations
+            size_t count;    // of elements; of a spread: bytes
+            uint16_t destinations_count;
+        } many;
+    };
+};
+_Static_assert(sizeof(struct tern__exec_op) == 40, "several fit into two lines");
+
+struct tern__exec_lane {
+    const struct tern__exec_op *next;
+    const struct tern__exec_op *begin;
+    const struct tern__exec_op *end;
+};
+
+enum tern__exec_state { TERN__EXEC_IDLE, TERN__EXEC_RUNNING, TERN__EXEC_FAILED };
+
+struct tern_exec {
+    // Of the run.
+    uint32_t run; // how many have begun
+    enum tern__exec_state state;
+    uint64_t begun; // bit r: rank r is known to have begun this run
+    uint16_t *open; // lanes that have not ended
+    uint32_t open_count;
+    uint32_t idle_tests;               // in a row, since the peers were looked at
+    bool says_so;                      // that it sleeps
+    const void *thread;                // that began it
+    struct tern_exec *next, *previous; // of this thread's runs that have not ended
+
+    // Of the plan.
+    struct tern__exec_lane *lanes;
+    uint32_t lanes_count;
+    uint32_t watchers_count;
+    struct tern__bell *watchers[TERN_RANKS_MAX]; // of ranks that wait for this one to begin
+    struct tern__exec_head *own;
+    const struct tern__xport *xport;
+    tern__reduce_fn *reduce;
+    tern_dtype dtype;
+    tern_comm *comm;
+    tern_window *window;
+    const tern_plan *plan;
+
+    // Set-up only.
+    tern_exec_options options;
+    struct tern__exec_op *ops;
+    char **operands;
+    size_t in_offsets[TERN_RANKS_MAX];
+    size_t out_offsets[TERN_RANKS_MAX];
+    size_t signals_stride, scratch_offset;
+    uint64_t runs_ended;
+    uint64_t read_bytes[TERN_RANKS_MAX]; // of a run, from each rank
+    uint64_t written_bytes[TERN_RANKS_MAX];
+};
+
+static inline struct tern__exec_head *tern__exec_head(const struct tern_exec *exec, int rank)
+{
+    const tern_window *window = exec->window;
+    return (struct tern__exec_head *)(void *)(window->base + (size_t)rank * window->size_bytes);
+}
+
+static inline char *tern__exec_signal(const struct tern_exec *exec, int rank, uint32_t signal)
+{
+    return (char *)tern__exec_head(exec, rank) + sizeof(struct tern__exec_head) +
+           signal * exec->signals_stride;
+}
+
+// Whether `word` has come to `wanted`, both counting up and around.
+static inline bool tern__exec_reached(uint32_t word, uint32_t wanted)
+{
+    return (int32_t)(word - wanted) >= 0;
+}
+
+// digest.c: a hash of everything that the plan's text says.
+uint64_t tern__exec_digest(const tern_plan *plan);
+
+// check.c: that the options fit the plan and that every operand of every rank is inside its buffer.
+int tern__exec_check(const struct tern_exec *exec);
+
+// compile.c: resolves this rank's ops. The window exists.
+int tern__exec_compile(struct tern_exec *exec);
+void tern__exec_free(struct tern_exec *exec);
+
+// report.c: fails the communicator for the lane that has waited too long.
+int tern__exec_timed_out(struct tern_exec *exec);
+// TERN_ERR_LEFT, and a failed communicator, when a rank has left that has not begun the run.
+int tern__exec_check_left(struct tern_exec *exec);
+
+// run.c: forgets a run that cannot go on; false when it is another thread's.
+bool tern__exec_abandon(struct tern_exec *exec);
+
+#endif

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running. Data path: no allocation, no lock, no log, and no system call but to sleep. The calling
+// thread goes round the open lanes and does what is ready, one transfer a visit, so that a long lane
+// does not hold up a post that others wait for. When no lane can go on, it climbs the ladder of
+// sync/wait.h; it then also moves its other runs on the same job, so that ranks may wait for several
+// runs in different orders.
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/trace.h"
+#include "plan/exec/exec.h"
+
+// Bytes of a copy to several destinations that stay in the first-level cache between them.
+#define SPREAD_BLOCK 8192
+
+#define TESTS_PER_LOOK 1024 // looking whether the peers live takes a system call
+
+// This thread's runs that have not ended. A run belongs to the thread that began it.
+static _Thread_local struct tern_exec *running;
+
+static void enlist(struct tern_exec *exec)
+{
+    exec->thread = &running;
+    exec->previous = NULL;
+    exec->next = running;
+    if (running != NULL) {
+        running->previous = exec;
+    }
+    running = exec;
+}
+
+static void delist(struct tern_exec *exec)
+{
+    if (exec->previous != NULL) {
+        exec->previous->next = exec->next;
+    } else if (running == exec) {
+        running = exec->next;
+    }
+    if (exec->next != NULL) {
+        exec->next->previous = exec->previous;
+    }
+    exec->next = NULL;
+    exec->previous = NULL;
+}
+
+bool tern__exec_abandon(struct tern_exec *exec)
+{
+    if (exec->state != TERN__EXEC_RUNNING) {
+        return true;
+    }
+    if (exec->thread != &running) {
+        return false;
+    }
+    delist(exec);
+    exec->state = TERN__EXEC_FAILED;
+    return true;
+}
+
+// Whether all of these ranks have begun the run; remembers those that have.
+static bool have_begun(struct tern_exec *exec, uint64_t ranks)
+{
+    for (uint64_t left = ranks & ~exec->begun; left != 0; left &= left - 1) {
+        int rank = __builtin_ctzll(left);
+        // partner: the store in begin_run; also acquires what that rank wrote before it.
+        if (!tern__exec_reached(tern__flag_load(&tern__exec_head(exec, rank)->begun), exec->run)) {
+            return false;
+        }
+        exec->begun |= UINT64_C(1) << rank;
+    }
+    return true;
+}
+
+static inline bool is_ready(struct tern_exec *exec, const struct tern__exec_op *op)
+{
+    if (op->kind == TERN__EXEC_WAIT) {
+        uint32_t wanted = op->wait.each_run * (exec->run - 1) + op->wait.count;
+        return tern__exec_reached(tern__flag_load(op->wait.word), wanted); // partner: post below
+    }
+    return (op->gates & ~exec->begun) == 0 || have_begun(exec, op->gates);
+}
+
+static void spread(const struct tern_exec *exec, const struct tern__exec_op *op)
+{
+    char *const *operands = op->many.operands;
+    for (size_t at = 0; at < op->many.count; at += SPREAD_BLOCK) {
+        size_t part = op->many.count - at < SPREAD_BLOCK ? op->many.count - at : SPREAD_BLOCK;
+        for (int d = 1; d <= op->many.destinations_count; d++) {
+            if (operands[d] != operands[0]) {
+                exec->xport->put(operands[d] + at, operands[0] + at, part);
+            }
+        }
+    }
+}
+
+static void add(const struct tern_exec *exec, const struct tern__exec_op *op)
+{
+    char *const *sources = op->many.operands;
+    char *const *destinations = sources + op->sources_count;
+    for (int d = 0; d < op->many.destinations_count; d++) {
+        for (int s = 0; s < op->sources_count; s++) {
+            exec->xport->put_add(destinations[d], sources[s], op->many.count, exec->dtype);
+        }
+    }
+}
+
+static void transfer(const struct tern_exec *exec, const struct tern__exec_op *op)
+{
+    int64_t begin_ns = tern__trace_start();
+    if (op->kind == TERN__EXEC_COPY) {
+        if (op->copy.to != op->copy.from) {
+            exec->xport->put(op->copy.to, op->copy.from, op->copy.bytes);
+        }
+        tern__trace_add(TERN__TRACE_TRANSFER, "copy", begin_ns, op->copy.bytes);
+        return;
+    }
+    if (op->kind == TERN__EXEC_SPREAD) {
+        spread(exec, op);
+        tern__trace_add(TERN__TRACE_TRANSFER, "copy", begin_ns,
+                        op->many.count * op->many.destinations_count);
+        return;
+    }
+    if (op->kind == TERN__EXEC_REDUCE) {
+        exec->reduce(op->many.operands + op->sources_count, op->many.destinations_count,
+                     (const char *const *)op->many.operands, op->sources_count, op->many.count);
+    } else {
+        add(exec, op);
+    }
+    tern__trace_add(TERN__TRACE_TRANSFER, "reduce", begin_ns,
+                    op->many.count * op->many.destinations_count * tern_dtype_size(exec->dtype));
+}
+
+// Does what is ready of a lane, up to the second transfer; true when that was anything.
+static bool advance(struct tern_exec *exec, struct tern__exec_lane *lane)
+{
+    const struct tern__exec_op *begin = lane->next;
+    const struct tern__exec_op *op = begin;
+    bool transferred = false;
+    for (; op != lane->end && is_ready(exec, op); op++) {
+        if (op->kind == TERN__EXEC_POST) {
+            exec->xport->notify(op->post.word, 1, TERN_NOTIFY_ADD);
+            tern__bell_ring(op->post.bell);
+        } else if (op->kind != TERN__EXEC_WAIT) {
+            if (transferred) {
+                break;
+            }
+            transfer(exec, op);
+            transferred = true;
+        }
+    }
+    lane->next = op;
+    return op != begin;
+}
+
+static void end_run(struct tern_exec *exec)
+{
+    delist(exec);
+    exec->state = TERN__EXEC_IDLE;
+    exec->runs_ended++;
+}
+
+// Once round the lanes; true when anything was done.
+static bool sweep(struct tern_exec *exec)
+{
+    bool moved = false;
+    for (uint32_t i = 0; i < exec->open_count;) {
+        struct tern__exec_lane *lane = &exec->lanes[exec->open[i]];
+        moved = advance(exec, lane) || moved;
+        if (lane->next == lane->end) {
+            exec->open[i] = exec->open[--exec->open_count];
+        } else {
+            i++;
+        }
+    }
+    if (exec->open_count == 0) {
+        end_run(exec);
+    }
+    return moved;
+}
+
+static bool same_job(const struct tern_exec *a, const struct tern_exec *b)
+{
+    return a->comm->group.job == b->comm->group.job;
+}
+
+// Moves this run, and this thread's others, as far as they go without waiting.
+static void drive(struct tern_exec *exec)
+{
+    bool moved = true;
+    while (moved && exec->state == TERN__EXEC_RUNNING) {
+        moved = sweep(exec);
+        if (exec->state != TERN__EXEC_RUNNING) {
+            return;
+        }
+        for (struct tern_exec *other = running; other != NULL;) {
+            struct tern_exec *next = other->next; // a run that ends leaves the list
+            if (other != exec && same_job(other, exec)) {
+                moved = sweep(other) || moved;
+            }
+            other = next;
+        }
+    }
+}
+
+static bool can_go_on(void *arg)
+{
+    struct tern_exec *exec = arg;
+    for (struct tern_exec *each = running; each != NULL; each = each->next) {
+        for (uint32_t i = 0; i < each->open_count && same_job(each, exec); i++) {
+            if (is_ready(each, each->lanes[each->open[i]].next)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void say_that_it_sleeps(struct tern_exec *exec)
+{
+    const uint16_t lane = exec->open[0];
+    tern__job_doing(exec->comm->group.job, TERN__DOING_PLAN, exec->run);
+    tern__poke(&exec->own->stuck_lane, lane);
+    tern__poke(&exec->own->stuck_op, exec->lanes[lane].next->index);
+    tern__poke(&exec->own->stuck, 1);
+    exec->says_so = true;
+}
+
+static int run_broken(void *arg, bool deep)
+{
+    struct tern_exec *exec = arg;
+    if (!exec->says_so) {
+        say_that_it_sleeps(exec);
+    }
+    TERN_TRY(tern__group_check(&exec->comm->group, deep));
+    return tern__exec_check_left(exec);
+}
+
+// Waits until a lane can go on.
+static int rest(struct tern_exec *exec)
+{
+    struct tern__job *job = exec->comm->group.job;
+    struct tern__ladder ladder = tern__job_ladder(job);
+    int64_t begin_ns = tern__trace_start();
+    struct tern__wait climb = {
+        .bell = &job->ctl->ranks[job->rank].bell,
+        .ladder = &ladder,
+        .timeout_ns = job->timeout_ns,
+        .holds = can_go_on,
+        .broken = run_broken,
+        .arg = exec,
+    };
+    int status = tern__wait(&climb);
+    if (status == TERN_ERR_TIMEOUT && !can_go_on(exec)) {
+        status = run_broken(exec, true);
+        status = status == TERN_OK ? tern__exec_timed_out(exec) : status;
+    } else if (status == TERN_ERR_TIMEOUT) {
+        status = TERN_OK;
+    }
+    if (exec->says_so) {
+        tern__job_doing(job, TERN__DOING_OTHER, 0);
+        tern__poke(&exec->own->stuck, 0);
+        exec->says_so = false;
+    }
+    tern__trace_add(TERN__TRACE_WAIT, "plan", begin_ns, 0);
+    return status;
+}
+
+static int check_running(const char *call, struct tern_exec *exec)
+{
+    if (exec == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: exec must not be NULL", call);
+    }
+    if (exec->state == TERN__EXEC_IDLE && exec->runs_ended == 0) {
+        return tern__fail(TERN_ERR_STATE, "%s: no run has been started", call);
+    }
+    if (exec->state == TERN__EXEC_RUNNING && exec->thread != &running) {
+        return tern__fail(TERN_ERR_STATE,
+                          "%s: run %u was started by another thread, which must also end it", call,
+                          exec->run);
+    }
+    if (exec->state == TERN__EXEC_IDLE) {
+        return TERN_OK;
+    }
+    int status = tern__comm_check(exec->comm);
+    if (status != TERN_OK) {
+        tern__exec_abandon(exec);
+    }
+    return status;
+}
+
+static void begin_run(struct tern_exec *exec)
+{
+    exec->run++;
+    exec->begun = 0;
+    exec->idle_tests = 0;
+    exec->open_count = 0;
+    exec->state = TERN__EXEC_RUNNING;
+    for (uint32_t lane = 0; lane < exec->lanes_count; lane++) {
+        exec->lanes[lane].next = exec->lanes[lane].begin;
+        if (exec->lanes[lane].begin != exec->lanes[lane].end) {
+            exec->open[exec->open_count++] = (uint16_t)lane;
+        }
+    }
+    tern__flag_store(&exec->own->begun, exec->run); // partner: have_begun
+    for (uint32_t i = 0; i < exec->watchers_count; i++) {
+        tern__bell_ring(exec->watchers[i]);
+    }
+}
+
+int tern_exec_start(tern_exec *exec)
+{
+    if (exec == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_exec_start: exec must not be NULL");
+    }
+    TERN_TRY(tern__comm_check(exec->comm));
+    if (exec->state == TERN__EXEC_RUNNING) {
+        return tern__fail(TERN_ERR_STATE, "tern_exec_start: run %u has not ended", exec->run);
+    }
+    begin_run(exec);
+    enlist(exec);
+    drive(exec);
+    return TERN_OK;
+}
+
+int tern_exec_test(tern_exec *exec)
+{
+    TERN_TRY(check_running("tern_exec_test", exec));
+    if (exec->state == TERN__EXEC_RUNNING) {
+        drive(exec);
+    }
+    if (exec->state == TERN__EXEC_IDLE) {
+        return 1;
+    }
+    if (++exec->idle_tests % TESTS_PER_LOOK == 0) {
+        int status = tern__group_check(&exec->comm->group, true);
+        status = status == TERN_OK ? tern__exec_check_left(exec) : status;
+        if (status != TERN_OK) {
+            tern__exec_abandon(exec);
+            return status;
+        }
+    }
+    return 0;
+}
+
+int tern_exec_wait(tern_exec *exec)
+{
+    TERN_TRY(check_running("tern_exec_wait", exec));
+    while (exec->state == TERN__EXEC_RUNNING) {
+        drive(exec);
+        int status = exec->state == TERN__EXEC_RUNNING ? rest(exec) : TERN_OK;
+        if (status != TERN_OK) {
+            tern__exec_abandon(exec);
+            return status;
+        }
+    }
+    return TERN_OK;
+}
+
+int tern_exec_run(tern_exec *exec)
+{
+    TERN_TRY(tern_exec_start(exec));
+    return tern_exec_wait(exec);
+}
