@@ -154,7 +154,7 @@ def main():
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
     parser.add_argument("--output")
     options = parser.parse_args()
-    rounds = options.rounds or (1 if options.quick else 7)
+    rounds = options.rounds or (1 if options.quick else 5)
     tern = os.path.join(options.build, "bin", "tern")
     program = os.path.join(options.build, "bin", "bench_basics")
     with tempfile.TemporaryDirectory() as folder:
