@@ -32,6 +32,10 @@ CASES = [
     ("start of 8 ranks to a barrier", "start", 8, (0, 0), "start", "ms", 50, "less"),
     ("memory of a rank (of 8)", "start", 8, (0, 0), "memory", "KiB", 2048, "less"),
     ("CPU time of waiting 5 s", "idle", 2, (1, 5), "idle", "ms", 50, "less"),
+    ("plan: AllReduce of 1 MiB, 2 ranks / by hand", "exec", 2, (0, 0),
+     "all_reduce_to_hand_1024KiB", "x", 1.1, "less"),
+    ("plan: a copy op beyond its copy", "exec", 1, (0, 0), "copy_op_overhead", "ns", 40, "less"),
+    ("plan: a signal op", "exec", 1, (0, 0), "signal_op_overhead", "ns", 40, "less"),
 ]
 
 PEERS = [
@@ -62,6 +66,8 @@ def measure(launcher, program, case, quick, limit):
     """One run: the values it printed by name, or {} with a sentence when it failed."""
     _, bench, ranks, iterations, _, _, _, _ = case
     command = [word.format(n=ranks) for word in launcher] + [program, bench]
+    if bench == "exec":  # a program of its own, and of tern alone
+        command = command[:-2] + [os.path.join(os.path.dirname(program), "bench_exec")]
     count = iterations[0 if quick else 1]
     command += [str(count)] if count else []
     env = dict(os.environ, BENCH_BEGIN_NS=str(time.monotonic_ns()))
@@ -88,6 +94,8 @@ def collect(systems, quick, rounds):
         for key in dict.fromkeys((case[1], case[2]) for case in CASES):
             group = [case for case in CASES if (case[1], case[2]) == key]
             for name, launcher, program in systems:
+                if key[0] == "exec" and name != "tern":
+                    continue
                 got, why = measure(launcher, program, group[0], quick, limit)
                 if why:
                     print(f"{name}, {group[0][0]}: {why}", file=sys.stderr)
