@@ -44,6 +44,8 @@ struct tern__hub {
     uint8_t token[16];
     struct tern__ctl *ctl; // of the last complete gathering, or NULL
     bool complete;
+    int over_status; // of the gathering that failed, at a path; TERN_OK before
+    char over_text[TERN__WIRE_TEXT_BYTES];
     int connections_count;
     struct connection connections[CONNECTIONS_MAX];
     struct member members[TERN_RANKS_MAX];
@@ -176,6 +178,10 @@ static void fail_gathering(struct tern__hub *hub, int status, const char *text)
         }
     }
     hub->refusal[0] = '\0';
+    if (!hub->launched) { // this process gives up: who belongs to the job and comes late learns why
+        hub->over_status = status;
+        snprintf(hub->over_text, sizeof hub->over_text, "%s", text);
+    }
 }
 
 static void list_missing(const struct tern__hub *hub, char *text, size_t size)
@@ -394,6 +400,12 @@ void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd)
         if (!hub->launched) { // the launcher's connections serve the rank's next program too
             close_connection(&hub->connections[slot]);
         }
+        return;
+    }
+    if (hub->over_status != TERN_OK) {
+        close(fds[0]);
+        refuse(fd->fd, hub->over_status, hub->over_text);
+        close_connection(&hub->connections[slot]);
         return;
     }
     accept_hello(hub, slot, &hello, fds[0]);

@@ -193,16 +193,14 @@ static void accept_all(const struct hosting *hosting)
     }
 }
 
-static void pump_hosting(void *arg, int64_t until_ns)
+// Waits for something to happen and handles it.
+static void serve(const struct hosting *hosting, int timeout_ms)
 {
-    struct hosting *hosting = arg;
     struct pollfd fds[POLLFDS_MAX];
     fds[0] = (struct pollfd){.fd = hosting->listener, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = hosting->own, .events = POLLIN};
     int count = 2 + tern__hub_pollfds(hosting->hub, fds + 2, POLLFDS_MAX - 2);
-    int64_t expiry = tern__hub_expire(hosting->hub);
-    int64_t until = expiry < until_ns ? expiry : until_ns;
-    if (poll(fds, (nfds_t)count, tern__deadline_ms(until, 60000)) > 0) {
+    if (poll(fds, (nfds_t)count, timeout_ms) > 0) {
         if (fds[0].revents != 0) {
             accept_all(hosting);
         }
@@ -210,6 +208,14 @@ static void pump_hosting(void *arg, int64_t until_ns)
             tern__hub_handle(hosting->hub, &fds[i]);
         }
     }
+}
+
+static void pump_hosting(void *arg, int64_t until_ns)
+{
+    const struct hosting *hosting = arg;
+    int64_t expiry = tern__hub_expire(hosting->hub);
+    int64_t until = expiry < until_ns ? expiry : until_ns;
+    serve(hosting, tern__deadline_ms(until, 60000));
     tern__hub_expire(hosting->hub);
 }
 
@@ -253,6 +259,10 @@ static int host_meeting(const struct meeting *meeting, const struct tern__place 
         tern__hub_before_end(hosting.hub, remove_own, &removal);
         status = tern__join_through(hosting.own, place, pump_hosting, &hosting, &progress, job);
         remove_own(&removal);
+        if (status != TERN_OK) { // who stands at the door learns why
+            accept_all(&hosting);
+            serve(&hosting, 0);
+        }
         close(hosting.listener);
     }
     tern__hub_destroy(hosting.hub);

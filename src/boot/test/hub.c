@@ -232,6 +232,26 @@ static void rank_that_disconnects_during_the_gathering_is_named(void **state)
     close(first);
 }
 
+static void rank_that_comes_after_the_end_learns_why(void **state)
+{
+    const char *why = "rank 2 died before the job was complete";
+    struct tern__message answer;
+    assert_int_equal(tern__hub_create(3, NULL, &hub), TERN_OK);
+    int first = connect_rank();
+    int dying = connect_rank();
+    int late = connect_rank();
+    say(first, hello_of(0, 3));
+    expect_kind(first, TERN__WIRE_ACCEPTED, &answer);
+    say(dying, hello_of(2, 3));
+    close(dying);
+    pump();
+    expect_refusal(first, TERN_ERR_PEER, why);
+    say(late, hello_of(1, 3));
+    expect_refusal(late, TERN_ERR_PEER, why);
+    close(first);
+    close(late);
+}
+
 static void rank_whose_process_ended_is_named_with_its_end(void **state)
 {
     struct tern__message answer;
@@ -279,6 +299,7 @@ int main(void)
         CLEAN(garbage_is_answered_and_closed_and_harms_nobody),
         CLEAN(deadline_names_all_that_are_missing_to_all_that_are_here),
         CLEAN(rank_that_disconnects_during_the_gathering_is_named),
+        CLEAN(rank_that_comes_after_the_end_learns_why),
         CLEAN(rank_whose_process_ended_is_named_with_its_end),
         CLEAN(most_connections_are_taken_and_one_more_is_refused),
     };
