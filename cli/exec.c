@@ -14,12 +14,13 @@
 #include "cli.h"
 #include "tern/exec.h"
 #include "tern/launch.h"
+#include "tern/trace.h"
 
 #define RUNS_MAX 1000000
 #define EXIT_LAUNCHER_FAILED 125
 
 static const char help[] =
-    "usage: tern exec FILE -n N [--dtype D] [--op O] [--runs R] [--seed S]\n"
+    "usage: tern exec FILE -n N [--dtype D] [--op O] [--runs R] [--seed S] [--trace FILE]\n"
     "\n"
     "Runs a plan on N ranks of this machine, compares the outputs of every run, and counts the\n"
     "bytes on each directed link.\n"
@@ -29,6 +30,7 @@ static const char help[] =
     "  --op O             sum, prod, max or min; default: sum\n"
     "  --runs R           how many runs in a row; default: 10\n"
     "  --seed S           of the data; default: 1\n"
+    "  --trace FILE       write a Chrome trace of all ranks, for Perfetto\n"
     "  -h, --help         print this text\n"
     "\n"
     "Exit status: 0 right, 1 a wrong output or a failed run, 2 wrong usage, 125 when the ranks\n"
@@ -41,6 +43,7 @@ struct arguments {
     tern_dtype dtype;
     tern_reduce_op op;
     long runs, seed;
+    const char *trace;
     bool is_rank; // this process is one of the ranks
 };
 
@@ -84,13 +87,11 @@ static bool read_op(const char *word, tern_reduce_op *op)
 // Returns -1 to go on, else the exit status.
 static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option known[] = {{"dtype", required_argument, NULL, 'd'},
-                                          {"op", required_argument, NULL, 'o'},
-                                          {"runs", required_argument, NULL, 'r'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"as-rank", no_argument, NULL, 'R'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"dtype", required_argument, NULL, 'd'}, {"op", required_argument, NULL, 'o'},
+        {"runs", required_argument, NULL, 'r'},  {"seed", required_argument, NULL, 's'},
+        {"trace", required_argument, NULL, 't'}, {"as-rank", no_argument, NULL, 'R'},
+        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
     long number;
     int code;
     opterr = 0;
@@ -124,6 +125,9 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
             if (!read_number(optarg, 0, 2147483647, &arguments->seed)) {
                 return wrong_usage("--seed takes a number from 0 to 2147483647, not '%s'", optarg);
             }
+            break;
+        case 't':
+            arguments->trace = optarg;
             break;
         case 'R':
             arguments->is_rank = true;
@@ -428,7 +432,13 @@ static int run_plan(const struct arguments *arguments, tern_comm *comm, const te
                                     &options.out);
     }
     status = status == TERN_OK ? tern_exec_create(comm, plan, &options, &exec) : status;
+    bool traced = status == TERN_OK && arguments->trace != NULL;
+    status = traced ? tern_trace_begin(0) : status;
     status = status == TERN_OK ? run_all(comm, &job, plan, exec, &options, times) : status;
+    if (traced && status >= 0) {
+        int written = tern_trace_end(comm, arguments->trace);
+        status = written < 0 ? written : status;
+    }
     int gathered = status >= 0 && exec != NULL ? gather_links(comm, exec, links) : TERN_OK;
     if (status >= 0 && gathered == TERN_OK && exec != NULL && job.rank == 0) {
         print_result(&job, times, status);

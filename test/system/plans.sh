@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 180
+# tern plan, check and exec as a person would use them: what is planned is proved and runs; the bytes
+# counted on links while running are those that the plan promised; exit statuses; sentences.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+tern=${TERN_BUILD_DIR:-$root/build/release}/bin/tern
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+die() {
+    echo "plans.sh: $*" >&2
+    exit 1
+}
+
+# expect STATUS TEXT COMMAND...: the exit status, and a part of what it says in one place or the other
+expect() {
+    local wanted=$1 text=$2 status=0
+    shift 2
+    "$@" >said 2>&1 || status=$?
+    [ "$status" -eq "$wanted" ] || die "$*: exit status $status, not $wanted: $(head -3 said)"
+    grep -qF -- "$text" said || die "$*: does not say '$text': $(head -3 said)"
+}
+
+# The busiest link, in bytes a run, as planned and as counted.
+for algorithm in cut_owners cut_relay cut_optimal; do
+    "$tern" plan all_reduce --topo mesh:8 --cut 0-1 --bytes 6M --order any --algo $algorithm \
+        --summary -o $algorithm.plan >summary
+    expect 0 "proved for 8 ranks" "$tern" check $algorithm.plan --topo mesh:8 --cut 0-1
+    expect 1 "does not exist" "$tern" check $algorithm.plan --topo mesh:8 --cut 2-3
+    "$tern" exec $algorithm.plan -n 8 --runs 2 >ran
+    grep -q 'all right' ran || die "$algorithm: $(cat ran)"
+    planned=$(sed -n 's/^busiest *\([0-9]*\) bytes.*/\1/p' summary)
+    counted=$(sed -n 's/^links.*: \([0-9]*\) bytes, .*/\1/p' ran)
+    [ -n "$planned" ] && [ "$planned" = "$counted" ] ||
+        die "$algorithm: $planned bytes planned on the busiest link, $counted counted"
+    if grep -q '^link  *\(0>1\|1>0\) ' ran; then
+        die "$algorithm used the cut link"
+    fi
+done
+
+# Every kind, from a pipe to the checker, and executed.
+for kind in all_reduce reduce_scatter all_gather broadcast all_to_all barrier; do
+    bytes=$([ $kind = barrier ] && echo 0 || echo 60000)
+    "$tern" plan $kind --topo mesh:5 --bytes $bytes >$kind.plan
+    "$tern" check - --topo mesh:5 <$kind.plan >said || die "$kind is not proved: $(cat said)"
+    expect 0 "all right" "$tern" exec $kind.plan -n 5 --runs 2
+done
+
+# A plan that somebody has spoiled.
+sed '0,/^wait/{/^wait/d}' all_reduce.plan >spoiled.plan
+expect 1 "refuted" "$tern" check spoiled.plan
+head -c 300 all_reduce.plan >short.plan
+expect 2 "short.plan:" "$tern" check short.plan
+expect 2 "missing.plan" "$tern" check missing.plan
+expect 2 "which FILE" "$tern" check
+expect 2 "--cut needs --topo" "$tern" check all_reduce.plan --cut 0-1
+expect 2 "meshy:5" "$tern" check all_reduce.plan --topo meshy:5
+
+expect 2 "no kind of collective" "$tern" plan all_redduce --topo mesh:4 --bytes 4
+expect 1 "there is no algorithm" "$tern" plan all_reduce --topo mesh:4 --bytes 4 --algo best
+expect 2 "5 ranks, not 4" "$tern" exec all_reduce.plan -n 4
+expect 2 "an element of f16 has 2" "$tern" exec all_reduce.plan -n 5 --dtype f16
+expect 2 "cannot be standard input" "$tern" exec - -n 5
+
+# A plan that cannot end says who waits for what, on every rank, at the deadline.
+{
+    printf 'tern-plan 1\nkind barrier\nranks 2\nbytes 0\nunit 1\nalgorithm stuck\n'
+    printf 'rank 0 lane 0\nwait @0 signal 0 count 1\npost @0 rank 1 signal 0\n'
+    printf 'rank 1 lane 0\nwait @0 signal 0 count 1\npost @0 rank 0 signal 0\nend\n'
+} >stuck.plan
+expect 1 "a cycle: rank 0, lane 0, op 0 (wait) needs signal 0 from rank 1" "$tern" check stuck.plan
+expect 1 "lane 0, op 0" env TERN_TIMEOUT=1 "$tern" exec stuck.plan -n 2
+sed 's/^post @0 rank 0.*//' stuck.plan >starved.plan
+expect 1 "posted 0 times" "$tern" exec starved.plan -n 2
+
+"$tern" exec all_reduce.plan -n 5 --runs 2 --trace trace.json >/dev/null
+python3 -m json.tool trace.json >/dev/null || die "the trace is no JSON"
+echo "plans are planned, proved and run"
