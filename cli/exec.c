@@ -339,13 +339,14 @@ static int run_all(tern_comm *comm, struct job *job, const tern_plan *plan, tern
 }
 
 // Bytes over each directed link in all runs, at [from * n + to], on rank 0. Whoever moves bytes counts
-// them: the writer at the begin of a link, or the reader at its end.
-static int gather_links(tern_comm *comm, const tern_exec *exec, uint64_t *links)
+// them: the writer at the begin of a link, or the reader at its end. *wrong: whether an output of this
+// rank was wrong; on rank 0 then whether one of any rank was.
+static int gather_links(tern_comm *comm, const tern_exec *exec, uint64_t *links, int *wrong)
 {
     int n = tern_comm_size(comm);
     int rank = tern_comm_rank(comm);
     tern_window *window;
-    int status = tern_window_create(comm, (size_t)n * 2 * sizeof *links, NULL, &window);
+    int status = tern_window_create(comm, ((size_t)n * 2 + 1) * sizeof *links, NULL, &window);
     if (status != TERN_OK) {
         return status;
     }
@@ -354,9 +355,11 @@ static int gather_links(tern_comm *comm, const tern_exec *exec, uint64_t *links)
         own[peer] = tern_exec_link_bytes(exec, rank, peer);
         own[n + peer] = tern_exec_link_bytes(exec, peer, rank);
     }
+    own[2 * n] = (uint64_t)*wrong;
     status = tern_comm_barrier(comm);
     for (int from = 0; status == TERN_OK && rank == 0 && from < n; from++) {
         const uint64_t *begin = tern_window_address(window, from);
+        *wrong = begin[2 * n] != 0 ? 1 : *wrong;
         for (int to = 0; to < n; to++) {
             const uint64_t *end = tern_window_address(window, to);
             links[from * n + to] = from == to ? 0 : begin[to] + end[n + from];
@@ -403,7 +406,7 @@ static void print_result(const struct job *job, double *times, int wrong)
     printf("%s '%s', %d ranks, %llu bytes, %s: %ld runs, %s; median %.1f us, best %.1f us\n",
            tern_plan_kind_name(job->spec->kind), job->spec->algorithm, job->spec->nranks,
            (unsigned long long)job->spec->bytes, tern_dtype_name(job->arguments->dtype), runs,
-           wrong == 0 ? "all right on rank 0" : "WRONG", times[runs / 2], times[0]);
+           wrong == 0 ? "right on all ranks" : "WRONG", times[runs / 2], times[0]);
 }
 
 // 0, 1 for a wrong output, or a negative status.
@@ -439,7 +442,7 @@ static int run_plan(const struct arguments *arguments, tern_comm *comm, const te
         int written = tern_trace_end(comm, arguments->trace);
         status = written < 0 ? written : status;
     }
-    int gathered = status >= 0 && exec != NULL ? gather_links(comm, exec, links) : TERN_OK;
+    int gathered = status >= 0 && exec != NULL ? gather_links(comm, exec, links, &status) : TERN_OK;
     if (status >= 0 && gathered == TERN_OK && exec != NULL && job.rank == 0) {
         print_result(&job, times, status);
         print_links(&job, links);

@@ -37,7 +37,8 @@ int main(int argc, char **argv)
         fputs("tern: no command given; 'tern --help' lists them\n", stderr);
         return CLI_EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         return print_help();
     }
     if (strcmp(argv[1], "--version") == 0) {

@@ -270,12 +270,20 @@ static int host_meeting(const struct meeting *meeting, const struct tern__place 
     return status;
 }
 
-// After rank 0 has died: nothing of the job stays behind.
+// After rank 0 has died: nothing of the job stays behind. A dying process may have closed its
+// connections and still listen for a moment.
 static void remove_stale(const struct meeting *meeting)
 {
-    if (lock_folder(meeting) == TERN_OK) {
-        clear_path(meeting); // removes only a socket that nobody listens on
-        unlock_folder(meeting);
+    for (int tries = 0; tries < 200; tries++) {
+        int status = lock_folder(meeting);
+        if (status == TERN_OK) {
+            status = clear_path(meeting); // removes only a socket that nobody listens on
+            unlock_folder(meeting);
+        }
+        if (status != TERN_ERR_REFUSED) {
+            return;
+        }
+        nap(TERN_NS_PER_MS);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "tern/comm.h"
 #include "tern/window.h"
 
@@ -13,10 +14,28 @@ struct CommHandle_ {
     tern_window *window; // NULL before comm_alloc_windows
 };
 
+// -1 with a sentence, unless the handle has windows and no pointer is NULL.
+static int check_windows(const char *call, CommHandle h, const void *out)
+{
+    if (h == NULL || out == NULL) {
+        tern__set_error("%s: no argument may be NULL", call);
+        return -1;
+    }
+    if (h->window == NULL) {
+        tern__set_error("%s: there are no windows yet; call comm_alloc_windows first", call);
+        return -1;
+    }
+    return 0;
+}
+
 CommHandle comm_init(int rank, int nranks, const char *rootinfo_path)
 {
     struct CommHandle_ *made = calloc(1, sizeof *made);
-    if (made == NULL || tern_init_at(rank, nranks, rootinfo_path, NULL, &made->comm) != TERN_OK) {
+    if (made == NULL) {
+        tern__set_error("comm_init: no memory for a handle");
+        return NULL;
+    }
+    if (tern_init_at(rank, nranks, rootinfo_path, NULL, &made->comm) != TERN_OK) {
         free(made);
         return NULL;
     }
@@ -25,7 +44,12 @@ CommHandle comm_init(int rank, int nranks, const char *rootinfo_path)
 
 int comm_alloc_windows(CommHandle h, size_t win_size, uint64_t *device_ctx_out)
 {
-    if (h == NULL || device_ctx_out == NULL || h->window != NULL) {
+    if (h == NULL || device_ctx_out == NULL) {
+        tern__set_error("comm_alloc_windows: no argument may be NULL");
+        return -1;
+    }
+    if (h->window != NULL) {
+        tern__set_error("comm_alloc_windows: this handle has its windows already");
         return -1;
     }
     if (tern_window_create(h->comm, win_size, NULL, &h->window) != TERN_OK) {
@@ -38,7 +62,7 @@ int comm_alloc_windows(CommHandle h, size_t win_size, uint64_t *device_ctx_out)
 
 int comm_get_local_window_base(CommHandle h, uint64_t *base_out)
 {
-    if (h == NULL || base_out == NULL || h->window == NULL) {
+    if (check_windows("comm_get_local_window_base", h, base_out) != 0) {
         return -1;
     }
     *base_out = (uint64_t)(uintptr_t)tern_window_address(h->window, tern_comm_rank(h->comm));
@@ -47,7 +71,7 @@ int comm_get_local_window_base(CommHandle h, uint64_t *base_out)
 
 int comm_get_window_size(CommHandle h, size_t *size_out)
 {
-    if (h == NULL || size_out == NULL || h->window == NULL) {
+    if (check_windows("comm_get_window_size", h, size_out) != 0) {
         return -1;
     }
     *size_out = tern_window_size(h->window);
@@ -56,7 +80,7 @@ int comm_get_window_size(CommHandle h, size_t *size_out)
 
 int comm_barrier(CommHandle h)
 {
-    if (h == NULL || h->window == NULL) {
+    if (check_windows("comm_barrier", h, h) != 0) {
         return -1;
     }
     return tern_comm_barrier(h->comm) == TERN_OK ? 0 : -1;
@@ -65,6 +89,7 @@ int comm_barrier(CommHandle h)
 int comm_destroy(CommHandle h)
 {
     if (h == NULL) {
+        tern__set_error("comm_destroy: h must not be NULL");
         return -1;
     }
     int status = tern_window_destroy(h->window);

@@ -31,7 +31,7 @@ for algorithm in cut_owners cut_relay cut_optimal; do
     expect 0 "proved for 8 ranks" "$tern" check $algorithm.plan --topo mesh:8 --cut 0-1
     expect 1 "does not exist" "$tern" check $algorithm.plan --topo mesh:8 --cut 2-3
     "$tern" exec $algorithm.plan -n 8 --runs 2 >ran
-    grep -q 'all right' ran || die "$algorithm: $(cat ran)"
+    grep -q 'right on all ranks' ran || die "$algorithm: $(cat ran)"
     planned=$(sed -n 's/^busiest *\([0-9]*\) bytes.*/\1/p' summary)
     counted=$(sed -n 's/^links.*: \([0-9]*\) bytes, .*/\1/p' ran)
     [ -n "$planned" ] && [ "$planned" = "$counted" ] ||
@@ -46,7 +46,7 @@ for kind in all_reduce reduce_scatter all_gather broadcast all_to_all barrier; d
     bytes=$([ $kind = barrier ] && echo 0 || echo 60000)
     "$tern" plan $kind --topo mesh:5 --bytes $bytes >$kind.plan
     "$tern" check - --topo mesh:5 <$kind.plan >said || die "$kind is not proved: $(cat said)"
-    expect 0 "all right" "$tern" exec $kind.plan -n 5 --runs 2
+    expect 0 "right on all ranks" "$tern" exec $kind.plan -n 5 --runs 2
 done
 
 # A plan that somebody has spoiled.

@@ -250,7 +250,11 @@ static void only_rank_0_reads_standard_input(void **state)
 static void a_terminal_is_nobodys_standard_input(void **state)
 {
     int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) {
+        print_message("left out: this machine has no pseudo-terminals (/dev/pts)\n");
+        close(terminal);
+        skip();
+    }
     int slave = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(slave >= 0);
     struct setting setting = {.in = slave};

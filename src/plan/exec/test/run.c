@@ -348,11 +348,12 @@ static void several_plans_in_flight(void **state)
     }
 }
 
-// Rank 0 copies from rank 1 and posts; now one is 30 ms late, now the other. Who sleeps is rung, and
+// Rank 0 copies from rank 1 and posts; now one is late, now the other, later each time in case the
+// machine is so busy that the other has not gone to sleep. Who sleeps is rung, and
 // does not only look around every 100 ms: the bell counts its rings.
 static int run_late(tern_comm *comm, void *arg)
 {
-    enum { LATE_RUNS = 16 };
+    enum { LATE_RUNS = 14, LATE_US = 5000 };
     int rank = tern_comm_rank(comm);
     struct tern__bell *bell = &comm->group.job->ctl->ranks[rank].bell;
     tern_plan *plan = kit_plan(TERN_PLAN_BROADCAST, 2, 4, 4);
@@ -368,7 +369,7 @@ static int run_late(tern_comm *comm, void *arg)
     for (int run = 0; run < LATE_RUNS; run++) {
         CHECK(tern_comm_barrier(comm) == TERN_OK);
         if (run % 2 == rank) {
-            usleep(30000);
+            usleep(LATE_US << (run / 2));
         }
         uint32_t before = tern__flag_load(&bell->rings);
         CHECK(tern_exec_run(bench.exec) == TERN_OK);
