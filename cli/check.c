@@ -112,5 +112,9 @@ int cli_check(int argc, char **argv)
     tern_check_destroy(check);
     tern_plan_destroy(plan);
     tern_topo_destroy(topo);
-    return fflush(stdout) == 0 ? exit_status : CLI_EXIT_USAGE;
+    if (fflush(stdout) != 0) {
+        perror("tern check: the report cannot be written");
+        return CLI_EXIT_USAGE;
+    }
+    return exit_status;
 }

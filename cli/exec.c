@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "cli.h"
@@ -150,6 +151,11 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     arguments->file = argv[optind];
     if (strcmp(arguments->file, "-") == 0) {
         return wrong_usage("FILE is read by every rank, so it cannot be standard input");
+    }
+    struct stat state;
+    if (stat(arguments->file, &state) == 0 && !S_ISREG(state.st_mode)) {
+        return wrong_usage("FILE is read by every rank, so it must be a file; '%s' is none",
+                           arguments->file);
     }
     return -1;
 }
@@ -386,11 +392,11 @@ static void print_links(const struct job *job, const uint64_t *links)
         puts("links     no bytes crossed any");
         return;
     }
+    double size = job->spec->bytes > 0 ? (double)job->spec->bytes : 1;
     printf("links     %d carried bytes; a run on the busiest, %d>%d: %llu bytes, %.4f of the size; "
            "mean %.0f\n",
            used, busiest / n, busiest % n, (unsigned long long)(links[busiest] / runs),
-           (double)links[busiest] / (double)runs / (double)job->spec->bytes,
-           (double)sum / (double)runs / used);
+           (double)links[busiest] / (double)runs / size, (double)sum / (double)runs / used);
     for (int i = 0; i < n * n; i++) {
         if (links[i] > 0) {
             printf("link      %d>%d %llu bytes a run\n", i / n, i % n,
@@ -467,6 +473,10 @@ static int be_a_rank(const struct arguments *arguments, const tern_plan *plan)
         status = run_plan(arguments, comm, plan);
         if (status < 0) {
             fprintf(stderr, "tern exec: %s\n", tern_last_error());
+        }
+        if (fflush(stdout) != 0 && status == 0) {
+            perror("tern exec: the result cannot be written");
+            status = 1;
         }
         tern_comm_destroy(comm);
     } else {

@@ -30,7 +30,7 @@
 //     all_gather      in share, out B: share r of every out = in of rank r
 //     broadcast       in B, out B: out of every rank = in of the root
 //     all_to_all      in B, out B: share q of out of rank r = share r of in of rank q
-//     barrier         no bytes: no lane of a rank ends before every rank has begun
+//     barrier         no bytes: no rank's lanes have all ended before every rank has begun
 #ifndef TERN_PLAN_H
 #define TERN_PLAN_H
 
@@ -88,7 +88,8 @@ typedef enum tern_plan_op_kind {
 } tern_plan_op_kind;
 
 // A reduce that adds its sources, one by one, to what its destinations hold, atomically per element:
-// several may work on one range at a time. The order of the sum is then left to chance.
+// several may work on one range at a time. The order of the sum is then left to chance. No source may
+// be one of its destinations.
 #define TERN_PLAN_ATOMIC 1u
 
 // An op, as it is read.

@@ -24,6 +24,9 @@ static bool fits(struct checking *checking, struct place place, const struct ter
     const tern_plan *plan = checking->plan;
     uint64_t size = tern_plan_buffer_bytes(plan, (tern_plan_buffer)range->buffer);
     char where[96];
+    if (op->length == 0) { // of no bytes: legal everywhere
+        return true;
+    }
     if (range->offset > size || op->length > size - range->offset) {
         tern__check_add(checking->check, TERN_CHECK_BOUNDS,
                         "%s: bytes %llu..%llu of %s of rank %u; it has %llu",
@@ -45,7 +48,8 @@ static bool fits(struct checking *checking, struct place place, const struct ter
     return true;
 }
 
-// Destinations overlap nothing; a source may be the same range as a destination.
+// Destinations overlap nothing; a source may be the same range as a destination, unless the reduce is
+// atomic: it goes destination by destination, and would read what it has just added to.
 static bool destinations_apart(struct checking *checking, struct place place,
                                const struct tern__op *op)
 {
@@ -57,7 +61,8 @@ static bool destinations_apart(struct checking *checking, struct place place,
     for (int d = op->sources_count; d < count; d++) {
         for (int other = 0; other < d; other++) {
             bool source = other < op->sources_count;
-            bool same = operands[other].offset == operands[d].offset;
+            bool same =
+                operands[other].offset == operands[d].offset && (op->flags & TERN_PLAN_ATOMIC) == 0;
             if (overlap(&operands[other], &operands[d], op->length) && !(source && same)) {
                 char where[96];
                 tern__check_add(checking->check, TERN_CHECK_BOUNDS,

@@ -225,6 +225,25 @@ static void atomic_adds_are_proved_and_called_by_name(void **state)
     assert_proved(plan, TERN_CHECK_ORDER_ANY);
 }
 
+// Destination by destination it would read what it has just added to.
+static void an_atomic_reduce_does_not_add_to_its_own_source(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_ALL_REDUCE, 1, 16);
+    tern_plan_range from = at(0, TERN_PLAN_SCRATCH, 0);
+    tern_plan_range to[] = {at(0, TERN_PLAN_SCRATCH, 0), at(0, TERN_PLAN_OUT, 0)};
+    tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
+                       .flags = TERN_PLAN_ATOMIC,
+                       .length = 16,
+                       .sources = &from,
+                       .sources_count = 1,
+                       .destinations = to,
+                       .destinations_count = 2};
+    assert_int_equal(tern_plan_need_scratch(plan, 16), TERN_OK);
+    assert_int_equal(tern_plan_add(plan, 0, 0, &op), TERN_OK);
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    assert_refuted(plan, TERN_CHECK_BOUNDS, "source 0 and destination 0 overlap");
+}
+
 // Two ranks that each wait before they post.
 static void a_cycle_is_shown(void **state)
 {
@@ -318,6 +337,7 @@ int main(void)
         cmocka_unit_test(a_shifted_source_is_found),
         cmocka_unit_test(an_atomic_add_to_nothing_is_found),
         cmocka_unit_test(atomic_adds_are_proved_and_called_by_name),
+        cmocka_unit_test(an_atomic_reduce_does_not_add_to_its_own_source),
         cmocka_unit_test(a_cycle_is_shown),
         cmocka_unit_test(a_barrier_that_does_not_meet_is_found),
         cmocka_unit_test(forwarding_too_early_is_a_race),
