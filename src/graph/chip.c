@@ -118,7 +118,7 @@ int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chi
     } else {
         TERN_TRY(tern__timeout_option(wanted.timeout_ns, &timeout_ns));
     }
-    size_t count = (size_t)(wanted.aic_count + wanted.aiv_count);
+    size_t count = (size_t)wanted.aic_count + (size_t)wanted.aiv_count;
     struct tern_chip *made = calloc(1, sizeof *made);
     struct tern__core *cores = aligned_alloc(TERN_CACHE_LINE, count * sizeof *cores);
     if (made == NULL || cores == NULL) {

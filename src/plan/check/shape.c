@@ -31,7 +31,7 @@ static bool fits(struct checking *checking, struct place place, const struct ter
         tern__check_add(checking->check, TERN_CHECK_BOUNDS,
                         "%s: bytes %llu..%llu of %s of rank %u; it has %llu",
                         where_text(checking, place, where), (unsigned long long)range->offset,
-                        (unsigned long long)(range->offset + op->length),
+                        (unsigned long long)range->offset + op->length,
                         tern__buffer_name((tern_plan_buffer)range->buffer), range->rank,
                         (unsigned long long)size);
         return false;
