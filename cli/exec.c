@@ -13,12 +13,12 @@
 #include <time.h>
 
 #include "cli.h"
+#include "ranks.h"
 #include "tern/exec.h"
-#include "tern/launch.h"
 #include "tern/trace.h"
 
 #define RUNS_MAX 1000000
-#define EXIT_LAUNCHER_FAILED 125
+#define UNTOUCHED 0xa5 // every byte of an output before a run
 
 static const char help[] =
     "usage: tern exec FILE -n N [--dtype D] [--op O] [--runs R] [--seed S] [--trace FILE]\n"
@@ -73,16 +73,16 @@ static bool read_number(const char *text, long low, long high, long *number)
     return true;
 }
 
+// Made-up data and the check of it know these operations.
 static bool read_op(const char *word, tern_reduce_op *op)
 {
-    static const char *const words[] = {"sum", "prod", "max", "min"};
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(word, words[i]) == 0) {
-            *op = (tern_reduce_op)i;
-            return true;
-        }
+    tern_reduce_op read;
+    if (tern_reduce_op_parse(word, &read) != TERN_OK ||
+        (read != TERN_SUM && read != TERN_PROD && read != TERN_MAX && read != TERN_MIN)) {
+        return false;
     }
-    return false;
+    *op = read;
+    return true;
 }
 
 // Returns -1 to go on, else the exit status.
@@ -208,6 +208,8 @@ static int combined_at(const struct job *job, uint64_t i)
         case TERN_MIN:
             acc = next < acc ? next : acc;
             break;
+        default: // --op takes no other
+            break;
         }
     }
     return acc;
@@ -221,13 +223,17 @@ static int expected_at(const struct job *job, uint64_t i)
     uint64_t own = (uint64_t)job->rank * share;
     switch (job->spec->kind) {
     case TERN_PLAN_ALL_REDUCE:
+    case TERN_PLAN_REDUCE_TO_ROOT:
         return combined_at(job, i);
     case TERN_PLAN_REDUCE_SCATTER:
         return combined_at(job, own + i);
     case TERN_PLAN_ALL_GATHER:
+    case TERN_PLAN_GATHER:
         return value_at(job, (int)(i / share), i % share);
     case TERN_PLAN_BROADCAST:
         return value_at(job, job->spec->root, i);
+    case TERN_PLAN_SCATTER:
+        return value_at(job, job->spec->root, own + i);
     case TERN_PLAN_ALL_TO_ALL:
         return value_at(job, (int)(i / share), own + i % share);
     case TERN_PLAN_BARRIER:
@@ -264,10 +270,19 @@ static int shift_in(const struct job *job)
 
 static int shift_out(const struct job *job)
 {
-    bool sums =
-        (job->spec->kind == TERN_PLAN_ALL_REDUCE || job->spec->kind == TERN_PLAN_REDUCE_SCATTER) &&
-        job->arguments->op == TERN_SUM;
+    tern_plan_kind kind = job->spec->kind;
+    bool reduces = kind == TERN_PLAN_ALL_REDUCE || kind == TERN_PLAN_REDUCE_SCATTER ||
+                   kind == TERN_PLAN_REDUCE_TO_ROOT;
+    bool sums = reduces && job->arguments->op == TERN_SUM;
     return shift_in(job) * (sums ? job->spec->nranks : 1);
+}
+
+// Whether this rank has an output: of some kinds only the root has one.
+static bool has_output(const struct job *job)
+{
+    tern_plan_kind kind = job->spec->kind;
+    bool root_only = kind == TERN_PLAN_REDUCE_TO_ROOT || kind == TERN_PLAN_GATHER;
+    return !root_only || job->rank == job->spec->root;
 }
 
 static int prepare_data(struct job *job, uint64_t in_count, uint64_t out_count)
@@ -287,9 +302,27 @@ static int prepare_data(struct job *job, uint64_t in_count, uint64_t out_count)
     return 0;
 }
 
+// Where there is no output, what lay in its place must still be there.
+static int check_untouched(const struct job *job, const char *out, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes; i++) {
+        if ((unsigned char)out[i] != UNTOUCHED) {
+            fprintf(stderr,
+                    "tern exec: run %ld: rank %d has no output, and byte %llu of its place "
+                    "was written\n",
+                    job->run + 1, job->rank, (unsigned long long)i);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int check_output(const struct job *job, const char *out, uint64_t count)
 {
     size_t size = job->spec->unit;
+    if (!has_output(job)) {
+        return check_untouched(job, out, count * size);
+    }
     for (uint64_t i = 0; i < count; i++) {
         char expected[8];
         int value = job->expected[i] + shift_out(job);
@@ -331,7 +364,7 @@ static int run_all(tern_comm *comm, struct job *job, const tern_plan *plan, tern
         for (uint64_t i = 0; i < in_bytes / unit && job->in != NULL; i++) {
             put_element(in + i * unit, job->arguments->dtype, job->in[i] + shift_in(job));
         }
-        memset(out, 0xa5, out_bytes);
+        memset(out, UNTOUCHED, out_bytes);
         int status = tern_comm_barrier(comm);
         double begin = now_us();
         status = status == TERN_OK ? tern_exec_run(exec) : status;
@@ -485,30 +518,6 @@ static int be_a_rank(const struct arguments *arguments, const tern_plan *plan)
     return status == 0 ? 0 : 1;
 }
 
-// Starts this program again, once per rank, with the same arguments.
-static int start_ranks(const struct arguments *arguments, int argc, char **argv)
-{
-    char **again = calloc((size_t)argc + 3, sizeof *again);
-    if (again == NULL) {
-        fputs("tern exec: not enough memory\n", stderr);
-        return EXIT_LAUNCHER_FAILED;
-    }
-    char self[] = "/proc/self/exe";
-    char as_rank[] = "--as-rank";
-    again[0] = self;
-    memcpy(&again[1], argv, (size_t)argc * sizeof *argv);
-    memmove(&again[3], &again[2], (size_t)(argc - 1) * sizeof *argv);
-    again[2] = as_rank;
-    tern_launch_options options = {.nranks = arguments->nranks, .argv = again};
-    int status;
-    if (tern_launch(&options, &status) < 0) {
-        fprintf(stderr, "tern exec: %s\n", tern_last_error());
-        status = EXIT_LAUNCHER_FAILED;
-    }
-    free(again);
-    return status;
-}
-
 int cli_exec(int argc, char **argv)
 {
     struct arguments arguments = {.runs = 10, .seed = 1};
@@ -517,7 +526,7 @@ int cli_exec(int argc, char **argv)
     char **given = calloc((size_t)argc + 1, sizeof *given);
     if (given == NULL) {
         fputs("tern exec: not enough memory\n", stderr);
-        return EXIT_LAUNCHER_FAILED;
+        return CLI_EXIT_LAUNCHER_FAILED;
     }
     memcpy(given, argv, (size_t)argc * sizeof *argv);
     int exit_status = read_arguments(argc, argv, &arguments);
@@ -540,8 +549,8 @@ int cli_exec(int argc, char **argv)
         }
     }
     if (exit_status < 0) {
-        exit_status =
-            arguments.is_rank ? be_a_rank(&arguments, plan) : start_ranks(&arguments, argc, given);
+        exit_status = arguments.is_rank ? be_a_rank(&arguments, plan)
+                                        : cli_start_ranks(arguments.nranks, argc, given);
     }
     tern_plan_destroy(plan);
     free(given);

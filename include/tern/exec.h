@@ -9,22 +9,13 @@
 
 #include "tern/comm.h"
 #include "tern/dtype.h"
+#include "tern/op.h"
 #include "tern/plan.h"
 #include "tern/window.h"
 
 TERN_BEGIN_DECLS
 
 typedef struct tern_exec tern_exec;
-
-// Sources are combined one by one in the order given, f16 and bf16 in f32, and rounded once at the end.
-// A NaN among them gives the NaN without a payload; of equal zeros max and min take the earlier one; a
-// single source is copied as it is.
-typedef enum tern_reduce_op {
-    TERN_SUM = 0,
-    TERN_PROD = 1,
-    TERN_MAX = 2,
-    TERN_MIN = 3,
-} tern_reduce_op;
 
 typedef struct tern_exec_options {
     tern_window *in; // with at least the plan's in bytes from in_offset on; may be NULL if 0 bytes
@@ -33,7 +24,7 @@ typedef struct tern_exec_options {
         *out; // may be the same window; in place when the plan allows it is the caller's affair
     size_t out_offset;
     tern_dtype dtype; // its size is the plan's unit
-    tern_reduce_op op;
+    tern_reduce_op op; // TERN_SUM, TERN_PROD, TERN_MAX or TERN_MIN
     uint32_t flags; // TERN_EXEC_COUNT_LINKS
 } tern_exec_options;
 

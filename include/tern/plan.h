@@ -28,9 +28,14 @@
 //     all_reduce      in B, out B: out of every rank = sum of all in
 //     reduce_scatter  in B, out share: out of rank r = share r of the sum of all in
 //     all_gather      in share, out B: share r of every out = in of rank r
-//     broadcast       in B, out B: out of every rank = in of the root
+//     broadcast       in B (root only), out B: out of every rank = in of the root
 //     all_to_all      in B, out B: share q of out of rank r = share r of in of rank q
 //     barrier         no bytes: no rank's lanes have all ended before every rank has begun
+//     reduce          in B, out B (root only): out of the root = sum of all in
+//     gather          in share, out B (root only): share r of the root's out = in of rank r
+//     scatter         in B (root only), out share: out of rank r = share r of the root's in
+//
+// Where it says "root only", the other ranks have no such buffer, and no op may touch it.
 #ifndef TERN_PLAN_H
 #define TERN_PLAN_H
 
@@ -67,7 +72,7 @@ typedef struct tern_plan_spec {
     int nranks;            // 1..TERN_PLAN_RANKS_MAX
     uint64_t bytes;        // B above; a multiple of unit, and of n * unit where there are shares
     uint32_t unit;         // bytes of an element: 1, 2, 4 or 8
-    int root;              // of broadcast; else 0
+    int root;              // of broadcast, reduce, gather and scatter; else 0
     const char *algorithm; // who made it: letters, digits, '_' and '-', at most 31; NULL: "custom"
 } tern_plan_spec;
 
@@ -127,6 +132,7 @@ TERN_API int tern_plan_destroy(tern_plan *plan);
 
 // Reading a sealed plan. Any thread.
 TERN_API const tern_plan_spec *tern_plan_get_spec(const tern_plan *plan);
+// The bytes of a buffer, on the ranks that have it.
 TERN_API uint64_t tern_plan_buffer_bytes(const tern_plan *plan, tern_plan_buffer buffer);
 TERN_API int tern_plan_lane_count(const tern_plan *plan, int rank);
 TERN_API size_t tern_plan_op_count(const tern_plan *plan, int rank, int lane);

@@ -58,6 +58,14 @@ struct tern__cut {
 bool tern__cut_find(const tern_topo *topo, struct tern__cut *cut);
 
 void tern__emit_fused(struct tern__emit *e);
+void tern__emit_fused_reduce(struct tern__emit *e);
+void tern__emit_fused_broadcast(struct tern__emit *e);
+void tern__emit_staged_all_reduce(struct tern__emit *e);
+void tern__emit_staged_reduce(struct tern__emit *e);
+void tern__emit_pull_all_gather(struct tern__emit *e);
+void tern__emit_pull_all_to_all(struct tern__emit *e);
+void tern__emit_pull_reduce(struct tern__emit *e);
+void tern__emit_pull_gather(struct tern__emit *e);
 void tern__emit_one_shot(struct tern__emit *e);
 void tern__emit_two_shot(struct tern__emit *e);
 void tern__emit_cut_small(struct tern__emit *e);
@@ -69,12 +77,16 @@ void tern__emit_ring_all_reduce(struct tern__emit *e);
 void tern__emit_ring_reduce_scatter(struct tern__emit *e);
 void tern__emit_ring_all_gather(struct tern__emit *e);
 void tern__emit_tree_all_reduce(struct tern__emit *e);
+void tern__emit_tree_reduce(struct tern__emit *e);
 void tern__emit_tree_broadcast(struct tern__emit *e);
 void tern__emit_tree_barrier(struct tern__emit *e);
 void tern__emit_direct_reduce_scatter(struct tern__emit *e);
 void tern__emit_direct_all_gather(struct tern__emit *e);
 void tern__emit_direct_broadcast(struct tern__emit *e);
 void tern__emit_direct_all_to_all(struct tern__emit *e);
+void tern__emit_direct_gather(struct tern__emit *e);
+void tern__emit_direct_scatter(struct tern__emit *e);
+void tern__emit_push_scatter(struct tern__emit *e);
 void tern__emit_direct_barrier(struct tern__emit *e);
 void tern__emit_dissemination(struct tern__emit *e);
 

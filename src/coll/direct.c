@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives that a full mesh does in one start-up, each rank dealing with every other
-// directly: ReduceScatter by reads (one op, sums in rank order), AllGather and AllToAll by pushes,
-// Broadcast by reads, so that all ranks copy at the same time and not the root alone.
+// directly: ReduceScatter by reads (one op, sums in rank order), AllGather and AllToAll by pushes;
+// Broadcast and Scatter by reads and Gather by pushes, so that all ranks copy at the same time and
+// not the root alone. Scatter also the other way about, by pushes of the root.
 
 #include "coll/coll.h"
+
+// The root's buffers are what others touch: it waits for everybody.
+static void tell_root(struct tern__emit *e, struct tern__at at)
+{
+    if (at.rank == e->root) {
+        tern__emit_wait(e, at, 0, e->nranks - 1);
+    } else {
+        tern__emit_post(e, at, e->root, 0);
+    }
+}
 
 void tern__emit_direct_reduce_scatter(struct tern__emit *e)
 {
@@ -39,11 +50,7 @@ void tern__emit_direct_broadcast(struct tern__emit *e)
         tern__emit_from(e, e->root, TERN_PLAN_IN, 0);
         tern__emit_to(e, rank, TERN_PLAN_OUT, 0);
         tern__emit_move(e, at, e->bytes);
-        if (rank == e->root) {
-            tern__emit_wait(e, at, 0, e->nranks - 1);
-        } else {
-            tern__emit_post(e, at, e->root, 0);
-        }
+        tell_root(e, at);
     }
 }
 
@@ -64,6 +71,48 @@ void tern__emit_direct_all_to_all(struct tern__emit *e)
             } else {
                 tern__emit_post(e, at, peer, 0);
             }
+        }
+    }
+}
+
+void tern__emit_direct_gather(struct tern__emit *e)
+{
+    uint64_t share = e->bytes / (uint64_t)e->nranks;
+    for (int rank = 0; rank < e->nranks; rank++) {
+        struct tern__at at = {.rank = rank};
+        tern__emit_from(e, rank, TERN_PLAN_IN, 0);
+        tern__emit_to(e, e->root, TERN_PLAN_OUT, (uint64_t)rank * share);
+        tern__emit_move(e, at, share);
+        tell_root(e, at);
+    }
+}
+
+void tern__emit_direct_scatter(struct tern__emit *e)
+{
+    uint64_t share = e->bytes / (uint64_t)e->nranks;
+    for (int rank = 0; rank < e->nranks; rank++) {
+        struct tern__at at = {.rank = rank};
+        tern__emit_from(e, e->root, TERN_PLAN_IN, (uint64_t)rank * share);
+        tern__emit_to(e, rank, TERN_PLAN_OUT, 0);
+        tern__emit_move(e, at, share);
+        tell_root(e, at);
+    }
+}
+
+void tern__emit_push_scatter(struct tern__emit *e)
+{
+    int n = e->nranks;
+    uint64_t share = e->bytes / (uint64_t)n;
+    struct tern__at at = {.rank = e->root};
+    // The root's own share last: nobody waits for it.
+    for (int step = 1; step <= n; step++) {
+        int peer = (e->root + step) % n;
+        tern__emit_from(e, e->root, TERN_PLAN_IN, (uint64_t)peer * share);
+        tern__emit_to(e, peer, TERN_PLAN_OUT, 0);
+        tern__emit_move(e, at, share);
+        if (peer != e->root) {
+            tern__emit_post(e, at, peer, 0);
+            tern__emit_wait(e, (struct tern__at){.rank = peer}, 0, 1);
         }
     }
 }

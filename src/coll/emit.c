@@ -87,11 +87,23 @@ void tern__emit_from_all_inputs(struct tern__emit *e, uint64_t offset)
     }
 }
 
-void tern__emit_finish(struct tern__emit *e, struct tern__at at)
+void tern__emit_to_all_outputs(struct tern__emit *e, int first, uint64_t offset)
+{
+    for (int step = 0; step < e->nranks; step++) {
+        tern__emit_to(e, (first + step) % e->nranks, TERN_PLAN_OUT, offset);
+    }
+}
+
+void tern__emit_tell_all(struct tern__emit *e, struct tern__at at, uint32_t signal)
 {
     for (int step = 1; step < e->nranks; step++) {
-        tern__emit_post(e, at, (at.rank + step) % e->nranks, 0);
+        tern__emit_post(e, at, (at.rank + step) % e->nranks, signal);
     }
+}
+
+void tern__emit_finish(struct tern__emit *e, struct tern__at at)
+{
+    tern__emit_tell_all(e, at, 0);
     tern__emit_wait(e, at, 0, e->nranks - 1);
 }
 

@@ -42,6 +42,12 @@ void tern__emit_scratch(struct tern__emit *e, uint64_t bytes);
 // The inputs of all ranks at an offset, in rank order, as sources: what makes a sum of rank order.
 void tern__emit_from_all_inputs(struct tern__emit *e, uint64_t offset);
 
+// The outputs of all ranks at an offset as destinations, beginning with that of `first`.
+void tern__emit_to_all_outputs(struct tern__emit *e, int first, uint64_t offset);
+
+// A post to every other rank.
+void tern__emit_tell_all(struct tern__emit *e, struct tern__at at, uint32_t signal);
+
 // Tells every other rank on signal 0 that this one has finished with it, and waits to hear the same
 // from all: the end of a rank whose buffers everybody may touch.
 void tern__emit_finish(struct tern__emit *e, struct tern__at at);

@@ -2,7 +2,7 @@
 // The algorithms, and which one fits. Without a name, every allowed row is emitted into a count of
 // bytes per link and rounds, and the one with the least estimated time is taken; of equals, the
 // first. On shared memory the links are not the bound but memory is, and the plan that touches it
-// least wins at every size.
+// least wins at every size: the first row of each kind.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,9 @@
 #define BROADCAST TERN_PLAN_BROADCAST
 #define ALL_TO_ALL TERN_PLAN_ALL_TO_ALL
 #define BARRIER TERN_PLAN_BARRIER
+#define REDUCE TERN_PLAN_REDUCE_TO_ROOT
+#define GATHER TERN_PLAN_GATHER
+#define SCATTER TERN_PLAN_SCATTER
 #define RANK TERN_ORDER_RANK
 #define ANY TERN_ORDER_ANY
 
@@ -27,6 +30,8 @@ static const struct tern__algo algorithms[] = {
      tern__emit_one_shot, RANK, TERN__NEED_ALL, 2},
     {ALL_REDUCE, "two_shot", "reduce-scatter by reads, all-gather by pushes", tern__emit_two_shot,
      RANK, TERN__NEED_ALL, 2},
+    {ALL_REDUCE, "staged", "each rank sums its slice into scratch; everybody copies the slices",
+     tern__emit_staged_all_reduce, RANK, TERN__NEED_ALL, 2},
     {ALL_REDUCE, "cut_small", "a pair unlinked: the others read all and hand the result over",
      tern__emit_cut_small, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4},
     {ALL_REDUCE, "cut_owners", "a pair unlinked: the others own a block each, two rounds",
@@ -48,14 +53,35 @@ static const struct tern__algo algorithms[] = {
      tern__emit_ring_reduce_scatter, ANY, TERN__NEED_RING, 2},
     {ALL_GATHER, "direct", "each rank pushes its share to all", tern__emit_direct_all_gather, RANK,
      TERN__NEED_ALL, 2},
+    {ALL_GATHER, "pull", "each rank reads the shares of all", tern__emit_pull_all_gather, RANK,
+     TERN__NEED_ALL, 2},
     {ALL_GATHER, "ring", "shares go round a ring", tern__emit_ring_all_gather, RANK,
      TERN__NEED_RING, 2},
+    {BROADCAST, "fused", "each rank copies its slice of the root's input to all outputs",
+     tern__emit_fused_broadcast, RANK, TERN__NEED_ALL, 2},
     {BROADCAST, "direct", "all ranks read from the root at once", tern__emit_direct_broadcast, RANK,
      TERN__NEED_ROOT, 2},
     {BROADCAST, "tree", "down a tree, over any links that connect all ranks",
      tern__emit_tree_broadcast, RANK, TERN__NEED_TREE, 2},
     {ALL_TO_ALL, "direct", "each rank pushes to every other, on all links at once",
      tern__emit_direct_all_to_all, RANK, TERN__NEED_ALL, 2},
+    {ALL_TO_ALL, "pull", "each rank reads its share from every other", tern__emit_pull_all_to_all,
+     RANK, TERN__NEED_ALL, 2},
+    {REDUCE, "fused", "each rank sums its slice of all inputs straight into the root's output",
+     tern__emit_fused_reduce, RANK, TERN__NEED_ALL, 2},
+    {REDUCE, "pull", "the root reads all inputs whole", tern__emit_pull_reduce, RANK,
+     TERN__NEED_ROOT, 2},
+    {REDUCE, "staged", "each rank sums its slice into scratch; the root copies the slices",
+     tern__emit_staged_reduce, RANK, TERN__NEED_ALL, 2},
+    {REDUCE, "tree", "sums up a tree, over any links that connect all ranks",
+     tern__emit_tree_reduce, ANY, TERN__NEED_TREE, 2},
+    {GATHER, "direct", "each rank pushes its share to the root", tern__emit_direct_gather, RANK,
+     TERN__NEED_ROOT, 2},
+    {GATHER, "pull", "the root reads all shares", tern__emit_pull_gather, RANK, TERN__NEED_ROOT, 2},
+    {SCATTER, "direct", "each rank reads its share from the root", tern__emit_direct_scatter, RANK,
+     TERN__NEED_ROOT, 2},
+    {SCATTER, "push", "the root pushes their shares to all", tern__emit_push_scatter, RANK,
+     TERN__NEED_ROOT, 2},
     {BARRIER, "dissemination", "ceil(log2 n) rounds, one post per rank and round",
      tern__emit_dissemination, RANK, TERN__NEED_DISSEMINATION, 2},
     {BARRIER, "direct", "everybody tells everybody", tern__emit_direct_barrier, RANK,
@@ -200,7 +226,7 @@ static int pick(const tern_algo_request *request, struct tern__emit *e,
     }
     *picked = rows[0];
     if (count == 1 || tern_topo_size(request->topo) == 1 ||
-        (is_shared_memory(request->topo) && rows[0]->emit == tern__emit_fused)) {
+        (is_shared_memory(request->topo) && request->kind != TERN_PLAN_BARRIER)) {
         return TERN_OK;
     }
     struct tern__tally tally;

@@ -104,6 +104,35 @@ void tern__emit_tree_all_reduce(struct tern__emit *e)
     }
 }
 
+// Up only; what goes down is that a child's buffers are its own again.
+void tern__emit_tree_reduce(struct tern__emit *e)
+{
+    struct tern__tree tree;
+    if (!tern__tree_find(e->topo, e->root, &tree)) {
+        return;
+    }
+    tern__emit_scratch(e, tree.height[e->root] > 1 ? e->bytes : 0);
+    for (int rank = 0; rank < e->nranks; rank++) {
+        int parent = tree.parent[rank];
+        if (tree.children[rank] > 0) {
+            struct tern__at at = {.rank = rank, .round = tree.height[rank] - 1};
+            tern__emit_wait(e, at, UP, inner_children(&tree, e->nranks, rank));
+            tern__emit_from(e, rank, TERN_PLAN_IN, 0);
+            for_children(&tree, e->nranks, rank, e, from_partial, at);
+            tern__emit_to(e, rank, parent < 0 ? TERN_PLAN_OUT : TERN_PLAN_SCRATCH, 0);
+            tern__emit_move(e, at, e->bytes);
+            if (parent >= 0) {
+                tern__emit_post(e, at, parent, UP);
+            }
+            for_children(&tree, e->nranks, rank, e, post_down, at);
+        }
+        if (parent >= 0) {
+            struct tern__at at = {.rank = rank, .round = tree.height[parent] - 1};
+            tern__emit_wait(e, at, DOWN, 1);
+        }
+    }
+}
+
 void tern__emit_tree_broadcast(struct tern__emit *e)
 {
     struct tern__tree tree;

@@ -49,7 +49,8 @@ tern__reduce_fn *tern__reduce_at(enum tern__reduce_level level, tern_dtype dtype
         (unsigned)op >= TERN__REDUCE_OPS) {
         return NULL;
     }
-    return (*table)[dtype][op];
+    tern__reduce_fn *found = (*(*table)[dtype])[op];
+    return found != NULL ? found : (*tern__reduce_scalar[dtype])[op];
 }
 
 tern__reduce_fn *tern__reduce_find(tern_dtype dtype, tern_reduce_op op)

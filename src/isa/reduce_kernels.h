@@ -1,30 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 // All kernels of one level: included once by each of reduce_portable.c, reduce_avx2.c and
-// reduce_avx512.c, which define
+// reduce_avx512.c, which include reduce_half.h first, and define
 //
 //   REDUCE_TARGET   the function attribute of the level
 //   REDUCE_BYTES    bytes of a vector
 //   REDUCE_TABLE    the name of the table
-//   reduce_halves, reduce_floats, reduce_from_f16, reduce_to_f16
+//   reduce_from_f16, reduce_to_f16, reduce_to_bf16
 //
-// The vectors are those of the compiler (vector_size), so one text serves all levels, and the compiler
-// keeps to the arithmetic written here: every level gives the same bits.
+// The vectors are those of the compiler (vector_size), so one text serves all levels, and the
+// compiler keeps to the arithmetic written here: every level gives the same bits.
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "isa/reduce.h"
 
+// Measured on a Xeon with page-aligned windows: with more than 8 sources and 8 destinations at a
+// time the streams drive each other out of the prefetchers, with fewer the memory has less to do at
+// a time.
 enum {
     REDUCE_UNROLL = 4,        // vectors of an accumulator in registers
-    REDUCE_FEW = 4,           // this many sources are swept together, and destinations
-    REDUCE_BLOCK_BYTES = 4096 // of an accumulator in the cache, when there are more than few
+    REDUCE_FEW = 8,           // this many sources are swept together, and destinations
+    REDUCE_BLOCK_BYTES = 8192 // of an accumulator in the cache, when there are more than few
 };
 
-#define REDUCE_INLINE REDUCE_TARGET static inline __attribute__((always_inline))
+// [at, at + bytes) of few destinations from bytes in the cache.
+REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size_t at, size_t bytes)
+{
+    size_t i = 0;
+    for (; i + REDUCE_BYTES <= bytes; i += REDUCE_BYTES) {
+        reduce_loose line = *(const reduce_loose *)(const void *)(block + i);
+        for (int d = 0; d < m; d++) {
+            *(reduce_loose *)(void *)(to[d] + at + i) = line;
+        }
+    }
+    if (i < bytes) {
+        reduce_bytes part = reduce_load_part(block + i, bytes - i);
+        for (int d = 0; d < m; d++) {
+            reduce_store_part(to[d] + at + i, part, bytes - i);
+        }
+    }
+}
 
-// What a vector element is: the type in memory, the type it is accumulated in, its bits, and the NaN.
+// Whatever wraps around or works on bits does not know the sign.
+#define U8_sum I8_sum
+#define U8_prod I8_prod
+#define U8_and I8_and
+#define U8_or I8_or
+#define U8_xor I8_xor
+#define U16_sum I16_sum
+#define U16_prod I16_prod
+#define U16_and I16_and
+#define U16_or I16_or
+#define U16_xor I16_xor
+#define U32_sum I32_sum
+#define U32_prod I32_prod
+#define U32_and I32_and
+#define U32_or I32_or
+#define U32_xor I32_xor
+#define U64_sum I64_sum
+#define U64_prod I64_prod
+#define U64_and I64_and
+#define U64_or I64_or
+#define U64_xor I64_xor
+
+// How an element in memory becomes one that is accumulated.
 #define REDUCE_HALF 1
 #define REDUCE_BF16 2
 
@@ -46,6 +88,7 @@ enum {
 #include "isa/reduce_type.h"
 
 #define TYPE_NAME F16
+#define TYPE_COMMON
 #define TYPE_CELL uint16_t
 #define TYPE_ACC float
 #define TYPE_BITS uint32_t
@@ -54,6 +97,7 @@ enum {
 #include "isa/reduce_type.h"
 
 #define TYPE_NAME BF16
+#define TYPE_COMMON
 #define TYPE_CELL uint16_t
 #define TYPE_ACC float
 #define TYPE_BITS uint32_t
@@ -121,22 +165,8 @@ enum {
 #define TYPE_NARROW 0
 #include "isa/reduce_type.h"
 
-// Sums and products that wrap around do not know the sign.
-#define U8_sum I8_sum
-#define U8_prod I8_prod
-#define U16_sum I16_sum
-#define U16_prod I16_prod
-#define U32_sum I32_sum
-#define U32_prod I32_prod
-#define U64_sum I64_sum
-#define U64_prod I64_prod
-
 const tern__reduce_table REDUCE_TABLE = {
-#define TERN_DTYPE(name, word, number, size_bytes)                                                 \
-    [TERN_##name] = {[TERN_SUM] = name##_sum,                                                      \
-                     [TERN_PROD] = name##_prod,                                                    \
-                     [TERN_MAX] = name##_max,                                                      \
-                     [TERN_MIN] = name##_min},
+#define TERN_DTYPE(name, word, number, size_bytes) [TERN_##name] = &name##_row,
 #include "tern/dtype.def"
 #undef TERN_DTYPE
 };

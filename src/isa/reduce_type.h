@@ -1,81 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four kernels of one element type at one level: included by reduce_kernels.h once per type, with
+// The kernels of one element type at one level: included by reduce_kernels.h once per type, with
 //
 //   TYPE_NAME    as in tern/dtype.def
 //   TYPE_CELL    the element in memory (the bits of a half)
 //   TYPE_ACC     what it is accumulated in, TYPE_BITS: an unsigned integer of that size
 //   TYPE_NAN     floats only: the bits of the one NaN that results are
 //   TYPE_NARROW  0, REDUCE_HALF or REDUCE_BF16: how an accumulator becomes an element
-//   TYPE_UNSIGNED  when sum and prod are those of the signed type
+//   TYPE_UNSIGNED  when all but max and min are those of the signed type
 //   TYPE_COMMON    when the sum of two sources is worth code of its own
 //
 // Few sources and destinations: a few vectors at a time, all in registers. Many: a block of the
-// accumulator stays in the first-level cache, so that each source is read once, in long runs, and each
-// destination is written once.
+// accumulator stays in the first-level cache, and sources and destinations come a few at a time,
+// since no processor follows dozens of streams at once.
 
 #define TYPE_PASTE2(a, b) a##_##b
 #define TYPE_PASTE(a, b) TYPE_PASTE2(a, b)
 #define T(word) TYPE_PASTE(TYPE_NAME, word)
 
-enum {
-    T(LANES) = REDUCE_BYTES / sizeof(TYPE_ACC),
-    T(BLOCK) = REDUCE_BLOCK_BYTES / sizeof(TYPE_ACC), // a multiple of LANES
-};
+// A vector of elements in memory is this many vectors of the accumulator.
+#if TYPE_NARROW
+#define TYPE_VECTORS 2
+#else
+#define TYPE_VECTORS 1
+#endif
 
 typedef TYPE_ACC T(vec) __attribute__((vector_size(REDUCE_BYTES), may_alias));
 typedef TYPE_BITS T(bits) __attribute__((vector_size(REDUCE_BYTES)));
-typedef TYPE_CELL T(cells)
-    __attribute__((vector_size(REDUCE_BYTES / sizeof(TYPE_ACC) * sizeof(TYPE_CELL))));
+typedef TYPE_CELL T(cells) __attribute__((vector_size(REDUCE_BYTES)));
 
 // As it lies in memory: at any address. (A memcpy would go through the stack in halves.)
-typedef TYPE_CELL T(loose)
-    __attribute__((vector_size(REDUCE_BYTES / sizeof(TYPE_ACC) * sizeof(TYPE_CELL)), aligned(1),
-                   may_alias));
+typedef TYPE_CELL T(loose) __attribute__((vector_size(REDUCE_BYTES), aligned(1), may_alias));
 
-REDUCE_INLINE T(vec) T(widen)(T(cells) cells)
+#if TYPE_NARROW
+typedef struct reduce_pair T(wide);
+#else
+typedef struct {
+    T(vec) v[1];
+} T(wide);
+#endif
+
+enum { T(BLOCK) = REDUCE_BLOCK_BYTES / sizeof(T(wide)) };
+
+REDUCE_INLINE T(wide) T(load)(const char *from)
 {
 #if TYPE_NARROW == REDUCE_HALF
-    return reduce_from_f16(cells);
+    return reduce_from_f16(from);
 #elif TYPE_NARROW == REDUCE_BF16
-    return (T(vec))(__builtin_convertvector(cells, T(bits)) << 16);
+    return reduce_from_bf16(*(const T(loose) *)(const void *)from);
 #else
-    return cells;
+    return (T(wide)){{*(const T(loose) *)(const void *)from}};
 #endif
+}
+
+// Fewer bytes than a vector has; the rest is 0.
+REDUCE_INLINE T(wide) T(load_part)(const char *from, size_t bytes)
+{
+    reduce_bytes cells = reduce_load_part(from, bytes);
+    return T(load)((const char *)&cells);
+}
+
+REDUCE_INLINE void T(store)(char *to, T(cells) cells)
+{
+    *(T(loose) *)(void *)to = cells;
 }
 
 // Rounds to nearest even, once; a NaN becomes the one NaN.
-REDUCE_INLINE T(cells) T(narrow)(T(vec) acc)
+REDUCE_INLINE T(cells) T(narrow)(T(wide) acc)
 {
-#ifdef TYPE_NAN
-    T(bits) broken = (T(bits))(acc != acc);
-    acc = (T(vec))((broken & TYPE_NAN) | (~broken & (T(bits))acc));
-#endif
 #if TYPE_NARROW == REDUCE_HALF
     return reduce_to_f16(acc);
 #elif TYPE_NARROW == REDUCE_BF16
-    T(bits) bits = (T(bits))acc;
-    return __builtin_convertvector((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, T(cells));
+    return reduce_to_bf16(acc);
+#elif defined(TYPE_NAN)
+    T(bits) broken = (T(bits))(acc.v[0] != acc.v[0]);
+    return (T(cells))((broken & TYPE_NAN) | (~broken & (T(bits))acc.v[0]));
 #else
-    return acc;
+    return acc.v[0];
 #endif
-}
-
-REDUCE_INLINE T(vec) T(load)(const char *from)
-{
-    return T(widen)(*(const T(loose) *)(const void *)from);
-}
-
-REDUCE_INLINE void T(store)(void *to, T(cells) cells)
-{
-    *(T(loose) *)to = cells;
-}
-
-// Fewer elements than a vector has; the rest is 0.
-REDUCE_INLINE T(vec) T(load_part)(const char *from, size_t count)
-{
-    T(cells) cells = {0};
-    memcpy(&cells, from, count * sizeof(TYPE_CELL));
-    return T(widen)(cells);
 }
 
 // b where the mask is set, a elsewhere.
@@ -90,6 +91,7 @@ REDUCE_INLINE T(vec) T(apply)(tern_reduce_op op, T(vec) acc, T(vec) next)
     T(bits) broken = (T(bits))(next != next); // and a NaN in acc compares false: it stays
     switch (op) {
     case TERN_SUM:
+    case TERN_AVG:
         return acc + next;
     case TERN_PROD:
         return acc * next;
@@ -97,6 +99,8 @@ REDUCE_INLINE T(vec) T(apply)(tern_reduce_op op, T(vec) acc, T(vec) next)
         return T(pick)((T(bits))(next > acc) | broken, next, acc);
     case TERN_MIN:
         return T(pick)((T(bits))(next < acc) | broken, next, acc);
+    default:
+        return acc;
     }
 #else
     switch (op) {
@@ -108,91 +112,137 @@ REDUCE_INLINE T(vec) T(apply)(tern_reduce_op op, T(vec) acc, T(vec) next)
         return T(pick)((T(bits))(next > acc), next, acc);
     case TERN_MIN:
         return T(pick)((T(bits))(next < acc), next, acc);
+    case TERN_AND:
+        return acc & next;
+    case TERN_OR:
+        return acc | next;
+    case TERN_XOR:
+        return acc ^ next;
+    default:
+        return acc;
     }
 #endif
+}
+
+REDUCE_INLINE T(wide) T(combine)(tern_reduce_op op, T(wide) acc, T(wide) next)
+{
+    for (int v = 0; v < TYPE_VECTORS; v++) {
+        acc.v[v] = T(apply)(op, acc.v[v], next.v[v]);
+    }
     return acc;
 }
 
-// Elements [at, at + count) of all sources to all destinations, through registers.
-REDUCE_INLINE void T(sweep)(tern_reduce_op op, char *const *to, int m, const char *const *from,
-                            int n, size_t count)
+// What the accumulator of all n sources becomes in memory.
+REDUCE_INLINE T(cells) T(finish)(tern_reduce_op op, T(wide) acc, int n)
 {
-    size_t i = 0;
-    size_t cell = sizeof(TYPE_CELL);
-    for (; i + REDUCE_UNROLL * T(LANES) <= count; i += REDUCE_UNROLL * T(LANES)) {
-        T(vec) acc[REDUCE_UNROLL];
-        T(cells) cells[REDUCE_UNROLL];
-        for (size_t u = 0; u < REDUCE_UNROLL; u++) {
-            acc[u] = T(load)(from[0] + (i + u * T(LANES)) * cell);
-        }
-        for (int s = 1; s < n; s++) {
-            for (size_t u = 0; u < REDUCE_UNROLL; u++) {
-                acc[u] = T(apply)(op, acc[u], T(load)(from[s] + (i + u * T(LANES)) * cell));
-            }
-        }
-        for (size_t u = 0; u < REDUCE_UNROLL; u++) {
-            cells[u] = T(narrow)(acc[u]);
-        }
-        for (int d = 0; d < m; d++) {
-            for (size_t u = 0; u < REDUCE_UNROLL; u++) {
-                T(store)(to[d] + (i + u * T(LANES)) * cell, cells[u]);
-            }
+#ifdef TYPE_NAN
+    TYPE_ACC divisor = (TYPE_ACC)n;
+    TYPE_ACC factor = 1 / divisor;
+    for (int v = 0; v < TYPE_VECTORS && op == TERN_AVG; v++) {
+        // The same bits when n is a power of 2, and many times as fast.
+        acc.v[v] = (n & (n - 1)) == 0 ? acc.v[v] * factor : acc.v[v] / divisor;
+    }
+#else
+    (void)op;
+    (void)n;
+#endif
+    return T(narrow)(acc);
+}
+
+// So many vectors, from byte `at` on, of all sources to all destinations. Loops over operands stay
+// loops: gcc would write them out eight times, which is no faster and the half of all code here.
+REDUCE_INLINE void T(step)(tern_reduce_op op, char *const *to, int m, const char *const *from,
+                           int n, size_t at, const size_t vectors)
+{
+    T(wide) acc[REDUCE_UNROLL / TYPE_VECTORS];
+    T(cells) cells[REDUCE_UNROLL / TYPE_VECTORS];
+    for (size_t u = 0; u < vectors; u++) {
+        acc[u] = T(load)(from[0] + at + u * REDUCE_BYTES);
+    }
+#pragma GCC unroll 1
+    for (int s = 1; s < n; s++) {
+        for (size_t u = 0; u < vectors; u++) {
+            acc[u] = T(combine)(op, acc[u], T(load)(from[s] + at + u * REDUCE_BYTES));
         }
     }
-    for (; i < count; i += T(LANES)) {
-        size_t part = count - i < T(LANES) ? count - i : T(LANES);
-        T(vec) acc = T(load_part)(from[0] + i * cell, part);
-        for (int s = 1; s < n; s++) {
-            acc = T(apply)(op, acc, T(load_part)(from[s] + i * cell, part));
-        }
-        T(cells) cells = T(narrow)(acc);
-        for (int d = 0; d < m; d++) {
-            memcpy(to[d] + i * cell, &cells, part * cell);
+    for (size_t u = 0; u < vectors; u++) {
+        cells[u] = T(finish)(op, acc[u], n);
+    }
+#pragma GCC unroll 1
+    for (int d = 0; d < m; d++) {
+        for (size_t u = 0; u < vectors; u++) {
+            T(store)(to[d] + at + u * REDUCE_BYTES, cells[u]);
         }
     }
 }
 
-// acc = acc op source, or, to begin with, acc = source; for few sources.
-REDUCE_INLINE void T(gather)(tern_reduce_op op, TYPE_ACC *block, bool begin,
-                             const char *const *from, int n, size_t at, size_t count)
+// All bytes of few sources to few destinations, through registers.
+REDUCE_INLINE void T(sweep)(tern_reduce_op op, char *const *to, int m, const char *const *from,
+                            int n, size_t bytes)
 {
-    size_t cell = sizeof(TYPE_CELL);
-    for (size_t i = 0; i < count; i += T(LANES)) {
-        size_t part = count - i < T(LANES) ? count - i : T(LANES);
-        bool whole = part == T(LANES);
-        T(vec) acc;
+    const size_t vectors = REDUCE_UNROLL / TYPE_VECTORS;
+    size_t at = 0;
+    for (; at + vectors * REDUCE_BYTES <= bytes; at += vectors * REDUCE_BYTES) {
+        T(step)(op, to, m, from, n, at, vectors);
+    }
+    for (; at + REDUCE_BYTES <= bytes; at += REDUCE_BYTES) {
+        T(step)(op, to, m, from, n, at, 1);
+    }
+    if (at < bytes) {
+        size_t part = bytes - at;
+        T(wide) acc = T(load_part)(from[0] + at, part);
+#pragma GCC unroll 1
+        for (int s = 1; s < n; s++) {
+            acc = T(combine)(op, acc, T(load_part)(from[s] + at, part));
+        }
+        T(cells) cells = T(finish)(op, acc, n);
+#pragma GCC unroll 1
+        for (int d = 0; d < m; d++) {
+            reduce_store_part(to[d] + at, (reduce_bytes)cells, part);
+        }
+    }
+}
+
+// block = block op source, or, to begin with, block = source; for few sources.
+REDUCE_INLINE void T(gather)(tern_reduce_op op, T(wide) * block, bool begin,
+                             const char *const *from, int n, size_t at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += REDUCE_BYTES) {
+        size_t part = bytes - i;
+        bool whole = part >= REDUCE_BYTES;
+        T(wide) acc;
         int s = 0;
         if (begin) {
-            const char *first = from[s++] + (at + i) * cell;
+            const char *first = from[s++] + at + i;
             acc = whole ? T(load)(first) : T(load_part)(first, part);
         } else {
-            acc = *(const T(vec) *)(const void *)(block + i);
+            acc = block[i / REDUCE_BYTES];
         }
+#pragma GCC unroll 1
         for (; s < n; s++) {
-            const char *next = from[s] + (at + i) * cell;
-            acc = T(apply)(op, acc, whole ? T(load)(next) : T(load_part)(next, part));
+            const char *next = from[s] + at + i;
+            acc = T(combine)(op, acc, whole ? T(load)(next) : T(load_part)(next, part));
         }
-        *(T(vec) *)(void *)(block + i) = acc;
+        block[i / REDUCE_BYTES] = acc;
     }
 }
 
 REDUCE_INLINE void T(by_blocks)(tern_reduce_op op, char *const *to, int m, const char *const *from,
-                                int n, size_t count)
+                                int n, size_t bytes)
 {
-    _Alignas(64) TYPE_ACC block[T(BLOCK)];
-    _Alignas(64) TYPE_CELL cells[T(BLOCK)];
-    for (size_t at = 0; at < count; at += T(BLOCK)) {
-        size_t part = count - at < T(BLOCK) ? count - at : T(BLOCK);
-        T(gather)(op, block, true, from, n < REDUCE_FEW ? n : REDUCE_FEW, at, part);
-        for (int s = REDUCE_FEW; s < n; s += REDUCE_FEW) {
+    T(wide) block[T(BLOCK)];
+    _Alignas(64) char cells[sizeof block / TYPE_VECTORS];
+    for (size_t at = 0; at < bytes; at += sizeof cells) {
+        size_t part = bytes - at < sizeof cells ? bytes - at : sizeof cells;
+        for (int s = 0; s < n; s += REDUCE_FEW) {
             int few = n - s < REDUCE_FEW ? n - s : REDUCE_FEW;
-            T(gather)(op, block, false, from + s, few, at, part);
+            T(gather)(op, block, s == 0, from + s, few, at, part);
         }
-        for (size_t i = 0; i < part; i += T(LANES)) {
-            T(store)(cells + i, T(narrow)(*(const T(vec) *)(const void *)(block + i)));
+        for (size_t i = 0; i < part; i += REDUCE_BYTES) {
+            T(store)(cells + i, T(finish)(op, block[i / REDUCE_BYTES], n));
         }
-        for (int d = 0; d < m; d++) {
-            memcpy(to[d] + at * sizeof(TYPE_CELL), cells, part * sizeof(TYPE_CELL));
+        for (int d = 0; d < m; d += REDUCE_FEW) {
+            reduce_spread(to + d, m - d < REDUCE_FEW ? m - d : REDUCE_FEW, cells, at, part);
         }
     }
 }
@@ -200,18 +250,19 @@ REDUCE_INLINE void T(by_blocks)(tern_reduce_op op, char *const *to, int m, const
 REDUCE_INLINE void T(reduce)(tern_reduce_op op, char *const *to, int m, const char *const *from,
                              int n, size_t count)
 {
+    size_t bytes = count * sizeof(TYPE_CELL);
     if (n == 1) {
         for (int d = 0; d < m; d++) {
-            memmove(to[d], from[0], count * sizeof(TYPE_CELL));
+            memmove(to[d], from[0], bytes);
         }
 #ifdef TYPE_COMMON
     } else if (op == TERN_SUM && n == 2 && m == 2) {
-        T(sweep)(op, to, 2, from, 2, count);
+        T(sweep)(op, to, 2, from, 2, bytes);
 #endif
     } else if (n <= REDUCE_FEW && m <= REDUCE_FEW) {
-        T(sweep)(op, to, m, from, n, count);
+        T(sweep)(op, to, m, from, n, bytes);
     } else {
-        T(by_blocks)(op, to, m, from, n, count);
+        T(by_blocks)(op, to, m, from, n, bytes);
     }
 }
 
@@ -222,17 +273,34 @@ REDUCE_INLINE void T(reduce)(tern_reduce_op op, char *const *to, int m, const ch
         T(reduce)(op, to, m, from, n, count);                                                      \
     }
 
+TYPE_KERNEL(max, TERN_MAX)
+TYPE_KERNEL(min, TERN_MIN)
 #ifndef TYPE_UNSIGNED
 TYPE_KERNEL(sum, TERN_SUM)
 TYPE_KERNEL(prod, TERN_PROD)
+#ifdef TYPE_NAN
+TYPE_KERNEL(avg, TERN_AVG)
+#else
+TYPE_KERNEL(and, TERN_AND)
+TYPE_KERNEL(or, TERN_OR)
+TYPE_KERNEL(xor, TERN_XOR)
 #endif
-TYPE_KERNEL(max, TERN_MAX)
-TYPE_KERNEL(min, TERN_MIN)
+#endif
+
+static const tern__reduce_row T(row) = {
+    [TERN_SUM] = T(sum), [TERN_PROD] = T(prod), [TERN_MAX] = T(max), [TERN_MIN] = T(min),
+#ifdef TYPE_NAN
+    [TERN_AVG] = T(avg),
+#else
+    [TERN_AND] = T(and), [TERN_OR] = T(or),     [TERN_XOR] = T(xor),
+#endif
+};
 
 #undef TYPE_KERNEL
 #undef T
 #undef TYPE_PASTE
 #undef TYPE_PASTE2
+#undef TYPE_VECTORS
 #undef TYPE_NAME
 #undef TYPE_CELL
 #undef TYPE_ACC

@@ -50,6 +50,18 @@ static bool better(struct search *s, double bytes, double capacity)
     return true;
 }
 
+// Of a gather the ranks without a link to the root, of a scatter those without one from it.
+static int not_at_root(const struct search *s)
+{
+    int root = s->spec->root;
+    int count = 0;
+    for (int rank = 0; rank < s->n; rank++) {
+        bool gather = s->spec->kind == TERN_PLAN_GATHER;
+        count += rank != root && (gather ? rate(s, rank, root) : rate(s, root, rank)) <= 0;
+    }
+    return count;
+}
+
 // How often any byte, or share, must cross a link, all in all, times its bytes.
 static void all_apart(struct search *s)
 {
@@ -67,8 +79,11 @@ static void all_apart(struct search *s)
     }
     double others = s->n - 1;
     double crossings = s->spec->kind == TERN_PLAN_ALL_REDUCE ? 2 * others : others;
+    // A share crosses once, and once more at least where there is no link to where it belongs.
     if (s->spec->kind == TERN_PLAN_ALL_TO_ALL) {
-        crossings += (double)missing / s->n; // who is not linked takes two steps at least
+        crossings += (double)missing / s->n;
+    } else if (s->spec->kind == TERN_PLAN_GATHER || s->spec->kind == TERN_PLAN_SCATTER) {
+        crossings = (others + not_at_root(s)) / s->n;
     }
     if (better(s, crossings * s->bytes, capacity)) {
         snprintf(s->bound->text, sizeof s->bound->text,
@@ -91,6 +106,12 @@ static double leaves(const struct search *s, int count, bool has_root)
         return has_root ? s->bytes : 0;
     case TERN_PLAN_ALL_TO_ALL:
         return share * count * (s->n - count);
+    case TERN_PLAN_REDUCE_TO_ROOT:
+        return has_root ? 0 : s->bytes; // at least a partial sum of every byte
+    case TERN_PLAN_GATHER:
+        return has_root ? 0 : share * count;
+    case TERN_PLAN_SCATTER:
+        return has_root ? share * (s->n - count) : 0;
     case TERN_PLAN_BARRIER:
         return 0;
     }

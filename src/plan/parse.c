@@ -22,7 +22,7 @@ static const char *next_words(const struct tern__plan_parser *parser)
         return "nothing but comments after 'end'";
     }
     if (parser->next_header < HEADERS) {
-        bool rootless = parser->next_header == ROOT && parser->spec.kind != TERN_PLAN_BROADCAST;
+        bool rootless = parser->next_header == ROOT && !tern__kind_has_root(parser->spec.kind);
         return quoted[rootless ? SCRATCH : parser->next_header];
     }
     return parser->rank < 0 ? "'rank' or 'end'"
@@ -40,9 +40,11 @@ static int fail_word(const struct tern__plan_parser *parser)
         }
     }
     if (tern__scan_is(scan, "root") && parser->next_header >= ROOT) {
-        return tern__scan_fail(scan, TERN_ERR_ARG, scan->word,
-                               "expected %s, found 'root': only a broadcast has one",
-                               next_words(parser));
+        return tern__scan_fail(
+            scan, TERN_ERR_ARG, scan->word,
+            "expected %s, found 'root': only broadcast, reduce, gather and scatter "
+            "have one",
+            next_words(parser));
     }
     return tern__scan_expected(scan, TERN_ERR_ARG, scan->word, "%s", next_words(parser));
 }
@@ -61,7 +63,7 @@ static int read_kind(struct tern__plan_parser *parser)
     struct tern__scan *scan = &parser->scan;
     tern__scan_next(scan);
     char known[128] = "";
-    for (int kind = TERN_PLAN_ALL_REDUCE; kind <= TERN_PLAN_BARRIER; kind++) {
+    for (int kind = TERN_PLAN_ALL_REDUCE; kind < TERN__PLAN_KINDS; kind++) {
         const char *word = tern_plan_kind_name((tern_plan_kind)kind);
         if (tern__scan_is(scan, word)) {
             parser->spec.kind = (tern_plan_kind)kind;
@@ -241,7 +243,7 @@ int tern__plan_parser_feed(struct tern__plan_parser *parser, const char *line, s
     }
     if (parser->next_header < HEADERS) {
         int header = parser->next_header;
-        if (header == ROOT && parser->spec.kind != TERN_PLAN_BROADCAST) {
+        if (header == ROOT && !tern__kind_has_root(parser->spec.kind)) {
             header = SCRATCH;
         }
         if (tern__scan_is(scan, header_words[header])) {

@@ -8,36 +8,6 @@
 #include "base/error.h"
 #include "plan/ir.h"
 
-static const char *const kind_words[] = {
-#define TERN_PLAN_KIND(name, word, number) [number] = word,
-#include "tern/plan_kind.def"
-#undef TERN_PLAN_KIND
-};
-
-enum { KIND_COUNT = sizeof kind_words / sizeof kind_words[0] };
-
-const char *tern_plan_kind_name(tern_plan_kind kind)
-{
-    return (unsigned)kind < KIND_COUNT ? kind_words[kind] : "unknown kind";
-}
-
-int tern_plan_kind_parse(const char *word, tern_plan_kind *kind)
-{
-    if (word == NULL || kind == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_plan_kind_parse: word and kind must not be NULL");
-    }
-    char known[128] = "";
-    for (size_t i = 0; i < KIND_COUNT; i++) {
-        if (strcmp(word, kind_words[i]) == 0) {
-            *kind = (tern_plan_kind)i;
-            return TERN_OK;
-        }
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ", kind_words[i]);
-    }
-    return tern__fail(TERN_ERR_ARG, "'%s' is no kind of collective; there are %s", word, known);
-}
-
 const char *tern__buffer_name(tern_plan_buffer buffer)
 {
     static const char *const names[] = {"in", "out", "scratch"};
@@ -48,12 +18,6 @@ const char *tern__op_kind_name(tern_plan_op_kind kind)
 {
     static const char *const names[] = {"copy", "reduce", "post", "wait"};
     return (unsigned)kind <= TERN_PLAN_WAIT ? names[kind] : "?";
-}
-
-static bool has_shares(tern_plan_kind kind)
-{
-    return kind == TERN_PLAN_REDUCE_SCATTER || kind == TERN_PLAN_ALL_GATHER ||
-           kind == TERN_PLAN_ALL_TO_ALL;
 }
 
 static int check_algorithm(const char *name)
@@ -71,7 +35,7 @@ static int check_algorithm(const char *name)
 
 static int check_spec(const tern_plan_spec *spec)
 {
-    if ((unsigned)spec->kind >= KIND_COUNT) {
+    if ((unsigned)spec->kind >= TERN__PLAN_KINDS) {
         return tern__fail(TERN_ERR_ARG, "%d is no kind of collective", (int)spec->kind);
     }
     if (spec->nranks < 1 || spec->nranks > TERN_PLAN_RANKS_MAX) {
@@ -85,22 +49,22 @@ static int check_spec(const tern_plan_spec *spec)
         return tern__fail(TERN_ERR_LIMIT, "a plan moves at most %llu bytes, not %llu",
                           (unsigned long long)TERN_PLAN_BYTES_MAX, (unsigned long long)spec->bytes);
     }
-    uint64_t grain = spec->unit * (has_shares(spec->kind) ? (uint64_t)spec->nranks : 1);
+    uint64_t grain = spec->unit * (tern__kind_has_shares(spec->kind) ? (uint64_t)spec->nranks : 1);
     if (spec->bytes % grain != 0) {
         return tern__fail(TERN_ERR_ARG,
                           "%s of %llu bytes: the size must be a multiple of %llu (%s)",
-                          kind_words[spec->kind], (unsigned long long)spec->bytes,
+                          tern_plan_kind_name(spec->kind), (unsigned long long)spec->bytes,
                           (unsigned long long)grain,
-                          has_shares(spec->kind) ? "ranks times unit" : "the unit");
+                          tern__kind_has_shares(spec->kind) ? "ranks times unit" : "the unit");
     }
     if (spec->kind == TERN_PLAN_BARRIER && spec->bytes != 0) {
         return tern__fail(TERN_ERR_ARG, "a barrier has 0 bytes, not %llu",
                           (unsigned long long)spec->bytes);
     }
-    int roots = spec->kind == TERN_PLAN_BROADCAST ? spec->nranks : 1;
+    int roots = tern__kind_has_root(spec->kind) ? spec->nranks : 1;
     if (spec->root < 0 || spec->root >= roots) {
         return tern__fail(TERN_ERR_ARG, "%s over %d ranks cannot have the root %d",
-                          kind_words[spec->kind], spec->nranks, spec->root);
+                          tern_plan_kind_name(spec->kind), spec->nranks, spec->root);
     }
     return check_algorithm(spec->algorithm != NULL ? spec->algorithm : "custom");
 }
@@ -367,23 +331,6 @@ int tern_plan_seal(tern_plan *plan)
 const tern_plan_spec *tern_plan_get_spec(const tern_plan *plan)
 {
     return plan != NULL ? &plan->spec : NULL;
-}
-
-uint64_t tern_plan_buffer_bytes(const tern_plan *plan, tern_plan_buffer buffer)
-{
-    if (plan == NULL) {
-        return 0;
-    }
-    switch (buffer) {
-    case TERN_PLAN_IN:
-        return plan->spec.kind == TERN_PLAN_ALL_GATHER ? tern__plan_share(plan) : plan->spec.bytes;
-    case TERN_PLAN_OUT:
-        return plan->spec.kind == TERN_PLAN_REDUCE_SCATTER ? tern__plan_share(plan)
-                                                           : plan->spec.bytes;
-    case TERN_PLAN_SCRATCH:
-        return plan->scratch_bytes;
-    }
-    return 0;
 }
 
 static bool has_rank(const tern_plan *plan, int rank)

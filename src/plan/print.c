@@ -81,7 +81,7 @@ static void put_header(struct sink *sink, const tern_plan *plan)
     put_number(sink, "\nunit ", spec->unit);
     put_text(sink, "\nalgorithm ");
     put_text(sink, spec->algorithm);
-    if (spec->kind == TERN_PLAN_BROADCAST) {
+    if (tern__kind_has_root(spec->kind)) {
         put_number(sink, "\nroot ", (uint64_t)spec->root);
     }
     if (plan->scratch_bytes > 0) {

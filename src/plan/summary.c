@@ -85,9 +85,13 @@ int tern_summary_print(const tern_summary *s, FILE *file)
     if (s == NULL || file == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_summary_print: summary and file must not be NULL");
     }
-    fprintf(file, "plan      %s %s, %d rank%s, %" PRIu64 " bytes, unit %" PRIu32 "\n",
+    fprintf(file, "plan      %s %s, %d rank%s, %" PRIu64 " bytes, unit %" PRIu32,
             tern_plan_kind_name(s->spec.kind), s->spec.algorithm, s->spec.nranks,
             s->spec.nranks == 1 ? "" : "s", s->spec.bytes, s->spec.unit);
+    if (tern__kind_has_root(s->spec.kind)) {
+        fprintf(file, ", root %d", s->spec.root);
+    }
+    fputc('\n', file);
     fprintf(file, "rounds    %d\n", s->rounds);
     fprintf(file, "ops       %zu: %zu copy, %zu reduce, %zu post, %zu wait\n", s->ops, s->copies,
             s->reduces, s->posts, s->waits);

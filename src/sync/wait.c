@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "sync/task.h"
 #include "tern/status.h"
 
 enum {
@@ -55,7 +56,7 @@ static int sleep_until(const struct tern__wait *wait)
     }
 }
 
-int tern__wait(const struct tern__wait *wait)
+int tern__wait_alone(const struct tern__wait *wait)
 {
     uint32_t spins = wait->ladder->spins;
     for (uint32_t i = 0; i < spins; i++) {
@@ -78,4 +79,45 @@ int tern__wait(const struct tern__wait *wait)
     int status = sleep_until(wait);
     tern__flag_add(&wait->bell->sleepers, UINT32_MAX);
     return status;
+}
+
+struct together {
+    const struct tern__wait *wait;
+};
+
+static bool holds_or_moves(void *arg)
+{
+    const struct together *together = arg;
+    return together->wait->holds(together->wait->arg) || tern__tasks_ready_on(together->wait->bell);
+}
+
+static int is_broken(void *arg, bool deep)
+{
+    const struct together *together = arg;
+    return together->wait->broken(together->wait->arg, deep);
+}
+
+int tern__wait(const struct tern__wait *wait)
+{
+    if (!tern__tasks_exist()) {
+        return tern__wait_alone(wait);
+    }
+    struct together together = {.wait = wait};
+    struct tern__wait climb = *wait;
+    int64_t deadline = tern__deadline_after(wait->timeout_ns);
+    climb.holds = holds_or_moves;
+    climb.broken = wait->broken != NULL ? is_broken : NULL;
+    climb.arg = &together;
+    for (;;) {
+        tern__tasks_advance_on(wait->bell);
+        int status = tern__wait_alone(&climb);
+        if (wait->holds(wait->arg)) {
+            return TERN_OK;
+        }
+        if (status != TERN_OK) {
+            return status;
+        }
+        int64_t now = tern__now_ns();
+        climb.timeout_ns = deadline > now ? deadline - now : 0;
+    }
 }

@@ -34,8 +34,11 @@ struct tern__wait {
 };
 
 // TERN_OK when the condition holds; what `broken` returned; or TERN_ERR_TIMEOUT without a sentence,
-// which the caller words.
+// which the caller words. Meanwhile the thread's tasks on this bell go on.
 int tern__wait(const struct tern__wait *wait);
+
+// The same without moving what the thread has begun (sync/task.h) on this bell.
+int tern__wait_alone(const struct tern__wait *wait);
 
 // The ladder for `threads` runnable threads on `cpus` processors.
 struct tern__ladder tern__ladder_for(int threads, int cpus);

@@ -71,6 +71,26 @@ static void push_ready(struct interp *in, struct lane *lane)
     in->ready[in->ready_count++] = lane;
 }
 
+// Whether a rank has a buffer at all: some kinds have one on the root only.
+static bool has_buffer(const struct interp *in, int rank, int buffer)
+{
+    switch (in->spec->kind) {
+    case TERN_PLAN_BROADCAST:
+    case TERN_PLAN_SCATTER:
+        return buffer != TERN_PLAN_IN || rank == in->spec->root;
+    case TERN_PLAN_REDUCE_TO_ROOT:
+    case TERN_PLAN_GATHER:
+        return buffer != TERN_PLAN_OUT || rank == in->spec->root;
+    case TERN_PLAN_ALL_REDUCE:
+    case TERN_PLAN_REDUCE_SCATTER:
+    case TERN_PLAN_ALL_GATHER:
+    case TERN_PLAN_ALL_TO_ALL:
+    case TERN_PLAN_BARRIER:
+        break;
+    }
+    return true;
+}
+
 // The naive result: what the kind says of the inputs, element by element.
 static int64_t expected(const struct interp *in, int rank, uint64_t i)
 {
@@ -81,15 +101,19 @@ static int64_t expected(const struct interp *in, int rank, uint64_t i)
     switch (in->spec->kind) {
     case TERN_PLAN_ALL_REDUCE:
     case TERN_PLAN_REDUCE_SCATTER:
+    case TERN_PLAN_REDUCE_TO_ROOT:
         for (int from = 0; from < n; from++) {
             sum = (int64_t)((uint64_t)sum + (uint64_t)in->ranks[from].buffers[TERN_PLAN_IN][at]);
         }
         return sum;
     case TERN_PLAN_ALL_GATHER:
+    case TERN_PLAN_GATHER:
         share = in->elements[TERN_PLAN_IN];
         return in->ranks[i / share].buffers[TERN_PLAN_IN][i % share];
     case TERN_PLAN_BROADCAST:
         return in->ranks[in->spec->root].buffers[TERN_PLAN_IN][i];
+    case TERN_PLAN_SCATTER:
+        return in->ranks[in->spec->root].buffers[TERN_PLAN_IN][(uint64_t)rank * share + i];
     case TERN_PLAN_ALL_TO_ALL:
         return in->ranks[i / share].buffers[TERN_PLAN_IN][(uint64_t)rank * share + i % share];
     case TERN_PLAN_BARRIER:
@@ -112,6 +136,11 @@ static bool may_touch(struct interp *in, struct lane *lane, const tern_plan_rang
     int from = read ? owner : lane->rank;
     int to = read ? lane->rank : owner;
     uint64_t bytes = in->elements[range->buffer] * in->spec->unit;
+    if (!has_buffer(in, owner, range->buffer)) {
+        FAIL(in, "rank %d, lane %d, op %zu: rank %d has no buffer %u", lane->rank, lane->number,
+             lane->op, owner, range->buffer);
+        return false;
+    }
     if (range->offset % in->spec->unit != 0 || range->offset > bytes ||
         length > bytes - range->offset) {
         FAIL(in,
@@ -320,7 +349,8 @@ static void check_end(struct interp *in)
     for (int rank = 0; rank < in->n; rank++) {
         const int64_t *out = in->ranks[rank].buffers[TERN_PLAN_OUT];
         const int64_t *wanted = in->reference + (uint64_t)rank * in->elements[TERN_PLAN_OUT];
-        for (uint64_t i = 0; i < in->elements[TERN_PLAN_OUT]; i++) {
+        uint64_t count = has_buffer(in, rank, TERN_PLAN_OUT) ? in->elements[TERN_PLAN_OUT] : 0;
+        for (uint64_t i = 0; i < count; i++) {
             if (out[i] != wanted[i]) {
                 FAIL(in, "rank %d, element %llu of out: %llx instead of %llx", rank,
                      (unsigned long long)i, (unsigned long long)out[i],
@@ -354,7 +384,8 @@ static void fill_lanes(struct interp *in)
 static void fill_reference(struct interp *in)
 {
     tern_plan_kind kind = in->spec->kind;
-    bool same = kind != TERN_PLAN_REDUCE_SCATTER && kind != TERN_PLAN_ALL_TO_ALL; // on all ranks
+    bool same = kind != TERN_PLAN_REDUCE_SCATTER && kind != TERN_PLAN_ALL_TO_ALL &&
+                kind != TERN_PLAN_SCATTER; // on all ranks
     uint64_t count = in->elements[TERN_PLAN_OUT];
     for (int rank = 0; rank < in->n; rank++) {
         for (uint64_t i = 0; i < count; i++) {

@@ -42,12 +42,22 @@ for algorithm in cut_owners cut_relay cut_optimal; do
 done
 
 # Every kind, from a pipe to the checker, and executed.
-for kind in all_reduce reduce_scatter all_gather broadcast all_to_all barrier; do
+for kind in all_reduce reduce_scatter all_gather broadcast all_to_all barrier reduce gather scatter; do
     bytes=$([ $kind = barrier ] && echo 0 || echo 60000)
-    "$tern" plan $kind --topo mesh:5 --bytes $bytes >$kind.plan
+    root=0
+    case $kind in broadcast | reduce | gather | scatter) root=3 ;; esac
+    "$tern" plan $kind --topo mesh:5 --bytes $bytes --root $root >$kind.plan
     "$tern" check - --topo mesh:5 <$kind.plan >said || die "$kind is not proved: $(cat said)"
     expect 0 "right on all ranks" "$tern" exec $kind.plan -n 5 --runs 2
 done
+
+# A rank without an output: the checker refuses to write there, and so does whoever runs it.
+expect 0 "plan      reduce fused, 5 ranks, 60000 bytes, unit 4, root 3" \
+    "$tern" plan reduce --topo mesh:5 --bytes 60000 --algo fused --root 3 --summary
+grep -q '^root 3$' gather.plan || die "the plan of a gather does not name its root"
+sed 's/-> 3\.out/-> 2.out/' gather.plan >astray.plan
+expect 1 "rank 2 has no out; in a gather only the root has one, rank 3" "$tern" check astray.plan
+expect 1 "rank 2 has no output" "$tern" exec astray.plan -n 5 --runs 1
 
 # A plan that somebody has spoiled.
 sed '0,/^wait/{/^wait/d}' all_reduce.plan >spoiled.plan

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "support/interp.h"
+#include "support/kinds.h"
 #include "tern/algo.h"
 
 enum { SCHEDULES = 5 };
@@ -26,12 +27,6 @@ static tern_topo *mesh(int n)
         fail_msg("%s", tern_last_error());
     }
     return topo;
-}
-
-static bool has_shares(tern_plan_kind kind)
-{
-    return kind == TERN_PLAN_REDUCE_SCATTER || kind == TERN_PLAN_ALL_GATHER ||
-           kind == TERN_PLAN_ALL_TO_ALL;
 }
 
 // A post that nobody waits for could be taken for one of the next run: of every signal, the highest
@@ -105,12 +100,12 @@ static void check_kind(tern_plan_kind kind, int n)
                 break;
             }
             // Shares are of odd sizes too; their sum is a multiple of n.
-            uint64_t elements = has_shares(kind) ? (sizes[s] + 4) / 5 * (uint64_t)n : sizes[s];
+            uint64_t elements = kind_has_shares(kind) ? (sizes[s] + 4) / 5 * (uint64_t)n : sizes[s];
             check(&(tern_algo_request){.kind = kind,
                                        .topo = topo,
                                        .bytes = elements * 4,
                                        .unit = 4,
-                                       .root = kind == TERN_PLAN_BROADCAST ? (int)s % n : 0,
+                                       .root = kind_has_root(kind) ? (int)s % n : 0,
                                        .order = TERN_ORDER_ANY,
                                        .algorithm = name});
         }
@@ -159,23 +154,50 @@ static void barrier_is_right(void **state)
     check_kind_everywhere(TERN_PLAN_BARRIER);
 }
 
+static void reduce_is_right(void **state)
+{
+    check_kind_everywhere(TERN_PLAN_REDUCE_TO_ROOT);
+}
+
+static void gather_is_right(void **state)
+{
+    check_kind_everywhere(TERN_PLAN_GATHER);
+}
+
+static void scatter_is_right(void **state)
+{
+    check_kind_everywhere(TERN_PLAN_SCATTER);
+}
+
 // Slices that begin at cache lines, with a rest that is not a whole line.
 static void large_sizes_are_right(void **state)
 {
     static const uint64_t sizes[] = {64 * 64 * 5, 64 * 64 * 80 + 3, 100003};
-    static const char *const names[] = {"fused",     "ring",        "halving_doubling",
-                                        "cut_relay", "cut_optimal", "cut_owners",
-                                        "cut_small"};
+    static const struct {
+        tern_plan_kind kind;
+        const char *name;
+    } rows[] = {{TERN_PLAN_ALL_REDUCE, "fused"},
+                {TERN_PLAN_ALL_REDUCE, "ring"},
+                {TERN_PLAN_ALL_REDUCE, "halving_doubling"},
+                {TERN_PLAN_ALL_REDUCE, "staged"},
+                {TERN_PLAN_ALL_REDUCE, "cut_relay"},
+                {TERN_PLAN_ALL_REDUCE, "cut_optimal"},
+                {TERN_PLAN_ALL_REDUCE, "cut_owners"},
+                {TERN_PLAN_ALL_REDUCE, "cut_small"},
+                {TERN_PLAN_REDUCE_TO_ROOT, "fused"},
+                {TERN_PLAN_REDUCE_TO_ROOT, "staged"},
+                {TERN_PLAN_BROADCAST, "fused"}};
     for (int n = 6; n <= 7; n++) {
         tern_topo *topo = mesh(n);
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-                check(&(tern_algo_request){.kind = TERN_PLAN_ALL_REDUCE,
+                check(&(tern_algo_request){.kind = rows[i].kind,
                                            .topo = topo,
                                            .bytes = sizes[s],
                                            .unit = 1,
+                                           .root = kind_has_root(rows[i].kind) ? n - 2 : 0,
                                            .order = TERN_ORDER_ANY,
-                                           .algorithm = names[i]});
+                                           .algorithm = rows[i].name});
             }
         }
         tern_topo_destroy(topo);
@@ -193,7 +215,8 @@ static void rings_and_trees_follow_the_links(void **state)
         const char *name;
     } rows[] = {{TERN_PLAN_ALL_REDUCE, "ring"},     {TERN_PLAN_ALL_REDUCE, "tree"},
                 {TERN_PLAN_REDUCE_SCATTER, "ring"}, {TERN_PLAN_ALL_GATHER, "ring"},
-                {TERN_PLAN_BROADCAST, "tree"},      {TERN_PLAN_BARRIER, "tree"}};
+                {TERN_PLAN_BROADCAST, "tree"},      {TERN_PLAN_BARRIER, "tree"},
+                {TERN_PLAN_REDUCE_TO_ROOT, "tree"}};
     for (int cut = 0; cut < 2; cut++) {
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             bool ring = strcmp(rows[i].name, "ring") == 0;
@@ -201,6 +224,7 @@ static void rings_and_trees_follow_the_links(void **state)
                                          .topo = topo,
                                          .bytes = rows[i].kind == TERN_PLAN_BARRIER ? 0 : 7 * 24,
                                          .unit = 8,
+                                         .root = kind_has_root(rows[i].kind) ? 2 : 0,
                                          .order = TERN_ORDER_ANY,
                                          .algorithm = rows[i].name};
             tern_plan *plan;
@@ -231,10 +255,17 @@ static void rings_and_trees_follow_the_links(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_reduce_is_right),   cmocka_unit_test(reduce_scatter_is_right),
-        cmocka_unit_test(all_gather_is_right),   cmocka_unit_test(broadcast_is_right),
-        cmocka_unit_test(all_to_all_is_right),   cmocka_unit_test(barrier_is_right),
-        cmocka_unit_test(large_sizes_are_right), cmocka_unit_test(rings_and_trees_follow_the_links),
+        cmocka_unit_test(all_reduce_is_right),
+        cmocka_unit_test(reduce_scatter_is_right),
+        cmocka_unit_test(all_gather_is_right),
+        cmocka_unit_test(broadcast_is_right),
+        cmocka_unit_test(all_to_all_is_right),
+        cmocka_unit_test(barrier_is_right),
+        cmocka_unit_test(reduce_is_right),
+        cmocka_unit_test(gather_is_right),
+        cmocka_unit_test(scatter_is_right),
+        cmocka_unit_test(large_sizes_are_right),
+        cmocka_unit_test(rings_and_trees_follow_the_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

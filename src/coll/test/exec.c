@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/kinds.h"
 #include "support/ranks.h"
 #include "tern/algo.h"
 #include "tern/check.h"
@@ -48,19 +49,34 @@ static float sum_at(const struct subject *subject, uint64_t i)
     return sum;
 }
 
+// Of a rank that has no output by the plan's kind, what lies there stays.
+static float untouched(void)
+{
+    float value;
+    memset(&value, 0xff, sizeof value);
+    return value;
+}
+
 static float expected_at(const struct subject *subject, uint64_t i)
 {
     uint64_t share = subject->spec->bytes / 4 / (uint64_t)subject->spec->nranks;
     uint64_t own = share * (uint64_t)subject->rank;
+    if (kind_ends_at_root(subject->spec->kind) && subject->rank != subject->spec->root) {
+        return untouched();
+    }
     switch (subject->spec->kind) {
     case TERN_PLAN_ALL_REDUCE:
+    case TERN_PLAN_REDUCE_TO_ROOT:
         return sum_at(subject, i);
     case TERN_PLAN_REDUCE_SCATTER:
         return sum_at(subject, own + i);
     case TERN_PLAN_ALL_GATHER:
+    case TERN_PLAN_GATHER:
         return input_at(subject, (int)(i / share), i % share);
     case TERN_PLAN_BROADCAST:
         return input_at(subject, subject->spec->root, i);
+    case TERN_PLAN_SCATTER:
+        return input_at(subject, subject->spec->root, own + i);
     case TERN_PLAN_ALL_TO_ALL:
         return input_at(subject, (int)(i / share), own + i % share);
     case TERN_PLAN_BARRIER:
@@ -124,16 +140,16 @@ static int run_topo(tern_comm *comm, const tern_topo *topo, tern_exec_options *o
 {
     static const uint64_t sizes[] = {0, 1, 7, 1000, UNITS_MAX};
     int n = tern_comm_size(comm);
-    for (int kind = 0; kind <= TERN_PLAN_BARRIER; kind++) {
-        bool shares = kind == TERN_PLAN_REDUCE_SCATTER || kind == TERN_PLAN_ALL_GATHER ||
-                      kind == TERN_PLAN_ALL_TO_ALL;
+    for (int kind = 0; kind < KINDS_COUNT; kind++) {
+        bool shares = kind_has_shares((tern_plan_kind)kind);
+        bool rooted = kind_has_root((tern_plan_kind)kind);
         for (int s = 0; s < 5; s++) {
             uint64_t units = shares ? sizes[s] / (uint64_t)n * (uint64_t)n : sizes[s];
             struct subject subject = {.request = {.kind = (tern_plan_kind)kind,
                                                   .topo = topo,
                                                   .unit = 4,
                                                   .order = TERN_ORDER_ANY,
-                                                  .root = kind == TERN_PLAN_BROADCAST ? n - 1 : 0}};
+                                                  .root = rooted ? n - 1 : 0}};
             subject.request.bytes = kind == TERN_PLAN_BARRIER ? 0 : units * 4;
             for (int i = 0; tern_algo_name(subject.request.kind, i) != NULL; i++) {
                 subject.request.algorithm = tern_algo_name(subject.request.kind, i);

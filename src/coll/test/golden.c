@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "support/kinds.h"
 #include "tern/algo.h"
 #include "tern/summary.h"
 
@@ -198,6 +199,142 @@ static void bounds_of_other_kinds(void **state)
     tern_topo_destroy(broken);
 }
 
+// What crosses the busiest link of 8 ranks, in parts of the size, and the ops; the root is rank 0.
+static void costs_of_the_rooted_and_the_pulled(void **state)
+{
+    static const struct {
+        tern_plan_kind kind;
+        const char *name;
+        double share, bound;
+        size_t copies, reduces, posts;
+        int rounds;
+        double scratch;
+    } rows[] = {
+        {TERN_PLAN_ALL_REDUCE, "staged", 2.0 / 8, 1.0 / 4, 56, 8, 112, 2, 1},
+        {TERN_PLAN_ALL_GATHER, "pull", 1.0 / 8, 1.0 / 8, 64, 0, 56, 1, 0},
+        {TERN_PLAN_ALL_TO_ALL, "pull", 1.0 / 8, 1.0 / 8, 64, 0, 56, 1, 0},
+        {TERN_PLAN_BROADCAST, "fused", 2.0 / 8, 1.0 / 7, 8, 0, 56, 1, 0},
+        {TERN_PLAN_REDUCE_TO_ROOT, "fused", 2.0 / 8, 1.0 / 7, 0, 8, 56, 1, 0},
+        {TERN_PLAN_REDUCE_TO_ROOT, "pull", 1, 1.0 / 7, 0, 1, 7, 1, 0},
+        {TERN_PLAN_REDUCE_TO_ROOT, "staged", 2.0 / 8, 1.0 / 7, 7, 8, 14, 2, 1},
+        {TERN_PLAN_REDUCE_TO_ROOT, "tree", 1, 1.0 / 7, 0, 4, 10, 3, 1},
+        {TERN_PLAN_GATHER, "direct", 1.0 / 8, 1.0 / 8, 8, 0, 7, 1, 0},
+        {TERN_PLAN_GATHER, "pull", 1.0 / 8, 1.0 / 8, 8, 0, 7, 1, 0},
+        {TERN_PLAN_SCATTER, "direct", 1.0 / 8, 1.0 / 8, 8, 0, 7, 1, 0},
+        {TERN_PLAN_SCATTER, "push", 1.0 / 8, 1.0 / 8, 8, 0, 7, 1, 0},
+    };
+    tern_topo *topo = topology("mesh:8", NULL, 0);
+    tern_link link;
+    assert_true(tern_topo_link(topo, 0, 7, &link));
+    double gib_us = (double)GIB / (link.bandwidth_gbps * 1e3);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tern_summary s = summarise(topo, rows[i].kind, rows[i].name, GIB);
+        assert_true(s.busiest_bytes == (uint64_t)(rows[i].share * (double)GIB));
+        assert_true(fabs(s.bound_us / gib_us - rows[i].bound) < 1e-9);
+        assert_int_equal(s.copies, rows[i].copies);
+        assert_int_equal(s.reduces, rows[i].reduces);
+        assert_int_equal(s.posts, rows[i].posts);
+        assert_int_equal(s.rounds, rows[i].rounds);
+        assert_true(s.scratch_bytes == (uint64_t)(rows[i].scratch * (double)GIB));
+    }
+    tern_topo_destroy(topo);
+}
+
+// The bound of a root that has few links, for a plan made without regard to that.
+static void bounds_of_a_poorly_linked_root(void **state)
+{
+    static const struct {
+        tern_plan_kind kind;
+        const char *cuts[2]; // of the links of rank 0 among 5, one after the other
+        double share[3];     // without a cut, with one, with both
+    } rows[] = {
+        // All but the root need to send it a sum of every byte over 4, 3, 2 links.
+        {TERN_PLAN_REDUCE_TO_ROOT, {"1>0", "2>0"}, {1.0 / 4, 1.0 / 3, 1.0 / 2}},
+        // What a rank sends out is a partial sum of every byte, by 4, 3, 2 links.
+        {TERN_PLAN_REDUCE_TO_ROOT, {"3>1", "3>0"}, {1.0 / 4, 1.0 / 3, 1.0 / 2}},
+        // 4 shares of 1/5 over 4, 3, 2 links.
+        {TERN_PLAN_GATHER, {"1>0", "2>0"}, {1.0 / 5, 4.0 / 15, 2.0 / 5}},
+        {TERN_PLAN_SCATTER, {"0>1", "0>4"}, {1.0 / 5, 4.0 / 15, 2.0 / 5}},
+        // The wrong direction costs nothing.
+        {TERN_PLAN_GATHER, {"0>1", "0>4"}, {1.0 / 5, 1.0 / 5, 1.0 / 5}},
+        {TERN_PLAN_SCATTER, {"1>0", "2>0"}, {1.0 / 5, 1.0 / 5, 1.0 / 5}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tern_plan *plan;
+        tern_summary s;
+        tern_link link;
+        tern_topo *topo = topology("mesh:5", NULL, 0);
+        tern_algo_request request = {.kind = rows[i].kind,
+                                     .topo = topo,
+                                     .bytes = 5 << 20,
+                                     .unit = 4};
+        assert_int_equal(tern_algo_plan(&request, &plan), TERN_OK);
+        assert_true(tern_topo_link(topo, 3, 4, &link));
+        double size_us = (double)request.bytes / (link.bandwidth_gbps * 1e3);
+        for (int cuts = 0; cuts <= 2; cuts++) {
+            if (cuts > 0) {
+                assert_int_equal(tern_topo_cut(topo, rows[i].cuts[cuts - 1]), TERN_OK);
+            }
+            assert_int_equal(tern_summary_make(plan, topo, &s), TERN_OK);
+            if (fabs(s.bound_us / size_us - rows[i].share[cuts]) > 1e-9) {
+                fail_msg("row %zu with %d cuts: %.6f of the size instead of %.6f: %s", i, cuts,
+                         s.bound_us / size_us, rows[i].share[cuts], s.bound_text);
+            }
+        }
+        tern_plan_destroy(plan);
+        tern_topo_destroy(topo);
+    }
+}
+
+// No plan is better than what is claimed to be a bound, whatever is cut or slow.
+static void no_plan_beats_its_bound(void **state)
+{
+    uint64_t random = 1;
+    int compared = 0;
+    for (int round = 0; round < 200; round++) {
+        char text[32];
+        int n = 2 + round % 6;
+        snprintf(text, sizeof text, "mesh:%d", n);
+        tern_topo *topo = topology(text, NULL, 0);
+        for (int edit = 0; edit < round % 4; edit++) {
+            random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            int from = (int)((random >> 33) % (uint64_t)n);
+            int to = (from + 1 + (int)((random >> 40) % (uint64_t)(n - 1))) % n;
+            bool cut = (random >> 50) % 2 == 0;
+            snprintf(text, sizeof text, cut ? "%d>%d" : "%d>%d=0.3", from, to);
+            if (tern_topo_link(topo, from, to, NULL)) {
+                assert_int_equal(cut ? tern_topo_cut(topo, text) : tern_topo_slow(topo, text),
+                                 TERN_OK);
+            }
+        }
+        for (int kind = 0; kind < KINDS_COUNT; kind++) {
+            tern_algo_request request = {.kind = (tern_plan_kind)kind,
+                                         .topo = topo,
+                                         .bytes = kind == TERN_PLAN_BARRIER ? 0 : 840 * 4096,
+                                         .unit = 4,
+                                         .order = TERN_ORDER_ANY};
+            request.root = kind_has_root(request.kind) ? round / 6 % n : 0;
+            for (int i = 0; tern_algo_name(request.kind, i) != NULL; i++) {
+                tern_plan *plan;
+                tern_summary s;
+                request.algorithm = tern_algo_name(request.kind, i);
+                if (tern_algo_plan(&request, &plan) != TERN_OK) {
+                    continue;
+                }
+                assert_int_equal(tern_summary_make(plan, topo, &s), TERN_OK);
+                if (s.reached > 1 + 1e-6) {
+                    fail_msg("%s %s over %s is better than %s", tern_plan_kind_name(request.kind),
+                             request.algorithm, tern_topo_text(topo), s.bound_text);
+                }
+                compared++;
+                tern_plan_destroy(plan);
+            }
+        }
+        tern_topo_destroy(topo);
+    }
+    assert_true(compared > 2000);
+}
+
 static void summary_counts_missing_links_and_refuses(void **state)
 {
     tern_plan *plan;
@@ -262,6 +399,9 @@ int main(void)
         cmocka_unit_test(shares_of_other_rank_counts),
         cmocka_unit_test(bounds_of_8_ranks),
         cmocka_unit_test(bounds_of_other_kinds),
+        cmocka_unit_test(costs_of_the_rooted_and_the_pulled),
+        cmocka_unit_test(bounds_of_a_poorly_linked_root),
+        cmocka_unit_test(no_plan_beats_its_bound),
         cmocka_unit_test(plans_for_256_ranks_are_quick),
         cmocka_unit_test(summary_counts_missing_links_and_refuses),
     };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "support/interp.h"
+#include "support/kinds.h"
 #include "tern/algo.h"
 
 enum { SEEDS = 60 };
@@ -111,15 +112,16 @@ static bool refuted(const tern_plan *plan, const tern_topo *topo)
 
 // Applies a change to every op in turn. A plan whose ops are swapped may still be right (two
 // posts), a wait may be repeated by a later one: `all` says whether every one must be refuted.
-static void check_changes(const char *name, enum change change, bool all)
+static void check_changes(tern_plan_kind kind, const char *name, enum change change, bool all)
 {
     tern_topo *topo;
     tern_plan *plan;
     assert_int_equal(tern_topo_create("mesh:6", &topo), TERN_OK);
-    tern_algo_request request = {.kind = TERN_PLAN_ALL_REDUCE,
+    tern_algo_request request = {.kind = kind,
                                  .topo = topo,
-                                 .bytes = 8 * 97,
+                                 .bytes = 8 * 6 * 17,
                                  .unit = 8,
+                                 .root = kind_has_root(kind) ? 4 : 0,
                                  .order = TERN_ORDER_ANY,
                                  .algorithm = name};
     assert_int_equal(tern_algo_plan(&request, &plan), TERN_OK);
@@ -151,31 +153,57 @@ static void check_changes(const char *name, enum change change, bool all)
 
 static void finds_dropped_ops(void **state)
 {
-    check_changes("fused", DROP, true);
-    check_changes("two_shot", DROP, true);
-    check_changes("halving_doubling", DROP, true);
-    check_changes("tree", DROP, true);
-    check_changes("cut_small", DROP, true);
-    check_changes("cut_optimal", DROP, false); // some waits are implied by others
-    check_changes("ring", DROP, true);
+    check_changes(TERN_PLAN_ALL_REDUCE, "fused", DROP, true);
+    check_changes(TERN_PLAN_ALL_REDUCE, "two_shot", DROP, true);
+    check_changes(TERN_PLAN_ALL_REDUCE, "halving_doubling", DROP, true);
+    check_changes(TERN_PLAN_ALL_REDUCE, "tree", DROP, true);
+    check_changes(TERN_PLAN_ALL_REDUCE, "cut_small", DROP, true);
+    check_changes(TERN_PLAN_ALL_REDUCE, "cut_optimal", DROP,
+                  false); // some waits are implied by others
+    check_changes(TERN_PLAN_ALL_REDUCE, "ring", DROP, true);
+    check_changes(TERN_PLAN_ALL_REDUCE, "staged", DROP, true);
+}
+
+// Of the kinds with a root every algorithm, whatever is changed.
+static void finds_changes_of_rooted_kinds(void **state)
+{
+    static const struct {
+        tern_plan_kind kind;
+        const char *name;
+    } rows[] = {{TERN_PLAN_BROADCAST, "fused"},     {TERN_PLAN_REDUCE_TO_ROOT, "fused"},
+                {TERN_PLAN_REDUCE_TO_ROOT, "pull"}, {TERN_PLAN_REDUCE_TO_ROOT, "staged"},
+                {TERN_PLAN_REDUCE_TO_ROOT, "tree"}, {TERN_PLAN_GATHER, "direct"},
+                {TERN_PLAN_GATHER, "pull"},         {TERN_PLAN_SCATTER, "direct"},
+                {TERN_PLAN_SCATTER, "push"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        check_changes(rows[i].kind, rows[i].name, DROP, true);
+        check_changes(rows[i].kind, rows[i].name, COUNT, true);
+        // Where an op has several destinations, as in a fused broadcast, nothing is changed so.
+        if (rows[i].kind != TERN_PLAN_BROADCAST) {
+            check_changes(rows[i].kind, rows[i].name, OFFSET, true);
+            check_changes(rows[i].kind, rows[i].name, RANK, true);
+            check_changes(rows[i].kind, rows[i].name, SHORTER, true);
+        }
+    }
 }
 
 static void finds_wrong_operands(void **state)
 {
     static const char *const names[] = {"ring", "halving_doubling", "cut_relay", "cut_optimal"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        check_changes(names[i], OFFSET, true);
-        check_changes(names[i], RANK, true);
-        check_changes(names[i], SHORTER, true);
+        check_changes(TERN_PLAN_ALL_REDUCE, names[i], OFFSET, true);
+        check_changes(TERN_PLAN_ALL_REDUCE, names[i], RANK, true);
+        check_changes(TERN_PLAN_ALL_REDUCE, names[i], SHORTER, true);
     }
 }
 
 static void finds_wrong_signals(void **state)
 {
-    check_changes("fused", COUNT, true);
-    check_changes("tree", COUNT, true);
-    check_changes("cut_relay", COUNT, false); // only the last count is never reached
-    check_changes("ring", LATER, false);
+    check_changes(TERN_PLAN_ALL_REDUCE, "fused", COUNT, true);
+    check_changes(TERN_PLAN_ALL_REDUCE, "tree", COUNT, true);
+    check_changes(TERN_PLAN_ALL_REDUCE, "cut_relay", COUNT,
+                  false); // only the last count is never reached
+    check_changes(TERN_PLAN_ALL_REDUCE, "ring", LATER, false);
 }
 
 static void finds_a_missing_link(void **state)
@@ -251,6 +279,33 @@ static void finds_bounds(void **state)
     tern_plan_destroy(plan);
 }
 
+// The root is rank 0; of rank 1 a scatter has no input, and the others no output.
+static void finds_buffers_that_are_not_there(void **state)
+{
+    char why[256];
+    for (int kind = TERN_PLAN_REDUCE_TO_ROOT; kind <= TERN_PLAN_SCATTER; kind++) {
+        tern_plan *plan = by_hand((tern_plan_kind)kind, 2);
+        bool scatter = kind == TERN_PLAN_SCATTER;
+        tern_plan_range from = {.rank = 1, .buffer = TERN_PLAN_IN};
+        tern_plan_range to = {.rank = 1, .buffer = TERN_PLAN_OUT};
+        tern_plan_op op = {.kind = TERN_PLAN_COPY,
+                           .length = 8,
+                           .sources = &from,
+                           .sources_count = 1,
+                           .destinations = &to,
+                           .destinations_count = 1};
+        assert_int_equal(tern_plan_add(plan, 1, 0, &op), TERN_OK);
+        tern_plan_seal(plan);
+        bool found = false;
+        for (uint64_t seed = 0; seed < SEEDS && !found; seed++) {
+            found = !interp_run(plan, NULL, seed, why, sizeof why) &&
+                    strstr(why, scatter ? "rank 1 has no buffer 0" : "rank 1 has no buffer 1");
+        }
+        assert_true(found);
+        tern_plan_destroy(plan);
+    }
+}
+
 static void finds_a_barrier_that_is_none(void **state)
 {
     tern_plan *plan = by_hand(TERN_PLAN_BARRIER, 3);
@@ -274,6 +329,8 @@ int main(void)
         cmocka_unit_test(finds_wrong_signals),
         cmocka_unit_test(finds_a_missing_link),
         cmocka_unit_test(finds_bounds),
+        cmocka_unit_test(finds_changes_of_rooted_kinds),
+        cmocka_unit_test(finds_buffers_that_are_not_there),
         cmocka_unit_test(finds_touching_after_the_end),
         cmocka_unit_test(finds_a_barrier_that_is_none),
     };

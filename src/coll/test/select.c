@@ -83,11 +83,21 @@ static void slow_link_is_avoided(void **state)
     tern_topo_destroy(topo);
 }
 
-static void shared_memory_is_fused_at_every_size(void **state)
+static void shared_memory_takes_one_pass_at_every_size(void **state)
 {
     tern_topo *topo = topology("this", NULL);
     assert_picked(topo, TERN_PLAN_ALL_REDUCE, 4, TERN_ORDER_RANK, "fused");
     assert_picked(topo, TERN_PLAN_ALL_REDUCE, 1 << 26, TERN_ORDER_ANY, "fused");
+    uint64_t share = 4 * (uint64_t)tern_topo_size(topo);
+    for (uint64_t bytes = share; bytes <= share << 20; bytes <<= 10) {
+        assert_picked(topo, TERN_PLAN_REDUCE_TO_ROOT, bytes, TERN_ORDER_RANK, "fused");
+        assert_picked(topo, TERN_PLAN_BROADCAST, bytes, TERN_ORDER_RANK, "fused");
+        assert_picked(topo, TERN_PLAN_REDUCE_SCATTER, bytes, TERN_ORDER_ANY, "direct");
+        assert_picked(topo, TERN_PLAN_ALL_GATHER, bytes, TERN_ORDER_RANK, "direct");
+        assert_picked(topo, TERN_PLAN_ALL_TO_ALL, bytes, TERN_ORDER_RANK, "direct");
+        assert_picked(topo, TERN_PLAN_GATHER, bytes, TERN_ORDER_RANK, "direct");
+        assert_picked(topo, TERN_PLAN_SCATTER, bytes, TERN_ORDER_RANK, "direct");
+    }
     tern_topo_destroy(topo);
 }
 
@@ -112,10 +122,11 @@ static void sentences(void **state)
     tern_topo *topo = topology("mesh:5", "0-1");
     tern_algo_request request = {
         .kind = TERN_PLAN_ALL_REDUCE, .topo = topo, .bytes = 64, .unit = 4, .algorithm = "magic"};
-    assert_refused(&request,
-                   "there is no algorithm 'magic' for all_reduce; there are fused, one_shot, "
-                   "two_shot, cut_small, cut_owners, cut_relay, cut_optimal, halving_doubling, "
-                   "ring, tree");
+    assert_refused(
+        &request,
+        "there is no algorithm 'magic' for all_reduce; there are fused, one_shot, "
+        "two_shot, staged, cut_small, cut_owners, cut_relay, cut_optimal, halving_doubling, "
+        "ring, tree");
     request.algorithm = "fused";
     assert_refused(&request,
                    "fused cannot do this all_reduce over mesh:5 --cut 0-1: it needs every "
@@ -133,9 +144,11 @@ static void sentences(void **state)
     request.kind = TERN_PLAN_ALL_TO_ALL;
     request.bytes = 40;
     request.order = TERN_ORDER_RANK;
-    assert_refused(&request,
-                   "no algorithm for all_to_all with sums in rank order fits mesh:5 --cut "
-                   "0-1: direct: it needs every link, and there is no 0>1, 1>0");
+    assert_refused(
+        &request,
+        "no algorithm for all_to_all with sums in rank order fits mesh:5 --cut "
+        "0-1: direct: it needs every link, and there is no 0>1, 1>0; pull: it needs every "
+        "link, and there is no 0>1, 1>0");
     assert_int_equal(tern_topo_cut(topo, "2-3"), TERN_OK);
     request.kind = TERN_PLAN_ALL_REDUCE;
     request.algorithm = "cut_relay";
@@ -178,7 +191,7 @@ int main(void)
         cmocka_unit_test(healthy_mesh),
         cmocka_unit_test(cut_mesh_changes_where_it_should),
         cmocka_unit_test(slow_link_is_avoided),
-        cmocka_unit_test(shared_memory_is_fused_at_every_size),
+        cmocka_unit_test(shared_memory_takes_one_pass_at_every_size),
         cmocka_unit_test(few_links),
         cmocka_unit_test(large_barrier_spares_posts),
         cmocka_unit_test(sentences),

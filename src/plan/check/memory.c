@@ -60,7 +60,9 @@ bool tern__memory_create(struct checking *checking)
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
         for (int b = 0; b < 3; b++) {
             struct buffer *buffer = buffer_at(checking, rank, b);
-            buffer->size = tern_plan_buffer_bytes(plan, (tern_plan_buffer)b);
+            buffer->size = tern__plan_has_buffer(plan, rank, (tern_plan_buffer)b)
+                               ? tern_plan_buffer_bytes(plan, (tern_plan_buffer)b)
+                               : 0;
             buffer->stretches = calloc(1, sizeof *buffer->stretches);
             if (buffer->stretches == NULL) {
                 return false;

@@ -112,7 +112,9 @@ static void check_output(struct expectation *expected)
     const tern_plan *plan = expected->checking->plan;
     uint64_t bytes = plan->spec.bytes;
     uint64_t share = tern__plan_share(plan);
-    switch (plan->spec.kind) {
+    tern_plan_kind kind = plan->spec.kind;
+    bool root = expected->rank == plan->spec.root;
+    switch (kind) {
     case TERN_PLAN_ALL_REDUCE:
         expect(expected, 0, bytes, -1, 0);
         break;
@@ -123,7 +125,8 @@ static void check_output(struct expectation *expected)
         expect(expected, 0, bytes, plan->spec.root, 0);
         break;
     case TERN_PLAN_ALL_GATHER:
-        for (int q = 0; q < plan->spec.nranks; q++) {
+    case TERN_PLAN_GATHER:
+        for (int q = 0; q < plan->spec.nranks && (root || kind == TERN_PLAN_ALL_GATHER); q++) {
             uint64_t begin = share * (uint64_t)q;
             expect(expected, begin, begin + share, q, -(int64_t)begin);
         }
@@ -134,6 +137,12 @@ static void check_output(struct expectation *expected)
             int64_t from = (int64_t)(share * (uint64_t)expected->rank);
             expect(expected, begin, begin + share, q, from - (int64_t)begin);
         }
+        break;
+    case TERN_PLAN_REDUCE_TO_ROOT:
+        expect(expected, 0, root ? bytes : 0, -1, 0);
+        break;
+    case TERN_PLAN_SCATTER:
+        expect(expected, 0, share, plan->spec.root, (int64_t)(share * (uint64_t)expected->rank));
         break;
     case TERN_PLAN_BARRIER:
         break;
@@ -202,8 +211,6 @@ bool tern__check_result(struct checking *checking)
     if (done == NULL) {
         return false;
     }
-    bool sums =
-        plan->spec.kind == TERN_PLAN_ALL_REDUCE || plan->spec.kind == TERN_PLAN_REDUCE_SCATTER;
     struct expectation expected = {.checking = checking, .flat = true};
     bool ends = !check->unchecked[TERN_CHECK_RACE];
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
@@ -221,7 +228,7 @@ bool tern__check_result(struct checking *checking)
             check_output(&expected);
         }
     }
-    if (sums) {
+    if (tern__kind_sums(plan->spec.kind)) {
         check->order = expected.atomic ? TERN_CHECK_ORDER_ANY
                        : expected.flat ? TERN_CHECK_ORDER_RANK
                                        : TERN_CHECK_ORDER_FIXED;

@@ -27,6 +27,14 @@ static bool fits(struct checking *checking, struct place place, const struct ter
     if (op->length == 0) { // of no bytes: legal everywhere
         return true;
     }
+    if (!tern__plan_has_buffer(plan, range->rank, (tern_plan_buffer)range->buffer)) {
+        tern__check_add(checking->check, TERN_CHECK_BOUNDS,
+                        "%s: rank %u has no %s; in a %s only the root has one, rank %d",
+                        where_text(checking, place, where), range->rank,
+                        tern__buffer_name((tern_plan_buffer)range->buffer),
+                        tern_plan_kind_name(plan->spec.kind), plan->spec.root);
+        return false;
+    }
     if (range->offset > size || op->length > size - range->offset) {
         tern__check_add(checking->check, TERN_CHECK_BOUNDS,
                         "%s: bytes %llu..%llu of %s of rank %u; it has %llu",

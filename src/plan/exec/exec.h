@@ -22,6 +22,7 @@
 #include "comm/window.h"
 #include "isa/reduce.h"
 #include "sync/bell.h"
+#include "sync/task.h"
 #include "tern/exec.h"
 
 // What a rank shows to the others.
@@ -88,10 +89,9 @@ struct tern_exec {
     uint64_t begun; // bit r: rank r is known to have begun this run
     uint16_t *open; // lanes that have not ended
     uint32_t open_count;
-    uint32_t idle_tests;               // in a row, since the peers were looked at
-    bool says_so;                      // that it sleeps
-    const void *thread;                // that began it
-    struct tern_exec *next, *previous; // of this thread's runs that have not ended
+    uint32_t idle_tests;    // in a row, since the peers were looked at
+    bool says_so;           // that it sleeps
+    struct tern__task task; // while it has not ended
 
     // Of the plan.
     struct tern__exec_lane *lanes;
@@ -128,12 +128,6 @@ static inline char *tern__exec_signal(const struct tern_exec *exec, int rank, ui
 {
     return (char *)tern__exec_head(exec, rank) + sizeof(struct tern__exec_head) +
            signal * exec->signals_stride;
-}
-
-// Whether `word` has come to `wanted`, both counting up and around.
-static inline bool tern__exec_reached(uint32_t word, uint32_t wanted)
-{
-    return (int32_t)(word - wanted) >= 0;
 }
 
 // digest.c: a hash of everything that the plan's text says.

@@ -9,7 +9,7 @@
 
 static bool has_begun(const struct tern_exec *exec, int rank)
 {
-    return tern__exec_reached(tern__flag_load(&tern__exec_head(exec, rank)->begun), exec->run);
+    return tern__reached(tern__flag_load(&tern__exec_head(exec, rank)->begun), exec->run);
 }
 
 // "run 7 of the all_reduce 'ring' of 4096 bytes"

@@ -15,43 +15,15 @@
 
 #define TESTS_PER_LOOK 1024 // looking whether the peers live takes a system call
 
-// This thread's runs that have not ended. A run belongs to the thread that began it.
-static _Thread_local struct tern_exec *running;
-
-static void enlist(struct tern_exec *exec)
-{
-    exec->thread = &running;
-    exec->previous = NULL;
-    exec->next = running;
-    if (running != NULL) {
-        running->previous = exec;
-    }
-    running = exec;
-}
-
-static void delist(struct tern_exec *exec)
-{
-    if (exec->previous != NULL) {
-        exec->previous->next = exec->next;
-    } else if (running == exec) {
-        running = exec->next;
-    }
-    if (exec->next != NULL) {
-        exec->next->previous = exec->previous;
-    }
-    exec->next = NULL;
-    exec->previous = NULL;
-}
-
 bool tern__exec_abandon(struct tern_exec *exec)
 {
     if (exec->state != TERN__EXEC_RUNNING) {
         return true;
     }
-    if (exec->thread != &running) {
+    if (!tern__task_is_mine(&exec->task)) {
         return false;
     }
-    delist(exec);
+    tern__task_end(&exec->task);
     exec->state = TERN__EXEC_FAILED;
     return true;
 }
@@ -62,7 +34,7 @@ static bool have_begun(struct tern_exec *exec, uint64_t ranks)
     for (uint64_t left = ranks & ~exec->begun; left != 0; left &= left - 1) {
         int rank = __builtin_ctzll(left);
         // partner: the store in begin_run; also acquires what that rank wrote before it.
-        if (!tern__exec_reached(tern__flag_load(&tern__exec_head(exec, rank)->begun), exec->run)) {
+        if (!tern__reached(tern__flag_load(&tern__exec_head(exec, rank)->begun), exec->run)) {
             return false;
         }
         exec->begun |= UINT64_C(1) << rank;
@@ -74,7 +46,7 @@ static inline bool is_ready(struct tern_exec *exec, const struct tern__exec_op *
 {
     if (op->kind == TERN__EXEC_WAIT) {
         uint32_t wanted = op->wait.each_run * (exec->run - 1) + op->wait.count;
-        return tern__exec_reached(tern__flag_load(op->wait.word), wanted); // partner: post below
+        return tern__reached(tern__flag_load(op->wait.word), wanted); // partner: post below
     }
     return (op->gates & ~exec->begun) == 0 || have_begun(exec, op->gates);
 }
@@ -153,7 +125,7 @@ static bool advance(struct tern_exec *exec, struct tern__exec_lane *lane)
 
 static void end_run(struct tern_exec *exec)
 {
-    delist(exec);
+    tern__task_end(&exec->task);
     exec->state = TERN__EXEC_IDLE;
     exec->runs_ended++;
 }
@@ -177,12 +149,28 @@ static bool sweep(struct tern_exec *exec)
     return moved;
 }
 
-static bool same_job(const struct tern_exec *a, const struct tern_exec *b)
+static struct tern_exec *exec_of(struct tern__task *task)
 {
-    return a->comm->group.job == b->comm->group.job;
+    return (struct tern_exec *)(void *)((char *)task - offsetof(struct tern_exec, task));
 }
 
-// Moves this run, and this thread's others, as far as they go without waiting.
+static bool advance_task(struct tern__task *task)
+{
+    return sweep(exec_of(task));
+}
+
+static bool task_ready(struct tern__task *task)
+{
+    struct tern_exec *exec = exec_of(task);
+    for (uint32_t i = 0; i < exec->open_count; i++) {
+        if (is_ready(exec, exec->lanes[exec->open[i]].next)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Moves this run, and what else this thread has begun, as far as it goes without waiting.
 static void drive(struct tern_exec *exec)
 {
     bool moved = true;
@@ -191,27 +179,8 @@ static void drive(struct tern_exec *exec)
         if (exec->state != TERN__EXEC_RUNNING) {
             return;
         }
-        for (struct tern_exec *other = running; other != NULL;) {
-            struct tern_exec *next = other->next; // a run that ends leaves the list
-            if (other != exec && same_job(other, exec)) {
-                moved = sweep(other) || moved;
-            }
-            other = next;
-        }
+        moved = tern__tasks_advance(exec->comm->group.job, &exec->task) || moved;
     }
-}
-
-static bool can_go_on(void *arg)
-{
-    struct tern_exec *exec = arg;
-    for (struct tern_exec *each = running; each != NULL; each = each->next) {
-        for (uint32_t i = 0; i < each->open_count && same_job(each, exec); i++) {
-            if (is_ready(each, each->lanes[each->open[i]].next)) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 static void say_that_it_sleeps(struct tern_exec *exec)
@@ -224,9 +193,9 @@ static void say_that_it_sleeps(struct tern_exec *exec)
     exec->says_so = true;
 }
 
-static int run_broken(void *arg, bool deep)
+static int task_broken(struct tern__task *task, bool deep)
 {
-    struct tern_exec *exec = arg;
+    struct tern_exec *exec = exec_of(task);
     if (!exec->says_so) {
         say_that_it_sleeps(exec);
     }
@@ -234,34 +203,19 @@ static int run_broken(void *arg, bool deep)
     return tern__exec_check_left(exec);
 }
 
-// Waits until a lane can go on.
-static int rest(struct tern_exec *exec)
+static int task_timed_out(struct tern__task *task)
 {
-    struct tern__job *job = exec->comm->group.job;
-    struct tern__ladder ladder = tern__job_ladder(job);
-    int64_t begin_ns = tern__trace_start();
-    struct tern__wait climb = {
-        .bell = &job->ctl->ranks[job->rank].bell,
-        .ladder = &ladder,
-        .timeout_ns = job->timeout_ns,
-        .holds = can_go_on,
-        .broken = run_broken,
-        .arg = exec,
-    };
-    int status = tern__wait(&climb);
-    if (status == TERN_ERR_TIMEOUT && !can_go_on(exec)) {
-        status = run_broken(exec, true);
-        status = status == TERN_OK ? tern__exec_timed_out(exec) : status;
-    } else if (status == TERN_ERR_TIMEOUT) {
-        status = TERN_OK;
-    }
+    return tern__exec_timed_out(exec_of(task));
+}
+
+static void task_woken(struct tern__task *task)
+{
+    struct tern_exec *exec = exec_of(task);
     if (exec->says_so) {
-        tern__job_doing(job, TERN__DOING_OTHER, 0);
+        tern__job_doing(task->job, TERN__DOING_OTHER, 0);
         tern__poke(&exec->own->stuck, 0);
         exec->says_so = false;
     }
-    tern__trace_add(TERN__TRACE_WAIT, "plan", begin_ns, 0);
-    return status;
 }
 
 static int check_running(const char *call, struct tern_exec *exec)
@@ -272,7 +226,7 @@ static int check_running(const char *call, struct tern_exec *exec)
     if (exec->state == TERN__EXEC_IDLE && exec->runs_ended == 0) {
         return tern__fail(TERN_ERR_STATE, "%s: no run has been started", call);
     }
-    if (exec->state == TERN__EXEC_RUNNING && exec->thread != &running) {
+    if (exec->state == TERN__EXEC_RUNNING && !tern__task_is_mine(&exec->task)) {
         return tern__fail(TERN_ERR_STATE,
                           "%s: run %u was started by another thread, which must also end it", call,
                           exec->run);
@@ -316,7 +270,15 @@ int tern_exec_start(tern_exec *exec)
         return tern__fail(TERN_ERR_STATE, "tern_exec_start: run %u has not ended", exec->run);
     }
     begin_run(exec);
-    enlist(exec);
+    exec->task = (struct tern__task){
+        .advance = advance_task,
+        .ready = task_ready,
+        .broken = task_broken,
+        .timed_out = task_timed_out,
+        .woken = task_woken,
+        .job = exec->comm->group.job,
+    };
+    tern__task_begin(&exec->task);
     drive(exec);
     return TERN_OK;
 }
@@ -346,7 +308,7 @@ int tern_exec_wait(tern_exec *exec)
     TERN_TRY(check_running("tern_exec_wait", exec));
     while (exec->state == TERN__EXEC_RUNNING) {
         drive(exec);
-        int status = exec->state == TERN__EXEC_RUNNING ? rest(exec) : TERN_OK;
+        int status = exec->state == TERN__EXEC_RUNNING ? tern__task_rest(&exec->task) : TERN_OK;
         if (status != TERN_OK) {
             tern__exec_abandon(exec);
             return status;

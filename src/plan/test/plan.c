@@ -40,18 +40,20 @@ static void add(tern_plan *plan, int rank, int lane, tern_plan_op op)
 static void kinds_have_words(void **state)
 {
     static const char *const words[] = {"all_reduce", "reduce_scatter", "all_gather",
-                                        "broadcast",  "all_to_all",     "barrier"};
-    for (int i = 0; i < 6; i++) {
+                                        "broadcast",  "all_to_all",     "barrier",
+                                        "reduce",     "gather",         "scatter"};
+    for (int i = 0; i < 9; i++) {
         tern_plan_kind kind = TERN_PLAN_BARRIER;
         assert_string_equal(tern_plan_kind_name((tern_plan_kind)i), words[i]);
         assert_int_equal(tern_plan_kind_parse(words[i], &kind), TERN_OK);
         assert_int_equal(kind, i);
     }
-    assert_string_equal(tern_plan_kind_name((tern_plan_kind)6), "unknown kind");
+    assert_string_equal(tern_plan_kind_name((tern_plan_kind)9), "unknown kind");
     tern_plan_kind kind = TERN_PLAN_BROADCAST;
     assert_fails(
         tern_plan_kind_parse("allreduce", &kind), TERN_ERR_ARG,
-        "there are all_reduce, reduce_scatter, all_gather, broadcast, all_to_all, barrier");
+        "there are all_reduce, reduce_scatter, all_gather, broadcast, all_to_all, barrier, reduce, "
+        "gather, scatter");
     assert_int_equal(kind, TERN_PLAN_BROADCAST);
     assert_fails(tern_plan_kind_parse(NULL, &kind), TERN_ERR_ARG, "must not be NULL");
 }
@@ -83,6 +85,21 @@ static void a_wrong_spec_is_refused(void **state)
         {{.kind = TERN_PLAN_BROADCAST, .nranks = 2, .unit = 4, .root = 2},
          TERN_ERR_ARG,
          "cannot have the root 2"},
+        {{.kind = TERN_PLAN_SCATTER, .nranks = 2, .unit = 4, .root = -1},
+         TERN_ERR_ARG,
+         "scatter over 2 ranks cannot have the root -1"},
+        {{.kind = TERN_PLAN_GATHER, .nranks = 3, .unit = 4, .bytes = 16},
+         TERN_ERR_ARG,
+         "a multiple of 12 (ranks times unit)"},
+        {{.kind = TERN_PLAN_SCATTER, .nranks = 3, .unit = 1, .bytes = 16},
+         TERN_ERR_ARG,
+         "a multiple of 3 (ranks times unit)"},
+        {{.kind = TERN_PLAN_REDUCE_TO_ROOT, .nranks = 3, .unit = 4, .bytes = 18},
+         TERN_ERR_ARG,
+         "a multiple of 4 (the unit)"},
+        {{.kind = TERN_PLAN_REDUCE_TO_ROOT, .nranks = 3, .unit = 4, .root = 3},
+         TERN_ERR_ARG,
+         "reduce over 3 ranks cannot have the root 3"},
         {{.nranks = 2, .unit = 4, .algorithm = "a b"}, TERN_ERR_ARG, "1 to 31 letters"},
         {{.nranks = 2, .unit = 4, .algorithm = ""}, TERN_ERR_ARG, "1 to 31 letters"},
         {{.nranks = 2, .unit = 4, .algorithm = "abcdefghijklmnopqrstuvwxyz012345"},
@@ -127,9 +144,11 @@ static void buffers_have_the_sizes_of_the_kind(void **state)
     static const struct {
         tern_plan_kind kind;
         uint64_t bytes, in, out;
-    } cases[] = {{TERN_PLAN_ALL_REDUCE, 24, 24, 24}, {TERN_PLAN_REDUCE_SCATTER, 24, 24, 8},
-                 {TERN_PLAN_ALL_GATHER, 24, 8, 24},  {TERN_PLAN_BROADCAST, 24, 24, 24},
-                 {TERN_PLAN_ALL_TO_ALL, 24, 24, 24}, {TERN_PLAN_BARRIER, 0, 0, 0}};
+    } cases[] = {{TERN_PLAN_ALL_REDUCE, 24, 24, 24},     {TERN_PLAN_REDUCE_SCATTER, 24, 24, 8},
+                 {TERN_PLAN_ALL_GATHER, 24, 8, 24},      {TERN_PLAN_BROADCAST, 24, 24, 24},
+                 {TERN_PLAN_ALL_TO_ALL, 24, 24, 24},     {TERN_PLAN_BARRIER, 0, 0, 0},
+                 {TERN_PLAN_REDUCE_TO_ROOT, 28, 28, 28}, {TERN_PLAN_GATHER, 24, 8, 24},
+                 {TERN_PLAN_SCATTER, 24, 24, 8}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tern_plan_spec spec = {.kind = cases[i].kind,
                                .nranks = 3,

@@ -12,6 +12,7 @@
 
 #include "plan/test/kit.h"
 #include "plan/test/same.h"
+#include "support/kinds.h"
 #include "tern/plan.h"
 
 // The plan of fused_text.
@@ -113,6 +114,9 @@ static void all_forms_round_trip(void **state)
         ("tern-plan 1\nkind all_to_all\nranks 3\nbytes 6\nunit 2\n"
          "algorithm abcdefghijklmnopqrstuvwxyz01234\nend\n"),
         "tern-plan 1\nkind broadcast\nranks 2\nbytes 1\nunit 1\nalgorithm x\nroot 0\nend\n",
+        "tern-plan 1\nkind reduce\nranks 2\nbytes 3\nunit 1\nalgorithm x\nroot 1\nend\n",
+        "tern-plan 1\nkind gather\nranks 3\nbytes 6\nunit 2\nalgorithm x\nroot 2\nscratch 2\nend\n",
+        "tern-plan 1\nkind scatter\nranks 3\nbytes 6\nunit 2\nalgorithm x\nroot 0\nend\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         tern_plan *plan = parse(texts[i]);
@@ -174,13 +178,13 @@ static void add_drawn(tern_plan *plan, int nranks)
 static tern_plan *drawn(void)
 {
     static const char *const names[] = {NULL, "a", "Two-Step_9", "abcdefghijklmnopqrstuvwxyz01234"};
-    tern_plan_spec spec = {.kind = (tern_plan_kind)draw(6),
+    tern_plan_spec spec = {.kind = (tern_plan_kind)draw(KINDS_COUNT),
                            .nranks = 1 + (int)draw(1 + draw(TERN_PLAN_RANKS_MAX)),
                            .unit = 1u << draw(4),
                            .algorithm = names[draw(4)]};
     spec.bytes =
         spec.kind == TERN_PLAN_BARRIER ? 0 : draw(1 << 20) * spec.unit * (uint64_t)spec.nranks;
-    spec.root = spec.kind == TERN_PLAN_BROADCAST ? (int)draw((uint64_t)spec.nranks) : 0;
+    spec.root = kind_has_root(spec.kind) ? (int)draw((uint64_t)spec.nranks) : 0;
     tern_plan *plan;
     assert_int_equal(tern_plan_create(&spec, &plan), TERN_OK);
     assert_int_equal(tern_plan_need_scratch(plan, draw(2) == 0 ? 0 : draw_bytes()), TERN_OK);

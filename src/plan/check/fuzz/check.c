@@ -75,10 +75,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bytes bytes = {.at = data, .left = size};
     uint32_t nranks = 1 + take(&bytes, 4);
-    tern_plan_spec spec = {.kind = (tern_plan_kind)take(&bytes, 6),
+    tern_plan_spec spec = {.kind = (tern_plan_kind)take(&bytes, TERN_PLAN_SCATTER + 1),
                            .nranks = (int)nranks,
                            .unit = 4};
     spec.bytes = spec.kind == TERN_PLAN_BARRIER ? 0 : 4 * (uint64_t)nranks * take(&bytes, 3);
+    bool rooted = spec.kind == TERN_PLAN_BROADCAST || spec.kind >= TERN_PLAN_REDUCE_TO_ROOT;
+    spec.root = rooted ? (int)take(&bytes, nranks) : 0;
     tern_plan *plan;
     if (tern_plan_create(&spec, &plan) != TERN_OK ||
         tern_plan_need_scratch(plan, 4 * take(&bytes, 6)) != TERN_OK) {

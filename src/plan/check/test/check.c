@@ -316,6 +316,144 @@ static void all_findings_are_listed(void **state)
     tern_check_destroy(check);
 }
 
+// By hand: each rank sums its slice of all inputs into the root's output.
+static tern_plan *reduce_to(int root, bool to_others, bool waits)
+{
+    enum { N = 3, SLICE = 16 };
+    tern_plan_spec spec = {
+        .kind = TERN_PLAN_REDUCE_TO_ROOT, .nranks = N, .bytes = N * SLICE, .unit = 4, .root = root};
+    tern_plan *plan;
+    assert_int_equal(tern_plan_create(&spec, &plan), TERN_OK);
+    for (int rank = 0; rank < N; rank++) {
+        uint64_t offset = SLICE * (uint64_t)rank;
+        tern_plan_range from[N];
+        for (int peer = 0; peer < N; peer++) {
+            from[peer] = at(peer, TERN_PLAN_IN, offset);
+        }
+        tern_plan_range to = at(to_others ? (root + 1) % N : root, TERN_PLAN_OUT, offset);
+        tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
+                           .length = SLICE,
+                           .sources = from,
+                           .sources_count = N,
+                           .destinations = &to,
+                           .destinations_count = 1};
+        assert_int_equal(tern_plan_add(plan, rank, 0, &op), TERN_OK);
+        post(plan, rank, 0, (rank + 1) % N, 0);
+        post(plan, rank, 0, (rank + 2) % N, 0);
+        if (waits || rank == root) {
+            wait_for(plan, rank, 0, 0, N - 1);
+        }
+    }
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    return plan;
+}
+
+static void a_reduce_is_proved_at_the_root(void **state)
+{
+    for (int root = 0; root < 3; root++) {
+        assert_proved(reduce_to(root, false, true), TERN_CHECK_ORDER_RANK);
+    }
+    // The root is right, but the others may end while their inputs are still read.
+    assert_refuted(reduce_to(1, false, false), TERN_CHECK_RACE,
+                   "reads in of rank 0, whose lanes may have ended before");
+    assert_refuted(reduce_to(1, true, true), TERN_CHECK_BOUNDS,
+                   "rank 0, lane 0, op 0 (reduce): rank 2 has no out; in a reduce only the root "
+                   "has one, rank 1");
+}
+
+// A plan of one copy: only rank 1, the root, has what is named last.
+static tern_plan *copy_of(tern_plan_kind kind, int from, int to, uint64_t length)
+{
+    tern_plan *plan;
+    tern_plan_spec spec = {.kind = kind, .nranks = 2, .bytes = 16, .unit = 4, .root = 1};
+    assert_int_equal(tern_plan_create(&spec, &plan), TERN_OK);
+    copy(plan, 0, 0, length, at(from, TERN_PLAN_IN, 0), at(to, TERN_PLAN_OUT, 0));
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    return plan;
+}
+
+static void buffers_that_a_rank_does_not_have_are_refused(void **state)
+{
+    static const struct {
+        tern_plan_kind kind;
+        const char *sentence; // NULL: every rank has both
+    } cases[] = {
+        {TERN_PLAN_BROADCAST, "rank 0 has no in; in a broadcast only the root has one, rank 1"},
+        {TERN_PLAN_SCATTER, "rank 0 has no in; in a scatter only the root has one, rank 1"},
+        {TERN_PLAN_GATHER, "rank 0 has no out; in a gather only the root has one, rank 1"},
+        {TERN_PLAN_REDUCE_TO_ROOT, "rank 0 has no out; in a reduce only the root has one, rank 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_refuted(copy_of(cases[i].kind, 0, 0, 4), TERN_CHECK_BOUNDS, cases[i].sentence);
+        // Of no bytes a range is legal everywhere, and of the root's there are as many as there are.
+        tern_check *check = check_plan(copy_of(cases[i].kind, 0, 0, 0));
+        assert_int_equal(tern_check_count(check, TERN_CHECK_BOUNDS), 0);
+        tern_check_destroy(check);
+        check = check_plan(copy_of(cases[i].kind, 1, 1, 4));
+        assert_int_equal(tern_check_count(check, TERN_CHECK_BOUNDS), 0);
+        tern_check_destroy(check);
+    }
+}
+
+// Gather and scatter by hand, right and with two shares exchanged.
+static void gather_and_scatter_are_proved_share_by_share(void **state)
+{
+    for (int kind = TERN_PLAN_GATHER; kind <= TERN_PLAN_SCATTER; kind++) {
+        for (int spoiled = 0; spoiled < 2; spoiled++) {
+            bool gather = kind == TERN_PLAN_GATHER;
+            tern_plan *plan;
+            tern_plan_spec spec = {
+                .kind = (tern_plan_kind)kind, .nranks = 3, .bytes = 24, .unit = 4, .root = 2};
+            assert_int_equal(tern_plan_create(&spec, &plan), TERN_OK);
+            for (int rank = 0; rank < 3; rank++) {
+                int place = spoiled && rank < 2 ? 1 - rank : rank;
+                tern_plan_range share =
+                    at(2, gather ? TERN_PLAN_OUT : TERN_PLAN_IN, 8 * (uint64_t)place);
+                tern_plan_range own = at(rank, gather ? TERN_PLAN_IN : TERN_PLAN_OUT, 0);
+                copy(plan, rank, 0, 8, gather ? own : share, gather ? share : own);
+                post(plan, rank, 0, 2, 0);
+            }
+            wait_for(plan, 2, 0, 0, 3);
+            assert_int_equal(tern_plan_seal(plan), TERN_OK);
+            if (!spoiled) {
+                assert_proved(plan, TERN_CHECK_ORDER_NONE);
+            } else if (gather) {
+                assert_refuted(plan, TERN_CHECK_RESULT,
+                               "out of rank 2, bytes 8..16: the input of rank 0 instead of rank "
+                               "1's");
+            } else {
+                assert_refuted(plan, TERN_CHECK_RESULT,
+                               "out of rank 1, bytes 0..8: the right thing of -8 bytes further on");
+            }
+        }
+    }
+}
+
+// One lane adds to scratch, another one overwrites it and takes it for the result: right if the sum
+// comes first, wrong if it comes last. Whichever lane is executed first, that is seen.
+static void a_store_and_an_atomic_reduce_are_a_race(void **state)
+{
+    for (int adder = 0; adder < 2; adder++) {
+        tern_plan *plan = create(TERN_PLAN_BROADCAST, 1, 8);
+        tern_plan_range in = at(0, TERN_PLAN_IN, 0);
+        tern_plan_range scratch = at(0, TERN_PLAN_SCRATCH, 0);
+        tern_plan_op add = {.kind = TERN_PLAN_REDUCE,
+                            .flags = TERN_PLAN_ATOMIC,
+                            .length = 8,
+                            .sources = &in,
+                            .sources_count = 1,
+                            .destinations = &scratch,
+                            .destinations_count = 1};
+        assert_int_equal(tern_plan_need_scratch(plan, 8), TERN_OK);
+        assert_int_equal(tern_plan_add(plan, 0, adder, &add), TERN_OK);
+        copy(plan, 0, 1 - adder, 8, in, scratch);
+        copy(plan, 0, 1 - adder, 8, scratch, at(0, TERN_PLAN_OUT, 0));
+        assert_int_equal(tern_plan_seal(plan), TERN_OK);
+        assert_refuted(plan, TERN_CHECK_RACE,
+                       "bytes 0..8 of scratch of rank 0, and nothing orders them");
+    }
+}
+
 static void unsealed_plans_are_refused(void **state)
 {
     tern_check *check;
@@ -343,6 +481,10 @@ int main(void)
         cmocka_unit_test(forwarding_too_early_is_a_race),
         cmocka_unit_test(a_cut_link_is_not_used),
         cmocka_unit_test(all_findings_are_listed),
+        cmocka_unit_test(a_reduce_is_proved_at_the_root),
+        cmocka_unit_test(buffers_that_a_rank_does_not_have_are_refused),
+        cmocka_unit_test(gather_and_scatter_are_proved_share_by_share),
+        cmocka_unit_test(a_store_and_an_atomic_reduce_are_a_race),
         cmocka_unit_test(unsealed_plans_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

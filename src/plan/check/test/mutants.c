@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "support/interp.h"
+#include "support/kinds.h"
 #include "tern/algo.h"
 #include "tern/check.h"
 #include "tern/status.h"
@@ -120,6 +121,11 @@ static bool is_wait(const struct draft_op *op)
     return op->op.kind == TERN_PLAN_WAIT;
 }
 
+static bool is_reduce(const struct draft_op *op)
+{
+    return op->op.kind == TERN_PLAN_REDUCE;
+}
+
 static bool is_post(const struct draft_op *op)
 {
     return op->op.kind == TERN_PLAN_POST;
@@ -224,10 +230,19 @@ static void change_signal(struct draft *draft, struct draft_op *op)
     }
 }
 
-static const char *const kinds[] = {"drop",     "duplicate", "move",          "swap",
-                                    "retarget", "buffer",    "shift",         "unshift",
-                                    "grow",     "shrink",    "drop a source", "source twice",
-                                    "signal",   "wait",      "post",          "cut"};
+// Of kinds that have a root.
+static bool change_root(tern_plan_spec *spec)
+{
+    int root = below(spec->nranks);
+    bool changed = kind_has_root(spec->kind) && root != spec->root;
+    spec->root = changed ? root : spec->root;
+    return changed;
+}
+
+static const char *const kinds[] = {"drop",          "duplicate",    "move",    "swap", "retarget",
+                                    "buffer",        "shift",        "unshift", "grow", "shrink",
+                                    "drop a source", "source twice", "signal",  "wait", "post",
+                                    "atomic",        "root",         "cut"};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 // Spoils the draft; false when this kind of mutation does not apply.
@@ -236,7 +251,7 @@ static bool mutate(struct draft *draft, int kind)
     bool (*const wanted[KINDS])(const struct draft_op *) = {
         [4] = is_transfer, [5] = is_transfer, [6] = is_transfer,  [7] = is_transfer,
         [8] = is_transfer, [9] = is_transfer, [10] = is_transfer, [11] = is_transfer,
-        [12] = is_signal,  [13] = is_wait,    [14] = is_post};
+        [12] = is_signal,  [13] = is_wait,    [14] = is_post,     [15] = is_reduce};
     int at = pick(draft, wanted[kind]);
     if (at < 0 || draft->count < 2) {
         return false;
@@ -270,6 +285,11 @@ static bool mutate(struct draft *draft, int kind)
     case 14:
         change_signal(draft, op);
         break;
+    case 15:
+        op->op.flags ^= TERN_PLAN_ATOMIC;
+        break;
+    case 16:
+        return change_root(&draft->spec);
     default:
         change_operand(draft, op, kind - 4);
         break;
@@ -281,28 +301,74 @@ struct subject {
     tern_plan_kind kind;
     const char *topo;
     const char *cut;
-    const char *algorithm;
-    uint64_t units; // per share
+    const char *algorithm; // "atomic": below
+    uint64_t units;        // per share
+    int root;
 };
 
+// A sum in an order left to chance: rank 1 puts its input down and says so, the others add theirs:
+// rank 0 all of it at once, rank 2 in pieces, on two lanes, the first half together with rank 3's.
+static const char atomic_text[] = "tern-plan 1\n"
+                                  "kind reduce\nranks 4\nbytes 48\nunit 4\nalgorithm atomic\n"
+                                  "root 1\n"
+                                  "rank 0 lane 0\n"
+                                  "wait @0 signal 0 count 1\n"
+                                  "reduce @1 48 atomic : 0.in+0 -> 1.out+0\n"
+                                  "post @1 rank 1 signal 0\n"
+                                  "rank 1 lane 0\n"
+                                  "copy @0 48 : 1.in+0 -> 1.out+0\n"
+                                  "post @0 rank 0 signal 0\n"
+                                  "post @0 rank 2 signal 0\n"
+                                  "post @0 rank 3 signal 0\n"
+                                  "wait @1 signal 0 count 4\n"
+                                  "post @1 rank 3 signal 0\n"
+                                  "rank 2 lane 0\n"
+                                  "wait @0 signal 0 count 1\n"
+                                  "reduce @1 24 atomic : 2.in+0 3.in+0 -> 1.out+0\n"
+                                  "reduce @1 12 atomic : 2.in+24 -> 1.out+24\n"
+                                  "post @1 rank 1 signal 0\n"
+                                  "rank 2 lane 1\n"
+                                  "wait @0 signal 0 count 1\n"
+                                  "reduce @1 12 atomic : 2.in+36 -> 1.out+36\n"
+                                  "post @1 rank 1 signal 0\n"
+                                  "rank 3 lane 0\n"
+                                  "wait @0 signal 0 count 1\n"
+                                  "reduce @1 24 atomic : 3.in+24 -> 1.out+24\n"
+                                  "post @1 rank 1 signal 0\n"
+                                  "wait @1 signal 0 count 2\n"
+                                  "end\n";
+
 static const struct subject subjects[] = {
-    {TERN_PLAN_ALL_REDUCE, "mesh:3", NULL, "fused", 7},
-    {TERN_PLAN_ALL_REDUCE, "mesh:4", NULL, "two_shot", 5},
-    {TERN_PLAN_ALL_REDUCE, "mesh:3", NULL, "one_shot", 4},
-    {TERN_PLAN_ALL_REDUCE, "mesh:4", NULL, "ring", 3},
-    {TERN_PLAN_ALL_REDUCE, "mesh:5", NULL, "halving_doubling", 3},
-    {TERN_PLAN_ALL_REDUCE, "mesh:5", NULL, "tree", 6},
-    {TERN_PLAN_REDUCE_SCATTER, "mesh:4", NULL, "direct", 3},
-    {TERN_PLAN_REDUCE_SCATTER, "mesh:3", NULL, "ring", 3},
-    {TERN_PLAN_ALL_GATHER, "mesh:4", NULL, "ring", 3},
-    {TERN_PLAN_ALL_GATHER, "mesh:4", NULL, "direct", 3},
-    {TERN_PLAN_BROADCAST, "mesh:5", NULL, "tree", 3},
-    {TERN_PLAN_ALL_TO_ALL, "mesh:4", NULL, "direct", 2},
-    {TERN_PLAN_BARRIER, "mesh:5", NULL, "dissemination", 0},
-    {TERN_PLAN_ALL_REDUCE, "mesh:5", "1-3", "cut_small", 3},
-    {TERN_PLAN_ALL_REDUCE, "mesh:5", "1-3", "cut_owners", 3},
-    {TERN_PLAN_ALL_REDUCE, "mesh:5", "0-1", "cut_relay", 9},
-    {TERN_PLAN_ALL_REDUCE, "mesh:6", "2-4", "cut_optimal", 7},
+    {TERN_PLAN_ALL_REDUCE, "mesh:3", NULL, "fused", 7, 0},
+    {TERN_PLAN_ALL_REDUCE, "mesh:4", NULL, "two_shot", 5, 0},
+    {TERN_PLAN_ALL_REDUCE, "mesh:3", NULL, "one_shot", 4, 0},
+    {TERN_PLAN_ALL_REDUCE, "mesh:4", NULL, "ring", 3, 0},
+    {TERN_PLAN_ALL_REDUCE, "mesh:5", NULL, "halving_doubling", 3, 0},
+    {TERN_PLAN_ALL_REDUCE, "mesh:5", NULL, "tree", 6, 0},
+    {TERN_PLAN_REDUCE_SCATTER, "mesh:4", NULL, "direct", 3, 0},
+    {TERN_PLAN_REDUCE_SCATTER, "mesh:3", NULL, "ring", 3, 0},
+    {TERN_PLAN_ALL_GATHER, "mesh:4", NULL, "ring", 3, 0},
+    {TERN_PLAN_ALL_GATHER, "mesh:4", NULL, "direct", 3, 0},
+    {TERN_PLAN_BROADCAST, "mesh:5", NULL, "tree", 3, 0},
+    {TERN_PLAN_ALL_TO_ALL, "mesh:4", NULL, "direct", 2, 0},
+    {TERN_PLAN_BARRIER, "mesh:5", NULL, "dissemination", 0, 0},
+    {TERN_PLAN_ALL_REDUCE, "mesh:4", NULL, "staged", 3, 0},
+    {TERN_PLAN_ALL_GATHER, "mesh:4", NULL, "pull", 3, 0},
+    {TERN_PLAN_ALL_TO_ALL, "mesh:4", NULL, "pull", 2, 0},
+    {TERN_PLAN_BROADCAST, "mesh:4", NULL, "fused", 3, 2},
+    {TERN_PLAN_REDUCE_TO_ROOT, "mesh:4", NULL, "fused", 3, 1},
+    {TERN_PLAN_REDUCE_TO_ROOT, "mesh:3", NULL, "pull", 3, 2},
+    {TERN_PLAN_REDUCE_TO_ROOT, "mesh:4", NULL, "staged", 3, 3},
+    {TERN_PLAN_REDUCE_TO_ROOT, "mesh:6", NULL, "tree", 3, 1},
+    {TERN_PLAN_REDUCE_TO_ROOT, "mesh:4", NULL, "atomic", 3, 1},
+    {TERN_PLAN_GATHER, "mesh:4", NULL, "direct", 3, 2},
+    {TERN_PLAN_GATHER, "mesh:4", NULL, "pull", 3, 1},
+    {TERN_PLAN_SCATTER, "mesh:4", NULL, "direct", 3, 2},
+    {TERN_PLAN_SCATTER, "mesh:4", NULL, "push", 3, 1},
+    {TERN_PLAN_ALL_REDUCE, "mesh:5", "1-3", "cut_small", 3, 0},
+    {TERN_PLAN_ALL_REDUCE, "mesh:5", "1-3", "cut_owners", 3, 0},
+    {TERN_PLAN_ALL_REDUCE, "mesh:5", "0-1", "cut_relay", 9, 0},
+    {TERN_PLAN_ALL_REDUCE, "mesh:6", "2-4", "cut_optimal", 7, 0},
 };
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
@@ -313,10 +379,17 @@ static tern_plan *make_plan(const struct subject *subject, tern_topo **topo)
     if (subject->cut != NULL) {
         assert_int_equal(tern_topo_cut(*topo, subject->cut), TERN_OK);
     }
+    if (strcmp(subject->algorithm, "atomic") == 0) {
+        if (tern_plan_parse(atomic_text, strlen(atomic_text), "atomic", &plan) != TERN_OK) {
+            fail_msg("%s", tern_last_error());
+        }
+        return plan;
+    }
     tern_algo_request request = {.kind = subject->kind,
                                  .topo = *topo,
                                  .bytes = subject->units * 4 * (uint64_t)tern_topo_size(*topo),
                                  .unit = 4,
+                                 .root = subject->root,
                                  .order = TERN_ORDER_ANY,
                                  .algorithm = subject->algorithm};
     if (tern_algo_plan(&request, &plan) != TERN_OK) {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting this program once per rank.
+
+#include "ranks.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tern/launch.h"
+
+int cli_start_ranks(int nranks, int argc, char *const *argv)
+{
+    char self[] = "/proc/self/exe";
+    char as_rank[] = "--as-rank";
+    char **again = calloc((size_t)argc + 3, sizeof *again);
+    if (again == NULL) {
+        fprintf(stderr, "tern %s: not enough memory\n", argv[0]);
+        return CLI_EXIT_LAUNCHER_FAILED;
+    }
+    again[0] = self;
+    again[1] = argv[0];
+    again[2] = as_rank;
+    memcpy(&again[3], &argv[1], (size_t)(argc - 1) * sizeof *argv);
+    tern_launch_options options = {.nranks = nranks, .argv = again};
+    int status;
+    if (tern_launch(&options, &status) < 0) {
+        fprintf(stderr, "tern %s: %s\n", argv[0], tern_last_error());
+        status = CLI_EXIT_LAUNCHER_FAILED;
+    }
+    free(again);
+    return status;
+}
+
+bool cli_is_rank(void)
+{
+    return getenv("TERN_HUB_FD") != NULL;
+}
+
+bool cli_speaks(void)
+{
+    const char *rank = getenv("TERN_RANK");
+    return !cli_is_rank() || rank == NULL || strcmp(rank, "0") == 0;
+}
+
+void cli_bind_rank(void)
+{
+    const char *rank = getenv("TERN_RANK");
+    const char *nranks = getenv("TERN_NRANKS");
+    cpu_set_t allowed;
+    if (rank == NULL || nranks == NULL || sched_getaffinity(0, sizeof allowed, &allowed) != 0 ||
+        strtol(nranks, NULL, 10) > CPU_COUNT(&allowed)) {
+        return;
+    }
+    long left = strtol(rank, NULL, 10);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &allowed) && left-- == 0) {
+            CPU_ZERO(&allowed);
+            CPU_SET(cpu, &allowed);
+            sched_setaffinity(0, sizeof allowed, &allowed);
+            return;
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread has begun and not ended: runs of plans, collective calls. A thread that waits for one
+// of them also moves its others on the same job, so that ranks may wait for several in different
+// orders. A task belongs to the thread that began it. Data path: no allocation, no lock.
+#ifndef TERN_SYNC_TASK_H
+#define TERN_SYNC_TASK_H
+
+#include <stdbool.h>
+
+#include "sync/job.h"
+
+struct tern__task {
+    // Does what can be done without waiting; true when that was anything. It may end any task.
+    bool (*advance)(struct tern__task *task);
+    // Whether advance would do something. Reads with sequential consistency; cheap.
+    bool (*ready)(struct tern__task *task);
+    // Of a task that its thread waits for: whether waiting is pointless (as in sync/wait.h); the words
+    // when the job's deadline has passed; and that it sleeps no more.
+    int (*broken)(struct tern__task *task, bool deep);
+    int (*timed_out)(struct tern__task *task);
+    void (*woken)(struct tern__task *task);
+    struct tern__job *job;
+    const void *thread; // that began it; NULL: nobody
+    struct tern__task *next, *previous;
+};
+
+// The calling thread has begun it; and it has ended. By the same thread.
+void tern__task_begin(struct tern__task *task);
+void tern__task_end(struct tern__task *task);
+
+// Whether it runs, and for the calling thread.
+bool tern__task_is_running(const struct tern__task *task);
+bool tern__task_is_mine(const struct tern__task *task);
+
+// Moves this thread's tasks of the job, but `except`; true when any moved.
+bool tern__tasks_advance(const struct tern__job *job, const struct tern__task *except);
+
+// The same for those whose job rings this bell for this rank; and whether this thread has any at all.
+bool tern__tasks_exist(void);
+bool tern__tasks_ready_on(const struct tern__bell *bell);
+void tern__tasks_advance_on(const struct tern__bell *bell);
+
+// Waits until any of this thread's tasks of the job can move; fails as the task says.
+int tern__task_rest(struct tern__task *task);
+
+#endif
