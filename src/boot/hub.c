@@ -43,6 +43,7 @@ struct tern__hub {
     bool launched; // connections came from the launcher; HELLOs carry the token
     uint8_t token[16];
     struct tern__ctl *ctl; // of the last complete gathering, or NULL
+    int ctl_fd;            // of it, or -1: by it tern_job_report finds the job of a launcher
     bool complete;
     int over_status; // of the gathering that failed, at a path; TERN_OK before
     char over_text[TERN__WIRE_TEXT_BYTES];
@@ -62,6 +63,7 @@ int tern__hub_create(int nranks, const uint8_t token[16], struct tern__hub **hub
     }
     made->nranks = nranks;
     made->launched = token != NULL;
+    made->ctl_fd = -1;
     if (token != NULL) {
         memcpy(made->token, token, sizeof made->token);
     } else if (tern__token_random(made->token) != TERN_OK) {
@@ -86,6 +88,16 @@ static void forget_member(struct member *member)
     member->here = false;
 }
 
+static void forget_ctl(struct tern__hub *hub)
+{
+    tern__memfd_unmap(hub->ctl, sizeof *hub->ctl);
+    if (hub->ctl_fd >= 0) {
+        close(hub->ctl_fd);
+    }
+    hub->ctl = NULL;
+    hub->ctl_fd = -1;
+}
+
 void tern__hub_destroy(struct tern__hub *hub)
 {
     if (hub == NULL) {
@@ -99,7 +111,7 @@ void tern__hub_destroy(struct tern__hub *hub)
             close(hub->connections[i].fd);
         }
     }
-    tern__memfd_unmap(hub->ctl, sizeof *hub->ctl);
+    forget_ctl(hub);
     free(hub);
 }
 
@@ -209,9 +221,10 @@ static int make_ctl(struct tern__hub *hub, int *fd)
         close(*fd);
         return status;
     }
-    tern__memfd_unmap(hub->ctl, sizeof *hub->ctl);
+    forget_ctl(hub);
     struct tern__ctl *ctl = base;
     hub->ctl = ctl;
+    hub->ctl_fd = *fd;
     ctl->magic = TERN__CTL_MAGIC;
     ctl->abi = TERN__CTL_ABI;
     ctl->nranks = (uint32_t)hub->nranks;
@@ -265,7 +278,6 @@ static void finish_gathering(struct tern__hub *hub)
             tern__ctl_mark_dead(hub->ctl, rank);
         }
     }
-    close(fds[0]);
     for (int rank = 0; rank < hub->nranks; rank++) {
         forget_member(&hub->members[rank]);
     }

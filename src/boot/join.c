@@ -61,8 +61,8 @@ static int make_job(const struct tern__place *place, const struct tern__message 
         close(inbox);
         return status;
     }
-    close(fds[0]);
     made->ctl = base;
+    made->ctl_fd = fds[0];
     made->rank = place->rank;
     made->nranks = place->nranks;
     made->timeout_ns = place->timeout_ns;
@@ -92,6 +92,7 @@ void tern__job_leave(struct tern__job *job)
     }
     pthread_mutex_destroy(&job->inbox_lock);
     tern__memfd_unmap(ctl, sizeof *ctl);
+    close(job->ctl_fd);
     free(job);
 }
 

@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "boot/join.h"
+#include "comm/area.h"
+#include "comm/window.h"
 
 // 1 while this process is a rank of the job that launched it.
 static _Atomic uint32_t launched_alive;
@@ -29,6 +31,13 @@ static int wrap_job(struct tern__job *job, bool launched, tern_comm **comm)
                                        .size = job->nranks};
     for (int rank = 0; rank < job->nranks; rank++) {
         made->group.members[rank] = rank;
+    }
+    int status = tern__window_create_sparse(made, tern__area_bytes(job->nranks), &made->area);
+    if (status != TERN_OK) {
+        tern__group_leave(&made->group);
+        tern__job_leave(job);
+        free(made);
+        return status;
     }
     *comm = made;
     return TERN_OK;
@@ -193,6 +202,11 @@ int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
     }
     made->parent = comm;
     tern__flag_add(&comm->children, 1);
+    status = tern__window_create_sparse(made, tern__area_bytes(group->size), &made->area);
+    if (status != TERN_OK) {
+        tern_comm_destroy(made);
+        return status;
+    }
     *part = made;
     return TERN_OK;
 }
@@ -211,6 +225,10 @@ int tern_comm_destroy(tern_comm *comm)
     }
     struct tern__job *job = comm->group.job;
     int slot = comm->group.slot;
+    if (comm->calls != NULL) {
+        comm->free_calls(comm->calls);
+    }
+    tern_window_destroy(comm->area);
     bool last = tern__group_leave(&comm->group);
     if (comm->first) {
         tern__job_leave(job);

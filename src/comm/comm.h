@@ -15,6 +15,9 @@ struct tern_comm {
     uint32_t windows_made;     // for tags; the same on all ranks
     _Atomic uint32_t children; // windows, chips and communicators made from it and alive
     struct tern_comm *parent;  // the communicator it was split from
+    struct tern_window *area;  // comm/area.h
+    void *calls;               // of coll/call; NULL before the first one
+    void (*free_calls)(void *calls);
 };
 
 // TERN_OK, or why the communicator has failed. Cheap: no system call, one shared line.

@@ -87,25 +87,57 @@ static struct found read_entry(const struct entry *entry)
     }
 }
 
-int tern_window_find(const void *address, tern_window **window, int *rank, size_t *offset_bytes)
+tern_window *tern__registry_of(const struct tern__job *job, int comm_slot, uint32_t number)
+{
+    tern_window *found = NULL;
+    pthread_mutex_lock(&writers); // so that none of them is destroyed while it is looked at
+    for (uint32_t at = 0; at < tern__peek(&used) && found == NULL; at++) {
+        tern_window *window = atomic_load(&entries[at].window);
+        if (window != NULL && window->number == number && window->comm->group.job == job &&
+            window->comm->group.slot == comm_slot) {
+            found = window;
+        }
+    }
+    pthread_mutex_unlock(&writers);
+    return found;
+}
+
+static bool find(const void *address, struct found *found)
 {
     uintptr_t at = (uintptr_t)address;
     uint32_t count = tern__observe(&used); // partner: tern__registry_add
     for (uint32_t i = 0; i < count; i++) {
-        struct found found = read_entry(&entries[i]);
-        if (found.begin == 0 || at < found.begin || at >= found.end) {
-            continue;
+        *found = read_entry(&entries[i]);
+        if (found->begin != 0 && at >= found->begin && at < found->end) {
+            return true;
         }
-        if (window != NULL) {
-            *window = found.window;
-        }
-        if (rank != NULL) {
-            *rank = (int)((at - found.begin) / found.part_bytes);
-        }
-        if (offset_bytes != NULL) {
-            *offset_bytes = (at - found.begin) % found.part_bytes;
-        }
-        return TERN_OK;
     }
-    return tern__fail(TERN_ERR_ARG, "address %p is in no window of this process", address);
+    return false;
+}
+
+bool tern__registry_find(const void *address, tern_window **window)
+{
+    struct found found;
+    bool is_there = find(address, &found);
+    *window = is_there ? found.window : NULL;
+    return is_there;
+}
+
+int tern_window_find(const void *address, tern_window **window, int *rank, size_t *offset_bytes)
+{
+    uintptr_t at = (uintptr_t)address;
+    struct found found;
+    if (!find(address, &found)) {
+        return tern__fail(TERN_ERR_ARG, "address %p is in no window of this process", address);
+    }
+    if (window != NULL) {
+        *window = found.window;
+    }
+    if (rank != NULL) {
+        *rank = (int)((at - found.begin) / found.part_bytes);
+    }
+    if (offset_bytes != NULL) {
+        *offset_bytes = (at - found.begin) % found.part_bytes;
+    }
+    return TERN_OK;
 }

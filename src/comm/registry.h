@@ -3,11 +3,20 @@
 #ifndef TERN_COMM_REGISTRY_H
 #define TERN_COMM_REGISTRY_H
 
+#include <stdbool.h>
+
+#include "sync/job.h"
 #include "tern/window.h"
 
 #define TERN__WINDOWS_MAX 1024
 
 int tern__registry_add(tern_window *window); // TERN_ERR_LIMIT beyond TERN__WINDOWS_MAX
 void tern__registry_remove(tern_window *window);
+
+// tern_window_find without a sentence when the address is in no window.
+bool tern__registry_find(const void *address, tern_window **window);
+
+// The window with this number of the communicator in this slot of a job, or NULL. Takes a lock.
+tern_window *tern__registry_of(const struct tern__job *job, int comm_slot, uint32_t number);
 
 #endif

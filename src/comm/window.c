@@ -59,6 +59,8 @@ struct wish {
     uint32_t unable; // no memory for its own bookkeeping
 };
 
+#define SPARSE 0x80000000u // among the flags: tern__window_create_sparse
+
 // Step 2: what rank 0 found.
 struct verdict {
     int32_t status;
@@ -89,10 +91,10 @@ static int compare_wishes(const struct wish *wishes, int count)
         return tern__fail(TERN_ERR_ARG, "tern_window_create: size_bytes is 0; a window has at "
                                         "least 1 byte");
     }
-    uint32_t known = TERN_WINDOW_PREFAULT | TERN_WINDOW_HUGE;
+    uint32_t known = TERN_WINDOW_PREFAULT | TERN_WINDOW_HUGE | SPARSE;
     if ((wishes[0].flags & ~known) != 0) {
         return tern__fail(TERN_ERR_ARG, "tern_window_create: flags 0x%x has bits beyond 0x%x",
-                          wishes[0].flags, known);
+                          wishes[0].flags, known & ~SPARSE);
     }
     return TERN_OK;
 }
@@ -107,7 +109,8 @@ static int make_memory(tern_window *window, bool huge, const struct wish *wishes
     }
     uint64_t available = (uint64_t)tern__memory_available();
     verdict->available = available > promised ? available - promised : 0;
-    if (verdict->needed == 0 || (!huge && verdict->needed > verdict->available)) {
+    bool limited = !huge && !window->sparse;
+    if (verdict->needed == 0 || (limited && verdict->needed > verdict->available)) {
         verdict->too_much = 1;
         return TERN_ERR_MEMORY;
     }
@@ -214,7 +217,7 @@ static int build_window(tern_window *window, const struct wish *wishes)
     }
     if (status == TERN_OK) {
         fill_context(window);
-        status = tern__registry_add(window);
+        status = window->sparse ? TERN_OK : tern__registry_add(window);
     }
     int32_t own_status = status;
     int32_t statuses[TERN_RANKS_MAX];
@@ -242,21 +245,18 @@ static void free_window(tern_window *window)
     free(window);
 }
 
-int tern_window_create(tern_comm *comm, size_t size_bytes, const tern_window_options *options,
-                       tern_window **window)
+static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_window **window)
 {
-    if (comm == NULL || window == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_window_create: comm and window must not be NULL");
-    }
     struct tern__group *group = &comm->group;
     TERN_TRY(tern__group_check(group, false));
     tern_window *made = calloc(1, sizeof *made);
     struct wish mine = {.size_bytes = size_bytes,
                         .untouched_bytes = untouched_bytes(),
-                        .flags = options != NULL ? options->flags : 0,
+                        .flags = flags,
                         .unable = made == NULL};
     struct wish wishes[TERN_RANKS_MAX];
-    uint32_t number = comm->windows_made++;
+    // A sparse one does not count, and there is one at most.
+    uint32_t number = (flags & SPARSE) != 0 ? UINT32_MAX : comm->windows_made++;
     int status = tern__group_exchange(group, "tern_window_create", &mine, sizeof mine, wishes);
     if (status == TERN_OK) {
         status = compare_wishes(wishes, group->size);
@@ -271,23 +271,51 @@ int tern_window_create(tern_comm *comm, size_t size_bytes, const tern_window_opt
     made->nranks = group->size;
     made->number = number;
     made->fd = -1;
+    made->sparse = (flags & SPARSE) != 0;
     status = build_window(made, wishes);
     if (status != TERN_OK) {
         free_window(made);
         return status;
     }
-    if (made->fd >= 0) {
-        own(made);
+    *window = made;
+    return TERN_OK;
+}
+
+int tern_window_create(tern_comm *comm, size_t size_bytes, const tern_window_options *options,
+                       tern_window **window)
+{
+    if (comm == NULL || window == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_window_create: comm and window must not be NULL");
+    }
+    uint32_t flags = options != NULL ? options->flags : 0;
+    if ((flags & SPARSE) != 0) {
+        flags = ~SPARSE; // refused with the other unknown ones, by all ranks
+    }
+    TERN_TRY(create(comm, size_bytes, flags, window));
+    if ((*window)->fd >= 0) {
+        own(*window);
     }
     tern__flag_add(&comm->children, 1);
-    *window = made;
+    return TERN_OK;
+}
+
+int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window **window)
+{
+    TERN_TRY(create(comm, size_bytes, SPARSE, window));
+    if ((*window)->fd >= 0) {
+        close((*window)->fd);
+        (*window)->fd = -1;
+    }
+    comm->group.barriers_before = comm->group.barriers;
     return TERN_OK;
 }
 
 int tern_window_destroy(tern_window *window)
 {
     if (window != NULL) {
-        tern__flag_add(&window->comm->children, UINT32_MAX);
+        if (!window->sparse) {
+            tern__flag_add(&window->comm->children, UINT32_MAX);
+        }
         free_window(window);
     }
     return TERN_OK;

@@ -16,9 +16,14 @@ struct tern_window {
     int nranks;
     uint32_t number;          // of the communicator's windows, from 0
     int fd;                   // on rank 0, to see how much of it is still untouched; else -1
+    bool sparse;              // tern__window_create_sparse
     struct tern_window *next; // of this process's windows that have one
     tern_context context;
 };
+
+// tern_window_create of memory that takes nothing until it is touched: it is not held against what the
+// machine has to give, has no place in tern_window_find, and does not count as a child of comm.
+int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window **window);
 
 // Where a range of a rank's part is in this process. TERN_ERR_ARG, with a sentence that begins with
 // `call`, when the window is NULL, the rank does not exist, or the range sticks out; the error of a

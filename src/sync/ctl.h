@@ -13,10 +13,12 @@
 #include "tern/comm.h"
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
-#define TERN__CTL_ABI 1u
+#define TERN__CTL_ABI 2u
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 480
+#define TERN__PICKS 16   // kinds of collectives that there may be
+#define TERN__RECORDS 64 // calls of a rank that are remembered; a power of two
 
 // A doorbell: sleepers wait (futex) for `rings` to change; who changes something a sleeper may wait
 // for rings only if somebody sleeps. Protocol in sync/bell.h.
@@ -40,6 +42,8 @@ enum tern__activity {
     TERN__DOING_GRAPH,
     TERN__DOING_WINDOW,
     TERN__DOING_PLAN,
+    TERN__DOING_CALL,
+    TERN__DOING_MAIL,
 };
 
 struct tern__ctl_rank {
@@ -63,6 +67,27 @@ struct tern__cell {
     alignas(TERN_CACHE_LINE) unsigned char bytes[TERN__CELL_BYTES];
 };
 
+// A collective call of a rank, written by it in passing and read by whoever wants to know where it is:
+// protocol in comm/records.h.
+struct tern__record {
+    // 2 x the number of the rank's call, from 1; odd while the fields below change.
+    alignas(TERN_CACHE_LINE) _Atomic uint64_t number;
+    _Atomic uint64_t sequence;  // of the communicator's calls
+    _Atomic uint64_t signature; // struct tern__signature, packed
+    _Atomic uint64_t bytes;
+    _Atomic int64_t begin_ns, end_ns; // CLOCK_MONOTONIC; 0: not known
+    _Atomic uint32_t place;           // state, transport, communicator
+    _Atomic uint32_t stuck_at;        // what it waits for; 0: nothing
+    _Atomic int32_t status;           // of a call that failed
+    _Atomic uint32_t algorithm;       // index + 1 of what runs; 0: that of the signature
+};
+
+struct tern__ctl_records {
+    // The number of the last call; behind while several threads make calls.
+    alignas(TERN_CACHE_LINE) _Atomic uint64_t last;
+    struct tern__record ring[TERN__RECORDS];
+};
+
 enum tern__failed { TERN__WORKING, TERN__FAILING, TERN__FAILED };
 
 // What a communicator shares. Zero before its slot is given out.
@@ -75,6 +100,9 @@ struct tern__ctl_comm {
     _Atomic uint32_t holders; // ranks that have not destroyed it
     _Atomic uint64_t left;    // bit r: rank r of it has destroyed it
     char failed_text[TERN__FAILURE_BYTES];
+
+    // By kind of collective: a digest of what the ranks pick, and who said so first. See coll/tune.h.
+    _Atomic uint64_t picks[TERN__PICKS];
 
     // The number of the barrier each rank has entered last, on a line of its own.
     struct {
@@ -93,11 +121,13 @@ struct tern__ctl {
     _Atomic uint32_t slots[TERN__COMM_SLOTS]; // 1: taken; slot 0 is the first communicator
     struct tern__ctl_rank ranks[TERN_RANKS_MAX];
     struct tern__ctl_comm comms[TERN__COMM_SLOTS];
+    struct tern__ctl_records records[TERN_RANKS_MAX];
 };
 
 _Static_assert(sizeof(struct tern__bell) == 8, "shared layout");
 _Static_assert(sizeof(struct tern__ctl_rank) == 4 * TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__cell) == TERN__CELL_BYTES, "shared layout");
+_Static_assert(sizeof(struct tern__record) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__ctl_comm) % TERN_CACHE_LINE == 0, "shared layout");
 
 #endif

@@ -103,6 +103,12 @@ bool tern__group_leave(struct tern__group *group)
     return tern__flag_add(&shared->holders, UINT32_MAX) == 1;
 }
 
+// The number of the present barrier, for people.
+static unsigned long long shown(const struct tern__group *group)
+{
+    return (unsigned long long)(group->barriers - group->barriers_before);
+}
+
 struct barrier_wait {
     struct tern__group *group;
     uint64_t target;
@@ -122,7 +128,7 @@ static int barrier_broken(void *arg, bool deep)
     struct barrier_wait *wait = arg;
     struct tern__group *group = wait->group;
     if (!wait->says_so) {
-        tern__job_doing(group->job, TERN__DOING_BARRIER, group->barriers);
+        tern__job_doing(group->job, TERN__DOING_BARRIER, shown(group));
         wait->says_so = true;
     }
     TERN_TRY(tern__group_check(group, deep));
@@ -133,7 +139,7 @@ static int barrier_broken(void *arg, bool deep)
     return tern__group_fail(group, TERN_ERR_LEFT, left,
                             "rank %d has left the communicator (tern_comm_destroy), so %s %llu "
                             "cannot complete",
-                            left, wait->what, (unsigned long long)group->barriers);
+                            left, wait->what, shown(group));
 }
 
 // The ranks that have not entered the barrier, as "rank 3" or "ranks 3, 5"; returns the lowest.
@@ -166,8 +172,7 @@ static int barrier_timed_out(struct tern__group *group, const char *what)
     }
     return tern__group_fail(group, TERN_ERR_TIMEOUT, lowest,
                             "rank %d waited %.3g s in %s %llu for %s %s; of rank %d: %s",
-                            group->rank, (double)group->job->timeout_ns * 1e-9, what,
-                            (unsigned long long)group->barriers,
+                            group->rank, (double)group->job->timeout_ns * 1e-9, what, shown(group),
                             strchr(missing, ',') != NULL ? "ranks" : "rank", missing, lowest,
                             doing);
 }

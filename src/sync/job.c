@@ -76,6 +76,13 @@ void tern__ctl_activity_text(const struct tern__ctl *ctl, int rank, char *text, 
     case TERN__DOING_PLAN:
         snprintf(text, size, "its process %u waits in run %llu of a plan", pid, number);
         return;
+    case TERN__DOING_CALL:
+        snprintf(text, size, "its process %u waits in collective call %llu", pid, number);
+        return;
+    case TERN__DOING_MAIL:
+        snprintf(text, size, "its process %u waits for a message to or from rank %llu", pid,
+                 number);
+        return;
     case TERN__DOING_OTHER:
         break;
     }

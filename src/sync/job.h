@@ -15,6 +15,7 @@ struct tern__parcel; // boot/inbox.c: a descriptor that came before it was asked
 
 struct tern__job {
     struct tern__ctl *ctl;
+    int ctl_fd; // open so that another process can find the control memory: tern_job_report
     int rank;
     int nranks;
     int64_t timeout_ns;

@@ -198,7 +198,7 @@ static int come_and_go(tern_comm *comm, void *arg)
         }
         CHECK(tern_comm_destroy(part) == TERN_OK);
     }
-    CHECK(look_fds() == fds && look_maps() == 1); // the job's control memory
+    CHECK(look_fds() == fds && look_maps() == 2); // the job's control memory, and the area
     return 0;
 }
 

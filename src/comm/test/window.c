@@ -164,7 +164,7 @@ static int resize(tern_comm *comm, void *arg)
         refused++;
     }
     closedir(folder);
-    CHECK(refused == 2); // the window and the control memory
+    CHECK(refused == 3); // the window, the area of the communicator and the control memory
     *(char *)tern_window_address(window, 0) = 1;
     CHECK(tern_window_destroy(window) == TERN_OK);
     return 0;

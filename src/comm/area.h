@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The area of a communicator: shared memory that its collective calls meet in, made with it so that no
+// call has to wait for memory. Sparse: what no call touches takes none. Each rank's part:
+//
+//     heads      a line for each slot: what the rank publishes at the beginning of a run
+//     arrivals   rank 0's are used, by all ranks: counters of a slot, a line each
+//     signals    of the plan that runs in a slot
+//     payloads   of a slot: inputs, scratch and outputs that are staged
+//     mailboxes  one for each sender: lines of a ring of messages, and their payloads
+//
+// Who writes what and when: src/coll/call/area.h.
+#ifndef TERN_COMM_AREA_H
+#define TERN_COMM_AREA_H
+
+#include <stddef.h>
+
+#include "base/order.h"
+
+enum {
+    TERN__SLOTS = 8,         // runs of a communicator that may be in shared memory at a time
+    TERN__SLOT_ARRIVALS = 3, // of a run's beginning, and of signals 0 and 1 of its plan
+    TERN__SLOT_SIGNALS = 64, // lines of signals of a slot
+    TERN__SLOT_BYTES = 256 << 10,
+    TERN__MAIL_SLOTS = 4,        // messages from one sender that may be on their way
+    TERN__MAIL_BYTES = 32 << 10, // of one of them
+};
+
+#define TERN__AREA_HEADS 0
+#define TERN__AREA_ARRIVALS ((size_t)TERN__SLOTS * TERN_CACHE_LINE)
+#define TERN__AREA_SIGNALS                                                                         \
+    (TERN__AREA_ARRIVALS + (size_t)TERN__SLOTS * TERN__SLOT_ARRIVALS * TERN_CACHE_LINE)
+#define TERN__AREA_MAIL                                                                            \
+    (TERN__AREA_SIGNALS + (size_t)TERN__SLOTS * TERN__SLOT_SIGNALS * TERN_CACHE_LINE)
+#define TERN__MAIL_LINES (TERN__MAIL_SLOTS + 1) // heads, and the line of acknowledgements
+#define TERN__AREA_ALIGN ((size_t)4096)
+
+// Where the payloads of slots, and those of messages, begin; and the size of a part.
+static inline size_t tern__area_payloads(int nranks)
+{
+    size_t lines = TERN__AREA_MAIL + (size_t)nranks * TERN__MAIL_LINES * TERN_CACHE_LINE;
+    return (lines + TERN__AREA_ALIGN - 1) / TERN__AREA_ALIGN * TERN__AREA_ALIGN;
+}
+
+static inline size_t tern__area_mail_payloads(int nranks)
+{
+    return tern__area_payloads(nranks) + (size_t)TERN__SLOTS * TERN__SLOT_BYTES;
+}
+
+static inline size_t tern__area_bytes(int nranks)
+{
+    return tern__area_mail_payloads(nranks) + (size_t)nranks * TERN__MAIL_SLOTS * TERN__MAIL_BYTES;
+}
+
+#endif
