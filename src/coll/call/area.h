@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a communicator write for each other while they make collective calls.
+//
+// A call is one or more runs; runs are numbered from 1, the same on all ranks. Run k uses slot
+// k mod TERN__SLOTS. A rank *publishes* a run: it puts its input into the slot's payload (or into the
+// line, when it is small) or says where it lies, then stores the run's number, in a line that nobody
+// else writes. It *ends* the run when it has seen all ranks publish it and has done its ops. It publishes
+// run k only after it has ended run k - TERN__AHEAD. Hence, with 2 * TERN__AHEAD slots:
+//
+//   when a rank has ended run k, all ranks have published it, so they have ended k - TERN__AHEAD;
+//   when a rank publishes run k, it has ended k - TERN__AHEAD, so all have ended k - TERN__SLOTS,
+//   and nobody reads the slot's old contents any more.
+//
+// So nothing is ever reset or waited for at the end of a run whose ops only read payloads: one
+// synchronisation a call. Runs in which ranks touch each other's windows use the plan's own signals at
+// the end. Signals of a slot count up from run to run.
+#ifndef TERN_COLL_CALL_AREA_H
+#define TERN_COLL_CALL_AREA_H
+
+#include <stdalign.h>
+#include <stdint.h>
+
+#include "comm/area.h"
+#include "comm/window.h"
+
+enum { TERN__AHEAD = 4 };
+_Static_assert(TERN__SLOTS == 2 * TERN__AHEAD, "see above");
+
+enum { TERN__LINE_BYTES = 48 }; // of data in a published line
+
+// Where a rank's buffers are; windows by tern__placement_key, 0: in none that all ranks have.
+struct tern__placement {
+    uint64_t in_window, out_window;
+    uint64_t in_offset, out_offset; // from the beginning of the mapping
+    uint32_t in_slot;               // the input is in the slot's payload (forms with counts)
+    uint32_t padding;
+    uint64_t longest; // bytes of its largest share (forms with counts)
+};
+_Static_assert(sizeof(struct tern__placement) <= TERN__LINE_BYTES, "fits the line");
+
+struct tern__head {
+    alignas(TERN_CACHE_LINE) _Atomic uint32_t run; // published here last
+    uint32_t padding;
+    uint64_t signature; // comm/records.h
+    alignas(8) unsigned char data[TERN__LINE_BYTES];
+};
+_Static_assert(sizeof(struct tern__head) == TERN_CACHE_LINE, "shared layout");
+
+// A row of the table that a rank puts at the beginning of the payload, for each other rank, when a
+// call has counts for each: bytes. in_offset counts from the payload when in_slot is set.
+struct tern__share {
+    uint64_t in_offset, in_bytes;   // what goes to that rank
+    uint64_t out_offset, out_bytes; // what comes from it
+};
+
+// One line of a mailbox: a message, or a piece of one, is there when `number` has come to it.
+struct tern__mail {
+    alignas(TERN_CACHE_LINE) _Atomic uint32_t number;
+    uint32_t bytes;     // in this piece
+    uint64_t signature; // of the message
+    alignas(8) unsigned char data[TERN__LINE_BYTES];
+};
+_Static_assert(sizeof(struct tern__mail) == TERN_CACHE_LINE, "shared layout");
+
+struct tern__mail_ack {
+    alignas(TERN_CACHE_LINE) _Atomic uint32_t taken; // pieces; written by the receiver
+};
+
+static inline char *tern__area_part(const tern_window *area, int rank)
+{
+    return area->base + (size_t)rank * area->size_bytes;
+}
+
+static inline struct tern__head *tern__area_head(const tern_window *area, int rank, uint32_t run)
+{
+    return (struct tern__head *)(void *)(tern__area_part(area, rank) + TERN__AREA_HEADS) +
+           run % TERN__SLOTS;
+}
+
+static inline char *tern__area_payload(const tern_window *area, int rank, uint32_t run)
+{
+    return tern__area_part(area, rank) + tern__area_payloads(area->nranks) +
+           (size_t)(run % TERN__SLOTS) * TERN__SLOT_BYTES;
+}
+
+// Counts the arrivals of all ranks at one point of each run that uses it; up only. Who brings it to what
+// all wait for rings the bells, so that nobody is woken for less.
+static inline _Atomic uint32_t *tern__area_arrivals(const tern_window *area, uint32_t run,
+                                                    uint32_t index)
+{
+    char *line = tern__area_part(area, 0) + TERN__AREA_ARRIVALS +
+                 ((size_t)(run % TERN__SLOTS) * TERN__SLOT_ARRIVALS + index) * TERN_CACHE_LINE;
+    return (_Atomic uint32_t *)(void *)line;
+}
+
+// A word of its own line while there are few, packed when the plan has many.
+static inline char *tern__area_signal(const tern_window *area, int rank, uint32_t run,
+                                      uint32_t signal, bool packed)
+{
+    size_t slot = (size_t)(run % TERN__SLOTS) * TERN__SLOT_SIGNALS * TERN_CACHE_LINE;
+    return tern__area_part(area, rank) + TERN__AREA_SIGNALS + slot +
+           signal * (packed ? sizeof(uint32_t) : TERN_CACHE_LINE);
+}
+
+#define TERN__SIGNALS_PACKED (TERN__SLOT_SIGNALS * TERN_CACHE_LINE / 4)
+
+// The mailbox on rank `to` for messages of rank `from`.
+static inline struct tern__mail *tern__area_mail(const tern_window *area, int to, int from,
+                                                 uint32_t number)
+{
+    char *box = tern__area_part(area, to) + TERN__AREA_MAIL +
+                (size_t)from * TERN__MAIL_LINES * TERN_CACHE_LINE;
+    return (struct tern__mail *)(void *)box + number % TERN__MAIL_SLOTS;
+}
+
+static inline struct tern__mail_ack *tern__area_mail_ack(const tern_window *area, int to, int from)
+{
+    char *box = tern__area_part(area, to) + TERN__AREA_MAIL +
+                (size_t)from * TERN__MAIL_LINES * TERN_CACHE_LINE;
+    return (struct tern__mail_ack *)(void *)(box + TERN__MAIL_SLOTS * TERN_CACHE_LINE);
+}
+
+static inline char *tern__area_mail_payload(const tern_window *area, int to, int from,
+                                            uint32_t number)
+{
+    return tern__area_part(area, to) + tern__area_mail_payloads(area->nranks) +
+           ((size_t)from * TERN__MAIL_SLOTS + number % TERN__MAIL_SLOTS) * TERN__MAIL_BYTES;
+}
+
+#endif

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank can see alone: is the call one that can be made? Writes down what it asks for.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "coll/call/call.h"
+
+const struct tern__kind tern__kinds[] = {
+    [TERN_PLAN_ALL_REDUCE] = {.slices = true, .reduces = true},
+    [TERN_PLAN_REDUCE_SCATTER] = {.in_wide = true, .reduces = true},
+    [TERN_PLAN_ALL_GATHER] = {.out_wide = true},
+    [TERN_PLAN_BROADCAST] = {.slices = true, .in_root = true},
+    [TERN_PLAN_ALL_TO_ALL] = {.in_wide = true, .out_wide = true},
+    [TERN_PLAN_BARRIER] = {.slices = true},
+    [TERN_PLAN_REDUCE_TO_ROOT] = {.slices = true, .reduces = true, .out_root = true},
+    [TERN_PLAN_GATHER] = {.out_wide = true, .out_root = true},
+    [TERN_PLAN_SCATTER] = {.in_wide = true, .in_root = true},
+};
+
+static bool has_root(tern_plan_kind kind)
+{
+    return tern__kinds[kind].in_root || tern__kinds[kind].out_root;
+}
+
+static tern_plan_kind plan_kind_of(tern_coll_kind kind)
+{
+    switch (kind) {
+    case TERN_COLL_REDUCE_SCATTER_V:
+        return TERN_PLAN_REDUCE_SCATTER;
+    case TERN_COLL_ALL_GATHER_V:
+        return TERN_PLAN_ALL_GATHER;
+    case TERN_COLL_ALL_TO_ALL_V:
+        return TERN_PLAN_ALL_TO_ALL;
+    case TERN_COLL_GATHER_V:
+        return TERN_PLAN_GATHER;
+    case TERN_COLL_SCATTER_V:
+        return TERN_PLAN_SCATTER;
+    default:
+        return (tern_plan_kind)kind;
+    }
+}
+
+static int check_op(struct tern__coll *call, const tern_coll *from)
+{
+    call->element_bytes = tern_dtype_size(from->dtype);
+    if (call->element_bytes == 0) {
+        return tern__fail(TERN_ERR_ARG, "%s: %d is no dtype", call->name, (int)from->dtype);
+    }
+    if (!tern__kinds[call->plan_kind].reduces) {
+        return TERN_OK;
+    }
+    call->op = from->op;
+    call->element_bytes = tern_reduce_element_bytes(from->dtype, from->op);
+    if (call->element_bytes == 0) {
+        return strcmp(tern_reduce_op_name(from->op), "unknown op") == 0
+                   ? tern__fail(TERN_ERR_ARG, "%s: %d is no reduce op", call->name, (int)from->op)
+                   : tern__fail(TERN_ERR_ARG, "%s: %s works on integers, not on %s", call->name,
+                                tern_reduce_op_name(from->op), tern_dtype_name(from->dtype));
+    }
+    if (from->op == TERN_FUNCTION) {
+        if (from->function == NULL) {
+            return tern__fail(TERN_ERR_ARG, "%s: op is TERN_FUNCTION and function is NULL",
+                              call->name);
+        }
+        call->function = from->function;
+        call->function_arg = from->function_arg;
+        return TERN_OK;
+    }
+    call->reduce = tern__reduce_find(from->dtype, from->op);
+    return TERN_OK;
+}
+
+static int too_large(const struct tern__coll *call)
+{
+    return tern__fail(TERN_ERR_ARG,
+                      "%s: the elements of all %d ranks together are more bytes than "
+                      "a size_t can count",
+                      call->name, call->calls->nranks);
+}
+
+static int check_sizes(struct tern__coll *call, size_t count)
+{
+    const struct tern__kind *kind = &tern__kinds[call->plan_kind];
+    uint64_t n = (uint64_t)call->calls->nranks;
+    uint64_t all;
+    if (__builtin_mul_overflow(count, call->element_bytes, &call->share_bytes) ||
+        __builtin_mul_overflow(call->share_bytes, n, &all) || all > SIZE_MAX / 2) {
+        return too_large(call);
+    }
+    bool root = call->root == call->calls->rank;
+    call->bytes = kind->slices ? call->share_bytes : all;
+    call->in_bytes = kind->in_root && !root ? 0 : kind->in_wide ? all : call->share_bytes;
+    call->out_bytes = kind->out_root && !root ? 0 : kind->out_wide ? all : call->share_bytes;
+    return TERN_OK;
+}
+
+// The bytes from the first to the last element of shares with counts, and whether they overlap.
+static int check_counts(const struct tern__coll *call, const char *what, const size_t *counts,
+                        const size_t *offsets, bool apart, uint64_t *sum_bytes,
+                        uint64_t *reach_bytes)
+{
+    int n = call->calls->nranks;
+    if (counts == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: the counts of %s must not be NULL", call->name, what);
+    }
+    uint64_t sum = 0;
+    uint64_t reach = 0;
+    for (int rank = 0; rank < n; rank++) {
+        uint64_t bytes;
+        uint64_t offset = sum;
+        uint64_t end;
+        if (__builtin_mul_overflow(counts[rank], call->element_bytes, &bytes) ||
+            __builtin_add_overflow(sum, bytes, &sum) || sum > SIZE_MAX / 2 ||
+            (offsets != NULL &&
+             __builtin_mul_overflow(offsets[rank], call->element_bytes, &offset)) ||
+            __builtin_add_overflow(offset, bytes, &end) || end > SIZE_MAX / 2) {
+            return too_large(call);
+        }
+        reach = bytes > 0 && end > reach ? end : reach;
+        for (int other = 0; apart && offsets != NULL && other < rank; other++) {
+            if (counts[rank] > 0 && counts[other] > 0 &&
+                offsets[rank] < offsets[other] + counts[other] &&
+                offsets[other] < offsets[rank] + counts[rank]) {
+                return tern__fail(TERN_ERR_ARG,
+                                  "%s: the shares of rank %d and rank %d overlap in %s", call->name,
+                                  other, rank, what);
+            }
+        }
+    }
+    *sum_bytes = sum;
+    *reach_bytes = reach;
+    return TERN_OK;
+}
+
+// Sizes of the forms with counts. in_bytes and out_bytes reach to the last element.
+static int check_shares(struct tern__coll *call, const tern_coll *from)
+{
+    bool root = call->root == call->calls->rank;
+    uint64_t sum;
+    uint64_t own;
+    if (__builtin_mul_overflow(from->count, call->element_bytes, &own) || own > SIZE_MAX / 2) {
+        return too_large(call);
+    }
+    call->counts = true;
+    switch (call->kind) {
+    case TERN_COLL_ALL_GATHER_V:
+        call->out_counts = from->out_counts;
+        call->out_offsets = from->out_offsets;
+        TERN_TRY(check_counts(call, "out", call->out_counts, call->out_offsets, true, &sum,
+                              &call->out_bytes));
+        call->in_bytes = call->out_counts[call->calls->rank] * call->element_bytes;
+        call->bytes = sum;
+        break;
+    case TERN_COLL_REDUCE_SCATTER_V:
+        call->in_counts = from->in_counts;
+        call->in_offsets = from->in_offsets;
+        TERN_TRY(check_counts(call, "in", call->in_counts, call->in_offsets, false, &sum,
+                              &call->in_bytes));
+        call->out_bytes = call->in_counts[call->calls->rank] * call->element_bytes;
+        call->bytes = sum;
+        break;
+    case TERN_COLL_GATHER_V:
+        call->in_bytes = own;
+        call->bytes = own;
+        if (root) {
+            call->out_counts = from->out_counts;
+            call->out_offsets = from->out_offsets;
+            TERN_TRY(check_counts(call, "out", call->out_counts, call->out_offsets, true, &sum,
+                                  &call->out_bytes));
+        }
+        break;
+    case TERN_COLL_SCATTER_V:
+        call->out_bytes = own;
+        call->bytes = own;
+        if (root) {
+            call->in_counts = from->in_counts;
+            call->in_offsets = from->in_offsets;
+            TERN_TRY(check_counts(call, "in", call->in_counts, call->in_offsets, false, &sum,
+                                  &call->in_bytes));
+        }
+        break;
+    default:
+        call->in_counts = from->in_counts;
+        call->in_offsets = from->in_offsets;
+        call->out_counts = from->out_counts;
+        call->out_offsets = from->out_offsets;
+        TERN_TRY(check_counts(call, "in", call->in_counts, call->in_offsets, false, &sum,
+                              &call->in_bytes));
+        TERN_TRY(check_counts(call, "out", call->out_counts, call->out_offsets, true, &sum,
+                              &call->out_bytes));
+        call->bytes = sum;
+        break;
+    }
+    return TERN_OK;
+}
+
+static int check_buffers(struct tern__coll *call, const tern_coll *from)
+{
+    const struct tern__kind *kind = &tern__kinds[call->plan_kind];
+    if ((call->in_bytes > 0 && from->in == NULL) || (call->out_bytes > 0 && from->out == NULL)) {
+        return tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", call->name,
+                          call->in_bytes > 0 && from->in == NULL ? "in" : "out");
+    }
+    call->in = call->in_bytes > 0 ? from->in : NULL;
+    call->out = call->out_bytes > 0 ? from->out : NULL;
+    uintptr_t in = (uintptr_t)call->in;
+    uintptr_t out = (uintptr_t)call->out;
+    if (in == 0 || out == 0 || in >= out + call->out_bytes || out >= in + call->in_bytes) {
+        return TERN_OK;
+    }
+    uint64_t own = (uint64_t)call->calls->rank * call->share_bytes;
+    bool same = kind->in_wide == kind->out_wide ? in == out
+                : kind->in_wide                 ? out == in + own
+                                                : in == out + own;
+    if (same && !call->counts) {
+        call->in_place = true;
+        return TERN_OK;
+    }
+    return tern__fail(TERN_ERR_ARG, "%s: in and out overlap; %s", call->name,
+                      call->counts                      ? "with counts they may not"
+                      : kind->in_wide == kind->out_wide ? "in place means in == out"
+                      : kind->in_wide                   ? "in place means out == in + rank * count"
+                                      : "in place means in == out + rank * count");
+}
+
+int tern__call_check_comm(const char *name, tern_comm *comm, const tern_coll *from)
+{
+    int status = tern__comm_check(comm);
+    if (status == TERN_OK) {
+        return TERN_OK;
+    }
+    char why[TERN_ERROR_BYTES / 2];
+    snprintf(why, sizeof why, "%s", tern_last_error());
+    struct tern__calls *calls = comm->calls;
+    return tern__fail(status, "%s: call %llu, %s of %zu elements, was not made: %s", name,
+                      (unsigned long long)calls->made + 1, tern_coll_kind_name(from->kind),
+                      from->count, why);
+}
+
+int tern__call_check(const char *name, tern_comm *comm, const tern_coll *from,
+                     struct tern__coll *call)
+{
+    memset(call, 0, sizeof *call);
+    call->name = name;
+    if (comm == NULL || from == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", name,
+                          comm == NULL ? "comm" : "call");
+    }
+    TERN_TRY(tern__calls_of(comm, &call->calls));
+    if ((unsigned)from->kind > TERN_COLL_SCATTER_V) {
+        return tern__fail(TERN_ERR_ARG, "%s: %d is no kind of call", name, (int)from->kind);
+    }
+    TERN_TRY(tern__call_check_comm(name, comm, from));
+    call->kind = from->kind;
+    call->plan_kind = plan_kind_of(from->kind);
+    call->dtype = from->dtype;
+    call->algorithm = from->algorithm;
+    call->count = from->count;
+    if (from->order != TERN_ORDER_RANK && from->order != TERN_ORDER_ANY) {
+        return tern__fail(TERN_ERR_ARG, "%s: %d is no order of sums", name, (int)from->order);
+    }
+    call->order = tern__kinds[call->plan_kind].reduces ? from->order : TERN_ORDER_RANK;
+    if (call->kind == TERN_COLL_BARRIER) {
+        call->dtype = TERN_U8;
+        call->element_bytes = 1;
+        return TERN_OK;
+    }
+    call->root = has_root(call->plan_kind) ? from->root : 0;
+    if (call->root < 0 || call->root >= call->calls->nranks) {
+        return tern__fail(TERN_ERR_ARG, "%s: root is %d; the communicator has ranks 0..%d", name,
+                          call->root, call->calls->nranks - 1);
+    }
+    TERN_TRY(check_op(call, from));
+    TERN_TRY(call->kind > TERN_COLL_SCATTER ? check_shares(call, from)
+                                            : check_sizes(call, from->count));
+    return check_buffers(call, from);
+}

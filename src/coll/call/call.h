@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collective calls from inside. A communicator has one `struct tern__calls`: the calls of this rank
+// that have not ended, first come first served, and the runs they consist of (area.h). A call is made
+// of what the caller said (args.c), gets its plans (pick.c), its memory (place.c) and then goes
+// through its runs (run.c); report.c words what went wrong.
+#ifndef TERN_COLL_CALL_CALL_H
+#define TERN_COLL_CALL_CALL_H
+
+#include "coll/call/area.h"
+#include "coll/call/program.h"
+#include "coll/tune.h"
+#include "comm/records.h"
+#include "isa/reduce.h"
+#include "isa/reduce_function.h"
+#include "sync/task.h"
+#include "tern/coll.h"
+
+// How the bytes get from rank to rank.
+enum tern__way {
+    TERN__WAY_SLOT,   // whole inputs in slots, one run
+    TERN__WAY_OPEN,   // the first run tells where the buffers are; then one of the next two
+    TERN__WAY_WINDOW, // the plan runs on the buffers, in that same run
+    TERN__WAY_STAGED, // piece by piece through slots
+};
+
+// Properties of the kinds of plans.
+struct tern__kind {
+    bool in_wide, out_wide; // n shares
+    bool in_root, out_root; // only the root has one
+    bool slices;            // any division of the bytes will do: all_reduce, reduce, broadcast
+    bool reduces;
+};
+extern const struct tern__kind tern__kinds[];
+
+// What one rank asks for, checked.
+struct tern__coll {
+    struct tern__calls *calls;
+    const char *name; // of the public function, for sentences
+    tern_coll_kind kind;
+    tern_plan_kind plan_kind;
+    tern_dtype dtype;
+    tern_reduce_op op;
+    tern_order order;
+    int root;
+    const char *algorithm;
+    tern_reduce_function *function;
+    void *function_arg;
+    tern__reduce_fn *reduce; // NULL: the function
+    size_t element_bytes;
+    size_t count;
+    const char *in; // NULL where this rank has none
+    char *out;
+    uint64_t share_bytes;         // of one share, or, without shares, of all
+    uint64_t bytes;               // of the plan: share_bytes, n times where there are shares
+    uint64_t in_bytes, out_bytes; // that this rank has
+    bool counts;                  // a form with counts
+    bool in_place;
+    const size_t *in_counts, *in_offsets, *out_counts, *out_offsets;
+    uint64_t signature;
+
+    // Its plans: what goes through a slot in one run, in windows, and in pieces.
+    struct tern__program *slot, *window, *staged, *tail;
+    uint64_t piece_bytes; // of a share, or of all where there are slices
+    bool copied;          // staged: out goes through the slot, too
+
+    // Where it stands.
+    enum tern__way way;
+    uint64_t number;           // of the communicator's calls, from 1
+    uint64_t pieces;           // runs it has; 0: not known yet
+    uint64_t published, ended; // of its runs
+    uint64_t longest;          // staged forms with counts: bytes of the largest share of any rank
+    struct tern__record *record;
+    struct tern__coll *next; // in the queue
+    bool done;
+    int status; // when done
+};
+
+// What a call is but for its count: exact, so words that are no dtype or op have none.
+#define TERN__NO_KEY UINT64_MAX
+static inline uint64_t tern__key(tern_coll_kind kind, tern_dtype dtype, tern_reduce_op op, int root)
+{
+    return ((unsigned)dtype | (unsigned)op) < 256
+               ? (uint64_t)kind | (uint64_t)dtype << 8 | (uint64_t)op << 16 |
+                     (uint64_t)(uint32_t)root << 32
+               : TERN__NO_KEY;
+}
+
+// A small call as it was made before, in rank order, with no algorithm named.
+enum { TERN__MEMOS = 64 };
+struct tern__memo {
+    struct tern__program *program; // NULL: none
+    bool quick;                    // it can be done on the short path
+    bool in_line;                  // inputs are in the published lines
+    uint64_t key;
+    size_t count;
+    uint64_t signature;
+    uint64_t share_bytes, stride, bytes, in_bytes, out_bytes;
+    size_t elements;
+    tern__reduce_fn *reduce;
+};
+
+enum tern__map { TERN__MAP_BYTES, TERN__MAP_SLICES, TERN__MAP_SHARES, TERN__MAP_TABLE };
+
+// What the ranges of a plan are in this run.
+struct tern__binding {
+    enum tern__map in_map, out_map;
+    uint64_t in_stride, out_stride; // of shares
+    uint64_t share_bytes;
+    uint64_t skip_bytes, piece_bytes; // table: the part of each share that this run is about
+    const struct tern__share *tables[TERN_RANKS_MAX];
+    struct tern__share own[TERN_RANKS_MAX]; // this rank's, of pieces
+    uint64_t bounds[TERN_RANKS_MAX + 1];    // of slices
+    const char *in[TERN_RANKS_MAX];
+    char *out[TERN_RANKS_MAX];
+    char *scratch[TERN_RANKS_MAX];
+};
+
+struct tern__calls {
+    struct tern__task task; // while any call has not ended
+    tern_comm *comm;
+    tern_window *area;
+    int rank, nranks;
+    uint64_t made;             // calls
+    uint32_t published, ended; // runs
+
+    struct tern__coll *oldest, *newest; // not ended
+    struct tern__coll *publishing;      // the first whose runs are not all published
+
+    // Of the run that has not ended and is the oldest.
+    int seen; // ranks 0..seen-1 have published it, and agree
+    bool bound;
+    bool says_so; // that it sleeps
+    const struct tern__script *script;
+    const struct tern__step **next; // of each lane of the script
+    uint32_t next_room;
+    uint32_t open; // lanes that have not ended
+    struct tern__binding binding;
+    uint32_t arrivals[TERN__SLOTS][TERN__SLOT_ARRIVALS]; // in runs that have ended
+    uint32_t *bases; // posts to this rank's signals in runs that have ended, by slot and word
+
+    char failed_text[960]; // why, and where its oldest call stood
+
+    // What was looked up before.
+    struct tern__program *programs;
+    tern_topo *topo;
+    struct {
+        bool valid;
+        struct tern__choice choice;
+    } choices[TERN_COLL_SCATTER + 1][2];
+    struct tern__memo memos[TERN__MEMOS];
+    bool handed; // by quick.c: the run that was published last is of the call that begins next
+    struct tern__record *handed_record;
+    struct tern__mailman *mailman; // pair.c: send and recv; NULL before the first
+};
+
+// calls.c: the calls of a communicator; made when they are first asked for.
+int tern__calls_of(tern_comm *comm, struct tern__calls **calls);
+
+// args.c: why no call can be made any more; checks what the caller says and writes it down. Nothing is
+// allocated.
+int tern__call_check_comm(const char *name, tern_comm *comm, const tern_coll *from);
+int tern__call_check(const char *name, tern_comm *comm, const tern_coll *from,
+                     struct tern__coll *call);
+
+// pick.c: finds the plans; and lets go of them.
+int tern__call_pick(struct tern__coll *call);
+void tern__call_drop(struct tern__coll *call);
+void tern__programs_free(struct tern__calls *calls);
+
+// quick.c: the place where a shape is remembered; and a whole call, true when it has been made.
+struct tern__memo *tern__memo_of(struct tern__calls *calls, uint64_t key, size_t count);
+bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count);
+
+// place.c: what a rank puts into its line and payload when it publishes the call's next run; and what
+// the plan's ranges are, once all have.
+void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head);
+int tern__call_bind(struct tern__coll *call, uint32_t run);
+void tern__call_unload(struct tern__coll *call); // out of the slot, to the caller
+
+// Which window, as all ranks number it, and where in it; 0 when the bytes are in none that all ranks
+// have.
+uint64_t tern__call_place(const struct tern__calls *calls, const char *address, uint64_t bytes,
+                          uint64_t *offset);
+
+// Opening: all ranks have published where their buffers are. Decides the way, the same on all.
+int tern__call_open(struct tern__coll *call, uint32_t run);
+
+// shares.c: of the forms with counts, what goes from this rank to another and back; to all.
+void tern__call_share(const struct tern__coll *call, int rank, struct tern__share *row);
+void tern__call_shares(const struct tern__coll *call, struct tern__share *rows);
+
+// ops.c: one transfer.
+void tern__call_transfer(const struct tern__coll *call, const struct tern__step *step);
+
+// run.c: begin takes a call that was checked and picked, and does what can be done without waiting; wait
+// until it is done; run is pick, begin and wait.
+int tern__call_begin(struct tern__coll *call);
+int tern__call_wait(struct tern__coll *call);
+bool tern__calls_advance(struct tern__calls *calls);
+int tern__call_run(struct tern__coll *call);
+// This rank has come to a point (0: the beginning) of the run; and the run has ended, in which all met at
+// these signals.
+void tern__calls_arrive(struct tern__calls *calls, uint32_t run, uint32_t index);
+void tern__calls_count(struct tern__calls *calls, uint32_t run, uint32_t meets);
+// Ends all calls with a status: the communicator has failed.
+void tern__calls_fail(struct tern__calls *calls, int status);
+
+void tern__calls_set_up(struct tern__calls *calls); // what its task can do
+
+// report.c: words, and fails the communicator.
+int tern__call_mismatch(struct tern__coll *call, int rank, uint64_t theirs);
+int tern__call_counts_differ(struct tern__coll *call, int from, int to, uint64_t sent,
+                             uint64_t wanted);
+int tern__call_window_gone(struct tern__coll *call, int rank);
+int tern__call_broken(struct tern__coll *call, bool deep);
+int tern__call_timed_out(struct tern__coll *call);
+int tern__call_failed(struct tern__coll *call, int status); // adds where it stood
+void tern__signature_text(uint64_t signature, char *text, size_t size);
+
+#endif

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocking calls, and what a communicator keeps for them.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "coll/call/mail.h"
+
+static const char *const kind_names[] = {
+#define TERN_COLL_KIND(name, word, number) [number] = word,
+#include "tern/coll_kind.def"
+#undef TERN_COLL_KIND
+};
+enum { KINDS = sizeof kind_names / sizeof kind_names[0] };
+
+const char *tern_coll_kind_name(tern_coll_kind kind)
+{
+    return (unsigned)kind < KINDS ? kind_names[kind] : "unknown kind";
+}
+
+int tern_coll_kind_parse(const char *word, tern_coll_kind *kind)
+{
+    char known[256] = "";
+    for (int i = 0; i < KINDS && word != NULL && kind != NULL; i++) {
+        if (strcmp(word, kind_names[i]) == 0) {
+            *kind = (tern_coll_kind)i;
+            return TERN_OK;
+        }
+        strcat(strcat(known, i > 0 ? ", " : ""), kind_names[i]);
+    }
+    return tern__fail(TERN_ERR_ARG, "'%.40s' is no kind of collective call; they are %s",
+                      word != NULL ? word : "", known);
+}
+
+static void free_calls(void *arg)
+{
+    struct tern__calls *calls = arg;
+    tern__calls_fail(calls, TERN_ERR_STATE);
+    tern__mailman_free(calls->mailman);
+    tern__programs_free(calls);
+    tern_topo_destroy(calls->topo);
+    free(calls->next);
+    free(calls->bases);
+    free(calls);
+}
+
+int tern__calls_of(tern_comm *comm, struct tern__calls **calls)
+{
+    if (__builtin_expect(comm->calls != NULL, 1)) {
+        *calls = comm->calls;
+        return TERN_OK;
+    }
+    struct tern__calls *made = calloc(1, sizeof *made);
+    uint32_t *bases = calloc((size_t)TERN__SLOTS * TERN__SIGNALS_PACKED, sizeof *bases);
+    const struct tern__step **next = calloc(TERN_PLAN_LANES_MAX, sizeof *next);
+    if (made == NULL || bases == NULL || next == NULL) {
+        free(made);
+        free(bases);
+        free((void *)next);
+        return tern__fail(TERN_ERR_MEMORY, "no memory for the collective calls of a communicator");
+    }
+    made->comm = comm;
+    made->area = comm->area;
+    made->rank = comm->group.rank;
+    made->nranks = comm->group.size;
+    made->bases = bases;
+    made->next = next;
+    tern__calls_set_up(made);
+    comm->free_calls = free_calls;
+    comm->calls = made;
+    *calls = made;
+    return TERN_OK;
+}
+
+static int run(const char *name, tern_comm *comm, const tern_coll *from)
+{
+    if (from->kind == TERN_COLL_SEND || from->kind == TERN_COLL_RECV) {
+        struct tern__message message;
+        TERN_TRY(tern__message_check(name, comm, from, &message));
+        TERN_TRY(tern__message_check_alone(&message));
+        TERN_TRY(tern__message_begin(&message));
+        return message.done ? message.status : tern__message_wait(&message);
+    }
+    struct tern__coll call;
+    TERN_TRY(tern__call_check(name, comm, from, &call));
+    return tern__call_run(&call);
+}
+
+int tern_coll_run(tern_comm *comm, const tern_coll *call)
+{
+    if (call == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_coll_run: call must not be NULL");
+    }
+    if (call->algorithm == NULL && call->order == TERN_ORDER_RANK &&
+        tern__call_quick(comm, tern__key(call->kind, call->dtype, call->op, call->root), call->in,
+                         call->out, call->count)) {
+        return TERN_OK;
+    }
+    return run("tern_coll_run", comm, call);
+}
+
+int tern_all_reduce(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
+                    tern_reduce_op op)
+{
+    if (tern__call_quick(comm, tern__key(TERN_COLL_ALL_REDUCE, dtype, op, 0), in, out, count)) {
+        return TERN_OK;
+    }
+    return run("tern_all_reduce", comm,
+               &(tern_coll){.kind = TERN_COLL_ALL_REDUCE,
+                            .in = in,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype,
+                            .op = op});
+}
+
+int tern_reduce_scatter(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
+                        tern_reduce_op op)
+{
+    if (tern__call_quick(comm, tern__key(TERN_COLL_REDUCE_SCATTER, dtype, op, 0), in, out, count)) {
+        return TERN_OK;
+    }
+    return run("tern_reduce_scatter", comm,
+               &(tern_coll){.kind = TERN_COLL_REDUCE_SCATTER,
+                            .in = in,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype,
+                            .op = op});
+}
+
+int tern_all_gather(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype)
+{
+    if (tern__call_quick(comm, tern__key(TERN_COLL_ALL_GATHER, dtype, 0, 0), in, out, count)) {
+        return TERN_OK;
+    }
+    return run("tern_all_gather", comm,
+               &(tern_coll){.kind = TERN_COLL_ALL_GATHER,
+                            .in = in,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype});
+}
+
+int tern_broadcast(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
+                   int root)
+{
+    if (tern__call_quick(comm, tern__key(TERN_COLL_BROADCAST, dtype, 0, root), in, out, count)) {
+        return TERN_OK;
+    }
+    return run("tern_broadcast", comm,
+               &(tern_coll){.kind = TERN_COLL_BROADCAST,
+                            .in = in,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype,
+                            .root = root});
+}
+
+int tern_reduce(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
+                tern_reduce_op op, int root)
+{
+    if (tern__call_quick(comm, tern__key(TERN_COLL_REDUCE, dtype, op, root), in, out, count)) {
+        return TERN_OK;
+    }
+    return run("tern_reduce", comm,
+               &(tern_coll){.kind = TERN_COLL_REDUCE,
+                            .in = in,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype,
+                            .op = op,
+                            .root = root});
+}
+
+int tern_gather(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
+                int root)
+{
+    if (tern__call_quick(comm, tern__key(TERN_COLL_GATHER, dtype, 0, root), in, out, count)) {
+        return TERN_OK;
+    }
+    return run("tern_gather", comm,
+               &(tern_coll){.kind = TERN_COLL_GATHER,
+                            .in = in,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype,
+                            .root = root});
+}
+
+int tern_scatter(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
+                 int root)
+{
+    if (tern__call_quick(comm, tern__key(TERN_COLL_SCATTER, dtype, 0, root), in, out, count)) {
+        return TERN_OK;
+    }
+    return run("tern_scatter", comm,
+               &(tern_coll){.kind = TERN_COLL_SCATTER,
+                            .in = in,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype,
+                            .root = root});
+}
+
+int tern_all_to_all(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype)
+{
+    if (tern__call_quick(comm, tern__key(TERN_COLL_ALL_TO_ALL, dtype, 0, 0), in, out, count)) {
+        return TERN_OK;
+    }
+    return run("tern_all_to_all", comm,
+               &(tern_coll){.kind = TERN_COLL_ALL_TO_ALL,
+                            .in = in,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype});
+}
+
+int tern_barrier(tern_comm *comm)
+{
+    if (tern__call_quick(comm, tern__key(TERN_COLL_BARRIER, TERN_U8, 0, 0), NULL, NULL, 0)) {
+        return TERN_OK;
+    }
+    return run("tern_barrier", comm, &(tern_coll){.kind = TERN_COLL_BARRIER, .dtype = TERN_U8});
+}
+
+int tern_send(tern_comm *comm, const void *in, size_t count, tern_dtype dtype, int to)
+{
+    return run(
+        "tern_send", comm,
+        &(tern_coll){.kind = TERN_COLL_SEND, .in = in, .count = count, .dtype = dtype, .root = to});
+}
+
+int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int from)
+{
+    return run("tern_recv", comm,
+               &(tern_coll){.kind = TERN_COLL_RECV,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype,
+                            .root = from});
+}
+
+int tern_all_gather_v(tern_comm *comm, const void *in, void *out, const size_t *counts,
+                      const size_t *offsets, tern_dtype dtype)
+{
+    return run("tern_all_gather_v", comm,
+               &(tern_coll){.kind = TERN_COLL_ALL_GATHER_V,
+                            .in = in,
+                            .out = out,
+                            .dtype = dtype,
+                            .out_counts = counts,
+                            .out_offsets = offsets});
+}
+
+int tern_reduce_scatter_v(tern_comm *comm, const void *in, void *out, const size_t *counts,
+                          tern_dtype dtype, tern_reduce_op op)
+{
+    return run("tern_reduce_scatter_v", comm,
+               &(tern_coll){.kind = TERN_COLL_REDUCE_SCATTER_V,
+                            .in = in,
+                            .out = out,
+                            .dtype = dtype,
+                            .op = op,
+                            .in_counts = counts});
+}
+
+int tern_gather_v(tern_comm *comm, const void *in, size_t count, void *out, const size_t *counts,
+                  const size_t *offsets, tern_dtype dtype, int root)
+{
+    return run("tern_gather_v", comm,
+               &(tern_coll){.kind = TERN_COLL_GATHER_V,
+                            .in = in,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype,
+                            .root = root,
+                            .out_counts = counts,
+                            .out_offsets = offsets});
+}
+
+int tern_scatter_v(tern_comm *comm, const void *in, const size_t *counts, const size_t *offsets,
+                   void *out, size_t count, tern_dtype dtype, int root)
+{
+    return run("tern_scatter_v", comm,
+               &(tern_coll){.kind = TERN_COLL_SCATTER_V,
+                            .in = in,
+                            .out = out,
+                            .count = count,
+                            .dtype = dtype,
+                            .root = root,
+                            .in_counts = counts,
+                            .in_offsets = offsets});
+}
+
+int tern_all_to_all_v(tern_comm *comm, const void *in, const size_t *in_counts,
+                      const size_t *in_offsets, void *out, const size_t *out_counts,
+                      const size_t *out_offsets, tern_dtype dtype)
+{
+    return run("tern_all_to_all_v", comm,
+               &(tern_coll){.kind = TERN_COLL_ALL_TO_ALL_V,
+                            .in = in,
+                            .out = out,
+                            .dtype = dtype,
+                            .in_counts = in_counts,
+                            .in_offsets = in_offsets,
+                            .out_counts = out_counts,
+                            .out_offsets = out_offsets});
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// One transfer of a plan, on the memory that its ranges are bound to. Data path: no allocation, lock,
+// system call or log.
+
+#include "base/trace.h"
+#include "coll/call/call.h"
+
+// Bytes of a copy to several destinations that stay in the first-level cache between them.
+#define SPREAD_BLOCK 8192
+
+static char *address_of(const struct tern__binding *binding, const tern_plan_range *range)
+{
+    const char *base;
+    enum tern__map map;
+    uint64_t stride;
+    if (range->buffer == TERN_PLAN_IN) {
+        base = binding->in[range->rank];
+        map = binding->in_map;
+        stride = binding->in_stride;
+    } else if (range->buffer == TERN_PLAN_OUT) {
+        base = binding->out[range->rank];
+        map = binding->out_map;
+        stride = binding->out_stride;
+    } else {
+        base = binding->scratch[range->rank];
+        map = binding->in_map;
+        stride = 0;
+    }
+    uint64_t offset = range->offset;
+    switch (map) {
+    case TERN__MAP_BYTES:
+        break;
+    case TERN__MAP_SLICES:
+        offset = binding->bounds[offset];
+        break;
+    case TERN__MAP_SHARES:
+        offset *= stride;
+        break;
+    case TERN__MAP_TABLE: {
+        const struct tern__share *row = &binding->tables[range->rank][offset];
+        offset = (range->buffer == TERN_PLAN_IN ? row->in_offset : row->out_offset) +
+                 binding->skip_bytes;
+        break;
+    }
+    }
+    return (char *)(uintptr_t)base + offset;
+}
+
+// Of a form with counts: from its first source to its first destination.
+static uint64_t share_length(const struct tern__calls *calls, const tern_plan_range *from,
+                             const tern_plan_range *to)
+{
+    const struct tern__binding *binding = &calls->binding;
+    const struct tern__share *own = binding->tables[calls->rank];
+    uint64_t bytes = to->rank == calls->rank ? own[from->rank].out_bytes : own[to->rank].in_bytes;
+    uint64_t rest = bytes > binding->skip_bytes ? bytes - binding->skip_bytes : 0;
+    return rest < binding->piece_bytes ? rest : binding->piece_bytes;
+}
+
+static uint64_t length_of(const struct tern__calls *calls, const struct tern__step *step)
+{
+    const struct tern__binding *binding = &calls->binding;
+    const tern_plan_range *first = &step->operands[0];
+    if (binding->out_map == TERN__MAP_TABLE) {
+        return share_length(calls, first, &step->operands[step->sources_count]);
+    }
+    switch (binding->in_map) {
+    case TERN__MAP_BYTES:
+        return step->length;
+    case TERN__MAP_SLICES:
+        return binding->bounds[first->offset + step->length] - binding->bounds[first->offset];
+    case TERN__MAP_SHARES:
+    case TERN__MAP_TABLE:
+        break;
+    }
+    return binding->share_bytes;
+}
+
+static void copy(const struct tern__calls *calls, const struct tern__step *step, uint64_t length)
+{
+    const struct tern__binding *binding = &calls->binding;
+    const struct tern__xport *xport = calls->area->xport;
+    const char *from = address_of(binding, &step->operands[0]);
+    if (step->destinations_count == 1) {
+        char *to = address_of(binding, &step->operands[1]);
+        if (to != from) {
+            xport->put(to, from, length);
+        }
+        return;
+    }
+    char *to[TERN_RANKS_MAX];
+    for (int d = 0; d < step->destinations_count; d++) {
+        to[d] = address_of(binding, &step->operands[1 + d]);
+    }
+    for (uint64_t at = 0; at < length; at += SPREAD_BLOCK) {
+        uint64_t part = length - at < SPREAD_BLOCK ? length - at : SPREAD_BLOCK;
+        for (int d = 0; d < step->destinations_count; d++) {
+            if (to[d] != from) {
+                xport->put(to[d] + at, from + at, part);
+            }
+        }
+    }
+}
+
+static void reduce(const struct tern__coll *call, const struct tern__step *step, uint64_t length)
+{
+    const struct tern__binding *binding = &call->calls->binding;
+    const char *from[TERN_RANKS_MAX];
+    char *to[TERN_RANKS_MAX];
+    size_t count = length / call->element_bytes;
+    for (int s = 0; s < step->sources_count; s++) {
+        from[s] = address_of(binding, &step->operands[s]);
+    }
+    for (int d = 0; d < step->destinations_count; d++) {
+        to[d] = address_of(binding, &step->operands[step->sources_count + d]);
+    }
+    if (step->kind == TERN__STEP_ADD) {
+        for (int d = 0; d < step->destinations_count; d++) {
+            for (int s = 0; s < step->sources_count; s++) {
+                call->calls->area->xport->put_add(to[d], from[s], count, call->dtype);
+            }
+        }
+    } else if (call->reduce != NULL) {
+        call->reduce(to, step->destinations_count, from, step->sources_count, count);
+    } else {
+        tern__reduce_function(call->function, call->function_arg, call->element_bytes, to,
+                              step->destinations_count, from, step->sources_count, count);
+    }
+}
+
+void tern__call_transfer(const struct tern__coll *call, const struct tern__step *step)
+{
+    int64_t begin_ns = tern__trace_start();
+    uint64_t length = length_of(call->calls, step);
+    if (length == 0) {
+        return;
+    }
+    if (step->kind == TERN__STEP_COPY) {
+        copy(call->calls, step, length);
+    } else {
+        reduce(call, step, length);
+    }
+    tern__trace_add(TERN__TRACE_TRANSFER, step->kind == TERN__STEP_COPY ? "copy" : "reduce",
+                    begin_ns, length * step->destinations_count);
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a call asks for to the plans it runs. Plans are kept by the communicator: those that scale
+// once for all sizes, the others by size, a bounded number of them.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "coll/call/call.h"
+
+#define PROGRAMS_MAX 64 // that nobody uses and that were made for one size
+#define LINE UINT64_C(64)
+
+static uint64_t round_line(uint64_t bytes)
+{
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+void tern__programs_free(struct tern__calls *calls)
+{
+    while (calls->programs != NULL) {
+        struct tern__program *program = calls->programs;
+        calls->programs = program->next;
+        tern__program_destroy(program);
+    }
+}
+
+// Forgets the one of a single size that has not been used for the longest time.
+static void forget_one(struct tern__calls *calls)
+{
+    struct tern__program **last = NULL;
+    int count = 0;
+    for (struct tern__program **link = &calls->programs; *link != NULL; link = &(*link)->next) {
+        if ((*link)->users == 0 && !(*link)->scaled) {
+            last = link;
+            count++;
+        }
+    }
+    if (count > PROGRAMS_MAX) {
+        struct tern__program *program = *last;
+        *last = program->next;
+        tern__program_destroy(program);
+    }
+}
+
+static bool is_it(const struct tern__program *program, const struct tern__program_key *key)
+{
+    return program->kind == key->kind && program->root == key->root &&
+           program->bytes == key->bytes && program->unit == key->unit &&
+           program->order == key->order && strcmp(program->algorithm, key->algorithm) == 0;
+}
+
+// Finds or makes a program; the one found last comes first.
+static int find(struct tern__calls *calls, const struct tern__program_key *key,
+                struct tern__program **found)
+{
+    for (struct tern__program **link = &calls->programs; *link != NULL; link = &(*link)->next) {
+        struct tern__program *program = *link;
+        if (is_it(program, key)) {
+            *link = program->next;
+            program->next = calls->programs;
+            calls->programs = program;
+            *found = program;
+            return TERN_OK;
+        }
+    }
+    forget_one(calls);
+    TERN_TRY(tern__program_create(key, found));
+    (*found)->next = calls->programs;
+    calls->programs = *found;
+    return TERN_OK;
+}
+
+static int need_topo(struct tern__calls *calls)
+{
+    if (calls->topo != NULL) {
+        return TERN_OK;
+    }
+    char word[16];
+    snprintf(word, sizeof word, "mesh:%d", calls->nranks);
+    return tern_topo_create(word, &calls->topo);
+}
+
+// The program of an algorithm: scaled, or for so many bytes when it cannot be.
+static int program_of(struct tern__coll *call, const char *algorithm, tern_order order,
+                      uint64_t bytes, struct tern__program **program)
+{
+    struct tern__calls *calls = call->calls;
+    bool scales = tern__program_scales(algorithm);
+    TERN_TRY(need_topo(calls));
+    struct tern__program_key key = {
+        .kind = call->plan_kind,
+        .algorithm = algorithm,
+        .order = order,
+        .root = call->root,
+        .bytes = scales ? 0 : bytes,
+        .unit = scales ? 1 : (uint32_t)call->element_bytes,
+        .rank = calls->rank,
+        .nranks = calls->nranks,
+        .topo = calls->topo,
+    };
+    if (!scales && (call->element_bytes > 8 || call->op == TERN_AVG || call->counts ||
+                    call->op >= TERN_MINLOC)) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: '%s' cannot do %s, which needs all inputs in one op; 'fused', "
+                          "'staged' and 'direct' can",
+                          call->name, algorithm,
+                          call->counts ? "a form with counts" : tern_reduce_op_name(call->op));
+    }
+    return find(calls, &key, program);
+}
+
+// The largest input of any rank, and the output, of a piece of so many bytes (of a share, where
+// there are shares).
+static uint64_t piece_in(const struct tern__coll *call, uint64_t piece)
+{
+    return tern__kinds[call->plan_kind].in_wide ? piece * (uint64_t)call->calls->nranks : piece;
+}
+
+static uint64_t piece_out(const struct tern__coll *call, uint64_t piece)
+{
+    return tern__kinds[call->plan_kind].out_wide ? piece * (uint64_t)call->calls->nranks : piece;
+}
+
+static uint64_t piece_plan(const struct tern__coll *call, uint64_t piece)
+{
+    return tern__kinds[call->plan_kind].slices ? piece : piece * (uint64_t)call->calls->nranks;
+}
+
+static uint64_t scratch_of(const struct tern__coll *call, const struct tern__program *program,
+                           uint64_t piece)
+{
+    return program->scratch_bytes == 0 ? 0
+           : program->scaled           ? piece_plan(call, piece)
+                                       : program->scratch_bytes;
+}
+
+// What a slot has to hold.
+static uint64_t slot_bytes(const struct tern__coll *call, const struct tern__program *program,
+                           uint64_t piece, bool copied)
+{
+    return round_line(piece_in(call, piece)) + round_line(scratch_of(call, program, piece)) +
+           (copied ? round_line(piece_out(call, piece)) : 0);
+}
+
+static const struct tern__choice *choice_of(struct tern__coll *call, struct tern__choice *room,
+                                            int *status)
+{
+    struct tern__calls *calls = call->calls;
+    *status = TERN_OK;
+    if (!calls->choices[call->plan_kind][call->order].valid) {
+        *status = tern__choose(call->plan_kind, calls->nranks, call->order, NULL, room);
+        if (*status == TERN_OK) {
+            *status = tern__choice_agree(&calls->comm->group, call->plan_kind, room);
+        }
+        if (*status == TERN_OK) {
+            calls->choices[call->plan_kind][call->order].choice = *room;
+            calls->choices[call->plan_kind][call->order].valid = true;
+        }
+    }
+    if (*status == TERN_OK && call->algorithm != NULL) {
+        *status = tern__choose(call->plan_kind, calls->nranks, call->order, call->algorithm, room);
+        return room;
+    }
+    return &calls->choices[call->plan_kind][call->order].choice;
+}
+
+// Pieces of equal length, whole lines, that fit into slots.
+static void cut(struct tern__coll *call, uint64_t length, uint64_t longest)
+{
+    uint64_t pieces = length > longest ? (length + longest - 1) / longest : 1;
+    call->piece_bytes = length > 0 ? round_line((length + pieces - 1) / pieces) : LINE;
+}
+
+static int pick_staged(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
+{
+    uint64_t n = (uint64_t)call->calls->nranks;
+    bool slices = tern__kinds[call->plan_kind].slices;
+    uint64_t length = call->share_bytes;
+    uint64_t longest = slices ? choice->chunk_bytes : choice->chunk_bytes / n;
+    longest = longest / LINE * LINE;
+    longest = longest > 0 ? longest : LINE;
+    for (;; longest /= 2) {
+        cut(call, length, longest / LINE * LINE);
+        uint64_t whole = call->piece_bytes < length ? call->piece_bytes : length;
+        TERN_TRY(program_of(call, choice->staged, order, piece_plan(call, whole), &call->staged));
+        call->copied = !call->staged->scaled || !call->staged->pull;
+        if (slot_bytes(call, call->staged, call->piece_bytes, call->copied) <= TERN__SLOT_BYTES) {
+            break;
+        }
+        if (longest < 2 * LINE) {
+            return tern__fail(TERN_ERR_LIMIT,
+                              "%s: '%s' needs more memory for %llu bytes than a "
+                              "call has",
+                              call->name, choice->staged, (unsigned long long)call->bytes);
+        }
+    }
+    call->tail = call->staged;
+    call->staged->users++;
+    uint64_t rest = length % call->piece_bytes;
+    if (!call->staged->scaled && rest != 0 && length > call->piece_bytes) {
+        int status = program_of(call, choice->staged, order, piece_plan(call, rest), &call->tail);
+        if (status != TERN_OK) {
+            call->staged->users--;
+            call->staged = NULL;
+            return status;
+        }
+    }
+    call->tail->users++;
+    return TERN_OK;
+}
+
+static int pick_large(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
+{
+    call->way = TERN__WAY_OPEN;
+    struct tern__program *window;
+    bool scales = tern__program_scales(choice->window);
+    if (scales || call->bytes <= TERN_PLAN_BYTES_MAX) {
+        // One that needs scratch has none of this size: it runs in pieces.
+        TERN_TRY(program_of(call, choice->window, order, call->bytes, &window));
+        if (window->scratch_bytes == 0) {
+            call->window = window;
+            window->users++;
+        }
+    }
+    if (call->counts) {
+        uint64_t n = (uint64_t)call->calls->nranks;
+        uint64_t longest = choice->chunk_bytes / n / LINE * LINE;
+        call->piece_bytes = longest > 0 ? longest : LINE;
+        TERN_TRY(program_of(call, choice->staged, order, 0, &call->staged));
+        call->staged->users++;
+        call->tail = call->staged;
+        call->tail->users++;
+        return call->staged->pull
+                   ? TERN_OK
+                   : tern__fail(TERN_ERR_ARG, "%s: '%s' cannot do a form with counts", call->name,
+                                choice->staged);
+    }
+    return pick_staged(call, choice, order);
+}
+
+static bool fits_slot(const struct tern__coll *call, const struct tern__program *program)
+{
+    return program->pull && slot_bytes(call, program, call->share_bytes, false) <= TERN__SLOT_BYTES;
+}
+
+static uint64_t sign(const struct tern__coll *call, const char *algorithm)
+{
+    return tern__signature_pack(call->kind, call->dtype, call->op, (uint32_t)call->root,
+                                call->order, tern__algo_index(call->plan_kind, algorithm),
+                                call->counts ? 0 : call->share_bytes);
+}
+
+// Small calls of a shape that was made before: the common case, and the one where time counts.
+static uint64_t key_of(const struct tern__coll *call)
+{
+    return call->algorithm != NULL || call->counts || call->order != TERN_ORDER_RANK
+               ? TERN__NO_KEY
+               : tern__key(call->kind, call->dtype, call->op, call->root);
+}
+
+static bool recall(struct tern__coll *call)
+{
+    uint64_t key = key_of(call);
+    const struct tern__memo *memo = tern__memo_of(call->calls, key, call->count);
+    if (memo->program == NULL || memo->key != key || memo->count != call->count) {
+        return false;
+    }
+    call->way = TERN__WAY_SLOT;
+    call->pieces = 1;
+    call->slot = memo->program;
+    call->slot->users++;
+    call->signature = memo->signature;
+    return true;
+}
+
+static void memorise(const struct tern__coll *call)
+{
+    const struct tern__kind *kind = &tern__kinds[call->plan_kind];
+    const struct tern__program *program = call->slot;
+    uint64_t key = key_of(call);
+    if (key == TERN__NO_KEY || !program->scaled) { // the others may be forgotten
+        return;
+    }
+    // A scaled plan for shares has ops of length 1, and so has one for slices of one rank.
+    bool quick = program->staged.plain && call->function == NULL &&
+                 (call->share_bytes > 0 || program->staged.lanes_count == 0);
+    *tern__memo_of(call->calls, key, call->count) = (struct tern__memo){
+        .program = call->slot,
+        .quick = quick,
+        .in_line = piece_in(call, call->share_bytes) <= TERN__LINE_BYTES,
+        .key = key,
+        .count = call->count,
+        .signature = call->signature,
+        .share_bytes = call->share_bytes,
+        .stride = kind->slices ? 0 : call->share_bytes,
+        .bytes = call->bytes,
+        .in_bytes = call->in_bytes,
+        .out_bytes = call->out_bytes,
+        .elements = call->count,
+        .reduce = call->reduce,
+    };
+}
+
+int tern__call_pick(struct tern__coll *call)
+{
+    struct tern__choice room;
+    int status;
+    if (recall(call)) {
+        return TERN_OK;
+    }
+    const struct tern__choice *choice = choice_of(call, &room, &status);
+    TERN_TRY(status);
+    // Who names an algorithm in the environment accepts its order of sums.
+    tern_order order = choice->named && call->algorithm == NULL ? TERN_ORDER_ANY : call->order;
+    if (!call->counts && call->bytes <= choice->small_bytes) {
+        struct tern__program *small;
+        TERN_TRY(program_of(call, choice->small, order, call->bytes, &small));
+        if (fits_slot(call, small)) {
+            call->way = TERN__WAY_SLOT;
+            call->slot = small;
+            call->slot->users++;
+            call->pieces = 1;
+            call->signature = sign(call, choice->small);
+            memorise(call);
+            return TERN_OK;
+        }
+    }
+    status = pick_large(call, choice, order);
+    if (status != TERN_OK) {
+        tern__call_drop(call);
+        return status;
+    }
+    call->signature = sign(call, choice->window);
+    return TERN_OK;
+}
+
+void tern__call_drop(struct tern__coll *call)
+{
+    struct tern__program **const all[] = {&call->slot, &call->window, &call->staged, &call->tail};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (*all[i] != NULL) {
+            (*all[i])->users--;
+            *all[i] = NULL;
+        }
+    }
+}

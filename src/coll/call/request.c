@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests: calls that are begun here and ended there. A request is a number: place in a table, and how
+// often the place was used, so that one that was freed is known as such. Places are reused in the order
+// in which they were freed, and never given back.
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "coll/call/mail.h"
+
+enum {
+    BLOCK = 64,
+    BLOCKS = 4096,
+    TESTS_PER_LOOK = 1024, // looking whether the peers live takes a system call
+};
+
+enum state { FREE, IDLE, RUNNING, ENDED };
+
+struct request {
+    _Atomic uint32_t uses; // odd while it is taken
+    enum state state;
+    bool persistent, is_message;
+    uint32_t idle_tests;
+    uint32_t index;
+    tern_comm *comm;
+    tern_coll asked;
+    struct request *next_free;
+    union {
+        struct tern__coll call;
+        struct tern__message message;
+    };
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards what follows, but reading a block
+static struct request *_Atomic blocks[BLOCKS];
+static uint32_t blocks_count;
+static struct request *free_first, *free_last;
+
+static void give_back(struct request *request)
+{
+    tern__flag_add(&request->comm->children, UINT32_MAX);
+    pthread_mutex_lock(&lock);
+    tern__flag_add(&request->uses, 1); // partner: find
+    request->state = FREE;
+    request->next_free = NULL;
+    if (free_last != NULL) {
+        free_last->next_free = request;
+    } else {
+        free_first = request;
+    }
+    free_last = request;
+    pthread_mutex_unlock(&lock);
+}
+
+// With the lock held: one more block of free requests.
+static bool grow(void)
+{
+    struct request *block =
+        blocks_count < BLOCKS ? aligned_alloc(64, BLOCK * sizeof *block / 64 * 64 + 64) : NULL;
+    if (block == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        block[i].uses = 0;
+        block[i].state = FREE;
+        block[i].index = blocks_count * BLOCK + i;
+        block[i].next_free = i + 1 < BLOCK ? &block[i + 1] : NULL;
+    }
+    free_first = block;
+    free_last = &block[BLOCK - 1];
+    atomic_store_explicit(&blocks[blocks_count++], block, memory_order_release); // partner: find
+    return true;
+}
+
+static struct request *take(tern_comm *comm)
+{
+    pthread_mutex_lock(&lock);
+    struct request *request = free_first != NULL || grow() ? free_first : NULL;
+    if (request != NULL) {
+        free_first = request->next_free;
+        free_last = free_first != NULL ? free_last : NULL;
+        tern__flag_add(&request->uses, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    if (request != NULL) {
+        request->comm = comm;
+        request->idle_tests = 0;
+        tern__flag_add(&comm->children, 1);
+    }
+    return request;
+}
+
+static tern_request number_of(const struct request *request)
+{
+    return (uint64_t)tern__peek(&request->uses) << 32 | (request->index + 1);
+}
+
+// NULL, with a sentence, for a number that is no request, or no more.
+static struct request *find(const char *name, tern_request number)
+{
+    uint32_t index = (uint32_t)number - 1;
+    uint32_t uses = (uint32_t)(number >> 32);
+    struct request *block =
+        number != 0 && index / BLOCK < BLOCKS
+            ? atomic_load_explicit(&blocks[index / BLOCK], memory_order_acquire) // partner: grow
+            : NULL;
+    struct request *request = block != NULL ? &block[index % BLOCK] : NULL;
+    if (request == NULL || tern__flag_load(&request->uses) != uses || uses % 2 == 0) {
+        tern__fail(TERN_ERR_ARG, "%s: request %llx:%llx is not there; it has ended, or was freed",
+                   name, (unsigned long long)(number >> 32), (unsigned long long)(uint32_t)number);
+        return NULL;
+    }
+    return request;
+}
+
+// The two things a request can be.
+
+static struct tern__task *task_of(const struct request *request)
+{
+    return request->is_message ? tern__mailman_task(request->message.man)
+                               : &request->call.calls->task;
+}
+
+static bool is_done(const struct request *request)
+{
+    return request->is_message ? request->message.done : request->call.done;
+}
+
+static int status_of(const struct request *request)
+{
+    return request->is_message ? request->message.status : request->call.status;
+}
+
+static void fail(struct request *request, int status)
+{
+    if (request->is_message) {
+        tern__mailman_fail(request->message.man, status);
+    } else {
+        tern__calls_fail(request->call.calls, status);
+    }
+}
+
+static int check(const char *name, tern_comm *comm, struct request *request)
+{
+    const tern_coll *asked = &request->asked;
+    request->is_message = asked->kind == TERN_COLL_SEND || asked->kind == TERN_COLL_RECV;
+    return request->is_message ? tern__message_check(name, comm, asked, &request->message)
+                               : tern__call_check(name, comm, asked, &request->call);
+}
+
+static int begin(const char *name, struct request *request)
+{
+    int status = TERN_OK;
+    if (request->is_message) {
+        status = tern__message_begin(&request->message);
+    } else {
+        request->call.name = name;
+        status = tern__call_pick(&request->call);
+        status = status == TERN_OK ? tern__call_begin(&request->call) : status;
+    }
+    if (status == TERN_OK) {
+        request->state = RUNNING;
+    }
+    return status;
+}
+
+static int make(const char *name, tern_comm *comm, const tern_coll *call, tern_request *request,
+                struct request **made)
+{
+    if (comm == NULL || call == NULL || request == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: comm, call and request must not be NULL", name);
+    }
+    *made = take(comm);
+    if (*made == NULL) {
+        return tern__fail(TERN_ERR_LIMIT, "%s: a process cannot have more than %d requests", name,
+                          BLOCK * BLOCKS);
+    }
+    (*made)->asked = *call;
+    int status = check(name, comm, *made);
+    if (status != TERN_OK) {
+        give_back(*made);
+    }
+    return status;
+}
+
+int tern_coll_start(tern_comm *comm, const tern_coll *call, tern_request *request)
+{
+    struct request *made;
+    TERN_TRY(make("tern_coll_start", comm, call, request, &made));
+    made->persistent = false;
+    int status = begin("tern_coll_start", made);
+    if (status != TERN_OK) {
+        give_back(made);
+        return status;
+    }
+    *request = number_of(made);
+    return TERN_OK;
+}
+
+int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *request)
+{
+    struct request *made;
+    TERN_TRY(make("tern_coll_prepare", comm, call, request, &made));
+    made->persistent = true;
+    made->state = IDLE;
+    if (!made->is_message) { // its plans are made now, and found at each start
+        int status = tern__call_pick(&made->call);
+        if (status != TERN_OK) {
+            give_back(made);
+            return status;
+        }
+        tern__call_drop(&made->call);
+    }
+    *request = number_of(made);
+    return TERN_OK;
+}
+
+int tern_request_start(tern_request number)
+{
+    struct request *request = find("tern_request_start", number);
+    if (request == NULL) {
+        return TERN_ERR_ARG;
+    }
+    if (!request->persistent || request->state == RUNNING) {
+        return tern__fail(TERN_ERR_STATE, "tern_request_start: the request %s",
+                          request->persistent ? "is running" : "is not persistent");
+    }
+    TERN_TRY(check("tern_request_start", request->comm, request));
+    return begin("tern_request_start", request);
+}
+
+// The sentence of a request that has failed, maybe a while ago.
+static void word(const struct request *request, int status)
+{
+    if (tern__comm_check(request->comm) == TERN_OK) {
+        tern__fail(status, "the call has failed");
+    } else if (request->is_message) {
+        tern__message_failed(&request->message);
+    } else if (request->call.calls->failed_text[0] != '\0') {
+        tern__fail(status, "%s", request->call.calls->failed_text);
+    }
+}
+
+// A request that has ended: its status, and it is idle again or gone.
+static int finish(struct request *request, tern_request *number)
+{
+    int status = status_of(request);
+    if (status < 0) {
+        word(request, status);
+    }
+    request->state = IDLE;
+    if (!request->persistent) {
+        give_back(request);
+        *number = 0;
+    }
+    return status;
+}
+
+static int check_thread(const char *name, const struct request *request)
+{
+    const struct tern__task *task = task_of(request);
+    return is_done(request) || tern__task_is_mine(task)
+               ? TERN_OK
+               : tern__fail(TERN_ERR_STATE,
+                            "%s: the request was started by another thread, which must also end it",
+                            name);
+}
+
+// What a request that is not running says: 1 when it counts as ended.
+static int look(const char *name, tern_request *number, struct request **request)
+{
+    if (number == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: request must not be NULL", name);
+    }
+    if (*number == 0) {
+        return 1;
+    }
+    *request = find(name, *number);
+    if (*request == NULL) {
+        return TERN_ERR_ARG;
+    }
+    if ((*request)->state != RUNNING) {
+        return 1;
+    }
+    return check_thread(name, *request);
+}
+
+// Moves what can be moved; whether the request has ended. Looks at the peers now and then.
+static bool try(struct request *request)
+{
+    struct tern__task *task = task_of(request);
+    bool moved = !is_done(request);
+    while (moved && !is_done(request)) {
+        moved = tern__tasks_advance(task->job, NULL);
+    }
+    if (!is_done(request) && ++request->idle_tests % TESTS_PER_LOOK == 0) {
+        int status = task->broken(task, true);
+        task->woken(task);
+        if (status < 0) {
+            fail(request, status);
+        }
+    }
+    return is_done(request);
+}
+
+int tern_request_test(tern_request *number)
+{
+    struct request *request = NULL;
+    int looked = look("tern_request_test", number, &request);
+    if (looked != 0) {
+        return looked;
+    }
+    if (!try(request)) {
+        return 0;
+    }
+    int status = finish(request, number);
+    return status < 0 ? status : 1;
+}
+
+int tern_request_wait(tern_request *number)
+{
+    struct request *request = NULL;
+    int looked = look("tern_request_wait", number, &request);
+    if (looked != 0) {
+        return looked < 0 ? looked : TERN_OK;
+    }
+    if (request->is_message) {
+        tern__message_wait(&request->message);
+    } else {
+        tern__call_wait(&request->call);
+    }
+    return finish(request, number); // words it, too
+}
+
+// Waiting for one of many: what a thread sleeps on that looks after all of them.
+struct any {
+    struct tern__task task;
+    const tern_request *numbers;
+    int count;
+};
+
+static struct request *running_at(const struct any *any, int i)
+{
+    struct request *request =
+        any->numbers[i] != 0 ? find("tern_request_wait_any", any->numbers[i]) : NULL;
+    return request != NULL && request->state == RUNNING ? request : NULL;
+}
+
+static int any_broken(struct tern__task *task, bool deep)
+{
+    const struct any *any = (const struct any *)(const void *)task;
+    for (int i = 0; i < any->count; i++) {
+        struct request *request = running_at(any, i);
+        int status = request != NULL ? task_of(request)->broken(task_of(request), deep) : TERN_OK;
+        if (status < 0) {
+            fail(request, status);
+            return status;
+        }
+    }
+    return TERN_OK;
+}
+
+static int any_timed_out(struct tern__task *task)
+{
+    const struct any *any = (const struct any *)(const void *)task;
+    for (int i = 0; i < any->count; i++) {
+        struct request *request = running_at(any, i);
+        if (request != NULL) {
+            if (request->is_message) {
+                tern__mailman_await(&request->message);
+            }
+            int status = task_of(request)->timed_out(task_of(request));
+            fail(request, status);
+            return status;
+        }
+    }
+    return TERN_ERR_TIMEOUT;
+}
+
+static void any_woken(struct tern__task *task)
+{
+    const struct any *any = (const struct any *)(const void *)task;
+    for (int i = 0; i < any->count; i++) {
+        struct request *request = running_at(any, i);
+        if (request != NULL) {
+            task_of(request)->woken(task_of(request));
+        }
+    }
+}
+
+int tern_request_wait_any(tern_request *numbers, int count, int *index)
+{
+    if (index == NULL || count < 0 || (numbers == NULL && count > 0)) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_request_wait_any: requests and index must not be NULL, count not "
+                          "below 0");
+    }
+    struct any any = {.numbers = numbers, .count = count};
+    any.task =
+        (struct tern__task){.broken = any_broken, .timed_out = any_timed_out, .woken = any_woken};
+    for (;;) {
+        bool running = false;
+        for (int i = 0; i < count; i++) {
+            struct request *request = NULL;
+            int looked = look("tern_request_wait_any", &numbers[i], &request);
+            *index = i;
+            if (looked < 0) {
+                return looked;
+            }
+            if (looked == 0) {
+                running = true;
+                any.task.job = task_of(request)->job;
+                if (try(request)) {
+                    return finish(request, &numbers[i]);
+                }
+            }
+        }
+        *index = -1;
+        if (!running) {
+            return TERN_OK;
+        }
+        tern__task_rest(&any.task); // what failed has ended
+    }
+}
+
+int tern_request_wait_all(tern_request *numbers, int count)
+{
+    if (count < 0 || (numbers == NULL && count > 0)) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_request_wait_all: requests must not be NULL, count not below 0");
+    }
+    int first = TERN_OK;
+    char text[TERN_ERROR_BYTES] = "";
+    for (int i = 0; i < count; i++) {
+        int status = tern_request_wait(&numbers[i]);
+        if (status < 0 && first == TERN_OK) {
+            first = status;
+            snprintf(text, sizeof text, "%s", tern_last_error());
+        }
+    }
+    return first == TERN_OK ? TERN_OK : tern__fail(first, "%s", text);
+}
+
+int tern_request_free(tern_request *number)
+{
+    struct request *request = NULL;
+    int looked = look("tern_request_free", number, &request);
+    if (looked < 0 || *number == 0) {
+        return looked < 0 ? looked : TERN_OK;
+    }
+    if (request->state == RUNNING) {
+        return tern__fail(TERN_ERR_STATE, "tern_request_free: the request is running; wait for it "
+                                          "first");
+    }
+    give_back(request);
+    *number = 0;
+    return TERN_OK;
+}

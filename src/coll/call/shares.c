@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forms with counts: what goes from this rank to each other one and back, in bytes.
+
+#include <string.h>
+
+#include "coll/call/call.h"
+
+static uint64_t offset_of(const struct tern__coll *call, const size_t *counts,
+                          const size_t *offsets, int rank)
+{
+    if (offsets != NULL) {
+        return offsets[rank] * call->element_bytes;
+    }
+    uint64_t sum = 0;
+    for (int before = 0; before < rank; before++) {
+        sum += counts[before] * call->element_bytes;
+    }
+    return sum;
+}
+
+void tern__call_share(const struct tern__coll *call, int rank, struct tern__share *row)
+{
+    const struct tern__kind *kind = &tern__kinds[call->plan_kind];
+    int self = call->calls->rank;
+    memset(row, 0, sizeof *row);
+    if (call->in_counts != NULL) {
+        row->in_bytes = call->in_counts[rank] * call->element_bytes;
+        row->in_offset = offset_of(call, call->in_counts, call->in_offsets, rank);
+    } else if (!kind->in_root && !(kind->out_root && rank != call->root)) {
+        row->in_bytes = call->in_bytes; // one share, for all or for the root
+    }
+    if (call->out_counts != NULL) {
+        row->out_bytes = call->out_counts[rank] * call->element_bytes;
+        row->out_offset = offset_of(call, call->out_counts, call->out_offsets, rank);
+    } else if (!kind->out_root && !(kind->in_root && rank != call->root)) {
+        row->out_bytes = call->out_bytes;
+    }
+    // Of those with one list of counts, it is that of the other side's shares, too.
+    if (call->kind == TERN_COLL_REDUCE_SCATTER_V) {
+        row->out_bytes = call->in_counts[self] * call->element_bytes;
+    } else if (call->kind == TERN_COLL_ALL_GATHER_V) {
+        row->in_bytes = call->out_counts[self] * call->element_bytes;
+    }
+}
+
+void tern__call_shares(const struct tern__coll *call, struct tern__share *rows)
+{
+    for (int rank = 0; rank < call->calls->nranks; rank++) {
+        tern__call_share(call, rank, &rows[rank]);
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control memory of somebody else's job, found through a process that has it open.
+#ifndef TERN_COLL_JOB_FIND_H
+#define TERN_COLL_JOB_FIND_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "comm/records.h"
+
+#define TERN__JOBS_MAX 16 // of one process that are looked at
+
+struct tern__jobs {
+    int count;
+    const struct tern__ctl *ctl[TERN__JOBS_MAX]; // read-only
+    ino_t inode[TERN__JOBS_MAX];
+};
+
+// Maps the control memory of every job that the process is in. TERN_OK only when there is one. Errors:
+// those of tern_job_report.
+int tern__jobs_open(int pid, struct tern__jobs *jobs);
+void tern__jobs_close(struct tern__jobs *jobs);
+
+// The state of a process of this pid namespace as /proc has it ('R', 'S', 'T', 'Z', …); 0: there is none.
+char tern__process_state(int pid);
+
+// The inode of this process's pid namespace, 0 if unknown.
+uint64_t tern__own_pid_space(void);
+
+#endif

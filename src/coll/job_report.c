@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a job are doing, as text or JSON. What is read may change while it is read: every
+// record is whole, but two of them may be moments apart.
+
+#include "tern/job.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "coll/job_find.h"
+#include "coll/record_text.h"
+
+_Static_assert(TERN_JOB_CALLS_MAX == TERN__RECORDS, "one number, two headers");
+
+// A rank as it was when it was looked at.
+struct seen {
+    int rank;
+    int pid;
+    const char *state;
+    char doing[600];
+    int count;
+    struct tern__recorded calls[TERN__RECORDS];
+};
+
+static void time_text(int64_t ns, char *text, size_t size)
+{
+    double value = (double)ns;
+    const char *unit = value < 1e3 ? "ns" : value < 1e6 ? "us" : value < 1e9 ? "ms" : "s";
+    value /= value < 1e3 ? 1 : value < 1e6 ? 1e3 : value < 1e9 ? 1e6 : 1e9;
+    snprintf(text, size,
+             value < 9.995   ? "%.2f %s"
+             : value < 99.95 ? "%.1f %s"
+                             : "%.0f %s",
+             value, unit);
+}
+
+// What a call waits for: " for rank 2 at lane 0, op 3".
+static void stuck_text(const struct tern__recorded *call, char *text, size_t size)
+{
+    char rank[32] = "";
+    char op[48] = "";
+    if (call->stuck_rank >= 0) {
+        snprintf(rank, sizeof rank, " for rank %d", call->stuck_rank);
+    }
+    if (call->stuck_op >= 0) {
+        snprintf(op, sizeof op, " at lane %d, op %d", call->stuck_lane, call->stuck_op);
+    }
+    snprintf(text, size, "%s%s", rank, op);
+}
+
+static bool is_open(const struct tern__recorded *call)
+{
+    return call->state == TERN__RECORD_ENTERED || call->state == TERN__RECORD_WAITING;
+}
+
+// The call that the rank is held up in: the one that has been open for the longest time.
+static const struct tern__recorded *held_up_in(const struct seen *seen, int *open)
+{
+    const struct tern__recorded *oldest = NULL;
+    *open = 0;
+    for (int i = 0; i < seen->count; i++) { // the latest comes first
+        bool waits = seen->calls[i].state == TERN__RECORD_WAITING;
+        *open += is_open(&seen->calls[i]);
+        if (waits || (is_open(&seen->calls[i]) &&
+                      (oldest == NULL || oldest->state != TERN__RECORD_WAITING))) {
+            oldest = &seen->calls[i];
+        }
+    }
+    return oldest;
+}
+
+static void describe_calls(struct seen *seen, int64_t now_ns)
+{
+    int open;
+    char call_text[160];
+    char stuck[80];
+    char since[32] = "";
+    char more[48] = "";
+    const struct tern__recorded *call = held_up_in(seen, &open);
+    if (call == NULL) {
+        return;
+    }
+    tern__record_text(call, call_text, sizeof call_text);
+    stuck_text(call, stuck, sizeof stuck);
+    if (call->begin_ns > 0) {
+        char age[24];
+        time_text(now_ns - call->begin_ns, age, sizeof age);
+        snprintf(since, sizeof since, ", for %s", age);
+    }
+    if (open > 1) {
+        snprintf(more, sizeof more, "; %d more %s open", open - 1, open == 2 ? "is" : "are");
+    }
+    snprintf(seen->doing, sizeof seen->doing, "%s %s of communicator %d%s%s%s",
+             call->state == TERN__RECORD_WAITING ? "waits in" : "is in", call_text, call->comm_slot,
+             stuck, since, more);
+}
+
+// Without "rank N " or "its process N " in front.
+static const char *without(const char *text, const char *words, int number)
+{
+    char prefix[48];
+    snprintf(prefix, sizeof prefix, "%s %d ", words, number);
+    return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : text;
+}
+
+static void look_at_rank(const struct tern__ctl *ctl, int rank, uint64_t own_space, int64_t now_ns,
+                         struct seen *seen)
+{
+    const struct tern__ctl_rank *slot = &ctl->ranks[rank];
+    char text[300];
+    uint32_t state = tern__observe(&slot->state);
+    bool near =
+        own_space != 0 && atomic_load_explicit(&slot->pid_space, memory_order_relaxed) == own_space;
+    memset(seen, 0, sizeof *seen);
+    seen->rank = rank;
+    seen->pid = (int)tern__peek(&slot->pid);
+    seen->count = tern__records_read(ctl, rank, seen->calls);
+    char process = near ? tern__process_state(seen->pid) : '?';
+    bool gone = process == 0 || process == 'Z' || process == 'X';
+    if (state == TERN__RANK_DEAD) {
+        seen->state = "dead";
+        tern__ctl_death_text(ctl, rank, text, sizeof text);
+        snprintf(seen->doing, sizeof seen->doing, "%s", without(text, "rank", rank));
+    } else if (state == TERN__RANK_ABSENT) {
+        seen->state = "absent";
+    } else if (state == TERN__RANK_LEFT) {
+        seen->state = "left";
+        snprintf(seen->doing, sizeof seen->doing, "has left the job%s",
+                 gone ? ", and its process has ended" : "");
+    } else if (gone) {
+        seen->state = "dead";
+        snprintf(seen->doing, sizeof seen->doing,
+                 "its process is gone, and no rank has seen it yet");
+    } else {
+        seen->state = process == 'T' || process == 't' ? "stopped" : "alive";
+        tern__ctl_activity_text(ctl, rank, text, sizeof text);
+        snprintf(seen->doing, sizeof seen->doing, "%s", without(text, "its process", seen->pid));
+        describe_calls(seen, now_ns);
+    }
+}
+
+static void text_calls(FILE *file, const struct seen *seen, int last, int64_t now_ns)
+{
+    if (seen->count == 0 || last == 0) {
+        return;
+    }
+    fprintf(
+        file,
+        "\nrank %d, last calls\n"
+        "    call  comm  kind              bytes  dtype op      algorithm      travels  state    "
+        "began         took\n",
+        seen->rank);
+    for (int i = 0; i < seen->count && i < last; i++) {
+        const struct tern__recorded *call = &seen->calls[i];
+        bool ended = !is_open(call);
+        char began[32] = "-";
+        char took[24] = "-";
+        char stuck[80] = "";
+        char op[24];
+        bool barrier = call->signature.kind == TERN_COLL_BARRIER;
+        snprintf(op, sizeof op, "%-5s %s",
+                 barrier ? "" : tern_dtype_name((tern_dtype)call->signature.dtype),
+                 tern__coll_reduces(call->signature.kind)
+                     ? tern_reduce_op_name((tern_reduce_op)call->signature.op)
+                     : "");
+        if (call->begin_ns > 0) {
+            char age[24];
+            time_text(now_ns - call->begin_ns, age, sizeof age);
+            snprintf(began, sizeof began, "%s ago", age);
+        }
+        if (call->begin_ns > 0 && ended && call->end_ns > 0) {
+            time_text(call->end_ns - call->begin_ns, took, sizeof took);
+        }
+        if (call->state != TERN__RECORD_DONE) {
+            stuck_text(call, stuck, sizeof stuck);
+        }
+        fprintf(file, "%8llu  %4d  %-16s %6llu  %-13s %-14s %-8s %-8s %-13s %s%s%s%s\n",
+                (unsigned long long)call->sequence, call->comm_slot,
+                tern_coll_kind_name((tern_coll_kind)call->signature.kind),
+                (unsigned long long)call->bytes, op, tern__record_algorithm(call),
+                tern__transport_name(call->transport), tern__record_state_name(call->state), began,
+                took, stuck, call->state == TERN__RECORD_FAILED ? ": " : "",
+                call->state == TERN__RECORD_FAILED ? tern_status_text(call->status) : "");
+    }
+}
+
+// A JSON string; bytes beyond ASCII are taken one by one, so that it is valid whatever they are.
+static void json_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') {
+            fprintf(file, "\\%c", c);
+        } else if (c < 0x20 || c > 0x7e) {
+            fprintf(file, "\\u%04x", c);
+        } else {
+            fputc(c, file);
+        }
+    }
+    fputc('"', file);
+}
+
+static void json_field(FILE *file, const char *key, const char *text)
+{
+    fprintf(file, ",\"%s\":", key);
+    json_string(file, text);
+}
+
+static void json_call(FILE *file, const struct tern__recorded *call, int64_t now_ns)
+{
+    const struct tern__signature *signature = &call->signature;
+    fprintf(file, "{\"call\":%llu,\"communicator\":%d,\"bytes\":%llu",
+            (unsigned long long)call->sequence, call->comm_slot, (unsigned long long)call->bytes);
+    json_field(file, "kind", tern_coll_kind_name((tern_coll_kind)signature->kind));
+    if (signature->kind != TERN_COLL_BARRIER) {
+        json_field(file, "dtype", tern_dtype_name((tern_dtype)signature->dtype));
+    }
+    if (tern__coll_reduces(signature->kind)) {
+        json_field(file, "op", tern_reduce_op_name((tern_reduce_op)signature->op));
+    }
+    if (tern__coll_has_root(signature->kind)) {
+        fprintf(file, ",\"root\":%d", signature->root);
+    }
+    json_field(file, "algorithm", tern__record_algorithm(call));
+    json_field(file, "transport", tern__transport_name(call->transport));
+    json_field(file, "state", tern__record_state_name(call->state));
+    if (call->begin_ns > 0) {
+        int64_t age = now_ns - call->begin_ns;
+        fprintf(file, ",\"began_ns_ago\":%lld", (long long)age);
+    }
+    if (call->begin_ns > 0 && !is_open(call) && call->end_ns > 0) {
+        fprintf(file, ",\"took_ns\":%lld", (long long)(call->end_ns - call->begin_ns));
+    }
+    if (call->state != TERN__RECORD_DONE && call->stuck_rank >= 0) {
+        fprintf(file, ",\"waits_for_rank\":%d", call->stuck_rank);
+    }
+    if (call->state != TERN__RECORD_DONE && call->stuck_op >= 0) {
+        fprintf(file, ",\"lane\":%d,\"op_index\":%d", call->stuck_lane, call->stuck_op);
+    }
+    if (call->state == TERN__RECORD_FAILED) {
+        json_field(file, "status", tern_status_name(call->status));
+    }
+    fputc('}', file);
+}
+
+// The communicators that have failed, and why.
+static void failures(FILE *file, const struct tern__ctl *ctl, tern_job_form form)
+{
+    bool first = true;
+    for (int slot = 0; slot < TERN__COMM_SLOTS; slot++) {
+        const struct tern__ctl_comm *comm = &ctl->comms[slot];
+        char text[TERN__FAILURE_BYTES];
+        if (tern__peek(&ctl->slots[slot]) == 0 || tern__flag_load(&comm->failed) != TERN__FAILED) {
+            continue; // partner: tern__group_fail
+        }
+        snprintf(text, sizeof text, "%.*s", TERN__FAILURE_BYTES - 1, comm->failed_text);
+        if (form == TERN_JOB_TEXT) {
+            fprintf(file, "communicator %d has failed: %s\n", slot, text);
+            continue;
+        }
+        fprintf(file, "%s{\"communicator\":%d", first ? "" : ",", slot);
+        json_field(file, "status", tern_status_name(comm->failed_status));
+        json_field(file, "text", text);
+        fputc('}', file);
+        first = false;
+    }
+}
+
+static void text_job(FILE *file, const struct tern__ctl *ctl, const struct seen *seen, int last,
+                     int64_t now_ns)
+{
+    int nranks = (int)ctl->nranks;
+    fprintf(file, "job of %d %s\n", nranks, nranks == 1 ? "rank" : "ranks");
+    failures(file, ctl, TERN_JOB_TEXT);
+    fprintf(file, "rank  process  state      calls  what it does\n");
+    for (int rank = 0; rank < nranks; rank++) {
+        unsigned long long calls = 0;
+        if (seen[rank].count > 0) {
+            calls = (unsigned long long)seen[rank].calls[0].number;
+        }
+        fprintf(file, "%4d  %7d  %-8s  %6llu  %s\n", rank, seen[rank].pid, seen[rank].state, calls,
+                seen[rank].doing);
+    }
+    for (int rank = 0; rank < nranks; rank++) {
+        text_calls(file, &seen[rank], last, now_ns);
+    }
+}
+
+static void json_job(FILE *file, const struct tern__ctl *ctl, const struct seen *seen, int last,
+                     int64_t now_ns)
+{
+    int nranks = (int)ctl->nranks;
+    fprintf(file, "{\"nranks\":%d,\"failed\":[", nranks);
+    failures(file, ctl, TERN_JOB_JSON);
+    fprintf(file, "],\"ranks\":[");
+    for (int rank = 0; rank < nranks; rank++) {
+        fprintf(file, "%s{\"rank\":%d,\"process\":%d", rank > 0 ? ",\n" : "\n", rank,
+                seen[rank].pid);
+        json_field(file, "state", seen[rank].state);
+        json_field(file, "doing", seen[rank].doing);
+        fprintf(file, ",\"calls\":[");
+        for (int i = 0; i < seen[rank].count && i < last; i++) {
+            fputs(i > 0 ? ",\n " : "\n ", file);
+            json_call(file, &seen[rank].calls[i], now_ns);
+        }
+        fprintf(file, "]}");
+    }
+    fprintf(file, "]}");
+}
+
+static int report_job(FILE *file, const struct tern__ctl *ctl, int last, tern_job_form form)
+{
+    int nranks = (int)ctl->nranks;
+    uint64_t own_space = tern__own_pid_space();
+    struct seen *seen = calloc((size_t)nranks, sizeof *seen);
+    if (seen == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory to look at %d ranks", nranks);
+    }
+    for (int rank = 0; rank < nranks; rank++) {
+        look_at_rank(ctl, rank, own_space, tern__now_ns(), &seen[rank]);
+    }
+    (form == TERN_JOB_JSON ? json_job : text_job)(file, ctl, seen, last, tern__now_ns());
+    free(seen);
+    return TERN_OK;
+}
+
+static int report_jobs(FILE *file, const struct tern__jobs *jobs, int last, tern_job_form form)
+{
+    int status = TERN_OK;
+    fputs(form == TERN_JOB_JSON ? "{\"jobs\":[" : "", file);
+    for (int i = 0; status == TERN_OK && i < jobs->count; i++) {
+        fputs(i == 0 ? "" : form == TERN_JOB_JSON ? "," : "\n", file);
+        status = report_job(file, jobs->ctl[i], last, form);
+    }
+    fputs(form == TERN_JOB_JSON ? "]}\n" : "", file);
+    return status;
+}
+
+int tern_job_report(int pid, int last, tern_job_form form, char **text)
+{
+    if (text == NULL || (form != TERN_JOB_TEXT && form != TERN_JOB_JSON)) {
+        return tern__fail(TERN_ERR_ARG, "tern_job_report: %s",
+                          text == NULL ? "text must not be NULL" : "there is no such form");
+    }
+    if (last < 0 || last > TERN_JOB_CALLS_MAX) {
+        return tern__fail(TERN_ERR_ARG, "tern_job_report: %d calls; there are 0 to %d", last,
+                          TERN_JOB_CALLS_MAX);
+    }
+    struct tern__jobs jobs;
+    char *made = NULL;
+    size_t length = 0;
+    TERN_TRY(tern__jobs_open(pid, &jobs));
+    FILE *file = open_memstream(&made, &length);
+    int status = file != NULL ? report_jobs(file, &jobs, last, form) : TERN_ERR_MEMORY;
+    tern__jobs_close(&jobs);
+    bool written = file != NULL && fclose(file) == 0;
+    if (status == TERN_OK && !written) {
+        status = TERN_ERR_MEMORY;
+    }
+    if (status == TERN_OK) {
+        *text = made;
+        return TERN_OK;
+    }
+    free(made);
+    return status == TERN_ERR_MEMORY
+               ? tern__fail(status, "no memory for the report on process %d", pid)
+               : status;
+}

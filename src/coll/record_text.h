@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for the records of comm/records.h.
+#ifndef TERN_COLL_RECORD_TEXT_H
+#define TERN_COLL_RECORD_TEXT_H
+
+#include "comm/records.h"
+#include "tern/coll.h"
+
+// The call in words, for a sentence: "all_reduce 17 of 1024 bytes (f32 sum, fused)".
+void tern__record_text(const struct tern__recorded *call, char *text, size_t size);
+
+// Its algorithm; "" when it has none.
+const char *tern__record_algorithm(const struct tern__recorded *call);
+
+// "window", "slot", …; "" when not known.
+const char *tern__transport_name(enum tern__transport transport);
+
+// "entered", "waiting", "done", "failed".
+const char *tern__record_state_name(enum tern__record_state state);
+
+// The kind of plan that a kind of call runs; -1 for send and recv.
+int tern__coll_plan_kind(int coll_kind);
+
+// Whether the kind has a root; whether it combines elements.
+bool tern__coll_has_root(int coll_kind);
+bool tern__coll_reduces(int coll_kind);
+
+#endif

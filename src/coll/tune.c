@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The choice of an algorithm: the call, TERN_ALGO, the tune file, the built-in table.
+
+#include "coll/tune.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define CHUNK_BYTES 131072
+
+// What is built in: measured with 2, 4 and 8 ranks on two processors. More ranks than processors make a
+// synchronisation dear, so that one of them is worth copying more bytes.
+static const struct built_in {
+    tern_plan_kind kind;
+    const char *small, *window, *staged;
+    uint32_t small_bytes[3]; // up to 2 ranks, up to 4, more
+} built_in[] = {
+    {TERN_PLAN_ALL_REDUCE, "one_shot", "fused", "staged", {4096, 16384, 16384}},
+    {TERN_PLAN_REDUCE_SCATTER, "direct", "direct", "direct", {8192, 16384, 32768}},
+    {TERN_PLAN_ALL_GATHER, "pull", "direct", "pull", {8192, 16384, 65536}},
+    {TERN_PLAN_BROADCAST, "direct", "fused", "direct", {4096, 8192, 65536}},
+    {TERN_PLAN_ALL_TO_ALL, "pull", "direct", "pull", {8192, 32768, 32768}},
+    {TERN_PLAN_BARRIER, "direct", "direct", "direct", {0, 0, 0}},
+    {TERN_PLAN_REDUCE_TO_ROOT, "pull", "fused", "staged", {4096, 8192, 16384}},
+    {TERN_PLAN_GATHER, "pull", "direct", "pull", {8192, 65536, 65536}},
+    {TERN_PLAN_SCATTER, "direct", "direct", "direct", {8192, 16384, 65536}},
+};
+
+void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *choice)
+{
+    memset(choice, 0, sizeof *choice);
+    for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++) {
+        if (built_in[i].kind == kind) {
+            snprintf(choice->small, sizeof choice->small, "%s", built_in[i].small);
+            snprintf(choice->window, sizeof choice->window, "%s", built_in[i].window);
+            snprintf(choice->staged, sizeof choice->staged, "%s", built_in[i].staged);
+            choice->small_bytes = built_in[i].small_bytes[nranks <= 2 ? 0 : nranks <= 4 ? 1 : 2];
+        }
+    }
+    choice->chunk_bytes = CHUNK_BYTES;
+    snprintf(choice->source, sizeof choice->source, "built in");
+}
+
+int tern__algo_index(tern_plan_kind kind, const char *name)
+{
+    for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
+        if (strcmp(tern_algo_name(kind, i), name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int no_such_algorithm(tern_plan_kind kind, const char *name, int length, const char *where)
+{
+    char known[400] = "";
+    for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "",
+                 tern_algo_name(kind, i));
+    }
+    return tern__fail(TERN_ERR_ARG, "%sthere is no algorithm '%.*s' for %s; there are %s", where,
+                      length, name, tern_plan_kind_name(kind), known);
+}
+
+// Whether a stretch of text is this word.
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && strncmp(text, word, length) == 0;
+}
+
+// The name, as tern_algo_name has it, of an algorithm of the kind; NULL when it has none such.
+static const char *find_algorithm(tern_plan_kind kind, const char *text, size_t length)
+{
+    for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
+        if (is_word(text, length, tern_algo_name(kind, i))) {
+            return tern_algo_name(kind, i);
+        }
+    }
+    return NULL;
+}
+
+static int show_length(size_t length)
+{
+    return length > 40 ? 40 : (int)length;
+}
+
+static int kind_of_word(const char *text, size_t length, tern_plan_kind *kind)
+{
+    char word[TERN__ALGO_BYTES];
+    snprintf(word, sizeof word, "%.*s", show_length(length), text);
+    if (length >= sizeof word || tern_plan_kind_parse(word, kind) != TERN_OK) {
+        tern_plan_kind_parse(word, kind); // for its sentence, also when the word was cut
+        return tern__fail(TERN_ERR_ARG, "TERN_ALGO: %s", tern_last_error());
+    }
+    return TERN_OK;
+}
+
+static const tern_plan_kind kinds[] = {
+#define TERN_PLAN_KIND(name, word, number) (tern_plan_kind)(number),
+#include "tern/plan_kind.def"
+#undef TERN_PLAN_KIND
+};
+
+// One part of TERN_ALGO, KIND:NAME or NAME. What it says about `kind`, if anything, goes to *name; all
+// of it is checked, so that a wrong word does not wait for its kind.
+static int read_part(const char *part, size_t length, tern_plan_kind kind, const char **name,
+                     bool *specific)
+{
+    const char *colon = memchr(part, ':', length);
+    if (colon != NULL) {
+        tern_plan_kind said;
+        const char *rest = colon + 1;
+        size_t rest_length = length - (size_t)(rest - part);
+        TERN_TRY(kind_of_word(part, (size_t)(colon - part), &said));
+        const char *found = find_algorithm(said, rest, rest_length);
+        if (found == NULL) {
+            return no_such_algorithm(said, rest, show_length(rest_length), "TERN_ALGO: ");
+        }
+        if (said == kind) {
+            *name = found;
+            *specific = true;
+        }
+        return TERN_OK;
+    }
+    bool somewhere = false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        somewhere = somewhere || find_algorithm(kinds[i], part, length) != NULL;
+    }
+    if (!somewhere) {
+        return tern__fail(TERN_ERR_ARG,
+                          "TERN_ALGO: no kind of collective has an algorithm '%.*s'; 'tern info "
+                          "--algos' lists them, and KIND:ALGORITHM,... sets them one by one",
+                          show_length(length), part);
+    }
+    const char *found = find_algorithm(kind, part, length);
+    if (found != NULL && !*specific) {
+        *name = found;
+    }
+    return TERN_OK;
+}
+
+// *name: what TERN_ALGO says about the kind; NULL when nothing.
+static int read_environment(tern_plan_kind kind, const char **name)
+{
+    const char *text = getenv("TERN_ALGO");
+    bool specific = false;
+    *name = NULL;
+    while (text != NULL && *text != '\0') {
+        size_t length = strcspn(text, ",");
+        TERN_TRY(read_part(text, length, kind, name, &specific));
+        text += length;
+        if (*text == ',' && *++text == '\0') {
+            return tern__fail(TERN_ERR_ARG, "TERN_ALGO ends with a comma: what comes after it?");
+        }
+    }
+    return TERN_OK;
+}
+
+static void set_all(struct tern__choice *choice, const char *name)
+{
+    snprintf(choice->small, sizeof choice->small, "%s", name);
+    snprintf(choice->window, sizeof choice->window, "%s", name);
+    snprintf(choice->staged, sizeof choice->staged, "%s", name);
+    choice->named = true;
+}
+
+int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *algorithm,
+                 struct tern__choice *choice)
+{
+    (void)order; // every table holds algorithms of rank order, which suit both
+    const char *demanded = NULL;
+    if (algorithm != NULL && tern__algo_index(kind, algorithm) < 0) {
+        return no_such_algorithm(kind, algorithm, show_length(strlen(algorithm)), "");
+    }
+    TERN_TRY(read_environment(kind, &demanded));
+    struct tern__choice made;
+    TERN_TRY(tern__tune_look_up(kind, nranks, &made));
+    if (algorithm != NULL) {
+        set_all(&made, algorithm);
+        snprintf(made.source, sizeof made.source, "the call names it");
+    } else if (demanded != NULL) {
+        set_all(&made, demanded);
+        snprintf(made.source, sizeof made.source, "TERN_ALGO=%.70s", getenv("TERN_ALGO"));
+    }
+    *choice = made;
+    return TERN_OK;
+}

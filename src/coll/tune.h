@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which algorithm a collective call runs, and how its bytes travel. A choice is made for a kind and a
+// rank count, once per shape, never on the data path. Who decides, in this order: the call itself,
+// TERN_ALGO, the tune file (docs/tuning.md), the table built in here.
+#ifndef TERN_COLL_TUNE_H
+#define TERN_COLL_TUNE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/algo.h"
+#include "tern/plan.h"
+#include "tern/tune.h"
+
+#define TERN__ALGO_BYTES 32 // of a name and its end
+#define TERN__CHUNK_MIN UINT64_C(1024)
+#define TERN__CHUNK_UNIT UINT64_C(64) // pieces are whole cache lines
+
+// Sizes are the plan's B (tern/plan.h): of a rank's whole input or output, whichever is larger.
+struct tern__choice {
+    char small[TERN__ALGO_BYTES];  // up to small_bytes: the inputs are copied into slots
+    uint64_t small_bytes;          // at most TERN__SLOT_BYTES; 0: nothing is small
+    char window[TERN__ALGO_BYTES]; // above, when all buffers are in windows: where they lie
+    char staged[TERN__ALGO_BYTES]; // above, otherwise: in pieces of
+    uint64_t chunk_bytes;          // so many bytes, through slots
+    bool named;                    // by the call or by TERN_ALGO: all three are that one
+    char source[96];               // who decided, as a part of a sentence
+};
+
+// Fills in *choice. algorithm: what the call names, or NULL. TERN_ERR_ARG, with what there is, for a
+// name that the kind does not have, for words in TERN_ALGO that mean nothing, and for a file of
+// $TERN_TUNE that cannot be used. Any thread.
+int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *algorithm,
+                 struct tern__choice *choice);
+
+// Whether all ranks of a group have made the same choice for a kind, so far: the limits of a table do not
+// travel with each call, and ranks that have read different ones would not notice. Once per group and
+// kind, with the choice for calls that name no algorithm. TERN_ERR_MISMATCH fails the group.
+struct tern__group;
+int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
+                       const struct tern__choice *choice);
+
+// The index of an algorithm in the kind's row of tern_algo_name, or -1.
+int tern__algo_index(tern_plan_kind kind, const char *name);
+
+// What is built in, for any rank count from 1 on.
+void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *choice);
+
+// What a table says: that of this process (the tune file, read at the first call, or what
+// tern_tune_use gave), else the one built in. TERN_ERR_ARG when $TERN_TUNE names a file that cannot
+// be used.
+int tern__tune_look_up(tern_plan_kind kind, int nranks, struct tern__choice *choice);
+
+// A tune file, read.
+struct tern__tune_entry {
+    int line;
+    tern_tune_row row;
+};
+
+struct tern__tune {
+    char name[1024]; // of the file, as in sentences; "": there is none
+    int count;
+    struct tern__tune_entry *entries;
+};
+
+// Reads the text of a tune file. Errors name file, line and column, and what was expected there.
+int tern__tune_parse(const char *text, size_t length, const char *name, struct tern__tune *tune);
+int tern__tune_load(const char *path, struct tern__tune *tune);
+void tern__tune_free(struct tern__tune *tune);
+
+// The entry that holds, or NULL.
+const struct tern__tune_entry *tern__tune_find(const struct tern__tune *tune, tern_plan_kind kind,
+                                               int nranks);
+
+// Where the file is looked for: $TERN_TUNE, then below $XDG_CONFIG_HOME, then ~/.config. False: nowhere.
+// *demanded: it is $TERN_TUNE's, and must be usable.
+bool tern__tune_place(char *path, size_t size, bool *demanded);
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that pick differently are found out here. The first rank that comes leaves a digest of its
+// choice; every other one compares.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "coll/tune.h"
+#include "comm/comm.h"
+
+// FNV-1a (Fowler, Noll, Vo), cut to the bits there are.
+#define DIGEST_BITS 56
+
+static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < count; i++) {
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+static uint64_t digest_of(const struct tern__choice *choice)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    hash = add_bytes(hash, choice->small, strlen(choice->small) + 1);
+    hash = add_bytes(hash, choice->window, strlen(choice->window) + 1);
+    hash = add_bytes(hash, choice->staged, strlen(choice->staged) + 1);
+    hash = add_bytes(hash, &choice->small_bytes, sizeof choice->small_bytes);
+    hash = add_bytes(hash, &choice->chunk_bytes, sizeof choice->chunk_bytes);
+    hash = add_bytes(hash, choice->named ? "n" : "t", 1); // then other orders are accepted
+    return hash >> (64 - DIGEST_BITS);
+}
+
+int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
+                       const struct tern__choice *choice)
+{
+    _Static_assert(TERN_RANKS_MAX < 255, "a rank and one have 8 bits");
+    uint64_t mine = digest_of(choice) << 8 | (uint64_t)(unsigned)(group->rank + 1);
+    uint64_t first = 0;
+    if ((unsigned)kind >= TERN__PICKS ||
+        atomic_compare_exchange_strong(&group->shared->picks[kind], &first, mine) ||
+        first >> 8 == mine >> 8) {
+        return TERN_OK;
+    }
+    return tern__group_fail(
+        group, TERN_ERR_MISMATCH, group->rank,
+        "rank %d would pick other algorithms or sizes for %s than rank %d: its "
+        "choice is that of '%s'; all ranks of a job need the same tune file and "
+        "the same TERN_ALGO",
+        group->rank, tern_plan_kind_name(kind), (int)(first & 255) - 1, choice->source);
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tune file: found, read strictly, and kept for the life of the process. Its form:
+//
+//     tern-tune 1
+//     # KIND ranks N small ALGORITHM BYTES window ALGORITHM staged ALGORITHM CHUNK
+//     all_reduce ranks 2 small one_shot 4096 window fused staged staged 65536
+//
+// One row a line, words separated by blanks, '#' to the end of a line is a comment.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "coll/tune.h"
+#include "comm/area.h"
+#include "tern/comm.h"
+
+#define FILE_BYTES_MAX 262144
+#define ROWS_MAX 1024
+#define VERSION "1"
+
+// A place in the text. `word` is the last word that was read.
+struct reader {
+    const char *name;
+    const char *at, *end;
+    const char *line_begin;
+    int line;
+    const char *word;
+    size_t length;
+};
+
+static int TERN_PRINTF(3, 4)
+    wrong(const struct reader *r, const char *where, const char *format, ...)
+{
+    char sentence[700];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    return tern__fail(TERN_ERR_ARG, "%s:%d:%d: %s", r->name, r->line,
+                      (int)(where - r->line_begin) + 1, sentence);
+}
+
+static bool at_line_end(const struct reader *r)
+{
+    return r->at == r->end || *r->at == '\n' || *r->at == '#';
+}
+
+static void skip_blanks(struct reader *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t')) {
+        r->at++;
+    }
+}
+
+// To the first word of the next line that has one; false at the end.
+static bool next_row(struct reader *r)
+{
+    for (;;) {
+        skip_blanks(r);
+        if (r->at < r->end && *r->at == '#') {
+            while (r->at < r->end && *r->at != '\n') {
+                r->at++;
+            }
+        }
+        if (r->at == r->end) {
+            return false;
+        }
+        if (*r->at != '\n') {
+            return true;
+        }
+        r->line_begin = ++r->at;
+        r->line++;
+    }
+}
+
+// The next word of the line; `expected` is said when there is none.
+static int read_word(struct reader *r, const char *expected)
+{
+    skip_blanks(r);
+    if (at_line_end(r)) {
+        return wrong(r, r->at, "the line ends; expected: %s", expected);
+    }
+    r->word = r->at;
+    while (!at_line_end(r) && *r->at != ' ' && *r->at != '\t') {
+        unsigned char c = (unsigned char)*r->at;
+        if (c < 0x21 || c > 0x7e) {
+            return wrong(r, r->at, "byte 0x%02x does not belong into a tune file", c);
+        }
+        r->at++;
+    }
+    r->length = (size_t)(r->at - r->word);
+    return TERN_OK;
+}
+
+static int shown(const struct reader *r)
+{
+    return r->length > 40 ? 40 : (int)r->length;
+}
+
+static int read_keyword(struct reader *r, const char *keyword)
+{
+    TERN_TRY(read_word(r, keyword));
+    if (strlen(keyword) != r->length || memcmp(r->word, keyword, r->length) != 0) {
+        return wrong(r, r->word, "expected '%s', not '%.*s'", keyword, shown(r), r->word);
+    }
+    return TERN_OK;
+}
+
+static int read_number(struct reader *r, const char *what, uint64_t low, uint64_t high,
+                       uint64_t unit, uint64_t *number)
+{
+    uint64_t value = 0;
+    TERN_TRY(read_word(r, what));
+    bool good = r->length <= 18;
+    for (size_t i = 0; good && i < r->length; i++) {
+        good = r->word[i] >= '0' && r->word[i] <= '9';
+        value = value * 10 + (uint64_t)(good ? r->word[i] - '0' : 0);
+    }
+    if (!good || value < low || value > high || value % unit != 0) {
+        char multiple[60] = "";
+        if (unit > 1) {
+            snprintf(multiple, sizeof multiple, " and a multiple of %llu",
+                     (unsigned long long)unit);
+        }
+        return wrong(r, r->word, "expected %s from %llu to %llu%s, not '%.*s'", what,
+                     (unsigned long long)low, (unsigned long long)high, multiple, shown(r),
+                     r->word);
+    }
+    *number = value;
+    return TERN_OK;
+}
+
+static int read_kind(struct reader *r, tern_plan_kind *kind)
+{
+    char word[64];
+    TERN_TRY(read_word(r, "a kind of collective"));
+    snprintf(word, sizeof word, "%.*s", shown(r), r->word);
+    if (r->length >= sizeof word || tern_plan_kind_parse(word, kind) != TERN_OK) {
+        return wrong(r, r->word, "%s", tern_last_error());
+    }
+    return TERN_OK;
+}
+
+// Whether the algorithm suits every call of the kind: sums in rank order, and so many ranks.
+static int check_suits(struct reader *r, const tern_tune_row *row, const char *name)
+{
+    char word[16];
+    tern_topo *topo;
+    tern_plan *plan = NULL;
+    snprintf(word, sizeof word, "mesh:%d", row->nranks);
+    TERN_TRY(tern_topo_create(word, &topo));
+    tern_algo_request request = {.kind = row->kind,
+                                 .topo = topo,
+                                 .bytes =
+                                     row->kind == TERN_PLAN_BARRIER ? 0 : (uint64_t)row->nranks,
+                                 .unit = 1,
+                                 .algorithm = name};
+    int status = tern_algo_plan(&request, &plan);
+    tern_plan_destroy(plan);
+    tern_topo_destroy(topo);
+    return status == TERN_ERR_ARG ? wrong(r, r->word, "%s", tern_last_error()) : status;
+}
+
+static int read_algorithm(struct reader *r, const tern_tune_row *row, char name[TERN__ALGO_BYTES])
+{
+    tern_plan_kind kind = row->kind;
+    char known[400] = "";
+    TERN_TRY(read_word(r, "an algorithm"));
+    for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
+        const char *candidate = tern_algo_name(kind, i);
+        if (strlen(candidate) == r->length && memcmp(candidate, r->word, r->length) == 0) {
+            snprintf(name, TERN__ALGO_BYTES, "%s", candidate);
+            return check_suits(r, row, name);
+        }
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", candidate);
+    }
+    return wrong(r, r->word, "there is no algorithm '%.*s' for %s; there are %s", shown(r), r->word,
+                 tern_plan_kind_name(kind), known);
+}
+
+static int read_row(struct reader *r, const struct tern__tune *tune, tern_tune_row *row)
+{
+    uint64_t nranks = 0;
+    TERN_TRY(read_kind(r, &row->kind));
+    const char *begin = r->word;
+    TERN_TRY(read_keyword(r, "ranks"));
+    TERN_TRY(read_number(r, "a number of ranks", 1, TERN_RANKS_MAX, 1, &nranks));
+    row->nranks = (int)nranks;
+    for (int i = 0; i < tune->count; i++) {
+        const struct tern__tune_entry *entry = &tune->entries[i];
+        if (entry->row.kind == row->kind && entry->row.nranks == row->nranks) {
+            return wrong(r, begin, "line %d has a row for %s of %d ranks already", entry->line,
+                         tern_plan_kind_name(row->kind), row->nranks);
+        }
+    }
+    TERN_TRY(read_keyword(r, "small"));
+    TERN_TRY(read_algorithm(r, row, row->small));
+    TERN_TRY(read_number(r, "bytes", 0, TERN__SLOT_BYTES, 1, &row->small_bytes));
+    TERN_TRY(read_keyword(r, "window"));
+    TERN_TRY(read_algorithm(r, row, row->window));
+    TERN_TRY(read_keyword(r, "staged"));
+    TERN_TRY(read_algorithm(r, row, row->staged));
+    TERN_TRY(read_number(r, "bytes of a piece", TERN__CHUNK_MIN, TERN__SLOT_BYTES, TERN__CHUNK_UNIT,
+                         &row->chunk_bytes));
+    skip_blanks(r);
+    if (!at_line_end(r)) {
+        return wrong(r, r->at, "expected the end of the line");
+    }
+    return TERN_OK;
+}
+
+static int read_head(struct reader *r)
+{
+    if (!next_row(r)) {
+        return wrong(r, r->at, "expected 'tern-tune " VERSION "', not the end of the file");
+    }
+    TERN_TRY(read_keyword(r, "tern-tune"));
+    TERN_TRY(read_word(r, "a version"));
+    if (r->length != strlen(VERSION) || memcmp(r->word, VERSION, r->length) != 0) {
+        return wrong(r, r->word, "this build reads version " VERSION " of tune files, not '%.*s'",
+                     shown(r), r->word);
+    }
+    skip_blanks(r);
+    return at_line_end(r) ? TERN_OK : wrong(r, r->at, "expected the end of the line");
+}
+
+int tern__tune_parse(const char *text, size_t length, const char *name, struct tern__tune *tune)
+{
+    struct reader r = {
+        .name = name, .at = text, .end = text + length, .line_begin = text, .line = 1};
+    memset(tune, 0, sizeof *tune);
+    snprintf(tune->name, sizeof tune->name, "%s", name);
+    int status = read_head(&r);
+    while (status == TERN_OK && next_row(&r)) {
+        struct tern__tune_entry entry = {.line = r.line};
+        status = read_row(&r, tune, &entry.row);
+        if (status == TERN_OK && tune->count == ROWS_MAX) {
+            status = wrong(&r, r.line_begin, "more than %d rows", ROWS_MAX);
+        }
+        size_t count = (size_t)tune->count + 1;
+        struct tern__tune_entry *grown =
+            status == TERN_OK ? realloc(tune->entries, count * sizeof entry) : NULL;
+        if (grown != NULL) {
+            tune->entries = grown;
+            tune->entries[tune->count++] = entry;
+        } else if (status == TERN_OK) {
+            status = tern__fail(TERN_ERR_MEMORY, "no memory for the tune file %s", name);
+        }
+    }
+    if (status != TERN_OK) {
+        tern__tune_free(tune);
+    }
+    return status;
+}
+
+void tern__tune_free(struct tern__tune *tune)
+{
+    free(tune->entries);
+    memset(tune, 0, sizeof *tune);
+}
+
+// All of an ordinary file; *text is the caller's. errno is kept for the sentence.
+static int read_whole(const char *path, char **text, size_t *length)
+{
+    struct stat state;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &state) != 0) {
+        int error = errno;
+        if (fd >= 0) {
+            close(fd);
+        }
+        errno = error;
+        return tern__fail_errno(TERN_ERR_ARG, "the tune file '%.200s' cannot be read", path);
+    }
+    if (!S_ISREG(state.st_mode) || state.st_size > FILE_BYTES_MAX) {
+        close(fd);
+        return tern__fail(TERN_ERR_ARG, "the tune file '%.200s' is %s", path,
+                          S_ISREG(state.st_mode) ? "too long" : "no ordinary file");
+    }
+    char *made = malloc((size_t)state.st_size + 1);
+    size_t got = 0;
+    ssize_t part = made != NULL ? 1 : 0;
+    while (part > 0 && got < (size_t)state.st_size) {
+        part = read(fd, made + got, (size_t)state.st_size - got);
+        got += part > 0 ? (size_t)part : 0;
+    }
+    int error = errno;
+    close(fd);
+    if (made == NULL || part < 0) {
+        free(made);
+        errno = error;
+        return made == NULL
+                   ? tern__fail(TERN_ERR_MEMORY, "no memory for the tune file '%.200s'", path)
+                   : tern__fail_errno(TERN_ERR_ARG, "the tune file '%.200s' cannot be read", path);
+    }
+    *text = made;
+    *length = got;
+    return TERN_OK;
+}
+
+int tern__tune_load(const char *path, struct tern__tune *tune)
+{
+    char *text;
+    size_t length;
+    TERN_TRY(read_whole(path, &text, &length));
+    int status = tern__tune_parse(text, length, path, tune);
+    free(text);
+    return status;
+}
+
+const struct tern__tune_entry *tern__tune_find(const struct tern__tune *tune, tern_plan_kind kind,
+                                               int nranks)
+{
+    const struct tern__tune_entry *found = NULL;
+    for (int i = 0; i < tune->count; i++) {
+        const struct tern__tune_entry *entry = &tune->entries[i];
+        if (entry->row.kind == kind && entry->row.nranks <= nranks &&
+            (found == NULL || entry->row.nranks > found->row.nranks)) {
+            found = entry;
+        }
+    }
+    return found;
+}
+
+bool tern__tune_place(char *path, size_t size, bool *demanded)
+{
+    const char *named = getenv("TERN_TUNE");
+    const char *config = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    int length = -1;
+    *demanded = named != NULL;
+    if (named != NULL) {
+        length = *named != '\0' ? snprintf(path, size, "%s", named) : -1;
+    } else if (config != NULL && *config == '/') { // a relative one is to be ignored, says the XDG
+        length = snprintf(path, size, "%s/tern/tune", config);
+    } else if (home != NULL && *home == '/') {
+        length = snprintf(path, size, "%s/.config/tern/tune", home);
+    }
+    return length >= 0 && (size_t)length < size;
+}
