@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 180
+# tern tune: what it writes is read by calls and by tern info; rows that were not measured stay; a file
+# that cannot be read or written is left alone; wrong usage. Not what it finds: that is the machine's.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+tern=${TERN_BUILD_DIR:-$root/build/release}/bin/tern
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+unset TERN_TUNE TERN_ALGO XDG_CONFIG_HOME
+export HOME=$dir/home
+
+die() {
+    echo "tune.sh: $*" >&2
+    exit 1
+}
+
+# expect STATUS TEXT COMMAND...: the exit status, and a part of what it says in one place or the other
+expect() {
+    local wanted=$1 text=$2 status=0
+    shift 2
+    "$@" >said 2>&1 || status=$?
+    [ "$status" -eq "$wanted" ] || die "$*: exit status $status, not $wanted: $(head -3 said)"
+    grep -qF -- "$text" said || die "$*: does not say '$text': $(head -3 said)"
+}
+
+# To standard output only: nothing is written anywhere.
+"$tern" tune -p 2,3 --time 0.5 --output - all_reduce gather >printed 2>told
+[ ! -e home ] || die "--output - has written a file"
+[ "$(grep -c ' ranks ' printed)" -eq 4 ] || die "not four rows: $(cat printed)"
+[ "$(grep -cE '^(all_reduce|gather), [23] ranks: ' told)" -eq 4 ] || die "told: $(cat told)"
+TERN_TUNE=$dir/printed expect 0 "line 3 of $dir/printed" "$tern" info --algos -p 2 --kind all_reduce
+TERN_TUNE=$dir/printed expect 0 "line 6 of $dir/printed" "$tern" info --algos -p 8 --kind gather
+
+# Where it belongs, with the folders on the way; the environment does not get into what is measured.
+TERN_ALGO=ring expect 0 "written to $HOME/.config/tern/tune" "$tern" tune -p 2 --time 0.2 broadcast
+expect 0 "tune file   $HOME/.config/tern/tune" "$tern" info
+expect 0 "line 3 of $HOME/.config/tern/tune" "$tern" info --algos -p 2 --kind broadcast
+[ "$(ls -A "$HOME/.config/tern")" = tune ] || die "left behind: $(ls -A "$HOME/.config/tern")"
+XDG_CONFIG_HOME=$dir/xdg expect 0 "written to $dir/xdg/tern/tune" "$tern" tune -p 2 --time 0.1 scatter
+
+# Rows of other kinds and rank counts stay, those that are measured again are replaced.
+cat >mine <<'END'
+tern-tune 1
+# by hand
+gather ranks 2 small pull 12345 window direct staged pull 2048
+scatter ranks 2 small direct 11 window direct staged direct 1024
+scatter ranks 5 small direct 22 window direct staged direct 1024
+END
+expect 0 "written to mine" "$tern" tune -p 2 --time 0.2 --output mine scatter
+grep -qx 'gather ranks 2 small pull 12345 window direct staged pull 2048' mine || die "$(cat mine)"
+grep -qx 'scatter ranks 5 small direct 22 window direct staged direct 1024' mine || die "$(cat mine)"
+[ "$(grep -c '^scatter ranks 2 ' mine)" -eq 1 ] || die "scatter is there twice: $(cat mine)"
+if grep -q '^scatter ranks 2 small direct 11 ' mine; then
+    die "scatter of 2 ranks was not replaced"
+fi
+[ "$(sed -n '/^[a-z]* ranks/p' mine | wc -l)" -eq 3 ] || die "not three rows: $(cat mine)"
+
+# What cannot be read is not overwritten, what cannot be written is said.
+echo 'gather ranks' >>mine
+cp mine before
+expect 1 "it is left as it is" "$tern" tune -p 2 --time 0.1 --output mine scatter
+cmp -s mine before || die "a damaged file was overwritten"
+expect 1 "'/proc/none/tune' cannot be written" "$tern" tune -p 2 --time 0.1 --output /proc/none/tune gather
+
+# All calls see the file.
+printf 'tern-tune 1\nbarrier nonsense\n' >bad
+${CC:-cc} -std=c17 -D_GNU_SOURCE -I"$root/include" "$root/test/system/hang.c" -o hang \
+    -L"$(dirname "$tern")/../lib" -ltern -Wl,-rpath,"$(cd "$(dirname "$tern")/../lib" && pwd)"
+touch go
+"$tern" run -n 2 ./hang || die "calls fail with the file: $?"
+TERN_TUNE=mine expect 3 "mine:" "$tern" run -n 2 ./hang
+TERN_TUNE=$dir/bad expect 3 "$dir/bad:2:9: expected 'ranks', not 'nonsense'" "$tern" run -n 2 ./hang
+
+expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 1
+expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 2,
+expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 2,65
+expect 2 "is no kind of collective" "$tern" tune all_redduce
+expect 2 "--time takes a number of seconds, not '-1'" "$tern" tune --time -1
+expect 2 "there is no option '--fast'" "$tern" tune --fast
+TERN_TUNE='' expect 2 "TERN_TUNE is empty; where to?" "$tern" tune
+expect 2 "it starts its own ranks" "$tern" run -n 1 "$tern" tune --output -
+echo "tern tune measures, keeps and writes"
