@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures tern beside its peers, in turn in one run, and prints one table of ratios of medians.
+"""Measures tern beside its peers, in turn in one run, and prints tables of ratios of medians.
 
-    bench/run.py [--quick] [--no-peers] [--rounds N] [--build DIR] [--output FILE]
+    bench/run.py [--quick] [--no-peers] [--rounds N] [--only basics|collectives] [--every-size]
+                 [--build DIR] [--output FILE]
 
-Peers are Open MPI and MPICH if their compilers are installed; their programs are compiled here. With
---output (as `make bench` calls it) the table is written there too, with machine, date and commit.
---quick runs everything once with few iterations: a test that the benchmark still works.
+Peers are Open MPI and MPICH if their compilers are installed; their programs are compiled here. The
+basics are this file's; the collective calls, which take most of the time, are bench/collectives.py.
+With --output (as `make bench` calls it) the tables are written there too, with machine, date and
+commit. --every-size takes all powers of two from 8 B to 256 MiB instead of eleven sizes. --quick runs
+everything once with few iterations: a test that the benchmark still works.
 """
 
 import argparse
@@ -18,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import collectives
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -154,40 +159,63 @@ def machine():
     return f"{os.cpu_count()} processors, {model}, Linux {platform.release().split('-')[0]}"
 
 
-def main():
+def read_arguments():
     parser = argparse.ArgumentParser(description="Measures tern beside Open MPI and MPICH.")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--only", choices=("basics", "collectives"))
+    parser.add_argument("--every-size", action="store_true")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
     parser.add_argument("--output")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def measure_basics(options, tern):
+    """The chapter about everything but collectives, and whether all of it was measured."""
     rounds = options.rounds or (1 if options.quick else 5)
-    tern = os.path.join(options.build, "bin", "tern")
     program = os.path.join(options.build, "bin", "bench_basics")
     with tempfile.TemporaryDirectory() as folder:
         systems = [("tern", [tern, "run", "-n", "{n}"], program)]
         systems += [] if options.no_peers else compile_peers(folder)
         values, failed = collect(systems, options.quick, rounds)
-    text = table(systems, values)
+    missing = [case[0] for case, row in zip(CASES, values) if not row["tern"]]
+    if missing:
+        print(f"no value of tern for: {', '.join(missing)}", file=sys.stderr)
+    text = ("## Basics\n\n"
+            f"Medians of {rounds} runs (lowest..highest), systems in turn. The ratio columns say how "
+            f"many times better tern is; below 1 is bold.\n\n{table(systems, values)}\n"
+            "MPI's peer of \"notify to wait\" is a 4-byte message, of \"put\" MPI_Put with "
+            "MPI_Win_flush into memory of MPI_Win_allocate. Memory is the proportional set size of "
+            "rank 0 after the first barrier.\n")
+    return text, not failed and not missing
+
+
+def measure_collectives(options, tern):
+    installed = [title for title, compiler, launcher in PEERS
+                 if shutil.which(compiler) and shutil.which(launcher[0])]
+    peers = [peer for peer in collectives.PEERS if peer[1] in installed and not options.no_peers]
+    return collectives.measure(tern, peers, options.quick, options.every_size)
+
+
+def main():
+    options = read_arguments()
+    tern = os.path.join(options.build, "bin", "tern")
+    chapters, good = [], True
+    for name, measure_chapter in (("basics", measure_basics), ("collectives", measure_collectives)):
+        if options.only in (None, name):
+            text, right = measure_chapter(options, tern)
+            chapters.append(text)
+            good = good and right
+    text = "\n".join(chapters)
     print(text)
     if options.output:
         commit = first_line(["git", "describe", "--always", "--dirty"])
         date = time.strftime("%Y-%m-%d")
         with open(options.output, "w", encoding="utf-8") as file:
-            file.write(
-                "# Results of the last run\n\n"
-                f"`make bench`, {date}, commit {commit}; {machine()}. Medians of {rounds} runs "
-                "(lowest..highest), systems in turn. The ratio columns say how many times better "
-                "tern is; below 1 is bold.\n\n"
-                f"{text}\n"
-                "MPI's peer of \"notify to wait\" is a 4-byte message, of \"put\" MPI_Put with "
-                "MPI_Win_flush into memory of MPI_Win_allocate. Memory is the proportional set size "
-                "of rank 0 after the first barrier.\n")
-    missing = [case[0] for case, row in zip(CASES, values) if not row["tern"]]
-    if missing:
-        print(f"no value of tern for: {', '.join(missing)}", file=sys.stderr)
-    return 1 if failed or missing else 0
+            file.write("# Results of the last run\n\n"
+                       f"`make bench`, {date}, commit {commit}; {machine()}.\n\n{text}")
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

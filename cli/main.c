@@ -16,6 +16,9 @@ static const struct command {
     {"plan", cli_plan, "write the plan of a collective, or say what it costs"},
     {"check", cli_check, "prove a plan, or show what is wrong with it"},
     {"exec", cli_exec, "run a plan on data, verify, and count the bytes on each link"},
+    {"perf", cli_perf, "measure a collective call over sizes, and check its results"},
+    {"tune", cli_tune, "measure which algorithms suit this machine, and write that down"},
+    {"info", cli_info, "this build, what is picked when, and what a running job does"},
 };
 
 #define NCOMMANDS (sizeof commands / sizeof commands[0])

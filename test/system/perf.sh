@@ -1,0 +1,221 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 400
+# tern perf as a person would use it: every kind, alone and under tern run; its lines, its plot, its
+# sentences; wrong results are seen and counted; the MPIs beside it, if they are installed; what an
+# interrupt leaves; and that bench/run.py still makes its tables of it. Says nothing about speed.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${TERN_BUILD_DIR:-$root/build/release}
+tern=$build/bin/tern
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+die() {
+    echo "perf.sh: $*" >&2
+    exit 1
+}
+
+# expect STATUS TEXT COMMAND...: the exit status, and a part of what it says in one place or the other
+expect() {
+    local wanted=$1 text=$2 status=0
+    shift 2
+    "$@" >said 2>&1 || status=$?
+    [ "$status" -eq "$wanted" ] || die "$*: exit status $status, not $wanted: $(head -3 said)"
+    grep -qF -- "$text" said || die "$*: does not say '$text': $(head -3 said)"
+}
+
+# read_rows FILE EXPRESSION: the expression, over the list `rows` of JSON objects, holds
+read_rows() {
+    python3 - "$1" "$2" <<'PYTHON'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+if not eval(sys.argv[2]):
+    sys.exit(f"perf.sh: {sys.argv[1]}: not so: {sys.argv[2]}\n{rows[:3]}")
+PYTHON
+}
+
+kinds="all_reduce reduce_scatter all_gather broadcast reduce gather scatter all_to_all reduce_scatter_v \
+all_gather_v gather_v scatter_v all_to_all_v send_recv barrier"
+
+# Every kind, at sizes that divide badly; nothing wrong; the keys in their order.
+"$tern" perf all -p 3 --sizes 1,500,100K -n 3 -w 1 -r 2 --json >all.json
+read_rows all.json "list(dict.fromkeys(row['kind'] for row in rows)) == '$kinds'.split()"
+read_rows all.json "all(row['errors'] == 0 and row['time_us'] > 0 for row in rows)"
+read_rows all.json "list(rows[0])[:13] == 'kind nranks bytes count dtype op algo time_us time_min_us \
+time_max_us algbw_gbps busbw_gbps bound_pct'.split() and list(rows[0])[13] == 'errors'"
+read_rows all.json "all(row['iterations'] == 3 and row['nranks'] == 3 for row in rows)"
+# What size means: 500 bytes of 3 ranks are 41 elements each, or 125; and 1 byte is one element.
+read_rows all.json "[(row['bytes'], row['count']) for row in rows if row['kind'] == 'all_gather'] == \
+[(12, 1), (492, 41), (102396, 8533)]"
+read_rows all.json "[(row['bytes'], row['count']) for row in rows if row['kind'] == 'all_reduce'] == \
+[(4, 1), (500, 125), (102400, 25600)]"
+read_rows all.json "all(abs(row['algbw_gbps'] * row['time_us'] * 1e3 - row['bytes']) <= \
+0.02 * row['bytes'] + 0.01 * row['time_us'] for row in rows)"
+read_rows all.json "all(abs(row['busbw_gbps'] - row['algbw_gbps'] * 4 / 3) < 0.001 for row in rows \
+if row['kind'] == 'all_reduce')"
+
+# Other buffers, dtypes, orders; ranks that another launcher of ours has started.
+"$tern" perf all -p 4 --sizes 8,9000 -n 2 --window no -d half --json >other.json
+read_rows other.json "all(row['errors'] == 0 and row['window'] is False for row in rows)"
+"$tern" perf all -p 5 --sizes 8,9000 -n 2 --in-place -d i16 -o max --json >place.json
+read_rows place.json "len({row['kind'] for row in rows}) == 8 and all(row['errors'] == 0 for row in rows)"
+"$tern" perf all_reduce -p 4 -e 64K -f 16 -n 2 --algo ring,fused -d bf16 --json >algos.json
+read_rows algos.json "[row['algo'] for row in rows] == ['ring', 'fused'] * 4"
+read_rows algos.json "all(row['errors'] == 0 for row in rows)"
+for op in prod avg minloc maxloc; do
+    expect 0 " $op " "$tern" perf all_reduce -p 3 --sizes 3000 -n 1 -o $op
+done
+"$tern" run -n 3 "$tern" perf scatter -b 8 -i 8 -e 24 -n 2 -c 0 --json >run.json
+read_rows run.json "len(rows) == 2 and all(row['nranks'] == 3 and row['errors'] is None for row in rows)"
+expect 0 "# 1 rank," "$tern" perf reduce -p 1 --sizes 64 -n 2 --verbose
+
+# The plot is well-formed, with a panel for time and one for bandwidth.
+"$tern" perf all_reduce -p 2 --sizes 8,4K,64K -n 2 --algo ring,fused --plot plot.svg >/dev/null
+python3 - <<'PYTHON' || die "plot.svg is not as it should be"
+import xml.etree.ElementTree as tree
+root = tree.parse("plot.svg").getroot()
+texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+lines = len(list(root.iter("{http://www.w3.org/2000/svg}polyline")))
+wanted = {"time, us", "bus bandwidth, GB/s", "tern, ring", "tern, fused"}
+assert wanted <= set(texts) and lines == 4, (texts, lines)
+PYTHON
+
+# Wrong usage: a sentence each, before anything is started.
+expect 2 "which KIND" "$tern" perf
+expect 2 "'all_redduce' is no kind of call" "$tern" perf all_redduce
+expect 2 "only one KIND" "$tern" perf reduce gather
+expect 2 "-p takes a number from 1 to 64" "$tern" perf reduce -p 65
+expect 2 "-b takes a size above 0" "$tern" perf reduce -b 8Q
+expect 2 "is more than -e 8" "$tern" perf reduce -b 16 -e 8
+expect 2 "exclude each other" "$tern" perf reduce -f 2 -i 8
+expect 2 "'f8' is no dtype" "$tern" perf reduce -d f8
+expect 2 "'median' is no operation" "$tern" perf reduce -o median
+expect 2 "xor of f32 does not exist" "$tern" perf reduce -o xor
+expect 2 "the ranks are 0 to 1" "$tern" perf reduce -p 2 -r 2
+expect 2 "send_recv cannot be done in place" "$tern" perf send_recv --in-place
+expect 2 "there is no algorithm 'best'" "$tern" perf reduce -p 2 --algo best
+expect 2 "another order" "$tern" perf all_reduce -p 2 --algo ring --order rank
+expect 2 "the number of ranks is -p" "$tern" perf reduce -g 2
+expect 2 "cannot be written" "$tern" perf reduce --plot "$dir/missing/plot.svg"
+expect 2 "leave -p away" "$tern" run -n 2 "$tern" perf reduce -p 3
+expect 0 "Size is the larger of a rank's input and output" "$tern" perf --help
+expect 1 "Debian's packages are openmpi-bin" env PATH="$dir" "$tern" perf reduce -p 2 --compare openmpi
+expect 0 "sizes from 512 GiB on are left out" "$tern" perf reduce -p 2 --sizes 8,512G -n 1
+
+status=0
+"$tern" perf reduce -p 2 --sizes 8 -n 1 >/dev/full 2>said || status=$?
+[ $status -eq 1 ] && grep -q "cannot be written" said || die "a full disk: exit status $status"
+
+# Wrong results are seen, each for what it is. A library in front of ours spoils them.
+cat >liar.c <<'SOURCE'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tern/coll.h"
+
+int tern_coll_run(tern_comm *comm, const tern_coll *call)
+{
+    int (*run)(tern_comm *, const tern_coll *) = dlsym(RTLD_NEXT, "tern_coll_run");
+    static int calls;
+    const char *lie = getenv("LIE");
+    int rank = tern_comm_rank(comm);
+    tern_coll other = *call;
+    char *out = call->out;
+    if (strcmp(lie, "order") == 0) { // a sum in another order
+        other.order = TERN_ORDER_ANY;
+        other.algorithm = "ring";
+    }
+    int status = run(comm, &other);
+    calls++;
+    if (rank == 1 && strcmp(lie, "first") == 0 && calls == 1) {
+        out[4 * 7] ^= 1;
+    } else if (rank == 2 && strcmp(lie, "last") == 0 && calls > 1) {
+        out[4 * 8] ^= 1;
+        out[4 * 9] ^= 1;
+    } else if (rank == 0 && strcmp(lie, "beyond") == 0) {
+        out[4 * call->count] ^= 1;
+    } else if (rank == 0 && strcmp(lie, "short") == 0) {
+        memset(out + 4 * (call->count - 1), 0xa5, 4); // never written
+    } else if (rank == 0 && strcmp(lie, "input") == 0) {
+        *(char *)(size_t)call->in ^= 1;
+    }
+    return status;
+}
+SOURCE
+${CC:-cc} -shared -fPIC -I"$root/include" -o liar.so liar.c -ldl
+# lie WHAT LEAST: at least so many errors and exit status 1
+lie() {
+    local status=0
+    LIE=$1 LD_PRELOAD="$dir/liar.so" "$tern" perf all_reduce -p 3 --sizes 4000 -w 0 -n 1 --json \
+        >lie.json 2>said || status=$?
+    [ $status -eq "$([ "$2" -gt 0 ] && echo 1 || echo 0)" ] || die "lie $1: exit status $status"
+    read_rows lie.json "${3:-rows[0]['errors'] == $2}"
+}
+lie nothing 0
+lie first 1
+lie last 2
+lie beyond 2
+lie short 2
+lie input 2
+lie order 100 "rows[0]['errors'] > 100"
+
+# An interrupt ends it and leaves neither a process nor a file, while it starts and while it measures.
+cat >interrupt.py <<'PYTHON'
+import os, signal, subprocess, sys, time
+tern, delay, compare = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
+def left():
+    return {name for folder in (os.environ["TMPDIR"], "/dev/shm") for name in os.listdir(folder)
+            if "tern-perf" in name or "ompi" in name or "vader" in name}
+before = left()
+command = [tern, "perf", "all_reduce", "-p", "2", "--sizes", "8,1M,8M", "-n", "20000", *compare]
+job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+time.sleep(delay)
+job.send_signal(signal.SIGINT)
+begin = time.monotonic()
+job.communicate(timeout=60)
+seconds = time.monotonic() - begin
+for attempt in range(50): # others may be starting MPIs now, and remove their folders
+    time.sleep(0.2)
+    if left() <= before:
+        break
+marks = [name for name in os.listdir("/proc") if name.isdigit()]
+mine = []
+for pid in marks:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            mine += [pid] if f"PERF_TEST={os.environ['PERF_TEST']}".encode() in file.read() else []
+    except OSError:
+        pass
+mine = [pid for pid in mine if int(pid) not in (os.getpid(), os.getppid())]
+assert job.returncode == 130 and seconds < 5, (job.returncode, seconds)
+assert not mine and left() <= before, (mine, left() - before)
+PYTHON
+export TMPDIR=$dir PERF_TEST=$$
+compare=()
+if command -v mpicc.openmpi >/dev/null && command -v mpicc.mpich >/dev/null; then
+    compare=(--compare openmpi,mpich)
+fi
+for delay in 0.1 0.6 4; do
+    python3 interrupt.py "$tern" $delay "${compare[@]}"
+done
+
+# The MPIs beside it.
+if [ ${#compare[@]} -gt 0 ]; then
+    "$tern" perf all -p 2 --sizes 8,5000 --budget 0.01 --json "${compare[@]}" >peers.json
+    read_rows peers.json "len(rows) == 29 and all(row['errors'] == 0 and row['openmpi_us'] > 0 \
+and row['mpich_us'] > 0 and row['mpich_ratio'] > 0 and row['openmpi_iterations'] >= 3 for row in rows)"
+    expect 0 "MPI has no f16" "$tern" perf reduce -p 2 --sizes 8 -n 1 -d f16 "${compare[@]}"
+    "$tern" perf all_to_all -p 2 --sizes 64 -n 1 --in-place --json "${compare[@]}" >peers.json
+    read_rows peers.json "rows[0]['errors'] == 0 and rows[0]['openmpi_us'] > 0"
+fi
+
+# The benchmark's tables.
+python3 "$root/bench/run.py" --quick --only collectives --no-peers --build "$build" --output results.md \
+    >/dev/null 2>said || die "bench/run.py: $(tail -3 said)"
+for kind in $kinds; do
+    grep -q "^### $kind\$" results.md || die "results.md has no table of $kind"
+done
+echo "every kind is measured and checked"
