@@ -66,6 +66,11 @@ struct tern__mail_ack {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t taken; // pieces; written by the receiver
 };
 
+static inline uint64_t tern__round_line(uint64_t bytes)
+{
+    return (bytes + TERN_CACHE_LINE - 1) / TERN_CACHE_LINE * TERN_CACHE_LINE;
+}
+
 static inline char *tern__area_part(const tern_window *area, int rank)
 {
     return area->base + (size_t)rank * area->size_bytes;

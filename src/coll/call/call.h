@@ -61,6 +61,7 @@ struct tern__coll {
     // Its plans: what goes through a slot in one run, in windows, and in pieces.
     struct tern__program *slot, *window, *staged, *tail;
     uint64_t piece_bytes; // of a share, or of all where there are slices
+    uint64_t slot_limit;  // forms with counts: inputs up to this go into the slot at once
     bool copied;          // staged: out goes through the slot, too
 
     // Where it stands.
@@ -97,6 +98,12 @@ struct tern__memo {
     uint64_t share_bytes, stride, bytes, in_bytes, out_bytes;
     size_t elements;
     tern__reduce_fn *reduce;
+};
+
+struct tern__large_memo { // a form with counts, likewise; by kind
+    uint64_t key;
+    struct tern__program *window, *staged; // NULL: none
+    uint64_t piece_bytes, slot_limit, signature;
 };
 
 enum tern__map { TERN__MAP_BYTES, TERN__MAP_SLICES, TERN__MAP_SHARES, TERN__MAP_TABLE };
@@ -148,6 +155,7 @@ struct tern__calls {
         struct tern__choice choice;
     } choices[TERN_COLL_SCATTER + 1][2];
     struct tern__memo memos[TERN__MEMOS];
+    struct tern__large_memo large_memos[TERN_COLL_SCATTER_V + 1];
     bool handed; // by quick.c: the run that was published last is of the call that begins next
     struct tern__record *handed_record;
     struct tern__mailman *mailman; // pair.c: send and recv; NULL before the first
@@ -188,6 +196,10 @@ int tern__call_open(struct tern__coll *call, uint32_t run);
 // shares.c: of the forms with counts, what goes from this rank to another and back; to all.
 void tern__call_share(const struct tern__coll *call, int rank, struct tern__share *row);
 void tern__call_shares(const struct tern__coll *call, struct tern__share *rows);
+
+// Whether this rank puts its input into the slot when it opens the call: always when that is small,
+// and up to what a slot holds when its buffers are not in windows.
+bool tern__call_fits_slot(const struct tern__coll *call, bool windows);
 
 // ops.c: one transfer.
 void tern__call_transfer(const struct tern__coll *call, const struct tern__step *step);

@@ -37,25 +37,6 @@ static int ask(const tern_coll *call, int nranks, struct question *q)
     return tern__call_pick(&q->call);
 }
 
-static uint64_t round_line(uint64_t bytes)
-{
-    return (bytes + TERN_CACHE_LINE - 1) / TERN_CACHE_LINE * TERN_CACHE_LINE;
-}
-
-// Whether a slot holds the inputs of this rank of a form with counts, and the table of them.
-static bool counts_fit(const struct tern__coll *call)
-{
-    uint64_t n = (uint64_t)call->calls->nranks;
-    uint64_t total = round_line(sizeof(struct tern__share) * n);
-    if (!tern__kinds[call->plan_kind].in_wide) {
-        return total + round_line(call->in_bytes) <= TERN__SLOT_BYTES;
-    }
-    for (uint64_t rank = 0; rank < n; rank++) {
-        total += round_line(call->in_counts[rank] * call->element_bytes);
-    }
-    return total <= TERN__SLOT_BYTES;
-}
-
 static void explain_small(const struct tern__coll *call, const struct tern__choice *choice,
                           tern_coll_choice *made)
 {
@@ -72,7 +53,7 @@ static void explain_small(const struct tern__coll *call, const struct tern__choi
 static void explain_large(const struct tern__coll *call, const struct tern__choice *choice,
                           bool windows, tern_coll_choice *made)
 {
-    bool slot = call->counts && counts_fit(call);
+    bool slot = call->counts && tern__call_fits_slot(call, windows);
     bool apart = call->window != NULL &&
                  (call->bytes == 0 || (call->window->in_shared | call->window->out_shared) == 0);
     bool direct = (windows || apart) && !slot && call->window != NULL;

@@ -15,6 +15,8 @@
 #define LENT UINT32_MAX                // in place of a piece's bytes: it is a placement
 #define LENT_FROM ((uint64_t)16 << 10) // bytes that are worth waiting for the receiver
 
+#define FIRST_LOOKS 64 // before the ladder: a line from a rank that runs is there by then
+
 // One direction between this rank and another.
 struct pipe {
     struct tern__message *oldest, *newest;
@@ -489,6 +491,12 @@ int tern__message_failed(const struct tern__message *message)
 int tern__message_wait(struct tern__message *message)
 {
     struct tern__mailman *man = message->man;
+    struct pipe *pipe = pipe_of(message);
+    for (int looks = 0; looks < FIRST_LOOKS && !message->done; looks++) {
+        if (pipe->oldest == message && is_ready(message, pipe)) {
+            advance(man);
+        }
+    }
     while (!message->done) {
         bool moved = advance(man);
         moved = (!message->done && tern__tasks_advance(man->task.job, &man->task)) || moved;

@@ -12,11 +12,6 @@
 #define PROGRAMS_MAX 64 // that nobody uses and that were made for one size
 #define LINE UINT64_C(64)
 
-static uint64_t round_line(uint64_t bytes)
-{
-    return (bytes + LINE - 1) / LINE * LINE;
-}
-
 void tern__programs_free(struct tern__calls *calls)
 {
     while (calls->programs != NULL) {
@@ -140,8 +135,9 @@ static uint64_t scratch_of(const struct tern__coll *call, const struct tern__pro
 static uint64_t slot_bytes(const struct tern__coll *call, const struct tern__program *program,
                            uint64_t piece, bool copied)
 {
-    return round_line(piece_in(call, piece)) + round_line(scratch_of(call, program, piece)) +
-           (copied ? round_line(piece_out(call, piece)) : 0);
+    return tern__round_line(piece_in(call, piece)) +
+           tern__round_line(scratch_of(call, program, piece)) +
+           (copied ? tern__round_line(piece_out(call, piece)) : 0);
 }
 
 static const struct tern__choice *choice_of(struct tern__coll *call, struct tern__choice *room,
@@ -170,7 +166,7 @@ static const struct tern__choice *choice_of(struct tern__coll *call, struct tern
 static void cut(struct tern__coll *call, uint64_t length, uint64_t longest)
 {
     uint64_t pieces = length > longest ? (length + longest - 1) / longest : 1;
-    call->piece_bytes = length > 0 ? round_line((length + pieces - 1) / pieces) : LINE;
+    call->piece_bytes = length > 0 ? tern__round_line((length + pieces - 1) / pieces) : LINE;
 }
 
 static int pick_staged(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
@@ -224,6 +220,7 @@ static int pick_large(struct tern__coll *call, const struct tern__choice *choice
             window->users++;
         }
     }
+    call->slot_limit = choice->small_bytes;
     if (call->counts) {
         uint64_t n = (uint64_t)call->calls->nranks;
         uint64_t longest = choice->chunk_bytes / n / LINE * LINE;
@@ -303,11 +300,47 @@ static void memorise(const struct tern__coll *call)
     };
 }
 
+// Forms with counts: their plans do not depend on the counts.
+static bool recall_large(struct tern__coll *call)
+{
+    const struct tern__large_memo *memo = &call->calls->large_memos[call->kind];
+    if (!call->counts || memo->window == NULL || call->algorithm != NULL ||
+        call->order != TERN_ORDER_RANK ||
+        memo->key != tern__key(call->kind, call->dtype, call->op, call->root)) {
+        return false;
+    }
+    call->way = TERN__WAY_OPEN;
+    call->window = memo->window;
+    call->staged = memo->staged;
+    call->tail = memo->staged;
+    call->window->users++;
+    call->staged->users += 2;
+    call->piece_bytes = memo->piece_bytes;
+    call->slot_limit = memo->slot_limit;
+    call->signature = memo->signature;
+    return true;
+}
+
+static void memorise_large(const struct tern__coll *call)
+{
+    if (call->counts && call->algorithm == NULL && call->order == TERN_ORDER_RANK &&
+        call->window != NULL && call->window->scaled && call->staged->scaled) {
+        call->calls->large_memos[call->kind] = (struct tern__large_memo){
+            .key = tern__key(call->kind, call->dtype, call->op, call->root),
+            .window = call->window,
+            .staged = call->staged,
+            .piece_bytes = call->piece_bytes,
+            .slot_limit = call->slot_limit,
+            .signature = call->signature,
+        };
+    }
+}
+
 int tern__call_pick(struct tern__coll *call)
 {
     struct tern__choice room;
     int status;
-    if (recall(call)) {
+    if (recall(call) || recall_large(call)) {
         return TERN_OK;
     }
     const struct tern__choice *choice = choice_of(call, &room, &status);
@@ -333,6 +366,7 @@ int tern__call_pick(struct tern__coll *call)
         return status;
     }
     call->signature = sign(call, choice->window);
+    memorise_large(call);
     return TERN_OK;
 }
 

@@ -11,11 +11,6 @@
 
 #define NO_BYTES UINT64_MAX // for in_window, out_window: nothing to be found
 
-static uint64_t round_line(uint64_t bytes)
-{
-    return (bytes + TERN_CACHE_LINE - 1) / TERN_CACHE_LINE * TERN_CACHE_LINE;
-}
-
 static const struct tern__kind *kind_of(const struct tern__coll *call)
 {
     return &tern__kinds[call->plan_kind];
@@ -87,17 +82,6 @@ uint64_t tern__call_place(const struct tern__calls *calls, const char *address, 
     return (uint64_t)window->comm->group.slot << 32 | (window->number + 1);
 }
 
-// The bytes that a form with counts takes in the payload: its table, and its input share by share.
-static uint64_t shares_bytes(const struct tern__coll *call, const struct tern__share *table)
-{
-    uint64_t n = (uint64_t)call->calls->nranks;
-    uint64_t total = round_line(sizeof *table * n);
-    for (uint64_t rank = 0; rank < n && kind_of(call)->in_wide; rank++) {
-        total += round_line(table[rank].in_bytes);
-    }
-    return kind_of(call)->in_wide ? total : total + round_line(call->in_bytes);
-}
-
 static void fill_shares(struct tern__coll *call, struct tern__placement *placement, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
@@ -108,11 +92,12 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
         placement->longest =
             table[rank].in_bytes > placement->longest ? table[rank].in_bytes : placement->longest;
     }
-    if (shares_bytes(call, table) > TERN__SLOT_BYTES) {
+    uint64_t table_bytes = tern__round_line(sizeof *table * (uint64_t)calls->nranks);
+    if (!tern__call_fits_slot(call, placement->in_window != 0 && placement->out_window != 0)) {
         return;
     }
     placement->in_slot = 1;
-    uint64_t at = round_line(sizeof *table * (uint64_t)calls->nranks);
+    uint64_t at = table_bytes;
     bool wide = kind_of(call)->in_wide;
     if (!wide && call->in != NULL) {
         memcpy(payload + at, call->in, call->in_bytes);
@@ -123,7 +108,7 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
             memcpy(payload + at, call->in + row->in_offset, row->in_bytes);
         }
         row->in_offset = at;
-        at += wide ? round_line(row->in_bytes) : 0;
+        at += wide ? tern__round_line(row->in_bytes) : 0;
     }
 }
 
@@ -265,7 +250,8 @@ static bool all_in_windows(const struct tern__coll *call, uint32_t run)
     const struct tern__program *program = call->window;
     for (int rank = 0; program != NULL && rank < call->calls->nranks; rank++) {
         const struct tern__placement *placement = placement_of(call->calls, rank, run);
-        if (((program->in_shared >> rank & 1) != 0 && placement->in_window == 0) ||
+        if (((program->in_shared >> rank & 1) != 0 && placement->in_window == 0 &&
+             placement->in_slot == 0) ||
             ((program->out_shared >> rank & 1) != 0 && placement->out_window == 0)) {
             return false;
         }
@@ -323,7 +309,7 @@ static void bind_slot(struct tern__coll *call, uint32_t run)
         char *payload = tern__area_payload(calls->area, rank, run);
         binding->in[rank] =
             line ? (const char *)tern__area_head(calls->area, rank, run)->data : payload;
-        binding->scratch[rank] = payload + round_line(in_bytes);
+        binding->scratch[rank] = payload + tern__round_line(in_bytes);
     }
     binding->out[calls->rank] = call->out;
     calls->script = &call->slot->staged;
@@ -430,8 +416,8 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
     for (int rank = 0; rank < calls->nranks; rank++) {
         char *payload = tern__area_payload(calls->area, rank, run);
         binding->in[rank] = payload;
-        binding->scratch[rank] = payload + round_line(in_bytes);
-        binding->out[rank] = payload + round_line(in_bytes) + round_line(scratch_bytes);
+        binding->scratch[rank] = payload + tern__round_line(in_bytes);
+        binding->out[rank] = payload + tern__round_line(in_bytes) + tern__round_line(scratch_bytes);
     }
     if (reads_own_input(call)) {
         binding->in[calls->rank] = call->in + skip;

@@ -148,7 +148,9 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
     }
     calls->ended = run;
     tern__calls_count(calls, run, 0);
-    own_ahead(calls, memo, run + 1);
+    if (memo->in_bytes > 0) {
+        own_ahead(calls, memo, run + 1);
+    }
     tern__record_end(record, TERN_OK, 0);
     return true;
 }

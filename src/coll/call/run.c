@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "coll/call/call.h"
 
+#define FIRST_LOOKS 64 // before the ladder: a line from a rank that runs is there by then
+
 static uint32_t *base_of(struct tern__calls *calls, uint32_t run, uint32_t word)
 {
     return &calls->bases[run % TERN__SLOTS * TERN__SIGNALS_PACKED + word];
@@ -404,6 +406,11 @@ int tern__call_begin(struct tern__coll *call)
 int tern__call_wait(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
+    for (int looks = 0; looks < FIRST_LOOKS && !call->done; looks++) {
+        if (task_ready(&calls->task)) {
+            tern__calls_advance(calls);
+        }
+    }
     while (!call->done) {
         bool moved = tern__calls_advance(calls);
         moved = (!call->done && tern__tasks_advance(calls->task.job, &calls->task)) || moved;

@@ -49,3 +49,17 @@ void tern__call_shares(const struct tern__coll *call, struct tern__share *rows)
         tern__call_share(call, rank, &rows[rank]);
     }
 }
+
+bool tern__call_fits_slot(const struct tern__coll *call, bool windows)
+{
+    uint64_t n = (uint64_t)call->calls->nranks;
+    uint64_t table_bytes = tern__round_line(sizeof(struct tern__share) * n);
+    uint64_t bytes = 0;
+    if (!tern__kinds[call->plan_kind].in_wide) {
+        bytes = tern__round_line(call->in_bytes);
+    }
+    for (uint64_t rank = 0; rank < n && call->in_counts != NULL; rank++) {
+        bytes += tern__round_line(call->in_counts[rank] * call->element_bytes);
+    }
+    return table_bytes + bytes <= TERN__SLOT_BYTES && (!windows || bytes <= call->slot_limit);
+}
