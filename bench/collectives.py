@@ -130,13 +130,13 @@ def measure_extras(tern, nranks, compare, quick):
     return results, good and whole
 
 
-def measure(tern, peers, quick, every_size):
+def measure(tern, peers, quick, every_size, sizes=None):
     """The chapter about collectives as Markdown, and whether everything was right."""
     if not quick:
         minutes = MINUTES["every" if every_size else "some"]
         print(f"the collective calls take about {minutes} minutes", file=sys.stderr)
     compare = ["--compare", ",".join(word for word, _ in peers)] if peers else []
-    sizes = "8,4K" if quick else EVERY_SIZE if every_size else SIZES
+    sizes = sizes or ("8,4K" if quick else EVERY_SIZE if every_size else SIZES)
     quickly = ["--budget", "0.02"] if quick else []
     everything, extras, good = [], [], True
     for nranks in (2, 3) if quick else RANKS:
@@ -154,7 +154,7 @@ def chapter(rows, extras, peers):
             "`tern perf all`: f32, sums, buffers in windows, results checked bit for bit. Medians over "
             "calls of the slowest rank's time; the systems take turns at every size. A ratio is the "
             "MPI's time / tern's; below 1 is bold. *: the median of fewer calls than tern's, as many "
-            "as two seconds allow. % of bound: the time of the same ranks copying, all at once, as many "
+            "as two seconds allow; nothing: no few calls within a minute. % of bound: the time of the same ranks copying, all at once, as many "
             "bytes as the call must read and write / tern's time.\n",
             summary(rows, peers)]
     for kind in dict.fromkeys(row["kind"] for row in rows):

@@ -166,6 +166,7 @@ def read_arguments():
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--only", choices=("basics", "collectives"))
     parser.add_argument("--every-size", action="store_true")
+    parser.add_argument("--sizes", help="of the collective calls, such as 8,1K,1M")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
     parser.add_argument("--output")
     return parser.parse_args()
@@ -195,7 +196,7 @@ def measure_collectives(options, tern):
     installed = [title for title, compiler, launcher in PEERS
                  if shutil.which(compiler) and shutil.which(launcher[0])]
     peers = [peer for peer in collectives.PEERS if peer[1] in installed and not options.no_peers]
-    return collectives.measure(tern, peers, options.quick, options.every_size)
+    return collectives.measure(tern, peers, options.quick, options.every_size, options.sizes)
 
 
 def main():

@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "perf_call.h"
+#include "perf_peers.h"
 #include "perf_sweep.h"
 #include "ranks.h"
 #include "tern/comm.h"
@@ -85,6 +86,20 @@ static int be_a_rank(const struct perf_options *options)
     return status;
 }
 
+// The ranks remove what the MPIs had in files, unless they are killed.
+static int start_ranks(const struct perf_options *options, int argc, char *const *argv)
+{
+    bool peers = options->peers[0] || options->peers[1];
+    if (peers) {
+        perf_folders_name();
+    }
+    int status = cli_start_ranks(options->nranks, argc, argv);
+    if (peers) {
+        perf_folders_remove();
+    }
+    return status;
+}
+
 int cli_perf(int argc, char **argv)
 {
     static struct perf_options options;
@@ -99,7 +114,7 @@ int cli_perf(int argc, char **argv)
     status = status < 0 ? check_plot(&options) : status;
     status = status < 0 ? check_algorithms(&options) : status;
     if (status < 0) {
-        status = cli_is_rank() ? be_a_rank(&options) : cli_start_ranks(options.nranks, argc, given);
+        status = cli_is_rank() ? be_a_rank(&options) : start_ranks(&options, argc, given);
     }
     free(given);
     return status;

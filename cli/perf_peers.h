@@ -38,6 +38,10 @@ void perf_peers_stop(struct perf_peer peers[PERF_PEERS]);
 int perf_peer_start(struct perf_peer *peer, int nranks);
 void perf_peer_stop(struct perf_peer *peer);
 
+// Names the folders that the MPIs of this process and of those it starts will use; removes them.
+void perf_folders_name(void);
+void perf_folders_remove(void);
+
 // Whether the launcher has ended, or does within this time.
 bool perf_peer_ended(struct perf_peer *peer, int within_ms);
 

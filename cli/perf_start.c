@@ -2,8 +2,8 @@
 // Starting and stopping the MPIs beside tern. What they need in the file system lies in two folders of
 // ours: the compiled program and what compilers and launchers put into TMPDIR, and Open MPI's shared
 // memory, which stays in /dev/shm as always. Once all ranks have met, nobody opens any of it again, and
-// both folders are removed: whatever kills the job later leaves nothing. A signal that ends us before
-// has a handler.
+// both folders are removed: whatever kills the job later leaves nothing. For a signal that ends us
+// before, there is a handler, and the process that has started the ranks looks when all have ended.
 
 #include "perf_peers.h"
 
@@ -33,17 +33,15 @@ extern char **environ;
 #define POLL_MS 5
 #define TOKEN_BYTES 33
 #define FOLDERS 2
+#define REMOVE_ATTEMPTS 20 // a process that is being killed may still make a file
+#define TOKEN_VARIABLE "TERN_PERF_TOKEN"
 
 // For the handler, which makes only calls that are allowed there.
 static char folders[FOLDERS][64];
 static volatile pid_t children[PERF_PEERS + 1]; // launchers, and the compiler
 
-// Removes a folder with all that is in it.
-static void remove_folder(char *folder)
+static void remove_folder(const char *folder)
 {
-    if (folder[0] == '\0') {
-        return;
-    }
     pid_t pid = fork();
     if (pid == 0) {
         execl("/bin/rm", "rm", "-rf", "--", folder, (char *)NULL);
@@ -51,7 +49,19 @@ static void remove_folder(char *folder)
     }
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
     }
-    folder[0] = '\0';
+}
+
+void perf_folders_remove(void)
+{
+    struct timespec nap = {.tv_nsec = POLL_MS * 1000000};
+    for (int i = 0; i < FOLDERS; i++) {
+        for (int attempt = 0;
+             attempt < REMOVE_ATTEMPTS && folders[i][0] != '\0' && access(folders[i], F_OK) == 0;
+             attempt++) {
+            remove_folder(folders[i]);
+            nanosleep(&nap, NULL);
+        }
+    }
 }
 
 static void clean_up(int number)
@@ -61,21 +71,22 @@ static void clean_up(int number)
             kill(-children[i], SIGKILL); // each leads a group
         }
     }
-    for (int i = 0; i < FOLDERS; i++) {
-        remove_folder(folders[i]);
-    }
+    perf_folders_remove();
     signal(number, SIG_DFL);
     raise(number);
 }
 
+// All signals wait while the handler runs, also in the processes it starts.
 static void handle_signals(void (*handler)(int number))
 {
     static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
-        struct sigaction now;
-        sigaction(deadly[i], NULL, &now);
-        if (now.sa_handler != SIG_IGN) {
-            signal(deadly[i], handler);
+        struct sigaction action;
+        sigaction(deadly[i], NULL, &action);
+        if (action.sa_handler != SIG_IGN) {
+            action = (struct sigaction){.sa_handler = handler};
+            sigfillset(&action.sa_mask);
+            sigaction(deadly[i], &action, NULL);
         }
     }
 }
@@ -329,19 +340,32 @@ static int start(struct perf_peer *peer, int nranks)
     return status;
 }
 
-static int make_folders(void)
+void perf_folders_name(void)
 {
     const char *temporary = getenv("TMPDIR");
+    const char *token = getenv(TOKEN_VARIABLE);
+    char made[TOKEN_BYTES];
+    if (token == NULL) {
+        make_name(made);
+        setenv(TOKEN_VARIABLE, made, 1);
+        token = made;
+    }
     bool usable = temporary != NULL && strlen(temporary) < 32;
-    snprintf(folders[0], sizeof folders[0], "%s/tern-perf-XXXXXX", usable ? temporary : "/tmp");
-    if (mkdtemp(folders[0]) == NULL) {
+    snprintf(folders[0], sizeof folders[0], "%s/tern-perf-%.8s", usable ? temporary : "/tmp",
+             token);
+    snprintf(folders[1], sizeof folders[1], "/dev/shm/tern-perf-%.8s", token);
+}
+
+static int make_folders(void)
+{
+    perf_folders_name();
+    if (mkdir(folders[0], 0700) != 0) {
         perf_say("no folder for the programs that measure the MPIs: '%s': %s", folders[0],
                  strerror(errno));
         folders[0][0] = '\0';
         return -1;
     }
-    snprintf(folders[1], sizeof folders[1], "/dev/shm/tern-perf-XXXXXX");
-    if (mkdtemp(folders[1]) == NULL) {
+    if (mkdir(folders[1], 0700) != 0) {
         folders[1][0] = '\0';
     }
     return 0;
@@ -370,9 +394,7 @@ int perf_peer_start(struct perf_peer *peer, int nranks)
     handle_signals(clean_up);
     int status = make_folders();
     status = status == 0 ? start_in_folders(peer, nranks) : status;
-    for (int i = 0; i < FOLDERS; i++) {
-        remove_folder(folders[i]);
-    }
+    perf_folders_remove();
     handle_signals(SIG_DFL);
     return status;
 }

@@ -165,12 +165,12 @@ lie order 100 "rows[0]['errors'] > 100"
 # An interrupt ends it and leaves neither a process nor a file, while it starts and while it measures.
 cat >interrupt.py <<'PYTHON'
 import os, signal, subprocess, sys, time
-tern, delay, compare = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
+delay, start = float(sys.argv[1]), sys.argv[2:]
 def left():
     return {name for folder in (os.environ["TMPDIR"], "/dev/shm") for name in os.listdir(folder)
             if "tern-perf" in name or "ompi" in name or "vader" in name}
 before = left()
-command = [tern, "perf", "all_reduce", "-p", "2", "--sizes", "8,1M,8M", "-n", "20000", *compare]
+command = [*start, "perf", "all_reduce", "--sizes", "8,1M,8M", "-n", "20000"] + os.environ["COMPARE"].split()
 job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 time.sleep(delay)
 job.send_signal(signal.SIGINT)
@@ -193,13 +193,15 @@ mine = [pid for pid in mine if int(pid) not in (os.getpid(), os.getppid())]
 assert job.returncode == 130 and seconds < 5, (job.returncode, seconds)
 assert not mine and left() <= before, (mine, left() - before)
 PYTHON
-export TMPDIR=$dir PERF_TEST=$$
+export TMPDIR=$dir PERF_TEST=$$ COMPARE=
 compare=()
 if command -v mpicc.openmpi >/dev/null && command -v mpicc.mpich >/dev/null; then
     compare=(--compare openmpi,mpich)
+    COMPARE="--compare openmpi,mpich"
 fi
 for delay in 0.1 0.6 4; do
-    python3 interrupt.py "$tern" $delay "${compare[@]}"
+    python3 interrupt.py $delay "$tern"
+    python3 interrupt.py $delay "$tern" run -n 2 "$tern"
 done
 
 # The MPIs beside it.
