@@ -7,8 +7,8 @@
 // taken, so a call that hangs stays in view however many others follow it. The fields that say what
 // the call is are then written under a seqlock (`number` odd, fields, `number` even: release stores,
 // read with acquire, so no fence is needed); place, stuck_at, status and end_ns change one by one
-// until the call ends. Short path: one atomic
-// swap (none in a process of one thread) and stores to one line of the rank's own.
+// until the call ends. Short path: one atomic swap (none in a process of one thread) and stores to one
+// line of the rank's own.
 #ifndef TERN_COMM_RECORDS_H
 #define TERN_COMM_RECORDS_H
 
