@@ -155,7 +155,10 @@ def chapter(rows, extras, peers):
             "calls of the slowest rank's time; the systems take turns at every size. A ratio is the "
             "MPI's time / tern's; below 1 is bold. *: the median of fewer calls than tern's, as many "
             "as two seconds allow; nothing: no few calls within a minute. % of bound: the time of the same ranks copying, all at once, as many "
-            "bytes as the call must read and write / tern's time.\n",
+            "bytes as the call must read and write / tern's time. MPICH is run as Debian ships it: "
+            "its processes spin and are not bound to processors (tern's and Open MPI's are, when "
+            "there are enough), so even 2 of them can share one and take milliseconds for "
+            "nothing.\n",
             summary(rows, peers)]
     for kind in dict.fromkeys(row["kind"] for row in rows):
         text.append(f"### {kind}\n")
