@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <ctype.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,19 +112,9 @@ struct kit_bench {
     int slots;           // calls that may be under way at a time
 };
 
-// A rank that crashes ends there: cmocka's handlers, inherited from the test, would go on with it.
-KIT void kit_crash_as_usual(void)
-{
-    const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
-    for (int i = 0; i < 5; i++) {
-        signal(crashes[i], SIG_DFL);
-    }
-}
-
 // Collective. A call's buffer has at most `bytes`.
 KIT int kit_open(tern_comm *world, size_t bytes, int slots, struct kit_bench *b)
 {
-    kit_crash_as_usual();
     *b = (struct kit_bench){.rank = tern_comm_rank(world), .n = tern_comm_size(world)};
     b->slots = slots;
     b->region_bytes = (bytes + KIT_SLACK) / 64 * 64;

@@ -37,6 +37,34 @@ static tern_coll right(struct bench *b, tern_coll_kind kind)
     return call;
 }
 
+// To oneself, blocking, with nothing under way that could meet it: it would wait for itself.
+static int alone(tern_comm *comm, void *arg)
+{
+    enum { LARGE = 100000 };
+    static float in[LARGE];
+    static float out[LARGE];
+    int rank = tern_comm_rank(comm);
+    tern_coll receiving = {.kind = TERN_COLL_RECV, .out = out, .count = LARGE, .root = rank};
+    tern_request request;
+    CHECK(tern_recv(comm, out, 1, TERN_F32, rank) == TERN_ERR_ARG);
+    CHECK(look_says("tern_recv") && look_says("itself"));
+    CHECK(tern_send(comm, in, LARGE, TERN_F32, rank) == TERN_ERR_ARG);
+    CHECK(look_says("tern_send") && look_says("itself"));
+    // Neither has been made: this send meets this recv.
+    in[LARGE - 1] = 5;
+    CHECK(tern_coll_start(comm, &receiving, &request) == TERN_OK);
+    CHECK(tern_send(comm, in, LARGE, TERN_F32, rank) == TERN_OK);
+    CHECK(tern_request_wait(&request) >= 0);
+    CHECK(out[LARGE - 1] == 5);
+    return tern_barrier(comm);
+}
+
+static void a_message_that_would_wait_for_itself_is_refused(void **state)
+{
+    assert_true(ranks_run_comm(1, alone, NULL, 20));
+    assert_true(ranks_run_comm(2, alone, NULL, 20));
+}
+
 // The call is refused in all three ways to make it, and the sentence has the word.
 static int refused(struct bench *b, const tern_coll *call, const char *word)
 {
@@ -422,6 +450,7 @@ int main(void)
         cmocka_unit_test(null_is_refused),
         cmocka_unit_test(what_does_not_exist_is_refused),
         cmocka_unit_test(a_rank_that_does_not_exist_is_refused),
+        cmocka_unit_test(a_message_that_would_wait_for_itself_is_refused),
         cmocka_unit_test(sizes_that_cannot_be_counted_are_refused),
         cmocka_unit_test(overlaps_other_than_in_place_are_refused),
         cmocka_unit_test(shares_that_cannot_be_are_refused),
