@@ -16,6 +16,8 @@ TSAN_RUN = $(shell [ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)"
              ! setarch -R true 2>/dev/null || echo setarch -R)
 
 CTEST = ctest -j $(JOBS) --preset
+# Sanitizers take several times as long: fewer random calls and cases.
+FEWER = TERN_TEST_SCALE=0.2 TERN_TEST_CALLS=2000 TERN_TEST_CASES=15
 FORMATTED = git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp'
 
 .DEFAULT_GOAL := build
@@ -58,10 +60,10 @@ test: deps
 	@$(CTEST) release
 
 asan: build-asan
-	@$(CTEST) asan
+	@$(FEWER) $(CTEST) asan
 
 tsan: build-tsan
-	@$(TSAN_RUN) $(CTEST) tsan -LE '$(TSAN_EXCLUDE)'
+	@$(FEWER) $(TSAN_RUN) $(CTEST) tsan -LE '$(TSAN_EXCLUDE)'
 
 fuzz: build-fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(CTEST) fuzz
