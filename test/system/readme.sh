@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 120
+# The program that README.md shows compiles as it stands there, in C and in C++, with the commands shown
+# there, against an installed tern; run on 3 ranks it prints the lines shown there, in any order.
+# And tern/tern.h has every public header but those that it names as apart.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${TERN_BUILD_DIR:-$root/build/release}
+for tool in cmake pkg-config cc c++; do
+    command -v "$tool" >/dev/null || { echo "skipped: $tool is not installed"; exit 77; }
+done
+
+export HOME
+HOME=$(mktemp -d "${TMPDIR:-/tmp}/tern-readme.XXXXXX")
+trap 'rm -rf "$HOME"' EXIT
+cd "$HOME"
+
+fail() {
+    echo "readme.sh: $*" >&2
+    exit 1
+}
+
+# The code block of README.md that contains the words.
+block() {
+    awk -v words="$1" '
+        /^```/ { inside = !inside
+                 if (!inside && found) { printf "%s", text; exit }
+                 text = ""; next }
+        inside { text = text $0 "\n"; if (index($0, words)) found = 1 }' "$root/README.md"
+}
+
+block '#include <tern/tern.h>' >hello.c
+block '$ make install' >session
+lines=$(wc -l <hello.c)
+[ "$lines" -ge 10 ] && [ "$lines" -le 25 ] || fail "the program has $lines lines, not 10 to 25"
+
+# The commands are run as shown; the tree that is tested takes the place of `make install`.
+cmake --install "$build" --prefix "$HOME/tern" >log || fail "cmake --install failed"
+sed -n 's/^\$ //p' session | sed '/^make install PREFIX=\$HOME\/tern$/d' >commands
+[ "$(grep -c . commands)" -lt "$(grep -c '^\$' session)" ] || fail "README.md installs elsewhere"
+grep -v '^\$' session | LC_ALL=C sort >expected
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH
+bash -e commands >said 2>errors || { cat errors; fail "the commands of README.md failed"; }
+[ ! -s errors ] || { cat errors; fail "the commands of README.md print errors"; }
+LC_ALL=C sort said | diff expected - || fail "README.md shows other lines (<) than were printed (>)"
+
+# The same program with all warnings, and in C++; without the launcher it is a job of one rank.
+export PKG_CONFIG_PATH=$HOME/tern/lib/pkgconfig LD_LIBRARY_PATH=$HOME/tern/lib
+read -ra flags <<<"$(pkg-config --cflags --libs tern)"
+cp hello.c hello.cpp
+cc -std=gnu17 -Wall -Wextra -Wconversion -Werror hello.c "${flags[@]}" -o strict
+c++ -std=gnu++17 -Wall -Wextra -Werror hello.cpp "${flags[@]}" -o plus
+"$HOME/tern/bin/tern" run -n 3 ./plus | LC_ALL=C sort | diff expected - || fail "C++ says something else"
+[ "$(./strict)" = "rank 0 of 1: the sums are 1.5 and 0" ] || fail "alone it says '$(./strict)'"
+
+for header in "$root"/include/tern/*.h; do
+    name=tern/$(basename "$header")
+    case $name in tern/tern.h | tern/api.h) continue ;; esac
+    grep -q "\"$name\"\|// .*\b$name\b" "$root/include/tern/tern.h" || fail "tern/tern.h lacks $name"
+done
+echo "readme.sh: the program of README.md compiles, runs and prints what is shown"
