@@ -73,6 +73,18 @@ static void calls_in_words(void **state)
     }
 }
 
+// Runs of spaces count as one: how wide a column is depends on how long the machine is up.
+static void squeeze(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++) {
+        if (*from != ' ' || to == text || to[-1] != ' ') {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
+}
+
 static bool has(const char *text, const char *words)
 {
     if (strstr(text, words) != NULL) {
@@ -100,16 +112,16 @@ static int look(tern_comm *comm, void *arg)
     }
     CHECK(tern_comm_barrier(comm) == TERN_OK);
     CHECK(tern_job_report((int)getpid(), 64, TERN_JOB_TEXT, &text) == TERN_OK);
+    squeeze(text);
     CHECK(has(text, "job of 2 ranks\n"));
     CHECK(has(text,
               "waits in all_reduce 103 of 24 bytes (f32 sum, fused) of communicator 0 for rank "
               "1 at lane 2, op 3, for "));
     CHECK(has(text, "; 2 more are open"));
-    CHECK(has(text, "     104     0  all_reduce "));
-    CHECK(has(text, "entered "));
-    CHECK(has(text, "s ago   2.50 us\n"));
-    CHECK(has(text, " failed   -             -: the deadline passed\n"));
-    CHECK(strstr(text, "104  ") < strstr(text, "\n     101  "));
+    CHECK(has(text, "\n 104 0 all_reduce 32 f32 sum fused slot entered "));
+    CHECK(has(text, " ago 2.50 us\n"));
+    CHECK(has(text, " failed - -: the deadline passed\n"));
+    CHECK(has(text, "\n 101 0 ") && strstr(text, "\n 104 0 ") < strstr(text, "\n 101 0 "));
     free(text);
     CHECK(tern_job_report((int)getpid(), 1, TERN_JOB_TEXT, &text) == TERN_OK);
     CHECK(strstr(text, "\n     104 ") != NULL && strstr(text, "\n     103 ") == NULL);
