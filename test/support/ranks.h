@@ -21,6 +21,10 @@
         }                                                                                          \
     } while (0)
 
+// What is asserted to come soon: would take the default deadline of 60 s by itself, and may take seconds
+// on a machine that is busy. How long it took is printed, not judged.
+#define RANKS_SOON_NS INT64_C(30000000000)
+
 struct ranks {
     int count;
     pid_t pids[TERN_RANKS_MAX];
@@ -45,6 +49,10 @@ bool ranks_end(struct ranks *ranks);
 
 // All of it: true when every body returned 0, in time, and nothing was left.
 bool ranks_run(int count, rank_body body, void *arg, double deadline_s);
+
+// For bodies: joins with the default deadline, however long the start takes on a busy machine; what is
+// waited for from then on has this one.
+int ranks_join(int rank, const struct ranks *ranks, int64_t timeout_ns, tern_comm **comm);
 
 // The same with a communicator, made with tern_init_at and destroyed after the body; a body that
 // returns 0 with a communicator that cannot be destroyed fails.

@@ -5,7 +5,7 @@
 
 #include "launch_run.h"
 
-#define SOON_NS (5 * TERN_NS_PER_SECOND)
+#define SOON_NS (30 * TERN_NS_PER_SECOND)
 // As the last command of a rank: waits for a signal without a child of its own that would survive.
 #define WAIT_FOR_SIGNAL "echo ready; exec sleep 1000"
 #define DEAF "trap '' INT TERM HUP QUIT; echo ready; exec sleep 1000"

@@ -15,7 +15,7 @@
 
 #include "coll/call/test/random.h"
 
-enum { MOST_BYTES = 4 << 20, NAMED = 10, SLACK_S = 3 };
+enum { MOST_BYTES = 4 << 20, NAMED = 10 };
 
 static uint64_t base_seed;
 
@@ -246,7 +246,7 @@ static void a_killed_rank_is_an_error_on_all_others_within_a_second(void **state
         kill_one(&t);
         slowest = board->late_ns > slowest ? board->late_ns : slowest;
         calls += board->calls;
-        if (board->late_ns > (1 + SLACK_S) * TERN_NS_PER_SECOND) {
+        if (board->late_ns > RANKS_SOON_NS) {
             fail_msg("a survivor returned %.3f s after the death", (double)board->late_ns * 1e-9);
         }
     }
@@ -292,12 +292,11 @@ static int call_without(struct kit_bench *bench, const struct trial *t, bool sta
 static int stay_away(int rank, const struct ranks *ranks, void *arg)
 {
     const struct trial *t = arg;
-    const tern_options options = {.timeout_ns = TERN_NS_PER_SECOND};
     tern_comm *world;
     struct kit_bench bench;
     int status;
     char who[32];
-    CHECK(tern_init_at(rank, ranks->count, ranks->path, &options, &world) == TERN_OK);
+    CHECK(ranks_join(rank, ranks, TERN_NS_PER_SECOND, &world) == TERN_OK);
     CHECK(kit_open(world, random_most(300000, t->n), 1, &bench) == 0);
     int64_t begin = tern__now_ns();
     CHECK(call_without(&bench, t, t->by_itself, &status) == 0);
@@ -307,7 +306,7 @@ static int stay_away(int rank, const struct ranks *ranks, void *arg)
     } else {
         CHECK(status == TERN_ERR_TIMEOUT);
         int64_t took = tern__now_ns() - begin;
-        CHECK(took > 9 * TERN_NS_PER_SECOND / 10 && took < (1 + SLACK_S) * TERN_NS_PER_SECOND);
+        CHECK(took > 9 * TERN_NS_PER_SECOND / 10 && took < RANKS_SOON_NS);
         board->reported++;
         snprintf(who, sizeof who, "rank %d", t->victim);
         CHECK(kit_mentions(who));

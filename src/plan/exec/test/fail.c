@@ -88,13 +88,6 @@ static void a_rank_that_only_polls_learns_of_a_death(void **state)
     assert_true(ranks_end(&ranks));
 }
 
-static int join(int rank, const struct ranks *ranks, int64_t timeout_ns, tern_comm **comm)
-{
-    tern_options options = {.timeout_ns = timeout_ns};
-    CHECK(tern_init_at(rank, ranks->count, ranks->path, &options, comm) == TERN_OK);
-    return 0;
-}
-
 // Ranks 0 and 1 wait for each other in lane 1, after one good post; rank 2 runs through.
 static tern_plan *make_deadlock(void)
 {
@@ -117,14 +110,14 @@ static int wait_in_vain(int rank, const struct ranks *ranks, void *arg)
     tern_exec *exec;
     tern_plan *plan = make_deadlock();
     tern_exec_options options = {.dtype = TERN_U8};
-    CHECK(join(rank, ranks, 400 * TERN_NS_PER_MS, &comm) == 0);
+    CHECK(ranks_join(rank, ranks, 400 * TERN_NS_PER_MS, &comm) == TERN_OK);
     CHECK(tern_exec_create(comm, plan, &options, &exec) == TERN_OK);
     if (rank == 2) {
         CHECK(tern_exec_run(exec) == TERN_OK);
     } else {
         int64_t begin_ns = tern__now_ns();
         CHECK(tern_exec_run(exec) == TERN_ERR_TIMEOUT);
-        CHECK(tern__now_ns() - begin_ns < 3 * TERN_NS_PER_SECOND);
+        CHECK(tern__now_ns() - begin_ns < RANKS_SOON_NS);
         char place[160];
         char wanted[160];
         char who[160];
@@ -163,7 +156,7 @@ static int stay_away(int rank, const struct ranks *ranks, void *arg)
     struct kit_bench bench;
     int n = ranks->count;
     tern_plan *plan = kit_fused(n, COUNT, 4, 1);
-    CHECK(join(rank, ranks, 400 * TERN_NS_PER_MS, &comm) == 0);
+    CHECK(ranks_join(rank, ranks, 400 * TERN_NS_PER_MS, &comm) == TERN_OK);
     if (kit_open(comm, plan, (tern_exec_options){.dtype = TERN_F32}, &bench) != 0) {
         return 1;
     }
@@ -201,7 +194,7 @@ static int leave_early(int rank, const struct ranks *ranks, void *arg)
     tern_comm *comm;
     struct kit_bench bench;
     tern_plan *plan = kit_fused(3, COUNT, 4, 1);
-    CHECK(join(rank, ranks, 0, &comm) == 0);
+    CHECK(tern_init_at(rank, ranks->count, ranks->path, NULL, &comm) == TERN_OK);
     if (kit_open(comm, plan, (tern_exec_options){.dtype = TERN_F32}, &bench) != 0) {
         return 1;
     }
