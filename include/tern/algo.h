@@ -28,7 +28,7 @@ typedef struct tern_algo_request {
 // Emits a sealed plan. TERN_ERR_ARG says which algorithms there are when the name is unknown, why
 // this one cannot do it (links it needs and which are cut, sums in another order than asked for), or
 // that none can.
-TERN_API int tern_algo_plan(const tern_algo_request *request, tern_plan **plan);
+TERN_CALL int tern_algo_plan(const tern_algo_request *request, tern_plan **plan);
 
 // The algorithms of a kind by index, NULL after the last; and what one is, in a line.
 TERN_API const char *tern_algo_name(tern_plan_kind kind, int index);

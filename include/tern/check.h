@@ -34,7 +34,7 @@ typedef enum tern_check_order {
 // Checks. topo NULL: every link exists. TERN_OK when the check itself could be made, whatever it
 // found; TERN_ERR_ARG for an unsealed plan or a topology with fewer ranks than the plan,
 // TERN_ERR_MEMORY.
-TERN_API int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check);
+TERN_CALL int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check);
 TERN_API int tern_check_destroy(tern_check *check);
 
 // True when all rules are proved.
@@ -48,7 +48,7 @@ TERN_API const char *tern_check_finding(const tern_check *check, tern_check_rule
                                         size_t index);
 
 // One summary line per rule, always; then the findings; then what is outside the checker's reach.
-TERN_API int tern_check_print(const tern_check *check, FILE *file);
+TERN_CALL int tern_check_print(const tern_check *check, FILE *file);
 
 TERN_END_DECLS
 

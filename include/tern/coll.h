@@ -59,51 +59,52 @@ typedef enum tern_coll_kind {
 
 // The word of a kind ("all_reduce"), and the kind of a word (TERN_ERR_ARG lists the words).
 TERN_API const char *tern_coll_kind_name(tern_coll_kind kind);
-TERN_API int tern_coll_kind_parse(const char *word, tern_coll_kind *kind);
+TERN_CALL int tern_coll_kind_parse(const char *word, tern_coll_kind *kind);
 
 // Blocking calls.
-TERN_API int tern_all_reduce(tern_comm *comm, const void *in, void *out, size_t count,
-                             tern_dtype dtype, tern_reduce_op op);
-TERN_API int tern_reduce_scatter(tern_comm *comm, const void *in, void *out, size_t count,
-                                 tern_dtype dtype, tern_reduce_op op);
-TERN_API int tern_all_gather(tern_comm *comm, const void *in, void *out, size_t count,
-                             tern_dtype dtype);
-TERN_API int tern_broadcast(tern_comm *comm, const void *in, void *out, size_t count,
-                            tern_dtype dtype, int root);
-TERN_API int tern_reduce(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
-                         tern_reduce_op op, int root);
-TERN_API int tern_gather(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
-                         int root);
-TERN_API int tern_scatter(tern_comm *comm, const void *in, void *out, size_t count,
+TERN_CALL int tern_all_reduce(tern_comm *comm, const void *in, void *out, size_t count,
+                              tern_dtype dtype, tern_reduce_op op);
+TERN_CALL int tern_reduce_scatter(tern_comm *comm, const void *in, void *out, size_t count,
+                                  tern_dtype dtype, tern_reduce_op op);
+TERN_CALL int tern_all_gather(tern_comm *comm, const void *in, void *out, size_t count,
+                              tern_dtype dtype);
+TERN_CALL int tern_broadcast(tern_comm *comm, const void *in, void *out, size_t count,
+                             tern_dtype dtype, int root);
+TERN_CALL int tern_reduce(tern_comm *comm, const void *in, void *out, size_t count,
+                          tern_dtype dtype, tern_reduce_op op, int root);
+TERN_CALL int tern_gather(tern_comm *comm, const void *in, void *out, size_t count,
                           tern_dtype dtype, int root);
-TERN_API int tern_all_to_all(tern_comm *comm, const void *in, void *out, size_t count,
-                             tern_dtype dtype);
+TERN_CALL int tern_scatter(tern_comm *comm, const void *in, void *out, size_t count,
+                           tern_dtype dtype, int root);
+TERN_CALL int tern_all_to_all(tern_comm *comm, const void *in, void *out, size_t count,
+                              tern_dtype dtype);
 
 // tern_comm_barrier with the checks of this page: it has its place in the sequence of calls.
-TERN_API int tern_barrier(tern_comm *comm);
+TERN_CALL int tern_barrier(tern_comm *comm);
 
 // To one rank, from one rank. Messages between two ranks arrive in the order sent; each must be
 // received with the count and dtype it was sent with (TERN_ERR_MISMATCH). A send may return before it
 // is received. To oneself: non-blocking only, for the one of the two that comes first.
-TERN_API int tern_send(tern_comm *comm, const void *in, size_t count, tern_dtype dtype, int to);
-TERN_API int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int from);
+TERN_CALL int tern_send(tern_comm *comm, const void *in, size_t count, tern_dtype dtype, int to);
+TERN_CALL int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int from);
 
 // With a count for each rank. counts and offsets are arrays of n, in elements; offsets NULL: packed in
 // rank order. all_gather_v, reduce_scatter_v: the same counts on every rank; this rank's share has
 // counts[rank]. gather_v, scatter_v: counts and offsets of the root only. all_to_all_v: in_counts[q]
 // here is out_counts[rank] on rank q.
-TERN_API int tern_all_gather_v(tern_comm *comm, const void *in, void *out, const size_t *counts,
-                               const size_t *offsets, tern_dtype dtype);
-TERN_API int tern_reduce_scatter_v(tern_comm *comm, const void *in, void *out,
-                                   const size_t *counts, tern_dtype dtype, tern_reduce_op op);
-TERN_API int tern_gather_v(tern_comm *comm, const void *in, size_t count, void *out,
-                           const size_t *counts, const size_t *offsets, tern_dtype dtype, int root);
-TERN_API int tern_scatter_v(tern_comm *comm, const void *in, const size_t *counts,
-                            const size_t *offsets, void *out, size_t count, tern_dtype dtype,
+TERN_CALL int tern_all_gather_v(tern_comm *comm, const void *in, void *out, const size_t *counts,
+                                const size_t *offsets, tern_dtype dtype);
+TERN_CALL int tern_reduce_scatter_v(tern_comm *comm, const void *in, void *out,
+                                    const size_t *counts, tern_dtype dtype, tern_reduce_op op);
+TERN_CALL int tern_gather_v(tern_comm *comm, const void *in, size_t count, void *out,
+                            const size_t *counts, const size_t *offsets, tern_dtype dtype,
                             int root);
-TERN_API int tern_all_to_all_v(tern_comm *comm, const void *in, const size_t *in_counts,
-                               const size_t *in_offsets, void *out, const size_t *out_counts,
-                               const size_t *out_offsets, tern_dtype dtype);
+TERN_CALL int tern_scatter_v(tern_comm *comm, const void *in, const size_t *counts,
+                             const size_t *offsets, void *out, size_t count, tern_dtype dtype,
+                             int root);
+TERN_CALL int tern_all_to_all_v(tern_comm *comm, const void *in, const size_t *in_counts,
+                                const size_t *in_offsets, void *out, const size_t *out_counts,
+                                const size_t *out_offsets, tern_dtype dtype);
 
 // A call as data, for everything the functions above cannot say. Zero-initialised fields mean: not
 // used, or the default.
@@ -114,17 +115,18 @@ typedef struct tern_coll {
     size_t count; // elements, as in the table above; of gather_v and scatter_v: this rank's share
     tern_dtype dtype;
     tern_reduce_op op;
-    int root;                                  // send, recv: the other rank
-    const size_t *in_counts, *in_offsets;      // scatter_v, reduce_scatter_v, all_to_all_v
-    const size_t *out_counts, *out_offsets;    // gather_v, all_gather_v, all_to_all_v
-    tern_reduce_function *function;            // of TERN_FUNCTION
+    int root;                               // send, recv: the other rank
+    const size_t *in_counts, *in_offsets;   // scatter_v, reduce_scatter_v, all_to_all_v
+    const size_t *out_counts, *out_offsets; // gather_v, all_gather_v, all_to_all_v
+    tern_reduce_function *function;         // of TERN_FUNCTION
     void *function_arg;
-    tern_order order;      // TERN_ORDER_ANY lets sums run in another order (still always the same)
-    const char *algorithm; // NULL: picked; else a name of `tern info --algos`, the same on all ranks
+    tern_order order; // TERN_ORDER_ANY lets sums run in another order (still always the same)
+    const char
+        *algorithm; // NULL: picked; else a name of `tern info --algos`, the same on all ranks
 } tern_coll;
 
 // The call, blocking.
-TERN_API int tern_coll_run(tern_comm *comm, const tern_coll *call);
+TERN_CALL int tern_coll_run(tern_comm *comm, const tern_coll *call);
 
 // Non-blocking. A request is a number, 0 for none; the arrays a call points to and its buffers belong
 // to tern until it has ended. Calls of one communicator begin in the order they were started. They move
@@ -133,25 +135,25 @@ TERN_API int tern_coll_run(tern_comm *comm, const tern_coll *call);
 typedef uint64_t tern_request;
 
 // Starts a call: it has ended, and its request is gone, when test, wait, … say so.
-TERN_API int tern_coll_start(tern_comm *comm, const tern_coll *call, tern_request *request);
+TERN_CALL int tern_coll_start(tern_comm *comm, const tern_coll *call, tern_request *request);
 
 // Persistent: everything is looked up now, tern_request_start begins it as often as wanted, one run
 // at a time, on all ranks in the same order as their other calls. It lives until tern_request_free.
-TERN_API int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *request);
-TERN_API int tern_request_start(tern_request request);
+TERN_CALL int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *request);
+TERN_CALL int tern_request_start(tern_request request);
 
 // 1 when it has ended, 0 when not yet, or a status below 0. A request that ended (or failed) and is not
 // persistent is freed, and *request becomes 0. 0 counts as ended. A request that was freed before:
 // TERN_ERR_ARG.
-TERN_API int tern_request_test(tern_request *request);
-TERN_API int tern_request_wait(tern_request *request);
+TERN_CALL int tern_request_test(tern_request *request);
+TERN_CALL int tern_request_wait(tern_request *request);
 
 // Waits until one has ended; *index says which, -1 when all are 0 or persistent and not started.
-TERN_API int tern_request_wait_any(tern_request *requests, int count, int *index);
+TERN_CALL int tern_request_wait_any(tern_request *requests, int count, int *index);
 
 // Waits for all; returns the first error, and then every request of the failed communicators has
 // ended.
-TERN_API int tern_request_wait_all(tern_request *requests, int count);
+TERN_CALL int tern_request_wait_all(tern_request *requests, int count);
 
 // Frees a persistent request that is not running (TERN_ERR_STATE else).
 TERN_API int tern_request_free(tern_request *request);

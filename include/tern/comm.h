@@ -5,7 +5,7 @@
 //
 //     tern_comm *world;
 //     if (tern_init(NULL, &world) != TERN_OK) { fprintf(stderr, "%s\n", tern_last_error()); exit(1); }
-//     tern_comm_barrier(world);
+//     if (tern_comm_barrier(world) != TERN_OK) { fprintf(stderr, "%s\n", tern_last_error()); }
 //     tern_comm_destroy(world);
 #ifndef TERN_COMM_H
 #define TERN_COMM_H
@@ -37,7 +37,7 @@ typedef struct tern_options {
 //
 // Errors: TERN_ERR_TIMEOUT (names the ranks that have not come), TERN_ERR_PEER (a rank ended before
 // it joined), TERN_ERR_STATE (already joined), TERN_ERR_ARG (a damaged environment).
-TERN_API int tern_init(const tern_options *options, tern_comm **comm);
+TERN_CALL int tern_init(const tern_options *options, tern_comm **comm);
 
 // The same for processes that anything else started: all call it with the same nranks and
 // rendezvous path, and with ranks 0..nranks-1, each once. Rank 0 creates a Unix socket at the path,
@@ -45,8 +45,8 @@ TERN_API int tern_init(const tern_options *options, tern_comm **comm);
 // replaced; the path of a live job is refused (TERN_ERR_REFUSED), as are a peer of another user, a
 // rank that is taken, and a different nranks. A process may be in several such jobs.
 // 1 <= nranks <= TERN_RANKS_MAX.
-TERN_API int tern_init_at(int rank, int nranks, const char *rendezvous_path,
-                          const tern_options *options, tern_comm **comm);
+TERN_CALL int tern_init_at(int rank, int nranks, const char *rendezvous_path,
+                           const tern_options *options, tern_comm **comm);
 
 // This process's rank in the communicator, 0..size-1, and the number of ranks. TERN_ERR_ARG for
 // NULL. Any thread.
@@ -58,16 +58,16 @@ TERN_API int tern_comm_size(const tern_comm *comm);
 //
 // Errors: TERN_ERR_PEER, TERN_ERR_LEFT, TERN_ERR_TIMEOUT (each names the rank and the number of the
 // barrier); the communicator has then failed.
-TERN_API int tern_comm_barrier(tern_comm *comm);
+TERN_CALL int tern_comm_barrier(tern_comm *comm);
 
 // Splits into disjoint communicators: ranks with the same colour end up together, ordered by (key,
 // old rank). A negative colour takes no part: *part becomes NULL. Collective. At most 255
 // split communicators of one job are alive at a time, over all its ranks (TERN_ERR_LIMIT).
-TERN_API int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part);
+TERN_CALL int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part);
 
 // TERN_OK while the communicator works, else why it failed (status; sentence in tern_last_error()).
 // Looks whether all ranks still live, so it may take a system call.
-TERN_API int tern_comm_health(tern_comm *comm);
+TERN_CALL int tern_comm_health(tern_comm *comm);
 
 // Leaves the communicator and frees it, and with the first communicator of a job everything made
 // from it: destroy windows, chips and split communicators before. Waits for nobody: memory that

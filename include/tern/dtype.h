@@ -23,7 +23,7 @@ TERN_API size_t tern_dtype_size(tern_dtype dtype);
 TERN_API const char *tern_dtype_name(tern_dtype dtype);
 
 // The dtype of a word. TERN_ERR_ARG, with the words that exist, when there is none.
-TERN_API int tern_dtype_parse(const char *word, tern_dtype *dtype);
+TERN_CALL int tern_dtype_parse(const char *word, tern_dtype *dtype);
 
 TERN_END_DECLS
 

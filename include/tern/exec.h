@@ -23,9 +23,9 @@ typedef struct tern_exec_options {
     tern_window
         *out; // may be the same window; in place when the plan allows it is the caller's affair
     size_t out_offset;
-    tern_dtype dtype; // its size is the plan's unit
+    tern_dtype dtype;  // its size is the plan's unit
     tern_reduce_op op; // TERN_SUM, TERN_PROD, TERN_MAX or TERN_MIN
-    uint32_t flags; // TERN_EXEC_COUNT_LINKS
+    uint32_t flags;    // TERN_EXEC_COUNT_LINKS
 } tern_exec_options;
 
 // Count the bytes that this rank reads from and writes to every other while running.
@@ -35,8 +35,8 @@ typedef struct tern_exec_options {
 // Collective: all ranks of the communicator pass the same plan (compared by a hash of its text:
 // TERN_ERR_MISMATCH) and the same options but for addresses. The plan's rank count is the
 // communicator's size. The plan must outlive it. Several may be alive and running at a time.
-TERN_API int tern_exec_create(tern_comm *comm, const tern_plan *plan,
-                              const tern_exec_options *options, tern_exec **exec);
+TERN_CALL int tern_exec_create(tern_comm *comm, const tern_plan *plan,
+                               const tern_exec_options *options, tern_exec **exec);
 
 // A run. start begins it and does what is ready; test continues it and says whether it has ended (1,
 // 0, negative on error); wait continues until it has. All ranks start the runs of one tern_exec in the
@@ -46,10 +46,10 @@ TERN_API int tern_exec_create(tern_comm *comm, const tern_plan *plan,
 //
 // Errors: those of tern_signal_wait; the sentence names rank, lane, op and signal, the value seen and
 // the value wanted, and what the peer was doing. The communicator has then failed.
-TERN_API int tern_exec_start(tern_exec *exec);
-TERN_API int tern_exec_test(tern_exec *exec);
-TERN_API int tern_exec_wait(tern_exec *exec);
-TERN_API int tern_exec_run(tern_exec *exec); // start and wait
+TERN_CALL int tern_exec_start(tern_exec *exec);
+TERN_CALL int tern_exec_test(tern_exec *exec);
+TERN_CALL int tern_exec_wait(tern_exec *exec);
+TERN_CALL int tern_exec_run(tern_exec *exec); // start and wait
 
 // Bytes that this rank has moved over the link from -> to in runs that have ended, `to` or `from` being
 // this rank. 0 without TERN_EXEC_COUNT_LINKS.

@@ -43,7 +43,7 @@ typedef struct tern_chip_options {
 
 // Starts the chip's threads. comm may be NULL for a chip without peers: its graphs then have no
 // waits on signals, and the default deadline is 60 s. Several chips per process are allowed.
-TERN_API int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chip **chip);
+TERN_CALL int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chip **chip);
 
 // Ends the threads; a graph that runs is finished first or, if it cannot be, cancelled at its
 // deadline. A kernel that never returns cannot be ended: then TERN_ERR_TIMEOUT names it, and the chip
@@ -52,13 +52,13 @@ TERN_API int tern_chip_destroy(tern_chip *chip);
 
 // Builders. A graph is built by one thread; after the first launch it can no longer be changed
 // (TERN_ERR_STATE), only launched again.
-TERN_API int tern_graph_create(tern_graph **graph);
+TERN_CALL int tern_graph_create(tern_graph **graph);
 TERN_API int tern_graph_destroy(tern_graph *graph);
 
 // Opens a shared object in which tasks then find kernels by name. Several may be loaded; the first
 // that has the name wins. They are closed with the graph. TERN_ERR_KERNEL says why it cannot be
 // opened.
-TERN_API int tern_graph_load(tern_graph *graph, const char *path);
+TERN_CALL int tern_graph_load(tern_graph *graph, const char *path);
 
 typedef struct tern_task {
     const char *name;        // for reports and traces; copied; NULL: the kernel's name
@@ -71,19 +71,19 @@ typedef struct tern_task {
 
 // Adds a task; *id (which may be NULL) counts from 0 in the order of calls. TERN_ERR_KERNEL when kernel_name is in none
 // of the loaded objects; TERN_ERR_ARG, TERN_ERR_LIMIT.
-TERN_API int tern_graph_add_task(tern_graph *graph, const tern_task *task, int *id);
+TERN_CALL int tern_graph_add_task(tern_graph *graph, const tern_task *task, int *id);
 
 // `to` starts after `from` has returned; what `from` wrote is visible to `to`. Adding an edge twice
 // is the same as once. TERN_ERR_ARG for an id that does not exist, TERN_ERR_CYCLE for from == to;
 // longer cycles are found by the launch.
-TERN_API int tern_graph_add_edge(tern_graph *graph, int from, int to);
+TERN_CALL int tern_graph_add_edge(tern_graph *graph, int from, int to);
 
 // The task also waits for a condition. In run r (0, 1, 2, … counted per graph) the value compared
 // with is condition->value + r * step_per_run, so that signals that only count up serve every run.
 // A task may have several waits; the task's reads see what was written before those notifies. The
 // condition's window must outlive the graph's runs.
-TERN_API int tern_graph_add_wait(tern_graph *graph, int task, const tern_condition *condition,
-                                 int32_t step_per_run);
+TERN_CALL int tern_graph_add_wait(tern_graph *graph, int task, const tern_condition *condition,
+                                  int32_t step_per_run);
 
 // Number of tasks, and the name of one (NULL when there is no such task).
 TERN_API int tern_graph_task_count(const tern_graph *graph);
@@ -92,7 +92,7 @@ TERN_API const char *tern_graph_task_name(const tern_graph *graph, int task);
 // Starts a run of the graph and returns. One graph runs on a chip at a time (TERN_ERR_STATE). Checks
 // before anything starts: TERN_ERR_CYCLE names the tasks of a cycle, TERN_ERR_KERNEL a task whose
 // kind of core the chip does not have. An empty graph is legal.
-TERN_API int tern_chip_launch(tern_chip *chip, tern_graph *graph);
+TERN_CALL int tern_chip_launch(tern_chip *chip, tern_graph *graph);
 
 // Waits for the run to end. TERN_ERR_KERNEL: a kernel called tern_kernel_fail; TERN_ERR_TIMEOUT: the
 // run's deadline passed, TERN_ERR_PEER: a rank died; the sentence names the tasks that were running
@@ -101,7 +101,7 @@ TERN_API int tern_chip_launch(tern_chip *chip, tern_graph *graph);
 // one has not. The chip's communicator has then failed too, so that peers which wait for this run's
 // signals learn why. When the communicator failed first, its status outranks TERN_ERR_KERNEL of a kernel
 // that failed of it. TERN_ERR_STATE when nothing was launched.
-TERN_API int tern_chip_synchronize(tern_chip *chip);
+TERN_CALL int tern_chip_synchronize(tern_chip *chip);
 
 // For kernels, on the core thread that runs them.
 

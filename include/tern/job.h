@@ -25,7 +25,7 @@ typedef enum tern_job_form {
 // Errors: TERN_ERR_ARG (no such process, or `last`), TERN_ERR_STATE (it belongs to no job, or to none
 // any more), TERN_ERR_SYSTEM (a process of another user), TERN_ERR_MISMATCH (a job of another build of
 // tern).
-TERN_API int tern_job_report(int pid, int last, tern_job_form form, char **text);
+TERN_CALL int tern_job_report(int pid, int last, tern_job_form form, char **text);
 
 TERN_END_DECLS
 

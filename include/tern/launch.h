@@ -36,7 +36,7 @@ typedef struct tern_launch_options {
 //
 // For a process with a single thread that has no other children. Errors: TERN_ERR_ARG,
 // TERN_ERR_SYSTEM; then nothing runs.
-TERN_API int tern_launch(const tern_launch_options *options, int *exit_status);
+TERN_CALL int tern_launch(const tern_launch_options *options, int *exit_status);
 
 TERN_END_DECLS
 

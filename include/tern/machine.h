@@ -22,7 +22,7 @@ typedef struct tern_machine {
 } tern_machine;
 
 // Looks. Any thread. TERN_ERR_ARG for NULL.
-TERN_API int tern_machine_look(tern_machine *machine);
+TERN_CALL int tern_machine_look(tern_machine *machine);
 
 TERN_END_DECLS
 

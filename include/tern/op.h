@@ -37,7 +37,7 @@ typedef void tern_reduce_function(void *accumulator, const void *source, size_t 
 TERN_API const char *tern_reduce_op_name(tern_reduce_op op);
 
 // The operation of a word. TERN_ERR_ARG, with the words that exist, when there is none.
-TERN_API int tern_reduce_op_parse(const char *word, tern_reduce_op *op);
+TERN_CALL int tern_reduce_op_parse(const char *word, tern_reduce_op *op);
 
 // Bytes of an element of this dtype under this operation: of a pair for minloc and maxloc. 0 when the
 // two do not go together (and, or, xor of floats) or do not exist.

@@ -65,7 +65,7 @@ typedef enum tern_plan_kind {
 
 // The word of a kind ("all_reduce"), and the kind of a word (TERN_ERR_ARG lists the words).
 TERN_API const char *tern_plan_kind_name(tern_plan_kind kind);
-TERN_API int tern_plan_kind_parse(const char *word, tern_plan_kind *kind);
+TERN_CALL int tern_plan_kind_parse(const char *word, tern_plan_kind *kind);
 
 typedef struct tern_plan_spec {
     tern_plan_kind kind;
@@ -116,18 +116,18 @@ typedef struct tern_plan_op {
 
 // Building. One thread at a time. Errors: TERN_ERR_ARG and TERN_ERR_LIMIT with a sentence that names
 // rank, lane and index of the op; TERN_ERR_STATE on a sealed plan; TERN_ERR_MEMORY.
-TERN_API int tern_plan_create(const tern_plan_spec *spec, tern_plan **plan);
+TERN_CALL int tern_plan_create(const tern_plan_spec *spec, tern_plan **plan);
 
 // Scratch bytes of every rank; 0 at first. The largest call counts.
-TERN_API int tern_plan_need_scratch(tern_plan *plan, uint64_t bytes);
+TERN_CALL int tern_plan_need_scratch(tern_plan *plan, uint64_t bytes);
 
 // Appends an op to a lane (lanes are numbered from 0; the lanes below it exist too). The op's own
 // sources and destinations are copied. Operands are not checked against the buffers here: that is
 // the checker's work, so that wrong plans can be written down and refuted.
-TERN_API int tern_plan_add(tern_plan *plan, int rank, int lane, const tern_plan_op *op);
+TERN_CALL int tern_plan_add(tern_plan *plan, int rank, int lane, const tern_plan_op *op);
 
 // Makes the plan immutable and readable.
-TERN_API int tern_plan_seal(tern_plan *plan);
+TERN_CALL int tern_plan_seal(tern_plan *plan);
 TERN_API int tern_plan_destroy(tern_plan *plan);
 
 // Reading a sealed plan. Any thread.
@@ -136,8 +136,8 @@ TERN_API const tern_plan_spec *tern_plan_get_spec(const tern_plan *plan);
 TERN_API uint64_t tern_plan_buffer_bytes(const tern_plan *plan, tern_plan_buffer buffer);
 TERN_API int tern_plan_lane_count(const tern_plan *plan, int rank);
 TERN_API size_t tern_plan_op_count(const tern_plan *plan, int rank, int lane);
-TERN_API int tern_plan_get_op(const tern_plan *plan, int rank, int lane, size_t index,
-                              tern_plan_op *op);
+TERN_CALL int tern_plan_get_op(const tern_plan *plan, int rank, int lane, size_t index,
+                               tern_plan_op *op);
 // One more than the highest signal of a rank that an op uses; 1 + the highest round; all ops.
 TERN_API uint32_t tern_plan_signal_count(const tern_plan *plan, int rank);
 TERN_API int tern_plan_round_count(const tern_plan *plan);
@@ -147,10 +147,10 @@ TERN_API size_t tern_plan_memory(const tern_plan *plan);
 
 // The text form, docs/plan-format.md. Writing a plan and reading it gives the same plan, writing that
 // one the same bytes. Errors of reading name file, line, column, and what was expected there.
-TERN_API int tern_plan_print(const tern_plan *plan, char **text, size_t *length); // free() it
-TERN_API int tern_plan_parse(const char *text, size_t length, const char *name, tern_plan **plan);
-TERN_API int tern_plan_save(const tern_plan *plan, const char *path); // "-": standard output
-TERN_API int tern_plan_load(const char *path, tern_plan **plan);      // "-": standard input
+TERN_CALL int tern_plan_print(const tern_plan *plan, char **text, size_t *length); // free() it
+TERN_CALL int tern_plan_parse(const char *text, size_t length, const char *name, tern_plan **plan);
+TERN_CALL int tern_plan_save(const tern_plan *plan, const char *path); // "-": standard output
+TERN_CALL int tern_plan_load(const char *path, tern_plan **plan);      // "-": standard input
 
 TERN_END_DECLS
 

@@ -16,12 +16,12 @@
 TERN_BEGIN_DECLS
 
 // window[rank][offset_bytes ..] = local[..], size_bytes of it.
-TERN_API int tern_put(tern_window *window, int rank, size_t offset_bytes, const void *local,
-                      size_t size_bytes);
+TERN_CALL int tern_put(tern_window *window, int rank, size_t offset_bytes, const void *local,
+                       size_t size_bytes);
 
 // local[..] = window[rank][offset_bytes ..].
-TERN_API int tern_get(tern_window *window, int rank, size_t offset_bytes, void *local,
-                      size_t size_bytes);
+TERN_CALL int tern_get(tern_window *window, int rank, size_t offset_bytes, void *local,
+                       size_t size_bytes);
 
 // A 2-D block: `rows` rows of `row_bytes` contiguous bytes, whose starts are a stride apart on
 // either side. With more than one row a stride must be at least row_bytes.
@@ -32,16 +32,16 @@ typedef struct tern_block {
     size_t local_stride_bytes;
 } tern_block;
 
-TERN_API int tern_put_block(tern_window *window, int rank, size_t offset_bytes, const void *local,
-                            const tern_block *block);
-TERN_API int tern_get_block(tern_window *window, int rank, size_t offset_bytes, void *local,
-                            const tern_block *block);
+TERN_CALL int tern_put_block(tern_window *window, int rank, size_t offset_bytes, const void *local,
+                             const tern_block *block);
+TERN_CALL int tern_get_block(tern_window *window, int rank, size_t offset_bytes, void *local,
+                             const tern_block *block);
 
 // window[rank][offset_bytes + i] += local[i] for `count` elements, each addition atomic by itself,
 // also between processes; the whole is not. Integers wrap around. f16 and bf16 are added in f32 and
 // rounded to nearest even. The target must be aligned to the element.
-TERN_API int tern_put_add(tern_window *window, int rank, size_t offset_bytes, const void *local,
-                          size_t count, tern_dtype dtype);
+TERN_CALL int tern_put_add(tern_window *window, int rank, size_t offset_bytes, const void *local,
+                           size_t count, tern_dtype dtype);
 
 TERN_END_DECLS
 

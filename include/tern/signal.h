@@ -33,8 +33,8 @@ typedef enum tern_cmp {
 
 // Changes the signal at offset_bytes in the window of `rank` (which may be the caller's own), and
 // wakes its owner if it sleeps. Any thread. Returns at once.
-TERN_API int tern_signal_notify(tern_window *window, int rank, size_t offset_bytes, int32_t value,
-                                tern_notify_op op);
+TERN_CALL int tern_signal_notify(tern_window *window, int rank, size_t offset_bytes, int32_t value,
+                                 tern_notify_op op);
 
 // Returns when the signal at offset_bytes in the caller's own window satisfies the comparison.
 // Any thread, several at a time. Costs no processor time after a short spin.
@@ -43,15 +43,15 @@ TERN_API int tern_signal_notify(tern_window *window, int rank, size_t offset_byt
 // when it passes; a deadline of the call's own (>= 0) only ends this call. Both are TERN_ERR_TIMEOUT
 // and say the value seen and the value wanted. TERN_ERR_PEER names a dead rank. A rank that has left
 // (tern_comm_destroy) is no error here: others may still notify.
-TERN_API int tern_signal_wait(tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value,
-                              int64_t timeout_ns);
+TERN_CALL int tern_signal_wait(tern_window *window, size_t offset_bytes, tern_cmp cmp,
+                               int32_t value, int64_t timeout_ns);
 
 // Does not block: 1 when the comparison holds, 0 when it does not, negative on error.
-TERN_API int tern_signal_test(tern_window *window, size_t offset_bytes, tern_cmp cmp,
-                              int32_t value);
+TERN_CALL int tern_signal_test(tern_window *window, size_t offset_bytes, tern_cmp cmp,
+                               int32_t value);
 
 // The value as it is now, read with acquire order.
-TERN_API int tern_signal_read(tern_window *window, size_t offset_bytes, int32_t *value);
+TERN_CALL int tern_signal_read(tern_window *window, size_t offset_bytes, int32_t *value);
 
 // One comparison on one signal of the caller's own window.
 typedef struct tern_condition {
@@ -63,10 +63,10 @@ typedef struct tern_condition {
 
 // Waits until all conditions hold at the same scan, or until any one holds (*which: its index, the
 // lowest). All windows belong to one job. count >= 1. Otherwise like tern_signal_wait.
-TERN_API int tern_signal_wait_all(const tern_condition *conditions, size_t count,
-                                  int64_t timeout_ns);
-TERN_API int tern_signal_wait_any(const tern_condition *conditions, size_t count,
-                                  int64_t timeout_ns, size_t *which);
+TERN_CALL int tern_signal_wait_all(const tern_condition *conditions, size_t count,
+                                   int64_t timeout_ns);
+TERN_CALL int tern_signal_wait_any(const tern_condition *conditions, size_t count,
+                                   int64_t timeout_ns, size_t *which);
 
 TERN_END_DECLS
 

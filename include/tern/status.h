@@ -25,6 +25,13 @@ TERN_API const char *tern_status_text(int status);
 // call.
 TERN_API const char *tern_last_error(void);
 
+// For a call whose status does not matter, so that the compiler does not warn: a cast to void is not
+// enough for gcc.
+static inline void tern_status_ignore(int status)
+{
+    (void)status;
+}
+
 TERN_END_DECLS
 
 #endif

@@ -40,10 +40,11 @@ typedef struct tern_summary {
 
 // topo NULL: every link exists and has 1 GB/s without latency. TERN_ERR_ARG for an unsealed plan
 // and for a topology with another number of ranks; TERN_ERR_MEMORY.
-TERN_API int tern_summary_make(const tern_plan *plan, const tern_topo *topo, tern_summary *summary);
+TERN_CALL int tern_summary_make(const tern_plan *plan, const tern_topo *topo,
+                                tern_summary *summary);
 
 // A few lines for people.
-TERN_API int tern_summary_print(const tern_summary *summary, FILE *file);
+TERN_CALL int tern_summary_print(const tern_summary *summary, FILE *file);
 
 TERN_END_DECLS
 

@@ -33,7 +33,7 @@ typedef struct tern_link {
 //     FILE.json    a file, see docs/topology.md
 // TERN_ERR_ARG says what is wrong with the word (or, with line and column, with the file) and what
 // would be right, TERN_ERR_SYSTEM that the file cannot be read.
-TERN_API int tern_topo_create(const char *word, tern_topo **topo);
+TERN_CALL int tern_topo_create(const char *word, tern_topo **topo);
 
 // NULL is allowed.
 TERN_API int tern_topo_destroy(tern_topo *topo);
@@ -43,11 +43,11 @@ TERN_API const char *tern_topo_preset(int index);
 
 // Cuts links: "0-1" both directions, "0>1" that one. A link that is not there, or is cut already,
 // is TERN_ERR_ARG. A call that fails changes nothing.
-TERN_API int tern_topo_cut(tern_topo *topo, const char *links);
+TERN_CALL int tern_topo_cut(tern_topo *topo, const char *links);
 
 // Changes bandwidth: "0-1=0.5" or "0>1=0.5" multiplies it by a factor from 1e-6 to 1e6; so must be
 // all factors of a link together. Errors as for tern_topo_cut.
-TERN_API int tern_topo_slow(tern_topo *topo, const char *links);
+TERN_CALL int tern_topo_slow(tern_topo *topo, const char *links);
 
 // Number of ranks; 0 for NULL.
 TERN_API int tern_topo_size(const tern_topo *topo);

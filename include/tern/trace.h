@@ -14,12 +14,12 @@ TERN_BEGIN_DECLS
 
 // Starts recording in this process, at most events_max events per thread (0: 65536; each 64 bytes);
 // later ones are counted as lost and reported in the file. TERN_ERR_STATE when already recording.
-TERN_API int tern_trace_begin(size_t events_max);
+TERN_CALL int tern_trace_begin(size_t events_max);
 
 // Stops recording and writes the events of all ranks of the communicator into one file, from rank
 // 0. Collective; all ranks pass the same path. TERN_ERR_SYSTEM, on all ranks, when the file cannot be
 // written.
-TERN_API int tern_trace_end(tern_comm *comm, const char *path);
+TERN_CALL int tern_trace_end(tern_comm *comm, const char *path);
 
 TERN_END_DECLS
 

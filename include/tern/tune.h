@@ -23,8 +23,8 @@ typedef struct tern_coll_choice {
 // What will be picked for this call on nranks ranks, when all buffers are in windows (windows != 0) or not.
 // Addresses in the call do not matter and may be NULL; forms with counts need theirs. Errors: those
 // that the call itself would have for its algorithm and sizes.
-TERN_API int tern_coll_choose(const tern_coll *call, int nranks, int windows,
-                              tern_coll_choice *choice);
+TERN_CALL int tern_coll_choose(const tern_coll *call, int nranks, int windows,
+                               tern_coll_choice *choice);
 
 // A row of the table: for a kind, from a rank count on. Sizes are the plan's bytes (tern/plan.h): of
 // a rank's whole input or output, whichever is larger.
@@ -43,16 +43,16 @@ typedef struct tern_tune_row {
 #define TERN_TUNE_CHUNK_MAX 262144
 
 // The row that holds in this process, and the one built in. TERN_ERR_ARG: no such kind or rank count.
-TERN_API int tern_tune_get(tern_plan_kind kind, int nranks, tern_tune_row *row);
-TERN_API int tern_tune_get_built_in(tern_plan_kind kind, int nranks, tern_tune_row *row);
+TERN_CALL int tern_tune_get(tern_plan_kind kind, int nranks, tern_tune_row *row);
+TERN_CALL int tern_tune_get_built_in(tern_plan_kind kind, int nranks, tern_tune_row *row);
 
 // Replaces the rows of this process by these (and the file, if there was one), for communicators that
 // have not made a call of the kind yet. All ranks give the same rows. Any thread.
-TERN_API int tern_tune_use(const tern_tune_row *rows, int count);
+TERN_CALL int tern_tune_use(const tern_tune_row *rows, int count);
 
 // The rows of a tune file; *rows is the caller's, to free(). TERN_ERR_ARG names file, line and column of
 // what is wrong.
-TERN_API int tern_tune_load(const char *path, tern_tune_row **rows, int *count);
+TERN_CALL int tern_tune_load(const char *path, tern_tune_row **rows, int *count);
 
 // The line of a tune file that says the same as the row, without newline; snprintf's result.
 TERN_API int tern_tune_print(const tern_tune_row *row, char *line, size_t size);
@@ -64,8 +64,8 @@ TERN_API int tern_tune_print(const tern_tune_row *row, char *line, size_t size);
 // The tune file that this process uses; "" when it uses none. TERN_ERR_ARG when TERN_TUNE names one that
 // cannot be used. tern_tune_default_path: where the file of this user would be; TERN_ERR_STATE when
 // there is no such place (TERN_TUNE is empty, or there is no home).
-TERN_API int tern_tune_path(char *path, size_t size);
-TERN_API int tern_tune_default_path(char *path, size_t size);
+TERN_CALL int tern_tune_path(char *path, size_t size);
+TERN_CALL int tern_tune_default_path(char *path, size_t size);
 
 TERN_END_DECLS
 

@@ -38,8 +38,8 @@ typedef struct tern_window_options {
 // process's own limits allow; TERN_ERR_MISMATCH when the ranks differ in size or flags; and those of
 // tern_comm_barrier. All ranks get the same status. Only a dead rank or a missed deadline fails the
 // communicator.
-TERN_API int tern_window_create(tern_comm *comm, size_t size_bytes,
-                                const tern_window_options *options, tern_window **window);
+TERN_CALL int tern_window_create(tern_comm *comm, size_t size_bytes,
+                                 const tern_window_options *options, tern_window **window);
 
 // Lets go of the window in this process. Every rank calls it; it waits for nobody, and peers that
 // still use the window keep it. NULL is allowed.
@@ -57,8 +57,8 @@ TERN_API const tern_context *tern_window_context(const tern_window *window);
 
 // Which window of this process, which rank's part and which byte of it an address belongs to.
 // TERN_ERR_ARG when it belongs to none. Any thread; a few nanoseconds.
-TERN_API int tern_window_find(const void *address, tern_window **window, int *rank,
-                              size_t *offset_bytes);
+TERN_CALL int tern_window_find(const void *address, tern_window **window, int *rank,
+                               size_t *offset_bytes);
 
 TERN_END_DECLS
 

@@ -92,8 +92,8 @@ static int kind_of_word(const char *text, size_t length, tern_plan_kind *kind)
 {
     char word[TERN__ALGO_BYTES];
     snprintf(word, sizeof word, "%.*s", show_length(length), text);
-    if (length >= sizeof word || tern_plan_kind_parse(word, kind) != TERN_OK) {
-        tern_plan_kind_parse(word, kind); // for its sentence, also when the word was cut
+    int status = tern_plan_kind_parse(word, kind); // for its sentence, also when the word was cut
+    if (length >= sizeof word || status != TERN_OK) {
         return tern__fail(TERN_ERR_ARG, "TERN_ALGO: %s", tern_last_error());
     }
     return TERN_OK;

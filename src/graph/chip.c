@@ -169,7 +169,7 @@ int tern_chip_destroy(tern_chip *chip)
         return TERN_OK;
     }
     if (chip->unsynchronized) {
-        tern_chip_synchronize(chip); // its result is nobody's any more
+        tern_status_ignore(tern_chip_synchronize(chip)); // nobody waits for its result any more
     }
     const struct tern__core *stuck = find_stuck(chip);
     if (stuck != NULL) {

@@ -68,7 +68,7 @@ static bool copy_lane(const tern_plan *plan, tern_plan *copy, int rank, int lane
         if (here && target->change == LATER && (i == target->op || i == target->op + 1)) {
             from = i == target->op ? i + 1 : i - 1;
         }
-        tern_plan_get_op(plan, rank, lane, from, &op);
+        assert_int_equal(tern_plan_get_op(plan, rank, lane, from, &op), TERN_OK);
         if (here && i == target->op && !change_op(target->change, spec, &op, &place)) {
             return false;
         }
@@ -86,7 +86,8 @@ static tern_plan *changed(const tern_plan *plan, const struct target *target)
     tern_plan *copy;
     const tern_plan_spec *spec = tern_plan_get_spec(plan);
     assert_int_equal(tern_plan_create(spec, &copy), TERN_OK);
-    tern_plan_need_scratch(copy, tern_plan_buffer_bytes(plan, TERN_PLAN_SCRATCH));
+    uint64_t scratch = tern_plan_buffer_bytes(plan, TERN_PLAN_SCRATCH);
+    assert_int_equal(tern_plan_need_scratch(copy, scratch), TERN_OK);
     for (int rank = 0; rank < spec->nranks; rank++) {
         for (int lane = 0; lane < tern_plan_lane_count(plan, rank); lane++) {
             if (!copy_lane(plan, copy, rank, lane, target)) {
@@ -95,7 +96,7 @@ static tern_plan *changed(const tern_plan *plan, const struct target *target)
             }
         }
     }
-    tern_plan_seal(copy);
+    assert_int_equal(tern_plan_seal(copy), TERN_OK);
     return copy;
 }
 
@@ -257,7 +258,7 @@ static void finds_touching_after_the_end(void **state)
     tern_plan *plan = by_hand(TERN_PLAN_BROADCAST, 2);
     add_copy(plan, 0, 0, 0, 0);
     add_copy(plan, 1, 0, 1, 0);
-    tern_plan_seal(plan);
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
     bool found = false;
     for (uint64_t seed = 0; seed < SEEDS && !found; seed++) {
         found = !interp_run(plan, NULL, seed, why, sizeof why);
@@ -272,7 +273,7 @@ static void finds_bounds(void **state)
     char why[256];
     tern_plan *plan = by_hand(TERN_PLAN_BROADCAST, 1);
     add_copy(plan, 0, 0, 0, 8);
-    tern_plan_seal(plan);
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
     assert_false(interp_run(plan, NULL, 1, why, sizeof why));
     assert_string_equal(why,
                         "rank 0, lane 0, op 0: bytes 8+16 of buffer 1 of rank 0, which has 16");
@@ -295,7 +296,7 @@ static void finds_buffers_that_are_not_there(void **state)
                            .destinations = &to,
                            .destinations_count = 1};
         assert_int_equal(tern_plan_add(plan, 1, 0, &op), TERN_OK);
-        tern_plan_seal(plan);
+        assert_int_equal(tern_plan_seal(plan), TERN_OK);
         bool found = false;
         for (uint64_t seed = 0; seed < SEEDS && !found; seed++) {
             found = !interp_run(plan, NULL, seed, why, sizeof why) &&
@@ -316,7 +317,7 @@ static void finds_a_barrier_that_is_none(void **state)
         assert_int_equal(tern_plan_add(plan, rank, 0, &post), TERN_OK);
         assert_int_equal(tern_plan_add(plan, rank, 0, &wait), TERN_OK);
     }
-    tern_plan_seal(plan);
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
     assert_true(refuted(plan, NULL));
     tern_plan_destroy(plan);
 }

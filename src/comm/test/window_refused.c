@@ -77,7 +77,9 @@ static void absurd_size_is_refused_on_all_ranks(void **state)
 
 static long wait_and_look(tern_comm *comm)
 {
-    tern_comm_barrier(comm);
+    if (tern_comm_barrier(comm) != TERN_OK) {
+        return -1;
+    }
     return look_kib("MemAvailable:");
 }
 

@@ -169,7 +169,9 @@ static void several_chips_run_at_once_in_one_process(void **state)
 // Chip 0's task waits for what chip 1's task notifies, on one communicator.
 static void notify(int64_t *args)
 {
-    tern_signal_notify(pointer(args[0]), 0, 0, 1, TERN_NOTIFY_ADD);
+    if (tern_signal_notify(pointer(args[0]), 0, 0, 1, TERN_NOTIFY_ADD) != TERN_OK) {
+        tern_kernel_fail("%s", tern_last_error());
+    }
 }
 
 static int two_chips(tern_comm *comm, void *arg)

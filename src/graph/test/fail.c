@@ -55,8 +55,8 @@ static void a_kernel_that_fails_is_named_and_nothing_more_starts(void **state)
     int first = add_task(graph, "first", count_call, TERN_CORE_AIV, word(&calls), 0);
     int boom = add_task(graph, "boom", fail_with, TERN_CORE_AIV, 42, 0);
     int after = add_task(graph, "after", count_call, TERN_CORE_AIV, word(&calls), 0);
-    tern_graph_add_edge(graph, first, boom);
-    tern_graph_add_edge(graph, boom, after);
+    assert_true(fine(tern_graph_add_edge(graph, first, boom)));
+    assert_true(fine(tern_graph_add_edge(graph, boom, after)));
     assert_true(fine(tern_chip_launch(chip, graph)));
     assert_true(says(tern_chip_synchronize(chip), TERN_ERR_KERNEL,
                      "task 'boom' failed: value 42 is wrong"));
@@ -75,7 +75,7 @@ static void a_chip_without_a_communicator_works_after_a_failure(void **state)
     tern_graph *good;
     _Atomic int calls = 0;
     assert_int_equal(make(NULL, 2, 0, &chip, &bad), 0);
-    tern_graph_create(&good);
+    assert_true(fine(tern_graph_create(&good)));
     add_task(bad, "boom", fail_with, TERN_CORE_AIV, 1, 0);
     add_task(good, "fine", count_call, TERN_CORE_AIV, word(&calls), 0);
     for (int i = 1; i <= 3; i++) {

@@ -51,8 +51,8 @@ static int run(struct setting *s)
 static int32_t signal_at(const struct setting *s, size_t offset_bytes)
 {
     int32_t value = INT32_MIN;
-    tern_signal_read(s->window, offset_bytes, &value);
-    return value;
+    int status = tern_signal_read(s->window, offset_bytes, &value);
+    return status == TERN_OK ? value : INT32_MIN;
 }
 
 static int own_signal(tern_comm *comm, void *arg)

@@ -122,7 +122,7 @@ static void *hand_back(void *arg)
         }
         baton->wrong += baton->plain != (uint64_t)round * 3;
         baton->plain = (uint64_t)round * 5;
-        tern_signal_notify(baton->window, 0, 64, 1, TERN_NOTIFY_ADD);
+        baton->wrong += tern_signal_notify(baton->window, 0, 64, 1, TERN_NOTIFY_ADD) != TERN_OK;
     }
     return NULL;
 }

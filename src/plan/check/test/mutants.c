@@ -458,7 +458,7 @@ static void subjects_are_proved(void **state)
         tern_plan *plan = make_plan(&subjects[i], &topo);
         assert_int_equal(tern_check_plan(plan, topo, &check), TERN_OK);
         if (!tern_check_proved(check)) {
-            tern_check_print(check, stderr);
+            tern_status_ignore(tern_check_print(check, stderr)); // the test fails anyway
             fail_msg("%s is not proved", subjects[i].algorithm);
         }
         tern_check_destroy(check);

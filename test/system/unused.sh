@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A status that nobody looks at is warned about: by each compiler there is, in C and C++, for a call of
+# every sort; and not where tern_status_ignore says that it does not matter. Every function of the
+# headers that returns an int is either marked so or one of those that destroy or return a number.
+set -euo pipefail
+
+source_dir=${TERN_SOURCE_DIR:?the source tree}
+work=$(mktemp -d "${TMPDIR:-/tmp}/tern-unused.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "unused.sh: $*" >&2
+    exit 1
+}
+
+cat >"$work/ignores.c" <<'EOT'
+#include <tern/coll.h>
+#include <tern/put.h>
+void f(tern_comm *comm, tern_window *window, void *out, tern_request *request);
+void f(tern_comm *comm, tern_window *window, void *out, tern_request *request)
+{
+    tern_all_reduce(comm, out, out, 1, TERN_F32, TERN_SUM);
+    tern_put(window, 0, 0, out, 1);
+    tern_request_test(request);
+}
+EOT
+sed 's/^    \(tern_.*\);$/    tern_status_ignore(\1);/' "$work/ignores.c" >"$work/says_so.c"
+for name in ignores says_so; do
+    cp "$work/$name.c" "$work/$name.cpp"
+done
+
+tried=0
+for compiler in "gcc -std=c17" "clang -std=c17" "g++ -std=c++17" "clang++ -std=c++17"; do
+    read -ra command <<<"$compiler"
+    command -v "${command[0]}" >/dev/null || continue
+    ending=c
+    [[ $compiler == *++* ]] && ending=cpp
+    command+=(-Wall -Wextra "-I$source_dir/include" -c -o "$work/object")
+    "${command[@]}" "$work/ignores.$ending" 2>"$work/said" || fail "$compiler does not compile it"
+    warned=$(grep -c 'warning: ignoring return value' "$work/said") || true
+    [ "$warned" = 3 ] || fail "$compiler warns $warned times of 3: $(cat "$work/said")"
+    "${command[@]}" -Werror "$work/says_so.$ending" || fail "$compiler warns of what is ignored on purpose"
+    tried=$((tried + 1))
+done
+[ "$tried" -gt 0 ] || { echo "skipped: no compiler"; exit 77; }
+
+unmarked=$(cat "$source_dir"/include/tern/*.h | grep -o '^TERN_API int tern_[a-z_]*' |
+    grep -Ev '_(destroy|free|rank|size|count)$|^TERN_API int tern_(kernel_(run|core)|tune_print)$') || true
+[ -z "$unmarked" ] || fail "declared with TERN_API, not with TERN_CALL: $unmarked"
