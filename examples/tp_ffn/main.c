@@ -13,12 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cblas.h>
 #include <errno.h>
 
 #include <tern/status.h>
 #include <tern/trace.h>
 
+#include "blas.h"
 #include "report.h"
 #include "run.h"
 #include "save.h"
@@ -116,7 +116,10 @@ static void prepare(struct program *program, struct failure *failure)
     }
     if (status == 0) {
         double begin = seconds_now();
-        reference_create(&program->reference, &program->source, failure);
+        struct progress progress =
+            progress_begin("reference", reference_flops(&program->source.shape));
+        reference_create(&program->reference, &program->source, &progress, failure);
+        progress_end(&progress);
         print_phase(program, "reference", begin);
     }
 }
@@ -167,7 +170,8 @@ static int run_and_measure(struct program *program, struct failure *failure)
         status = runner_measure(&program->runner, timings, failure);
     }
     if (status == 0 && is_first(program)) {
-        report_measured(&program->source.shape, timings);
+        report_measured(&program->source.shape, timings,
+                        program->job.nranks * (int)(program->options.cores + AIV_CORES));
     }
     return status;
 }
@@ -178,6 +182,7 @@ static int work(struct program *program, struct failure *failure)
     struct job *job = &program->job;
     if (is_first(program)) {
         report_begin(&program->source, &program->options, job->nranks);
+        blas_report();
     }
     double begin = seconds_now();
     int status = create_device(program, failure);
@@ -256,10 +261,10 @@ static int run_program(struct program *program, struct failure *failure)
 
 int main(int argc, char **argv)
 {
+    blas_begin(argv); // before anything else: it may start this program anew
     struct program program = {0};
     struct failure failure = {0};
     struct failure join_failure = {0};
-    openblas_set_num_threads(1); // a core is a thread; it computes alone
 
     bool opened = false;
     if (options_parse(argc, argv, &program.options, &failure) == 0 && !program.options.help) {

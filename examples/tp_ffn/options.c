@@ -23,10 +23,10 @@ struct option {
 #define FIELD(name) offsetof(struct options, name)
 
 static const struct option table[] = {
-    {"--tokens", KIND_NUMBER, FIELD(tokens), 1, SIDE_MAX, "N", "rows of x and y (128)"},
-    {"--hidden", KIND_NUMBER, FIELD(hidden), 1, SIDE_MAX, "N", "columns of x and y (1024)"},
+    {"--tokens", KIND_NUMBER, FIELD(tokens), 1, SIDE_MAX, "N", "rows of x and y (8192)"},
+    {"--hidden", KIND_NUMBER, FIELD(hidden), 1, SIDE_MAX, "N", "columns of x and y (128)"},
     {"--intermediate", KIND_NUMBER, FIELD(intermediate), 1, SIDE_MAX, "N",
-     "columns of gate and up (3072)"},
+     "columns of gate and up (256)"},
     {"--dtype", KIND_DTYPE, FIELD(dtype), 0, 0, "T", "f32 or bf16 (f32)"},
     {"--chunks", KIND_NUMBER, FIELD(chunks), 1, 4096, "N",
      "parts of an AllReduce, at most one per token (one per 64, at most 8)"},

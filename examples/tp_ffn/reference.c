@@ -23,6 +23,13 @@
 #include "element.h"
 
 #define SIGMAS 6.0
+#define STEP_FLOPS 1e9 // of a product, between two looks at the progress
+
+// What is computed from, and where its progress is counted.
+struct work {
+    const struct source *source;
+    struct progress *progress; // or NULL
+};
 
 // A matrix and the variance of the error of each element.
 struct estimate {
@@ -66,19 +73,28 @@ static double *read_doubles(const struct source *source, enum matrix matrix,
     return doubles;
 }
 
+// c = a b, some rows at a time.
 static void multiply(const double *a, const double *b, double *c, const struct estimate *sizes,
-                     size_t inner)
+                     size_t inner, struct progress *progress)
 {
     blasint cols = (blasint)sizes->cols;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)sizes->rows, cols,
-                (blasint)inner, 1.0, a, (blasint)inner, b, cols, 0.0, c, cols);
+    double row_flops = 2.0 * (double)inner * (double)cols;
+    size_t step = (size_t)(STEP_FLOPS / row_flops) + 64; // fewer rows would be slower
+    for (size_t row = 0; row < sizes->rows; row += step) {
+        size_t rows = sizes->rows - row < step ? sizes->rows - row : step;
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)rows, cols, (blasint)inner,
+                    1.0, a + row * inner, (blasint)inner, b, cols, 0.0, c + row * sizes->cols,
+                    cols);
+        progress_add(progress, row_flops * (double)rows);
+    }
 }
 
 // product = factor * matrix. travels: the ranks' shares of it are stored and summed.
-static int multiply_estimate(const struct source *source, const struct estimate *factor,
+static int multiply_estimate(const struct work *work, const struct estimate *factor,
                              enum matrix matrix, bool travels, struct estimate *product,
                              struct failure *failure)
 {
+    const struct source *source = work->source;
     size_t inner = factor->cols;
     int status =
         estimate_create(product, factor->rows, matrix_cols(&source->shape, matrix), failure);
@@ -93,7 +109,7 @@ static int multiply_estimate(const struct source *source, const struct estimate 
     double r = travels ? element_roundoff(source->shape.dtype) : 0;
     double summing = u * u * (double)inner;
 
-    multiply(factor->value, b, product->value, product, inner);
+    multiply(factor->value, b, product->value, product, inner, work->progress);
     for (size_t i = 0; i < factor->rows * inner; i++) {
         double a = factor->value[i];
         weights[i] = factor->variance[i] + (summing + r * r) * a * a;
@@ -101,7 +117,7 @@ static int multiply_estimate(const struct source *source, const struct estimate 
     for (size_t i = 0; i < inner * product->cols; i++) {
         b[i] *= b[i];
     }
-    multiply(weights, b, product->variance, product, inner);
+    multiply(weights, b, product->variance, product, inner, work->progress);
     for (size_t i = 0; i < product->rows * product->cols; i++) {
         double c = product->value[i];
         product->variance[i] += (summing + 2 * r * r) * c * c;
@@ -128,18 +144,18 @@ static void swiglu_estimate(struct estimate *gate, const struct estimate *up, te
     }
 }
 
-static int ffn_estimate(const struct source *source, const struct estimate *a, struct estimate *y,
+static int ffn_estimate(const struct work *work, const struct estimate *a, struct estimate *y,
                         struct failure *failure)
 {
     struct estimate gate = {0};
     struct estimate up = {0};
-    int status = multiply_estimate(source, a, MATRIX_W_GATE, false, &gate, failure);
+    int status = multiply_estimate(work, a, MATRIX_W_GATE, false, &gate, failure);
     if (status == 0) {
-        status = multiply_estimate(source, a, MATRIX_W_UP, false, &up, failure);
+        status = multiply_estimate(work, a, MATRIX_W_UP, false, &up, failure);
     }
     if (status == 0) {
-        swiglu_estimate(&gate, &up, source->shape.dtype);
-        status = multiply_estimate(source, &gate, MATRIX_W_DOWN, true, y, failure);
+        swiglu_estimate(&gate, &up, work->source->shape.dtype);
+        status = multiply_estimate(work, &gate, MATRIX_W_DOWN, true, y, failure);
     }
     estimate_free(&gate);
     estimate_free(&up);
@@ -159,20 +175,26 @@ static int read_x(const struct source *source, struct estimate *x, struct failur
     return 0;
 }
 
-int reference_create(struct reference *reference, const struct source *source,
-                     struct failure *failure)
+double reference_flops(const struct shape *shape)
 {
+    return 2 * shape_flops(shape); // values and variances
+}
+
+int reference_create(struct reference *reference, const struct source *source,
+                     struct progress *progress, struct failure *failure)
+{
+    struct work work = {.source = source, .progress = progress};
     *reference = (struct reference){.shape = source->shape};
     struct estimate x = {0};
     struct estimate a = {0};
     struct estimate y = {0};
     int status = read_x(source, &x, failure);
     if (status == 0) {
-        status = multiply_estimate(source, &x, MATRIX_W_LINEAR, true, &a, failure);
+        status = multiply_estimate(&work, &x, MATRIX_W_LINEAR, true, &a, failure);
     }
     estimate_free(&x);
     if (status == 0) {
-        status = ffn_estimate(source, &a, &y, failure);
+        status = ffn_estimate(&work, &a, &y, failure);
     }
     estimate_free(&a);
     reference->y = y.value;

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "progress.h"
 #include "source.h"
 
 struct reference {
@@ -14,9 +15,11 @@ struct reference {
     double *tolerance; // [tokens, hidden]: the largest |computed - y| that is right
 };
 
-// To be freed with reference_free, also after a failure.
+// To be freed with reference_free, also after a failure. Its work is counted in `progress`, which may be
+// NULL, out of reference_flops.
 int reference_create(struct reference *reference, const struct source *source,
-                     struct failure *failure);
+                     struct progress *progress, struct failure *failure);
+double reference_flops(const struct shape *shape);
 void reference_free(struct reference *reference);
 
 // How far off a y was, over all calls of reference_check.

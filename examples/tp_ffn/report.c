@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <tern/machine.h>
+
 void report_begin(const struct source *source, const struct options *options, int nranks)
 {
     const struct shape *shape = &source->shape;
@@ -32,22 +34,37 @@ void report_round(int64_t round, double seconds, const struct deviation *deviati
     fflush(stdout);
 }
 
-static void report_overlap(const struct timing timings[VARIANT_COUNT])
+void report_overlap(const struct timing timings[VARIANT_COUNT], int cores, int processors,
+                    char *line, size_t size)
 {
     const struct timing *layer = &timings[VARIANT_FULL];
     double compute = timings[VARIANT_COMPUTE].median;
     double communication = timings[VARIANT_COMMUNICATION].median;
     double shorter = fmin(compute, communication);
     double variation = layer->quartiles[1] - layer->quartiles[0];
-    printf("overlap efficiency %.2f", 1 - (layer->median - fmax(compute, communication)) / shorter);
-    if (variation > shorter) {
-        printf(" (of little meaning: the layer varies by %.3f ms, all there is to hide is %.3f ms)",
-               variation * 1e3, shorter * 1e3);
+    if (cores > processors) {
+        snprintf(line, size, "no overlap efficiency: %d processors for the %d cores of the chips",
+                 processors, cores);
+    } else if (variation > shorter) {
+        snprintf(
+            line, size,
+            "no overlap efficiency: the layer varies by %.3f ms, and only %.3f ms can be hidden",
+            variation * 1e3, shorter * 1e3);
+    } else {
+        snprintf(line, size,
+                 "overlap efficiency %.2f (1: the shorter part is hidden entirely, 0: not at all)",
+                 1 - (layer->median - fmax(compute, communication)) / shorter);
     }
-    printf("\n");
 }
 
-void report_measured(const struct shape *shape, const struct timing timings[VARIANT_COUNT])
+static int processors_usable(void)
+{
+    tern_machine machine;
+    return tern_machine_look(&machine) == TERN_OK ? machine.cpus_usable : 1;
+}
+
+void report_measured(const struct shape *shape, const struct timing timings[VARIANT_COUNT],
+                     int cores)
 {
     static const char *const names[VARIANT_COUNT] = {"layer", "computation alone",
                                                      "communication alone"};
@@ -57,10 +74,14 @@ void report_measured(const struct shape *shape, const struct timing timings[VARI
         printf("  %-19s %9.3f ms (%.3f to %.3f)", names[v], timing->median * 1e3,
                timing->quartiles[0] * 1e3, timing->quartiles[1] * 1e3);
         if (v != VARIANT_COMMUNICATION) {
-            printf("   %.1f GFLOP/s", shape_flops(shape) / timing->median * 1e-9);
+            printf("   %.1f GFLOP/s\n", shape_flops(shape) / timing->median * 1e-9);
+        } else {
+            printf("   %.0f %% of the layer\n",
+                   100 * timing->median / timings[VARIANT_FULL].median);
         }
-        printf("\n");
     }
-    report_overlap(timings);
+    char line[160];
+    report_overlap(timings, cores, processors_usable(), line, sizeof line);
+    puts(line);
     fflush(stdout);
 }

@@ -14,7 +14,7 @@ int runner_create(struct runner *runner, struct job *job, struct device *device,
                   struct failure *failure)
 {
     *runner = (struct runner){.job = job, .device = device};
-    tern_chip_options options = {.aic_count = (int)device->cores, .aiv_count = 1};
+    tern_chip_options options = {.aic_count = (int)device->cores, .aiv_count = AIV_CORES};
     if (tern_chip_create(job->comm, &options, &runner->chip) != TERN_OK) {
         runner->chip = NULL;
         return fail_tern(failure, "the chip cannot be started");

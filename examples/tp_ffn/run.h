@@ -9,6 +9,8 @@
 
 enum { MEASURED_RUNS = 11 };
 
+enum { AIV_CORES = 1 }; // of a chip; its AIC cores are an option
+
 // Of the runs of one variant, in seconds.
 struct timing {
     double median;

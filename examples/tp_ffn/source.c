@@ -12,7 +12,8 @@
 
 #include "element.h"
 
-enum { DEFAULT_TOKENS = 128, DEFAULT_HIDDEN = 1024, DEFAULT_INTERMEDIATE = 3072 };
+// Many tokens and small matrices, so that communication is a visible part of the layer.
+enum { DEFAULT_TOKENS = 8192, DEFAULT_HIDDEN = 128, DEFAULT_INTERMEDIATE = 256 };
 
 // A chunk reads all weights, and OpenBLAS packs them anew: with fewer rows that costs more than
 // overlapping gains.

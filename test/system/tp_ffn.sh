@@ -62,7 +62,8 @@ verifies_for_all_rank_counts() {
         for dtype in f32 bf16; do
             expect_verified "$ranks" "${small[@]}" --dtype "$dtype" --rounds 4
             [ "$(grep -c '^round ' "$work/out")" -eq 4 ] || die "not four rounds"
-            grep -q '^overlap efficiency -\?[0-9]' "$work/out" || die "no overlap efficiency"
+            grep -qE '^(overlap efficiency -?[0-9]|no overlap efficiency: )' "$work/out" ||
+                die "nothing about overlap"
         done
     done
 }
@@ -79,6 +80,31 @@ verifies_odd_cuts() {
     status=0
     "$tp_ffn" "${small[@]}" >"$work/out" 2>"$work/err" || status=$?
     [ "$status" -eq 0 ] && [ "$(tail -n 1 "$work/out")" = verified ] || die "fails without tern run"
+}
+
+# An OpenBLAS that does not know the processor is corrected by what the processor can do; a choice of
+# the user's is not. The stand-in answers as such an OpenBLAS does.
+corrects_old_kernels() {
+    local wanted=Prescott
+    ! grep -qw avx2 /proc/cpuinfo || wanted=Haswell
+    ! grep -qw avx512vl /proc/cpuinfo || wanted=SkylakeX
+    command -v cc >/dev/null || { echo "not tested without cc: old kernels"; return; }
+    cat >"$work/old.c" <<'EOS'
+#include <stdlib.h>
+char *openblas_get_corename(void);
+char *openblas_get_corename(void)
+{
+    char *type = getenv("OPENBLAS_CORETYPE");
+    return type != NULL ? type : (char *)"Prescott";
+}
+EOS
+    cc -shared -fPIC -o "$work/old.so" "$work/old.c"
+    LD_PRELOAD=$work/old.so expect_verified 2 "${small[@]}"
+    grep -q "^OpenBLAS with its $wanted kernels" "$work/out" || die "not with $wanted kernels"
+    [ "$wanted" = Prescott ] || grep -q "itself took Prescott$" "$work/out" || die "does not say why"
+    LD_PRELOAD=$work/old.so OPENBLAS_CORETYPE=Nehalem expect_verified 2 "${small[@]}"
+    grep -q "^OpenBLAS with its Nehalem kernels, from OPENBLAS_CORETYPE$" "$work/out" ||
+        die "overrules OPENBLAS_CORETYPE"
 }
 
 # What is saved and read back gives the same files, and the input does not depend on the ranks.
@@ -270,6 +296,7 @@ prints_help_once() {
 
 verifies_for_all_rank_counts
 verifies_odd_cuts
+corrects_old_kernels
 round_trip f32
 round_trip bf16
 python check "$work/f32.first" 1e-5

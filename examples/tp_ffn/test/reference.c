@@ -167,7 +167,7 @@ static void for_all_jobs(void (*check)(struct job *, const struct reference *))
                 struct reference reference;
                 struct failure failure = {0};
                 job_create(&job, rank_counts[i], dtypes[j], seed);
-                assert_int_equal(reference_create(&reference, &job.source, &failure), 0);
+                assert_int_equal(reference_create(&reference, &job.source, NULL, &failure), 0);
                 check(&job, &reference);
                 reference_free(&reference);
                 job_free(&job);
@@ -270,7 +270,7 @@ static void reference_is_the_formula(void **state)
     struct failure failure = {0};
     float *w[MATRIX_COUNT];
     job_create(&job, 1, TERN_F32, 7);
-    assert_int_equal(reference_create(&reference, &job.source, &failure), 0);
+    assert_int_equal(reference_create(&reference, &job.source, NULL, &failure), 0);
     for (enum matrix m = 0; m < MATRIX_COUNT; m++) {
         w[m] = source_read_whole(&job.source, m, &failure);
         assert_non_null(w[m]);
