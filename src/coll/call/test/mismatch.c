@@ -153,7 +153,6 @@ static bool change_message(struct trial *t, uint64_t *state)
     t->calls[0].kind = t->calls[1].kind = TERN_COLL_SEND;
     t->pair = (t->victims[0] + 1) % t->n;
     t->victims[1] = t->victims[0];
-    t->way = BLOCKING;
     return kit_draw(state, 2) == 0 ? change_count(t, state) : change_dtype(t, state);
 }
 
@@ -330,13 +329,13 @@ static int run_message(struct trial *t, struct kit_bench *bench)
              &work);
     kit_fill(&work);
     if (sends) {
-        tern_coll sending = kit_sending(&work);
-        int status = tern_coll_run(comm, &sending);
+        work.call = kit_sending(&work);
+        int status = run(&work, t->way);
         CHECK(status == TERN_OK || status == TERN_ERR_MISMATCH);
     }
     if (receives) {
-        tern_coll receiving = kit_receive(&work);
-        CHECK(tern_coll_run(comm, &receiving) == TERN_ERR_MISMATCH);
+        work.call = kit_receive(&work);
+        CHECK(run(&work, t->way) == TERN_ERR_MISMATCH);
         CHECK(check_sentence(t) == 0);
     }
     CHECK(tern_barrier(comm) == TERN_ERR_MISMATCH);
