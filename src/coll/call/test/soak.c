@@ -61,6 +61,25 @@ static struct held look(void)
                          .mappings = count_mappings()};
 }
 
+// Since `before`, in the second half of the calls.
+static int check_held(tern_comm *world, const struct held *before, uint64_t calls, long most_kib)
+{
+    struct held after = look();
+    if (tern_comm_rank(world) == 0) {
+        printf("%llu calls on %d ranks; rank 0 in the second half: own memory %+ld KiB, all %+ld "
+               "KiB of %ld\n",
+               (unsigned long long)calls, tern_comm_size(world), after.heap_kib - before->heap_kib,
+               after.all_kib - before->all_kib, before->all_kib);
+    }
+    CHECK(after.descriptors == before->descriptors);
+    if (!KIT_SANITIZED) {
+        CHECK(after.mappings <= before->mappings + 1); // the allocator's
+        CHECK(after.heap_kib - before->heap_kib < most_kib);
+        CHECK(after.mapped_kib - before->mapped_kib < 1024); // windows included
+    }
+    return 0;
+}
+
 static int prepare(struct soak *s, int i)
 {
     struct ref_case c = random_case(&s->state, BYTES);
@@ -174,19 +193,7 @@ static int soak(tern_comm *world, void *arg)
         }
     }
     CHECK(random_end_all(&s.calls) == 0);
-    struct held after = look();
-    if (tern_comm_rank(world) == 0) {
-        printf("%llu calls on %d ranks; rank 0 in the second half: own memory %+ld KiB, all %+ld "
-               "KiB of %ld\n",
-               (unsigned long long)calls, tern_comm_size(world), after.heap_kib - before.heap_kib,
-               after.all_kib - before.all_kib, before.all_kib);
-    }
-    CHECK(after.descriptors == before.descriptors);
-    if (!KIT_SANITIZED) {
-        CHECK(after.mappings <= before.mappings + 1); // the allocator's
-        CHECK(after.heap_kib - before.heap_kib < 1024);
-        CHECK(after.mapped_kib - before.mapped_kib < 1024); // windows included
-    }
+    CHECK(check_held(world, &before, calls, 1024) == 0);
     return close_all(&s);
 }
 
@@ -199,10 +206,58 @@ static void random_calls_are_right_and_leave_nothing(void **state)
     assert_true(ranks_run_comm(8, soak, &of_eight, 10 + (double)calls / 100));
 }
 
+// Communicators that come and go, and calls of many sizes by algorithms whose plans are made for
+// one size: the plans that are kept for them are freed again.
+static int come_and_go(tern_comm *world, void *arg)
+{
+    static const char *const names[] = {"ring", "tree", "two_shot", NULL};
+    enum { ROUNDS = 600, MOST = 3000 };
+    static float in[MOST];
+    static float out[MOST];
+    struct held before = {0};
+    for (int i = 0; i < ROUNDS; i++) {
+        tern_comm *part;
+        tern_request request = 0;
+        tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
+                          .in = in,
+                          .out = out,
+                          .count = (size_t)(i * 37) % MOST + 1,
+                          .order = TERN_ORDER_ANY,
+                          .algorithm = names[i % 4]};
+        if (i == ROUNDS / 2) {
+            before = look();
+        }
+        for (size_t k = 0; k < call.count; k++) {
+            in[k] = (float)((int)k % 100 + i);
+        }
+        CHECK(tern_comm_split(world, 0, 0, &part) == TERN_OK);
+        CHECK(tern_coll_prepare(part, &call, &request) == TERN_OK);
+        for (int run = 0; run < 2; run++) {
+            memset(out, 0, sizeof out);
+            CHECK(tern_request_start(request) == TERN_OK);
+            CHECK(tern_request_wait(&request) >= 0);
+            CHECK(tern_coll_run(world, &call) == TERN_OK);
+            for (size_t k = 0; k < call.count; k++) {
+                CHECK(out[k] == in[k] * (float)tern_comm_size(world));
+            }
+        }
+        CHECK(tern_request_free(&request) == TERN_OK);
+        CHECK(tern_comm_destroy(part) == TERN_OK);
+    }
+    return check_held(world, &before, ROUNDS, ROUNDS / 2);
+}
+
+static void communicators_and_shapes_that_come_and_go_leave_nothing(void **state)
+{
+    assert_true(ranks_run_comm(1, come_and_go, NULL, 60));
+    assert_true(ranks_run_comm(3, come_and_go, NULL, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_calls_are_right_and_leave_nothing),
+        cmocka_unit_test(communicators_and_shapes_that_come_and_go_leave_nothing),
     };
     base_seed = kit_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
