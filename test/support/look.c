@@ -28,18 +28,28 @@ int look_fds(void)
     return count - 1; // the folder's own
 }
 
-int look_maps(void)
+static int count_lines_with(const char *path, const char *words)
 {
-    FILE *file = fopen("/proc/self/maps", "re");
+    FILE *file = fopen(path, "re");
     char line[1024];
     int count = 0;
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        count += strstr(line, "memfd:tern") != NULL;
+        count += strstr(line, words) != NULL;
     }
     if (file != NULL) {
         fclose(file);
     }
     return count;
+}
+
+int look_maps(void)
+{
+    return count_lines_with("/proc/self/maps", "memfd:tern");
+}
+
+int look_shm(void)
+{
+    return count_lines_with("/proc/self/maps", "/dev/shm/");
 }
 
 long look_kib(const char *key)

@@ -12,6 +12,10 @@ bool look_says(const char *words);
 int look_fds(void);
 int look_maps(void);
 
+// Mappings of this process of files in /dev/shm. (What the folder holds says nothing: other programs, and
+// tests that run at the same time, come and go there.)
+int look_shm(void);
+
 // A number of kibibytes from /proc/self/status ("VmRSS:") or /proc/meminfo ("MemAvailable:").
 long look_kib(const char *key);
 
