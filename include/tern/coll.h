@@ -36,6 +36,11 @@
 // bytes, algorithm and the op it stood at; the communicator has then failed. out is undefined after
 // all errors but TERN_ERR_ARG and TERN_ERR_MISMATCH, which leave it as it was.
 //
+// A rank that leaves (tern_comm_destroy). All calls that it took part in end as they would have. Messages
+// between ranks that are still there go on, until somebody makes a call that needs the rank that left:
+// that call is TERN_ERR_LEFT, and with it the communicator has failed. From then on calls and messages
+// between any of its ranks are TERN_ERR_LEFT too, also those that are under way.
+//
 // Threads. One thread at a time per communicator; different communicators are independent.
 #ifndef TERN_COLL_H
 #define TERN_COLL_H

@@ -254,6 +254,8 @@ static int call_without(struct kit_bench *bench, const struct trial *t, bool sta
         kit_make(bench, KIT_WORLD, &c, false, KIT_WINDOW, KIT_HEAP, 0, &work);
         CHECK(kit_run(&work, KIT_TEST) == 0);
     }
+    // All have ended them before anybody makes the one that fails, and with it whatever is under way.
+    CHECK(tern_barrier(bench->comms[KIT_WORLD]) == TERN_OK);
     if (bench->rank == t->victim) {
         *status = TERN_OK;
         return 0;
@@ -351,12 +353,75 @@ static void a_rank_that_leaves_is_an_error_on_all_others(void **state)
     run_all_sorts(leave);
 }
 
+// Ranks 0 and 1 send a number to and fro, until one of the messages fails.
+static int play(tern_comm *world, int rank, int rounds, int *status)
+{
+    int to = 1 - rank;
+    for (int i = 0; i < rounds; i++) {
+        int got = -1;
+        *status = rank == 0 ? tern_send(world, &i, 1, TERN_I32, to)
+                            : tern_recv(world, &got, 1, TERN_I32, to);
+        if (*status == TERN_OK) {
+            *status = rank == 0 ? tern_recv(world, &got, 1, TERN_I32, to)
+                                : tern_send(world, &got, 1, TERN_I32, to);
+        }
+        if (*status != TERN_OK) {
+            return 0;
+        }
+        CHECK(got == i);
+    }
+    return 0;
+}
+
+// Rank 3 leaves; 0 and 1 go on with messages; then rank 2 makes a call that needs rank 3.
+static int leave_two_at_play(int rank, const struct ranks *ranks, void *arg)
+{
+    const tern_options options = {.timeout_ns = 20 * TERN_NS_PER_SECOND};
+    tern_comm *world;
+    float in = 1;
+    float out = 0;
+    int status = TERN_OK;
+    CHECK(tern_init_at(rank, ranks->count, ranks->path, &options, &world) == TERN_OK);
+    CHECK(tern_all_reduce(world, &in, &out, 1, TERN_F32, TERN_SUM) == TERN_OK);
+    if (rank < 2) {
+        while (board->calls == 0) { // the one that leaves
+            poll(NULL, 0, 1);
+        }
+        CHECK(play(world, rank, 1000, &status) == 0);
+        CHECK(status == TERN_OK);
+        board->working++;
+        CHECK(play(world, rank, INT32_MAX, &status) == 0);
+        CHECK(status == TERN_ERR_LEFT && kit_mentions("rank 3"));
+    }
+    if (rank == 2) {
+        while (board->working < 2) {
+            poll(NULL, 0, 1);
+        }
+        CHECK(tern_all_reduce(world, &in, &out, 1, TERN_F32, TERN_SUM) == TERN_ERR_LEFT);
+        CHECK(kit_mentions("rank 3"));
+    }
+    if (rank < 3) {
+        CHECK(tern_send(world, &in, 1, TERN_F32, (rank + 1) % 3) == TERN_ERR_LEFT);
+        CHECK(kit_mentions("rank 3"));
+    }
+    CHECK(tern_comm_destroy(world) == TERN_OK);
+    board->calls += rank == 3;
+    return 0;
+}
+
+static void messages_of_others_go_on_until_a_call_needs_the_rank_that_left(void **state)
+{
+    memset(board, 0, sizeof *board);
+    assert_true(ranks_run(4, leave_two_at_play, NULL, 30));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_rank_is_an_error_on_all_others_within_a_second),
         cmocka_unit_test(a_rank_that_stays_away_is_named_at_the_deadline),
         cmocka_unit_test(a_rank_that_leaves_is_an_error_on_all_others),
+        cmocka_unit_test(messages_of_others_go_on_until_a_call_needs_the_rank_that_left),
     };
     base_seed = kit_seed();
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
