@@ -4,6 +4,8 @@
 #ifndef TERN_ALGO_H
 #define TERN_ALGO_H
 
+#include <stdbool.h>
+
 #include "tern/plan.h"
 #include "tern/topo.h"
 
@@ -33,6 +35,11 @@ TERN_CALL int tern_algo_plan(const tern_algo_request *request, tern_plan **plan)
 // The algorithms of a kind by index, NULL after the last; and what one is, in a line.
 TERN_API const char *tern_algo_name(tern_plan_kind kind, int index);
 TERN_API const char *tern_algo_text(tern_plan_kind kind, int index);
+
+// Whether its plans are right also in place: when `out` of any of the ranks is the memory of `in`, as
+// the table in tern/coll.h says for the kind. Calls in place use no other plan on buffers in windows.
+// False for an index that does not exist.
+TERN_API bool tern_algo_in_place(tern_plan_kind kind, int index);
 
 TERN_END_DECLS
 

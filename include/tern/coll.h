@@ -21,8 +21,9 @@
 //     scatter          n * count, root     count               root: out == in + rank * count
 //     all_to_all       n * count           n * count           in == out
 //
-// A buffer that a rank does not have may be NULL there, and any with 0 elements. The (v) forms cannot
-// be done in place. Other overlaps of in and out are refused.
+// A buffer that a rank does not have may be NULL there, and any with 0 elements. Each rank decides for
+// itself whether it is in place. The (v) forms cannot be done in place. Other overlaps of in and out
+// are refused.
 //
 // Agreement. kind, count, dtype, op, root, order and algorithm, and the sequence of calls, are
 // compared on every call, before any rank's out is written: TERN_ERR_MISMATCH on every rank, naming who

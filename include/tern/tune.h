@@ -21,8 +21,9 @@ typedef struct tern_coll_choice {
 } tern_coll_choice;
 
 // What will be picked for this call on nranks ranks, when all buffers are in windows (windows != 0) or not.
-// Addresses in the call do not matter and may be NULL; forms with counts need theirs. Errors: those
-// that the call itself would have for its algorithm and sizes.
+// in and out may be NULL; where they are does not matter, but when they overlap, the answer is that for
+// a call in place. Forms with counts need their counts. Errors: those that the call itself would have
+// for its algorithm and sizes.
 TERN_CALL int tern_coll_choose(const tern_coll *call, int nranks, int windows,
                                tern_coll_choice *choice);
 

@@ -28,6 +28,7 @@ struct tern__algo {
     tern_order order; // the one it gives; TERN_ORDER_RANK where there are no sums
     enum tern__need need;
     int nranks_min;
+    bool in_place; // right also in place, on any of the ranks (tern_algo_in_place)
 };
 
 // Whether the links are there; if not, which ones are missing, as the end of a sentence.

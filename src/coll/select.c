@@ -22,72 +22,75 @@
 #define SCATTER TERN_PLAN_SCATTER
 #define RANK TERN_ORDER_RANK
 #define ANY TERN_ORDER_ANY
+#define IN_PLACE true
+#define APART false
 
 static const struct tern__algo algorithms[] = {
     {ALL_REDUCE, "fused", "each rank sums its slice of all inputs straight into all outputs",
-     tern__emit_fused, RANK, TERN__NEED_ALL, 2},
+     tern__emit_fused, RANK, TERN__NEED_ALL, 2, IN_PLACE},
     {ALL_REDUCE, "one_shot", "every rank reads all inputs whole; for small messages",
-     tern__emit_one_shot, RANK, TERN__NEED_ALL, 2},
+     tern__emit_one_shot, RANK, TERN__NEED_ALL, 2, APART},
     {ALL_REDUCE, "two_shot", "reduce-scatter by reads, all-gather by pushes", tern__emit_two_shot,
-     RANK, TERN__NEED_ALL, 2},
+     RANK, TERN__NEED_ALL, 2, IN_PLACE},
     {ALL_REDUCE, "staged", "each rank sums its slice into scratch; everybody copies the slices",
-     tern__emit_staged_all_reduce, RANK, TERN__NEED_ALL, 2},
+     tern__emit_staged_all_reduce, RANK, TERN__NEED_ALL, 2, IN_PLACE},
     {ALL_REDUCE, "cut_small", "a pair unlinked: the others read all and hand the result over",
-     tern__emit_cut_small, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4},
+     tern__emit_cut_small, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4, APART},
     {ALL_REDUCE, "cut_owners", "a pair unlinked: the others own a block each, two rounds",
-     tern__emit_cut_owners, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4},
+     tern__emit_cut_owners, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4, APART},
     {ALL_REDUCE, "cut_relay", "a pair unlinked: raw parts relayed, four rounds, sums in rank order",
-     tern__emit_cut_relay, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4},
+     tern__emit_cut_relay, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4, APART},
     {ALL_REDUCE, "cut_optimal",
      "a pair unlinked: parts combined on the way, four rounds, all links busy",
-     tern__emit_cut_optimal, ANY, TERN__NEED_ALL_BUT_A_PAIR, 6},
+     tern__emit_cut_optimal, ANY, TERN__NEED_ALL_BUT_A_PAIR, 6, APART},
     {ALL_REDUCE, "halving_doubling", "recursive halving, then doubling: 2 log2 n rounds",
-     tern__emit_halving_doubling, ANY, TERN__NEED_HALVING, 2},
+     tern__emit_halving_doubling, ANY, TERN__NEED_HALVING, 2, APART},
     {ALL_REDUCE, "ring", "slices go round a ring twice: 2(n-1) rounds", tern__emit_ring_all_reduce,
-     ANY, TERN__NEED_RING, 2},
+     ANY, TERN__NEED_RING, 2, APART},
     {ALL_REDUCE, "tree", "sums up a tree, result down; over any links that connect all ranks",
-     tern__emit_tree_all_reduce, ANY, TERN__NEED_TREE, 2},
+     tern__emit_tree_all_reduce, ANY, TERN__NEED_TREE, 2, APART},
     {REDUCE_SCATTER, "direct", "each rank reads its share of all inputs",
-     tern__emit_direct_reduce_scatter, RANK, TERN__NEED_ALL, 2},
+     tern__emit_direct_reduce_scatter, RANK, TERN__NEED_ALL, 2, IN_PLACE},
     {REDUCE_SCATTER, "ring", "shares collect their sums on the way round a ring",
-     tern__emit_ring_reduce_scatter, ANY, TERN__NEED_RING, 2},
+     tern__emit_ring_reduce_scatter, ANY, TERN__NEED_RING, 2, APART},
     {ALL_GATHER, "direct", "each rank pushes its share to all", tern__emit_direct_all_gather, RANK,
-     TERN__NEED_ALL, 2},
+     TERN__NEED_ALL, 2, IN_PLACE},
     {ALL_GATHER, "pull", "each rank reads the shares of all", tern__emit_pull_all_gather, RANK,
-     TERN__NEED_ALL, 2},
+     TERN__NEED_ALL, 2, IN_PLACE},
     {ALL_GATHER, "ring", "shares go round a ring", tern__emit_ring_all_gather, RANK,
-     TERN__NEED_RING, 2},
+     TERN__NEED_RING, 2, APART},
     {BROADCAST, "fused", "each rank copies its slice of the root's input to all outputs",
-     tern__emit_fused_broadcast, RANK, TERN__NEED_ALL, 2},
+     tern__emit_fused_broadcast, RANK, TERN__NEED_ALL, 2, IN_PLACE},
     {BROADCAST, "direct", "all ranks read from the root at once", tern__emit_direct_broadcast, RANK,
-     TERN__NEED_ROOT, 2},
+     TERN__NEED_ROOT, 2, IN_PLACE},
     {BROADCAST, "tree", "down a tree, over any links that connect all ranks",
-     tern__emit_tree_broadcast, RANK, TERN__NEED_TREE, 2},
+     tern__emit_tree_broadcast, RANK, TERN__NEED_TREE, 2, APART},
     {ALL_TO_ALL, "direct", "each rank pushes to every other, on all links at once",
-     tern__emit_direct_all_to_all, RANK, TERN__NEED_ALL, 2},
+     tern__emit_direct_all_to_all, RANK, TERN__NEED_ALL, 2, APART},
     {ALL_TO_ALL, "pull", "each rank reads its share from every other", tern__emit_pull_all_to_all,
-     RANK, TERN__NEED_ALL, 2},
+     RANK, TERN__NEED_ALL, 2, APART},
     {REDUCE, "fused", "each rank sums its slice of all inputs straight into the root's output",
-     tern__emit_fused_reduce, RANK, TERN__NEED_ALL, 2},
+     tern__emit_fused_reduce, RANK, TERN__NEED_ALL, 2, IN_PLACE},
     {REDUCE, "pull", "the root reads all inputs whole", tern__emit_pull_reduce, RANK,
-     TERN__NEED_ROOT, 2},
+     TERN__NEED_ROOT, 2, IN_PLACE},
     {REDUCE, "staged", "each rank sums its slice into scratch; the root copies the slices",
-     tern__emit_staged_reduce, RANK, TERN__NEED_ALL, 2},
+     tern__emit_staged_reduce, RANK, TERN__NEED_ALL, 2, IN_PLACE},
     {REDUCE, "tree", "sums up a tree, over any links that connect all ranks",
-     tern__emit_tree_reduce, ANY, TERN__NEED_TREE, 2},
+     tern__emit_tree_reduce, ANY, TERN__NEED_TREE, 2, APART},
     {GATHER, "direct", "each rank pushes its share to the root", tern__emit_direct_gather, RANK,
-     TERN__NEED_ROOT, 2},
-    {GATHER, "pull", "the root reads all shares", tern__emit_pull_gather, RANK, TERN__NEED_ROOT, 2},
+     TERN__NEED_ROOT, 2, IN_PLACE},
+    {GATHER, "pull", "the root reads all shares", tern__emit_pull_gather, RANK, TERN__NEED_ROOT, 2,
+     IN_PLACE},
     {SCATTER, "direct", "each rank reads its share from the root", tern__emit_direct_scatter, RANK,
-     TERN__NEED_ROOT, 2},
+     TERN__NEED_ROOT, 2, IN_PLACE},
     {SCATTER, "push", "the root pushes their shares to all", tern__emit_push_scatter, RANK,
-     TERN__NEED_ROOT, 2},
+     TERN__NEED_ROOT, 2, IN_PLACE},
     {BARRIER, "dissemination", "ceil(log2 n) rounds, one post per rank and round",
-     tern__emit_dissemination, RANK, TERN__NEED_DISSEMINATION, 2},
+     tern__emit_dissemination, RANK, TERN__NEED_DISSEMINATION, 2, IN_PLACE},
     {BARRIER, "direct", "everybody tells everybody", tern__emit_direct_barrier, RANK,
-     TERN__NEED_ALL, 2},
+     TERN__NEED_ALL, 2, IN_PLACE},
     {BARRIER, "tree", "up a tree and down, over any links that connect all ranks",
-     tern__emit_tree_barrier, RANK, TERN__NEED_TREE, 2},
+     tern__emit_tree_barrier, RANK, TERN__NEED_TREE, 2, IN_PLACE},
 };
 
 enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
@@ -115,6 +118,12 @@ const char *tern_algo_text(tern_plan_kind kind, int index)
 {
     const struct tern__algo *row = by_index(kind, index);
     return row != NULL ? row->text : NULL;
+}
+
+bool tern_algo_in_place(tern_plan_kind kind, int index)
+{
+    const struct tern__algo *row = by_index(kind, index);
+    return row != NULL && row->in_place;
 }
 
 // Whether a row can do what is asked for; if not, why.

@@ -34,6 +34,10 @@ static int ask(const tern_coll *call, int nranks, struct question *q)
     q->calls.nranks = nranks;
     q->calls.rank = has_root && call->root >= 0 && call->root < nranks ? call->root : 0;
     TERN_TRY(tern__call_check("tern_coll_choose", &q->comm, &copy, &q->call));
+    uintptr_t in = (uintptr_t)call->in;
+    uintptr_t out = (uintptr_t)call->out;
+    q->call.in_place = in != 0 && out != 0 && !q->call.counts && in < out + q->call.out_bytes &&
+                       out < in + q->call.in_bytes;
     return tern__call_pick(&q->call);
 }
 
@@ -56,7 +60,8 @@ static void explain_large(const struct tern__coll *call, const struct tern__choi
     bool slot = call->counts && tern__call_fits_slot(call, windows);
     bool apart = call->window != NULL &&
                  (call->bytes == 0 || (call->window->in_shared | call->window->out_shared) == 0);
-    bool direct = (windows || apart) && !slot && call->window != NULL;
+    bool wrong = call->in_place && call->window != NULL && !call->window->in_place;
+    bool direct = (windows || apart) && !slot && call->window != NULL && !wrong;
     char size[80];
     char way[80];
     snprintf(size, sizeof size, "above %llu bytes", (unsigned long long)choice->small_bytes);
@@ -72,7 +77,9 @@ static void explain_large(const struct tern__coll *call, const struct tern__choi
                  apart ? "no rank needs another's buffers" : "all buffers in windows");
     } else {
         snprintf(way, sizeof way, "%s, pieces of up to %llu bytes",
-                 windows ? "it needs scratch memory" : "not all buffers in windows",
+                 !windows ? "not all buffers in windows"
+                 : wrong  ? "it is not right in place"
+                          : "it needs scratch memory",
                  (unsigned long long)choice->chunk_bytes);
     }
     snprintf(made->algorithm, sizeof made->algorithm, "%s",

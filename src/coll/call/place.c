@@ -114,15 +114,11 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
 
 static void fill_opening(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
-    struct tern__placement placement = {0};
-    // Two ranks that swap their halves in place would overwrite what the other has yet to read.
-    bool swaps = call->in_place && call->plan_kind == TERN_PLAN_ALL_TO_ALL;
-    if (!swaps) {
-        placement.in_window =
-            tern__call_place(call->calls, call->in, call->in_bytes, &placement.in_offset);
-        placement.out_window =
-            tern__call_place(call->calls, call->out, call->out_bytes, &placement.out_offset);
-    }
+    struct tern__placement placement = {.in_place = call->in_place};
+    placement.in_window =
+        tern__call_place(call->calls, call->in, call->in_bytes, &placement.in_offset);
+    placement.out_window =
+        tern__call_place(call->calls, call->out, call->out_bytes, &placement.out_offset);
     if (call->counts) {
         fill_shares(call, &placement, run);
     }
@@ -245,14 +241,17 @@ static bool all_in_slots(const struct tern__calls *calls, uint32_t run)
     return true;
 }
 
-static bool all_in_windows(const struct tern__coll *call, uint32_t run)
+// Whether the plan can run on the buffers: all that others touch are in windows, and where a rank is in
+// place, the plan is right so. The ranks need not be alike in this; all see what each has published.
+static bool suits_windows(const struct tern__coll *call, uint32_t run)
 {
     const struct tern__program *program = call->window;
     for (int rank = 0; program != NULL && rank < call->calls->nranks; rank++) {
         const struct tern__placement *placement = placement_of(call->calls, rank, run);
         if (((program->in_shared >> rank & 1) != 0 && placement->in_window == 0 &&
              placement->in_slot == 0) ||
-            ((program->out_shared >> rank & 1) != 0 && placement->out_window == 0)) {
+            ((program->out_shared >> rank & 1) != 0 && placement->out_window == 0) ||
+            (placement->in_place != 0 && !program->in_place)) {
             return false;
         }
     }
@@ -269,7 +268,7 @@ int tern__call_open(struct tern__coll *call, uint32_t run)
             return TERN_OK;
         }
     }
-    if (all_in_windows(call, run)) {
+    if (suits_windows(call, run)) {
         call->way = TERN__WAY_WINDOW;
         call->pieces = 1;
         return TERN_OK;

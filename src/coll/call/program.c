@@ -327,6 +327,7 @@ int tern__program_create(const struct tern__program_key *key, struct tern__progr
     made->kind = key->kind;
     made->order = key->order;
     made->index = tern__algo_index(key->kind, key->algorithm);
+    made->in_place = key->nranks == 1 || tern_algo_in_place(key->kind, made->index);
     made->root = key->root;
     made->bytes = key->bytes;
     made->unit = key->unit;

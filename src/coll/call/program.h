@@ -59,8 +59,9 @@ struct tern__script {
 
 struct tern__program {
     tern_plan *plan;
-    bool scaled; // one byte for each slice or share
-    bool pull;   // ranks read others' in and scratch, and write nothing of others
+    bool scaled;   // one byte for each slice or share
+    bool pull;     // ranks read others' in and scratch, and write nothing of others
+    bool in_place; // right also when in and out of any of the ranks overlap, as the kind allows
     uint64_t scratch_bytes;
     uint64_t in_shared, out_shared; // bit r: other ranks touch rank r's in (out)
     uint64_t exposed;               // scaled: bit u: others touch unit u of this rank's in

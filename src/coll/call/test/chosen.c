@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 120
 // What tern_coll_choose says will be picked is what runs: compared with the records of the calls, for
-// every kind, sizes around every switch, buffers in windows or not, algorithms named or not.
+// every kind, sizes around every switch, buffers in windows or not, in place or not, algorithms named or
+// not.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,14 +34,14 @@ static bool has_shares(tern_coll_kind kind)
 }
 
 // Makes the call if it can be made, and compares.
-static int compare(struct world *world, tern_coll call, int windows)
+static int compare(struct world *world, tern_coll call, int windows, bool in_place)
 {
     const struct tern__group *group = &world->comm->group;
     tern_coll_choice choice;
     struct tern__recorded calls[TERN__RECORDS];
-    int foreseen = tern_coll_choose(&call, group->size, windows, &choice);
     call.in = world->in[windows];
-    call.out = world->out[windows];
+    call.out = in_place ? world->in[windows] : world->out[windows];
+    int foreseen = tern_coll_choose(&call, group->size, windows, &choice);
     int status = tern_coll_run(world->comm, &call);
     CHECK(status == foreseen);
     if (status != TERN_OK) {
@@ -53,12 +54,13 @@ static int compare(struct world *world, tern_coll call, int windows)
     const char *expected = strcmp(choice.transport, "line") == 0 ? "slot" : choice.transport;
     if (strcmp(tern__record_algorithm(&calls[0]), choice.algorithm) != 0 ||
         strcmp(transport, expected) != 0) {
-        fprintf(stderr,
-                "%s of %zu elements on %d ranks, windows %d, algorithm %s: foreseen %s by %s (%s), "
-                "run %s by %s\n",
-                tern_coll_kind_name(call.kind), call.count, group->size, windows,
-                call.algorithm != NULL ? call.algorithm : "not named", choice.algorithm,
-                choice.transport, choice.why, tern__record_algorithm(&calls[0]), transport);
+        fprintf(
+            stderr,
+            "%s of %zu elements on %d ranks, windows %d, in place %d, algorithm %s: foreseen %s by "
+            "%s (%s), run %s by %s\n",
+            tern_coll_kind_name(call.kind), call.count, group->size, windows, in_place,
+            call.algorithm != NULL ? call.algorithm : "not named", choice.algorithm,
+            choice.transport, choice.why, tern__record_algorithm(&calls[0]), transport);
         return 1;
     }
     world->compared++;
@@ -81,17 +83,22 @@ static int compare_kind(struct world *world, tern_coll_kind kind)
                             262144,
                             BYTES_MAX / 2};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        for (int windows = 0; windows < 2; windows++) {
+        for (int i = 0; i < 4; i++) {
+            int windows = i % 2;
+            bool in_place = i / 2 != 0; // on all ranks, where that is the same on all
+            if (in_place && kind != TERN_COLL_ALL_REDUCE && kind != TERN_COLL_ALL_TO_ALL) {
+                continue;
+            }
             tern_coll call = {.kind = kind,
                               .count = kind == TERN_COLL_BARRIER ? 0 : sizes[s] / 4 / share,
                               .dtype = TERN_F32,
                               .op = TERN_SUM,
                               .root = n - 1};
-            CHECK(compare(world, call, windows) == 0);
-            for (int i = 0; tern_algo_name((tern_plan_kind)kind, i) != NULL; i++) {
-                call.algorithm = tern_algo_name((tern_plan_kind)kind, i);
+            CHECK(compare(world, call, windows, in_place) == 0);
+            for (int a = 0; tern_algo_name((tern_plan_kind)kind, a) != NULL; a++) {
+                call.algorithm = tern_algo_name((tern_plan_kind)kind, a);
                 call.order = TERN_ORDER_ANY;
-                CHECK(compare(world, call, windows) == 0);
+                CHECK(compare(world, call, windows, in_place) == 0);
             }
         }
     }
@@ -116,8 +123,8 @@ static int compare_counts(struct world *world)
                               .dtype = TERN_F32,
                               .in_counts = counts,
                               .out_counts = counts};
-            CHECK(compare(world, call, 0) == 0);
-            CHECK(compare(world, call, 1) == 0);
+            CHECK(compare(world, call, 0, false) == 0);
+            CHECK(compare(world, call, 1, false) == 0);
         }
     }
     return 0;
