@@ -146,8 +146,14 @@ static int print_kind(tern_coll_kind kind, int nranks)
 {
     tern_coll_choice choice;
     printf("%s, %d %s\n", tern_coll_kind_name(kind), nranks, nranks == 1 ? "rank" : "ranks");
+    bool moves = kind != TERN_COLL_BARRIER;
+    printf("  %-18s %s%s\n", "algorithm", moves ? "in place  " : "", "how");
     for (int i = 0; tern_algo_name((tern_plan_kind)kind, i) != NULL; i++) {
-        printf("  %-18s %s\n", tern_algo_name((tern_plan_kind)kind, i),
+        bool in_place = tern_algo_in_place((tern_plan_kind)kind, i);
+        printf("  %-18s %-*s%s\n", tern_algo_name((tern_plan_kind)kind, i), moves ? 10 : 0,
+               !moves     ? ""
+               : in_place ? "right"
+                          : "staged",
                tern_algo_text((tern_plan_kind)kind, i));
     }
     if (kind != TERN_COLL_BARRIER) {
@@ -206,7 +212,9 @@ int cli_info_algos(int kind, int nranks)
         status = print_kind((tern_coll_kind)k, nranks);
         puts(k < TERN_COLL_SCATTER ? ""
                                    : "\nSizes are bytes of a rank's whole input or output, "
-                                     "whichever is larger.");
+                                     "whichever is larger. In place: whether the plan is right\n"
+                                     "when out is the memory of in; if not, a call in place is "
+                                     "staged, also with buffers in windows.");
     }
     return status;
 }
