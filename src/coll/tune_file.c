@@ -7,16 +7,13 @@
 //
 // One row a line, words separated by blanks, '#' to the end of a line is a comment.
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "coll/tune.h"
 #include "comm/area.h"
 #include "tern/comm.h"
@@ -267,51 +264,16 @@ void tern__tune_free(struct tern__tune *tune)
     memset(tune, 0, sizeof *tune);
 }
 
-// All of an ordinary file; *text is the caller's. errno is kept for the sentence.
-static int read_whole(const char *path, char **text, size_t *length)
-{
-    struct stat state;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &state) != 0) {
-        int error = errno;
-        if (fd >= 0) {
-            close(fd);
-        }
-        errno = error;
-        return tern__fail_errno(TERN_ERR_ARG, "the tune file '%.200s' cannot be read", path);
-    }
-    if (!S_ISREG(state.st_mode) || state.st_size > FILE_BYTES_MAX) {
-        close(fd);
-        return tern__fail(TERN_ERR_ARG, "the tune file '%.200s' is %s", path,
-                          S_ISREG(state.st_mode) ? "too long" : "no ordinary file");
-    }
-    char *made = malloc((size_t)state.st_size + 1);
-    size_t got = 0;
-    ssize_t part = made != NULL ? 1 : 0;
-    while (part > 0 && got < (size_t)state.st_size) {
-        part = read(fd, made + got, (size_t)state.st_size - got);
-        got += part > 0 ? (size_t)part : 0;
-    }
-    int error = errno;
-    close(fd);
-    if (made == NULL || part < 0) {
-        free(made);
-        errno = error;
-        return made == NULL
-                   ? tern__fail(TERN_ERR_MEMORY, "no memory for the tune file '%.200s'", path)
-                   : tern__fail_errno(TERN_ERR_ARG, "the tune file '%.200s' cannot be read", path);
-    }
-    *text = made;
-    *length = got;
-    return TERN_OK;
-}
-
 int tern__tune_load(const char *path, struct tern__tune *tune)
 {
     char *text;
     size_t length;
-    TERN_TRY(read_whole(path, &text, &length));
-    int status = tern__tune_parse(text, length, path, tune);
+    int status = tern__file_read(path, "tune file", FILE_BYTES_MAX, &text, &length);
+    if (status != TERN_OK) {
+        return status == TERN_ERR_SYSTEM ? TERN_ERR_ARG
+                                         : status; // whoever named it named it wrongly
+    }
+    status = tern__tune_parse(text, length, path, tune);
     free(text);
     return status;
 }

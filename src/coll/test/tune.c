@@ -356,14 +356,14 @@ static int from_a_damaged_file(void)
 static int from_a_missing_file(void)
 {
     CHECK(choose("all_reduce", 4, NULL) == TERN_ERR_ARG);
-    SAYS("/none' cannot be read: No such file");
+    SAYS("/none: No such file");
     return 0;
 }
 
 static int from_a_folder(void)
 {
     CHECK(choose("all_reduce", 4, NULL) == TERN_ERR_ARG);
-    SAYS("is no ordinary file");
+    SAYS("is a folder, not a file");
     return 0;
 }
 

@@ -144,7 +144,7 @@ static void dash_is_standard_output_and_input(void **state)
 static void what_cannot_be_read_is_an_error(void **state)
 {
     assert_load_fails(path, TERN_ERR_SYSTEM, "cannot open the plan %s: No such file or directory");
-    assert_load_fails(folder, TERN_ERR_SYSTEM, "cannot read the plan %s: Is a directory");
+    assert_load_fails(folder, TERN_ERR_ARG, "the plan %s is a folder, not a file");
     assert_load_fails("", TERN_ERR_SYSTEM, "cannot open the plan %s: No such file or directory");
     write_file("", 0);
     assert_load_fails(path, TERN_ERR_ARG,
@@ -175,12 +175,14 @@ static void an_unreadable_file_is_an_error(void **state)
     assert_null(plan);
 }
 
-// Refused by its first line, or by its first 128 KiB: what follows is never read.
+// Refused at once, or by its first 128 KiB: what follows is never read.
 static void an_endless_file_is_refused_at_once(void **state)
 {
-    assert_load_fails("/dev/zero", TERN_ERR_ARG,
-                      "%s:1:1: expected printable ASCII characters, blanks and line feeds, found "
-                      "the byte 0x00");
+    assert_load_fails("/dev/zero", TERN_ERR_ARG, "the plan %s is a device, not a file");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_load_fails(path, TERN_ERR_ARG,
+                      "the plan %s is a pipe, not a file"); // nobody writes into it
+    unlink(path);
     write_file("# ", 2);
     FILE *file = fopen(path, "a");
     assert_non_null(file);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "topo/topo.h"
@@ -273,8 +274,8 @@ static void files_are_read_whole_and_told_as_a_shell_wants_them(void **state)
     char sub[64];
     snprintf(sub, sizeof sub, "%s.json", folder);
     assert_int_equal(rename(folder, sub), 0);
-    assert_int_equal(tern_topo_create(sub, &topo), TERN_ERR_SYSTEM); // a folder
-    assert_non_null(strstr(tern_last_error(), "cannot read the topology topo"));
+    assert_int_equal(tern_topo_create(sub, &topo), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "is a folder, not a file"));
     assert_null(topo);
     rmdir(sub);
 }
@@ -290,13 +291,13 @@ static void a_file_may_be_as_large_as_the_limit_and_no_larger(void **state)
     assert_non_null(strstr(tern_last_error(), ":1:1: the file must be an object, not byte 0x00"));
     assert_int_equal(ftruncate(file, TERN_TOPO_FILE_BYTES_MAX + 1), 0);
     assert_int_equal(tern_topo_create(path, &topo), TERN_ERR_ARG);
-    assert_non_null(strstr(tern_last_error(), "is larger than 128 MiB"));
+    assert_non_null(strstr(tern_last_error(), "is too long: more than 134217728 bytes"));
     assert_null(topo);
     close(file);
     unlink(path);
 }
 
-static void a_file_without_end_is_refused(void **state)
+static void what_is_no_file_is_refused_at_once(void **state)
 {
     char link[] = "endlessXXXXXX.json";
     assert_true(mkstemps(link, 5) >= 0);
@@ -304,9 +305,16 @@ static void a_file_without_end_is_refused(void **state)
     assert_int_equal(symlink("/dev/zero", link), 0);
     tern_topo *topo = NULL;
     assert_int_equal(tern_topo_create(link, &topo), TERN_ERR_ARG);
-    assert_non_null(strstr(tern_last_error(), "is larger than 128 MiB"));
+    assert_non_null(strstr(tern_last_error(), "is a device, not a file"));
     assert_null(topo);
     unlink(link);
+    char pipe[] = "pipeXXXXXX.json";
+    assert_true(mkstemps(pipe, 5) >= 0);
+    unlink(pipe);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(tern_topo_create(pipe, &topo), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "is a pipe, not a file"));
+    unlink(pipe);
 }
 
 int main(void)
@@ -324,7 +332,7 @@ int main(void)
         cmocka_unit_test(links_must_exist_once_between_existing_ranks),
         cmocka_unit_test(files_are_read_whole_and_told_as_a_shell_wants_them),
         cmocka_unit_test(a_file_may_be_as_large_as_the_limit_and_no_larger),
-        cmocka_unit_test(a_file_without_end_is_refused),
+        cmocka_unit_test(what_is_no_file_is_refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
