@@ -112,9 +112,5 @@ int cli_check(int argc, char **argv)
     tern_check_destroy(check);
     tern_plan_destroy(plan);
     tern_topo_destroy(topo);
-    if (fflush(stdout) != 0) {
-        perror("tern check: the report cannot be written");
-        return CLI_EXIT_USAGE;
-    }
     return exit_status;
 }

@@ -507,10 +507,6 @@ static int be_a_rank(const struct arguments *arguments, const tern_plan *plan)
         if (status < 0) {
             fprintf(stderr, "tern exec: %s\n", tern_last_error());
         }
-        if (fflush(stdout) != 0 && status == 0) {
-            perror("tern exec: the result cannot be written");
-            status = 1;
-        }
         tern_comm_destroy(comm);
     } else {
         fprintf(stderr, "tern exec: %s\n", tern_last_error());

@@ -219,9 +219,5 @@ int cli_info(int argc, char **argv)
         fprintf(stderr, "tern info: %s\n", tern_last_error());
         return 1;
     }
-    if (fflush(stdout) != 0) {
-        perror("tern info: the answer cannot be written");
-        return 1;
-    }
     return 0;
 }

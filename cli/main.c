@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command `tern`: finds the subcommand and hands over to it.
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +36,20 @@ static int print_help(void)
     return 0;
 }
 
+// The exit status, but for output that got lost: a full disk must not look like a success.
+static int end(const char *name, int status)
+{
+    bool lost = ferror(stdout) != 0;
+    errno = 0;
+    lost = fflush(stdout) != 0 || lost;
+    if (!lost || status != 0) {
+        return status;
+    }
+    fprintf(stderr, "tern%s%s: standard output cannot be written: %s\n", name[0] != '\0' ? " " : "",
+            name, errno != 0 ? strerror(errno) : "an earlier write failed");
+    return CLI_EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -42,15 +58,15 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        return print_help();
+        return end("", print_help());
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("tern %d.%d.%d\n", TERN_VERSION_MAJOR, TERN_VERSION_MINOR, TERN_VERSION_PATCH);
-        return 0;
+        return end("", 0);
     }
     for (size_t i = 0; i < NCOMMANDS; i++) {
         if (strcmp(argv[1], commands[i].name) == 0) {
-            return commands[i].run(argc - 1, argv + 1);
+            return end(commands[i].name, commands[i].run(argc - 1, argv + 1));
         }
     }
     fprintf(stderr, "tern: there is no command '%s'; 'tern --help' lists them\n", argv[1]);

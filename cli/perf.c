@@ -4,7 +4,6 @@
 
 #include "perf.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "perf_sweep.h"
 #include "ranks.h"
 #include "tern/comm.h"
+#include "tern/file.h"
 #include "tern/status.h"
 
 // A rank waits for the checks of others and for the MPIs, unless TERN_TIMEOUT says otherwise.
@@ -47,12 +47,10 @@ static int check_plot(const struct perf_options *options)
     if (options->plot == NULL || !cli_speaks()) {
         return -1;
     }
-    FILE *file = fopen(options->plot, "ae");
-    if (file == NULL) {
-        perf_say("'%s' cannot be written: %s", options->plot, strerror(errno));
+    if (tern_file_probe(options->plot) != TERN_OK) {
+        perf_say("--plot: %s", tern_last_error());
         return CLI_EXIT_USAGE;
     }
-    fclose(file);
     return -1;
 }
 
@@ -78,10 +76,6 @@ static int be_a_rank(const struct perf_options *options)
     }
     int status = judge_job(options, comm);
     status = status == 0 ? perf_sweep(comm, options) : status;
-    if ((fflush(stdout) != 0 || ferror(stdout) != 0) && status == 0) {
-        perf_say("the result cannot be written");
-        status = 1;
-    }
     tern_comm_destroy(comm);
     return status;
 }

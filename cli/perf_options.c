@@ -326,6 +326,9 @@ static int judge(const struct perf_options *options)
     if (kind == PERF_SEND_RECV && options->nalgos > 0) {
         return wrong_usage("send_recv has no algorithms to choose from");
     }
+    if (kind == PERF_BARRIER && options->plot != NULL) {
+        return wrong_usage("--plot draws time against size, and a barrier has no size");
+    }
     bool reduces = kind == PERF_KINDS || perf_has(kind, PERF_REDUCES);
     if (reduces && tern_reduce_element_bytes(options->dtype, options->op) == 0) {
         return wrong_usage("%s of %s does not exist", tern_reduce_op_name(options->op),

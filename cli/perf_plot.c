@@ -5,12 +5,12 @@
 
 #include "perf_plot.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "perf_peers.h"
 #include "perf_print.h"
+#include "tern/file.h"
 
 #define PANEL_WIDTH 420.0
 #define PANEL_HEIGHT 260.0
@@ -258,15 +258,18 @@ static long kind_end(const struct perf_row *rows, long nrows, long begin)
     return end;
 }
 
-int perf_plot(const struct perf_options *options, const struct perf_row *rows, long nrows)
+struct picture {
+    const struct perf_options *options;
+    const struct perf_row *rows;
+    long nrows;
+};
+
+static int draw_picture(FILE *file, void *arg)
 {
-    FILE *file = fopen(options->plot, "we");
-    if (file == NULL) {
-        perf_say("'%s' cannot be written: %s", options->plot, strerror(errno));
-        return -1;
-    }
+    const struct picture *picture = arg;
+    const struct perf_row *rows = picture->rows;
     int charts = 0;
-    for (long row = 0; row < nrows; row = kind_end(rows, nrows, row)) {
+    for (long row = 0; row < picture->nrows; row = kind_end(rows, picture->nrows, row)) {
         charts += rows[row].kind != PERF_BARRIER;
     }
     fprintf(file,
@@ -276,9 +279,9 @@ int perf_plot(const struct perf_options *options, const struct perf_row *rows, l
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
             WIDTH, ROW_HEIGHT * (charts > 0 ? charts : 1));
     double y = 0;
-    for (long row = 0; row < nrows; row = kind_end(rows, nrows, row)) {
-        struct chart chart = {.options = options, .rows = &rows[row]};
-        chart.nrows = kind_end(rows, nrows, row) - row;
+    for (long row = 0; row < picture->nrows; row = kind_end(rows, picture->nrows, row)) {
+        struct chart chart = {.options = picture->options, .rows = &rows[row]};
+        chart.nrows = kind_end(rows, picture->nrows, row) - row;
         if (rows[row].kind != PERF_BARRIER) {
             choose_lines(&chart);
             draw_chart(file, &chart, y);
@@ -286,9 +289,14 @@ int perf_plot(const struct perf_options *options, const struct perf_row *rows, l
         }
     }
     fputs("</svg>\n", file);
-    bool broken = ferror(file) != 0;
-    if (fclose(file) != 0 || broken) {
-        perf_say("'%s' cannot be written: %s", options->plot, strerror(errno));
+    return TERN_OK;
+}
+
+int perf_plot(const struct perf_options *options, const struct perf_row *rows, long nrows)
+{
+    struct picture picture = {options, rows, nrows};
+    if (tern_file_save(options->plot, draw_picture, &picture) != TERN_OK) {
+        perf_say("--plot: %s", tern_last_error());
         return -1;
     }
     return 0;

@@ -281,5 +281,5 @@ int cli_plan(int argc, char **argv)
         status = make_plan(&arguments);
     }
     free(arguments.edits);
-    return fflush(stdout) == 0 || status != 0 ? status : EXIT_NO_PLAN;
+    return status;
 }

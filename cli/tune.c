@@ -2,7 +2,6 @@
 // `tern tune`: measures on this machine which algorithms, transports and sizes of pieces suit it, and
 // writes them into a tune file. The command starts itself once per rank, for each count of ranks.
 
-#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
@@ -15,6 +14,7 @@
 
 #include "cli.h"
 #include "ranks.h"
+#include "tern/file.h"
 #include "tern/machine.h"
 #include "tune.h"
 
@@ -246,8 +246,14 @@ static int keep_old(const char *path, tern_tune_row **rows, int *count)
     return grown != NULL ? 0 : 1;
 }
 
-static void print_rows(FILE *file, const tern_tune_row *rows, int count)
+struct table {
+    const tern_tune_row *rows;
+    int count;
+};
+
+static int print_rows(FILE *file, void *arg)
 {
+    const struct table *table = arg;
     char day[32] = "";
     time_t now = time(NULL);
     struct tm date;
@@ -261,11 +267,12 @@ static void print_rows(FILE *file, const tern_tune_row *rows, int count)
         fprintf(file, ", %d processors, %s", machine.cpus_usable, machine.vectors);
     }
     fputc('\n', file);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < table->count; i++) {
         char line[TERN_TUNE_LINE_BYTES];
-        tern_tune_print(&rows[i], line, sizeof line);
+        tern_tune_print(&table->rows[i], line, sizeof line);
         fprintf(file, "%s\n", line);
     }
+    return TERN_OK;
 }
 
 // Makes the folders that lead to a file.
@@ -280,25 +287,11 @@ static void make_folders(const char *path)
     }
 }
 
-// All or nothing: readers see the old file or the new one.
-static int write_file(const char *path, const tern_tune_row *rows, int count)
+static int write_file(const char *path, struct table *table)
 {
-    char draft[PATH_BYTES + 16];
-    snprintf(draft, sizeof draft, "%s.%d", path, (int)getpid());
     make_folders(path);
-    FILE *file = fopen(draft, "wxe");
-    bool written = file != NULL;
-    if (file != NULL) {
-        print_rows(file, rows, count);
-        written = ferror(file) == 0;
-        written = fclose(file) == 0 && written && rename(draft, path) == 0;
-    }
-    if (!written) {
-        int error = errno;
-        if (file != NULL) {
-            unlink(draft);
-        }
-        fprintf(stderr, "tern tune: '%s' cannot be written: %s\n", path, strerror(error));
+    if (tern_file_save(path, print_rows, table) != TERN_OK) {
+        fprintf(stderr, "tern tune: %s\n", tern_last_error());
         return 1;
     }
     fprintf(stderr, "tern tune: written to %s\n", path);
@@ -317,14 +310,9 @@ static int tune(const struct arguments *arguments, int argc, char **argv)
     exit_status = exit_status == 0 ? keep_old(output, &rows, &count) : exit_status;
     if (exit_status == 0) {
         qsort(rows, (size_t)count, sizeof *rows, compare_rows);
-        print_rows(stdout, rows, count);
-        if (fflush(stdout) != 0) {
-            perror("tern tune: the result cannot be written");
-            exit_status = 1;
-        }
-    }
-    if (exit_status == 0 && strcmp(output, "-") != 0) {
-        exit_status = write_file(output, rows, count);
+        struct table table = {rows, count};
+        print_rows(stdout, &table);
+        exit_status = strcmp(output, "-") != 0 ? write_file(output, &table) : 0;
     }
     free(rows);
     return exit_status;

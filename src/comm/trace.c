@@ -4,7 +4,6 @@
 
 #include "base/trace.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "base/error.h"
 #include "comm/comm.h"
+#include "tern/file.h"
 #include "tern/trace.h"
 #include "tern/window.h"
 
@@ -169,23 +169,20 @@ static void write_rank(FILE *file, int rank, const struct record *records, size_
     free(tracks);
 }
 
-static int write_file(const char *path, tern_window *window, int nranks, const uint64_t *counts)
+struct output {
+    tern_window *window;
+    int nranks;
+    const uint64_t *counts;
+};
+
+static int write_trace(FILE *file, void *arg)
 {
-    FILE *file = fopen(path, "we");
-    if (file == NULL) {
-        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_trace_end: cannot write '%s'", path);
-    }
+    const struct output *output = arg;
     fprintf(file, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-    for (int rank = 0; rank < nranks; rank++) {
-        write_rank(file, rank, tern_window_address(window, rank), counts[rank]);
+    for (int rank = 0; rank < output->nranks; rank++) {
+        write_rank(file, rank, tern_window_address(output->window, rank), output->counts[rank]);
     }
     fprintf(file, "\n]}\n");
-    bool bad = ferror(file) != 0;
-    int saved = errno;
-    if (fclose(file) != 0 || bad) {
-        errno = bad ? saved : errno;
-        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_trace_end: writing '%s'", path);
-    }
     return TERN_OK;
 }
 
@@ -218,7 +215,8 @@ static int gather(tern_comm *comm, const char *path, const struct collection *mi
     }
     int32_t status = tern__group_barrier(group, "tern_trace_end");
     if (status == TERN_OK && group->rank == 0) {
-        status = write_file(path, window, group->size, counts);
+        struct output output = {window, group->size, counts};
+        status = tern_file_save(path, write_trace, &output);
     }
     int32_t statuses[TERN_RANKS_MAX];
     int exchanged = tern__group_exchange(group, "tern_trace_end", &status, sizeof status, statuses);
