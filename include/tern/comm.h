@@ -42,8 +42,8 @@ TERN_CALL int tern_init(const tern_options *options, tern_comm **comm);
 // The same for processes that anything else started: all call it with the same nranks and
 // rendezvous path, and with ranks 0..nranks-1, each once. Rank 0 creates a Unix socket at the path,
 // hands over the descriptors through it and removes it again. A socket left by a crashed job is
-// replaced; the path of a live job is refused (TERN_ERR_REFUSED), as are a peer of another user, a
-// rank that is taken, and a different nranks. A process may be in several such jobs.
+// replaced; the path of a live job is refused (TERN_ERR_REFUSED), as are a peer of another user, on
+// either side, a rank that is taken, and a different nranks. A process may be in several such jobs.
 // 1 <= nranks <= TERN_RANKS_MAX.
 TERN_CALL int tern_init_at(int rank, int nranks, const char *rendezvous_path,
                            const tern_options *options, tern_comm **comm);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "boot/env.h"
+#include "boot/peer.h"
 #include "boot/wire.h"
 #include "mem/memfd.h"
 #include "sync/job.h"
@@ -131,12 +132,11 @@ void tern__hub_before_end(struct tern__hub *hub, void (*before_end)(void *arg), 
 
 int tern__hub_add(struct tern__hub *hub, int fd)
 {
-    struct ucred peer;
-    socklen_t length = sizeof peer;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != geteuid()) {
-        refuse(fd, TERN_ERR_REFUSED, "the job belongs to another user");
+    if (tern__peer_check(fd, "wants to join the job") != TERN_OK) {
+        tern__log(TERN__LOG_WARN, "hub: %s", tern_last_error());
+        refuse(fd, TERN_ERR_REFUSED, tern_last_error());
         close(fd);
-        return tern__fail(TERN_ERR_REFUSED, "a process of another user tried to join the job");
+        return TERN_ERR_REFUSED;
     }
     int slot = 0;
     while (slot < hub->connections_count && hub->connections[slot].fd >= 0) {
@@ -284,12 +284,15 @@ static void finish_gathering(struct tern__hub *hub)
     hub->refusal[0] = '\0';
 }
 
-// Why a HELLO cannot be accepted, in `text`; false when it can.
-static bool unacceptable(const struct tern__hub *hub, const struct tern__message *hello, int fds,
-                         char *text, size_t size)
+// Why a HELLO with these descriptors cannot be accepted, in `text`; false when it can.
+static bool unacceptable(const struct tern__hub *hub, const struct tern__message *hello,
+                         const int *fds, int count, char *text, size_t size)
 {
-    if (hello->kind != TERN__WIRE_HELLO || fds != 1) {
+    if (hello->kind != TERN__WIRE_HELLO || count != 1) {
         snprintf(text, size, "the job's hub got a message that is no HELLO");
+    } else if (tern__peer_check(fds[0], "made the inbox of a rank") != TERN_OK) {
+        // A launcher's socket says who made it, which is the launcher; an inbox who the rank is.
+        snprintf(text, size, "%s", tern_last_error());
     } else if (hub->launched && memcmp(hello->token, hub->token, sizeof hub->token) != 0) {
         snprintf(text, size, "process %d has the token of another job", hello->pid);
     } else if (hello->nranks != hub->nranks) {
@@ -404,7 +407,7 @@ void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd)
         connection_closed(hub, slot);
         return;
     }
-    if (unacceptable(hub, &hello, count, hub->refusal, sizeof hub->refusal)) {
+    if (unacceptable(hub, &hello, fds, count, hub->refusal, sizeof hub->refusal)) {
         for (int i = 0; i < count; i++) {
             close(fds[i]);
         }

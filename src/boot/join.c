@@ -22,6 +22,7 @@
 #include "boot/env.h"
 #include "boot/hub.h"
 #include "boot/inbox.h"
+#include "boot/peer.h"
 #include "boot/wire.h"
 #include "mem/memfd.h"
 
@@ -46,13 +47,27 @@ static void watch_processes(struct tern__job *job)
     }
 }
 
+// The peers' inboxes: what this rank writes to them goes to processes of its own user only.
+static int check_inboxes(const int *inboxes, int count)
+{
+    for (int rank = 0; rank < count; rank++) {
+        char does[48];
+        snprintf(does, sizeof does, "made the inbox of rank %d", rank);
+        TERN_TRY(tern__peer_check(inboxes[rank], does));
+    }
+    return TERN_OK;
+}
+
 static int make_job(const struct tern__place *place, const struct tern__message *welcome,
                     const int *fds, int inbox, struct tern__job **job)
 {
     struct tern__job *made = calloc(1, sizeof *made);
     void *base = NULL;
     int status = made == NULL ? tern__fail(TERN_ERR_MEMORY, "no memory for the job")
-                              : tern__memfd_map(fds[0], sizeof *made->ctl, &base);
+                              : check_inboxes(fds + 1, place->nranks);
+    if (status == TERN_OK) {
+        status = tern__memfd_map(fds[0], sizeof *made->ctl, &base);
+    }
     if (status != TERN_OK) {
         free(made);
         for (int i = 0; i <= place->nranks; i++) {
@@ -226,6 +241,7 @@ int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
     // A script may stand between the launcher and this process: then the launcher's own death signal
     // reaches only the script.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    TERN_TRY(tern__peer_check(fd, "is the launcher of this job"));
     enum tern__join_progress progress;
     return tern__join_through(fd, &place, NULL, NULL, &progress, job);
 }

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 
 #include "support/look.h"
 #include "support/ranks.h"
+#include "support/user.h"
 
 static const tern_options short_wait = {.timeout_ns = 400000000};
 
@@ -216,43 +216,9 @@ static void who_waits_in_vain_hears_who_was_refused(void **state)
     assert_true(ranks_run(2, disagree, NULL, 20));
 }
 
-static int become_nobody(void)
-{
-    return setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0 ? 0 : -1;
-}
-
-// Process 2 is of another user; with an open mask the socket lets it in, then the hub refuses it.
-static int another_user(int rank, const struct ranks *ranks, void *open_mask)
-{
-    if (rank == 0) {
-        CHECK(chmod(ranks->folder, 0777) == 0);
-        umask(*(bool *)open_mask ? 0 : 022);
-    }
-    if (rank == 2) {
-        await_file(ranks->path);
-        CHECK(become_nobody() == 0);
-        EXPECT(TERN_ERR_REFUSED, *(bool *)open_mask ? "another user" : "Permission denied", 1, 2,
-               ranks->path, NULL);
-        return 0;
-    }
-    poll(NULL, 0, rank == 1 ? 300 : 0);
-    return finish(rank, 2, ranks->path);
-}
-
-static void process_of_another_user_is_refused_and_the_job_goes_on(void **state)
-{
-    bool open_mask = false;
-    if (getuid() != 0) {
-        skip(); // cannot become another user
-    }
-    assert_true(ranks_run(3, another_user, &open_mask, 10));
-    open_mask = true;
-    assert_true(ranks_run(3, another_user, &open_mask, 10));
-}
-
 static int unreadable_folder(int rank, const struct ranks *ranks, void *arg)
 {
-    CHECK(become_nobody() == 0); // the folder is root's
+    CHECK(user_become(USER_OTHER) == 0); // the folder is root's
     EXPECT(TERN_ERR_ARG, "Permission denied", 0, 1, ranks->path, NULL);
     CHECK(look_says(ranks->path));
     EXPECT(TERN_ERR_SYSTEM, "Permission denied", 0, 1, "/usr/tern-test-meet", NULL);
@@ -261,9 +227,7 @@ static int unreadable_folder(int rank, const struct ranks *ranks, void *arg)
 
 static void folder_without_permission_is_named(void **state)
 {
-    if (getuid() != 0) {
-        skip(); // cannot become another user
-    }
+    user_other_or_skip();
     assert_true(ranks_run(1, unreadable_folder, NULL, 10));
 }
 
@@ -332,7 +296,6 @@ int main(void)
         cmocka_unit_test(path_of_a_live_job_is_refused_and_that_job_goes_on),
         cmocka_unit_test(taken_rank_and_other_nranks_are_refused_and_the_job_goes_on),
         cmocka_unit_test(who_waits_in_vain_hears_who_was_refused),
-        cmocka_unit_test(process_of_another_user_is_refused_and_the_job_goes_on),
         cmocka_unit_test(folder_without_permission_is_named),
         cmocka_unit_test(two_jobs_at_one_path_at_once_end_as_one_or_two),
         cmocka_unit_test(limit_of_open_files_is_named),

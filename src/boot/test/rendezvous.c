@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 
 #include "support/look.h"
 #include "support/ranks.h"
+#include "support/user.h"
 #include "tern/window.h"
 
 // Joins, checks its place, meets the others, leaves.
@@ -262,15 +262,13 @@ static int visit_as_nobody(int rank, const struct ranks *ranks, void *arg)
     }
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
     poll(NULL, 0, 50);
-    CHECK(setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0);
+    CHECK(user_become(USER_OTHER) == 0);
     return visit(rank, ranks->count, ranks->path);
 }
 
 static void many_ranks_of_an_ordinary_user_with_few_descriptors_meet(void **state)
 {
-    if (getuid() != 0) {
-        skip(); // cannot become another user
-    }
+    user_other_or_skip();
     assert_true(ranks_run(64, visit_as_nobody, NULL, 60));
 }
 
