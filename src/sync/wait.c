@@ -18,6 +18,10 @@ enum {
     YIELDS_ALONE = 100,  // about 50 us, several times a futex wake-up
     YIELDS_CROWDED = 24, // each lets every other thread of the processor run once
     LOOKS_PER_YIELD = 4,
+    // A yield takes as long as the other threads of the processor want to run. When those are another
+    // program's, that is milliseconds each time, and sleeping is the sooner way back: the kernel
+    // lets a thread that wakes up run before those that only compute.
+    YIELDS_TOGETHER_NS = 1000000,
 };
 
 struct tern__ladder tern__ladder_for(int threads, int cpus)
@@ -67,12 +71,16 @@ int tern__wait_alone(const struct tern__wait *wait)
             tern__cpu_relax();
         }
     }
+    int64_t yields_end = wait->ladder->yields > 0 ? tern__now_ns() + YIELDS_TOGETHER_NS : 0;
     for (uint32_t i = 0; i < wait->ladder->yields; i++) {
         sched_yield();
         for (int look = 0; look < LOOKS_PER_YIELD; look++) {
             if (wait->holds(wait->arg)) {
                 return TERN_OK;
             }
+        }
+        if (tern__now_ns() >= yields_end) {
+            break;
         }
     }
     tern__flag_add(&wait->bell->sleepers, 1); // partner: tern__bell_ring

@@ -14,8 +14,9 @@
 
 // The rungs. A thread that sleeps wakes at least every TERN__LOOK_NS to see whether its peers live.
 struct tern__ladder {
-    uint32_t spins;  // looks at the condition in a row
-    uint32_t yields; // then that often gives up the processor, with a few looks after each
+    uint32_t spins; // looks at the condition in a row
+    // Then that often gives up the processor, with a few looks after each; for 1 ms together at most.
+    uint32_t yields;
 };
 
 #define TERN__LOOK_NS INT64_C(100000000)
@@ -23,7 +24,8 @@ struct tern__ladder {
 struct tern__wait {
     struct tern__bell *bell; // rung by whoever changes what `holds` reads
     const struct tern__ladder *ladder;
-    int64_t timeout_ns; // of sleeping; the rungs before take microseconds
+    // Of sleeping; the rungs before take microseconds, on a busy machine a time slice.
+    int64_t timeout_ns;
 
     // The condition; reads with sequential consistency. Called often, must be cheap.
     bool (*holds)(void *arg);
