@@ -9,6 +9,7 @@ SHELL := /bin/bash
 JOBS         ?= $(shell nproc)
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 20
+RUNS         ?= 30
 # Labels (floors) that ThreadSanitizer does not run, as one regular expression: without threads.
 TSAN_EXCLUDE ?= ^(topo|plan|plan/check|coll)$$
 # gcc 12's ThreadSanitizer knows the memory map of kernels with at most 28 random bits.
@@ -22,7 +23,7 @@ FORMATTED = git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp'
 
 .DEFAULT_GOAL := build
 .SECONDARY:
-.PHONY: help deps demo build test asan tsan fuzz bench tidy format install clean
+.PHONY: help deps demo build test asan tsan fuzz soak bench tidy format install clean
 
 help:
 	@echo 'demo     install what is missing, build, run an example on two ranks'
@@ -31,6 +32,7 @@ help:
 	@echo 'asan     the tests under AddressSanitizer and UndefinedBehaviorSanitizer'
 	@echo 'tsan     the tests under ThreadSanitizer (TSAN_EXCLUDE: labels to leave out)'
 	@echo 'fuzz     each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
+	@echo 'soak     RUNS=$(RUNS) whole suites of the last commit, in every setting (SETTINGS: which)'
 	@echo 'bench    measure, beside the peers'
 	@echo 'tidy     repository rules, clang-format and clang-tidy on what changed'
 	@echo 'format   clang-format every C and C++ file'
@@ -67,6 +69,9 @@ tsan: build-tsan
 
 fuzz: build-fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(CTEST) fuzz
+
+soak:
+	@contrib/soak.sh $(RUNS)
 
 bench:
 	@contrib/deps.sh --bench

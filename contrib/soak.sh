@@ -125,7 +125,7 @@ first_cpu=$(taskset -cp $$ 2>/dev/null | sed 's/.*: *//; s/[-,].*//')
 memory_procs=
 memory_reason=
 for setting in "${settings[@]}"; do
-    if [ "$setting" = memory-2g ]; then
+    if [ "$setting" = memory-2g ] && [ -z "$memory_procs" ]; then
         if memory_procs=$(make_memory_group); then
             groups_made+=("${memory_procs%/*}")
         else
