@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/process.h"
 #include "boot/env.h"
 #include "boot/hub.h"
 #include "boot/inbox.h"

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sync/ctl.h"
@@ -100,10 +99,4 @@ int tern__wire_receive(int fd, struct tern__message *message, int fds[TERN__WIRE
     *count = 0;
     errno = ours ? EMFILE : EPROTO;
     return -1;
-}
-
-uint64_t tern__pid_space(void)
-{
-    struct stat space;
-    return stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t)space.st_ino : 0;
 }

@@ -57,7 +57,4 @@ int tern__wire_receive(int fd, struct tern__message *message, int fds[TERN__WIRE
 // A message of this build and kind.
 struct tern__message tern__wire_message(enum tern__wire_kind kind);
 
-// The inode of this process's pid namespace, 0 if unknown.
-uint64_t tern__pid_space(void);
-
 #endif

@@ -17,30 +17,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/process.h"
 
 #define CONTROL_NAME "/memfd:tern-control"
-
-uint64_t tern__own_pid_space(void)
-{
-    struct stat state;
-    return stat("/proc/self/ns/pid", &state) == 0 ? (uint64_t)state.st_ino : 0;
-}
-
-char tern__process_state(int pid)
-{
-    char path[64];
-    char line[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return 0;
-    }
-    size_t got = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
-    line[got] = '\0';
-    const char *end = strrchr(line, ')'); // the name before it may hold anything
-    return end != NULL && end[1] == ' ' ? end[2] : 0;
-}
 
 // Reads before it maps: memory of another build may be shorter than we think.
 static int open_one(int pid, int fd, struct tern__jobs *jobs)

@@ -21,10 +21,4 @@ struct tern__jobs {
 int tern__jobs_open(int pid, struct tern__jobs *jobs);
 void tern__jobs_close(struct tern__jobs *jobs);
 
-// The state of a process of this pid namespace as /proc has it ('R', 'S', 'T', 'Z', …); 0: there is none.
-char tern__process_state(int pid);
-
-// The inode of this process's pid namespace, 0 if unknown.
-uint64_t tern__own_pid_space(void);
-
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "coll/job_find.h"
 #include "coll/record_text.h"
 
@@ -316,7 +317,7 @@ static void json_job(FILE *file, const struct tern__ctl *ctl, const struct seen 
 static int report_job(FILE *file, const struct tern__ctl *ctl, int last, tern_job_form form)
 {
     int nranks = (int)ctl->nranks;
-    uint64_t own_space = tern__own_pid_space();
+    uint64_t own_space = tern__pid_space();
     struct seen *seen = calloc((size_t)nranks, sizeof *seen);
     if (seen == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory to look at %d ranks", nranks);
