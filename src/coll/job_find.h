@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "comm/records.h"
+#include "sync/records.h"
 
 #define TERN__JOBS_MAX 16 // of one process that are looked at
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "coll/job_find.h"
-#include "coll/record_text.h"
+#include "coll/record_algorithm.h"
 
 _Static_assert(TERN_JOB_CALLS_MAX == TERN__RECORDS, "one number, two headers");
 

@@ -68,7 +68,7 @@ struct tern__cell {
 };
 
 // A collective call of a rank, written by it in passing and read by whoever wants to know where it is:
-// protocol in comm/records.h.
+// protocol in sync/records.h.
 struct tern__record {
     // 2 x the number of the rank's call, from 1; odd while the fields below change.
     alignas(TERN_CACHE_LINE) _Atomic uint64_t number;

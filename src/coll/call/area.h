@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct tern__placement) <= TERN__LINE_BYTES, "fits the lin
 struct tern__head {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t run; // published here last
     uint32_t padding;
-    uint64_t signature; // comm/records.h
+    uint64_t signature; // sync/records.h
     alignas(8) unsigned char data[TERN__LINE_BYTES];
 };
 _Static_assert(sizeof(struct tern__head) == TERN_CACHE_LINE, "shared layout");

@@ -9,7 +9,7 @@
 #include "coll/call/area.h"
 #include "coll/call/program.h"
 #include "coll/tune.h"
-#include "comm/records.h"
+#include "sync/records.h"
 #include "isa/reduce.h"
 #include "isa/reduce_function.h"
 #include "sync/task.h"

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "coll/call/call.h"
-#include "coll/record_text.h"
+#include "sync/record_text.h"
 
 // Stand for buffers, far apart.
 #define SOME_IN ((uintptr_t)4096)

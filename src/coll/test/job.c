@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coll/record_text.h"
+#include "coll/record_algorithm.h"
 #include "comm/comm.h"
 #include "support/look.h"
 #include "support/ranks.h"
@@ -37,40 +37,6 @@ static int index_of(tern_plan_kind kind, const char *name)
         }
     }
     return -1;
-}
-
-static void calls_in_words(void **state)
-{
-    static const struct {
-        struct tern__signature signature;
-        int algorithm;
-        const char *text;
-    } cases[] = {
-        {{.kind = TERN_COLL_ALL_REDUCE, .dtype = TERN_BF16, .op = TERN_MAX},
-         0,
-         "all_reduce 17 of 1024 bytes (bf16 max, fused)"},
-        {{.kind = TERN_COLL_BARRIER}, -1, "barrier 17"},
-        {{.kind = TERN_COLL_BROADCAST, .dtype = TERN_U8, .op = TERN_MAX, .root = 63},
-         -1,
-         "broadcast 17 of 1024 bytes from rank 63 (u8)"},
-        {{.kind = TERN_COLL_GATHER_V, .dtype = TERN_I64, .root = 2},
-         -1,
-         "gather_v 17 of 1024 bytes to rank 2 (i64)"},
-        {{.kind = TERN_COLL_SEND, .root = 4}, 3, "send 17 of 1024 bytes to rank 4 (f32)"},
-        {{.kind = TERN_COLL_REDUCE_SCATTER_V, .op = TERN_MINLOC},
-         0,
-         "reduce_scatter_v 17 of 1024 bytes (f32 minloc, direct)"},
-        {{.kind = 31}, 62, "unknown kind 17 of 1024 bytes (f32)"}, // of a torn or foreign record
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char text[160];
-        struct tern__recorded call = {.sequence = 17,
-                                      .bytes = 1024,
-                                      .algorithm = cases[i].algorithm};
-        call.signature = cases[i].signature;
-        tern__record_text(&call, text, sizeof text);
-        assert_string_equal(text, cases[i].text);
-    }
 }
 
 // Runs of spaces count as one: how wide a column is depends on how long the machine is up.
@@ -114,9 +80,8 @@ static int look(tern_comm *comm, void *arg)
     CHECK(tern_job_report((int)getpid(), 64, TERN_JOB_TEXT, &text) == TERN_OK);
     squeeze(text);
     CHECK(has(text, "job of 2 ranks\n"));
-    CHECK(has(text,
-              "waits in all_reduce 103 of 24 bytes (f32 sum, fused) of communicator 0 for rank "
-              "1 at lane 2, op 3, for "));
+    CHECK(has(text, "waits in all_reduce 103 of 24 bytes (f32 sum) of communicator 0 for rank "
+                    "1 at lane 2, op 3, for "));
     CHECK(has(text, "; 2 more are open"));
     CHECK(has(text, "\n 104 0 all_reduce 32 f32 sum fused slot entered "));
     CHECK(has(text, " ago 2.50 us\n"));
@@ -193,7 +158,6 @@ static void wrong_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_in_words),
         cmocka_unit_test(ranks_see_each_other),
         cmocka_unit_test(a_process_in_two_jobs),
         cmocka_unit_test(wrong_arguments),

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coll/record_text.h"
+#include "coll/record_algorithm.h"
 #include "comm/comm.h"
 #include "support/ranks.h"
 #include "tern/coll.h"

@@ -6,7 +6,7 @@
 // of the cases.
 #include "coll/call/test/calls.h"
 
-#include "coll/record_text.h"
+#include "sync/record_text.h"
 #include "comm/comm.h"
 #include "tern/tune.h"
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words for records.
 
-#include "coll/record_text.h"
+#include "sync/record_text.h"
 
 #include <stdio.h>
-
-#include "tern/algo.h"
 
 // By the number of the kind of call: the kind of plan, and which of root and op mean something.
 static const struct row {
@@ -45,16 +43,6 @@ bool tern__coll_reduces(int coll_kind)
     return row_of(coll_kind)->reduces;
 }
 
-const char *tern__record_algorithm(const struct tern__recorded *call)
-{
-    int plan_kind = tern__coll_plan_kind(call->signature.kind);
-    const char *name = NULL;
-    if (plan_kind >= 0 && call->algorithm >= 0) {
-        name = tern_algo_name((tern_plan_kind)plan_kind, call->algorithm);
-    }
-    return name != NULL ? name : "";
-}
-
 const char *tern__transport_name(enum tern__transport transport)
 {
     static const char *const names[] = {
@@ -81,22 +69,16 @@ void tern__record_text(const struct tern__recorded *call, char *text, size_t siz
     const struct row *row = row_of(signature->kind);
     char bytes[40] = "";
     char root[24] = "";
-    char op[32] = "";
-    const char *algorithm = tern__record_algorithm(call);
-    bool barrier = signature->kind == TERN_COLL_BARRIER;
-    if (!barrier) {
+    char op[40] = "";
+    if (signature->kind != TERN_COLL_BARRIER) {
         snprintf(bytes, sizeof bytes, " of %llu bytes", (unsigned long long)call->bytes);
-        snprintf(op, sizeof op, "%s%s%s", tern_dtype_name((tern_dtype)signature->dtype),
+        snprintf(op, sizeof op, " (%s%s%s)", tern_dtype_name((tern_dtype)signature->dtype),
                  row->reduces ? " " : "",
                  row->reduces ? tern_reduce_op_name((tern_reduce_op)signature->op) : "");
     }
     if (row->root != NULL) {
         snprintf(root, sizeof root, " %s rank %d", row->root, signature->root);
     }
-    bool words = op[0] != '\0' || algorithm[0] != '\0';
-    bool both = op[0] != '\0' && algorithm[0] != '\0';
-    snprintf(text, size, "%s %llu%s%s%s%s%s%s%s",
-             tern_coll_kind_name((tern_coll_kind)signature->kind),
-             (unsigned long long)call->sequence, bytes, root, words ? " (" : "", op,
-             both ? ", " : "", algorithm, words ? ")" : "");
+    snprintf(text, size, "%s %llu%s%s%s", tern_coll_kind_name((tern_coll_kind)signature->kind),
+             (unsigned long long)call->sequence, bytes, root, op);
 }

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for the records of comm/records.h.
-#ifndef TERN_COLL_RECORD_TEXT_H
-#define TERN_COLL_RECORD_TEXT_H
+// Words for the records of sync/records.h.
+#ifndef TERN_SYNC_RECORD_TEXT_H
+#define TERN_SYNC_RECORD_TEXT_H
 
-#include "comm/records.h"
+#include "sync/records.h"
 #include "tern/coll.h"
 
-// The call in words, for a sentence: "all_reduce 17 of 1024 bytes (f32 sum, fused)".
+// The call in words, for a sentence: "all_reduce 17 of 1024 bytes (f32 sum)".
 void tern__record_text(const struct tern__recorded *call, char *text, size_t size);
-
-// Its algorithm; "" when it has none.
-const char *tern__record_algorithm(const struct tern__recorded *call);
 
 // "window", "slot", …; "" when not known.
 const char *tern__transport_name(enum tern__transport transport);

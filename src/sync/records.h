@@ -9,8 +9,8 @@
 // read with acquire, so no fence is needed); place, stuck_at, status and end_ns change one by one
 // until the call ends. Short path: one atomic swap (none in a process of one thread) and stores to one
 // line of the rank's own.
-#ifndef TERN_COMM_RECORDS_H
-#define TERN_COMM_RECORDS_H
+#ifndef TERN_SYNC_RECORDS_H
+#define TERN_SYNC_RECORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading the records of ranks while they write them.
 
-#include "comm/records.h"
+#include "sync/records.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/records.h"
+#include "sync/record_text.h"
 
 // Control memory of our own: records need nothing else of a job.
 static struct tern__job *make_job(void)
@@ -231,9 +231,37 @@ static void readers_see_whole_records(void **state)
     free_job(job);
 }
 
+static void calls_in_words(void **state)
+{
+    static const struct {
+        struct tern__signature signature;
+        const char *text;
+    } cases[] = {
+        {{.kind = TERN_COLL_ALL_REDUCE, .dtype = TERN_BF16, .op = TERN_MAX},
+         "all_reduce 17 of 1024 bytes (bf16 max)"},
+        {{.kind = TERN_COLL_BARRIER}, "barrier 17"},
+        {{.kind = TERN_COLL_BROADCAST, .dtype = TERN_U8, .op = TERN_MAX, .root = 63},
+         "broadcast 17 of 1024 bytes from rank 63 (u8)"},
+        {{.kind = TERN_COLL_GATHER_V, .dtype = TERN_I64, .root = 2},
+         "gather_v 17 of 1024 bytes to rank 2 (i64)"},
+        {{.kind = TERN_COLL_SEND, .root = 4}, "send 17 of 1024 bytes to rank 4 (f32)"},
+        {{.kind = TERN_COLL_REDUCE_SCATTER_V, .op = TERN_MINLOC},
+         "reduce_scatter_v 17 of 1024 bytes (f32 minloc)"},
+        {{.kind = 31}, "unknown kind 17 of 1024 bytes (f32)"}, // of a torn or foreign record
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[160];
+        struct tern__recorded call = {.sequence = 17, .bytes = 1024};
+        call.signature = cases[i].signature;
+        tern__record_text(&call, text, sizeof text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_in_words),
         cmocka_unit_test(a_signature_comes_back),
         cmocka_unit_test(fields_do_not_overlap),
         cmocka_unit_test(the_last_64_are_kept),
