@@ -2,6 +2,11 @@
 // Status codes. Every function of tern that can fail returns an int: TERN_OK (0), or a negative
 // number of this table; what it could not do, where and why is in tern_last_error(). Outputs are
 // written only on success.
+//
+// A handle (communicator, window, chip, graph, plan, topology, check, executor) that is NULL, has been
+// destroyed or is of another kind is TERN_ERR_ARG in every call; a call that returns no status returns 0
+// or NULL. A destroyed handle is known as such until 64 more of its kind have been destroyed; its memory
+// then serves a new one.
 #ifndef TERN_STATUS_H
 #define TERN_STATUS_H
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/handle.h"
 #include "coll/coll.h"
 
 #define ALL_REDUCE TERN_PLAN_ALL_REDUCE
@@ -319,10 +320,10 @@ static int find_and_make(const tern_algo_request *request, struct tern__emit *e,
 
 int tern_algo_plan(const tern_algo_request *request, tern_plan **plan)
 {
-    if (request == NULL || request->topo == NULL || plan == NULL) {
-        return tern__fail(TERN_ERR_ARG,
-                          "tern_algo_plan: request, its topology and plan must not be NULL");
+    if (request == NULL || plan == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_algo_plan: request and plan must not be NULL");
     }
+    TERN_TRY(tern__handle_check("tern_algo_plan", request->topo, TERN__TOPO));
     if (request->order != TERN_ORDER_RANK && request->order != TERN_ORDER_ANY) {
         return tern__fail(TERN_ERR_ARG, "tern_algo_plan: %d is no order of sums",
                           (int)request->order);

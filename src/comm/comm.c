@@ -18,7 +18,7 @@ static _Atomic uint32_t launched_alive;
 // Makes the first communicator of a job; leaves the job when there is no memory.
 static int wrap_job(struct tern__job *job, bool launched, tern_comm **comm)
 {
-    tern_comm *made = calloc(1, sizeof *made);
+    tern_comm *made = tern__handle_new(TERN__COMM, sizeof *made);
     if (made == NULL) {
         tern__job_leave(job);
         return tern__fail(TERN_ERR_MEMORY, "no memory for a communicator");
@@ -36,7 +36,7 @@ static int wrap_job(struct tern__job *job, bool launched, tern_comm **comm)
     if (status != TERN_OK) {
         tern__group_leave(&made->group);
         tern__job_leave(job);
-        free(made);
+        tern__handle_free(made, sizeof *made);
         return status;
     }
     *comm = made;
@@ -89,27 +89,25 @@ int tern_init_at(int rank, int nranks, const char *rendezvous_path, const tern_o
 
 int tern_comm_rank(const tern_comm *comm)
 {
-    return comm != NULL ? comm->group.rank : tern__fail(TERN_ERR_ARG, "comm must not be NULL");
+    TERN_TRY(tern__comm_lives("tern_comm_rank", comm));
+    return comm->group.rank;
 }
 
 int tern_comm_size(const tern_comm *comm)
 {
-    return comm != NULL ? comm->group.size : tern__fail(TERN_ERR_ARG, "comm must not be NULL");
+    TERN_TRY(tern__comm_lives("tern_comm_size", comm));
+    return comm->group.size;
 }
 
 int tern_comm_barrier(tern_comm *comm)
 {
-    if (comm == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_comm_barrier: comm must not be NULL");
-    }
+    TERN_TRY(tern__comm_lives("tern_comm_barrier", comm));
     return tern__group_barrier(&comm->group, "barrier");
 }
 
 int tern_comm_health(tern_comm *comm)
 {
-    if (comm == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_comm_health: comm must not be NULL");
-    }
+    TERN_TRY(tern__comm_lives("tern_comm_health", comm));
     return tern__group_check(&comm->group, true);
 }
 
@@ -158,14 +156,15 @@ static void release_slot(struct tern__ctl *ctl, int slot)
 
 int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
 {
-    if (comm == NULL || part == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_comm_split: comm and part must not be NULL");
+    TERN_TRY(tern__comm_lives("tern_comm_split", comm));
+    if (part == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_comm_split: part must not be NULL");
     }
     struct tern__group *parent = &comm->group;
     struct split_choice mine = {.color = color < 0 ? -1 : color, .key = key};
     struct split_choice choices[TERN_RANKS_MAX];
     int32_t slots[TERN_RANKS_MAX];
-    tern_comm *made = calloc(1, sizeof *made);
+    tern_comm *made = tern__handle_new(TERN__COMM, sizeof *made);
     int32_t slot = -1;
     int status = tern__group_exchange(parent, "split", &mine, sizeof mine, choices);
     if (status == TERN_OK && made != NULL && color >= 0) {
@@ -181,7 +180,7 @@ int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
         status = tern__fail(TERN_ERR_MEMORY, "no memory for a communicator");
     }
     if (status != TERN_OK || color < 0) {
-        free(made);
+        tern__handle_free(made, sizeof *made);
         *part = status == TERN_OK ? NULL : *part;
         return status;
     }
@@ -189,7 +188,7 @@ int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
     group->job = parent->job;
     group->slot = slots[group->members[0]];
     if (group->slot < 0) {
-        free(made);
+        tern__handle_free(made, sizeof *made);
         return tern__fail(TERN_ERR_LIMIT,
                           "tern_comm_split: %d communicators of this job are alive "
                           "and there cannot be more",
@@ -216,6 +215,7 @@ int tern_comm_destroy(tern_comm *comm)
     if (comm == NULL) {
         return TERN_OK;
     }
+    TERN_TRY(tern__comm_lives("tern_comm_destroy", comm));
     uint32_t children = tern__flag_load(&comm->children);
     if (children != 0) {
         return tern__fail(TERN_ERR_STATE,
@@ -241,6 +241,6 @@ int tern_comm_destroy(tern_comm *comm)
         }
         tern__flag_add(&comm->parent->children, UINT32_MAX);
     }
-    free(comm);
+    tern__handle_free(comm, sizeof *comm);
     return TERN_OK;
 }

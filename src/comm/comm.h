@@ -5,10 +5,13 @@
 
 #include <stdbool.h>
 
+#include "base/handle.h"
 #include "sync/group.h"
 #include "tern/comm.h"
 
 struct tern_comm {
+    struct tern__handle handle;
+    void *calls; // of coll/call; NULL before the first one
     struct tern__group group;
     bool first;                // it joined the job, and leaves it when it is destroyed
     bool launched;             // through tern_init
@@ -16,9 +19,14 @@ struct tern_comm {
     _Atomic uint32_t children; // windows, chips and communicators made from it and alive
     struct tern_comm *parent;  // the communicator it was split from
     struct tern_window *area;  // comm/area.h
-    void *calls;               // of coll/call; NULL before the first one
     void (*free_calls)(void *calls);
 };
+
+// TERN_OK for a communicator that lives; the sentence begins with the name of the public call.
+static inline int tern__comm_lives(const char *call, const struct tern_comm *comm)
+{
+    return tern__handle_check(call, comm, TERN__COMM);
+}
 
 // TERN_OK, or why the communicator has failed. Cheap: no system call, one shared line.
 static inline int tern__comm_check(struct tern_comm *comm)

@@ -230,8 +230,9 @@ static int gather(tern_comm *comm, const char *path, const struct collection *mi
 
 int tern_trace_end(tern_comm *comm, const char *path)
 {
-    if (comm == NULL || path == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_trace_end: comm and path must not be NULL");
+    TERN_TRY(tern__comm_lives("tern_trace_end", comm));
+    if (path == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_trace_end: path must not be NULL");
     }
     struct collection mine = {0};
     bool recorded = tern__trace_stop();

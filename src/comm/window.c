@@ -242,14 +242,14 @@ static void free_window(tern_window *window)
         disown(window);
         close(window->fd);
     }
-    free(window);
+    tern__handle_free(window, sizeof *window);
 }
 
 static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_window **window)
 {
     struct tern__group *group = &comm->group;
     TERN_TRY(tern__group_check(group, false));
-    tern_window *made = calloc(1, sizeof *made);
+    tern_window *made = tern__handle_new(TERN__WINDOW, sizeof *made);
     struct wish mine = {.size_bytes = size_bytes,
                         .untouched_bytes = untouched_bytes(),
                         .flags = flags,
@@ -262,7 +262,7 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
         status = compare_wishes(wishes, group->size);
     }
     if (status != TERN_OK || made == NULL) {
-        free(made);
+        tern__handle_free(made, sizeof *made);
         return status;
     }
     made->comm = comm;
@@ -284,8 +284,9 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
 int tern_window_create(tern_comm *comm, size_t size_bytes, const tern_window_options *options,
                        tern_window **window)
 {
-    if (comm == NULL || window == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_window_create: comm and window must not be NULL");
+    TERN_TRY(tern__comm_lives("tern_window_create", comm));
+    if (window == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_window_create: window must not be NULL");
     }
     uint32_t flags = options != NULL ? options->flags : 0;
     if ((flags & SPARSE) != 0) {
@@ -312,25 +313,30 @@ int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window *
 
 int tern_window_destroy(tern_window *window)
 {
-    if (window != NULL) {
-        if (!window->sparse) {
-            tern__flag_add(&window->comm->children, UINT32_MAX);
-        }
-        free_window(window);
+    if (window == NULL) {
+        return TERN_OK;
     }
+    TERN_TRY(tern__window_lives("tern_window_destroy", window));
+    if (!window->sparse) {
+        tern__flag_add(&window->comm->children, UINT32_MAX);
+    }
+    free_window(window);
     return TERN_OK;
 }
 
 size_t tern_window_size(const tern_window *window)
 {
-    return window != NULL ? window->size_bytes : 0;
+    return tern__window_lives("tern_window_size", window) == TERN_OK ? window->size_bytes : 0;
 }
 
 void *tern_window_address(const tern_window *window, int rank)
 {
-    if (window == NULL || rank < 0 || rank >= window->nranks) {
-        tern__fail(TERN_ERR_ARG, "tern_window_address: %s",
-                   window == NULL ? "window must not be NULL" : "there is no such rank");
+    if (tern__window_lives("tern_window_address", window) != TERN_OK) {
+        return NULL;
+    }
+    if (rank < 0 || rank >= window->nranks) {
+        tern__set_error("tern_window_address: rank is %d; the window has ranks 0..%d", rank,
+                        window->nranks - 1);
         return NULL;
     }
     return window->base + (size_t)rank * window->size_bytes;
@@ -338,15 +344,13 @@ void *tern_window_address(const tern_window *window, int rank)
 
 const tern_context *tern_window_context(const tern_window *window)
 {
-    return window != NULL ? &window->context : NULL;
+    return tern__window_lives("tern_window_context", window) == TERN_OK ? &window->context : NULL;
 }
 
 int tern__window_range(tern_window *window, const char *call, int rank, size_t offset_bytes,
                        size_t size_bytes, char **address)
 {
-    if (__builtin_expect(window == NULL, 0)) {
-        return tern__fail(TERN_ERR_ARG, "%s: window must not be NULL", call);
-    }
+    TERN_TRY(tern__window_lives(call, window));
     if (__builtin_expect(rank < 0 || rank >= window->nranks, 0)) {
         return tern__fail(TERN_ERR_ARG, "%s: rank is %d; the window has ranks 0..%d", call, rank,
                           window->nranks - 1);

@@ -8,6 +8,7 @@
 #include "xport/xport.h"
 
 struct tern_window {
+    struct tern__handle handle;
     struct tern_comm *comm;
     const struct tern__xport *xport;
     char *base;        // of rank 0's part
@@ -21,12 +22,18 @@ struct tern_window {
     tern_context context;
 };
 
+// TERN_OK for a window that lives; the sentence begins with the name of the public call.
+static inline int tern__window_lives(const char *call, const struct tern_window *window)
+{
+    return tern__handle_check(call, window, TERN__WINDOW);
+}
+
 // tern_window_create of memory that takes nothing until it is touched: it is not held against what the
 // machine has to give, has no place in tern_window_find, and does not count as a child of comm.
 int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window **window);
 
 // Where a range of a rank's part is in this process. TERN_ERR_ARG, with a sentence that begins with
-// `call`, when the window is NULL, the rank does not exist, or the range sticks out; the error of a
+// `call`, when the window does not live, the rank does not exist, or the range sticks out; the error of a
 // failed communicator.
 int tern__window_range(tern_window *window, const char *call, int rank, size_t offset_bytes,
                        size_t size_bytes, char **address);

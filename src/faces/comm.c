@@ -6,10 +6,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/handle.h"
 #include "tern/comm.h"
 #include "tern/window.h"
 
 struct CommHandle_ {
+    struct tern__handle handle;
     tern_comm *comm;
     tern_window *window; // NULL before comm_alloc_windows
 };
@@ -17,7 +19,10 @@ struct CommHandle_ {
 // -1 with a sentence, unless the handle has windows and no pointer is NULL.
 static int check_windows(const char *call, CommHandle h, const void *out)
 {
-    if (h == NULL || out == NULL) {
+    if (tern__handle_check(call, h, TERN__FACE_COMM) != TERN_OK) {
+        return -1;
+    }
+    if (out == NULL) {
         tern__set_error("%s: no argument may be NULL", call);
         return -1;
     }
@@ -30,13 +35,13 @@ static int check_windows(const char *call, CommHandle h, const void *out)
 
 CommHandle comm_init(int rank, int nranks, const char *rootinfo_path)
 {
-    struct CommHandle_ *made = calloc(1, sizeof *made);
+    struct CommHandle_ *made = tern__handle_new(TERN__FACE_COMM, sizeof *made);
     if (made == NULL) {
         tern__set_error("comm_init: no memory for a handle");
         return NULL;
     }
     if (tern_init_at(rank, nranks, rootinfo_path, NULL, &made->comm) != TERN_OK) {
-        free(made);
+        tern__handle_free(made, sizeof *made);
         return NULL;
     }
     return made;
@@ -44,7 +49,10 @@ CommHandle comm_init(int rank, int nranks, const char *rootinfo_path)
 
 int comm_alloc_windows(CommHandle h, size_t win_size, uint64_t *device_ctx_out)
 {
-    if (h == NULL || device_ctx_out == NULL) {
+    if (tern__handle_check("comm_alloc_windows", h, TERN__FACE_COMM) != TERN_OK) {
+        return -1;
+    }
+    if (device_ctx_out == NULL) {
         tern__set_error("comm_alloc_windows: no argument may be NULL");
         return -1;
     }
@@ -88,12 +96,11 @@ int comm_barrier(CommHandle h)
 
 int comm_destroy(CommHandle h)
 {
-    if (h == NULL) {
-        tern__set_error("comm_destroy: h must not be NULL");
+    if (tern__handle_check("comm_destroy", h, TERN__FACE_COMM) != TERN_OK) {
         return -1;
     }
     int status = tern_window_destroy(h->window);
     int left = tern_comm_destroy(h->comm);
-    free(h);
+    tern__handle_free(h, sizeof *h);
     return status == TERN_OK && left == TERN_OK ? 0 : -1;
 }

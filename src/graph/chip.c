@@ -83,7 +83,7 @@ static void end_chip(struct tern_chip *chip)
     }
     free_run(&chip->run);
     free(chip->cores);
-    free(chip);
+    tern__handle_free(chip, sizeof *chip);
 }
 
 static int check_options(const tern_chip_options *options)
@@ -111,6 +111,7 @@ int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chi
     }
     int64_t timeout_ns;
     if (comm != NULL) {
+        TERN_TRY(tern__comm_lives("tern_chip_create", comm));
         TERN_TRY(tern__comm_check(comm));
     }
     if (comm != NULL && wanted.timeout_ns == 0) {
@@ -119,20 +120,20 @@ int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chi
         TERN_TRY(tern__timeout_option(wanted.timeout_ns, &timeout_ns));
     }
     size_t count = (size_t)wanted.aic_count + (size_t)wanted.aiv_count;
-    struct tern_chip *made = calloc(1, sizeof *made);
+    struct tern_chip *made = tern__handle_new(TERN__CHIP, sizeof *made);
     struct tern__core *cores = aligned_alloc(TERN_CACHE_LINE, count * sizeof *cores);
     if (made == NULL || cores == NULL) {
-        free(made);
+        tern__handle_free(made, sizeof *made);
         free(cores);
         return tern__fail(TERN_ERR_MEMORY, "no memory for a chip of %zu cores", count);
     }
     memset(cores, 0, count * sizeof *cores);
-    *made = (struct tern_chip){.comm = comm,
-                               .aic_count = wanted.aic_count,
-                               .aiv_count = wanted.aiv_count,
-                               .timeout_ns = timeout_ns,
-                               .cpus = tern__cpus_allowed(),
-                               .cores = cores};
+    made->comm = comm;
+    made->aic_count = wanted.aic_count;
+    made->aiv_count = wanted.aiv_count;
+    made->timeout_ns = timeout_ns;
+    made->cpus = tern__cpus_allowed();
+    made->cores = cores;
     int status = start_threads(made);
     if (status != TERN_OK) {
         end_chip(made);
@@ -168,6 +169,7 @@ int tern_chip_destroy(tern_chip *chip)
     if (chip == NULL) {
         return TERN_OK;
     }
+    TERN_TRY(tern__handle_check("tern_chip_destroy", chip, TERN__CHIP));
     if (chip->unsynchronized) {
         tern_status_ignore(tern_chip_synchronize(chip)); // nobody waits for its result any more
     }
@@ -200,6 +202,7 @@ static int check_fit(const struct tern_chip *chip, const tern_graph *graph)
         }
         for (uint32_t w = 0; w < task->waits_count; w++) {
             const tern_window *window = graph->waits[task->waits_first + w].condition.window;
+            TERN_TRY(tern__window_lives("tern_chip_launch", window));
             if (chip->comm == NULL || window->comm->group.job != chip->comm->group.job) {
                 return tern__fail(TERN_ERR_ARG,
                                   "tern_chip_launch: task '%s' waits for a signal of "
@@ -235,9 +238,8 @@ static int prepare_run(struct tern_chip *chip, tern_graph *graph)
 
 int tern_chip_launch(tern_chip *chip, tern_graph *graph)
 {
-    if (chip == NULL || graph == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_chip_launch: chip and graph must not be NULL");
-    }
+    TERN_TRY(tern__handle_check("tern_chip_launch", chip, TERN__CHIP));
+    TERN_TRY(tern__handle_check("tern_chip_launch", graph, TERN__GRAPH));
     if (chip->unsynchronized) {
         return tern__fail(TERN_ERR_STATE,
                           "tern_chip_launch: a graph runs on the chip; synchronize first");
@@ -279,9 +281,7 @@ static bool run_ended(void *arg)
 
 int tern_chip_synchronize(tern_chip *chip)
 {
-    if (chip == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_chip_synchronize: chip must not be NULL");
-    }
+    TERN_TRY(tern__handle_check("tern_chip_synchronize", chip, TERN__CHIP));
     if (!chip->unsynchronized) {
         return tern__fail(TERN_ERR_STATE, "tern_chip_synchronize: nothing was launched");
     }

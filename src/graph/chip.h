@@ -7,6 +7,7 @@
 #include <stdalign.h>
 
 #include "base/error.h"
+#include "base/handle.h"
 #include "comm/comm.h"
 #include "graph/graph.h"
 #include "sync/wait.h"
@@ -49,6 +50,7 @@ struct tern__run {
 };
 
 struct tern_chip {
+    struct tern__handle handle;
     struct tern_comm *comm; // or NULL
     int aic_count;
     int aiv_count;

@@ -31,9 +31,7 @@ static int reserve(void **items, size_t *room, size_t count, size_t more, size_t
 
 static int check_open(const char *call, const tern_graph *graph)
 {
-    if (graph == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: graph must not be NULL", call);
-    }
+    TERN_TRY(tern__handle_check(call, graph, TERN__GRAPH));
     if (graph->sealed) {
         return tern__fail(TERN_ERR_STATE,
                           "%s: the graph has been launched and cannot be changed any "
@@ -58,7 +56,7 @@ int tern_graph_create(tern_graph **graph)
     if (graph == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_graph_create: graph must not be NULL");
     }
-    tern_graph *made = calloc(1, sizeof *made);
+    tern_graph *made = tern__handle_new(TERN__GRAPH, sizeof *made);
     if (made == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for a graph");
     }
@@ -71,6 +69,7 @@ int tern_graph_destroy(tern_graph *graph)
     if (graph == NULL) {
         return TERN_OK;
     }
+    TERN_TRY(tern__handle_check("tern_graph_destroy", graph, TERN__GRAPH));
     if (tern__flag_load(&graph->running) != 0) {
         return tern__fail(TERN_ERR_STATE,
                           "tern_graph_destroy: the graph is running; synchronize the "
@@ -85,7 +84,7 @@ int tern_graph_destroy(tern_graph *graph)
     free(graph->edges);
     free(graph->waits);
     free(graph->successors);
-    free(graph);
+    tern__handle_free(graph, sizeof *graph);
     return TERN_OK;
 }
 
@@ -223,14 +222,14 @@ int tern_graph_add_wait(tern_graph *graph, int task, const tern_condition *condi
 
 int tern_graph_task_count(const tern_graph *graph)
 {
-    return graph != NULL ? (int)graph->tasks_count
-                         : tern__fail(TERN_ERR_ARG, "graph must not be NULL");
+    TERN_TRY(tern__handle_check("tern_graph_task_count", graph, TERN__GRAPH));
+    return (int)graph->tasks_count;
 }
 
 const char *tern_graph_task_name(const tern_graph *graph, int task)
 {
-    return graph != NULL && task >= 0 && (size_t)task < graph->tasks_count ? graph->tasks[task].name
-                                                                           : NULL;
+    bool lives = tern__handle_check("tern_graph_task_name", graph, TERN__GRAPH) == TERN_OK;
+    return lives && task >= 0 && (size_t)task < graph->tasks_count ? graph->tasks[task].name : NULL;
 }
 
 static int compare_edges(const void *a, const void *b)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/handle.h"
 #include "tern/graph.h"
 
 #define TERN__TASK_NAME_BYTES 36
@@ -37,6 +38,7 @@ struct tern__graph_wait {
 };
 
 struct tern_graph {
+    struct tern__handle handle;
     struct tern__task *tasks;
     size_t tasks_count, tasks_room;
     int64_t *args;

@@ -28,9 +28,7 @@ static int check_word(const char *call, tern_window *window, int rank, size_t of
 int tern__condition_check(const char *call, const tern_condition *condition)
 {
     char *address;
-    if (condition->window == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: window must not be NULL", call);
-    }
+    TERN_TRY(tern__window_lives(call, condition->window));
     if ((unsigned)condition->cmp > TERN_CMP_LE) {
         return tern__fail(TERN_ERR_ARG, "%s: %d is no comparison", call, (int)condition->cmp);
     }

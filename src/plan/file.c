@@ -91,8 +91,9 @@ static int write_plan(FILE *file, void *arg)
 
 int tern_plan_save(const tern_plan *plan, const char *path)
 {
-    if (plan == NULL || path == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_plan_save: plan and path must not be NULL");
+    TERN_TRY(tern__plan_lives("tern_plan_save", plan));
+    if (path == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_plan_save: path must not be NULL");
     }
     if (!plan->sealed) {
         return tern__fail(TERN_ERR_STATE, "tern_plan_save: the plan must be sealed first");

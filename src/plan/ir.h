@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/handle.h"
 #include "tern/plan.h"
 
 struct tern__op {
@@ -33,6 +34,7 @@ struct tern__plan_rank {
 };
 
 struct tern_plan {
+    struct tern__handle handle;
     tern_plan_spec spec; // algorithm points to `algorithm`
     char algorithm[32];
     uint64_t scratch_bytes;
@@ -65,6 +67,12 @@ static inline bool tern__plan_has_buffer(const tern_plan *plan, int rank, tern_p
         (buffer == TERN_PLAN_IN && (kind == TERN_PLAN_BROADCAST || kind == TERN_PLAN_SCATTER)) ||
         (buffer == TERN_PLAN_OUT && (kind == TERN_PLAN_REDUCE_TO_ROOT || kind == TERN_PLAN_GATHER));
     return !root_only || rank == plan->spec.root;
+}
+
+// TERN_OK for a plan that lives; the sentence begins with the name of the public call.
+static inline int tern__plan_lives(const char *call, const tern_plan *plan)
+{
+    return tern__handle_check(call, plan, TERN__PLAN);
 }
 
 // A share of the plan's bytes.

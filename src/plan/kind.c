@@ -59,7 +59,7 @@ bool tern__kind_sums(tern_plan_kind kind)
 
 uint64_t tern_plan_buffer_bytes(const tern_plan *plan, tern_plan_buffer buffer)
 {
-    if (plan == NULL) {
+    if (!tern__handle_lives(plan, TERN__PLAN)) {
         return 0;
     }
     tern_plan_kind kind = plan->spec.kind;

@@ -75,10 +75,10 @@ int tern_plan_create(const tern_plan_spec *spec, tern_plan **plan)
         return tern__fail(TERN_ERR_ARG, "tern_plan_create: spec and plan must not be NULL");
     }
     TERN_TRY(check_spec(spec));
-    tern_plan *made = calloc(1, sizeof *made);
+    tern_plan *made = tern__handle_new(TERN__PLAN, sizeof *made);
     struct tern__plan_rank *ranks = calloc((size_t)spec->nranks, sizeof *ranks);
     if (made == NULL || ranks == NULL) {
-        free(made);
+        tern__handle_free(made, sizeof *made);
         free(ranks);
         return tern__fail(TERN_ERR_MEMORY, "no memory for a plan of %d ranks", spec->nranks);
     }
@@ -96,6 +96,7 @@ int tern_plan_destroy(tern_plan *plan)
     if (plan == NULL) {
         return TERN_OK;
     }
+    TERN_TRY(tern__plan_lives("tern_plan_destroy", plan));
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
         for (int lane = 0; lane < plan->ranks[rank].lanes_count; lane++) {
             free(plan->ranks[rank].lanes[lane].ops);
@@ -104,15 +105,13 @@ int tern_plan_destroy(tern_plan *plan)
     }
     free(plan->ranks);
     free(plan->operands);
-    free(plan);
+    tern__handle_free(plan, sizeof *plan);
     return TERN_OK;
 }
 
 static int check_open(const char *call, const tern_plan *plan)
 {
-    if (plan == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: plan must not be NULL", call);
-    }
+    TERN_TRY(tern__plan_lives(call, plan));
     if (plan->sealed) {
         return tern__fail(TERN_ERR_STATE, "%s: the plan is sealed and cannot be changed", call);
     }
@@ -330,12 +329,12 @@ int tern_plan_seal(tern_plan *plan)
 
 const tern_plan_spec *tern_plan_get_spec(const tern_plan *plan)
 {
-    return plan != NULL ? &plan->spec : NULL;
+    return tern__handle_lives(plan, TERN__PLAN) ? &plan->spec : NULL;
 }
 
 static bool has_rank(const tern_plan *plan, int rank)
 {
-    return plan != NULL && rank >= 0 && rank < plan->spec.nranks;
+    return tern__handle_lives(plan, TERN__PLAN) && rank >= 0 && rank < plan->spec.nranks;
 }
 
 int tern_plan_lane_count(const tern_plan *plan, int rank)
@@ -352,7 +351,8 @@ size_t tern_plan_op_count(const tern_plan *plan, int rank, int lane)
 
 int tern_plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, tern_plan_op *op)
 {
-    if (plan == NULL || !plan->sealed || op == NULL) {
+    TERN_TRY(tern__plan_lives("tern_plan_get_op", plan));
+    if (!plan->sealed || op == NULL) {
         return tern__fail(TERN_ERR_ARG,
                           "tern_plan_get_op: op must not be NULL and the plan must be "
                           "sealed");
@@ -387,17 +387,17 @@ uint32_t tern_plan_signal_count(const tern_plan *plan, int rank)
 
 int tern_plan_round_count(const tern_plan *plan)
 {
-    return plan != NULL ? plan->rounds : 0;
+    return tern__handle_lives(plan, TERN__PLAN) ? plan->rounds : 0;
 }
 
 size_t tern_plan_total_ops(const tern_plan *plan)
 {
-    return plan != NULL ? plan->ops_count : 0;
+    return tern__handle_lives(plan, TERN__PLAN) ? plan->ops_count : 0;
 }
 
 size_t tern_plan_memory(const tern_plan *plan)
 {
-    if (plan == NULL) {
+    if (!tern__handle_lives(plan, TERN__PLAN)) {
         return 0;
     }
     size_t bytes = sizeof *plan + plan->operands_room * sizeof *plan->operands;

@@ -152,8 +152,9 @@ static void put_plan(struct sink *sink, const tern_plan *plan)
 
 int tern_plan_print(const tern_plan *plan, char **text, size_t *length)
 {
-    if (plan == NULL || text == NULL || length == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_plan_print: plan, text and length must not be NULL");
+    TERN_TRY(tern__plan_lives("tern_plan_print", plan));
+    if (text == NULL || length == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_plan_print: text and length must not be NULL");
     }
     if (!plan->sealed) {
         return tern__fail(TERN_ERR_STATE, "tern_plan_print: the plan must be sealed first");

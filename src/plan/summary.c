@@ -60,7 +60,9 @@ static void fill(const tern_plan *plan, struct tern__tally *tally, const struct 
 
 int tern_summary_make(const tern_plan *plan, const tern_topo *topo, tern_summary *summary)
 {
-    if (plan == NULL || !plan->sealed || summary == NULL) {
+    TERN_TRY(tern__plan_lives("tern_summary_make", plan));
+    TERN_TRY(topo != NULL ? tern__handle_check("tern_summary_make", topo, TERN__TOPO) : TERN_OK);
+    if (!plan->sealed || summary == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_summary_make: summary must not be NULL and the plan "
                                         "must be sealed");
     }

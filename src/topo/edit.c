@@ -128,8 +128,9 @@ static int apply(tern_topo *topo, const char *links, const struct edit *edit)
 
 int tern_topo_cut(tern_topo *topo, const char *links)
 {
-    if (topo == NULL || links == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_topo_cut: topo and links must not be NULL");
+    TERN_TRY(tern__handle_check("tern_topo_cut", topo, TERN__TOPO));
+    if (links == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_topo_cut: links must not be NULL");
     }
     struct edit edit = {.factor = 0};
     if (!read_edit(links, false, &edit)) {
@@ -142,8 +143,9 @@ int tern_topo_cut(tern_topo *topo, const char *links)
 
 int tern_topo_slow(tern_topo *topo, const char *links)
 {
-    if (topo == NULL || links == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_topo_slow: topo and links must not be NULL");
+    TERN_TRY(tern__handle_check("tern_topo_slow", topo, TERN__TOPO));
+    if (links == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_topo_slow: links must not be NULL");
     }
     struct edit edit = {.factor = 1};
     if (!read_edit(links, true, &edit)) {

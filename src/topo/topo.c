@@ -11,17 +11,16 @@
 int tern__topo_new(const char *word, int size, tern_topo **topo)
 {
     size_t cells = (size_t)size * (size_t)size;
-    tern_topo *made = calloc(1, sizeof *made + cells * sizeof made->cells[0]);
+    tern_topo *made = tern__handle_new(TERN__TOPO, sizeof *made);
     if (made == NULL) {
-        return tern__fail(TERN_ERR_MEMORY, "no memory for a topology of %d ranks", size);
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a topology");
     }
     made->size = size;
     made->word = strdup(word);
-    if (made->word == NULL) {
-        free(made);
-        return tern__fail(TERN_ERR_MEMORY, "no memory for the word of a topology");
-    }
-    int status = tern__topo_retell(made);
+    made->cells = calloc(cells, sizeof made->cells[0]);
+    int status = made->word == NULL || made->cells == NULL
+                     ? tern__fail(TERN_ERR_MEMORY, "no memory for a topology of %d ranks", size)
+                     : tern__topo_retell(made);
     if (status != TERN_OK) {
         tern_topo_destroy(made);
         return status;
@@ -72,23 +71,27 @@ int tern__topo_of_shape(const char *word, const struct tern__topo_shape *shape, 
 
 int tern_topo_destroy(tern_topo *topo)
 {
-    if (topo != NULL) {
-        free(topo->word);
-        free(topo->text);
-        free(topo->edits);
-        free(topo);
+    if (topo == NULL) {
+        return TERN_OK;
     }
+    TERN_TRY(tern__handle_check("tern_topo_destroy", topo, TERN__TOPO));
+    free(topo->word);
+    free(topo->text);
+    free(topo->edits);
+    free(topo->cells);
+    tern__handle_free(topo, sizeof *topo);
     return TERN_OK;
 }
 
 int tern_topo_size(const tern_topo *topo)
 {
-    return topo != NULL ? topo->size : 0;
+    return tern__handle_lives(topo, TERN__TOPO) ? topo->size : 0;
 }
 
 bool tern_topo_link(const tern_topo *topo, int from, int to, tern_link *link)
 {
-    if (topo == NULL || from < 0 || to < 0 || from >= topo->size || to >= topo->size) {
+    if (!tern__handle_lives(topo, TERN__TOPO) || from < 0 || to < 0 || from >= topo->size ||
+        to >= topo->size) {
         return false;
     }
     tern_link found = {.bandwidth_gbps = INFINITY, .latency_us = 0};
@@ -108,10 +111,10 @@ bool tern_topo_link(const tern_topo *topo, int from, int to, tern_link *link)
 
 int tern_topo_link_count(const tern_topo *topo)
 {
-    return topo != NULL ? topo->link_count : 0;
+    return tern__handle_lives(topo, TERN__TOPO) ? topo->link_count : 0;
 }
 
 const char *tern_topo_text(const tern_topo *topo)
 {
-    return topo != NULL ? topo->text : "";
+    return tern__handle_lives(topo, TERN__TOPO) ? topo->text : "";
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/handle.h"
 #include "tern/topo.h"
 
 // What a file or a command may state; beyond it somebody mistook a unit.
@@ -29,6 +30,7 @@ struct tern__topo_pair {
 };
 
 struct tern_topo {
+    struct tern__handle handle;
     int size;
     int link_count;
     char *word;                    // what it was made from
@@ -36,7 +38,7 @@ struct tern_topo {
     struct tern__topo_pair *edits; // pairs of ranks ever cut or slowed, ascending
     int edit_count;
     int edit_room;
-    struct tern__topo_cell cells[]; // size × size
+    struct tern__topo_cell *cells; // size × size
 };
 
 // hosts × ranks_per_host ranks. Inside a host a mesh (or a ring) of `inside`; between hosts a

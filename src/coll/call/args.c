@@ -244,9 +244,9 @@ int tern__call_check(const char *name, tern_comm *comm, const tern_coll *from,
 {
     memset(call, 0, sizeof *call);
     call->name = name;
-    if (comm == NULL || from == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", name,
-                          comm == NULL ? "comm" : "call");
+    TERN_TRY(tern__comm_lives(name, comm));
+    if (from == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: call must not be NULL", name);
     }
     TERN_TRY(tern__calls_of(comm, &call->calls));
     if ((unsigned)from->kind > TERN_COLL_SCATTER_V) {

@@ -39,9 +39,7 @@ int tern__message_check(const char *name, tern_comm *comm, const tern_coll *from
                         struct tern__message *message)
 {
     memset(message, 0, sizeof *message);
-    if (comm == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: comm must not be NULL", name);
-    }
+    TERN_TRY(tern__comm_lives(name, comm));
     struct tern__calls *calls;
     TERN_TRY(tern__calls_of(comm, &calls));
     TERN_TRY(tern__call_check_comm(name, comm, from));

@@ -114,7 +114,7 @@ static void transfer(const struct tern__calls *calls, const struct tern__memo *m
 
 bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count)
 {
-    struct tern__calls *calls = comm != NULL ? comm->calls : NULL;
+    struct tern__calls *calls = tern__handle_lives(comm, TERN__COMM) ? comm->calls : NULL;
     if (calls == NULL || calls->oldest != NULL ||
         tern__flag_load(&comm->group.shared->failed) != TERN__WORKING ||
         tern__peek(&tern__trace_on) != 0) {

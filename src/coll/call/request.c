@@ -169,8 +169,9 @@ static int begin(const char *name, struct request *request)
 static int make(const char *name, tern_comm *comm, const tern_coll *call, tern_request *request,
                 struct request **made)
 {
-    if (comm == NULL || call == NULL || request == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: comm, call and request must not be NULL", name);
+    TERN_TRY(tern__comm_lives(name, comm));
+    if (call == NULL || request == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: call and request must not be NULL", name);
     }
     *made = take(comm);
     if (*made == NULL) {

@@ -63,8 +63,10 @@ static bool run_passes(struct checking *checking)
 
 int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check)
 {
-    if (plan == NULL || check == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_check_plan: plan and check must not be NULL");
+    TERN_TRY(tern__plan_lives("tern_check_plan", plan));
+    TERN_TRY(topo != NULL ? tern__handle_check("tern_check_plan", topo, TERN__TOPO) : TERN_OK);
+    if (check == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_check_plan: check must not be NULL");
     }
     if (!plan->sealed) {
         return tern__fail(TERN_ERR_ARG, "tern_check_plan: the plan is not sealed yet");
@@ -74,7 +76,7 @@ int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **c
                           "tern_check_plan: the plan has %d ranks and the topology %d",
                           plan->spec.nranks, tern_topo_size(topo));
     }
-    tern_check *made = calloc(1, sizeof *made);
+    tern_check *made = tern__handle_new(TERN__CHECK, sizeof *made);
     if (made == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for a check");
     }

@@ -25,6 +25,7 @@ struct findings {
 };
 
 struct tern_check {
+    struct tern__handle handle;
     struct findings rules[TERN_CHECK_RULES];
     bool unchecked[TERN_CHECK_RULES]; // not looked at, because another rule failed
     tern_check_order order;

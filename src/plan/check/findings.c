@@ -53,19 +53,20 @@ int tern_check_destroy(tern_check *check)
     if (check == NULL) {
         return TERN_OK;
     }
+    TERN_TRY(tern__handle_check("tern_check_destroy", check, TERN__CHECK));
     for (int rule = 0; rule < TERN_CHECK_RULES; rule++) {
         for (size_t i = 0; i < check->rules[rule].kept; i++) {
             free(check->rules[rule].texts[i]);
         }
         free(check->rules[rule].texts);
     }
-    free(check);
+    tern__handle_free(check, sizeof *check);
     return TERN_OK;
 }
 
 bool tern_check_proved(const tern_check *check)
 {
-    bool proved = check != NULL;
+    bool proved = tern__handle_lives(check, TERN__CHECK);
     for (int rule = 0; proved && rule < TERN_CHECK_RULES; rule++) {
         proved = check->rules[rule].count == 0 && !check->unchecked[rule];
     }
@@ -74,17 +75,20 @@ bool tern_check_proved(const tern_check *check)
 
 tern_check_order tern_check_sum_order(const tern_check *check)
 {
-    return check != NULL ? check->order : TERN_CHECK_ORDER_NONE;
+    return tern__handle_lives(check, TERN__CHECK) ? check->order : TERN_CHECK_ORDER_NONE;
 }
 
 size_t tern_check_count(const tern_check *check, tern_check_rule rule)
 {
-    return check != NULL && (unsigned)rule < TERN_CHECK_RULES ? check->rules[rule].count : 0;
+    return tern__handle_lives(check, TERN__CHECK) && (unsigned)rule < TERN_CHECK_RULES
+               ? check->rules[rule].count
+               : 0;
 }
 
 const char *tern_check_finding(const tern_check *check, tern_check_rule rule, size_t index)
 {
-    return check != NULL && (unsigned)rule < TERN_CHECK_RULES && index < check->rules[rule].kept
+    return tern__handle_lives(check, TERN__CHECK) && (unsigned)rule < TERN_CHECK_RULES &&
+                   index < check->rules[rule].kept
                ? check->rules[rule].texts[index]
                : NULL;
 }
@@ -109,8 +113,9 @@ static const char *const order_texts[] = {
 
 int tern_check_print(const tern_check *check, FILE *file)
 {
-    if (check == NULL || file == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_check_print: check and file must not be NULL");
+    TERN_TRY(tern__handle_check("tern_check_print", check, TERN__CHECK));
+    if (file == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_check_print: file must not be NULL");
     }
     for (int rule = 0; rule < TERN_CHECK_RULES; rule++) {
         const struct findings *findings = &check->rules[rule];

@@ -200,6 +200,6 @@ void tern__exec_free(struct tern_exec *exec)
         free(exec->open);
         free(exec->ops);
         free(exec->operands);
-        free(exec);
+        tern__handle_free(exec, sizeof *exec);
     }
 }

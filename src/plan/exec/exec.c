@@ -22,7 +22,11 @@ _Static_assert(sizeof(struct offer) <= TERN__CELL_BYTES, "exchanged in one cell"
 
 static int check_window(const tern_comm *comm, const tern_window *window, const char *name)
 {
-    if (window != NULL && window->comm != comm) {
+    if (window == NULL) {
+        return TERN_OK;
+    }
+    TERN_TRY(tern__window_lives("tern_exec_create", window));
+    if (window->comm != comm) {
         return tern__fail(TERN_ERR_ARG,
                           "tern_exec_create: the window of %s belongs to another communicator",
                           name);
@@ -34,9 +38,9 @@ static int check_window(const tern_comm *comm, const tern_window *window, const 
 static int check_mine(const tern_comm *comm, const tern_plan *plan,
                       const tern_exec_options *options, tern_exec *const *exec)
 {
-    if (plan == NULL || options == NULL || exec == NULL) {
-        return tern__fail(TERN_ERR_ARG,
-                          "tern_exec_create: plan, options and exec must not be NULL");
+    TERN_TRY(tern__handle_check("tern_exec_create", plan, TERN__PLAN));
+    if (options == NULL || exec == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_exec_create: options and exec must not be NULL");
     }
     if (!plan->sealed) {
         return tern__fail(TERN_ERR_ARG, "tern_exec_create: the plan is not sealed");
@@ -130,13 +134,11 @@ static int build(struct tern_exec *exec)
 int tern_exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_options *options,
                      tern_exec **exec)
 {
-    if (comm == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_exec_create: comm must not be NULL");
-    }
+    TERN_TRY(tern__comm_lives("tern_exec_create", comm));
     struct tern__group *group = &comm->group;
     TERN_TRY(tern__group_check(group, false));
     int status = check_mine(comm, plan, options, exec);
-    tern_exec *made = calloc(1, sizeof *made);
+    tern_exec *made = tern__handle_new(TERN__EXEC, sizeof *made);
     if (status == TERN_OK && made == NULL) {
         status = tern__fail(TERN_ERR_MEMORY, "tern_exec_create: no memory for an executor");
     }
@@ -150,7 +152,7 @@ int tern_exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_opt
         met = compare_offers(offers, group);
     }
     if (met != TERN_OK || status != TERN_OK) {
-        free(made);
+        tern__handle_free(made, sizeof *made);
         return met != TERN_OK ? met : status;
     }
     made->comm = comm;
@@ -172,7 +174,8 @@ int tern_exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_opt
 
 uint64_t tern_exec_link_bytes(const tern_exec *exec, int from, int to)
 {
-    if (exec == NULL || (exec->options.flags & TERN_EXEC_COUNT_LINKS) == 0 || from == to) {
+    if (tern__handle_check("tern_exec_link_bytes", exec, TERN__EXEC) != TERN_OK ||
+        (exec->options.flags & TERN_EXEC_COUNT_LINKS) == 0 || from == to) {
         return 0;
     }
     int self = exec->comm->group.rank;
@@ -192,6 +195,7 @@ int tern_exec_destroy(tern_exec *exec)
     if (exec == NULL) {
         return TERN_OK;
     }
+    TERN_TRY(tern__handle_check("tern_exec_destroy", exec, TERN__EXEC));
     if (exec->state == TERN__EXEC_RUNNING) {
         if (tern__comm_check(exec->comm) == TERN_OK || !tern__exec_abandon(exec)) {
             return tern__fail(TERN_ERR_STATE,

@@ -83,6 +83,8 @@ struct tern__exec_lane {
 enum tern__exec_state { TERN__EXEC_IDLE, TERN__EXEC_RUNNING, TERN__EXEC_FAILED };
 
 struct tern_exec {
+    struct tern__handle handle;
+
     // Of the run.
     uint32_t run; // how many have begun
     enum tern__exec_state state;

@@ -220,9 +220,7 @@ static void task_woken(struct tern__task *task)
 
 static int check_running(const char *call, struct tern_exec *exec)
 {
-    if (exec == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: exec must not be NULL", call);
-    }
+    TERN_TRY(tern__handle_check(call, exec, TERN__EXEC));
     if (exec->state == TERN__EXEC_IDLE && exec->runs_ended == 0) {
         return tern__fail(TERN_ERR_STATE, "%s: no run has been started", call);
     }
@@ -260,11 +258,19 @@ static void begin_run(struct tern_exec *exec)
     }
 }
 
+// The caller's windows may have been destroyed since.
+static int check_windows(const struct tern_exec *exec)
+{
+    const tern_window *in = exec->options.in;
+    const tern_window *out = exec->options.out;
+    TERN_TRY(in != NULL ? tern__window_lives("tern_exec_start", in) : TERN_OK);
+    return out != NULL ? tern__window_lives("tern_exec_start", out) : TERN_OK;
+}
+
 int tern_exec_start(tern_exec *exec)
 {
-    if (exec == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_exec_start: exec must not be NULL");
-    }
+    TERN_TRY(tern__handle_check("tern_exec_start", exec, TERN__EXEC));
+    TERN_TRY(check_windows(exec));
     TERN_TRY(tern__comm_check(exec->comm));
     if (exec->state == TERN__EXEC_RUNNING) {
         return tern__fail(TERN_ERR_STATE, "tern_exec_start: run %u has not ended", exec->run);
