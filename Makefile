@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The front door. `make demo` on a bare Debian 12 installs what is missing, builds, and runs an
-# example on two ranks; `make test` proves the tree. `make help` lists the rest.
+# example on two ranks; `make test` proves the tree. `make help` lists the rest. Only deps, demo, test
+# and bench install packages; the others say which are missing.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
@@ -23,10 +24,11 @@ FORMATTED = git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp'
 
 .DEFAULT_GOAL := build
 .SECONDARY:
-.PHONY: help deps demo build test asan tsan fuzz soak bench tidy format install clean
+.PHONY: help deps demo build test asan tsan fuzz soak bench tidy format install uninstall clean
 
 help:
 	@echo 'demo     install what is missing, build, run an example on two ranks'
+	@echo 'deps     install, through apt, what the build needs'
 	@echo 'build    configure and build build/release'
 	@echo 'test     build and run all tests'
 	@echo 'asan     the tests under AddressSanitizer and UndefinedBehaviorSanitizer'
@@ -36,7 +38,8 @@ help:
 	@echo 'bench    measure, beside the peers'
 	@echo 'tidy     repository rules, clang-format and clang-tidy on what changed'
 	@echo 'format   clang-format every C and C++ file'
-	@echo 'install  install to PREFIX=$(PREFIX)'
+	@echo 'install    install to PREFIX=$(PREFIX)'
+	@echo 'uninstall  take away what install has put into PREFIX=$(PREFIX)'
 	@echo 'clean    remove build/'
 
 deps:
@@ -44,12 +47,16 @@ deps:
 
 # Configured once; afterwards ninja itself notices changed lists and globs.
 build/%/build.ninja: CMakePresets.json
+	@contrib/deps.sh --check $(if $(findstring fuzz,$*),--tools)
 	@mkdir -p $(@D)
+	@echo 'configuring build/$*'
 	@cmake --preset $* >$(@D)/configure.log 2>&1 || { cat $(@D)/configure.log; exit 1; }
 	@grep -A2 '^CMake Warning' $(@D)/configure.log || true
 
+# On a terminal ninja's own line of progress; elsewhere a line now and then.
 build-%: build/%/build.ninja
-	@cmake --build --preset $* -j $(JOBS) -- --quiet | { grep -v '^ninja: no work to do' || true; }
+	@if [ -t 1 ]; then cmake --build --preset $* -j $(JOBS); else \
+	    NINJA_STATUS='[%f/%t] ' cmake --build --preset $* -j $(JOBS) | awk -f contrib/progress.awk; fi
 
 build: build-release
 
@@ -85,7 +92,10 @@ format:
 	@$(FORMATTED) | xargs -r -d '\n' clang-format -i
 
 install: build-release
-	@cmake --install build/release --prefix $(PREFIX)
+	@contrib/install.sh build/release '$(PREFIX)'
+
+uninstall:
+	@contrib/install.sh --uninstall '$(PREFIX)'
 
 clean:
 	@rm -rf build

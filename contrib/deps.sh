@@ -3,22 +3,51 @@
 #
 # Installs, through apt, what the build needs and this machine lacks; says nothing when all is there.
 #   contrib/deps.sh            compilers, build tools, cmocka, OpenBLAS
+#   contrib/deps.sh --check    installs nothing: fails with a sentence when a tool that the build cannot
+#                              do without is missing, wherever it comes from
 #   contrib/deps.sh --bench    also Open MPI and MPICH, the peers; their absence is not an error
 #   contrib/deps.sh --tools    also clang, clang-tidy, clang-format, libFuzzer
 set -euo pipefail
 
 needed=(gcc g++ cmake ninja-build pkg-config libcmocka-dev libopenblas-dev python3)
 peers=()
+check=no
 for arg in "$@"; do
     case $arg in
+    --check) check=yes ;;
     --bench) peers+=(openmpi-bin libopenmpi-dev mpich libmpich-dev) ;;
     --tools) needed+=(clang clang-tidy clang-format libclang-rt-14-dev) ;;
     *)
-        echo "deps.sh: unknown argument '$arg' (--bench, --tools)" >&2
+        echo "deps.sh: unknown argument '$arg' (--check, --bench, --tools)" >&2
         exit 2
         ;;
     esac
 done
+
+# What the build runs, and the package that has it.
+check_tools() {
+    local pair missing=()
+    local -a tools=(cc:gcc c++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config
+        python3:python3)
+    [[ " ${needed[*]} " != *" clang "* ]] || tools+=(clang:clang clang++:clang)
+    for pair in "${tools[@]}"; do
+        command -v "${pair%%:*}" >/dev/null || missing+=("${pair%%:*} (package ${pair#*:})")
+    done
+    if ! pkg-config --exists cmocka 2>/dev/null; then
+        missing+=("cmocka (package libcmocka-dev)")
+    fi
+    [ ${#missing[@]} -eq 0 ] || {
+        local joined
+        printf -v joined ', %s' "${missing[@]}"
+        echo "The build needs what is not installed: ${joined:2}. 'make deps' installs it." >&2
+        exit 1
+    }
+}
+
+if [ "$check" = yes ]; then
+    check_tools
+    exit 0
+fi
 
 installed() {
     dpkg -s "$1" 2>/dev/null | grep -q '^Status: .* installed$'

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs into a fresh prefix and uses it as a stranger would: a C and a C++ program through
-# pkg-config, each with a tern header and a face, and a CMake project through find_package.
+# pkg-config, each with a tern header and a face, a CMake project through find_package, and each of
+# the examples: as a CMake project of its own, and the plain ones with one line of cc. Then
+# uninstalls: what was there before stays, and nothing else.
 set -euo pipefail
 
 build=${TERN_BUILD_DIR:?the folder of a finished build}
@@ -22,7 +24,13 @@ fail() {
     exit 1
 }
 
-cmake --install "$build" --prefix "$prefix" >"$work/log" || fail "cmake --install failed"
+# Into a prefix where somebody else has files, one of them in a folder of ours.
+mkdir -p "$prefix/bin" "$prefix/share/man/man1" "$prefix/include/tern" "$prefix/lib/empty"
+touch "$prefix/bin/other" "$prefix/include/tern/other.h"
+(cd "$prefix" && find . | LC_ALL=C sort) >"$work/before"
+install=$(cd "$(dirname "$0")/../.." && pwd)/contrib/install.sh
+"$install" "$build" "$prefix" >"$work/log" || fail "install.sh failed"
+"$install" "$build" "$prefix" >"$work/log" || fail "installing again failed"
 pc=$(find "$prefix" -name tern.pc)
 [ -n "$pc" ] || fail "no tern.pc was installed"
 libdir=$(dirname "$(dirname "$pc")")
@@ -79,7 +87,42 @@ EOF
 run_and_expect "$work/b/shared"
 run_and_expect "$work/b/static"
 
+# The examples, from copies outside the tree, so that nothing of the tree can help them.
+cp -r "$(cd "$(dirname "$0")/../.." && pwd)/examples" "$work/examples"
+for dir in "$work"/examples/*/; do
+    name=$(basename "$dir")
+    if [ "$name" = tp_ffn ] && ! pkg-config --exists openblas; then
+        continue
+    fi
+    {
+        cmake -S "$dir" -B "$work/$name" "-DCMAKE_PREFIX_PATH=$prefix" && cmake --build "$work/$name"
+    } >"$work/log" 2>&1 || {
+        cat "$work/log"
+        fail "the example $name does not build outside the tree"
+    }
+done
+cc "$work/examples/ring/main.c" "${flags[@]}" -Wl,-rpath,"$libdir" -o "$work/ring/by_cc"
+for ring in "$work/ring/ring" "$work/ring/by_cc"; do
+    [ "$("$prefix/bin/tern" run -n 3 "$ring")" = "the token went around 3 ranks 100 times" ] ||
+        fail "$ring fails"
+done
+[ "$("$work/comm_allreduce/comm_allreduce" 3)" = "3 ranks have the same sum" ] ||
+    fail "comm_allreduce fails outside the tree"
+
 loaded=$(ldd "$prefix/bin/tern" | sed -n 's/.*libtern\.so\.0 => \(\S*\).*/\1/p')
 [ "$(realpath -m "$loaded")" = "$(realpath "$libdir/libtern.so.0")" ] ||
     fail "the installed tern loads '$loaded'"
+"$install" --uninstall "$prefix" >"$work/log" || fail "install.sh --uninstall failed"
+(cd "$prefix" && find . | LC_ALL=C sort) | diff "$work/before" - ||
+    fail "uninstalling has left (>) or taken (<) these"
+! "$install" --uninstall "$prefix" 2>"$work/log" || fail "nothing could be uninstalled twice"
+grep -q "no tern was installed" "$work/log" || fail "uninstalling twice does not say why"
+"$install" "$build" "$work/fresh/prefix" >"$work/log" && "$install" --uninstall "$work/fresh/prefix" \
+    >"$work/log"
+[ ! -e "$work/fresh/prefix" ] || fail "a prefix that was made is left"
+DESTDIR=$work/dest "$install" "$build" /opt/t >"$work/log"
+[ -x "$work/dest/opt/t/bin/tern" ] || fail "DESTDIR is not respected"
+DESTDIR=$work/dest "$install" --uninstall /opt/t >"$work/log"
+[ ! -e "$work/dest/opt/t" ] || fail "DESTDIR is not respected by --uninstall"
+
 echo "install.sh: C, C++ and CMake consumers build and run"
