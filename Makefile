@@ -27,20 +27,20 @@ FORMATTED = git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp'
 .PHONY: help deps demo build test asan tsan fuzz soak bench tidy format install uninstall clean
 
 help:
-	@echo 'demo     install what is missing, build, run an example on two ranks'
-	@echo 'deps     install, through apt, what the build needs'
-	@echo 'build    configure and build build/release'
-	@echo 'test     build and run all tests'
-	@echo 'asan     the tests under AddressSanitizer and UndefinedBehaviorSanitizer'
-	@echo 'tsan     the tests under ThreadSanitizer (TSAN_EXCLUDE: labels to leave out)'
-	@echo 'fuzz     each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
-	@echo 'soak     RUNS=$(RUNS) whole suites of the last commit, in every setting (SETTINGS: which)'
-	@echo 'bench    measure, beside the peers'
-	@echo 'tidy     repository rules, clang-format and clang-tidy on what changed'
-	@echo 'format   clang-format every C and C++ file'
+	@echo 'demo       install what is missing, build, run an example on two ranks'
+	@echo 'deps       install, through apt, what the build needs'
+	@echo 'build      configure and build build/release'
+	@echo 'test       build and run all tests'
+	@echo 'asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer'
+	@echo 'tsan       the tests under ThreadSanitizer (TSAN_EXCLUDE: labels to leave out)'
+	@echo 'fuzz       each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
+	@echo 'soak       RUNS=$(RUNS) whole suites of the last commit, in every setting (SETTINGS: which)'
+	@echo 'bench      measure, beside the peers'
+	@echo 'tidy       repository rules, clang-format and clang-tidy on what changed'
+	@echo 'format     clang-format every C and C++ file'
 	@echo 'install    install to PREFIX=$(PREFIX)'
 	@echo 'uninstall  take away what install has put into PREFIX=$(PREFIX)'
-	@echo 'clean    remove build/'
+	@echo 'clean      remove build/'
 
 deps:
 	@contrib/deps.sh

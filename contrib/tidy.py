@@ -3,7 +3,8 @@
 """The rules of the repository, as findings `path:line: sentence`; exit status 1 if there are any.
 
 Without arguments: includes respect contrib/layers.txt, sizes of files and functions, licence lines,
-to-do marks, README length, and that every public header compiles alone in C17 and C++17. With
+to-do marks, README length, that every public header compiles alone in C17 and C++17, and that
+tern/tern.h has all of them or names them. With
 --changed also clang-format and clang-tidy on what differs from origin (or, where nothing does, from
 the commit before), using build/release/compile_commands.json.
 """
@@ -291,6 +292,16 @@ def check_headers(files, findings):
                 findings.error(path, 1, f"does not compile alone in {standard}: {complaint}")
 
 
+def check_whole(files, findings):
+    """tern/tern.h includes every public header, or says in a comment why it stands apart."""
+    whole = "\n".join(read_text("include/tern/tern.h"))
+    for path in files:
+        name = str(path.relative_to("include")) if path.parts[0] == "include" else ""
+        if re.fullmatch(r"tern/\w+\.h", name) and name not in ("tern/tern.h", "tern/api.h") and \
+                not re.search(rf'^(#include "|//.*\b){re.escape(name)}\b', whole, re.M):
+            findings.error("include/tern/tern.h", 1, f"lacks {name}, or a word on why it is not here")
+
+
 def changed_files(files):
     """Those of `files` that differ from origin, or from the commit before; all without a commit, none
     in a clone that ends before that commit."""
@@ -369,6 +380,7 @@ def main():
     check_includes(files, read_layers(findings), findings)
     check_texts(files, findings)
     check_headers(files, findings)
+    check_whole(files, findings)
     if sys.argv[1:]:
         check_changed(files, findings)
     for line in findings.warnings + sorted(set(findings.errors)):

@@ -8,6 +8,7 @@
 #include "tern/coll.h"
 #include "tern/comm.h"
 #include "tern/dtype.h"
+#include "tern/file.h"
 #include "tern/machine.h"
 #include "tern/op.h"
 #include "tern/status.h"
