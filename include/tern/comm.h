@@ -44,6 +44,10 @@ TERN_CALL int tern_init(const tern_options *options, tern_comm **comm);
 // hands over the descriptors through it and removes it again. A socket left by a crashed job is
 // replaced; the path of a live job is refused (TERN_ERR_REFUSED), as are a peer of another user, on
 // either side, a rank that is taken, and a different nranks. A process may be in several such jobs.
+//
+// At the deadline every rank that has come gets TERN_ERR_TIMEOUT and the ranks that have not. While
+// rank 0's process lives, a symbolic link at the path tells ranks that come later why it gave up;
+// rank 0 of a new job replaces it.
 // 1 <= nranks <= TERN_RANKS_MAX.
 TERN_CALL int tern_init_at(int rank, int nranks, const char *rendezvous_path,
                            const tern_options *options, tern_comm **comm);

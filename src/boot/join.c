@@ -27,8 +27,10 @@
 #include "boot/wire.h"
 #include "mem/memfd.h"
 
-// A hub answers at its own deadline, which is ours or earlier; then it is given this much more.
-#define HUB_GRACE_NS (5 * TERN_NS_PER_SECOND)
+// A hub answers at its own deadline, which is ours or earlier, with the names of the missing. When our
+// deadline has passed it is given this much more to be scheduled, or half the timeout if that is
+// less; nothing if it is stopped.
+#define HUB_GRACE_NS (500 * TERN_NS_PER_MS)
 
 static void watch_processes(struct tern__job *job)
 {
@@ -135,14 +137,68 @@ static int send_hello(int fd, const struct tern__place *place, int *inbox)
     return TERN_OK;
 }
 
+// What WELCOME is waited for with.
+struct answering {
+    int fd;
+    const struct tern__place *place;
+    int64_t deadline_ns;
+    void (*pump)(void *arg, int64_t until_ns);
+    void *arg;
+};
+
+static bool is_stopped(int pid)
+{
+    char state = pid > 0 ? tern__process_state(pid) : 0;
+    return state == 'T' || state == 't';
+}
+
+// The hub has said nothing until the deadline.
+static int not_answered(const struct answering *answering, bool accepted)
+{
+    int pid = tern__peer_pid(answering->fd);
+    return tern__fail(TERN_ERR_TIMEOUT, "%s (process %d) %s, but gave no answer within %.3g s%s",
+                      answering->place->host, pid,
+                      accepted ? "took this rank in" : "is there and was asked",
+                      (double)answering->place->timeout_ns * 1e-9,
+                      is_stopped(pid) ? "; it is stopped, by a signal or a debugger" : "");
+}
+
+// Until when to wait, when the deadline has passed.
+static int64_t grace_end(const struct answering *answering)
+{
+    int64_t grace_ns = answering->place->timeout_ns / 2;
+    grace_ns = grace_ns < HUB_GRACE_NS ? grace_ns : HUB_GRACE_NS;
+    return answering->deadline_ns > INT64_MAX - grace_ns ? INT64_MAX
+                                                         : answering->deadline_ns + grace_ns;
+}
+
+// Sleeps until there may be an answer. False when it is too late for one.
+static bool await_more(const struct answering *answering)
+{
+    int64_t now_ns = tern__now_ns();
+    int64_t until_ns = answering->deadline_ns;
+    if (now_ns >= until_ns) {
+        until_ns = grace_end(answering);
+        if (now_ns >= until_ns || is_stopped(tern__peer_pid(answering->fd))) {
+            return false;
+        }
+    }
+    if (answering->pump != NULL) {
+        answering->pump(answering->arg, until_ns);
+    } else {
+        struct pollfd wait = {.fd = answering->fd, .events = POLLIN};
+        poll(&wait, 1, tern__deadline_ms(until_ns, 60000));
+    }
+    return true;
+}
+
 // Waits for WELCOME. TERN_ERR_PEER when the hub goes away.
-static int await_answer(int fd, int64_t deadline, void (*pump)(void *arg, int64_t until_ns),
-                        void *arg, enum tern__join_progress *progress, struct tern__message *answer,
-                        int *fds)
+static int await_answer(const struct answering *answering, enum tern__join_progress *progress,
+                        struct tern__message *answer, int *fds)
 {
     for (;;) {
         int count;
-        int got = tern__wire_receive(fd, answer, fds, &count);
+        int got = tern__wire_receive(answering->fd, answer, fds, &count);
         if (got == 1) {
             *progress =
                 answer->kind == TERN__WIRE_ACCEPTED ? TERN__JOIN_ACCEPTED : TERN__JOIN_ANSWERED;
@@ -169,14 +225,8 @@ static int await_answer(int fd, int64_t deadline, void (*pump)(void *arg, int64_
         if (errno != EAGAIN) {
             return tern__fail_errno(TERN_ERR_REFUSED, "the job's hub runs another version of tern");
         }
-        if (tern__now_ns() >= deadline) {
-            return tern__fail(TERN_ERR_TIMEOUT, "the hub of the job did not answer in time");
-        }
-        if (pump != NULL) {
-            pump(arg, deadline);
-        } else {
-            struct pollfd wait = {.fd = fd, .events = POLLIN};
-            poll(&wait, 1, tern__deadline_ms(deadline, 60000));
+        if (!await_more(answering)) {
+            return not_answered(answering, *progress == TERN__JOIN_ACCEPTED);
         }
     }
 }
@@ -190,10 +240,12 @@ int tern__join_through(int fd, const struct tern__place *place,
     int inbox;
     *progress = TERN__JOIN_UNHEARD;
     TERN_TRY(send_hello(fd, place, &inbox));
-    int64_t patience =
-        place->timeout_ns > INT64_MAX - HUB_GRACE_NS ? INT64_MAX : place->timeout_ns + HUB_GRACE_NS;
-    int status =
-        await_answer(fd, tern__deadline_after(patience), pump, arg, progress, &answer, fds);
+    struct answering answering = {.fd = fd,
+                                  .place = place,
+                                  .deadline_ns = tern__deadline_after(place->timeout_ns),
+                                  .pump = pump,
+                                  .arg = arg};
+    int status = await_answer(&answering, progress, &answer, fds);
     if (status != TERN_OK) {
         close(inbox);
         return status;
@@ -236,7 +288,7 @@ static int read_environment(struct tern__place *place, int *fd)
 
 int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
 {
-    struct tern__place place = {.timeout_ns = timeout_ns};
+    struct tern__place place = {.timeout_ns = timeout_ns, .host = "the launcher"};
     int fd;
     TERN_TRY(read_environment(&place, &fd));
     // A script may stand between the launcher and this process: then the launcher's own death signal
@@ -259,7 +311,10 @@ static void pump_hub(void *arg, int64_t until_ns)
 
 int tern__join_alone(int64_t timeout_ns, struct tern__job **job)
 {
-    struct tern__place place = {.rank = 0, .nranks = 1, .timeout_ns = timeout_ns};
+    struct tern__place place = {.rank = 0,
+                                .nranks = 1,
+                                .timeout_ns = timeout_ns,
+                                .host = "this process"};
     struct tern__hub *hub;
     int ends[2];
     enum tern__join_progress progress;

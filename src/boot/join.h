@@ -29,6 +29,7 @@ struct tern__place {
     int nranks;
     int64_t timeout_ns;
     uint8_t token[16];
+    const char *host; // where the hub is, for sentences: "the launcher"
 };
 int tern__join_through(int fd, const struct tern__place *place,
                        void (*pump)(void *arg, int64_t until_ns), void *arg,

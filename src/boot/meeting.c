@@ -85,8 +85,9 @@ static void unlock_folder(const struct tern__meeting *meeting)
     flock(meeting->folder, LOCK_UN);
 }
 
-// Looks at what an O_PATH descriptor is of; an error when it is not a socket of this user.
-static int check_socket(const struct tern__meeting *meeting, int at)
+// Looks at what an O_PATH descriptor is of; an error when it is neither a socket nor a reason of this
+// user.
+static int check_file(const struct tern__meeting *meeting, int at, struct tern__finding *finding)
 {
     struct stat state;
     char what[256];
@@ -95,6 +96,10 @@ static int check_socket(const struct tern__meeting *meeting, int at)
     }
     snprintf(what, sizeof what, "what is at the rendezvous path '%.180s'", meeting->path);
     TERN_TRY(tern__user_check(state.st_uid, what));
+    if (S_ISLNK(state.st_mode) && tern__reason_read(at, finding->reason, &finding->stale)) {
+        finding->found = TERN__FOUND_REASON;
+        return TERN_OK;
+    }
     if (!S_ISSOCK(state.st_mode)) {
         return tern__fail(
             TERN_ERR_REFUSED,
@@ -104,81 +109,81 @@ static int check_socket(const struct tern__meeting *meeting, int at)
     return TERN_OK;
 }
 
+static int cannot_use(const struct tern__meeting *meeting)
+{
+    return tern__fail_errno(TERN_ERR_REFUSED, "the rendezvous path '%s' cannot be used",
+                            meeting->path);
+}
+
 // Connects to the very file that was checked: its name may mean another one by now.
-static int connect_checked(const struct tern__meeting *meeting, int at, enum tern__found *found,
-                           int *fd)
+static int connect_checked(const struct tern__meeting *meeting, int at,
+                           struct tern__finding *finding)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char does[256];
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", at);
-    int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (made < 0) {
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
         return tern__fail_errno(TERN_ERR_SYSTEM, "socket");
     }
     int status = TERN_OK;
-    if (connect(made, (struct sockaddr *)&address, sizeof address) == 0) {
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
         snprintf(does, sizeof does, "listens at the rendezvous path '%.180s'", meeting->path);
-        status = tern__peer_check(made, does);
+        status = tern__peer_check(fd, does);
         if (status == TERN_OK) {
-            *found = TERN__FOUND_SERVED;
-            *fd = made;
+            finding->found = TERN__FOUND_SERVED;
+            finding->fd = fd;
             return TERN_OK;
         }
     } else if (errno == ECONNREFUSED) {
-        *found = TERN__FOUND_STALE;
+        finding->found = TERN__FOUND_STALE;
     } else if (errno == EAGAIN) {
-        *found = TERN__FOUND_BUSY;
+        finding->found = TERN__FOUND_BUSY;
     } else if (errno != ENOENT) {
-        status = tern__fail_errno(TERN_ERR_REFUSED, "the rendezvous path '%s' cannot be used",
-                                  meeting->path);
+        status = cannot_use(meeting);
     }
-    close(made);
+    close(fd);
     return status;
 }
 
-int tern__meeting_connect(const struct tern__meeting *meeting, enum tern__found *found, int *fd)
+int tern__meeting_connect(const struct tern__meeting *meeting, struct tern__finding *finding)
 {
-    *found = TERN__FOUND_NOTHING;
-    *fd = -1;
+    finding->found = TERN__FOUND_NOTHING;
+    finding->fd = -1;
     int at = openat(meeting->folder, meeting->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (at < 0) {
-        return errno == ENOENT
-                   ? TERN_OK
-                   : tern__fail_errno(TERN_ERR_REFUSED, "the rendezvous path '%s' cannot be used",
-                                      meeting->path);
+        return errno == ENOENT ? TERN_OK : cannot_use(meeting);
     }
-    int status = check_socket(meeting, at);
-    if (status == TERN_OK) {
-        status = connect_checked(meeting, at, found, fd);
+    int status = check_file(meeting, at, finding);
+    if (status == TERN_OK && finding->found == TERN__FOUND_NOTHING) {
+        status = connect_checked(meeting, at, finding);
     }
     close(at);
     return status;
 }
 
-// With the lock held: removes the socket of a job that has crashed. An error when something else is
-// there.
-static int clear_path(const struct tern__meeting *meeting)
+// With the lock held: removes what a job has left that is over. An error when something else is there.
+// late: a reason stays while its process lives, for others that come late.
+static int clear_path(const struct tern__meeting *meeting, bool late)
 {
-    enum tern__found found;
-    int fd;
-    TERN_TRY(tern__meeting_connect(meeting, &found, &fd));
-    if (found == TERN__FOUND_SERVED) {
-        struct ucred peer = {0};
-        socklen_t length = sizeof peer;
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length);
-        close(fd);
+    struct tern__finding finding;
+    TERN_TRY(tern__meeting_connect(meeting, &finding));
+    if (finding.found == TERN__FOUND_SERVED) {
+        int pid = tern__peer_pid(finding.fd);
+        close(finding.fd);
         return tern__fail(TERN_ERR_REFUSED,
                           "the rendezvous path '%s' is in use by another job "
                           "(process %d)",
-                          meeting->path, (int)peer.pid);
+                          meeting->path, pid);
     }
-    if (found == TERN__FOUND_BUSY) {
+    if (finding.found == TERN__FOUND_BUSY) {
         return tern__fail(TERN_ERR_REFUSED, "the rendezvous path '%s' is in use by another job",
                           meeting->path);
     }
-    if (found == TERN__FOUND_STALE && unlinkat(meeting->folder, meeting->name, 0) != 0 &&
-        errno != ENOENT) {
-        return tern__fail_errno(TERN_ERR_SYSTEM, "removing the stale socket '%s'", meeting->path);
+    bool over = finding.found == TERN__FOUND_STALE ||
+                (finding.found == TERN__FOUND_REASON && (finding.stale || !late));
+    if (over && unlinkat(meeting->folder, meeting->name, 0) != 0 && errno != ENOENT) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "removing what a job left at '%s'", meeting->path);
     }
     return TERN_OK;
 }
@@ -194,7 +199,7 @@ int tern__meeting_listen(const struct tern__meeting *meeting, int *listener)
     }
     int status = lock_folder(meeting); // makes looking and binding one step
     if (status == TERN_OK) {
-        status = clear_path(meeting);
+        status = clear_path(meeting, false);
         if (status == TERN_OK && (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
                                   listen(fd, 4 * TERN_RANKS_MAX) != 0)) {
             status = tern__fail_errno(TERN_ERR_SYSTEM, "cannot listen at the rendezvous path '%s'",
@@ -215,13 +220,20 @@ void tern__meeting_remove(const struct tern__meeting *meeting)
     unlinkat(meeting->folder, meeting->name, 0);
 }
 
-void tern__meeting_remove_stale(const struct tern__meeting *meeting)
+void tern__meeting_leave_reason(const struct tern__meeting *meeting, const char *why)
 {
-    // A dying process may have closed its connections and still listen for a moment.
-    for (int tries = 0; tries < 200; tries++) {
+    if (lock_folder(meeting) == TERN_OK) { // else nobody learns it
+        tern__reason_leave(meeting->folder, meeting->name, why);
+        unlock_folder(meeting);
+    }
+}
+
+void tern__meeting_remove_stale(const struct tern__meeting *meeting, int patience_ms)
+{
+    for (int tries = 0; tries <= patience_ms; tries++) {
         int status = lock_folder(meeting);
         if (status == TERN_OK) {
-            status = clear_path(meeting); // removes only a socket that nobody listens on
+            status = clear_path(meeting, true);
             unlock_folder(meeting);
         }
         if (status != TERN_ERR_REFUSED) {

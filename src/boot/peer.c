@@ -41,6 +41,13 @@ int tern__peer_check(int fd, const char *does)
     return tern__user_check(peer.uid, what);
 }
 
+int tern__peer_pid(int fd)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? (int)peer.pid : 0;
+}
+
 // A number from a file of /proc/sys; `otherwise` when it cannot be read.
 static unsigned long read_number(const char *path, unsigned long otherwise)
 {

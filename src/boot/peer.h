@@ -14,6 +14,9 @@ int tern__user_check(uid_t uid, const char *what);
 // (socketpair) the other end of a Unix socket. does: "listens at …", for the sentence.
 int tern__peer_check(int fd, const char *does);
 
+// Its process, 0 when that has no number here.
+int tern__peer_pid(int fd);
+
 // TERN_OK when different users have different numbers here. In a user namespace all users without
 // a number of their own are shown with one and the same; when this process is shown with that
 // number too, nobody can be told from it: TERN_ERR_REFUSED.

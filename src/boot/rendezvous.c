@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -16,7 +17,7 @@
 #include "boot/join.h"
 #include "boot/meeting.h"
 
-enum { POLLFDS_MAX = 5 * TERN_RANKS_MAX, RETRY_MAX_MS = 20 };
+enum { POLLFDS_MAX = 5 * TERN_RANKS_MAX, RETRY_MAX_MS = 20, STALE_PATIENCE_MS = 200 };
 
 struct hosting {
     struct tern__hub *hub;
@@ -98,9 +99,13 @@ static int host_meeting(const struct tern__meeting *meeting, const struct tern__
         tern__hub_before_end(hosting.hub, remove_own, &removal);
         status = tern__join_through(hosting.own, place, pump_hosting, &hosting, &progress, job);
         remove_own(&removal);
-        if (status != TERN_OK) { // who stands at the door learns why
+        if (status != TERN_OK) { // who stands at the door learns why, and who comes later
+            char why[TERN__REASON_BYTES];
+            snprintf(why, sizeof why, "%.500s", tern_last_error());
             accept_all(&hosting);
             serve(&hosting, 0);
+            tern__meeting_leave_reason(meeting, why);
+            status = tern__fail(status, "%s", why);
         }
         close(hosting.listener);
     }
@@ -123,59 +128,100 @@ static void await_change(int watch, int moment_ms)
     }
 }
 
+// What a rank has seen at the path while it waited, for the sentence at its deadline.
+struct attendance {
+    const struct tern__meeting *meeting;
+    struct tern__place *place;
+    int64_t begin_ns;
+    struct tern__finding last;
+    bool unheard;                    // a hub closed before it took this rank in
+    char reason[TERN__REASON_BYTES]; // the last one seen, or ""
+};
+
 // Says HELLO on a connection. *done: no further attempt makes sense.
-static int attend_through(int fd, const struct tern__meeting *meeting, struct tern__place *place,
-                          bool *done, struct tern__job **job)
+static int attend_through(struct attendance *attendance, bool *done, struct tern__job **job)
 {
+    const struct tern__meeting *meeting = attendance->meeting;
+    struct tern__place *place = attendance->place;
     enum tern__join_progress progress;
     place->timeout_ns = meeting->deadline_ns - tern__now_ns();
     place->timeout_ns = place->timeout_ns > 0 ? place->timeout_ns : 1;
-    int status = tern__join_through(fd, place, NULL, NULL, &progress, job);
+    int status = tern__join_through(attendance->last.fd, place, NULL, NULL, &progress, job);
     // A hub that closed before it took this rank in belonged to a job that is complete.
-    *done = progress != TERN__JOIN_UNHEARD || status != TERN_ERR_PEER;
+    attendance->unheard = progress == TERN__JOIN_UNHEARD && status == TERN_ERR_PEER;
+    *done = !attendance->unheard;
     if (progress == TERN__JOIN_ACCEPTED && status == TERN_ERR_PEER) {
-        tern__meeting_remove_stale(meeting);
+        tern__meeting_remove_stale(meeting, STALE_PATIENCE_MS);
         return tern__fail(TERN_ERR_PEER, "rank 0 died before the job was complete");
     }
     return status;
 }
 
+// At the deadline: what is known, and no more.
+static int attended_in_vain(const struct attendance *attendance)
+{
+    const char *path = attendance->meeting->path;
+    int rank = attendance->place->rank;
+    double waited_s = (double)(attendance->meeting->deadline_ns - attendance->begin_ns) * 1e-9;
+    if (attendance->reason[0] != '\0') {
+        return tern__fail(TERN_ERR_TIMEOUT,
+                          "rank 0 came to the rendezvous path '%s' and its %s; it did not come "
+                          "again in the %.3g s that rank %d waited",
+                          path, attendance->reason, waited_s, rank);
+    }
+    if (attendance->last.found == TERN__FOUND_BUSY) {
+        return tern__fail(TERN_ERR_TIMEOUT,
+                          "rank 0 listens at the rendezvous path '%s', but in the %.3g s that rank "
+                          "%d waited it took in none of the many that want to join",
+                          path, waited_s, rank);
+    }
+    return tern__fail(TERN_ERR_TIMEOUT,
+                      "rank 0 did not come to the rendezvous path '%s' in the %.3g s that rank %d "
+                      "waited; %s",
+                      path, waited_s, rank,
+                      attendance->unheard
+                          ? "what listened there meanwhile ended, or went on without this rank"
+                          : "if it came earlier, it has given up and is gone");
+}
+
+// Tries until the deadline. watch: an inotify descriptor of the folder, or -1.
+static int attend_until_deadline(struct attendance *attendance, int watch, struct tern__job **job)
+{
+    const struct tern__meeting *meeting = attendance->meeting;
+    struct tern__finding *last = &attendance->last;
+    for (int moment_ms = 1;; moment_ms = moment_ms < RETRY_MAX_MS ? 2 * moment_ms : RETRY_MAX_MS) {
+        TERN_TRY(tern__meeting_connect(meeting, last));
+        if (last->found == TERN__FOUND_SERVED) {
+            bool done;
+            int status = attend_through(attendance, &done, job);
+            close(last->fd);
+            if (done) {
+                return status;
+            }
+        } else if (last->found == TERN__FOUND_REASON) {
+            memcpy(attendance->reason, last->reason, sizeof attendance->reason);
+        }
+        if (tern__now_ns() >= meeting->deadline_ns) {
+            // Of a rank 0 that died before it had heard of this rank.
+            tern__meeting_remove_stale(meeting, 0);
+            return attended_in_vain(attendance);
+        }
+        int left_ms = tern__deadline_ms(meeting->deadline_ns, moment_ms);
+        await_change(watch, left_ms);
+    }
+}
+
 static int attend_meeting(const struct tern__meeting *meeting, struct tern__place *place,
                           struct tern__job **job)
 {
+    struct attendance attendance = {.meeting = meeting, .place = place, .begin_ns = tern__now_ns()};
     char folder[32];
     snprintf(folder, sizeof folder, "/proc/self/fd/%d", meeting->folder);
     int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (watch >= 0) {
         inotify_add_watch(watch, folder, IN_CREATE | IN_MOVED_TO);
     }
-    int status = TERN_OK;
-    bool done = false;
-    for (int moment_ms = 1; !done;
-         moment_ms = moment_ms < RETRY_MAX_MS ? 2 * moment_ms : RETRY_MAX_MS) {
-        enum tern__found found;
-        int fd;
-        status = tern__meeting_connect(meeting, &found, &fd);
-        if (status != TERN_OK) {
-            break;
-        }
-        if (found == TERN__FOUND_SERVED) {
-            status = attend_through(fd, meeting, place, &done, job);
-            close(fd);
-        }
-        if (!done && tern__now_ns() >= meeting->deadline_ns) {
-            // Of a rank 0 that died before it had heard of this rank.
-            tern__meeting_remove_stale(meeting);
-            status = tern__fail(TERN_ERR_TIMEOUT,
-                                "rank 0 did not come to the rendezvous path '%s' "
-                                "in time",
-                                meeting->path);
-            done = true;
-        }
-        if (!done) {
-            await_change(watch, moment_ms);
-        }
-    }
+    int status = attend_until_deadline(&attendance, watch, job);
     if (watch >= 0) {
         close(watch);
     }
@@ -185,7 +231,10 @@ static int attend_meeting(const struct tern__meeting *meeting, struct tern__plac
 int tern__join_at(int rank, int nranks, const char *path, int64_t timeout_ns,
                   struct tern__job **job)
 {
-    struct tern__place place = {.rank = rank, .nranks = nranks, .timeout_ns = timeout_ns};
+    struct tern__place place = {.rank = rank,
+                                .nranks = nranks,
+                                .timeout_ns = timeout_ns,
+                                .host = "rank 0"};
     struct tern__meeting meeting;
     TERN_TRY(tern__meeting_open(path, timeout_ns, &meeting));
     int status =
