@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/order.h"
 
 static const char *const level_words[] = {"off", "error", "warn", "info", "debug"};
@@ -17,22 +18,52 @@ static const char *const level_words[] = {"off", "error", "warn", "info", "debug
 // The level plus one; 0 until the environment has been read.
 static _Atomic uint32_t level_plus_one;
 
-static uint32_t read_level(void)
+// The rank plus one; 0: none.
+static _Atomic uint32_t rank_plus_one;
+
+// False for a word that there is not.
+static bool read_level(uint32_t *level)
 {
     const char *word = getenv("TERN_LOG");
-    for (uint32_t i = 0; word != NULL && i < sizeof level_words / sizeof level_words[0]; i++) {
+    *level = TERN__LOG_OFF;
+    if (word == NULL || *word == '\0') {
+        return true;
+    }
+    for (uint32_t i = 0; i < sizeof level_words / sizeof level_words[0]; i++) {
         if (strcmp(word, level_words[i]) == 0) {
-            return i;
+            *level = i;
+            return true;
         }
     }
-    return TERN__LOG_OFF;
+    return false;
+}
+
+int tern__log_option(void)
+{
+    uint32_t level;
+    return read_level(&level)
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG,
+                            "TERN_LOG is '%.40s'; it must be off, error, warn, info or debug",
+                            getenv("TERN_LOG"));
+}
+
+void tern__log_set_rank(int rank)
+{
+    tern__poke(&rank_plus_one, (uint32_t)(rank + 1));
+}
+
+int tern__log_rank(void)
+{
+    return (int)tern__peek(&rank_plus_one) - 1;
 }
 
 bool tern__log_enabled(enum tern__log_level level)
 {
     uint32_t known = tern__peek(&level_plus_one);
     if (known == 0) {
-        known = read_level() + 1;
+        read_level(&known);
+        known++;
         tern__poke(&level_plus_one, known);
     }
     return (uint32_t)level < known;
@@ -46,6 +77,9 @@ void tern__log(enum tern__log_level level, const char *format, ...)
     char line[1024];
     int head = snprintf(line, sizeof line, "tern[%d] %.6f %s: ", (int)getpid(),
                         (double)tern__now_ns() * 1e-9, level_words[level]);
+    if (tern__log_rank() >= 0) {
+        head += snprintf(line + head, sizeof line - (size_t)head, "rank %d: ", tern__log_rank());
+    }
     va_list arguments;
     va_start(arguments, format);
     int body = vsnprintf(line + head, sizeof line - (size_t)head - 1, format, arguments);

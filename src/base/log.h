@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "tern/api.h"
+#include "tern/status.h"
 
 enum tern__log_level {
     TERN__LOG_OFF,
@@ -15,6 +15,13 @@ enum tern__log_level {
     TERN__LOG_INFO,
     TERN__LOG_DEBUG
 };
+
+// TERN_ERR_ARG when TERN_LOG is none of these words; its lines are then as if it were off.
+int tern__log_option(void);
+
+// The rank that log lines name from now on; -1: none. Of a process that is in several jobs, the first.
+void tern__log_set_rank(int rank);
+int tern__log_rank(void);
 
 bool tern__log_enabled(enum tern__log_level level);
 void tern__log(enum tern__log_level level, const char *format, ...) TERN_PRINTF(2, 3);

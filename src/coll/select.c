@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "base/handle.h"
 #include "coll/coll.h"
@@ -318,7 +319,7 @@ static int find_and_make(const tern_algo_request *request, struct tern__emit *e,
     return make(request, row, e, plan);
 }
 
-int tern_algo_plan(const tern_algo_request *request, tern_plan **plan)
+static int algo_plan(const tern_algo_request *request, tern_plan **plan)
 {
     if (request == NULL || plan == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_algo_plan: request and plan must not be NULL");
@@ -335,4 +336,9 @@ int tern_algo_plan(const tern_algo_request *request, tern_plan **plan)
     int status = find_and_make(request, e, plan);
     free(e);
     return status;
+}
+
+int tern_algo_plan(const tern_algo_request *request, tern_plan **plan)
+{
+    return TERN__CALL_OF_CALLS(algo_plan(request, plan));
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "coll/tune.h"
@@ -174,7 +175,7 @@ static int parse_rows(const tern_tune_row *rows, int count, struct tern__tune *m
     return status;
 }
 
-int tern_tune_use(const tern_tune_row *rows, int count)
+static int tune_use(const tern_tune_row *rows, int count)
 {
     struct tern__tune made;
     if (count < 0 || (rows == NULL && count > 0)) {
@@ -192,7 +193,12 @@ int tern_tune_use(const tern_tune_row *rows, int count)
     return TERN_OK;
 }
 
-int tern_tune_load(const char *path, tern_tune_row **rows, int *count)
+int tern_tune_use(const tern_tune_row *rows, int count)
+{
+    return TERN__CALL_OF_CALLS(tune_use(rows, count));
+}
+
+static int tune_load(const char *path, tern_tune_row **rows, int *count)
 {
     struct tern__tune tune;
     if (path == NULL || rows == NULL || count == NULL) {
@@ -211,6 +217,11 @@ int tern_tune_load(const char *path, tern_tune_row **rows, int *count)
     *rows = made;
     *count = found;
     return TERN_OK;
+}
+
+int tern_tune_load(const char *path, tern_tune_row **rows, int *count)
+{
+    return TERN__CALL_OF_CALLS(tune_load(path, rows, count));
 }
 
 int tern_tune_path(char *path, size_t size)

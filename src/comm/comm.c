@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "boot/join.h"
 #include "comm/area.h"
@@ -39,16 +41,20 @@ static int wrap_job(struct tern__job *job, bool launched, tern_comm **comm)
         tern__handle_free(made, sizeof *made);
         return status;
     }
+    if (tern__log_rank() < 0) {
+        tern__log_set_rank(job->rank);
+    }
     *comm = made;
     return TERN_OK;
 }
 
-int tern_init(const tern_options *options, tern_comm **comm)
+static int init(const tern_options *options, tern_comm **comm)
 {
     if (comm == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_init: comm must not be NULL");
     }
     int64_t timeout_ns;
+    TERN_TRY(tern__public_options());
     TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
     if (!tern__flag_swap(&launched_alive, 0, 1)) {
         return tern__fail(TERN_ERR_STATE, "tern_init: this process has joined its job already; "
@@ -66,8 +72,13 @@ int tern_init(const tern_options *options, tern_comm **comm)
     return status;
 }
 
-int tern_init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,
-                 tern_comm **comm)
+int tern_init(const tern_options *options, tern_comm **comm)
+{
+    return TERN__CALL(init(options, comm));
+}
+
+static int init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,
+                   tern_comm **comm)
 {
     if (comm == NULL || rendezvous_path == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_init_at: rendezvous_path and comm must not be NULL");
@@ -81,10 +92,17 @@ int tern_init_at(int rank, int nranks, const char *rendezvous_path, const tern_o
                           rank, nranks, nranks - 1);
     }
     int64_t timeout_ns;
+    TERN_TRY(tern__public_options());
     TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
     struct tern__job *job;
     TERN_TRY(tern__join_at(rank, nranks, rendezvous_path, timeout_ns, &job));
     return wrap_job(job, false, comm);
+}
+
+int tern_init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,
+                 tern_comm **comm)
+{
+    return TERN__CALL(init_at(rank, nranks, rendezvous_path, options, comm));
 }
 
 int tern_comm_rank(const tern_comm *comm)
@@ -99,10 +117,15 @@ int tern_comm_size(const tern_comm *comm)
     return comm->group.size;
 }
 
-int tern_comm_barrier(tern_comm *comm)
+static int comm_barrier(tern_comm *comm)
 {
     TERN_TRY(tern__comm_lives("tern_comm_barrier", comm));
     return tern__group_barrier(&comm->group, "barrier");
+}
+
+int tern_comm_barrier(tern_comm *comm)
+{
+    return TERN__CALL(comm_barrier(comm));
 }
 
 int tern_comm_health(tern_comm *comm)
@@ -154,7 +177,7 @@ static void release_slot(struct tern__ctl *ctl, int slot)
     tern__flag_store(&ctl->slots[slot], 0); // partner: take_slot
 }
 
-int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
+static int comm_split(tern_comm *comm, int color, int key, tern_comm **part)
 {
     TERN_TRY(tern__comm_lives("tern_comm_split", comm));
     if (part == NULL) {
@@ -210,7 +233,12 @@ int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
     return TERN_OK;
 }
 
-int tern_comm_destroy(tern_comm *comm)
+int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
+{
+    return TERN__CALL_OF_CALLS(comm_split(comm, color, key, part));
+}
+
+static int comm_destroy(tern_comm *comm)
 {
     if (comm == NULL) {
         return TERN_OK;
@@ -232,6 +260,7 @@ int tern_comm_destroy(tern_comm *comm)
     bool last = tern__group_leave(&comm->group);
     if (comm->first) {
         tern__job_leave(job);
+        tern__log_set_rank(-1);
         if (comm->launched) {
             tern__flag_store(&launched_alive, 0);
         }
@@ -243,4 +272,9 @@ int tern_comm_destroy(tern_comm *comm)
     }
     tern__handle_free(comm, sizeof *comm);
     return TERN_OK;
+}
+
+int tern_comm_destroy(tern_comm *comm)
+{
+    return TERN__CALL_OF_CALLS(comm_destroy(comm));
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "comm/comm.h"
 #include "tern/file.h"
@@ -31,7 +32,7 @@ struct collection {
     bool out_of_memory;
 };
 
-int tern_trace_begin(size_t events_max)
+static int trace_begin(size_t events_max)
 {
     size_t events = events_max == 0 ? EVENTS_DEFAULT : events_max;
     if (events > EVENTS_LIMIT) {
@@ -42,6 +43,11 @@ int tern_trace_begin(size_t events_max)
         return tern__fail(TERN_ERR_STATE, "tern_trace_begin: recording is on already");
     }
     return TERN_OK;
+}
+
+int tern_trace_begin(size_t events_max)
+{
+    return TERN__CALL(trace_begin(events_max));
 }
 
 static void collect(void *arg, const char *track, const struct tern__trace_event *event)
@@ -228,7 +234,7 @@ static int gather(tern_comm *comm, const char *path, const struct collection *mi
     return status;
 }
 
-int tern_trace_end(tern_comm *comm, const char *path)
+static int trace_end(tern_comm *comm, const char *path)
 {
     TERN_TRY(tern__comm_lives("tern_trace_end", comm));
     if (path == NULL) {
@@ -245,4 +251,9 @@ int tern_trace_end(tern_comm *comm, const char *path)
         return tern__fail(TERN_ERR_MEMORY, "tern_trace_end: no memory for all events of this rank");
     }
     return status;
+}
+
+int tern_trace_end(tern_comm *comm, const char *path)
+{
+    return TERN__CALL_OF_CALLS(trace_end(comm, path));
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/public.h"
 #include "base/error.h"
 #include "boot/inbox.h"
 #include "comm/registry.h"
@@ -281,8 +282,8 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
     return TERN_OK;
 }
 
-int tern_window_create(tern_comm *comm, size_t size_bytes, const tern_window_options *options,
-                       tern_window **window)
+static int window_create(tern_comm *comm, size_t size_bytes, const tern_window_options *options,
+                         tern_window **window)
 {
     TERN_TRY(tern__comm_lives("tern_window_create", comm));
     if (window == NULL) {
@@ -300,6 +301,12 @@ int tern_window_create(tern_comm *comm, size_t size_bytes, const tern_window_opt
     return TERN_OK;
 }
 
+int tern_window_create(tern_comm *comm, size_t size_bytes, const tern_window_options *options,
+                       tern_window **window)
+{
+    return TERN__CALL(window_create(comm, size_bytes, options, window));
+}
+
 int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window **window)
 {
     TERN_TRY(create(comm, size_bytes, SPARSE, window));
@@ -311,7 +318,7 @@ int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window *
     return TERN_OK;
 }
 
-int tern_window_destroy(tern_window *window)
+static int window_destroy(tern_window *window)
 {
     if (window == NULL) {
         return TERN_OK;
@@ -322,6 +329,11 @@ int tern_window_destroy(tern_window *window)
     }
     free_window(window);
     return TERN_OK;
+}
+
+int tern_window_destroy(tern_window *window)
+{
+    return TERN__CALL(window_destroy(window));
 }
 
 size_t tern_window_size(const tern_window *window)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/cgroup.h"
 #include "base/clock.h"
 #include "base/options.h"
@@ -99,7 +100,7 @@ static int check_options(const tern_chip_options *options)
     return TERN_OK;
 }
 
-int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chip **chip)
+static int chip_create(tern_comm *comm, const tern_chip_options *options, tern_chip **chip)
 {
     if (chip == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_chip_create: chip must not be NULL");
@@ -147,6 +148,11 @@ int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chi
     return TERN_OK;
 }
 
+int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chip **chip)
+{
+    return TERN__CALL(chip_create(comm, options, chip));
+}
+
 // A core whose kernel has not returned from a failed run, or NULL. When the last one has, the chip
 // and that run's graph are free again.
 static const struct tern__core *find_stuck(struct tern_chip *chip)
@@ -164,7 +170,7 @@ static const struct tern__core *find_stuck(struct tern_chip *chip)
     return NULL;
 }
 
-int tern_chip_destroy(tern_chip *chip)
+static int chip_destroy(tern_chip *chip)
 {
     if (chip == NULL) {
         return TERN_OK;
@@ -186,6 +192,11 @@ int tern_chip_destroy(tern_chip *chip)
     }
     end_chip(chip);
     return TERN_OK;
+}
+
+int tern_chip_destroy(tern_chip *chip)
+{
+    return TERN__CALL_OF_CALLS(chip_destroy(chip));
 }
 
 // The kinds of cores and the windows that a graph needs.
@@ -236,7 +247,7 @@ static int prepare_run(struct tern_chip *chip, tern_graph *graph)
     return TERN_OK;
 }
 
-int tern_chip_launch(tern_chip *chip, tern_graph *graph)
+static int chip_launch(tern_chip *chip, tern_graph *graph)
 {
     TERN_TRY(tern__handle_check("tern_chip_launch", chip, TERN__CHIP));
     TERN_TRY(tern__handle_check("tern_chip_launch", graph, TERN__GRAPH));
@@ -272,6 +283,11 @@ int tern_chip_launch(tern_chip *chip, tern_graph *graph)
     return TERN_OK;
 }
 
+int tern_chip_launch(tern_chip *chip, tern_graph *graph)
+{
+    return TERN__CALL(chip_launch(chip, graph));
+}
+
 static bool run_ended(void *arg)
 {
     const struct tern_chip *chip = arg;
@@ -279,7 +295,7 @@ static bool run_ended(void *arg)
     return tern__flag_load(&chip->completed) == tern__peek(&chip->launched);
 }
 
-int tern_chip_synchronize(tern_chip *chip)
+static int chip_synchronize(tern_chip *chip)
 {
     TERN_TRY(tern__handle_check("tern_chip_synchronize", chip, TERN__CHIP));
     if (!chip->unsynchronized) {
@@ -294,4 +310,9 @@ int tern_chip_synchronize(tern_chip *chip)
     tern__wait(&wait);
     chip->unsynchronized = false;
     return chip->result == TERN_OK ? TERN_OK : tern__fail(chip->result, "%s", chip->result_text);
+}
+
+int tern_chip_synchronize(tern_chip *chip)
+{
+    return TERN__CALL(chip_synchronize(chip));
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "isa/signal.h"
@@ -51,7 +52,7 @@ static int check_task(const char *call, const tern_graph *graph, int task)
     return TERN_OK;
 }
 
-int tern_graph_create(tern_graph **graph)
+static int graph_create(tern_graph **graph)
 {
     if (graph == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_graph_create: graph must not be NULL");
@@ -64,7 +65,12 @@ int tern_graph_create(tern_graph **graph)
     return TERN_OK;
 }
 
-int tern_graph_destroy(tern_graph *graph)
+int tern_graph_create(tern_graph **graph)
+{
+    return TERN__CALL(graph_create(graph));
+}
+
+static int graph_destroy(tern_graph *graph)
 {
     if (graph == NULL) {
         return TERN_OK;
@@ -88,7 +94,12 @@ int tern_graph_destroy(tern_graph *graph)
     return TERN_OK;
 }
 
-int tern_graph_load(tern_graph *graph, const char *path)
+int tern_graph_destroy(tern_graph *graph)
+{
+    return TERN__CALL(graph_destroy(graph));
+}
+
+static int graph_load(tern_graph *graph, const char *path)
 {
     TERN_TRY(check_open("tern_graph_load", graph));
     if (path == NULL || *path == '\0') { // to dlopen both mean the program itself
@@ -102,6 +113,11 @@ int tern_graph_load(tern_graph *graph, const char *path)
     }
     graph->libraries[graph->libraries_count++] = library;
     return TERN_OK;
+}
+
+int tern_graph_load(tern_graph *graph, const char *path)
+{
+    return TERN__CALL(graph_load(graph, path));
 }
 
 static int find_kernel(const tern_graph *graph, const tern_task *task, tern_kernel *kernel)
@@ -151,7 +167,7 @@ static int check_task_fields(const tern_graph *graph, const tern_task *task)
     return TERN_OK;
 }
 
-int tern_graph_add_task(tern_graph *graph, const tern_task *task, int *id)
+static int graph_add_task(tern_graph *graph, const tern_task *task, int *id)
 {
     TERN_TRY(check_open("tern_graph_add_task", graph));
     if (task == NULL) {
@@ -187,7 +203,12 @@ int tern_graph_add_task(tern_graph *graph, const tern_task *task, int *id)
     return TERN_OK;
 }
 
-int tern_graph_add_edge(tern_graph *graph, int from, int to)
+int tern_graph_add_task(tern_graph *graph, const tern_task *task, int *id)
+{
+    return TERN__CALL(graph_add_task(graph, task, id));
+}
+
+static int graph_add_edge(tern_graph *graph, int from, int to)
 {
     TERN_TRY(check_open("tern_graph_add_edge", graph));
     TERN_TRY(check_task("tern_graph_add_edge", graph, from));
@@ -203,8 +224,13 @@ int tern_graph_add_edge(tern_graph *graph, int from, int to)
     return TERN_OK;
 }
 
-int tern_graph_add_wait(tern_graph *graph, int task, const tern_condition *condition,
-                        int32_t step_per_run)
+int tern_graph_add_edge(tern_graph *graph, int from, int to)
+{
+    return TERN__CALL(graph_add_edge(graph, from, to));
+}
+
+static int graph_add_wait(tern_graph *graph, int task, const tern_condition *condition,
+                          int32_t step_per_run)
 {
     TERN_TRY(check_open("tern_graph_add_wait", graph));
     TERN_TRY(check_task("tern_graph_add_wait", graph, task));
@@ -218,6 +244,12 @@ int tern_graph_add_wait(tern_graph *graph, int task, const tern_condition *condi
                                                                    .step_per_run = step_per_run,
                                                                    .condition = *condition};
     return TERN_OK;
+}
+
+int tern_graph_add_wait(tern_graph *graph, int task, const tern_condition *condition,
+                        int32_t step_per_run)
+{
+    return TERN__CALL(graph_add_wait(graph, task, condition, step_per_run));
 }
 
 int tern_graph_task_count(const tern_graph *graph)

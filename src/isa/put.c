@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "base/trace.h"
 #include "comm/window.h"
@@ -18,8 +19,8 @@ static int check_local(const char *call, const void *local, size_t size_bytes)
     return TERN_OK;
 }
 
-int tern_put(tern_window *window, int rank, size_t offset_bytes, const void *local,
-             size_t size_bytes)
+static int put(tern_window *window, int rank, size_t offset_bytes, const void *local,
+               size_t size_bytes)
 {
     char *remote;
     int64_t begin_ns = tern__trace_start();
@@ -32,7 +33,13 @@ int tern_put(tern_window *window, int rank, size_t offset_bytes, const void *loc
     return TERN_OK;
 }
 
-int tern_get(tern_window *window, int rank, size_t offset_bytes, void *local, size_t size_bytes)
+int tern_put(tern_window *window, int rank, size_t offset_bytes, const void *local,
+             size_t size_bytes)
+{
+    return TERN__CALL(put(window, rank, offset_bytes, local, size_bytes));
+}
+
+static int get(tern_window *window, int rank, size_t offset_bytes, void *local, size_t size_bytes)
 {
     char *remote;
     int64_t begin_ns = tern__trace_start();
@@ -43,6 +50,11 @@ int tern_get(tern_window *window, int rank, size_t offset_bytes, void *local, si
     }
     tern__trace_add(TERN__TRACE_TRANSFER, "get", begin_ns, size_bytes);
     return TERN_OK;
+}
+
+int tern_get(tern_window *window, int rank, size_t offset_bytes, void *local, size_t size_bytes)
+{
+    return TERN__CALL(get(window, rank, offset_bytes, local, size_bytes));
 }
 
 // The bytes from the first of the first row to the last of the last one; SIZE_MAX when that is more
@@ -88,8 +100,8 @@ static int check_block(const char *call, tern_window *window, int rank, size_t o
     return TERN_OK;
 }
 
-int tern_put_block(tern_window *window, int rank, size_t offset_bytes, const void *local,
-                   const tern_block *block)
+static int put_block(tern_window *window, int rank, size_t offset_bytes, const void *local,
+                     const tern_block *block)
 {
     char *remote;
     int64_t begin_ns = tern__trace_start();
@@ -101,8 +113,14 @@ int tern_put_block(tern_window *window, int rank, size_t offset_bytes, const voi
     return TERN_OK;
 }
 
-int tern_get_block(tern_window *window, int rank, size_t offset_bytes, void *local,
+int tern_put_block(tern_window *window, int rank, size_t offset_bytes, const void *local,
                    const tern_block *block)
+{
+    return TERN__CALL(put_block(window, rank, offset_bytes, local, block));
+}
+
+static int get_block(tern_window *window, int rank, size_t offset_bytes, void *local,
+                     const tern_block *block)
 {
     char *remote;
     int64_t begin_ns = tern__trace_start();
@@ -114,8 +132,14 @@ int tern_get_block(tern_window *window, int rank, size_t offset_bytes, void *loc
     return TERN_OK;
 }
 
-int tern_put_add(tern_window *window, int rank, size_t offset_bytes, const void *local,
-                 size_t count, tern_dtype dtype)
+int tern_get_block(tern_window *window, int rank, size_t offset_bytes, void *local,
+                   const tern_block *block)
+{
+    return TERN__CALL(get_block(window, rank, offset_bytes, local, block));
+}
+
+static int put_add(tern_window *window, int rank, size_t offset_bytes, const void *local,
+                   size_t count, tern_dtype dtype)
 {
     char *remote;
     int64_t begin_ns = tern__trace_start();
@@ -138,4 +162,10 @@ int tern_put_add(tern_window *window, int rank, size_t offset_bytes, const void 
     window->xport->put_add(remote, local, count, dtype);
     tern__trace_add(TERN__TRACE_TRANSFER, "put_add", begin_ns, size_bytes);
     return TERN_OK;
+}
+
+int tern_put_add(tern_window *window, int rank, size_t offset_bytes, const void *local,
+                 size_t count, tern_dtype dtype)
+{
+    return TERN__CALL(put_add(window, rank, offset_bytes, local, count, dtype));
 }

@@ -5,6 +5,7 @@
 #include "isa/signal.h"
 
 #include "base/clock.h"
+#include "base/public.h"
 #include "base/error.h"
 #include "base/trace.h"
 
@@ -36,8 +37,8 @@ int tern__condition_check(const char *call, const tern_condition *condition)
                       &address);
 }
 
-int tern_signal_notify(tern_window *window, int rank, size_t offset_bytes, int32_t value,
-                       tern_notify_op op)
+static int signal_notify(tern_window *window, int rank, size_t offset_bytes, int32_t value,
+                         tern_notify_op op)
 {
     char *address;
     TERN_TRY(check_word("tern_signal_notify", window, rank, offset_bytes, &address));
@@ -50,6 +51,12 @@ int tern_signal_notify(tern_window *window, int rank, size_t offset_bytes, int32
     window->xport->notify(address, value, op);
     tern__bell_ring(tern__window_bell(window, rank));
     return TERN_OK;
+}
+
+int tern_signal_notify(tern_window *window, int rank, size_t offset_bytes, int32_t value,
+                       tern_notify_op op)
+{
+    return TERN__CALL(signal_notify(window, rank, offset_bytes, value, op));
 }
 
 struct signal_wait {
@@ -164,8 +171,8 @@ static int check_wait(const char *call, const tern_condition *conditions, size_t
     return TERN_OK;
 }
 
-int tern_signal_wait(tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value,
-                     int64_t timeout_ns)
+static int signal_wait(tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value,
+                       int64_t timeout_ns)
 {
     tern_condition condition = {.window = window,
                                 .offset_bytes = offset_bytes,
@@ -176,15 +183,26 @@ int tern_signal_wait(tern_window *window, size_t offset_bytes, tern_cmp cmp, int
     return wait_for(&wait, timeout_ns);
 }
 
-int tern_signal_wait_all(const tern_condition *conditions, size_t count, int64_t timeout_ns)
+int tern_signal_wait(tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value,
+                     int64_t timeout_ns)
+{
+    return TERN__CALL_WAIT(signal_wait(window, offset_bytes, cmp, value, timeout_ns), timeout_ns);
+}
+
+static int signal_wait_all(const tern_condition *conditions, size_t count, int64_t timeout_ns)
 {
     TERN_TRY(check_wait("tern_signal_wait_all", conditions, count, timeout_ns));
     struct signal_wait wait = {.conditions = conditions, .count = count, .all = true};
     return wait_for(&wait, timeout_ns);
 }
 
-int tern_signal_wait_any(const tern_condition *conditions, size_t count, int64_t timeout_ns,
-                         size_t *which)
+int tern_signal_wait_all(const tern_condition *conditions, size_t count, int64_t timeout_ns)
+{
+    return TERN__CALL_WAIT(signal_wait_all(conditions, count, timeout_ns), timeout_ns);
+}
+
+static int signal_wait_any(const tern_condition *conditions, size_t count, int64_t timeout_ns,
+                           size_t *which)
 {
     if (which == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_signal_wait_any: which must not be NULL");
@@ -196,7 +214,13 @@ int tern_signal_wait_any(const tern_condition *conditions, size_t count, int64_t
     return TERN_OK;
 }
 
-int tern_signal_test(tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value)
+int tern_signal_wait_any(const tern_condition *conditions, size_t count, int64_t timeout_ns,
+                         size_t *which)
+{
+    return TERN__CALL_WAIT(signal_wait_any(conditions, count, timeout_ns, which), timeout_ns);
+}
+
+static int signal_test(tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value)
 {
     tern_condition condition = {.window = window,
                                 .offset_bytes = offset_bytes,
@@ -206,7 +230,12 @@ int tern_signal_test(tern_window *window, size_t offset_bytes, tern_cmp cmp, int
     return tern__cmp_holds(tern__condition_seen(&condition), cmp, value) ? 1 : 0;
 }
 
-int tern_signal_read(tern_window *window, size_t offset_bytes, int32_t *value)
+int tern_signal_test(tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value)
+{
+    return TERN__CALL(signal_test(window, offset_bytes, cmp, value));
+}
+
+static int signal_read(tern_window *window, size_t offset_bytes, int32_t *value)
 {
     if (value == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_signal_read: value must not be NULL");
@@ -215,4 +244,9 @@ int tern_signal_read(tern_window *window, size_t offset_bytes, int32_t *value)
     TERN_TRY(tern__condition_check("tern_signal_read", &condition));
     *value = tern__condition_seen(&condition);
     return TERN_OK;
+}
+
+int tern_signal_read(tern_window *window, size_t offset_bytes, int32_t *value)
+{
+    return TERN__CALL(signal_read(window, offset_bytes, value));
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "plan/scan.h"
@@ -62,7 +63,7 @@ static int load(FILE *file, const char *name, tern_plan **plan)
     return status;
 }
 
-int tern_plan_load(const char *path, tern_plan **plan)
+static int plan_load(const char *path, tern_plan **plan)
 {
     if (path == NULL || plan == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_plan_load: path and plan must not be NULL");
@@ -77,6 +78,11 @@ int tern_plan_load(const char *path, tern_plan **plan)
     return status;
 }
 
+int tern_plan_load(const char *path, tern_plan **plan)
+{
+    return TERN__CALL_OF_CALLS(plan_load(path, plan));
+}
+
 // What is written where.
 struct saved {
     const tern_plan *plan;
@@ -89,7 +95,7 @@ static int write_plan(FILE *file, void *arg)
     return tern__plan_write(saved->plan, file, saved->path);
 }
 
-int tern_plan_save(const tern_plan *plan, const char *path)
+static int plan_save(const tern_plan *plan, const char *path)
 {
     TERN_TRY(tern__plan_lives("tern_plan_save", plan));
     if (path == NULL) {
@@ -103,4 +109,9 @@ int tern_plan_save(const tern_plan *plan, const char *path)
     }
     struct saved saved = {.plan = plan, .path = path};
     return tern_file_save(path, write_plan, &saved);
+}
+
+int tern_plan_save(const tern_plan *plan, const char *path)
+{
+    return TERN__CALL(plan_save(plan, path));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "plan/parse.h"
 
@@ -303,7 +304,7 @@ static int parse_lines(struct tern__plan_parser *parser, const char *text, size_
     return TERN_OK;
 }
 
-int tern_plan_parse(const char *text, size_t length, const char *name, tern_plan **plan)
+static int plan_parse(const char *text, size_t length, const char *name, tern_plan **plan)
 {
     if (text == NULL || plan == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_plan_parse: text and plan must not be NULL");
@@ -316,4 +317,9 @@ int tern_plan_parse(const char *text, size_t length, const char *name, tern_plan
     }
     tern__plan_parser_destroy(parser);
     return status;
+}
+
+int tern_plan_parse(const char *text, size_t length, const char *name, tern_plan **plan)
+{
+    return TERN__CALL_OF_CALLS(plan_parse(text, length, name, plan));
 }

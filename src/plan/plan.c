@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "plan/ir.h"
 
@@ -69,7 +70,7 @@ static int check_spec(const tern_plan_spec *spec)
     return check_algorithm(spec->algorithm != NULL ? spec->algorithm : "custom");
 }
 
-int tern_plan_create(const tern_plan_spec *spec, tern_plan **plan)
+static int plan_create(const tern_plan_spec *spec, tern_plan **plan)
 {
     if (spec == NULL || plan == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_plan_create: spec and plan must not be NULL");
@@ -91,7 +92,12 @@ int tern_plan_create(const tern_plan_spec *spec, tern_plan **plan)
     return TERN_OK;
 }
 
-int tern_plan_destroy(tern_plan *plan)
+int tern_plan_create(const tern_plan_spec *spec, tern_plan **plan)
+{
+    return TERN__CALL(plan_create(spec, plan));
+}
+
+static int plan_destroy(tern_plan *plan)
 {
     if (plan == NULL) {
         return TERN_OK;
@@ -109,6 +115,11 @@ int tern_plan_destroy(tern_plan *plan)
     return TERN_OK;
 }
 
+int tern_plan_destroy(tern_plan *plan)
+{
+    return TERN__CALL(plan_destroy(plan));
+}
+
 static int check_open(const char *call, const tern_plan *plan)
 {
     TERN_TRY(tern__plan_lives(call, plan));
@@ -118,7 +129,7 @@ static int check_open(const char *call, const tern_plan *plan)
     return TERN_OK;
 }
 
-int tern_plan_need_scratch(tern_plan *plan, uint64_t bytes)
+static int plan_need_scratch(tern_plan *plan, uint64_t bytes)
 {
     TERN_TRY(check_open("tern_plan_need_scratch", plan));
     if (bytes > TERN_PLAN_BYTES_MAX) {
@@ -127,6 +138,11 @@ int tern_plan_need_scratch(tern_plan *plan, uint64_t bytes)
     }
     plan->scratch_bytes = bytes > plan->scratch_bytes ? bytes : plan->scratch_bytes;
     return TERN_OK;
+}
+
+int tern_plan_need_scratch(tern_plan *plan, uint64_t bytes)
+{
+    return TERN__CALL(plan_need_scratch(plan, bytes));
 }
 
 // Makes room for `count` items of an array that doubles.
@@ -267,7 +283,7 @@ static int store_op(tern_plan *plan, struct tern__lane *lane, const tern_plan_op
     return TERN_OK;
 }
 
-int tern_plan_add(tern_plan *plan, int rank, int lane, const tern_plan_op *op)
+static int plan_add(tern_plan *plan, int rank, int lane, const tern_plan_op *op)
 {
     TERN_TRY(check_open("tern_plan_add", plan));
     if (op == NULL) {
@@ -296,6 +312,11 @@ int tern_plan_add(tern_plan *plan, int rank, int lane, const tern_plan_op *op)
     return TERN_OK;
 }
 
+int tern_plan_add(tern_plan *plan, int rank, int lane, const tern_plan_op *op)
+{
+    return TERN__CALL(plan_add(plan, rank, lane, op));
+}
+
 // Gives back what an array has reserved too much; keeps the old one if that fails.
 static void shrink(void **items, size_t *room, size_t count, size_t item_bytes)
 {
@@ -308,7 +329,7 @@ static void shrink(void **items, size_t *room, size_t count, size_t item_bytes)
     }
 }
 
-int tern_plan_seal(tern_plan *plan)
+static int plan_seal(tern_plan *plan)
 {
     TERN_TRY(check_open("tern_plan_seal", plan));
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
@@ -325,6 +346,11 @@ int tern_plan_seal(tern_plan *plan)
            sizeof *plan->operands);
     plan->sealed = true;
     return TERN_OK;
+}
+
+int tern_plan_seal(tern_plan *plan)
+{
+    return TERN__CALL(plan_seal(plan));
 }
 
 const tern_plan_spec *tern_plan_get_spec(const tern_plan *plan)
@@ -349,7 +375,7 @@ size_t tern_plan_op_count(const tern_plan *plan, int rank, int lane)
                : 0;
 }
 
-int tern_plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, tern_plan_op *op)
+static int plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, tern_plan_op *op)
 {
     TERN_TRY(tern__plan_lives("tern_plan_get_op", plan));
     if (!plan->sealed || op == NULL) {
@@ -378,6 +404,11 @@ int tern_plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, te
         .count = stored->kind == TERN_PLAN_WAIT ? (uint32_t)stored->length : 0,
     };
     return TERN_OK;
+}
+
+int tern_plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, tern_plan_op *op)
+{
+    return TERN__CALL(plan_get_op(plan, rank, lane, index, op));
 }
 
 uint32_t tern_plan_signal_count(const tern_plan *plan, int rank)

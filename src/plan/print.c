@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "plan/text.h"
 
@@ -150,7 +151,7 @@ static void put_plan(struct sink *sink, const tern_plan *plan)
     put_text(sink, "end\n");
 }
 
-int tern_plan_print(const tern_plan *plan, char **text, size_t *length)
+static int plan_print(const tern_plan *plan, char **text, size_t *length)
 {
     TERN_TRY(tern__plan_lives("tern_plan_print", plan));
     if (text == NULL || length == NULL) {
@@ -170,6 +171,11 @@ int tern_plan_print(const tern_plan *plan, char **text, size_t *length)
     *text = fitted != NULL ? fitted : sink.text;
     *length = sink.length;
     return TERN_OK;
+}
+
+int tern_plan_print(const tern_plan *plan, char **text, size_t *length)
+{
+    return TERN__CALL(plan_print(plan, text, length));
 }
 
 int tern__plan_write(const tern_plan *plan, FILE *file, const char *name)

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "plan/bound.h"
 #include "plan/ir.h"
@@ -58,7 +59,7 @@ static void fill(const tern_plan *plan, struct tern__tally *tally, const struct 
                                                : 1;
 }
 
-int tern_summary_make(const tern_plan *plan, const tern_topo *topo, tern_summary *summary)
+static int summary_make(const tern_plan *plan, const tern_topo *topo, tern_summary *summary)
 {
     TERN_TRY(tern__plan_lives("tern_summary_make", plan));
     TERN_TRY(topo != NULL ? tern__handle_check("tern_summary_make", topo, TERN__TOPO) : TERN_OK);
@@ -82,7 +83,12 @@ int tern_summary_make(const tern_plan *plan, const tern_topo *topo, tern_summary
     return status;
 }
 
-int tern_summary_print(const tern_summary *s, FILE *file)
+int tern_summary_make(const tern_plan *plan, const tern_topo *topo, tern_summary *summary)
+{
+    return TERN__CALL(summary_make(plan, topo, summary));
+}
+
+static int summary_print(const tern_summary *s, FILE *file)
 {
     if (s == NULL || file == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_summary_print: summary and file must not be NULL");
@@ -115,4 +121,9 @@ int tern_summary_print(const tern_summary *s, FILE *file)
     fprintf(file, "estimate  %.3f us with start-up\n", s->estimate_us);
     return ferror(file) != 0 ? tern__fail(TERN_ERR_SYSTEM, "the summary cannot be written")
                              : TERN_OK;
+}
+
+int tern_summary_print(const tern_summary *s, FILE *file)
+{
+    return TERN__CALL(summary_print(s, file));
 }

@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/trace.h"
 
 static void ring_members(struct tern__group *group)
@@ -20,8 +22,20 @@ static void ring_members(struct tern__group *group)
     }
 }
 
-static int report_failed(const struct tern__ctl_comm *shared)
+// One line for each rank and communicator, however many calls the failure ends.
+static void tell_failure(struct tern__group *group, int status, const char *text)
 {
+    if (tern__flag_swap(&group->told, 0, 1)) {
+        tern__log(TERN__LOG_ERROR, "communicator %d has failed: %s: %s", group->slot,
+                  tern_status_name(status), text);
+    }
+    tern__public_told(status);
+}
+
+static int report_failed(struct tern__group *group)
+{
+    const struct tern__ctl_comm *shared = group->shared;
+    tell_failure(group, shared->failed_status, shared->failed_text);
     return tern__fail(shared->failed_status, "the communicator has failed: %s",
                       shared->failed_text);
 }
@@ -41,8 +55,9 @@ int tern__group_fail(struct tern__group *group, int status, int culprit, const c
         tern__flag_store(&shared->failed, TERN__FAILED); // partner: tern__group_check
         ring_members(group);
     } else if (tern__flag_load(&shared->failed) == TERN__FAILED) {
-        return report_failed(shared);
+        return report_failed(group);
     }
+    tell_failure(group, status, text);
     return tern__fail(status, "%s", text);
 }
 
@@ -70,7 +85,7 @@ static int dead_member(const struct tern__group *group)
 int tern__group_check(struct tern__group *group, bool deep)
 {
     if (tern__flag_load(&group->shared->failed) == TERN__FAILED) { // partner: tern__group_fail
-        return report_failed(group->shared);
+        return report_failed(group);
     }
     if (deep) {
         tern__job_look(group->job);

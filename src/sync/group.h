@@ -18,8 +18,9 @@ struct tern__group {
     int members[TERN_RANKS_MAX]; // their ranks in the job
     uint64_t barriers;           // entered so far
     uint64_t
-        barriers_before; // of them, before the caller had the group: sentences do not count them
-    uint64_t exchanges;  // done so far
+        barriers_before;   // of them, before the caller had the group: sentences do not count them
+    uint64_t exchanges;    // done so far
+    _Atomic uint32_t told; // 1: this rank's log has said that it failed
 };
 
 // Why the group does not work any more: TERN_OK, or the status and the sentence of its failure.

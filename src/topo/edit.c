@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "topo/topo.h"
 
@@ -126,7 +127,7 @@ static int apply(tern_topo *topo, const char *links, const struct edit *edit)
     return status;
 }
 
-int tern_topo_cut(tern_topo *topo, const char *links)
+static int topo_cut(tern_topo *topo, const char *links)
 {
     TERN_TRY(tern__handle_check("tern_topo_cut", topo, TERN__TOPO));
     if (links == NULL) {
@@ -141,7 +142,12 @@ int tern_topo_cut(tern_topo *topo, const char *links)
     return apply(topo, links, &edit);
 }
 
-int tern_topo_slow(tern_topo *topo, const char *links)
+int tern_topo_cut(tern_topo *topo, const char *links)
+{
+    return TERN__CALL(topo_cut(topo, links));
+}
+
+static int topo_slow(tern_topo *topo, const char *links)
 {
     TERN_TRY(tern__handle_check("tern_topo_slow", topo, TERN__TOPO));
     if (links == NULL) {
@@ -162,4 +168,9 @@ int tern_topo_slow(tern_topo *topo, const char *links)
             links, TERN_TOPO_FACTOR_MIN, TERN_TOPO_FACTOR_MAX);
     }
     return apply(topo, links, &edit);
+}
+
+int tern_topo_slow(tern_topo *topo, const char *links)
+{
+    return TERN__CALL(topo_slow(topo, links));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "topo/topo.h"
 
@@ -69,7 +70,7 @@ int tern__topo_of_shape(const char *word, const struct tern__topo_shape *shape, 
     return TERN_OK;
 }
 
-int tern_topo_destroy(tern_topo *topo)
+static int topo_destroy(tern_topo *topo)
 {
     if (topo == NULL) {
         return TERN_OK;
@@ -81,6 +82,11 @@ int tern_topo_destroy(tern_topo *topo)
     free(topo->cells);
     tern__handle_free(topo, sizeof *topo);
     return TERN_OK;
+}
+
+int tern_topo_destroy(tern_topo *topo)
+{
+    return TERN__CALL(topo_destroy(topo));
 }
 
 int tern_topo_size(const tern_topo *topo)

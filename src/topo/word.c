@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cgroup.h"
+#include "base/public.h"
 #include "base/error.h"
 #include "topo/topo.h"
 
@@ -106,10 +107,15 @@ static int create(const char *word, tern_topo **topo)
                       word, names);
 }
 
-int tern_topo_create(const char *word, tern_topo **topo)
+static int topo_create(const char *word, tern_topo **topo)
 {
     if (word == NULL || topo == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_topo_create: word and topo must not be NULL");
     }
     return create(word, topo);
+}
+
+int tern_topo_create(const char *word, tern_topo **topo)
+{
+    return TERN__CALL_OF_CALLS(topo_create(word, topo));
 }

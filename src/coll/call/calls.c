@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "coll/call/mail.h"
 
@@ -46,7 +47,7 @@ int tern__calls_of(tern_comm *comm, struct tern__calls **calls)
     return TERN_OK;
 }
 
-static int run(const char *name, tern_comm *comm, const tern_coll *from)
+static int run_call(const char *name, tern_comm *comm, const tern_coll *from)
 {
     if (from->kind == TERN_COLL_SEND || from->kind == TERN_COLL_RECV) {
         struct tern__message message;
@@ -60,10 +61,17 @@ static int run(const char *name, tern_comm *comm, const tern_coll *from)
     return tern__call_run(&call);
 }
 
+// A call that the short path has not done.
+static int run(const char *name, tern_comm *comm, const tern_coll *from)
+{
+    tern__public_enter();
+    return tern__public_end_outer(name, run_call(name, comm, from));
+}
+
 int tern_coll_run(tern_comm *comm, const tern_coll *call)
 {
     if (call == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_coll_run: call must not be NULL");
+        return TERN__CALL(tern__fail(TERN_ERR_ARG, "tern_coll_run: call must not be NULL"));
     }
     if (call->algorithm == NULL && call->order == TERN_ORDER_RANK &&
         tern__call_quick(comm, tern__key(call->kind, call->dtype, call->op, call->root), call->in,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "coll/call/mail.h"
 
@@ -186,7 +187,7 @@ static int make(const char *name, tern_comm *comm, const tern_coll *call, tern_r
     return status;
 }
 
-int tern_coll_start(tern_comm *comm, const tern_coll *call, tern_request *request)
+static int coll_start(tern_comm *comm, const tern_coll *call, tern_request *request)
 {
     struct request *made;
     TERN_TRY(make("tern_coll_start", comm, call, request, &made));
@@ -200,7 +201,12 @@ int tern_coll_start(tern_comm *comm, const tern_coll *call, tern_request *reques
     return TERN_OK;
 }
 
-int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *request)
+int tern_coll_start(tern_comm *comm, const tern_coll *call, tern_request *request)
+{
+    return TERN__CALL_OF_CALLS(coll_start(comm, call, request));
+}
+
+static int coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *request)
 {
     struct request *made;
     TERN_TRY(make("tern_coll_prepare", comm, call, request, &made));
@@ -218,7 +224,12 @@ int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *requ
     return TERN_OK;
 }
 
-int tern_request_start(tern_request number)
+int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *request)
+{
+    return TERN__CALL_OF_CALLS(coll_prepare(comm, call, request));
+}
+
+static int request_start(tern_request number)
 {
     struct request *request = find("tern_request_start", number);
     if (request == NULL) {
@@ -230,6 +241,11 @@ int tern_request_start(tern_request number)
     }
     TERN_TRY(check("tern_request_start", request->comm, request));
     return begin("tern_request_start", request);
+}
+
+int tern_request_start(tern_request number)
+{
+    return TERN__CALL_OF_CALLS(request_start(number));
 }
 
 // The sentence of a request that has failed, maybe a while ago.
@@ -306,7 +322,7 @@ static bool try(struct request *request)
     return is_done(request);
 }
 
-int tern_request_test(tern_request *number)
+static int request_test(tern_request *number)
 {
     struct request *request = NULL;
     int looked = look("tern_request_test", number, &request);
@@ -320,7 +336,12 @@ int tern_request_test(tern_request *number)
     return status < 0 ? status : 1;
 }
 
-int tern_request_wait(tern_request *number)
+int tern_request_test(tern_request *number)
+{
+    return TERN__CALL(request_test(number));
+}
+
+static int request_wait(tern_request *number)
 {
     struct request *request = NULL;
     int looked = look("tern_request_wait", number, &request);
@@ -333,6 +354,11 @@ int tern_request_wait(tern_request *number)
         tern__call_wait(&request->call);
     }
     return finish(request, number); // words it, too
+}
+
+int tern_request_wait(tern_request *number)
+{
+    return TERN__CALL(request_wait(number));
 }
 
 // Waiting for one of many: what a thread sleeps on that looks after all of them.
@@ -391,7 +417,7 @@ static void any_woken(struct tern__task *task)
     }
 }
 
-int tern_request_wait_any(tern_request *numbers, int count, int *index)
+static int request_wait_any(tern_request *numbers, int count, int *index)
 {
     if (index == NULL || count < 0 || (numbers == NULL && count > 0)) {
         return tern__fail(TERN_ERR_ARG,
@@ -426,7 +452,12 @@ int tern_request_wait_any(tern_request *numbers, int count, int *index)
     }
 }
 
-int tern_request_wait_all(tern_request *numbers, int count)
+int tern_request_wait_any(tern_request *numbers, int count, int *index)
+{
+    return TERN__CALL_OF_CALLS(request_wait_any(numbers, count, index));
+}
+
+static int request_wait_all(tern_request *numbers, int count)
 {
     if (count < 0 || (numbers == NULL && count > 0)) {
         return tern__fail(TERN_ERR_ARG,
@@ -444,7 +475,12 @@ int tern_request_wait_all(tern_request *numbers, int count)
     return first == TERN_OK ? TERN_OK : tern__fail(first, "%s", text);
 }
 
-int tern_request_free(tern_request *number)
+int tern_request_wait_all(tern_request *numbers, int count)
+{
+    return TERN__CALL_OF_CALLS(request_wait_all(numbers, count));
+}
+
+static int request_free(tern_request *number)
 {
     struct request *request = NULL;
     int looked = look("tern_request_free", number, &request);
@@ -458,4 +494,9 @@ int tern_request_free(tern_request *number)
     give_back(request);
     *number = 0;
     return TERN_OK;
+}
+
+int tern_request_free(tern_request *number)
+{
+    return TERN__CALL(request_free(number));
 }

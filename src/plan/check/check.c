@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "plan/check/check.h"
 
@@ -61,7 +62,7 @@ static bool run_passes(struct checking *checking)
     return tern__check_result(checking);
 }
 
-int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check)
+static int check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check)
 {
     TERN_TRY(tern__plan_lives("tern_check_plan", plan));
     TERN_TRY(topo != NULL ? tern__handle_check("tern_check_plan", topo, TERN__TOPO) : TERN_OK);
@@ -92,4 +93,9 @@ int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **c
     }
     *check = made;
     return TERN_OK;
+}
+
+int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check)
+{
+    return TERN__CALL_OF_CALLS(check_plan(plan, topo, check));
 }

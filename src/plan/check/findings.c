@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "plan/check/check.h"
 
@@ -48,7 +49,7 @@ void tern__place_text(const struct checking *checking, struct place place, char 
              tern__op_kind_name((tern_plan_op_kind)op->kind));
 }
 
-int tern_check_destroy(tern_check *check)
+static int check_destroy(tern_check *check)
 {
     if (check == NULL) {
         return TERN_OK;
@@ -62,6 +63,11 @@ int tern_check_destroy(tern_check *check)
     }
     tern__handle_free(check, sizeof *check);
     return TERN_OK;
+}
+
+int tern_check_destroy(tern_check *check)
+{
+    return TERN__CALL(check_destroy(check));
 }
 
 bool tern_check_proved(const tern_check *check)
@@ -111,7 +117,7 @@ static const char *const order_texts[] = {
     [TERN_CHECK_ORDER_ANY] = "; the order of sums is left to chance (atomic reduces)",
 };
 
-int tern_check_print(const tern_check *check, FILE *file)
+static int check_print(const tern_check *check, FILE *file)
 {
     TERN_TRY(tern__handle_check("tern_check_print", check, TERN__CHECK));
     if (file == NULL) {
@@ -144,4 +150,9 @@ int tern_check_print(const tern_check *check, FILE *file)
             tern_check_proved(check) ? "proved" : "refuted", check->nranks, check->ops);
     return ferror(file) == 0 ? TERN_OK
                              : tern__fail_errno(TERN_ERR_SYSTEM, "the report cannot be written");
+}
+
+int tern_check_print(const tern_check *check, FILE *file)
+{
+    return TERN__CALL(check_print(check, file));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/public.h"
 #include "base/error.h"
 #include "plan/exec/exec.h"
 #include "plan/ir.h"
@@ -131,8 +132,8 @@ static int build(struct tern_exec *exec)
     return compare_statuses(statuses, sizeof statuses[0], group);
 }
 
-int tern_exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_options *options,
-                     tern_exec **exec)
+static int exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_options *options,
+                       tern_exec **exec)
 {
     TERN_TRY(tern__comm_lives("tern_exec_create", comm));
     struct tern__group *group = &comm->group;
@@ -172,6 +173,12 @@ int tern_exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_opt
     return TERN_OK;
 }
 
+int tern_exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_options *options,
+                     tern_exec **exec)
+{
+    return TERN__CALL_OF_CALLS(exec_create(comm, plan, options, exec));
+}
+
 uint64_t tern_exec_link_bytes(const tern_exec *exec, int from, int to)
 {
     if (tern__handle_check("tern_exec_link_bytes", exec, TERN__EXEC) != TERN_OK ||
@@ -190,7 +197,7 @@ uint64_t tern_exec_link_bytes(const tern_exec *exec, int from, int to)
     return each * exec->runs_ended;
 }
 
-int tern_exec_destroy(tern_exec *exec)
+static int exec_destroy(tern_exec *exec)
 {
     if (exec == NULL) {
         return TERN_OK;
@@ -206,4 +213,9 @@ int tern_exec_destroy(tern_exec *exec)
     }
     tern__exec_free(exec);
     return TERN_OK;
+}
+
+int tern_exec_destroy(tern_exec *exec)
+{
+    return TERN__CALL_OF_CALLS(exec_destroy(exec));
 }

@@ -6,6 +6,7 @@
 // runs in different orders.
 
 #include "base/clock.h"
+#include "base/public.h"
 #include "base/error.h"
 #include "base/trace.h"
 #include "plan/exec/exec.h"
@@ -267,7 +268,7 @@ static int check_windows(const struct tern_exec *exec)
     return out != NULL ? tern__window_lives("tern_exec_start", out) : TERN_OK;
 }
 
-int tern_exec_start(tern_exec *exec)
+static int exec_start(tern_exec *exec)
 {
     TERN_TRY(tern__handle_check("tern_exec_start", exec, TERN__EXEC));
     TERN_TRY(check_windows(exec));
@@ -289,7 +290,12 @@ int tern_exec_start(tern_exec *exec)
     return TERN_OK;
 }
 
-int tern_exec_test(tern_exec *exec)
+int tern_exec_start(tern_exec *exec)
+{
+    return TERN__CALL(exec_start(exec));
+}
+
+static int exec_test(tern_exec *exec)
 {
     TERN_TRY(check_running("tern_exec_test", exec));
     if (exec->state == TERN__EXEC_RUNNING) {
@@ -309,7 +315,12 @@ int tern_exec_test(tern_exec *exec)
     return 0;
 }
 
-int tern_exec_wait(tern_exec *exec)
+int tern_exec_test(tern_exec *exec)
+{
+    return TERN__CALL(exec_test(exec));
+}
+
+static int exec_wait(tern_exec *exec)
 {
     TERN_TRY(check_running("tern_exec_wait", exec));
     while (exec->state == TERN__EXEC_RUNNING) {
@@ -323,8 +334,18 @@ int tern_exec_wait(tern_exec *exec)
     return TERN_OK;
 }
 
-int tern_exec_run(tern_exec *exec)
+int tern_exec_wait(tern_exec *exec)
+{
+    return TERN__CALL(exec_wait(exec));
+}
+
+static int exec_run(tern_exec *exec)
 {
     TERN_TRY(tern_exec_start(exec));
     return tern_exec_wait(exec);
+}
+
+int tern_exec_run(tern_exec *exec)
+{
+    return TERN__CALL_OF_CALLS(exec_run(exec));
 }
