@@ -35,7 +35,7 @@
 #define SAME_SIGNAL_NS (20 * TERN_NS_PER_MS)
 
 #define HUB_POLL_MAX (2 * TERN_RANKS_MAX)
-#define POLL_MAX (2 + TERN__LABEL_POLL_MAX + HUB_POLL_MAX)
+#define POLL_MAX (3 + TERN__LABEL_POLL_MAX + HUB_POLL_MAX)
 #define HUB_ROUNDS_MAX 8
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -120,6 +120,9 @@ static void reap(struct tern__job *job)
 {
     int ended[TERN_RANKS_MAX];
     int nended = tern__procs_reap(&job->procs, ended);
+    if (job->procs.orphaned) {
+        end_job(job, CAUSE_GUARDIAN, 0, 0);
+    }
     if (nended == 0) {
         return;
     }
@@ -146,11 +149,9 @@ static void reap(struct tern__job *job)
 static void take_signals(struct tern__job *job)
 {
     int number;
-    bool child = false;
     while ((number = tern__signals_next(&job->signals)) != 0) {
         if (number == SIGCHLD) {
-            child = true;
-            continue;
+            continue; // wakes the loop, which reaps
         }
         if (!tern__signal_ends_job(number)) {
             tern__procs_signal_ranks(&job->procs, number);
@@ -166,9 +167,6 @@ static void take_signals(struct tern__job *job)
             send_end(job, number);
         }
         end_job(job, CAUSE_SIGNAL, TERM_AFTER_NS, again ? 0 : KILL_AFTER_NS);
-    }
-    if (child) {
-        reap(job);
     }
 }
 
@@ -224,6 +222,7 @@ static int handle_events(struct tern__job *job, int64_t until_ns)
     fds[count++] = (struct pollfd){.fd = job->signals.fd, .events = POLLIN};
     // poll passes over a negative descriptor.
     fds[count++] = (struct pollfd){.fd = job->procs.exec_fd, .events = POLLIN};
+    fds[count++] = (struct pollfd){.fd = job->procs.guard_fd, .events = POLLIN};
     int nlabels = 0;
     if (job->labels != NULL) {
         nlabels = tern__labels_pollfds(job->labels, fds + count, TERN__LABEL_POLL_MAX);
@@ -255,6 +254,9 @@ static int handle_events(struct tern__job *job, int64_t until_ns)
     }
     if (fds[0].revents != 0) {
         take_signals(job);
+    }
+    if (fds[0].revents != 0 || fds[2].revents != 0) {
+        reap(job);
     }
     return TERN_OK;
 }
@@ -378,7 +380,7 @@ int tern_launch(const tern_launch_options *options, int *exit_status)
     TERN_TRY(check_options(options, exit_status));
     struct tern__job job = {
         .options = options,
-        .procs = {.lifeline_fd = -1, .exec_fd = -1},
+        .procs = {.guard_fd = -1, .exec_fd = -1},
         .timeout_at_ns = INT64_MAX,
         .term_at_ns = INT64_MAX,
         .kill_at_ns = INT64_MAX,

@@ -20,8 +20,9 @@ enum tern__cause {
     CAUSE_RANK,   // a rank failed
     CAUSE_SIGNAL, // we were told to end
     CAUSE_TIMEOUT,
-    CAUSE_EXEC,   // the program cannot be executed
-    CAUSE_OUTPUT, // our own output cannot be written
+    CAUSE_EXEC,     // the program cannot be executed
+    CAUSE_OUTPUT,   // our own output cannot be written
+    CAUSE_GUARDIAN, // somebody has killed the guardian
 };
 
 struct tern__job {

@@ -4,34 +4,15 @@
 
 #include "boot/launch_procs.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <poll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "boot/launch_guard.h"
 
-#define END_DEADLINE_NS (2 * TERN_NS_PER_SECOND)
-// A process that is in exec has no environment for a moment: looked at again, this often.
-#define QUIET_PASSES 5
-#define PASS_EVERY_MS 4
-
-static bool is_earlier(const struct tern__procs *procs, pid_t pid)
-{
-    for (int i = 0; i < procs->nearlier; i++) {
-        if (procs->earlier[i] == pid) {
-            return true;
-        }
-    }
-    return false;
-}
+// The guardian gives up before that; one that is stopped does not.
+#define GUARDIAN_DEADLINE_NS (3 * TERN_NS_PER_SECOND)
 
 // An id that is reaped may come back as that of another process.
 static void forget_earlier(struct tern__procs *procs, pid_t pid)
@@ -44,22 +25,30 @@ static void forget_earlier(struct tern__procs *procs, pid_t pid)
     }
 }
 
-static void reaped(struct tern__procs *procs, pid_t pid, int status, int ended[], int *nended)
+static void rank_ended(struct tern__procs *procs, int rank, int status, int ended[], int *nended)
 {
-    if (pid == procs->guardian) {
-        procs->guardian = 0;
-        return;
-    }
-    for (int rank = 0; rank < procs->nranks; rank++) {
-        if (procs->pids[rank] == pid) {
-            procs->pids[rank] = 0;
-            procs->status[rank] = status;
-            procs->running--;
-            ended[(*nended)++] = rank;
-            return;
+    procs->pids[rank] = 0;
+    procs->status[rank] = status;
+    procs->running--;
+    ended[(*nended)++] = rank;
+}
+
+// What the guardian says.
+static void listen_to_guardian(struct tern__procs *procs, int ended[], int *nended)
+{
+    struct tern__guard_word word;
+    int heard = 0;
+    while (procs->guard_fd >= 0 && (heard = tern__guard_hear(procs->guard_fd, false, &word)) == 1) {
+        if (word.kind == TERN__GUARD_ENDED) {
+            rank_ended(procs, word.rank, word.value, ended, nended);
         }
+        procs->quiet = procs->quiet || word.kind == TERN__GUARD_QUIET;
     }
-    forget_earlier(procs, pid);
+    if (heard < 0) {
+        procs->orphaned = !procs->ending && procs->running > 0;
+        close(procs->guard_fd);
+        procs->guard_fd = -1;
+    }
 }
 
 int tern__procs_reap(struct tern__procs *procs, int ended[TERN_RANKS_MAX])
@@ -67,49 +56,33 @@ int tern__procs_reap(struct tern__procs *procs, int ended[TERN_RANKS_MAX])
     int nended = 0;
     int status;
     pid_t pid;
+    listen_to_guardian(procs, ended, &nended);
+    // Ranks are children of this process only when the guardian has been killed.
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        reaped(procs, pid, status, ended, &nended);
+        procs->guardian = pid == procs->guardian ? 0 : procs->guardian;
+        for (int rank = 0; rank < procs->nranks; rank++) {
+            if (procs->pids[rank] == pid) {
+                rank_ended(procs, rank, status, ended, &nended);
+            }
+        }
+        forget_earlier(procs, pid);
     }
     return nended;
 }
 
-// Calls `visit` for each child of this process that belongs to the job, except the guardian. Returns
-// how many there are, or -1 when this kernel does not tell.
-static int visit_children(const struct tern__procs *procs, void (*visit)(pid_t pid))
-{
-    FILE *file = fopen("/proc/thread-self/children", "re");
-    if (file == NULL) {
-        return -1;
-    }
-    int count = 0;
-    int pid;
-    while (fscanf(file, "%d", &pid) == 1) {
-        if (pid != procs->guardian && !is_earlier(procs, pid)) {
-            visit(pid);
-            count++;
-        }
-    }
-    fclose(file);
-    return count;
-}
-
-static void leave_alone(pid_t pid)
-{
-    (void)pid;
-}
-
-static void kill_at_once(pid_t pid)
-{
-    kill(pid, SIGKILL);
-}
-
 bool tern__procs_left_behind(const struct tern__procs *procs)
 {
-    return visit_children(procs, leave_alone) > procs->running;
+    return procs->guard_fd >= 0
+               ? !procs->quiet
+               : tern__children_signal(procs->earlier, procs->nearlier, 0) > procs->running;
 }
 
 void tern__procs_signal_ranks(struct tern__procs *procs, int number)
 {
+    if (procs->guard_fd >= 0) { // if it has just been killed, so are the ranks
+        tern__guard_tell(procs->guard_fd, TERN__GUARD_SIGNAL_RANKS, -1, number);
+        return;
+    }
     for (int rank = 0; rank < procs->nranks; rank++) {
         if (procs->pids[rank] > 0) {
             kill(procs->pids[rank], number);
@@ -119,10 +92,9 @@ void tern__procs_signal_ranks(struct tern__procs *procs, int number)
 
 void tern__procs_signal_group(struct tern__procs *procs, int number)
 {
-    // Without the guardian (somebody has killed it) the group's id may be another's by now.
-    if (procs->guardian > 0) {
-        kill(-procs->group, number);
-    } else {
+    if (procs->guard_fd >= 0) {
+        tern__guard_tell(procs->guard_fd, TERN__GUARD_SIGNAL_GROUP, -1, number);
+    } else { // without the guardian the group's id may be another's by now
         tern__procs_signal_ranks(procs, number);
     }
 }
@@ -138,110 +110,44 @@ int tern__procs_exec_failure(struct tern__procs *procs)
     return got == (ssize_t)sizeof error ? error : 0;
 }
 
-static void wait_for_child_signal(int64_t deadline_ns)
+static void reap_all(void *arg)
 {
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    int64_t left_ns = deadline_ns - tern__now_ns();
-    struct timespec left = tern__timespec(left_ns > 0 ? left_ns : 0);
-    sigtimedwait(&child, NULL, &left);
+    int ended[TERN_RANKS_MAX];
+    tern__procs_reap(arg, ended);
 }
 
-// Kills and reaps all children but the guardian, also those that become ours meanwhile.
-static void end_children(struct tern__procs *procs)
+static void end_guardian(struct tern__procs *procs)
 {
-    // A process in an uninterruptible wait dies only when the kernel lets it: not waited for.
-    int64_t deadline_ns = tern__deadline_after(END_DEADLINE_NS);
-    int ended[TERN_RANKS_MAX];
-    tern__procs_reap(procs, ended);
-    int left;
-    while ((left = visit_children(procs, kill_at_once)) > 0 && tern__now_ns() < deadline_ns) {
-        wait_for_child_signal(deadline_ns);
-        tern__procs_reap(procs, ended);
+    int64_t deadline_ns = tern__deadline_after(GUARDIAN_DEADLINE_NS);
+    procs->ending = true;
+    if (procs->guard_fd >= 0) {
+        tern__guard_tell(procs->guard_fd, TERN__GUARD_END, -1, 0);
     }
-    if (left < 0) {
-        tern__kill_marked(procs->mark);
-        tern__procs_reap(procs, ended);
+    reap_all(procs);
+    while (procs->guardian > 0 && tern__now_ns() < deadline_ns) {
+        tern__children_await(deadline_ns);
+        reap_all(procs);
+    }
+    if (procs->guardian > 0) {
+        kill(procs->guardian, SIGKILL);
+        waitpid(procs->guardian, NULL, 0);
+        procs->guardian = 0;
     }
 }
 
 void tern__procs_end(struct tern__procs *procs)
 {
-    // Without a group nothing was started, and every child is an earlier one.
+    // Without a guardian nothing was started, and every child is an earlier one.
     if (procs->group != 0) {
-        end_children(procs);
+        end_guardian(procs);
+        tern__children_end(procs->earlier, procs->nearlier, procs->mark, reap_all, procs);
     }
-    if (procs->guardian > 0) {
-        kill(-procs->group, SIGKILL);
-        waitpid(procs->guardian, NULL, 0);
-        procs->guardian = 0;
-    }
-    if (procs->lifeline_fd >= 0) {
-        close(procs->lifeline_fd);
-        procs->lifeline_fd = -1;
+    if (procs->guard_fd >= 0) {
+        close(procs->guard_fd);
+        procs->guard_fd = -1;
     }
     if (procs->exec_fd >= 0) {
         close(procs->exec_fd);
         procs->exec_fd = -1;
-    }
-}
-
-static bool environment_contains(int proc_fd, const char *mark)
-{
-    int fd = openat(proc_fd, "environ", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    char bytes[4096];
-    size_t kept = 0;
-    size_t length = strlen(mark);
-    bool found = false;
-    ssize_t got;
-    while (!found && (got = read(fd, bytes + kept, sizeof bytes - kept)) > 0) {
-        size_t have = kept + (size_t)got;
-        found = memmem(bytes, have, mark, length) != NULL;
-        // The mark may continue in the next piece.
-        kept = have < length - 1 ? have : length - 1;
-        memmove(bytes, bytes + have - kept, kept);
-    }
-    close(fd);
-    return found;
-}
-
-// Returns true when it has killed a process. The folder in /proc stands for one process, even when
-// its id is used again, so it serves as the descriptor to signal through.
-static bool kill_if_marked(int proc_dir_fd, const char *name, const char *mark)
-{
-    if (name[0] < '0' || name[0] > '9' || atoi(name) == getpid()) {
-        return false;
-    }
-    int fd = openat(proc_dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    bool killed =
-        environment_contains(fd, mark) && syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0;
-    close(fd);
-    return killed;
-}
-
-void tern__kill_marked(const char *mark)
-{
-    int64_t deadline_ns = tern__deadline_after(END_DEADLINE_NS);
-    int quiet = 0;
-    while (quiet < QUIET_PASSES && tern__now_ns() < deadline_ns) {
-        DIR *dir = opendir("/proc");
-        if (dir == NULL) {
-            return;
-        }
-        bool found = false;
-        struct dirent *entry;
-        while ((entry = readdir(dir)) != NULL) {
-            found = kill_if_marked(dirfd(dir), entry->d_name, mark) || found;
-        }
-        closedir(dir);
-        quiet = found ? 0 : quiet + 1;
-        poll(NULL, 0, PASS_EVERY_MS);
     }
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of a launch: the guardian, the ranks, and what they leave behind.
+// The processes of a launch as the launcher sees them: the guardian (boot/launch_guard.h), the ranks, and
+// what they leave behind.
 //
-// All of them are in one process group. Its leader is the guardian, which sleeps in read(2) on a
-// pipe whose only write end is the launcher's: when the launcher is gone, however it ended, the
-// guardian kills the group. So the id of the group stays valid for as long as the launcher uses it.
-// Ranks also ask the kernel to be killed with the launcher. The launcher is a subreaper: what a rank
-// leaves behind becomes its child, also when it has left the group, and is killed at the end.
+// All of them are in one process group. Its leader is the guardian, so the id of the group stays valid
+// for as long as the guardian lives. It does what needs the parent of the ranks; only when somebody has
+// killed it, the launcher does that itself.
 // Set-up path.
 #ifndef TERN_BOOT_LAUNCH_PROCS_H
 #define TERN_BOOT_LAUNCH_PROCS_H
@@ -30,9 +29,12 @@ struct tern__procs {
     int status[TERN_RANKS_MAX]; // of waitpid, once reaped
     pid_t guardian;             // 0: none, or reaped
     pid_t group;
-    int lifeline_fd; // the write end that the guardian watches
-    int exec_fd;     // what tern__exec_failure reads; -1: at its end
-    char mark[64];   // TERN_TOKEN=..., which all processes of the job inherit
+    int guard_fd;  // the socket to the guardian; -1: it is gone. Readable: call tern__procs_reap
+    bool quiet;    // the guardian has nothing left to watch
+    bool ending;   // the guardian was told to end
+    bool orphaned; // somebody has killed the guardian, and so the ranks
+    int exec_fd;   // what tern__exec_failure reads; -1: at its end
+    char mark[64]; // TERN_TOKEN=..., which all processes of the job inherit
     // Children that this process had before, through an exec (a shell's `> >(tee log)`).
     int nearlier;
     pid_t earlier[TERN__EARLIER_CHILDREN_MAX];
@@ -62,7 +64,7 @@ int tern__procs_exec_failure(struct tern__procs *procs);
 void tern__procs_signal_group(struct tern__procs *procs, int number);
 void tern__procs_signal_ranks(struct tern__procs *procs, int number);
 
-// Reaps what has ended. Returns how many ranks were among it, and which.
+// Learns what has ended. Returns how many ranks were among it, and which.
 int tern__procs_reap(struct tern__procs *procs, int ended[TERN_RANKS_MAX]);
 
 // True while something lives that an ended rank has left behind.
@@ -70,8 +72,5 @@ bool tern__procs_left_behind(const struct tern__procs *procs);
 
 // Kills and reaps everything that is left of the job, the guardian last.
 void tern__procs_end(struct tern__procs *procs);
-
-// Kills all processes on this machine whose environment contains `mark`, until there are none.
-void tern__kill_marked(const char *mark);
 
 #endif

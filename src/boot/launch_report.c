@@ -90,6 +90,9 @@ int tern__launch_report(const struct tern__job *job)
         return report_exec(job->options->argv[0], job->error);
     case CAUSE_OUTPUT:
         return report_output(job->error);
+    case CAUSE_GUARDIAN:
+        say("tern run: ended because its guardian process was killed\n");
+        return 128 + SIGKILL;
     case CAUSE_SIGNAL:
     case CAUSE_RANK:
     case CAUSE_NONE:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting the processes of a launch: fork and exec, because only a child itself can ask the kernel
-// to die with its parent, which posix_spawn does not offer. All that can be prepared once is
-// prepared before the first fork.
+// Starting the processes of a launch: the guardian, which starts the ranks, by fork and exec, because
+// only a child itself can ask the kernel to die with its parent, which posix_spawn does not offer. All
+// that the ranks need is made before the first fork.
 
 #include "boot/launch_procs.h"
 
@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "boot/env.h"
 #include "boot/hub.h"
+#include "boot/launch_guard.h"
 #include "boot/launch_label.h"
 
 extern char **environ;
@@ -71,50 +72,6 @@ int tern__program_find(const char *name, char path[PATH_MAX])
     }
 }
 
-// The guardian's whole life.
-static _Noreturn void guard(int lifeline_read_fd, int lifeline_write_fd, const char *mark)
-{
-    // Only SIGKILL and SIGSTOP pass: what is sent to the group is not meant for it.
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    setpgid(0, 0);
-    prctl(PR_SET_NAME, "tern-guardian");
-    close(lifeline_write_fd);
-    // It must not hold the launcher's pipes open, nor those of its caller. Descriptors 0 to 2 are
-    // open here, so the lifeline is none of them.
-    close_range(0, (unsigned)lifeline_read_fd - 1, 0);
-    close_range((unsigned)lifeline_read_fd + 1, ~0U, 0);
-    char byte;
-    while (read(lifeline_read_fd, &byte, 1) != 0) {
-    }
-    tern__kill_marked(mark);
-    kill(0, SIGKILL);
-    _exit(0);
-}
-
-static int start_guardian(struct tern__procs *procs)
-{
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) < 0) {
-        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot make a pipe");
-    }
-    procs->lifeline_fd = fds[1];
-    pid_t pid = fork();
-    if (pid == 0) {
-        guard(fds[0], fds[1], procs->mark);
-    }
-    close(fds[0]);
-    if (pid < 0) {
-        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot fork the guardian");
-    }
-    // In both processes: whoever comes first, the group exists before anybody needs it.
-    setpgid(pid, pid);
-    procs->guardian = pid;
-    procs->group = pid;
-    return TERN_OK;
-}
-
 struct environment {
     char **variables;
     char own[OWN_VARIABLES][VARIABLE_BYTES];
@@ -159,46 +116,51 @@ static int make_environment(struct environment *made, int nranks, const char *ma
     return TERN_OK;
 }
 
+// What a rank inherits.
+struct ends {
+    int hub_fd;
+    int output_fds[2]; // -1: the launcher's own
+};
+
 struct start {
     struct tern__procs *procs;
     const struct tern__procs_plan *plan;
     struct environment environment;
-    pid_t launcher;
+    pid_t guardian;
     int null_fd;
     int exec_write_fd;
-    // Of the rank that is being started:
-    int hub_fd;
-    int output_fds[2]; // -1: the launcher's own
+    int nopened;
+    struct ends ends[TERN_RANKS_MAX];
 };
 
 // In the child. Returns only when exec has failed.
 static void become_rank(const struct start *start, int rank)
 {
     const struct tern__procs_plan *plan = start->plan;
-    // The launcher may have ended before the request: then nobody would kill us.
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != start->launcher) {
+    const struct ends *ends = &start->ends[rank];
+    // The guardian may have ended before the request: then nobody would kill us.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != start->guardian) {
         _exit(1);
     }
-    setpgid(0, start->procs->group);
     if (rank != 0 || isatty(STDIN_FILENO)) {
         dup2(start->null_fd, STDIN_FILENO);
     }
     for (int i = 0; i < 2; i++) {
-        if (start->output_fds[i] >= 0) {
-            dup2(start->output_fds[i], STDOUT_FILENO + i);
+        if (ends->output_fds[i] >= 0) {
+            dup2(ends->output_fds[i], STDOUT_FILENO + i);
         }
     }
-    fcntl(start->hub_fd, F_SETFD, 0);
+    fcntl(ends->hub_fd, F_SETFD, 0);
     tern__signals_reset_in_child(plan->signals);
     execvpe(plan->path, plan->argv, start->environment.variables);
 }
 
-static int fork_rank(struct start *start, int rank)
+// In the guardian.
+static pid_t fork_rank(struct start *start, int rank)
 {
-    struct tern__procs *procs = start->procs;
     char(*own)[VARIABLE_BYTES] = start->environment.own;
     snprintf(own[2], VARIABLE_BYTES, "%s=%d", TERN_ENV_RANK, rank);
-    snprintf(own[3], VARIABLE_BYTES, "%s=%d", TERN_ENV_HUB_FD, start->hub_fd);
+    snprintf(own[3], VARIABLE_BYTES, "%s=%d", TERN_ENV_HUB_FD, start->ends[rank].hub_fd);
     pid_t pid = fork();
     if (pid == 0) {
         become_rank(start, rank);
@@ -206,46 +168,114 @@ static int fork_rank(struct start *start, int rank)
         ssize_t written = write(start->exec_write_fd, &error, sizeof error);
         _exit(written > 0 ? 127 : 126);
     }
-    if (pid < 0) {
-        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot fork rank %d", rank);
+    return pid;
+}
+
+static _Noreturn void become_guardian(struct start *start, int fd)
+{
+    // Only SIGKILL and SIGSTOP pass: what is sent to the group is not meant for it.
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    setpgid(0, 0);
+    prctl(PR_SET_NAME, "tern-guardian");
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    close(start->procs->guard_fd); // the launcher's end: when that closes, the launcher is gone
+    struct tern__guard guard = {.fd = fd,
+                                .nranks = start->procs->nranks,
+                                .mark = start->procs->mark};
+    start->guardian = getpid();
+    for (int rank = 0; rank < guard.nranks; rank++) {
+        pid_t pid = fork_rank(start, rank);
+        if (pid < 0) {
+            tern__guard_tell(fd, TERN__GUARD_FAILED, rank, errno);
+            break;
+        }
+        guard.pids[rank] = pid;
+        tern__guard_tell(fd, TERN__GUARD_STARTED, rank, pid);
     }
-    setpgid(pid, procs->group);
-    procs->pids[rank] = pid;
-    procs->running++;
+    // It must not hold the launcher's pipes open, nor those of its caller. Descriptors 0 to 2 are
+    // open here, so the socket is none of them.
+    close_range(0, (unsigned)fd - 1, 0);
+    close_range((unsigned)fd + 1, ~0U, 0);
+    tern__guard_keep(&guard);
+}
+
+// In the launcher: until all ranks are started.
+static int hear_of_ranks(struct tern__procs *procs)
+{
+    struct tern__guard_word word;
+    while (procs->running < procs->nranks) {
+        if (tern__guard_hear(procs->guard_fd, true, &word) < 0) {
+            return tern__fail(TERN_ERR_SYSTEM,
+                              "tern_launch: the guardian was killed before all ranks had started");
+        }
+        if (word.kind == TERN__GUARD_FAILED) {
+            errno = word.value;
+            return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot fork rank %d", word.rank);
+        }
+        procs->pids[word.rank] = word.value;
+        procs->running++;
+    }
     return TERN_OK;
 }
 
-static int start_rank(struct start *start, int rank)
+static int start_guardian(struct start *start)
 {
+    struct tern__procs *procs = start->procs;
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot make a socket");
+    }
+    procs->guard_fd = fds[0];
+    pid_t pid = fork();
+    if (pid == 0) {
+        become_guardian(start, fds[1]);
+    }
+    close(fds[1]);
+    if (pid < 0) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot fork the guardian");
+    }
+    procs->guardian = pid;
+    procs->group = pid;
+    return hear_of_ranks(procs);
+}
+
+static int open_ends(struct start *start, int rank)
+{
+    struct ends *ends = &start->ends[rank];
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
         return tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot make a socket for rank %d",
                                 rank);
     }
-    start->hub_fd = pair[1];
-    start->output_fds[0] = -1;
-    start->output_fds[1] = -1;
-    int status = tern__hub_add(start->plan->hub, pair[0]);
-    if (status == TERN_OK && start->plan->labels != NULL) {
-        status = tern__labels_open(start->plan->labels, rank, start->output_fds);
-        if (status < 0) {
-            start->output_fds[0] = -1;
-            start->output_fds[1] = -1;
-        }
+    *ends = (struct ends){.hub_fd = pair[1], .output_fds = {-1, -1}};
+    start->nopened = rank + 1;
+    TERN_TRY(tern__hub_add(start->plan->hub, pair[0]));
+    int status = TERN_OK;
+    if (start->plan->labels != NULL) {
+        status = tern__labels_open(start->plan->labels, rank, ends->output_fds);
     }
-    if (status == TERN_OK) {
-        status = fork_rank(start, rank);
-    }
-    close(pair[1]);
-    for (int i = 0; i < 2; i++) {
-        if (start->output_fds[i] >= 0) {
-            close(start->output_fds[i]);
-        }
+    if (status < 0) {
+        ends->output_fds[0] = -1;
+        ends->output_fds[1] = -1;
     }
     return status;
 }
 
-static int start_ranks(struct start *start)
+static void close_ends(struct start *start)
+{
+    for (int rank = 0; rank < start->nopened; rank++) {
+        close(start->ends[rank].hub_fd);
+        for (int i = 0; i < 2; i++) {
+            if (start->ends[rank].output_fds[i] >= 0) {
+                close(start->ends[rank].output_fds[i]);
+            }
+        }
+    }
+}
+
+static int start_all(struct start *start)
 {
     struct tern__procs *procs = start->procs;
     int fds[2];
@@ -256,8 +286,12 @@ static int start_ranks(struct start *start)
     start->exec_write_fd = fds[1];
     int status = TERN_OK;
     for (int rank = 0; rank < procs->nranks && status == TERN_OK; rank++) {
-        status = start_rank(start, rank);
+        status = open_ends(start, rank);
     }
+    if (status == TERN_OK) {
+        status = start_guardian(start);
+    }
+    close_ends(start);
     close(fds[1]);
     return status;
 }
@@ -284,8 +318,8 @@ static bool list_earlier_children(struct tern__procs *procs)
 
 int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *plan)
 {
-    *procs = (struct tern__procs){.nranks = plan->nranks, .lifeline_fd = -1, .exec_fd = -1};
-    struct start start = {.procs = procs, .plan = plan, .launcher = getpid()};
+    *procs = (struct tern__procs){.nranks = plan->nranks, .guard_fd = -1, .exec_fd = -1};
+    struct start start = {.procs = procs, .plan = plan};
     char token[33];
     tern__token_write(plan->token, token);
     snprintf(procs->mark, sizeof procs->mark, "%s=%s", TERN_ENV_TOKEN, token);
@@ -299,10 +333,7 @@ int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *
     if (start.null_fd < 0) {
         status = tern__fail_errno(TERN_ERR_SYSTEM, "tern_launch: cannot open /dev/null");
     } else {
-        status = start_guardian(procs);
-        if (status == TERN_OK) {
-            status = start_ranks(&start);
-        }
+        status = start_all(&start);
         close(start.null_fd);
     }
     free(start.environment.variables);

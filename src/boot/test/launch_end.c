@@ -225,21 +225,85 @@ static void nothing_survives_a_killed_launcher(void **state)
     }
 }
 
+// The guardian of a run.
+static pid_t guardian_of(const struct run *run)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", run->pid, run->pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    int pid = 0;
+    assert_int_equal(fscanf(file, "%d", &pid), 1);
+    fclose(file);
+    return pid;
+}
+
 static void the_guardian_can_be_missed(void **state)
 {
     struct setting setting = {0};
     struct run run = START(&setting, "run", "-n", "2", "sh", "-c", WAIT_FOR_SIGNAL);
     await_output(&run, "ready\n", 2);
-    char command[256];
-    snprintf(command, sizeof command,
-             "for p in $(cat /proc/%d/task/%d/children); do"
-             "  if [ $(cat /proc/$p/comm) = tern-guardian ]; then kill -9 $p; fi; done",
-             run.pid, run.pid);
-    assert_int_equal(system(command), 0);
-    kill(run.pid, SIGTERM);
+    kill(guardian_of(&run), SIGKILL);
     end_tern(&run);
-    assert_int_equal(run.status, 143);
+    assert_output(&run, "ready\nready\n",
+                  "tern run: ended because its guardian process was killed\n");
+    assert_int_equal(run.status, 137);
     close_run(&run);
+}
+
+static bool lives(pid_t pid)
+{
+    char path[64];
+    char state = 'X';
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        if (fscanf(file, "%*d %*s %c", &state) != 1) {
+            state = 'X';
+        }
+        fclose(file);
+    }
+    return state != 'X' && state != 'Z';
+}
+
+// A process that has left its parents, process group, session and environment.
+#define DAEMON                                                                                     \
+    "env -i setsid sh -c 'PATH=/bin:/usr/bin; sleep 1000 & echo daemon $!'; "                      \
+    "trap '' INT TERM HUP QUIT; echo ready; exec sleep 1000"
+
+static void daemons_are_ended_whoever_is_killed(void **state)
+{
+    for (int whom = 0; whom < 3; whom++) {
+        struct setting setting = {0};
+        struct run run = START(&setting, "run", "-n", "2", "sh", "-c", DAEMON);
+        await_output(&run, "ready\n", 2);
+        char *out = read_all(run.out, NULL);
+        pid_t daemons[2];
+        const char *at = out;
+        for (int i = 0; i < 2; i++) {
+            at = strstr(at, "daemon ");
+            assert_non_null(at);
+            daemons[i] = atoi(at += strlen("daemon "));
+            assert_true(daemons[i] > 1 && lives(daemons[i]));
+        }
+        free(out);
+        kill(whom == 0   ? run.pid
+             : whom == 1 ? guardian_of(&run)
+                         : run.pid,
+             whom == 2 ? SIGTERM : SIGKILL);
+        await_tern(&run);
+        await_none_left(run.mark);
+        int64_t deadline_ns = tern__deadline_after(SOON_NS);
+        while (lives(daemons[0]) || lives(daemons[1])) {
+            if (tern__now_ns() >= deadline_ns) {
+                kill(daemons[0], SIGKILL);
+                kill(daemons[1], SIGKILL);
+                fail_msg("a daemon is left");
+            }
+            sleep_ms(10);
+        }
+        close_run(&run);
+    }
 }
 
 struct names {
@@ -341,6 +405,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(grandchildren_are_ended),
         cmocka_unit_test(nothing_survives_a_killed_launcher),
         cmocka_unit_test(the_guardian_can_be_missed),
+        cmocka_unit_test(daemons_are_ended_whoever_is_killed),
         cmocka_unit_test(no_file_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
