@@ -22,6 +22,7 @@ static const char help[] =
     "usage: tern info\n"
     "       tern info --algos [-p RANKS] [--kind KIND]\n"
     "       tern info --job PID [--last N] [--json]\n"
+    "       tern info --words LIST\n"
     "\n"
     "Says what this build and this machine are.\n"
     "\n"
@@ -31,12 +32,15 @@ static const char help[] =
     "  --job PID    what the ranks of a job do, while it runs or hangs; PID: `tern run`, or a rank\n"
     "  --last N     the last N calls of each rank, 0 to 64; default: 8\n"
     "  --json       as JSON\n"
+    "  --words L    the words that commands take, one a line; L is one of\n"
+    "               " CLI_INFO_LISTS "\n"
     "  -h, --help   print this text\n"
     "\n"
     "Exit status: 0; 1 when it cannot be said; 2 wrong usage.\n";
 
 struct arguments {
     bool algos, json;
+    const char *words;
     bool has_pid, has_last, has_kind;
     long pid, last, nranks;
     tern_coll_kind kind;
@@ -89,6 +93,9 @@ static int read_option(int code, char **argv, struct arguments *arguments)
                    ? -1
                    : wrong_usage("-p takes a number of ranks from 1 to %d, not '%s'",
                                  TERN_RANKS_MAX, optarg);
+    case 'w':
+        arguments->words = optarg;
+        return -1;
     case 'k':
         arguments->has_kind = true;
         return tern_coll_kind_parse(optarg, &arguments->kind) == TERN_OK
@@ -106,13 +113,11 @@ static int read_option(int code, char **argv, struct arguments *arguments)
 
 static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option known[] = {{"algos", no_argument, NULL, 'a'},
-                                          {"kind", required_argument, NULL, 'k'},
-                                          {"job", required_argument, NULL, 'j'},
-                                          {"last", required_argument, NULL, 'l'},
-                                          {"json", no_argument, NULL, 'J'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"algos", no_argument, NULL, 'a'},     {"kind", required_argument, NULL, 'k'},
+        {"job", required_argument, NULL, 'j'}, {"last", required_argument, NULL, 'l'},
+        {"json", no_argument, NULL, 'J'},      {"words", required_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0}};
     opterr = 0;
     int code;
     while ((code = getopt_long(argc, argv, ":p:h", known, NULL)) != -1) {
@@ -208,8 +213,12 @@ int cli_info(int argc, char **argv)
     if (exit_status >= 0) {
         return exit_status;
     }
-    int status;
-    if (arguments.algos) {
+    int status = TERN_OK;
+    if (arguments.words != NULL) {
+        if (cli_info_words(arguments.words) != 0) {
+            return wrong_usage("there is no list '%s', but " CLI_INFO_LISTS, arguments.words);
+        }
+    } else if (arguments.algos) {
         status = cli_info_algos(arguments.has_kind ? (int)arguments.kind : -1,
                                 arguments.nranks > 0 ? (int)arguments.nranks : usual_nranks());
     } else {

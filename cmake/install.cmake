@@ -26,6 +26,9 @@ foreach(section 1 3)
     endif()
 endforeach()
 
+install(FILES contrib/completion/tern.bash RENAME tern
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+
 # Relative, so that a moved or staged prefix still works.
 file(RELATIVE_PATH tern_pc_to_prefix "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 string(REGEX REPLACE "/$" "" tern_pc_to_prefix "${tern_pc_to_prefix}")

@@ -36,7 +36,8 @@ pc=$(find "$prefix" -name tern.pc)
 libdir=$(dirname "$(dirname "$pc")")
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 for file in "$prefix/bin/tern" "$libdir/libtern.a" "$libdir/libtern.so.0" \
-    "$prefix/include/tern/comm.h" "$prefix/include/tern-faces/comm.h"; do
+    "$prefix/include/tern/comm.h" "$prefix/include/tern-faces/comm.h" \
+    "$prefix/share/man/man1/tern.1" "$prefix/share/bash-completion/completions/tern"; do
     [ -e "$file" ] || fail "${file#"$prefix"/} was not installed"
 done
 [ "$(pkg-config --variable=faces_includedir tern | xargs realpath)" = \

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Completion of `tern` for bash. Commands and options come from `tern --help` and `tern COMMAND --help`,
+# words from `tern info --words`, so there is no second list to keep. Installed where bash-completion
+# looks; or: source contrib/completion/tern.bash
+
+# The options that a help text shows, one a line.
+_tern_options() {
+    "$1" "$2" --help 2>/dev/null | grep -oE '(^|[ [|,])--?[a-zA-Z][a-z-]*' | tr -d ' [|,' | sort -u
+}
+
+# Completes the last item of a list with commas from the words given.
+_tern_words() {
+    local list='' word=$1
+    shift
+    if [[ $word == *,* ]]; then
+        list=${word%,*},
+    fi
+    mapfile -t COMPREPLY < <(compgen -P "$list" -W "$*" -- "${word##*,}")
+}
+
+_tern_files() {
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+# The word after an option that takes one of a list. Fails where the option is unknown here.
+_tern_value() {
+    local tern=$1 command=$2 option=$3 word=$4
+    case $command$option in
+    *--topo)
+        compopt -o nospace 2>/dev/null
+        _tern_words "$word" "$("$tern" info --words topologies)"
+        [ ${#COMPREPLY[@]} -gt 0 ] || _tern_files "$word"
+        ;;
+    *--algo) _tern_words "$word" "$("$tern" info --words algorithms)" ;;
+    info--kind) _tern_words "$word" "$("$tern" info --words kinds)" ;;
+    info--words) _tern_words "$word" kinds plan-kinds algorithms dtypes ops topologies ;;
+    perf-d | exec--dtype) _tern_words "$word" "$("$tern" info --words dtypes)" ;;
+    perf-o | exec--op) _tern_words "$word" "$("$tern" info --words ops)" ;;
+    *--order) _tern_words "$word" rank any ;;
+    perf--window) _tern_words "$word" yes no ;;
+    perf--compare) _tern_words "$word" openmpi mpich ;;
+    *--job) _tern_words "$word" "$(pgrep -u "$(id -u)" -x tern)" ;;
+    plan-o | *--plot | *--trace | *--output) _tern_files "$word" ;;
+    run-n | run-np | exec-n | *-p | *--cut | *--slow | *--bytes | *--unit | *--root | perf-[befirwnc]) ;;
+    run--timeout | run--bind | *--budget | *--sizes | *--last | *--runs | *--seed | *--time) ;;
+    *) return 1 ;;
+    esac
+}
+
+# What `tern run` starts: after its options, a program, and then that program's own arguments.
+_tern_run() {
+    local word=$1 i=2
+    while [ "$i" -lt "$COMP_CWORD" ]; do
+        case ${COMP_WORDS[i]} in
+        -n | -np | --timeout | --bind | --trace | --output) i=$((i + 2)) ;;
+        -*) i=$((i + 1)) ;;
+        *) break ;;
+        esac
+    done
+    if [ "$i" -lt "$COMP_CWORD" ]; then
+        _tern_files "$word"
+    else
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <({ compgen -c -- "$word"; compgen -f -- "$word"; } | sort -u)
+    fi
+}
+
+_tern() {
+    local tern=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]-}
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        _tern_words "$word" "$("$tern" --help 2>/dev/null | sed -n 's/^  \([a-z]\+\)  .*/\1/p')" \
+            --help --version
+        return
+    fi
+    if [[ $before == -* ]] && _tern_value "$tern" "$command" "$before" "$word"; then
+        return
+    fi
+    if [[ $word == -* ]]; then
+        _tern_words "$word" "$(_tern_options "$tern" "$command")"
+        return
+    fi
+    case $command in
+    run) _tern_run "$word" ;;
+    plan) _tern_words "$word" "$("$tern" info --words plan-kinds)" ;;
+    perf) _tern_words "$word" all send_recv \
+        "$("$tern" info --words kinds | grep -vxE 'send|recv')" ;;
+    tune) _tern_words "$word" "$("$tern" info --words plan-kinds | grep -vx barrier)" ;;
+    check | exec) _tern_files "$word" ;;
+    esac
+}
+
+complete -F _tern tern

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 60
+# Every command that `tern --help` names has a manual page with all of its options, that formats
+# without a warning; and bash completes commands, options and words as they are.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${TERN_BUILD_DIR:-$root/build/release}
+export PATH=$build/bin:$PATH TERN_TUNE=''
+work=$(mktemp -d "${TMPDIR:-/tmp}/tern-commands.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+failed=0
+bad() {
+    echo "commands.sh: $*" >&2
+    failed=1
+}
+
+commands=$(tern --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p')
+[ "$(wc -w <<<"$commands")" -ge 7 ] || bad "tern --help lists: $commands"
+
+# The words of a page, without its markup.
+plain() {
+    sed -e 's/^\.[A-Z]\+ //' -e 's/\\f[BIPR]//g' -e 's/\\-/-/g' -e 's/\\&//g' "$1" | tr -s '" ' '  '
+}
+
+for page in "$root/man/tern.1" $(sed "s|\(.*\)|$root/man/tern-\1.1|" <<<"$commands"); do
+    [ -f "$page" ] || { bad "there is no ${page#"$root"/}"; continue; }
+    name=$(basename "$page" .1)
+    plain "$page" >text
+    read -ra command <<<"${name/-/ }"
+    "${command[@]}" --help >help
+    for option in $(grep -oE '(^ +|, |\[|\| )--?[a-zA-Z][a-z-]*' help | grep -oE -- '-.*' | sort -u); do
+        grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" text || bad "man/$name.1 lacks $option"
+    done
+    if command -v groff >/dev/null; then
+        groff -man -Tutf8 -ww -z "$page" >warnings 2>&1 || true
+        [ ! -s warnings ] || bad "man/$name.1: $(head -2 warnings)"
+    fi
+    [ "$name" = tern ] || grep -q "tern-${name#tern-}" <(plain "$root/man/tern.1") ||
+        bad "man/tern.1 lacks $name"
+done
+
+# completes WORDS...: what bash offers for the last of them, on one line
+source "$root/contrib/completion/tern.bash"
+completes() {
+    COMP_WORDS=("$@")
+    COMP_CWORD=$(($# - 1))
+    COMPREPLY=()
+    _tern
+    tr '\n' ' ' < <(printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort)
+}
+expect() {
+    local wanted=$1 got
+    shift
+    got=$(completes "$@")
+    [ "$got" = "$wanted " ] || bad "completing '$*' offers '$got', not '$wanted'"
+}
+got=$(completes tern "")
+for command in $commands; do
+    [[ " $got" == *" $command "* ]] || bad "completing 'tern' does not offer $command"
+done
+expect "perf plan" tern p
+expect "all_gather all_reduce all_to_all" tern plan all_
+expect "--topo" tern plan all_reduce --t
+expect "mesh:" tern check x.plan --topo me
+expect "cut_optimal cut_owners cut_relay cut_small" tern plan all_reduce --algo cut_
+expect "fused,one_shot" tern perf all_reduce --algo fused,one
+expect "bf16" tern perf all_reduce -d b
+expect "maxloc" tern perf all_reduce -o maxl
+expect "send_recv" tern perf send
+expect "--timeout" tern run -n 2 --ti
+touch a.plan program.x
+expect "a.plan" tern check a.pl
+expect "program.x" tern run -n 2 --label program.
+expect "a.plan" tern run -n 2 ./program a.
+[ "$(completes tern run -n "")" = " " ] || bad "completing a number offers something"
+
+tern info --words kinds | grep -qx all_to_all_v || bad "tern info --words kinds lacks all_to_all_v"
+! tern info --words nonsense 2>said || bad "tern info --words takes anything"
+grep -q "no list 'nonsense', but kinds," said || bad "no word on which lists there are"
+
+[ "$failed" -eq 0 ] || exit 1
+echo "commands.sh: $(wc -w <<<"$commands") commands have pages and complete"
