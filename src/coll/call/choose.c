@@ -27,6 +27,7 @@ static int ask(const tern_coll *call, int nranks, struct question *q)
     bool has_root = tern__coll_has_root((int)call->kind);
     copy.in = (const void *)SOME_IN;
     copy.out = (void *)SOME_OUT;
+    atomic_init(&q->comm.handle.word, tern__handle_word(TERN__COMM));
     q->comm.group.shared = &q->shared;
     q->comm.group.size = nranks;
     q->comm.calls = &q->calls;
