@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,9 +17,11 @@
 #include "boot/peer.h"
 #include "boot/wire.h"
 #include "mem/memfd.h"
+#include "sync/group.h"
 #include "sync/job.h"
 
 #define CONNECTIONS_MAX (4 * TERN_RANKS_MAX)
+#define FULL_RETRY_NS (2 * TERN_NS_PER_MS)
 
 struct connection {
     int fd;
@@ -28,8 +29,9 @@ struct connection {
 };
 
 struct member {
-    bool here;  // its HELLO is part of the present gathering
-    bool ended; // the launcher has seen its process end
+    bool here;     // its HELLO is part of the present gathering
+    bool answered; // with WELCOME, while others still wait for theirs
+    bool ended;    // the launcher has seen its process end
     int connection;
     int inbox; // write end
     int pid;
@@ -46,6 +48,7 @@ struct tern__hub {
     struct tern__ctl *ctl; // of the last complete gathering, or NULL
     int ctl_fd;            // of it, or -1: by it tern_job_report finds the job of a launcher
     bool complete;
+    bool welcomes;   // all have come, and some wait for their WELCOME
     int over_status; // of the gathering that failed, at a path; TERN_OK before
     char over_text[TERN__WIRE_TEXT_BYTES];
     int connections_count;
@@ -87,6 +90,7 @@ static void forget_member(struct member *member)
     member->inbox = -1;
     member->connection = -1;
     member->here = false;
+    member->answered = false;
 }
 
 static void forget_ctl(struct tern__hub *hub)
@@ -184,8 +188,10 @@ static void fail_gathering(struct tern__hub *hub, int status, const char *text)
     announce_end(hub);
     for (int rank = 0; rank < hub->nranks; rank++) {
         struct member *member = &hub->members[rank];
-        if (member->here) {
+        if (member->here && !member->answered) {
             refuse(hub->connections[member->connection].fd, status, text);
+        }
+        if (member->here) {
             forget_member(member);
         }
     }
@@ -239,49 +245,78 @@ static int make_ctl(struct tern__hub *hub, int *fd)
     return TERN_OK;
 }
 
-// Sends a WELCOME. Many descriptors in flight at once may exceed the user's limit
-// (ETOOMANYREFS): then the ranks that have been answered need a moment to take theirs.
-static int send_welcome(int fd, const struct tern__message *answer, const int *fds, int count)
+// The member of the gathering whose deadline comes first, or -1.
+static int most_urgent(const struct tern__hub *hub)
 {
-    for (int tries = 0; tries < 1000; tries++) {
-        if (tern__wire_send(fd, answer, fds, count) == 0) {
-            return 0;
+    int first = -1;
+    for (int rank = 0; rank < hub->nranks; rank++) {
+        const struct member *member = &hub->members[rank];
+        if (member->here && !member->answered &&
+            (first < 0 || member->deadline_ns < hub->members[first].deadline_ns)) {
+            first = rank;
         }
-        if (errno != ETOOMANYREFS && errno != EAGAIN) {
-            return -1;
-        }
-        struct timespec moment = tern__timespec(TERN_NS_PER_MS);
-        nanosleep(&moment, NULL);
     }
-    return -1;
+    return first;
 }
 
-static void finish_gathering(struct tern__hub *hub)
+// Too many descriptors were in flight until a deadline: the ranks that have been welcomed learn it from
+// the communicator, the others from their answer.
+static void fail_welcome(struct tern__hub *hub, int rank)
 {
-    int fds[TERN__WIRE_FDS_MAX];
-    if (make_ctl(hub, &fds[0]) != TERN_OK) {
-        fail_gathering(hub, TERN_ERR_MEMORY, tern_last_error());
-        return;
-    }
+    tern__wire_stayed_full(hub->members[rank].timeout_ns);
+    hub->welcomes = false;
+    tern__ctl_comm_fail(hub->ctl, 0, TERN_ERR_SYSTEM, -1, tern_last_error());
+    fail_gathering(hub, TERN_ERR_SYSTEM, tern_last_error());
+}
+
+// Answers those that have no answer yet, as far as the limit of descriptors in flight allows. Returns when
+// to go on, or INT64_MAX.
+static int64_t welcome_more(struct tern__hub *hub)
+{
+    int fds[TERN__WIRE_FDS_MAX] = {hub->ctl_fd};
     for (int rank = 0; rank < hub->nranks; rank++) {
         fds[rank + 1] = hub->members[rank].inbox;
     }
-    hub->complete = true;
-    announce_end(hub);
     for (int rank = 0; rank < hub->nranks; rank++) {
+        struct member *member = &hub->members[rank];
         struct tern__message answer = tern__wire_message(TERN__WIRE_WELCOME);
         answer.rank = rank;
         answer.nranks = hub->nranks;
         memcpy(answer.token, hub->token, sizeof answer.token);
-        if (send_welcome(hub->connections[hub->members[rank].connection].fd, &answer, fds,
-                         hub->nranks + 1) != 0) {
+        int fd = hub->connections[member->connection].fd;
+        if (!member->answered && tern__wire_send(fd, &answer, fds, hub->nranks + 1) != 0) {
+            if (tern__wire_is_full()) {
+                int urgent = most_urgent(hub);
+                int64_t now_ns = tern__now_ns();
+                if (now_ns < hub->members[urgent].deadline_ns) {
+                    return now_ns + FULL_RETRY_NS;
+                }
+                fail_welcome(hub, urgent);
+                return INT64_MAX;
+            }
             tern__ctl_mark_dead(hub->ctl, rank);
         }
+        member->answered = true;
     }
     for (int rank = 0; rank < hub->nranks; rank++) {
         forget_member(&hub->members[rank]);
     }
+    hub->welcomes = false;
+    hub->complete = true;
     hub->refusal[0] = '\0';
+    return INT64_MAX;
+}
+
+static void finish_gathering(struct tern__hub *hub)
+{
+    int fd;
+    if (make_ctl(hub, &fd) != TERN_OK) {
+        fail_gathering(hub, TERN_ERR_MEMORY, tern_last_error());
+        return;
+    }
+    announce_end(hub);
+    hub->welcomes = true;
+    welcome_more(hub);
 }
 
 // Why a HELLO with these descriptors cannot be accepted, in `text`; false when it can.
@@ -364,6 +399,13 @@ static void connection_closed(struct tern__hub *hub, int slot)
 {
     int rank = hub->connections[slot].rank;
     bool gathered = rank >= 0 && hub->members[rank].here && hub->members[rank].connection == slot;
+    if (gathered && hub->welcomes) { // it is part of the job already
+        if (!hub->members[rank].answered) {
+            tern__ctl_mark_dead(hub->ctl, rank);
+            hub->members[rank].answered = true;
+        }
+        gathered = false;
+    }
     if (gathered) {
         forget_member(&hub->members[rank]);
     }
@@ -384,7 +426,9 @@ void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd)
     if (slot == hub->connections_count || fd->fd < 0 || fd->revents == 0) {
         return;
     }
-    if (hub->complete && !hub->launched) { // who comes now is for the next job at the path
+    int rank = hub->connections[slot].rank;
+    if ((hub->complete || (hub->welcomes && rank < 0)) &&
+        !hub->launched) { // who comes now is for the next job at the path
         close_connection(&hub->connections[slot]);
         return;
     }
@@ -428,13 +472,10 @@ void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd)
 
 int64_t tern__hub_expire(struct tern__hub *hub)
 {
-    int first = -1;
-    for (int rank = 0; rank < hub->nranks; rank++) {
-        const struct member *member = &hub->members[rank];
-        if (member->here && (first < 0 || member->deadline_ns < hub->members[first].deadline_ns)) {
-            first = rank;
-        }
+    if (hub->welcomes) {
+        return welcome_more(hub);
     }
+    int first = most_urgent(hub);
     if (first < 0) {
         return INT64_MAX;
     }
@@ -457,6 +498,11 @@ bool tern__hub_complete(const struct tern__hub *hub)
     return hub->complete;
 }
 
+bool tern__hub_welcomes(const struct tern__hub *hub)
+{
+    return hub->welcomes;
+}
+
 bool tern__hub_rank_ended(struct tern__hub *hub, int rank, int wait_status)
 {
     struct member *member = &hub->members[rank];
@@ -469,6 +515,10 @@ bool tern__hub_rank_ended(struct tern__hub *hub, int rank, int wait_status)
         tern__publish(&slot->ended, 1); // partner: tern__ctl_death_text
         tern__ctl_mark_dead(hub->ctl, rank);
         died = tern__flag_load(&slot->state) == TERN__RANK_DEAD;
+    }
+    if (hub->welcomes) { // the control memory says it to all
+        member->answered = true;
+        return died;
     }
     bool gathering = member->here;
     for (int other = 0; other < hub->nranks; other++) {

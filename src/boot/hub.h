@@ -31,17 +31,18 @@ int tern__hub_add(struct tern__hub *hub, int fd);
 // The descriptors to poll for, at most `capacity`; returns how many.
 int tern__hub_pollfds(const struct tern__hub *hub, struct pollfd *fds, int capacity);
 
-// Handles what poll(2) reported for one of them (other descriptors are ignored). Blocks only when so many
-// descriptors are in flight that ranks must take theirs first, for milliseconds.
+// Handles what poll(2) reported for one of them (other descriptors are ignored). Never blocks.
 void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd);
 
 // Ends the current gathering if it has begun and its earliest deadline has passed: all that wait
-// get TERN_ERR_TIMEOUT with the names of the missing. Returns the next deadline (tern__now_ns clock)
-// or INT64_MAX.
+// get TERN_ERR_TIMEOUT with the names of the missing. Goes on welcoming ranks where that had to stop,
+// because too many descriptors were in flight. Returns when to call it again (tern__now_ns clock) or
+// INT64_MAX.
 int64_t tern__hub_expire(struct tern__hub *hub);
 
-// True once every rank has been answered in the current generation.
+// True once every rank has been answered in the current generation; and while only some have been.
 bool tern__hub_complete(const struct tern__hub *hub);
+bool tern__hub_welcomes(const struct tern__hub *hub);
 
 // The launcher says that rank's process has ended (wait status of waitpid). Ranks that wait in
 // tern_init are told; in a running job the rank is marked dead and everybody is woken. Returns true

@@ -5,10 +5,12 @@
 #include "boot/inbox.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "boot/wire.h"
@@ -25,7 +27,16 @@ int tern__inbox_send(struct tern__job *job, int rank, uint64_t tag, int fd)
     parcel.rank = job->rank;
     parcel.tag = tag;
     memcpy(parcel.token, job->token, sizeof parcel.token);
-    if (tern__wire_send(job->outbox[rank], &parcel, &fd, 1) != 0) {
+    int64_t deadline_ns = tern__deadline_after(job->timeout_ns);
+    while (tern__wire_send(job->outbox[rank], &parcel, &fd, 1) != 0) {
+        if (tern__wire_is_full() && tern__now_ns() < deadline_ns) {
+            poll(NULL, 0, 1); // until somebody takes theirs
+            continue;
+        }
+        if (tern__wire_is_full()) {
+            tern__wire_stayed_full(job->timeout_ns);
+            return TERN_ERR_SYSTEM;
+        }
         return tern__fail_errno(errno == EPIPE || errno == ECONNRESET ? TERN_ERR_PEER
                                                                       : TERN_ERR_SYSTEM,
                                 "cannot hand a descriptor to rank %d", rank);

@@ -7,7 +7,8 @@
 
 #include "sync/job.h"
 
-// Puts a descriptor into a rank's inbox, under a tag that both sides have agreed on. Never blocks.
+// Puts a descriptor into a rank's inbox, under a tag that both sides have agreed on. Waits only
+// while this user has too many descriptors in flight, until the job's deadline.
 int tern__inbox_send(struct tern__job *job, int rank, uint64_t tag, int fd);
 
 // Takes the descriptor with this tag, which must have been sent before (a barrier lies between).

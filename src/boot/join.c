@@ -32,6 +32,9 @@
 // less; nothing if it is stopped.
 #define HUB_GRACE_NS (500 * TERN_NS_PER_MS)
 
+// How long to leave others to take descriptors that are in flight, before the next attempt.
+#define FULL_RETRY_NS (2 * TERN_NS_PER_MS)
+
 static void watch_processes(struct tern__job *job)
 {
     uint64_t own_space = tern__pid_space();
@@ -114,8 +117,48 @@ void tern__job_leave(struct tern__job *job)
     free(job);
 }
 
-static int send_hello(int fd, const struct tern__place *place, int *inbox)
+// What a rank talks to its hub with.
+struct talk {
+    int fd;
+    const struct tern__place *place;
+    int64_t deadline_ns;
+    void (*pump)(void *arg, int64_t until_ns);
+    void *arg;
+};
+
+static void await_event(const struct talk *talk, int64_t until_ns)
 {
+    if (talk->pump != NULL) {
+        talk->pump(talk->arg, until_ns);
+    } else {
+        struct pollfd wait = {.fd = talk->fd, .events = POLLIN};
+        poll(&wait, 1, tern__deadline_ms(until_ns, 60000));
+    }
+}
+
+// Hands the sending end of the inbox over.
+static int say_hello(const struct talk *talk, const struct tern__message *hello, int inbox)
+{
+    int64_t begin_ns = tern__now_ns();
+    bool full = false; // was, in an earlier attempt: that is why the hub has heard nothing
+    while (tern__wire_send(talk->fd, hello, &inbox, 1) != 0) {
+        int64_t now_ns = tern__now_ns();
+        if (!tern__wire_is_full() && !full) {
+            return tern__fail_errno(TERN_ERR_PEER, "the hub of the job does not listen any more");
+        }
+        if (!tern__wire_is_full() || now_ns >= talk->deadline_ns) {
+            tern__wire_stayed_full(now_ns - begin_ns);
+            return TERN_ERR_SYSTEM;
+        }
+        full = true;
+        await_event(talk, now_ns + FULL_RETRY_NS);
+    }
+    return TERN_OK;
+}
+
+static int send_hello(const struct talk *talk, int *inbox)
+{
+    const struct tern__place *place = talk->place;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return tern__fail_errno(TERN_ERR_SYSTEM, "socketpair");
@@ -127,24 +170,15 @@ static int send_hello(int fd, const struct tern__place *place, int *inbox)
     hello.pid_space = tern__pid_space();
     hello.timeout_ns = place->timeout_ns;
     memcpy(hello.token, place->token, sizeof hello.token);
-    int sent = tern__wire_send(fd, &hello, &ends[1], 1);
+    int status = say_hello(talk, &hello, ends[1]);
     close(ends[1]);
-    if (sent != 0) {
+    if (status != TERN_OK) {
         close(ends[0]);
-        return tern__fail_errno(TERN_ERR_PEER, "the hub of the job does not listen any more");
+        return status;
     }
     *inbox = ends[0];
     return TERN_OK;
 }
-
-// What WELCOME is waited for with.
-struct answering {
-    int fd;
-    const struct tern__place *place;
-    int64_t deadline_ns;
-    void (*pump)(void *arg, int64_t until_ns);
-    void *arg;
-};
 
 static bool is_stopped(int pid)
 {
@@ -153,52 +187,46 @@ static bool is_stopped(int pid)
 }
 
 // The hub has said nothing until the deadline.
-static int not_answered(const struct answering *answering, bool accepted)
+static int not_answered(const struct talk *talk, bool accepted)
 {
-    int pid = tern__peer_pid(answering->fd);
+    int pid = tern__peer_pid(talk->fd);
     return tern__fail(TERN_ERR_TIMEOUT, "%s (process %d) %s, but gave no answer within %.3g s%s",
-                      answering->place->host, pid,
+                      talk->place->host, pid,
                       accepted ? "took this rank in" : "is there and was asked",
-                      (double)answering->place->timeout_ns * 1e-9,
+                      (double)talk->place->timeout_ns * 1e-9,
                       is_stopped(pid) ? "; it is stopped, by a signal or a debugger" : "");
 }
 
 // Until when to wait, when the deadline has passed.
-static int64_t grace_end(const struct answering *answering)
+static int64_t grace_end(const struct talk *talk)
 {
-    int64_t grace_ns = answering->place->timeout_ns / 2;
+    int64_t grace_ns = talk->place->timeout_ns / 2;
     grace_ns = grace_ns < HUB_GRACE_NS ? grace_ns : HUB_GRACE_NS;
-    return answering->deadline_ns > INT64_MAX - grace_ns ? INT64_MAX
-                                                         : answering->deadline_ns + grace_ns;
+    return talk->deadline_ns > INT64_MAX - grace_ns ? INT64_MAX : talk->deadline_ns + grace_ns;
 }
 
 // Sleeps until there may be an answer. False when it is too late for one.
-static bool await_more(const struct answering *answering)
+static bool await_more(const struct talk *talk)
 {
     int64_t now_ns = tern__now_ns();
-    int64_t until_ns = answering->deadline_ns;
+    int64_t until_ns = talk->deadline_ns;
     if (now_ns >= until_ns) {
-        until_ns = grace_end(answering);
-        if (now_ns >= until_ns || is_stopped(tern__peer_pid(answering->fd))) {
+        until_ns = grace_end(talk);
+        if (now_ns >= until_ns || is_stopped(tern__peer_pid(talk->fd))) {
             return false;
         }
     }
-    if (answering->pump != NULL) {
-        answering->pump(answering->arg, until_ns);
-    } else {
-        struct pollfd wait = {.fd = answering->fd, .events = POLLIN};
-        poll(&wait, 1, tern__deadline_ms(until_ns, 60000));
-    }
+    await_event(talk, until_ns);
     return true;
 }
 
 // Waits for WELCOME. TERN_ERR_PEER when the hub goes away.
-static int await_answer(const struct answering *answering, enum tern__join_progress *progress,
+static int await_answer(const struct talk *talk, enum tern__join_progress *progress,
                         struct tern__message *answer, int *fds)
 {
     for (;;) {
         int count;
-        int got = tern__wire_receive(answering->fd, answer, fds, &count);
+        int got = tern__wire_receive(talk->fd, answer, fds, &count);
         if (got == 1) {
             *progress =
                 answer->kind == TERN__WIRE_ACCEPTED ? TERN__JOIN_ACCEPTED : TERN__JOIN_ANSWERED;
@@ -225,8 +253,8 @@ static int await_answer(const struct answering *answering, enum tern__join_progr
         if (errno != EAGAIN) {
             return tern__fail_errno(TERN_ERR_REFUSED, "the job's hub runs another version of tern");
         }
-        if (!await_more(answering)) {
-            return not_answered(answering, *progress == TERN__JOIN_ACCEPTED);
+        if (!await_more(talk)) {
+            return not_answered(talk, *progress == TERN__JOIN_ACCEPTED);
         }
     }
 }
@@ -239,13 +267,13 @@ int tern__join_through(int fd, const struct tern__place *place,
     int fds[TERN__WIRE_FDS_MAX];
     int inbox;
     *progress = TERN__JOIN_UNHEARD;
-    TERN_TRY(send_hello(fd, place, &inbox));
-    struct answering answering = {.fd = fd,
-                                  .place = place,
-                                  .deadline_ns = tern__deadline_after(place->timeout_ns),
-                                  .pump = pump,
-                                  .arg = arg};
-    int status = await_answer(&answering, progress, &answer, fds);
+    struct talk talk = {.fd = fd,
+                        .place = place,
+                        .deadline_ns = tern__deadline_after(place->timeout_ns),
+                        .pump = pump,
+                        .arg = arg};
+    TERN_TRY(send_hello(&talk, &inbox));
+    int status = await_answer(&talk, progress, &answer, fds);
     if (status != TERN_OK) {
         close(inbox);
         return status;
@@ -301,10 +329,12 @@ int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
 
 static void pump_hub(void *arg, int64_t until_ns)
 {
-    (void)until_ns;
     struct tern__hub *hub = arg;
+    int64_t expiry_ns = tern__hub_expire(hub);
     struct pollfd fds[1];
-    if (tern__hub_pollfds(hub, fds, 1) == 1 && poll(fds, 1, 0) == 1) {
+    int count = tern__hub_pollfds(hub, fds, 1);
+    until_ns = expiry_ns < until_ns ? expiry_ns : until_ns;
+    if (poll(fds, (nfds_t)count, tern__deadline_ms(until_ns, 60000)) == 1) {
         tern__hub_handle(hub, &fds[0]);
     }
 }

@@ -98,6 +98,9 @@ static int host_meeting(const struct tern__meeting *meeting, const struct tern__
     if (status == TERN_OK) {
         tern__hub_before_end(hosting.hub, remove_own, &removal);
         status = tern__join_through(hosting.own, place, pump_hosting, &hosting, &progress, job);
+        while (tern__hub_welcomes(hosting.hub)) { // the others too
+            pump_hosting(&hosting, INT64_MAX);
+        }
         remove_own(&removal);
         if (status != TERN_OK) { // who stands at the door learns why, and who comes later
             char why[TERN__REASON_BYTES];

@@ -4,11 +4,12 @@
 #include "boot/wire.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "sync/ctl.h"
 
 struct tern__message tern__wire_message(enum tern__wire_kind kind)
@@ -42,6 +43,23 @@ int tern__wire_send(int fd, const struct tern__message *message, const int *fds,
             return sent == (ssize_t)sizeof *message ? 0 : -1;
         }
     }
+}
+
+bool tern__wire_is_full(void)
+{
+    return errno == ETOOMANYREFS;
+}
+
+void tern__wire_stayed_full(int64_t waited_ns)
+{
+    struct rlimit files = {0};
+    getrlimit(RLIMIT_NOFILE, &files);
+    tern__set_error("user %u has had too many descriptors under way in Unix sockets for %.3g s: "
+                    "process %d may add to them up to its limit of open files, %llu (ulimit -n); "
+                    "raise it, or end the processes of this user that do not take what they were "
+                    "sent",
+                    (unsigned)getuid(), (double)waited_ns * 1e-9, (int)getpid(),
+                    (unsigned long long)files.rlim_cur);
 }
 
 // Takes the descriptors out of a received packet.

@@ -10,6 +10,7 @@
 #ifndef TERN_BOOT_WIRE_H
 #define TERN_BOOT_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,6 +48,13 @@ _Static_assert(sizeof(struct tern__message) == 72 + TERN__WIRE_TEXT_BYTES,
 
 // Sends without blocking or SIGPIPE. 0, or -1 with errno.
 int tern__wire_send(int fd, const struct tern__message *message, const int *fds, int count);
+
+// Whether errno says that sending failed because this user has as many descriptors under way in sockets
+// as this process may have files open. It passes when others take theirs.
+bool tern__wire_is_full(void);
+
+// Sets the sentence of a sender whom that has kept until its deadline: TERN_ERR_SYSTEM.
+void tern__wire_stayed_full(int64_t waited_ns);
 
 // Receives without blocking. 1: a message, with *count descriptors (close-on-exec, the caller's); 0:
 // the other side has closed; -1 with errno (EAGAIN; EPROTO for what is not a message of this build

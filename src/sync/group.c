@@ -40,6 +40,29 @@ static int report_failed(struct tern__group *group)
                       shared->failed_text);
 }
 
+// Makes it fail for all; false when it has failed, or does so right now.
+static bool begin_failure(struct tern__ctl_comm *shared, int status, int culprit,
+                          const char text[TERN__FAILURE_BYTES])
+{
+    if (!tern__flag_swap(&shared->failed, TERN__WORKING, TERN__FAILING)) {
+        return false;
+    }
+    shared->failed_status = status;
+    shared->failed_rank = culprit;
+    memcpy(shared->failed_text, text, TERN__FAILURE_BYTES);
+    tern__flag_store(&shared->failed, TERN__FAILED); // partner: tern__group_check
+    return true;
+}
+
+void tern__ctl_comm_fail(struct tern__ctl *ctl, int slot, int status, int culprit, const char *said)
+{
+    char text[TERN__FAILURE_BYTES];
+    snprintf(text, sizeof text, "%s", said);
+    if (begin_failure(&ctl->comms[slot], status, culprit, text)) {
+        tern__ctl_ring_all(ctl);
+    }
+}
+
 int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
 {
     struct tern__ctl_comm *shared = group->shared;
@@ -48,11 +71,7 @@ int tern__group_fail(struct tern__group *group, int status, int culprit, const c
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (tern__flag_swap(&shared->failed, TERN__WORKING, TERN__FAILING)) {
-        shared->failed_status = status;
-        shared->failed_rank = culprit;
-        memcpy(shared->failed_text, text, sizeof text);
-        tern__flag_store(&shared->failed, TERN__FAILED); // partner: tern__group_check
+    if (begin_failure(shared, status, culprit, text)) {
         ring_members(group);
     } else if (tern__flag_load(&shared->failed) == TERN__FAILED) {
         return report_failed(group);

@@ -32,6 +32,10 @@ int tern__group_check(struct tern__group *group, bool deep);
 int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
     TERN_PRINTF(4, 5);
 
+// The same for a communicator of which only the control memory is at hand, by its number.
+void tern__ctl_comm_fail(struct tern__ctl *ctl, int slot, int status, int culprit,
+                         const char *text);
+
 // Leaves the group and wakes the others; true for the last one to leave.
 bool tern__group_leave(struct tern__group *group);
 
