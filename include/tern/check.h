@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker: proves that a sealed plan does what its kind says, under every interleaving of its
-// lanes, or lists everything that is wrong with it, each with a witness.
+// lanes, or lists everything that is wrong with it, each with a witness. If asked, also in place:
+// whether it does the same when, on any of the ranks, `out` is the memory of `in` as tern/coll.h says for
+// the kind.
 #ifndef TERN_CHECK_H
 #define TERN_CHECK_H
 
@@ -20,6 +22,7 @@ typedef enum tern_check_rule {
     TERN_CHECK_DEADLOCK, // every wait can end, whatever the interleaving
     TERN_CHECK_RACE,     // no two conflicting accesses without happens-before
     TERN_CHECK_RESULT,   // at the end every output byte holds exactly what the kind says
+    TERN_CHECK_IN_PLACE, // what is read as `in` is read before it is overwritten as `out`
     TERN_CHECK_RULES,
 } tern_check_rule;
 
@@ -35,9 +38,14 @@ typedef enum tern_check_order {
 // found; TERN_ERR_ARG for an unsealed plan or a topology with fewer ranks than the plan,
 // TERN_ERR_MEMORY.
 TERN_CALL int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check);
+
+// The same, and the rule TERN_CHECK_IN_PLACE, which tern_check_plan leaves out. A plan that breaks only
+// this rule is right, but not in place.
+TERN_CALL int tern_check_plan_in_place(const tern_plan *plan, const tern_topo *topo,
+                                       tern_check **check);
 TERN_API int tern_check_destroy(tern_check *check);
 
-// True when all rules are proved.
+// True when all rules that were asked for are proved.
 TERN_API bool tern_check_proved(const tern_check *check);
 TERN_API tern_check_order tern_check_sum_order(const tern_check *check);
 

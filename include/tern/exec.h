@@ -20,8 +20,9 @@ typedef struct tern_exec tern_exec;
 typedef struct tern_exec_options {
     tern_window *in; // with at least the plan's in bytes from in_offset on; may be NULL if 0 bytes
     size_t in_offset;
-    tern_window
-        *out; // may be the same window; in place when the plan allows it is the caller's affair
+    // May be the same window. Not checked: in and out may only overlap in place, with a plan that
+    // tern_check_plan_in_place proves.
+    tern_window *out;
     size_t out_offset;
     tern_dtype dtype;  // its size is the plan's unit
     tern_reduce_op op; // TERN_SUM, TERN_PROD, TERN_MAX or TERN_MIN

@@ -22,7 +22,8 @@ struct lane {
 };
 
 struct rank {
-    int64_t *buffers[3];
+    int64_t *memory[3];
+    int64_t *buffers[3]; // in memory
     uint32_t *signals;
     int lanes_left;
     bool begun;
@@ -36,6 +37,7 @@ struct interp {
     const tern_topo *topo;
     int n, begun;
     uint64_t random;
+    uint64_t in_place;    // bit r: rank r is
     uint64_t elements[3]; // of each buffer
     struct rank *ranks;
     struct lane *lanes; // and one for each rank, numbered -1, that begins it
@@ -395,6 +397,22 @@ static void fill_reference(struct interp *in)
     }
 }
 
+static void share_memory(struct interp *in, int rank)
+{
+    int64_t **buffers = in->ranks[rank].buffers;
+    uint64_t ins = in->elements[TERN_PLAN_IN];
+    uint64_t outs = in->elements[TERN_PLAN_OUT];
+    if (rank >= 64 || (in->in_place >> rank & 1) == 0 || !has_buffer(in, rank, TERN_PLAN_IN) ||
+        !has_buffer(in, rank, TERN_PLAN_OUT)) {
+        return;
+    }
+    if (ins > outs) {
+        buffers[TERN_PLAN_OUT] = buffers[TERN_PLAN_IN] + (uint64_t)rank * outs;
+    } else {
+        buffers[TERN_PLAN_IN] = buffers[TERN_PLAN_OUT] + (ins < outs ? (uint64_t)rank * ins : 0);
+    }
+}
+
 static bool allocate(struct interp *in)
 {
     in->ranks = calloc((size_t)in->n, sizeof *in->ranks);
@@ -413,6 +431,7 @@ static bool allocate(struct interp *in)
         }
         for (int buffer = 0; buffer < 3; buffer++) {
             int64_t *data = malloc((in->elements[buffer] + 1) * sizeof *data);
+            in->ranks[rank].memory[buffer] = data;
             in->ranks[rank].buffers[buffer] = data;
             for (uint64_t i = 0; data != NULL && i < in->elements[buffer]; i++) {
                 data[i] = (int64_t)next_random(in); // also what nobody has written yet
@@ -421,6 +440,7 @@ static bool allocate(struct interp *in)
                 return false;
             }
         }
+        share_memory(in, rank);
     }
     fill_reference(in);
     return true;
@@ -431,7 +451,7 @@ static void release(struct interp *in)
     for (int rank = 0; in->ranks != NULL && rank < in->n; rank++) {
         free(in->ranks[rank].signals);
         for (int buffer = 0; buffer < 3; buffer++) {
-            free(in->ranks[rank].buffers[buffer]);
+            free(in->ranks[rank].memory[buffer]);
         }
     }
     free(in->ranks);
@@ -442,12 +462,19 @@ static void release(struct interp *in)
 
 bool interp_run(const tern_plan *plan, const tern_topo *topo, uint64_t seed, char *why, size_t size)
 {
+    return interp_run_in_place(plan, topo, 0, seed, why, size);
+}
+
+bool interp_run_in_place(const tern_plan *plan, const tern_topo *topo, uint64_t ranks,
+                         uint64_t seed, char *why, size_t size)
+{
     const tern_plan_spec *spec = tern_plan_get_spec(plan);
     struct interp in = {.plan = plan,
                         .spec = spec,
                         .topo = topo,
                         .n = spec->nranks,
                         .random = seed,
+                        .in_place = ranks,
                         .why = why,
                         .why_size = size};
     uint64_t all = 0;

@@ -59,22 +59,32 @@ static bool run_passes(struct checking *checking)
                                           check->rules[TERN_CHECK_RACE].count > 0;
     // Nor does a stuck rank have an end that others could outlast.
     check->unchecked[TERN_CHECK_RACE] = check->rules[TERN_CHECK_DEADLOCK].count > 0;
-    return tern__check_result(checking);
+    if (!tern__check_result(checking)) {
+        return false;
+    }
+    // A plan that is wrong with in and out apart is not right in place either.
+    for (int rule = 0; rule < TERN_CHECK_IN_PLACE; rule++) {
+        check->unchecked[TERN_CHECK_IN_PLACE] |= check->rules[rule].count > 0;
+    }
+    if (check->unchecked[TERN_CHECK_IN_PLACE]) {
+        tern__check_forget(check, TERN_CHECK_IN_PLACE);
+    }
+    return true;
 }
 
-static int check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check)
+static int check_plan(const char *name, const tern_plan *plan, const tern_topo *topo, bool in_place,
+                      tern_check **check)
 {
-    TERN_TRY(tern__plan_lives("tern_check_plan", plan));
-    TERN_TRY(topo != NULL ? tern__handle_check("tern_check_plan", topo, TERN__TOPO) : TERN_OK);
+    TERN_TRY(tern__plan_lives(name, plan));
+    TERN_TRY(topo != NULL ? tern__handle_check(name, topo, TERN__TOPO) : TERN_OK);
     if (check == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_check_plan: check must not be NULL");
+        return tern__fail(TERN_ERR_ARG, "%s: check must not be NULL", name);
     }
     if (!plan->sealed) {
-        return tern__fail(TERN_ERR_ARG, "tern_check_plan: the plan is not sealed yet");
+        return tern__fail(TERN_ERR_ARG, "%s: the plan is not sealed yet", name);
     }
     if (topo != NULL && tern_topo_size(topo) < plan->spec.nranks) {
-        return tern__fail(TERN_ERR_ARG,
-                          "tern_check_plan: the plan has %d ranks and the topology %d",
+        return tern__fail(TERN_ERR_ARG, "%s: the plan has %d ranks and the topology %d", name,
                           plan->spec.nranks, tern_topo_size(topo));
     }
     tern_check *made = tern__handle_new(TERN__CHECK, sizeof *made);
@@ -83,7 +93,9 @@ static int check_plan(const tern_plan *plan, const tern_topo *topo, tern_check *
     }
     made->nranks = plan->spec.nranks;
     made->ops = plan->ops_count;
+    made->in_place = in_place;
     struct checking checking = {.plan = plan, .topo = topo, .check = made};
+    checking.in_place_reported[0].lane = UINT32_MAX;
     bool good = run_passes(&checking) && !made->out_of_memory;
     clean_up(&checking);
     if (!good) {
@@ -97,5 +109,10 @@ static int check_plan(const tern_plan *plan, const tern_topo *topo, tern_check *
 
 int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check)
 {
-    return TERN__CALL_OF_CALLS(check_plan(plan, topo, check));
+    return TERN__CALL_OF_CALLS(check_plan("tern_check_plan", plan, topo, false, check));
+}
+
+int tern_check_plan_in_place(const tern_plan *plan, const tern_topo *topo, tern_check **check)
+{
+    return TERN__CALL_OF_CALLS(check_plan("tern_check_plan_in_place", plan, topo, true, check));
 }

@@ -28,6 +28,7 @@ struct tern_check {
     struct tern__handle handle;
     struct findings rules[TERN_CHECK_RULES];
     bool unchecked[TERN_CHECK_RULES]; // not looked at, because another rule failed
+    bool in_place;                    // that rule was asked for
     tern_check_order order;
     int nranks;
     size_t ops;
@@ -69,11 +70,13 @@ struct checking {
     uint32_t *position;    // per lane: ops executed
     struct memory *memory;
     struct values *values;
+    struct place in_place_reported[2]; // so that it is not said once per stretch
 };
 
 // Findings. The text is cut at 400 bytes. After memory has run out nothing is added.
 void tern__check_add(struct tern_check *check, tern_check_rule rule, const char *format, ...)
     TERN_PRINTF(3, 4);
+void tern__check_forget(struct tern_check *check, tern_check_rule rule);
 
 // "rank 1, lane 0, op 3 (reduce)"
 void tern__place_text(const struct checking *checking, struct place place, char *text, size_t size);
@@ -103,6 +106,17 @@ bool tern__memory_create(struct checking *checking);
 void tern__memory_destroy(struct checking *checking);
 // Accounts for the next op of a lane (a copy or reduce that fits).
 bool tern__memory_execute(struct checking *checking, struct place place, const struct tern__op *op);
+
+// The same op with regard to what is in both `in` and `out` (check/in_place.c).
+bool tern__in_place_execute(struct checking *checking, struct place place,
+                            const struct tern__op *op);
+void tern__in_place_report(struct checking *checking, int rank, uint64_t begin, uint64_t end,
+                           struct place as_in, struct place as_out, bool ordered);
+// How many bytes of a rank are both in `in` and in `out` when it is in place.
+uint64_t tern__shared_bytes(const tern_plan *plan, int rank);
+// An access to such bytes: as `out`, which overwrites them, or as `in`, which must come before that.
+bool tern__memory_share(struct checking *checking, int rank, uint64_t begin, uint64_t end,
+                        struct place now, bool overwrites);
 
 // What a stretch of memory holds: value `node` at position + delta.
 struct content {

@@ -40,6 +40,16 @@ void tern__check_add(struct tern_check *check, tern_check_rule rule, const char 
     findings->kept++;
 }
 
+void tern__check_forget(struct tern_check *check, tern_check_rule rule)
+{
+    struct findings *findings = &check->rules[rule];
+    for (size_t i = 0; i < findings->kept; i++) {
+        free(findings->texts[i]);
+    }
+    free(findings->texts);
+    *findings = (struct findings){0};
+}
+
 void tern__place_text(const struct checking *checking, struct place place, char *text, size_t size)
 {
     int rank = checking->lanes.rank[place.lane];
@@ -56,10 +66,7 @@ static int check_destroy(tern_check *check)
     }
     TERN_TRY(tern__handle_check("tern_check_destroy", check, TERN__CHECK));
     for (int rule = 0; rule < TERN_CHECK_RULES; rule++) {
-        for (size_t i = 0; i < check->rules[rule].kept; i++) {
-            free(check->rules[rule].texts[i]);
-        }
-        free(check->rules[rule].texts);
+        tern__check_forget(check, (tern_check_rule)rule);
     }
     tern__handle_free(check, sizeof *check);
     return TERN_OK;
@@ -70,13 +77,23 @@ int tern_check_destroy(tern_check *check)
     return TERN__CALL(check_destroy(check));
 }
 
-bool tern_check_proved(const tern_check *check)
+static int rules_of(const tern_check *check)
 {
-    bool proved = tern__handle_lives(check, TERN__CHECK);
-    for (int rule = 0; proved && rule < TERN_CHECK_RULES; rule++) {
+    return check->in_place ? TERN_CHECK_RULES : TERN_CHECK_IN_PLACE;
+}
+
+static bool are_proved(const tern_check *check, int rules)
+{
+    bool proved = true;
+    for (int rule = 0; proved && rule < rules; rule++) {
         proved = check->rules[rule].count == 0 && !check->unchecked[rule];
     }
     return proved;
+}
+
+bool tern_check_proved(const tern_check *check)
+{
+    return tern__handle_lives(check, TERN__CHECK) && are_proved(check, rules_of(check));
 }
 
 tern_check_order tern_check_sum_order(const tern_check *check)
@@ -99,8 +116,8 @@ const char *tern_check_finding(const tern_check *check, tern_check_rule rule, si
                : NULL;
 }
 
-static const char *const rule_names[TERN_CHECK_RULES] = {"bounds", "links", "deadlock", "races",
-                                                         "result"};
+static const char *const rule_names[TERN_CHECK_RULES] = {"bounds", "links",  "deadlock",
+                                                         "races",  "result", "in place"};
 
 static const char *const rule_texts[TERN_CHECK_RULES] = {
     "every operand lies inside its buffer",
@@ -108,6 +125,7 @@ static const char *const rule_texts[TERN_CHECK_RULES] = {
     "every wait ends, whatever the interleaving",
     "conflicting accesses are ordered, and none outlasts its owner's lanes",
     "every output byte holds exactly what the kind says",
+    "the same holds where out is the memory of in, on any of the ranks",
 };
 
 static const char *const order_texts[] = {
@@ -123,7 +141,7 @@ static int check_print(const tern_check *check, FILE *file)
     if (file == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_check_print: file must not be NULL");
     }
-    for (int rule = 0; rule < TERN_CHECK_RULES; rule++) {
+    for (int rule = 0; rule < rules_of(check); rule++) {
         const struct findings *findings = &check->rules[rule];
         const char *order = rule == TERN_CHECK_RESULT ? order_texts[check->order] : "";
         if (findings->count > 0) {
@@ -147,7 +165,10 @@ static int check_print(const tern_check *check, FILE *file)
     fprintf(file,
             "%s for %d ranks and %zu ops. Not in reach: time, rounding, and what the executor "
             "and the machine do.\n",
-            tern_check_proved(check) ? "proved" : "refuted", check->nranks, check->ops);
+            tern_check_proved(check)                 ? "proved"
+            : are_proved(check, TERN_CHECK_IN_PLACE) ? "right, but not in place,"
+                                                     : "refuted",
+            check->nranks, check->ops);
     return ferror(file) == 0 ? TERN_OK
                              : tern__fail_errno(TERN_ERR_SYSTEM, "the report cannot be written");
 }

@@ -29,10 +29,13 @@ struct buffer {
 };
 
 struct memory {
-    struct buffer *buffers;   // 3 per rank
+    struct buffer *buffers;   // BUFFERS per rank
     struct content *terms;    // of an op
     struct place reported[2]; // the last race, so that it is not said once per stretch
 };
+
+// Beside the buffers of the plan: what is in both `in` and `out`, in place.
+enum { SHARED = TERN_PLAN_SCRATCH + 1, BUFFERS };
 
 enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC };
 
@@ -40,7 +43,18 @@ static const struct place no_place = {.lane = UINT32_MAX};
 
 static struct buffer *buffer_at(const struct checking *checking, int rank, int buffer)
 {
-    return &checking->memory->buffers[rank * 3 + buffer];
+    return &checking->memory->buffers[rank * BUFFERS + buffer];
+}
+
+static uint64_t size_of(const struct checking *checking, int rank, int buffer)
+{
+    const tern_plan *plan = checking->plan;
+    if (buffer == SHARED) {
+        return checking->check->in_place ? tern__shared_bytes(plan, rank) : 0;
+    }
+    return tern__plan_has_buffer(plan, rank, (tern_plan_buffer)buffer)
+               ? tern_plan_buffer_bytes(plan, (tern_plan_buffer)buffer)
+               : 0;
 }
 
 bool tern__memory_create(struct checking *checking)
@@ -52,17 +66,15 @@ bool tern__memory_create(struct checking *checking)
         return false;
     }
     memory->reported[0] = memory->reported[1] = no_place;
-    memory->buffers = calloc((size_t)plan->spec.nranks * 3, sizeof *memory->buffers);
+    memory->buffers = calloc((size_t)plan->spec.nranks * BUFFERS, sizeof *memory->buffers);
     memory->terms = calloc(TERN_PLAN_OPERANDS_MAX + 1, sizeof *memory->terms);
     if (memory->buffers == NULL || memory->terms == NULL) {
         return false;
     }
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
-        for (int b = 0; b < 3; b++) {
+        for (int b = 0; b < BUFFERS; b++) {
             struct buffer *buffer = buffer_at(checking, rank, b);
-            buffer->size = tern__plan_has_buffer(plan, rank, (tern_plan_buffer)b)
-                               ? tern_plan_buffer_bytes(plan, (tern_plan_buffer)b)
-                               : 0;
+            buffer->size = size_of(checking, rank, b);
             buffer->stretches = calloc(1, sizeof *buffer->stretches);
             if (buffer->stretches == NULL) {
                 return false;
@@ -82,7 +94,7 @@ void tern__memory_destroy(struct checking *checking)
     if (memory == NULL) {
         return;
     }
-    for (int i = 0; memory->buffers != NULL && i < checking->plan->spec.nranks * 3; i++) {
+    for (int i = 0; memory->buffers != NULL && i < checking->plan->spec.nranks * BUFFERS; i++) {
         struct buffer *buffer = &memory->buffers[i];
         for (size_t s = 0; s < buffer->count; s++) {
             free(buffer->stretches[s].reads.items);
@@ -259,14 +271,20 @@ static bool touch(struct checking *checking, const tern_plan_range *range, size_
 }
 
 // Makes stretches begin and end at the ends of a range.
+static bool isolate_part(struct buffer *buffer, uint64_t begin, uint64_t end, size_t *first,
+                         size_t *last)
+{
+    size_t ignored;
+    // The begin twice: once to split, and once to find it, since nothing before it moves any more.
+    return split_at(buffer, begin, &ignored) && split_at(buffer, end, last) &&
+           split_at(buffer, begin, first);
+}
+
 static bool isolate(struct checking *checking, const tern_plan_range *range, uint64_t length,
                     size_t *first, size_t *last)
 {
-    struct buffer *buffer = buffer_at(checking, range->rank, range->buffer);
-    size_t ignored;
-    // The begin twice: once to split, and once to find it, since nothing before it moves any more.
-    return split_at(buffer, range->offset, &ignored) &&
-           split_at(buffer, range->offset + length, last) && split_at(buffer, range->offset, first);
+    return isolate_part(buffer_at(checking, range->rank, range->buffer), range->offset,
+                        range->offset + length, first, last);
 }
 
 // Where the next boundary of any source or destination lies, counted from the op's begin. Within it
@@ -364,6 +382,38 @@ bool tern__memory_execute(struct checking *checking, struct place place, const s
         }
     }
     return compute(checking, place, op);
+}
+
+bool tern__memory_share(struct checking *checking, int rank, uint64_t begin, uint64_t end,
+                        struct place now, bool overwrites)
+{
+    struct buffer *buffer = buffer_at(checking, rank, SHARED);
+    size_t first;
+    size_t last;
+    if (!isolate_part(buffer, begin, end, &first, &last)) {
+        return false;
+    }
+    for (size_t at = first; at < last; at++) {
+        struct stretch *stretch = &buffer->stretches[at];
+        uint64_t stretch_end = end_of(buffer, at);
+        if (!overwrites && stretch->write.lane != UINT32_MAX) {
+            tern__in_place_report(checking, rank, stretch->begin, stretch_end, now, stretch->write,
+                                  tern__must_precede(checking, stretch->write, now.lane));
+        } else if (!overwrites && !add_place(&stretch->reads, now)) {
+            return false;
+        }
+        for (uint32_t i = 0; overwrites && i < stretch->reads.count; i++) {
+            if (!tern__must_precede(checking, stretch->reads.items[i], now.lane)) {
+                tern__in_place_report(checking, rank, stretch->begin, stretch_end,
+                                      stretch->reads.items[i], now, false);
+            }
+        }
+        if (overwrites) { // what comes later is ordered after this write, or is a race
+            stretch->write = now;
+            stretch->reads.count = 0;
+        }
+    }
+    return true;
 }
 
 void tern__memory_visit(const struct checking *checking, int rank, tern_plan_buffer buffer,

@@ -222,7 +222,8 @@ static bool run_lane(struct order *order, uint32_t lane)
         } else if (op->kind == TERN_PLAN_POST) {
             execute_post(order, place, op);
         } else if (!checking->unfit[checking->unfit_first[lane] + place.index]) {
-            good = tern__memory_execute(checking, place, op);
+            good = tern__memory_execute(checking, place, op) &&
+                   (!checking->check->in_place || tern__in_place_execute(checking, place, op));
         }
         if (!good) {
             return false;

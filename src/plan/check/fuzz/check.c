@@ -66,6 +66,11 @@ static bool proved(const tern_plan *plan)
         abort();
     }
     tern_check_destroy(check);
+    if (tern_check_plan_in_place(plan, NULL, &check) != TERN_OK ||
+        (tern_check_proved(check) && !result)) { // in place is one rule more
+        abort();
+    }
+    tern_check_destroy(check);
     return result;
 }
 

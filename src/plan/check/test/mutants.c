@@ -2,7 +2,8 @@
 // ctest-timeout: 300
 // Does the checker check? Right plans are spoiled at random, in every way a plan can be wrong. Each
 // mutant must be refuted, or run right under 50 adversarial schedules of an independent interpreter
-// (test/support/interp.h): no accepted mutant may ever give a wrong result. MUTANTS sets the number.
+// (test/support/interp.h): no accepted mutant may ever give a wrong result; nor one that is accepted in
+// place, with any ranks in place. MUTANTS sets the number.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -414,6 +415,29 @@ static void cut_some_link(tern_topo *topo)
 static struct draft draft;
 static size_t refuted[KINDS];
 static size_t accepted[KINDS];
+static size_t accepted_in_place;
+
+// Runs what was accepted under schedules, each with other ranks in place if that was accepted, too.
+static void run_accepted(const struct subject *subject, const tern_plan *plan,
+                         const tern_topo *topo, int kind, uint64_t seed)
+{
+    char why[512] = "";
+    tern_check *check;
+    assert_int_equal(tern_check_plan_in_place(plan, topo, &check), TERN_OK);
+    bool in_place = tern_check_proved(check);
+    tern_check_destroy(check);
+    accepted_in_place += in_place;
+    for (uint64_t schedule = 0; schedule < SCHEDULES; schedule++) {
+        uint64_t run = seed * SCHEDULES + schedule;
+        uint64_t ranks = next_random() | (schedule % 8 == 0 ? UINT64_MAX : 0);
+        if (!interp_run(plan, topo, run, why, sizeof why) ||
+            (in_place && !interp_run_in_place(plan, topo, ranks, run, why, sizeof why))) {
+            fail_msg("accepted but wrong: %s of %s, seed %llu, in place %llx: %s", kinds[kind],
+                     subject->algorithm, (unsigned long long)seed,
+                     (unsigned long long)(in_place ? ranks : 0), why);
+        }
+    }
+}
 
 static void try_mutant(const struct subject *subject, int kind, uint64_t seed)
 {
@@ -437,13 +461,7 @@ static void try_mutant(const struct subject *subject, int kind, uint64_t seed)
         refuted[kind]++;
     } else {
         accepted[kind]++;
-        char why[512] = "";
-        for (uint64_t schedule = 0; schedule < SCHEDULES; schedule++) {
-            if (!interp_run(plan, topo, seed * SCHEDULES + schedule, why, sizeof why)) {
-                fail_msg("accepted but wrong: %s of %s, seed %llu: %s", kinds[kind],
-                         subject->algorithm, (unsigned long long)seed, why);
-            }
-        }
+        run_accepted(subject, plan, topo, kind, seed);
     }
     tern_check_destroy(check);
     tern_plan_destroy(plan);
@@ -481,6 +499,7 @@ static void no_accepted_mutant_is_ever_wrong(void **state)
                accepted[kind]);
         all_refuted += refuted[kind];
     }
+    printf("%zu of them right in place, too\n", accepted_in_place);
     // Most mutations spoil a plan; a checker that accepts most of them does not check.
     assert_true(all_refuted * 2 > count);
 }
