@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern check`: proves a plan file, or shows what is wrong with it. Exit status 0: proved; 1: refuted;
-// 2: the file or the command line cannot be read.
+// `tern check`: proves a plan file, or shows what is wrong with it. Exit status 0: proved; 1: refuted,
+// or right but not in place; 2: the file or the command line cannot be read.
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,16 +13,17 @@
 #include "tern/topo.h"
 
 static const char help[] =
-    "usage: tern check FILE [--topo T] [--cut A-B] ...\n"
+    "usage: tern check FILE [--in-place] [--topo T] [--cut A-B] ...\n"
     "\n"
     "Proves that a plan does what its kind says under every interleaving, or lists what is wrong.\n"
     "FILE may be '-' for standard input.\n"
     "\n"
+    "  --in-place   also when out is the memory of in, on any of the ranks\n"
     "  --topo T     the links there are: mesh:8, ring:8, hosts:2x8, a preset, a file; default: all\n"
     "  --cut A-B    without the link between two ranks; A>B for one direction; repeatable\n"
     "  -h, --help   print this text\n"
     "\n"
-    "Exit status: 0 proved, 1 refuted, 2 cannot be read.\n";
+    "Exit status: 0 proved, 1 refuted (or right, but not in place), 2 cannot be read.\n";
 
 enum { CUTS_MAX = 1024 };
 
@@ -30,6 +32,7 @@ struct arguments {
     const char *topo;
     const char *cuts[CUTS_MAX];
     int cuts_count;
+    bool in_place;
 };
 
 static int wrong_usage(const char *what, const char *which)
@@ -41,7 +44,8 @@ static int wrong_usage(const char *what, const char *which)
 // Returns -1 to go on, else the exit status.
 static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option known[] = {{"topo", required_argument, NULL, 't'},
+    static const struct option known[] = {{"in-place", no_argument, NULL, 'i'},
+                                          {"topo", required_argument, NULL, 't'},
                                           {"cut", required_argument, NULL, 'c'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
@@ -49,6 +53,9 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     int code;
     while ((code = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
         switch (code) {
+        case 'i':
+            arguments->in_place = true;
+            break;
         case 't':
             arguments->topo = optarg;
             break;
@@ -101,7 +108,10 @@ int cli_check(int argc, char **argv)
     tern_check *check = NULL;
     int status = make_topo(&arguments, &topo);
     status = status == TERN_OK ? tern_plan_load(arguments.file, &plan) : status;
-    status = status == TERN_OK ? tern_check_plan(plan, topo, &check) : status;
+    if (status == TERN_OK) {
+        status = arguments.in_place ? tern_check_plan_in_place(plan, topo, &check)
+                                    : tern_check_plan(plan, topo, &check);
+    }
     status = status == TERN_OK ? tern_check_print(check, stdout) : status;
     if (status != TERN_OK) {
         fprintf(stderr, "tern check: %s\n", tern_last_error());

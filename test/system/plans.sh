@@ -59,9 +59,16 @@ sed 's/-> 3\.out/-> 2.out/' gather.plan >astray.plan
 expect 1 "rank 2 has no out; in a gather only the root has one, rank 3" "$tern" check astray.plan
 expect 1 "rank 2 has no output" "$tern" exec astray.plan -n 5 --runs 1
 
+# In place: some plans are right so, some are not, and the report tells that from a wrong plan.
+"$tern" plan all_reduce --topo mesh:3 --bytes 60000 --algo one_shot -o one_shot.plan
+expect 0 "proved for 3 ranks" "$tern" check one_shot.plan
+expect 1 "right, but not in place, for 3 ranks" "$tern" check --in-place one_shot.plan
+expect 0 "in place  proved" "$tern" check gather.plan --in-place
+
 # A plan that somebody has spoiled.
 sed '0,/^wait/{/^wait/d}' all_reduce.plan >spoiled.plan
 expect 1 "refuted" "$tern" check spoiled.plan
+expect 1 "in place  not decided" "$tern" check --in-place spoiled.plan
 head -c 300 all_reduce.plan >short.plan
 expect 2 "short.plan:" "$tern" check short.plan
 expect 2 "missing.plan" "$tern" check missing.plan
