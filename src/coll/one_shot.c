@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AllReduce in one shot: every rank reads all inputs whole and sums them into its own output. One
-// start-up, S on every link: for small messages. Right in one buffer (in = out) for none of them:
-// others still read the input.
+// start-up, S on every link: for small messages. Wrong in place: others still read the input.
 
 #include "coll/coll.h"
 
