@@ -58,6 +58,11 @@ int tern__log_rank(void)
     return (int)tern__peek(&rank_plus_one) - 1;
 }
 
+enum tern__log_level tern__log_common(void)
+{
+    return tern__log_rank() <= 0 ? TERN__LOG_INFO : TERN__LOG_DEBUG;
+}
+
 bool tern__log_enabled(enum tern__log_level level)
 {
     uint32_t known = tern__peek(&level_plus_one);

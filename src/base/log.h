@@ -23,6 +23,9 @@ int tern__log_option(void);
 void tern__log_set_rank(int rank);
 int tern__log_rank(void);
 
+// The level of what all ranks of a job would say alike: INFO on rank 0, DEBUG on the others.
+enum tern__log_level tern__log_common(void);
+
 bool tern__log_enabled(enum tern__log_level level);
 void tern__log(enum tern__log_level level, const char *format, ...) TERN_PRINTF(2, 3);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "coll/tune.h"
 #include "comm/comm.h"
 
@@ -33,6 +34,44 @@ static uint64_t digest_of(const struct tern__choice *choice)
     return hash >> (64 - DIGEST_BITS);
 }
 
+// "up to 4096 bytes one_shot; above, fused where all buffers are in windows, else staged in pieces of …"
+static void choice_text(tern_plan_kind kind, const struct tern__choice *choice, char *text,
+                        size_t size)
+{
+    char small[80] = "";
+    unsigned long long piece = choice->chunk_bytes;
+    if (kind == TERN_PLAN_BARRIER) {
+        snprintf(text, size, "%s", choice->window);
+        return;
+    }
+    if (choice->small_bytes > 0) {
+        snprintf(small, sizeof small, "up to %llu bytes %s; above, ",
+                 (unsigned long long)choice->small_bytes, choice->small);
+    }
+    if (strcmp(choice->window, choice->staged) == 0) {
+        snprintf(text, size, "%s%s, outside windows in pieces of %llu bytes", small, choice->window,
+                 piece);
+    } else {
+        snprintf(text, size,
+                 "%s%s where all buffers are in windows, else %s in pieces of %llu bytes", small,
+                 choice->window, choice->staged, piece);
+    }
+}
+
+// Once per communicator and kind. A group without a job stands for one that somebody only asks about.
+static void tell(const struct tern__group *group, tern_plan_kind kind,
+                 const struct tern__choice *choice)
+{
+    enum tern__log_level level = group->rank == 0 ? TERN__LOG_INFO : TERN__LOG_DEBUG;
+    char text[256];
+    if (group->job != NULL && tern__log_enabled(level)) {
+        choice_text(kind, choice, text, sizeof text);
+        tern__log(level, "communicator %d of %d rank%s selects for %s: %s (%s)", group->slot,
+                  group->size, group->size == 1 ? "" : "s", tern_plan_kind_name(kind), text,
+                  choice->source);
+    }
+}
+
 int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
                        const struct tern__choice *choice)
 {
@@ -42,6 +81,7 @@ int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
     if ((unsigned)kind >= TERN__PICKS ||
         atomic_compare_exchange_strong(&group->shared->picks[kind], &first, mine) ||
         first >> 8 == mine >> 8) {
+        tell(group, kind, choice);
         return TERN_OK;
     }
     return tern__group_fail(

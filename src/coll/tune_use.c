@@ -31,11 +31,20 @@ static void load(void)
     char path[4096];
     bool demanded;
     loaded = true;
-    if (!tern__tune_place(path, sizeof path, &demanded) ||
-        (!demanded && access(path, F_OK) != 0 && errno != EACCES)) {
+    if (!tern__tune_place(path, sizeof path, &demanded)) {
+        tern__log(tern__log_common(), "no tune file; the built-in table is used");
         return;
     }
+    if (!demanded && access(path, F_OK) != 0 && errno != EACCES) {
+        tern__log(tern__log_common(), "no tune file %s; the built-in table is used", path);
+        return;
+    }
+    tern__public_enter(); // what is wrong with the file is said once, below
     int status = tern__tune_load(path, &used);
+    tern__public_leave();
+    if (status == TERN_OK) {
+        tern__log(tern__log_common(), "tune file %s, %d rows", used.name, used.count);
+    }
     if (status != TERN_OK && demanded) {
         failure = status;
         snprintf(failure_text, sizeof failure_text, "%s (it is named by TERN_TUNE)",

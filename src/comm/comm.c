@@ -3,6 +3,7 @@
 
 #include "comm/comm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +13,14 @@
 #include "base/options.h"
 #include "boot/join.h"
 #include "comm/area.h"
+#include "comm/start.h"
 #include "comm/window.h"
 
 // 1 while this process is a rank of the job that launched it.
 static _Atomic uint32_t launched_alive;
 
 // Makes the first communicator of a job; leaves the job when there is no memory.
-static int wrap_job(struct tern__job *job, bool launched, tern_comm **comm)
+static int wrap_job(struct tern__job *job, bool launched, const char *how, tern_comm **comm)
 {
     tern_comm *made = tern__handle_new(TERN__COMM, sizeof *made);
     if (made == NULL) {
@@ -44,6 +46,7 @@ static int wrap_job(struct tern__job *job, bool launched, tern_comm **comm)
     if (tern__log_rank() < 0) {
         tern__log_set_rank(job->rank);
     }
+    tern__start_tell(job, how);
     *comm = made;
     return TERN_OK;
 }
@@ -61,10 +64,11 @@ static int init(const tern_options *options, tern_comm **comm)
                                           "destroy that communicator first");
     }
     struct tern__job *job;
-    int status = tern__join_is_launched() ? tern__join_launched(timeout_ns, &job)
-                                          : tern__join_alone(timeout_ns, &job);
+    bool launched = tern__join_is_launched();
+    int status =
+        launched ? tern__join_launched(timeout_ns, &job) : tern__join_alone(timeout_ns, &job);
     if (status == TERN_OK) {
-        status = wrap_job(job, true, comm);
+        status = wrap_job(job, true, launched ? "started by tern run" : "started by itself", comm);
     }
     if (status != TERN_OK) {
         tern__flag_store(&launched_alive, 0);
@@ -96,7 +100,9 @@ static int init_at(int rank, int nranks, const char *rendezvous_path, const tern
     TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
     struct tern__job *job;
     TERN_TRY(tern__join_at(rank, nranks, rendezvous_path, timeout_ns, &job));
-    return wrap_job(job, false, comm);
+    char how[256];
+    snprintf(how, sizeof how, "met at %.240s", rendezvous_path);
+    return wrap_job(job, false, how, comm);
 }
 
 int tern_init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,

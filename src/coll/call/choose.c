@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/public.h"
 #include "coll/call/call.h"
 #include "sync/record_text.h"
 
@@ -128,7 +129,9 @@ int tern_coll_choose(const tern_coll *call, int nranks, int windows, tern_coll_c
     if (q == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "tern_coll_choose: no memory");
     }
+    tern__public_enter(); // an error is an answer here, whichever public call it comes from
     int status = choose(call, nranks, windows != 0, q, &made);
+    tern__public_leave();
     tern__programs_free(&q->calls);
     tern_topo_destroy(q->calls.topo);
     free(q);

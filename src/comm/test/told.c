@@ -17,6 +17,7 @@
 #include "tern/coll.h"
 #include "tern/put.h"
 #include "tern/signal.h"
+#include "tern/tune.h"
 
 #define EXIT_FATAL 125
 
@@ -76,6 +77,11 @@ static int make_mistakes(void)
     tern_status_ignore(tern_request_wait_all(requests, 2));
     tern_comm_destroy(comm);
     // Not told: what only asks, and a deadline that the caller has given.
+    tern_coll call = {.count = 1, .dtype = TERN_F32, .algorithm = "no such"};
+    tern_coll_choice choice;
+    tern_status_ignore(tern_coll_choose(&call, 3, 0, &choice));
+    call.algorithm = "ring"; // which has another order of sums than a call that names none
+    tern_status_ignore(tern_coll_choose(&call, 3, 0, &choice));
     tern_status_ignore(tern_dtype_parse("f99", &dtype));
     tern_status_ignore(tern_signal_wait(window, 0, TERN_CMP_EQ, 1, 0));
     tern_status_ignore(tern_window_find(data, &window, NULL, NULL));
@@ -172,6 +178,73 @@ static void fatal_errors_end_the_process(void **state)
                               "(TERN_ERRORS=fatal: exit status 125)\nsaid before");
 }
 
+// Rank 0 speaks for all at info; at debug everybody does.
+static int reduce_twice(int rank, const struct ranks *ranks, void *arg)
+{
+    const char *const *words = arg;
+    tern_comm *comm;
+    float data[2] = {0};
+    int file = open(words[0], O_WRONLY | O_APPEND | O_CREAT, 0600);
+    dup2(file, STDERR_FILENO);
+    setenv("TERN_LOG", words[1], 1);
+    setenv("TERN_TUNE", "", 1);
+    setenv("TERN_ALGO", "all_reduce:one_shot", 1);
+    CHECK(tern_init_at(rank, ranks->count, ranks->path, NULL, &comm) == TERN_OK);
+    tern_coll call = {.kind = TERN_COLL_SCATTER, .count = 1, .dtype = TERN_F32};
+    tern_coll_choice choice;
+    CHECK(tern_coll_choose(&call, 3, 0, &choice) == TERN_OK); // selects nothing
+    for (int i = 0; i < 2; i++) {
+        CHECK(tern_all_reduce(comm, data, data, 1, TERN_F32, TERN_SUM) == TERN_OK);
+        CHECK(tern_broadcast(comm, data, data, 1, TERN_F32, 0) == TERN_OK);
+    }
+    tern_comm_destroy(comm);
+    return 0;
+}
+
+static void log_of_three(const char *level, char *text, size_t size)
+{
+    char path[] = "/tmp/tern-told.XXXXXX";
+    const char *words[] = {path, level};
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_true(ranks_run(3, reduce_twice, words, 30));
+    ssize_t got = read(file, text, size - 1);
+    close(file);
+    unlink(path);
+    assert_true(got >= 0);
+    text[got] = '\0';
+}
+
+static void info_says_what_runs_and_what_was_selected(void **state)
+{
+    static const char *const lines[] = {
+        "rank 0: tern 0.",
+        " 3 ranks, met at /tmp/",
+        "rank 0: machine ",
+        "; reductions use ",
+        "rank 0: no tune file; the built-in table is used\n",
+        "rank 0: communicator 0 of 3 ranks selects for all_reduce: up to ",
+        "(TERN_ALGO=all_reduce:one_shot)\n",
+        "rank 0: communicator 0 of 3 ranks selects for broadcast: up to ",
+        "(built in)\n"};
+    char text[16384];
+    log_of_three("info", text, sizeof text);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_int_equal(count(text, lines[i]), 1);
+    }
+    assert_int_equal(count(text, " info: rank 0: "), 5);
+    assert_int_equal(count(text, " rank 1: ") + count(text, " rank 2: "), 0);
+    log_of_three("debug", text, sizeof text);
+    for (int rank = 0; rank < 3; rank++) {
+        char line[96];
+        snprintf(line, sizeof line,
+                 " rank %d: communicator 0 of 3 ranks selects for broadcast: ", rank);
+        assert_int_equal(count(text, line), 1);
+    }
+    log_of_three("warn", text, sizeof text);
+    assert_string_equal(text, "");
+}
+
 static int only_init(void)
 {
     tern_comm *comm = NULL;
@@ -197,6 +270,7 @@ int main(void)
         cmocka_unit_test(each_refused_call_is_told_once),
         cmocka_unit_test(nothing_is_told_when_the_log_is_off),
         cmocka_unit_test(a_failed_communicator_is_told_once_by_each_rank),
+        cmocka_unit_test(info_says_what_runs_and_what_was_selected),
         cmocka_unit_test(fatal_errors_end_the_process),
         cmocka_unit_test(words_that_there_are_not_are_refused),
     };
