@@ -37,11 +37,18 @@ libdir=$(dirname "$(dirname "$pc")")
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 for file in "$prefix/bin/tern" "$libdir/libtern.a" "$libdir/libtern.so.0" \
     "$prefix/include/tern/comm.h" "$prefix/include/tern-faces/comm.h" \
-    "$prefix/share/man/man1/tern.1" "$prefix/share/bash-completion/completions/tern"; do
+    "$prefix/share/man/man1/tern.1" "$prefix/share/doc/tern/api.html" "$prefix/share/bash-completion/completions/tern"; do
     [ -e "$file" ] || fail "${file#"$prefix"/} was not installed"
 done
 [ "$(pkg-config --variable=faces_includedir tern | xargs realpath)" = \
     "$(realpath "$prefix/include/tern-faces")" ] || fail "faces_includedir points elsewhere"
+
+# The page of the interface has every public function.
+page=$prefix/share/doc/tern/api.html
+while read -r name; do
+    grep -q "<a id=\"$name\">" "$page" || fail "api.html lacks $name"
+done < <(cat "$prefix"/include/tern/*.h | tr '\n' ' ' |
+    grep -oE '\<TERN_(API|CALL) [^;(]*\(' | grep -oE 'tern_[a-z0-9_]+\($' | tr -d '(' | sort -u)
 
 # Linking with --no-as-needed makes the run prove that the library is found and loads.
 cat >"$work/use.c" <<'EOF'
