@@ -32,6 +32,7 @@ struct perf_options {
     double budget_us;        // of one system for one line, unless iterations are given
     bool check, in_place, windows, json, verbose;
     tern_order order;
+    bool exact;                        // whole numbers, whose sums are the same in any order
     const char *algos[PERF_ALGOS_MAX]; // at least one; NULL: picked
     int nalgos;
     char algo_words[256]; // what they point into

@@ -26,7 +26,7 @@ struct perf_data perf_data_of(enum perf_kind kind, const struct perf_options *op
                              .reduces = perf_has(kind, PERF_REDUCES),
                              .op = options->op,
                              .element_bytes = tern_dtype_size(options->dtype),
-                             .exact = options->order == TERN_ORDER_ANY};
+                             .exact = options->exact};
     if (data.reduces) {
         data.element_bytes = tern_reduce_element_bytes(options->dtype, options->op);
     }

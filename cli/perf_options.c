@@ -384,6 +384,10 @@ int perf_read_options(int argc, char **argv, struct perf_options *options)
     if (!given.has_order && options->nalgos > 0) {
         options->order = TERN_ORDER_ANY;
     }
+    // What TERN_ALGO names may sum in any order, too.
+    const char *named = getenv("TERN_ALGO");
+    options->exact =
+        options->order == TERN_ORDER_ANY || (!given.has_order && named != NULL && named[0] != '\0');
     status = status < 0 ? judge(options) : status;
     options->nalgos = options->nalgos > 0 ? options->nalgos : 1;
     return status;
