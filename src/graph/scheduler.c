@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/trace.h"
 #include "graph/chip.h"
 #include "isa/signal.h"
 
@@ -48,6 +47,19 @@ static void edges_done(struct tern__run *run, uint32_t task)
     }
 }
 
+// Waits overlap one another. Their arrows end at the tasks (core.c), which are slices.
+static void trace_wait(const struct tern__run *run, uint32_t task, int64_t since_ns)
+{
+    const struct tern__task *row = &run->graph->tasks[task];
+    const tern_condition *condition = &run->graph->waits[row->waits_first].condition;
+    struct tern__trace_event event = {.begin_ns = since_ns,
+                                      .kind = TERN__TRACE_WAIT,
+                                      .has = TERN__TRACE_HAS_SIGNAL | TERN__TRACE_OVERLAPS,
+                                      .signal = condition->offset_bytes};
+    tern__trace_name(&event, row->name);
+    tern__trace_put(&event);
+}
+
 // Moves tasks whose signals have come to the ready queues. Keeps the order of the rest.
 static bool poll_waits(struct tern__run *run)
 {
@@ -56,7 +68,9 @@ static bool poll_waits(struct tern__run *run)
         uint32_t task = run->waiting[i];
         int64_t since_ns = run->waiting_since_ns[i];
         if (waits_hold(run, task)) {
-            tern__trace_add(TERN__TRACE_WAIT, run->graph->tasks[task].name, since_ns, 0);
+            if (since_ns != 0) {
+                trace_wait(run, task, since_ns);
+            }
             make_ready(run, task);
         } else {
             run->waiting_since_ns[kept] = since_ns;

@@ -202,7 +202,7 @@ elif command == "ranks":
     import json
     events = json.load(open(arguments[0]))
     events = events if isinstance(events, list) else events["traceEvents"]
-    names = {(event["pid"], event["name"].split()[0]) for event in events if event["ph"] == "X"}
+    names = {(event["pid"] - 1, event["name"].split()[0]) for event in events if event["ph"] == "X"}
     kernels = ("linear", "ffn", "announce", "reduce", "complete")
     wanted = {(rank, name) for rank in range(int(arguments[1])) for name in kernels}
     assert wanted <= names, wanted - names

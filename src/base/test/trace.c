@@ -7,8 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/trace.h"
 
@@ -22,12 +26,22 @@ struct seen {
 
 static struct seen seen;
 
-static void remember(void *arg, const char *track, const struct tern__trace_event *event)
+static void keep(struct seen *into, const char *track, const struct tern__trace_event *event)
 {
-    struct seen *into = arg;
     if (into->count < SEEN_MAX) {
         snprintf(into->tracks[into->count], sizeof into->tracks[0], "%s", track);
         into->events[into->count++] = *event;
+    }
+}
+
+static void remember(void *arg, const struct tern__trace_track *track)
+{
+    for (uint32_t i = 0; i < track->count; i++) {
+        keep(arg, track->name, &tern__trace_events(track)[i]);
+    }
+    if (track->lost > 0) {
+        struct tern__trace_event lost = {.bytes = track->lost, .name = "lost"};
+        keep(arg, track->name, &lost);
     }
 }
 
@@ -110,9 +124,8 @@ static void those_that_do_not_fit_are_counted(void **state)
     drain();
     assert_int_equal(seen.count, 11);
     assert_int_equal(seen.events[9].bytes, 9);
-    assert_int_equal(seen.events[10].kind, TERN__TRACE_LOST);
     assert_int_equal(seen.events[10].bytes, 7);
-    assert_string_equal(seen.events[10].name, "7 events lost");
+    assert_string_equal(seen.events[10].name, "lost");
 }
 
 static void a_drained_recording_is_forgotten(void **state)
@@ -268,9 +281,82 @@ static void a_thread_may_record_while_it_ends(void **state)
     assert_string_equal(seen.events[0].name, "late");
 }
 
+// What happens within something ends before it does, and what follows begins later, also on a clock
+// that stands still between two looks.
+static void looks_at_the_clock_differ(void **state)
+{
+    int64_t last = 0;
+    for (int i = 0; i < 100000; i++) {
+        int64_t now = tern__trace_clock();
+        assert_true(now > last);
+        last = now;
+    }
+}
+
+// A rank of a job that the launcher records, with a thread of its own, killed in the middle.
+static void be_recorded_and_die(int fd)
+{
+    pthread_t thread;
+    if (!tern__trace_attach(fd) || tern__trace_attach(fd) || tern__trace_begin(16) ||
+        tern__trace_stop()) {
+        _exit(1);
+    }
+    for (int i = 0; i < 3; i++) { // one after the other: they share a track
+        pthread_create(&thread, NULL, record_without_a_name, NULL);
+        pthread_join(thread, NULL);
+    }
+    tern__trace_name_thread("main");
+    for (uint64_t i = 0; i < 12; i++) {
+        tern__trace_add(TERN__TRACE_TRANSFER, "put", tern__trace_start(), i);
+    }
+    if (fork() == 0) { // records nothing
+        tern__trace_add(TERN__TRACE_TRANSFER, "child", tern__trace_start(), 0);
+        raise(SIGKILL);
+    }
+    wait(NULL);
+    raise(SIGKILL);
+}
+
+static void a_region_outlives_its_rank(void **state)
+{
+    enum { CAPACITY = 8 };
+    int fd = memfd_create("tern-test", MFD_CLOEXEC);
+    size_t bytes = tern__trace_region_bytes(CAPACITY);
+    assert_true(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0);
+    assert_false(tern__trace_attach(fd)); // not before somebody has made one of it
+    struct tern__trace_region *region =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(region, MAP_FAILED);
+    region->magic = TERN__TRACE_MAGIC;
+    region->capacity = CAPACITY;
+    pid_t pid = fork();
+    if (pid == 0) {
+        be_recorded_and_die(fd);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(region->used, 2);
+    const struct tern__trace_track *other = tern__trace_region_track(region, CAPACITY, 0);
+    const struct tern__trace_track *own = tern__trace_region_track(region, CAPACITY, 1);
+    assert_string_equal(other->name, "host");
+    assert_int_equal(other->count, 3);
+    assert_string_equal(own->name, "main");
+    assert_int_equal(own->count, CAPACITY);
+    assert_int_equal(own->lost, 4);
+    for (uint64_t i = 0; i < CAPACITY; i++) {
+        assert_string_equal(tern__trace_events(own)[i].name, "put");
+        assert_int_equal(tern__trace_events(own)[i].bytes, i);
+    }
+    munmap(region, bytes);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_region_outlives_its_rank),
+        cmocka_unit_test(looks_at_the_clock_differ),
         cmocka_unit_test_teardown(nothing_is_recorded_when_off, stop_between_tests),
         cmocka_unit_test_teardown(recording_starts_once_and_stops_once, stop_between_tests),
         cmocka_unit_test_teardown(an_event_keeps_what_it_was_given, stop_between_tests),

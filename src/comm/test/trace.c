@@ -103,12 +103,12 @@ static void the_trace_has_the_events_of_all_ranks(void **state)
         int n = ranks_counts[i];
         RUN_ON(n, traced_work, &job);
         snprintf(text, sizeof text,
-                 "all(sorted(e[\"pid\"] for e in named(x)) == list(range(%d)) "
+                 "all(sorted(e[\"pid\"] for e in named(x)) == list(range(1, %d + 1)) "
                  "for x in (\"first\", \"put\", \"barrier\"))",
                  n);
         assert_true(holds(job.path, text));
         snprintf(text, sizeof text,
-                 "{e[\"pid\"] for e in X if e[\"cat\"] == \"task\"} == set(range(%d)) and "
+                 "{e[\"pid\"] for e in X if e[\"cat\"] == \"task\"} == set(range(1, %d + 1)) and "
                  "len([e for e in X if e[\"cat\"] == \"task\"]) == 3 * %d",
                  n, n);
         assert_true(holds(job.path, text));
@@ -125,7 +125,7 @@ static void tracks_are_named_after_threads(void **state)
 {
     struct job job = new_job();
     RUN_ON(2, traced_work, &job);
-    assert_true(holds(job.path, "{n for (r, t), n in tracks.items() if r == 1} == "
+    assert_true(holds(job.path, "{n for (r, t), n in tracks.items() if r == 2} == "
                                 "{\"host\", \"scheduler\", \"AIC 0\", \"AIV 0\", \"AIV 1\"}"));
     assert_true(holds(job.path, "all(tracks[e[\"pid\"], e[\"tid\"]] == \"AIC 0\" "
                                 "for e in named(\"first\"))"));
@@ -157,10 +157,11 @@ static void waits_of_the_scheduler_are_pairs_of_their_own(void **state)
     struct job job = new_job();
     RUN_ON(3, traced_work, &job);
     assert_true(holds(job.path, "len([e for e in E if e[\"ph\"] == \"b\"]) == 6"));
-    assert_true(holds(job.path, "all(sorted((e[\"ph\"], e[\"name\"], e[\"pid\"]) for e in E if "
-                                "e.get(\"id\") == i) == [(\"b\",) + p, (\"e\",) + p] for i in "
-                                "{e[\"id\"] for e in E if \"id\" in e} for p in [next((e[\"name\"],"
-                                " e[\"pid\"]) for e in E if e.get(\"id\") == i)])"));
+    assert_true(holds(job.path,
+                      "all(sorted((e[\"ph\"], e[\"name\"], e[\"pid\"]) for e in E if "
+                      "e.get(\"id\") == i) == [(\"b\",) + p, (\"e\",) + p] for i in "
+                      "{e[\"id\"] for e in E if e[\"ph\"] in \"be\"} for p in [next((e[\"name\"],"
+                      " e[\"pid\"]) for e in E if e.get(\"id\") == i)])"));
     unlink(job.path);
 }
 
@@ -254,7 +255,7 @@ static void lost_events_are_reported(void **state)
     struct job job = new_job();
     RUN_ON(2, lossy, &job);
     assert_true(holds(job.path, "len(named(\"barrier\")) == 20"));
-    assert_true(holds(job.path, "[e[\"args\"][\"bytes\"] for e in named(\"15 events lost\")] == "
+    assert_true(holds(job.path, "[e[\"args\"][\"lost\"] for e in named(\"15 events lost\")] == "
                                 "[15, 15]"));
     unlink(job.path);
 }

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON of a trace. Two passes over the events: the first collects where arrows may begin, sorted, so
+// that the second finds for each end the last beginning before it.
+
+#include "base/trace_write.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { TRACKS_MAX = 1024 }; // names of a rank; tids are rank by rank
+
+// Where an arrow may begin.
+struct origin {
+    uint64_t key;
+    int64_t begin_ns;
+    int rank;
+    int track;
+};
+
+struct writer {
+    FILE *file;
+    struct origin *origins;
+    size_t origins_count, origins_room;
+    uint64_t arrows, pairs; // ids given
+    bool out_of_memory;
+    // Of the rank that is being written:
+    int rank;
+    char (*names)[TERN__TRACE_TRACK_BYTES];
+    int names_count;
+};
+
+static uint32_t count_of(const struct tern__trace_rank *rank, const struct tern__trace_track *track)
+{
+    uint32_t count = tern__observe(&track->count); // partner: tern__trace_put
+    return rank->capacity > 0 && count > rank->capacity ? rank->capacity : count;
+}
+
+static const struct tern__trace_track *next_track(const struct tern__trace_rank *rank,
+                                                  const struct tern__trace_track *track)
+{
+    return track + 1 + (rank->capacity > 0 ? rank->capacity : count_of(rank, track));
+}
+
+// The number of a track among those of its rank; a name that is new gets the next one. Tracks of one
+// name are one: their events do not overlap.
+static int track_number(struct writer *writer, const struct tern__trace_track *track, bool *is_new)
+{
+    *is_new = false;
+    for (int i = 0; i < writer->names_count; i++) {
+        if (strncmp(writer->names[i], track->name, TERN__TRACE_TRACK_BYTES) == 0) {
+            return i;
+        }
+    }
+    if (writer->names_count == TRACKS_MAX) {
+        return TRACKS_MAX - 1;
+    }
+    *is_new = true;
+    memcpy(writer->names[writer->names_count], track->name, TERN__TRACE_TRACK_BYTES);
+    return writer->names_count++;
+}
+
+static int tid_of(int rank, int track)
+{
+    return (rank + 1) * TRACKS_MAX + track;
+}
+
+// Bytes of the UTF-8 character that begins here: 2..4, or 0 when it is none. Names are any bytes and
+// may have been cut inside a character.
+static size_t utf8_bytes(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    size_t bytes = c[0] >= 0xc2 && c[0] <= 0xdf   ? 2
+                   : c[0] >= 0xe0 && c[0] <= 0xef ? 3
+                   : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4
+                                                  : 0;
+    for (size_t i = 1; i < bytes; i++) {
+        if ((c[i] & 0xc0) != 0x80) { // also the end of the text
+            return 0;
+        }
+    }
+    bool overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
+    bool beyond = (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf4 && c[1] > 0x8f);
+    return overlong || beyond ? 0 : bytes;
+}
+
+// A JSON string without its quotes, of at most `size` bytes.
+static void write_escaped(FILE *file, const char *from, size_t size)
+{
+    char text[TERN__TRACE_NAME_BYTES + 1] = "";
+    strncat(text, from, size < sizeof text ? size : sizeof text - 1);
+    for (const char *at = text; *at != '\0'; at++) {
+        unsigned char c = (unsigned char)*at;
+        size_t bytes = c >= 0x80 ? utf8_bytes(at) : 1;
+        if (c == '"' || c == '\\') {
+            fprintf(file, "\\%c", c);
+        } else if (c < 0x20) {
+            fprintf(file, "\\u%04x", c);
+        } else if (bytes == 0) {
+            fputs("\\ufffd", file);
+        } else {
+            fwrite(at, 1, bytes, file);
+            at += bytes - 1;
+        }
+    }
+}
+
+// Microseconds; not with %f, whose decimal point is the locale's.
+static void write_time(FILE *file, const char *key, int64_t time_ns)
+{
+    time_ns = time_ns > 0 ? time_ns : 0;
+    fprintf(file, ",\"%s\":%" PRId64 ".%03d", key, time_ns / 1000, (int)(time_ns % 1000));
+}
+
+// `{"ph":P,"pid":...,"tid":...`
+static void write_place(struct writer *writer, const char *phase, int rank, int track)
+{
+    fprintf(writer->file, ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d", phase, rank + 1,
+            tid_of(rank, track));
+}
+
+static void write_name(FILE *file, const struct tern__trace_event *event)
+{
+    fputs(",\"name\":\"", file);
+    write_escaped(file, event->name, sizeof event->name);
+    if (event->number > 0) {
+        fprintf(file, " #%" PRIu64, event->number);
+    }
+    fputc('"', file);
+}
+
+static void write_args(FILE *file, const struct tern__trace_event *event)
+{
+    const char *between = "";
+    fputs(",\"args\":{", file);
+    if (event->bytes > 0 || event->kind == TERN__TRACE_TRANSFER ||
+        event->kind == TERN__TRACE_CALL) {
+        fprintf(file, "\"bytes\":%" PRIu64, event->bytes);
+        between = ",";
+    }
+    if (event->algorithm[0] != '\0') {
+        fprintf(file, "%s\"algorithm\":\"", between);
+        write_escaped(file, event->algorithm, sizeof event->algorithm);
+        fputc('"', file);
+        between = ",";
+    }
+    if (event->way[0] != '\0') {
+        fprintf(file, "%s\"way\":\"", between);
+        write_escaped(file, event->way, sizeof event->way);
+        fputc('"', file);
+        between = ",";
+    }
+    if ((event->has & TERN__TRACE_HAS_PEER) != 0) {
+        fprintf(file, "%s\"peer\":%d", between, event->peer);
+        between = ",";
+    }
+    if ((event->has & TERN__TRACE_HAS_SIGNAL) != 0) {
+        fprintf(file, "%s\"signal\":%" PRIu64, between, event->signal);
+    }
+    fputs("}}", file);
+}
+
+static int compare_origins(const void *a, const void *b)
+{
+    const struct origin *x = a;
+    const struct origin *y = b;
+    if (x->key != y->key) {
+        return x->key < y->key ? -1 : 1;
+    }
+    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+static void add_origin(struct writer *writer, struct origin origin)
+{
+    if (writer->origins_count == writer->origins_room) {
+        size_t room = writer->origins_room == 0 ? 1024 : 2 * writer->origins_room;
+        struct origin *grown = realloc(writer->origins, room * sizeof *grown);
+        if (grown == NULL) {
+            writer->out_of_memory = true;
+            return;
+        }
+        writer->origins = grown;
+        writer->origins_room = room;
+    }
+    writer->origins[writer->origins_count++] = origin;
+}
+
+static void collect_origins(struct writer *writer, const struct tern__trace_rank *rank)
+{
+    const struct tern__trace_track *track = rank->tracks;
+    for (uint32_t t = 0; t < rank->count; t++, track = next_track(rank, track)) {
+        bool is_new;
+        int number = track_number(writer, track, &is_new);
+        const struct tern__trace_event *events = tern__trace_events(track);
+        for (uint32_t i = 0; i < count_of(rank, track); i++) {
+            if (events[i].out != 0 && (events[i].has & TERN__TRACE_OVERLAPS) == 0) {
+                add_origin(writer, (struct origin){events[i].out, events[i].begin_ns, writer->rank,
+                                                   number});
+            }
+        }
+    }
+}
+
+// The first origin that is not before (key, time).
+static size_t lower_bound(const struct writer *writer, uint64_t key, int64_t time_ns)
+{
+    size_t low = 0;
+    size_t high = writer->origins_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct origin *origin = &writer->origins[middle];
+        if (origin->key < key || (origin->key == key && origin->begin_ns < time_ns)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// What this arrow comes from; NULL when that is not in the trace.
+static const struct origin *find_origin(const struct writer *writer, uint64_t key, uint16_t nth,
+                                        int64_t end_ns)
+{
+    size_t low = lower_bound(writer, key, end_ns);
+    size_t wanted = nth > 0 ? lower_bound(writer, key, INT64_MIN) + nth - 1 : low;
+    if (wanted < low && writer->origins[wanted].rank != writer->rank) {
+        return &writer->origins[wanted];
+    }
+    while (low > 0 && writer->origins[low - 1].key == key) {
+        low--;
+        if (writer->origins[low].rank != writer->rank) {
+            return &writer->origins[low];
+        }
+    }
+    return NULL;
+}
+
+// Both ends lie within their slices, and the end is later than the beginning.
+static void write_arrow(struct writer *writer, int track, const struct tern__trace_event *event)
+{
+    bool at_begin = (event->has & TERN__TRACE_IN_AT_BEGIN) != 0;
+    int64_t end_ns = event->begin_ns + (at_begin ? 0 : event->duration_ns - 1);
+    const struct origin *origin = find_origin(writer, event->in, event->nth, end_ns);
+    if (origin == NULL) {
+        return;
+    }
+    uint64_t id = ++writer->arrows;
+    write_place(writer, "s", origin->rank, origin->track);
+    write_time(writer->file, "ts", origin->begin_ns);
+    fprintf(writer->file, ",\"cat\":\"arrow\",\"name\":\"notify\",\"id\":%" PRIu64 "}", id);
+    write_place(writer, "f", writer->rank, track);
+    write_time(writer->file, "ts", end_ns);
+    fprintf(writer->file, ",\"bp\":\"e\",\"cat\":\"arrow\",\"name\":\"notify\",\"id\":%" PRIu64 "}",
+            id);
+}
+
+static void write_event(struct writer *writer, int track, const struct tern__trace_event *event)
+{
+    static const char *const kinds[] = {"task", "wait", "transfer", "barrier", "call", "notify"};
+    const char *kind = event->kind < sizeof kinds / sizeof kinds[0] ? kinds[event->kind] : "?";
+    FILE *file = writer->file;
+    bool overlaps = (event->has & TERN__TRACE_OVERLAPS) != 0;
+    write_place(writer, overlaps ? "b" : "X", writer->rank, track);
+    fprintf(file, ",\"cat\":\"%s\"", kind);
+    write_time(file, "ts", event->begin_ns);
+    write_name(file, event);
+    if (!overlaps) {
+        write_time(file, "dur", event->duration_ns);
+        write_args(file, event);
+        if (event->in != 0) {
+            write_arrow(writer, track, event);
+        }
+        return;
+    }
+    // Readers take ids of all processes together.
+    uint64_t id = ++writer->pairs;
+    fprintf(file, ",\"id\":\"pair %" PRIu64 "\"", id);
+    write_args(file, event);
+    write_place(writer, "e", writer->rank, track);
+    fprintf(file, ",\"cat\":\"%s\",\"id\":\"pair %" PRIu64 "\"", kind, id);
+    write_time(file, "ts", event->begin_ns + event->duration_ns);
+    write_name(file, event);
+    fputc('}', file);
+}
+
+static void write_lost(struct writer *writer, int track, int64_t when_ns, uint32_t lost)
+{
+    write_place(writer, "i", writer->rank, track);
+    write_time(writer->file, "ts", when_ns);
+    fprintf(writer->file,
+            ",\"s\":\"t\",\"cat\":\"lost\",\"name\":\"%u events lost\",\"args\":{\"lost\":%u}}",
+            lost, lost);
+}
+
+static void write_track(struct writer *writer, const struct tern__trace_rank *rank,
+                        const struct tern__trace_track *track)
+{
+    bool is_new;
+    int number = track_number(writer, track, &is_new);
+    if (is_new) {
+        write_place(writer, "M", writer->rank, number);
+        fputs(",\"name\":\"thread_name\",\"args\":{\"name\":\"", writer->file);
+        write_escaped(writer->file, track->name, sizeof track->name);
+        fputs("\"}}", writer->file);
+    }
+    const struct tern__trace_event *events = tern__trace_events(track);
+    uint32_t count = count_of(rank, track);
+    for (uint32_t i = 0; i < count; i++) {
+        write_event(writer, number, &events[i]);
+    }
+    uint32_t lost = tern__peek(&track->lost);
+    if (lost > 0 && count > 0) {
+        write_lost(writer, number, events[count - 1].begin_ns, lost);
+    }
+}
+
+static void write_rank(struct writer *writer, const struct tern__trace_rank *rank)
+{
+    fprintf(writer->file,
+            "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"rank "
+            "%d\"}},\n{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_sort_index\",\"args\":{"
+            "\"sort_index\":%d}}",
+            writer->rank == 0 ? "" : ",\n", writer->rank + 1, writer->rank, writer->rank + 1,
+            writer->rank);
+    if (rank->ending != NULL) {
+        fprintf(writer->file,
+                ",\n{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_labels\",\"args\":{\"labels\":\"",
+                writer->rank + 1);
+        write_escaped(writer->file, rank->ending, strlen(rank->ending));
+        fputs("\"}}", writer->file);
+    }
+    const struct tern__trace_track *track = rank->tracks;
+    for (uint32_t t = 0; t < rank->count; t++, track = next_track(rank, track)) {
+        write_track(writer, rank, track);
+    }
+}
+
+int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nranks)
+{
+    struct writer writer = {.file = file, .names = calloc(TRACKS_MAX, sizeof *writer.names)};
+    for (writer.rank = 0; writer.names != NULL && writer.rank < nranks; writer.rank++) {
+        writer.names_count = 0;
+        collect_origins(&writer, &ranks[writer.rank]);
+    }
+    if (writer.names == NULL || writer.out_of_memory) {
+        free(writer.names);
+        free(writer.origins);
+        return tern__fail(TERN_ERR_MEMORY, "no memory for the arrows of a trace");
+    }
+    if (writer.origins_count > 0) {
+        qsort(writer.origins, writer.origins_count, sizeof *writer.origins, compare_origins);
+    }
+    fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"CLOCK_MONOTONIC\"},"
+          "\"traceEvents\":[\n",
+          file);
+    for (writer.rank = 0; writer.rank < nranks; writer.rank++) {
+        writer.names_count = 0;
+        write_rank(&writer, &ranks[writer.rank]);
+    }
+    fputs("\n]}\n", file);
+    free(writer.names);
+    free(writer.origins);
+    return TERN_OK;
+}
