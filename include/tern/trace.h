@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces: what every rank did when, on one clock, as a Chrome trace (JSON) that Perfetto opens.
-// Recorded are tasks on cores, waits, transfers and barriers. Recording costs two clock reads an
-// event; when it is off, a test of one flag.
+// Traces: what every rank did when, on one clock, as a Chrome trace (JSON) that Perfetto opens. Process
+// r + 1 of the trace is rank r. Slices are calls ("all_reduce #3", with bytes, algorithm, way and peer),
+// tasks on cores, waits, transfers, notifies and barriers; calls that are begun here and ended there are
+// async slices, as are waits of graphs. Arrows lead from the rank that notified to the one that waited: from
+// a notify, a post, a message, and from the last rank that came to a call or a barrier.
+//
+// Recording costs two looks at the clock an event; when it is off, a test of one flag. Small calls leave
+// their shortest path while it is on.
 #ifndef TERN_TRACE_H
 #define TERN_TRACE_H
 
@@ -12,7 +17,7 @@
 
 TERN_BEGIN_DECLS
 
-// Starts recording in this process, at most events_max events per thread (0: 65536; each 64 bytes);
+// Starts recording in this process, at most events_max events per thread (0: 65536; each 128 bytes);
 // later ones are counted as lost and reported in the file. TERN_ERR_STATE when already recording.
 TERN_CALL int tern_trace_begin(size_t events_max);
 

@@ -3,6 +3,7 @@
 #ifndef TERN_COMM_WINDOW_H
 #define TERN_COMM_WINDOW_H
 
+#include "base/trace.h"
 #include "comm/comm.h"
 #include "tern/window.h"
 #include "xport/xport.h"
@@ -43,6 +44,26 @@ static inline struct tern__bell *tern__window_bell(const tern_window *window, in
 {
     const struct tern__group *group = &window->comm->group;
     return &group->job->ctl->ranks[group->members[rank]].bell;
+}
+
+// In a trace: the arrow from who changes a word of a rank's part to who waits for it; and an event about a
+// rank's part, filled in.
+static inline uint64_t tern__window_arrow(const tern_window *window, int rank, size_t offset_bytes)
+{
+    const struct tern__group *group = &window->comm->group;
+    return tern__trace_arrow(TERN__ARROW_WINDOW, group->slot,
+                             (uint64_t)window->number << 32 | (uint32_t)group->members[rank],
+                             offset_bytes);
+}
+
+static inline struct tern__trace_event tern__window_event(const tern_window *window, int rank,
+                                                          enum tern__trace_kind kind,
+                                                          int64_t begin_ns)
+{
+    return (struct tern__trace_event){.begin_ns = begin_ns,
+                                      .kind = (uint16_t)kind,
+                                      .peer = (int16_t)window->comm->group.members[rank],
+                                      .has = TERN__TRACE_HAS_PEER};
 }
 
 #endif

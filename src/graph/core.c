@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/trace.h"
+#include "comm/window.h"
 #include "graph/chip.h"
 
 // The kernel that this thread runs, or NULL.
@@ -48,6 +48,20 @@ static bool has_work(void *arg)
            tern__flag_load(&core->chip->stop) != 0;
 }
 
+static void trace_task(const struct tern__core *core, const struct tern__task *task,
+                       int64_t begin_ns)
+{
+    struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_TASK};
+    if (task->waits_count > 0) {
+        const tern_condition *condition = &core->graph->waits[task->waits_first].condition;
+        const tern_window *window = condition->window;
+        event.in = tern__window_arrow(window, window->rank, condition->offset_bytes);
+        event.has = TERN__TRACE_IN_AT_BEGIN;
+    }
+    tern__trace_name(&event, task->name);
+    tern__trace_put(&event);
+}
+
 static void run_task(struct tern__core *core)
 {
     const struct tern__task *task = &core->graph->tasks[core->task];
@@ -60,7 +74,9 @@ static void run_task(struct tern__core *core)
     current = core;
     task->kernel(args);
     current = NULL;
-    tern__trace_add(TERN__TRACE_TASK, task->name, begin_ns, 0);
+    if (begin_ns != 0) {
+        trace_task(core, task, begin_ns);
+    }
 }
 
 void *tern__core_main(void *arg)

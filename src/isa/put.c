@@ -7,7 +7,6 @@
 
 #include "base/public.h"
 #include "base/error.h"
-#include "base/trace.h"
 #include "comm/window.h"
 
 static int check_local(const char *call, const void *local, size_t size_bytes)
@@ -17,6 +16,18 @@ static int check_local(const char *call, const void *local, size_t size_bytes)
                           size_bytes);
     }
     return TERN_OK;
+}
+
+static void trace(const tern_window *window, int rank, const char *name, int64_t begin_ns,
+                  uint64_t bytes)
+{
+    if (begin_ns != 0) {
+        struct tern__trace_event event =
+            tern__window_event(window, rank, TERN__TRACE_TRANSFER, begin_ns);
+        event.bytes = bytes;
+        tern__trace_name(&event, name);
+        tern__trace_put(&event);
+    }
 }
 
 static int put(tern_window *window, int rank, size_t offset_bytes, const void *local,
@@ -29,7 +40,7 @@ static int put(tern_window *window, int rank, size_t offset_bytes, const void *l
     if (size_bytes > 0) {
         window->xport->put(remote, local, size_bytes);
     }
-    tern__trace_add(TERN__TRACE_TRANSFER, "put", begin_ns, size_bytes);
+    trace(window, rank, "put", begin_ns, size_bytes);
     return TERN_OK;
 }
 
@@ -48,7 +59,7 @@ static int get(tern_window *window, int rank, size_t offset_bytes, void *local, 
     if (size_bytes > 0) {
         window->xport->get(remote, local, size_bytes);
     }
-    tern__trace_add(TERN__TRACE_TRANSFER, "get", begin_ns, size_bytes);
+    trace(window, rank, "get", begin_ns, size_bytes);
     return TERN_OK;
 }
 
@@ -109,7 +120,7 @@ static int put_block(tern_window *window, int rank, size_t offset_bytes, const v
     if (block->row_bytes > 0) {
         window->xport->put_block(remote, local, block);
     }
-    tern__trace_add(TERN__TRACE_TRANSFER, "put", begin_ns, block->rows * block->row_bytes);
+    trace(window, rank, "put", begin_ns, block->rows * block->row_bytes);
     return TERN_OK;
 }
 
@@ -128,7 +139,7 @@ static int get_block(tern_window *window, int rank, size_t offset_bytes, void *l
     if (block->row_bytes > 0) {
         window->xport->get_block(remote, local, block);
     }
-    tern__trace_add(TERN__TRACE_TRANSFER, "get", begin_ns, block->rows * block->row_bytes);
+    trace(window, rank, "get", begin_ns, block->rows * block->row_bytes);
     return TERN_OK;
 }
 
@@ -160,7 +171,7 @@ static int put_add(tern_window *window, int rank, size_t offset_bytes, const voi
                           offset_bytes, element, tern_dtype_name(dtype));
     }
     window->xport->put_add(remote, local, count, dtype);
-    tern__trace_add(TERN__TRACE_TRANSFER, "put_add", begin_ns, size_bytes);
+    trace(window, rank, "put_add", begin_ns, size_bytes);
     return TERN_OK;
 }
 

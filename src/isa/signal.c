@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/public.h"
 #include "base/error.h"
-#include "base/trace.h"
 
 const char *tern__cmp_text(tern_cmp cmp)
 {
@@ -37,6 +36,16 @@ int tern__condition_check(const char *call, const tern_condition *condition)
                       &address);
 }
 
+static void trace_notify(const tern_window *window, int rank, size_t offset_bytes, int64_t begin_ns)
+{
+    struct tern__trace_event event = tern__window_event(window, rank, TERN__TRACE_NOTIFY, begin_ns);
+    event.has |= TERN__TRACE_HAS_SIGNAL;
+    event.signal = offset_bytes;
+    event.out = tern__window_arrow(window, rank, offset_bytes);
+    tern__trace_name(&event, "notify");
+    tern__trace_put(&event);
+}
+
 static int signal_notify(tern_window *window, int rank, size_t offset_bytes, int32_t value,
                          tern_notify_op op)
 {
@@ -48,8 +57,12 @@ static int signal_notify(tern_window *window, int rank, size_t offset_bytes, int
                           "and set",
                           (int)op);
     }
+    int64_t begin_ns = tern__trace_start();
     window->xport->notify(address, value, op);
     tern__bell_ring(tern__window_bell(window, rank));
+    if (__builtin_expect(begin_ns != 0, 0)) {
+        trace_notify(window, rank, offset_bytes, begin_ns);
+    }
     return TERN_OK;
 }
 
@@ -120,6 +133,20 @@ static int wait_timed_out(const struct signal_wait *wait, int64_t timeout_ns, bo
                             tern__cmp_text(condition->cmp), condition->value, wait->count, plural);
 }
 
+static void trace_wait(const struct signal_wait *wait, int64_t begin_ns)
+{
+    // Of all: the one that was missing last.
+    const tern_condition *condition = &wait->conditions[wait->index];
+    const tern_window *window = condition->window;
+    struct tern__trace_event event = {.begin_ns = begin_ns,
+                                      .kind = TERN__TRACE_WAIT,
+                                      .has = TERN__TRACE_HAS_SIGNAL,
+                                      .signal = condition->offset_bytes};
+    event.in = tern__window_arrow(window, window->rank, condition->offset_bytes);
+    tern__trace_name(&event, "wait");
+    tern__trace_put(&event);
+}
+
 static int wait_for(struct signal_wait *wait, int64_t timeout_ns)
 {
     tern_window *window = wait->conditions[0].window;
@@ -143,7 +170,9 @@ static int wait_for(struct signal_wait *wait, int64_t timeout_ns)
         TERN_TRY(wait_broken(wait, true));
         return wait_timed_out(wait, climb.timeout_ns, fatal);
     }
-    tern__trace_add(TERN__TRACE_WAIT, "wait", begin_ns, 0);
+    if (begin_ns != 0) {
+        trace_wait(wait, begin_ns);
+    }
     return status;
 }
 

@@ -211,6 +211,16 @@ static int barrier_timed_out(struct tern__group *group, const char *what)
                             doing);
 }
 
+static void trace_barrier(const struct tern__group *group, const char *what, uint64_t number,
+                          int64_t begin_ns)
+{
+    struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_BARRIER};
+    event.out = tern__trace_arrow(TERN__ARROW_BARRIER, group->slot, number, 0);
+    event.in = event.out;
+    tern__trace_name(&event, what);
+    tern__trace_put(&event);
+}
+
 int tern__group_barrier(struct tern__group *group, const char *what)
 {
     struct tern__ctl_comm *shared = group->shared;
@@ -246,7 +256,9 @@ int tern__group_barrier(struct tern__group *group, const char *what)
         }
         TERN_TRY(status == TERN_ERR_TIMEOUT ? TERN_OK : status);
     }
-    tern__trace_add(TERN__TRACE_BARRIER, what, begin_ns, 0);
+    if (begin_ns != 0) {
+        trace_barrier(group, what, number, begin_ns);
+    }
     return TERN_OK;
 }
 

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 
-#include "base/trace.h"
 #include "tern/status.h"
 
 static _Thread_local struct tern__task *running;
@@ -107,6 +106,15 @@ static int is_broken(void *arg, bool deep)
     return task->broken(task, deep);
 }
 
+static void trace_rest(struct tern__task *task, int64_t begin_ns, struct tern__trace_event *event)
+{
+    *event = (struct tern__trace_event){.begin_ns = begin_ns, .kind = TERN__TRACE_WAIT};
+    tern__trace_name(event, "wait");
+    if (task->describe != NULL) {
+        task->describe(task, event);
+    }
+}
+
 int tern__task_rest(struct tern__task *task)
 {
     struct tern__job *job = task->job;
@@ -119,7 +127,11 @@ int tern__task_rest(struct tern__task *task)
         .broken = is_broken,
         .arg = task,
     };
+    struct tern__trace_event event;
     int64_t begin_ns = tern__trace_start();
+    if (begin_ns != 0) {
+        trace_rest(task, begin_ns, &event);
+    }
     int status = tern__wait_alone(&climb);
     if (status == TERN_ERR_TIMEOUT) {
         status = TERN_OK;
@@ -129,6 +141,8 @@ int tern__task_rest(struct tern__task *task)
         }
     }
     task->woken(task);
-    tern__trace_add(TERN__TRACE_WAIT, "call", begin_ns, 0);
+    if (begin_ns != 0) {
+        tern__trace_put(&event);
+    }
     return status;
 }

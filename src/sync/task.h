@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/trace.h"
 #include "sync/job.h"
 
 struct tern__task {
@@ -19,6 +20,8 @@ struct tern__task {
     int (*broken)(struct tern__task *task, bool deep);
     int (*timed_out)(struct tern__task *task);
     void (*woken)(struct tern__task *task);
+    // For a trace, what it is about to wait for: name, number, peer, signal. NULL: nothing to say.
+    void (*describe)(struct tern__task *task, struct tern__trace_event *event);
     struct tern__job *job;
     const void *thread; // that began it; NULL: nobody
     struct tern__task *next, *previous;

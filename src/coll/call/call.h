@@ -71,6 +71,8 @@ struct tern__coll {
     uint64_t published, ended; // of its runs
     uint64_t longest;          // staged forms with counts: bytes of the largest share of any rank
     struct tern__record *record;
+    int64_t traced_ns;       // when it began, if a trace is recorded; else 0
+    bool overlaps;           // it is begun here and ended there
     struct tern__coll *next; // in the queue
     bool done;
     int status; // when done

@@ -5,6 +5,7 @@
 
 #include "base/public.h"
 #include "base/error.h"
+#include "base/trace.h"
 #include "coll/call/mail.h"
 
 static void free_calls(void *arg)
@@ -52,6 +53,7 @@ static int run_call(const char *name, tern_comm *comm, const tern_coll *from)
     if (from->kind == TERN_COLL_SEND || from->kind == TERN_COLL_RECV) {
         struct tern__message message;
         TERN_TRY(tern__message_check(name, comm, from, &message));
+        message.traced_ns = tern__trace_start();
         TERN_TRY(tern__message_check_alone(&message));
         TERN_TRY(tern__message_begin(&message));
         return message.done ? message.status : tern__message_wait(&message);

@@ -2,7 +2,7 @@
 // send and recv. Data path: no allocation, no lock, no log, and no system call but to sleep when nothing
 // can go on.
 
-#include "coll/call/mail.h"
+#include "coll/call/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +143,7 @@ static bool lend(const struct tern__message *message, struct tern__mail *mail)
 
 static void put_piece(struct tern__message *message, struct pipe *pipe)
 {
+    int64_t begin_ns = tern__trace_start();
     uint32_t number = ++pipe->pieces;
     struct tern__mail *mail = mail_of(message, number);
     uint64_t rest = message->bytes - message->moved;
@@ -164,6 +165,9 @@ static void put_piece(struct tern__message *message, struct pipe *pipe)
     message->begun = true;
     tern__flag_store(&mail->number, number); // partner: is_ready
     ring(message);
+    if (begin_ns != 0) {
+        tern__trace_piece(message, number, message->lent ? message->bytes : mail->bytes, begin_ns);
+    }
 }
 
 static int take_lent(struct tern__message *message, const struct tern__mail *mail)
@@ -200,6 +204,7 @@ static int differ(const struct tern__message *message, uint64_t sent)
 
 static int take_piece(struct tern__message *message, struct pipe *pipe)
 {
+    int64_t begin_ns = tern__trace_start();
     uint32_t number = pipe->pieces + 1;
     const struct tern__mail *mail = mail_of(message, number);
     if (!message->begun && mail->signature != message->signature) {
@@ -216,9 +221,13 @@ static int take_piece(struct tern__message *message, struct pipe *pipe)
         }
         message->moved += mail->bytes;
     }
+    uint64_t bytes = mail->bytes == LENT ? message->bytes : mail->bytes;
     pipe->pieces = number;
     tern__flag_store(&ack_of(message)->taken, number); // partner: is_ready
     ring(message);
+    if (begin_ns != 0) {
+        tern__trace_piece(message, number, bytes, begin_ns);
+    }
     return TERN_OK;
 }
 
@@ -230,6 +239,9 @@ static void end_message(struct tern__message *message, struct pipe *pipe, int st
         pipe->newest = NULL;
     }
     tern__record_end(message->record, status, 0);
+    if (message->traced_ns != 0) {
+        tern__trace_message(message);
+    }
     message->status = status;
     message->done = true;
     if (--man->waiting == 0) {
@@ -390,6 +402,14 @@ static void task_woken(struct tern__task *task)
     }
 }
 
+static void task_describe(struct tern__task *task, struct tern__trace_event *event)
+{
+    const struct tern__mailman *man = man_of_task(task);
+    if (man->awaited != NULL) {
+        tern__trace_message_rest(man->awaited, event);
+    }
+}
+
 static int man_of(struct tern__calls *calls, struct tern__mailman **man)
 {
     if (calls->mailman == NULL) {
@@ -404,12 +424,18 @@ static int man_of(struct tern__calls *calls, struct tern__mailman **man)
             .broken = task_broken,
             .timed_out = task_timed_out,
             .woken = task_woken,
+            .describe = task_describe,
             .job = calls->comm->group.job,
         };
         calls->mailman = made;
     }
     *man = calls->mailman;
     return TERN_OK;
+}
+
+const struct tern__calls *tern__mailman_calls(const struct tern__mailman *man)
+{
+    return man->calls;
 }
 
 struct tern__task *tern__mailman_task(struct tern__mailman *man)

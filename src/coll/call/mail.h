@@ -22,6 +22,8 @@ struct tern__message {
     uint32_t last;
     uint64_t number; // of the pair's messages in this direction, from 1
     struct tern__record *record;
+    int64_t traced_ns; // when it began, if a trace is recorded; else 0
+    bool overlaps;     // it is begun here and ended there
     struct tern__message *next;
     bool done;
     int status;
@@ -35,6 +37,7 @@ int tern__message_begin(struct tern__message *message);
 int tern__message_wait(struct tern__message *message);
 int tern__message_failed(const struct tern__message *message); // words, after the communicator's
 struct tern__task *tern__mailman_task(struct tern__mailman *man);
+const struct tern__calls *tern__mailman_calls(const struct tern__mailman *man);
 void tern__mailman_await(const struct tern__message *message);  // the one that sentences are about
 void tern__mailman_fail(struct tern__mailman *man, int status); // ends all messages
 void tern__mailman_free(struct tern__mailman *man);

@@ -9,6 +9,7 @@
 
 #include "base/public.h"
 #include "base/error.h"
+#include "base/trace.h"
 #include "coll/call/mail.h"
 
 enum {
@@ -154,10 +155,15 @@ static int check(const char *name, tern_comm *comm, struct request *request)
 static int begin(const char *name, struct request *request)
 {
     int status = TERN_OK;
+    int64_t traced_ns = tern__trace_start();
     if (request->is_message) {
+        request->message.traced_ns = traced_ns;
+        request->message.overlaps = true;
         status = tern__message_begin(&request->message);
     } else {
         request->call.name = name;
+        request->call.traced_ns = traced_ns;
+        request->call.overlaps = true;
         status = tern__call_pick(&request->call);
         status = status == TERN_OK ? tern__call_begin(&request->call) : status;
     }

@@ -4,7 +4,7 @@
 // log, and no system call but to sleep when nothing can go on.
 
 #include "base/error.h"
-#include "coll/call/call.h"
+#include "coll/call/trace.h"
 
 #define FIRST_LOOKS 64 // before the ladder: a line from a rank that runs is there by then
 
@@ -39,6 +39,7 @@ static bool has_met(const struct tern__calls *calls, uint32_t run, uint32_t inde
 // Publishes the next run of a call.
 static void publish(struct tern__calls *calls, struct tern__coll *call)
 {
+    int64_t begin_ns = tern__trace_start();
     uint32_t run = ++calls->published;
     struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
     head->signature = call->signature;
@@ -46,6 +47,9 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
     call->published++;
     tern__flag_store(&head->run, run); // partner: is_published
     tern__calls_arrive(calls, run, 0);
+    if (begin_ns != 0) {
+        tern__trace_publish(call, run, begin_ns);
+    }
 }
 
 // As far ahead as the slots allow.
@@ -124,6 +128,7 @@ static bool advance_lane(struct tern__coll *call, const struct tern__step **next
     const struct tern__step *step = begin;
     bool transferred = false;
     for (; step != end; step++) {
+        int64_t begin_ns = tern__trace_start();
         if (step->kind == TERN__STEP_WAIT || step->kind == TERN__STEP_MEET) {
             if (!is_over(calls, step, run)) {
                 break;
@@ -137,6 +142,10 @@ static bool advance_lane(struct tern__coll *call, const struct tern__step **next
         } else {
             tern__call_transfer(call, step);
             transferred = true;
+            continue; // which has its own event
+        }
+        if (begin_ns != 0) {
+            tern__trace_step(call, step, run, begin_ns);
         }
     }
     *next = step;
@@ -201,6 +210,9 @@ static void end_call(struct tern__calls *calls, struct tern__coll *call, int sta
         tern__task_end(&calls->task);
     }
     tern__record_end(call->record, status, 0);
+    if (call->traced_ns != 0) {
+        tern__trace_call(call);
+    }
     tern__call_drop(call);
     call->status = status;
     call->done = true;
@@ -239,9 +251,13 @@ static int advance_run(struct tern__calls *calls, bool *moved)
     struct tern__coll *call = calls->oldest;
     uint32_t run = calls->ended + 1;
     if (!calls->bound) {
+        int64_t begin_ns = tern__trace_start();
         int met = meet(calls, call, run);
         if (met <= 0) {
             return met;
+        }
+        if (begin_ns != 0) {
+            tern__trace_meet(call, run, begin_ns);
         }
         TERN_TRY(bind(call, run));
         *moved = true;
@@ -335,6 +351,11 @@ static void task_woken(struct tern__task *task)
     }
 }
 
+static void task_describe(struct tern__task *task, struct tern__trace_event *event)
+{
+    tern__trace_calls_rest(calls_of(task), event);
+}
+
 void tern__calls_set_up(struct tern__calls *calls)
 {
     calls->task = (struct tern__task){
@@ -343,6 +364,7 @@ void tern__calls_set_up(struct tern__calls *calls)
         .broken = task_broken,
         .timed_out = task_timed_out,
         .woken = task_woken,
+        .describe = task_describe,
         .job = calls->comm->group.job,
     };
 }
@@ -427,6 +449,8 @@ int tern__call_wait(struct tern__coll *call)
 
 int tern__call_run(struct tern__coll *call)
 {
+    call->traced_ns = tern__trace_start();
+    call->overlaps = false;
     TERN_TRY(tern__call_pick(call));
     TERN_TRY(tern__call_begin(call));
     return call->done ? call->status : tern__call_wait(call);

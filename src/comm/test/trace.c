@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../../graph/test/kit.h"
+#include "tern/coll.h"
 #include "tern/trace.h"
 
 // Whether a Python expression over the trace holds. E: all events, X: those with a duration, M: the
@@ -239,6 +240,72 @@ static void threads_of_the_same_name_have_tracks_of_their_own(void **state)
     unlink(job.path);
 }
 
+// What a program does with calls, messages and signals.
+static int calling(tern_comm *comm, void *arg)
+{
+    const struct job *job = arg;
+    enum { COUNT = 30000 };
+    static float in[COUNT];
+    static float out[COUNT];
+    int rank = tern_comm_rank(comm);
+    int next = (rank + 1) % tern_comm_size(comm);
+    tern_window *window;
+    tern_request request;
+    tern_coll later = {.kind = TERN_COLL_BARRIER};
+    CHECK(fine(tern_window_create(comm, sizeof in + sizeof out, NULL, &window)));
+    float *shared = tern_window_address(window, rank);
+    CHECK(fine(tern_trace_begin(0)));
+    CHECK(fine(tern_all_reduce(comm, in, out, 10, TERN_F32, TERN_SUM)));
+    CHECK(fine(tern_all_reduce(comm, in, out, COUNT, TERN_F32, TERN_SUM)));
+    CHECK(fine(tern_all_reduce(comm, shared, shared + COUNT, COUNT, TERN_F32, TERN_SUM)));
+    CHECK(fine(tern_broadcast(comm, in, out, 100, TERN_F32, 1)));
+    CHECK(fine(tern_coll_start(comm, &later, &request)));
+    CHECK(fine(tern_request_wait(&request)));
+    CHECK(rank != 0 || fine(tern_send(comm, in, COUNT, TERN_F32, 1)));
+    CHECK(rank != 1 || fine(tern_recv(comm, out, COUNT, TERN_F32, 0)));
+    CHECK(fine(tern_signal_notify(window, next, 64, 1, TERN_NOTIFY_ADD)));
+    CHECK(fine(tern_signal_wait(window, 64, TERN_CMP_GE, 1, TERN_TIMEOUT_DEFAULT)));
+    CHECK(fine(tern_trace_end(comm, job->path)));
+    CHECK(fine(tern_window_destroy(window)));
+    return 0;
+}
+
+static void slices_are_calls_and_arrows_lead_to_those_who_waited(void **state)
+{
+    static const char *const expressions[] = {
+        "[[e['args'].get('way') for e in named('all_reduce #%d' % i)] for i in (1, 2, 3)] == "
+        "[['slot'] * 3, ['staged'] * 3, ['window'] * 3]",
+        "[e['args']['bytes'] for e in named('all_reduce #2')] == [120000] * 3",
+        "all(e['args']['algorithm'] for e in calls if e['args']['way'] != 'mail')",
+        "[e['args']['peer'] for e in named('broadcast #4')] == [1] * 3",
+        "[e['ph'] for e in named('barrier #5')] == ['b'] * 3",
+        "[(rank(e), e['args']['peer'], e['args']['bytes']) for e in named('send #1')] == "
+        "[(0, 1, 120000)]",
+        "[(rank(e), e['args']['peer'], e['args']['bytes']) for e in named('recv #1')] == "
+        "[(1, 0, 120000)]",
+        // Every rank of a call that all have to come to waits for the last of the others.
+        "all(sum(b['name'] == 'all have come #%d' % i for a, b in arrows) >= 2 for i in range(1, 6))",
+        "all(a['name'].split('#')[1] == b['name'].split('#')[1] for a, b in arrows "
+        "if a['name'].startswith('publish'))",
+        "{(rank(a), rank(b)) for a, b in arrows if a['name'] == 'notify'} == {(0, 1), (1, 2), (2, 0)}",
+        "all(a['args']['signal'] == b['args']['signal'] == 64 and a['args']['peer'] == rank(b) and "
+        "b['name'] == 'wait' for a, b in arrows if a['name'] == 'notify')",
+        "[(rank(a), rank(b)) for a, b in arrows if a['name'] == 'put piece'] == [(0, 1)] * "
+        "len(named('take piece')) and named('take piece')",
+        "not named('call') and not named('wait in call')",
+    };
+    struct job job = new_job();
+    RUN_ON(3, calling, &job);
+    for (size_t i = 0; i < sizeof expressions / sizeof expressions[0]; i++) {
+        char command[1024];
+        snprintf(command, sizeof command,
+                 "python3 " TERN_SOURCE_DIR "/test/support/trace_check.py %s 3 \"%s\"", job.path,
+                 expressions[i]);
+        assert_int_equal(system(command), 0);
+    }
+    unlink(job.path);
+}
+
 static int lossy(tern_comm *comm, void *arg)
 {
     const struct job *job = arg;
@@ -346,6 +413,7 @@ int main(void)
         cmocka_unit_test(names_are_escaped),
         cmocka_unit_test(names_that_are_no_utf8_leave_the_file_valid),
         cmocka_unit_test(threads_of_the_same_name_have_tracks_of_their_own),
+        cmocka_unit_test(slices_are_calls_and_arrows_lead_to_those_who_waited),
         cmocka_unit_test(lost_events_are_reported),
         cmocka_unit_test(an_unwritable_path_is_an_error_on_all_ranks),
         cmocka_unit_test(recording_can_begin_again),

@@ -94,6 +94,8 @@ struct tern_exec {
     uint32_t idle_tests;    // in a row, since the peers were looked at
     bool says_so;           // that it sleeps
     struct tern__task task; // while it has not ended
+    int64_t traced_ns;      // when the run began, if a trace is recorded; else 0
+    bool overlaps;          // it is begun here and ended there
 
     // Of the plan.
     struct tern__exec_lane *lanes;
@@ -141,6 +143,11 @@ int tern__exec_check(const struct tern_exec *exec);
 // compile.c: resolves this rank's ops. The window exists.
 int tern__exec_compile(struct tern_exec *exec);
 void tern__exec_free(struct tern_exec *exec);
+
+// trace.c: an op on a signal, a post or a wait that is over; and a run that ends now.
+void tern__exec_trace_signal(const struct tern_exec *exec, const struct tern__exec_op *op,
+                             int64_t begin_ns);
+void tern__exec_trace_run(const struct tern_exec *exec);
 
 // report.c: fails the communicator for the lane that has waited too long.
 int tern__exec_timed_out(struct tern_exec *exec);

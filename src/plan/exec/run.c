@@ -108,7 +108,11 @@ static bool advance(struct tern_exec *exec, struct tern__exec_lane *lane)
     const struct tern__exec_op *begin = lane->next;
     const struct tern__exec_op *op = begin;
     bool transferred = false;
-    for (; op != lane->end && is_ready(exec, op); op++) {
+    for (; op != lane->end; op++) {
+        int64_t begin_ns = tern__trace_start();
+        if (!is_ready(exec, op)) {
+            break;
+        }
         if (op->kind == TERN__EXEC_POST) {
             exec->xport->notify(op->post.word, 1, TERN_NOTIFY_ADD);
             tern__bell_ring(op->post.bell);
@@ -118,6 +122,10 @@ static bool advance(struct tern_exec *exec, struct tern__exec_lane *lane)
             }
             transfer(exec, op);
             transferred = true;
+            continue; // which has its own event
+        }
+        if (begin_ns != 0) {
+            tern__exec_trace_signal(exec, op, begin_ns);
         }
     }
     lane->next = op;
@@ -129,6 +137,9 @@ static void end_run(struct tern_exec *exec)
     tern__task_end(&exec->task);
     exec->state = TERN__EXEC_IDLE;
     exec->runs_ended++;
+    if (exec->traced_ns != 0) {
+        tern__exec_trace_run(exec);
+    }
 }
 
 // Once round the lanes; true when anything was done.
@@ -219,6 +230,12 @@ static void task_woken(struct tern__task *task)
     }
 }
 
+static void task_describe(struct tern__task *task, struct tern__trace_event *event)
+{
+    tern__trace_name(event, "wait in plan");
+    event->number = exec_of(task)->run;
+}
+
 static int check_running(const char *call, struct tern_exec *exec)
 {
     TERN_TRY(tern__handle_check(call, exec, TERN__EXEC));
@@ -268,7 +285,7 @@ static int check_windows(const struct tern_exec *exec)
     return out != NULL ? tern__window_lives("tern_exec_start", out) : TERN_OK;
 }
 
-static int exec_start(tern_exec *exec)
+static int start(tern_exec *exec, bool overlaps)
 {
     TERN_TRY(tern__handle_check("tern_exec_start", exec, TERN__EXEC));
     TERN_TRY(check_windows(exec));
@@ -276,6 +293,8 @@ static int exec_start(tern_exec *exec)
     if (exec->state == TERN__EXEC_RUNNING) {
         return tern__fail(TERN_ERR_STATE, "tern_exec_start: run %u has not ended", exec->run);
     }
+    exec->traced_ns = tern__trace_start();
+    exec->overlaps = overlaps;
     begin_run(exec);
     exec->task = (struct tern__task){
         .advance = advance_task,
@@ -283,6 +302,7 @@ static int exec_start(tern_exec *exec)
         .broken = task_broken,
         .timed_out = task_timed_out,
         .woken = task_woken,
+        .describe = task_describe,
         .job = exec->comm->group.job,
     };
     tern__task_begin(&exec->task);
@@ -292,7 +312,7 @@ static int exec_start(tern_exec *exec)
 
 int tern_exec_start(tern_exec *exec)
 {
-    return TERN__CALL(exec_start(exec));
+    return TERN__CALL(start(exec, true));
 }
 
 static int exec_test(tern_exec *exec)
@@ -341,7 +361,7 @@ int tern_exec_wait(tern_exec *exec)
 
 static int exec_run(tern_exec *exec)
 {
-    TERN_TRY(tern_exec_start(exec));
+    TERN_TRY(start(exec, false));
     return tern_exec_wait(exec);
 }
 

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a trace of tern and checks what every trace has to be, by the rules of the Chrome trace format
+that Perfetto keeps: named processes from 1 and named threads, times on one clock, slices of a thread
+properly nested, pairs of async events, arrows that begin and end inside slices of different processes,
+the end later than the beginning.
+
+usage: trace_check.py FILE RANKS [EXPRESSION...]
+
+An expression must hold. In it: E all events, X slices, A async beginnings, arrows a list of pairs of
+slices (from, to), calls the slices and pairs of calls, named(NAME) the slices and pairs of that name,
+rank(EVENT) its rank."""
+import json
+import sys
+from collections import defaultdict
+
+
+def fail(sentence):
+    sys.exit(f"trace_check.py: {sys.argv[1]}: {sentence}")
+
+
+def need(condition, sentence, event=None):
+    if not condition:
+        fail(sentence if event is None else f"{sentence}: {event}")
+
+
+def ns(time):
+    return round(time * 1000)
+
+
+def rank(event):
+    return event["pid"] - 1
+
+
+def check_shape(events, ranks):
+    for e in events:
+        need(e["ph"] in "MXbesfi", "an unknown phase", e)
+        need(isinstance(e["pid"], int) and 1 <= e["pid"] <= ranks, "a process that is no rank", e)
+        need("name" in e, "no name", e)
+        if e["ph"] != "M":
+            need(e["ts"] >= 0 and isinstance(e["tid"], int) and "cat" in e, "no time, thread or cat", e)
+        if e["ph"] == "X":
+            need(ns(e["dur"]) >= 1 and isinstance(e["args"], dict), "no duration or args", e)
+    processes = {e["pid"]: e["args"]["name"] for e in events
+                 if e["ph"] == "M" and e["name"] == "process_name"}
+    need(processes == {r + 1: f"rank {r}" for r in range(ranks)}, f"the processes are {processes}")
+    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events
+               if e["ph"] == "M" and e["name"] == "thread_name"}
+    for e in events:
+        need(e["ph"] == "M" or (e["pid"], e["tid"]) in threads, "a thread without a name", e)
+    need(len({tid for _, tid in threads}) == len(threads), "two threads have the same number")
+
+
+def check_nesting(slices):
+    tracks = defaultdict(list)
+    for e in slices:
+        tracks[e["pid"], e["tid"]].append(e)
+    for track in tracks.values():
+        track.sort(key=lambda e: (ns(e["ts"]), -ns(e["dur"])))
+        stack = []
+        for e in track:
+            begin, end = ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])
+            while stack and stack[-1][0] <= begin:
+                stack.pop()
+            need(not stack or end <= stack[-1][0], f"not nested in {stack[-1:]}", e)
+            stack.append((end, e["name"]))
+    return tracks
+
+
+def check_pairs(events):
+    pairs = defaultdict(list)
+    for e in events:
+        if e["ph"] in "be":
+            pairs[e["id"]].append(e)
+    for pair in pairs.values():
+        need([e["ph"] for e in pair] == ["b", "e"], "no pair", pair)
+        first, last = pair
+        need(first["pid"] == last["pid"] and first["name"] == last["name"] and
+             first["cat"] == last["cat"] and first["ts"] <= last["ts"], "the two do not match", pair)
+
+
+def find_slice(tracks, event):
+    """The innermost slice that is open at the event's time."""
+    at = ns(event["ts"])
+    inside = [e for e in tracks[event["pid"], event["tid"]]
+              if ns(e["ts"]) <= at < ns(e["ts"]) + ns(e["dur"])]
+    need(inside, "an arrow that no slice has", event)
+    return min(inside, key=lambda e: ns(e["dur"]))
+
+
+def check_arrows(events, tracks):
+    ends = defaultdict(list)
+    for e in events:
+        if e["ph"] in "sf":
+            ends[e["id"]].append(e)
+    arrows = []
+    for pair in ends.values():
+        need(sorted(e["ph"] for e in pair) == ["f", "s"], "no arrow", pair)
+        first, last = sorted(pair, key=lambda e: e["ph"], reverse=True)
+        need(first["pid"] != last["pid"], "an arrow inside a rank", pair)
+        need(ns(first["ts"]) < ns(last["ts"]), "an arrow that ends before it begins", pair)
+        need(first["cat"] == last["cat"] and first["name"] == last["name"] and last["bp"] == "e",
+             "the ends do not match", pair)
+        arrows.append((find_slice(tracks, first), find_slice(tracks, last)))
+    return arrows
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        trace = json.load(file)
+    E = trace["traceEvents"]
+    X = [e for e in E if e["ph"] == "X"]
+    A = [e for e in E if e["ph"] == "b"]
+    check_shape(E, int(sys.argv[2]))
+    tracks = check_nesting(X)
+    check_pairs(E)
+    arrows = check_arrows(E, tracks)
+    calls = [e for e in X + A if e["cat"] == "call"]
+    known = {"E": E, "X": X, "A": A, "arrows": arrows, "calls": calls, "rank": rank,
+             "named": lambda name: [e for e in X + A if e["name"] == name]}
+    for expression in sys.argv[3:]:
+        need(eval(expression, known),  # pylint: disable=eval-used
+             f"not so: {expression}\n{len(X)} slices, {len(arrows)} arrows, names: "
+             f"{sorted({e['name'] for e in X + A})[:40]}")
+
+
+main()
