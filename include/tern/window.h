@@ -13,6 +13,9 @@
 #include "tern/comm.h"
 #include "tern/context.h"
 
+// A core dump of a rank contains its own part of its windows and not the others'. TERN_CORE in the
+// environment says otherwise: `all`, or `none`; `own` is the default.
+
 TERN_BEGIN_DECLS
 
 typedef struct tern_window tern_window;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -75,4 +76,26 @@ int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns)
     double nanoseconds = seconds * (double)TERN_NS_PER_SECOND;
     *timeout_ns = nanoseconds < 1 ? 1 : (int64_t)nanoseconds;
     return TERN_OK;
+}
+
+int tern__dump_option(enum tern__dump *dump)
+{
+    static const char *const words[] = {
+        [TERN__DUMP_OWN] = "own", [TERN__DUMP_ALL] = "all", [TERN__DUMP_NONE] = "none"};
+    const char *text = getenv("TERN_CORE");
+    *dump = TERN__DUMP_OWN;
+    if (text == NULL || *text == '\0') {
+        return TERN_OK;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *dump = (enum tern__dump)i;
+            return TERN_OK;
+        }
+    }
+    return tern__fail(
+        TERN_ERR_ARG,
+        "TERN_CORE is '%.40s'; it must be own, all or none: the parts of windows that "
+        "a core dump contains",
+        text);
 }

@@ -11,6 +11,16 @@
 // the default. TERN_ERR_ARG when TERN_TIMEOUT is not a positive number.
 int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns);
 
+// Which parts of windows a core dump of a rank contains.
+enum tern__dump {
+    TERN__DUMP_OWN, // its own; the default
+    TERN__DUMP_ALL, // those of all ranks
+    TERN__DUMP_NONE,
+};
+
+// TERN_CORE: own, all or none. TERN_ERR_ARG for another word.
+int tern__dump_option(enum tern__dump *dump);
+
 // Parses a whole decimal number in [low, high]. Returns -1 for anything else.
 int tern__parse_integer(const char *text, long low, long high, long *value);
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/options.h"
 
 static _Thread_local int depth; // public calls that this thread is in, of those that make others
 static _Thread_local int told;  // TERN_OK: nothing
@@ -26,7 +27,9 @@ static int errors_are_fatal(void)
 
 int tern__public_options(void)
 {
+    enum tern__dump dump;
     TERN_TRY(tern__log_option());
+    TERN_TRY(tern__dump_option(&dump));
     return errors_are_fatal() >= 0
                ? TERN_OK
                : tern__fail(TERN_ERR_ARG, "TERN_ERRORS is '%.40s'; it must be return or fatal",

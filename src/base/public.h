@@ -22,7 +22,7 @@
 // The exit status of a process that TERN_ERRORS=fatal has ended.
 #define TERN__EXIT_FATAL 125
 
-// TERN_ERR_ARG when TERN_LOG or TERN_ERRORS is set to a word that there is not. For tern_init.
+// TERN_ERR_ARG when TERN_LOG, TERN_ERRORS or TERN_CORE is set to a word that there is not. For tern_init.
 int tern__public_options(void);
 
 // The status has been told already: a line says that the communicator has failed. The next end of a call

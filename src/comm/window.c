@@ -12,6 +12,7 @@
 #include "base/cgroup.h"
 #include "base/public.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "boot/inbox.h"
 #include "comm/registry.h"
 #include "mem/memfd.h"
@@ -168,6 +169,21 @@ static int take_memory(tern_window *window, size_t total)
     return status;
 }
 
+// A core dump reads all that it contains, also pages that nobody has touched: the parts of other ranks
+// are in their own cores.
+static void choose_dumped(tern_window *window, size_t total)
+{
+    enum tern__dump dump;
+    if (tern__dump_option(&dump) != TERN_OK || dump == TERN__DUMP_ALL) {
+        return;
+    }
+    tern__memfd_dump(window->base, total, false);
+    if (dump == TERN__DUMP_OWN && !window->sparse) {
+        tern__memfd_dump(window->base + (size_t)window->rank * window->size_bytes,
+                         window->size_bytes, true);
+    }
+}
+
 static void fill_context(tern_window *window)
 {
     tern_context *context = &window->context;
@@ -212,6 +228,9 @@ static int build_window(tern_window *window, const struct wish *wishes)
     }
     if (window->rank != 0) {
         status = take_memory(window, total);
+    }
+    if (status == TERN_OK) {
+        choose_dumped(window, total);
     }
     if (status == TERN_OK && (wishes[0].flags & TERN_WINDOW_PREFAULT) != 0) {
         status = tern__memfd_prefault(window->base + (size_t)window->rank * size, size);

@@ -88,6 +88,11 @@ int tern__memfd_prefault(void *base, size_t size_bytes)
                             size_bytes);
 }
 
+void tern__memfd_dump(void *base, size_t size_bytes, bool dumped)
+{
+    madvise(base, size_bytes, dumped ? MADV_DODUMP : MADV_DONTDUMP);
+}
+
 size_t tern__memfd_untouched(int fd, size_t size_bytes)
 {
     struct stat state;

@@ -29,6 +29,9 @@ void tern__memfd_unmap(void *base, size_t size_bytes);
 // Makes the pages of a range present and writable. TERN_ERR_MEMORY when memory runs out, no signal.
 int tern__memfd_prefault(void *base, size_t size_bytes);
 
+// Whether a core dump of this process shall contain a range of whole pages. Advice: never fails.
+void tern__memfd_dump(void *base, size_t size_bytes, bool dumped);
+
 // Bytes of a memfd that have no memory yet: promised but not taken.
 size_t tern__memfd_untouched(int fd, size_t size_bytes);
 

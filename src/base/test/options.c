@@ -126,6 +126,30 @@ static void anything_but_a_whole_number_in_range_is_refused(void **state)
     assert_int_equal(value, 12345);
 }
 
+static void parts_of_a_core_have_three_words(void **state)
+{
+    static const struct {
+        const char *word;
+        enum tern__dump core;
+    } words[] = {{"", TERN__DUMP_OWN},
+                 {"own", TERN__DUMP_OWN},
+                 {"all", TERN__DUMP_ALL},
+                 {"none", TERN__DUMP_NONE}};
+    enum tern__dump core = TERN__DUMP_NONE;
+    unsetenv("TERN_CORE");
+    assert_int_equal(tern__dump_option(&core), TERN_OK);
+    assert_int_equal(core, TERN__DUMP_OWN);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        setenv("TERN_CORE", words[i].word, 1);
+        assert_int_equal(tern__dump_option(&core), TERN_OK);
+        assert_int_equal(core, words[i].core);
+    }
+    setenv("TERN_CORE", "everything", 1);
+    assert_int_equal(tern__dump_option(&core), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "TERN_CORE is 'everything'"));
+    unsetenv("TERN_CORE");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +160,7 @@ int main(void)
         cmocka_unit_test(a_negative_timeout_is_refused),
         cmocka_unit_test(whole_numbers_are_read),
         cmocka_unit_test(anything_but_a_whole_number_in_range_is_refused),
+        cmocka_unit_test(parts_of_a_core_have_three_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,7 +168,8 @@ static int resize(tern_comm *comm, void *arg)
         refused++;
     }
     closedir(folder);
-    CHECK(refused == 3); // the window, the area of the communicator and the control memory
+    // The two parts of the window, the area of the communicator and the control memory.
+    CHECK(refused == 4);
     *(char *)tern_window_address(window, 0) = 1;
     CHECK(tern_window_destroy(window) == TERN_OK);
     return 0;
@@ -273,6 +274,54 @@ static void peers_keep_a_window_that_a_rank_lets_go(void **state)
     assert_true(ranks_run_comm(3, let_go, NULL, 20));
 }
 
+// Whether the kernel leaves the page at an address out of a core: "dd" among the flags of its mapping.
+static bool is_left_out(const void *address)
+{
+    char line[512];
+    bool inside = false;
+    bool left_out = false;
+    FILE *file = fopen("/proc/self/smaps", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        unsigned long low;
+        unsigned long high;
+        if (sscanf(line, "%lx-%lx ", &low, &high) == 2) {
+            inside = (uintptr_t)address >= low && (uintptr_t)address < high;
+        }
+        left_out = left_out ||
+                   (inside && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " dd") != NULL);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return left_out;
+}
+
+static int dumped_parts(tern_comm *comm, void *arg)
+{
+    const char *word = arg;
+    tern_window *window;
+    CHECK(word == NULL || setenv("TERN_CORE", word, 1) == 0);
+    CHECK(tern_window_create(comm, 20000, NULL, &window) == TERN_OK);
+    for (int peer = 0; peer < tern_comm_size(comm); peer++) {
+        bool own = word == NULL || strcmp(word, "own") == 0;
+        bool wanted = own ? peer == tern_comm_rank(comm) : strcmp(word, "all") == 0;
+        const char *part = tern_window_address(window, peer);
+        CHECK(is_left_out(part) == !wanted);
+        CHECK(is_left_out(part + tern_window_size(window) - 1) == !wanted);
+    }
+    CHECK(tern_window_destroy(window) == TERN_OK);
+    return 0;
+}
+
+static void a_core_contains_ones_own_part(void **state)
+{
+    char *words[] = {NULL, (char *)"own", (char *)"all", (char *)"none"};
+    unsetenv("TERN_CORE");
+    for (int i = 0; i < 4; i++) {
+        assert_true(ranks_run_comm(3, dumped_parts, words[i], 20));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +333,7 @@ int main(void)
         cmocka_unit_test(three_hundred_windows_in_a_row_leave_nothing),
         cmocka_unit_test(windows_of_several_communicators_do_not_mix),
         cmocka_unit_test(peers_keep_a_window_that_a_rank_lets_go),
+        cmocka_unit_test(a_core_contains_ones_own_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
