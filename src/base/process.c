@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 char tern__process_state(int pid)
@@ -21,6 +22,36 @@ char tern__process_state(int pid)
     line[got] = '\0';
     const char *end = strrchr(line, ')'); // the name before it may hold anything
     return end != NULL && end[1] == ' ' ? end[2] : 0;
+}
+
+bool tern__process_dumps(int pid)
+{
+    char path[64];
+    char text[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    size_t got = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[got] = '\0';
+    return strstr(text, "\nCoreDumping:\t1") != NULL; // since Linux 4.15
+}
+
+bool tern__dumps_happen(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur > 0) {
+        return true;
+    }
+    // A program at the other end of a pipe or socket gets the core whatever the limit is.
+    FILE *file = fopen("/proc/sys/kernel/core_pattern", "re");
+    int first = file != NULL ? fgetc(file) : 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return first == '|' || first == '@';
 }
 
 uint64_t tern__pid_space(void)

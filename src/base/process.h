@@ -3,10 +3,18 @@
 #ifndef TERN_BASE_PROCESS_H
 #define TERN_BASE_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // The state of a process as /proc/PID/stat has it ('R', 'S', 'T', 'Z', …), 0 when there is no such.
 char tern__process_state(int pid);
+
+// Whether the kernel is writing the core of a process. Until that is done it is neither gone nor are its
+// files closed, so nothing else tells that it has crashed. About 20 us.
+bool tern__process_dumps(int pid);
+
+// Whether processes with the limits of this one can write a core: a file (ulimit -c), or into a program.
+bool tern__dumps_happen(void);
 
 // The inode of this process's pid namespace, 0 if unknown: numbers of processes mean the same
 // processes where it is the same.

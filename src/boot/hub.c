@@ -512,7 +512,7 @@ bool tern__hub_rank_ended(struct tern__hub *hub, int rank, int wait_status)
     if (hub->ctl != NULL) {
         struct tern__ctl_rank *slot = &hub->ctl->ranks[rank];
         tern__poke(&slot->wait_status, (uint32_t)wait_status);
-        tern__publish(&slot->ended, 1); // partner: tern__ctl_death_text
+        tern__publish(&slot->ended, TERN__END_STATUS); // partner: tern__ctl_death_text
         tern__ctl_mark_dead(hub->ctl, rank);
         died = tern__flag_load(&slot->state) == TERN__RANK_DEAD;
     }

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "boot/env.h"
 #include "boot/hub.h"
 #include "boot/launch_job.h"
@@ -25,6 +26,7 @@
 #include "boot/launch_procs.h"
 #include "boot/launch_signals.h"
 
+#define DUMP_LOOK_NS (50 * TERN_NS_PER_MS)
 #define TERM_AFTER_NS (600 * TERN_NS_PER_MS)
 #define KILL_AFTER_NS (800 * TERN_NS_PER_MS)
 // What `exec > >(tee log)` in a rank leaves behind is given this long to see its end of file.
@@ -54,15 +56,28 @@ static void end_job(struct tern__job *job, enum tern__cause cause, int64_t term_
     job->kill_at_ns = earlier(job->kill_at_ns, tern__deadline_after(kill_after_ns));
 }
 
-// To the whole group, as a terminal would; SIGKILL only to the ranks, for the guardian must live.
+// To the whole group, as a terminal would.
 static void send_end(struct tern__job *job, int number)
 {
     job->sent |= UINT64_C(1) << number;
-    if (number == SIGKILL) {
-        tern__procs_signal_ranks(&job->procs, number);
-    } else {
-        tern__procs_signal_group(&job->procs, number);
+    tern__procs_signal_group(&job->procs, number);
+}
+
+// Kills the ranks alone, for the guardian must live. After a failure that nobody is waiting to get over
+// with, a rank that writes its core may finish that: false while there is one.
+static bool kill_ranks(struct tern__job *job)
+{
+    bool spares = job->cause == CAUSE_RANK && job->signal == 0 && !job->timed_out;
+    bool spared = false;
+    for (int rank = 0; rank < job->procs.nranks; rank++) {
+        if (spares && job->procs.pids[rank] > 0 && tern__process_dumps(job->procs.pids[rank])) {
+            spared = true;
+        } else {
+            tern__procs_signal_rank(&job->procs, rank, SIGKILL);
+        }
     }
+    job->sent |= UINT64_C(1) << SIGKILL;
+    return !spared;
 }
 
 // Handles what the ranks have sent up to now.
@@ -196,12 +211,12 @@ static int64_t look_at_clock(struct tern__job *job)
     int64_t now_ns = tern__now_ns();
     if (now_ns >= job->timeout_at_ns) {
         job->timeout_at_ns = INT64_MAX;
+        job->timed_out = true;
         end_job(job, CAUSE_TIMEOUT, 0, KILL_AFTER_NS);
     }
     if (now_ns >= job->kill_at_ns) {
         job->term_at_ns = INT64_MAX;
-        job->kill_at_ns = INT64_MAX;
-        send_end(job, SIGKILL);
+        job->kill_at_ns = kill_ranks(job) ? INT64_MAX : tern__deadline_after(DUMP_LOOK_NS);
     }
     if (now_ns >= job->term_at_ns) {
         job->term_at_ns = INT64_MAX;

@@ -179,15 +179,6 @@ static void reap(void *arg)
     }
 }
 
-static void signal_ranks(const struct tern__guard *guard, int number)
-{
-    for (int rank = 0; rank < guard->nranks; rank++) {
-        if (guard->pids[rank] > 0) {
-            kill(guard->pids[rank], number);
-        }
-    }
-}
-
 // Does what the launcher says. False when that is to end, or when it is gone.
 static bool obey(const struct tern__guard *guard)
 {
@@ -196,8 +187,10 @@ static bool obey(const struct tern__guard *guard)
     if (heard <= 0) {
         return heard == 0;
     }
-    if (word.kind == TERN__GUARD_SIGNAL_RANKS) {
-        signal_ranks(guard, word.value);
+    if (word.kind == TERN__GUARD_SIGNAL_RANK) {
+        if (guard->pids[word.rank] > 0) {
+            kill(guard->pids[word.rank], word.value);
+        }
     } else if (word.kind == TERN__GUARD_SIGNAL_GROUP) {
         kill(0, word.value); // this process blocks it; SIGKILL goes to the ranks alone
     }

@@ -25,7 +25,7 @@ enum tern__guard_kind {
     TERN__GUARD_ENDED,   // rank, value: its status, of waitpid
     TERN__GUARD_QUIET,   // nothing of the job lives any more
     // From the launcher.
-    TERN__GUARD_SIGNAL_RANKS, // value: send this signal to each rank
+    TERN__GUARD_SIGNAL_RANK,  // value: send this signal to the rank, if it runs
     TERN__GUARD_SIGNAL_GROUP, // value: or to all of the process group
     TERN__GUARD_END,          // kill everything, and end
 };

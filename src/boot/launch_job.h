@@ -42,6 +42,7 @@ struct tern__job {
     int64_t kill_at_ns;
     int64_t linger_until_ns; // 0: ranks still run
 
+    bool timed_out;
     int culprit;                   // the rank that failed first, or -1
     int suspect;                   // whom the ranks blamed then, though it had not been reaped; -1
     uint64_t sent;                 // bit s: we have sent signal s to end the job

@@ -77,16 +77,19 @@ bool tern__procs_left_behind(const struct tern__procs *procs)
                : tern__children_signal(procs->earlier, procs->nearlier, 0) > procs->running;
 }
 
-void tern__procs_signal_ranks(struct tern__procs *procs, int number)
+void tern__procs_signal_rank(struct tern__procs *procs, int rank, int number)
 {
     if (procs->guard_fd >= 0) { // if it has just been killed, so are the ranks
-        tern__guard_tell(procs->guard_fd, TERN__GUARD_SIGNAL_RANKS, -1, number);
-        return;
+        tern__guard_tell(procs->guard_fd, TERN__GUARD_SIGNAL_RANK, rank, number);
+    } else if (procs->pids[rank] > 0) {
+        kill(procs->pids[rank], number);
     }
+}
+
+void tern__procs_signal_ranks(struct tern__procs *procs, int number)
+{
     for (int rank = 0; rank < procs->nranks; rank++) {
-        if (procs->pids[rank] > 0) {
-            kill(procs->pids[rank], number);
-        }
+        tern__procs_signal_rank(procs, rank, number);
     }
 }
 

@@ -60,9 +60,10 @@ int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *
 // The errno of the first exec that failed, or 0. Call when exec_fd is readable.
 int tern__procs_exec_failure(struct tern__procs *procs);
 
-// To every process of the group, as a terminal would; or to the ranks alone.
+// To every process of the group, as a terminal would; to the ranks alone; or to one that runs.
 void tern__procs_signal_group(struct tern__procs *procs, int number);
 void tern__procs_signal_ranks(struct tern__procs *procs, int number);
+void tern__procs_signal_rank(struct tern__procs *procs, int rank, int number);
 
 // Learns what has ended. Returns how many ranks were among it, and which.
 int tern__procs_reap(struct tern__procs *procs, int ended[TERN_RANKS_MAX]);

@@ -46,13 +46,20 @@ enum tern__activity {
     TERN__DOING_MAIL,
 };
 
+// What is known of the end of a rank's process.
+enum tern__rank_end {
+    TERN__END_UNKNOWN,
+    TERN__END_STATUS, // wait_status is valid: the launcher has written it
+    TERN__END_DUMPS,  // a peer has seen the kernel write its core
+};
+
 struct tern__ctl_rank {
     // Read by everyone who notifies this rank; written only when one of its threads goes to sleep.
     alignas(TERN_CACHE_LINE) struct tern__bell bell;
 
     alignas(TERN_CACHE_LINE) _Atomic uint32_t state; // enum tern__rank_state
     _Atomic uint32_t pid;
-    _Atomic uint32_t ended;       // 1 when wait_status is valid (written by the launcher)
+    _Atomic uint32_t ended;       // enum tern__rank_end
     _Atomic uint32_t wait_status; // of waitpid
     _Atomic uint32_t threads;     // that may run at once: 1, and those of its chips
     _Atomic uint32_t doing;       // enum tern__activity

@@ -13,6 +13,7 @@
 
 #include "base/cgroup.h"
 #include "base/log.h"
+#include "base/process.h"
 
 void tern__ctl_ring_all(struct tern__ctl *ctl)
 {
@@ -39,8 +40,10 @@ void tern__ctl_mark_dead(struct tern__ctl *ctl, int rank)
 void tern__ctl_death_text(const struct tern__ctl *ctl, int rank, char *text, size_t size)
 {
     const struct tern__ctl_rank *slot = &ctl->ranks[rank];
-    if (tern__observe(&slot->ended) == 0) { // partner: tern__hub_rank_ended
-        snprintf(text, size, "rank %d died (process %u is gone)", rank, tern__peek(&slot->pid));
+    uint32_t end = tern__observe(&slot->ended); // partner: tern__hub_rank_ended, look_for_dump
+    if (end != TERN__END_STATUS) {
+        snprintf(text, size, "rank %d died (process %u %s)", rank, tern__peek(&slot->pid),
+                 end == TERN__END_DUMPS ? "has crashed and writes its core" : "is gone");
         return;
     }
     int wait_status = (int)tern__peek(&slot->wait_status);
@@ -111,6 +114,7 @@ void tern__job_enter(struct tern__job *job)
         }
         atomic_store_explicit(&self->cpus[word], bits, memory_order_relaxed);
     }
+    job->dumps_happen = tern__dumps_happen();
     tern__poke(&self->threads, 1);
     tern__flag_store(&self->state, TERN__RANK_ACTIVE);
     tern__flag_add(&job->ctl->load_version, 1); // partner: tern__job_ladder
@@ -175,6 +179,21 @@ struct tern__ladder tern__job_ladder(struct tern__job *job)
                                  .yields = tern__peek(&job->yields)};
 }
 
+// Looks whether a rank, another one at each call, has crashed and writes its core. All that wait do so, so
+// that each rank is looked at about as often as somebody looks.
+static void look_for_dump(struct tern__job *job)
+{
+    uint32_t others = (uint32_t)job->nranks - 1;
+    uint32_t turn = tern__flag_add(&job->dumps_next, 1) % others;
+    int rank = (job->rank + 1 + (int)turn) % job->nranks;
+    struct tern__ctl_rank *peer = &job->ctl->ranks[rank];
+    if (job->pidfd[rank] >= 0 && tern__flag_load(&peer->state) == TERN__RANK_ACTIVE &&
+        tern__process_dumps((int)tern__peek(&peer->pid))) {
+        tern__flag_swap(&peer->ended, TERN__END_UNKNOWN, TERN__END_DUMPS);
+        tern__ctl_mark_dead(job->ctl, rank);
+    }
+}
+
 void tern__job_look(struct tern__job *job)
 {
     // Of each rank its process, and its inbox: a rank that becomes another program keeps the process.
@@ -192,6 +211,9 @@ void tern__job_look(struct tern__job *job)
         }
         fds[count] = (struct pollfd){.fd = job->outbox[rank]}; // a hang-up is reported unasked
         ranks[count++] = rank;
+    }
+    if (job->dumps_happen && count > 0) {
+        look_for_dump(job);
     }
     if (count == 0 || poll(fds, count, 0) <= 0) {
         return;

@@ -25,6 +25,9 @@ struct tern__job {
     int outbox[TERN_RANKS_MAX]; // into each rank's inbox
     int pidfd[TERN_RANKS_MAX];  // readable when that process has ended; -1: watch the outbox
 
+    bool dumps_happen;           // a peer that crashes may write a core for long
+    _Atomic uint32_t dumps_next; // whose core is looked for at the next look
+
     pthread_mutex_t inbox_lock; // guards inbox reads and parcels
     struct tern__parcel *parcels;
 
@@ -43,7 +46,7 @@ void tern__job_add_threads(struct tern__job *job, int threads);
 struct tern__ladder tern__job_ladder(struct tern__job *job);
 
 // Looks whether every rank's process lives; marks those that have died without leaving and wakes
-// everybody. One system call.
+// everybody. One system call, and where cores are written, a look into /proc at one rank after the other.
 void tern__job_look(struct tern__job *job);
 
 // Marks a rank dead, remembers the first one and wakes all. Also for the launcher, which has no job
