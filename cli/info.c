@@ -21,6 +21,7 @@
 static const char help[] =
     "usage: tern info\n"
     "       tern info --algos [-p RANKS] [--kind KIND]\n"
+    "       tern info --jobs\n"
     "       tern info --job PID [--last N] [--json]\n"
     "       tern info --words LIST\n"
     "\n"
@@ -29,6 +30,7 @@ static const char help[] =
     "  --algos      the algorithms of each kind of collective, and which sizes get which, and why\n"
     "  -p RANKS     for so many ranks; default: the processors there are, at least 2\n"
     "  --kind KIND  only this kind\n"
+    "  --jobs       the jobs of this user: process, ranks, age, program\n"
     "  --job PID    what the ranks of a job do, while it runs or hangs; PID: `tern run`, or a rank\n"
     "  --last N     the last N calls of each rank, 0 to 64; default: 8\n"
     "  --json       as JSON\n"
@@ -39,7 +41,7 @@ static const char help[] =
     "Exit status: 0; 1 when it cannot be said; 2 wrong usage.\n";
 
 struct arguments {
-    bool algos, json;
+    bool algos, jobs, json;
     const char *words;
     bool has_pid, has_last, has_kind;
     long pid, last, nranks;
@@ -85,6 +87,9 @@ static int read_option(int code, char **argv, struct arguments *arguments)
                    ? -1
                    : wrong_usage("--last takes a number from 0 to %d, not '%s'", TERN_JOB_CALLS_MAX,
                                  optarg);
+    case 'L':
+        arguments->jobs = true;
+        return -1;
     case 'J':
         arguments->json = true;
         return -1;
@@ -113,11 +118,15 @@ static int read_option(int code, char **argv, struct arguments *arguments)
 
 static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option known[] = {
-        {"algos", no_argument, NULL, 'a'},     {"kind", required_argument, NULL, 'k'},
-        {"job", required_argument, NULL, 'j'}, {"last", required_argument, NULL, 'l'},
-        {"json", no_argument, NULL, 'J'},      {"words", required_argument, NULL, 'w'},
-        {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"algos", no_argument, NULL, 'a'},
+                                          {"kind", required_argument, NULL, 'k'},
+                                          {"jobs", no_argument, NULL, 'L'},
+                                          {"job", required_argument, NULL, 'j'},
+                                          {"last", required_argument, NULL, 'l'},
+                                          {"json", no_argument, NULL, 'J'},
+                                          {"words", required_argument, NULL, 'w'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     opterr = 0;
     int code;
     while ((code = getopt_long(argc, argv, ":p:h", known, NULL)) != -1) {
@@ -129,8 +138,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     if (optind < argc) {
         return wrong_usage("what is '%s'?", argv[optind]);
     }
-    if (arguments->algos && arguments->has_pid) {
-        return wrong_usage("--algos or --job, not both");
+    if (arguments->algos + arguments->jobs + arguments->has_pid + (arguments->words != NULL) > 1) {
+        return wrong_usage("one of --algos, --jobs, --job and --words, not several");
     }
     if (!arguments->algos && (arguments->has_kind || arguments->nranks > 0)) {
         return wrong_usage("%s belongs to --algos", arguments->has_kind ? "--kind" : "-p");
@@ -186,6 +195,17 @@ static int print_machine(void)
     return TERN_OK;
 }
 
+static int print_jobs(void)
+{
+    char *text;
+    int status = tern_job_list(&text);
+    if (status == TERN_OK) {
+        fputs(text, stdout);
+        free(text);
+    }
+    return status;
+}
+
 static int print_job(const struct arguments *arguments)
 {
     char *text;
@@ -218,6 +238,8 @@ int cli_info(int argc, char **argv)
         if (cli_info_words(arguments.words) != 0) {
             return wrong_usage("there is no list '%s', but " CLI_INFO_LISTS, arguments.words);
         }
+    } else if (arguments.jobs) {
+        status = print_jobs();
     } else if (arguments.algos) {
         status = cli_info_algos(arguments.has_kind ? (int)arguments.kind : -1,
                                 arguments.nranks > 0 ? (int)arguments.nranks : usual_nranks());

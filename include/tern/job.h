@@ -27,6 +27,11 @@ typedef enum tern_job_form {
 // tern).
 TERN_CALL int tern_job_report(int pid, int last, tern_job_form form, char **text);
 
+// A list of the jobs of this user, for people: for each the process to ask about (its launcher, or the
+// first of its ranks where nothing launched them), its ranks, its age, and the program. *text is the
+// caller's, to free(). Any thread. Errors: TERN_ERR_SYSTEM (/proc cannot be read), TERN_ERR_MEMORY.
+TERN_CALL int tern_job_list(char **text);
+
 TERN_END_DECLS
 
 #endif

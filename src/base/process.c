@@ -7,21 +7,42 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
-char tern__process_state(int pid)
+#include "base/clock.h"
+
+bool tern__process_look(int pid, struct tern__process *process)
 {
     char path[64];
     char line[512];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     FILE *file = fopen(path, "re");
     if (file == NULL) {
-        return 0;
+        return false;
     }
     size_t got = fread(line, 1, sizeof line - 1, file);
     fclose(file);
     line[got] = '\0';
     const char *end = strrchr(line, ')'); // the name before it may hold anything
-    return end != NULL && end[1] == ' ' ? end[2] : 0;
+    unsigned long long started;           // the 22nd value, in ticks since the machine started
+    if (end == NULL || sscanf(end,
+                              ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                              "%*d %*d %llu",
+                              &process->state, &process->parent, &started) != 3) {
+        return false;
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    process->age_ns = (int64_t)now.tv_sec * TERN_NS_PER_SECOND + now.tv_nsec -
+                      (int64_t)started * (TERN_NS_PER_SECOND / sysconf(_SC_CLK_TCK));
+    return true;
+}
+
+char tern__process_state(int pid)
+{
+    struct tern__process process;
+    return tern__process_look(pid, &process) ? process.state : '\0';
 }
 
 bool tern__process_dumps(int pid)

@@ -6,7 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// The state of a process as /proc/PID/stat has it ('R', 'S', 'T', 'Z', …), 0 when there is no such.
+struct tern__process {
+    char state; // 'R', 'S', 'T', 'Z', …
+    int parent;
+    int64_t age_ns;
+};
+
+// What /proc/PID/stat says. False when there is no such process.
+bool tern__process_look(int pid, struct tern__process *process);
+
+// Its state alone, 0 when there is no such process.
 char tern__process_state(int pid);
 
 // Whether the kernel is writing the core of a process. Until that is done it is neither gone nor are its

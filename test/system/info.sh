@@ -100,7 +100,8 @@ expect 2 "-p takes a number of ranks from 1 to 64, not '65'" "$tern" info --algo
 expect 2 "is no kind of collective call" "$tern" info --algos --kind all_redduce
 expect 2 "--kind belongs to --algos" "$tern" info --kind barrier
 expect 2 "--json belongs to --job" "$tern" info --json
-expect 2 "--algos or --job, not both" "$tern" info --algos --job 1
+expect 2 "one of --algos, --jobs, --job and --words, not several" "$tern" info --algos --job 1
+expect 2 "not several" "$tern" info --jobs --job 1
 expect 2 "--job takes the number of a process, not '0'" "$tern" info --job 0
 expect 2 "--last takes a number from 0 to 64, not '65'" "$tern" info --job 1 --last 65
 expect 2 "what is 'me'?" "$tern" info me
@@ -120,6 +121,8 @@ grep -qE '^ +23 +0  all_gather|^ +22 +0  all_gather' said || die "no all_gather:
 grep -qE '^ +1 +1  barrier' said || die "no barrier of communicator 1: $(cat said)"
 [ "$(grep -c '^rank [0-3], last calls' said)" -eq 4 ] || die "not four ranks: $(cat said)"
 expect 0 "job of 4 ranks" "$tern" info --job "$launcher" --last 0
+expect 0 "process  ranks" "$tern" info --jobs
+grep -qE "^ *$launcher +4 +[0-9]+ s  tern run  .*hang" said || die "--jobs lacks the job: $(cat said)"
 if grep -q 'last calls' said; then
     die "--last 0 lists calls"
 fi

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The jobs of this user: every process of the user that has control memory open is asked about it, and
+// what has the same memory is one job.
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "coll/job_find.h"
+#include "tern/job.h"
+
+#define LISTED_MAX 256 // jobs
+#define HOLDERS_MAX                                                                                \
+    160 // processes of a job: its ranks, the launcher and its guardian, and some more
+#define PROGRAM_BYTES 120
+
+struct listed {
+    ino_t inode;
+    int nranks;
+    int ranks[TERN_RANKS_MAX]; // processes, 0: not there
+    int nholders;
+    int holders[HOLDERS_MAX];
+};
+
+struct list {
+    struct listed *jobs;
+    int count;
+};
+
+static struct listed *find(struct list *list, ino_t inode)
+{
+    for (int i = 0; i < list->count; i++) {
+        if (list->jobs[i].inode == inode) {
+            return &list->jobs[i];
+        }
+    }
+    if (list->count == LISTED_MAX) {
+        return NULL;
+    }
+    list->jobs[list->count] = (struct listed){.inode = inode};
+    return &list->jobs[list->count++];
+}
+
+static void add_process(struct list *list, int pid)
+{
+    struct tern__jobs jobs;
+    if (tern__jobs_open(pid, &jobs) != TERN_OK) {
+        return; // in no job, or gone meanwhile
+    }
+    for (int i = 0; i < jobs.count; i++) {
+        struct listed *job = find(list, jobs.inode[i]);
+        const struct tern__ctl *ctl = jobs.ctl[i];
+        if (job == NULL || job->nholders == HOLDERS_MAX) {
+            continue;
+        }
+        job->holders[job->nholders++] = pid;
+        job->nranks = (int)ctl->nranks;
+        for (int rank = 0; rank < job->nranks; rank++) {
+            const struct tern__ctl_rank *there = &ctl->ranks[rank];
+            bool here =
+                atomic_load_explicit(&there->pid_space, memory_order_relaxed) == tern__pid_space();
+            job->ranks[rank] = here ? (int)tern__peek(&there->pid) : 0;
+        }
+    }
+    tern__jobs_close(&jobs);
+}
+
+static bool is_among(int pid, const int *pids, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (pids[i] == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The launcher: of the processes that are no ranks, the one that none of the others has started. -1
+// when the ranks came by themselves.
+static int launcher_of(const struct listed *job)
+{
+    for (int i = 0; i < job->nholders; i++) {
+        struct tern__process process;
+        int pid = job->holders[i];
+        if (!is_among(pid, job->ranks, job->nranks) && tern__process_look(pid, &process) &&
+            !is_among(process.parent, job->holders, job->nholders)) {
+            return pid;
+        }
+    }
+    return -1;
+}
+
+// The command line of a process on one line; what is not printable becomes '?'.
+static void program_of(int pid, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, text, size - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    size_t length = got > 0 ? (size_t)got : 0;
+    while (length > 0 && text[length - 1] == '\0') {
+        length--;
+    }
+    for (size_t i = 0; i < length; i++) {
+        text[i] = text[i] == '\0' ? ' ' : isprint((unsigned char)text[i]) ? text[i] : '?';
+    }
+    text[length] = '\0';
+}
+
+static void print_job(FILE *file, const struct listed *job)
+{
+    int launcher = launcher_of(job);
+    int member = job->holders[0];
+    for (int i = job->nholders - 1; i >= 0; i--) {
+        if (is_among(job->holders[i], job->ranks, job->nranks)) {
+            member = job->holders[i]; // the lowest: /proc is read in ascending order
+        }
+    }
+    int pid = launcher > 0 ? launcher : member;
+    struct tern__process process;
+    char program[PROGRAM_BYTES];
+    if (!tern__process_look(pid, &process)) {
+        return; // gone meanwhile
+    }
+    program_of(member, program, sizeof program);
+    fprintf(file, "%8d  %5d  %8lld s  %-8s  %s\n", pid, job->nranks,
+            (long long)(process.age_ns / 1000000000), launcher > 0 ? "tern run" : "a rank",
+            program);
+}
+
+static int read_processes(struct list *list)
+{
+    DIR *all = opendir("/proc");
+    if (all == NULL) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "/proc cannot be read");
+    }
+    for (struct dirent *entry; (entry = readdir(all)) != NULL;) {
+        struct stat state;
+        if (isdigit((unsigned char)entry->d_name[0]) &&
+            fstatat(dirfd(all), entry->d_name, &state, 0) == 0 && state.st_uid == geteuid()) {
+            add_process(list, atoi(entry->d_name));
+        }
+    }
+    closedir(all);
+    return TERN_OK;
+}
+
+int tern_job_list(char **text)
+{
+    if (text == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_job_list: text must not be NULL");
+    }
+    char *made = NULL;
+    size_t length = 0;
+    struct list list = {.jobs = malloc(LISTED_MAX * sizeof *list.jobs)};
+    int status = list.jobs != NULL ? read_processes(&list) : TERN_ERR_MEMORY;
+    FILE *file = status == TERN_OK ? open_memstream(&made, &length) : NULL;
+    if (file != NULL) {
+        fprintf(file, "%8s  %5s  %10s  %-8s  %s\n", "process", "ranks", "age", "which is",
+                "program");
+        for (int i = 0; i < list.count; i++) {
+            print_job(file, &list.jobs[i]);
+        }
+    }
+    free(list.jobs);
+    if (status == TERN_OK && (file == NULL || fclose(file) != 0)) {
+        free(made);
+        status = TERN_ERR_MEMORY;
+    }
+    if (status != TERN_OK) {
+        return status == TERN_ERR_MEMORY ? tern__fail(status, "no memory for the list of jobs")
+                                         : status;
+    }
+    *text = made;
+    return TERN_OK;
+}
