@@ -14,6 +14,8 @@
 
 TERN_BEGIN_DECLS
 
+#define TERN_CHECK_BYTES_MAX (UINT64_C(4) << 30) // memory that a check may take
+
 typedef struct tern_check tern_check;
 
 typedef enum tern_check_rule {
@@ -36,7 +38,7 @@ typedef enum tern_check_order {
 
 // Checks. topo NULL: every link exists. TERN_OK when the check itself could be made, whatever it
 // found; TERN_ERR_ARG for an unsealed plan or a topology with fewer ranks than the plan,
-// TERN_ERR_MEMORY.
+// TERN_ERR_LIMIT for a plan whose check takes more memory than TERN_CHECK_BYTES_MAX, TERN_ERR_MEMORY.
 TERN_CALL int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check);
 
 // The same, and the rule TERN_CHECK_IN_PLACE, which tern_check_plan leaves out. A plan that breaks only

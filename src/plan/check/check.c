@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "plan/check/check.h"
 
+// Of the tables that have an entry per lane, in all files together.
+#define TERN__CHECK_LANE_BYTES 64
+
 static bool number_lanes(struct checking *checking)
 {
     const tern_plan *plan = checking->plan;
@@ -30,11 +33,7 @@ static bool number_lanes(struct checking *checking)
 
 static void clean_up(struct checking *checking)
 {
-    for (uint32_t lane = 0; checking->clocks != NULL && lane < checking->lanes.count; lane++) {
-        if (checking->clocks[lane] != NULL && --checking->clocks[lane]->references == 0) {
-            free(checking->clocks[lane]);
-        }
-    }
+    tern__clock_pool_destroy(&checking->pool);
     free(checking->clocks);
     free(checking->position);
     free(checking->unfit);
@@ -45,10 +44,19 @@ static void clean_up(struct checking *checking)
     free(checking->lanes.rank);
 }
 
+// What every lane and op takes, whatever the plan does.
+static bool reserve_tables(struct checking *checking)
+{
+    uint64_t lanes = checking->lanes.count;
+    uint64_t ops = checking->plan->ops_count;
+    return tern__budget_take(&checking->budget,
+                             lanes * TERN__CHECK_LANE_BYTES + ops * sizeof *checking->unfit);
+}
+
 static bool run_passes(struct checking *checking)
 {
     tern_check *check = checking->check;
-    if (!number_lanes(checking) || !tern__values_create(checking) ||
+    if (!number_lanes(checking) || !reserve_tables(checking) || !tern__values_create(checking) ||
         !tern__memory_create(checking) || !tern__check_shapes(checking) ||
         !tern__check_order(checking)) {
         return false;
@@ -59,7 +67,8 @@ static bool run_passes(struct checking *checking)
                                           check->rules[TERN_CHECK_RACE].count > 0;
     // Nor does a stuck rank have an end that others could outlast.
     check->unchecked[TERN_CHECK_RACE] = check->rules[TERN_CHECK_DEADLOCK].count > 0;
-    if (!tern__check_result(checking)) {
+    if ((!check->unchecked[TERN_CHECK_RACE] && !tern__check_ends(checking)) ||
+        (!check->unchecked[TERN_CHECK_RESULT] && !tern__check_result(checking))) {
         return false;
     }
     // A plan that is wrong with in and out apart is not right in place either.
@@ -72,8 +81,17 @@ static bool run_passes(struct checking *checking)
     return true;
 }
 
+static int fail_limit(const struct checking *checking, uint64_t bytes_max)
+{
+    return tern__fail(TERN_ERR_LIMIT,
+                      "a check may take %g MiB, and that of a plan of %d ranks, %u lanes and %zu "
+                      "ops takes more: fewer ranks, lanes or separate ranges would fit",
+                      (double)bytes_max / (1 << 20), checking->plan->spec.nranks,
+                      checking->lanes.count, checking->plan->ops_count);
+}
+
 static int check_plan(const char *name, const tern_plan *plan, const tern_topo *topo, bool in_place,
-                      tern_check **check)
+                      uint64_t bytes_max, tern_check **check)
 {
     TERN_TRY(tern__plan_lives(name, plan));
     TERN_TRY(topo != NULL ? tern__handle_check(name, topo, TERN__TOPO) : TERN_OK);
@@ -96,12 +114,17 @@ static int check_plan(const char *name, const tern_plan *plan, const tern_topo *
     made->in_place = in_place;
     struct checking checking = {.plan = plan, .topo = topo, .check = made};
     checking.in_place_reported[0].lane = UINT32_MAX;
+    checking.budget.left_bytes = bytes_max;
+    checking.pool.budget = &checking.budget;
     bool good = run_passes(&checking) && !made->out_of_memory;
     clean_up(&checking);
     if (!good) {
         tern_check_destroy(made);
-        return tern__fail(TERN_ERR_MEMORY, "no memory to check a plan of %d ranks and %zu ops",
-                          plan->spec.nranks, plan->ops_count);
+        return checking.budget.exceeded
+                   ? fail_limit(&checking, bytes_max)
+                   : tern__fail(TERN_ERR_MEMORY,
+                                "no memory to check a plan of %d ranks and %zu ops",
+                                plan->spec.nranks, plan->ops_count);
     }
     *check = made;
     return TERN_OK;
@@ -109,10 +132,18 @@ static int check_plan(const char *name, const tern_plan *plan, const tern_topo *
 
 int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check)
 {
-    return TERN__CALL_OF_CALLS(check_plan("tern_check_plan", plan, topo, false, check));
+    return TERN__CALL_OF_CALLS(
+        check_plan("tern_check_plan", plan, topo, false, TERN_CHECK_BYTES_MAX, check));
 }
 
 int tern_check_plan_in_place(const tern_plan *plan, const tern_topo *topo, tern_check **check)
 {
-    return TERN__CALL_OF_CALLS(check_plan("tern_check_plan_in_place", plan, topo, true, check));
+    return TERN__CALL_OF_CALLS(
+        check_plan("tern_check_plan_in_place", plan, topo, true, TERN_CHECK_BYTES_MAX, check));
+}
+
+int tern__check_plan_within(const tern_plan *plan, const tern_topo *topo, uint64_t bytes_max,
+                            tern_check **check)
+{
+    return check_plan("tern_check_plan", plan, topo, false, bytes_max, check);
 }

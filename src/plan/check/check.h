@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "plan/check/clock.h"
 #include "plan/ir.h"
 #include "tern/check.h"
 
@@ -48,13 +49,6 @@ struct place {
     uint32_t index;
 };
 
-// What must have happened: clock[l] ops of lane l. Shared between a lane and the posts it made.
-struct clock {
-    uint32_t references;
-    uint32_t done[];
-};
-
-struct order;  // check/order.c
 struct memory; // check/memory.c
 struct values; // check/value.c
 
@@ -66,12 +60,18 @@ struct checking {
     struct lanes lanes;
     bool *unfit; // per lane and op of the static pass: operands out of bounds
     size_t *unfit_first;
+    struct budget budget;
+    struct clock_pool pool;
     struct clock **clocks; // per lane: what must have happened before its next op
     uint32_t *position;    // per lane: ops executed
     struct memory *memory;
     struct values *values;
     struct place in_place_reported[2]; // so that it is not said once per stretch
 };
+
+// The check with a limit of its own in place of TERN_CHECK_BYTES_MAX.
+int tern__check_plan_within(const tern_plan *plan, const tern_topo *topo, uint64_t bytes_max,
+                            tern_check **check);
 
 // Findings. The text is cut at 400 bytes. After memory has run out nothing is added.
 void tern__check_add(struct tern_check *check, tern_check_rule rule, const char *format, ...)
@@ -80,6 +80,12 @@ void tern__check_forget(struct tern_check *check, tern_check_rule rule);
 
 // "rank 1, lane 0, op 3 (reduce)"
 void tern__place_text(const struct checking *checking, struct place place, char *text, size_t size);
+
+static inline const struct tern__lane *tern__lane_of(const struct checking *checking, uint32_t lane)
+{
+    int rank = checking->lanes.rank[lane];
+    return &checking->plan->ranks[rank].lanes[lane - checking->lanes.first[rank]];
+}
 
 static inline const struct tern__op *tern__place_op(const struct checking *checking,
                                                     struct place place)
@@ -93,13 +99,14 @@ static inline const struct tern__op *tern__place_op(const struct checking *check
 static inline bool tern__must_precede(const struct checking *checking, struct place place,
                                       uint32_t lane)
 {
-    return place.lane == lane || checking->clocks[lane]->done[place.lane] > place.index;
+    return place.lane == lane || tern__clock_done(checking->clocks[lane], place.lane) > place.index;
 }
 
 // Passes, in this order. Each returns false only when memory runs out.
 bool tern__check_shapes(struct checking *checking); // bounds, links
 bool tern__check_order(struct checking *checking);  // executes; deadlock, races
-bool tern__check_result(struct checking *checking); // values at the end, ends of ranks
+bool tern__check_ends(struct checking *checking);   // who may still be busy when a rank has ended
+bool tern__check_result(struct checking *checking); // values at the end
 
 // Memory: what each byte holds and who touched it.
 bool tern__memory_create(struct checking *checking);
@@ -133,6 +140,7 @@ void tern__memory_visit(const struct checking *checking, int rank, tern_plan_buf
 enum { TERN__NODE_UNDEFINED = 0 };
 struct node_facts {
     bool undefined;     // of bytes that nobody wrote
+    bool whole;         // all ranks' contributions are in it
     bool twice;         // some rank's contribution is in it more than once
     bool skewed;        // sums contributions of different positions
     bool flat;          // one reduce of raw inputs 0..n-1 in order

@@ -8,40 +8,24 @@
 #include <string.h>
 
 #include "plan/check/check.h"
-
-struct places {
-    struct place *items;
-    uint32_t count, room;
-};
-
-struct stretch {
-    uint64_t begin; // its end is the next one's begin
-    struct content content;
-    struct place write;    // the last one; lane UINT32_MAX: none
-    struct places reads;   // since then, the last per lane
-    struct places atomics; // since then, the last per lane
-};
-
-struct buffer {
-    uint64_t size;
-    struct stretch *stretches; // sorted; the first begins at 0
-    size_t count, room;
-};
+#include "plan/check/stretches.h"
 
 struct memory {
-    struct buffer *buffers;   // BUFFERS per rank
-    struct content *terms;    // of an op
-    struct place reported[2]; // the last race, so that it is not said once per stretch
+    struct stretches *buffers; // BUFFERS per rank
+    struct content *terms;     // of an op
+    uint64_t *ends;            // of the stretches that the terms come from, from the op's begin
+    struct place reported[2];  // the last race, so that it is not said once per stretch
 };
+
+enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC };
 
 // Beside the buffers of the plan: what is in both `in` and `out`, in place.
 enum { SHARED = TERN_PLAN_SCRATCH + 1, BUFFERS };
 
-enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC };
-
+static const char *const verbs[] = {"reads", "writes", "adds to"};
 static const struct place no_place = {.lane = UINT32_MAX};
 
-static struct buffer *buffer_at(const struct checking *checking, int rank, int buffer)
+static struct stretches *buffer_at(const struct checking *checking, int rank, int buffer)
 {
     return &checking->memory->buffers[rank * BUFFERS + buffer];
 }
@@ -68,21 +52,19 @@ bool tern__memory_create(struct checking *checking)
     memory->reported[0] = memory->reported[1] = no_place;
     memory->buffers = calloc((size_t)plan->spec.nranks * BUFFERS, sizeof *memory->buffers);
     memory->terms = calloc(TERN_PLAN_OPERANDS_MAX + 1, sizeof *memory->terms);
-    if (memory->buffers == NULL || memory->terms == NULL) {
+    memory->ends = calloc(TERN_PLAN_OPERANDS_MAX + 1, sizeof *memory->ends);
+    if (memory->buffers == NULL || memory->terms == NULL || memory->ends == NULL) {
         return false;
     }
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
         for (int b = 0; b < BUFFERS; b++) {
-            struct buffer *buffer = buffer_at(checking, rank, b);
-            buffer->size = size_of(checking, rank, b);
-            buffer->stretches = calloc(1, sizeof *buffer->stretches);
-            if (buffer->stretches == NULL) {
+            struct content content = {b == TERN_PLAN_IN ? tern__value_input(checking, rank)
+                                                        : TERN__NODE_UNDEFINED,
+                                      0};
+            if (!tern__stretches_create(buffer_at(checking, rank, b), &checking->budget,
+                                        size_of(checking, rank, b), content)) {
                 return false;
             }
-            buffer->count = buffer->room = 1;
-            buffer->stretches[0].write = no_place;
-            buffer->stretches[0].content.node =
-                b == TERN_PLAN_IN ? tern__value_input(checking, rank) : TERN__NODE_UNDEFINED;
         }
     }
     return true;
@@ -95,243 +77,166 @@ void tern__memory_destroy(struct checking *checking)
         return;
     }
     for (int i = 0; memory->buffers != NULL && i < checking->plan->spec.nranks * BUFFERS; i++) {
-        struct buffer *buffer = &memory->buffers[i];
-        for (size_t s = 0; s < buffer->count; s++) {
-            free(buffer->stretches[s].reads.items);
-            free(buffer->stretches[s].atomics.items);
-        }
-        free(buffer->stretches);
+        tern__stretches_destroy(&memory->buffers[i]);
     }
     free(memory->buffers);
     free(memory->terms);
+    free(memory->ends);
     free(memory);
 }
 
-static bool copy_places(struct places *to, const struct places *from)
-{
-    *to = (struct places){0};
-    if (from->count == 0) {
-        return true;
-    }
-    to->items = malloc(from->count * sizeof *to->items);
-    if (to->items == NULL) {
-        return false;
-    }
-    memcpy(to->items, from->items, from->count * sizeof *to->items);
-    to->count = to->room = from->count;
-    return true;
-}
+// An access to a stretch.
+struct access {
+    struct checking *checking;
+    int rank;
+    tern_plan_buffer buffer;
+    struct place now; // the op
+    enum access_kind kind;
+    uint64_t begin, end;     // of the stretch
+    enum access_kind before; // what the others did that are looked at
+};
 
-// Remembers the access of a lane in place of its earlier one.
-static bool add_place(struct places *places, struct place place)
+static void report_race(const struct access *access, struct place before)
 {
-    for (uint32_t i = 0; i < places->count; i++) {
-        if (places->items[i].lane == place.lane) {
-            places->items[i] = place;
-            return true;
-        }
-    }
-    if (places->count == places->room) {
-        uint32_t room = places->room == 0 ? 2 : 2 * places->room;
-        struct place *grown = realloc(places->items, room * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        places->items = grown;
-        places->room = room;
-    }
-    places->items[places->count++] = place;
-    return true;
-}
-
-// The index of the stretch that holds a position.
-static size_t find_stretch(const struct buffer *buffer, uint64_t position)
-{
-    size_t low = 0;
-    size_t high = buffer->count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (buffer->stretches[middle].begin <= position) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-// Makes a stretch begin at a position; returns its index through `at`.
-static bool split_at(struct buffer *buffer, uint64_t position, size_t *at)
-{
-    if (position >= buffer->size) {
-        *at = buffer->count;
-        return true;
-    }
-    size_t found = find_stretch(buffer, position);
-    if (buffer->stretches[found].begin == position) {
-        *at = found;
-        return true;
-    }
-    if (buffer->count == buffer->room) {
-        struct stretch *grown =
-            realloc(buffer->stretches, 2 * buffer->room * sizeof *buffer->stretches);
-        if (grown == NULL) {
-            return false;
-        }
-        buffer->stretches = grown;
-        buffer->room *= 2;
-    }
-    struct stretch made = buffer->stretches[found];
-    made.begin = position;
-    bool copied = copy_places(&made.reads, &buffer->stretches[found].reads);
-    if (!copied || !copy_places(&made.atomics, &buffer->stretches[found].atomics)) {
-        free(made.reads.items);
-        return false;
-    }
-    memmove(&buffer->stretches[found + 2], &buffer->stretches[found + 1],
-            (buffer->count - found - 1) * sizeof *buffer->stretches);
-    buffer->stretches[found + 1] = made;
-    buffer->count++;
-    *at = found + 1;
-    return true;
-}
-
-static uint64_t end_of(const struct buffer *buffer, size_t at)
-{
-    return at + 1 < buffer->count ? buffer->stretches[at + 1].begin : buffer->size;
-}
-
-static void report_race(struct checking *checking, const tern_plan_range *range, uint64_t begin,
-                        uint64_t end, struct place before, const char *before_does,
-                        struct place now, const char *now_does)
-{
+    struct checking *checking = access->checking;
     struct place *reported = checking->memory->reported;
     if (memcmp(&reported[0], &before, sizeof before) == 0 &&
-        memcmp(&reported[1], &now, sizeof now) == 0) {
+        memcmp(&reported[1], &access->now, sizeof access->now) == 0) {
         return;
     }
     reported[0] = before;
-    reported[1] = now;
+    reported[1] = access->now;
     char first[96];
     char second[96];
     tern__place_text(checking, before, first, sizeof first);
-    tern__place_text(checking, now, second, sizeof second);
+    tern__place_text(checking, access->now, second, sizeof second);
     tern__check_add(checking->check, TERN_CHECK_RACE,
                     "%s %s and %s %s bytes %llu..%llu of %s of "
-                    "rank %u, and nothing orders them",
-                    first, before_does, second, now_does, (unsigned long long)begin,
-                    (unsigned long long)end, tern__buffer_name((tern_plan_buffer)range->buffer),
-                    range->rank);
+                    "rank %d, and nothing orders them",
+                    first, verbs[access->before], second, verbs[access->kind],
+                    (unsigned long long)access->begin, (unsigned long long)access->end,
+                    tern__buffer_name(access->buffer), access->rank);
 }
 
-static void check_places(struct checking *checking, const tern_plan_range *range,
-                         const struct stretch *stretch, uint64_t end, const struct places *places,
-                         const char *does, struct place now, const char *now_does)
+static void look_at_access(void *arg, uint32_t lane, uint32_t done)
 {
-    for (uint32_t i = 0; i < places->count; i++) {
-        if (!tern__must_precede(checking, places->items[i], now.lane)) {
-            report_race(checking, range, stretch->begin, end, places->items[i], does, now,
-                        now_does);
-        }
+    const struct access *access = arg;
+    if (lane != access->now.lane) {
+        report_race(access, (struct place){.lane = lane, .index = done - 1});
     }
 }
 
-// Checks and remembers an access to the stretches first..last-1.
-static bool touch(struct checking *checking, const tern_plan_range *range, size_t first,
-                  size_t last, struct place now, enum access_kind kind)
+static void check_before(struct access *access, const struct clock *places, enum access_kind before)
 {
-    static const char *const verbs[] = {"reads", "writes", "adds to"};
-    struct buffer *buffer = buffer_at(checking, range->rank, range->buffer);
-    for (size_t at = first; at < last; at++) {
-        struct stretch *stretch = &buffer->stretches[at];
-        uint64_t end = end_of(buffer, at);
-        const char *verb = verbs[kind];
-        if (stretch->write.lane != UINT32_MAX &&
-            !tern__must_precede(checking, stretch->write, now.lane)) {
-            report_race(checking, range, stretch->begin, end, stretch->write, verbs[ACCESS_WRITE],
-                        now, verb);
-        }
-        if (kind != ACCESS_READ) {
-            check_places(checking, range, stretch, end, &stretch->reads, verbs[ACCESS_READ], now,
-                         verb);
-        }
-        if (kind != ACCESS_ATOMIC) {
-            check_places(checking, range, stretch, end, &stretch->atomics, verbs[ACCESS_ATOMIC],
-                         now, verb);
-        }
-        if (kind == ACCESS_WRITE) {
-            stretch->write = now;
-            stretch->reads.count = 0;
-            stretch->atomics.count = 0;
-        } else if (!add_place(kind == ACCESS_READ ? &stretch->reads : &stretch->atomics, now)) {
-            return false;
-        }
+    access->before = before;
+    tern__clock_beyond(places, access->checking->clocks[access->now.lane], look_at_access, access);
+}
+
+// Checks an access against those before it, and remembers it.
+static bool touch(struct access *access, struct stretch *stretch, struct clock *own)
+{
+    struct clock_pool *pool = &access->checking->pool;
+    if (stretch->write.lane != UINT32_MAX &&
+        !tern__must_precede(access->checking, stretch->write, access->now.lane)) {
+        access->before = ACCESS_WRITE;
+        report_race(access, stretch->write);
     }
+    if (access->kind != ACCESS_READ) {
+        check_before(access, stretch->reads, ACCESS_READ);
+    }
+    if (access->kind != ACCESS_ATOMIC) {
+        check_before(access, stretch->atomics, ACCESS_ATOMIC);
+    }
+    if (access->kind != ACCESS_WRITE) {
+        return tern__clock_join(pool,
+                                access->kind == ACCESS_READ ? &stretch->reads : &stretch->atomics,
+                                own);
+    }
+    stretch->write = access->now;
+    tern__clock_drop(pool, stretch->reads);
+    tern__clock_drop(pool, stretch->atomics);
+    stretch->reads = stretch->atomics = NULL;
     return true;
 }
 
 // Makes stretches begin and end at the ends of a range.
-static bool isolate_part(struct buffer *buffer, uint64_t begin, uint64_t end, size_t *first,
-                         size_t *last)
+static bool isolate(struct checking *checking, struct stretches *buffer, uint64_t begin,
+                    uint64_t end)
 {
-    size_t ignored;
-    // The begin twice: once to split, and once to find it, since nothing before it moves any more.
-    return split_at(buffer, begin, &ignored) && split_at(buffer, end, last) &&
-           split_at(buffer, begin, first);
+    return tern__stretches_split(buffer, &checking->budget, begin) &&
+           tern__stretches_split(buffer, &checking->budget, end);
 }
 
-static bool isolate(struct checking *checking, const tern_plan_range *range, uint64_t length,
-                    size_t *first, size_t *last)
+// An op's access to one operand. `own` is the clock of that op alone.
+static bool touch_operand(struct access *access, const tern_plan_range *range, uint64_t length,
+                          struct clock *own)
 {
-    return isolate_part(buffer_at(checking, range->rank, range->buffer), range->offset,
-                        range->offset + length, first, last);
-}
-
-// Where the next boundary of any source or destination lies, counted from the op's begin. Within it
-// every operand is one stretch.
-static uint64_t next_boundary(const struct checking *checking, const tern_plan_range *operands,
-                              int count, uint64_t from, uint64_t length)
-{
-    uint64_t next = length;
-    for (int i = 0; i < count; i++) {
-        const struct buffer *buffer = buffer_at(checking, operands[i].rank, operands[i].buffer);
-        size_t at = find_stretch(buffer, operands[i].offset + from);
-        uint64_t end = end_of(buffer, at) - operands[i].offset;
-        next = end < next ? end : next;
-    }
-    return next;
-}
-
-// The content of the stretch at an operand's position, with its delta counted from the op's begin.
-static struct content content_at(const struct checking *checking, const tern_plan_range *range,
-                                 uint64_t from)
-{
-    const struct buffer *buffer = buffer_at(checking, range->rank, range->buffer);
-    struct content content = buffer->stretches[find_stretch(buffer, range->offset + from)].content;
-    content.delta += (int64_t)range->offset;
-    return content;
-}
-
-// Writes a content (delta counted from the op's begin) to [from, to) of a destination.
-static bool store(struct checking *checking, const tern_plan_range *range, uint64_t from,
-                  uint64_t to, struct content content)
-{
-    struct buffer *buffer = buffer_at(checking, range->rank, range->buffer);
-    tern_plan_range part = *range;
-    size_t first;
-    size_t last;
-    part.offset += from;
-    if (!isolate(checking, &part, to - from, &first, &last)) {
+    access->rank = range->rank;
+    access->buffer = (tern_plan_buffer)range->buffer;
+    uint64_t end = range->offset + length;
+    struct stretches *buffer = buffer_at(access->checking, range->rank, range->buffer);
+    if (!isolate(access->checking, buffer, range->offset, end)) {
         return false;
     }
-    content.delta -= (int64_t)range->offset;
-    for (size_t at = first; at < last; at++) {
-        buffer->stretches[at].content = content;
-    }
+    struct cursor at = tern__stretches_find(buffer, range->offset);
+    do {
+        struct stretch *stretch = tern__stretch_at(buffer, at);
+        access->begin = stretch->begin;
+        access->end = tern__stretch_end(buffer, at);
+        if (!touch(access, stretch, own)) {
+            return false;
+        }
+    } while (access->end < end && tern__stretches_next(buffer, &at));
     return true;
 }
 
-// Computes what the destinations hold afterwards, piece by piece.
+// The content at an operand's position, with its delta counted from the op's begin, and how far it
+// goes, counted likewise.
+static void look_up(const struct checking *checking, const tern_plan_range *range, uint64_t from,
+                    uint64_t length, int i)
+{
+    const struct stretches *buffer = buffer_at(checking, range->rank, range->buffer);
+    struct cursor at = tern__stretches_find(buffer, range->offset + from);
+    struct content content = tern__stretch_at(buffer, at)->content;
+    uint64_t end;
+    bool same;
+    do {
+        end = tern__stretch_end(buffer, at);
+        same = end < range->offset + length && tern__stretches_next(buffer, &at);
+        if (same) {
+            struct content next = tern__stretch_at(buffer, at)->content;
+            same = next.node == content.node && next.delta == content.delta;
+        }
+    } while (same);
+    content.delta += (int64_t)range->offset;
+    checking->memory->terms[i] = content;
+    checking->memory->ends[i] = end - range->offset;
+}
+
+// Writes a content (delta counted from the op's begin) to [from, to) of a destination. After a
+// plain write all of it has one history; atomic reduces leave the histories as they are.
+static bool store(struct checking *checking, const tern_plan_range *range, uint64_t from,
+                  uint64_t to, struct content content, bool atomic)
+{
+    struct stretches *buffer = buffer_at(checking, range->rank, range->buffer);
+    uint64_t begin = range->offset + from;
+    uint64_t end = range->offset + to;
+    if (!isolate(checking, buffer, begin, end)) {
+        return false;
+    }
+    if (!atomic) {
+        tern__stretches_merge(buffer, &checking->pool, begin, end);
+    }
+    content.delta -= (int64_t)range->offset;
+    struct cursor at = tern__stretches_find(buffer, begin);
+    do {
+        tern__stretch_at(buffer, at)->content = content;
+    } while (tern__stretch_end(buffer, at) < end && tern__stretches_next(buffer, &at));
+    return true;
+}
+
+// Computes what the destinations hold afterwards, piece by piece: within a piece each source holds
+// one content, and each destination too where it counts, in an atomic reduce.
 static bool compute(struct checking *checking, struct place place, const struct tern__op *op)
 {
     const tern_plan_range *operands = tern__op_operands(checking->plan, op);
@@ -339,10 +244,15 @@ static bool compute(struct checking *checking, struct place place, const struct 
     int count = sources + op->destinations_count;
     bool atomic = (op->flags & TERN_PLAN_ATOMIC) != 0;
     struct content *terms = checking->memory->terms;
-    for (uint64_t from = 0; from < op->length;) {
-        uint64_t to = next_boundary(checking, operands, count, from, op->length);
-        for (int i = 0; i < sources; i++) {
-            terms[i] = content_at(checking, &operands[i], from);
+    uint64_t *ends = checking->memory->ends;
+    memset(ends, 0, (size_t)count * sizeof *ends);
+    for (uint64_t from = 0, to; from < op->length; from = to) {
+        to = op->length;
+        for (int i = 0; i < (atomic ? count : sources); i++) {
+            if (ends[i] <= from) {
+                look_up(checking, &operands[i], from, op->length, i);
+            }
+            to = ends[i] < to ? ends[i] : to;
         }
         struct content sum;
         if (!atomic && !tern__value_sum(checking, terms, (size_t)sources, place, false, &sum)) {
@@ -350,16 +260,19 @@ static bool compute(struct checking *checking, struct place place, const struct 
         }
         for (int d = sources; d < count; d++) {
             if (atomic) {
-                terms[sources] = content_at(checking, &operands[d], from);
-                if (!tern__value_sum(checking, terms, (size_t)sources + 1, place, true, &sum)) {
+                struct content first = terms[sources];
+                terms[sources] = terms[d];
+                bool good =
+                    tern__value_sum(checking, terms, (size_t)sources + 1, place, true, &sum);
+                terms[sources] = first;
+                if (!good) {
                     return false;
                 }
             }
-            if (!store(checking, &operands[d], from, to, sum)) {
+            if (!store(checking, &operands[d], from, to, sum, atomic)) {
                 return false;
             }
         }
-        from = to;
     }
     return true;
 }
@@ -367,60 +280,69 @@ static bool compute(struct checking *checking, struct place place, const struct 
 bool tern__memory_execute(struct checking *checking, struct place place, const struct tern__op *op)
 {
     const tern_plan_range *operands = tern__op_operands(checking->plan, op);
+    struct clock *own = NULL;
     if (op->length == 0) {
         return true;
     }
-    for (int i = 0; i < op->sources_count + op->destinations_count; i++) {
-        size_t first;
-        size_t last;
-        enum access_kind kind = i < op->sources_count                 ? ACCESS_READ
-                                : (op->flags & TERN_PLAN_ATOMIC) != 0 ? ACCESS_ATOMIC
-                                                                      : ACCESS_WRITE;
-        if (!isolate(checking, &operands[i], op->length, &first, &last) ||
-            !touch(checking, &operands[i], first, last, place, kind)) {
-            return false;
-        }
+    bool good = tern__clock_raise(&checking->pool, &own, place.lane, place.index + 1);
+    for (int i = 0; good && i < op->sources_count + op->destinations_count; i++) {
+        struct access access = {.checking = checking, .now = place};
+        access.kind = i < op->sources_count                 ? ACCESS_READ
+                      : (op->flags & TERN_PLAN_ATOMIC) != 0 ? ACCESS_ATOMIC
+                                                            : ACCESS_WRITE;
+        good = touch_operand(&access, &operands[i], op->length, own);
     }
-    return compute(checking, place, op);
+    tern__clock_drop(&checking->pool, own);
+    return good && compute(checking, place, op);
+}
+
+static void share_late(void *arg, uint32_t lane, uint32_t done)
+{
+    const struct access *access = arg;
+    if (lane != access->now.lane) {
+        tern__in_place_report(access->checking, access->rank, access->begin, access->end,
+                              (struct place){.lane = lane, .index = done - 1}, access->now, false);
+    }
 }
 
 bool tern__memory_share(struct checking *checking, int rank, uint64_t begin, uint64_t end,
                         struct place now, bool overwrites)
 {
-    struct buffer *buffer = buffer_at(checking, rank, SHARED);
-    size_t first;
-    size_t last;
-    if (!isolate_part(buffer, begin, end, &first, &last)) {
+    struct clock_pool *pool = &checking->pool;
+    struct stretches *buffer = buffer_at(checking, rank, SHARED);
+    struct access access = {.checking = checking, .rank = rank, .now = now};
+    if (!isolate(checking, buffer, begin, end)) {
         return false;
     }
-    for (size_t at = first; at < last; at++) {
-        struct stretch *stretch = &buffer->stretches[at];
-        uint64_t stretch_end = end_of(buffer, at);
-        if (!overwrites && stretch->write.lane != UINT32_MAX) {
-            tern__in_place_report(checking, rank, stretch->begin, stretch_end, now, stretch->write,
+    struct cursor at = tern__stretches_find(buffer, begin);
+    do {
+        struct stretch *stretch = tern__stretch_at(buffer, at);
+        access.begin = stretch->begin;
+        access.end = tern__stretch_end(buffer, at);
+        if (overwrites) { // what comes later is ordered after this write, or is a race
+            tern__clock_beyond(stretch->reads, checking->clocks[now.lane], share_late, &access);
+            stretch->write = now;
+            tern__clock_drop(pool, stretch->reads);
+            stretch->reads = NULL;
+        } else if (stretch->write.lane != UINT32_MAX) {
+            tern__in_place_report(checking, rank, access.begin, access.end, now, stretch->write,
                                   tern__must_precede(checking, stretch->write, now.lane));
-        } else if (!overwrites && !add_place(&stretch->reads, now)) {
+        } else if (!tern__clock_raise(pool, &stretch->reads, now.lane, now.index + 1)) {
             return false;
         }
-        for (uint32_t i = 0; overwrites && i < stretch->reads.count; i++) {
-            if (!tern__must_precede(checking, stretch->reads.items[i], now.lane)) {
-                tern__in_place_report(checking, rank, stretch->begin, stretch_end,
-                                      stretch->reads.items[i], now, false);
-            }
-        }
-        if (overwrites) { // what comes later is ordered after this write, or is a race
-            stretch->write = now;
-            stretch->reads.count = 0;
-        }
-    }
+    } while (access.end < end && tern__stretches_next(buffer, &at));
     return true;
 }
 
 void tern__memory_visit(const struct checking *checking, int rank, tern_plan_buffer buffer,
                         tern__content_visitor visit, void *arg)
 {
-    const struct buffer *row = buffer_at(checking, rank, (int)buffer);
-    for (size_t at = 0; at < row->count && row->size > 0; at++) {
-        visit(arg, row->stretches[at].begin, end_of(row, at), row->stretches[at].content);
+    const struct stretches *row = buffer_at(checking, rank, (int)buffer);
+    struct cursor at = {0};
+    bool more = row->size > 0;
+    while (more) {
+        const struct stretch *stretch = tern__stretch_at(row, at);
+        visit(arg, stretch->begin, tern__stretch_end(row, at), stretch->content);
+        more = tern__stretches_next(row, &at);
     }
 }

@@ -15,10 +15,14 @@ struct values {
     size_t count, room;
 };
 
-static bool add_node(struct values *values, uint32_t *node)
+static bool add_node(struct values *values, struct budget *budget, uint32_t *node)
 {
     if (values->count == values->room) {
         size_t room = values->room == 0 ? 64 : 2 * values->room;
+        size_t node_bytes = sizeof *values->facts + values->words * sizeof *values->sets;
+        if (!tern__budget_take(budget, (room - values->room) * node_bytes)) {
+            return false;
+        }
         struct node_facts *facts = realloc(values->facts, room * sizeof *facts);
         values->facts = facts != NULL ? facts : values->facts;
         uint64_t *sets = realloc(values->sets, room * values->words * sizeof *sets);
@@ -51,7 +55,7 @@ bool tern__values_create(struct checking *checking)
     values->words = ((size_t)nranks + 63) / 64;
     for (int rank = -1; rank < nranks; rank++) {
         uint32_t node;
-        if (!add_node(values, &node)) {
+        if (!add_node(values, &checking->budget, &node)) {
             return false;
         }
         if (rank < 0) {
@@ -60,6 +64,7 @@ bool tern__values_create(struct checking *checking)
         }
         values->facts[node].rank = rank;
         values->facts[node].flat = nranks == 1;
+        values->facts[node].whole = nranks == 1;
         set_of(values, node)[rank / 64] |= UINT64_C(1) << (rank % 64);
     }
     return true;
@@ -90,6 +95,16 @@ bool tern__value_has(const struct checking *checking, uint32_t node, int rank)
     return (set_of(checking->values, node)[rank / 64] >> (rank % 64) & 1) != 0;
 }
 
+static bool is_whole(const struct values *values, const uint64_t *set, int nranks)
+{
+    uint64_t last = UINT64_MAX >> (64 * values->words - (size_t)nranks);
+    bool whole = set[values->words - 1] == last;
+    for (size_t word = 0; whole && word + 1 < values->words; word++) {
+        whole = set[word] == UINT64_MAX;
+    }
+    return whole;
+}
+
 bool tern__value_sum(struct checking *checking, const struct content *terms, size_t count,
                      struct place maker, bool atomic, struct content *sum)
 {
@@ -99,7 +114,7 @@ bool tern__value_sum(struct checking *checking, const struct content *terms, siz
         return true;
     }
     uint32_t node;
-    if (!add_node(values, &node)) {
+    if (!add_node(values, &checking->budget, &node)) {
         return false;
     }
     struct node_facts facts = {.sum = true, .maker = maker, .atomic = atomic};
@@ -113,11 +128,14 @@ bool tern__value_sum(struct checking *checking, const struct content *terms, siz
         facts.twice = facts.twice || term->twice;
         facts.atomic = facts.atomic || term->atomic;
         facts.flat = facts.flat && terms[i].node == (uint32_t)i + 1;
+        uint64_t common = 0;
         for (size_t word = 0; word < values->words; word++) {
-            facts.twice = facts.twice || (set[word] & add[word]) != 0;
+            common |= set[word] & add[word];
             set[word] |= add[word];
         }
+        facts.twice = facts.twice || common != 0;
     }
+    facts.whole = is_whole(values, set, checking->plan->spec.nranks);
     values->facts[node] = facts;
     *sum = (struct content){.node = node, .delta = terms[0].delta};
     return true;

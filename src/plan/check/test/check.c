@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/check/check.h"
 #include "tern/check.h"
 #include "tern/status.h"
 
@@ -258,6 +259,26 @@ static void a_cycle_is_shown(void **state)
                    "(wait) needs signal 0 from the first");
 }
 
+// 70 ranks wait for rank 70, which waits for rank 71, and that one for rank 70: only the last two are
+// in the cycle.
+static void a_cycle_behind_many_that_wait_for_it_is_found(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_BARRIER, 72, 0);
+    for (int rank = 0; rank < 70; rank++) {
+        wait_for(plan, rank, 0, 0, 1);
+        post(plan, 70, 0, rank, 0);
+    }
+    wait_for(plan, 70, 1, 0, 1);
+    post(plan, 70, 1, 71, 0);
+    wait_for(plan, 71, 0, 0, 1);
+    post(plan, 71, 0, 70, 0);
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    assert_refuted(
+        plan, TERN_CHECK_DEADLOCK,
+        "a cycle: rank 70, lane 1, op 0 (wait) needs signal 0 from rank 71, lane 0, op 0 "
+        "(wait) needs signal 0 from the first");
+}
+
 static void a_barrier_that_does_not_meet_is_found(void **state)
 {
     tern_plan *plan = create(TERN_PLAN_BARRIER, 3, 0);
@@ -454,6 +475,21 @@ static void a_store_and_an_atomic_reduce_are_a_race(void **state)
     }
 }
 
+static void a_check_that_takes_too_much_memory_says_so(void **state)
+{
+    tern_check *check = NULL;
+    tern_plan *plan = fused(64, 64, NONE);
+    assert_int_equal(tern__check_plan_within(plan, NULL, 1 << 19, &check), TERN_ERR_LIMIT);
+    assert_null(check);
+    assert_string_equal(
+        tern_last_error(),
+        "a check may take 0.5 MiB, and that of a plan of 64 ranks, 64 lanes and 4224 "
+        "ops takes more: fewer ranks, lanes or separate ranges would fit");
+    assert_int_equal(tern__check_plan_within(plan, NULL, 8 << 20, &check), TERN_OK);
+    tern_check_destroy(check);
+    tern_plan_destroy(plan);
+}
+
 static void unsealed_plans_are_refused(void **state)
 {
     tern_check *check;
@@ -477,6 +513,7 @@ int main(void)
         cmocka_unit_test(atomic_adds_are_proved_and_called_by_name),
         cmocka_unit_test(an_atomic_reduce_does_not_add_to_its_own_source),
         cmocka_unit_test(a_cycle_is_shown),
+        cmocka_unit_test(a_cycle_behind_many_that_wait_for_it_is_found),
         cmocka_unit_test(a_barrier_that_does_not_meet_is_found),
         cmocka_unit_test(forwarding_too_early_is_a_race),
         cmocka_unit_test(a_cut_link_is_not_used),
@@ -485,6 +522,7 @@ int main(void)
         cmocka_unit_test(buffers_that_a_rank_does_not_have_are_refused),
         cmocka_unit_test(gather_and_scatter_are_proved_share_by_share),
         cmocka_unit_test(a_store_and_an_atomic_reduce_are_a_race),
+        cmocka_unit_test(a_check_that_takes_too_much_memory_says_so),
         cmocka_unit_test(unsealed_plans_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
