@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program with one fault, for docs/debugging.md: rank 2 does what the argument says, and the others do
+// what is right. `tern run -n 3 faulty hang`
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tern/tern.h>
+
+enum { COUNT = 1000 };
+
+static int failed(void)
+{
+    fprintf(stderr, "%s\n", tern_last_error());
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *fault = argc > 1 ? argv[1] : "";
+    float in[COUNT] = {1};
+    float out[COUNT];
+    tern_comm *world;
+    if (tern_init(NULL, &world) != TERN_OK ||
+        tern_all_reduce(world, in, out, COUNT, TERN_F32, TERN_SUM) != TERN_OK) {
+        return failed();
+    }
+    bool wrong = tern_comm_rank(world) == 2;
+    if (wrong && strcmp(fault, "hang") == 0) {
+        pause(); // never comes to the next call
+    }
+    if (wrong && strcmp(fault, "crash") == 0) {
+        int *volatile nothing = NULL;
+        *nothing = 1;
+    }
+    if (wrong && strcmp(fault, "leave") == 0) {
+        return 0; // without tern_comm_destroy
+    }
+    size_t count = wrong && strcmp(fault, "mismatch") == 0 ? COUNT - 1 : COUNT;
+    if (tern_all_reduce(world, in, out, count, TERN_F32, TERN_SUM) != TERN_OK) {
+        return failed();
+    }
+    if (wrong && strcmp(fault, "ignore") == 0) {
+        tern_status_ignore(tern_all_reduce(world, in, out, COUNT, TERN_F32, TERN_XOR));
+    }
+    return tern_comm_destroy(world) == TERN_OK ? 0 : failed();
+}
