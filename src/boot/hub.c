@@ -19,6 +19,7 @@
 #include "mem/memfd.h"
 #include "sync/group.h"
 #include "sync/job.h"
+#include "sync/record_text.h"
 
 #define CONNECTIONS_MAX (4 * TERN_RANKS_MAX)
 #define FULL_RETRY_NS (2 * TERN_NS_PER_MS)
@@ -536,4 +537,9 @@ bool tern__hub_rank_ended(struct tern__hub *hub, int rank, int wait_status)
 int tern__hub_first_dead(const struct tern__hub *hub)
 {
     return hub->ctl != NULL ? tern__ctl_first_dead(hub->ctl) : -1;
+}
+
+bool tern__hub_rank_is_in(const struct tern__hub *hub, int rank, char *text, size_t size)
+{
+    return hub->ctl != NULL && tern__record_open_text(hub->ctl, rank, text, size);
 }

@@ -101,6 +101,10 @@ static void listen_to_ranks(struct tern__job *job)
 static void tell_end(struct tern__job *job, int rank)
 {
     int status = job->procs.status[rank];
+    if (WIFSIGNALED(status) &&
+        !tern__hub_rank_is_in(job->hub, rank, job->in_call[rank], sizeof job->in_call[rank])) {
+        job->in_call[rank][0] = '\0';
+    }
     bool deserted = tern__hub_rank_ended(job->hub, rank, status);
     // Whoever gives in to a signal of ours has not failed on its own.
     bool obeyed = WIFSIGNALED(status) && (job->sent >> WTERMSIG(status) & 1) != 0;

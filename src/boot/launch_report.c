@@ -38,7 +38,9 @@ static int report_rank(const struct tern__job *job, int rank)
     int status = job->procs.status[rank];
     if (WIFSIGNALED(status)) {
         int number = WTERMSIG(status);
-        say("tern run: rank %d was killed by signal %d (%s)\n", rank, number, strsignal(number));
+        const char *in_call = job->in_call[rank];
+        say("tern run: rank %d was killed by signal %d (%s)%s%s\n", rank, number, strsignal(number),
+            in_call[0] != '\0' ? " in " : "", in_call);
         return 128 + number;
     }
     if (WEXITSTATUS(status) != 0) {

@@ -82,3 +82,19 @@ void tern__record_text(const struct tern__recorded *call, char *text, size_t siz
     snprintf(text, size, "%s %llu%s%s%s", tern_coll_kind_name((tern_coll_kind)signature->kind),
              (unsigned long long)call->sequence, bytes, root, op);
 }
+
+bool tern__record_open_text(const struct tern__ctl *ctl, int member, char *text, size_t size)
+{
+    struct tern__recorded calls[TERN__RECORDS];
+    int count = tern__records_read(ctl, member, calls);
+    for (int i = 0; i < count; i++) {
+        const struct tern__recorded *call = &calls[i];
+        if (call->state == TERN__RECORD_ENTERED || call->state == TERN__RECORD_WAITING) {
+            snprintf(text, size, "tern_%s (call %llu, %llu bytes)",
+                     tern_coll_kind_name((tern_coll_kind)call->signature.kind),
+                     (unsigned long long)call->sequence, (unsigned long long)call->bytes);
+            return true;
+        }
+    }
+    return false;
+}

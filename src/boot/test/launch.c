@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "tern/coll.h"
 #include "tern/comm.h"
 #include "tern/launch.h"
 
@@ -210,6 +211,20 @@ static void a_rank_must_not_leave_without_destroy(void **state)
            (char *)self_path(), "rank", "desert");
 }
 
+// A buffer that is not there: the sentence has the call, from the rank's record of it.
+static void a_crash_in_a_call_names_the_call(void **state)
+{
+    struct setting setting = {0};
+    struct run run = START(&setting, "run", "-n", "2", (char *)self_path(), "rank", "crash");
+    end_tern(&run);
+    char *err = read_all(run.err, NULL);
+    assert_non_null(strstr(err, "tern run: rank 1 was killed by signal 11 (Segmentation fault) in "
+                                "tern_all_reduce (call 1, 4000 bytes)\n"));
+    assert_int_equal(run.status, 128 + SIGSEGV);
+    free(err);
+    close_run(&run);
+}
+
 static void programs_that_cannot_run(void **state)
 {
     char path[256];
@@ -379,6 +394,13 @@ static int rank_joined(const char *mode)
     if (strcmp(mode, "desert") == 0) {
         _exit(0);
     }
+    if (strcmp(mode, "crash") == 0) {
+        static float numbers[1000];
+        signal(SIGSEGV, SIG_DFL);
+        void *nothing = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        status = tern_all_reduce(world, rank == 1 ? nothing : numbers, numbers, 1000, TERN_F32,
+                                 TERN_SUM);
+    }
     if (strcmp(mode, "quit") == 0) {
         puts("ready");
         fflush(stdout);
@@ -410,6 +432,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_killed_rank_comes_before_failed_ones),
         cmocka_unit_test(the_rank_that_others_blame_comes_first),
         cmocka_unit_test(a_rank_must_not_leave_without_destroy),
+        cmocka_unit_test(a_crash_in_a_call_names_the_call),
         cmocka_unit_test(programs_that_cannot_run),
         cmocka_unit_test(only_rank_0_reads_standard_input),
         cmocka_unit_test(a_terminal_is_nobodys_standard_input),
