@@ -27,8 +27,9 @@ static const char help[] =
     "  -h, --help         print this text\n"
     "\n"
     "Exit status: 0, or that of the first rank that failed (128 + signal when one killed it);\n"
-    "124 after the timeout, 126 or 127 when the program cannot be executed or found, 125 when\n"
-    "the ranks cannot be started, 2 for wrong usage.\n";
+    "123 when all ended with 0 although a communicator had failed, 124 after the timeout, 126 or\n"
+    "127 when the program cannot be executed or found, 125 when the ranks cannot be started,\n"
+    "2 for wrong usage. TERN_LOG is 'error' for the ranks unless it is set.\n";
 
 static int TERN_PRINTF(1, 2) wrong_usage(const char *format, ...)
 {
@@ -131,6 +132,8 @@ int cli_run(int argc, char **argv)
         return wrong_usage("no program to run");
     }
     options.argv = argv + optind;
+    // An error that nobody looks at is a wrong answer that nobody sees.
+    setenv("TERN_LOG", "error", 0);
     if (tern_launch(&options, &status) < 0) {
         fprintf(stderr, "tern run: %s\n", tern_last_error());
         return EXIT_LAUNCHER_FAILED;

@@ -28,7 +28,8 @@ typedef struct tern_launch_options {
 // tern_init without tern_comm_destroy. The others then get errors from their tern calls; those that
 // are still there after 0.8 s are ended. One line on standard error says which rank ended how.
 // *exit_status: 0, or that of the first rank that failed (128 + signal when it was killed; 1 when it
-// left without tern_comm_destroy; 124 after timeout_ns; 126 or 127 when the program cannot be
+// left without tern_comm_destroy; 123 when all ended with 0 although a communicator had failed, which one
+// line says; 124 after timeout_ns; 126 or 127 when the program cannot be
 // executed or found; 128 + signal when the launcher was told to end by one; with `label`, 141 when
 // nobody reads the output any more and 1 when it cannot be written). A signal that the caller ignores
 // stays ignored. Nothing is left behind, also when the caller itself is killed: no process of

@@ -55,8 +55,9 @@ struct tern__hub {
     int connections_count;
     struct connection connections[CONNECTIONS_MAX];
     struct member members[TERN_RANKS_MAX];
-    char refusal[TERN__WIRE_TEXT_BYTES]; // the last one in this gathering
-    void (*before_end)(void *arg);       // see tern__hub_before_end
+    char refusal[TERN__WIRE_TEXT_BYTES];    // the last one in this gathering
+    char failure[TERN__FAILURE_BYTES + 48]; // the first of a communicator; "" for none
+    void (*before_end)(void *arg);          // see tern__hub_before_end
     void *before_end_arg;
 };
 
@@ -94,8 +95,20 @@ static void forget_member(struct member *member)
     member->answered = false;
 }
 
+// Remembers the first failure of a communicator, which may be of an earlier gathering.
+static void note_failure(struct tern__hub *hub)
+{
+    const struct tern__ctl *ctl = hub->ctl;
+    if (ctl != NULL && hub->failure[0] == '\0' &&
+        tern__flag_load(&ctl->failure) == TERN__FAILED) { // partner: begin_failure in sync/group.c
+        snprintf(hub->failure, sizeof hub->failure, "communicator %d has failed: %.*s",
+                 ctl->failure_slot, TERN__FAILURE_BYTES - 1, ctl->failure_text);
+    }
+}
+
 static void forget_ctl(struct tern__hub *hub)
 {
+    note_failure(hub);
     tern__memfd_unmap(hub->ctl, sizeof *hub->ctl);
     if (hub->ctl_fd >= 0) {
         close(hub->ctl_fd);
@@ -542,4 +555,10 @@ int tern__hub_first_dead(const struct tern__hub *hub)
 bool tern__hub_rank_is_in(const struct tern__hub *hub, int rank, char *text, size_t size)
 {
     return hub->ctl != NULL && tern__record_open_text(hub->ctl, rank, text, size);
+}
+
+const char *tern__hub_failure(struct tern__hub *hub)
+{
+    note_failure(hub);
+    return hub->failure;
 }

@@ -52,6 +52,9 @@ bool tern__hub_rank_ended(struct tern__hub *hub, int rank, int wait_status);
 // What a rank is in, for a sentence about its end: tern__record_open_text. False when there is nothing.
 bool tern__hub_rank_is_in(const struct tern__hub *hub, int rank, char *text, size_t size);
 
+// "communicator 0 has failed: …": the first one that did; "" when none has. Lives as long as the hub.
+const char *tern__hub_failure(struct tern__hub *hub);
+
 // The rank that died first in the current generation as the ranks themselves saw it, or -1.
 int tern__hub_first_dead(const struct tern__hub *hub);
 

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -350,6 +351,9 @@ static int launch(struct tern__job *job, int *exit_status)
         status = run_job(job);
     }
     tern__procs_end(&job->procs);
+    if (job->hub != NULL) {
+        snprintf(job->failure, sizeof job->failure, "%s", tern__hub_failure(job->hub));
+    }
     tern__hub_destroy(job->hub);
     job->hub = NULL;
     if (status == TERN_OK) {

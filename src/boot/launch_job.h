@@ -43,10 +43,11 @@ struct tern__job {
     int64_t linger_until_ns; // 0: ranks still run
 
     bool timed_out;
-    int culprit;     // the rank that failed first, or -1
-    int suspect;     // whom the ranks blamed then, though it had not been reaped; -1
-    uint64_t sent;   // bit s: we have sent signal s to end the job
-    bool output_cut; // not all output was written
+    int culprit;       // the rank that failed first, or -1
+    int suspect;       // whom the ranks blamed then, though it had not been reaped; -1
+    char failure[640]; // of a communicator; "" for none
+    uint64_t sent;     // bit s: we have sent signal s to end the job
+    bool output_cut;   // not all output was written
     char in_call[TERN_RANKS_MAX][96]; // what a rank was in when a signal killed it; "" for none
     bool fell[TERN_RANKS_MAX];        // failed on its own
     bool deserted[TERN_RANKS_MAX];    // ended without tern_comm_destroy

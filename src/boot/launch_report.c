@@ -15,6 +15,8 @@
 #include "base/clock.h"
 
 #define SAY_WITHIN_MS 100
+// All ranks ended well, but a communicator had failed.
+#define EXIT_COMM_FAILED 123
 
 // One line on standard error; dropped rather than waiting for somebody who does not read.
 static void TERN_PRINTF(1, 2) say(const char *format, ...)
@@ -109,6 +111,10 @@ int tern__launch_report(const struct tern__job *job)
     if (job->signal != 0 && (!all_well || job->output_cut)) {
         say("tern run: ended by signal %d (%s)\n", job->signal, strsignal(job->signal));
         return 128 + job->signal;
+    }
+    if (job->failure[0] != '\0' && job->cause == CAUSE_NONE) {
+        say("tern run: all ranks ended with status 0, but %s\n", job->failure);
+        return EXIT_COMM_FAILED;
     }
     return 0;
 }

@@ -13,7 +13,7 @@
 #include "tern/comm.h"
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
-#define TERN__CTL_ABI 2u
+#define TERN__CTL_ABI 3u
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 480
@@ -129,6 +129,11 @@ struct tern__ctl {
     struct tern__ctl_rank ranks[TERN_RANKS_MAX];
     struct tern__ctl_comm comms[TERN__COMM_SLOTS];
     struct tern__ctl_records records[TERN_RANKS_MAX];
+
+    // The first communicator that failed; kept when that is destroyed, for the launcher.
+    _Atomic uint32_t failure; // enum tern__failed
+    int32_t failure_slot;
+    char failure_text[TERN__FAILURE_BYTES];
 };
 
 _Static_assert(sizeof(struct tern__bell) == 8, "shared layout");

@@ -41,9 +41,10 @@ static int report_failed(struct tern__group *group)
 }
 
 // Makes it fail for all; false when it has failed, or does so right now.
-static bool begin_failure(struct tern__ctl_comm *shared, int status, int culprit,
+static bool begin_failure(struct tern__ctl *ctl, int slot, int status, int culprit,
                           const char text[TERN__FAILURE_BYTES])
 {
+    struct tern__ctl_comm *shared = &ctl->comms[slot];
     if (!tern__flag_swap(&shared->failed, TERN__WORKING, TERN__FAILING)) {
         return false;
     }
@@ -51,6 +52,11 @@ static bool begin_failure(struct tern__ctl_comm *shared, int status, int culprit
     shared->failed_rank = culprit;
     memcpy(shared->failed_text, text, TERN__FAILURE_BYTES);
     tern__flag_store(&shared->failed, TERN__FAILED); // partner: tern__group_check
+    if (tern__flag_swap(&ctl->failure, TERN__WORKING, TERN__FAILING)) {
+        ctl->failure_slot = slot;
+        memcpy(ctl->failure_text, text, TERN__FAILURE_BYTES);
+        tern__flag_store(&ctl->failure, TERN__FAILED); // partner: note_failure in boot/hub.c
+    }
     return true;
 }
 
@@ -58,7 +64,7 @@ void tern__ctl_comm_fail(struct tern__ctl *ctl, int slot, int status, int culpri
 {
     char text[TERN__FAILURE_BYTES];
     snprintf(text, sizeof text, "%s", said);
-    if (begin_failure(&ctl->comms[slot], status, culprit, text)) {
+    if (begin_failure(ctl, slot, status, culprit, text)) {
         tern__ctl_ring_all(ctl);
     }
 }
@@ -71,7 +77,7 @@ int tern__group_fail(struct tern__group *group, int status, int culprit, const c
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (begin_failure(shared, status, culprit, text)) {
+    if (begin_failure(group->job->ctl, group->slot, status, culprit, text)) {
         ring_members(group);
     } else if (tern__flag_load(&shared->failed) == TERN__FAILED) {
         return report_failed(group);

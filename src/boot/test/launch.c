@@ -201,7 +201,9 @@ static void a_killed_rank_comes_before_failed_ones(void **state)
 static void the_rank_that_others_blame_comes_first(void **state)
 {
     struct setting setting = {0};
+    setenv("TERN_LOG", "off", 1);
     struct run run = START(&setting, "run", "-n", "4", (char *)self_path(), "rank", "quit");
+    unsetenv("TERN_LOG");
     await_culprit_among_many(&run, "tern run: rank 3 exited with status 5\n", 5);
 }
 
@@ -223,6 +225,30 @@ static void a_crash_in_a_call_names_the_call(void **state)
     assert_int_equal(run.status, 128 + SIGSEGV);
     free(err);
     close_run(&run);
+}
+
+// Rank 0 leaves, rank 1 gets errors that it does not look at.
+static void a_failure_that_nobody_looks_at_is_told(void **state)
+{
+    static const char *const levels[] = {NULL, "off"};
+    for (size_t i = 0; i < 2; i++) {
+        struct setting setting = {0};
+        if (levels[i] != NULL) {
+            setenv("TERN_LOG", levels[i], 1);
+        }
+        struct run run = START(&setting, "run", "-n", "2", (char *)self_path(), "rank", "careless");
+        unsetenv("TERN_LOG");
+        end_tern(&run);
+        char *err = read_all(run.err, NULL);
+        const char *last =
+            strstr(err, "tern run: all ranks ended with status 0, but communicator 0 "
+                        "has failed: rank 0 has left the communicator");
+        assert_non_null(last);
+        assert_int_equal(last == err, levels[i] != NULL); // TERN_LOG=error: a line before it
+        assert_int_equal(run.status, 123);
+        free(err);
+        close_run(&run);
+    }
 }
 
 static void programs_that_cannot_run(void **state)
@@ -401,6 +427,10 @@ static int rank_joined(const char *mode)
         status = tern_all_reduce(world, rank == 1 ? nothing : numbers, numbers, 1000, TERN_F32,
                                  TERN_SUM);
     }
+    if (strcmp(mode, "careless") == 0 && rank == 1) {
+        int ignored = tern_comm_barrier(world);
+        (void)ignored;
+    }
     if (strcmp(mode, "quit") == 0) {
         puts("ready");
         fflush(stdout);
@@ -433,6 +463,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_rank_that_others_blame_comes_first),
         cmocka_unit_test(a_rank_must_not_leave_without_destroy),
         cmocka_unit_test(a_crash_in_a_call_names_the_call),
+        cmocka_unit_test(a_failure_that_nobody_looks_at_is_told),
         cmocka_unit_test(programs_that_cannot_run),
         cmocka_unit_test(only_rank_0_reads_standard_input),
         cmocka_unit_test(a_terminal_is_nobodys_standard_input),
