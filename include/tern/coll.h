@@ -34,7 +34,8 @@
 // that does not exist, an op that does not fit the dtype. Such a call has not been made, and the rank
 // may make the right one. TERN_ERR_MISMATCH, TERN_ERR_PEER (within 1 s of the death), TERN_ERR_LEFT,
 // TERN_ERR_TIMEOUT (the communicator's deadline): the sentence names rank, number of the call, kind,
-// bytes, algorithm and the op it stood at; the communicator has then failed. out is undefined after
+// bytes, algorithm and the op it stood at; a time-out says of each rank that did not come that far what it
+// does: "rank 3 is stopped". The communicator has then failed. out is undefined after
 // all errors but TERN_ERR_ARG and TERN_ERR_MISMATCH, which leave it as it was.
 //
 // A rank that leaves (tern_comm_destroy). All calls that it took part in end as they would have. Messages

@@ -62,7 +62,7 @@ TERN_API int tern_comm_size(const tern_comm *comm);
 // the barrier is visible to every rank after it. One thread per rank at a time.
 //
 // Errors: TERN_ERR_PEER, TERN_ERR_LEFT, TERN_ERR_TIMEOUT (each names the rank and the number of the
-// barrier); the communicator has then failed.
+// barrier; a time-out also says what the ranks do that did not come); the communicator has then failed.
 TERN_CALL int tern_comm_barrier(tern_comm *comm);
 
 // Splits into disjoint communicators: ranks with the same colour end up together, ordered by (key,

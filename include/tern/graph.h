@@ -96,8 +96,8 @@ TERN_CALL int tern_chip_launch(tern_chip *chip, tern_graph *graph);
 
 // Waits for the run to end. TERN_ERR_KERNEL: a kernel called tern_kernel_fail; TERN_ERR_TIMEOUT: the
 // run's deadline passed, TERN_ERR_PEER: a rank died; the sentence names the tasks that were running
-// or waiting, and for a wait the signal, the value seen and the value wanted. After a failed run no
-// further task of it is started, and running kernels have returned, unless the sentence says that
+// or waiting, and for a wait the signal, the value seen and the value wanted, and what each other
+// rank does. After a failed run no further task of it is started, and running kernels have returned, unless the sentence says that
 // one has not. The chip's communicator has then failed too, so that peers which wait for this run's
 // signals learn why. When the communicator failed first, its status outranks TERN_ERR_KERNEL of a kernel
 // that failed of it. TERN_ERR_STATE when nothing was launched.

@@ -41,7 +41,8 @@ TERN_CALL int tern_signal_notify(tern_window *window, int rank, size_t offset_by
 //
 // timeout_ns: TERN_TIMEOUT_DEFAULT for the communicator's deadline, which fails the communicator
 // when it passes; a deadline of the call's own (>= 0) only ends this call. Both are TERN_ERR_TIMEOUT
-// and say the value seen and the value wanted. TERN_ERR_PEER names a dead rank. A rank that has left
+// and say the value seen and the value wanted, and, after 0.1 s or more, what each other rank does.
+// TERN_ERR_PEER names a dead rank. A rank that has left
 // (tern_comm_destroy) is no error here: others may still notify.
 TERN_CALL int tern_signal_wait(tern_window *window, size_t offset_bytes, tern_cmp cmp,
                                int32_t value, int64_t timeout_ns);

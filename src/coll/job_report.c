@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/process.h"
 #include "coll/job_find.h"
 #include "coll/record_algorithm.h"
+#include "sync/doing.h"
 
 _Static_assert(TERN_JOB_CALLS_MAX == TERN__RECORDS, "one number, two headers");
 
@@ -58,90 +58,34 @@ static bool is_open(const struct tern__recorded *call)
     return call->state == TERN__RECORD_ENTERED || call->state == TERN__RECORD_WAITING;
 }
 
-// The call that the rank is held up in: the one that has been open for the longest time.
-static const struct tern__recorded *held_up_in(const struct seen *seen, int *open)
+static void look_at_rank(const struct tern__ctl *ctl, int rank, int64_t now_ns, struct seen *seen)
 {
-    const struct tern__recorded *oldest = NULL;
-    *open = 0;
-    for (int i = 0; i < seen->count; i++) { // the latest comes first
-        bool waits = seen->calls[i].state == TERN__RECORD_WAITING;
-        *open += is_open(&seen->calls[i]);
-        if (waits || (is_open(&seen->calls[i]) &&
-                      (oldest == NULL || oldest->state != TERN__RECORD_WAITING))) {
-            oldest = &seen->calls[i];
-        }
-    }
-    return oldest;
-}
-
-static void describe_calls(struct seen *seen, int64_t now_ns)
-{
-    int open;
-    char call_text[160];
-    char stuck[80];
+    static const char *const states[] = {
+        [TERN__LIFE_ABSENT] = "absent",   [TERN__LIFE_RUNS] = "alive",
+        [TERN__LIFE_STOPPED] = "stopped", [TERN__LIFE_LEFT] = "left",
+        [TERN__LIFE_DEAD] = "dead",
+    };
+    struct tern__doing doing;
     char since[32] = "";
     char more[48] = "";
-    const struct tern__recorded *call = held_up_in(seen, &open);
-    if (call == NULL) {
-        return;
-    }
-    tern__record_text(call, call_text, sizeof call_text);
-    stuck_text(call, stuck, sizeof stuck);
-    if (call->begin_ns > 0) {
-        char age[24];
-        time_text(now_ns - call->begin_ns, age, sizeof age);
-        snprintf(since, sizeof since, ", for %s", age);
-    }
-    if (open > 1) {
-        snprintf(more, sizeof more, "; %d more %s open", open - 1, open == 2 ? "is" : "are");
-    }
-    snprintf(seen->doing, sizeof seen->doing, "%s %s of communicator %d%s%s%s",
-             call->state == TERN__RECORD_WAITING ? "waits in" : "is in", call_text, call->comm_slot,
-             stuck, since, more);
-}
-
-// Without "rank N " or "its process N " in front.
-static const char *without(const char *text, const char *words, int number)
-{
-    char prefix[48];
-    snprintf(prefix, sizeof prefix, "%s %d ", words, number);
-    return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : text;
-}
-
-static void look_at_rank(const struct tern__ctl *ctl, int rank, uint64_t own_space, int64_t now_ns,
-                         struct seen *seen)
-{
-    const struct tern__ctl_rank *slot = &ctl->ranks[rank];
-    char text[300];
-    uint32_t state = tern__observe(&slot->state);
-    bool near =
-        own_space != 0 && atomic_load_explicit(&slot->pid_space, memory_order_relaxed) == own_space;
+    tern__doing_look(ctl, rank, &doing);
     memset(seen, 0, sizeof *seen);
     seen->rank = rank;
-    seen->pid = (int)tern__peek(&slot->pid);
+    seen->pid = doing.pid;
+    seen->state = states[doing.life];
     seen->count = tern__records_read(ctl, rank, seen->calls);
-    char process = near ? tern__process_state(seen->pid) : '?';
-    bool gone = process == 0 || process == 'Z' || process == 'X';
-    if (state == TERN__RANK_DEAD) {
-        seen->state = "dead";
-        tern__ctl_death_text(ctl, rank, text, sizeof text);
-        snprintf(seen->doing, sizeof seen->doing, "%s", without(text, "rank", rank));
-    } else if (state == TERN__RANK_ABSENT) {
-        seen->state = "absent";
-    } else if (state == TERN__RANK_LEFT) {
-        seen->state = "left";
-        snprintf(seen->doing, sizeof seen->doing, "has left the job%s",
-                 gone ? ", and its process has ended" : "");
-    } else if (gone) {
-        seen->state = "dead";
-        snprintf(seen->doing, sizeof seen->doing,
-                 "its process is gone, and no rank has seen it yet");
-    } else {
-        seen->state = process == 'T' || process == 't' ? "stopped" : "alive";
-        tern__ctl_activity_text(ctl, rank, text, sizeof text);
-        snprintf(seen->doing, sizeof seen->doing, "%s", without(text, "its process", seen->pid));
-        describe_calls(seen, now_ns);
+    tern__doing_text(&doing, false, seen->doing, sizeof seen->doing);
+    if (doing.in_call && doing.call.begin_ns > 0) {
+        char age[24];
+        time_text(now_ns - doing.call.begin_ns, age, sizeof age);
+        snprintf(since, sizeof since, ", for %s", age);
     }
+    if (doing.open > 1) {
+        snprintf(more, sizeof more, "; %d more %s open", doing.open - 1,
+                 doing.open == 2 ? "is" : "are");
+    }
+    size_t used = strlen(seen->doing);
+    snprintf(seen->doing + used, sizeof seen->doing - used, "%s%s", since, more);
 }
 
 static void text_calls(FILE *file, const struct seen *seen, int last, int64_t now_ns)
@@ -317,13 +261,12 @@ static void json_job(FILE *file, const struct tern__ctl *ctl, const struct seen 
 static int report_job(FILE *file, const struct tern__ctl *ctl, int last, tern_job_form form)
 {
     int nranks = (int)ctl->nranks;
-    uint64_t own_space = tern__pid_space();
     struct seen *seen = calloc((size_t)nranks, sizeof *seen);
     if (seen == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory to look at %d ranks", nranks);
     }
     for (int rank = 0; rank < nranks; rank++) {
-        look_at_rank(ctl, rank, own_space, tern__now_ns(), &seen[rank]);
+        look_at_rank(ctl, rank, tern__now_ns(), &seen[rank]);
     }
     (form == TERN_JOB_JSON ? json_job : text_job)(file, ctl, seen, last, tern__now_ns());
     free(seen);

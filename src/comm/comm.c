@@ -126,7 +126,7 @@ int tern_comm_size(const tern_comm *comm)
 static int comm_barrier(tern_comm *comm)
 {
     TERN_TRY(tern__comm_lives("tern_comm_barrier", comm));
-    return tern__group_barrier(&comm->group, "barrier");
+    return tern__group_barrier(&comm->group, TERN__MEETING_BARRIER);
 }
 
 int tern_comm_barrier(tern_comm *comm)
@@ -195,7 +195,7 @@ static int comm_split(tern_comm *comm, int color, int key, tern_comm **part)
     int32_t slots[TERN_RANKS_MAX];
     tern_comm *made = tern__handle_new(TERN__COMM, sizeof *made);
     int32_t slot = -1;
-    int status = tern__group_exchange(parent, "split", &mine, sizeof mine, choices);
+    int status = tern__group_exchange(parent, TERN__MEETING_SPLIT, &mine, sizeof mine, choices);
     if (status == TERN_OK && made != NULL && color >= 0) {
         choose_members(choices, parent, &made->group);
         if (made->group.members[0] == parent->rank) {
@@ -203,7 +203,7 @@ static int comm_split(tern_comm *comm, int color, int key, tern_comm **part)
         }
     }
     if (status == TERN_OK) {
-        status = tern__group_exchange(parent, "split", &slot, sizeof slot, slots);
+        status = tern__group_exchange(parent, TERN__MEETING_SPLIT, &slot, sizeof slot, slots);
     }
     if (status == TERN_OK && made == NULL) {
         status = tern__fail(TERN_ERR_MEMORY, "no memory for a communicator");

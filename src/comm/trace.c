@@ -90,7 +90,7 @@ static int gather(tern_comm *comm, const char *path, const struct collection *mi
     struct offer own = {recorded ? mine->count : UINT64_MAX, mine->tracks};
     struct offer offers[TERN_RANKS_MAX];
     uint64_t most = 1;
-    TERN_TRY(tern__group_exchange(group, "tern_trace_end", &own, sizeof own, offers));
+    TERN_TRY(tern__group_exchange(group, TERN__MEETING_TRACE, &own, sizeof own, offers));
     if (!recorded) {
         return tern__fail(TERN_ERR_STATE, "tern_trace_end: recording is not on; call "
                                           "tern_trace_begin first");
@@ -110,13 +110,14 @@ static int gather(tern_comm *comm, const char *path, const struct collection *mi
         memcpy(tern_window_address(window, group->rank), mine->units,
                mine->count * sizeof *mine->units);
     }
-    int32_t status = tern__group_barrier(group, "tern_trace_end");
+    int32_t status = tern__group_barrier(group, TERN__MEETING_TRACE);
     if (status == TERN_OK && group->rank == 0) {
         struct output output = {window, group->size, offers};
         status = tern_file_save(path, write_trace, &output);
     }
     int32_t statuses[TERN_RANKS_MAX];
-    int exchanged = tern__group_exchange(group, "tern_trace_end", &status, sizeof status, statuses);
+    int exchanged =
+        tern__group_exchange(group, TERN__MEETING_TRACE, &status, sizeof status, statuses);
     tern_window_destroy(window);
     TERN_TRY(exchanged);
     if (statuses[0] != TERN_OK && group->rank != 0) {

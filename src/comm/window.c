@@ -220,7 +220,7 @@ static int build_window(tern_window *window, const struct wish *wishes)
             strcpy(detail, tern_last_error()); // a reason that only this rank knows
         }
     }
-    TERN_TRY(tern__group_exchange(group, "tern_window_create", &mine, sizeof mine, verdicts));
+    TERN_TRY(tern__group_exchange(group, TERN__MEETING_WINDOW, &mine, sizeof mine, verdicts));
     int status = word_verdict(window, &verdicts[0], huge);
     if (status != TERN_OK) {
         return detail[0] != '\0' ? tern__fail(status, "tern_window_create: %.900s", detail)
@@ -241,7 +241,7 @@ static int build_window(tern_window *window, const struct wish *wishes)
     }
     int32_t own_status = status;
     int32_t statuses[TERN_RANKS_MAX];
-    TERN_TRY(tern__group_exchange(group, "tern_window_create", &own_status, sizeof own_status,
+    TERN_TRY(tern__group_exchange(group, TERN__MEETING_WINDOW, &own_status, sizeof own_status,
                                   statuses));
     for (int rank = 0; rank < window->nranks; rank++) {
         if (statuses[rank] != TERN_OK && status == TERN_OK) {
@@ -277,7 +277,7 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
     struct wish wishes[TERN_RANKS_MAX];
     // A sparse one does not count, and there is one at most.
     uint32_t number = (flags & SPARSE) != 0 ? UINT32_MAX : comm->windows_made++;
-    int status = tern__group_exchange(group, "tern_window_create", &mine, sizeof mine, wishes);
+    int status = tern__group_exchange(group, TERN__MEETING_WINDOW, &mine, sizeof mine, wishes);
     if (status == TERN_OK) {
         status = compare_wishes(wishes, group->size);
     }

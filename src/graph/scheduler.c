@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "graph/chip.h"
 #include "isa/signal.h"
+#include "sync/doing.h"
 
 // How long kernels may take to return once their run has failed.
 #define DRAIN_NS (2 * TERN_NS_PER_SECOND)
@@ -286,6 +287,19 @@ static void drain_cores(struct tern_chip *chip, uint32_t *held)
     }
 }
 
+// What the other ranks do, "; " before it, when tasks wait for signals of theirs: who of them could
+// notify is not known.
+static void describe_others(const struct tern_chip *chip, int status, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (status == TERN_ERR_TIMEOUT && chip->comm != NULL && chip->comm->group.size > 1 &&
+        chip->run.waiting_count > 0) {
+        const struct tern__group *group = &chip->comm->group;
+        snprintf(text, size, "; ");
+        tern__doing_ranks(group, tern__group_others(group), text + 2, size - 2);
+    }
+}
+
 // Ends a run that failed: words the failure, lets kernels return, fails the communicator.
 static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
                     const struct tern__core *failed)
@@ -293,12 +307,14 @@ static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
     char state[600];
     char why[TERN_ERROR_BYTES];
     char stuck[128] = "";
+    char others[300];
     struct pause pause = {.chip = chip, .says_so = true};
     describe_run(chip, held, state, sizeof state);
     // The communicator's failure is the cause of what follows from it: of a kernel that reports what
     // tern told it. TERN_ERR_TIMEOUT may be that failure too; and at the own deadline a dead peer is
     // the better reason.
     int broken = run_broken(&pause, status == TERN_ERR_TIMEOUT);
+    describe_others(chip, broken != TERN_OK ? TERN_OK : status, others, sizeof others);
     status = broken != TERN_OK ? broken : status;
     if (failed != NULL) {
         snprintf(why, sizeof why, "task '%s' failed: %.400s",
@@ -311,8 +327,8 @@ static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
     // Peers, and kernels of this chip that wait for them, learn it before the wait for the kernels.
     if (chip->comm != NULL) {
         tern__group_fail(&chip->comm->group, status, chip->comm->group.rank,
-                         "run %u of a graph on rank %d: %s; %.200s", chip->run.number,
-                         chip->comm->group.rank, why, state);
+                         "run %u of a graph on rank %d: %s; %.200s%s", chip->run.number,
+                         chip->comm->group.rank, why, state, others);
     }
     drain_cores(chip, held);
     for (int i = 0; i < tern__chip_cores(chip) && chip->stuck; i++) {
@@ -321,7 +337,8 @@ static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
                      chip->run.graph->tasks[held[i]].name);
         }
     }
-    return tern__fail(status, "run %u of the graph: %s; %s%s", chip->run.number, why, state, stuck);
+    return tern__fail(status, "run %u of the graph: %s; %s%s%s", chip->run.number, why, state,
+                      others, stuck);
 }
 
 static int run_graph(struct tern_chip *chip)

@@ -4,9 +4,12 @@
 
 #include "isa/signal.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/public.h"
 #include "base/error.h"
+#include "sync/doing.h"
 
 const char *tern__cmp_text(tern_cmp cmp)
 {
@@ -112,25 +115,31 @@ static int wait_broken(void *arg, bool deep)
     return TERN_OK;
 }
 
-// Words the timeout. The communicator's own deadline fails the communicator, the caller's does not.
+// Words the timeout. The communicator's own deadline fails the communicator, the caller's does not. Who
+// could notify is not known, so it says of all other ranks what they do; but not for callers who in
+// fact poll.
 static int wait_timed_out(const struct signal_wait *wait, int64_t timeout_ns, bool fatal)
 {
     // With several conditions the sentence shows one that does not hold.
     const tern_condition *condition = &wait->conditions[wait->all ? wait->index : 0];
     struct tern__group *group = &condition->window->comm->group;
-    const char *format = "rank %d waited %.3g s for the signal at byte %zu of window %u: seen %d, "
-                         "wanted %s %d (%zu condition%s)";
-    int32_t seen = tern__condition_seen(condition);
-    const char *plural = wait->count == 1 ? "" : wait->all ? "s, all to hold" : "s, any to hold";
-    double seconds = (double)timeout_ns * 1e-9;
-    if (!fatal) {
-        return tern__fail(TERN_ERR_TIMEOUT, format, group->rank, seconds, condition->offset_bytes,
-                          condition->window->number, seen, tern__cmp_text(condition->cmp),
-                          condition->value, wait->count, plural);
+    char text[TERN__FAILURE_BYTES];
+    int used = snprintf(text, sizeof text,
+                        "rank %d waited %.3g s for the signal at byte %zu of window %u: seen %d, "
+                        "wanted %s %d (%zu condition%s)",
+                        group->rank, (double)timeout_ns * 1e-9, condition->offset_bytes,
+                        condition->window->number, tern__condition_seen(condition),
+                        tern__cmp_text(condition->cmp), condition->value, wait->count,
+                        wait->count == 1 ? ""
+                        : wait->all      ? "s, all to hold"
+                                         : "s, any to hold");
+    if (group->size > 1 && (fatal || timeout_ns >= TERN__LOOK_NS)) {
+        used += snprintf(text + used, sizeof text - (size_t)used, "; ");
+        tern__doing_ranks(group, tern__group_others(group), text + used,
+                          sizeof text - (size_t)used);
     }
-    return tern__group_fail(group, TERN_ERR_TIMEOUT, group->rank, format, group->rank, seconds,
-                            condition->offset_bytes, condition->window->number, seen,
-                            tern__cmp_text(condition->cmp), condition->value, wait->count, plural);
+    return fatal ? tern__group_fail(group, TERN_ERR_TIMEOUT, group->rank, "%s", text)
+                 : tern__fail(TERN_ERR_TIMEOUT, "%s", text);
 }
 
 static void trace_wait(const struct signal_wait *wait, int64_t begin_ns)

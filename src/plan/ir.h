@@ -95,6 +95,9 @@ static inline const tern_plan_range *tern__op_operands(const tern_plan *plan,
     return op->operands_first > 0 ? plan->operands + op->operands_first : plan->operands;
 }
 
+// The ranks (bit r: rank r) that post a signal of `owner`, in a plan of at most 64 ranks.
+uint64_t tern__plan_posters(const tern_plan *plan, int owner, uint32_t signal);
+
 // "in", "out", "scratch"; "copy", "reduce", …
 const char *tern__buffer_name(tern_plan_buffer buffer);
 const char *tern__op_kind_name(tern_plan_op_kind kind);

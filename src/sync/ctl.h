@@ -16,7 +16,7 @@
 #define TERN__CTL_ABI 3u
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
-#define TERN__FAILURE_BYTES 480
+#define TERN__FAILURE_BYTES 736
 #define TERN__PICKS 16   // kinds of collectives that there may be
 #define TERN__RECORDS 64 // calls of a rank that are remembered; a power of two
 
@@ -38,9 +38,9 @@ enum tern__rank_state {
 enum tern__activity {
     TERN__DOING_OTHER, // not waiting in a call of tern
     TERN__DOING_BARRIER,
+    TERN__DOING_MEETING, // doing_number: enum tern__meeting of sync/group.h
     TERN__DOING_SIGNAL,
     TERN__DOING_GRAPH,
-    TERN__DOING_WINDOW,
     TERN__DOING_PLAN,
     TERN__DOING_CALL,
     TERN__DOING_MAIL,

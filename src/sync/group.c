@@ -14,6 +14,17 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "sync/doing.h"
+
+const char *tern__meeting_name(enum tern__meeting meeting)
+{
+    static const char *const names[] = {
+        [TERN__MEETING_BARRIER] = "barrier",           [TERN__MEETING_SPLIT] = "tern_comm_split",
+        [TERN__MEETING_WINDOW] = "tern_window_create", [TERN__MEETING_EXEC] = "tern_exec_create",
+        [TERN__MEETING_TRACE] = "tern_trace_end",
+    };
+    return (unsigned)meeting < TERN__MEETINGS ? names[meeting] : "a call of tern";
+}
 
 static void ring_members(struct tern__group *group)
 {
@@ -143,16 +154,23 @@ bool tern__group_leave(struct tern__group *group)
     return tern__flag_add(&shared->holders, UINT32_MAX) == 1;
 }
 
-// The number of the present barrier, for people.
-static unsigned long long shown(const struct tern__group *group)
+// What the group meets for, for people: "barrier 12".
+static void name_meeting(const struct tern__group *group, enum tern__meeting meeting, char *text,
+                         size_t size)
 {
-    return (unsigned long long)(group->barriers - group->barriers_before);
+    const char *name = tern__meeting_name(meeting);
+    if (meeting == TERN__MEETING_BARRIER) {
+        snprintf(text, size, "%s %llu", name,
+                 (unsigned long long)(group->barriers - group->barriers_before));
+    } else {
+        snprintf(text, size, "%s", name);
+    }
 }
 
 struct barrier_wait {
     struct tern__group *group;
     uint64_t target;
-    const char *what;
+    enum tern__meeting meeting;
     bool says_so; // the rank's activity has been published
 };
 
@@ -168,7 +186,10 @@ static int barrier_broken(void *arg, bool deep)
     struct barrier_wait *wait = arg;
     struct tern__group *group = wait->group;
     if (!wait->says_so) {
-        tern__job_doing(group->job, TERN__DOING_BARRIER, shown(group));
+        bool barrier = wait->meeting == TERN__MEETING_BARRIER;
+        tern__job_doing(group->job, barrier ? TERN__DOING_BARRIER : TERN__DOING_MEETING,
+                        barrier ? group->barriers - group->barriers_before
+                                : (uint64_t)wait->meeting);
         wait->says_so = true;
     }
     TERN_TRY(tern__group_check(group, deep));
@@ -176,58 +197,43 @@ static int barrier_broken(void *arg, bool deep)
     if (left < 0 || all_arrived(wait)) {
         return TERN_OK;
     }
+    char name[48];
+    name_meeting(group, wait->meeting, name, sizeof name);
     return tern__group_fail(group, TERN_ERR_LEFT, left,
-                            "rank %d has left the communicator (tern_comm_destroy), so %s %llu "
-                            "cannot complete",
-                            left, wait->what, shown(group));
+                            "rank %d has left the communicator (tern_comm_destroy), so %s cannot "
+                            "complete",
+                            left, name);
 }
 
-// The ranks that have not entered the barrier, as "rank 3" or "ranks 3, 5"; returns the lowest.
-static int list_missing(const struct tern__group *group, char *text, size_t size)
+static int barrier_timed_out(struct tern__group *group, enum tern__meeting meeting)
 {
-    int lowest = -1;
-    int count = 0;
-    size_t used = 0;
-    text[0] = '\0';
+    TERN_TRY(tern__group_check(group, true));
+    char name[48];
+    char doing[TERN__FAILURE_BYTES - 128];
+    uint64_t missing = 0;
     for (int rank = 0; rank < group->size; rank++) {
         uint64_t entered =
             atomic_load_explicit(&group->shared->entered[rank].barrier, memory_order_relaxed);
-        if (entered >= group->barriers || used + 8 > size) {
-            continue;
-        }
-        lowest = lowest < 0 ? rank : lowest;
-        used += (size_t)snprintf(text + used, size - used, "%s%d", count++ == 0 ? "" : ", ", rank);
+        missing |= entered < group->barriers ? UINT64_C(1) << rank : 0;
     }
-    return lowest;
+    name_meeting(group, meeting, name, sizeof name);
+    int culprit = tern__doing_ranks(group, missing, doing, sizeof doing);
+    return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit,
+                            "rank %d waited %.3g s in %s and not all ranks came: %s", group->rank,
+                            (double)group->job->timeout_ns * 1e-9, name, doing);
 }
 
-static int barrier_timed_out(struct tern__group *group, const char *what)
-{
-    TERN_TRY(tern__group_check(group, true));
-    char missing[224];
-    char doing[128] = "";
-    int lowest = list_missing(group, missing, sizeof missing);
-    if (lowest >= 0) {
-        tern__ctl_activity_text(group->job->ctl, group->members[lowest], doing, sizeof doing);
-    }
-    return tern__group_fail(group, TERN_ERR_TIMEOUT, lowest,
-                            "rank %d waited %.3g s in %s %llu for %s %s; of rank %d: %s",
-                            group->rank, (double)group->job->timeout_ns * 1e-9, what, shown(group),
-                            strchr(missing, ',') != NULL ? "ranks" : "rank", missing, lowest,
-                            doing);
-}
-
-static void trace_barrier(const struct tern__group *group, const char *what, uint64_t number,
-                          int64_t begin_ns)
+static void trace_barrier(const struct tern__group *group, enum tern__meeting meeting,
+                          uint64_t number, int64_t begin_ns)
 {
     struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_BARRIER};
     event.out = tern__trace_arrow(TERN__ARROW_BARRIER, group->slot, number, 0);
     event.in = event.out;
-    tern__trace_name(&event, what);
+    tern__trace_name(&event, tern__meeting_name(meeting));
     tern__trace_put(&event);
 }
 
-int tern__group_barrier(struct tern__group *group, const char *what)
+int tern__group_barrier(struct tern__group *group, enum tern__meeting meeting)
 {
     struct tern__ctl_comm *shared = group->shared;
     if (tern__flag_load(&shared->failed) != TERN__WORKING) {
@@ -243,7 +249,7 @@ int tern__group_barrier(struct tern__group *group, const char *what)
     if (arrived == target) {
         ring_members(group);
     } else if (arrived < target) {
-        struct barrier_wait barrier = {.group = group, .target = target, .what = what};
+        struct barrier_wait barrier = {.group = group, .target = target, .meeting = meeting};
         struct tern__ladder ladder = tern__job_ladder(group->job);
         struct tern__wait wait = {
             .bell = &group->job->ctl->ranks[group->job->rank].bell,
@@ -258,24 +264,24 @@ int tern__group_barrier(struct tern__group *group, const char *what)
             tern__job_doing(group->job, TERN__DOING_OTHER, 0);
         }
         if (status == TERN_ERR_TIMEOUT && !all_arrived(&barrier)) {
-            return barrier_timed_out(group, what);
+            return barrier_timed_out(group, meeting);
         }
         TERN_TRY(status == TERN_ERR_TIMEOUT ? TERN_OK : status);
     }
     if (begin_ns != 0) {
-        trace_barrier(group, what, number, begin_ns);
+        trace_barrier(group, meeting, number, begin_ns);
     }
     return TERN_OK;
 }
 
-int tern__group_exchange(struct tern__group *group, const char *what, const void *mine, size_t size,
-                         void *all)
+int tern__group_exchange(struct tern__group *group, enum tern__meeting meeting, const void *mine,
+                         size_t size, void *all)
 {
     // Two rows of cells in turn: a row is used again two exchanges later, when every rank has come
     // through the barrier of the one between and so has finished reading.
     struct tern__cell *cells = group->shared->cells[group->exchanges++ & 1];
     memcpy(cells[group->rank].bytes, mine, size);
-    TERN_TRY(tern__group_barrier(group, what));
+    TERN_TRY(tern__group_barrier(group, meeting));
     for (int rank = 0; rank < group->size; rank++) {
         memcpy((char *)all + (size_t)rank * size, cells[rank].bytes, size);
     }

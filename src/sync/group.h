@@ -9,6 +9,19 @@
 
 #include "sync/job.h"
 
+// What ranks meet for. Only barriers are counted for people.
+enum tern__meeting {
+    TERN__MEETING_BARRIER,
+    TERN__MEETING_SPLIT,
+    TERN__MEETING_WINDOW,
+    TERN__MEETING_EXEC,
+    TERN__MEETING_TRACE,
+    TERN__MEETINGS,
+};
+
+// "barrier", "tern_window_create", …
+const char *tern__meeting_name(enum tern__meeting meeting);
+
 struct tern__group {
     struct tern__job *job;
     struct tern__ctl_comm *shared;
@@ -42,11 +55,11 @@ bool tern__group_leave(struct tern__group *group);
 // The lowest rank of the group that has left it, or -1.
 int tern__group_left(const struct tern__group *group);
 
-// All ranks enter before any leaves. `what` names it in reports ("barrier"). Errors fail the group.
-int tern__group_barrier(struct tern__group *group, const char *what);
+// All ranks enter before any leaves. Errors fail the group.
+int tern__group_barrier(struct tern__group *group, enum tern__meeting meeting);
 
 // Every rank gives `size` bytes (at most TERN__CELL_BYTES) and gets those of all, in rank order.
-int tern__group_exchange(struct tern__group *group, const char *what, const void *mine, size_t size,
-                         void *all);
+int tern__group_exchange(struct tern__group *group, enum tern__meeting meeting, const void *mine,
+                         size_t size, void *all);
 
 #endif

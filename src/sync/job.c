@@ -57,41 +57,6 @@ void tern__ctl_death_text(const struct tern__ctl *ctl, int rank, char *text, siz
     }
 }
 
-void tern__ctl_activity_text(const struct tern__ctl *ctl, int rank, char *text, size_t size)
-{
-    const struct tern__ctl_rank *slot = &ctl->ranks[rank];
-    uint32_t pid = tern__peek(&slot->pid);
-    unsigned long long number =
-        (unsigned long long)atomic_load_explicit(&slot->doing_number, memory_order_relaxed);
-    switch ((enum tern__activity)tern__peek(&slot->doing)) {
-    case TERN__DOING_BARRIER:
-        snprintf(text, size, "its process %u waits in barrier %llu", pid, number);
-        return;
-    case TERN__DOING_SIGNAL:
-        snprintf(text, size, "its process %u waits for the signal at byte %llu", pid, number);
-        return;
-    case TERN__DOING_GRAPH:
-        snprintf(text, size, "its process %u waits in run %llu of a graph", pid, number);
-        return;
-    case TERN__DOING_WINDOW:
-        snprintf(text, size, "its process %u waits for a window", pid);
-        return;
-    case TERN__DOING_PLAN:
-        snprintf(text, size, "its process %u waits in run %llu of a plan", pid, number);
-        return;
-    case TERN__DOING_CALL:
-        snprintf(text, size, "its process %u waits in collective call %llu", pid, number);
-        return;
-    case TERN__DOING_MAIL:
-        snprintf(text, size, "its process %u waits for a message to or from rank %llu", pid,
-                 number);
-        return;
-    case TERN__DOING_OTHER:
-        break;
-    }
-    snprintf(text, size, "its process %u lives and is not waiting in tern", pid);
-}
-
 void tern__job_doing(struct tern__job *job, enum tern__activity activity, uint64_t number)
 {
     struct tern__ctl_rank *self = &job->ctl->ranks[job->rank];

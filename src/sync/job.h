@@ -62,9 +62,6 @@ int tern__ctl_first_dead(const struct tern__ctl *ctl);
 // "rank 3 was killed by signal 9 (Killed)", "rank 3 died (process 417 is gone)", …
 void tern__ctl_death_text(const struct tern__ctl *ctl, int rank, char *text, size_t size);
 
-// "process 417 waits in barrier 12", "process 417 is not in a call of tern", …
-void tern__ctl_activity_text(const struct tern__ctl *ctl, int rank, char *text, size_t size);
-
 // Says what this rank waits for from now on; TERN__DOING_OTHER afterwards.
 void tern__job_doing(struct tern__job *job, enum tern__activity activity, uint64_t number);
 

@@ -116,7 +116,7 @@ until_said '^ +1 .* waits in reduce 23 of 1200 bytes to rank 1 .* for rank 3, fo
     "$tern" info --job "$launcher"
 waiting='^ +(0|2) +[0-9]+  alive .* waits in reduce 23 '
 [ "$(grep -cE "$waiting" said)" -eq 2 ] || until_said "$waiting" "$tern" info --job "$launcher"
-grep -qE '^ +3 +[0-9]+  alive +23  lives and is not waiting in tern' said || die "rank 3: $(cat said)"
+grep -qE '^ +3 +[0-9]+  alive +23  is not waiting in tern' said || die "rank 3: $(cat said)"
 grep -qE '^ +23 +0  all_gather|^ +22 +0  all_gather' said || die "no all_gather: $(cat said)"
 grep -qE '^ +1 +1  barrier' said || die "no barrier of communicator 1: $(cat said)"
 [ "$(grep -c '^rank [0-3], last calls' said)" -eq 4 ] || die "not four ranks: $(cat said)"

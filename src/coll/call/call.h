@@ -6,6 +6,7 @@
 #ifndef TERN_COLL_CALL_CALL_H
 #define TERN_COLL_CALL_CALL_H
 
+#include "base/error.h"
 #include "coll/call/area.h"
 #include "coll/call/program.h"
 #include "coll/tune.h"
@@ -147,7 +148,7 @@ struct tern__calls {
     uint32_t arrivals[TERN__SLOTS][TERN__SLOT_ARRIVALS]; // in runs that have ended
     uint32_t *bases; // posts to this rank's signals in runs that have ended, by slot and word
 
-    char failed_text[960]; // why, and where its oldest call stood
+    char failed_text[TERN_ERROR_BYTES]; // why, and where its oldest call stood
 
     // What was looked up before.
     struct tern__program *programs;

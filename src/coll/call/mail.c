@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/registry.h"
+#include "sync/doing.h"
 
 #define LENT UINT32_MAX                // in place of a piece's bytes: it is a placement
 #define LENT_FROM ((uint64_t)16 << 10) // bytes that are worth waiting for the receiver
@@ -382,12 +383,12 @@ static int task_timed_out(struct tern__task *task)
     struct tern__group *group = &man->calls->comm->group;
     const struct tern__message *message = man->awaited;
     char name[160];
-    char doing[128];
+    char doing[TERN__FAILURE_BYTES / 2];
     name_message(message, name, sizeof name);
-    tern__ctl_activity_text(group->job->ctl, group->members[message->peer], doing, sizeof doing);
+    tern__doing_ranks(group, UINT64_C(1) << message->peer, doing, sizeof doing);
     return tern__group_fail(group, TERN_ERR_TIMEOUT, message->peer,
-                            "rank %d waited %.3g s in %s; of rank %d: %s", group->rank,
-                            (double)task->job->timeout_ns * 1e-9, name, message->peer, doing);
+                            "rank %d waited %.3g s in %s; %s", group->rank,
+                            (double)task->job->timeout_ns * 1e-9, name, doing);
 }
 
 static void task_woken(struct tern__task *task)
@@ -503,12 +504,15 @@ int tern__message_begin(struct tern__message *message)
 int tern__message_failed(const struct tern__message *message)
 {
     char name[160];
-    char detail[TERN_ERROR_BYTES / 2];
+    char detail[TERN_ERROR_BYTES];
     if (message->status == TERN_ERR_MISMATCH) {
         return message->status;
     }
     name_message(message, name, sizeof name);
     snprintf(detail, sizeof detail, "%s", tern_last_error());
+    if (strstr(detail, name) != NULL) { // it is this message that the sentence is about
+        return tern__fail(message->status, "%s: %s", message->name, detail);
+    }
     return tern__fail(message->status, "%s: %s: %s", message->name, name, detail);
 }
 

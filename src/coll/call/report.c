@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "coll/call/call.h"
+#include "plan/ir.h"
+#include "sync/doing.h"
 
 // "all_reduce of 4096 bytes (f32, sum)": bytes are those of a share where there are shares.
 void tern__signature_text(uint64_t signature, char *text, size_t size)
@@ -42,12 +44,16 @@ void tern__signature_text(uint64_t signature, char *text, size_t size)
              s.order == TERN_ORDER_ANY ? ", any order" : "", algorithm);
 }
 
+static const struct tern__program *program_of(const struct tern__coll *call)
+{
+    return call->way == TERN__WAY_SLOT && call->slot != NULL       ? call->slot
+           : call->way == TERN__WAY_STAGED || call->window == NULL ? call->staged
+                                                                   : call->window;
+}
+
 static const char *algorithm_of(const struct tern__coll *call)
 {
-    const struct tern__program *program =
-        call->way == TERN__WAY_SLOT && call->slot != NULL       ? call->slot
-        : call->way == TERN__WAY_STAGED || call->window == NULL ? call->staged
-                                                                : call->window;
+    const struct tern__program *program = program_of(call);
     return program != NULL ? program->algorithm : "none";
 }
 
@@ -123,20 +129,34 @@ static void place_text(const struct tern__coll *call, char *text, size_t size)
     }
 }
 
+// Whether a sentence is about this call, of this rank or of another.
+static bool is_about(const char *sentence, const struct tern__coll *call)
+{
+    char name[80];
+    snprintf(name, sizeof name, "call %llu (%s of ", (unsigned long long)call->number,
+             tern_coll_kind_name(call->kind));
+    return strstr(sentence, name) != NULL;
+}
+
 int tern__call_failed(struct tern__coll *call, int status)
 {
     char name[192];
     char place[128];
-    char detail[512];
+    char detail[TERN_ERROR_BYTES];
+    char *text = call->calls->failed_text;
+    size_t size = sizeof call->calls->failed_text;
     if (status == TERN_ERR_MISMATCH || status == TERN_ERR_ARG) {
         return status; // says all there is to say
     }
+    snprintf(detail, sizeof detail, "%s", tern_last_error());
+    if (is_about(detail, call)) {
+        snprintf(text, size, "%s: %s", call->name, detail);
+        return tern__fail(status, "%s", text);
+    }
     name_call(call, name, sizeof name);
     place_text(call, place, sizeof place);
-    snprintf(detail, sizeof detail, "%s", tern_last_error());
-    snprintf(call->calls->failed_text, sizeof call->calls->failed_text, "%s: %s, %s: %s",
-             call->name, name, place, detail);
-    return tern__fail(status, "%s", call->calls->failed_text);
+    snprintf(text, size, "%s: %s, %s: %s", call->name, name, place, detail);
+    return tern__fail(status, "%s", text);
 }
 
 int tern__call_mismatch(struct tern__coll *call, int rank, uint64_t theirs)
@@ -210,41 +230,53 @@ int tern__call_broken(struct tern__coll *call, bool deep)
     return check_left(call);
 }
 
-// "rank 3" or "ranks 3, 5"; returns the lowest.
-static int list_missing(const struct tern__calls *calls, char *text, size_t size)
+// The ranks that this one waits for: that have not published the run, or that post the signal and have
+// not come to a later point than the op that waits for it.
+static uint64_t find_awaited(const struct tern__coll *call)
 {
-    int lowest = -1;
-    size_t used = 0;
-    text[0] = '\0';
-    for (int rank = 0; rank < calls->nranks; rank++) {
-        if (!has_published(calls, rank) && used + 8 < size) {
-            used +=
-                (size_t)snprintf(text + used, size - used, "%s%d", lowest < 0 ? "" : ", ", rank);
-            lowest = lowest < 0 ? rank : lowest;
+    const struct tern__calls *calls = call->calls;
+    const struct tern__group *group = &calls->comm->group;
+    const struct tern__step *step;
+    int lane;
+    uint64_t ranks = 0;
+    if (!find_step(calls, &step, &lane)) {
+        for (int rank = 0; rank < calls->nranks; rank++) {
+            ranks |= has_published(calls, rank) ? 0 : UINT64_C(1) << rank;
         }
+        return ranks;
     }
-    return lowest;
+    const struct tern__program *program = program_of(call);
+    ranks = step->kind == TERN__STEP_WAIT && program != NULL
+                ? tern__plan_posters(program->plan, calls->rank, step->signal)
+                : 0;
+    ranks = ranks != 0 ? ranks : tern__group_others(group);
+    uint64_t behind = ranks;
+    for (uint64_t left = ranks; left != 0 && step->kind == TERN__STEP_MEET; left &= left - 1) {
+        struct tern__recorded theirs;
+        int rank = __builtin_ctzll(left);
+        bool known = tern__record_find(group->job->ctl, group->members[rank], group->slot,
+                                       call->number, &theirs);
+        bool waits = known && theirs.state == TERN__RECORD_WAITING && theirs.stuck_lane == lane &&
+                     theirs.stuck_op >= (int)step->index;
+        behind &= waits ? ~(UINT64_C(1) << rank) : UINT64_MAX;
+    }
+    return behind != 0 ? behind : ranks;
 }
 
 int tern__call_timed_out(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
     struct tern__group *group = &calls->comm->group;
+    const struct tern__step *step;
+    int lane;
     char name[192];
     char place[128];
-    char missing[160];
-    char doing[128] = "";
-    int lowest = list_missing(calls, missing, sizeof missing);
-    int64_t timeout_ns = calls->task.job->timeout_ns;
+    char doing[TERN__FAILURE_BYTES - 256];
+    int culprit = tern__doing_ranks(group, find_awaited(call), doing, sizeof doing);
+    bool inside = find_step(calls, &step, &lane);
     name_call(call, name, sizeof name);
     place_text(call, place, sizeof place);
-    if (lowest < 0) {
-        return tern__group_fail(group, TERN_ERR_TIMEOUT, -1, "rank %d waited %.3g s in %s, %s",
-                                group->rank, (double)timeout_ns * 1e-9, name, place);
-    }
-    tern__ctl_activity_text(group->job->ctl, group->members[lowest], doing, sizeof doing);
-    return tern__group_fail(group, TERN_ERR_TIMEOUT, lowest,
-                            "rank %d waited %.3g s in %s for rank%s %s to enter it; of rank %d: %s",
-                            group->rank, (double)timeout_ns * 1e-9, name,
-                            strchr(missing, ',') != NULL ? "s" : "", missing, lowest, doing);
+    return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit, "rank %d waited %.3g s in %s%s%s: %s",
+                            group->rank, (double)calls->task.job->timeout_ns * 1e-9, name,
+                            inside ? ", " : " and not all ranks came", inside ? place : "", doing);
 }

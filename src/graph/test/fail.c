@@ -178,6 +178,40 @@ static void a_missed_deadline_names_what_runs_and_what_waits(void **state)
     RUN_ON(1, deadline);
 }
 
+// Rank 0 waits for a signal; the others do something else.
+static int others_stay_away(tern_comm *comm, void *arg)
+{
+    tern_chip *chip;
+    tern_graph *graph;
+    tern_window *window;
+    CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
+    if (tern_comm_rank(comm) == 0) {
+        CHECK(make(comm, 1, 150 * MS, &chip, &graph) == 0);
+        int waits = add_task(graph, "waits", do_nothing, TERN_CORE_AIV, 0, 0);
+        CHECK(fine(add_wait(graph, waits, window, 8, 5, 0)));
+        CHECK(fine(tern_chip_launch(chip, graph)));
+        CHECK(says(tern_chip_synchronize(chip), TERN_ERR_TIMEOUT, "task 'waits' waits for"));
+        CHECK(said("; rank 1 waits for the signal at byte 16 (process "));
+        CHECK(said("; rank 2 is not waiting in tern (its process "));
+        CHECK(end(chip, graph) == 0);
+    } else if (tern_comm_rank(comm) == 1) {
+        int status = tern_signal_wait(window, 16, TERN_CMP_EQ, 1, TERN_TIMEOUT_DEFAULT);
+        CHECK(says(status, TERN_ERR_TIMEOUT, "run 0 of a graph on rank 0"));
+        CHECK(said("; rank 2 is not waiting in tern (its process "));
+    } else {
+        while (tern_comm_health(comm) == TERN_OK) {
+            sleep_ns(MS);
+        }
+    }
+    CHECK(fine(tern_window_destroy(window)));
+    return 0;
+}
+
+static void a_missed_deadline_says_what_the_other_ranks_do(void **state)
+{
+    RUN_ON(3, others_stay_away);
+}
+
 // Also when the scheduler always has something to do.
 static void the_deadline_holds_for_a_busy_graph(void **state)
 {
@@ -305,6 +339,7 @@ int main(void)
         cmocka_unit_test(running_kernels_have_returned_after_a_failure),
         cmocka_unit_test(peers_of_a_failed_run_learn_why),
         cmocka_unit_test(a_missed_deadline_names_what_runs_and_what_waits),
+        cmocka_unit_test(a_missed_deadline_says_what_the_other_ranks_do),
         cmocka_unit_test(the_deadline_holds_for_a_busy_graph),
         cmocka_unit_test(a_deadline_missed_by_a_peer_is_told_as_that),
         cmocka_unit_test(a_kernel_blocked_in_a_wait_is_freed_by_the_deadline),

@@ -127,7 +127,7 @@ static int build(struct tern_exec *exec)
     exec->xport = exec->window->xport;
     exec->reduce = tern__reduce_find(exec->dtype, exec->options.op);
     int32_t status = tern__exec_compile(exec);
-    TERN_TRY(tern__group_exchange(group, "tern_exec_create", &status, sizeof status, statuses));
+    TERN_TRY(tern__group_exchange(group, TERN__MEETING_EXEC, &status, sizeof status, statuses));
     TERN_TRY(status);
     return compare_statuses(statuses, sizeof statuses[0], group);
 }
@@ -148,7 +148,7 @@ static int exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_o
     if (status == TERN_OK) {
         mine = make_offer(plan, options);
     }
-    int met = tern__group_exchange(group, "tern_exec_create", &mine, sizeof mine, offers);
+    int met = tern__group_exchange(group, TERN__MEETING_EXEC, &mine, sizeof mine, offers);
     if (met == TERN_OK && status == TERN_OK) {
         met = compare_offers(offers, group);
     }

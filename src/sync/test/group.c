@@ -31,7 +31,7 @@ static int exchange_all_sizes(tern_comm *comm, void *arg)
         for (size_t i = 0; i < size; i++) {
             mine[i] = content(group->rank, round, i);
         }
-        CHECK(tern__group_exchange(group, "test", mine, size, all) == TERN_OK);
+        CHECK(tern__group_exchange(group, TERN__MEETING_BARRIER, mine, size, all) == TERN_OK);
         for (int rank = 0; rank < group->size; rank++) {
             for (size_t i = 0; i < size; i++) {
                 CHECK(all[(size_t)rank * size + i] == content(rank, round, i));
