@@ -149,7 +149,9 @@ TERN_CALL int tern_coll_start(tern_comm *comm, const tern_coll *call, tern_reque
 TERN_CALL int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *request);
 TERN_CALL int tern_request_start(tern_request request);
 
-// 1 when it has ended, 0 when not yet, or a status below 0. A request that ended (or failed) and is not
+// test: 1 when it has ended, 0 when not yet, or a status below 0. wait and test fail with TERN_ERR_TIMEOUT
+// when no call of the communicator has moved for its deadline: counted from the beginning of a wait, or
+// from the first of the tests between which nothing moved. A request that ended (or failed) and is not
 // persistent is freed, and *request becomes 0. 0 counts as ended. A request that was freed before:
 // TERN_ERR_ARG.
 TERN_CALL int tern_request_test(tern_request *request);

@@ -43,7 +43,10 @@ TERN_CALL int tern_exec_create(tern_comm *comm, const tern_plan *plan,
 // 0, negative on error); wait continues until it has. All ranks start the runs of one tern_exec in the
 // same order. When it has ended on a rank, that rank's buffers are its own again. The thread that
 // starts a run also ends it (else TERN_ERR_STATE); while it waits for one, its other runs on the same
-// job go on too, so ranks may wait for several runs in different orders. tern_exec_test has no deadline.
+// job go on too, so ranks may wait for several runs in different orders.
+//
+// Both end with TERN_ERR_TIMEOUT when nothing of the run has moved for the communicator's deadline: counted
+// from the beginning of a wait, or from the first of the tests in between which nothing moved.
 //
 // Errors: those of tern_signal_wait; the sentence names rank, lane, op and signal, the value seen and
 // the value wanted, and what the peer was doing. The communicator has then failed.

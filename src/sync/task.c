@@ -5,12 +5,15 @@
 
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "tern/status.h"
 
 static _Thread_local struct tern__task *running;
 
 void tern__task_begin(struct tern__task *task)
 {
+    task->idle.tests = 0;
+    task->idle.since_ns = 0;
     task->thread = &running;
     task->previous = NULL;
     task->next = running;
@@ -144,5 +147,31 @@ int tern__task_rest(struct tern__task *task)
     if (begin_ns != 0) {
         tern__trace_put(&event);
     }
+    return status;
+}
+
+int tern__task_tested(struct tern__task *task)
+{
+    if (task->idle.moves != task->moves) {
+        task->idle.moves = task->moves;
+        task->idle.tests = 0;
+        task->idle.since_ns = 0;
+    }
+    if (++task->idle.tests % TERN__TESTS_PER_CLOCK != 0) {
+        return TERN_OK;
+    }
+    int64_t now_ns = tern__now_ns();
+    if (task->idle.since_ns == 0) {
+        task->idle.since_ns = now_ns;
+        task->idle.look_ns = now_ns + TERN__LOOK_NS;
+    }
+    bool late = now_ns - task->idle.since_ns >= task->job->timeout_ns;
+    if (!late && now_ns < task->idle.look_ns) {
+        return TERN_OK;
+    }
+    task->idle.look_ns = now_ns + TERN__LOOK_NS;
+    int status = task->broken(task, true);
+    status = status == TERN_OK && late && !task->ready(task) ? task->timed_out(task) : status;
+    task->woken(task);
     return status;
 }

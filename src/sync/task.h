@@ -23,6 +23,12 @@ struct tern__task {
     // For a trace, what it is about to wait for: name, number, peer, signal. NULL: nothing to say.
     void (*describe)(struct tern__task *task, struct tern__trace_event *event);
     struct tern__job *job;
+    uint32_t moves; // counted by whoever advances it
+    struct {
+        uint32_t tests, moves; // tests in a row, since so many moves
+        int64_t since_ns;      // of the first of them at which the clock was read; 0: none
+        int64_t look_ns;       // when to look next whether the peers live
+    } idle;
     const void *thread; // that began it; NULL: nobody
     struct tern__task *next, *previous;
 };
@@ -42,6 +48,12 @@ bool tern__tasks_advance(const struct tern__job *job, const struct tern__task *e
 bool tern__tasks_exist(void);
 bool tern__tasks_ready_on(const struct tern__bell *bell);
 void tern__tasks_advance_on(const struct tern__bell *bell);
+
+// For threads that test instead of waiting, after a test that found nothing to do: fails like a wait, and
+// with its sentence, when a peer died, or when the job's deadline has passed since the first of the tests
+// between which the task has not moved. Reads the clock every TERN__TESTS_PER_CLOCK tests.
+#define TERN__TESTS_PER_CLOCK 16
+int tern__task_tested(struct tern__task *task);
 
 // Waits until any of this thread's tasks of the job can move; fails as the task says.
 int tern__task_rest(struct tern__task *task);

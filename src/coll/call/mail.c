@@ -297,6 +297,7 @@ static bool advance(struct tern__mailman *man)
         }
         moved = moved || out > 0 || in > 0;
     }
+    man->task.moves += moved;
     return moved;
 }
 
@@ -444,9 +445,9 @@ struct tern__task *tern__mailman_task(struct tern__mailman *man)
     return &man->task;
 }
 
-void tern__mailman_await(const struct tern__message *message)
+void tern__mailman_await(struct tern__mailman *man, const struct tern__message *message)
 {
-    message->man->awaited = message;
+    man->awaited = message;
 }
 
 void tern__mailman_free(struct tern__mailman *man)

@@ -38,7 +38,8 @@ int tern__message_wait(struct tern__message *message);
 int tern__message_failed(const struct tern__message *message); // words, after the communicator's
 struct tern__task *tern__mailman_task(struct tern__mailman *man);
 const struct tern__calls *tern__mailman_calls(const struct tern__mailman *man);
-void tern__mailman_await(const struct tern__message *message);  // the one that sentences are about
+void tern__mailman_await(struct tern__mailman *man,
+                         const struct tern__message *message);  // that sentences are about; or NULL
 void tern__mailman_fail(struct tern__mailman *man, int status); // ends all messages
 void tern__mailman_free(struct tern__mailman *man);
 

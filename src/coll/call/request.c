@@ -15,7 +15,6 @@
 enum {
     BLOCK = 64,
     BLOCKS = 4096,
-    TESTS_PER_LOOK = 1024, // looking whether the peers live takes a system call
 };
 
 enum state { FREE, IDLE, RUNNING, ENDED };
@@ -24,7 +23,6 @@ struct request {
     _Atomic uint32_t uses; // odd while it is taken
     enum state state;
     bool persistent, is_message;
-    uint32_t idle_tests;
     uint32_t index;
     tern_comm *comm;
     tern_coll asked;
@@ -88,7 +86,6 @@ static struct request *take(tern_comm *comm)
     pthread_mutex_unlock(&lock);
     if (request != NULL) {
         request->comm = comm;
-        request->idle_tests = 0;
         tern__flag_add(&comm->children, 1);
     }
     return request;
@@ -135,12 +132,22 @@ static int status_of(const struct request *request)
     return request->is_message ? request->message.status : request->call.status;
 }
 
+// What sentences are about from now on, or no more.
+static void await(const struct request *request, bool yes)
+{
+    if (request->is_message) {
+        tern__mailman_await(request->message.man, yes ? &request->message : NULL);
+    }
+}
+
 static void fail(struct request *request, int status)
 {
     if (request->is_message) {
         tern__mailman_fail(request->message.man, status);
     } else {
-        tern__calls_fail(request->call.calls, status);
+        struct tern__calls *calls = request->call.calls;
+        tern__calls_fail(calls,
+                         calls->oldest != NULL ? tern__call_failed(calls->oldest, status) : status);
     }
 }
 
@@ -310,7 +317,8 @@ static int look(const char *name, tern_request *number, struct request **request
     return check_thread(name, *request);
 }
 
-// Moves what can be moved; whether the request has ended. Looks at the peers now and then.
+// Moves what can be moved; whether the request has ended. Looks at the peers and at the deadline now and
+// then.
 static bool try(struct request *request)
 {
     struct tern__task *task = task_of(request);
@@ -318,9 +326,10 @@ static bool try(struct request *request)
     while (moved && !is_done(request)) {
         moved = tern__tasks_advance(task->job, NULL);
     }
-    if (!is_done(request) && ++request->idle_tests % TESTS_PER_LOOK == 0) {
-        int status = task->broken(task, true);
-        task->woken(task);
+    if (!is_done(request)) {
+        await(request, true);
+        int status = tern__task_tested(task);
+        await(request, false);
         if (status < 0) {
             fail(request, status);
         }
@@ -381,11 +390,18 @@ static struct request *running_at(const struct any *any, int i)
     return request != NULL && request->state == RUNNING ? request : NULL;
 }
 
+// One that waits: a request that failed with its communicator has ended, and is found so later.
+static struct request *waiting_at(const struct any *any, int i)
+{
+    struct request *request = running_at(any, i);
+    return request != NULL && !is_done(request) ? request : NULL;
+}
+
 static int any_broken(struct tern__task *task, bool deep)
 {
     const struct any *any = (const struct any *)(const void *)task;
     for (int i = 0; i < any->count; i++) {
-        struct request *request = running_at(any, i);
+        struct request *request = waiting_at(any, i);
         int status = request != NULL ? task_of(request)->broken(task_of(request), deep) : TERN_OK;
         if (status < 0) {
             fail(request, status);
@@ -399,12 +415,11 @@ static int any_timed_out(struct tern__task *task)
 {
     const struct any *any = (const struct any *)(const void *)task;
     for (int i = 0; i < any->count; i++) {
-        struct request *request = running_at(any, i);
+        struct request *request = waiting_at(any, i);
         if (request != NULL) {
-            if (request->is_message) {
-                tern__mailman_await(&request->message);
-            }
+            await(request, true);
             int status = task_of(request)->timed_out(task_of(request));
+            await(request, false);
             fail(request, status);
             return status;
         }

@@ -293,6 +293,7 @@ bool tern__calls_advance(struct tern__calls *calls)
         tern__calls_fail(calls, tern__call_failed(calls->oldest, status));
         return true;
     }
+    calls->task.moves += moved;
     return moved;
 }
 

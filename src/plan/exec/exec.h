@@ -91,7 +91,6 @@ struct tern_exec {
     uint64_t begun; // bit r: rank r is known to have begun this run
     uint16_t *open; // lanes that have not ended
     uint32_t open_count;
-    uint32_t idle_tests;    // in a row, since the peers were looked at
     bool says_so;           // that it sleeps
     struct tern__task task; // while it has not ended
     int64_t traced_ns;      // when the run began, if a trace is recorded; else 0

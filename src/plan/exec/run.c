@@ -14,8 +14,6 @@
 // Bytes of a copy to several destinations that stay in the first-level cache between them.
 #define SPREAD_BLOCK 8192
 
-#define TESTS_PER_LOOK 1024 // looking whether the peers live takes a system call
-
 bool tern__exec_abandon(struct tern_exec *exec)
 {
     if (exec->state != TERN__EXEC_RUNNING) {
@@ -155,6 +153,7 @@ static bool sweep(struct tern_exec *exec)
             i++;
         }
     }
+    exec->task.moves += moved;
     if (exec->open_count == 0) {
         end_run(exec);
     }
@@ -261,7 +260,6 @@ static void begin_run(struct tern_exec *exec)
 {
     exec->run++;
     exec->begun = 0;
-    exec->idle_tests = 0;
     exec->open_count = 0;
     exec->state = TERN__EXEC_RUNNING;
     for (uint32_t lane = 0; lane < exec->lanes_count; lane++) {
@@ -324,15 +322,11 @@ static int exec_test(tern_exec *exec)
     if (exec->state == TERN__EXEC_IDLE) {
         return 1;
     }
-    if (++exec->idle_tests % TESTS_PER_LOOK == 0) {
-        int status = tern__group_check(&exec->comm->group, true);
-        status = status == TERN_OK ? tern__exec_check_left(exec) : status;
-        if (status != TERN_OK) {
-            tern__exec_abandon(exec);
-            return status;
-        }
+    int status = tern__task_tested(&exec->task);
+    if (status != TERN_OK) {
+        tern__exec_abandon(exec);
     }
-    return 0;
+    return status;
 }
 
 int tern_exec_test(tern_exec *exec)

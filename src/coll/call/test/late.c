@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 120
 // A rank that does not come: stopped, asleep, computing, waiting for something else; before a call or in
-// the middle of it. The others wait in every call that waits for it: each has
+// the middle of it. The others wait, or test, in every call that waits for it: each has
 // TERN_ERR_TIMEOUT at the communicator's deadline, with a sentence that says once who did not come and
 // what it does.
 #include <setjmp.h>
@@ -43,7 +43,7 @@ enum subject {
     SIGNAL,
     SUBJECTS
 };
-enum manner { BLOCKING, WAITED, MANNERS, WAITED_ANY, TESTED };
+enum manner { BLOCKING, WAITED, WAITED_ANY, TESTED, MANNERS };
 
 static const char *const absences[] = {"stopped",   "asleep",         "putting",
                                        "elsewhere", "stopped inside", "asleep inside"};
