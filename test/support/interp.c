@@ -263,10 +263,10 @@ static int step_wait(struct interp *in, struct lane *lane, const tern_plan_op *o
 
 static void end_lane(struct interp *in, struct lane *lane)
 {
-    in->ranks[lane->rank].lanes_left--;
-    if (in->spec->kind == TERN_PLAN_BARRIER && in->begun < in->n) {
-        FAIL(in, "lane %d of rank %d has ended before every rank has begun", lane->number,
-             lane->rank);
+    int left = --in->ranks[lane->rank].lanes_left;
+    if (in->spec->kind == TERN_PLAN_BARRIER && left == 0 && in->begun < in->n) {
+        FAIL(in, "rank %d has ended, by its lane %d, before every rank has begun", lane->rank,
+             lane->number);
     }
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/check/check.h"
+#include "plan/check/order.h"
 
 // A lane's last op that touches the buffers of some other rank.
 struct last_touch {
@@ -100,11 +100,7 @@ static void report_late(struct checking *checking, int rank, struct last_touch t
 static void check_met(struct checking *checking, int rank, const struct clock *end)
 {
     for (int other = 0; other < checking->plan->spec.nranks; other++) {
-        bool begun = other == rank;
-        for (uint32_t lane = checking->lanes.first[other];
-             !begun && lane < checking->lanes.first[other + 1]; lane++) {
-            begun = tern__clock_done(end, lane) > 0;
-        }
+        bool begun = other == rank || tern__clock_done(end, tern__begun_lane(checking, other)) > 0;
         if (!begun) {
             tern__check_add(checking->check, TERN_CHECK_RESULT,
                             "rank %d may end before rank %d has begun", rank, other);

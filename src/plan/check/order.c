@@ -17,10 +17,14 @@ static void replace(struct clock_pool *pool, struct clock **clock, struct clock 
     *clock = by;
 }
 
-static bool execute_wait(struct order *order, uint32_t lane, struct awaited *awaited)
+static bool execute_wait(struct order *order, uint32_t lane, const struct signal *signal,
+                         struct awaited *awaited)
 {
     struct clock_pool *pool = &order->checking->pool;
     struct clock **clock = &order->checking->clocks[lane];
+    if (awaited->to == NULL && !tern__begun_wait(order, signal, awaited)) {
+        return false;
+    }
     if (*clock != awaited->from || awaited->to == NULL) {
         replace(pool, &awaited->from, *clock);
         replace(pool, &awaited->to, *clock);
@@ -41,6 +45,7 @@ static bool execute_post(struct order *order, struct place place, struct signal 
 {
     struct checking *checking = order->checking;
     struct poster *poster = tern__signal_poster(signal, place.lane);
+    tern__begun_post(order, signal, poster);
     poster->done++;
     signal->done++;
     struct awaited *told =
@@ -78,7 +83,7 @@ static bool run_lane(struct order *order, uint32_t lane)
                 awaited->first_waiter = lane + 1;
                 return true;
             }
-            good = execute_wait(order, lane, awaited);
+            good = execute_wait(order, lane, signal, awaited);
         } else if (op->kind == TERN_PLAN_POST) {
             good = execute_post(order, place, tern__signal_of(order, lane, op));
         } else if (!checking->unfit[checking->unfit_first[lane] + place.index]) {
@@ -107,7 +112,7 @@ static bool prepare(struct order *order)
     for (uint32_t lane = 0; lane < lanes; lane++) {
         order->ready[order->ready_count++] = lane;
     }
-    return tern__signals_create(order);
+    return tern__signals_create(order) && tern__begun_prepare(order);
 }
 
 bool tern__check_order(struct checking *checking)
@@ -118,6 +123,7 @@ bool tern__check_order(struct checking *checking)
         good = run_lane(&order, order.ready[--order.ready_count]);
     }
     good = good && tern__check_stuck(&order);
+    tern__begun_destroy(&order);
     tern__signals_destroy(&order);
     free(order.next_waiter);
     free(order.ready);

@@ -10,6 +10,7 @@ struct poster {
     uint32_t lane;
     uint32_t total;
     uint32_t done;
+    struct clock *known; // before its last post; only where begun ranks are counted
 };
 
 // A count of posts that some lanes wait for.
@@ -30,7 +31,8 @@ struct signal {
     struct awaited *awaited; // by count
     uint32_t posters_count;
     uint32_t awaited_count;
-    uint32_t reached; // of the awaited counts
+    uint32_t reached;   // of the awaited counts
+    uint64_t *unproved; // check/begun.c; per rank: posts that do not prove that it has begun
 };
 
 struct order {
@@ -55,6 +57,19 @@ struct signal *tern__signal_of(const struct order *order, uint32_t lane, const s
 struct poster *tern__signal_poster(const struct signal *signal, uint32_t lane);
 // NULL when nobody waits for that count.
 struct awaited *tern__signal_awaited(const struct signal *signal, uint64_t count);
+
+// Barriers: which ranks have begun (check/begun.c). A clock tells that of a rank as one op of a lane
+// behind all lanes.
+static inline uint32_t tern__begun_lane(const struct checking *checking, int rank)
+{
+    return checking->lanes.count + (uint32_t)rank;
+}
+bool tern__begun_prepare(struct order *order);
+// A post is executed, not yet counted.
+void tern__begun_post(struct order *order, struct signal *signal, struct poster *poster);
+// The first wait for a count is executed.
+bool tern__begun_wait(struct order *order, const struct signal *signal, struct awaited *awaited);
+void tern__begun_destroy(struct order *order);
 
 // Whether a lane cannot go on, at the end of the execution.
 static inline bool tern__lane_stuck(const struct checking *checking, uint32_t lane)

@@ -290,6 +290,50 @@ static void a_barrier_that_does_not_meet_is_found(void **state)
     assert_refuted(plan, TERN_CHECK_RESULT, "rank 0 may end before rank 1 has begun");
 }
 
+// Rank 0 waits for one of two posts: by two lanes of rank 1, either of which proves that it has begun.
+static void a_post_by_any_lane_proves_that_its_rank_has_begun(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_BARRIER, 2, 0);
+    wait_for(plan, 0, 0, 0, 1);
+    post(plan, 0, 0, 1, 0);
+    post(plan, 1, 0, 0, 0);
+    wait_for(plan, 1, 0, 0, 1);
+    post(plan, 1, 1, 0, 0);
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    assert_proved(plan, TERN_CHECK_ORDER_NONE);
+}
+
+// Ranks 1 and 2 say to rank 0 that they have begun (signal 0), and then that rank 3 has told them so
+// (signal 1). Rank 0 waits for one of the latter, and tells all. Rank 2 may be spoiled: it says so
+// before it has heard of rank 3.
+static tern_plan *told_by_others(bool spoiled)
+{
+    tern_plan *plan = create(TERN_PLAN_BARRIER, 4, 0);
+    wait_for(plan, 0, 0, 0, 2);
+    wait_for(plan, 0, 0, 1, 1);
+    for (int rank = 1; rank < 4; rank++) {
+        post(plan, 0, 0, rank, 1);
+        if (rank < 3) {
+            post(plan, rank, 0, 0, 0);
+            if (!(spoiled && rank == 2)) {
+                wait_for(plan, rank, 0, 0, 1);
+            }
+            post(plan, rank, 0, 0, 1);
+            post(plan, 3, 0, rank, 0);
+        }
+        wait_for(plan, rank, 0, 1, 1);
+    }
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    return plan;
+}
+
+static void a_post_proves_that_those_before_its_sender_have_begun(void **state)
+{
+    assert_proved(told_by_others(false), TERN_CHECK_ORDER_NONE);
+    assert_refuted(told_by_others(true), TERN_CHECK_RESULT,
+                   "rank 0 may end before rank 3 has begun");
+}
+
 // A relay that forwards before it knows that the data has come.
 static void forwarding_too_early_is_a_race(void **state)
 {
@@ -515,6 +559,8 @@ int main(void)
         cmocka_unit_test(a_cycle_is_shown),
         cmocka_unit_test(a_cycle_behind_many_that_wait_for_it_is_found),
         cmocka_unit_test(a_barrier_that_does_not_meet_is_found),
+        cmocka_unit_test(a_post_by_any_lane_proves_that_its_rank_has_begun),
+        cmocka_unit_test(a_post_proves_that_those_before_its_sender_have_begun),
         cmocka_unit_test(forwarding_too_early_is_a_race),
         cmocka_unit_test(a_cut_link_is_not_used),
         cmocka_unit_test(all_findings_are_listed),

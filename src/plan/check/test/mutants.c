@@ -302,7 +302,7 @@ struct subject {
     tern_plan_kind kind;
     const char *topo;
     const char *cut;
-    const char *algorithm; // "atomic": below
+    const char *algorithm; // "atomic", "told": below
     uint64_t units;        // per share
     int root;
 };
@@ -339,6 +339,35 @@ static const char atomic_text[] = "tern-plan 1\n"
                                   "wait @1 signal 0 count 2\n"
                                   "end\n";
 
+// A barrier in which rank 0 waits for one of two posts: either says that rank 3 has begun, and the
+// lanes of rank 2 say by either of two more that it has begun itself.
+static const char told_text[] = "tern-plan 1\n"
+                                "kind barrier\nranks 4\nbytes 0\nunit 4\nalgorithm told\n"
+                                "rank 0 lane 0\n"
+                                "wait @0 signal 0 count 1\n"
+                                "wait @0 signal 1 count 1\n"
+                                "wait @0 signal 2 count 1\n"
+                                "post @1 rank 1 signal 1\n"
+                                "post @1 rank 2 signal 1\n"
+                                "post @1 rank 3 signal 1\n"
+                                "rank 1 lane 0\n"
+                                "post @0 rank 0 signal 2\n"
+                                "wait @0 signal 0 count 1\n"
+                                "post @0 rank 0 signal 1\n"
+                                "wait @1 signal 1 count 1\n"
+                                "rank 2 lane 0\n"
+                                "post @0 rank 0 signal 0\n"
+                                "wait @0 signal 0 count 1\n"
+                                "post @0 rank 0 signal 1\n"
+                                "wait @1 signal 1 count 1\n"
+                                "rank 2 lane 1\n"
+                                "post @0 rank 0 signal 0\n"
+                                "rank 3 lane 0\n"
+                                "post @0 rank 1 signal 0\n"
+                                "post @0 rank 2 signal 0\n"
+                                "wait @1 signal 1 count 1\n"
+                                "end\n";
+
 static const struct subject subjects[] = {
     {TERN_PLAN_ALL_REDUCE, "mesh:3", NULL, "fused", 7, 0},
     {TERN_PLAN_ALL_REDUCE, "mesh:4", NULL, "two_shot", 5, 0},
@@ -353,6 +382,9 @@ static const struct subject subjects[] = {
     {TERN_PLAN_BROADCAST, "mesh:5", NULL, "tree", 3, 0},
     {TERN_PLAN_ALL_TO_ALL, "mesh:4", NULL, "direct", 2, 0},
     {TERN_PLAN_BARRIER, "mesh:5", NULL, "dissemination", 0, 0},
+    {TERN_PLAN_BARRIER, "mesh:4", NULL, "direct", 0, 0},
+    {TERN_PLAN_BARRIER, "mesh:6", NULL, "tree", 0, 0},
+    {TERN_PLAN_BARRIER, "mesh:4", NULL, "told", 0, 0},
     {TERN_PLAN_ALL_REDUCE, "mesh:4", NULL, "staged", 3, 0},
     {TERN_PLAN_ALL_GATHER, "mesh:4", NULL, "pull", 3, 0},
     {TERN_PLAN_ALL_TO_ALL, "mesh:4", NULL, "pull", 2, 0},
@@ -380,8 +412,10 @@ static tern_plan *make_plan(const struct subject *subject, tern_topo **topo)
     if (subject->cut != NULL) {
         assert_int_equal(tern_topo_cut(*topo, subject->cut), TERN_OK);
     }
-    if (strcmp(subject->algorithm, "atomic") == 0) {
-        if (tern_plan_parse(atomic_text, strlen(atomic_text), "atomic", &plan) != TERN_OK) {
+    bool atomic = strcmp(subject->algorithm, "atomic") == 0;
+    if (atomic || strcmp(subject->algorithm, "told") == 0) {
+        const char *text = atomic ? atomic_text : told_text;
+        if (tern_plan_parse(text, strlen(text), subject->algorithm, &plan) != TERN_OK) {
             fail_msg("%s", tern_last_error());
         }
         return plan;
