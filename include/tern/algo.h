@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Algorithms: each is a function that emits a plan for a kind, a topology and a size; none moves a
-// byte. Which one fits is picked from the topology's latency and bandwidth, or by name.
+// byte. The one for a request is selected by the topology's latency and bandwidth, or by name.
 #ifndef TERN_ALGO_H
 #define TERN_ALGO_H
 
@@ -16,7 +16,7 @@ typedef enum tern_order {
     TERN_ORDER_ANY,  // the algorithm may choose another order (still the same in every run)
 } tern_order;
 
-// Zero-initialised apart from kind, topo, bytes and unit means: all defaults.
+// kind, topo, bytes and unit are needed; zero in the other fields means the default.
 typedef struct tern_algo_request {
     tern_plan_kind kind;
     const tern_topo *topo; // the plan is for all of its ranks and uses only its links
@@ -24,7 +24,7 @@ typedef struct tern_algo_request {
     uint32_t unit;         // bytes of an element
     int root;
     tern_order order;
-    const char *algorithm; // NULL: picked
+    const char *algorithm; // NULL: selected by tern
 } tern_algo_request;
 
 // Emits a sealed plan. TERN_ERR_ARG says which algorithms there are when the name is unknown, why

@@ -21,7 +21,7 @@
 //     scatter          n * count, root     count               root: out == in + rank * count
 //     all_to_all       n * count           n * count           in == out
 //
-// A buffer that a rank does not have may be NULL there, and any with 0 elements. Each rank decides for
+// Buffers that a rank does not use, or with 0 elements, may be NULL. Each rank decides for
 // itself whether it is in place. The (v) forms cannot be done in place. Other overlaps of in and out
 // are refused.
 //
@@ -113,8 +113,8 @@ TERN_CALL int tern_all_to_all_v(tern_comm *comm, const void *in, const size_t *i
                                 const size_t *in_offsets, void *out, const size_t *out_counts,
                                 const size_t *out_offsets, tern_dtype dtype);
 
-// A call as data, for everything the functions above cannot say. Zero-initialised fields mean: not
-// used, or the default.
+// A call as data: it can say more than the functions above. A field that is zero is not used, or means
+// the default.
 typedef struct tern_coll {
     tern_coll_kind kind;
     const void *in;
@@ -141,11 +141,11 @@ TERN_CALL int tern_coll_run(tern_comm *comm, const tern_coll *call);
 // the job. The thread that starts one must also end it.
 typedef uint64_t tern_request;
 
-// Starts a call: it has ended, and its request is gone, when test, wait, … say so.
+// Starts a call. tern_request_test or a waiting function reports its end and frees the request.
 TERN_CALL int tern_coll_start(tern_comm *comm, const tern_coll *call, tern_request *request);
 
-// Persistent: everything is looked up now, tern_request_start begins it as often as wanted, one run
-// at a time, on all ranks in the same order as their other calls. It lives until tern_request_free.
+// Persistent: everything is looked up now. tern_request_start begins a run, as often as you like, one run at
+// a time, on all ranks in the same order as their other calls. The request lives until tern_request_free.
 TERN_CALL int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *request);
 TERN_CALL int tern_request_start(tern_request request);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executor: runs a sealed plan on the windows of a communicator, as often as wanted. While bytes
-// move it allocates nothing, locks nothing, and makes no system call but to sleep when nothing is
+// move it allocates nothing, locks nothing, and makes no system call, except to sleep when nothing is
 // ready. Lanes of a rank are interleaved by readiness. Signals count up from run to run.
 #ifndef TERN_EXEC_H
 #define TERN_EXEC_H
@@ -34,7 +34,7 @@ typedef struct tern_exec_options {
 
 // Prepares a plan for running: scratch and signals in a window of its own, everything looked up.
 // Collective: all ranks of the communicator pass the same plan (compared by a hash of its text:
-// TERN_ERR_MISMATCH) and the same options but for addresses. The plan's rank count is the
+// TERN_ERR_MISMATCH) and the same options; only addresses may differ. The plan's rank count is the
 // communicator's size. The plan must outlive it. Several may be alive and running at a time.
 TERN_CALL int tern_exec_create(tern_comm *comm, const tern_plan *plan,
                                const tern_exec_options *options, tern_exec **exec);

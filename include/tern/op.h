@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reduction does with the elements of several ranks. Sources are combined one by one in the
-// order given (rank order, unless a caller frees it), f16 and bf16 in f32, and rounded once at the end.
+// order given (rank order, unless a caller allows another), f16 and bf16 in f32, and rounded once at the end.
 #ifndef TERN_OP_H
 #define TERN_OP_H
 

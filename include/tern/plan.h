@@ -18,7 +18,7 @@
 // op that reads from or writes to another rank uses the link between the two. A range of length 0 is
 // legal everywhere.
 //
-// Between runs. Whoever executes a plan guarantees that no op touches a rank's buffers or signals before
+// Between runs. The executor of a plan guarantees that no op touches a rank's buffers or signals before
 // that rank has begun the run, so a plan needs no signals for "your input is ready". The plan guarantees that
 // when the lanes of a rank have ended, nobody touches its buffers any more: all accesses of others
 // happen before waits of that rank. So it may use its buffers, and begin the next run, at once.
@@ -73,7 +73,7 @@ typedef struct tern_plan_spec {
     uint64_t bytes;        // B above; a multiple of unit, and of n * unit where there are shares
     uint32_t unit;         // bytes of an element: 1, 2, 4 or 8
     int root;              // of broadcast, reduce, gather and scatter; else 0
-    const char *algorithm; // who made it: letters, digits, '_' and '-', at most 31; NULL: "custom"
+    const char *algorithm; // what made it: letters, digits, '_' and '-', at most 31; NULL: "custom"
 } tern_plan_spec;
 
 typedef enum tern_plan_buffer { TERN_PLAN_IN, TERN_PLAN_OUT, TERN_PLAN_SCRATCH } tern_plan_buffer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals: 32-bit signed words in windows, 4-byte aligned. Anybody notifies; the owner waits. What a
-// rank wrote (plain stores, tern_put) before it notified is visible to who saw the new value in wait
-// or test. Let signals only count up: a signal that is reset between uses loses an early notify.
+// rank wrote (plain stores, tern_put) before it notified is visible to a rank that saw the new value in
+// wait or test. Let signals only count up: a signal that is reset between uses loses an early notify.
 //
 // The meaning is that of TNOTIFY, TWAIT and TTEST of the PTO communication ISA, with a deadline and
 // with the death of a peer as an error instead of a hang.

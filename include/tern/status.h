@@ -24,8 +24,8 @@ enum tern_status {
 #undef TERN_STATUS
 };
 
-// The name of a status ("TERN_ERR_PEER") and its text ("a rank died"). For a number that is no
-// status both say so. Any thread; the strings are constant.
+// The name of a status ("TERN_ERR_PEER") and its text ("a rank died"). For any other
+// number both strings say that it is not a status. Any thread; the strings are constant.
 TERN_API const char *tern_status_name(int status);
 TERN_API const char *tern_status_text(int status);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm a collective call runs, how its bytes travel, and why. Who decides, in this order: the
+// Which algorithm a collective call runs, how its bytes travel, and why. The first of these decides: the
 // call itself (tern_coll.algorithm), TERN_ALGO, the tune file that `tern tune` has written for this
 // machine, the table built in. docs/tuning.md says how each is written down.
 #ifndef TERN_TUNE_H
@@ -20,7 +20,7 @@ typedef struct tern_coll_choice {
     char why[160];      // for people: which rule, of what
 } tern_coll_choice;
 
-// What will be picked for this call on nranks ranks, when all buffers are in windows (windows != 0) or not.
+// What will be selected for this call on nranks ranks, when all buffers are in windows (windows != 0) or not.
 // in and out may be NULL; where they are does not matter, but when they overlap, the answer is that for
 // a call in place. Forms with counts need their counts. Errors: those that the call itself would have
 // for its algorithm and sizes.
@@ -35,7 +35,7 @@ typedef struct tern_tune_row {
     char small[32];       // the algorithm up to small_bytes, in slots of shared memory
     uint64_t small_bytes; // at most TERN_TUNE_SMALL_MAX; 0: nothing is small
     char window[32];      // above, when all buffers are in windows
-    char staged[32];      // above, otherwise,
+    char staged[32];      // above, when not all buffers are in windows,
     uint64_t
         chunk_bytes; // in pieces of so many bytes: a multiple of 64, 1024 to TERN_TUNE_CHUNK_MAX
 } tern_tune_row;
