@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building, sealing and reading plans. Set-up path.
+// Building and sealing plans; read.c reads them. Set-up path.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -351,93 +351,4 @@ static int plan_seal(tern_plan *plan)
 int tern_plan_seal(tern_plan *plan)
 {
     return TERN__CALL(plan_seal(plan));
-}
-
-const tern_plan_spec *tern_plan_get_spec(const tern_plan *plan)
-{
-    return tern__handle_lives(plan, TERN__PLAN) ? &plan->spec : NULL;
-}
-
-static bool has_rank(const tern_plan *plan, int rank)
-{
-    return tern__handle_lives(plan, TERN__PLAN) && rank >= 0 && rank < plan->spec.nranks;
-}
-
-int tern_plan_lane_count(const tern_plan *plan, int rank)
-{
-    return has_rank(plan, rank) ? plan->ranks[rank].lanes_count : 0;
-}
-
-size_t tern_plan_op_count(const tern_plan *plan, int rank, int lane)
-{
-    return has_rank(plan, rank) && lane >= 0 && lane < plan->ranks[rank].lanes_count
-               ? plan->ranks[rank].lanes[lane].count
-               : 0;
-}
-
-static int plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, tern_plan_op *op)
-{
-    TERN_TRY(tern__plan_lives("tern_plan_get_op", plan));
-    if (!plan->sealed || op == NULL) {
-        return tern__fail(TERN_ERR_ARG,
-                          "tern_plan_get_op: op must not be NULL and the plan must be "
-                          "sealed");
-    }
-    if (index >= tern_plan_op_count(plan, rank, lane)) {
-        return tern__fail(TERN_ERR_ARG, "the plan has no rank %d, lane %d, op %zu", rank, lane,
-                          index);
-    }
-    const struct tern__op *stored = tern__plan_op(plan, rank, lane, index);
-    bool transfer = stored->kind == TERN_PLAN_COPY || stored->kind == TERN_PLAN_REDUCE;
-    const tern_plan_range *operands = tern__op_operands(plan, stored);
-    *op = (tern_plan_op){
-        .kind = (tern_plan_op_kind)stored->kind,
-        .flags = stored->flags,
-        .round = stored->round,
-        .length = transfer ? stored->length : 0,
-        .sources = transfer ? operands : NULL,
-        .sources_count = stored->sources_count,
-        .destinations = transfer ? operands + stored->sources_count : NULL,
-        .destinations_count = stored->destinations_count,
-        .peer = stored->peer,
-        .signal = stored->signal,
-        .count = stored->kind == TERN_PLAN_WAIT ? (uint32_t)stored->length : 0,
-    };
-    return TERN_OK;
-}
-
-int tern_plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, tern_plan_op *op)
-{
-    return TERN__CALL(plan_get_op(plan, rank, lane, index, op));
-}
-
-uint32_t tern_plan_signal_count(const tern_plan *plan, int rank)
-{
-    return has_rank(plan, rank) ? plan->ranks[rank].signals : 0;
-}
-
-int tern_plan_round_count(const tern_plan *plan)
-{
-    return tern__handle_lives(plan, TERN__PLAN) ? plan->rounds : 0;
-}
-
-size_t tern_plan_total_ops(const tern_plan *plan)
-{
-    return tern__handle_lives(plan, TERN__PLAN) ? plan->ops_count : 0;
-}
-
-size_t tern_plan_memory(const tern_plan *plan)
-{
-    if (!tern__handle_lives(plan, TERN__PLAN)) {
-        return 0;
-    }
-    size_t bytes = sizeof *plan + plan->operands_room * sizeof *plan->operands;
-    for (int rank = 0; rank < plan->spec.nranks; rank++) {
-        const struct tern__plan_rank *row = &plan->ranks[rank];
-        bytes += sizeof *row + (size_t)row->lanes_room * sizeof *row->lanes;
-        for (int lane = 0; lane < row->lanes_count; lane++) {
-            bytes += row->lanes[lane].room * sizeof *row->lanes[lane].ops;
-        }
-    }
-    return bytes;
 }
