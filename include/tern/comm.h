@@ -67,7 +67,8 @@ TERN_CALL int tern_comm_barrier(tern_comm *comm);
 
 // Splits into disjoint communicators: ranks with the same colour end up together, ordered by (key,
 // old rank). A negative colour takes no part: *part becomes NULL. Collective. At most 255
-// split communicators of one job are alive at a time, over all its ranks (TERN_ERR_LIMIT).
+// split communicators of one job are alive at a time, over all its ranks (TERN_ERR_LIMIT). Sentences about one
+// say its number, and of its ranks both numbers: "communicator 3: rank 1 (5 of the job) …".
 TERN_CALL int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part);
 
 // TERN_OK while the communicator works, else why it failed (status; sentence in tern_last_error()).

@@ -86,8 +86,9 @@ int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
     }
     return tern__group_fail(
         group, TERN_ERR_MISMATCH, group->rank,
-        "rank %d would pick other algorithms or sizes for %s than rank %d: its "
+        "%s would pick other algorithms or sizes for %s than %s: its "
         "choice is that of '%s'; all ranks of a job need the same tune file and "
         "the same TERN_ALGO",
-        group->rank, tern_plan_kind_name(kind), (int)(first & 255) - 1, choice->source);
+        tern__rank_name(group, group->rank).text, tern_plan_kind_name(kind),
+        tern__rank_name(group, (int)(first & 255) - 1).text, choice->source);
 }

@@ -97,8 +97,8 @@ static int gather(tern_comm *comm, const char *path, const struct collection *mi
     }
     for (int rank = 0; rank < group->size; rank++) {
         if (offers[rank].units == UINT64_MAX) {
-            return tern__fail(TERN_ERR_STATE, "tern_trace_end: recording is not on on rank %d",
-                              rank);
+            return tern__fail(TERN_ERR_STATE, "tern_trace_end: recording is not on on %s",
+                              tern__rank_name(group, rank).text);
         }
     }
     for (int rank = 0; rank < group->size; rank++) {

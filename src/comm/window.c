@@ -71,21 +71,22 @@ struct verdict {
     uint64_t available;
 };
 
-static int compare_wishes(const struct wish *wishes, int count)
+static int compare_wishes(const struct wish *wishes, const struct tern__group *group)
 {
-    for (int rank = 0; rank < count; rank++) {
+    for (int rank = 0; rank < group->size; rank++) {
         if (wishes[rank].unable != 0) {
             return tern__fail(TERN_ERR_MEMORY,
-                              "tern_window_create: rank %d has no memory for a "
-                              "window's bookkeeping",
-                              rank);
+                              "tern_window_create: %s has no memory for a window's bookkeeping",
+                              tern__rank_name(group, rank).text);
         }
         if (wishes[rank].size_bytes != wishes[0].size_bytes ||
             wishes[rank].flags != wishes[0].flags) {
             return tern__fail(TERN_ERR_MISMATCH,
-                              "tern_window_create: rank %d asks for %llu bytes "
-                              "with flags 0x%x, rank 0 for %llu bytes with flags 0x%x",
-                              rank, (unsigned long long)wishes[rank].size_bytes, wishes[rank].flags,
+                              "tern_window_create: %s asks for %llu bytes "
+                              "with flags 0x%x, %s for %llu bytes with flags 0x%x",
+                              tern__rank_name(group, rank).text,
+                              (unsigned long long)wishes[rank].size_bytes, wishes[rank].flags,
+                              tern__rank_name(group, 0).text,
                               (unsigned long long)wishes[0].size_bytes, wishes[0].flags);
         }
     }
@@ -245,10 +246,9 @@ static int build_window(tern_window *window, const struct wish *wishes)
                                   statuses));
     for (int rank = 0; rank < window->nranks; rank++) {
         if (statuses[rank] != TERN_OK && status == TERN_OK) {
-            status = tern__fail(statuses[rank],
-                                "tern_window_create: rank %d could not map its "
-                                "window (%s)",
-                                rank, tern_status_text(statuses[rank]));
+            status =
+                tern__fail(statuses[rank], "tern_window_create: %s could not map its window (%s)",
+                           tern__rank_name(group, rank).text, tern_status_text(statuses[rank]));
         }
     }
     return status;
@@ -279,7 +279,7 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
     uint32_t number = (flags & SPARSE) != 0 ? UINT32_MAX : comm->windows_made++;
     int status = tern__group_exchange(group, TERN__MEETING_WINDOW, &mine, sizeof mine, wishes);
     if (status == TERN_OK) {
-        status = compare_wishes(wishes, group->size);
+        status = compare_wishes(wishes, group);
     }
     if (status != TERN_OK || made == NULL) {
         tern__handle_free(made, sizeof *made);

@@ -327,8 +327,9 @@ static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
     // Peers, and kernels of this chip that wait for them, learn it before the wait for the kernels.
     if (chip->comm != NULL) {
         tern__group_fail(&chip->comm->group, status, chip->comm->group.rank,
-                         "run %u of a graph on rank %d: %s; %.200s%s", chip->run.number,
-                         chip->comm->group.rank, why, state, others);
+                         "run %u of a graph on %s: %s; %.200s%s", chip->run.number,
+                         tern__rank_name(&chip->comm->group, chip->comm->group.rank).text, why,
+                         state, others);
     }
     drain_cores(chip, held);
     for (int i = 0; i < tern__chip_cores(chip) && chip->stuck; i++) {

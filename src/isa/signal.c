@@ -125,11 +125,12 @@ static int wait_timed_out(const struct signal_wait *wait, int64_t timeout_ns, bo
     struct tern__group *group = &condition->window->comm->group;
     char text[TERN__FAILURE_BYTES];
     int used = snprintf(text, sizeof text,
-                        "rank %d waited %.3g s for the signal at byte %zu of window %u: seen %d, "
+                        "%s waited %.3g s for the signal at byte %zu of window %u: seen %d, "
                         "wanted %s %d (%zu condition%s)",
-                        group->rank, (double)timeout_ns * 1e-9, condition->offset_bytes,
-                        condition->window->number, tern__condition_seen(condition),
-                        tern__cmp_text(condition->cmp), condition->value, wait->count,
+                        tern__rank_name(group, group->rank).text, (double)timeout_ns * 1e-9,
+                        condition->offset_bytes, condition->window->number,
+                        tern__condition_seen(condition), tern__cmp_text(condition->cmp),
+                        condition->value, wait->count,
                         wait->count == 1 ? ""
                         : wait->all      ? "s, all to hold"
                                          : "s, any to hold");

@@ -15,8 +15,26 @@ uint64_t tern__group_others(const struct tern__group *group)
     return all & ~(UINT64_C(1) << group->rank);
 }
 
-void tern__ranks_text(uint64_t ranks, char *text, size_t size)
+// " (1, 5 of the job)", with "..." for what does not fit.
+static void members_text(const struct tern__group *group, uint64_t ranks, char *text, size_t size)
 {
+    static const char end[] = ", ... of the job)";
+    const char *before = " (";
+    size_t used = 0;
+    text[0] = '\0';
+    for (; ranks != 0 && used + 8 + sizeof end <= size; ranks &= ranks - 1) {
+        used += (size_t)snprintf(text + used, size - used, "%s%d", before,
+                                 group->members[__builtin_ctzll(ranks)]);
+        before = ", ";
+    }
+    if (used > 0) {
+        snprintf(text + used, size - used, "%s", end + (ranks == 0 ? strlen(", ...") : 0));
+    }
+}
+
+void tern__ranks_text(const struct tern__group *group, uint64_t ranks, char *text, size_t size)
+{
+    uint64_t all = ranks;
     size_t used = (size_t)snprintf(text, size, (ranks & (ranks - 1)) == 0 ? "rank" : "ranks");
     const char *before = " ";
     while (ranks != 0 && used < size) {
@@ -30,6 +48,9 @@ void tern__ranks_text(uint64_t ranks, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, "%s", words);
         ranks &= last == 63 ? 0 : UINT64_MAX << (last + 1);
         before = ", ";
+    }
+    if (tern__group_is_part(group) && used < size) {
+        members_text(group, all, text + used, size - used);
     }
 }
 
@@ -250,13 +271,13 @@ int tern__doing_ranks(const struct tern__group *group, uint64_t ranks, char *tex
             look_at_member(group, __builtin_ctzll(rest), &other);
             same |= is_same(&first, &other) ? rest & -rest : 0;
         }
-        tern__ranks_text(same, names, sizeof names);
+        tern__ranks_text(group, same, names, sizeof names);
         bool several = (same & (same - 1)) != 0;
         tern__doing_text(&first, several, words, sizeof words);
         aside_text(&first, several, aside, sizeof aside);
         const char *before = used > 0 ? "; " : "";
         if (used + strlen(before) + strlen(names) + strlen(words) + strlen(aside) + 40 > size) {
-            tern__ranks_text(ranks, names, sizeof names);
+            tern__ranks_text(group, ranks, names, sizeof names);
             snprintf(text + used, size - used, "%sand %.32s", before, names);
             return culprit;
         }

@@ -33,6 +33,18 @@ static void ring_members(struct tern__group *group)
     }
 }
 
+struct tern__rank_name tern__rank_name(const struct tern__group *group, int rank)
+{
+    struct tern__rank_name name;
+    if (tern__group_is_part(group)) {
+        snprintf(name.text, sizeof name.text, "rank %d (%d of the job)", rank,
+                 group->members[rank]);
+    } else {
+        snprintf(name.text, sizeof name.text, "rank %d", rank);
+    }
+    return name;
+}
+
 // One line for each rank and communicator, however many calls the failure ends.
 static void tell_failure(struct tern__group *group, int status, const char *text)
 {
@@ -47,6 +59,10 @@ static int report_failed(struct tern__group *group)
 {
     const struct tern__ctl_comm *shared = group->shared;
     tell_failure(group, shared->failed_status, shared->failed_text);
+    if (tern__group_is_part(group)) {
+        return tern__fail(shared->failed_status, "communicator %d has failed: %s", group->slot,
+                          shared->failed_text);
+    }
     return tern__fail(shared->failed_status, "the communicator has failed: %s",
                       shared->failed_text);
 }
@@ -94,7 +110,8 @@ int tern__group_fail(struct tern__group *group, int status, int culprit, const c
         return report_failed(group);
     }
     tell_failure(group, status, text);
-    return tern__fail(status, "%s", text);
+    return tern__group_is_part(group) ? tern__fail(status, "communicator %d: %s", group->slot, text)
+                                      : tern__fail(status, "%s", text);
 }
 
 // The dead member to name: the one that died first in the job if it is a member, else the lowest.
@@ -134,8 +151,8 @@ int tern__group_check(struct tern__group *group, bool deep)
     char alias[48] = "";
     int member = group->members[dead];
     tern__ctl_death_text(group->job->ctl, member, death, sizeof death);
-    if (member != dead) {
-        snprintf(alias, sizeof alias, "; it is rank %d of this communicator", dead);
+    if (tern__group_is_part(group)) { // a death is told in the job's numbers
+        snprintf(alias, sizeof alias, "; it is rank %d of communicator %d", dead, group->slot);
     }
     return tern__group_fail(group, TERN_ERR_PEER, dead, "%s%s", death, alias);
 }
@@ -200,9 +217,9 @@ static int barrier_broken(void *arg, bool deep)
     char name[48];
     name_meeting(group, wait->meeting, name, sizeof name);
     return tern__group_fail(group, TERN_ERR_LEFT, left,
-                            "rank %d has left the communicator (tern_comm_destroy), so %s cannot "
+                            "%s has left the communicator (tern_comm_destroy), so %s cannot "
                             "complete",
-                            left, name);
+                            tern__rank_name(group, left).text, name);
 }
 
 static int barrier_timed_out(struct tern__group *group, enum tern__meeting meeting)
@@ -219,7 +236,8 @@ static int barrier_timed_out(struct tern__group *group, enum tern__meeting meeti
     name_meeting(group, meeting, name, sizeof name);
     int culprit = tern__doing_ranks(group, missing, doing, sizeof doing);
     return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit,
-                            "rank %d waited %.3g s in %s and not all ranks came: %s", group->rank,
+                            "%s waited %.3g s in %s and not all ranks came: %s",
+                            tern__rank_name(group, group->rank).text,
                             (double)group->job->timeout_ns * 1e-9, name, doing);
 }
 

@@ -36,12 +36,26 @@ struct tern__group {
     _Atomic uint32_t told; // 1: this rank's log has said that it failed
 };
 
+// Whether it is a split communicator's: its ranks may have other numbers in the job.
+static inline bool tern__group_is_part(const struct tern__group *group)
+{
+    return group->slot != 0; // the first communicator of a job has slot 0
+}
+
+// A rank in a sentence: "rank 1", and in a group that is not the whole job, where the numbers may differ,
+// "rank 1 (5 of the job)". Lives as long as the full expression that it is made in.
+struct tern__rank_name {
+    char text[40];
+};
+struct tern__rank_name tern__rank_name(const struct tern__group *group, int rank);
+
 // Why the group does not work any more: TERN_OK, or the status and the sentence of its failure.
 // `deep` looks whether the processes live. A member that has left is no failure.
 int tern__group_check(struct tern__group *group, bool deep);
 
 // Fails the group for all its ranks, unless it has failed already, and wakes them. culprit: a rank
-// of the group, or -1. Returns the status the group has failed with, with its sentence.
+// of the group, or -1. Returns the status the group has failed with, with its sentence, which begins with
+// "communicator 3: " where the group is not the whole job.
 int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
     TERN_PRINTF(4, 5);
 

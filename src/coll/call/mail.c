@@ -180,9 +180,9 @@ static int take_lent(struct tern__message *message, const struct tern__mail *mai
                                                   (uint32_t)placement.in_window - 1);
     if (window == NULL) {
         return tern__group_fail(group, TERN_ERR_ARG, group->rank,
-                                "recv: the buffer of rank %d is in a window that rank %d has "
-                                "destroyed",
-                                message->peer, group->rank);
+                                "recv: the buffer of %s is in a window that %s has destroyed",
+                                tern__rank_name(group, message->peer).text,
+                                tern__rank_name(group, group->rank).text);
     }
     memcpy(message->buffer, window->base + placement.in_offset, message->bytes);
     message->moved = message->bytes;
@@ -195,10 +195,12 @@ static int differ(const struct tern__message *message, uint64_t sent)
     struct tern__signature theirs = tern__signature_unpack(sent);
     struct tern__signature own = tern__signature_unpack(message->signature);
     return tern__group_fail(group, TERN_ERR_MISMATCH, message->peer,
-                            "the ranks disagree on message %llu from rank %d to rank %d: rank %d "
+                            "the ranks disagree on message %llu from %s to %s: rank %d "
                             "sends %llu bytes of %s, rank %d receives %llu bytes of %s",
-                            (unsigned long long)message->number, message->peer, group->rank,
-                            message->peer, (unsigned long long)theirs.bytes,
+                            (unsigned long long)message->number,
+                            tern__rank_name(group, message->peer).text,
+                            tern__rank_name(group, group->rank).text, message->peer,
+                            (unsigned long long)theirs.bytes,
                             tern_dtype_name((tern_dtype)theirs.dtype), group->rank,
                             (unsigned long long)own.bytes, tern_dtype_name((tern_dtype)own.dtype));
 }
@@ -346,10 +348,11 @@ static bool task_ready(struct tern__task *task)
 // "message 3 (send of 4096 bytes to rank 2), of which 1024 are on their way"
 static void name_message(const struct tern__message *message, char *text, size_t size)
 {
-    snprintf(text, size, "message %llu, a %s of %llu bytes %s rank %d, of which %llu have moved",
+    const struct tern__group *group = &message->man->calls->comm->group;
+    snprintf(text, size, "message %llu, a %s of %llu bytes %s %s, of which %llu have moved",
              (unsigned long long)message->number, message->sends ? "send" : "recv",
-             (unsigned long long)message->bytes, message->sends ? "to" : "from", message->peer,
-             (unsigned long long)message->moved);
+             (unsigned long long)message->bytes, message->sends ? "to" : "from",
+             tern__rank_name(group, message->peer).text, (unsigned long long)message->moved);
 }
 
 static int task_broken(struct tern__task *task, bool deep)
@@ -374,8 +377,8 @@ static int task_broken(struct tern__task *task, bool deep)
     char name[160];
     name_message(message, name, sizeof name);
     return tern__group_fail(group, TERN_ERR_LEFT, message->peer,
-                            "rank %d has left the communicator (tern_comm_destroy) before %s",
-                            message->peer, name);
+                            "%s has left the communicator (tern_comm_destroy) before %s",
+                            tern__rank_name(group, message->peer).text, name);
 }
 
 static int task_timed_out(struct tern__task *task)
@@ -387,8 +390,8 @@ static int task_timed_out(struct tern__task *task)
     char doing[TERN__FAILURE_BYTES / 2];
     name_message(message, name, sizeof name);
     tern__doing_ranks(group, UINT64_C(1) << message->peer, doing, sizeof doing);
-    return tern__group_fail(group, TERN_ERR_TIMEOUT, message->peer,
-                            "rank %d waited %.3g s in %s; %s", group->rank,
+    return tern__group_fail(group, TERN_ERR_TIMEOUT, message->peer, "%s waited %.3g s in %s; %s",
+                            tern__rank_name(group, group->rank).text,
                             (double)task->job->timeout_ns * 1e-9, name, doing);
 }
 

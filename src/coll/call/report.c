@@ -125,7 +125,8 @@ static void place_text(const struct tern__coll *call, char *text, size_t size)
                  : step->kind == TERN__STEP_MEET ? "wait for all other ranks"
                                                  : "transfer");
     } else {
-        snprintf(text, size, "%swaiting for rank %d to enter it", run, calls->seen);
+        snprintf(text, size, "%swaiting for %s to enter it", run,
+                 tern__rank_name(&calls->comm->group, calls->seen).text);
     }
 }
 
@@ -167,30 +168,34 @@ int tern__call_mismatch(struct tern__coll *call, int rank, uint64_t theirs)
     char texts[2][144];
     tern__signature_text(rank == 0 ? theirs : call->signature, texts[0], sizeof texts[0]);
     tern__signature_text(rank == 0 ? call->signature : theirs, texts[1], sizeof texts[1]);
-    return tern__group_fail(&calls->comm->group, TERN_ERR_MISMATCH, rank,
-                            "the ranks disagree on call %llu of the communicator: rank 0 makes %s, "
-                            "rank %d %s",
-                            (unsigned long long)call->number, texts[0], second, texts[1]);
+    struct tern__group *group = &calls->comm->group;
+    return tern__group_fail(group, TERN_ERR_MISMATCH, rank,
+                            "the ranks disagree on call %llu of the communicator: %s makes %s, "
+                            "%s %s",
+                            (unsigned long long)call->number, tern__rank_name(group, 0).text,
+                            texts[0], tern__rank_name(group, second).text, texts[1]);
 }
 
 int tern__call_counts_differ(struct tern__coll *call, int from, int to, uint64_t sent,
                              uint64_t wanted)
 {
-    return tern__group_fail(&call->calls->comm->group, TERN_ERR_MISMATCH, from,
-                            "the ranks disagree on call %llu of the communicator, %s: rank %d has "
-                            "%llu bytes for rank %d, rank %d wants %llu from rank %d",
-                            (unsigned long long)call->number, tern_coll_kind_name(call->kind), from,
-                            (unsigned long long)sent, to, to, (unsigned long long)wanted, from);
+    struct tern__group *group = &call->calls->comm->group;
+    return tern__group_fail(group, TERN_ERR_MISMATCH, from,
+                            "the ranks disagree on call %llu of the communicator, %s: %s has "
+                            "%llu bytes for %s, rank %d wants %llu from rank %d",
+                            (unsigned long long)call->number, tern_coll_kind_name(call->kind),
+                            tern__rank_name(group, from).text, (unsigned long long)sent,
+                            tern__rank_name(group, to).text, to, (unsigned long long)wanted, from);
 }
 
 int tern__call_window_gone(struct tern__coll *call, int rank)
 {
     struct tern__group *group = &call->calls->comm->group;
     return tern__group_fail(group, TERN_ERR_ARG, group->rank,
-                            "call %llu, %s: a buffer of rank %d is in a window that rank %d has "
-                            "destroyed",
-                            (unsigned long long)call->number, tern_coll_kind_name(call->kind), rank,
-                            group->rank);
+                            "call %llu, %s: a buffer of %s is in a window that %s has destroyed",
+                            (unsigned long long)call->number, tern_coll_kind_name(call->kind),
+                            tern__rank_name(group, rank).text,
+                            tern__rank_name(group, group->rank).text);
 }
 
 // A rank that has left without publishing the run.
@@ -204,9 +209,9 @@ static int check_left(struct tern__coll *call)
             char name[192];
             name_call(call, name, sizeof name);
             return tern__group_fail(group, TERN_ERR_LEFT, rank,
-                                    "rank %d has left the communicator (tern_comm_destroy) without "
+                                    "%s has left the communicator (tern_comm_destroy) without "
                                     "entering %s",
-                                    rank, name);
+                                    tern__rank_name(group, rank).text, name);
         }
     }
     return TERN_OK;
@@ -276,7 +281,8 @@ int tern__call_timed_out(struct tern__coll *call)
     bool inside = find_step(calls, &step, &lane);
     name_call(call, name, sizeof name);
     place_text(call, place, sizeof place);
-    return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit, "rank %d waited %.3g s in %s%s%s: %s",
-                            group->rank, (double)calls->task.job->timeout_ns * 1e-9, name,
+    return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit, "%s waited %.3g s in %s%s%s: %s",
+                            tern__rank_name(group, group->rank).text,
+                            (double)calls->task.job->timeout_ns * 1e-9, name,
                             inside ? ", " : " and not all ranks came", inside ? place : "", doing);
 }

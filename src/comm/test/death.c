@@ -244,7 +244,7 @@ static int lose_one_part(int rank, const struct ranks *ranks, void *arg)
     CHECK(expect_death(tern_comm_barrier(comm), 3) == 0);
     if (rank % 2 == 1) {
         CHECK(expect_death(tern_comm_barrier(part), 3) == 0);
-        CHECK(look_says("it is rank 1 of this communicator"));
+        CHECK(look_says("it is rank 1 of communicator"));
     }
     for (int i = 0; rank % 2 == 0 && i < 20; i++) {
         tern_window *window;

@@ -71,8 +71,8 @@ static int compare_statuses(const int32_t *statuses, size_t stride, const struct
         int32_t status;
         memcpy(&status, (const char *)statuses + (size_t)rank * stride, sizeof status);
         if (status != TERN_OK) {
-            return tern__fail(status, "tern_exec_create: rank %d could not prepare the plan (%s)",
-                              rank, tern_status_text(status));
+            return tern__fail(status, "tern_exec_create: %s could not prepare the plan (%s)",
+                              tern__rank_name(group, rank).text, tern_status_text(status));
         }
     }
     return TERN_OK;
@@ -92,8 +92,9 @@ static int compare_offers(const struct offer *offers, const struct tern__group *
                            : a->out_window != b->out_window ? "windows of out"
                                                             : NULL;
         if (what != NULL) {
-            return tern__fail(TERN_ERR_MISMATCH,
-                              "tern_exec_create: ranks 0 and %d have different %s", rank, what);
+            return tern__fail(TERN_ERR_MISMATCH, "tern_exec_create: %s and %s have different %s",
+                              tern__rank_name(group, 0).text, tern__rank_name(group, rank).text,
+                              what);
         }
     }
     return TERN_OK;

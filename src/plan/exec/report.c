@@ -27,7 +27,7 @@ static void name_run(const struct tern_exec *exec, char *text, size_t size)
 // Returns the one to blame.
 static int describe_posters(const struct tern_exec *exec, uint64_t ranks, char *text, size_t size)
 {
-    char list[64];
+    char list[112];
     int culprit = tern__doing_ranks(&exec->comm->group, ranks, text, size - sizeof list - 32);
     uint64_t late = 0;
     uint64_t stuck = 0;
@@ -39,15 +39,16 @@ static int describe_posters(const struct tern_exec *exec, uint64_t ranks, char *
     size_t used = strlen(text);
     if (late != 0) {
         bool one = (late & (late - 1)) == 0;
-        tern__ranks_text(late, list, sizeof list);
+        tern__ranks_text(&exec->comm->group, late, list, sizeof list);
         snprintf(text + used, size - used, "; %s %s not begun the run", list, one ? "has" : "have");
         return (late >> culprit & 1) != 0 ? culprit : __builtin_ctzll(late);
     }
     if (stuck != 0) {
         culprit = (stuck >> culprit & 1) != 0 ? culprit : __builtin_ctzll(stuck);
         const struct tern__exec_head *head = tern__exec_head(exec, culprit);
-        snprintf(text + used, size - used, "; rank %d stands at lane %u, op %u", culprit,
-                 tern__peek(&head->stuck_lane), tern__peek(&head->stuck_op));
+        snprintf(text + used, size - used, "; %s stands at lane %u, op %u",
+                 tern__rank_name(&exec->comm->group, culprit).text, tern__peek(&head->stuck_lane),
+                 tern__peek(&head->stuck_op));
     }
     return culprit;
 }
@@ -59,14 +60,14 @@ int tern__exec_timed_out(struct tern_exec *exec)
     const struct tern__exec_op *op = exec->lanes[lane].next;
     const struct tern__op *stored = tern__plan_op(exec->plan, group->rank, lane, op->index);
     char run[112];
-    char wants[176];
-    char doing[TERN__FAILURE_BYTES / 2];
-    char list[64];
+    char wants[240];
+    char doing[TERN__FAILURE_BYTES / 2 + 48];
+    char list[112];
     uint64_t ranks;
     name_run(exec, run, sizeof run);
     if (op->kind == TERN__EXEC_WAIT) {
         ranks = tern__plan_posters(exec->plan, group->rank, stored->signal);
-        tern__ranks_text(ranks, list, sizeof list);
+        tern__ranks_text(&exec->comm->group, ranks, list, sizeof list);
         int32_t seen =
             (int32_t)(tern__flag_load(op->wait.word) - op->wait.each_run * (exec->run - 1));
         snprintf(wants, sizeof wants,
@@ -74,17 +75,17 @@ int tern__exec_timed_out(struct tern_exec *exec)
                  stored->signal, seen, op->wait.count, list);
     } else {
         ranks = op->gates & ~exec->begun;
-        tern__ranks_text(ranks, list, sizeof list);
+        tern__ranks_text(&exec->comm->group, ranks, list, sizeof list);
         snprintf(wants, sizeof wants, "%s to begin the run", list);
     }
     int culprit = op->kind == TERN__EXEC_WAIT
                       ? describe_posters(exec, ranks, doing, sizeof doing)
                       : tern__doing_ranks(group, ranks, doing, sizeof doing);
     return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit,
-                            "rank %d waited %.3g s in %s, at lane %u, op %u (%s), for %s; %s",
-                            group->rank, (double)group->job->timeout_ns * 1e-9, run, lane,
-                            op->index, tern__op_kind_name((tern_plan_op_kind)stored->kind), wants,
-                            doing);
+                            "%s waited %.3g s in %s, at lane %u, op %u (%s), for %s; %s",
+                            tern__rank_name(group, group->rank).text,
+                            (double)group->job->timeout_ns * 1e-9, run, lane, op->index,
+                            tern__op_kind_name((tern_plan_op_kind)stored->kind), wants, doing);
 }
 
 int tern__exec_check_left(struct tern_exec *exec)
@@ -97,9 +98,9 @@ int tern__exec_check_left(struct tern_exec *exec)
             char run[112];
             name_run(exec, run, sizeof run);
             return tern__group_fail(group, TERN_ERR_LEFT, rank,
-                                    "rank %d has left the communicator (tern_comm_destroy) without "
+                                    "%s has left the communicator (tern_comm_destroy) without "
                                     "beginning %s",
-                                    rank, run);
+                                    tern__rank_name(group, rank).text, run);
         }
     }
     return TERN_OK;
