@@ -23,7 +23,8 @@
 //
 // Buffers that a rank does not use, or with 0 elements, may be NULL. Each rank decides for
 // itself whether it is in place. The (v) forms cannot be done in place. Other overlaps of in and out
-// are refused.
+// are refused. In windows, ranks may use the same memory as input; out of a rank must not overlap a
+// buffer of another rank, which is not checked.
 //
 // Agreement. kind, count, dtype, op, root, order and algorithm, and the sequence of calls, are
 // compared on every call, before any rank's out is written: TERN_ERR_MISMATCH on every rank, naming who
