@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "suggest.h"
 #include "tern/check.h"
 #include "tern/plan.h"
 #include "tern/topo.h"
@@ -71,7 +72,9 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         case ':':
             return wrong_usage("a value is missing after ", argv[optind - 1]);
         default:
-            return wrong_usage("there is no option ", argv[optind - 1]);
+            fprintf(stderr, "tern check: there is no option '%s'%s; see 'tern check --help'\n",
+                    argv[optind - 1], cli_suggest_option(argv[optind - 1], known));
+            return CLI_EXIT_USAGE;
         }
     }
     if (argc - optind != 1) {

@@ -14,6 +14,7 @@
 
 #include "cli.h"
 #include "ranks.h"
+#include "suggest.h"
 #include "tern/exec.h"
 #include "tern/trace.h"
 
@@ -85,14 +86,15 @@ static bool read_op(const char *word, tern_reduce_op *op)
     return true;
 }
 
+static const struct option known[] = {
+    {"dtype", required_argument, NULL, 'd'}, {"op", required_argument, NULL, 'o'},
+    {"runs", required_argument, NULL, 'r'},  {"seed", required_argument, NULL, 's'},
+    {"trace", required_argument, NULL, 't'}, {"as-rank", no_argument, NULL, 'R'},
+    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
+
 // Returns -1 to go on, else the exit status.
 static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option known[] = {
-        {"dtype", required_argument, NULL, 'd'}, {"op", required_argument, NULL, 'o'},
-        {"runs", required_argument, NULL, 'r'},  {"seed", required_argument, NULL, 's'},
-        {"trace", required_argument, NULL, 't'}, {"as-rank", no_argument, NULL, 'R'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
     long number;
     int code;
     opterr = 0;
@@ -139,7 +141,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         case ':':
             return wrong_usage("%s needs a value", argv[optind - 1]);
         default:
-            return wrong_usage("there is no option '%s'", argv[optind - 1]);
+            return wrong_usage("there is no option '%s'%s", argv[optind - 1],
+                               cli_suggest_option(argv[optind - 1], known));
         }
     }
     if (argc - optind != 1) {

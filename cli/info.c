@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "info.h"
+#include "suggest.h"
 #include "tern/coll.h"
 #include "tern/job.h"
 #include "tern/machine.h"
@@ -47,6 +48,16 @@ struct arguments {
     long pid, last, nranks;
     tern_coll_kind kind;
 };
+
+static const struct option known[] = {{"algos", no_argument, NULL, 'a'},
+                                      {"kind", required_argument, NULL, 'k'},
+                                      {"jobs", no_argument, NULL, 'L'},
+                                      {"job", required_argument, NULL, 'j'},
+                                      {"last", required_argument, NULL, 'l'},
+                                      {"json", no_argument, NULL, 'J'},
+                                      {"words", required_argument, NULL, 'w'},
+                                      {"help", no_argument, NULL, 'h'},
+                                      {NULL, 0, NULL, 0}};
 
 static int TERN_PRINTF(1, 2) wrong_usage(const char *format, ...)
 {
@@ -112,21 +123,13 @@ static int read_option(int code, char **argv, struct arguments *arguments)
     case ':':
         return wrong_usage("%s needs a value", argv[optind - 1]);
     default:
-        return wrong_usage("there is no option '%s'", argv[optind - 1]);
+        return wrong_usage("there is no option '%s'%s", argv[optind - 1],
+                           cli_suggest_option(argv[optind - 1], known));
     }
 }
 
 static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option known[] = {{"algos", no_argument, NULL, 'a'},
-                                          {"kind", required_argument, NULL, 'k'},
-                                          {"jobs", no_argument, NULL, 'L'},
-                                          {"job", required_argument, NULL, 'j'},
-                                          {"last", required_argument, NULL, 'l'},
-                                          {"json", no_argument, NULL, 'J'},
-                                          {"words", required_argument, NULL, 'w'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
     opterr = 0;
     int code;
     while ((code = getopt_long(argc, argv, ":p:h", known, NULL)) != -1) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "suggest.h"
 #include "tern/api.h"
 
 static const struct command {
@@ -64,11 +65,19 @@ int main(int argc, char **argv)
         printf("tern %d.%d.%d\n", TERN_VERSION_MAJOR, TERN_VERSION_MINOR, TERN_VERSION_PATCH);
         return end("", 0);
     }
+    struct cli_nearest nearest = {.word = argv[1]};
     for (size_t i = 0; i < NCOMMANDS; i++) {
         if (strcmp(argv[1], commands[i].name) == 0) {
             return end(commands[i].name, commands[i].run(argc - 1, argv + 1));
         }
+        cli_nearest_offer(&nearest, commands[i].name);
     }
-    fprintf(stderr, "tern: there is no command '%s'; 'tern --help' lists them\n", argv[1]);
+    if (nearest.best != NULL) {
+        fprintf(stderr,
+                "tern: there is no command '%s' (did you mean '%s'?); 'tern --help' lists them\n",
+                argv[1], nearest.best);
+    } else {
+        fprintf(stderr, "tern: there is no command '%s'; 'tern --help' lists them\n", argv[1]);
+    }
     return CLI_EXIT_USAGE;
 }

@@ -12,6 +12,7 @@
 #include "perf_help.h"
 #include "perf_peers.h"
 #include "ranks.h"
+#include "suggest.h"
 #include "tern/comm.h"
 #include "tern/status.h"
 
@@ -282,7 +283,10 @@ static int unknown_option(const char *word)
     if (optopt > 0 && optopt < ALGO) {
         return wrong_usage("there is no option '-%c'", optopt);
     }
-    return wrong_usage(optopt == 0 ? "there is no option '%s'" : "'%s': it takes no value", word);
+    if (optopt == 0) {
+        return wrong_usage("there is no option '%s'%s", word, cli_suggest_option(word, known));
+    }
+    return wrong_usage("'%s': it takes no value", word);
 }
 
 // From -b, -e, -f, -i to the list of sizes.

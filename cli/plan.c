@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "suggest.h"
 #include "tern/algo.h"
 #include "tern/summary.h"
 
@@ -175,7 +176,8 @@ static int read_options(int argc, char **argv, struct arguments *arguments)
         case ':':
             return wrong_usage("%s needs a value", argv[optind - 1]);
         case '?':
-            return wrong_usage("there is no option '%s', or it takes no value", argv[optind - 1]);
+            return wrong_usage("there is no option '%s', or it takes no value%s", argv[optind - 1],
+                               cli_suggest_option(argv[optind - 1], known));
         default:
             status = read_value(code, arguments);
         }

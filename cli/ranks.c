@@ -53,13 +53,7 @@ void cli_bind_rank(void)
         strtol(nranks, NULL, 10) > CPU_COUNT(&allowed)) {
         return;
     }
-    long left = strtol(rank, NULL, 10);
-    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET(cpu, &allowed) && left-- == 0) {
-            CPU_ZERO(&allowed);
-            CPU_SET(cpu, &allowed);
-            sched_setaffinity(0, sizeof allowed, &allowed);
-            return;
-        }
+    if (tern_launch_bind(atoi(rank)) < 0) {
+        return; // it runs where the kernel wants
     }
 }

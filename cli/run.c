@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "suggest.h"
 #include "tern/launch.h"
 
 // As timeout(1) and env(1) say that they failed themselves, not the program.
@@ -17,11 +18,12 @@
 #define TIMEOUT_SECONDS_MAX 1e9
 
 static const char help[] =
-    "usage: tern run -n N [--label] [--timeout SECONDS] [--] PROGRAM [ARGUMENTS]\n"
+    "usage: tern run -n N [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
     "\n"
     "Starts N ranks (1 to 64) of a program on this machine and waits for them.\n"
     "\n"
-    "  -n N               how many ranks\n"
+    "  -n N, -np N        how many ranks\n"
+    "  --bind core|none   a processor for each rank, or (default) none of its own\n"
     "  --label            put the rank in front of each line of output: [3] text\n"
     "  --timeout SECONDS  end the job after this long (decimals allowed)\n"
     "  -h, --help         print this text\n"
@@ -71,12 +73,13 @@ static bool read_seconds(const char *text, int64_t *duration_ns)
     return true;
 }
 
-enum option_code { OPTION_LABEL = 256, OPTION_TIMEOUT };
+enum option_code { OPTION_BIND = 256, OPTION_LABEL, OPTION_TIMEOUT };
 
 // Returns -1 to go on, else the exit status.
 static int read_options(int argc, char **argv, tern_launch_options *options)
 {
     static const struct option known[] = {
+        {"bind", required_argument, NULL, OPTION_BIND},
         {"label", no_argument, NULL, OPTION_LABEL},
         {"timeout", required_argument, NULL, OPTION_TIMEOUT},
         {"help", no_argument, NULL, 'h'},
@@ -88,9 +91,19 @@ static int read_options(int argc, char **argv, tern_launch_options *options)
     while ((code = getopt_long(argc, argv, "+:n:h", known, NULL)) != -1) {
         switch (code) {
         case 'n':
+            // -np N, as other launchers have it, is -n with the value "p".
+            if (optarg[0] == 'p') {
+                optarg = optarg[1] != '\0' ? optarg + 1 : optind < argc ? argv[optind++] : "";
+            }
             if (!read_nranks(optarg, &options->nranks)) {
                 return wrong_usage("-n takes a number of ranks from 1 to %d, not '%s'",
                                    TERN_RANKS_MAX, optarg);
+            }
+            break;
+        case OPTION_BIND:
+            options->bind = strcmp(optarg, "core") == 0;
+            if (!options->bind && strcmp(optarg, "none") != 0) {
+                return wrong_usage("--bind takes core or none, not '%s'", optarg);
             }
             break;
         case OPTION_LABEL:
@@ -108,11 +121,14 @@ static int read_options(int argc, char **argv, tern_launch_options *options)
             return wrong_usage("%s needs a value", argv[optind - 1]);
         default:
             // A short option may be in the middle of an argument, a long one is all of it.
-            if (optopt > 0 && optopt < OPTION_LABEL) {
+            if (optopt > 0 && optopt < OPTION_BIND) {
                 return wrong_usage("there is no option '-%c'", optopt);
             }
-            return wrong_usage(optopt == 0 ? "there is no option '%s'" : "'%s': it takes no value",
-                               argv[optind - 1]);
+            if (optopt == 0) {
+                return wrong_usage("there is no option '%s'%s", argv[optind - 1],
+                                   cli_suggest_option(argv[optind - 1], known));
+            }
+            return wrong_usage("'%s': it takes no value", argv[optind - 1]);
         }
     }
     return -1;

@@ -16,6 +16,7 @@
 #include "ranks.h"
 #include "tern/file.h"
 #include "tern/machine.h"
+#include "suggest.h"
 #include "tune.h"
 
 #define SECONDS_DEFAULT 60
@@ -137,7 +138,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         case ':':
             return wrong_usage("%s needs a value", argv[optind - 1]);
         default:
-            return wrong_usage("there is no option '%s'", argv[optind - 1]);
+            return wrong_usage("there is no option '%s'%s", argv[optind - 1],
+                               cli_suggest_option(argv[optind - 1], known));
         }
     }
     return exit_status < 0 ? read_kinds(argc, argv, &arguments->wish) : exit_status;

@@ -16,6 +16,7 @@ typedef struct tern_launch_options {
     char *const *argv;  // program and arguments, NULL-terminated; found through PATH
     bool label;         // prefix every line of output with its rank
     int64_t timeout_ns; // end the job after this long; 0: never
+    bool bind;          // each rank runs on one processor: tern_launch_bind(rank)
 } tern_launch_options;
 
 // Starts nranks processes of a program, and returns when all have ended. Each finds its place in
@@ -38,6 +39,11 @@ typedef struct tern_launch_options {
 // For a process with a single thread that has no other children. Errors: TERN_ERR_ARG,
 // TERN_ERR_SYSTEM; then nothing runs.
 TERN_CALL int tern_launch(const tern_launch_options *options, int *exit_status);
+
+// Binds the calling thread, and what it starts from then on, to one of the processors it may run on: the
+// one at `index`, from the lowest; beyond the last they are counted from the lowest again. So with more
+// ranks than processors several share one. TERN_ERR_ARG (a negative index), TERN_ERR_SYSTEM.
+TERN_CALL int tern_launch_bind(int index);
 
 TERN_END_DECLS
 

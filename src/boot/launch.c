@@ -332,6 +332,7 @@ static int start_job(struct tern__job *job)
     struct tern__procs_plan plan = {.nranks = options->nranks,
                                     .path = job->path,
                                     .argv = options->argv,
+                                    .bind = options->bind,
                                     .signals = &job->signals};
     TERN_TRY(tern__token_random(plan.token));
     TERN_TRY(tern__hub_create(options->nranks, plan.token, &job->hub));

@@ -47,6 +47,7 @@ struct tern__procs_plan {
     uint8_t token[16];
     struct tern__hub *hub;       // gets a socket to every rank
     struct tern__labels *labels; // NULL: the ranks write to where the launcher writes
+    bool bind;                   // each rank to a processor of its own
     const struct tern__signals *signals;
 };
 

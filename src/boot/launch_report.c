@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ static void TERN_PRINTF(1, 2) say(const char *format, ...)
     if (poll(&out, 1, SAY_WITHIN_MS) <= 0) {
         return;
     }
-    char line[PATH_MAX + 256];
+    char line[2 * PATH_MAX + 256];
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(line, sizeof line, format, arguments);
@@ -53,11 +54,38 @@ static int report_rank(const struct tern__job *job, int rank)
     return 1;
 }
 
+// Where a program is that was given by its bare name and is not in PATH: in this folder, in the folder of
+// a build, or beside the launcher. False when it is in none.
+static bool look_elsewhere(const char *name, char path[PATH_MAX])
+{
+    char self[PATH_MAX] = "";
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = length > 0 ? strrchr(self, '/') : NULL;
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    const char *folders[] = {".", "build/release/bin", slash != NULL ? self : "."};
+    for (size_t i = 0; i < 3 && strchr(name, '/') == NULL; i++) {
+        struct stat state;
+        int written = snprintf(path, PATH_MAX, "%s/%s", folders[i], name);
+        if (written < PATH_MAX && stat(path, &state) == 0 && S_ISREG(state.st_mode) &&
+            access(path, X_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Why the program cannot be executed. 127 when there is none, as in a shell, else 126.
 int tern__launch_report_program(const char *name, int error)
 {
     if (error == ENOENT) {
-        say("tern run: cannot find the program '%s'\n", name);
+        char path[PATH_MAX];
+        if (look_elsewhere(name, path)) {
+            say("tern run: cannot find the program '%s'; did you mean '%s'?\n", name, path);
+        } else {
+            say("tern run: cannot find the program '%s'\n", name);
+        }
         return 127;
     }
     say("tern run: cannot execute '%s': %s\n", name, strerror(error));

@@ -20,6 +20,7 @@
 #include "boot/hub.h"
 #include "boot/launch_guard.h"
 #include "boot/launch_label.h"
+#include "tern/launch.h"
 
 extern char **environ;
 
@@ -149,6 +150,9 @@ static void become_rank(const struct start *start, int rank)
         if (ends->output_fds[i] >= 0) {
             dup2(ends->output_fds[i], STDOUT_FILENO + i);
         }
+    }
+    if (plan->bind && tern_launch_bind(rank) < 0) {
+        return;
     }
     fcntl(ends->hub_fd, F_SETFD, 0);
     tern__signals_reset_in_child(plan->signals);

@@ -6,6 +6,7 @@
 #include "launch_run.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 
 #include "tern/coll.h"
@@ -34,6 +35,9 @@ static void usage_is_one_sentence_and_exit_2(void **state)
         {"run", "-n2", "--timeout=nan", "true"},
         {"run", "-n2", "--timeout=1e3", "true"},
         {"run", "-n2", "--timeout=1.2.3", "true"},
+        {"run", "-np"},
+        {"run", "-np", "x", "true"},
+        {"run", "-n2", "--bind", "socket", "true"},
         {"no-such-command"},
         {NULL},
     };
@@ -251,6 +255,57 @@ static void a_failure_that_nobody_looks_at_is_told(void **state)
     }
 }
 
+static void wrong_words_get_a_suggestion(void **state)
+{
+    EXPECT(2, "",
+           "tern: there is no command 'rnu' (did you mean 'run'?); 'tern --help' lists them\n",
+           "rnu");
+    EXPECT(2, "", "tern: there is no command 'fly'; 'tern --help' lists them\n", "fly");
+    EXPECT(
+        2, "",
+        "tern run: there is no option '--lable' (did you mean '--label'?); see 'tern run --help'\n",
+        "run", "--lable", "-n", "2", "true");
+    EXPECT(2, "",
+           "tern run: there is no option '--timout=3' (did you mean '--timeout'?); see 'tern run "
+           "--help'\n",
+           "run", "--timout=3", "-n", "2", "true");
+    EXPECT(2, "", "tern run: there is no option '--zebra'; see 'tern run --help'\n", "run",
+           "--zebra");
+    EXPECT(2, "",
+           "tern perf: there is no option '--inplace' (did you mean '--in-place'?); see 'tern perf "
+           "--help'\n",
+           "perf", "--inplace", "all_reduce");
+    EXPECT(127, "",
+           "tern run: cannot find the program 'test_boot_launch'; did you mean '" TERN_BUILD_DIR
+           "/bin/test_boot_launch'?\n",
+           "run", "-n", "2", "test_boot_launch");
+}
+
+static void bound_ranks_take_the_processors_in_turn(void **state)
+{
+    cpu_set_t allowed;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    int count = CPU_COUNT(&allowed);
+    struct setting setting = {0};
+    char nranks[16];
+    snprintf(nranks, sizeof nranks, "%d", count < 60 ? count + 2 : 3);
+    struct run run = START(&setting, "run", "-np", nranks, "--bind", "core", "--label", "sh", "-c",
+                           "taskset -cp $$ | sed 's/.*: //'");
+    end_tern(&run);
+    assert_int_equal(run.status, 0);
+    char *out = read_all(run.out, NULL);
+    int rank = 0;
+    for (size_t cpu = 0; rank < atoi(nranks); cpu = (cpu + 1) % CPU_SETSIZE) {
+        if (CPU_ISSET(cpu, &allowed)) {
+            char line[64];
+            snprintf(line, sizeof line, "[%d] %zu\n", rank++, cpu);
+            assert_non_null(strstr(out, line));
+        }
+    }
+    free(out);
+    close_run(&run);
+}
+
 static void programs_that_cannot_run(void **state)
 {
     char path[256];
@@ -464,6 +519,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_rank_must_not_leave_without_destroy),
         cmocka_unit_test(a_crash_in_a_call_names_the_call),
         cmocka_unit_test(a_failure_that_nobody_looks_at_is_told),
+        cmocka_unit_test(wrong_words_get_a_suggestion),
+        cmocka_unit_test(bound_ranks_take_the_processors_in_turn),
         cmocka_unit_test(programs_that_cannot_run),
         cmocka_unit_test(only_rank_0_reads_standard_input),
         cmocka_unit_test(a_terminal_is_nobodys_standard_input),
