@@ -92,7 +92,8 @@ TERN_CALL int tern_barrier(tern_comm *comm);
 
 // To one rank, from one rank. Messages between two ranks arrive in the order sent; each must be
 // received with the count and dtype it was sent with (TERN_ERR_MISMATCH). A send may return before it
-// is received. To oneself: non-blocking only, for the one of the two that comes first.
+// is received. To oneself: one of the two must have been started (tern_coll_start) before the other is
+// made, whatever the size; a blocking one that comes first would wait for itself: TERN_ERR_ARG.
 TERN_CALL int tern_send(tern_comm *comm, const void *in, size_t count, tern_dtype dtype, int to);
 TERN_CALL int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int from);
 

@@ -310,15 +310,18 @@ int tern__message_check_alone(struct tern__message *message)
     if (message->peer != self) {
         return TERN_OK;
     }
-    bool met = message->sends ? man->in[self].oldest != NULL : man->out[self].oldest != NULL;
-    bool fits = message->sends && message->bytes <= TERN__MAIL_BYTES;
-    if (met || ((fits || !message->sends) && is_ready(message, pipe_of(message)))) {
+    // Message k meets message k of the other direction. Whether a send would find room in the mailbox does
+    // not count: what works must not depend on the size.
+    const struct pipe *pipe = pipe_of(message);
+    const struct pipe *other = message->sends ? &man->in[self] : &man->out[self];
+    if (other->messages > pipe->messages) {
         return TERN_OK;
     }
-    return tern__fail(
-        TERN_ERR_ARG,
-        "%s: rank %d is this one, and no %s has been started; it would wait for itself",
-        message->name, self, message->sends ? "recv from it" : "send to it");
+    return tern__fail(TERN_ERR_ARG,
+                      "%s: rank %d is this rank itself, and no %s has been started that it would "
+                      "meet, so it would wait for itself; start one of the two with "
+                      "tern_coll_start first",
+                      message->name, self, message->sends ? "recv from it" : "send to it");
 }
 
 static struct tern__mailman *man_of_task(struct tern__task *task)

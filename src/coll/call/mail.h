@@ -31,7 +31,7 @@ struct tern__message {
 
 int tern__message_check(const char *name, tern_comm *comm, const tern_coll *from,
                         struct tern__message *message);
-// Refuses a blocking message to or from this rank itself that nothing can ever meet.
+// Refuses a blocking message to or from this rank itself that meets nothing which has been started.
 int tern__message_check_alone(struct tern__message *message);
 int tern__message_begin(struct tern__message *message);
 int tern__message_wait(struct tern__message *message);

@@ -37,25 +37,61 @@ static tern_coll right(struct bench *b, tern_coll_kind kind)
     return call;
 }
 
-// To oneself, blocking, with nothing under way that could meet it: it would wait for itself.
+// Messages to oneself of one size, in one place: the first of the two cannot be blocking.
+static int meet_oneself(tern_comm *comm, float *in, float *out, size_t count)
+{
+    int rank = tern_comm_rank(comm);
+    tern_coll calls[2] = {{.kind = TERN_COLL_SEND, .in = in, .count = count, .root = rank},
+                          {.kind = TERN_COLL_RECV, .out = out, .count = count, .root = rank}};
+    for (int first = 0; first < 2; first++) {
+        const tern_coll *one = &calls[first];
+        const tern_coll *other = &calls[1 - first];
+        for (int way = 0; way < 3; way++) { // started, prepared; both started
+            tern_request requests[2] = {0};
+            memset(out, 0, (count + 1) * sizeof *out);
+            CHECK(tern_coll_run(comm, one) == TERN_ERR_ARG);
+            CHECK(look_says("itself") && look_says("tern_coll_start"));
+            if (way == 1) {
+                CHECK(tern_coll_prepare(comm, one, &requests[0]) == TERN_OK);
+                CHECK(tern_coll_run(comm, other) == TERN_ERR_ARG); // it has not been started
+                CHECK(tern_request_start(requests[0]) == TERN_OK);
+            } else {
+                CHECK(tern_coll_start(comm, one, &requests[0]) == TERN_OK);
+            }
+            if (way == 2) {
+                CHECK(tern_coll_start(comm, other, &requests[1]) == TERN_OK);
+            } else {
+                CHECK(tern_coll_run(comm, other) == TERN_OK);
+            }
+            CHECK(tern_coll_run(comm, other) == TERN_ERR_ARG); // that one has met the first
+            CHECK(tern_request_wait_all(requests, 2) == TERN_OK);
+            CHECK(memcmp(in, out, count * sizeof *in) == 0 && out[count] == 0);
+            CHECK(way != 1 || tern_request_free(&requests[0]) == TERN_OK);
+        }
+    }
+    return 0;
+}
+
+// On both sides of each size at which messages begin to travel in another way.
 static int alone(tern_comm *comm, void *arg)
 {
-    enum { LARGE = 100000 };
-    static float in[LARGE];
-    static float out[LARGE];
+    static const size_t counts[] = {0,     1,     2047,   2048, 2049,  4095,  4096,
+                                    4097,  8191,  8192,   8193, 16384, 16385, 32767,
+                                    32768, 32769, 100000, 12,   13};
+    enum { LARGE = 100001 };
+    static float heap[2][LARGE];
+    tern_window *window;
     int rank = tern_comm_rank(comm);
-    tern_coll receiving = {.kind = TERN_COLL_RECV, .out = out, .count = LARGE, .root = rank};
-    tern_request request;
-    CHECK(tern_recv(comm, out, 1, TERN_F32, rank) == TERN_ERR_ARG);
-    CHECK(look_says("tern_recv") && look_says("itself"));
-    CHECK(tern_send(comm, in, LARGE, TERN_F32, rank) == TERN_ERR_ARG);
-    CHECK(look_says("tern_send") && look_says("itself"));
-    // Neither has been made: this send meets this recv.
-    in[LARGE - 1] = 5;
-    CHECK(tern_coll_start(comm, &receiving, &request) == TERN_OK);
-    CHECK(tern_send(comm, in, LARGE, TERN_F32, rank) == TERN_OK);
-    CHECK(tern_request_wait(&request) >= 0);
-    CHECK(out[LARGE - 1] == 5);
+    CHECK(tern_window_create(comm, sizeof heap, NULL, &window) == TERN_OK);
+    float *part = tern_window_address(window, rank);
+    for (size_t i = 0; i < LARGE; i++) {
+        heap[0][i] = part[i] = (float)(i + 1);
+    }
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        CHECK(meet_oneself(comm, heap[0], heap[1], counts[i]) == 0);
+        CHECK(meet_oneself(comm, part, part + LARGE, counts[i]) == 0);
+    }
+    CHECK(tern_window_destroy(window) == TERN_OK);
     return tern_barrier(comm);
 }
 
