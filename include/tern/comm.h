@@ -7,6 +7,13 @@
 //     if (tern_init(NULL, &world) != TERN_OK) { fprintf(stderr, "%s\n", tern_last_error()); exit(1); }
 //     if (tern_comm_barrier(world) != TERN_OK) { fprintf(stderr, "%s\n", tern_last_error()); }
 //     tern_comm_destroy(world);
+//
+// fork(): the child of a rank is no rank. There every call on a communicator, or on what was made from
+// it, is TERN_ERR_STATE; destroying lets go of the child's copies and returns TERN_OK, and the rank and its
+// peers see nothing of it. Windows stay mapped, so the child can read results through pointers that it has;
+// it must not write through them, since the memory is the job's. It may join jobs of its own: tern_init_at,
+// and tern_init where the parent was not started by `tern run`. vfork, posix_spawn and system are as ever;
+// a child made by clone() or _Fork() is not recognised and must not call tern.
 #ifndef TERN_COMM_H
 #define TERN_COMM_H
 

@@ -5,10 +5,13 @@
 #include "base/handle.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "base/log.h"
 
 // Under AddressSanitizer what rests is poisoned behind its first member, as freed memory is.
 #if defined(__has_feature)
@@ -26,6 +29,7 @@
 #endif
 
 #define ERA_STEP 0x100u
+#define ERAS 0x100u
 #define ERA_MASK 0xffff0000u
 #define DESTROYED 0xd0520000u
 
@@ -50,9 +54,23 @@ static struct resting {
     int count;
 } resting[TERN__HANDLE_KINDS];
 
+// Which process and rank an era was that of, known when a child begins the next one.
+static struct {
+    int pid;
+    int rank;
+} makers[ERAS];
+
+static unsigned index_of(uint32_t word)
+{
+    return word / ERA_STEP % ERAS;
+}
+
 static void before_fork(void)
 {
     pthread_mutex_lock(&lock);
+    unsigned era = index_of(tern__peek(&tern__handle_era));
+    makers[era].pid = (int)getpid();
+    makers[era].rank = tern__log_rank();
 }
 
 static void after_fork_in_parent(void)
@@ -65,6 +83,7 @@ static void after_fork_in_child(void)
     uint32_t era = tern__peek(&tern__handle_era);
     tern__poke(&tern__handle_era, (era & ERA_MASK) | ((era + ERA_STEP) & ~ERA_MASK));
     pthread_mutex_unlock(&lock);
+    tern__log_set_rank(-1); // a child is none
 }
 
 static void watch_forks(void)
@@ -124,6 +143,29 @@ static const char *without_article(const char *noun)
     return strchr(noun, ' ') + 1;
 }
 
+bool tern__handle_is_inherited(const void *handle, enum tern__handle_kind kind)
+{
+    if (handle == NULL || tern__handle_lives(handle, kind)) {
+        return false;
+    }
+    uint32_t word = tern__peek(&((const struct tern__handle *)handle)->word);
+    return (word & ERA_MASK) == TERN__HANDLE_ERA_FIRST && (word & 0xff) == (uint32_t)kind;
+}
+
+// A part in a job, from before a fork.
+static int refuse_child(const char *call, uint32_t word, const char *noun)
+{
+    unsigned era = index_of(word);
+    char rank[24] = "";
+    if (makers[era].rank >= 0) {
+        snprintf(rank, sizeof rank, "rank %d, ", makers[era].rank);
+    }
+    return tern__fail(TERN_ERR_STATE,
+                      "%s: process %d is a fork of %sprocess %d, which made this %s; only that "
+                      "process may use it",
+                      call, (int)getpid(), rank, makers[era].pid, noun);
+}
+
 int tern__handle_refuse(const char *call, const void *handle, enum tern__handle_kind kind)
 {
     const char *argument = names[kind].argument;
@@ -147,9 +189,5 @@ int tern__handle_refuse(const char *call, const void *handle, enum tern__handle_
     if (destroyed) {
         return tern__fail(TERN_ERR_ARG, "%s: this %s has been destroyed", call, noun);
     }
-    return tern__fail(
-        TERN_ERR_STATE,
-        "%s: this process was made by fork() when the %s was there; what its parent has "
-        "made with tern cannot be used in a child",
-        call, noun);
+    return refuse_child(call, word, noun);
 }

@@ -62,6 +62,10 @@ static inline bool tern__handle_lives(const void *handle, enum tern__handle_kind
            tern__peek(&((const struct tern__handle *)handle)->word) == tern__handle_word(kind);
 }
 
+// Whether it lives in the process that this one is a fork of: what it points to is a copy, what it has a
+// part in is not this process's. A child may let go of such a handle.
+bool tern__handle_is_inherited(const void *handle, enum tern__handle_kind kind);
+
 // TERN_OK for a handle that lives. Else TERN_ERR_ARG, or TERN_ERR_STATE for one from before a fork(), with
 // a sentence that begins with the name of the public call.
 int tern__handle_refuse(const char *call, const void *handle, enum tern__handle_kind kind);

@@ -21,6 +21,7 @@
 #include "base/options.h"
 #include "base/process.h"
 #include "boot/env.h"
+#include "boot/fork.h"
 #include "boot/hub.h"
 #include "boot/inbox.h"
 #include "boot/peer.h"
@@ -93,12 +94,21 @@ static int make_job(const struct tern__place *place, const struct tern__message 
     pthread_mutex_init(&made->inbox_lock, NULL);
     watch_processes(made);
     tern__job_enter(made);
+    tern__fork_watch(made);
     *job = made;
     return TERN_OK;
 }
 
+void tern__job_let_go(struct tern__job *job)
+{
+    pthread_mutex_destroy(&job->inbox_lock);
+    tern__memfd_unmap(job->ctl, sizeof *job->ctl);
+    free(job);
+}
+
 void tern__job_leave(struct tern__job *job)
 {
+    tern__fork_forget(job);
     struct tern__ctl *ctl = job->ctl;
     tern__flag_swap(&ctl->ranks[job->rank].state, TERN__RANK_ACTIVE, TERN__RANK_LEFT);
     tern__flag_add(&ctl->load_version, 1);
@@ -111,10 +121,8 @@ void tern__job_leave(struct tern__job *job)
             close(job->pidfd[rank]);
         }
     }
-    pthread_mutex_destroy(&job->inbox_lock);
-    tern__memfd_unmap(ctl, sizeof *ctl);
     close(job->ctl_fd);
-    free(job);
+    tern__job_let_go(job);
 }
 
 // What a rank talks to its hub with.
@@ -304,8 +312,9 @@ static int read_environment(struct tern__place *place, int *fd)
     if (flags < 0) {
         return tern__fail(TERN_ERR_ARG,
                           "descriptor %ld of %s is closed: the program, or a script "
-                          "around it, closed what tern run opened",
-                          hub, TERN_ENV_HUB_FD);
+                          "around it, closed what tern run opened, or a rank that had joined "
+                          "started this program (unset %s for a job of its own)",
+                          hub, TERN_ENV_HUB_FD, TERN_ENV_HUB_FD);
     }
     fcntl((int)hub, F_SETFD, flags | FD_CLOEXEC); // children of this program are no ranks
     place->rank = (int)rank;

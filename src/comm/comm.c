@@ -3,9 +3,11 @@
 
 #include "comm/comm.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/public.h"
 #include "base/error.h"
@@ -13,15 +15,36 @@
 #include "base/options.h"
 #include "boot/join.h"
 #include "comm/area.h"
+#include "comm/registry.h"
 #include "comm/start.h"
 #include "comm/window.h"
+#include "sync/task.h"
 
-// 1 while this process is a rank of the job that launched it.
+// 1 while this process is a rank of the job that launched it; and 1 if it is a fork of one.
 static _Atomic uint32_t launched_alive;
+static _Atomic uint32_t parent_joined;
+
+static void in_child(void)
+{
+    if (tern__flag_load(&launched_alive) != 0) {
+        tern__flag_store(&parent_joined, 1);
+        tern__flag_store(&launched_alive, 0);
+    }
+    tern__tasks_forget();
+    tern__registry_forget();
+    tern__windows_forget();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
 
 // Makes the first communicator of a job; leaves the job when there is no memory.
 static int wrap_job(struct tern__job *job, bool launched, const char *how, tern_comm **comm)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     tern_comm *made = tern__handle_new(TERN__COMM, sizeof *made);
     if (made == NULL) {
         tern__job_leave(job);
@@ -59,6 +82,12 @@ static int init(const tern_options *options, tern_comm **comm)
     int64_t timeout_ns;
     TERN_TRY(tern__public_options());
     TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
+    if (tern__flag_load(&parent_joined) != 0 && tern__join_is_launched()) {
+        return tern__fail(TERN_ERR_STATE,
+                          "tern_init: process %d is a fork of a rank that has joined the job, and "
+                          "there is one place for both; tern_init_at makes a job of its own",
+                          (int)getpid());
+    }
     if (!tern__flag_swap(&launched_alive, 0, 1)) {
         return tern__fail(TERN_ERR_STATE, "tern_init: this process has joined its job already; "
                                           "destroy that communicator first");
@@ -244,10 +273,28 @@ int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
     return TERN__CALL_OF_CALLS(comm_split(comm, color, key, part));
 }
 
+// In the child of a fork: frees the child's copies and mappings. The job, where the parent goes on, sees
+// nothing of it.
+static int let_go(tern_comm *comm)
+{
+    if (comm->calls != NULL) {
+        comm->free_calls(comm->calls);
+    }
+    tern_window_destroy(comm->area);
+    if (comm->first) {
+        tern__job_let_go(comm->group.job);
+    }
+    tern__handle_free(comm, sizeof *comm);
+    return TERN_OK;
+}
+
 static int comm_destroy(tern_comm *comm)
 {
     if (comm == NULL) {
         return TERN_OK;
+    }
+    if (tern__handle_is_inherited(comm, TERN__COMM)) {
+        return let_go(comm);
     }
     TERN_TRY(tern__comm_lives("tern_comm_destroy", comm));
     uint32_t children = tern__flag_load(&comm->children);

@@ -6,6 +6,7 @@
 #include "comm/registry.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "comm/window.h"
@@ -63,6 +64,13 @@ void tern__registry_remove(tern_window *window)
         }
     }
     pthread_mutex_unlock(&writers);
+}
+
+void tern__registry_forget(void)
+{
+    pthread_mutex_init(&writers, NULL); // another thread of the parent may have held it
+    memset((void *)entries, 0, sizeof entries);
+    tern__poke(&used, 0);
 }
 
 struct found {

@@ -19,4 +19,7 @@ bool tern__registry_find(const void *address, tern_window **window);
 // The window with this number of the communicator in this slot of a job, or NULL. Takes a lock.
 tern_window *tern__registry_of(const struct tern__job *job, int comm_slot, uint32_t number);
 
+// In the child of a fork: this process has no windows.
+void tern__registry_forget(void);
+
 #endif

@@ -53,6 +53,12 @@ static void disown(tern_window *window)
     pthread_mutex_unlock(&owned_lock);
 }
 
+void tern__windows_forget(void)
+{
+    pthread_mutex_init(&owned_lock, NULL); // another thread of the parent may have held it
+    owned = NULL;
+}
+
 // Step 1: what each rank asks for.
 struct wish {
     uint64_t size_bytes;
@@ -340,6 +346,14 @@ int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window *
 static int window_destroy(tern_window *window)
 {
     if (window == NULL) {
+        return TERN_OK;
+    }
+    if (tern__handle_is_inherited(window, TERN__WINDOW)) { // in a child: its mapping, its copy
+        tern__memfd_unmap(window->base, window->size_bytes * (size_t)window->nranks);
+        if (window->fd >= 0) {
+            close(window->fd);
+        }
+        tern__handle_free(window, sizeof *window);
         return TERN_OK;
     }
     TERN_TRY(tern__window_lives("tern_window_destroy", window));

@@ -33,6 +33,9 @@ static inline int tern__window_lives(const char *call, const struct tern_window 
 // machine has to give, has no place in tern_window_find, and does not count as a child of comm.
 int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window **window);
 
+// In the child of a fork: this process has made none.
+void tern__windows_forget(void);
+
 // Where a range of a rank's part is in this process. TERN_ERR_ARG, with a sentence that begins with
 // `call`, when the window does not live, the rank does not exist, or the range sticks out; the error of a
 // failed communicator.

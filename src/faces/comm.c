@@ -96,7 +96,8 @@ int comm_barrier(CommHandle h)
 
 int comm_destroy(CommHandle h)
 {
-    if (tern__handle_check("comm_destroy", h, TERN__FACE_COMM) != TERN_OK) {
+    if (!tern__handle_is_inherited(h, TERN__FACE_COMM) && // a child may let go
+        tern__handle_check("comm_destroy", h, TERN__FACE_COMM) != TERN_OK) {
         return -1;
     }
     int status = tern_window_destroy(h->window);

@@ -69,6 +69,13 @@ static void free_run(struct tern__run *run)
     *run = (struct tern__run){0};
 }
 
+static void free_chip(tern_chip *chip)
+{
+    free_run(&chip->run);
+    free(chip->cores);
+    tern__handle_free(chip, sizeof *chip);
+}
+
 static void end_chip(struct tern_chip *chip)
 {
     tern__flag_store(&chip->stop, 1); // partner: has_work, has_launch
@@ -82,9 +89,7 @@ static void end_chip(struct tern_chip *chip)
             pthread_join(chip->cores[i].thread, NULL);
         }
     }
-    free_run(&chip->run);
-    free(chip->cores);
-    tern__handle_free(chip, sizeof *chip);
+    free_chip(chip);
 }
 
 static int check_options(const tern_chip_options *options)
@@ -173,6 +178,10 @@ static const struct tern__core *find_stuck(struct tern_chip *chip)
 static int chip_destroy(tern_chip *chip)
 {
     if (chip == NULL) {
+        return TERN_OK;
+    }
+    if (tern__handle_is_inherited(chip, TERN__CHIP)) { // in a child: its threads are the parent's
+        free_chip(chip);
         return TERN_OK;
     }
     TERN_TRY(tern__handle_check("tern_chip_destroy", chip, TERN__CHIP));

@@ -14,6 +14,7 @@
 struct tern__parcel; // boot/inbox.c: a descriptor that came before it was asked for
 
 struct tern__job {
+    struct tern__job *next; // of this process: boot/fork.h
     struct tern__ctl *ctl;
     int ctl_fd; // open so that another process can find the control memory: tern_job_report
     int rank;

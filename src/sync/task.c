@@ -38,6 +38,11 @@ void tern__task_end(struct tern__task *task)
     task->thread = NULL;
 }
 
+void tern__tasks_forget(void)
+{
+    running = NULL;
+}
+
 bool tern__task_is_running(const struct tern__task *task)
 {
     return task->thread != NULL;

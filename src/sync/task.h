@@ -37,6 +37,9 @@ struct tern__task {
 void tern__task_begin(struct tern__task *task);
 void tern__task_end(struct tern__task *task);
 
+// In the child of a fork: this thread has begun nothing.
+void tern__tasks_forget(void);
+
 // Whether it runs, and for the calling thread.
 bool tern__task_is_running(const struct tern__task *task);
 bool tern__task_is_mine(const struct tern__task *task);

@@ -11,8 +11,12 @@
 static void free_calls(void *arg)
 {
     struct tern__calls *calls = arg;
-    tern__calls_fail(calls, TERN_ERR_STATE);
-    tern__mailman_free(calls->mailman);
+    if (tern__handle_lives(calls->comm, TERN__COMM)) {
+        tern__calls_fail(calls, TERN_ERR_STATE);
+        tern__mailman_free(calls->mailman);
+    } else { // in the child of a fork: what has begun goes on in the parent
+        free(calls->mailman);
+    }
     tern__programs_free(calls);
     tern_topo_destroy(calls->topo);
     free(calls->next);

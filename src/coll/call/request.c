@@ -248,6 +248,7 @@ static int request_start(tern_request number)
     if (request == NULL) {
         return TERN_ERR_ARG;
     }
+    TERN_TRY(tern__comm_lives("tern_request_start", request->comm));
     if (!request->persistent || request->state == RUNNING) {
         return tern__fail(TERN_ERR_STATE, "tern_request_start: the request %s",
                           request->persistent ? "is running" : "is not persistent");
@@ -311,6 +312,7 @@ static int look(const char *name, tern_request *number, struct request **request
     if (*request == NULL) {
         return TERN_ERR_ARG;
     }
+    TERN_TRY(tern__comm_lives(name, (*request)->comm));
     if ((*request)->state != RUNNING) {
         return 1;
     }
@@ -505,6 +507,12 @@ static int request_free(tern_request *number)
 {
     struct request *request = NULL;
     int looked = look("tern_request_free", number, &request);
+    // A communicator outlives its requests; only in the child of a fork it may not live. The parent's
+    // request goes on.
+    if (request != NULL && !tern__handle_lives(request->comm, TERN__COMM)) {
+        *number = 0;
+        return TERN_OK;
+    }
     if (looked < 0 || *number == 0) {
         return looked < 0 ? looked : TERN_OK;
     }

@@ -203,6 +203,10 @@ static int exec_destroy(tern_exec *exec)
     if (exec == NULL) {
         return TERN_OK;
     }
+    if (tern__handle_is_inherited(exec, TERN__EXEC)) { // in a child: a run goes on in the parent
+        tern__exec_free(exec);
+        return TERN_OK;
+    }
     TERN_TRY(tern__handle_check("tern_exec_destroy", exec, TERN__EXEC));
     if (exec->state == TERN__EXEC_RUNNING) {
         if (tern__comm_check(exec->comm) == TERN_OK || !tern__exec_abandon(exec)) {
