@@ -116,7 +116,9 @@ static int check_plan(const char *name, const tern_plan *plan, const tern_topo *
     checking.in_place_reported[0].lane = UINT32_MAX;
     checking.budget.left_bytes = bytes_max;
     checking.pool.budget = &checking.budget;
-    bool good = run_passes(&checking) && !made->out_of_memory;
+    bool good = run_passes(&checking);
+    tern__check_finish(made);
+    good = good && !made->out_of_memory;
     clean_up(&checking);
     if (!good) {
         tern_check_destroy(made);

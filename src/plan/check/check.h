@@ -19,10 +19,18 @@
 
 #define TERN__FINDINGS_KEPT 1000
 
+// What several findings have in common.
+struct finding_cause {
+    uint64_t key;
+    size_t finding; // + 1; 0: a free entry
+};
+
 struct findings {
     size_t count;
-    char **texts; // of the first TERN__FINDINGS_KEPT
+    char **texts;      // of the first TERN__FINDINGS_KEPT
+    size_t *followers; // of each: those with the same cause
     size_t kept, room;
+    struct finding_cause *causes; // a table by key
 };
 
 struct tern_check {
@@ -48,6 +56,13 @@ struct place {
     uint32_t lane;
     uint32_t index;
 };
+
+#define TERN__NO_PLACE ((struct place){.lane = UINT32_MAX})
+
+static inline bool tern__is_place(struct place place)
+{
+    return place.lane != UINT32_MAX;
+}
 
 struct memory; // check/memory.c
 struct values; // check/value.c
@@ -76,7 +91,12 @@ int tern__check_plan_within(const tern_plan *plan, const tern_topo *topo, uint64
 // Findings. The text is cut at 400 bytes. After memory has run out nothing is added.
 void tern__check_add(struct tern_check *check, tern_check_rule rule, const char *format, ...)
     TERN_PRINTF(3, 4);
+// One finding for each cause: true when there is one of that cause already, which then counts another
+// that follows from it; false when it must be added next, and will be the one of that cause.
+bool tern__check_follows(struct tern_check *check, tern_check_rule rule, uint64_t cause);
 void tern__check_forget(struct tern_check *check, tern_check_rule rule);
+// At the end: says of each finding how many follow from it.
+void tern__check_finish(struct tern_check *check);
 
 // "rank 1, lane 0, op 3 (reduce)"
 void tern__place_text(const struct checking *checking, struct place place, char *text, size_t size);
@@ -108,6 +128,14 @@ bool tern__check_order(struct checking *checking);  // executes; deadlock, races
 bool tern__check_ends(struct checking *checking);   // who may still be busy when a rank has ended
 bool tern__check_result(struct checking *checking); // values at the end
 
+// What the kind says that a position of `out` of a rank holds at the end, and how far that goes.
+struct wanted {
+    int source;    // whose input; -1: the sum of all
+    int64_t delta; // input position - output position
+    uint64_t end;
+};
+struct wanted tern__result_wanted(const tern_plan *plan, int rank, uint64_t position);
+
 // Memory: what each byte holds and who touched it.
 bool tern__memory_create(struct checking *checking);
 void tern__memory_destroy(struct checking *checking);
@@ -128,34 +156,56 @@ bool tern__memory_share(struct checking *checking, int rank, uint64_t begin, uin
 // What a stretch of memory holds: value `node` at position + delta.
 struct content {
     uint32_t node;
+    struct place wrong_by; // the op that first put it where it is wrong; TERN__NO_PLACE: none
     int64_t delta;
 };
-// Visits the stretches of a buffer in order.
+// Visits the stretches of a buffer in order, with the op that wrote each last.
 typedef void (*tern__content_visitor)(void *arg, uint64_t begin, uint64_t end,
-                                      struct content content);
+                                      struct content content, struct place writer);
 void tern__memory_visit(const struct checking *checking, int rank, tern_plan_buffer buffer,
                         tern__content_visitor visit, void *arg);
 
 // Symbolic values.
 enum { TERN__NODE_UNDEFINED = 0 };
 struct node_facts {
-    bool undefined;     // of bytes that nobody wrote
-    bool whole;         // all ranks' contributions are in it
-    bool twice;         // some rank's contribution is in it more than once
-    bool skewed;        // sums contributions of different positions
-    bool flat;          // one reduce of raw inputs 0..n-1 in order
-    bool atomic;        // summed in an order left to chance
-    bool sum;           // the result of a reduce; otherwise an input or undefined
-    int rank;           // of an input: whose
-    struct place maker; // of a sum: the op
+    bool undefined;        // of bytes that nobody wrote, unless it is a sum
+    bool whole;            // all ranks' contributions are in it
+    bool flat;             // one reduce of raw inputs 0..n-1 in order
+    bool atomic;           // summed in an order left to chance
+    bool sum;              // the result of a reduce; otherwise an input or undefined
+    int rank;              // of an input: whose
+    struct place maker;    // of a sum: the op
+    uint32_t mistake;      // the first that went into a sum; 0: none
+    int64_t mistake_delta; // how much further on in the inputs the sum was in which it was made
+};
+
+// A sum that cannot be right, whatever becomes of it, and the term that is to blame.
+struct mistake {
+    enum { MISTAKE_UNDEFINED, MISTAKE_TWICE, MISTAKE_SHIFTED } kind;
+    struct place maker;
+    uint64_t from; // where in the op, bytes
+    uint32_t term; // which operand
+    uint32_t node; // what it holds
+    int rank;      // twice: whose contribution
+    int64_t shift; // shifted: how much further on it is than most terms
+    uint32_t rest; // the first term of those, and what it holds
+    uint32_t rest_node;
 };
 bool tern__values_create(struct checking *checking);
 void tern__values_destroy(struct checking *checking);
 // The input of a rank.
 uint32_t tern__value_input(const struct checking *checking, int rank);
-// A sum of contents at one position, made by an op; its delta is that of the first.
-bool tern__value_sum(struct checking *checking, const struct content *terms, size_t count,
-                     struct place maker, bool atomic, struct content *sum);
+// A sum of contents at one position of an op; its delta is that of the first. Of one term: a copy.
+struct addition {
+    const struct content *terms;
+    size_t count;
+    struct place maker;
+    uint64_t from; // the position
+    bool atomic;
+};
+bool tern__value_sum(struct checking *checking, const struct addition *addition,
+                     struct content *sum);
+const struct mistake *tern__value_mistake(const struct checking *checking, uint32_t mistake);
 const struct node_facts *tern__value_facts(const struct checking *checking, uint32_t node);
 bool tern__value_has(const struct checking *checking, uint32_t node, int rank);
 

@@ -19,12 +19,14 @@ void tern__check_add(struct tern_check *check, tern_check_rule rule, const char 
     }
     if (findings->kept == findings->room) {
         size_t room = findings->room == 0 ? 8 : 2 * findings->room;
-        char **grown = realloc(findings->texts, room * sizeof *grown);
-        if (grown == NULL) {
+        char **texts = realloc(findings->texts, room * sizeof *texts);
+        findings->texts = texts != NULL ? texts : findings->texts;
+        size_t *followers = realloc(findings->followers, room * sizeof *followers);
+        findings->followers = followers != NULL ? followers : findings->followers;
+        if (texts == NULL || followers == NULL) {
             check->out_of_memory = true;
             return;
         }
-        findings->texts = grown;
         findings->room = room;
     }
     char text[400];
@@ -37,7 +39,56 @@ void tern__check_add(struct tern_check *check, tern_check_rule rule, const char 
         check->out_of_memory = true;
         return;
     }
-    findings->kept++;
+    findings->followers[findings->kept++] = 0;
+}
+
+enum { CAUSES_BITS = 12 }; // a table for four times as many as are kept
+_Static_assert(1 << CAUSES_BITS >= 4 * TERN__FINDINGS_KEPT, "most entries stay free");
+
+bool tern__check_follows(struct tern_check *check, tern_check_rule rule, uint64_t cause)
+{
+    struct findings *findings = &check->rules[rule];
+    if (findings->causes == NULL) {
+        findings->causes = calloc((size_t)1 << CAUSES_BITS, sizeof *findings->causes);
+    }
+    if (findings->causes == NULL) {
+        check->out_of_memory = true;
+        return false;
+    }
+    size_t at = (size_t)(cause * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CAUSES_BITS));
+    while (findings->causes[at].finding != 0 && findings->causes[at].key != cause) {
+        at = (at + 1) % ((size_t)1 << CAUSES_BITS);
+    }
+    if (findings->causes[at].finding != 0) {
+        findings->followers[findings->causes[at].finding - 1]++;
+        return true;
+    }
+    if (findings->kept < TERN__FINDINGS_KEPT) {
+        findings->causes[at] = (struct finding_cause){cause, findings->kept + 1};
+    }
+    return false;
+}
+
+void tern__check_finish(struct tern_check *check)
+{
+    for (int rule = 0; rule < TERN_CHECK_RULES; rule++) {
+        struct findings *findings = &check->rules[rule];
+        for (size_t i = 0; i < findings->kept; i++) {
+            char text[480];
+            if (findings->followers[i] == 0) {
+                continue;
+            }
+            snprintf(text, sizeof text, "%s (and %zu more that follow%s from it)",
+                     findings->texts[i], findings->followers[i],
+                     findings->followers[i] == 1 ? "s" : "");
+            char *longer = strdup(text);
+            check->out_of_memory = check->out_of_memory || longer == NULL;
+            if (longer != NULL) {
+                free(findings->texts[i]);
+                findings->texts[i] = longer;
+            }
+        }
+    }
 }
 
 void tern__check_forget(struct tern_check *check, tern_check_rule rule)
@@ -47,6 +98,8 @@ void tern__check_forget(struct tern_check *check, tern_check_rule rule)
         free(findings->texts[i]);
     }
     free(findings->texts);
+    free(findings->followers);
+    free(findings->causes);
     *findings = (struct findings){0};
 }
 

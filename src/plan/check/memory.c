@@ -23,7 +23,6 @@ enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC };
 enum { SHARED = TERN_PLAN_SCRATCH + 1, BUFFERS };
 
 static const char *const verbs[] = {"reads", "writes", "adds to"};
-static const struct place no_place = {.lane = UINT32_MAX};
 
 static struct stretches *buffer_at(const struct checking *checking, int rank, int buffer)
 {
@@ -49,7 +48,7 @@ bool tern__memory_create(struct checking *checking)
     if (memory == NULL) {
         return false;
     }
-    memory->reported[0] = memory->reported[1] = no_place;
+    memory->reported[0] = memory->reported[1] = TERN__NO_PLACE;
     memory->buffers = calloc((size_t)plan->spec.nranks * BUFFERS, sizeof *memory->buffers);
     memory->terms = calloc(TERN_PLAN_OPERANDS_MAX + 1, sizeof *memory->terms);
     memory->ends = calloc(TERN_PLAN_OPERANDS_MAX + 1, sizeof *memory->ends);
@@ -58,9 +57,9 @@ bool tern__memory_create(struct checking *checking)
     }
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
         for (int b = 0; b < BUFFERS; b++) {
-            struct content content = {b == TERN_PLAN_IN ? tern__value_input(checking, rank)
-                                                        : TERN__NODE_UNDEFINED,
-                                      0};
+            struct content content = {.node = b == TERN_PLAN_IN ? tern__value_input(checking, rank)
+                                                                : TERN__NODE_UNDEFINED,
+                                      .wrong_by = TERN__NO_PLACE};
             if (!tern__stretches_create(buffer_at(checking, rank, b), &checking->budget,
                                         size_of(checking, rank, b), content)) {
                 return false;
@@ -136,7 +135,7 @@ static void check_before(struct access *access, const struct clock *places, enum
 static bool touch(struct access *access, struct stretch *stretch, struct clock *own)
 {
     struct clock_pool *pool = &access->checking->pool;
-    if (stretch->write.lane != UINT32_MAX &&
+    if (tern__is_place(stretch->write) &&
         !tern__must_precede(access->checking, stretch->write, access->now.lane)) {
         access->before = ACCESS_WRITE;
         report_race(access, stretch->write);
@@ -205,7 +204,9 @@ static void look_up(const struct checking *checking, const tern_plan_range *rang
         same = end < range->offset + length && tern__stretches_next(buffer, &at);
         if (same) {
             struct content next = tern__stretch_at(buffer, at)->content;
-            same = next.node == content.node && next.delta == content.delta;
+            same = next.node == content.node && next.delta == content.delta &&
+                   next.wrong_by.lane == content.wrong_by.lane &&
+                   next.wrong_by.index == content.wrong_by.index;
         }
     } while (same);
     content.delta += (int64_t)range->offset;
@@ -213,10 +214,28 @@ static void look_up(const struct checking *checking, const tern_plan_range *rang
     checking->memory->ends[i] = end - range->offset;
 }
 
+// Remembers the op that puts a content where it is wrong, unless it was wrong before. Only what is in
+// `out` can be wrong, and what nobody has written.
+static void blame(const struct checking *checking, const tern_plan_range *range, uint64_t begin,
+                  struct place place, struct content *content)
+{
+    const struct node_facts *facts = tern__value_facts(checking, content->node);
+    bool right = !facts->undefined;
+    if (range->buffer == TERN_PLAN_OUT && right) {
+        struct wanted wanted = tern__result_wanted(checking->plan, range->rank, begin);
+        right = content->delta == wanted.delta &&
+                (wanted.source < 0 || (!facts->sum && facts->rank == wanted.source));
+        content->wrong_by = right ? TERN__NO_PLACE : content->wrong_by;
+    }
+    if (!right && !tern__is_place(content->wrong_by)) {
+        content->wrong_by = place;
+    }
+}
+
 // Writes a content (delta counted from the op's begin) to [from, to) of a destination. After a
 // plain write all of it has one history; atomic reduces leave the histories as they are.
 static bool store(struct checking *checking, const tern_plan_range *range, uint64_t from,
-                  uint64_t to, struct content content, bool atomic)
+                  uint64_t to, struct content content, const struct addition *addition)
 {
     struct stretches *buffer = buffer_at(checking, range->rank, range->buffer);
     uint64_t begin = range->offset + from;
@@ -224,10 +243,11 @@ static bool store(struct checking *checking, const tern_plan_range *range, uint6
     if (!isolate(checking, buffer, begin, end)) {
         return false;
     }
-    if (!atomic) {
+    if (!addition->atomic) {
         tern__stretches_merge(buffer, &checking->pool, begin, end);
     }
     content.delta -= (int64_t)range->offset;
+    blame(checking, range, begin, addition->maker, &content);
     struct cursor at = tern__stretches_find(buffer, begin);
     do {
         tern__stretch_at(buffer, at)->content = content;
@@ -254,22 +274,26 @@ static bool compute(struct checking *checking, struct place place, const struct 
             }
             to = ends[i] < to ? ends[i] : to;
         }
+        struct addition addition = {.terms = terms,
+                                    .count = (size_t)sources + atomic,
+                                    .maker = place,
+                                    .from = from,
+                                    .atomic = atomic};
         struct content sum;
-        if (!atomic && !tern__value_sum(checking, terms, (size_t)sources, place, false, &sum)) {
+        if (!atomic && !tern__value_sum(checking, &addition, &sum)) {
             return false;
         }
         for (int d = sources; d < count; d++) {
             if (atomic) {
                 struct content first = terms[sources];
                 terms[sources] = terms[d];
-                bool good =
-                    tern__value_sum(checking, terms, (size_t)sources + 1, place, true, &sum);
+                bool good = tern__value_sum(checking, &addition, &sum);
                 terms[sources] = first;
                 if (!good) {
                     return false;
                 }
             }
-            if (!store(checking, &operands[d], from, to, sum, atomic)) {
+            if (!store(checking, &operands[d], from, to, sum, &addition)) {
                 return false;
             }
         }
@@ -324,7 +348,7 @@ bool tern__memory_share(struct checking *checking, int rank, uint64_t begin, uin
             stretch->write = now;
             tern__clock_drop(pool, stretch->reads);
             stretch->reads = NULL;
-        } else if (stretch->write.lane != UINT32_MAX) {
+        } else if (tern__is_place(stretch->write)) {
             tern__in_place_report(checking, rank, access.begin, access.end, now, stretch->write,
                                   tern__must_precede(checking, stretch->write, now.lane));
         } else if (!tern__clock_raise(pool, &stretch->reads, now.lane, now.index + 1)) {
@@ -342,7 +366,7 @@ void tern__memory_visit(const struct checking *checking, int rank, tern_plan_buf
     bool more = row->size > 0;
     while (more) {
         const struct stretch *stretch = tern__stretch_at(row, at);
-        visit(arg, stretch->begin, tern__stretch_end(row, at), stretch->content);
+        visit(arg, stretch->begin, tern__stretch_end(row, at), stretch->content, stretch->write);
         more = tern__stretches_next(row, &at);
     }
 }

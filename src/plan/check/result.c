@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end: what the outputs hold.
+// The end: what the outputs hold. One finding for each op that made something wrong first; what others
+// passed on of it is counted.
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "plan/check/check.h"
@@ -9,29 +10,75 @@
 struct expectation {
     struct checking *checking;
     int rank;
-    uint64_t begin, end; // of the part looked at
-    int source;          // whose input it must be; -1: the sum of all
-    int64_t delta;       // input position - output position
-    bool flat;           // all sums so far are in rank order
-    bool atomic;         // some sum is in an order left to chance
+    bool flat;   // all sums so far are in rank order
+    bool atomic; // some sum is in an order left to chance
 };
 
-// "ranks 0..3, 5"
+// A part of an output that holds one content, and what it should hold.
+struct output {
+    const struct checking *checking;
+    uint64_t begin;
+    struct content content;
+    const struct node_facts *facts;
+    struct wanted wanted;
+    struct place culprit;
+};
+
+struct wanted tern__result_wanted(const tern_plan *plan, int rank, uint64_t position)
+{
+    uint64_t share = tern__plan_share(plan);
+    uint64_t q = share > 0 ? position / share : 0;
+    int64_t shares_before = (int64_t)(share * q);
+    int64_t own = (int64_t)(share * (uint64_t)rank);
+    struct wanted wanted = {.source = -1, .end = plan->spec.bytes};
+    switch (plan->spec.kind) {
+    case TERN_PLAN_ALL_REDUCE:
+    case TERN_PLAN_REDUCE_TO_ROOT:
+    case TERN_PLAN_BARRIER:
+        break;
+    case TERN_PLAN_REDUCE_SCATTER:
+        wanted.delta = own;
+        break;
+    case TERN_PLAN_BROADCAST:
+        wanted.source = plan->spec.root;
+        break;
+    case TERN_PLAN_ALL_GATHER:
+    case TERN_PLAN_GATHER:
+        wanted = (struct wanted){(int)q, -shares_before, share * (q + 1)};
+        break;
+    case TERN_PLAN_ALL_TO_ALL:
+        wanted = (struct wanted){(int)q, own - shares_before, share * (q + 1)};
+        break;
+    case TERN_PLAN_SCATTER:
+        wanted.source = plan->spec.root;
+        wanted.delta = own;
+        break;
+    }
+    return wanted;
+}
+
+// "rank 5", "ranks 0..3, 5": those whose contributions are in a value, or are not.
 static void list_ranks(const struct checking *checking, uint32_t node, bool held, char *text,
                        size_t size)
 {
-    size_t used = 0;
     int nranks = checking->plan->spec.nranks;
-    text[0] = '\0';
-    for (int rank = 0; rank < nranks && used + 24 < size; rank++) {
-        if (tern__value_has(checking, node, rank) != held) {
-            continue;
+    int count = 0;
+    for (int rank = 0; rank < nranks; rank++) {
+        count += tern__value_has(checking, node, rank) == held;
+    }
+    size_t used = (size_t)snprintf(text, size, count == 1 ? "rank " : "ranks ");
+    bool first = true;
+    for (int rank = 0; rank < nranks && used + 24 < size; rank++, first = false) {
+        while (rank < nranks && tern__value_has(checking, node, rank) != held) {
+            rank++;
         }
         int last = rank;
         while (last + 1 < nranks && tern__value_has(checking, node, last + 1) == held) {
             last++;
         }
-        used += (size_t)snprintf(text + used, size - used, "%s%d", used == 0 ? "" : ", ", rank);
+        if (rank < nranks) {
+            used += (size_t)snprintf(text + used, size - used, "%s%d", first ? "" : ", ", rank);
+        }
         if (last > rank) {
             used += (size_t)snprintf(text + used, size - used, "..%d", last);
         }
@@ -39,112 +86,133 @@ static void list_ranks(const struct checking *checking, uint32_t node, bool held
     }
 }
 
-// What is wrong with a stretch of output, in `text`; false when nothing is.
-static bool wrong(const struct expectation *expected, struct content content, char *text,
-                  size_t size)
+// "source 1, in+64 of rank 2": an operand of the op that made a mistake, where it was made.
+static void operand_text(const struct checking *checking, const struct mistake *mistake,
+                         uint32_t term, char *text, size_t size)
 {
-    const struct checking *checking = expected->checking;
-    const struct node_facts *facts = tern__value_facts(checking, content.node);
-    char missing[120];
-    if (facts->undefined) {
-        snprintf(text, size,
-                 facts->sum ? "a sum of bytes that nobody has written" : "what nobody has written");
-    } else if (expected->source >= 0 && facts->sum) {
-        snprintf(text, size, "a sum instead of the input of rank %d", expected->source);
-    } else if (expected->source >= 0 && facts->rank != expected->source) {
-        snprintf(text, size, "the input of rank %d instead of rank %d's", facts->rank,
-                 expected->source);
-    } else if (facts->twice) {
-        snprintf(text, size, "a sum with some rank's contribution twice");
-    } else if (facts->skewed) {
-        snprintf(text, size, "a sum of contributions from different positions");
-    } else if (content.delta != expected->delta) {
-        snprintf(text, size, "the right thing of %lld bytes further on",
-                 (long long)(content.delta - expected->delta));
-    } else {
-        if (expected->source >= 0 || facts->whole) {
-            return false;
-        }
-        list_ranks(checking, content.node, false, missing, sizeof missing);
-        snprintf(text, size, "a sum without rank %s", missing);
+    const struct tern__op *op = tern__place_op(checking, mistake->maker);
+    const tern_plan_range *range = &tern__op_operands(checking->plan, op)[term];
+    snprintf(text, size, "%s %u, %s+%llu of rank %u",
+             term < op->sources_count ? "source" : "destination",
+             term < op->sources_count ? term : term - op->sources_count,
+             tern__buffer_name((tern_plan_buffer)range->buffer),
+             (unsigned long long)(range->offset + mistake->from), range->rank);
+}
+
+// A sum that was wrong when it was made.
+static void mistake_text(const struct output *output, char *text, size_t size)
+{
+    const struct checking *checking = output->checking;
+    struct mistake mistake = *tern__value_mistake(checking, output->facts->mistake);
+    // Where the terms that were taken to be right lie, relative to where they should: if the other
+    // one is right there, they are wrong.
+    int64_t rest = output->content.delta + output->facts->mistake_delta - output->wanted.delta;
+    if (mistake.kind == MISTAKE_SHIFTED && rest != 0 && rest + mistake.shift == 0) {
+        mistake.term = mistake.rest;
+        mistake.node = mistake.rest_node;
+        mistake.shift = rest;
     }
-    if (facts->sum) {
-        char where[96];
-        size_t used = strlen(text);
-        tern__place_text(checking, facts->maker, where, sizeof where);
-        snprintf(text + used, size - used, ", made by %s", where);
+    char operand[64];
+    char ranks[60];
+    operand_text(checking, &mistake, mistake.term, operand, sizeof operand);
+    long long position = (long long)output->begin + output->wanted.delta;
+    switch (mistake.kind) {
+    case MISTAKE_UNDEFINED:
+        snprintf(text, size, "a sum of bytes that nobody has written (%s)", operand);
+        break;
+    case MISTAKE_TWICE:
+        snprintf(text, size, "the contribution of rank %d from in+%lld twice (%s)", mistake.rank,
+                 position, operand);
+        break;
+    case MISTAKE_SHIFTED:
+        list_ranks(checking, mistake.node, true, ranks, sizeof ranks);
+        snprintf(text, size,
+                 "the contribution of %s from in+%lld instead of in+%lld, shifted by %lld (%s)",
+                 ranks, position + (long long)mistake.shift, position, (long long)mistake.shift,
+                 operand);
+        break;
+    }
+}
+
+// What is wrong with a part of an output, in `text`; false when nothing is.
+static bool wrong(const struct output *output, char *text, size_t size)
+{
+    const struct node_facts *facts = output->facts;
+    int source = output->wanted.source;
+    long long wanted = (long long)output->begin + output->wanted.delta;
+    long long found = (long long)output->begin + output->content.delta;
+    char ranks[120];
+    if (facts->undefined) {
+        snprintf(text, size, "what nobody has written");
+    } else if (source >= 0 && facts->sum) {
+        snprintf(text, size, "a sum instead of in+%lld of rank %d", wanted, source);
+    } else if (source >= 0 && facts->rank != source) {
+        snprintf(text, size, "in+%lld of rank %d instead of in+%lld of rank %d", found, facts->rank,
+                 wanted, source);
+    } else if (facts->mistake != 0) {
+        mistake_text(output, text, size);
+    } else if (found != wanted && facts->sum) {
+        snprintf(text, size, "the sum of in+%lld instead of in+%lld, shifted by %lld", found,
+                 wanted, found - wanted);
+    } else if (found != wanted) {
+        snprintf(text, size, "in+%lld of rank %d instead of in+%lld, shifted by %lld", found,
+                 facts->rank, wanted, found - wanted);
+    } else if (source < 0 && !facts->whole) {
+        list_ranks(output->checking, output->content.node, false, ranks, sizeof ranks);
+        snprintf(text, size, "%s without %s", facts->sum ? "a sum" : "one input", ranks);
+    } else {
+        return false;
     }
     return true;
 }
 
-static void look(void *arg, uint64_t begin, uint64_t end, struct content content)
+static struct place culprit_of(const struct output *output, struct place writer)
+{
+    const struct node_facts *facts = output->facts;
+    if (facts->mistake != 0 && output->wanted.source < 0) {
+        return tern__value_mistake(output->checking, facts->mistake)->maker;
+    }
+    if (tern__is_place(output->content.wrong_by)) {
+        return output->content.wrong_by;
+    }
+    return facts->sum ? facts->maker : writer;
+}
+
+static void report(const struct expectation *expected, struct output *output, uint64_t end,
+                   const char *text)
+{
+    struct tern_check *check = expected->checking->check;
+    struct place culprit = output->culprit;
+    char where[96] = "";
+    if (tern__is_place(culprit)) {
+        if (tern__check_follows(check, TERN_CHECK_RESULT,
+                                (uint64_t)culprit.lane << 32 | culprit.index)) {
+            return;
+        }
+        tern__place_text(expected->checking, culprit, where, sizeof where);
+    }
+    tern__check_add(check, TERN_CHECK_RESULT, "out of rank %d, bytes %llu..%llu: %s%s%s",
+                    expected->rank, (unsigned long long)output->begin, (unsigned long long)end,
+                    text, where[0] != '\0' ? ", made by " : "", where);
+}
+
+static void look(void *arg, uint64_t begin, uint64_t end, struct content content,
+                 struct place writer)
 {
     struct expectation *expected = arg;
-    begin = begin > expected->begin ? begin : expected->begin;
-    end = end < expected->end ? end : expected->end;
-    if (begin >= end) {
-        return;
-    }
-    char text[256];
-    const struct node_facts *facts = tern__value_facts(expected->checking, content.node);
-    expected->flat = expected->flat && facts->flat;
-    expected->atomic = expected->atomic || facts->atomic;
-    if (wrong(expected, content, text, sizeof text)) {
-        tern__check_add(expected->checking->check, TERN_CHECK_RESULT,
-                        "out of rank %d, bytes %llu..%llu: %s", expected->rank,
-                        (unsigned long long)begin, (unsigned long long)end, text);
-    }
-}
-
-static void expect(struct expectation *expected, uint64_t begin, uint64_t end, int source,
-                   int64_t delta)
-{
-    expected->begin = begin;
-    expected->end = end;
-    expected->source = source;
-    expected->delta = delta;
-    tern__memory_visit(expected->checking, expected->rank, TERN_PLAN_OUT, look, expected);
-}
-
-static void check_output(struct expectation *expected)
-{
-    const tern_plan *plan = expected->checking->plan;
-    uint64_t bytes = plan->spec.bytes;
-    uint64_t share = tern__plan_share(plan);
-    tern_plan_kind kind = plan->spec.kind;
-    bool root = expected->rank == plan->spec.root;
-    switch (kind) {
-    case TERN_PLAN_ALL_REDUCE:
-        expect(expected, 0, bytes, -1, 0);
-        break;
-    case TERN_PLAN_REDUCE_SCATTER:
-        expect(expected, 0, share, -1, (int64_t)(share * (uint64_t)expected->rank));
-        break;
-    case TERN_PLAN_BROADCAST:
-        expect(expected, 0, bytes, plan->spec.root, 0);
-        break;
-    case TERN_PLAN_ALL_GATHER:
-    case TERN_PLAN_GATHER:
-        for (int q = 0; q < plan->spec.nranks && (root || kind == TERN_PLAN_ALL_GATHER); q++) {
-            uint64_t begin = share * (uint64_t)q;
-            expect(expected, begin, begin + share, q, -(int64_t)begin);
+    struct output output = {.checking = expected->checking, .content = content};
+    output.facts = tern__value_facts(expected->checking, content.node);
+    expected->flat = expected->flat && output.facts->flat;
+    expected->atomic = expected->atomic || output.facts->atomic;
+    while (begin < end) {
+        char text[256];
+        output.begin = begin;
+        output.wanted = tern__result_wanted(expected->checking->plan, expected->rank, begin);
+        begin = end < output.wanted.end ? end : output.wanted.end;
+        if (wrong(&output, text, sizeof text)) {
+            output.culprit = culprit_of(&output, writer);
+            report(expected, &output, begin, text);
         }
-        break;
-    case TERN_PLAN_ALL_TO_ALL:
-        for (int q = 0; q < plan->spec.nranks; q++) {
-            uint64_t begin = share * (uint64_t)q;
-            int64_t from = (int64_t)(share * (uint64_t)expected->rank);
-            expect(expected, begin, begin + share, q, from - (int64_t)begin);
-        }
-        break;
-    case TERN_PLAN_REDUCE_TO_ROOT:
-        expect(expected, 0, root ? bytes : 0, -1, 0);
-        break;
-    case TERN_PLAN_SCATTER:
-        expect(expected, 0, share, plan->spec.root, (int64_t)(share * (uint64_t)expected->rank));
-        break;
-    case TERN_PLAN_BARRIER:
-        break;
     }
 }
 
@@ -154,7 +222,7 @@ bool tern__check_result(struct checking *checking)
     struct expectation expected = {.checking = checking, .flat = true};
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
         expected.rank = rank;
-        check_output(&expected);
+        tern__memory_visit(checking, rank, TERN_PLAN_OUT, look, &expected);
     }
     if (tern__kind_sums(plan->spec.kind)) {
         checking->check->order = expected.atomic ? TERN_CHECK_ORDER_ANY

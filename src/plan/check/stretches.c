@@ -26,7 +26,7 @@ bool tern__stretches_create(struct stretches *stretches, struct budget *budget, 
         return false;
     }
     first->count = 1;
-    first->items[0] = (struct stretch){.content = content, .write = {.lane = UINT32_MAX}};
+    first->items[0] = (struct stretch){.content = content, .write = TERN__NO_PLACE};
     stretches->blocks[0] = first;
     stretches->count = stretches->room = 1;
     return true;

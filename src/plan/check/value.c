@@ -13,6 +13,8 @@ struct values {
     uint64_t *sets; // `words` per node
     size_t words;
     size_t count, room;
+    struct mistake *mistakes; // the first is none
+    size_t mistakes_count, mistakes_room;
 };
 
 static bool add_node(struct values *values, struct budget *budget, uint32_t *node)
@@ -75,6 +77,7 @@ void tern__values_destroy(struct checking *checking)
     if (checking->values != NULL) {
         free(checking->values->facts);
         free(checking->values->sets);
+        free(checking->values->mistakes);
         free(checking->values);
     }
 }
@@ -105,38 +108,110 @@ static bool is_whole(const struct values *values, const uint64_t *set, int nrank
     return whole;
 }
 
-bool tern__value_sum(struct checking *checking, const struct content *terms, size_t count,
-                     struct place maker, bool atomic, struct content *sum)
+const struct mistake *tern__value_mistake(const struct checking *checking, uint32_t mistake)
+{
+    return &checking->values->mistakes[mistake];
+}
+
+// Remembers a mistake, with the term that is to blame, as that of a sum.
+static bool add_mistake(struct checking *checking, const struct addition *addition,
+                        struct mistake mistake, struct node_facts *facts)
 {
     struct values *values = checking->values;
-    if (count == 1) { // of one term: a copy
+    if (values->mistakes_count == values->mistakes_room) {
+        size_t room = values->mistakes_room == 0 ? 16 : 2 * values->mistakes_room;
+        struct mistake *grown =
+            tern__budget_take(&checking->budget, (room - values->mistakes_room) * sizeof *grown)
+                ? realloc(values->mistakes, room * sizeof *grown)
+                : NULL;
+        if (grown == NULL) {
+            return false;
+        }
+        values->mistakes = grown;
+        values->mistakes_room = room;
+        values->mistakes_count += values->mistakes_count == 0; // number 0 is none
+    }
+    mistake.maker = addition->maker;
+    mistake.from = addition->from;
+    mistake.node = addition->terms[mistake.term].node;
+    mistake.rest_node = addition->terms[mistake.rest].node;
+    facts->mistake = (uint32_t)values->mistakes_count;
+    facts->mistake_delta = addition->terms[mistake.rest].delta - addition->terms[0].delta;
+    values->mistakes[values->mistakes_count++] = mistake;
+    return true;
+}
+
+// Adds the contributions of a term to those of a sum; returns a rank that is in both, or -1.
+static int add_set(const struct values *values, uint64_t *set, const uint64_t *add)
+{
+    int twice = -1;
+    for (size_t word = 0; word < values->words; word++) {
+        uint64_t common = set[word] & add[word];
+        if (common != 0 && twice < 0) {
+            twice = (int)(word * 64) + __builtin_ctzll(common);
+        }
+        set[word] |= add[word];
+    }
+    return twice;
+}
+
+// Terms of different positions: most are taken to be right (Boyer, Moore 1981), of two the first.
+static bool check_positions(struct checking *checking, const struct addition *addition,
+                            struct node_facts *facts)
+{
+    const struct content *terms = addition->terms;
+    uint32_t most = 0;
+    uint32_t odd = 0;
+    size_t votes = 0;
+    for (uint32_t i = 0; i < addition->count; i++) {
+        most = votes == 0 && terms[i].delta != terms[most].delta ? i : most;
+        votes = terms[i].delta == terms[most].delta ? votes + 1 : votes > 0 ? votes - 1 : 0;
+    }
+    while (terms[odd].delta == terms[most].delta && odd + 1 < addition->count) {
+        odd++;
+    }
+    struct mistake mistake = {.kind = MISTAKE_SHIFTED,
+                              .term = odd,
+                              .rest = most,
+                              .shift = terms[odd].delta - terms[most].delta};
+    return mistake.shift == 0 || add_mistake(checking, addition, mistake, facts);
+}
+
+bool tern__value_sum(struct checking *checking, const struct addition *addition,
+                     struct content *sum)
+{
+    struct values *values = checking->values;
+    const struct content *terms = addition->terms;
+    uint32_t node;
+    if (addition->count == 1) {
         *sum = terms[0];
         return true;
     }
-    uint32_t node;
     if (!add_node(values, &checking->budget, &node)) {
         return false;
     }
-    struct node_facts facts = {.sum = true, .maker = maker, .atomic = atomic};
-    facts.flat = !atomic && count == (size_t)checking->plan->spec.nranks;
+    struct node_facts facts = {.sum = true, .maker = addition->maker, .atomic = addition->atomic};
+    facts.flat = !addition->atomic && addition->count == (size_t)checking->plan->spec.nranks;
     uint64_t *set = set_of(values, node);
-    for (size_t i = 0; i < count; i++) {
+    bool good = true;
+    for (uint32_t i = 0; i < addition->count; i++) {
         const struct node_facts *term = &values->facts[terms[i].node];
-        const uint64_t *add = set_of(values, terms[i].node);
-        facts.undefined = facts.undefined || term->undefined;
-        facts.skewed = facts.skewed || term->skewed || terms[i].delta != terms[0].delta;
-        facts.twice = facts.twice || term->twice;
+        int twice = add_set(values, set, set_of(values, terms[i].node));
         facts.atomic = facts.atomic || term->atomic;
-        facts.flat = facts.flat && terms[i].node == (uint32_t)i + 1;
-        uint64_t common = 0;
-        for (size_t word = 0; word < values->words; word++) {
-            common |= set[word] & add[word];
-            set[word] |= add[word];
+        facts.flat = facts.flat && terms[i].node == i + 1;
+        if (facts.mistake == 0 && term->mistake != 0) {
+            facts.mistake = term->mistake;
+            facts.mistake_delta = terms[i].delta + term->mistake_delta - terms[0].delta;
+        } else if (facts.mistake == 0 && (term->undefined || twice >= 0)) {
+            struct mistake mistake = {.kind = term->undefined ? MISTAKE_UNDEFINED : MISTAKE_TWICE,
+                                      .term = i,
+                                      .rank = twice};
+            good = good && add_mistake(checking, addition, mistake, &facts);
         }
-        facts.twice = facts.twice || common != 0;
     }
+    good = good && (facts.mistake != 0 || check_positions(checking, addition, &facts));
     facts.whole = is_whole(values, set, checking->plan->spec.nranks);
     values->facts[node] = facts;
-    *sum = (struct content){.node = node, .delta = terms[0].delta};
-    return true;
+    *sum = (struct content){.node = node, .wrong_by = TERN__NO_PLACE, .delta = terms[0].delta};
+    return good;
 }

@@ -180,13 +180,87 @@ static void a_contribution_twice_is_found(void **state)
 {
     assert_refuted(
         fused(3, 64, RANK_TWICE), TERN_CHECK_RESULT,
-        "out of rank 0, bytes 128..192: a sum with some rank's contribution twice, made by "
-        "rank 2, lane 0, op 0 (reduce)");
+        "out of rank 0, bytes 128..192: the contribution of rank 1 from in+128 twice (source 1, "
+        "in+128 of rank 1), made by rank 2, lane 0, op 0 (reduce) (and 2 more that follow from it)");
 }
 
 static void a_shifted_source_is_found(void **state)
 {
-    assert_refuted(fused(3, 64, SHIFTED), TERN_CHECK_RESULT, "from different positions");
+    assert_refuted(
+        fused(3, 64, SHIFTED), TERN_CHECK_RESULT,
+        "out of rank 0, bytes 128..192: the contribution of rank 0 from in+124 instead of "
+        "in+128, shifted by -4 (source 0, in+124 of rank 0), made by rank 2, lane 0, op "
+        "0 (reduce) (and 2 more that follow from it)");
+}
+
+// A sum that goes from rank to rank, and from the last to all: rank 1 is the first to spoil it.
+static tern_plan *chain(int nranks, enum fault fault)
+{
+    tern_plan *plan = create(TERN_PLAN_ALL_REDUCE, nranks, 32);
+    assert_int_equal(tern_plan_need_scratch(plan, 32), TERN_OK);
+    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(1, TERN_PLAN_SCRATCH, 0));
+    post(plan, 0, 0, 1, 0);
+    for (int rank = 1; rank < nranks; rank++) {
+        bool last = rank == nranks - 1;
+        bool spoil = rank == 1;
+        tern_plan_range from[] = {at(rank, TERN_PLAN_SCRATCH, 0), at(rank, TERN_PLAN_IN, 0),
+                                  at(0, TERN_PLAN_IN, 0)};
+        tern_plan_range to =
+            at(last ? rank : rank + 1, last ? TERN_PLAN_OUT : TERN_PLAN_SCRATCH, 0);
+        from[1].offset = spoil && fault == SHIFTED ? 8 : 0;
+        tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
+                           .length = spoil && fault == SHIFTED ? 24 : 32,
+                           .sources = from,
+                           .sources_count = spoil && fault == RANK_TWICE ? 3 : 2,
+                           .destinations = &to,
+                           .destinations_count = 1};
+        wait_for(plan, rank, 0, 0, 1);
+        assert_int_equal(tern_plan_add(plan, rank, 0, &op), TERN_OK);
+        for (int peer = 0; peer < nranks - 1 && last; peer++) {
+            copy(plan, rank, 0, 32, at(rank, TERN_PLAN_OUT, 0), at(peer, TERN_PLAN_OUT, 0));
+            post(plan, rank, 0, peer, 1);
+        }
+        if (!last) {
+            post(plan, rank, 0, rank + 1, 0);
+            wait_for(plan, rank, 0, 1, 1);
+        }
+    }
+    wait_for(plan, 0, 0, 1, 1);
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    return plan;
+}
+
+static void the_first_wrong_sum_is_named(void **state)
+{
+    assert_proved(chain(5, NONE), TERN_CHECK_ORDER_FIXED);
+    assert_refuted(chain(5, RANK_TWICE), TERN_CHECK_RESULT,
+                   "out of rank 0, bytes 0..32: the contribution of rank 0 from in+0 twice (source "
+                   "2, in+0 of rank 0), made by rank 1, lane 0, op 1 (reduce) (and 4 more that "
+                   "follow from it)");
+    assert_refuted(chain(5, SHIFTED), TERN_CHECK_RESULT,
+                   "out of rank 0, bytes 0..24: the contribution of rank 1 from in+8 instead of "
+                   "in+0, shifted by 8 (source 1, in+8 of rank 1), made by rank 1, lane 0, op 1 "
+                   "(reduce) (and 4 more that follow from it)");
+}
+
+// Rank 0 copies 8 bytes too far on, and rank 1 passes that on to four others.
+static void the_first_wrong_copy_is_named(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_BROADCAST, 6, 32);
+    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(0, TERN_PLAN_OUT, 0));
+    copy(plan, 0, 0, 24, at(0, TERN_PLAN_IN, 8), at(1, TERN_PLAN_OUT, 0));
+    copy(plan, 0, 0, 8, at(0, TERN_PLAN_IN, 24), at(1, TERN_PLAN_OUT, 24));
+    post(plan, 0, 0, 1, 0);
+    wait_for(plan, 1, 0, 0, 1);
+    for (int rank = 2; rank < 6; rank++) {
+        copy(plan, 1, 0, 32, at(1, TERN_PLAN_OUT, 0), at(rank, TERN_PLAN_OUT, 0));
+        post(plan, 1, 0, rank, 0);
+        wait_for(plan, rank, 0, 0, 1);
+    }
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    assert_refuted(plan, TERN_CHECK_RESULT,
+                   "out of rank 1, bytes 0..24: in+8 of rank 0 instead of in+0, shifted by 8, made "
+                   "by rank 0, lane 0, op 1 (copy) (and 4 more that follow from it)");
 }
 
 static void an_atomic_add_to_nothing_is_found(void **state)
@@ -483,12 +557,15 @@ static void gather_and_scatter_are_proved_share_by_share(void **state)
             if (!spoiled) {
                 assert_proved(plan, TERN_CHECK_ORDER_NONE);
             } else if (gather) {
-                assert_refuted(plan, TERN_CHECK_RESULT,
-                               "out of rank 2, bytes 8..16: the input of rank 0 instead of rank "
-                               "1's");
+                assert_refuted(
+                    plan, TERN_CHECK_RESULT,
+                    "out of rank 2, bytes 8..16: in+0 of rank 0 instead of in+0 of rank 1, "
+                    "made by rank 0, lane 0, op 0 (copy)");
             } else {
-                assert_refuted(plan, TERN_CHECK_RESULT,
-                               "out of rank 1, bytes 0..8: the right thing of -8 bytes further on");
+                assert_refuted(
+                    plan, TERN_CHECK_RESULT,
+                    "out of rank 1, bytes 0..8: in+0 of rank 2 instead of in+8, shifted by "
+                    "-8, made by rank 1, lane 0, op 0 (copy)");
             }
         }
     }
@@ -553,6 +630,8 @@ int main(void)
         cmocka_unit_test(another_order_of_the_sum_is_said),
         cmocka_unit_test(a_contribution_twice_is_found),
         cmocka_unit_test(a_shifted_source_is_found),
+        cmocka_unit_test(the_first_wrong_sum_is_named),
+        cmocka_unit_test(the_first_wrong_copy_is_named),
         cmocka_unit_test(an_atomic_add_to_nothing_is_found),
         cmocka_unit_test(atomic_adds_are_proved_and_called_by_name),
         cmocka_unit_test(an_atomic_reduce_does_not_add_to_its_own_source),
