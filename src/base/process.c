@@ -4,6 +4,7 @@
 #include "base/process.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -45,19 +46,32 @@ char tern__process_state(int pid)
     return tern__process_look(pid, &process) ? process.state : '\0';
 }
 
-bool tern__process_dumps(int pid)
+// What /proc/PID/status says after a key at the beginning of a line; "" when there is none.
+static const char *status_word(int pid, const char *key, char text[4096])
 {
     char path[64];
-    char text[4096];
     snprintf(path, sizeof path, "/proc/%d/status", pid);
     FILE *file = fopen(path, "re");
     if (file == NULL) {
-        return false;
+        return "";
     }
-    size_t got = fread(text, 1, sizeof text - 1, file);
+    size_t got = fread(text, 1, 4095, file);
     fclose(file);
     text[got] = '\0';
-    return strstr(text, "\nCoreDumping:\t1") != NULL; // since Linux 4.15
+    const char *line = strstr(text, key);
+    return line != NULL ? line + strlen(key) : "";
+}
+
+bool tern__process_dumps(int pid)
+{
+    char text[4096];
+    return status_word(pid, "\nCoreDumping:\t", text)[0] == '1'; // since Linux 4.15
+}
+
+bool tern__process_catches(int pid, int signal)
+{
+    char text[4096];
+    return strtoull(status_word(pid, "\nSigCgt:\t", text), NULL, 16) >> (signal - 1) & 1;
 }
 
 bool tern__dumps_happen(void)

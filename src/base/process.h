@@ -22,6 +22,9 @@ char tern__process_state(int pid);
 // files closed, so nothing else tells that it has crashed. About 20 us.
 bool tern__process_dumps(int pid);
 
+// Whether a process has a handler of its own for a signal.
+bool tern__process_catches(int pid, int signal);
+
 // Whether processes with the limits of this one can write a core: a file (ulimit -c), or into a program.
 bool tern__dumps_happen(void);
 

@@ -562,3 +562,8 @@ const char *tern__hub_failure(struct tern__hub *hub)
     note_failure(hub);
     return hub->failure;
 }
+
+int tern__hub_rank_process(const struct tern__hub *hub, int rank)
+{
+    return hub->members[rank].pid;
+}

@@ -49,6 +49,10 @@ bool tern__hub_welcomes(const struct tern__hub *hub);
 // when the rank had joined the job and ended without leaving it (tern_comm_destroy).
 bool tern__hub_rank_ended(struct tern__hub *hub, int rank, int wait_status);
 
+// The process that has joined as this rank last, 0 for none. (`tern run` may have started a debugger, which
+// starts that process.)
+int tern__hub_rank_process(const struct tern__hub *hub, int rank);
+
 // What a rank is in, for a sentence about its end: tern__record_open_text. False when there is nothing.
 bool tern__hub_rank_is_in(const struct tern__hub *hub, int rank, char *text, size_t size);
 

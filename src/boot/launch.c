@@ -166,15 +166,28 @@ static void reap(struct tern__job *job)
     }
 }
 
+// A debugger or a shell that is rank 0 and reads the terminal: it handles what is typed there itself,
+// and is not what has joined the job.
+static bool is_for_rank_0(const struct tern__job *job, int number, bool from_terminal)
+{
+    pid_t pid = job->procs.pids[0];
+    return from_terminal && job->procs.terminal && number != SIGHUP && pid > 0 &&
+           tern__hub_rank_process(job->hub, 0) != pid && tern__process_catches(pid, number);
+}
+
 static void take_signals(struct tern__job *job)
 {
     int number;
-    while ((number = tern__signals_next(&job->signals)) != 0) {
+    bool from_terminal;
+    while ((number = tern__signals_next(&job->signals, &from_terminal)) != 0) {
         if (number == SIGCHLD) {
             continue; // wakes the loop, which reaps
         }
         if (!tern__signal_ends_job(number)) {
             tern__procs_signal_ranks(&job->procs, number);
+            continue;
+        }
+        if (is_for_rank_0(job, number, from_terminal)) {
             continue;
         }
         int64_t now_ns = tern__now_ns();
@@ -185,6 +198,9 @@ static void take_signals(struct tern__job *job)
         }
         if (job->procs.running > 0) {
             send_end(job, number);
+            if (job->procs.terminal && !from_terminal) { // which has sent it to rank 0 already
+                tern__procs_signal_rank(&job->procs, 0, number);
+            }
         }
         end_job(job, CAUSE_SIGNAL, TERM_AFTER_NS, again ? 0 : KILL_AFTER_NS);
     }
@@ -226,6 +242,9 @@ static int64_t look_at_clock(struct tern__job *job)
     if (now_ns >= job->term_at_ns) {
         job->term_at_ns = INT64_MAX;
         send_end(job, SIGTERM);
+        if (job->procs.terminal) {
+            tern__procs_signal_rank(&job->procs, 0, SIGTERM);
+        }
     }
     int64_t next_ns = earlier(job->timeout_at_ns, earlier(job->term_at_ns, job->kill_at_ns));
     if (job->linger_until_ns != 0) {

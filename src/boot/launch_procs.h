@@ -2,7 +2,7 @@
 // The processes of a launch as the launcher sees them: the guardian (boot/launch_guard.h), the ranks, and
 // what they leave behind.
 //
-// All of them are in one process group. Its leader is the guardian, so the id of the group stays valid
+// All of them are in one process group, but for a rank 0 that has the terminal. Its leader is the guardian, so the id of the group stays valid
 // for as long as the guardian lives. It does what needs the parent of the ranks; only when somebody has
 // killed it, the launcher does that itself.
 // Set-up path.
@@ -29,6 +29,7 @@ struct tern__procs {
     int status[TERN_RANKS_MAX]; // of waitpid, once reaped
     pid_t guardian;             // 0: none, or reaped
     pid_t group;
+    bool terminal; // rank 0 has it, and is in the launcher's process group, not in that of the job
     int guard_fd;  // the socket to the guardian; -1: it is gone. Readable: call tern__procs_reap
     bool quiet;    // the guardian has nothing left to watch
     bool ending;   // the guardian was told to end

@@ -87,9 +87,10 @@ void tern__signals_reset_in_child(const struct tern__signals *signals)
     sigprocmask(SIG_SETMASK, &signals->mask_before, NULL);
 }
 
-int tern__signals_next(const struct tern__signals *signals)
+int tern__signals_next(const struct tern__signals *signals, bool *from_terminal)
 {
     struct signalfd_siginfo info;
     ssize_t got = read(signals->fd, &info, sizeof info);
+    *from_terminal = got == (ssize_t)sizeof info && info.ssi_code == SI_KERNEL;
     return got == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
 }

@@ -128,6 +128,7 @@ struct start {
     const struct tern__procs_plan *plan;
     struct environment environment;
     pid_t guardian;
+    pid_t launcher_group;
     int null_fd;
     int exec_write_fd;
     int nopened;
@@ -143,8 +144,10 @@ static void become_rank(const struct start *start, int rank)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != start->guardian) {
         _exit(1);
     }
-    if (rank != 0 || isatty(STDIN_FILENO)) {
+    if (rank != 0) {
         dup2(start->null_fd, STDIN_FILENO);
+    } else if (start->procs->terminal) {
+        setpgid(0, start->launcher_group);
     }
     for (int i = 0; i < 2; i++) {
         if (ends->output_fds[i] >= 0) {
@@ -323,7 +326,9 @@ static bool list_earlier_children(struct tern__procs *procs)
 int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *plan)
 {
     *procs = (struct tern__procs){.nranks = plan->nranks, .guard_fd = -1, .exec_fd = -1};
-    struct start start = {.procs = procs, .plan = plan};
+    struct start start = {.procs = procs, .plan = plan, .launcher_group = getpgrp()};
+    // Only of a terminal that controls this process there is a foreground group to be in.
+    procs->terminal = tcgetpgrp(STDIN_FILENO) >= 0;
     char token[33];
     tern__token_write(plan->token, token);
     snprintf(procs->mark, sizeof procs->mark, "%s=%s", TERN_ENV_TOKEN, token);

@@ -343,25 +343,6 @@ static void only_rank_0_reads_standard_input(void **state)
     close(in);
 }
 
-static void a_terminal_is_nobodys_standard_input(void **state)
-{
-    int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) {
-        print_message("left out: this machine has no pseudo-terminals (/dev/pts)\n");
-        close(terminal);
-        skip();
-    }
-    int slave = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
-    assert_true(slave >= 0);
-    struct setting setting = {.in = slave};
-    struct run run = START(&setting, "run", "-n", "1", "readlink", "/proc/self/fd/0");
-    end_tern(&run);
-    assert_output(&run, "/dev/null\n", "");
-    close_run(&run);
-    close(slave);
-    close(terminal);
-}
-
 static int count_open_fds(void)
 {
     int count = 0;
@@ -523,7 +504,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(bound_ranks_take_the_processors_in_turn),
         cmocka_unit_test(programs_that_cannot_run),
         cmocka_unit_test(only_rank_0_reads_standard_input),
-        cmocka_unit_test(a_terminal_is_nobodys_standard_input),
         cmocka_unit_test(the_function_gives_everything_back),
         cmocka_unit_test(the_function_spares_earlier_children),
         cmocka_unit_test(the_function_checks_its_arguments),
