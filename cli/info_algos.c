@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern info --algos`: asks for every size what would be picked, and prints where the answer changes.
+// `tern info --algos`: asks for every size what would be selected, and prints where the answer changes.
 // Sizes are bytes of a rank's whole input or output, whichever is larger (tern/tune.h).
 
 #include <stdbool.h>
@@ -161,7 +161,7 @@ static int print_kind(tern_coll_kind kind, int nranks)
     }
     int status = ask(kind, nranks, true, 0, &choice);
     if (status == TERN_OK) {
-        printf("\n  picked: %s, %s: %s\n", choice.algorithm, choice.transport, choice.why);
+        printf("\n  selected: %s, %s: %s\n", choice.algorithm, choice.transport, choice.why);
     }
     return status;
 }

@@ -21,7 +21,7 @@ static const struct command {
     {"exec", cli_exec, "run a plan on data, verify, and count the bytes on each link"},
     {"perf", cli_perf, "measure a collective call over sizes, and check its results"},
     {"tune", cli_tune, "measure which algorithms suit this machine, and write that down"},
-    {"info", cli_info, "this build, what is picked when, and what a running job does"},
+    {"info", cli_info, "this build, what is selected when, and what a running job does"},
 };
 
 #define NCOMMANDS (sizeof commands / sizeof commands[0])

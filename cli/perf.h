@@ -33,7 +33,7 @@ struct perf_options {
     bool check, in_place, windows, json, verbose;
     tern_order order;
     bool exact;                        // whole numbers, whose sums are the same in any order
-    const char *algos[PERF_ALGOS_MAX]; // at least one; NULL: picked
+    const char *algos[PERF_ALGOS_MAX]; // at least one; NULL: selected
     int nalgos;
     char algo_words[256]; // what they point into
     const char *plot;

@@ -29,7 +29,7 @@ static const char help_options[] =
     "                     what --budget allows\n"
     "  --budget SECONDS   of a system and line when -n is not given; default: 2\n"
     "  -c 0|1             check the results of the first and the last call; default: 1\n"
-    "  --algo A[,B...]    these algorithms instead of what is picked, a line each\n"
+    "  --algo A[,B...]    these algorithms instead of what is selected, a line each\n"
     "  --order rank|any   sums in rank order (default without --algo and TERN_ALGO), or any\n"
     "                     fixed order\n"
     "  --window yes|no    buffers in windows (default), or malloc'ed\n"

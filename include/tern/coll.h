@@ -130,8 +130,8 @@ typedef struct tern_coll {
     tern_reduce_function *function;         // of TERN_FUNCTION
     void *function_arg;
     tern_order order; // TERN_ORDER_ANY lets sums run in another order (still always the same)
-    const char
-        *algorithm; // NULL: picked; else a name of `tern info --algos`, the same on all ranks
+    // A name of `tern info --algos`, the same on all ranks. NULL: tern selects one.
+    const char *algorithm;
 } tern_coll;
 
 // The call, blocking.

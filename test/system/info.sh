@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 120
-# tern info: about this machine; which algorithms are picked, and that TERN_ALGO and a tune file change
+# tern info: about this machine; which algorithms are selected, and that TERN_ALGO and a tune file change
 # it; about a job that hangs, through the launcher and through a rank, and after a rank has died; what
 # is refused, and how.
 set -euo pipefail
@@ -68,7 +68,7 @@ grep -qE '^vectors     (avx512|avx2|portable)$' said || die "no vectors: $(cat s
 grep -qE '^processors  [0-9]+, ' said || die "no processors: $(cat said)"
 expect 0 "TERN_ALGO   ring" env TERN_ALGO=ring "$tern" info
 
-# What is picked. Ranges join up: each begins one byte (or element of a share) after the last.
+# What is selected. Ranges join up: each begins one byte (or element of a share) after the last.
 expect 0 "fused" "$tern" info --algos -p 4
 for kind in all_reduce reduce_scatter all_gather broadcast all_to_all barrier reduce gather scatter; do
     grep -q "^$kind, 4 ranks" said || die "no $kind: $(cat said)"
@@ -202,4 +202,4 @@ time.sleep(60)' &
 pretender=$!
 started+=("$pretender")
 until_said "process $pretender is in no job of tern" "$tern" info --job "$pretender"
-echo "tern info says what is picked and what hangs"
+echo "tern info says what is selected and what hangs"
