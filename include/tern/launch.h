@@ -17,6 +17,7 @@ typedef struct tern_launch_options {
     bool label;         // prefix every line of output with its rank
     int64_t timeout_ns; // end the job after this long; 0: never
     bool bind;          // each rank runs on one processor: tern_launch_bind(rank)
+    const char *trace;  // write a trace of all ranks to this file (tern/trace.h); NULL: none
 } tern_launch_options;
 
 // Starts nranks processes of a program, and returns when all have ended. Each finds its place in
@@ -29,6 +30,10 @@ typedef struct tern_launch_options {
 // A rank fails when its exit status is not 0, when a signal kills it, or when it ends after
 // tern_init without tern_comm_destroy. The others then get errors from their tern calls; those that
 // are still there after 0.8 s are ended. One line on standard error says which rank ended how.
+// A trace begins at tern_init and has what every rank has recorded until it ended, also when it was killed;
+// of a thread at most 131072 events, fewer with more than 16 ranks; a line on standard error says how many
+// more there were. When it cannot be written, *exit_status is 1 if it would be 0.
+//
 // *exit_status: 0, or that of the first rank that failed (128 + signal when it was killed; 1 when it
 // left without tern_comm_destroy; 123 when all ended with 0 although a communicator had failed, which one
 // line says; 124 after timeout_ns; 126 or 127 when the program cannot be

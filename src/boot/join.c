@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/trace.h"
 #include "base/process.h"
 #include "boot/env.h"
 #include "boot/fork.h"
@@ -323,6 +324,16 @@ static int read_environment(struct tern__place *place, int *fd)
     return TERN_OK;
 }
 
+// The launcher records what this process does: from now on.
+static void join_trace(void)
+{
+    long fd;
+    if (tern__parse_integer(getenv(TERN_ENV_TRACE_FD), 0, INT32_MAX, &fd) == 0 &&
+        fcntl((int)fd, F_SETFD, FD_CLOEXEC) == 0) {
+        tern__trace_attach((int)fd); // again: it goes on
+    }
+}
+
 int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
 {
     struct tern__place place = {.timeout_ns = timeout_ns, .host = "the launcher"};
@@ -332,6 +343,7 @@ int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
     // reaches only the script.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     TERN_TRY(tern__peer_check(fd, "is the launcher of this job"));
+    join_trace();
     enum tern__join_progress progress;
     return tern__join_through(fd, &place, NULL, NULL, &progress, job);
 }

@@ -24,6 +24,8 @@
 #include "boot/hub.h"
 #include "boot/launch_job.h"
 #include "boot/launch_label.h"
+#include "boot/launch_trace.h"
+#include "tern/file.h"
 #include "boot/launch_procs.h"
 #include "boot/launch_signals.h"
 
@@ -360,6 +362,11 @@ static int start_job(struct tern__job *job)
     }
     plan.hub = job->hub;
     plan.labels = job->labels;
+    if (options->trace != NULL) {
+        TERN_TRY(tern_file_probe(options->trace));
+        TERN_TRY(tern__traces_create(options->nranks, &job->traces));
+    }
+    plan.traces = job->traces;
     return tern__procs_start(&job->procs, &plan);
 }
 
@@ -381,8 +388,13 @@ static int launch(struct tern__job *job, int *exit_status)
             drain_output(job);
         }
         *exit_status = tern__launch_report(job);
+        if (job->traces != NULL) {
+            int saved = tern__traces_save(job->traces, job->options->trace, job->procs.status);
+            *exit_status = *exit_status != 0 ? *exit_status : saved;
+        }
     }
     tern__labels_destroy(job->labels);
+    tern__traces_destroy(job->traces);
     return status;
 }
 

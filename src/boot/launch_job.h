@@ -14,6 +14,7 @@
 
 struct tern__hub;
 struct tern__labels;
+struct tern__traces;
 
 enum tern__cause {
     CAUSE_NONE,
@@ -30,6 +31,7 @@ struct tern__job {
     struct tern__signals signals;
     struct tern__hub *hub;
     struct tern__labels *labels; // NULL: not asked for
+    struct tern__traces *traces; // NULL: not asked for
     struct tern__procs procs;
     char path[PATH_MAX];
 
@@ -59,5 +61,8 @@ int tern__launch_report(const struct tern__job *job);
 
 // The same for a program that tern__program_find did not find.
 int tern__launch_report_program(const char *name, int error);
+
+// One line on standard error; dropped rather than waiting for somebody who does not read.
+void tern__launch_say(const char *format, ...) TERN_PRINTF(1, 2);
 
 #endif

@@ -21,6 +21,7 @@
 
 struct tern__hub;
 struct tern__labels;
+struct tern__traces;
 
 struct tern__procs {
     int nranks;
@@ -49,6 +50,7 @@ struct tern__procs_plan {
     struct tern__hub *hub;       // gets a socket to every rank
     struct tern__labels *labels; // NULL: the ranks write to where the launcher writes
     bool bind;                   // each rank to a processor of its own
+    struct tern__traces *traces; // NULL: the ranks record nothing
     const struct tern__signals *signals;
 };
 

@@ -19,8 +19,7 @@
 // All ranks ended well, but a communicator had failed.
 #define EXIT_COMM_FAILED 123
 
-// One line on standard error; dropped rather than waiting for somebody who does not read.
-static void TERN_PRINTF(1, 2) say(const char *format, ...)
+void tern__launch_say(const char *format, ...)
 {
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (poll(&out, 1, SAY_WITHIN_MS) <= 0) {
@@ -42,15 +41,15 @@ static int report_rank(const struct tern__job *job, int rank)
     if (WIFSIGNALED(status)) {
         int number = WTERMSIG(status);
         const char *in_call = job->in_call[rank];
-        say("tern run: rank %d was killed by signal %d (%s)%s%s\n", rank, number, strsignal(number),
-            in_call[0] != '\0' ? " in " : "", in_call);
+        tern__launch_say("tern run: rank %d was killed by signal %d (%s)%s%s\n", rank, number,
+                         strsignal(number), in_call[0] != '\0' ? " in " : "", in_call);
         return 128 + number;
     }
     if (WEXITSTATUS(status) != 0) {
-        say("tern run: rank %d exited with status %d\n", rank, WEXITSTATUS(status));
+        tern__launch_say("tern run: rank %d exited with status %d\n", rank, WEXITSTATUS(status));
         return WEXITSTATUS(status);
     }
-    say("tern run: rank %d ended without tern_comm_destroy\n", rank);
+    tern__launch_say("tern run: rank %d ended without tern_comm_destroy\n", rank);
     return 1;
 }
 
@@ -82,27 +81,28 @@ int tern__launch_report_program(const char *name, int error)
     if (error == ENOENT) {
         char path[PATH_MAX];
         if (look_elsewhere(name, path)) {
-            say("tern run: cannot find the program '%s'; did you mean '%s'?\n", name, path);
+            tern__launch_say("tern run: cannot find the program '%s'; did you mean '%s'?\n", name,
+                             path);
         } else {
-            say("tern run: cannot find the program '%s'\n", name);
+            tern__launch_say("tern run: cannot find the program '%s'\n", name);
         }
         return 127;
     }
-    say("tern run: cannot execute '%s': %s\n", name, strerror(error));
+    tern__launch_say("tern run: cannot execute '%s': %s\n", name, strerror(error));
     return 126;
 }
 
 // The program was found, but exec said no: ENOENT then means what its first line or header names.
 static int report_exec(const char *name, int error)
 {
-    say("tern run: cannot execute '%s': %s\n", name,
-        error == ENOENT ? "its interpreter is missing" : strerror(error));
+    tern__launch_say("tern run: cannot execute '%s': %s\n", name,
+                     error == ENOENT ? "its interpreter is missing" : strerror(error));
     return 126;
 }
 
 static int report_output(int error)
 {
-    say("tern run: ended because its output cannot be written: %s\n", strerror(error));
+    tern__launch_say("tern run: ended because its output cannot be written: %s\n", strerror(error));
     return error == EPIPE ? 128 + SIGPIPE : 1;
 }
 
@@ -115,15 +115,15 @@ int tern__launch_report(const struct tern__job *job)
     }
     switch (job->cause) {
     case CAUSE_TIMEOUT:
-        say("tern run: ended after the timeout of %g s\n",
-            (double)job->options->timeout_ns / (double)TERN_NS_PER_SECOND);
+        tern__launch_say("tern run: ended after the timeout of %g s\n",
+                         (double)job->options->timeout_ns / (double)TERN_NS_PER_SECOND);
         return 124;
     case CAUSE_EXEC:
         return report_exec(job->options->argv[0], job->error);
     case CAUSE_OUTPUT:
         return report_output(job->error);
     case CAUSE_GUARDIAN:
-        say("tern run: ended because its guardian process was killed\n");
+        tern__launch_say("tern run: ended because its guardian process was killed\n");
         return 128 + SIGKILL;
     case CAUSE_SIGNAL:
     case CAUSE_RANK:
@@ -137,11 +137,12 @@ int tern__launch_report(const struct tern__job *job)
         return report_rank(job, job->culprit);
     }
     if (job->signal != 0 && (!all_well || job->output_cut)) {
-        say("tern run: ended by signal %d (%s)\n", job->signal, strsignal(job->signal));
+        tern__launch_say("tern run: ended by signal %d (%s)\n", job->signal,
+                         strsignal(job->signal));
         return 128 + job->signal;
     }
     if (job->failure[0] != '\0' && job->cause == CAUSE_NONE) {
-        say("tern run: all ranks ended with status 0, but %s\n", job->failure);
+        tern__launch_say("tern run: all ranks ended with status 0, but %s\n", job->failure);
         return EXIT_COMM_FAILED;
     }
     return 0;

@@ -21,10 +21,11 @@
 #include "boot/launch_guard.h"
 #include "boot/launch_label.h"
 #include "tern/launch.h"
+#include "boot/launch_trace.h"
 
 extern char **environ;
 
-#define OWN_VARIABLES 4
+#define OWN_VARIABLES 5
 #define VARIABLE_BYTES 64
 
 static int check_program(const char *path)
@@ -81,7 +82,8 @@ struct environment {
 static bool is_own_variable(const char *variable)
 {
     static const char *const names[OWN_VARIABLES] = {TERN_ENV_RANK, TERN_ENV_NRANKS,
-                                                     TERN_ENV_HUB_FD, TERN_ENV_TOKEN};
+                                                     TERN_ENV_HUB_FD, TERN_ENV_TOKEN,
+                                                     TERN_ENV_TRACE_FD};
     for (int i = 0; i < OWN_VARIABLES; i++) {
         size_t length = strlen(names[i]);
         if (strncmp(variable, names[i], length) == 0 && variable[length] == '=') {
@@ -92,7 +94,7 @@ static bool is_own_variable(const char *variable)
 }
 
 // This process's environment with a rank's own variables in front, the changing ones unwritten.
-static int make_environment(struct environment *made, int nranks, const char *mark)
+static int make_environment(struct environment *made, int nranks, const char *mark, bool traced)
 {
     size_t count = 0;
     while (environ != NULL && environ[count] != NULL) {
@@ -102,14 +104,15 @@ static int make_environment(struct environment *made, int nranks, const char *ma
     if (made->variables == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "tern_launch: no memory for the environment");
     }
-    size_t kept = OWN_VARIABLES;
+    size_t own = traced ? OWN_VARIABLES : OWN_VARIABLES - 1;
+    size_t kept = own;
     for (size_t i = 0; i < count; i++) {
         if (!is_own_variable(environ[i])) {
             made->variables[kept++] = environ[i];
         }
     }
     made->variables[kept] = NULL;
-    for (size_t i = 0; i < OWN_VARIABLES; i++) {
+    for (size_t i = 0; i < own; i++) {
         made->variables[i] = made->own[i];
     }
     snprintf(made->own[0], VARIABLE_BYTES, "%s", mark);
@@ -158,6 +161,9 @@ static void become_rank(const struct start *start, int rank)
         return;
     }
     fcntl(ends->hub_fd, F_SETFD, 0);
+    if (plan->traces != NULL) {
+        fcntl(tern__traces_fd(plan->traces, rank), F_SETFD, 0);
+    }
     tern__signals_reset_in_child(plan->signals);
     execvpe(plan->path, plan->argv, start->environment.variables);
 }
@@ -168,6 +174,10 @@ static pid_t fork_rank(struct start *start, int rank)
     char(*own)[VARIABLE_BYTES] = start->environment.own;
     snprintf(own[2], VARIABLE_BYTES, "%s=%d", TERN_ENV_RANK, rank);
     snprintf(own[3], VARIABLE_BYTES, "%s=%d", TERN_ENV_HUB_FD, start->ends[rank].hub_fd);
+    if (start->plan->traces != NULL) {
+        snprintf(own[4], VARIABLE_BYTES, "%s=%d", TERN_ENV_TRACE_FD,
+                 tern__traces_fd(start->plan->traces, rank));
+    }
     pid_t pid = fork();
     if (pid == 0) {
         become_rank(start, rank);
@@ -336,7 +346,7 @@ int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *
         return tern__fail(TERN_ERR_STATE, "tern_launch: this process has over %d children already",
                           TERN__EARLIER_CHILDREN_MAX);
     }
-    TERN_TRY(make_environment(&start.environment, plan->nranks, procs->mark));
+    TERN_TRY(make_environment(&start.environment, plan->nranks, procs->mark, plan->traces != NULL));
     int status;
     start.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (start.null_fd < 0) {

@@ -24,7 +24,7 @@ static const struct tern__program *program_of(const struct tern__coll *call)
 {
     switch (call->way) {
     case TERN__WAY_SLOT:
-        return call->slot;
+        return call->slot != NULL ? call->slot : call->staged; // forms with counts have no other
     case TERN__WAY_WINDOW:
         return call->window;
     case TERN__WAY_STAGED:
