@@ -26,6 +26,7 @@ static const char help[] =
     "  --bind core|none   a processor for each rank, or (default) none of its own\n"
     "  --label            put the rank in front of each line of output: [3] text\n"
     "  --timeout SECONDS  end the job after this long (decimals allowed)\n"
+    "  --trace FILE       write what all ranks did when as a Chrome trace, for Perfetto\n"
     "  -h, --help         print this text\n"
     "\n"
     "Exit status: 0, or that of the first rank that failed (128 + signal when one killed it);\n"
@@ -73,7 +74,7 @@ static bool read_seconds(const char *text, int64_t *duration_ns)
     return true;
 }
 
-enum option_code { OPTION_BIND = 256, OPTION_LABEL, OPTION_TIMEOUT };
+enum option_code { OPTION_BIND = 256, OPTION_LABEL, OPTION_TIMEOUT, OPTION_TRACE };
 
 // Returns -1 to go on, else the exit status.
 static int read_options(int argc, char **argv, tern_launch_options *options)
@@ -82,6 +83,7 @@ static int read_options(int argc, char **argv, tern_launch_options *options)
         {"bind", required_argument, NULL, OPTION_BIND},
         {"label", no_argument, NULL, OPTION_LABEL},
         {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+        {"trace", required_argument, NULL, OPTION_TRACE},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -113,6 +115,9 @@ static int read_options(int argc, char **argv, tern_launch_options *options)
             if (!read_seconds(optarg, &options->timeout_ns)) {
                 return wrong_usage("--timeout takes a number of seconds above 0, not '%s'", optarg);
             }
+            break;
+        case OPTION_TRACE:
+            options->trace = optarg;
             break;
         case 'h':
             fputs(help, stdout);

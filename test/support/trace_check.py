@@ -12,6 +12,7 @@ slices (from, to), calls the slices and pairs of calls, named(NAME) the slices a
 rank(EVENT) its rank."""
 import json
 import sys
+from bisect import bisect_right
 from collections import defaultdict
 
 
@@ -58,12 +59,13 @@ def check_nesting(slices):
     for track in tracks.values():
         track.sort(key=lambda e: (ns(e["ts"]), -ns(e["dur"])))
         stack = []
-        for e in track:
+        for at, e in enumerate(track):
             begin, end = ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])
             while stack and stack[-1][0] <= begin:
                 stack.pop()
             need(not stack or end <= stack[-1][0], f"not nested in {stack[-1:]}", e)
-            stack.append((end, e["name"]))
+            e["around"] = stack[-1][1] if stack else None
+            stack.append((end, at))
     return tracks
 
 
@@ -81,11 +83,13 @@ def check_pairs(events):
 
 def find_slice(tracks, event):
     """The innermost slice that is open at the event's time."""
-    at = ns(event["ts"])
-    inside = [e for e in tracks[event["pid"], event["tid"]]
-              if ns(e["ts"]) <= at < ns(e["ts"]) + ns(e["dur"])]
-    need(inside, "an arrow that no slice has", event)
-    return min(inside, key=lambda e: ns(e["dur"]))
+    track = tracks[event["pid"], event["tid"]]
+    at = bisect_right(track, ns(event["ts"]), key=lambda e: ns(e["ts"])) - 1
+    while at is not None and at >= 0:
+        if ns(event["ts"]) < ns(track[at]["ts"]) + ns(track[at]["dur"]):
+            return track[at]
+        at = track[at]["around"]
+    return fail(f"an arrow that no slice has: {event}")
 
 
 def check_arrows(events, tracks):

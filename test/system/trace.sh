@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 240
+# tern run --trace: programs that know nothing of it, ranks that die, leave, fork or are no ranks; what the
+# file holds is read by test/support/trace_check.py, as are the traces of tern exec.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${TERN_BUILD_DIR:-$root/build/release}
+tern=$build/bin/tern
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+die() {
+    echo "trace.sh: $*" >&2
+    exit 1
+}
+
+# expect STATUS TEXT COMMAND...: the exit status, and a part of what it says ('' for anything)
+expect() {
+    local wanted=$1 text=$2 status=0
+    shift 2
+    "$@" >said 2>&1 || status=$?
+    [ "$status" -eq "$wanted" ] || die "$*: exit status $status, not $wanted: $(head -3 said)"
+    [ -z "$text" ] || grep -qF -- "$text" said || die "$*: does not say '$text': $(head -3 said)"
+}
+
+holds() {
+    python3 "$root/test/support/trace_check.py" "$@"
+}
+
+# Calls, by a program of ours that knows nothing of traces.
+expect 0 "" "$tern" run -n 3 --trace perf.json "$tern" perf all --sizes 8,100K -n 2 -w 1
+grep -q "trace" said && die "a trace that lacks nothing is talked about: $(cat said)"
+holds perf.json 3 \
+    "{e['name'].split(' #')[0] for e in calls} >= {'all_reduce', 'all_to_all', 'barrier', 'recv'}" \
+    "all(e['args']['algorithm'] and e['args']['way'] in ('slot', 'window', 'staged') \
+for e in calls if e['args'].get('way') != 'mail')" \
+    "{(rank(a), rank(b)) for a, b in arrows} == {(i, j) for i in range(3) for j in range(3) if i != j}" \
+    "{b['name'].split(' #')[0] for a, b in arrows} >= {'all have come', 'take piece', 'barrier'}" \
+    "max(e['ts'] for e in X) - min(e['ts'] for e in X) < 300e6"
+
+# Graphs on chips: tasks have arrows from those who notified.
+expect 0 "verified" "$tern" run -n 2 --trace ffn.json "$build/bin/tp_ffn" --tokens 64 \
+    --hidden 64 --intermediate 128 --rounds 2
+holds ffn.json 2 "{e['cat'] for e in X} >= {'task', 'notify', 'barrier'}" \
+    "any(a['cat'] == 'notify' and b['cat'] == 'task' for a, b in arrows)"
+
+# A plan.
+"$tern" plan all_reduce --topo mesh:4 --bytes 64K --algo ring >ring.plan
+expect 0 "right on all ranks" "$tern" exec ring.plan -n 4 --runs 3 --trace ring.json
+holds ring.json 4 "len(named('plan of all_reduce #3')) == 4 and \
+all(e['args']['algorithm'] == 'ring' for e in named('plan of all_reduce #3'))" \
+    "{(rank(a), rank(b)) for a, b in arrows if a['name'] == 'post'} == {(0, 1), (1, 2), (2, 3), (3, 0)}" \
+    "sum(a['name'] == 'post' for a, b in arrows) == len(named('signal')) == len(named('post'))"
+
+# Ranks that end in other ways: what they have recorded is there, and that of the others.
+cat >odd.c <<'SOURCE'
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tern/tern.h"
+
+int main(int argc, char **argv)
+{
+    tern_comm *comm;
+    float in[100] = {0}, out[100];
+    if (tern_init(NULL, &comm) != TERN_OK || argc != 2) {
+        return 9;
+    }
+    int own = tern_comm_rank(comm) == 1;
+    for (int i = 0; i < 5; i++) {
+        if (tern_all_reduce(comm, in, out, 100, TERN_F32, TERN_SUM) != TERN_OK) {
+            return 3;
+        }
+    }
+    if (own && strcmp(argv[1], "kill") == 0) {
+        raise(SIGKILL);
+    } else if (own && strcmp(argv[1], "exit") == 0) {
+        exit(0); // without tern_comm_destroy
+    } else if (strcmp(argv[1], "begin") == 0 && tern_trace_begin(0) != TERN_ERR_STATE) {
+        return 4;
+    } else if (strcmp(argv[1], "much") == 0) {
+        tern_window *window;
+        int made = tern_window_create(comm, 64, NULL, &window);
+        for (int i = 0; made == TERN_OK && i < 140000; i++) {
+            made = tern_signal_notify(window, tern_comm_rank(comm), 0, 1, TERN_NOTIFY_ADD);
+        }
+        if (made != TERN_OK || tern_window_destroy(window) != TERN_OK) {
+            return 3;
+        }
+    } else if (strcmp(argv[1], "again") == 0) {
+        if (tern_comm_destroy(comm) != TERN_OK) {
+            return 3;
+        }
+        pid_t child = fork();
+        if (child == 0) {
+            execl("/bin/true", "true", (char *)NULL);
+        }
+        waitpid(child, NULL, 0);
+        return 0;
+    }
+    if (tern_all_reduce(comm, in, out, 100, TERN_F32, TERN_SUM) != TERN_OK) {
+        return 3;
+    }
+    return tern_comm_destroy(comm) == TERN_OK ? 0 : 3;
+}
+SOURCE
+cc -O1 -I"$root/include" odd.c -o odd -L"$build/lib" -ltern -Wl,-rpath,"$build/lib"
+six="[rank(e) for e in named('all_reduce #5')] == [0, 1, 2]"
+expect 0 "" "$tern" run -n 3 --trace odd.json ./odd begin
+holds odd.json 3 "[rank(e) for e in named('all_reduce #6')] == [0, 1, 2]"
+expect 0 "" "$tern" run -n 3 --trace odd.json ./odd again
+holds odd.json 3 "$six"
+expect 137 "rank 1 was killed" "$tern" run -n 3 --trace odd.json ./odd kill
+holds odd.json 3 "$six" "[e['args']['labels'] for e in E if e['name'] == 'process_labels' and \
+rank(e) == 1] == ['killed by signal 9']"
+expect 1 "rank 1 ended without" "$tern" run -n 3 --trace odd.json ./odd exit
+holds odd.json 3 "$six"
+expect 124 "timeout" "$tern" run -n 2 --trace odd.json --timeout 1 sh -c './odd exit; sleep 100'
+holds odd.json 2 "len(named('all_reduce #5')) == 2"
+
+# More than is kept: how many is said, here and in the file.
+expect 0 "the trace lacks the last" "$tern" run -n 2 --trace odd.json ./odd much
+holds odd.json 2 "len(named('notify')) > 200000" \
+    "[e['args']['lost'] > 1000 for e in E if e.get('cat') == 'lost'] == [True] * 2"
+
+# No ranks, no place, no room.
+expect 0 "no rank has called tern_init" "$tern" run -n 2 --trace none.json true
+holds none.json 2 "not X"
+expect 125 "cannot write none/t.json" "$tern" run -n 2 --trace none/t.json ./odd begin
+expect 1 "No space left on device" "$tern" run -n 2 --trace /dev/full ./odd begin
+expect 2 "needs a value" "$tern" run --trace
+echo "traces hold what they should"
