@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/public.h"
 
 static const char *kind_of(mode_t mode)
 {
@@ -178,7 +179,7 @@ static int close_draft(const char *path, struct draft *draft, int status)
     return status;
 }
 
-int tern_file_save(const char *path, tern_file_writer *write, void *arg)
+static int file_save(const char *path, tern_file_writer *write, void *arg)
 {
     if (path == NULL || write == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_file_save: path and write must not be NULL");
@@ -186,6 +187,11 @@ int tern_file_save(const char *path, tern_file_writer *write, void *arg)
     struct draft draft;
     TERN_TRY(open_draft(path, &draft));
     return close_draft(path, &draft, write(draft.file, arg));
+}
+
+int tern_file_save(const char *path, tern_file_writer *write, void *arg)
+{
+    return TERN__CALL(file_save(path, write, arg));
 }
 
 int tern_file_probe(const char *path)

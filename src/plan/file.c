@@ -113,5 +113,5 @@ static int plan_save(const tern_plan *plan, const char *path)
 
 int tern_plan_save(const tern_plan *plan, const char *path)
 {
-    return TERN__CALL(plan_save(plan, path));
+    return TERN__CALL_OF_CALLS(plan_save(plan, path));
 }
