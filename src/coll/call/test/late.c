@@ -159,6 +159,12 @@ static int check_sentence(const struct trial *t)
         [ASLEEP_INSIDE] = "rank 1 has begun all_reduce 2 of 2097152 bytes",
     };
     const char *text = tern_last_error();
+    // One that tests has begun the call and does not wait in it either: the two may be told together.
+    if (t->absence == ASLEEP_INSIDE && t->manner == TESTED &&
+        (look_says("ranks 0, 1 have begun all_reduce 2 of 2097152 bytes") ||
+         look_says("ranks 1, 2 have begun all_reduce 2 of 2097152 bytes"))) {
+        return 0;
+    }
     bool once = count_words(text, "rank 1 ") ==
                     1 + count_words(text, "to rank 1 ") + count_words(text, "for rank 1 ") &&
                 count_words(text, " waited ") == 1 && count_words(text, "call 2 (") <= 1 &&
