@@ -52,7 +52,8 @@ TERN_API bool tern_check_proved(const tern_check *check);
 TERN_API tern_check_order tern_check_sum_order(const tern_check *check);
 
 // The findings of a rule: how many there are (at most 1000 a rule keep their text), and the sentence
-// of one, with the ops by rank, lane and index; NULL when there is none.
+// of one, with the ops by rank, lane and index; NULL when there is none. What follows from a finding
+// is no finding of its own: its sentence ends in "(and 15 more that follow from it)".
 TERN_API size_t tern_check_count(const tern_check *check, tern_check_rule rule);
 TERN_API const char *tern_check_finding(const tern_check *check, tern_check_rule rule,
                                         size_t index);

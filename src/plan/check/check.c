@@ -33,6 +33,7 @@ static bool number_lanes(struct checking *checking)
 
 static void clean_up(struct checking *checking)
 {
+    tern__order_destroy(checking);
     tern__clock_pool_destroy(&checking->pool);
     free(checking->clocks);
     free(checking->position);

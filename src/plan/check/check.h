@@ -18,6 +18,8 @@
 #include "tern/check.h"
 
 #define TERN__FINDINGS_KEPT 1000
+// Ops that are looked at for the words of findings, so that a plan full of mistakes has an answer soon.
+#define TERN__CAUSES_VISITS_MAX ((size_t)1 << 24)
 
 // What several findings have in common.
 struct finding_cause {
@@ -57,6 +59,7 @@ struct place {
     uint32_t index;
 };
 
+struct order; // check/order.h
 #define TERN__NO_PLACE ((struct place){.lane = UINT32_MAX})
 
 static inline bool tern__is_place(struct place place)
@@ -79,8 +82,10 @@ struct checking {
     struct clock_pool pool;
     struct clock **clocks; // per lane: what must have happened before its next op
     uint32_t *position;    // per lane: ops executed
+    struct order *order;   // from the execution to the end
     struct memory *memory;
     struct values *values;
+    size_t causes_visits;              // of ops, in search of what a race follows from
     struct place in_place_reported[2]; // so that it is not said once per stretch
 };
 
@@ -94,6 +99,8 @@ void tern__check_add(struct tern_check *check, tern_check_rule rule, const char 
 // One finding for each cause: true when there is one of that cause already, which then counts another
 // that follows from it; false when it must be added next, and will be the one of that cause.
 bool tern__check_follows(struct tern_check *check, tern_check_rule rule, uint64_t cause);
+// So many more follow from the finding that was added last.
+void tern__check_followed(struct tern_check *check, tern_check_rule rule, size_t count);
 void tern__check_forget(struct tern_check *check, tern_check_rule rule);
 // At the end: says of each finding how many follow from it.
 void tern__check_finish(struct tern_check *check);
@@ -122,9 +129,16 @@ static inline bool tern__must_precede(const struct checking *checking, struct pl
     return place.lane == lane || tern__clock_done(checking->clocks[lane], place.lane) > place.index;
 }
 
+// Adds a race: `early` was done before `late` and need not be. When nobody waits for a post that comes
+// after one of them, that is the finding, with the first race as an example, and others are counted.
+// `rank` is whose lanes should have waited for `early`; `late` may be no place: the end of that rank.
+void tern__race_add(struct checking *checking, struct place early, struct place late, int rank,
+                    const char *text);
+
 // Passes, in this order. Each returns false only when memory runs out.
 bool tern__check_shapes(struct checking *checking); // bounds, links
 bool tern__check_order(struct checking *checking);  // executes; deadlock, races
+void tern__order_destroy(struct checking *checking);
 bool tern__check_ends(struct checking *checking);   // who may still be busy when a rank has ended
 bool tern__check_result(struct checking *checking); // values at the end
 

@@ -18,9 +18,11 @@ struct search {
     const struct order *order;
     uint32_t *before; // per lane: who led to it; UINT32_MAX: nobody yet
     uint32_t *queue;
-    uint32_t *next;  // per lane of a cycle: whom it waits for
-    uint32_t *walks; // per lane: the walk that came by, or 0
-    uint32_t *owing; // per signal: a lane that would still post it, + 1; 0: not looked for yet
+    uint32_t *next;   // per lane of a cycle: whom it waits for
+    uint32_t *walks;  // per lane: the walk that came by, or 0; a walk is its first lane + 1
+    uint32_t *ends;   // per lane that a walk starts from: where it ends
+    uint32_t *behind; // per lane that walks end at: how many lanes they came through
+    uint32_t *owing;  // per signal: a lane that would still post it, + 1; 0: not looked for yet
     bool *signals_seen;
     size_t visits;
 };
@@ -32,17 +34,52 @@ static struct signal *awaited_by(const struct order *order, uint32_t lane)
     return tern__signal_of(order, lane, tern__place_op(checking, place));
 }
 
-static void report_starved(const struct order *order, uint32_t lane)
+// ": rank 0, lane 0, op 1; rank 2, lane 0, op 4": the posts of a signal, up to three.
+static void list_posts(const struct order *order, const struct signal *signal, char *text,
+                       size_t size)
 {
+    struct checking *checking = order->checking;
+    size_t used = 0;
+    uint64_t listed = 0;
+    for (uint32_t i = 0; i < signal->posters_count && listed < 3; i++) {
+        struct place place = {.lane = signal->posters[i].lane};
+        const struct tern__lane *row = tern__lane_of(checking, place.lane);
+        for (; place.index < row->count && listed < 3 &&
+               checking->causes_visits++ < TERN__CAUSES_VISITS_MAX;
+             place.index++) {
+            const struct tern__op *op = &row->ops[place.index];
+            if (op->kind == TERN_PLAN_POST && tern__signal_of(order, place.lane, op) == signal) {
+                char where[96];
+                tern__place_text(checking, place, where, sizeof where);
+                used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                         listed++ == 0 ? ": " : "; ", where);
+            }
+        }
+    }
+    if (listed > 0 && listed < signal->total) {
+        snprintf(text + used, size - used, "; and %llu more",
+                 (unsigned long long)(signal->total - listed));
+    }
+}
+
+static void report_starved(const struct search *search, uint32_t lane)
+{
+    const struct order *order = search->order;
     struct checking *checking = order->checking;
     struct place place = {.lane = lane, .index = checking->position[lane]};
     const struct tern__op *wait = tern__place_op(checking, place);
+    const struct signal *signal = awaited_by(order, lane);
     char where[96];
+    char posts[240] = "";
     tern__place_text(checking, place, where, sizeof where);
+    if (checking->check->rules[TERN_CHECK_DEADLOCK].kept < TERN__FINDINGS_KEPT) {
+        list_posts(order, signal, posts, sizeof posts);
+    }
     tern__check_add(checking->check, TERN_CHECK_DEADLOCK,
-                    "%s waits for %llu posts of signal %u, and the whole plan has %llu", where,
+                    "%s waits for %llu posts of signal %u, and the whole plan has %llu%s", where,
                     (unsigned long long)wait->length, wait->signal,
-                    (unsigned long long)awaited_by(order, lane)->total);
+                    (unsigned long long)signal->total, posts);
+    tern__check_followed(checking->check, TERN_CHECK_DEADLOCK, search->behind[lane]);
 }
 
 // Words a cycle: each lane waits for the next.
@@ -131,19 +168,21 @@ static uint32_t owing_lane(struct search *search, uint32_t lane)
 }
 
 // Goes from a stuck lane to one that it waits for, and so on, until it comes to a starved lane or to
-// where a walk has been. True, with a lane of it, when this walk has closed a cycle.
-static bool walk(struct search *search, uint32_t start, uint32_t *in_cycle)
+// where a walk has been. True when this walk has closed a cycle; it ends in a lane of it.
+static bool walk(struct search *search, uint32_t start)
 {
     uint32_t lane = start;
-    while (search->walks[lane] == 0) {
+    uint32_t lanes = 0;
+    while (search->walks[lane] == 0 && !starved(search->order, lane)) {
         search->walks[lane] = start + 1;
-        if (starved(search->order, lane)) {
-            return false;
-        }
         lane = owing_lane(search, lane);
+        lanes++;
     }
-    *in_cycle = lane;
-    return search->walks[lane] == start + 1;
+    bool closed = search->walks[lane] == start + 1;
+    bool joined = search->walks[lane] != 0 && !closed;
+    search->ends[start] = joined ? search->ends[search->walks[lane] - 1] : lane;
+    search->behind[search->ends[start]] += lanes;
+    return closed;
 }
 
 static void report_all(struct search *search)
@@ -154,15 +193,12 @@ static void report_all(struct search *search)
     uint32_t best_start = 0;
     int starts = 0;
     for (uint32_t lane = 0; lane < checking->lanes.count; lane++) {
-        uint32_t start;
-        if (!tern__lane_stuck(checking, lane)) {
+        if (!tern__lane_stuck(checking, lane) || search->walks[lane] != 0 || starved(order, lane)) {
             continue;
         }
-        if (starved(order, lane)) {
-            report_starved(order, lane);
-        }
-        if (walk(search, lane, &start) && starts < STARTS_MAX && search->visits < VISITS_MAX) {
+        if (walk(search, lane) && starts < STARTS_MAX && search->visits < VISITS_MAX) {
             starts++;
+            uint32_t start = search->ends[lane];
             uint32_t length = shortest_cycle(search, start);
             if (length < best) {
                 best = length;
@@ -170,9 +206,16 @@ static void report_all(struct search *search)
             }
         }
     }
+    for (uint32_t lane = 0; lane < checking->lanes.count; lane++) {
+        if (tern__lane_stuck(checking, lane) && starved(order, lane)) {
+            report_starved(search, lane);
+        }
+    }
     if (best != UINT32_MAX) {
         shortest_cycle(search, best_start);
         report_cycle(search, best_start);
+        tern__check_followed(checking->check, TERN_CHECK_DEADLOCK,
+                             search->behind[best_start] - best);
     }
 }
 
@@ -188,7 +231,7 @@ bool tern__check_stuck(const struct order *order)
         return true;
     }
     struct search search = {.order = order};
-    search.before = calloc((size_t)lanes * 4, sizeof *search.before);
+    search.before = calloc((size_t)lanes * 6, sizeof *search.before);
     search.owing = calloc(order->signals_count, sizeof *search.owing);
     search.signals_seen = calloc(order->signals_count, sizeof *search.signals_seen);
     bool good = search.before != NULL && search.owing != NULL && search.signals_seen != NULL;
@@ -196,6 +239,8 @@ bool tern__check_stuck(const struct order *order)
         search.queue = search.before + lanes;
         search.next = search.queue + lanes;
         search.walks = search.next + lanes;
+        search.ends = search.walks + lanes;
+        search.behind = search.ends + lanes;
         report_all(&search);
     }
     free(search.before);

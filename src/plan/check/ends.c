@@ -2,6 +2,7 @@
 // The ends of ranks: whether anybody may still touch a rank's buffers when its lanes have ended, and
 // for a barrier, whether every other rank has begun by then.
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,11 +90,12 @@ static void report_late(struct checking *checking, int rank, struct last_touch t
     const tern_plan_range *range = &tern__op_operands(checking->plan, op)[touch.operand];
     char where[96];
     tern__place_text(checking, touch.place, where, sizeof where);
-    tern__check_add(checking->check, TERN_CHECK_RACE,
-                    "%s %s %s of rank %d, whose lanes "
-                    "may have ended before: it does not wait for that op",
-                    where, touch.operand < op->sources_count ? "reads" : "writes",
-                    tern__buffer_name((tern_plan_buffer)range->buffer), rank);
+    char text[240];
+    snprintf(text, sizeof text,
+             "%s %s %s of rank %d, whose lanes may have ended before: it does not wait for that op",
+             where, touch.operand < op->sources_count ? "reads" : "writes",
+             tern__buffer_name((tern_plan_buffer)range->buffer), rank);
+    tern__race_add(checking, touch.place, TERN__NO_PLACE, rank, text);
 }
 
 // For a barrier: every other rank has begun before this one ends.

@@ -69,6 +69,14 @@ bool tern__check_follows(struct tern_check *check, tern_check_rule rule, uint64_
     return false;
 }
 
+void tern__check_followed(struct tern_check *check, tern_check_rule rule, size_t count)
+{
+    struct findings *findings = &check->rules[rule];
+    if (findings->kept > 0 && findings->kept == findings->count) {
+        findings->followers[findings->kept - 1] += count;
+    }
+}
+
 void tern__check_finish(struct tern_check *check)
 {
     for (int rule = 0; rule < TERN_CHECK_RULES; rule++) {

@@ -4,6 +4,7 @@
 // new access against the last write and the reads since then is enough: if those were ordered among
 // themselves, so is everything before (FastTrack).
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,12 +110,12 @@ static void report_race(const struct access *access, struct place before)
     char second[96];
     tern__place_text(checking, before, first, sizeof first);
     tern__place_text(checking, access->now, second, sizeof second);
-    tern__check_add(checking->check, TERN_CHECK_RACE,
-                    "%s %s and %s %s bytes %llu..%llu of %s of "
-                    "rank %d, and nothing orders them",
-                    first, verbs[access->before], second, verbs[access->kind],
-                    (unsigned long long)access->begin, (unsigned long long)access->end,
-                    tern__buffer_name(access->buffer), access->rank);
+    char text[300];
+    snprintf(text, sizeof text,
+             "%s %s and %s %s bytes %llu..%llu of %s of rank %d, and nothing orders them", first,
+             verbs[access->before], second, verbs[access->kind], (unsigned long long)access->begin,
+             (unsigned long long)access->end, tern__buffer_name(access->buffer), access->rank);
+    tern__race_add(checking, before, access->now, checking->lanes.rank[access->now.lane], text);
 }
 
 static void look_at_access(void *arg, uint32_t lane, uint32_t done)

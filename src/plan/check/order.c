@@ -117,15 +117,27 @@ static bool prepare(struct order *order)
 
 bool tern__check_order(struct checking *checking)
 {
-    struct order order = {.checking = checking};
-    bool good = prepare(&order);
-    while (good && order.ready_count > 0) {
-        good = run_lane(&order, order.ready[--order.ready_count]);
+    struct order *order = calloc(1, sizeof *order);
+    checking->order = order;
+    if (order == NULL) {
+        return false;
     }
-    good = good && tern__check_stuck(&order);
-    tern__begun_destroy(&order);
-    tern__signals_destroy(&order);
-    free(order.next_waiter);
-    free(order.ready);
-    return good && !checking->check->out_of_memory;
+    order->checking = checking;
+    bool good = prepare(order);
+    while (good && order->ready_count > 0) {
+        good = run_lane(order, order->ready[--order->ready_count]);
+    }
+    return good && tern__check_stuck(order) && !checking->check->out_of_memory;
+}
+
+void tern__order_destroy(struct checking *checking)
+{
+    struct order *order = checking->order;
+    if (order != NULL) {
+        tern__begun_destroy(order);
+        tern__signals_destroy(order);
+        free(order->next_waiter);
+        free(order->ready);
+        free(order);
+    }
 }

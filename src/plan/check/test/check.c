@@ -149,20 +149,71 @@ static void one_pass_all_reduce_is_proved(void **state)
 
 static void a_missing_wait_is_a_race_with_the_end(void **state)
 {
-    assert_refuted(fused(3, 64, NO_WAIT), TERN_CHECK_RACE,
-                   "rank 0, lane 0, op 0 (reduce) reads in of rank 2, whose lanes may have ended");
+    assert_refuted(
+        fused(3, 64, NO_WAIT), TERN_CHECK_RACE,
+        "rank 2 never waits for its signal 0, posted by rank 0, lane 0, op 3 (post): rank "
+        "0, lane 0, op 0 (reduce) reads in of rank 2, whose lanes may have ended before: "
+        "it does not wait for that op (and 1 more that follows from it)");
 }
 
 static void a_wait_for_too_few_posts_is_a_race(void **state)
 {
-    assert_refuted(fused(3, 64, SHORT_WAIT), TERN_CHECK_RACE, "of rank 2, whose lanes may have");
+    assert_refuted(
+        fused(3, 64, SHORT_WAIT), TERN_CHECK_RACE,
+        "rank 2 waits for 2 of the 3 posts of its signal 0, perhaps without that of rank "
+        "0, lane 0, op 3 (post): rank 0, lane 0, op 0 (reduce) reads in of rank 2, whose "
+        "lanes may have ended before: it does not wait for that op (and 1 more that "
+        "follows from it)");
 }
 
 static void a_missing_post_is_a_deadlock(void **state)
 {
     assert_refuted(fused(3, 64, NO_POST), TERN_CHECK_DEADLOCK,
                    "rank 0, lane 0, op 4 (wait) waits for 3 posts of signal 0, and the whole plan "
-                   "has 2");
+                   "has 2: rank 0, lane 0, op 1 (post); rank 1, lane 0, op 1 (post)");
+}
+
+// Rank 0 waits for a post too many, and ranks 1 to 5 for rank 0, one behind the other.
+static void lanes_behind_a_wait_without_posts_are_counted(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_BARRIER, 6, 0);
+    for (int rank = 0; rank < 6; rank++) {
+        if (rank > 0) {
+            post(plan, rank, 0, 0, 0);
+        }
+        wait_for(plan, rank, 0, rank == 0 ? 0 : 1, rank == 0 ? 6 : 1);
+        if (rank < 5) {
+            post(plan, rank, 0, rank + 1, 1);
+        }
+    }
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    assert_refuted(plan, TERN_CHECK_DEADLOCK,
+                   "rank 0, lane 0, op 0 (wait) waits for 6 posts of signal 0, and the whole plan "
+                   "has 5: rank 1, lane 0, op 0 (post); rank 2, lane 0, op 0 (post); rank 3, lane "
+                   "0, op 0 (post); and 2 more (and 5 more that follow from it)");
+}
+
+// Rank 1 passes on what comes from rank 0 and does not wait for it.
+static void races_that_follow_from_a_missing_wait_are_counted(void **state)
+{
+    tern_plan *plan = create(TERN_PLAN_BROADCAST, 6, 32);
+    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(0, TERN_PLAN_OUT, 0));
+    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(1, TERN_PLAN_OUT, 0));
+    post(plan, 0, 0, 1, 0);
+    for (int rank = 2; rank < 6; rank++) {
+        copy(plan, 1, 0, 32, at(1, TERN_PLAN_OUT, 0), at(rank, TERN_PLAN_OUT, 0));
+        post(plan, 1, 0, rank, 0);
+        wait_for(plan, rank, 0, 0, 1);
+    }
+    assert_int_equal(tern_plan_seal(plan), TERN_OK);
+    tern_check *check = check_plan(plan);
+    assert_int_equal(tern_check_count(check, TERN_CHECK_RACE), 1);
+    const char *text = tern_check_finding(check, TERN_CHECK_RACE, 0);
+    static const char cause[] =
+        "rank 1 never waits for its signal 0, posted by rank 0, lane 0, op 2 (post): ";
+    assert_memory_equal(text, cause, sizeof cause - 1);
+    assert_non_null(strstr(text, "bytes 0..32 of out of rank 1, and nothing orders them (and "));
+    tern_check_destroy(check);
 }
 
 static void a_range_beyond_its_buffer_is_found(void **state)
@@ -626,6 +677,8 @@ int main(void)
         cmocka_unit_test(a_missing_wait_is_a_race_with_the_end),
         cmocka_unit_test(a_wait_for_too_few_posts_is_a_race),
         cmocka_unit_test(a_missing_post_is_a_deadlock),
+        cmocka_unit_test(lanes_behind_a_wait_without_posts_are_counted),
+        cmocka_unit_test(races_that_follow_from_a_missing_wait_are_counted),
         cmocka_unit_test(a_range_beyond_its_buffer_is_found),
         cmocka_unit_test(another_order_of_the_sum_is_said),
         cmocka_unit_test(a_contribution_twice_is_found),
