@@ -61,7 +61,7 @@ struct perf_row {
     const char *op; // "none" when nothing is reduced
     char algo[PERF_NAME_BYTES], transport[16];
     struct perf_time time, copy, peers[PERF_PEERS];
-    double algbw_gbps, busbw_gbps, bound_pct;
+    double algbw_GBps, busbw_GBps, bound_pct;
     int64_t errors; // -1: not checked
 };
 

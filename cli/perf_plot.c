@@ -58,13 +58,13 @@ static double value_of(const struct chart *chart, const struct line *line, long 
     const struct perf_row *own = &chart->rows[row];
     if (line->algo >= 0) {
         bool mine = row % chart->options->nalgos == line->algo;
-        return !mine ? 0 : busbw ? own->busbw_gbps : own->time.median_us;
+        return !mine ? 0 : busbw ? own->busbw_GBps : own->time.median_us;
     }
     double us = own->peers[line->peer].median_us;
     if (row % chart->options->nalgos != 0 || us <= 0) {
         return 0;
     }
-    return busbw ? own->busbw_gbps * own->time.median_us / us : us;
+    return busbw ? own->busbw_GBps * own->time.median_us / us : us;
 }
 
 static double x_of(const struct panel *panel, double bytes)

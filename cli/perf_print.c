@@ -66,6 +66,30 @@ static bool has_peers(const struct perf_options *options)
     return any;
 }
 
+// The names of the columns, or the units of what is in them.
+static void print_columns(const struct perf_options *options, bool units)
+{
+    static const char *const words[2][13] = {{"kind", "bytes", "count", "dtype", "op", "algorithm",
+                                              "time", "min", "max", "algbw", "busbw", "bound",
+                                              "errors"},
+                                             {"", "B", "elements", "", "", "", "us", "us", "us",
+                                              "GB/s", "GB/s", "%", "elements"}};
+    const char *const *word = words[units];
+    printf("#%-16s %10s %10s %5s %6s %-14s %11s %11s %11s %8s %8s %7s %8s", word[0], word[1],
+           word[2], word[3], word[4], word[5], word[6], word[7], word[8], word[9], word[10],
+           word[11], word[12]);
+    if (options->verbose) {
+        printf(" %8s %6s %11s", units ? "" : "bytes by", units ? "" : "calls",
+               units ? "us" : "copy");
+    }
+    for (int peer = 0; peer < PERF_PEERS; peer++) {
+        if (options->peers[peer]) {
+            printf(" %11s  %7s", units ? "us" : perf_systems[peer].word, units ? "" : "ratio");
+        }
+    }
+    putchar('\n');
+}
+
 void perf_print_head(const struct perf_options *options, int nranks)
 {
     if (options->json) {
@@ -79,18 +103,8 @@ void perf_print_head(const struct perf_options *options, int nranks)
     if (has_peers(options)) {
         puts("# Ratios: the MPI's time / tern's.");
     }
-    printf("#%-16s %10s %10s %5s %6s %-14s %11s %11s %11s %8s %8s %7s %6s", "kind", "bytes",
-           "count", "dtype", "op", "algorithm", "time us", "min", "max", "algbw", "busbw",
-           "bound %", "errors");
-    if (options->verbose) {
-        printf(" %8s %6s %11s", "bytes by", "calls", "copy us");
-    }
-    for (int peer = 0; peer < PERF_PEERS; peer++) {
-        if (options->peers[peer]) {
-            printf(" %11s  %7s", perf_systems[peer].word, "ratio");
-        }
-    }
-    putchar('\n');
+    print_columns(options, false);
+    print_columns(options, true);
     fflush(stdout);
 }
 
@@ -112,10 +126,10 @@ static void print_text(const struct perf_options *options, const struct perf_row
         snprintf(errors, sizeof errors, "%" PRId64, row->errors);
     }
     printf(" %-16s %10" PRIu64 " %10" PRIu64
-           " %5s %6s %-14s %11.2f %11.2f %11.2f %8.3f %8.3f %7.1f %6s",
+           " %5s %6s %-14s %11.2f %11.2f %11.2f %8.3f %8.3f %7.1f %8s",
            perf_shapes[row->kind].word, row->bytes, row->count, tern_dtype_name(row->dtype),
            row->op, row->algo, row->time.median_us, row->time.min_us, row->time.max_us,
-           row->algbw_gbps, row->busbw_gbps, row->bound_pct, errors);
+           row->algbw_GBps, row->busbw_GBps, row->bound_pct, errors);
     if (options->verbose) {
         printf(" %8s %6ld %11.3f", row->transport, row->time.iterations, row->copy.median_us);
     }
@@ -141,8 +155,8 @@ static void print_json(const struct perf_options *options, const struct perf_row
            tern_dtype_name(row->dtype), row->op, row->algo);
     printf(", \"time_us\": %.4f, \"time_min_us\": %.4f, \"time_max_us\": %.4f", row->time.median_us,
            row->time.min_us, row->time.max_us);
-    printf(", \"algbw_gbps\": %.5f, \"busbw_gbps\": %.5f, \"bound_pct\": %.2f", row->algbw_gbps,
-           row->busbw_gbps, row->bound_pct);
+    printf(", \"algbw_GBps\": %.5f, \"busbw_GBps\": %.5f, \"bound_pct\": %.2f", row->algbw_GBps,
+           row->busbw_GBps, row->bound_pct);
     if (row->errors >= 0) {
         printf(", \"errors\": %" PRId64, row->errors);
     } else {
@@ -189,7 +203,7 @@ void perf_print_foot(const struct perf_options *options, const struct perf_row *
             bool measured = options->peers[peer] && rows[i].peers[peer].iterations > 0;
             fewer = fewer || (measured && is_fewer(&rows[i], peer));
         }
-        sum += rows[i].busbw_gbps;
+        sum += rows[i].busbw_GBps;
         with_bytes += rows[i].bytes > 0;
     }
     if (options->json) {

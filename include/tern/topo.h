@@ -19,7 +19,7 @@ TERN_BEGIN_DECLS
 typedef struct tern_topo tern_topo;
 
 typedef struct tern_link {
-    double bandwidth_gbps; // 10^9 bytes per second, above 0
+    double bandwidth_GBps; // 10^9 bytes per second, above 0
     double latency_us;     // of a message without bytes, 0 or more
 } tern_link;
 

@@ -4,15 +4,15 @@
 #include "coll/cut.h"
 
 // True when a link of the pair a, b is missing; else its slower bandwidth.
-static bool pair_missing(const tern_topo *topo, int a, int b, double *slower_gbps)
+static bool pair_missing(const tern_topo *topo, int a, int b, double *slower_GBps)
 {
     tern_link there = {0};
     tern_link back = {0};
     if (!tern_topo_link(topo, a, b, &there) || !tern_topo_link(topo, b, a, &back)) {
         return true;
     }
-    *slower_gbps =
-        there.bandwidth_gbps < back.bandwidth_gbps ? there.bandwidth_gbps : back.bandwidth_gbps;
+    *slower_GBps =
+        there.bandwidth_GBps < back.bandwidth_GBps ? there.bandwidth_GBps : back.bandwidth_GBps;
     return false;
 }
 
@@ -23,17 +23,17 @@ bool tern__cut_find(const tern_topo *topo, struct tern__cut *cut)
         return false;
     }
     int missing = 0;
-    double slowest_gbps = 0;
+    double slowest_GBps = 0;
     *cut = (struct tern__cut){.pair = {0, 1}};
     for (int a = 0; a < n; a++) {
         for (int b = a + 1; b < n; b++) {
-            double gbps = 0;
-            bool gone = pair_missing(topo, a, b, &gbps);
-            bool slowest = missing == 0 && (slowest_gbps <= 0 || gbps < slowest_gbps);
+            double GBps = 0;
+            bool gone = pair_missing(topo, a, b, &GBps);
+            bool slowest = missing == 0 && (slowest_GBps <= 0 || GBps < slowest_GBps);
             if (gone || slowest) {
                 cut->pair[0] = a;
                 cut->pair[1] = b;
-                slowest_gbps = gbps;
+                slowest_GBps = GBps;
             }
             missing += gone;
         }

@@ -284,9 +284,9 @@ int tern__bound_find(const tern_plan_spec *spec, const tern_topo *topo, struct t
     }
     for (int from = 0; from < spec->nranks; from++) {
         for (int to = 0; to < spec->nranks; to++) {
-            tern_link link = {.bandwidth_gbps = 1};
+            tern_link link = {.bandwidth_GBps = 1};
             if (from != to && (topo == NULL || tern_topo_link(topo, from, to, &link))) {
-                search.rate[(size_t)from * n + (size_t)to] = link.bandwidth_gbps * 1e3;
+                search.rate[(size_t)from * n + (size_t)to] = link.bandwidth_GBps * 1e3;
             }
         }
     }

@@ -30,10 +30,10 @@ int tern__tally_create(int nranks, const tern_topo *topo, struct tern__tally *ta
     for (size_t i = 0; i < links; i++) {
         int from = (int)(i / (size_t)nranks);
         int to = (int)(i % (size_t)nranks);
-        tern_link link = {.bandwidth_gbps = 1};
+        tern_link link = {.bandwidth_GBps = 1};
         bool there = from == to || topo == NULL || tern_topo_link(topo, from, to, &link);
         tally->latency_us[i] = !there ? -1 : from == to ? 0 : link.latency_us;
-        tally->us_per_byte[i] = there && from != to ? 1e-3 / link.bandwidth_gbps : 0;
+        tally->us_per_byte[i] = there && from != to ? 1e-3 / link.bandwidth_GBps : 0;
     }
     return TERN_OK;
 }

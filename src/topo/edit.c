@@ -51,7 +51,7 @@ static int check_ranks(const tern_topo *topo, const char *links, const struct ed
 static int apply_one(tern_topo *topo, const char *links, int from, int to, double factor)
 {
     struct tern__topo_cell *cell = tern__topo_cell(topo, from, to);
-    if (!(cell->gbps > 0)) {
+    if (!(cell->GBps > 0)) {
         return tern__fail(TERN_ERR_ARG, "'%.100s': %.200s has no link %d>%d", links, topo->word,
                           from, to);
     }

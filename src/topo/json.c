@@ -184,7 +184,7 @@ static int read_both(struct reader *reader, const char *name)
 static int read_bandwidth(struct reader *reader, const char *name)
 {
     return read_range(reader, name, TERN_TOPO_GBPS_MIN, TERN_TOPO_GBPS_MAX,
-                      &reader->entry.link.bandwidth_gbps);
+                      &reader->entry.link.bandwidth_GBps);
 }
 
 static int read_latency(struct reader *reader, const char *name)
@@ -203,7 +203,7 @@ static int read_links(struct reader *reader, const char *name);
 static const struct field link_fields[] = {
     {"from", true, read_from},
     {"to", true, read_to},
-    {"bandwidth_gbps", true, read_bandwidth},
+    {"bandwidth_GBps", true, read_bandwidth},
     {"latency_us", true, read_latency},
     {"both", false, read_both},
     {NULL, false, NULL},
@@ -237,8 +237,11 @@ static int read_name(struct reader *reader, const struct field *fields, const ch
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ", fields[i].name);
     }
-    return wrong(reader, start, "\"%.*s\" is no field of %s; there are %s",
-                 length < 60 ? (int)length : 60, reader->at, what, known);
+    // Gb are gigabits, GB gigabytes.
+    bool units = length == 14 && memcmp(reader->at, "bandwidth_gbps", length) == 0;
+    return wrong(reader, start, "\"%.*s\" is no field of %s; there are %s%s",
+                 length < 60 ? (int)length : 60, reader->at, what, known,
+                 units ? "; bandwidths are in GB/s, 10^9 bytes per second, not in gigabits" : "");
 }
 
 static int check_needed(const struct reader *reader, const char *start, const struct field *fields,

@@ -36,8 +36,8 @@ static char *quote(char *at, const char *word)
 
 static char *tell_cuts(char *at, const tern_topo *topo, struct tern__topo_pair pair)
 {
-    bool up = tern__topo_seen(topo, pair.low, pair.high)->gbps > 0;
-    bool down = tern__topo_seen(topo, pair.high, pair.low)->gbps > 0;
+    bool up = tern__topo_seen(topo, pair.low, pair.high)->GBps > 0;
+    bool down = tern__topo_seen(topo, pair.high, pair.low)->GBps > 0;
     up = up && tern__topo_seen(topo, pair.low, pair.high)->factor == 0;
     down = down && tern__topo_seen(topo, pair.high, pair.low)->factor == 0;
     if (up && down) {

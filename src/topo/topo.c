@@ -33,7 +33,7 @@ int tern__topo_new(const char *word, int size, tern_topo **topo)
 void tern__topo_add(tern_topo *topo, int from, int to, tern_link link)
 {
     struct tern__topo_cell *cell = tern__topo_cell(topo, from, to);
-    cell->gbps = link.bandwidth_gbps;
+    cell->GBps = link.bandwidth_GBps;
     cell->latency_us = link.latency_us;
     cell->factor = 1;
     topo->link_count++;
@@ -51,7 +51,7 @@ int tern__topo_of_shape(const char *word, const struct tern__topo_shape *shape, 
     tern_topo *made = NULL;
     TERN_TRY(tern__topo_new(word, size, &made));
     int remote = size - per_host;
-    tern_link between = {.bandwidth_gbps = remote > 0 ? shape->port_gbps / remote : 0,
+    tern_link between = {.bandwidth_GBps = remote > 0 ? shape->port_GBps / remote : 0,
                          .latency_us = shape->port_latency_us};
     for (int from = 0; from < size; from++) {
         for (int to = 0; to < size; to++) {
@@ -100,13 +100,13 @@ bool tern_topo_link(const tern_topo *topo, int from, int to, tern_link *link)
         to >= topo->size) {
         return false;
     }
-    tern_link found = {.bandwidth_gbps = INFINITY, .latency_us = 0};
+    tern_link found = {.bandwidth_GBps = INFINITY, .latency_us = 0};
     if (from != to) {
         const struct tern__topo_cell *cell = tern__topo_seen(topo, from, to);
         if (!(cell->factor > 0)) {
             return false;
         }
-        found.bandwidth_gbps = cell->gbps * cell->factor;
+        found.bandwidth_GBps = cell->GBps * cell->factor;
         found.latency_us = cell->latency_us;
     }
     if (link != NULL) {

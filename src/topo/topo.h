@@ -19,7 +19,7 @@
 #define TERN_TOPO_FILE_BYTES_MAX (128 << 20) // 1024 ranks, every link on a line of 128 bytes
 
 struct tern__topo_cell {
-    double gbps;       // as made; 0: there never was a link
+    double GBps;       // as made; 0: there never was a link
     double latency_us; // as made
     double factor;     // of the bandwidth: 1 unless slowed, 0 when cut
 };
@@ -42,13 +42,13 @@ struct tern_topo {
 };
 
 // hosts × ranks_per_host ranks. Inside a host a mesh (or a ring) of `inside`; between hosts a
-// mesh, where a rank has one port of port_gbps, shared evenly by its links to ranks of other hosts.
+// mesh, where a rank has one port of port_GBps, shared evenly by its links to ranks of other hosts.
 struct tern__topo_shape {
     int hosts;
     int ranks_per_host;
     bool ring;
     tern_link inside;
-    double port_gbps;
+    double port_GBps;
     double port_latency_us;
 };
 

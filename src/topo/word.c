@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "topo/topo.h"
 
-static const tern_link synthetic_link = {.bandwidth_gbps = 25, .latency_us = 2};
+static const tern_link synthetic_link = {.bandwidth_GBps = 25, .latency_us = 2};
 #define SYNTHETIC_PORT_GBPS 20
 #define SYNTHETIC_PORT_LATENCY_US 8
 
@@ -56,7 +56,7 @@ static int create_flat(const char *word, const char *at, bool ring, tern_topo **
 static int create_hosts(const char *word, const char *at, tern_topo **topo)
 {
     struct tern__topo_shape shape = {.inside = synthetic_link,
-                                     .port_gbps = SYNTHETIC_PORT_GBPS,
+                                     .port_GBps = SYNTHETIC_PORT_GBPS,
                                      .port_latency_us = SYNTHETIC_PORT_LATENCY_US};
     if (!tern__topo_read_whole(&at, &shape.hosts) || *at++ != 'x' ||
         !tern__topo_read_whole(&at, &shape.ranks_per_host) || *at != '\0') {
@@ -76,7 +76,7 @@ static int create_this(tern_topo **topo)
     // As hosts of one rank each, so that the links of a rank share what its processor can copy.
     struct tern__topo_shape shape = {.hosts = ranks,
                                      .ranks_per_host = 1,
-                                     .port_gbps = THIS_PORT_GBPS,
+                                     .port_GBps = THIS_PORT_GBPS,
                                      .port_latency_us = THIS_LATENCY_US};
     return tern__topo_of_shape("this", &shape, topo);
 }

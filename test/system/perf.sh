@@ -44,16 +44,16 @@ all_gather_v gather_v scatter_v all_to_all_v send_recv barrier"
 read_rows all.json "list(dict.fromkeys(row['kind'] for row in rows)) == '$kinds'.split()"
 read_rows all.json "all(row['errors'] == 0 and row['time_us'] > 0 for row in rows)"
 read_rows all.json "list(rows[0])[:13] == 'kind nranks bytes count dtype op algo time_us time_min_us \
-time_max_us algbw_gbps busbw_gbps bound_pct'.split() and list(rows[0])[13] == 'errors'"
+time_max_us algbw_GBps busbw_GBps bound_pct'.split() and list(rows[0])[13] == 'errors'"
 read_rows all.json "all(row['iterations'] == 3 and row['nranks'] == 3 for row in rows)"
 # What size means: 500 bytes of 3 ranks are 41 elements each, or 125; and 1 byte is one element.
 read_rows all.json "[(row['bytes'], row['count']) for row in rows if row['kind'] == 'all_gather'] == \
 [(12, 1), (492, 41), (102396, 8533)]"
 read_rows all.json "[(row['bytes'], row['count']) for row in rows if row['kind'] == 'all_reduce'] == \
 [(4, 1), (500, 125), (102400, 25600)]"
-read_rows all.json "all(abs(row['algbw_gbps'] * row['time_us'] * 1e3 - row['bytes']) <= \
+read_rows all.json "all(abs(row['algbw_GBps'] * row['time_us'] * 1e3 - row['bytes']) <= \
 0.02 * row['bytes'] + 0.01 * row['time_us'] for row in rows)"
-read_rows all.json "all(abs(row['busbw_gbps'] - row['algbw_gbps'] * 4 / 3) < 0.001 for row in rows \
+read_rows all.json "all(abs(row['busbw_GBps'] - row['algbw_GBps'] * 4 / 3) < 0.001 for row in rows \
 if row['kind'] == 'all_reduce')"
 
 # Other buffers, dtypes, orders; ranks that another launcher of ours has started.

@@ -161,7 +161,7 @@ static void bounds_of_8_ranks(void **state)
         tern_link link;
         assert_true(tern_topo_link(topo, 0, 7, &link));
         tern_summary s = summarise(topo, TERN_PLAN_ALL_REDUCE, "tree", GIB);
-        double wanted_us = rows[i].share * (double)GIB / (link.bandwidth_gbps * 1e3);
+        double wanted_us = rows[i].share * (double)GIB / (link.bandwidth_GBps * 1e3);
         if (fabs(s.bound_us - wanted_us) > 1e-6 * wanted_us) {
             fail_msg("%s: %.3f us instead of %.3f: %s", tern_topo_text(topo), s.bound_us, wanted_us,
                      s.bound_text);
@@ -177,7 +177,7 @@ static void bounds_of_other_kinds(void **state)
     tern_topo *broken = topology("mesh:8", &cut, 1);
     tern_link link;
     assert_true(tern_topo_link(whole, 0, 7, &link));
-    double gib_us = (double)GIB / (link.bandwidth_gbps * 1e3);
+    double gib_us = (double)GIB / (link.bandwidth_GBps * 1e3);
 
     tern_summary s = summarise(whole, TERN_PLAN_ALL_GATHER, "direct", GIB);
     assert_true(fabs(s.bound_us / gib_us - 1.0 / 8) < 1e-9 && fabs(s.reached - 1) < 1e-9);
@@ -226,7 +226,7 @@ static void costs_of_the_rooted_and_the_pulled(void **state)
     tern_topo *topo = topology("mesh:8", NULL, 0);
     tern_link link;
     assert_true(tern_topo_link(topo, 0, 7, &link));
-    double gib_us = (double)GIB / (link.bandwidth_gbps * 1e3);
+    double gib_us = (double)GIB / (link.bandwidth_GBps * 1e3);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tern_summary s = summarise(topo, rows[i].kind, rows[i].name, GIB);
         assert_true(s.busiest_bytes == (uint64_t)(rows[i].share * (double)GIB));
@@ -270,7 +270,7 @@ static void bounds_of_a_poorly_linked_root(void **state)
                                      .unit = 4};
         assert_int_equal(tern_algo_plan(&request, &plan), TERN_OK);
         assert_true(tern_topo_link(topo, 3, 4, &link));
-        double size_us = (double)request.bytes / (link.bandwidth_gbps * 1e3);
+        double size_us = (double)request.bytes / (link.bandwidth_GBps * 1e3);
         for (int cuts = 0; cuts <= 2; cuts++) {
             if (cuts > 0) {
                 assert_int_equal(tern_topo_cut(topo, rows[i].cuts[cuts - 1]), TERN_OK);

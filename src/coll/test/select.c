@@ -60,7 +60,7 @@ static void cut_mesh_changes_where_it_should(void **state)
     tern_topo *topo = topology("mesh:8", "0-1");
     tern_link link;
     assert_true(tern_topo_link(topo, 0, 2, &link));
-    double alpha_bytes = link.latency_us * link.bandwidth_gbps * 1e3;
+    double alpha_bytes = link.latency_us * link.bandwidth_GBps * 1e3;
     // Whole 16 KiB for each of the 6 owners, so that no rounding blurs the picture.
     uint64_t grain = 6 * 16384;
     uint64_t at_27 = (uint64_t)(27 * alpha_bytes) / grain * grain;

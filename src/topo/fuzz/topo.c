@@ -25,7 +25,7 @@ static void look(const tern_topo *topo)
     for (int i = 0; i < size * size; i++) {
         tern_link link;
         if (i / size != i % size && tern_topo_link(topo, i / size, i % size, &link)) {
-            MUST(link.bandwidth_gbps > 0 && link.bandwidth_gbps <= 1e15 && link.latency_us >= 0);
+            MUST(link.bandwidth_GBps > 0 && link.bandwidth_GBps <= 1e15 && link.latency_us >= 0);
             links++;
         }
     }
@@ -57,7 +57,7 @@ static void retell(const tern_topo *topo, const char *word)
         tern_link two = {0};
         bool there = tern_topo_link(topo, i / size, i % size, &one);
         MUST(tern_topo_link(again, i / size, i % size, &two) == there);
-        MUST(one.bandwidth_gbps == two.bandwidth_gbps && one.latency_us == two.latency_us);
+        MUST(one.bandwidth_GBps == two.bandwidth_GBps && one.latency_us == two.latency_us);
     }
     tern_topo_destroy(again);
 }

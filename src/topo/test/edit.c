@@ -33,10 +33,10 @@ static void must_slow(tern_topo *topo, const char *links)
     }
 }
 
-static double gbps(const tern_topo *topo, int from, int to)
+static double GBps(const tern_topo *topo, int from, int to)
 {
     tern_link link = {0};
-    return tern_topo_link(topo, from, to, &link) ? link.bandwidth_gbps : 0;
+    return tern_topo_link(topo, from, to, &link) ? link.bandwidth_GBps : 0;
 }
 
 static void expect_refused(tern_topo *topo, int (*change)(tern_topo *, const char *),
@@ -93,11 +93,11 @@ static void a_slow_link_has_its_share_of_bandwidth_and_all_its_latency(void **st
     must_slow(topo, "0>2=4");
     tern_link link;
     assert_true(tern_topo_link(topo, 1, 3, &link));
-    assert_true(link.bandwidth_gbps == 12.5 && link.latency_us == 2);
-    assert_true(gbps(topo, 3, 1) == 12.5);
-    assert_true(gbps(topo, 0, 2) == 100);
-    assert_true(gbps(topo, 2, 0) == 25);
-    assert_true(gbps(topo, 0, 1) == 25);
+    assert_true(link.bandwidth_GBps == 12.5 && link.latency_us == 2);
+    assert_true(GBps(topo, 3, 1) == 12.5);
+    assert_true(GBps(topo, 0, 2) == 100);
+    assert_true(GBps(topo, 2, 0) == 25);
+    assert_true(GBps(topo, 0, 1) == 25);
     assert_int_equal(tern_topo_link_count(topo), 12);
     assert_string_equal(tern_topo_text(topo), "mesh:4 --slow '0>2=4' --slow 1-3=0.5");
     tern_topo_destroy(topo);
@@ -108,8 +108,8 @@ static void factors_multiply_and_vanish_when_undone(void **state)
     tern_topo *topo = make("mesh:2");
     must_slow(topo, "0-1=0.5");
     must_slow(topo, "0>1=0.5");
-    assert_true(gbps(topo, 0, 1) == 6.25);
-    assert_true(gbps(topo, 1, 0) == 12.5);
+    assert_true(GBps(topo, 0, 1) == 6.25);
+    assert_true(GBps(topo, 1, 0) == 12.5);
     assert_string_equal(tern_topo_text(topo), "mesh:2 --slow '0>1=0.25' --slow '1>0=0.5'");
     must_slow(topo, "0>1=4");
     must_slow(topo, "1>0=2");
@@ -173,9 +173,9 @@ static void the_text_makes_the_same_topology_again(void **state)
     assert_string_equal(tern_topo_text(again), tern_topo_text(topo));
     assert_int_equal(tern_topo_link_count(again), tern_topo_link_count(topo));
     for (int i = 0; i < 36; i++) {
-        assert_true(gbps(again, i / 6, i % 6) == gbps(topo, i / 6, i % 6));
+        assert_true(GBps(again, i / 6, i % 6) == GBps(topo, i / 6, i % 6));
     }
-    assert_true(gbps(topo, 2, 3) == 20.0 / 3 * (0.1 * 0.3));
+    assert_true(GBps(topo, 2, 3) == 20.0 / 3 * (0.1 * 0.3));
     tern_topo_destroy(topo);
     tern_topo_destroy(again);
 }
@@ -228,7 +228,7 @@ static void a_second_cut_is_refused_and_changes_nothing(void **state)
     expect_refused(topo, tern_topo_cut, "0-1", "link 1>0 is already cut");
     assert_true(tern_topo_link(topo, 0, 1, NULL));
     expect_refused(topo, tern_topo_slow, "0-1=0.5", "link 1>0 is already cut");
-    assert_true(gbps(topo, 0, 1) == 25);
+    assert_true(GBps(topo, 0, 1) == 25);
     must_cut(topo, "0>1");
     expect_refused(topo, tern_topo_cut, "1-0", "link 1>0 is already cut");
     tern_topo_destroy(topo);
@@ -270,7 +270,7 @@ static void factors_out_of_range_are_refused(void **state)
     must_slow(topo, "0>1=1000");
     must_slow(topo, "0>1=1000");
     expect_refused(topo, tern_topo_slow, "0-1=2", "would be changed by 2e+06 in all");
-    assert_true(gbps(topo, 1, 0) == 25);
+    assert_true(GBps(topo, 1, 0) == 25);
     must_slow(topo, "2>3=0.001");
     expect_refused(topo, tern_topo_slow, "2>3=0.0001", "would be changed by 1e-07 in all");
     tern_topo_destroy(topo);

@@ -14,7 +14,7 @@
 
 #include "topo/topo.h"
 
-#define LINK "{\"from\":0,\"to\":1,\"bandwidth_gbps\":18.3,\"latency_us\":2}"
+#define LINK "{\"from\":0,\"to\":1,\"bandwidth_GBps\":18.3,\"latency_us\":2}"
 
 static tern_topo *parse(const char *text)
 {
@@ -47,20 +47,20 @@ static void a_file_states_ranks_and_links(void **state)
     tern_topo *topo =
         parse(" {\t\"ranks\" : 3 ,\r\n"
               "  \"links\" : [\n"
-              "   { \"from\": 0, \"to\": 1, \"bandwidth_gbps\": 18.3, "
+              "   { \"from\": 0, \"to\": 1, \"bandwidth_GBps\": 18.3, "
               "\"latency_us\": 2, \"both\": true },\n"
-              "   { \"both\": false, \"latency_us\": 1.5e1, \"bandwidth_gbps\": 1E-1, "
+              "   { \"both\": false, \"latency_us\": 1.5e1, \"bandwidth_GBps\": 1E-1, "
               "\"to\": 0, \"from\": 2 }\n"
               "  ] }\n");
     assert_int_equal(tern_topo_size(topo), 3);
     assert_int_equal(tern_topo_link_count(topo), 3);
     tern_link link;
     assert_true(tern_topo_link(topo, 0, 1, &link));
-    assert_true(link.bandwidth_gbps == 18.3 && link.latency_us == 2);
+    assert_true(link.bandwidth_GBps == 18.3 && link.latency_us == 2);
     assert_true(tern_topo_link(topo, 1, 0, &link));
-    assert_true(link.bandwidth_gbps == 18.3 && link.latency_us == 2);
+    assert_true(link.bandwidth_GBps == 18.3 && link.latency_us == 2);
     assert_true(tern_topo_link(topo, 2, 0, &link));
-    assert_true(link.bandwidth_gbps == 0.1 && link.latency_us == 15);
+    assert_true(link.bandwidth_GBps == 0.1 && link.latency_us == 15);
     assert_false(tern_topo_link(topo, 0, 2, NULL));
     assert_string_equal(tern_topo_text(topo), "t.json");
     tern_topo_destroy(topo);
@@ -168,15 +168,15 @@ static void fields_of_a_link_have_their_types_and_ranges(void **state)
         {"from", "1024", "a whole number from 0 to 1023", "1024"},
         {"to", "1.5", "a whole number from 0 to 1023", "1.5"},
         {"to", "\"1\"", "a whole number from 0 to 1023", "a string"},
-        {"bandwidth_gbps", "0", "a number from 1e-06 to 1e+09", "0"},
-        {"bandwidth_gbps", "-5", "a number from 1e-06 to 1e+09", "-5"},
-        {"bandwidth_gbps", "1e400", "a number from 1e-06 to 1e+09", "1e400"},
-        {"bandwidth_gbps", "1e-400", "a number from 1e-06 to 1e+09", "1e-400"},
-        {"bandwidth_gbps", "NaN", "a number from 1e-06 to 1e+09", "'N'"},
-        {"bandwidth_gbps", "Infinity", "a number from 1e-06 to 1e+09", "'I'"},
-        {"bandwidth_gbps", "\"18\"", "a number from 1e-06 to 1e+09", "a string"},
-        {"bandwidth_gbps", "18.", "a number from 1e-06 to 1e+09", "18."},
-        {"bandwidth_gbps", "{}", "a number from 1e-06 to 1e+09", "an object"},
+        {"bandwidth_GBps", "0", "a number from 1e-06 to 1e+09", "0"},
+        {"bandwidth_GBps", "-5", "a number from 1e-06 to 1e+09", "-5"},
+        {"bandwidth_GBps", "1e400", "a number from 1e-06 to 1e+09", "1e400"},
+        {"bandwidth_GBps", "1e-400", "a number from 1e-06 to 1e+09", "1e-400"},
+        {"bandwidth_GBps", "NaN", "a number from 1e-06 to 1e+09", "'N'"},
+        {"bandwidth_GBps", "Infinity", "a number from 1e-06 to 1e+09", "'I'"},
+        {"bandwidth_GBps", "\"18\"", "a number from 1e-06 to 1e+09", "a string"},
+        {"bandwidth_GBps", "18.", "a number from 1e-06 to 1e+09", "18."},
+        {"bandwidth_GBps", "{}", "a number from 1e-06 to 1e+09", "an object"},
         {"latency_us", "-0.1", "a number from 0 to 1e+09", "-0.1"},
         {"latency_us", "1e10", "a number from 0 to 1e+09", "1e10"},
         {"latency_us", "null", "a number from 0 to 1e+09", "null"},
@@ -206,8 +206,8 @@ static void missing_fields_are_named(void **state)
     expect_refused("{\"links\":[\n {}]}", "t.json:2:2: a link has no \"from\"");
     expect_refused("{\"links\":[{\"from\":0}]}", "t.json:1:11: a link has no \"to\"");
     expect_refused("{\"links\":[{\"from\":0,\"to\":1,\"latency_us\":1}]}",
-                   "t.json:1:11: a link has no \"bandwidth_gbps\"");
-    expect_refused("{\"links\":[{\"from\":0,\"to\":1,\"bandwidth_gbps\":1}]}",
+                   "t.json:1:11: a link has no \"bandwidth_GBps\"");
+    expect_refused("{\"links\":[{\"from\":0,\"to\":1,\"bandwidth_GBps\":1}]}",
                    "t.json:1:11: a link has no \"latency_us\"");
 }
 
@@ -225,7 +225,7 @@ static void duplicate_and_unknown_fields_are_refused(void **state)
                    "t.json:1:2: \"r\" is no field of the file; there are ranks, links");
     expect_refused(
         "{\"links\":[{\"via\":1}]}",
-        "t.json:1:12: \"via\" is no field of a link; there are from, to, bandwidth_gbps, "
+        "t.json:1:12: \"via\" is no field of a link; there are from, to, bandwidth_GBps, "
         "latency_us, both");
 }
 
@@ -236,10 +236,10 @@ static void links_must_exist_once_between_existing_ranks(void **state)
     expect_refused("{\"ranks\":2,\"links\":[" LINK ",\n  " LINK "]}",
                    "t.json:2:3: link 0>1 is stated twice");
     expect_refused("{\"ranks\":2,\"links\":[" LINK ",\n"
-                   "{\"from\":1,\"to\":0,\"bandwidth_gbps\":1,\"latency_us\":1,\"both\":true}]}",
+                   "{\"from\":1,\"to\":0,\"bandwidth_GBps\":1,\"latency_us\":1,\"both\":true}]}",
                    "t.json:2:1: link 0>1 is stated twice");
     expect_refused("{\"ranks\":2,\"links\":[\n"
-                   "{\"from\":1,\"to\":1,\"bandwidth_gbps\":1,\"latency_us\":1}]}",
+                   "{\"from\":1,\"to\":1,\"bandwidth_GBps\":1,\"latency_us\":1}]}",
                    "t.json:2:1: a rank needs no link to itself (1>1)");
 }
 
@@ -297,6 +297,16 @@ static void a_file_may_be_as_large_as_the_limit_and_no_larger(void **state)
     unlink(path);
 }
 
+static void a_bandwidth_in_gigabits_is_refused(void **state)
+{
+    expect_refused(
+        "{\"ranks\":2,\"links\":[{\"from\":0,\"to\":1,\"bandwidth_gbps\":18,"
+        "\"latency_us\":2}]}",
+        "t.json:1:38: \"bandwidth_gbps\" is no field of a link; there are from, to, "
+        "bandwidth_GBps, latency_us, both; bandwidths are in GB/s, 10^9 bytes per second, "
+        "not in gigabits");
+}
+
 static void what_is_no_file_is_refused_at_once(void **state)
 {
     char link[] = "endlessXXXXXX.json";
@@ -332,6 +342,7 @@ int main(void)
         cmocka_unit_test(links_must_exist_once_between_existing_ranks),
         cmocka_unit_test(files_are_read_whole_and_told_as_a_shell_wants_them),
         cmocka_unit_test(a_file_may_be_as_large_as_the_limit_and_no_larger),
+        cmocka_unit_test(a_bandwidth_in_gigabits_is_refused),
         cmocka_unit_test(what_is_no_file_is_refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,13 +23,13 @@ static tern_topo *make(const char *word)
     return topo;
 }
 
-static void expect_link(const tern_topo *topo, int from, int to, double gbps, double us)
+static void expect_link(const tern_topo *topo, int from, int to, double GBps, double us)
 {
-    tern_link link = {.bandwidth_gbps = -1, .latency_us = -1};
-    if (!tern_topo_link(topo, from, to, &link) || !(link.bandwidth_gbps == gbps) ||
+    tern_link link = {.bandwidth_GBps = -1, .latency_us = -1};
+    if (!tern_topo_link(topo, from, to, &link) || !(link.bandwidth_GBps == GBps) ||
         !(link.latency_us == us)) {
         fail_msg("%s: link %d>%d has %.17g GB/s, %.17g us", tern_topo_text(topo), from, to,
-                 link.bandwidth_gbps, link.latency_us);
+                 link.bandwidth_GBps, link.latency_us);
     }
 }
 
@@ -76,13 +76,13 @@ static void a_rank_reaches_itself_without_limit_and_nobody_beyond_the_last(void 
 {
     tern_topo *topo = make("mesh:3");
     expect_link(topo, 2, 2, INFINITY, 0);
-    tern_link link = {.bandwidth_gbps = -1, .latency_us = -1};
+    tern_link link = {.bandwidth_GBps = -1, .latency_us = -1};
     assert_false(tern_topo_link(topo, 0, 3, &link));
     assert_false(tern_topo_link(topo, 3, 0, &link));
     assert_false(tern_topo_link(topo, 3, 3, &link));
     assert_false(tern_topo_link(topo, -1, 0, &link));
     assert_false(tern_topo_link(topo, 0, -1, &link));
-    assert_true(link.bandwidth_gbps == -1 && link.latency_us == -1);
+    assert_true(link.bandwidth_GBps == -1 && link.latency_us == -1);
     tern_topo_destroy(topo);
 }
 
@@ -120,16 +120,16 @@ static void hosts_share_a_port_between_them(void **state)
     assert_int_equal(tern_topo_size(topo), 16);
     expect_links(topo, 240);
     for (int from = 0; from < 16; from++) {
-        double out_gbps = 0;
+        double out_GBps = 0;
         for (int to = 0; to < 16; to++) {
             if (from / 8 == to / 8 && from != to) {
                 expect_link(topo, from, to, 25, 2);
             } else if (from != to) {
                 expect_link(topo, from, to, 2.5, 8);
-                out_gbps += 2.5;
+                out_GBps += 2.5;
             }
         }
-        assert_true(out_gbps == 20);
+        assert_true(out_GBps == 20);
     }
     tern_topo_destroy(topo);
 }
@@ -166,8 +166,8 @@ static void presets_are_listed_and_made(void **state)
         tern_topo *topo = make(rows[i].name);
         assert_int_equal(tern_topo_size(topo), rows[i].size);
         expect_links(topo, rows[i].size * (rows[i].size - 1));
-        expect_link(topo, 0, 1, rows[i].near.bandwidth_gbps, rows[i].near.latency_us);
-        expect_link(topo, 0, rows[i].size - 1, rows[i].far.bandwidth_gbps, rows[i].far.latency_us);
+        expect_link(topo, 0, 1, rows[i].near.bandwidth_GBps, rows[i].near.latency_us);
+        expect_link(topo, 0, rows[i].size - 1, rows[i].far.bandwidth_GBps, rows[i].far.latency_us);
         assert_string_equal(tern_topo_text(topo), rows[i].name);
         tern_topo_destroy(topo);
     }
