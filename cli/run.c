@@ -25,6 +25,7 @@ static const char help[] =
     "  -n N, -np N        how many ranks\n"
     "  --bind core|none   a processor for each rank, or (default) none of its own\n"
     "  --label            put the rank in front of each line of output: [3] text\n"
+    "  --output FOLDER    also write what rank 3 writes to FOLDER/rank-3.log, and so on\n"
     "  --timeout SECONDS  end the job after this long (decimals allowed)\n"
     "  --trace FILE       write what all ranks did when as a Chrome trace, for Perfetto\n"
     "  -h, --help         print this text\n"
@@ -74,7 +75,7 @@ static bool read_seconds(const char *text, int64_t *duration_ns)
     return true;
 }
 
-enum option_code { OPTION_BIND = 256, OPTION_LABEL, OPTION_TIMEOUT, OPTION_TRACE };
+enum option_code { OPTION_BIND = 256, OPTION_LABEL, OPTION_OUTPUT, OPTION_TIMEOUT, OPTION_TRACE };
 
 // Returns -1 to go on, else the exit status.
 static int read_options(int argc, char **argv, tern_launch_options *options)
@@ -82,6 +83,7 @@ static int read_options(int argc, char **argv, tern_launch_options *options)
     static const struct option known[] = {
         {"bind", required_argument, NULL, OPTION_BIND},
         {"label", no_argument, NULL, OPTION_LABEL},
+        {"output", required_argument, NULL, OPTION_OUTPUT},
         {"timeout", required_argument, NULL, OPTION_TIMEOUT},
         {"trace", required_argument, NULL, OPTION_TRACE},
         {"help", no_argument, NULL, 'h'},
@@ -110,6 +112,12 @@ static int read_options(int argc, char **argv, tern_launch_options *options)
             break;
         case OPTION_LABEL:
             options->label = true;
+            break;
+        case OPTION_OUTPUT:
+            if (optarg[0] == '\0') {
+                return wrong_usage("--output takes the name of a folder");
+            }
+            options->output = optarg;
             break;
         case OPTION_TIMEOUT:
             if (!read_seconds(optarg, &options->timeout_ns)) {

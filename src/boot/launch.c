@@ -357,8 +357,9 @@ static int start_job(struct tern__job *job)
                                     .signals = &job->signals};
     TERN_TRY(tern__token_random(plan.token));
     TERN_TRY(tern__hub_create(options->nranks, plan.token, &job->hub));
-    if (options->label) {
-        TERN_TRY(tern__labels_create(options->nranks, &job->labels));
+    if (options->label || options->output != NULL) {
+        TERN_TRY(
+            tern__labels_create(options->nranks, options->label, options->output, &job->labels));
     }
     plan.hub = job->hub;
     plan.labels = job->labels;

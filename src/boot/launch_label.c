@@ -43,6 +43,9 @@ struct stream {
 struct tern__labels {
     int nstreams; // stream 2 * rank: stdout, 2 * rank + 1: stderr
     int turn;     // which stream moves its lines first, so that none is starved
+    bool label;
+    int log_error;              // errno of the file that could not be written, or 0
+    FILE *logs[TERN_RANKS_MAX]; // NULL: none
     struct sink sinks[2];
     struct stream streams[];
 };
@@ -63,7 +66,26 @@ static void set_sink(struct sink *sink, int fd)
     sink->at_once = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? SINK_BYTES : PIPE_BUF;
 }
 
-int tern__labels_create(int nranks, struct tern__labels **labels)
+static int open_logs(struct tern__labels *labels, int nranks, const char *folder)
+{
+    char path[PATH_MAX];
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        return tern__fail_errno(TERN_ERR_ARG, "tern_launch: cannot make the folder '%s'", folder);
+    }
+    for (int rank = 0; rank < nranks; rank++) {
+        if (snprintf(path, sizeof path, "%s/rank-%d.log", folder, rank) >= (int)sizeof path) {
+            return tern__fail(TERN_ERR_ARG, "tern_launch: the name of the folder for the output is "
+                                            "too long");
+        }
+        labels->logs[rank] = fopen(path, "we");
+        if (labels->logs[rank] == NULL) {
+            return tern__fail_errno(TERN_ERR_ARG, "tern_launch: cannot write '%s'", path);
+        }
+    }
+    return TERN_OK;
+}
+
+int tern__labels_create(int nranks, bool label, const char *folder, struct tern__labels **labels)
 {
     int nstreams = 2 * nranks;
     // Zeroed pages that nobody touches cost nothing: a silent rank needs no memory.
@@ -74,6 +96,7 @@ int tern__labels_create(int nranks, struct tern__labels **labels)
                           nranks);
     }
     made->nstreams = nstreams;
+    made->label = label;
     set_sink(&made->sinks[0], STDOUT_FILENO);
     set_sink(&made->sinks[1], STDERR_FILENO);
     // With 2>&1 both go through one sink, or a long line of one could be cut by the other.
@@ -81,6 +104,11 @@ int tern__labels_create(int nranks, struct tern__labels **labels)
     for (int i = 0; i < nstreams; i++) {
         made->streams[i].fd = -1;
         made->streams[i].sink = &made->sinks[one ? 0 : i % 2];
+    }
+    int status = folder != NULL ? open_logs(made, nranks, folder) : TERN_OK;
+    if (status < 0) {
+        tern__labels_destroy(made);
+        return status;
     }
     *labels = made;
     return TERN_OK;
@@ -94,6 +122,11 @@ void tern__labels_destroy(struct tern__labels *labels)
     for (int i = 0; i < labels->nstreams; i++) {
         if (labels->streams[i].fd >= 0) {
             close(labels->streams[i].fd);
+        }
+    }
+    for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
+        if (labels->logs[rank] != NULL) {
+            fclose(labels->logs[rank]);
         }
     }
     free(labels);
@@ -168,16 +201,18 @@ static ptrdiff_t next_line(const struct stream *stream, size_t from)
     return left > 0 && stream->fd < 0 ? (ptrdiff_t)left : -1;
 }
 
-// Moves complete lines of a stream to its sink, as many as fit.
-static void move_lines(struct stream *stream, int rank)
+// Moves complete lines of a stream to its sink, as many as fit, and into the rank's file.
+static void move_lines(struct tern__labels *labels, struct stream *stream, int rank)
 {
     struct sink *sink = stream->sink;
+    FILE *log = labels->logs[rank];
     if (sink->error != 0) {
         stream->length = 0;
         return;
     }
-    char prefix[PREFIX_BYTES];
-    size_t prefix_length = (size_t)snprintf(prefix, sizeof prefix, "[%d] ", rank);
+    char prefix[PREFIX_BYTES] = "";
+    size_t prefix_length =
+        labels->label ? (size_t)snprintf(prefix, sizeof prefix, "[%d] ", rank) : 0;
     size_t room = stream->length > 0 ? sink_room(sink) : 0;
     size_t from = 0;
     ptrdiff_t length;
@@ -186,13 +221,20 @@ static void move_lines(struct stream *stream, int rank)
         if (needed > room) {
             break;
         }
+        size_t next = from + (size_t)length;
+        // A line that was cut has no newline.
+        bool newline = next < stream->length && stream->bytes[next] == '\n';
         sink_append(sink, prefix, prefix_length);
         sink_append(sink, stream->bytes + from, (size_t)length);
-        sink_append(sink, "\n", 1);
+        sink_append(sink, "\n", labels->label || newline);
+        if (log != NULL) {
+            fwrite(stream->bytes + from, 1, (size_t)length + newline, log);
+        }
         room -= needed;
-        from += (size_t)length;
-        // A line that was cut has no newline to skip.
-        from += from < stream->length && stream->bytes[from] == '\n';
+        from = next + newline;
+    }
+    if (log != NULL && from > 0 && (fflush(log) != 0 || ferror(log)) && labels->log_error == 0) {
+        labels->log_error = errno;
     }
     memmove(stream->bytes, stream->bytes + from, stream->length - from);
     stream->length -= from;
@@ -202,7 +244,7 @@ static void move_all_lines(struct tern__labels *labels)
 {
     for (int i = 0; i < labels->nstreams; i++) {
         int turn = (labels->turn + i) % labels->nstreams;
-        move_lines(&labels->streams[turn], turn / 2);
+        move_lines(labels, &labels->streams[turn], turn / 2);
     }
     labels->turn = (labels->turn + 1) % labels->nstreams;
 }
@@ -294,5 +336,6 @@ bool tern__labels_finish(struct tern__labels *labels)
 
 int tern__labels_error(const struct tern__labels *labels)
 {
-    return labels->sinks[0].error != 0 ? labels->sinks[0].error : labels->sinks[1].error;
+    int error = labels->sinks[0].error != 0 ? labels->sinks[0].error : labels->sinks[1].error;
+    return error != 0 ? error : labels->log_error;
 }

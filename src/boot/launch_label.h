@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of the ranks, line by line, each line with the rank in front: "[3] text".
+// The output of the ranks, line by line: with the rank in front ("[3] text"), or as it is; and also into a
+// file for each rank.
 //
-// Lines are never mixed. A line longer than TERN__LABEL_LINE_BYTES is broken into lines of that
-// length, so memory is bounded; a last line without newline gets one. Nothing here waits: when
-// nobody takes the output, the ranks' pipes fill up and the ranks wait.
+// Lines are never mixed. A line longer than TERN__LABEL_LINE_BYTES moves in pieces of that length, so
+// memory is bounded. With labels each piece becomes a line, and a last line without newline gets one.
+// Nothing here waits for a reader: when nobody takes the output, the ranks' pipes fill up and the ranks
+// wait.
 #ifndef TERN_BOOT_LAUNCH_LABEL_H
 #define TERN_BOOT_LAUNCH_LABEL_H
 
@@ -14,7 +16,9 @@
 
 struct tern__labels;
 
-int tern__labels_create(int nranks, struct tern__labels **labels);
+// folder: where each rank gets a file, rank-3.log, for both of its outputs; made if it is not there; NULL:
+// no files.
+int tern__labels_create(int nranks, bool label, const char *folder, struct tern__labels **labels);
 void tern__labels_destroy(struct tern__labels *labels);
 
 // Makes the two pipes of a rank; their write ends (close-on-exec) belong to the caller.

@@ -249,6 +249,73 @@ static int rank_lines(bool both)
     return 0;
 }
 
+static void assert_file(const char *folder, const char *name, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    char *bytes = read_all(fd, NULL);
+    assert_string_equal(bytes, text);
+    free(bytes);
+    close(fd);
+    unlink(path);
+}
+
+// Each rank's outputs are in a file of its own, without labels; on the terminal as they would be.
+static void each_rank_gets_a_file(void **state)
+{
+    static const char script[] = "echo one; echo error >&2; printf 'rest %s' $TERN_RANK";
+    char folder[] = "/tmp/tern-test-output-XXXXXX";
+    char made[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(made, sizeof made, "%s/made", folder);
+    EXPECT(0, "one\nrest 0", "error\n", "run", "-n", "1", "--output", made, "sh", "-c",
+           (char *)script);
+    struct setting setting = {0};
+    struct run run = START(&setting, "run", "-n", "3", "--label", "--output", made, "sh", "-c",
+                           "echo one; printf 'rest %s' $TERN_RANK");
+    end_tern(&run);
+    assert_int_equal(run.status, 0);
+    char *out = read_all(run.out, NULL);
+    assert_non_null(strstr(out, "[2] one\n"));
+    assert_non_null(strstr(out, "[1] rest 1\n"));
+    assert_int_equal(strlen(out), 3 * strlen("[0] one\n[0] rest 0\n"));
+    free(out);
+    close_run(&run);
+    assert_file(made, "rank-0.log", "one\nrest 0"); // replaced, and without what the first run said
+    assert_file(made, "rank-1.log", "one\nrest 1");
+    assert_file(made, "rank-2.log", "one\nrest 2");
+    assert_int_equal(rmdir(made), 0);
+    assert_int_equal(rmdir(folder), 0);
+    EXPECT(125, "", "tern run: tern_launch: cannot write '/dev/null/rank-0.log': Not a directory\n",
+           "run", "-n", "1", "--output", "/dev/null", "true");
+    EXPECT(125, "",
+           "tern run: tern_launch: cannot make the folder '/no/such/folder': No such file or "
+           "directory\n",
+           "run", "-n", "1", "--output", "/no/such/folder", "true");
+}
+
+// A file of 200 000 bytes without a newline moves in pieces and stays as it is.
+static void a_long_line_without_labels_stays_as_it_is(void **state)
+{
+    char folder[] = "/tmp/tern-test-output-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    struct setting setting = {0};
+    struct run run = START(&setting, "run", "-n", "1", "--output", folder, "sh", "-c",
+                           "head -c 200000 /dev/zero | tr '\\0' x; echo; printf end");
+    end_tern(&run);
+    assert_int_equal(run.status, 0);
+    size_t length;
+    char *out = read_all(run.out, &length);
+    assert_int_equal(length, 200004);
+    assert_int_equal(strspn(out, "x"), 200000);
+    assert_file(folder, "rank-0.log", out);
+    free(out);
+    close_run(&run);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "rank") == 0) {
@@ -267,6 +334,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_filter_left_behind_can_finish),
         cmocka_unit_test(a_reader_that_is_gone_ends_the_job),
         cmocka_unit_test(a_full_device_ends_the_job),
+        cmocka_unit_test(each_rank_gets_a_file),
+        cmocka_unit_test(a_long_line_without_labels_stays_as_it_is),
         cmocka_unit_test(closed_output_is_like_dev_null),
         cmocka_unit_test(a_reader_that_does_not_read_cannot_hold_the_job),
     };
