@@ -14,24 +14,27 @@
 #include "exec.h"
 #include "ranks.h"
 #include "suggest.h"
+#include "tern/check.h"
 
 #define RUNS_MAX 1000000
+#define CHECKED_OPS_MAX 200000 // a check of so many takes less than a second or two
 
 static const char help[] =
     "usage: tern exec FILE -n N [--dtype D] [--op O] [--runs R] [--seed S] [--trace FILE]\n"
     "\n"
-    "Runs a plan on N ranks of this machine, compares the outputs of every run, and counts the\n"
-    "bytes on each directed link.\n"
+    "Proves a plan as 'tern check' does, runs it on N ranks of this machine, compares the outputs of\n"
+    "every run, and counts the bytes on each directed link. A refuted plan is not run.\n"
     "\n"
     "  -n N               how many ranks; the plan must be for as many\n"
     "  --dtype D          element type, of the plan's unit; default: f32, f64, f16 or u8\n"
     "  --op O             sum, prod, max or min; default: sum\n"
     "  --runs R           how many runs in a row; default: 10\n"
     "  --seed S           of the data; default: 1\n"
+    "  --unchecked        run the plan without a proof, also a wrong one\n"
     "  --trace FILE       write a Chrome trace of all ranks, for Perfetto\n"
     "  -h, --help         print this text\n"
     "\n"
-    "Exit status: 0 right, 1 a wrong output or a failed run, 2 wrong usage, 125 when the ranks\n"
+    "Exit status: 0 right, 1 a refuted plan, a wrong output or a failed run, 2 wrong usage, 125 when the ranks\n"
     "cannot be started.\n";
 
 static int TERN_PRINTF(1, 2) wrong_usage(const char *format, ...)
@@ -71,11 +74,15 @@ static bool read_op(const char *word, tern_reduce_op *op)
     return true;
 }
 
-static const struct option known[] = {
-    {"dtype", required_argument, NULL, 'd'}, {"op", required_argument, NULL, 'o'},
-    {"runs", required_argument, NULL, 'r'},  {"seed", required_argument, NULL, 's'},
-    {"trace", required_argument, NULL, 't'}, {"as-rank", no_argument, NULL, 'R'},
-    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
+static const struct option known[] = {{"dtype", required_argument, NULL, 'd'},
+                                      {"op", required_argument, NULL, 'o'},
+                                      {"runs", required_argument, NULL, 'r'},
+                                      {"seed", required_argument, NULL, 's'},
+                                      {"unchecked", no_argument, NULL, 'u'},
+                                      {"trace", required_argument, NULL, 't'},
+                                      {"as-rank", no_argument, NULL, 'R'},
+                                      {"help", no_argument, NULL, 'h'},
+                                      {NULL, 0, NULL, 0}};
 
 // Returns -1 to go on, else the exit status.
 static int read_arguments(int argc, char **argv, struct exec_arguments *arguments)
@@ -117,6 +124,9 @@ static int read_arguments(int argc, char **argv, struct exec_arguments *argument
         case 't':
             arguments->trace = optarg;
             break;
+        case 'u':
+            arguments->unchecked = true;
+            break;
         case 'R':
             arguments->is_rank = true;
             break;
@@ -146,6 +156,39 @@ static int read_arguments(int argc, char **argv, struct exec_arguments *argument
                            arguments->file);
     }
     return -1;
+}
+
+// What a run cannot show: whether the plan is right under every interleaving. Returns -1 to go on, else
+// the exit status, after a sentence.
+static int prove(const struct exec_arguments *arguments, const tern_plan *plan)
+{
+    size_t ops = tern_plan_total_ops(plan);
+    if (arguments->unchecked || ops > CHECKED_OPS_MAX) {
+        printf("check     unchecked, %s: 'tern check' proves it\n",
+               arguments->unchecked ? "as asked" : "for it has very many ops");
+        return -1;
+    }
+    tern_check *check;
+    if (tern_check_plan(plan, NULL, &check) != TERN_OK) {
+        printf("check     unchecked: %s\n", tern_last_error());
+        return -1;
+    }
+    bool proved = tern_check_proved(check);
+    if (proved) {
+        printf("check     proved: right under every interleaving, if all links exist\n");
+    }
+    for (int rule = 0; !proved && rule < TERN_CHECK_RULES; rule++) {
+        const char *finding = tern_check_finding(check, (tern_check_rule)rule, 0);
+        if (finding != NULL) {
+            fprintf(stderr,
+                    "tern exec: the plan is refuted: %s; 'tern check' says more, and with "
+                    "--unchecked it runs all the same\n",
+                    finding);
+            break;
+        }
+    }
+    tern_check_destroy(check);
+    return proved ? -1 : 1;
 }
 
 // One rank of the job.
@@ -199,6 +242,10 @@ int cli_exec(int argc, char **argv)
                 wrong_usage("the plan's unit is %u bytes, an element of %s has %zu", spec->unit,
                             tern_dtype_name(arguments.dtype), tern_dtype_size(arguments.dtype));
         }
+    }
+    if (exit_status < 0 && !arguments.is_rank) {
+        exit_status = prove(&arguments, plan);
+        fflush(stdout); // before the ranks write
     }
     if (exit_status < 0) {
         exit_status = arguments.is_rank ? be_a_rank(&arguments, plan)

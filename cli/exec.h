@@ -19,6 +19,7 @@ struct exec_arguments {
     tern_reduce_op op;
     long runs, seed;
     const char *trace;
+    bool unchecked;
     bool is_rank; // this process is one of the ranks
 };
 

@@ -57,7 +57,7 @@ expect 0 "plan      reduce fused, 5 ranks, 60000 bytes, unit 4, root 3" \
 grep -q '^root 3$' gather.plan || die "the plan of a gather does not name its root"
 sed 's/-> 3\.out/-> 2.out/' gather.plan >astray.plan
 expect 1 "rank 2 has no out; in a gather only the root has one, rank 3" "$tern" check astray.plan
-expect 1 "rank 2 has no output" "$tern" exec astray.plan -n 5 --runs 1
+expect 1 "rank 2 has no output" "$tern" exec astray.plan -n 5 --runs 1 --unchecked
 
 # In place: some plans are right so, some are not, and the report tells that from a wrong plan.
 "$tern" plan all_reduce --topo mesh:3 --bytes 60000 --algo one_shot -o one_shot.plan
@@ -68,6 +68,10 @@ expect 0 "in place  proved" "$tern" check gather.plan --in-place
 # A plan that somebody has spoiled.
 sed '0,/^wait/{/^wait/d}' all_reduce.plan >spoiled.plan
 expect 1 "refuted" "$tern" check spoiled.plan
+expect 1 "the plan is refuted" "$tern" exec spoiled.plan -n 5
+! grep -q "5 ranks" said || die "a refuted plan has run: $(cat said)"
+expect 0 "check     proved" "$tern" exec all_reduce.plan -n 5 --runs 1
+expect 0 "check     unchecked, as asked" "$tern" exec all_reduce.plan -n 5 --runs 1 --unchecked
 expect 1 "in place  not decided" "$tern" check --in-place spoiled.plan
 head -c 300 all_reduce.plan >short.plan
 expect 2 "short.plan:" "$tern" check short.plan
@@ -89,9 +93,10 @@ expect 2 "cannot be standard input" "$tern" exec - -n 5
     printf 'rank 1 lane 0\nwait @0 signal 0 count 1\npost @0 rank 0 signal 0\nend\n'
 } >stuck.plan
 expect 1 "a cycle: rank 0, lane 0, op 0 (wait) needs signal 0 from rank 1" "$tern" check stuck.plan
-expect 1 "lane 0, op 0" env TERN_TIMEOUT=1 "$tern" exec stuck.plan -n 2
+expect 1 "the plan is refuted: a cycle" "$tern" exec stuck.plan -n 2
+expect 1 "lane 0, op 0" env TERN_TIMEOUT=1 "$tern" exec stuck.plan -n 2 --unchecked
 sed 's/^post @0 rank 0.*//' stuck.plan >starved.plan
-expect 1 "posted 0 times" "$tern" exec starved.plan -n 2
+expect 1 "posted 0 times" "$tern" exec starved.plan -n 2 --unchecked
 
 "$tern" exec all_reduce.plan -n 5 --runs 2 --trace trace.json >/dev/null
 python3 -m json.tool trace.json >/dev/null || die "the trace is no JSON"
