@@ -144,16 +144,26 @@ static void survivors_may_finish_by_themselves(void **state)
     close_run(&run);
 }
 
+// Between the signal and the kill are 200 ms. On a busy machine one of several tries must show it.
 static void survivors_get_a_termination_signal_first(void **state)
 {
-    struct setting setting = {0};
-    struct run run = START(&setting, "run", "-n", "2", "sh", "-c",
-                           ("exec 2>/dev/null; trap 'echo tidied; exit 0' TERM;"
-                            "[ $TERN_RANK != 1 ] || exit 3; while :; do sleep 0.02; done"));
-    end_tern(&run);
-    assert_output(&run, "tidied\n", "tern run: rank 1 exited with status 3\n");
-    assert_int_equal(run.status, 3);
-    close_run(&run);
+    bool tidied = false;
+    for (int i = 0; i < 10 && !tidied; i++) {
+        struct setting setting = {0};
+        struct run run = START(&setting, "run", "-n", "2", "sh", "-c",
+                               ("exec 2>/dev/null; trap 'echo tidied; exit 0' TERM;"
+                                "[ $TERN_RANK != 1 ] || exit 3; while :; do sleep 0.02; done"));
+        end_tern(&run);
+        char *out = read_all(run.out, NULL);
+        char *err = read_all(run.err, NULL);
+        tidied = strcmp(out, "tidied\n") == 0;
+        assert_string_equal(err, "tern run: rank 1 exited with status 3\n");
+        assert_int_equal(run.status, 3);
+        free(out);
+        free(err);
+        close_run(&run);
+    }
+    assert_true(tidied);
 }
 
 static void the_timeout_ends_the_job(void **state)
