@@ -204,6 +204,10 @@ static void connection_closed(struct tern__hub *hub, int slot)
         }
         gathered = false;
     }
+    if (gathered && tern__now_ns() >= hub->members[rank].deadline_ns) {
+        tern__hub_expire(hub); // it has given up, which this process had no time to see
+        return;
+    }
     if (gathered) {
         tern__hub_forget_member(&hub->members[rank]);
     }

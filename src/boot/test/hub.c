@@ -217,6 +217,25 @@ static void deadline_names_all_that_are_missing_to_all_that_are_here(void **stat
     }
 }
 
+// A rank whose deadline has passed has given up: what is wrong are the ranks that did not come.
+static void rank_that_gives_up_did_not_die(void **state)
+{
+    struct tern__message answer;
+    assert_int_equal(tern__hub_create(3, NULL, &hub), TERN_OK);
+    int first = connect_rank();
+    int second = connect_rank();
+    struct tern__message hello = hello_of(2, 3);
+    hello.timeout_ns = 20000000;
+    say(first, hello_of(0, 3));
+    say(second, hello);
+    expect_kind(first, TERN__WIRE_ACCEPTED, &answer);
+    poll(NULL, 0, 25);
+    close(second);
+    pump();
+    expect_refusal(first, TERN_ERR_TIMEOUT, "rank 1 did not come within 0.02 s");
+    close(first);
+}
+
 static void rank_that_disconnects_during_the_gathering_is_named(void **state)
 {
     struct tern__message answer;
@@ -298,6 +317,7 @@ int main(void)
         CLEAN(wrong_hellos_are_refused_and_the_right_ones_still_gather),
         CLEAN(garbage_is_answered_and_closed_and_harms_nobody),
         CLEAN(deadline_names_all_that_are_missing_to_all_that_are_here),
+        CLEAN(rank_that_gives_up_did_not_die),
         CLEAN(rank_that_disconnects_during_the_gathering_is_named),
         CLEAN(rank_that_comes_after_the_end_learns_why),
         CLEAN(rank_whose_process_ended_is_named_with_its_end),
