@@ -32,7 +32,8 @@ static const char help[] =
     "  -p RANKS,...     for how many ranks, each in a job of its own; default: 2,4,8\n"
     "  --time SECONDS   how long to measure, about; default: 60\n"
     "  --output FILE    write there; '-': only to standard output. Default: $TERN_TUNE, else\n"
-    "                   $XDG_CONFIG_HOME/tern/tune, else ~/.config/tern/tune\n"
+    "                   $XDG_CONFIG_HOME/tern/tune, else ~/.config/tern/tune; the folders\n"
+    "                   of these last two are made\n"
     "  -h, --help       print this text\n"
     "\n"
     "Exit status: 0; 1 when a job failed or the file cannot be written; 2 wrong usage; 125 when the\n"
@@ -41,6 +42,7 @@ static const char help[] =
 struct arguments {
     struct tune_wish wish;
     char output[PATH_BYTES];
+    bool usual;         // output is the usual place, whose folders are made
     const char *result; // where a rank leaves what it found
     bool is_rank;
 };
@@ -94,6 +96,9 @@ static int read_kinds(int argc, char **argv, struct tune_wish *wish)
         tern_plan_kind kind;
         if (tern_plan_kind_parse(argv[i], &kind) != TERN_OK) {
             return wrong_usage("%s", tern_last_error());
+        }
+        if ((int)kind == TERN_COLL_BARRIER) {
+            return wrong_usage("barrier has nothing to choose, so nothing is measured for it");
         }
         wish->kinds[kind] = true;
     }
@@ -277,7 +282,7 @@ static int print_rows(FILE *file, void *arg)
     return TERN_OK;
 }
 
-// Makes the folders that lead to a file.
+// Makes the folders that lead to the usual place.
 static void make_folders(const char *path)
 {
     char folder[PATH_BYTES];
@@ -289,9 +294,24 @@ static void make_folders(const char *path)
     }
 }
 
+// A place that cannot be written is found before anything is measured. Returns 0 to go on.
+static int prepare_output(const struct arguments *arguments)
+{
+    if (strcmp(arguments->output, "-") == 0) {
+        return 0;
+    }
+    if (arguments->usual) {
+        make_folders(arguments->output);
+    }
+    if (tern_file_probe(arguments->output) != TERN_OK) {
+        fprintf(stderr, "tern tune: %s\n", tern_last_error());
+        return 1;
+    }
+    return 0;
+}
+
 static int write_file(const char *path, struct table *table)
 {
-    make_folders(path);
     if (tern_file_save(path, print_rows, table) != TERN_OK) {
         fprintf(stderr, "tern tune: %s\n", tern_last_error());
         return 1;
@@ -308,7 +328,8 @@ static int tune(const struct arguments *arguments, int argc, char **argv)
     // What decides otherwise is out of the way while it is found out.
     setenv("TERN_TUNE", "", 1);
     unsetenv("TERN_ALGO");
-    int exit_status = measure(arguments, argc, argv, &rows, &count);
+    int exit_status = prepare_output(arguments);
+    exit_status = exit_status == 0 ? measure(arguments, argc, argv, &rows, &count) : exit_status;
     exit_status = exit_status == 0 ? keep_old(output, &rows, &count) : exit_status;
     if (exit_status == 0) {
         qsort(rows, (size_t)count, sizeof *rows, compare_rows);
@@ -339,9 +360,11 @@ int cli_tune(int argc, char **argv)
     if (exit_status < 0 && cli_is_rank()) {
         exit_status = wrong_usage("it starts its own ranks; run it without 'tern run'");
     }
-    if (exit_status < 0 && arguments.output[0] == '\0' &&
-        tern_tune_default_path(arguments.output, sizeof arguments.output) != TERN_OK) {
-        exit_status = wrong_usage("%s; where to? give --output FILE", tern_last_error());
+    if (exit_status < 0 && arguments.output[0] == '\0') {
+        arguments.usual = getenv("TERN_TUNE") == NULL;
+        if (tern_tune_default_path(arguments.output, sizeof arguments.output) != TERN_OK) {
+            exit_status = wrong_usage("%s; where to? give --output FILE", tern_last_error());
+        }
     }
     exit_status = exit_status < 0 ? tune(&arguments, argc, given) : exit_status;
     free(given);

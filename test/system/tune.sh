@@ -64,6 +64,11 @@ cp mine before
 expect 1 "it is left as it is" "$tern" tune -p 2 --time 0.1 --output mine scatter
 cmp -s mine before || die "a damaged file was overwritten"
 expect 1 "cannot write /proc/none/tune" "$tern" tune -p 2 --time 0.1 --output /proc/none/tune gather
+expect 1 "cannot write none/tune: No such file or directory" "$tern" tune -p 2 --time 0.1 \
+    --output none/tune gather
+[ "$(wc -l <said)" -eq 1 ] || die "it has measured for a place that is not there: $(cat said)"
+TERN_TUNE=$dir/none/tune expect 1 "No such file or directory" "$tern" tune -p 2 --time 0.1 gather
+[ ! -e none ] || die "a folder was made on the way to --output or TERN_TUNE"
 
 # All calls see the file.
 printf 'tern-tune 1\nbarrier nonsense\n' >bad
@@ -78,6 +83,7 @@ expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 1
 expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 2,
 expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 2,65
 expect 2 "is no kind of collective" "$tern" tune all_redduce
+expect 2 "barrier has nothing to choose" "$tern" tune -p 2 --time 0.1 --output - barrier
 expect 2 "--time takes a number of seconds, not '-1'" "$tern" tune --time -1
 expect 2 "there is no option '--fast'" "$tern" tune --fast
 TERN_TUNE='' expect 2 "TERN_TUNE is empty; where to?" "$tern" tune
