@@ -15,6 +15,7 @@
 #include "ranks.h"
 #include "suggest.h"
 #include "tern/check.h"
+#include "tern/file.h"
 
 #define RUNS_MAX 1000000
 #define CHECKED_OPS_MAX 200000 // a check of so many takes less than a second or two
@@ -208,6 +209,16 @@ static int be_a_rank(const struct exec_arguments *arguments, const tern_plan *pl
     return status == 0 ? 0 : 1;
 }
 
+// A trace that cannot be written is found before anything is run. Returns -1 to go on.
+static int check_trace(const struct exec_arguments *arguments)
+{
+    if (arguments->trace == NULL || tern_file_probe(arguments->trace) == TERN_OK) {
+        return -1;
+    }
+    fprintf(stderr, "tern exec: --trace: %s\n", tern_last_error());
+    return CLI_EXIT_USAGE;
+}
+
 static tern_dtype usual_dtype(uint32_t unit)
 {
     return unit == 4 ? TERN_F32 : unit == 8 ? TERN_F64 : unit == 2 ? TERN_F16 : TERN_U8;
@@ -242,6 +253,9 @@ int cli_exec(int argc, char **argv)
                 wrong_usage("the plan's unit is %u bytes, an element of %s has %zu", spec->unit,
                             tern_dtype_name(arguments.dtype), tern_dtype_size(arguments.dtype));
         }
+    }
+    if (exit_status < 0 && !arguments.is_rank) {
+        exit_status = check_trace(&arguments);
     }
     if (exit_status < 0 && !arguments.is_rank) {
         exit_status = prove(&arguments, plan);

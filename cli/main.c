@@ -48,7 +48,7 @@ static int end(const char *name, int status)
     }
     fprintf(stderr, "tern%s%s: standard output cannot be written: %s\n", name[0] != '\0' ? " " : "",
             name, errno != 0 ? strerror(errno) : "an earlier write failed");
-    return CLI_EXIT_USAGE;
+    return CLI_EXIT_LOST;
 }
 
 int main(int argc, char **argv)

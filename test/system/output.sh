@@ -32,7 +32,7 @@ refused() {
 while read -r -a words; do
     status=0
     "$tern" "${words[@]}" >/dev/full 2>said || status=$?
-    [ "$status" -ne 0 ] || die "tern ${words[*]} >/dev/full: exit status 0"
+    [ "$status" -eq 1 ] || die "tern ${words[*]} >/dev/full: exit status $status, not 1"
     grep -q 'cannot be written: \|cannot write' said || die "tern ${words[*]}: $(cat said)"
 done <<'COMMANDS'
 --help
@@ -86,6 +86,10 @@ timeout -s INT 1 "$tern" perf all_reduce -p 2 -b 1M -e 16M -n 100000 --plot cut.
 rm said
 [ "$(echo *)" = a.plan ] || die "an interrupt left: $(echo *)"
 refused "a barrier has no size" "$tern" perf barrier -p 2 -n 1 --plot cut.svg
+refused "--trace: cannot write none/a.json: No such file" "$tern" exec a.plan -n 2 --trace none/a.json
+! "$tern" exec a.plan -n 2 --trace none/a.json >said 2>&1 && [ "$(wc -l <said)" -eq 1 ] ||
+    die "a trace that cannot be written is told in more than a line: $(cat said)"
+rm said
 refused "No such file" "$tern" perf all_reduce -p 2 -n 1 --plot none/cut.svg
 [ ! -e cut.svg ] || die "a refused plot left a file"
 
