@@ -20,6 +20,10 @@ typedef struct tern_coll_choice {
     char why[160];      // for people: which rule, of what
 } tern_coll_choice;
 
+// Whether TERN_ALGO, if it is set, holds only words that there are; TERN_ERR_ARG says which one there is
+// not. tern_init and tern_init_at ask this, too. Any thread.
+TERN_CALL int tern_tune_check(void);
+
 // What will be selected for this call on nranks ranks, when all buffers are in windows (windows != 0) or not.
 // in and out may be NULL; where they are does not matter, but when they overlap, the answer is that for
 // a call in place. Forms with counts need their counts. Errors: those that the call itself would have

@@ -290,9 +290,11 @@ int tern__join_through(int fd, const struct tern__place *place,
     return make_job(place, &answer, fds, inbox, job);
 }
 
+// One of them is enough: half a place is a damaged one, and no reason to run alone.
 bool tern__join_is_launched(void)
 {
-    return getenv(TERN_ENV_HUB_FD) != NULL;
+    return getenv(TERN_ENV_RANK) != NULL || getenv(TERN_ENV_NRANKS) != NULL ||
+           getenv(TERN_ENV_HUB_FD) != NULL || getenv(TERN_ENV_TOKEN) != NULL;
 }
 
 static int read_environment(struct tern__place *place, int *fd)
@@ -305,8 +307,8 @@ static int read_environment(struct tern__place *place, int *fd)
         tern__parse_integer(getenv(TERN_ENV_HUB_FD), 0, INT32_MAX, &hub) != 0 ||
         tern__token_read(getenv(TERN_ENV_TOKEN), place->token) != 0) {
         return tern__fail(TERN_ERR_ARG,
-                          "%s, %s, %s and %s do not describe a place in a job; they "
-                          "are set by tern run",
+                          "%s, %s, %s and %s do not describe a place in a job; tern run sets "
+                          "all of them (unset them for a job of one rank)",
                           TERN_ENV_RANK, TERN_ENV_NRANKS, TERN_ENV_HUB_FD, TERN_ENV_TOKEN);
     }
     int flags = fcntl((int)hub, F_GETFD);
@@ -314,8 +316,9 @@ static int read_environment(struct tern__place *place, int *fd)
         return tern__fail(TERN_ERR_ARG,
                           "descriptor %ld of %s is closed: the program, or a script "
                           "around it, closed what tern run opened, or a rank that had joined "
-                          "started this program (unset %s for a job of its own)",
-                          hub, TERN_ENV_HUB_FD, TERN_ENV_HUB_FD);
+                          "started this program (unset %s, %s, %s and %s for a job of its own)",
+                          hub, TERN_ENV_HUB_FD, TERN_ENV_RANK, TERN_ENV_NRANKS, TERN_ENV_HUB_FD,
+                          TERN_ENV_TOKEN);
     }
     fcntl((int)hub, F_SETFD, flags | FD_CLOEXEC); // children of this program are no ranks
     place->rank = (int)rank;

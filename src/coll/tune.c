@@ -160,6 +160,12 @@ static int read_environment(tern_plan_kind kind, const char **name)
     return TERN_OK;
 }
 
+int tern_tune_check(void)
+{
+    const char *name;
+    return read_environment(kinds[0], &name); // it reads every word, whatever its kind
+}
+
 static void set_all(struct tern__choice *choice, const char *name)
 {
     snprintf(choice->small, sizeof choice->small, "%s", name);

@@ -19,6 +19,7 @@
 #include "comm/start.h"
 #include "comm/window.h"
 #include "sync/task.h"
+#include "tern/tune.h"
 
 // 1 while this process is a rank of the job that launched it; and 1 if it is a fork of one.
 static _Atomic uint32_t launched_alive;
@@ -74,13 +75,20 @@ static int wrap_job(struct tern__job *job, bool launched, const char *how, tern_
     return TERN_OK;
 }
 
+// The TERN_ variables of this process: a wrong word is to be seen at the start, not in the middle of a run.
+static int read_words(void)
+{
+    TERN_TRY(tern__public_options());
+    return tern_tune_check();
+}
+
 static int init(const tern_options *options, tern_comm **comm)
 {
     if (comm == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_init: comm must not be NULL");
     }
     int64_t timeout_ns;
-    TERN_TRY(tern__public_options());
+    TERN_TRY(read_words());
     TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
     if (tern__flag_load(&parent_joined) != 0 && tern__join_is_launched()) {
         return tern__fail(TERN_ERR_STATE,
@@ -125,7 +133,7 @@ static int init_at(int rank, int nranks, const char *rendezvous_path, const tern
                           rank, nranks, nranks - 1);
     }
     int64_t timeout_ns;
-    TERN_TRY(tern__public_options());
+    TERN_TRY(read_words());
     TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
     struct tern__job *job;
     TERN_TRY(tern__join_at(rank, nranks, rendezvous_path, timeout_ns, &job));

@@ -72,6 +72,15 @@ static void null_is_an_error_or_nothing(void **state)
     assert_int_equal(tern_comm_destroy(NULL), TERN_OK);
 }
 
+static const char *const place_names[] = {"TERN_RANK", "TERN_NRANKS", "TERN_HUB_FD", "TERN_TOKEN"};
+
+static void unset_place(void)
+{
+    for (size_t i = 0; i < 4; i++) {
+        unsetenv(place_names[i]);
+    }
+}
+
 // A failed init leaves no trace: the next one may succeed.
 static void expect_damaged(const char *rank, const char *nranks, const char *hub, const char *token)
 {
@@ -84,7 +93,7 @@ static void expect_damaged(const char *rank, const char *nranks, const char *hub
     assert_int_equal(tern_init(NULL, &comm), TERN_ERR_ARG);
     assert_null(comm);
     assert_true(look_says("TERN_HUB_FD"));
-    unsetenv("TERN_HUB_FD");
+    unset_place();
     assert_int_equal(tern_init(NULL, &comm), TERN_OK);
     assert_int_equal(tern_comm_destroy(comm), TERN_OK);
     assert_int_equal(look_fds(), fds);
@@ -104,6 +113,33 @@ static void damaged_environment_is_an_error_that_names_it(void **state)
     expect_damaged("0", "2", "0", "0123456789abcdef0123456789abcdeg");
 }
 
+// A program that a script started with one of them must not run as a job of one rank.
+static void a_part_of_the_environment_is_an_error(void **state)
+{
+    for (size_t i = 0; i < 4; i++) {
+        tern_comm *comm = NULL;
+        setenv(place_names[i], i == 1 ? "2" : "1", 1);
+        assert_int_equal(tern_init(NULL, &comm), TERN_ERR_ARG);
+        assert_true(look_says("tern run sets all of them"));
+        unset_place();
+    }
+}
+
+static void a_word_in_tern_algo_that_there_is_not_is_an_error(void **state)
+{
+    tern_comm *comm = NULL;
+    int fds = look_fds();
+    setenv("TERN_ALGO", "all_reduce:rnig", 1);
+    assert_int_equal(tern_init(NULL, &comm), TERN_ERR_ARG);
+    assert_true(look_says("TERN_ALGO: there is no algorithm 'rnig' for all_reduce"));
+    assert_int_equal(tern_init_at(0, 1, "/tmp/never", NULL, &comm), TERN_ERR_ARG);
+    setenv("TERN_ALGO", "tree,all_reduce:ring", 1);
+    assert_int_equal(tern_init(NULL, &comm), TERN_OK);
+    unsetenv("TERN_ALGO");
+    assert_int_equal(tern_comm_destroy(comm), TERN_OK);
+    assert_int_equal(look_fds(), fds);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +149,8 @@ int main(void)
         cmocka_unit_test(communicator_with_a_window_cannot_be_destroyed),
         cmocka_unit_test(null_is_an_error_or_nothing),
         cmocka_unit_test(damaged_environment_is_an_error_that_names_it),
+        cmocka_unit_test(a_part_of_the_environment_is_an_error),
+        cmocka_unit_test(a_word_in_tern_algo_that_there_is_not_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
