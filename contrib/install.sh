@@ -18,6 +18,12 @@ prefix=$(realpath -m -- "$2")
 root=${DESTDIR:-}
 list=$prefix/share/tern/installed
 
+# What make must be given to mean this place, quoted for a shell.
+variables() {
+    [ -z "$root" ] || printf 'DESTDIR=%q ' "$root"
+    printf 'PREFIX=%q' "$prefix"
+}
+
 # The folders from PREFIX down to a file's that do not exist yet, the highest first.
 missing_folders() {
     local folder=$1
@@ -51,13 +57,13 @@ install() {
     mkdir -p "$root$(dirname "$list")"
     LC_ALL=C sort -u "$new" >"$root$list"
     chmod 644 "$root$list"
-    echo "installed to $root$prefix; 'make uninstall PREFIX=$prefix' takes it away"
+    echo "installed to $root$prefix; to take it away: make uninstall $(variables)"
 }
 
 uninstall() {
     local path count=0
     [ -f "$root$list" ] || fail "$root$list is not there: no tern was installed with" \
-        "'make install PREFIX=$prefix'"
+        "'make install $(variables)'"
     # Children come after their folders in the list, so backwards. Folders go only when empty.
     while read -r path; do
         case $path in

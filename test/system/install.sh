@@ -130,6 +130,13 @@ grep -q "no tern was installed" "$work/log" || fail "uninstalling twice does not
 [ ! -e "$work/fresh/prefix" ] || fail "a prefix that was made is left"
 DESTDIR=$work/dest "$install" "$build" /opt/t >"$work/log"
 [ -x "$work/dest/opt/t/bin/tern" ] || fail "DESTDIR is not respected"
+[ "$(cat "$work/log")" = "installed to $work/dest/opt/t; to take it away: make uninstall DESTDIR=$work/dest PREFIX=/opt/t" ] ||
+    fail "what takes it away is not said: $(cat "$work/log")"
+"$install" "$build" "$work/with space" >"$work/log"
+said=$(sed -n 's/.*to take it away: make uninstall //p' "$work/log")
+[ "$(eval "printf %s $said")" = "PREFIX=$work/with space" ] ||
+    fail "a prefix with a space is not quoted: $said"
+"$install" --uninstall "$work/with space" >"$work/log"
 DESTDIR=$work/dest "$install" --uninstall /opt/t >"$work/log"
 [ ! -e "$work/dest/opt/t" ] || fail "DESTDIR is not respected by --uninstall"
 
