@@ -4,9 +4,9 @@
 # words from `tern info --words`, so there is no second list to keep. Installed where bash-completion
 # looks; or: source contrib/completion/tern.bash
 
-# The options that a help text shows, one a line.
+# The options of a help text, one a line: from the lines that show usage and those that begin with one.
 _tern_options() {
-    "$1" "$2" --help 2>/dev/null | grep -oE '(^|[ [|,])--?[a-zA-Z][a-z-]*' | tr -d ' [|,' | sort -u
+    "$1" "$2" --help 2>/dev/null | grep -E '^usage: |^ +tern |^  +-' | grep -oE '(^|[ [|,])--?[a-zA-Z][a-z-]*' | tr -d ' [|,' | sort -u
 }
 
 # Completes the last item of a list with commas from the words given.
@@ -24,6 +24,21 @@ _tern_files() {
     mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
+_tern_folders() {
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -d -- "$1")
+}
+
+# The algorithms of the kind on the command line; where there is none, those of all kinds.
+_tern_algorithms() {
+    local tern=$1 kind
+    for kind in "${COMP_WORDS[@]:2}"; do
+        if [[ $kind == [a-z]* ]] && "$tern" plan "${kind%_v}" --list 2>/dev/null; then
+            return
+        fi
+    done | sed 's/ .*//' | grep . || "$tern" info --words algorithms
+}
+
 # The word after an option that takes one of a list. Fails where the option is unknown here.
 _tern_value() {
     local tern=$1 command=$2 option=$3 word=$4
@@ -33,34 +48,43 @@ _tern_value() {
         _tern_words "$word" "$("$tern" info --words topologies)"
         [ ${#COMPREPLY[@]} -gt 0 ] || _tern_files "$word"
         ;;
-    *--algo) _tern_words "$word" "$("$tern" info --words algorithms)" ;;
+    *--algo) _tern_words "$word" "$(_tern_algorithms "$tern")" ;;
     info--kind) _tern_words "$word" "$("$tern" info --words kinds)" ;;
     info--words) _tern_words "$word" kinds plan-kinds algorithms dtypes ops topologies ;;
     perf-d | exec--dtype) _tern_words "$word" "$("$tern" info --words dtypes)" ;;
-    perf-o | exec--op) _tern_words "$word" "$("$tern" info --words ops)" ;;
+    perf-o) _tern_words "$word" "$("$tern" info --words ops)" ;;
+    exec--op) _tern_words "$word" "$("$tern" exec --help | sed -n 's/.*--op O  *\(.*\);.*/\1/p' |
+        sed 's/,//g; s/ or / /')" ;;
+    run--bind) _tern_words "$word" core none ;;
+    run--output) _tern_folders "$word" ;;
     *--order) _tern_words "$word" rank any ;;
     perf--window) _tern_words "$word" yes no ;;
     perf--compare) _tern_words "$word" openmpi mpich ;;
     *--job) _tern_words "$word" "$(pgrep -u "$(id -u)" -x tern)" ;;
     plan-o | *--plot | *--trace | *--output) _tern_files "$word" ;;
     run-n | run-np | exec-n | *-p | *--cut | *--slow | *--bytes | *--unit | *--root | perf-[befirwnc]) ;;
-    run--timeout | run--bind | *--budget | *--sizes | *--last | *--runs | *--seed | *--time) ;;
+    run--timeout | *--budget | *--sizes | *--last | *--runs | *--seed | *--time) ;;
     *) return 1 ;;
     esac
 }
 
-# What `tern run` starts: after its options, a program, and then that program's own arguments.
+# `tern run`: after its options, a program, and then that program's own arguments.
 _tern_run() {
-    local word=$1 i=2
+    local tern=$1 word=$2 before=$3 i=2
     while [ "$i" -lt "$COMP_CWORD" ]; do
         case ${COMP_WORDS[i]} in
         -n | -np | --timeout | --bind | --trace | --output) i=$((i + 2)) ;;
+        --) i=$((i + 1)) && break ;;
         -*) i=$((i + 1)) ;;
         *) break ;;
         esac
     done
     if [ "$i" -lt "$COMP_CWORD" ]; then
         _tern_files "$word"
+    elif [ "$i" -gt "$COMP_CWORD" ]; then
+        _tern_value "$tern" run "$before" "$word"
+    elif [[ $word == -* && $before != -- ]]; then
+        _tern_words "$word" "$(_tern_options "$tern" run)"
     else
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <({ compgen -c -- "$word"; compgen -f -- "$word"; } | sort -u)
@@ -76,6 +100,10 @@ _tern() {
             --help --version
         return
     fi
+    if [ "$command" = run ]; then
+        _tern_run "$tern" "$word" "$before"
+        return
+    fi
     if [[ $before == -* ]] && _tern_value "$tern" "$command" "$before" "$word"; then
         return
     fi
@@ -84,7 +112,6 @@ _tern() {
         return
     fi
     case $command in
-    run) _tern_run "$word" ;;
     plan) _tern_words "$word" "$("$tern" info --words plan-kinds)" ;;
     perf) _tern_words "$word" all send_recv \
         "$("$tern" info --words kinds | grep -vxE 'send|recv')" ;;

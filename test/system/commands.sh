@@ -67,15 +67,26 @@ expect "all_gather all_reduce all_to_all" tern plan all_
 expect "--topo" tern plan all_reduce --t
 expect "mesh:" tern check x.plan --topo me
 expect "cut_optimal cut_owners cut_relay cut_small" tern plan all_reduce --algo cut_
+expect "direct pull ring" tern plan all_gather --algo ""
+expect "direct pull" tern perf -p 2 all_to_all_v --algo ""
+expect "pull push" tern perf --algo pu
+expect "max min prod sum" tern exec a.plan --op ""
+[ "$(completes tern perf - | tr ' ' '\n' | grep -cxE -- '-[gt]')" -eq 0 ] || bad "perf has neither -g nor -t"
+expect "core none" tern run --bind ""
 expect "fused,one_shot" tern perf all_reduce --algo fused,one
 expect "bf16" tern perf all_reduce -d b
 expect "maxloc" tern perf all_reduce -o maxl
 expect "send_recv" tern perf send
 expect "--timeout" tern run -n 2 --ti
 touch a.plan program.x
+mkdir a.folder
+expect "a.folder" tern run --output a.
 expect "a.plan" tern check a.pl
 expect "program.x" tern run -n 2 --label program.
-expect "a.plan" tern run -n 2 ./program a.
+expect "a.folder a.plan" tern run -n 2 ./program a.
+expect "program.x" tern run -n 2 -- program.
+[ "$(completes tern run -n 2 ./program --l)" = " " ] || bad "the program of tern run is offered --label"
+expect "a.folder a.plan" tern run -n 2 ./program --topo a.
 [ "$(completes tern run -n "")" = " " ] || bad "completing a number offers something"
 
 tern info --words kinds | grep -qx all_to_all_v || bad "tern info --words kinds lacks all_to_all_v"
