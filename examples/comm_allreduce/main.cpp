@@ -76,7 +76,11 @@ int main(int argc, char **argv)
 {
     int nranks = argc == 2 ? std::atoi(argv[1]) : 0;
     if (nranks < 1 || nranks > COMM_MAX_RANK_NUM) {
-        std::fprintf(stderr, "usage: comm_allreduce NRANKS, which is 1..%d\n", COMM_MAX_RANK_NUM);
+        std::fprintf(
+            stderr,
+            "usage: comm_allreduce NRANKS, which is 1..%d: it starts its ranks itself, without "
+            "'tern run'\n",
+            COMM_MAX_RANK_NUM);
         return 2;
     }
     char folder[] = "/tmp/comm-allreduce-XXXXXX";

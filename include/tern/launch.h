@@ -30,7 +30,7 @@ typedef struct tern_launch_options {
 //
 // A rank fails when its exit status is not 0, when a signal kills it, or when it ends after
 // tern_init without tern_comm_destroy. The others then get errors from their tern calls; those that
-// are still there after 0.8 s are ended. One line on standard error says which rank ended how.
+// still run 0.6 s later get SIGTERM, and those that still run after 0.8 s get SIGKILL. One line on standard error says which rank ended how.
 // A trace begins at tern_init and has what every rank has recorded until it ended, also when it was killed;
 // of a thread at most 131072 events, fewer with more than 16 ranks; a line on standard error says how many
 // more there were. When it cannot be written, *exit_status is 1 if it would be 0.
