@@ -3,6 +3,11 @@
 // and what fails as a whole: when a rank dies or misses a deadline, every call on every rank returns
 // an error that names it, and the communicator stays failed until it is destroyed.
 //
+// All ranks make the same collective calls in the same order. Where a call makes something (a window, a
+// part, an executor, a trace) and a rank is in another one, the communicator fails with TERN_ERR_MISMATCH,
+// which says who is in which call. A barrier does not look, to be fast: it may end well between ranks that
+// are in other calls, and then the next call on the communicator fails.
+//
 //     tern_comm *world;
 //     if (tern_init(NULL, &world) != TERN_OK) { fprintf(stderr, "%s\n", tern_last_error()); exit(1); }
 //     if (tern_comm_barrier(world) != TERN_OK) { fprintf(stderr, "%s\n", tern_last_error()); }

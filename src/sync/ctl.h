@@ -13,7 +13,7 @@
 #include "tern/comm.h"
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
-#define TERN__CTL_ABI 3u
+#define TERN__CTL_ABI 4u
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 736
@@ -68,10 +68,11 @@ struct tern__ctl_rank {
     _Atomic uint64_t cpus[TERN__CPU_WORDS]; // affinity mask
 };
 
-// 64 bytes of a rank that all ranks of a communicator read.
-#define TERN__CELL_BYTES 64
+// A line of a rank that all ranks of a communicator read.
+#define TERN__CELL_BYTES 56
 struct tern__cell {
     alignas(TERN_CACHE_LINE) unsigned char bytes[TERN__CELL_BYTES];
+    uint64_t stamp; // what it was written for: tern__group_exchange
 };
 
 // A collective call of a rank, written by it in passing and read by whoever wants to know where it is:
@@ -138,7 +139,7 @@ struct tern__ctl {
 
 _Static_assert(sizeof(struct tern__bell) == 8, "shared layout");
 _Static_assert(sizeof(struct tern__ctl_rank) == 4 * TERN_CACHE_LINE, "shared layout");
-_Static_assert(sizeof(struct tern__cell) == TERN__CELL_BYTES, "shared layout");
+_Static_assert(sizeof(struct tern__cell) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__record) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__ctl_comm) % TERN_CACHE_LINE == 0, "shared layout");
 

@@ -88,14 +88,14 @@ static void call_text(const struct tern__recorded *call, char *text, size_t size
     snprintf(text, size, "%s of communicator %d%s%s", name, call->comm_slot, rank, op);
 }
 
-// Where the rank waits, as it says itself: "in barrier 12". False when it does not wait.
+// Where the rank waits, as it says itself: "in tern_comm_barrier 12". False when it does not wait.
 static bool activity_text(const struct tern__ctl_rank *slot, char *text, size_t size)
 {
     unsigned long long number =
         (unsigned long long)atomic_load_explicit(&slot->doing_number, memory_order_relaxed);
     switch ((enum tern__activity)tern__peek(&slot->doing)) {
     case TERN__DOING_BARRIER:
-        snprintf(text, size, "in barrier %llu", number);
+        snprintf(text, size, "in %s %llu", tern__meeting_name(TERN__MEETING_BARRIER), number);
         return true;
     case TERN__DOING_MEETING:
         snprintf(text, size, "in %s", tern__meeting_name((enum tern__meeting)number));

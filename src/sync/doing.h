@@ -34,8 +34,8 @@ struct tern__doing {
 // member: a rank of the job.
 void tern__doing_look(const struct tern__ctl *ctl, int member, struct tern__doing *doing);
 
-// "waits in barrier 12", "is stopped, waiting in all_reduce 17 of 4096 bytes (f32 sum)", "is not waiting
-// in tern": of one rank, or of several that do the same.
+// "waits in tern_comm_barrier 12", "is stopped, waiting in all_reduce 17 of 4096 bytes (f32 sum)", "is not
+// waiting in tern": of one rank, or of several that do the same.
 void tern__doing_text(const struct tern__doing *doing, bool several, char *text, size_t size);
 
 // Of some ranks of a group (bit r: rank r), those that do the same together: "rank 1 is stopped (process

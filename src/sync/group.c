@@ -19,7 +19,7 @@
 const char *tern__meeting_name(enum tern__meeting meeting)
 {
     static const char *const names[] = {
-        [TERN__MEETING_BARRIER] = "barrier",           [TERN__MEETING_SPLIT] = "tern_comm_split",
+        [TERN__MEETING_BARRIER] = "tern_comm_barrier", [TERN__MEETING_SPLIT] = "tern_comm_split",
         [TERN__MEETING_WINDOW] = "tern_window_create", [TERN__MEETING_EXEC] = "tern_exec_create",
         [TERN__MEETING_TRACE] = "tern_trace_end",
     };
@@ -171,7 +171,7 @@ bool tern__group_leave(struct tern__group *group)
     return tern__flag_add(&shared->holders, UINT32_MAX) == 1;
 }
 
-// What the group meets for, for people: "barrier 12".
+// What the group meets for, for people: "tern_comm_barrier 12".
 static void name_meeting(const struct tern__group *group, enum tern__meeting meeting, char *text,
                          size_t size)
 {
@@ -292,15 +292,64 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting meeting)
     return TERN_OK;
 }
 
+// The barrier of an exchange and what it is for. A plain barrier stamps nothing and so costs nothing more:
+// who came in one has an older stamp.
+static uint64_t stamp_of(uint64_t number, enum tern__meeting meeting)
+{
+    return number * TERN__MEETINGS + (uint64_t)meeting;
+}
+
+static enum tern__meeting stamped_meeting(const struct tern__cell *cell, uint64_t number)
+{
+    return cell->stamp / TERN__MEETINGS == number
+               ? (enum tern__meeting)(cell->stamp % TERN__MEETINGS)
+               : TERN__MEETING_BARRIER;
+}
+
+// Fails the group: "rank 0 is in tern_comm_barrier, ranks 1, 2 are in tern_window_create".
+static int different_calls(struct tern__group *group, const struct tern__cell *cells,
+                           uint64_t number)
+{
+    uint64_t in[TERN__MEETINGS] = {0};
+    uint64_t told = 0;
+    char text[TERN__FAILURE_BYTES - 128];
+    size_t used = 0;
+    text[0] = '\0';
+    for (int rank = 0; rank < group->size; rank++) {
+        in[stamped_meeting(&cells[rank], number)] |= UINT64_C(1) << rank;
+    }
+    for (int rank = 0; rank < group->size; rank++) {
+        enum tern__meeting meeting = stamped_meeting(&cells[rank], number);
+        uint64_t ranks = in[meeting] & ~told;
+        if (ranks == 0 || used >= sizeof text) {
+            continue;
+        }
+        char names[160];
+        tern__ranks_text(group, ranks, names, sizeof names);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%s %s in %s", used > 0 ? ", " : "",
+                             names, (ranks & (ranks - 1)) != 0 ? "are" : "is",
+                             tern__meeting_name(meeting));
+        told |= ranks;
+    }
+    return tern__group_fail(group, TERN_ERR_MISMATCH, -1,
+                            "%s; every rank must make the same calls in the same order", text);
+}
+
 int tern__group_exchange(struct tern__group *group, enum tern__meeting meeting, const void *mine,
                          size_t size, void *all)
 {
-    // Two rows of cells in turn: a row is used again two exchanges later, when every rank has come
-    // through the barrier of the one between and so has finished reading.
-    struct tern__cell *cells = group->shared->cells[group->exchanges++ & 1];
+    // Two rows of cells, for barriers of even and of odd numbers: a row is used again two barriers later,
+    // when every rank has come through the one between and so has finished reading.
+    uint64_t number = group->barriers + 1;
+    struct tern__cell *cells = group->shared->cells[number & 1];
+    cells[group->rank].stamp = stamp_of(number, meeting);
     memcpy(cells[group->rank].bytes, mine, size);
     TERN_TRY(tern__group_barrier(group, meeting));
     for (int rank = 0; rank < group->size; rank++) {
+        if (cells[rank].stamp != stamp_of(number, meeting)) {
+            return different_calls(group, cells, number);
+        }
         memcpy((char *)all + (size_t)rank * size, cells[rank].bytes, size);
     }
     return TERN_OK;

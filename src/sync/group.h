@@ -9,7 +9,7 @@
 
 #include "sync/job.h"
 
-// What ranks meet for. Only barriers are counted for people.
+// The public call that ranks meet in. Only barriers are counted for people.
 enum tern__meeting {
     TERN__MEETING_BARRIER,
     TERN__MEETING_SPLIT,
@@ -19,7 +19,7 @@ enum tern__meeting {
     TERN__MEETINGS,
 };
 
-// "barrier", "tern_window_create", …
+// "tern_comm_barrier", "tern_window_create", …
 const char *tern__meeting_name(enum tern__meeting meeting);
 
 struct tern__group {
@@ -32,7 +32,6 @@ struct tern__group {
     uint64_t barriers;           // entered so far
     uint64_t
         barriers_before;   // of them, before the caller had the group: sentences do not count them
-    uint64_t exchanges;    // done so far
     _Atomic uint32_t told; // 1: this rank's log has said that it failed
 };
 
@@ -72,7 +71,8 @@ int tern__group_left(const struct tern__group *group);
 // All ranks enter before any leaves. Errors fail the group.
 int tern__group_barrier(struct tern__group *group, enum tern__meeting meeting);
 
-// Every rank gives `size` bytes (at most TERN__CELL_BYTES) and gets those of all, in rank order.
+// Every rank gives `size` bytes (at most TERN__CELL_BYTES) and gets those of all, in rank order. When a
+// rank has come for another meeting, the group fails: TERN_ERR_MISMATCH, which says who is in which call.
 int tern__group_exchange(struct tern__group *group, enum tern__meeting meeting, const void *mine,
                          size_t size, void *all);
 

@@ -37,7 +37,7 @@ holds perf.json 3 \
     "all(e['args']['algorithm'] and e['args']['way'] in ('slot', 'window', 'staged') \
 for e in calls if e['args'].get('way') != 'mail')" \
     "{(rank(a), rank(b)) for a, b in arrows} == {(i, j) for i in range(3) for j in range(3) if i != j}" \
-    "{b['name'].split(' #')[0] for a, b in arrows} >= {'all have come', 'take piece', 'barrier'}" \
+    "{b['name'].split(' #')[0] for a, b in arrows} >= {'all have come', 'take piece', 'tern_comm_barrier'}" \
     "max(e['ts'] for e in X) - min(e['ts'] for e in X) < 300e6"
 
 # Graphs on chips: tasks have arrows from those who notified.

@@ -69,7 +69,7 @@ static int leave_early(int rank, const struct ranks *ranks, void *arg)
     if (rank != 2) {
         static const char words[] = "rank 2 has left the communicator (tern_comm_destroy)";
         CHECK(tern_comm_barrier(comm) == TERN_ERR_LEFT);
-        CHECK(look_says(words) && look_says("barrier 2"));
+        CHECK(look_says(words) && look_says("tern_comm_barrier 2"));
         CHECK(tern_comm_barrier(comm) == TERN_ERR_LEFT && look_says(words));
         CHECK(tern_comm_health(comm) == TERN_ERR_LEFT && look_says(words));
         CHECK(tern_window_create(comm, 4, NULL, &window) == TERN_ERR_LEFT && look_says(words));
@@ -120,7 +120,7 @@ static int come_not(int rank, const struct ranks *ranks, void *arg)
         CHECK(status == TERN_ERR_TIMEOUT);
     } else {
         CHECK(tern_comm_barrier(comm) == TERN_ERR_TIMEOUT);
-        CHECK(look_says("waited 0.5 s in barrier ") && look_says(" and not all ranks came: "));
+        CHECK(look_says("waited 0.5 s in tern_comm_barrier ") && look_says(" and not all ranks came: "));
         CHECK(look_says(": rank 1 waits for the signal at byte 8 (process "));
         CHECK(look_says("; rank 3 is not waiting in tern (its process "));
         CHECK(tern_comm_barrier(comm) == TERN_ERR_TIMEOUT && look_says("rank 3 is not"));

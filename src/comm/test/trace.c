@@ -105,7 +105,7 @@ static void the_trace_has_the_events_of_all_ranks(void **state)
         RUN_ON(n, traced_work, &job);
         snprintf(text, sizeof text,
                  "all(sorted(e[\"pid\"] for e in named(x)) == list(range(1, %d + 1)) "
-                 "for x in (\"first\", \"put\", \"barrier\"))",
+                 "for x in (\"first\", \"put\", \"tern_comm_barrier\"))",
                  n);
         assert_true(holds(job.path, text));
         snprintf(text, sizeof text,
@@ -131,7 +131,7 @@ static void tracks_are_named_after_threads(void **state)
     assert_true(holds(job.path, "all(tracks[e[\"pid\"], e[\"tid\"]] == \"AIC 0\" "
                                 "for e in named(\"first\"))"));
     assert_true(holds(job.path, "all(tracks[e[\"pid\"], e[\"tid\"]] == \"host\" "
-                                "for e in named(\"barrier\") + named(\"put\"))"));
+                                "for e in named(\"tern_comm_barrier\") + named(\"put\"))"));
     unlink(job.path);
 }
 
@@ -321,7 +321,7 @@ static void lost_events_are_reported(void **state)
 {
     struct job job = new_job();
     RUN_ON(2, lossy, &job);
-    assert_true(holds(job.path, "len(named(\"barrier\")) == 20"));
+    assert_true(holds(job.path, "len(named(\"tern_comm_barrier\")) == 20"));
     assert_true(holds(job.path, "[e[\"args\"][\"lost\"] for e in named(\"15 events lost\")] == "
                                 "[15, 15]"));
     unlink(job.path);
@@ -363,7 +363,7 @@ static void recording_can_begin_again(void **state)
 {
     struct job job = new_job();
     RUN_ON(2, on_off_on, &job);
-    assert_true(holds(job.path, "[e[\"name\"] for e in X] == [\"barrier\", \"barrier\"]"));
+    assert_true(holds(job.path, "[e[\"name\"] for e in X] == [\"tern_comm_barrier\"] * 2"));
     assert_true(holds(job.path, "set(tracks.values()) == {\"host\"}"));
     unlink(job.path);
 }
