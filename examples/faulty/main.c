@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with one fault, for docs/debugging.md: rank 2 does what the argument says, and the others do
-// what is right. `tern run -n 3 faulty hang`
+// what is right. Without an argument all do. `tern run -n 3 faulty hang`
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,15 +17,35 @@ static int failed(void)
     return 1;
 }
 
+static bool is_fault(const char *word)
+{
+    static const char *const faults[] = {"hang", "crash", "leave", "mismatch", "ignore"};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        if (strcmp(word, faults[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     const char *fault = argc > 1 ? argv[1] : "";
+    if (argc > 2 || (argc == 2 && !is_fault(fault))) {
+        fputs("usage: faulty [hang | crash | leave | mismatch | ignore]\n", stderr);
+        return 2;
+    }
     float in[COUNT] = {1};
     float out[COUNT];
     tern_comm *world;
     if (tern_init(NULL, &world) != TERN_OK ||
         tern_all_reduce(world, in, out, COUNT, TERN_F32, TERN_SUM) != TERN_OK) {
         return failed();
+    }
+    if (argc == 2 && tern_comm_size(world) < 3) {
+        fputs("faulty: rank 2 makes the mistake, so start at least 3 ranks\n", stderr);
+        tern_status_ignore(tern_comm_destroy(world));
+        return 2;
     }
     bool wrong = tern_comm_rank(world) == 2;
     if (wrong && strcmp(fault, "hang") == 0) {

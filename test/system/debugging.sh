@@ -78,5 +78,11 @@ while IFS= read -r line; do
     esac
 done < <(awk '/^```/ { inside = !inside; if (!inside) print "END"; next } inside' "$root/docs/debugging.md")
 
+# What faulty does not know is no success.
+! tern run -n 3 faulty nope >said 2>&1 || fail "faulty takes any word"
+grep -q 'usage: faulty' said || fail "faulty does not say what it takes: $(cat said)"
+! tern run -n 2 faulty crash >said 2>&1 || fail "faulty crash succeeds without a rank 2"
+grep -q 'start at least 3 ranks' said || fail "faulty does not ask for 3 ranks: $(cat said)"
+
 [ "$count" -ge 8 ] || fail "only $count commands were found"
 echo "debugging.sh: $count commands print what docs/debugging.md shows ($skipped need a gdb that may attach)"
