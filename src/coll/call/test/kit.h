@@ -37,8 +37,16 @@ enum { KIT_SANITIZED = 0 };
 KIT uint64_t kit_number(const char *variable, uint64_t otherwise)
 {
     const char *given = getenv(variable);
-    otherwise = KIT_SANITIZED ? (otherwise + 4) / 5 : otherwise;
-    return given != NULL && *given != 0 ? strtoull(given, NULL, 10) : otherwise;
+    char *end = NULL;
+    if (given == NULL || *given == 0) {
+        return KIT_SANITIZED ? (otherwise + 4) / 5 : otherwise;
+    }
+    uint64_t number = strtoull(given, &end, 10);
+    if (number == 0 || *end != 0) { // else a test would run nothing and pass
+        fprintf(stderr, "%s is '%s'; it must be a whole number from 1 on\n", variable, given);
+        exit(2);
+    }
+    return number;
 }
 
 // A seed, printed; TERN_TEST_SEED repeats it.
