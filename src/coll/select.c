@@ -128,23 +128,36 @@ bool tern_algo_in_place(tern_plan_kind kind, int index)
     return row != NULL && row->in_place;
 }
 
-// Whether a row can do what is asked for; if not, why.
-static bool fits(const struct tern__algo *row, const tern_algo_request *request, char *why,
-                 size_t why_bytes)
+// Whether a row can do what is asked for if it has every link; if not, why.
+static bool fits_ranks(const struct tern__algo *row, const tern_algo_request *request, char *why,
+                       size_t why_bytes)
 {
     int n = tern_topo_size(request->topo);
-    if (n == 1) {
-        return true;
-    }
-    if (n < row->nranks_min) {
+    if (n > 1 && n < row->nranks_min) {
         snprintf(why, why_bytes, "it needs %d ranks or more, and there are %d", row->nranks_min, n);
         return false;
     }
-    if (request->order == TERN_ORDER_RANK && row->order != TERN_ORDER_RANK) {
-        snprintf(why, why_bytes, "its sums are in another order than that of the ranks");
+    if (n > 1 && request->order == TERN_ORDER_RANK && row->order != TERN_ORDER_RANK) {
+        snprintf(
+            why, why_bytes,
+            "its sums are not in the order of the ranks; .order = TERN_ORDER_ANY (--order any) "
+            "allows that");
         return false;
     }
-    return tern__links_suffice(row->need, request->topo, request->root, why, why_bytes);
+    return true;
+}
+
+static bool fits_links(const struct tern__algo *row, const tern_algo_request *request, char *why,
+                       size_t why_bytes)
+{
+    return tern_topo_size(request->topo) == 1 ||
+           tern__links_suffice(row->need, request->topo, request->root, why, why_bytes);
+}
+
+static bool fits(const struct tern__algo *row, const tern_algo_request *request, char *why,
+                 size_t why_bytes)
+{
+    return fits_ranks(row, request, why, why_bytes) && fits_links(row, request, why, why_bytes);
 }
 
 static void emit(const struct tern__algo *row, struct tern__emit *e)
@@ -270,7 +283,11 @@ static int by_name(const tern_algo_request *request, const struct tern__algo **p
             snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", row->name);
             continue;
         }
-        if (!fits(row, request, why, sizeof why)) {
+        if (!fits_ranks(row, request, why, sizeof why)) {
+            return tern__fail(TERN_ERR_ARG, "%s cannot do this %s: %s", row->name,
+                              tern_plan_kind_name(request->kind), why);
+        }
+        if (!fits_links(row, request, why, sizeof why)) {
             return tern__fail(TERN_ERR_ARG, "%s cannot do this %s over %s: %s", row->name,
                               tern_plan_kind_name(request->kind), tern_topo_text(request->topo),
                               why);

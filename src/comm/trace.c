@@ -92,13 +92,15 @@ static int gather(tern_comm *comm, const char *path, const struct collection *mi
     uint64_t most = 1;
     TERN_TRY(tern__group_exchange(group, TERN__MEETING_TRACE, &own, sizeof own, offers));
     if (!recorded) {
-        return tern__fail(TERN_ERR_STATE, "tern_trace_end: recording is not on; call "
+        return tern__fail(TERN_ERR_STATE, "tern_trace_end: this rank does not record; call "
                                           "tern_trace_begin first");
     }
     for (int rank = 0; rank < group->size; rank++) {
         if (offers[rank].units == UINT64_MAX) {
-            return tern__fail(TERN_ERR_STATE, "tern_trace_end: recording is not on on %s",
-                              tern__rank_name(group, rank).text);
+            return tern__fail(
+                TERN_ERR_STATE,
+                "tern_trace_end: %s does not record; all ranks call tern_trace_begin first",
+                tern__rank_name(group, rank).text);
         }
     }
     for (int rank = 0; rank < group->size; rank++) {

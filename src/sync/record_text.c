@@ -90,9 +90,13 @@ bool tern__record_open_text(const struct tern__ctl *ctl, int member, char *text,
     for (int i = 0; i < count; i++) {
         const struct tern__recorded *call = &calls[i];
         if (call->state == TERN__RECORD_ENTERED || call->state == TERN__RECORD_WAITING) {
-            snprintf(text, size, "tern_%s (call %llu, %llu bytes)",
+            char bytes[32] = "";
+            if (call->signature.kind != TERN_COLL_BARRIER) {
+                snprintf(bytes, sizeof bytes, ", %llu bytes", (unsigned long long)call->bytes);
+            }
+            snprintf(text, size, "tern_%s (call %llu%s)",
                      tern_coll_kind_name((tern_coll_kind)call->signature.kind),
-                     (unsigned long long)call->sequence, (unsigned long long)call->bytes);
+                     (unsigned long long)call->sequence, bytes);
             return true;
         }
     }

@@ -56,7 +56,7 @@ static int check_op(struct tern__coll *call, const tern_coll *from)
     if (call->element_bytes == 0) {
         return strcmp(tern_reduce_op_name(from->op), "unknown op") == 0
                    ? tern__fail(TERN_ERR_ARG, "%s: %d is no reduce op", call->name, (int)from->op)
-                   : tern__fail(TERN_ERR_ARG, "%s: %s works on integers, not on %s", call->name,
+                   : tern__fail(TERN_ERR_ARG, "%s: '%s' works on integers, not on %s", call->name,
                                 tern_reduce_op_name(from->op), tern_dtype_name(from->dtype));
     }
     if (from->op == TERN_FUNCTION) {
@@ -225,7 +225,7 @@ static int check_buffers(struct tern__coll *call, const tern_coll *from)
                                       : "in place means in == out + rank * count");
 }
 
-int tern__call_check_comm(const char *name, tern_comm *comm, const tern_coll *from)
+int tern__call_check_comm(const char *name, tern_comm *comm)
 {
     int status = tern__comm_check(comm);
     if (status == TERN_OK) {
@@ -234,9 +234,8 @@ int tern__call_check_comm(const char *name, tern_comm *comm, const tern_coll *fr
     char why[TERN_ERROR_BYTES / 2];
     snprintf(why, sizeof why, "%s", tern_last_error());
     struct tern__calls *calls = comm->calls;
-    return tern__fail(status, "%s: call %llu, %s of %zu elements, was not made: %s", name,
-                      (unsigned long long)calls->made + 1, tern_coll_kind_name(from->kind),
-                      from->count, why);
+    return tern__fail(status, "%s: call %llu was not made: %s", name,
+                      (unsigned long long)calls->made + 1, why);
 }
 
 int tern__call_check(const char *name, tern_comm *comm, const tern_coll *from,
@@ -252,7 +251,7 @@ int tern__call_check(const char *name, tern_comm *comm, const tern_coll *from,
     if ((unsigned)from->kind > TERN_COLL_SCATTER_V) {
         return tern__fail(TERN_ERR_ARG, "%s: %d is no kind of call", name, (int)from->kind);
     }
-    TERN_TRY(tern__call_check_comm(name, comm, from));
+    TERN_TRY(tern__call_check_comm(name, comm));
     call->kind = from->kind;
     call->plan_kind = plan_kind_of(from->kind);
     call->dtype = from->dtype;

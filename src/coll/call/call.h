@@ -169,7 +169,7 @@ int tern__calls_of(tern_comm *comm, struct tern__calls **calls);
 
 // args.c: why no call can be made any more; checks what the caller says and writes it down. Nothing is
 // allocated.
-int tern__call_check_comm(const char *name, tern_comm *comm, const tern_coll *from);
+int tern__call_check_comm(const char *name, tern_comm *comm);
 int tern__call_check(const char *name, tern_comm *comm, const tern_coll *from,
                      struct tern__coll *call);
 

@@ -43,7 +43,7 @@ int tern__message_check(const char *name, tern_comm *comm, const tern_coll *from
     TERN_TRY(tern__comm_lives(name, comm));
     struct tern__calls *calls;
     TERN_TRY(tern__calls_of(comm, &calls));
-    TERN_TRY(tern__call_check_comm(name, comm, from));
+    TERN_TRY(tern__call_check_comm(name, comm));
     TERN_TRY(man_of(calls, &message->man));
     message->name = name;
     message->sends = from->kind == TERN_COLL_SEND;

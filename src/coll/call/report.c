@@ -57,29 +57,34 @@ static const char *algorithm_of(const struct tern__coll *call)
     return program != NULL ? program->algorithm : "none";
 }
 
+// Where the plan runs, after the name of its algorithm; nothing before it is known where all buffers are.
 static const char *way_text(enum tern__way way)
 {
     switch (way) {
     case TERN__WAY_SLOT:
-        return "slot";
+        return " in slots";
     case TERN__WAY_OPEN:
-        return "opening";
+        return "";
     case TERN__WAY_WINDOW:
-        return "window";
+        return " in windows";
     case TERN__WAY_STAGED:
         break;
     }
-    return "staged";
+    return " in pieces";
 }
 
-// "call 17 (all_reduce of 4096 bytes, f32, sum, fused in windows)"
+// "call 17 (all_reduce of 4096 bytes, f32, sum, fused in windows)", "call 18 (barrier, direct in slots)"
 static void name_call(const struct tern__coll *call, char *text, size_t size)
 {
     bool reduces = tern__kinds[call->plan_kind].reduces;
-    snprintf(text, size, "call %llu (%s of %llu bytes, %s%s%s, %s/%s)",
-             (unsigned long long)call->number, tern_coll_kind_name(call->kind),
-             (unsigned long long)call->bytes, tern_dtype_name(call->dtype), reduces ? ", " : "",
-             reduces ? tern_reduce_op_name(call->op) : "", algorithm_of(call), way_text(call->way));
+    char data[96] = "";
+    if (call->kind != TERN_COLL_BARRIER) {
+        snprintf(data, sizeof data, " of %llu bytes, %s%s%s", (unsigned long long)call->bytes,
+                 tern_dtype_name(call->dtype), reduces ? ", " : "",
+                 reduces ? tern_reduce_op_name(call->op) : "");
+    }
+    snprintf(text, size, "call %llu (%s%s, %s%s)", (unsigned long long)call->number,
+             tern_coll_kind_name(call->kind), data, algorithm_of(call), way_text(call->way));
 }
 
 // The lane and op that the oldest run waits at; false before all ranks have come.
@@ -134,8 +139,8 @@ static void place_text(const struct tern__coll *call, char *text, size_t size)
 static bool is_about(const char *sentence, const struct tern__coll *call)
 {
     char name[80];
-    snprintf(name, sizeof name, "call %llu (%s of ", (unsigned long long)call->number,
-             tern_coll_kind_name(call->kind));
+    snprintf(name, sizeof name, "call %llu (%s%s", (unsigned long long)call->number,
+             tern_coll_kind_name(call->kind), call->kind == TERN_COLL_BARRIER ? ", " : " of ");
     return strstr(sentence, name) != NULL;
 }
 
@@ -170,7 +175,7 @@ int tern__call_mismatch(struct tern__coll *call, int rank, uint64_t theirs)
     tern__signature_text(rank == 0 ? call->signature : theirs, texts[1], sizeof texts[1]);
     struct tern__group *group = &calls->comm->group;
     return tern__group_fail(group, TERN_ERR_MISMATCH, rank,
-                            "the ranks disagree on call %llu of the communicator: %s makes %s, "
+                            "the ranks disagree on call %llu: %s makes %s, "
                             "%s %s",
                             (unsigned long long)call->number, tern__rank_name(group, 0).text,
                             texts[0], tern__rank_name(group, second).text, texts[1]);
@@ -181,7 +186,7 @@ int tern__call_counts_differ(struct tern__coll *call, int from, int to, uint64_t
 {
     struct tern__group *group = &call->calls->comm->group;
     return tern__group_fail(group, TERN_ERR_MISMATCH, from,
-                            "the ranks disagree on call %llu of the communicator, %s: %s has "
+                            "the ranks disagree on call %llu, %s: %s has "
                             "%llu bytes for %s, rank %d wants %llu from rank %d",
                             (unsigned long long)call->number, tern_coll_kind_name(call->kind),
                             tern__rank_name(group, from).text, (unsigned long long)sent,

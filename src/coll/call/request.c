@@ -107,8 +107,8 @@ static struct request *find(const char *name, tern_request number)
             : NULL;
     struct request *request = block != NULL ? &block[index % BLOCK] : NULL;
     if (request == NULL || tern__flag_load(&request->uses) != uses || uses % 2 == 0) {
-        tern__fail(TERN_ERR_ARG, "%s: request %llx:%llx is not there; it has ended, or was freed",
-                   name, (unsigned long long)(number >> 32), (unsigned long long)(uint32_t)number);
+        tern__fail(TERN_ERR_ARG, "%s: %llu is no request, or one that has ended", name,
+                   (unsigned long long)number);
         return NULL;
     }
     return request;

@@ -373,7 +373,7 @@ static int wrong_calls(tern_comm *comm, void *arg)
     CHECK(says(tern_trace_end(NULL, "x"), TERN_ERR_ARG, "must not be NULL"));
     CHECK(says(tern_trace_end(comm, NULL), TERN_ERR_ARG, "must not be NULL"));
     CHECK(says(tern_trace_begin(SIZE_MAX), TERN_ERR_LIMIT, "at most"));
-    CHECK(says(tern_trace_end(comm, "/tmp/never"), TERN_ERR_STATE, "recording is not on"));
+    CHECK(says(tern_trace_end(comm, "/tmp/never"), TERN_ERR_STATE, "this rank does not record"));
     CHECK(fine(tern_trace_begin(0)));
     CHECK(says(tern_trace_begin(0), TERN_ERR_STATE, "recording is on already"));
     CHECK(fine(tern_trace_end(comm, "/dev/null")));
@@ -392,7 +392,7 @@ static int forgetful(tern_comm *comm, void *arg)
     CHECK(rank == 1 || fine(tern_trace_begin(0)));
     int64_t begin = clock_ns();
     CHECK(says(tern_trace_end(comm, "/tmp/never"), TERN_ERR_STATE,
-               rank == 1 ? "recording is not on" : "rank 1"));
+               rank == 1 ? "this rank does not record" : "rank 1 does not record"));
     CHECK(clock_ns() - begin < 5000 * MS);
     CHECK(fine(tern_comm_barrier(comm)));
     return 0;

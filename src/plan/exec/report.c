@@ -14,13 +14,16 @@ static bool has_begun(const struct tern_exec *exec, int rank)
     return tern__reached(tern__flag_load(&tern__exec_head(exec, rank)->begun), exec->run);
 }
 
-// "run 7 of the all_reduce 'ring' of 4096 bytes"
+// "run 7 of the all_reduce 'ring' of 4096 bytes", "run 7 of the barrier 'direct'"
 static void name_run(const struct tern_exec *exec, char *text, size_t size)
 {
     const tern_plan_spec *spec = &exec->plan->spec;
-    snprintf(text, size, "run %u of the %s '%s' of %llu bytes", exec->run,
-             tern_plan_kind_name(spec->kind), exec->plan->algorithm,
-             (unsigned long long)spec->bytes);
+    char bytes[40] = "";
+    if (spec->kind != TERN_PLAN_BARRIER) {
+        snprintf(bytes, sizeof bytes, " of %llu bytes", (unsigned long long)spec->bytes);
+    }
+    snprintf(text, size, "run %u of the %s '%s'%s", exec->run, tern_plan_kind_name(spec->kind),
+             exec->plan->algorithm, bytes);
 }
 
 // What the posters of a signal do, who of them has not begun the run, or else where one of them is stuck.

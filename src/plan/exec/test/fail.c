@@ -124,11 +124,10 @@ static int wait_in_vain(int rank, const struct ranks *ranks, void *arg)
         const char *error = tern_last_error();
         // Whichever of the two came first words it for both.
         int first = strstr(error, "rank 0 waited") != NULL ? 0 : 1;
-        snprintf(
-            place, sizeof place,
-            "rank %d waited 0.4 s in run 1 of the barrier 'custom' of 0 bytes, at lane 1, op 1 "
-            "(wait)",
-            first);
+        snprintf(place, sizeof place,
+                 "rank %d waited 0.4 s in run 1 of the barrier 'custom', at lane 1, op 1 "
+                 "(wait)",
+                 first);
         snprintf(
             wanted, sizeof wanted,
             "signal 7: seen 1, wanted 2 of the posts of this run (it is posted by ranks %d, 2)",
