@@ -189,8 +189,11 @@ static int wait_for(struct signal_wait *wait, int64_t timeout_ns)
 static int check_wait(const char *call, const tern_condition *conditions, size_t count,
                       int64_t timeout_ns)
 {
-    if (conditions == NULL || count == 0) {
+    if (count == 0) {
         return tern__fail(TERN_ERR_ARG, "%s: there must be at least one condition", call);
+    }
+    if (conditions == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: conditions must not be NULL", call);
     }
     if (timeout_ns < 0 && timeout_ns != TERN_TIMEOUT_DEFAULT) {
         return tern__fail(TERN_ERR_ARG,

@@ -167,7 +167,9 @@ static void wrong_ranks_windows_and_words_are_refused(void **state)
     assert_int_equal(tern_signal_read(NULL, 0, &value), TERN_ERR_ARG);
     assert_int_equal(tern_signal_read(window, 0, NULL), TERN_ERR_ARG);
     assert_int_equal(tern_signal_wait_all(NULL, 1, 0), TERN_ERR_ARG);
+    assert_string_equal(tern_last_error(), "tern_signal_wait_all: conditions must not be NULL");
     assert_int_equal(tern_signal_wait_all(&none, 0, 0), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "there must be at least one condition"));
     assert_int_equal(tern_signal_wait_all(&none, 1, 0), TERN_ERR_ARG);
     assert_int_equal(tern_signal_wait_any(&none, 1, 0, &which), TERN_ERR_ARG);
     assert_int_equal(tern_signal_wait_any(&none, 1, 0, NULL), TERN_ERR_ARG);
