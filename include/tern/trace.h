@@ -22,8 +22,9 @@ TERN_BEGIN_DECLS
 TERN_CALL int tern_trace_begin(size_t events_max);
 
 // Stops recording and writes the events of all ranks of the communicator into one file, from rank
-// 0. Collective; all ranks pass the same path. TERN_ERR_SYSTEM, on all ranks, when the file cannot be
-// written.
+// 0. Collective; all ranks pass the same path, else TERN_ERR_MISMATCH on all ranks, which names two that
+// differ. TERN_ERR_SYSTEM, on all ranks, when the file cannot be written. After an error recording is off and
+// what was recorded is lost.
 TERN_CALL int tern_trace_end(tern_comm *comm, const char *path);
 
 TERN_END_DECLS

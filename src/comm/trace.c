@@ -63,6 +63,7 @@ static void collect(void *arg, const struct tern__trace_track *track)
 // What each rank says of itself; units is UINT64_MAX when it does not record.
 struct offer {
     uint64_t units;
+    uint64_t path; // a digest of it
     uint32_t tracks;
 };
 
@@ -83,11 +84,55 @@ static int write_trace(FILE *file, void *arg)
     return tern__trace_write(file, ranks, output->nranks);
 }
 
+static uint64_t digest_of(const char *path)
+{
+    uint64_t digest = UINT64_C(0xcbf29ce484222325); // FNV-1a
+    for (const char *at = path; *at != '\0'; at++) {
+        digest = (digest ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    }
+    return digest;
+}
+
+// A path in a sentence: its last part when it is long, for that is where paths differ.
+struct told_path {
+    char text[4 * TERN__CELL_BYTES];
+};
+
+static void tell_path(const char *path, struct told_path *told)
+{
+    size_t length = strlen(path);
+    bool whole = length < sizeof told->text;
+    memset(told, 0, sizeof *told);
+    snprintf(told->text, sizeof told->text, "%s%s", whole ? "" : "...",
+             whole ? path : path + length - (sizeof told->text - 4));
+}
+
+// On all ranks, when `odd` has another path than rank 0: names both.
+static int different_paths(struct tern__group *group, const char *path, int odd)
+{
+    struct told_path mine;
+    struct told_path first = {0};
+    struct told_path other = {0};
+    tell_path(path, &mine);
+    for (size_t at = 0; at < sizeof mine.text; at += TERN__CELL_BYTES) {
+        char all[TERN_RANKS_MAX][TERN__CELL_BYTES];
+        TERN_TRY(tern__group_exchange(group, TERN__MEETING_TRACE, mine.text + at, TERN__CELL_BYTES,
+                                      all));
+        memcpy(first.text + at, all[0], TERN__CELL_BYTES);
+        memcpy(other.text + at, all[odd], TERN__CELL_BYTES);
+    }
+    return tern__fail(TERN_ERR_MISMATCH,
+                      "tern_trace_end: %s wants the trace in '%s', %s in '%s'; all ranks must pass "
+                      "the same path",
+                      tern__rank_name(group, 0).text, first.text, tern__rank_name(group, odd).text,
+                      other.text);
+}
+
 // `recorded`: whether recording was on in this process.
 static int gather(tern_comm *comm, const char *path, const struct collection *mine, bool recorded)
 {
     struct tern__group *group = &comm->group;
-    struct offer own = {recorded ? mine->count : UINT64_MAX, mine->tracks};
+    struct offer own = {recorded ? mine->count : UINT64_MAX, digest_of(path), mine->tracks};
     struct offer offers[TERN_RANKS_MAX];
     uint64_t most = 1;
     TERN_TRY(tern__group_exchange(group, TERN__MEETING_TRACE, &own, sizeof own, offers));
@@ -101,6 +146,11 @@ static int gather(tern_comm *comm, const char *path, const struct collection *mi
                 TERN_ERR_STATE,
                 "tern_trace_end: %s does not record; all ranks call tern_trace_begin first",
                 tern__rank_name(group, rank).text);
+        }
+    }
+    for (int rank = 1; rank < group->size; rank++) {
+        if (offers[rank].path != offers[0].path) {
+            return different_paths(group, path, rank);
         }
     }
     for (int rank = 0; rank < group->size; rank++) {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -345,6 +346,31 @@ static void an_unwritable_path_is_an_error_on_all_ranks(void **state)
     RUN_ON(3, unwritable, NULL);
 }
 
+static int different_paths(tern_comm *comm, void *arg)
+{
+    char long_path[1000];
+    bool odd = tern_comm_rank(comm) == 1;
+    memset(long_path, 'x', sizeof long_path);
+    snprintf(long_path + 980, 20, odd ? "/b.json" : "/a.json");
+    CHECK(fine(tern_trace_begin(0)));
+    CHECK(
+        says(tern_trace_end(comm, odd ? "/tmp/tern-never/b" : "/tmp/tern-never/a"),
+             TERN_ERR_MISMATCH,
+             "rank 0 wants the trace in '/tmp/tern-never/a', rank 1 in '/tmp/tern-never/b'; all"));
+    CHECK(fine(tern_trace_begin(0)));
+    CHECK(says(tern_trace_end(comm, long_path), TERN_ERR_MISMATCH,
+               "rank 0 wants the trace in '...x"));
+    CHECK(strstr(tern_last_error(), "x/a.json', rank 1 in '...x") != NULL);
+    CHECK(strstr(tern_last_error(), "x/b.json';") != NULL);
+    CHECK(fine(tern_comm_barrier(comm))); // nothing but the path is wrong
+    return 0;
+}
+
+static void different_paths_are_named(void **state)
+{
+    RUN_ON(3, different_paths, NULL);
+}
+
 // What happens while recording is off is not in the file, nor is what an earlier file had.
 static int on_off_on(tern_comm *comm, void *arg)
 {
@@ -416,6 +442,7 @@ int main(void)
         cmocka_unit_test(slices_are_calls_and_arrows_lead_to_those_who_waited),
         cmocka_unit_test(lost_events_are_reported),
         cmocka_unit_test(an_unwritable_path_is_an_error_on_all_ranks),
+        cmocka_unit_test(different_paths_are_named),
         cmocka_unit_test(recording_can_begin_again),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(a_rank_that_does_not_record_is_an_error_on_all_ranks),
