@@ -89,7 +89,9 @@ TERN_CALL int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **p
 TERN_CALL int tern_comm_health(tern_comm *comm);
 
 // Leaves the communicator and frees it, and with the first communicator of a job everything made
-// from it: destroy windows, chips and split communicators before. Waits for nobody: memory that
+// from it. Before, requests end (tern_request_wait; persistent ones tern_request_free), and windows,
+// executors, chips and split communicators are destroyed; else TERN_ERR_STATE says what is left, and an
+// executor counts as its window. Waits for nobody: memory that
 // peers still use lives until they let go. NULL is allowed. A rank that ends without this counts as
 // dead.
 TERN_API int tern_comm_destroy(tern_comm *comm);

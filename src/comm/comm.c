@@ -266,7 +266,7 @@ static int comm_split(tern_comm *comm, int color, int key, tern_comm **part)
         group->members[rank] = parent->members[group->members[rank]];
     }
     made->parent = comm;
-    tern__flag_add(&comm->children, 1);
+    tern__comm_gains(comm, TERN__CHILD_PART);
     status = tern__window_create_sparse(made, tern__area_bytes(group->size), &made->area);
     if (status != TERN_OK) {
         tern_comm_destroy(made);
@@ -296,6 +296,37 @@ static int let_go(tern_comm *comm)
     return TERN_OK;
 }
 
+// TERN_OK when nothing is left that was made from it; else what.
+static int check_childless(struct tern_comm *comm)
+{
+    static const char *const names[TERN__CHILDREN] = {"window", "chip", "split communicator",
+                                                      "request"};
+    char text[160] = "";
+    size_t used = 0;
+    uint32_t total = 0;
+    uint32_t requests = 0;
+    for (int child = 0; child < TERN__CHILDREN; child++) {
+        uint32_t count = tern__flag_load(&comm->children[child]);
+        if (count > 0) {
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "%s%u %s%s", used > 0 ? ", " : "",
+                                 count, names[child], count > 1 ? "s" : "");
+        }
+        total += count;
+        requests += child == TERN__CHILD_REQUEST ? count : 0;
+    }
+    if (total == 0) {
+        return TERN_OK;
+    }
+    return tern__fail(TERN_ERR_STATE, "tern_comm_destroy: %s of it %s not ended; %s%s%s", text,
+                      total > 1 ? "have" : "has",
+                      total > requests ? "destroy what was made from it first" : "",
+                      total > requests && requests > 0 ? "; " : "",
+                      requests > 0 ? "wait for running requests (tern_request_wait) and free "
+                                     "persistent ones (tern_request_free) first"
+                                   : "");
+}
+
 static int comm_destroy(tern_comm *comm)
 {
     if (comm == NULL) {
@@ -305,13 +336,7 @@ static int comm_destroy(tern_comm *comm)
         return let_go(comm);
     }
     TERN_TRY(tern__comm_lives("tern_comm_destroy", comm));
-    uint32_t children = tern__flag_load(&comm->children);
-    if (children != 0) {
-        return tern__fail(TERN_ERR_STATE,
-                          "tern_comm_destroy: %u windows, chips or communicators "
-                          "made from it are alive; destroy them first",
-                          children);
-    }
+    TERN_TRY(check_childless(comm));
     struct tern__job *job = comm->group.job;
     int slot = comm->group.slot;
     if (comm->calls != NULL) {
@@ -329,7 +354,7 @@ static int comm_destroy(tern_comm *comm)
         if (last) {
             release_slot(job->ctl, slot);
         }
-        tern__flag_add(&comm->parent->children, UINT32_MAX);
+        tern__comm_loses(comm->parent, TERN__CHILD_PART);
     }
     tern__handle_free(comm, sizeof *comm);
     return TERN_OK;

@@ -9,18 +9,32 @@
 #include "sync/group.h"
 #include "tern/comm.h"
 
+// What is made from a communicator and goes before it.
+enum tern__child { TERN__CHILD_WINDOW, TERN__CHILD_CHIP, TERN__CHILD_PART, TERN__CHILD_REQUEST };
+#define TERN__CHILDREN 4
+
 struct tern_comm {
     struct tern__handle handle;
     void *calls; // of coll/call; NULL before the first one
     struct tern__group group;
-    bool first;                // it joined the job, and leaves it when it is destroyed
-    bool launched;             // through tern_init
-    uint32_t windows_made;     // for tags; the same on all ranks
-    _Atomic uint32_t children; // windows, chips and communicators made from it and alive
-    struct tern_comm *parent;  // the communicator it was split from
-    struct tern_window *area;  // comm/area.h
+    bool first;            // it joined the job, and leaves it when it is destroyed
+    bool launched;         // through tern_init
+    uint32_t windows_made; // for tags; the same on all ranks
+    _Atomic uint32_t children[TERN__CHILDREN]; // made from it and alive
+    struct tern_comm *parent;                  // the communicator it was split from
+    struct tern_window *area;                  // comm/area.h
     void (*free_calls)(void *calls);
 };
+
+static inline void tern__comm_gains(struct tern_comm *comm, enum tern__child child)
+{
+    tern__flag_add(&comm->children[child], 1);
+}
+
+static inline void tern__comm_loses(struct tern_comm *comm, enum tern__child child)
+{
+    tern__flag_add(&comm->children[child], UINT32_MAX);
+}
 
 // TERN_OK for a communicator that lives; the sentence begins with the name of the public call.
 static inline int tern__comm_lives(const char *call, const struct tern_comm *comm)

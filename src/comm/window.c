@@ -322,7 +322,7 @@ static int window_create(tern_comm *comm, size_t size_bytes, const tern_window_o
     if ((*window)->fd >= 0) {
         own(*window);
     }
-    tern__flag_add(&comm->children, 1);
+    tern__comm_gains(comm, TERN__CHILD_WINDOW);
     return TERN_OK;
 }
 
@@ -358,7 +358,7 @@ static int window_destroy(tern_window *window)
     }
     TERN_TRY(tern__window_lives("tern_window_destroy", window));
     if (!window->sparse) {
-        tern__flag_add(&window->comm->children, UINT32_MAX);
+        tern__comm_loses(window->comm, TERN__CHILD_WINDOW);
     }
     free_window(window);
     return TERN_OK;

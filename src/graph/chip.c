@@ -147,7 +147,7 @@ static int chip_create(tern_comm *comm, const tern_chip_options *options, tern_c
     }
     if (comm != NULL) {
         tern__job_add_threads(comm->group.job, (int)count);
-        tern__flag_add(&comm->children, 1);
+        tern__comm_gains(comm, TERN__CHILD_CHIP);
     }
     *chip = made;
     return TERN_OK;
@@ -197,7 +197,7 @@ static int chip_destroy(tern_chip *chip)
     }
     if (chip->comm != NULL) {
         tern__job_add_threads(chip->comm->group.job, -tern__chip_cores(chip));
-        tern__flag_add(&chip->comm->children, UINT32_MAX);
+        tern__comm_loses(chip->comm, TERN__CHILD_CHIP);
     }
     end_chip(chip);
     return TERN_OK;

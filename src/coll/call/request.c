@@ -40,7 +40,7 @@ static struct request *free_first, *free_last;
 
 static void give_back(struct request *request)
 {
-    tern__flag_add(&request->comm->children, UINT32_MAX);
+    tern__comm_loses(request->comm, TERN__CHILD_REQUEST);
     pthread_mutex_lock(&lock);
     tern__flag_add(&request->uses, 1); // partner: find
     request->state = FREE;
@@ -86,7 +86,7 @@ static struct request *take(tern_comm *comm)
     pthread_mutex_unlock(&lock);
     if (request != NULL) {
         request->comm = comm;
-        tern__flag_add(&comm->children, 1);
+        tern__comm_gains(comm, TERN__CHILD_REQUEST);
     }
     return request;
 }
