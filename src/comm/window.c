@@ -13,6 +13,7 @@
 #include "base/public.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/trace.h"
 #include "boot/inbox.h"
 #include "comm/registry.h"
 #include "mem/memfd.h"
@@ -311,6 +312,7 @@ static int window_create(tern_comm *comm, size_t size_bytes, const tern_window_o
                          tern_window **window)
 {
     TERN_TRY(tern__comm_lives("tern_window_create", comm));
+    int64_t begin_ns = tern__trace_start();
     if (window == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_window_create: window must not be NULL");
     }
@@ -323,6 +325,7 @@ static int window_create(tern_comm *comm, size_t size_bytes, const tern_window_o
         own(*window);
     }
     tern__comm_gains(comm, TERN__CHILD_WINDOW);
+    tern__trace_add(TERN__TRACE_BARRIER, "tern_window_create", begin_ns, size_bytes);
     return TERN_OK;
 }
 

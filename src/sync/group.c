@@ -247,7 +247,9 @@ static void trace_barrier(const struct tern__group *group, enum tern__meeting me
     struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_BARRIER};
     event.out = tern__trace_arrow(TERN__ARROW_BARRIER, group->slot, number, 0);
     event.in = event.out;
-    tern__trace_name(&event, tern__meeting_name(meeting));
+    // A window is made in several meetings, inside the slice of its call.
+    bool part = meeting == TERN__MEETING_WINDOW;
+    tern__trace_name(&event, part ? "all ranks meet" : tern__meeting_name(meeting));
     tern__trace_put(&event);
 }
 

@@ -123,6 +123,22 @@ static void the_trace_has_the_events_of_all_ranks(void **state)
     }
 }
 
+static void a_window_is_one_slice_with_its_meetings_inside(void **state)
+{
+    struct job job = new_job();
+    RUN_ON(2, traced_work, &job);
+    assert_true(
+        holds(job.path, "sorted(e[\"pid\"] for e in named(\"tern_window_create\")) == [1, 2]"));
+    assert_true(holds(job.path, "all(e[\"args\"] == {\"bytes\": 256} "
+                                "for e in named(\"tern_window_create\"))"));
+    assert_true(
+        holds(job.path,
+              "all(any(m[\"pid\"] == w[\"pid\"] and w[\"ts\"] <= m[\"ts\"] and "
+              "m[\"ts\"] + m[\"dur\"] <= w[\"ts\"] + w[\"dur\"] + 0.001 "
+              "for m in named(\"all ranks meet\")) for w in named(\"tern_window_create\"))"));
+    unlink(job.path);
+}
+
 static void tracks_are_named_after_threads(void **state)
 {
     struct job job = new_job();
@@ -433,6 +449,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_trace_has_the_events_of_all_ranks),
+        cmocka_unit_test(a_window_is_one_slice_with_its_meetings_inside),
         cmocka_unit_test(tracks_are_named_after_threads),
         cmocka_unit_test(times_and_bytes_are_right),
         cmocka_unit_test(waits_of_the_scheduler_are_pairs_of_their_own),
