@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "boot/env.h"
 #include "boot/peer.h"
+#include "sync/doing.h"
 #include "sync/job.h"
 #include "sync/record_text.h"
 
@@ -349,6 +350,21 @@ const char *tern__hub_failure(struct tern__hub *hub)
 {
     tern__hub_note_failure(hub);
     return hub->failure;
+}
+
+void tern__hub_doing(const struct tern__hub *hub, uint64_t ranks, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (hub->ctl == NULL) {
+        return;
+    }
+    // As a member of the first communicator would see them.
+    struct tern__job job = {.ctl = hub->ctl, .nranks = (int)hub->ctl->nranks};
+    struct tern__group group = {.job = &job, .shared = &hub->ctl->comms[0], .size = job.nranks};
+    for (int rank = 0; rank < group.size; rank++) {
+        group.members[rank] = rank;
+    }
+    tern__doing_ranks(&group, ranks, text, size);
 }
 
 int tern__hub_rank_process(const struct tern__hub *hub, int rank)

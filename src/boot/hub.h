@@ -59,6 +59,9 @@ bool tern__hub_rank_is_in(const struct tern__hub *hub, int rank, char *text, siz
 // "communicator 0 has failed: …": the first one that did; "" when none has. Lives as long as the hub.
 const char *tern__hub_failure(struct tern__hub *hub);
 
+// What these ranks (bit r: rank r) do now: "rank 1 is stopped (process 417)". "" while no job is there.
+void tern__hub_doing(const struct tern__hub *hub, uint64_t ranks, char *text, size_t size);
+
 // The rank that died first in the current generation as the ranks themselves saw it, or -1.
 int tern__hub_first_dead(const struct tern__hub *hub);
 

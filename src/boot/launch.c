@@ -252,6 +252,7 @@ static int64_t look_at_clock(struct tern__job *job)
     if (job->linger_until_ns != 0) {
         next_ns = earlier(next_ns, job->linger_until_ns);
     }
+    next_ns = earlier(next_ns, tern__launch_look_at_lag(job, now_ns));
     return earlier(next_ns, tern__hub_expire(job->hub));
 }
 

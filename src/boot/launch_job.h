@@ -43,6 +43,9 @@ struct tern__job {
     int64_t term_at_ns;
     int64_t kill_at_ns;
     int64_t linger_until_ns; // 0: ranks still run
+    int64_t look_at_ns;      // when to look next what the others do; 0: not set
+
+    enum { UNSEEN, SEEN, TOLD } lag; // of the ranks that run on after a communicator has failed
 
     bool timed_out;
     int culprit;       // the rank that failed first, or -1
@@ -59,7 +62,11 @@ struct tern__job {
 // status of the launch.
 int tern__launch_report(const struct tern__job *job);
 
-// The same for a program that tern__program_find did not find.
+// Says, once, for whom the job waits after a communicator has failed and a rank has ended. Returns when to
+// look again.
+int64_t tern__launch_look_at_lag(struct tern__job *job, int64_t now_ns);
+
+// As tern__launch_report for a program that tern__program_find did not find.
 int tern__launch_report_program(const char *name, int error);
 
 // One line on standard error; dropped rather than waiting for somebody who does not read.

@@ -14,8 +14,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "boot/hub.h"
 
 #define SAY_WITHIN_MS 100
+#define LAG_LOOK_NS (400 * TERN_NS_PER_MS)
 // All ranks ended well, but a communicator had failed.
 #define EXIT_COMM_FAILED 123
 
@@ -104,6 +106,36 @@ static int report_output(int error)
 {
     tern__launch_say("tern run: ended because its output cannot be written: %s\n", strerror(error));
     return error == EPIPE ? 128 + SIGPIPE : 1;
+}
+
+// At the second look that finds it so: ranks that all got the same error end soon one after the other.
+int64_t tern__launch_look_at_lag(struct tern__job *job, int64_t now_ns)
+{
+    int running = job->procs.running;
+    if (job->lag == TOLD || job->cause != CAUSE_NONE || running == 0 ||
+        running == job->procs.nranks) {
+        return INT64_MAX;
+    }
+    if (job->look_at_ns == 0 || now_ns < job->look_at_ns) {
+        job->look_at_ns = job->look_at_ns != 0 ? job->look_at_ns : now_ns + LAG_LOOK_NS;
+        return job->look_at_ns;
+    }
+    job->look_at_ns = now_ns + LAG_LOOK_NS;
+    const char *failure = tern__hub_failure(job->hub);
+    if (failure[0] == '\0' || job->lag == UNSEEN) {
+        job->lag = failure[0] != '\0' ? SEEN : UNSEEN;
+        return job->look_at_ns;
+    }
+    uint64_t ranks = 0;
+    char doing[640];
+    for (int rank = 0; rank < job->procs.nranks; rank++) {
+        ranks |= job->procs.pids[rank] > 0 ? UINT64_C(1) << rank : 0;
+    }
+    tern__hub_doing(job->hub, ranks, doing, sizeof doing);
+    tern__launch_say("tern run: %s; tern run goes on waiting: %s\n", failure,
+                     doing[0] != '\0' ? doing : "not all ranks have ended");
+    job->lag = TOLD;
+    return INT64_MAX;
 }
 
 // The one line about the end, if there is one to say.

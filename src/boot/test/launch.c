@@ -255,6 +255,29 @@ static void a_failure_that_nobody_looks_at_is_told(void **state)
     }
 }
 
+// Rank 1 stops after the communicator has failed; the others have ended well.
+static void a_rank_that_stays_after_a_failure_is_told(void **state)
+{
+    struct setting setting = {0};
+    setenv("TERN_LOG", "off", 1);
+    struct run run = START(&setting, "run", "-n", "3", (char *)self_path(), "rank", "stay");
+    unsetenv("TERN_LOG");
+    char *err = read_all(run.err, NULL);
+    for (int i = 0; i < RUN_DEADLINE_MS / 5 && strchr(err, '\n') == NULL; i++) {
+        free(err);
+        sleep_ms(5);
+        err = read_all(run.err, NULL);
+    }
+    assert_non_null(strstr(err, "tern run: communicator 0 has failed: rank "));
+    assert_non_null(strstr(err, " has left the communicator (tern_comm_destroy), so "));
+    assert_non_null(strstr(err, "; tern run goes on waiting: rank 1 is stopped (process "));
+    free(err);
+    kill(run.pid, SIGINT);
+    kill(run.pid, SIGINT);
+    end_tern(&run);
+    close_run(&run);
+}
+
 static void wrong_words_get_a_suggestion(void **state)
 {
     EXPECT(2, "",
@@ -467,6 +490,11 @@ static int rank_joined(const char *mode)
         int ignored = tern_comm_barrier(world);
         (void)ignored;
     }
+    if (strcmp(mode, "stay") == 0 && rank != 0) { // which leaves
+        int ignored = tern_comm_barrier(world);
+        (void)ignored;
+        status = rank == 1 ? raise(SIGSTOP) : TERN_OK;
+    }
     if (strcmp(mode, "quit") == 0) {
         puts("ready");
         fflush(stdout);
@@ -498,6 +526,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_killed_rank_comes_before_failed_ones),
         cmocka_unit_test(the_rank_that_others_blame_comes_first),
         cmocka_unit_test(a_rank_must_not_leave_without_destroy),
+        cmocka_unit_test(a_rank_that_stays_after_a_failure_is_told),
         cmocka_unit_test(a_crash_in_a_call_names_the_call),
         cmocka_unit_test(a_failure_that_nobody_looks_at_is_told),
         cmocka_unit_test(wrong_words_get_a_suggestion),
