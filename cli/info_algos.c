@@ -152,8 +152,8 @@ static int print_kind(tern_coll_kind kind, int nranks)
         bool in_place = tern_algo_in_place((tern_plan_kind)kind, i);
         printf("  %-18s %-*s%s\n", tern_algo_name((tern_plan_kind)kind, i), moves ? 10 : 0,
                !moves     ? ""
-               : in_place ? "right"
-                          : "staged",
+               : in_place ? "yes"
+                          : "no",
                tern_algo_text((tern_plan_kind)kind, i));
     }
     if (kind != TERN_COLL_BARRIER) {
@@ -210,11 +210,12 @@ int cli_info_algos(int kind, int nranks)
     int status = TERN_OK;
     for (int k = TERN_COLL_ALL_REDUCE; status == TERN_OK && k <= TERN_COLL_SCATTER; k++) {
         status = print_kind((tern_coll_kind)k, nranks);
-        puts(k < TERN_COLL_SCATTER ? ""
-                                   : "\nSizes are bytes of a rank's whole input or output, "
-                                     "whichever is larger. In place: whether the plan is right\n"
-                                     "when out is the memory of in; if not, a call in place is "
-                                     "staged, also with buffers in windows.");
+        puts(k < TERN_COLL_SCATTER
+                 ? ""
+                 : "\nSizes are bytes of a rank's whole input or output, "
+                   "whichever is larger. In place: whether the plan is right\n"
+                   "when out is the memory of in; if not, a call in place is "
+                   "staged (goes in pieces through slots), also with buffers in windows.");
     }
     return status;
 }

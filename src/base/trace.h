@@ -47,7 +47,7 @@ struct tern__trace_event {
     uint16_t has;
     char name[TERN__TRACE_NAME_BYTES];
     char algorithm[20];
-    char way[8]; // how its bytes travel
+    char transport[8]; // how its bytes travel
 };
 _Static_assert(sizeof(struct tern__trace_event) == 128, "two cache lines");
 

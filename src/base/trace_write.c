@@ -146,9 +146,9 @@ static void write_args(FILE *file, const struct tern__trace_event *event)
         fputc('"', file);
         between = ",";
     }
-    if (event->way[0] != '\0') {
-        fprintf(file, "%s\"way\":\"", between);
-        write_escaped(file, event->way, sizeof event->way);
+    if (event->transport[0] != '\0') {
+        fprintf(file, "%s\"transport\":\"", between);
+        write_escaped(file, event->transport, sizeof event->transport);
         fputc('"', file);
         between = ",";
     }

@@ -96,7 +96,7 @@ static void text_calls(FILE *file, const struct seen *seen, int last, int64_t no
     fprintf(
         file,
         "\nrank %d, last calls\n"
-        "    call  comm  kind              bytes  dtype op      algorithm      travels  state    "
+        "    call  comm  kind              bytes  dtype op      algorithm      transport  state    "
         "began         took\n",
         seen->rank);
     for (int i = 0; i < seen->count && i < last; i++) {
@@ -123,7 +123,7 @@ static void text_calls(FILE *file, const struct seen *seen, int last, int64_t no
         if (call->state != TERN__RECORD_DONE) {
             stuck_text(call, stuck, sizeof stuck);
         }
-        fprintf(file, "%8llu  %4d  %-16s %6llu  %-13s %-14s %-8s %-8s %-13s %s%s%s%s\n",
+        fprintf(file, "%8llu  %4d  %-16s %6llu  %-13s %-14s %-10s %-8s %-13s %s%s%s%s\n",
                 (unsigned long long)call->sequence, call->comm_slot,
                 tern_coll_kind_name((tern_coll_kind)call->signature.kind),
                 (unsigned long long)call->bytes, op, tern__record_algorithm(call),

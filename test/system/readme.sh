@@ -53,4 +53,10 @@ cc -std=gnu17 -Wall -Wextra -Wconversion -Werror hello.c "${flags[@]}" -o strict
 c++ -std=gnu++17 -Wall -Wextra -Werror hello.cpp "${flags[@]}" -o plus
 "$HOME/tern/bin/tern" run -n 3 ./plus | LC_ALL=C sort | diff expected - || fail "C++ says something else"
 [ "$(./strict)" = "rank 0 of 1: the sums are 1.5 and 0" ] || fail "alone it says '$(./strict)'"
+
+# A call that fails is one sentence, as tern_last_error() has it.
+TERN_LOG=off TERN_ALGO=cut_small "$HOME/tern/bin/tern" run -n 2 ./strict >said 2>errors &&
+    fail "cut_small works with two ranks"
+grep -q '^cut_small cannot do this all_reduce: it needs 4 ranks' errors ||
+    { cat errors; fail "the program does not say what failed"; }
 echo "readme.sh: the program of README.md compiles, runs and prints what is shown"

@@ -54,7 +54,7 @@ void tern__trace_call(const struct tern__coll *call)
     if (program != NULL) {
         snprintf(event.algorithm, sizeof event.algorithm, "%s", program->algorithm);
     }
-    snprintf(event.way, sizeof event.way, "%s", ways[call->way]);
+    snprintf(event.transport, sizeof event.transport, "%s", ways[call->way]);
     if (kind->in_root || kind->out_root) {
         set_peer(&event, call->calls, call->root);
     }
@@ -69,7 +69,7 @@ void tern__trace_message(const struct tern__message *message)
                                       .bytes = message->bytes,
                                       .has = message->overlaps ? TERN__TRACE_OVERLAPS : 0};
     tern__trace_name(&event, message->sends ? "send" : "recv");
-    snprintf(event.way, sizeof event.way, "mail");
+    snprintf(event.transport, sizeof event.transport, "mail");
     set_peer(&event, tern__mailman_calls(message->man), message->peer);
     tern__trace_put(&event);
 }
