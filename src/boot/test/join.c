@@ -57,7 +57,7 @@ static void communicator_with_a_window_cannot_be_destroyed(void **state)
     assert_int_equal(tern_init(NULL, &comm), TERN_OK);
     assert_int_equal(tern_window_create(comm, 100, NULL, &window), TERN_OK);
     assert_int_equal(tern_comm_destroy(comm), TERN_ERR_STATE);
-    assert_true(look_says("1 windows"));
+    assert_true(look_says("1 window of it"));
     assert_int_equal(tern_window_destroy(window), TERN_OK);
     assert_int_equal(tern_comm_destroy(comm), TERN_OK);
 }

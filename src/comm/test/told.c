@@ -101,7 +101,7 @@ static void each_refused_call_is_told_once(void **state)
     assert_int_equal(count(text, "tern_all_reduce: TERN_ERR_ARG: in must not be NULL\n"), 1);
     assert_int_equal(count(text, "tern_comm_split: TERN_ERR_ARG: part must not be NULL\n"), 1);
     assert_int_equal(count(text, "tern_request_wait_all: TERN_ERR_ARG: "), 1);
-    assert_int_equal(count(text, "tern_comm_destroy: TERN_ERR_STATE: 1 windows"), 1);
+    assert_int_equal(count(text, "tern_comm_destroy: TERN_ERR_STATE: 1 window of it"), 1);
     assert_int_equal(count(text, "came to the end\n"), 1);
 }
 
