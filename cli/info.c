@@ -116,7 +116,7 @@ static int read_option(int code, char **argv, struct arguments *arguments)
         arguments->has_kind = true;
         return tern_coll_kind_parse(optarg, &arguments->kind) == TERN_OK
                    ? -1
-                   : wrong_usage("--kind: %s", tern_last_error());
+                   : wrong_usage("--kind: %s%s", tern_last_error(), cli_suggest_kind(optarg));
     case 'h':
         fputs(help, stdout);
         return 0;

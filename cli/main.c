@@ -2,6 +2,7 @@
 // The command `tern`: finds the subcommand and hands over to it.
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static const struct command {
 static int print_help(void)
 {
     puts("usage: tern COMMAND [ARGUMENTS]\n"
+         "       tern help COMMAND\n"
          "       tern --help | --version\n");
     for (size_t i = 0; i < NCOMMANDS; i++) {
         printf("  %-8s %s\n", commands[i].name, commands[i].summary);
@@ -51,33 +53,51 @@ static int end(const char *name, int status)
     return CLI_EXIT_LOST;
 }
 
-int main(int argc, char **argv)
+// argv[0] is the word of a command, or what was typed instead of one.
+static int run_command(int argc, char **argv)
 {
-    if (argc < 2) {
-        fputs("tern: no command given; 'tern --help' lists them\n", stderr);
+    static const struct option known[] = {{"help", no_argument, NULL, 'h'},
+                                          {"version", no_argument, NULL, 'v'},
+                                          {NULL, 0, NULL, 0}};
+    if (argv[0][0] == '-') {
+        fprintf(stderr, "tern: there is no option '%s'%s; see 'tern --help'\n", argv[0],
+                cli_suggest_option(argv[0], known));
         return CLI_EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        return end("", print_help());
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("tern %d.%d.%d\n", TERN_VERSION_MAJOR, TERN_VERSION_MINOR, TERN_VERSION_PATCH);
-        return end("", 0);
-    }
-    struct cli_nearest nearest = {.word = argv[1]};
+    struct cli_nearest nearest = {.word = argv[0]};
     for (size_t i = 0; i < NCOMMANDS; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0) {
-            return end(commands[i].name, commands[i].run(argc - 1, argv + 1));
+        if (strcmp(argv[0], commands[i].name) == 0) {
+            return end(commands[i].name, commands[i].run(argc, argv));
         }
         cli_nearest_offer(&nearest, commands[i].name);
     }
     if (nearest.best != NULL) {
         fprintf(stderr,
                 "tern: there is no command '%s' (did you mean '%s'?); 'tern --help' lists them\n",
-                argv[1], nearest.best);
+                argv[0], nearest.best);
     } else {
-        fprintf(stderr, "tern: there is no command '%s'; 'tern --help' lists them\n", argv[1]);
+        fprintf(stderr, "tern: there is no command '%s'; 'tern --help' lists them\n", argv[0]);
     }
     return CLI_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs("tern: no command given; 'tern --help' lists them\n", stderr);
+        return CLI_EXIT_USAGE;
+    }
+    bool help = strcmp(argv[1], "help") == 0;
+    if (help && argc > 2) { // tern help COMMAND
+        char option[] = "--help";
+        return run_command(2, (char *[]){argv[2], option, NULL});
+    }
+    if (help || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        return end("", print_help());
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tern %d.%d.%d\n", TERN_VERSION_MAJOR, TERN_VERSION_MINOR, TERN_VERSION_PATCH);
+        return end("", 0);
+    }
+    return run_command(argc - 1, argv + 1);
 }

@@ -13,6 +13,7 @@
 #include "perf_peers.h"
 #include "perf_sweep.h"
 #include "ranks.h"
+#include "suggest.h"
 #include "tern/comm.h"
 #include "tern/file.h"
 #include "tern/status.h"
@@ -61,7 +62,11 @@ static int check_algorithms(const struct perf_options *options)
         perf_call_judge(options, options->kind, options->nranks) == TERN_OK) {
         return -1;
     }
-    perf_say("%s", tern_last_error());
+    const char *meant = "";
+    for (int i = 0; i < options->nalgos && meant[0] == '\0'; i++) {
+        meant = cli_suggest_algorithm(options->algos[i]);
+    }
+    perf_say("%s%s", tern_last_error(), meant);
     return CLI_EXIT_USAGE;
 }
 

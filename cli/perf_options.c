@@ -13,6 +13,7 @@
 #include "perf_peers.h"
 #include "ranks.h"
 #include "suggest.h"
+#include "tern/coll.h"
 #include "tern/comm.h"
 #include "tern/status.h"
 
@@ -355,7 +356,11 @@ static int read_kind(int argc, char **argv, struct perf_options *options)
     }
     options->kind = perf_kind_of(argv[optind]);
     if (options->kind == PERF_KINDS && strcmp(argv[optind], "all") != 0) {
-        return wrong_usage("'%s' is no kind of call", argv[optind]);
+        tern_coll_kind kind;
+        int status = tern_coll_kind_parse(argv[optind], &kind); // for its sentence
+        return status == TERN_OK ? wrong_usage("'%s' cannot be measured", argv[optind])
+                                 : wrong_usage("%s, and all%s", tern_last_error(),
+                                               cli_suggest_kind(argv[optind]));
     }
     return -1;
 }

@@ -200,7 +200,7 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         return wrong_usage(argc == optind ? "which KIND of collective?" : "one KIND only");
     }
     if (tern_plan_kind_parse(argv[optind], &arguments->request.kind) < 0) {
-        return wrong_usage("%s", tern_last_error());
+        return wrong_usage("%s%s", tern_last_error(), cli_suggest_kind(argv[optind]));
     }
     if (arguments->list) {
         return -1;
@@ -261,7 +261,9 @@ static int make_plan(struct arguments *arguments)
         status = print_summary(plan, topo, beside ? stderr : stdout);
     }
     if (status != TERN_OK) {
-        fprintf(stderr, "tern plan: %s\n", tern_last_error());
+        const char *algorithm = arguments->request.algorithm;
+        fprintf(stderr, "tern plan: %s%s\n", tern_last_error(),
+                algorithm != NULL ? cli_suggest_algorithm(algorithm) : "");
     }
     tern_plan_destroy(plan);
     tern_topo_destroy(topo);

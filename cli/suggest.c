@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tern/algo.h"
+#include "tern/coll.h"
+
 #define LETTERS_MAX 32
 
 static size_t least(size_t a, size_t b)
@@ -72,4 +75,35 @@ const char *cli_suggest_option(const char *word, const struct option *known)
     }
     snprintf(text, sizeof text, " (did you mean '--%s'?)", nearest.best);
     return text;
+}
+
+static const char *say_nearest(const struct cli_nearest *nearest)
+{
+    static char text[LETTERS_MAX + 32];
+    if (nearest->best == NULL || nearest->steps == 0) {
+        return "";
+    }
+    snprintf(text, sizeof text, " (did you mean '%s'?)", nearest->best);
+    return text;
+}
+
+const char *cli_suggest_kind(const char *word)
+{
+    struct cli_nearest nearest = {.word = word};
+#define TERN_COLL_KIND(name, word, number) cli_nearest_offer(&nearest, word);
+#include "tern/coll_kind.def"
+#undef TERN_COLL_KIND
+    return say_nearest(&nearest);
+}
+
+const char *cli_suggest_algorithm(const char *word)
+{
+    struct cli_nearest nearest = {.word = word};
+#define TERN_PLAN_KIND(name, word, number)                                                         \
+    for (int i = 0; tern_algo_name(TERN_PLAN_##name, i) != NULL; i++) {                            \
+        cli_nearest_offer(&nearest, tern_algo_name(TERN_PLAN_##name, i));                          \
+    }
+#include "tern/plan_kind.def"
+#undef TERN_PLAN_KIND
+    return say_nearest(&nearest);
 }

@@ -19,4 +19,8 @@ void cli_nearest_offer(struct cli_nearest *nearest, const char *candidate);
 // also "--lable=x". Valid until the next call.
 const char *cli_suggest_option(const char *word, const struct option *known);
 
+// The same, without dashes, for the word of a kind of call, and for that of an algorithm of any kind.
+const char *cli_suggest_kind(const char *word);
+const char *cli_suggest_algorithm(const char *word);
+
 #endif

@@ -95,7 +95,7 @@ static int read_kinds(int argc, char **argv, struct tune_wish *wish)
     for (int i = optind; i < argc; i++) {
         tern_plan_kind kind;
         if (tern_plan_kind_parse(argv[i], &kind) != TERN_OK) {
-            return wrong_usage("%s", tern_last_error());
+            return wrong_usage("%s%s", tern_last_error(), cli_suggest_kind(argv[i]));
         }
         if ((int)kind == TERN_COLL_BARRIER) {
             return wrong_usage("barrier has nothing to choose, so nothing is measured for it");

@@ -284,6 +284,21 @@ static void wrong_words_get_a_suggestion(void **state)
            "tern: there is no command 'rnu' (did you mean 'run'?); 'tern --help' lists them\n",
            "rnu");
     EXPECT(2, "", "tern: there is no command 'fly'; 'tern --help' lists them\n", "fly");
+    EXPECT(2, "",
+           "tern: there is no command 'rnu' (did you mean 'run'?); 'tern --help' lists them\n",
+           "help", "rnu");
+    EXPECT(2, "",
+           "tern: there is no option '--vesion' (did you mean '--version'?); see 'tern --help'\n",
+           "--vesion");
+    EXPECT(2, "",
+           "tern plan: 'allreduce' is no kind of collective; there are all_reduce, reduce_scatter, "
+           "all_gather, broadcast, all_to_all, barrier, reduce, gather, scatter (did you mean "
+           "'all_reduce'?); see 'tern plan --help'\n",
+           "plan", "allreduce");
+    EXPECT(2, "",
+           "tern perf: there is no algorithm 'psuh' for scatter; there are direct, push (did you "
+           "mean 'push'?)\n",
+           "perf", "scatter", "-p", "2", "--algo", "psuh");
     EXPECT(
         2, "",
         "tern run: there is no option '--lable' (did you mean '--label'?); see 'tern run --help'\n",
