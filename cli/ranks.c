@@ -23,7 +23,9 @@ int cli_start_ranks(int nranks, int argc, char *const *argv)
     again[1] = argv[0];
     again[2] = as_rank;
     memcpy(&again[3], &argv[1], (size_t)(argc - 1) * sizeof *argv);
-    tern_launch_options options = {.nranks = nranks, .argv = again};
+    char name[32];
+    snprintf(name, sizeof name, "tern %s", argv[0]);
+    tern_launch_options options = {.nranks = nranks, .argv = again, .name = name};
     int status;
     if (tern_launch(&options, &status) < 0) {
         fprintf(stderr, "tern %s: %s\n", argv[0], tern_last_error());

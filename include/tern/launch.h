@@ -19,6 +19,7 @@ typedef struct tern_launch_options {
     bool bind;          // each rank runs on one processor: tern_launch_bind(rank)
     const char *trace;  // write a trace of all ranks to this file (tern/trace.h); NULL: none
     const char *output; // a folder for what each rank writes: rank-0.log, …; NULL: no files
+    const char *name;   // begins the lines that the launcher writes; NULL: "tern run"
 } tern_launch_options;
 
 // Starts nranks processes of a program, and returns when all have ended. Each finds its place in

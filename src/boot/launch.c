@@ -435,6 +435,7 @@ static int check_options(const tern_launch_options *options, const int *exit_sta
 int tern_launch(const tern_launch_options *options, int *exit_status)
 {
     TERN_TRY(check_options(options, exit_status));
+    tern__launch_speak_as(options->name);
     struct tern__job job = {
         .options = options,
         .procs = {.guard_fd = -1, .exec_fd = -1},

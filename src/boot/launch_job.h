@@ -69,7 +69,10 @@ int64_t tern__launch_look_at_lag(struct tern__job *job, int64_t now_ns);
 // As tern__launch_report for a program that tern__program_find did not find.
 int tern__launch_report_program(const char *name, int error);
 
-// One line on standard error; dropped rather than waiting for somebody who does not read.
+// The name that begins the lines; NULL: "tern run".
+void tern__launch_speak_as(const char *name);
+
+// One line on standard error, after the name; dropped rather than waiting for somebody who does not read.
 void tern__launch_say(const char *format, ...) TERN_PRINTF(1, 2);
 
 #endif

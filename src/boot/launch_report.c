@@ -21,6 +21,14 @@
 // All ranks ended well, but a communicator had failed.
 #define EXIT_COMM_FAILED 123
 
+// What lines begin with. A launching process has a single thread, and one job at a time.
+static const char *speaker = "tern run";
+
+void tern__launch_speak_as(const char *name)
+{
+    speaker = name != NULL ? name : "tern run";
+}
+
 void tern__launch_say(const char *format, ...)
 {
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -30,7 +38,8 @@ void tern__launch_say(const char *format, ...)
     char line[2 * PATH_MAX + 256];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(line, sizeof line, format, arguments);
+    int length = snprintf(line, sizeof line, "%.40s: ", speaker);
+    length += vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
     va_end(arguments);
     ssize_t written = write(STDERR_FILENO, line, (size_t)length);
     (void)written;
@@ -43,15 +52,15 @@ static int report_rank(const struct tern__job *job, int rank)
     if (WIFSIGNALED(status)) {
         int number = WTERMSIG(status);
         const char *in_call = job->in_call[rank];
-        tern__launch_say("tern run: rank %d was killed by signal %d (%s)%s%s\n", rank, number,
+        tern__launch_say("rank %d was killed by signal %d (%s)%s%s\n", rank, number,
                          strsignal(number), in_call[0] != '\0' ? " in " : "", in_call);
         return 128 + number;
     }
     if (WEXITSTATUS(status) != 0) {
-        tern__launch_say("tern run: rank %d exited with status %d\n", rank, WEXITSTATUS(status));
+        tern__launch_say("rank %d exited with status %d\n", rank, WEXITSTATUS(status));
         return WEXITSTATUS(status);
     }
-    tern__launch_say("tern run: rank %d ended without tern_comm_destroy\n", rank);
+    tern__launch_say("rank %d ended without tern_comm_destroy\n", rank);
     return 1;
 }
 
@@ -83,28 +92,27 @@ int tern__launch_report_program(const char *name, int error)
     if (error == ENOENT) {
         char path[PATH_MAX];
         if (look_elsewhere(name, path)) {
-            tern__launch_say("tern run: cannot find the program '%s'; did you mean '%s'?\n", name,
-                             path);
+            tern__launch_say("cannot find the program '%s'; did you mean '%s'?\n", name, path);
         } else {
-            tern__launch_say("tern run: cannot find the program '%s'\n", name);
+            tern__launch_say("cannot find the program '%s'\n", name);
         }
         return 127;
     }
-    tern__launch_say("tern run: cannot execute '%s': %s\n", name, strerror(error));
+    tern__launch_say("cannot execute '%s': %s\n", name, strerror(error));
     return 126;
 }
 
 // The program was found, but exec said no: ENOENT then means what its first line or header names.
 static int report_exec(const char *name, int error)
 {
-    tern__launch_say("tern run: cannot execute '%s': %s\n", name,
+    tern__launch_say("cannot execute '%s': %s\n", name,
                      error == ENOENT ? "its interpreter is missing" : strerror(error));
     return 126;
 }
 
 static int report_output(int error)
 {
-    tern__launch_say("tern run: ended because its output cannot be written: %s\n", strerror(error));
+    tern__launch_say("ended because its output cannot be written: %s\n", strerror(error));
     return error == EPIPE ? 128 + SIGPIPE : 1;
 }
 
@@ -132,7 +140,7 @@ int64_t tern__launch_look_at_lag(struct tern__job *job, int64_t now_ns)
         ranks |= job->procs.pids[rank] > 0 ? UINT64_C(1) << rank : 0;
     }
     tern__hub_doing(job->hub, ranks, doing, sizeof doing);
-    tern__launch_say("tern run: %s; tern run goes on waiting: %s\n", failure,
+    tern__launch_say("%s; tern run goes on waiting: %s\n", failure,
                      doing[0] != '\0' ? doing : "not all ranks have ended");
     job->lag = TOLD;
     return INT64_MAX;
@@ -147,7 +155,7 @@ int tern__launch_report(const struct tern__job *job)
     }
     switch (job->cause) {
     case CAUSE_TIMEOUT:
-        tern__launch_say("tern run: ended after the timeout of %g s\n",
+        tern__launch_say("ended after the timeout of %g s\n",
                          (double)job->options->timeout_ns / (double)TERN_NS_PER_SECOND);
         return 124;
     case CAUSE_EXEC:
@@ -155,7 +163,7 @@ int tern__launch_report(const struct tern__job *job)
     case CAUSE_OUTPUT:
         return report_output(job->error);
     case CAUSE_GUARDIAN:
-        tern__launch_say("tern run: ended because its guardian process was killed\n");
+        tern__launch_say("ended because its guardian process was killed\n");
         return 128 + SIGKILL;
     case CAUSE_SIGNAL:
     case CAUSE_RANK:
@@ -169,12 +177,11 @@ int tern__launch_report(const struct tern__job *job)
         return report_rank(job, job->culprit);
     }
     if (job->signal != 0 && (!all_well || job->output_cut)) {
-        tern__launch_say("tern run: ended by signal %d (%s)\n", job->signal,
-                         strsignal(job->signal));
+        tern__launch_say("ended by signal %d (%s)\n", job->signal, strsignal(job->signal));
         return 128 + job->signal;
     }
     if (job->failure[0] != '\0' && job->cause == CAUSE_NONE) {
-        tern__launch_say("tern run: all ranks ended with status 0, but %s\n", job->failure);
+        tern__launch_say("all ranks ended with status 0, but %s\n", job->failure);
         return EXIT_COMM_FAILED;
     }
     return 0;

@@ -134,9 +134,9 @@ static void say_what_lacks(const struct tern__traces *traces)
         most_lost = own > most_lost ? own : most_lost;
     }
     if (all == 0) {
-        tern__launch_say("tern run: the trace is empty: no rank has called tern_init\n");
+        tern__launch_say("the trace is empty: no rank has called tern_init\n");
     } else if (lost > 0) {
-        tern__launch_say("tern run: the trace lacks the last %" PRIu64 " events, %" PRIu64
+        tern__launch_say("the trace lacks the last %" PRIu64 " events, %" PRIu64
                          " of them of rank %d: it holds %u of a thread\n",
                          lost, most_lost, most, traces->capacity);
     }
@@ -156,7 +156,7 @@ int tern__traces_save(const struct tern__traces *traces, const char *path,
         }
     }
     if (tern_file_save(path, write_trace, &output) != TERN_OK) {
-        tern__launch_say("tern run: --trace: %s\n", tern_last_error());
+        tern__launch_say("--trace: %s\n", tern_last_error());
         return 1;
     }
     say_what_lacks(traces);

@@ -20,6 +20,7 @@
 #define HOLDERS_MAX                                                                                \
     160 // processes of a job: its ranks, the launcher and its guardian, and some more
 #define PROGRAM_BYTES 120
+#define SELF "/proc/self/exe " // how commands start themselves as ranks
 
 struct listed {
     ino_t inode;
@@ -133,8 +134,11 @@ static void print_job(FILE *file, const struct listed *job)
         return; // gone meanwhile
     }
     program_of(member, program, sizeof program);
+    if (launcher > 0 && strncmp(program, SELF, strlen(SELF)) == 0) {
+        program_of(launcher, program, sizeof program); // as it was typed: tern perf …
+    }
     fprintf(file, "%8d  %5d  %8lld s  %-8s  %s\n", pid, job->nranks,
-            (long long)(process.age_ns / 1000000000), launcher > 0 ? "tern run" : "a rank",
+            (long long)(process.age_ns / 1000000000), launcher > 0 ? "launcher" : "a rank",
             program);
 }
 

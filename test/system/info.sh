@@ -122,7 +122,12 @@ grep -qE '^ +1 +1  barrier' said || die "no barrier of communicator 1: $(cat sai
 [ "$(grep -c '^rank [0-3], last calls' said)" -eq 4 ] || die "not four ranks: $(cat said)"
 expect 0 "job of 4 ranks" "$tern" info --job "$launcher" --last 0
 expect 0 "process  ranks" "$tern" info --jobs
-grep -qE "^ *$launcher +4 +[0-9]+ s  tern run  .*hang" said || die "--jobs lacks the job: $(cat said)"
+grep -qE "^ *$launcher +4 +[0-9]+ s  launcher  .*hang" said || die "--jobs lacks the job: $(cat said)"
+"$tern" perf all_reduce -p 2 --sizes 8M -n 100000 >/dev/null 2>&1 &
+perf=$!
+started+=("$perf")
+until_said "^ *$perf +2 .* launcher  [^ ]*tern perf all_reduce -p 2" "$tern" info --jobs
+kill "$perf"
 if grep -q 'last calls' said; then
     die "--last 0 lists calls"
 fi

@@ -97,6 +97,7 @@ expect 1 "the plan is refuted: a cycle" "$tern" exec stuck.plan -n 2
 expect 1 "lane 0, op 0" env TERN_TIMEOUT=1 "$tern" exec stuck.plan -n 2 --unchecked
 sed 's/^post @0 rank 0.*//' stuck.plan >starved.plan
 expect 1 "posted 0 times" "$tern" exec starved.plan -n 2 --unchecked
+grep -q '^tern exec: rank [01] exited with status 1' said || die "the launcher says: $(cat said)"
 
 "$tern" exec all_reduce.plan -n 5 --runs 2 --trace trace.json >/dev/null
 python3 -m json.tool trace.json >/dev/null || die "the trace is no JSON"
