@@ -148,6 +148,8 @@ done
 git clone -q "$here" "$work/tree"
 make --no-print-directory -C "$work/tree" build-release >"$work/build.log" 2>&1 ||
     { tail -n 20 "$work/build.log" >&2; exit 1; }
+# Tests also write into the build folder; root may wherever it belongs to another user.
+! is_root || chown -R $other_uid "$work/tree/build"
 echo "commit $(git -C "$work/tree" log -1 --format='%h %s')"
 
 failures=0
