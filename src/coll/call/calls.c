@@ -32,7 +32,7 @@ int tern__calls_of(tern_comm *comm, struct tern__calls **calls)
     }
     struct tern__calls *made = calloc(1, sizeof *made);
     uint32_t *bases = calloc((size_t)TERN__SLOTS * TERN__SIGNALS_PACKED, sizeof *bases);
-    const struct tern__step **next = calloc(TERN_PLAN_LANES_MAX, sizeof *next);
+    const struct tern__step **next = calloc(TERN_PLAN_LANES_MAX, sizeof(void *));
     if (made == NULL || bases == NULL || next == NULL) {
         free(made);
         free(bases);

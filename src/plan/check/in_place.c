@@ -121,7 +121,7 @@ void tern__in_place_report(struct checking *checking, int rank, uint64_t begin, 
                               "them as out"
                             : "%s uses bytes %llu..%llu of in of rank %d, %s overwrites them as "
                               "out, and nothing orders them",
-                    reader, (unsigned long long)(first + begin), (unsigned long long)(first + end),
+                    reader, (unsigned long long)first + begin, (unsigned long long)first + end,
                     rank, writer);
 }
 

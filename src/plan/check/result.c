@@ -96,7 +96,7 @@ static void operand_text(const struct checking *checking, const struct mistake *
              term < op->sources_count ? "source" : "destination",
              term < op->sources_count ? term : term - op->sources_count,
              tern__buffer_name((tern_plan_buffer)range->buffer),
-             (unsigned long long)(range->offset + mistake->from), range->rank);
+             (unsigned long long)range->offset + mistake->from, range->rank);
 }
 
 // A sum that was wrong when it was made.

@@ -20,7 +20,7 @@ bool tern__stretches_create(struct stretches *stretches, struct budget *budget, 
                             struct content content)
 {
     *stretches = (struct stretches){.size = size};
-    stretches->blocks = calloc(1, sizeof *stretches->blocks);
+    stretches->blocks = calloc(1, sizeof(void *));
     struct stretch_block *first = stretches->blocks != NULL ? new_block(budget) : NULL;
     if (first == NULL) {
         return false;
@@ -88,8 +88,8 @@ static bool halve(struct stretches *stretches, struct budget *budget, size_t at)
 {
     if (stretches->count == stretches->room) {
         size_t room = 2 * stretches->room;
-        struct stretch_block **grown = tern__budget_take(budget, stretches->room * sizeof *grown)
-                                           ? realloc(stretches->blocks, room * sizeof *grown)
+        struct stretch_block **grown = tern__budget_take(budget, stretches->room * sizeof(void *))
+                                           ? realloc(stretches->blocks, room * sizeof(void *))
                                            : NULL;
         if (grown == NULL) {
             return false;
@@ -106,7 +106,7 @@ static bool halve(struct stretches *stretches, struct budget *budget, size_t at)
     lower->count -= upper->count;
     memcpy(upper->items, &lower->items[lower->count], upper->count * sizeof upper->items[0]);
     memmove(&stretches->blocks[at + 2], &stretches->blocks[at + 1],
-            (stretches->count - at - 1) * sizeof stretches->blocks[0]);
+            (stretches->count - at - 1) * sizeof(void *));
     stretches->blocks[at + 1] = upper;
     stretches->count++;
     return true;
@@ -165,6 +165,6 @@ void tern__stretches_merge(struct stretches *stretches, struct clock_pool *pool,
         pool->budget->left_bytes += sizeof(struct stretch_block);
     }
     memmove(&stretches->blocks[first], &stretches->blocks[last],
-            (stretches->count - last) * sizeof stretches->blocks[0]);
+            (stretches->count - last) * sizeof(void *));
     stretches->count -= last - first;
 }
