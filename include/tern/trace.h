@@ -3,7 +3,8 @@
 // r + 1 of the trace is rank r. Slices are calls ("all_reduce #3", with bytes, algorithm, transport and peer),
 // tasks on cores, waits, transfers, notifies and barriers; calls that are begun here and ended there are
 // async slices, as are waits of graphs. Arrows lead from the rank that notified to the one that waited: from
-// a notify, a post, a message, and from the last rank that came to a call or a barrier.
+// a notify, a post, a message, and from the last rank that came to a call or a barrier. Times count from the
+// earliest event of all ranks, which was at otherData.zero_ns of CLOCK_MONOTONIC.
 //
 // Recording costs two looks at the clock an event; when it is off, a test of one flag. Small calls leave
 // their shortest path while it is on.

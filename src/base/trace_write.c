@@ -25,6 +25,7 @@ struct writer {
     struct origin *origins;
     size_t origins_count, origins_room;
     uint64_t arrows, pairs; // ids given
+    int64_t zero_ns;        // where the file's time begins: its earliest event
     bool out_of_memory;
     // Of the rank that is being written:
     int rank;
@@ -114,6 +115,13 @@ static void write_time(FILE *file, const char *key, int64_t time_ns)
     fprintf(file, ",\"%s\":%" PRId64 ".%03d", key, time_ns / 1000, (int)(time_ns % 1000));
 }
 
+// Since the earliest event. Readers keep times as doubles, which have no room for nanoseconds beside the
+// uptime of a machine that has been up for years.
+static void write_moment(const struct writer *writer, int64_t time_ns)
+{
+    write_time(writer->file, "ts", time_ns - writer->zero_ns);
+}
+
 // `{"ph":P,"pid":...,"tid":...`
 static void write_place(struct writer *writer, const char *phase, int rank, int track)
 {
@@ -195,6 +203,9 @@ static void collect_origins(struct writer *writer, const struct tern__trace_rank
         int number = track_number(writer, track, &is_new);
         const struct tern__trace_event *events = tern__trace_events(track);
         for (uint32_t i = 0; i < count_of(rank, track); i++) {
+            if (events[i].begin_ns < writer->zero_ns) {
+                writer->zero_ns = events[i].begin_ns;
+            }
             if (events[i].out != 0 && (events[i].has & TERN__TRACE_OVERLAPS) == 0) {
                 add_origin(writer, (struct origin){events[i].out, events[i].begin_ns, writer->rank,
                                                    number});
@@ -249,10 +260,10 @@ static void write_arrow(struct writer *writer, int track, const struct tern__tra
     }
     uint64_t id = ++writer->arrows;
     write_place(writer, "s", origin->rank, origin->track);
-    write_time(writer->file, "ts", origin->begin_ns);
+    write_moment(writer, origin->begin_ns);
     fprintf(writer->file, ",\"cat\":\"arrow\",\"name\":\"notify\",\"id\":%" PRIu64 "}", id);
     write_place(writer, "f", writer->rank, track);
-    write_time(writer->file, "ts", end_ns);
+    write_moment(writer, end_ns);
     fprintf(writer->file, ",\"bp\":\"e\",\"cat\":\"arrow\",\"name\":\"notify\",\"id\":%" PRIu64 "}",
             id);
 }
@@ -265,7 +276,7 @@ static void write_event(struct writer *writer, int track, const struct tern__tra
     bool overlaps = (event->has & TERN__TRACE_OVERLAPS) != 0;
     write_place(writer, overlaps ? "b" : "X", writer->rank, track);
     fprintf(file, ",\"cat\":\"%s\"", kind);
-    write_time(file, "ts", event->begin_ns);
+    write_moment(writer, event->begin_ns);
     write_name(file, event);
     if (!overlaps) {
         write_time(file, "dur", event->duration_ns);
@@ -281,7 +292,7 @@ static void write_event(struct writer *writer, int track, const struct tern__tra
     write_args(file, event);
     write_place(writer, "e", writer->rank, track);
     fprintf(file, ",\"cat\":\"%s\",\"id\":\"pair %" PRIu64 "\"", kind, id);
-    write_time(file, "ts", event->begin_ns + event->duration_ns);
+    write_moment(writer, event->begin_ns + event->duration_ns);
     write_name(file, event);
     fputc('}', file);
 }
@@ -289,7 +300,7 @@ static void write_event(struct writer *writer, int track, const struct tern__tra
 static void write_lost(struct writer *writer, int track, int64_t when_ns, uint32_t lost)
 {
     write_place(writer, "i", writer->rank, track);
-    write_time(writer->file, "ts", when_ns);
+    write_moment(writer, when_ns);
     fprintf(writer->file,
             ",\"s\":\"t\",\"cat\":\"lost\",\"name\":\"%u events lost\",\"args\":{\"lost\":%u}}",
             lost, lost);
@@ -340,7 +351,9 @@ static void write_rank(struct writer *writer, const struct tern__trace_rank *ran
 
 int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nranks)
 {
-    struct writer writer = {.file = file, .names = calloc(TRACKS_MAX, sizeof *writer.names)};
+    struct writer writer = {.file = file,
+                            .names = calloc(TRACKS_MAX, sizeof *writer.names),
+                            .zero_ns = INT64_MAX};
     for (writer.rank = 0; writer.names != NULL && writer.rank < nranks; writer.rank++) {
         writer.names_count = 0;
         collect_origins(&writer, &ranks[writer.rank]);
@@ -353,9 +366,11 @@ int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nran
     if (writer.origins_count > 0) {
         qsort(writer.origins, writer.origins_count, sizeof *writer.origins, compare_origins);
     }
-    fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"CLOCK_MONOTONIC\"},"
-          "\"traceEvents\":[\n",
-          file);
+    writer.zero_ns = writer.zero_ns == INT64_MAX ? 0 : writer.zero_ns;
+    fprintf(file,
+            "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"CLOCK_MONOTONIC\","
+            "\"zero_ns\":\"%" PRId64 "\"},\"traceEvents\":[\n",
+            writer.zero_ns);
     for (writer.rank = 0; writer.rank < nranks; writer.rank++) {
         writer.names_count = 0;
         write_rank(&writer, &ranks[writer.rank]);

@@ -16,15 +16,17 @@
 #include "tern/trace.h"
 
 // Whether a Python expression over the trace holds. E: all events, X: those with a duration, M: the
-// metadata, tracks: {(rank, track number): name}.
+// metadata, tracks: {(rank, track number): name}, zero: when the trace begins, in ns.
 static bool holds(const char *path, const char *expression)
 {
     char command[2048];
     snprintf(command, sizeof command,
              "python3 -c '\n"
              "import json, sys\n"
-             "E = json.load(open(\"%s\", encoding=\"utf-8\"))[\"traceEvents\"]\n"
+             "trace = json.load(open(\"%s\", encoding=\"utf-8\"))\n"
+             "E = trace[\"traceEvents\"]\n"
              "X = [e for e in E if e[\"ph\"] == \"X\"]\n"
+             "zero = int(trace[\"otherData\"][\"zero_ns\"])\n"
              "M = [e for e in E if e[\"ph\"] == \"M\"]\n"
              "tracks = {(e[\"pid\"], e[\"tid\"]): e[\"args\"][\"name\"] for e in M\n"
              "          if e[\"name\"] == \"thread_name\"}\n"
@@ -160,9 +162,11 @@ static void times_and_bytes_are_right(void **state)
     int64_t end = clock_ns();
     char text[256];
     snprintf(text, sizeof text,
-             "all(%.3f <= e[\"ts\"] and e[\"ts\"] + e[\"dur\"] <= %.3f for e in X)",
-             (double)begin * 1e-3, (double)end * 1e-3 + 1);
+             "zero >= %lld and all(0 <= e[\"ts\"] and "
+             "zero + 1000 * (e[\"ts\"] + e[\"dur\"]) <= %lld + 1000 for e in X)",
+             (long long)begin, (long long)end);
     assert_true(holds(job.path, text));
+    assert_true(holds(job.path, "min(e[\"ts\"] for e in X) == 0"));
     assert_true(holds(job.path, "all(e[\"dur\"] >= 5000 for e in X if e[\"cat\"] == \"task\")"));
     assert_true(holds(job.path, "all(e[\"args\"][\"bytes\"] == 5 for e in named(\"put\"))"));
     unlink(job.path);
