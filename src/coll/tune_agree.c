@@ -5,32 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "coll/tune.h"
 #include "comm/comm.h"
 
-// FNV-1a (Fowler, Noll, Vo), cut to the bits there are.
-#define DIGEST_BITS 56
-
-static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < count; i++) {
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    }
-    return hash;
-}
+#define DIGEST_BITS 56 // that travel
 
 static uint64_t digest_of(const struct tern__choice *choice)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    hash = add_bytes(hash, choice->small, strlen(choice->small) + 1);
-    hash = add_bytes(hash, choice->window, strlen(choice->window) + 1);
-    hash = add_bytes(hash, choice->staged, strlen(choice->staged) + 1);
-    hash = add_bytes(hash, &choice->small_bytes, sizeof choice->small_bytes);
-    hash = add_bytes(hash, &choice->chunk_bytes, sizeof choice->chunk_bytes);
-    hash = add_bytes(hash, choice->named ? "n" : "t", 1); // then other orders are accepted
+    uint64_t hash = TERN__DIGEST_EMPTY;
+    hash = tern__digest_add(hash, choice->small, strlen(choice->small) + 1);
+    hash = tern__digest_add(hash, choice->window, strlen(choice->window) + 1);
+    hash = tern__digest_add(hash, choice->staged, strlen(choice->staged) + 1);
+    hash = tern__digest_add(hash, &choice->small_bytes, sizeof choice->small_bytes);
+    hash = tern__digest_add(hash, &choice->chunk_bytes, sizeof choice->chunk_bytes);
+    hash = tern__digest_add(hash, choice->named ? "n" : "t", 1); // then other orders are accepted
     return hash >> (64 - DIGEST_BITS);
 }
 

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/public.h"
+#include "base/digest.h"
 #include "base/error.h"
+#include "base/public.h"
 #include "base/trace_write.h"
 #include "comm/comm.h"
 #include "tern/file.h"
@@ -84,15 +85,6 @@ static int write_trace(FILE *file, void *arg)
     return tern__trace_write(file, ranks, output->nranks);
 }
 
-static uint64_t digest_of(const char *path)
-{
-    uint64_t digest = UINT64_C(0xcbf29ce484222325); // FNV-1a
-    for (const char *at = path; *at != '\0'; at++) {
-        digest = (digest ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-    }
-    return digest;
-}
-
 // A path in a sentence: its last part when it is long, for that is where paths differ.
 struct told_path {
     char text[4 * TERN__CELL_BYTES];
@@ -132,7 +124,8 @@ static int different_paths(struct tern__group *group, const char *path, int odd)
 static int gather(tern_comm *comm, const char *path, const struct collection *mine, bool recorded)
 {
     struct tern__group *group = &comm->group;
-    struct offer own = {recorded ? mine->count : UINT64_MAX, digest_of(path), mine->tracks};
+    struct offer own = {recorded ? mine->count : UINT64_MAX,
+                        tern__digest_add(TERN__DIGEST_EMPTY, path, strlen(path)), mine->tracks};
     struct offer offers[TERN_RANKS_MAX];
     uint64_t most = 1;
     TERN_TRY(tern__group_exchange(group, TERN__MEETING_TRACE, &own, sizeof own, offers));
