@@ -60,11 +60,11 @@ int tern__program_find(const char *name, char path[PATH_MAX])
         int written = snprintf(path, PATH_MAX, "%.*s/%s", (int)(length > 0 ? length : 1),
                                length > 0 ? folders : ".", name);
         int found = written < PATH_MAX ? check_program(path) : ENOENT;
-        // A folder of that name is passed over, as in a shell.
         if (found == 0) {
             return 0;
         }
-        if (found != EISDIR && found != ENOENT) {
+        // Passed over, as in a shell: a folder of that name, and folders that cannot be looked into.
+        if (found != EISDIR && access(path, F_OK) == 0) {
             error = found;
         }
         if (folders[length] == '\0') {

@@ -368,6 +368,29 @@ static void programs_that_cannot_run(void **state)
     unlink(path);
 }
 
+// PATH may name folders of another user. Root may look into every folder, but into no link to itself.
+static void folders_that_cannot_be_looked_into_are_passed_over(void **state)
+{
+    char locked[256], loop[256], path[600];
+    snprintf(locked, sizeof locked, "%s/launch-locked-%d", TERN_BUILD_DIR, getpid());
+    snprintf(loop, sizeof loop, "%s/launch-loop-%d", TERN_BUILD_DIR, getpid());
+    assert_int_equal(mkdir(locked, 0), 0);
+    assert_int_equal(symlink(loop, loop), 0);
+    snprintf(path, sizeof path, "%s:%s", locked, loop);
+    char *before = strdup(getenv("PATH"));
+    assert_non_null(before);
+    setenv("PATH", path, 1);
+    EXPECT(127, "", "tern run: cannot find the program 'no-such-program'\n", "run", "-n", "2",
+           "no-such-program");
+    snprintf(path, sizeof path, "%s:%s:%s", locked, loop, before);
+    setenv("PATH", path, 1);
+    EXPECT(0, "", "", "run", "-n", "2", "true");
+    setenv("PATH", before, 1);
+    free(before);
+    rmdir(locked);
+    unlink(loop);
+}
+
 static void only_rank_0_reads_standard_input(void **state)
 {
     int in = memfd_create("in", MFD_CLOEXEC);
@@ -547,6 +570,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(wrong_words_get_a_suggestion),
         cmocka_unit_test(bound_ranks_take_the_processors_in_turn),
         cmocka_unit_test(programs_that_cannot_run),
+        cmocka_unit_test(folders_that_cannot_be_looked_into_are_passed_over),
         cmocka_unit_test(only_rank_0_reads_standard_input),
         cmocka_unit_test(the_function_gives_everything_back),
         cmocka_unit_test(the_function_spares_earlier_children),
