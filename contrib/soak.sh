@@ -45,6 +45,25 @@ trap 'exit 130' INT TERM HUP
 
 is_root() { [ "$(id -u)" -eq 0 ]; }
 
+as_other() { setpriv --reuid=$other_uid --regid=$other_uid --clear-groups "$@"; }
+
+# PATH without the folders that the other user cannot look into: the build keeps the paths of the tools
+# that it finds.
+path_of_all() {
+    local folder found=
+    while read -r folder; do
+        ! as_other test -x "$folder" || found+=:$folder
+    done < <(tr : '\n' <<<"$PATH")
+    echo "${found:1}"
+}
+
+# What the failed tests of a log have printed, without their passed cases.
+show_failed() {
+    awk '/^ *[0-9]+\/[0-9]+ Test/ { failed = /\*\*\*/ && !/Skipped/ }
+        /^ +Start/ || /^[0-9]+% tests passed/ { next }
+        failed && !/^\[ (RUN|      OK)/' "$1" | head -n 60
+}
+
 # A control group of 2 GiB: prints the file that takes the processes, or fails with a reason.
 make_memory_group() {
     local folder
@@ -101,7 +120,7 @@ run_in() {
         ;;
     one-processor) taskset -c "$first_cpu" "$@" ;;
     non-root)
-        setpriv --reuid=$other_uid --regid=$other_uid --clear-groups env HOME="$PWD" "$@"
+        as_other env HOME="$PWD" "$@"
         ;;
     memory-2g) bash -c 'echo $$ >"$0" && exec "$@"' "$memory_procs" "$@" ;;
     young) # up for some seconds
@@ -146,7 +165,9 @@ done
 [ ${#usable[@]} -gt 0 ] || { echo "soak.sh: no setting is left" >&2; exit 2; }
 
 git clone -q "$here" "$work/tree"
-make --no-print-directory -C "$work/tree" build-release >"$work/build.log" 2>&1 ||
+build_path=$PATH
+! is_root || build_path=$(path_of_all)
+PATH=$build_path make --no-print-directory -C "$work/tree" build-release >"$work/build.log" 2>&1 ||
     { tail -n 20 "$work/build.log" >&2; exit 1; }
 # Tests also write into the build folder; root may wherever it belongs to another user.
 ! is_root || chown -R $other_uid "$work/tree/build"
@@ -169,6 +190,7 @@ for ((run = 1; run <= runs; run++)); do
     if [ $verdict = FAILED ]; then
         failures=$((failures + 1))
         sed -n '/^The following tests FAILED/,$p' "$state/log" | grep -E '^[[:space:]]+[0-9]+ - ' || true
+        show_failed "$state/log"
         mv "$state/log" "$work/failed-$run-$setting-$seed.log"
     fi
     rm -rf "$state"
