@@ -42,7 +42,7 @@ for ranks in ${IN_PLACE_RANKS:-2 3 5}; do
         for window in yes no; do
             [ -n "$algo" ] || continue
             TERN_ALGO=$algo "$tern" perf all -p "$ranks" --in-place --window "$window" \
-                --sizes "${IN_PLACE_SIZES:-40,5000,300001}" -n 3 -w 1 --json >rows ||
+                --sizes "${IN_PLACE_SIZES:-40,5000,300001}" -n 2 -w 0 --json >rows ||
                 die "$ranks ranks, TERN_ALGO=$algo, windows $window: it failed"
             sed "s/^/$window /" rows >>all
         done
