@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench/<file>.c becomes bench_<file>, with the library's inner headers in reach. bench/mpi_*.c are
-# programs for two MPI implementations and are compiled by bench/run.py with each one's mpicc.
+# bench/<file>.c becomes bench_<file>, with the library's inner headers in reach. bench/mpi_basics.c is
+# a program for two MPI implementations and is compiled by bench/run.py with each one's mpicc.
 
 file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.c")
 list(FILTER bench_sources EXCLUDE REGEX "/mpi_[^/]*$")

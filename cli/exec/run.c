@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tern exec` on one rank: the runs, the bytes on each link, and what is printed.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "exec/exec.h"
+#include "tern/trace.h"
+#include "tern/window.h"
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// All runs; 0, 1 for a wrong output, or a negative status.
+static int run_all(tern_comm *comm, struct exec_job *job, const tern_plan *plan, tern_exec *exec,
+                   const tern_exec_options *options, double *times)
+{
+    uint64_t in_bytes = tern_plan_buffer_bytes(plan, TERN_PLAN_IN);
+    uint64_t out_bytes = tern_plan_buffer_bytes(plan, TERN_PLAN_OUT);
+    uint64_t unit = job->spec->unit;
+    char *in = tern_window_address(options->in, job->rank);
+    char *out = tern_window_address(options->out, job->rank);
+    int wrong = exec_data_prepare(job, in_bytes / unit, out_bytes / unit);
+    for (job->run = 0; job->run < job->arguments->runs; job->run++) {
+        exec_data_fill(job, in, in_bytes / unit, out, out_bytes);
+        int status = tern_comm_barrier(comm);
+        double begin = now_us();
+        status = status == TERN_OK ? tern_exec_run(exec) : status;
+        times[job->run] = now_us() - begin;
+        if (status != TERN_OK) {
+            return status;
+        }
+        wrong = wrong != 0 ? wrong : exec_data_check(job, out, out_bytes / unit);
+    }
+    return wrong;
+}
+
+// Bytes over each directed link in all runs, at [from * n + to], on rank 0. Whoever moves bytes counts
+// them: the writer at the begin of a link, or the reader at its end. *wrong: whether an output of this
+// rank was wrong; on rank 0 then whether one of any rank was.
+static int gather_links(tern_comm *comm, const tern_exec *exec, uint64_t *links, int *wrong)
+{
+    int n = tern_comm_size(comm);
+    int rank = tern_comm_rank(comm);
+    tern_window *window;
+    int status = tern_window_create(comm, ((size_t)n * 2 + 1) * sizeof *links, NULL, &window);
+    if (status != TERN_OK) {
+        return status;
+    }
+    uint64_t *own = tern_window_address(window, rank);
+    for (int peer = 0; peer < n; peer++) {
+        own[peer] = tern_exec_link_bytes(exec, rank, peer);
+        own[n + peer] = tern_exec_link_bytes(exec, peer, rank);
+    }
+    own[2 * n] = (uint64_t)*wrong;
+    status = tern_comm_barrier(comm);
+    for (int from = 0; status == TERN_OK && rank == 0 && from < n; from++) {
+        const uint64_t *begin = tern_window_address(window, from);
+        *wrong = begin[2 * n] != 0 ? 1 : *wrong;
+        for (int to = 0; to < n; to++) {
+            const uint64_t *end = tern_window_address(window, to);
+            links[from * n + to] = from == to ? 0 : begin[to] + end[n + from];
+        }
+    }
+    status = status == TERN_OK ? tern_comm_barrier(comm) : status; // nobody leaves before
+    tern_window_destroy(window);
+    return status;
+}
+
+static void print_links(const struct exec_job *job, const uint64_t *links)
+{
+    int n = job->spec->nranks;
+    uint64_t runs = (uint64_t)job->arguments->runs;
+    uint64_t sum = 0;
+    int busiest = -1;
+    int used = 0;
+    for (int i = 0; i < n * n; i++) {
+        sum += links[i];
+        used += links[i] > 0;
+        busiest = links[i] > 0 && (busiest < 0 || links[i] > links[busiest]) ? i : busiest;
+    }
+    if (busiest < 0) {
+        puts("links     no bytes crossed any");
+        return;
+    }
+    double size = job->spec->bytes > 0 ? (double)job->spec->bytes : 1;
+    printf("links     %d carried bytes; a run on the busiest, %d>%d: %llu bytes, %.4f of the size; "
+           "mean %.0f\n",
+           used, busiest / n, busiest % n, (unsigned long long)(links[busiest] / runs),
+           (double)links[busiest] / (double)runs / size, (double)sum / (double)runs / used);
+    for (int i = 0; i < n * n; i++) {
+        if (links[i] > 0) {
+            printf("link      %d>%d %llu bytes a run\n", i / n, i % n,
+                   (unsigned long long)(links[i] / runs));
+        }
+    }
+}
+
+static void print_result(const struct exec_job *job, double *times, int wrong)
+{
+    long runs = job->arguments->runs;
+    qsort(times, (size_t)runs, sizeof *times, compare_times);
+    printf("%s '%s', %d ranks, %llu bytes, %s: %ld runs, %s; median %.1f us, best %.1f us\n",
+           tern_plan_kind_name(job->spec->kind), job->spec->algorithm, job->spec->nranks,
+           (unsigned long long)job->spec->bytes, tern_dtype_name(job->arguments->dtype), runs,
+           wrong == 0 ? "right on all ranks" : "WRONG", times[runs / 2], times[0]);
+}
+
+// 0, 1 for a wrong output, or a negative status.
+int exec_run(const struct exec_arguments *arguments, tern_comm *comm, const tern_plan *plan)
+{
+    struct exec_job job = {.arguments = arguments,
+                           .spec = tern_plan_get_spec(plan),
+                           .rank = tern_comm_rank(comm)};
+    tern_exec_options options = {.dtype = arguments->dtype,
+                                 .op = arguments->op,
+                                 .flags = TERN_EXEC_COUNT_LINKS};
+    tern_exec *exec = NULL;
+    double *times = calloc((size_t)arguments->runs, sizeof *times);
+    uint64_t *links = calloc((size_t)job.spec->nranks * (size_t)job.spec->nranks, sizeof *links);
+    int status = TERN_OK;
+    if (times == NULL || links == NULL) {
+        fputs("tern exec: not enough memory\n", stderr);
+        status = 1;
+    }
+    if (status == TERN_OK) {
+        status = tern_window_create(comm, tern_plan_buffer_bytes(plan, TERN_PLAN_IN) + 1, NULL,
+                                    &options.in);
+    }
+    if (status == TERN_OK) {
+        status = tern_window_create(comm, tern_plan_buffer_bytes(plan, TERN_PLAN_OUT) + 1, NULL,
+                                    &options.out);
+    }
+    status = status == TERN_OK ? tern_exec_create(comm, plan, &options, &exec) : status;
+    bool traced = status == TERN_OK && arguments->trace != NULL;
+    status = traced ? tern_trace_begin(0) : status;
+    status = status == TERN_OK ? run_all(comm, &job, plan, exec, &options, times) : status;
+    if (traced && status >= 0) {
+        int written = tern_trace_end(comm, arguments->trace);
+        status = written < 0 ? written : status;
+    }
+    int gathered = status >= 0 && exec != NULL ? gather_links(comm, exec, links, &status) : TERN_OK;
+    if (status >= 0 && gathered == TERN_OK && exec != NULL && job.rank == 0) {
+        print_result(&job, times, status);
+        print_links(&job, links);
+    }
+    status = status == TERN_OK ? gathered : status;
+    tern_exec_destroy(exec);
+    tern_window_destroy(options.in);
+    tern_window_destroy(options.out);
+    free(times);
+    free(links);
+    exec_data_free(&job);
+    return status;
+}

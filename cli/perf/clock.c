@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring over all ranks, as the OSU benchmarks do: every iteration begins with a barrier, each rank
+// times its own call, the slowest rank's time is the iteration's. cli/perf/mpi.c does the same.
+
+#include "perf/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "tern/status.h"
+
+// A rank's part of the board.
+struct part {
+    int64_t value;
+    double times[PERF_ITERATIONS_MAX];
+};
+
+#define COPY_TIME_US 20000.0 // of measuring the copy rate at one size
+#define COPY_LEAST_US 2.0    // shorter copies are repeated: the clock itself takes some 20 ns
+#define COPY_ITERATIONS_MAX 200
+#define COPY_ITERATIONS_MIN 3
+
+double perf_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double perf_median(double *values, long count)
+{
+    qsort(values, (size_t)count, sizeof *values, compare);
+    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static struct part *part_of(const struct perf_board *board, int rank)
+{
+    return tern_window_address(board->window, rank);
+}
+
+int perf_board_open(tern_comm *comm, struct perf_board *board)
+{
+    *board = (struct perf_board){.comm = comm,
+                                 .rank = tern_comm_rank(comm),
+                                 .nranks = tern_comm_size(comm)};
+    return tern_window_create(comm, sizeof(struct part), NULL, &board->window);
+}
+
+void perf_board_close(struct perf_board *board)
+{
+    tern_window_destroy(board->window);
+    board->window = NULL;
+}
+
+int perf_share_value(const struct perf_board *board, int64_t *value)
+{
+    if (board->rank == 0) {
+        part_of(board, 0)->value = *value;
+    }
+    int status = tern_comm_barrier(board->comm);
+    *value = part_of(board, 0)->value;
+    return status == TERN_OK ? tern_comm_barrier(board->comm) : status;
+}
+
+int perf_sum_values(const struct perf_board *board, uint64_t own, uint64_t *sum)
+{
+    part_of(board, board->rank)->value = (int64_t)own;
+    int status = tern_comm_barrier(board->comm);
+    *sum = 0;
+    for (int rank = 0; status == TERN_OK && rank < board->nranks; rank++) {
+        *sum += (uint64_t)part_of(board, rank)->value;
+    }
+    return status == TERN_OK ? tern_comm_barrier(board->comm) : status;
+}
+
+// The slowest rank's time of each iteration, into rank 0's part; then over the iterations.
+static void summarise(const struct perf_board *board, long iterations, struct perf_time *time)
+{
+    double *slowest = part_of(board, 0)->times;
+    for (int rank = 1; rank < board->nranks; rank++) {
+        const double *times = part_of(board, rank)->times;
+        for (long i = 0; i < iterations; i++) {
+            slowest[i] = times[i] > slowest[i] ? times[i] : slowest[i];
+        }
+    }
+    time->median_us = perf_median(slowest, iterations);
+    time->min_us = slowest[0];
+    time->max_us = slowest[iterations - 1];
+    time->iterations = iterations;
+}
+
+int perf_time_action(const struct perf_board *board, perf_action *action, void *arg,
+                     long iterations, struct perf_time *time)
+{
+    double *times = part_of(board, board->rank)->times;
+    int status = TERN_OK;
+    for (long i = 0; i < iterations && status == TERN_OK; i++) {
+        status = tern_comm_barrier(board->comm);
+        double begin = perf_now_us();
+        status = status == TERN_OK ? action(arg) : status;
+        times[i] = perf_now_us() - begin;
+    }
+    status = status == TERN_OK ? tern_comm_barrier(board->comm) : status;
+    if (status == TERN_OK && board->rank == 0 && iterations > 0) {
+        summarise(board, iterations, time);
+    }
+    return status == TERN_OK ? tern_comm_barrier(board->comm) : status;
+}
+
+struct copy {
+    char *from, *to;
+    size_t bytes;
+    int64_t repeat;
+};
+
+static int copy_once(void *arg)
+{
+    const struct copy *copy = arg;
+    for (int64_t i = 0; i < copy->repeat; i++) {
+        memcpy(copy->to, copy->from, copy->bytes);
+        // The compiler must not think that nobody reads it.
+        __asm__ volatile("" : : "r"(copy->to) : "memory");
+    }
+    return TERN_OK;
+}
+
+static int time_copies(const struct perf_board *board, struct copy *copy, struct perf_time *time)
+{
+    struct perf_time trial = {0};
+    int status = perf_time_action(board, copy_once, copy, 2, &trial);
+    copy->repeat =
+        trial.min_us < COPY_LEAST_US ? (int64_t)(COPY_LEAST_US / (trial.min_us + 0.01)) + 1 : 1;
+    status = status == TERN_OK ? perf_share_value(board, &copy->repeat) : status;
+    double once_us = trial.min_us * (double)copy->repeat + 0.01;
+    int64_t iterations = (int64_t)(COPY_TIME_US / once_us);
+    iterations = iterations < COPY_ITERATIONS_MIN   ? COPY_ITERATIONS_MIN
+                 : iterations > COPY_ITERATIONS_MAX ? COPY_ITERATIONS_MAX
+                                                    : iterations;
+    status = status == TERN_OK ? perf_share_value(board, &iterations) : status;
+    status = status == TERN_OK ? perf_time_action(board, copy_once, copy, (long)iterations, time)
+                               : status;
+    double scale = 1.0 / (double)copy->repeat;
+    time->median_us *= scale;
+    time->min_us *= scale;
+    time->max_us *= scale;
+    return status;
+}
+
+int perf_time_copy(const struct perf_board *board, uint64_t bytes, struct perf_time *time)
+{
+    uint64_t each = (bytes / 2 + (uint64_t)board->nranks - 1) / (uint64_t)board->nranks;
+    struct copy copy = {.bytes = each > 0 ? each : 1, .repeat = 1};
+    size_t pages = (copy.bytes + 4095) / 4096 * 4096;
+    char *memory =
+        mmap(NULL, 2 * pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        perror("tern perf: no memory to measure the copy rate with");
+        return TERN_ERR_MEMORY;
+    }
+    memset(memory, 1, 2 * pages);
+    copy.from = memory;
+    copy.to = memory + pages;
+    int status = time_copies(board, &copy, time);
+    munmap(memory, 2 * pages);
+    return status;
+}

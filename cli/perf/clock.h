@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring over all ranks of a job. A board, a window that all ranks see, takes the times of every
+// rank; rank 0 works out what counts. All functions but perf_now_us and perf_median are collective.
+#ifndef TERN_CLI_PERF_CLOCK_H
+#define TERN_CLI_PERF_CLOCK_H
+
+#include "perf/perf.h"
+#include "tern/window.h"
+
+struct perf_board {
+    tern_comm *comm;
+    tern_window *window;
+    int rank, nranks;
+};
+
+int perf_board_open(tern_comm *comm, struct perf_board *board);
+void perf_board_close(struct perf_board *board);
+
+// Rank 0's value becomes everybody's.
+int perf_share_value(const struct perf_board *board, int64_t *value);
+
+// The sum of all ranks' values, on rank 0.
+int perf_sum_values(const struct perf_board *board, uint64_t own, uint64_t *sum);
+
+// What is timed: a status.
+typedef int perf_action(void *arg);
+
+// `iterations` times: barrier, clock, action, clock. The result is valid on rank 0.
+int perf_time_action(const struct perf_board *board, perf_action *action, void *arg,
+                     long iterations, struct perf_time *time);
+
+// All ranks at once copy `bytes` in all, which counts reading and writing, between private memory.
+int perf_time_copy(const struct perf_board *board, uint64_t bytes, struct perf_time *time);
+
+double perf_now_us(void);
+double perf_median(double *values, long count); // sorts them
+
+#endif

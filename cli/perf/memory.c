@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers, and how much memory there is for them.
+
+#include "perf/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tern/status.h"
+
+#define PAGE 4096
+
+static char *touched_memory(size_t bytes)
+{
+    size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
+    char *memory = aligned_alloc(PAGE, whole);
+    if (memory != NULL) {
+        memset(memory, 1, whole);
+    }
+    return memory;
+}
+
+int perf_buffers_open(tern_comm *comm, size_t bytes, bool windows, struct perf_buffers *buffers)
+{
+    *buffers = (struct perf_buffers){0};
+    if (!windows) {
+        buffers->in = touched_memory(bytes);
+        buffers->out = touched_memory(bytes);
+        if (buffers->in == NULL || buffers->out == NULL) {
+            perror("tern perf: no memory for the buffers");
+            return TERN_ERR_MEMORY;
+        }
+        return TERN_OK;
+    }
+    tern_window_options options = {.flags = TERN_WINDOW_PREFAULT};
+    int rank = tern_comm_rank(comm);
+    for (int i = 0; i < 2; i++) {
+        int status = tern_window_create(comm, bytes, &options, &buffers->windows[i]);
+        if (status != TERN_OK) {
+            return status;
+        }
+    }
+    buffers->in = tern_window_address(buffers->windows[0], rank);
+    buffers->out = tern_window_address(buffers->windows[1], rank);
+    return TERN_OK;
+}
+
+void perf_buffers_close(struct perf_buffers *buffers)
+{
+    if (buffers->windows[0] == NULL) {
+        free(buffers->in);
+        free(buffers->out);
+    }
+    tern_window_destroy(buffers->windows[0]);
+    tern_window_destroy(buffers->windows[1]);
+    *buffers = (struct perf_buffers){0};
+}
+
+// A file that is one number; UINT64_MAX when it does not exist or says "max".
+static uint64_t read_number(const char *folder, const char *name)
+{
+    char path[4200];
+    unsigned long long number = UINT64_MAX;
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", folder, name);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        if (fscanf(file, "%llu", &number) != 1) {
+            number = UINT64_MAX;
+        }
+        fclose(file);
+    }
+    return number;
+}
+
+// What the cgroups (version 2) above this process leave.
+static uint64_t cgroup_bytes(void)
+{
+    char line[4096] = "";
+    uint64_t least = UINT64_MAX;
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL && strncmp(line, "0::", 3) != 0) {
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    char *folder = strncmp(line, "0::", 3) == 0 ? line + 3 : line + strlen(line);
+    folder[strcspn(folder, "\n")] = '\0';
+    for (;;) {
+        uint64_t limit = read_number(folder, "memory.max");
+        uint64_t used = read_number(folder, "memory.current");
+        if (limit != UINT64_MAX && used != UINT64_MAX) {
+            uint64_t rest = used < limit ? limit - used : 0;
+            least = rest < least ? rest : least;
+        }
+        char *slash = strrchr(folder, '/');
+        if (slash == NULL) {
+            return least;
+        }
+        *slash = '\0';
+    }
+}
+
+uint64_t perf_available_bytes(void)
+{
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "MemAvailable: %llu", &kib) == 1) {
+            break;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    uint64_t machine = kib > 0 ? kib << 10 : UINT64_MAX;
+    uint64_t cgroup = cgroup_bytes();
+    return machine < cgroup ? machine : cgroup;
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `tern perf --compare` runs under an MPI: the same calls on buffers of the same sizes, timed in
+// the same way (cli/perf/clock.c), one measurement per question. Compiled on the spot with the MPI's own
+// mpicc; every rank is connected to the asking process by a socket and sleeps in it between questions.
+//
+//     question   KIND TOTAL DTYPE OP ROOT IN_PLACE WARMUP ITERATIONS BUDGET_US
+//     answer     ok ITERATIONS MEDIAN_US MIN_US MAX_US, or a sentence; from rank 0
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <limits.h>
+#include <mpi.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "perf/shape.h"
+
+#define ITERATIONS_MIN 3 // whatever the budget
+
+struct question {
+    enum perf_kind kind;
+    unsigned long long total;
+    char dtype[16], op[16];
+    int root, in_place;
+    long warmup, iterations;
+    double budget_us;
+};
+
+// A call, ready to be made again and again.
+struct call {
+    enum perf_kind kind;
+    int rank, n, root;
+    void *in, *out;
+    int total, count; // elements; of the equal shares
+    int in_count;     // of this rank
+    MPI_Datatype type;
+    MPI_Op op;
+    int in_counts[PERF_RANKS_MAX], in_offsets[PERF_RANKS_MAX];
+    int out_counts[PERF_RANKS_MAX], out_offsets[PERF_RANKS_MAX];
+};
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static MPI_Datatype type_of(const char *dtype, const char *op)
+{
+    const struct {
+        const char *word;
+        MPI_Datatype single, pair;
+    } types[] = {
+        {"f32", MPI_FLOAT, MPI_FLOAT_INT},        {"f64", MPI_DOUBLE, MPI_DOUBLE_INT},
+        {"i8", MPI_INT8_T, MPI_DATATYPE_NULL},    {"i16", MPI_INT16_T, MPI_SHORT_INT},
+        {"i32", MPI_INT32_T, MPI_2INT},           {"i64", MPI_INT64_T, MPI_LONG_INT},
+        {"u8", MPI_UINT8_T, MPI_DATATYPE_NULL},   {"u16", MPI_UINT16_T, MPI_DATATYPE_NULL},
+        {"u32", MPI_UINT32_T, MPI_DATATYPE_NULL}, {"u64", MPI_UINT64_T, MPI_DATATYPE_NULL}};
+    int pairs = strcmp(op, "minloc") == 0 || strcmp(op, "maxloc") == 0;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(dtype, types[i].word) == 0) {
+            return pairs ? types[i].pair : types[i].single;
+        }
+    }
+    return MPI_DATATYPE_NULL;
+}
+
+static MPI_Op op_of(const char *word)
+{
+    const struct {
+        const char *word;
+        MPI_Op op;
+    } ops[] = {{"sum", MPI_SUM},     {"prod", MPI_PROD},     {"max", MPI_MAX},
+               {"min", MPI_MIN},     {"and", MPI_BAND},      {"or", MPI_BOR},
+               {"xor", MPI_BXOR},    {"minloc", MPI_MINLOC}, {"maxloc", MPI_MAXLOC},
+               {"none", MPI_OP_NULL}};
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        if (strcmp(word, ops[i].word) == 0) {
+            return ops[i].op;
+        }
+    }
+    return MPI_OP_NULL;
+}
+
+// In place: what MPI wants instead of the input, and for a scatter instead of the output.
+static void place(struct call *call)
+{
+    int roots = perf_has(call->kind, PERF_OUT_ROOT) || perf_has(call->kind, PERF_IN_ROOT);
+    if (roots && call->rank != call->root) {
+        return;
+    }
+    if (call->kind == PERF_SCATTER) {
+        call->out = MPI_IN_PLACE;
+    } else if (call->kind != PERF_BROADCAST) {
+        call->in = MPI_IN_PLACE;
+    }
+}
+
+static void describe(struct call *call, const struct question *question)
+{
+    enum perf_kind kind = question->kind;
+    uint64_t total = question->total;
+    int at = 0;
+    int from = 0;
+    for (int rank = 0; rank < call->n; rank++) {
+        int exchange = kind == PERF_ALL_TO_ALL_V;
+        int out = (int)(exchange ? perf_block(kind, total, call->n, rank, call->rank)
+                                 : perf_share(kind, total, call->n, rank));
+        int in =
+            (int)(exchange ? perf_block(kind, total, call->n, call->rank, rank) : (uint64_t)out);
+        call->out_counts[rank] = out;
+        call->out_offsets[rank] = at;
+        call->in_counts[rank] = in;
+        call->in_offsets[rank] = from;
+        at += out;
+        from += in;
+    }
+    call->total = (int)total;
+    call->count = (int)(total / (uint64_t)call->n);
+    call->in_count = (int)perf_in(kind, total, call->n, call->rank, call->root);
+}
+
+static void make_call(const struct call *c)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Datatype t = c->type;
+    int next = (c->rank + 1) % c->n;
+    int previous = (c->rank + c->n - 1) % c->n;
+    int own = c->out_counts[c->rank];
+    switch (c->kind) {
+    case PERF_ALL_REDUCE:
+        MPI_Allreduce(c->in, c->out, c->total, t, c->op, world);
+        break;
+    case PERF_REDUCE_SCATTER:
+        MPI_Reduce_scatter_block(c->in, c->out, c->count, t, c->op, world);
+        break;
+    case PERF_ALL_GATHER:
+        MPI_Allgather(c->in, c->count, t, c->out, c->count, t, world);
+        break;
+    case PERF_BROADCAST:
+        MPI_Bcast(c->out, c->total, t, c->root, world);
+        break;
+    case PERF_REDUCE:
+        MPI_Reduce(c->in, c->out, c->total, t, c->op, c->root, world);
+        break;
+    case PERF_GATHER:
+        MPI_Gather(c->in, c->count, t, c->out, c->count, t, c->root, world);
+        break;
+    case PERF_SCATTER:
+        MPI_Scatter(c->in, c->count, t, c->out, c->count, t, c->root, world);
+        break;
+    case PERF_ALL_TO_ALL:
+        MPI_Alltoall(c->in, c->count, t, c->out, c->count, t, world);
+        break;
+    case PERF_REDUCE_SCATTER_V:
+        MPI_Reduce_scatter(c->in, c->out, c->out_counts, t, c->op, world);
+        break;
+    case PERF_ALL_GATHER_V:
+        MPI_Allgatherv(c->in, c->in_count, t, c->out, c->out_counts, c->out_offsets, t, world);
+        break;
+    case PERF_GATHER_V:
+        MPI_Gatherv(c->in, c->in_count, t, c->out, c->out_counts, c->out_offsets, t, c->root,
+                    world);
+        break;
+    case PERF_SCATTER_V:
+        MPI_Scatterv(c->in, c->in_counts, c->in_offsets, t, c->out, own, t, c->root, world);
+        break;
+    case PERF_ALL_TO_ALL_V:
+        MPI_Alltoallv(c->in, c->in_counts, c->in_offsets, t, c->out, c->out_counts, c->out_offsets,
+                      t, world);
+        break;
+    case PERF_SEND_RECV:
+        MPI_Sendrecv(c->in, c->total, t, next, 0, c->out, c->total, t, previous, 0, world,
+                     MPI_STATUS_IGNORE);
+        break;
+    case PERF_BARRIER:
+    case PERF_KINDS:
+        MPI_Barrier(world);
+        break;
+    }
+}
+
+static double time_once(const struct call *call)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = now_us();
+    make_call(call);
+    return now_us() - begin;
+}
+
+// One call nobody counts, then the warm-up; how many iterations the time allows, the same on all ranks.
+static long warm_up(const struct call *call, const struct question *question)
+{
+    double begin = now_us();
+    time_once(call);
+    double one_us = now_us() - begin; // with its barrier
+    MPI_Bcast(&one_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    long warmup = question->warmup;
+    if ((double)warmup * one_us > question->budget_us / 4) {
+        warmup = 1;
+    }
+    for (long i = 0; i < warmup && i < question->warmup; i++) {
+        begin = now_us();
+        time_once(call);
+        one_us = now_us() - begin;
+    }
+    MPI_Bcast(&one_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    double affordable = question->budget_us / (one_us + 0.01);
+    long least = question->iterations < ITERATIONS_MIN ? question->iterations : ITERATIONS_MIN;
+    return affordable > (double)question->iterations ? question->iterations
+           : affordable < (double)least              ? least
+                                                     : (long)affordable;
+}
+
+static void measure(const struct call *call, const struct question *question, char *answer,
+                    size_t size)
+{
+    long iterations = warm_up(call, question);
+    double *times = calloc((size_t)iterations * 2, sizeof *times);
+    if (times == NULL) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        return;
+    }
+    double *slowest = times + iterations;
+    for (long i = 0; i < iterations; i++) {
+        times[i] = time_once(call);
+    }
+    MPI_Reduce(times, slowest, (int)iterations, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    qsort(slowest, (size_t)iterations, sizeof *slowest, compare);
+    double median = iterations % 2 == 1
+                        ? slowest[iterations / 2]
+                        : (slowest[iterations / 2 - 1] + slowest[iterations / 2]) / 2;
+    snprintf(answer, size, "ok %ld %.4f %.4f %.4f", iterations, median, slowest[0],
+             slowest[iterations - 1]);
+    free(times);
+}
+
+// Ordinary numbers, so that no processor takes its time over them: 1.0, 1.0, … or bytes of 1. Touches
+// every page.
+static void *make_buffer(size_t bytes, const char *dtype)
+{
+    char *buffer = NULL;
+    size_t whole = (bytes + 4095) / 4096 * 4096 + 4096;
+    if (posix_memalign((void **)&buffer, 4096, whole) != 0) {
+        return NULL;
+    }
+    uint64_t one = UINT64_C(0x0101010101010101);
+    one = strcmp(dtype, "f32") == 0 ? UINT64_C(0x3f8000003f800000) : one;
+    one = strcmp(dtype, "f64") == 0 ? UINT64_C(0x3ff0000000000000) : one;
+    for (size_t i = 0; i < whole; i += sizeof one) {
+        memcpy(buffer + i, &one, sizeof one);
+    }
+    return buffer;
+}
+
+// Why MPI has no such call; NULL when it has.
+static const char *refusal(const struct question *question, const struct call *call)
+{
+    static char text[96];
+    if (call->type == MPI_DATATYPE_NULL) {
+        snprintf(text, sizeof text, "MPI has no %s%s", question->dtype,
+                 strstr(question->op, "loc") != NULL ? " with a location" : "");
+        return text;
+    }
+    if (perf_has(question->kind, PERF_REDUCES) && call->op == MPI_OP_NULL) {
+        snprintf(text, sizeof text, "MPI has no operation %s", question->op);
+        return text;
+    }
+    return question->total > INT_MAX ? "MPI counts in int" : NULL;
+}
+
+static void answer_question(const struct question *question, char *answer, size_t size)
+{
+    struct call call = {.kind = question->kind,
+                        .root = question->root,
+                        .type = type_of(question->dtype, question->op),
+                        .op = op_of(question->op)};
+    MPI_Comm_rank(MPI_COMM_WORLD, &call.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &call.n);
+    const char *why = refusal(question, &call);
+    if (why != NULL) {
+        snprintf(answer, size, "%s", why);
+        return;
+    }
+    MPI_Aint low;
+    MPI_Aint element;
+    MPI_Type_get_extent(call.type, &low, &element);
+    size_t bytes = (size_t)question->total * (size_t)element;
+    char *in = make_buffer(bytes, question->dtype);
+    char *out = make_buffer(bytes, question->dtype);
+    if (in == NULL || out == NULL) {
+        fprintf(stderr, "no memory for two buffers of %zu bytes\n", bytes);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    call.in = in;
+    call.out = out;
+    describe(&call, question);
+    if (question->in_place) {
+        place(&call);
+    }
+    measure(&call, question, answer, size);
+    free(in);
+    free(out);
+}
+
+// Everybody exchanges a message with everybody: whatever an MPI opens for that, it has opened then.
+static void meet(int rank)
+{
+    int n;
+    int word = rank;
+    int theirs;
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    for (int distance = 0; distance < n; distance++) {
+        MPI_Sendrecv(&word, 1, MPI_INT, (rank + distance) % n, 0, &theirs, 1, MPI_INT,
+                     (rank + n - distance) % n, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int connect_to(const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(name);
+    if (length >= sizeof address.sun_path) {
+        return -1;
+    }
+    memcpy(address.sun_path + 1, name, length); // abstract
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+    return connect(fd, (struct sockaddr *)&address, size) == 0 ? fd : -1;
+}
+
+int main(int argc, char **argv)
+{
+    char text[256];
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    meet(rank);
+    int fd = argc == 2 ? connect_to(argv[1]) : -1;
+    snprintf(text, sizeof text, "%d", rank);
+    if (fd < 0 || send(fd, text, strlen(text), MSG_NOSIGNAL) < 0) {
+        perror("nobody asks");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    ssize_t length;
+    while ((length = recv(fd, text, sizeof text - 1, 0)) > 0) {
+        struct question question;
+        char kind[32];
+        text[length] = '\0';
+        if (sscanf(text, "%31s %llu %15s %15s %d %d %ld %ld %lf", kind, &question.total,
+                   question.dtype, question.op, &question.root, &question.in_place,
+                   &question.warmup, &question.iterations, &question.budget_us) != 9) {
+            break;
+        }
+        question.kind = perf_kind_of(kind);
+        answer_question(&question, text, sizeof text);
+        if (rank == 0 && send(fd, text, strlen(text), MSG_NOSIGNAL) < 0) {
+            break;
+        }
+    }
+    close(fd);
+    MPI_Finalize();
+    return 0;
+}

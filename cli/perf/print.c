@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table and the JSON lines of `tern perf`.
+
+#include "perf/print.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "perf/peers.h"
+#include "ranks.h"
+
+static bool progress_shown;
+
+static void hide_progress(void)
+{
+    if (progress_shown) {
+        fputs("\r\033[K", stderr);
+        progress_shown = false;
+    }
+}
+
+void perf_progress(const char *word, uint64_t bytes, long done, long all)
+{
+    if (!isatty(STDERR_FILENO)) {
+        return;
+    }
+    hide_progress();
+    if (word != NULL) {
+        char size[32];
+        fprintf(stderr, "%s, %s: %ld of %ld", word, perf_size_text(bytes, size), done, all);
+        progress_shown = true;
+    }
+}
+
+void perf_say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    hide_progress();
+    fputs("tern perf: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+const char *perf_size_text(uint64_t bytes, char text[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+    while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, 32, "%" PRIu64 " %s", bytes, units[unit]);
+    return text;
+}
+
+static bool has_peers(const struct perf_options *options)
+{
+    bool any = false;
+    for (int peer = 0; peer < PERF_PEERS; peer++) {
+        any = any || options->peers[peer];
+    }
+    return any;
+}
+
+// The names of the columns, or the units of what is in them.
+static void print_columns(const struct perf_options *options, bool units)
+{
+    static const char *const words[2][13] = {{"kind", "bytes", "count", "dtype", "op", "algorithm",
+                                              "time", "min", "max", "algbw", "busbw", "bound",
+                                              "errors"},
+                                             {"", "B", "elements", "", "", "", "us", "us", "us",
+                                              "GB/s", "GB/s", "%", "elements"}};
+    const char *const *word = words[units];
+    printf("#%-16s %10s %10s %5s %6s %-14s %11s %11s %11s %8s %8s %7s %8s", word[0], word[1],
+           word[2], word[3], word[4], word[5], word[6], word[7], word[8], word[9], word[10],
+           word[11], word[12]);
+    if (options->verbose) {
+        printf(" %8s %6s %11s", units ? "" : "bytes by", units ? "" : "calls",
+               units ? "us" : "copy");
+    }
+    for (int peer = 0; peer < PERF_PEERS; peer++) {
+        if (options->peers[peer]) {
+            printf(" %11s  %7s", units ? "us" : perf_systems[peer].word, units ? "" : "ratio");
+        }
+    }
+    putchar('\n');
+}
+
+void perf_print_head(const struct perf_options *options, int nranks)
+{
+    if (options->json) {
+        return;
+    }
+    printf(
+        "# %d rank%s, buffers %s%s, results %schecked. Time of the slowest rank: median, least and "
+        "greatest.\n",
+        nranks, nranks == 1 ? "" : "s", options->windows ? "in windows" : "malloc'ed",
+        options->in_place ? ", in place" : "", options->check ? "" : "not ");
+    if (has_peers(options)) {
+        puts("# Ratios: the MPI's time / tern's.");
+    }
+    print_columns(options, false);
+    print_columns(options, true);
+    fflush(stdout);
+}
+
+static double ratio_of(const struct perf_row *row, int peer)
+{
+    double own = row->time.median_us;
+    return own > 0 ? row->peers[peer].median_us / own : 0;
+}
+
+static bool is_fewer(const struct perf_row *row, int peer)
+{
+    return row->peers[peer].iterations < row->time.iterations;
+}
+
+static void print_text(const struct perf_options *options, const struct perf_row *row)
+{
+    char errors[24] = "-";
+    if (row->errors >= 0) {
+        snprintf(errors, sizeof errors, "%" PRId64, row->errors);
+    }
+    printf(" %-16s %10" PRIu64 " %10" PRIu64
+           " %5s %6s %-14s %11.2f %11.2f %11.2f %8.3f %8.3f %7.1f %8s",
+           perf_shapes[row->kind].word, row->bytes, row->count, tern_dtype_name(row->dtype),
+           row->op, row->algo, row->time.median_us, row->time.min_us, row->time.max_us,
+           row->algbw_GBps, row->busbw_GBps, row->bound_pct, errors);
+    if (options->verbose) {
+        printf(" %8s %6ld %11.3f", row->transport, row->time.iterations, row->copy.median_us);
+    }
+    for (int peer = 0; peer < PERF_PEERS; peer++) {
+        if (!options->peers[peer]) {
+            continue;
+        }
+        if (row->peers[peer].iterations == 0) {
+            printf(" %11s  %7s", "-", "-");
+        } else {
+            printf(" %11.2f%c %7.2f", row->peers[peer].median_us, is_fewer(row, peer) ? '*' : ' ',
+                   ratio_of(row, peer));
+        }
+    }
+    putchar('\n');
+}
+
+static void print_json(const struct perf_options *options, const struct perf_row *row)
+{
+    printf("{\"kind\": \"%s\", \"nranks\": %d, \"bytes\": %" PRIu64 ", \"count\": %" PRIu64
+           ", \"dtype\": \"%s\", \"op\": \"%s\", \"algo\": \"%s\"",
+           perf_shapes[row->kind].word, row->nranks, row->bytes, row->count,
+           tern_dtype_name(row->dtype), row->op, row->algo);
+    printf(", \"time_us\": %.4f, \"time_min_us\": %.4f, \"time_max_us\": %.4f", row->time.median_us,
+           row->time.min_us, row->time.max_us);
+    printf(", \"algbw_GBps\": %.5f, \"busbw_GBps\": %.5f, \"bound_pct\": %.2f", row->algbw_GBps,
+           row->busbw_GBps, row->bound_pct);
+    if (row->errors >= 0) {
+        printf(", \"errors\": %" PRId64, row->errors);
+    } else {
+        printf(", \"errors\": null");
+    }
+    printf(", \"transport\": \"%s\", \"iterations\": %ld, \"copy_time_us\": %.4f, \"window\": %s, "
+           "\"in_place\": %s",
+           row->transport, row->time.iterations, row->copy.median_us,
+           options->windows ? "true" : "false", options->in_place ? "true" : "false");
+    for (int peer = 0; peer < PERF_PEERS; peer++) {
+        const char *word = perf_systems[peer].word;
+        if (!options->peers[peer]) {
+            continue;
+        }
+        if (row->peers[peer].iterations == 0) {
+            printf(", \"%s_us\": null, \"%s_ratio\": null, \"%s_iterations\": 0", word, word, word);
+        } else {
+            printf(", \"%s_us\": %.4f, \"%s_ratio\": %.4f, \"%s_iterations\": %ld", word,
+                   row->peers[peer].median_us, word, ratio_of(row, peer), word,
+                   row->peers[peer].iterations);
+        }
+    }
+    puts("}");
+}
+
+void perf_print_row(const struct perf_options *options, const struct perf_row *row)
+{
+    hide_progress();
+    if (options->json) {
+        print_json(options, row);
+    } else {
+        print_text(options, row);
+    }
+    fflush(stdout);
+}
+
+void perf_print_foot(const struct perf_options *options, const struct perf_row *rows, long nrows)
+{
+    bool fewer = false;
+    double sum = 0;
+    long with_bytes = 0;
+    for (long i = 0; i < nrows; i++) {
+        for (int peer = 0; peer < PERF_PEERS; peer++) {
+            bool measured = options->peers[peer] && rows[i].peers[peer].iterations > 0;
+            fewer = fewer || (measured && is_fewer(&rows[i], peer));
+        }
+        sum += rows[i].busbw_GBps;
+        with_bytes += rows[i].bytes > 0;
+    }
+    if (options->json) {
+        return;
+    }
+    if (with_bytes > 0 && options->kind != PERF_KINDS) {
+        printf("# Average bus bandwidth: %.3f GB/s\n", sum / (double)with_bytes);
+    }
+    if (fewer) {
+        puts("# *: the median of fewer calls than tern's, as many as the time for a line allows.");
+    }
+    fflush(stdout);
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring tables against each other. Each is bound to a communicator of its own, so they can take
+// turns call by call: what disturbs the machine disturbs all of them.
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tern/coll.h"
+#include "tern/window.h"
+#include "tune/tune.h"
+
+#define SAMPLES 7
+#define REPEATS_MAX 2000
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+int tune_bench_open(tern_comm *world, double slice_s, size_t bytes_max, struct tune_bench *bench)
+{
+    memset(bench, 0, sizeof *bench);
+    bench->world = world;
+    bench->rank = tern_comm_rank(world);
+    bench->nranks = tern_comm_size(world);
+    bench->slice_s = slice_s;
+    bench->bytes_max = bytes_max;
+    int status = tern_tune_use(NULL, 0);
+    status = status == TERN_OK ? tern_comm_split(world, 0, 0, &bench->control) : status;
+    status =
+        status == TERN_OK ? tern_window_create(world, 2 * bytes_max, NULL, &bench->window) : status;
+    if (status != TERN_OK) {
+        return status;
+    }
+    bench->in[1] = tern_window_address(bench->window, bench->rank);
+    bench->out[1] = bench->in[1] + bytes_max;
+    bench->in[0] = malloc(2 * bytes_max);
+    if (bench->in[0] == NULL) {
+        return TERN_ERR_MEMORY;
+    }
+    bench->out[0] = bench->in[0] + bytes_max;
+    memset(bench->in[0], 0, 2 * bytes_max); // its pages are there before the clock runs
+    memset(bench->in[1], 0, 2 * bytes_max);
+    return TERN_OK;
+}
+
+void tune_bench_close(struct tune_bench *bench)
+{
+    free(bench->in[0]);
+    tern_window_destroy(bench->window);
+    tern_comm_destroy(bench->control);
+}
+
+// A call of the kind on so many bytes. The root is the last rank: the first one has more to do.
+static tern_coll make_call(const struct tune_bench *bench, tern_plan_kind kind,
+                           struct tune_point point)
+{
+    tern_coll_kind coll = (tern_coll_kind)kind;
+    bool whole = coll == TERN_COLL_ALL_REDUCE || coll == TERN_COLL_BROADCAST ||
+                 coll == TERN_COLL_REDUCE || coll == TERN_COLL_BARRIER;
+    bool has_root = coll == TERN_COLL_BROADCAST || coll == TERN_COLL_REDUCE ||
+                    coll == TERN_COLL_GATHER || coll == TERN_COLL_SCATTER;
+    return (tern_coll){
+        .kind = coll,
+        .in = bench->in[point.windows],
+        .out = bench->out[point.windows],
+        .count = point.bytes / sizeof(float) / (whole ? 1 : (size_t)bench->nranks),
+        .dtype = TERN_F32,
+        .op = TERN_SUM,
+        .root = has_root ? bench->nranks - 1 : 0,
+    };
+}
+
+int tune_candidate_open(struct tune_bench *bench, const tern_tune_row *row,
+                        struct tune_candidate *candidate)
+{
+    struct tune_point least = {.bytes = sizeof(float) * (size_t)bench->nranks};
+    tern_coll call = make_call(bench, row->kind, least);
+    candidate->row = *row;
+    candidate->comm = NULL;
+    int status = tern_comm_split(bench->world, 0, 0, &candidate->comm);
+    status = status == TERN_OK ? tern_tune_use(row, 1) : status;
+    // The first call of the kind binds the row to the communicator.
+    status = status == TERN_OK ? tern_coll_run(candidate->comm, &call) : status;
+    int restored = tern_tune_use(NULL, 0);
+    return status == TERN_OK ? restored : status;
+}
+
+void tune_candidates_close(struct tune_candidate *candidates, int count)
+{
+    for (int i = 0; i < count; i++) {
+        tern_comm_destroy(candidates[i].comm);
+        candidates[i].comm = NULL;
+    }
+}
+
+// One sample: seconds of a call, of the rank that took longest.
+static int sample(const struct tune_bench *bench, tern_comm *comm, const tern_coll *call,
+                  int repeats, double *seconds)
+{
+    int status = tern_barrier(bench->control);
+    double begin = now_s();
+    for (int i = 0; status == TERN_OK && i < repeats; i++) {
+        status = tern_coll_run(comm, call);
+    }
+    double own = (now_s() - begin) / repeats;
+    return status != TERN_OK
+               ? status
+               : tern_all_reduce(bench->control, &own, seconds, 1, TERN_F64, TERN_MAX);
+}
+
+// How often a call fits into a slice; the same on all ranks, since the time of a sample is.
+static int calibrate(const struct tune_bench *bench, tern_comm *comm, const tern_coll *call,
+                     int *repeats)
+{
+    double once = 0;
+    int status = TERN_OK;
+    for (int i = 0; status == TERN_OK && i < 2; i++) { // the first one warms up
+        status = sample(bench, comm, call, 2, &once);
+    }
+    double fits = once > 0 ? bench->slice_s / once : REPEATS_MAX;
+    *repeats = fits > REPEATS_MAX ? REPEATS_MAX : fits < 1 ? 1 : (int)fits;
+    return status;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int tune_race(struct tune_bench *bench, const struct tune_candidate *candidates, int count,
+              const struct tune_point *points, int points_count, double *times)
+{
+    int status = TERN_OK;
+    for (int p = 0; status == TERN_OK && p < points_count; p++) {
+        double samples[TUNE_CANDIDATES_MAX][SAMPLES];
+        int repeats[TUNE_CANDIDATES_MAX];
+        tern_coll call = make_call(bench, candidates[0].row.kind, points[p]);
+        for (int c = 0; status == TERN_OK && c < count; c++) {
+            status = calibrate(bench, candidates[c].comm, &call, &repeats[c]);
+        }
+        for (int s = 0; status == TERN_OK && s < SAMPLES; s++) {
+            for (int c = 0; status == TERN_OK && c < count; c++) {
+                status = sample(bench, candidates[c].comm, &call, repeats[c], &samples[c][s]);
+            }
+        }
+        for (int c = 0; status == TERN_OK && c < count; c++) {
+            qsort(samples[c], SAMPLES, sizeof samples[c][0], compare_doubles);
+            times[c * points_count + p] = samples[c][SAMPLES / 2];
+        }
+    }
+    return status;
+}

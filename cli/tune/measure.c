@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding the row of a kind on this many ranks: the algorithm for windows, the one for other buffers
+// and the size of its pieces, the one for slots, and up to which size slots are quicker. What is built in
+// wins unless something is clearly better, so that noise changes nothing.
+
+#include <math.h>
+#include <string.h>
+
+#include "tern/algo.h"
+#include "tern/coll.h"
+#include "tune/tune.h"
+
+#define CLEARLY 0.97 // of the time of what is built in
+#define LARGEST ((size_t)4 << 20)
+#define SAMPLES_A_KIND 900 // about, to divide the time by
+
+static const size_t large_sizes[] = {(size_t)256 << 10, (size_t)1 << 20, LARGEST};
+static const uint64_t chunks[] = {32768, 65536, 131072, 262144};
+// Sizes around which slots may stop to be quicker.
+static const size_t middle_sizes[] = {512,   1024,  2048,  4096,   8192,
+                                      16384, 32768, 65536, 131072, 262144};
+enum {
+    LARGE = sizeof large_sizes / sizeof large_sizes[0],
+    CHUNKS = sizeof chunks / sizeof chunks[0],
+    MIDDLE = sizeof middle_sizes / sizeof middle_sizes[0],
+};
+
+// The logarithm of the geometric mean of a candidate's times.
+static double score(const double *times, int points_count)
+{
+    double sum = 0;
+    for (int p = 0; p < points_count; p++) {
+        sum += log(times[p]);
+    }
+    return sum / points_count;
+}
+
+// Races rows over points. *best: the index of the winner; the first one unless another is clearly
+// better.
+static int race_rows(struct tune_bench *bench, const tern_tune_row *rows, int count,
+                     const struct tune_point *points, int points_count, int *best)
+{
+    struct tune_candidate candidates[TUNE_CANDIDATES_MAX] = {0};
+    double times[TUNE_CANDIDATES_MAX * TUNE_POINTS_MAX];
+    int status = TERN_OK;
+    *best = 0;
+    for (int c = 0; count > 1 && status == TERN_OK && c < count; c++) {
+        status = tune_candidate_open(bench, &rows[c], &candidates[c]);
+    }
+    if (count > 1 && status == TERN_OK) {
+        status = tune_race(bench, candidates, count, points, points_count, times);
+    }
+    double built_in = count > 1 && status == TERN_OK ? score(times, points_count) : 0;
+    double least = built_in + log(CLEARLY);
+    for (int c = 1; status == TERN_OK && c < count; c++) {
+        double own = score(times + c * points_count, points_count);
+        if (own < least) {
+            least = own;
+            *best = c;
+        }
+    }
+    tune_candidates_close(candidates, count);
+    return status;
+}
+
+// Whether an algorithm by this name would go this way, with `bytes` bytes.
+static bool goes(tern_plan_kind kind, int nranks, const char *name, const char *transport)
+{
+    tern_coll_choice choice;
+    bool slot = strcmp(transport, "slot") == 0;
+    tern_coll call = {.kind = (tern_coll_kind)kind,
+                      .count = slot ? 128 / (size_t)nranks + 1 : 65536,
+                      .dtype = TERN_F32,
+                      .op = TERN_SUM,
+                      .algorithm = name};
+    return strncmp(name, "cut_", 4) != 0 && // those are for links that are cut
+           tern_coll_choose(&call, nranks, strcmp(transport, "staged") != 0, &choice) == TERN_OK &&
+           (strcmp(choice.transport, transport) == 0 ||
+            (slot && strcmp(choice.transport, "line") == 0));
+}
+
+// Rows like `row`, but with each algorithm that can go this way in one field; the row's own first.
+static int vary(const tern_tune_row *row, size_t field, const char *transport,
+                tern_tune_row rows[TUNE_CANDIDATES_MAX])
+{
+    int count = 1;
+    rows[0] = *row;
+    for (int i = 0; tern_algo_name(row->kind, i) != NULL && count < TUNE_CANDIDATES_MAX; i++) {
+        const char *name = tern_algo_name(row->kind, i);
+        if (strcmp(name, (const char *)row + field) != 0 &&
+            goes(row->kind, row->nranks, name, transport)) {
+            rows[count] = *row;
+            snprintf((char *)&rows[count] + field, sizeof row->small, "%s", name);
+            count++;
+        }
+    }
+    return count;
+}
+
+static int large_points(const struct tune_bench *bench, int windows, struct tune_point *points)
+{
+    int count = 0;
+    for (int i = 0; i < LARGE; i++) {
+        if (large_sizes[i] <= bench->bytes_max) {
+            points[count++] = (struct tune_point){large_sizes[i], windows};
+        }
+    }
+    return count;
+}
+
+static int find_large(struct tune_bench *bench, tern_tune_row *row)
+{
+    tern_tune_row rows[TUNE_CANDIDATES_MAX];
+    struct tune_point points[LARGE];
+    int best;
+    tern_tune_row none_small = *row;
+    none_small.small_bytes = 0;
+    int points_count = large_points(bench, 1, points);
+    int count = vary(&none_small, offsetof(tern_tune_row, window), "window", rows);
+    int status = race_rows(bench, rows, count, points, points_count, &best);
+    if (status != TERN_OK) {
+        return status;
+    }
+    memcpy(row->window, rows[best].window, sizeof row->window);
+    points_count = large_points(bench, 0, points);
+    count = vary(&none_small, offsetof(tern_tune_row, staged), "staged", rows);
+    status = race_rows(bench, rows, count, points, points_count, &best);
+    if (status != TERN_OK) {
+        return status;
+    }
+    memcpy(row->staged, rows[best].staged, sizeof row->staged);
+    rows[0] = rows[best];
+    count = 1;
+    for (int i = 0; i < CHUNKS; i++) {
+        if (chunks[i] != rows[0].chunk_bytes) {
+            rows[count] = rows[0];
+            rows[count++].chunk_bytes = chunks[i];
+        }
+    }
+    status = race_rows(bench, rows, count, points, points_count, &best);
+    row->chunk_bytes = status == TERN_OK ? rows[best].chunk_bytes : row->chunk_bytes;
+    return status;
+}
+
+// Which algorithm for slots, and up to which size: the switch with the least mean over all sizes, half
+// of the calls with buffers in windows.
+static int find_small(struct tune_bench *bench, tern_tune_row *row)
+{
+    tern_tune_row rows[TUNE_CANDIDATES_MAX];
+    struct tune_candidate candidates[2] = {0};
+    struct tune_point points[2 * MIDDLE];
+    double times[2 * 2 * MIDDLE];
+    int best;
+    tern_tune_row all_small = *row;
+    tern_tune_row none_small = *row;
+    all_small.small_bytes = TERN_TUNE_SMALL_MAX;
+    none_small.small_bytes = 0;
+    for (int i = 0; i < MIDDLE; i++) {
+        points[i] = (struct tune_point){middle_sizes[i], 0};
+        points[MIDDLE + i] = (struct tune_point){middle_sizes[i], 1};
+    }
+    int count = vary(&all_small, offsetof(tern_tune_row, small), "slot", rows);
+    int status = race_rows(bench, rows, count, points, 4, &best); // 512 to 4096 bytes
+    if (status != TERN_OK) {
+        return status;
+    }
+    memcpy(row->small, rows[best].small, sizeof row->small);
+    status = tune_candidate_open(bench, &rows[best], &candidates[0]);
+    status = status == TERN_OK ? tune_candidate_open(bench, &none_small, &candidates[1]) : status;
+    status =
+        status == TERN_OK ? tune_race(bench, candidates, 2, points, 2 * MIDDLE, times) : status;
+    tune_candidates_close(candidates, 2);
+    double gain = 0; // of slots up to this size over none at all
+    double most = 0;
+    uint64_t small_bytes = 0;
+    double built_in = 0;
+    for (int i = 0; status == TERN_OK && i < MIDDLE; i++) {
+        for (int half = 0; half < 2; half++) {
+            int at = half * MIDDLE + i;
+            gain += log(times[2 * MIDDLE + at] / times[at]);
+        }
+        built_in = middle_sizes[i] <= row->small_bytes ? gain : built_in;
+        if (gain > most) {
+            most = gain;
+            small_bytes = middle_sizes[i];
+        }
+    }
+    if (status == TERN_OK && most > built_in - log(CLEARLY)) {
+        row->small_bytes = small_bytes;
+    }
+    return status;
+}
+
+// Both rows once more, over all sizes. *gain: the geometric mean of what the new one is quicker by;
+// the least and the most of it.
+static int compare(struct tune_bench *bench, const tern_tune_row *before, const tern_tune_row *row,
+                   double gain[3])
+{
+    static const size_t sizes[] = {256,    4096, 16384, 65536, (size_t)256 << 10, (size_t)1 << 20,
+                                   LARGEST};
+    struct tune_candidate candidates[2] = {0};
+    struct tune_point points[TUNE_POINTS_MAX];
+    double times[2 * TUNE_POINTS_MAX];
+    int count = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (int windows = 0; windows < 2 && sizes[i] <= bench->bytes_max; windows++) {
+            points[count++] = (struct tune_point){sizes[i], windows};
+        }
+    }
+    int status = tune_candidate_open(bench, before, &candidates[0]);
+    status = status == TERN_OK ? tune_candidate_open(bench, row, &candidates[1]) : status;
+    status = status == TERN_OK ? tune_race(bench, candidates, 2, points, count, times) : status;
+    tune_candidates_close(candidates, 2);
+    gain[0] = 0;
+    gain[1] = INFINITY;
+    gain[2] = 0;
+    for (int i = 0; status == TERN_OK && i < count; i++) {
+        double ratio = times[i] / times[count + i];
+        gain[0] += log(ratio) / count;
+        gain[1] = ratio < gain[1] ? ratio : gain[1];
+        gain[2] = ratio > gain[2] ? ratio : gain[2];
+    }
+    gain[0] = exp(gain[0]);
+    return status;
+}
+
+static bool same(const tern_tune_row *a, const tern_tune_row *b)
+{
+    return strcmp(a->small, b->small) == 0 && strcmp(a->window, b->window) == 0 &&
+           strcmp(a->staged, b->staged) == 0 && a->small_bytes == b->small_bytes &&
+           a->chunk_bytes == b->chunk_bytes;
+}
+
+static int measure_kind(struct tune_bench *bench, tern_plan_kind kind, FILE *rows)
+{
+    tern_tune_row built_in;
+    tern_tune_row row;
+    double gain[3] = {1, 1, 1};
+    char line[TERN_TUNE_LINE_BYTES];
+    int status = tern_tune_get_built_in(kind, bench->nranks, &built_in);
+    row = built_in;
+    status = status == TERN_OK ? find_large(bench, &row) : status;
+    status = status == TERN_OK ? find_small(bench, &row) : status;
+    bool changed = !same(&row, &built_in);
+    status = status == TERN_OK && changed ? compare(bench, &built_in, &row, gain) : status;
+    if (status != TERN_OK) {
+        return status;
+    }
+    bool better = changed && gain[0] > 1 / CLEARLY;
+    tern_tune_print(better ? &row : &built_in, line, sizeof line);
+    if (bench->rank != 0) {
+        return TERN_OK;
+    }
+    fprintf(rows, "%s\n", line);
+    fprintf(stderr, "%s, %d ranks: ", tern_plan_kind_name(kind), bench->nranks);
+    if (better) {
+        fprintf(stderr, "%.2f x as fast as what is built in (%.2f to %.2f)\n", gain[0], gain[1],
+                gain[2]);
+    } else {
+        fprintf(stderr, "what is built in is as good as anything%s\n",
+                changed ? ", measured a second time" : "");
+    }
+    return TERN_OK;
+}
+
+int tune_measure(tern_comm *world, const struct tune_wish *wish, FILE *rows)
+{
+    struct tune_bench bench;
+    int kinds = 0;
+    for (int k = 0; k <= TERN_COLL_SCATTER; k++) {
+        kinds += wish->kinds[k];
+    }
+    double slice_s = wish->seconds / wish->nranks_count / (kinds > 0 ? kinds : 1) / SAMPLES_A_KIND;
+    size_t bytes_max = tern_comm_size(world) <= 16 ? LARGEST : LARGEST / 4;
+    int status = tune_bench_open(world, slice_s, bytes_max, &bench);
+    for (int k = 0; status == TERN_OK && k <= TERN_COLL_SCATTER; k++) {
+        if (wish->kinds[k]) {
+            status = measure_kind(&bench, (tern_plan_kind)k, rows);
+        }
+    }
+    tune_bench_close(&bench);
+    return status;
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tern tune`: measures on this machine which algorithms, transports and sizes of pieces suit it, and
+// writes them into a tune file. The command starts itself once per rank, for each count of ranks.
+
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "ranks.h"
+#include "tern/file.h"
+#include "tern/machine.h"
+#include "suggest.h"
+#include "tune/tune.h"
+
+#define SECONDS_DEFAULT 60
+#define PATH_BYTES 4096
+
+static const char help[] =
+    "usage: tern tune [-p RANKS,...] [--time SECONDS] [--output FILE] [KIND ...]\n"
+    "\n"
+    "Measures which algorithms suit this machine, and writes that into the tune file, which all\n"
+    "collective calls of this user read from then on. Rows that were not measured stay as they are.\n"
+    "\n"
+    "  KIND ...         which kinds; default: all but barrier, which has nothing to choose\n"
+    "  -p RANKS,...     for how many ranks, each in a job of its own; default: 2,4,8\n"
+    "  --time SECONDS   how long to measure, about; default: 60\n"
+    "  --output FILE    write there; '-': only to standard output. Default: $TERN_TUNE, else\n"
+    "                   $XDG_CONFIG_HOME/tern/tune, else ~/.config/tern/tune; the folders\n"
+    "                   of these last two are made\n"
+    "  -h, --help       print this text\n"
+    "\n"
+    "Exit status: 0; 1 when a job failed or the file cannot be written; 2 wrong usage; 125 when the\n"
+    "ranks cannot be started.\n";
+
+struct arguments {
+    struct tune_wish wish;
+    char output[PATH_BYTES];
+    bool usual;         // output is the usual place, whose folders are made
+    const char *result; // where a rank leaves what it found
+    bool is_rank;
+};
+
+static int TERN_PRINTF(1, 2) wrong_usage(const char *format, ...)
+{
+    char sentence[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "tern tune: %s; see 'tern tune --help'\n", sentence);
+    return CLI_EXIT_USAGE;
+}
+
+static int read_ranks(const char *text, struct tune_wish *wish)
+{
+    wish->nranks_count = 0;
+    for (const char *at = text; *at != '\0';) {
+        size_t digits = strspn(at, "0123456789");
+        long value = digits > 0 && digits < 4 ? strtol(at, NULL, 10) : 0;
+        char end = at[digits];
+        bool more = end == ',' && at[digits + 1] != '\0';
+        if (value < 2 || value > TERN_RANKS_MAX || (end != '\0' && !more) ||
+            wish->nranks_count == TUNE_RANK_COUNTS_MAX) {
+            wish->nranks_count = 0;
+            break;
+        }
+        wish->nranks[wish->nranks_count++] = (int)value;
+        at += digits + more;
+    }
+    return wish->nranks_count > 0 ? -1
+                                  : wrong_usage("-p takes numbers of ranks from 2 to %d, as 2,4,8, "
+                                                "not '%s'",
+                                                TERN_RANKS_MAX, text);
+}
+
+static int read_seconds(const char *text, double *seconds)
+{
+    char *end = NULL;
+    *seconds = strtod(text, &end);
+    bool plain = strspn(text, "0123456789.") == strlen(text) && *end == '\0';
+    return plain && *seconds >= 0.001 && *seconds <= 1e6
+               ? -1
+               : wrong_usage("--time takes a number of seconds, not '%s'", text);
+}
+
+static int read_kinds(int argc, char **argv, struct tune_wish *wish)
+{
+    for (int i = optind; i < argc; i++) {
+        tern_plan_kind kind;
+        if (tern_plan_kind_parse(argv[i], &kind) != TERN_OK) {
+            return wrong_usage("%s%s", tern_last_error(), cli_suggest_kind(argv[i]));
+        }
+        if ((int)kind == TERN_COLL_BARRIER) {
+            return wrong_usage("barrier has nothing to choose, so nothing is measured for it");
+        }
+        wish->kinds[kind] = true;
+    }
+    for (int k = 0; optind == argc && k <= TERN_COLL_SCATTER; k++) {
+        wish->kinds[k] = k != TERN_COLL_BARRIER;
+    }
+    return -1;
+}
+
+// Returns -1 to go on, else the exit status.
+static int read_arguments(int argc, char **argv, struct arguments *arguments)
+{
+    static const struct option known[] = {{"time", required_argument, NULL, 't'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"result", required_argument, NULL, 'r'},
+                                          {"as-rank", no_argument, NULL, 'R'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    opterr = 0;
+    int code;
+    int exit_status = -1;
+    while (exit_status < 0 && (code = getopt_long(argc, argv, ":p:h", known, NULL)) != -1) {
+        switch (code) {
+        case 'p':
+            exit_status = read_ranks(optarg, &arguments->wish);
+            break;
+        case 't':
+            exit_status = read_seconds(optarg, &arguments->wish.seconds);
+            break;
+        case 'o':
+            snprintf(arguments->output, sizeof arguments->output, "%s", optarg);
+            break;
+        case 'r':
+            arguments->result = optarg;
+            break;
+        case 'R':
+            arguments->is_rank = true;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return 0;
+        case ':':
+            return wrong_usage("%s needs a value", argv[optind - 1]);
+        default:
+            return wrong_usage("there is no option '%s'%s", argv[optind - 1],
+                               cli_suggest_option(argv[optind - 1], known));
+        }
+    }
+    return exit_status < 0 ? read_kinds(argc, argv, &arguments->wish) : exit_status;
+}
+
+// One rank of a job.
+static int be_a_rank(const struct arguments *arguments)
+{
+    tern_comm *world;
+    cli_bind_rank();
+    int status = tern_init(NULL, &world);
+    if (status != TERN_OK) {
+        fprintf(stderr, "tern tune: %s\n", tern_last_error());
+        return 1;
+    }
+    FILE *rows = NULL;
+    if (tern_comm_rank(world) == 0) {
+        rows = fopen(arguments->result, "ae");
+        if (rows == NULL) {
+            perror("tern tune: the results cannot be left");
+            tern_comm_destroy(world);
+            return 1;
+        }
+    }
+    status = tune_measure(world, &arguments->wish, rows);
+    if (status != TERN_OK) {
+        fprintf(stderr, "tern tune: %s\n", tern_last_error());
+    }
+    bool left = rows == NULL || fclose(rows) == 0;
+    tern_comm_destroy(world);
+    return status == TERN_OK && left ? 0 : 1;
+}
+
+// Starts a job for each count of ranks; the rows come back through memory that is nowhere in a folder.
+static int measure(const struct arguments *arguments, int argc, char **argv, tern_tune_row **rows,
+                   int *count)
+{
+    char result[64];
+    char option[] = "--result";
+    int exit_status = 0;
+    int fd = memfd_create("tern-tune", 0);
+    char **words = calloc((size_t)argc + 3, sizeof *words);
+    if (fd < 0 || words == NULL || write(fd, TERN_TUNE_HEAD "\n", strlen(TERN_TUNE_HEAD) + 1) < 0) {
+        perror("tern tune: no memory for the results");
+        exit_status = 1;
+    }
+    snprintf(result, sizeof result, "/proc/%d/fd/%d", (int)getpid(), fd);
+    if (exit_status == 0) {
+        words[0] = argv[0];
+        words[1] = option;
+        words[2] = result;
+        memcpy(&words[3], &argv[1], (size_t)(argc - 1) * sizeof *argv);
+    }
+    for (int i = 0; exit_status == 0 && i < arguments->wish.nranks_count; i++) {
+        exit_status = cli_start_ranks(arguments->wish.nranks[i], argc + 2, words);
+    }
+    if (exit_status == 0 && tern_tune_load(result, rows, count) != TERN_OK) {
+        fprintf(stderr, "tern tune: %s\n", tern_last_error());
+        exit_status = 1;
+    }
+    free(words);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return exit_status;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const tern_tune_row *x = a;
+    const tern_tune_row *y = b;
+    return x->kind != y->kind ? (int)x->kind - (int)y->kind : x->nranks - y->nranks;
+}
+
+static bool has_row(const tern_tune_row *rows, int count, const tern_tune_row *row)
+{
+    for (int i = 0; i < count; i++) {
+        if (compare_rows(&rows[i], row) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Adds the rows of the old file that were not measured. A file that cannot be read is not overwritten.
+static int keep_old(const char *path, tern_tune_row **rows, int *count)
+{
+    tern_tune_row *old;
+    int old_count;
+    if (strcmp(path, "-") == 0 || access(path, F_OK) != 0) {
+        return 0;
+    }
+    if (tern_tune_load(path, &old, &old_count) != TERN_OK) {
+        fprintf(stderr, "tern tune: %s; it is left as it is\n", tern_last_error());
+        return 1;
+    }
+    tern_tune_row *grown = realloc(*rows, (size_t)(*count + old_count + 1) * sizeof **rows);
+    int measured = *count;
+    for (int i = 0; grown != NULL && i < old_count; i++) {
+        if (!has_row(grown, measured, &old[i])) {
+            grown[(*count)++] = old[i];
+        }
+    }
+    *rows = grown != NULL ? grown : *rows;
+    free(old);
+    return grown != NULL ? 0 : 1;
+}
+
+struct table {
+    const tern_tune_row *rows;
+    int count;
+};
+
+static int print_rows(FILE *file, void *arg)
+{
+    const struct table *table = arg;
+    char day[32] = "";
+    time_t now = time(NULL);
+    struct tm date;
+    tern_machine machine;
+    if (gmtime_r(&now, &date) != NULL) {
+        strftime(day, sizeof day, "%Y-%m-%d", &date);
+    }
+    fprintf(file, "%s\n# tern tune %d.%d.%d, %s", TERN_TUNE_HEAD, TERN_VERSION_MAJOR,
+            TERN_VERSION_MINOR, TERN_VERSION_PATCH, day);
+    if (tern_machine_look(&machine) == TERN_OK) {
+        fprintf(file, ", %d processors, %s", machine.cpus_usable, machine.vectors);
+    }
+    fputc('\n', file);
+    for (int i = 0; i < table->count; i++) {
+        char line[TERN_TUNE_LINE_BYTES];
+        tern_tune_print(&table->rows[i], line, sizeof line);
+        fprintf(file, "%s\n", line);
+    }
+    return TERN_OK;
+}
+
+// Makes the folders that lead to the usual place.
+static void make_folders(const char *path)
+{
+    char folder[PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, 0777); // if it fails, so does opening the file, with the reason
+        *slash = '/';
+    }
+}
+
+// A place that cannot be written is found before anything is measured. Returns 0 to go on.
+static int prepare_output(const struct arguments *arguments)
+{
+    if (strcmp(arguments->output, "-") == 0) {
+        return 0;
+    }
+    if (arguments->usual) {
+        make_folders(arguments->output);
+    }
+    if (tern_file_probe(arguments->output) != TERN_OK) {
+        fprintf(stderr, "tern tune: %s\n", tern_last_error());
+        return 1;
+    }
+    return 0;
+}
+
+static int write_file(const char *path, struct table *table)
+{
+    if (tern_file_save(path, print_rows, table) != TERN_OK) {
+        fprintf(stderr, "tern tune: %s\n", tern_last_error());
+        return 1;
+    }
+    fprintf(stderr, "tern tune: written to %s\n", path);
+    return 0;
+}
+
+static int tune(const struct arguments *arguments, int argc, char **argv)
+{
+    tern_tune_row *rows = NULL;
+    int count = 0;
+    const char *output = arguments->output;
+    // What decides otherwise is out of the way while it is found out.
+    setenv("TERN_TUNE", "", 1);
+    unsetenv("TERN_ALGO");
+    int exit_status = prepare_output(arguments);
+    exit_status = exit_status == 0 ? measure(arguments, argc, argv, &rows, &count) : exit_status;
+    exit_status = exit_status == 0 ? keep_old(output, &rows, &count) : exit_status;
+    if (exit_status == 0) {
+        qsort(rows, (size_t)count, sizeof *rows, compare_rows);
+        struct table table = {rows, count};
+        print_rows(stdout, &table);
+        exit_status = strcmp(output, "-") != 0 ? write_file(output, &table) : 0;
+    }
+    free(rows);
+    return exit_status;
+}
+
+int cli_tune(int argc, char **argv)
+{
+    struct arguments arguments = {
+        .wish = {.nranks = {2, 4, 8}, .nranks_count = 3, .seconds = SECONDS_DEFAULT}};
+    // getopt moves words about; the ranks get them as they were given.
+    char **given = calloc((size_t)argc + 1, sizeof *given);
+    if (given == NULL) {
+        fputs("tern tune: not enough memory\n", stderr);
+        return 1;
+    }
+    memcpy(given, argv, (size_t)argc * sizeof *argv);
+    int exit_status = read_arguments(argc, argv, &arguments);
+    if (exit_status < 0 && arguments.is_rank) {
+        exit_status = arguments.result != NULL ? be_a_rank(&arguments)
+                                               : wrong_usage("--as-rank is not for people");
+    }
+    if (exit_status < 0 && cli_is_rank()) {
+        exit_status = wrong_usage("it starts its own ranks; run it without 'tern run'");
+    }
+    if (exit_status < 0 && arguments.output[0] == '\0') {
+        arguments.usual = getenv("TERN_TUNE") == NULL;
+        if (tern_tune_default_path(arguments.output, sizeof arguments.output) != TERN_OK) {
+            exit_status = wrong_usage("%s; where to? give --output FILE", tern_last_error());
+        }
+    }
+    exit_status = exit_status < 0 ? tune(&arguments, argc, given) : exit_status;
+    free(given);
+    return exit_status;
+}

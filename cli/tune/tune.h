@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of `tern tune`.
+#ifndef TERN_CLI_TUNE_H
+#define TERN_CLI_TUNE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "tern/comm.h"
+#include "tern/tune.h"
+#include "tern/window.h"
+
+#define TUNE_RANK_COUNTS_MAX 16
+
+struct tune_wish {
+    bool kinds[TERN_COLL_SCATTER + 1]; // which to measure
+    int nranks[TUNE_RANK_COUNTS_MAX];
+    int nranks_count;
+    double seconds; // for all of it, about
+};
+
+// As one rank of a job: measures the kinds, and on rank 0 writes a line of a tune file for each to
+// `rows`, and a sentence about it to standard error. A status of tern.
+int tune_measure(tern_comm *world, const struct tune_wish *wish, FILE *rows);
+
+// clock.c: a table that is measured, on a communicator of its own.
+struct tune_candidate {
+    tern_tune_row row;
+    tern_comm *comm;
+};
+
+struct tune_bench {
+    tern_comm *world;
+    tern_comm *control; // for what is not measured
+    int rank, nranks;
+    double slice_s;       // for one sample
+    size_t bytes_max;     // of a buffer
+    char *in[2], *out[2]; // elsewhere, in windows
+    tern_window *window;
+};
+
+int tune_bench_open(tern_comm *world, double slice_s, size_t bytes_max, struct tune_bench *bench);
+void tune_bench_close(struct tune_bench *bench);
+
+// Every rank gives the same row. It is what the candidate's communicator uses from now on.
+int tune_candidate_open(struct tune_bench *bench, const tern_tune_row *row,
+                        struct tune_candidate *candidate);
+void tune_candidates_close(struct tune_candidate *candidates, int count);
+
+// What a candidate is measured with: so many bytes (tern/tune.h), in windows or not.
+struct tune_point {
+    size_t bytes;
+    int windows;
+};
+
+#define TUNE_POINTS_MAX 24
+#define TUNE_CANDIDATES_MAX 12
+
+// Seconds of a call, of the slowest rank, the median over samples; samples of all candidates take
+// turns. times[c * points_count + p].
+int tune_race(struct tune_bench *bench, const struct tune_candidate *candidates, int count,
+              const struct tune_point *points, int points_count, double *times);
+
+#endif
