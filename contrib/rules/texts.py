@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file may look like: sizes, licence lines, to-do marks, README length."""
+
+import ast
+import re
+
+from rules.tree import C_FAMILY, read_text
+
+FILE_WARN, FILE_FAIL, FUNCTION_FAIL, README_FAIL = 400, 800, 70, 150
+HASH_FAMILY = {".py", ".sh", ".cmake"}
+HASH_NAMES = {"Makefile", "CMakeLists.txt", ".ci/run"}
+MARK = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" * 3)) + r")\b")
+
+
+def count_code(lines, hash_comments):
+    """Lines that are neither blank nor only comment."""
+    count, inside = 0, False
+    for line in lines:
+        text = line.strip()
+        if hash_comments:
+            count += bool(text) and not text.startswith("#")
+            continue
+        if inside:
+            inside = "*/" not in text
+        elif text.startswith("/*"):
+            inside = "*/" not in text
+        else:
+            count += bool(text) and not text.startswith("//")
+    return count
+
+
+def c_functions(lines):
+    """(line, name, length) of each function, whose braces our format puts into column 0."""
+    start = None
+    for number, line in enumerate(lines, 1):
+        if line.rstrip() == "{":
+            head = lines[number - 2] if number > 1 else ""
+            start = None if re.match(r"(namespace|class|struct|union)\b", head) else number
+        elif line.startswith("}") and start is not None:
+            back = start - 1
+            while back > 1 and lines[back - 1][:1].isspace():
+                back -= 1
+            name = re.search(r"(\w+)\s*\(", lines[back - 1])
+            yield start, name[1] if name else "this function", number - start - 1
+            start = None
+
+
+def python_functions(path, lines):
+    for node in ast.walk(ast.parse("\n".join(lines), str(path))):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.name, node.end_lineno - node.lineno
+
+
+def check_sizes(path, lines, findings):
+    hashed = path.suffix in HASH_FAMILY or str(path) in HASH_NAMES
+    if path.suffix not in C_FAMILY and not hashed:
+        return
+    count = count_code(lines, hashed)
+    if count > FILE_FAIL:
+        findings.error(path, 1, f"{count} lines of code; over {FILE_FAIL} a file is split")
+    elif count > FILE_WARN:
+        findings.warn(path, 1, f"{count} lines of code; over {FILE_WARN} a file is looked at")
+    functions = []
+    if path.suffix in C_FAMILY:
+        functions = c_functions(lines)
+    elif path.suffix == ".py":
+        functions = python_functions(path, lines)
+    for line, name, length in functions:
+        if length > FUNCTION_FAIL:
+            findings.error(path, line, f"{name} has {length} lines; {FUNCTION_FAIL} is the limit")
+
+
+def check_licence(path, lines, findings):
+    if path.suffix in C_FAMILY:
+        wanted = "// SPDX-License-Identifier: Apache-2.0"
+    elif path.suffix in HASH_FAMILY or path.name in HASH_NAMES or str(path) in HASH_NAMES:
+        wanted = "# SPDX-License-Identifier: Apache-2.0"
+    else:
+        return
+    first = 1 if lines and lines[0].startswith("#!") else 0
+    if len(lines) <= first or not lines[first].startswith(wanted):
+        findings.error(path, first + 1, f"expected here: {wanted}")
+
+
+def check_texts(files, findings):
+    listed = {line.split(":")[0].strip() for line in read_text("contrib/todo.txt")
+              if not line.startswith("#")}
+    for path in files:
+        lines = read_text(path)
+        if lines is None or path.name == "LICENSE":
+            continue
+        check_sizes(path, lines, findings)
+        check_licence(path, lines, findings)
+        if path.name.startswith("README") and len(lines) > README_FAIL:
+            findings.error(path, README_FAIL + 1, f"{len(lines)} lines; {README_FAIL} is the limit")
+        for number, line in enumerate(lines, 1):
+            mark = MARK.search(line)
+            if mark and str(path) not in listed:
+                findings.error(path, number, f"{mark[1]}: do it now, or list it in contrib/todo.txt")
