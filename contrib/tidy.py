@@ -3,8 +3,8 @@
 """The rules of the repository, as findings `path:line: sentence`; exit status 1 if there are any.
 
 Without arguments: includes respect contrib/layers.txt, sizes of files and functions, licence lines,
-to-do marks, README length, that every public header compiles alone in C17 and C++17, and that
-tern/tern.h has all of them or names them. With
+to-do marks, README length; that every public header compiles alone in C17 and C++17, that
+tern/tern.h has all of them or names them, and that any two headers can be included together. With
 --changed also clang-format and clang-tidy on what differs from origin (or, where nothing does, from
 the commit before), using build/release/compile_commands.json.
 
@@ -27,7 +27,6 @@ def main():
     floors.check_includes(files, floors.read_layers(findings), findings)
     texts.check_texts(files, findings)
     headers.check_headers(files, findings)
-    headers.check_whole(files, findings)
     if sys.argv[1:]:
         changed.check_changed(files, findings)
     for line in findings.warnings + sorted(set(findings.errors)):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public header compiles alone in C17 and C++17, and tern/tern.h has all of them or names them."""
+"""Headers: every public one compiles alone in C17 and C++17 and is in tern/tern.h or named there; those
+of the library all compile together, and so do those of the command; no source takes a tag of theirs."""
 
 import concurrent.futures
 import os
@@ -8,6 +9,9 @@ import shutil
 import subprocess
 
 from rules.tree import ROOT, read_text
+
+GUARD = re.compile(r"#ifndef (TERN_\w+_H)$")
+TAG = re.compile(r"\s*(?:typedef )?(?:struct|union|enum) (\w+) \{")
 
 
 def compile_alone(path, compiler, language, standard):
@@ -25,7 +29,7 @@ def compile_alone(path, compiler, language, standard):
     return complaints[0] if complaints else done.stderr.strip().splitlines()[0]
 
 
-def check_headers(files, findings):
+def check_alone(files, findings):
     jobs = []
     compilers = {"c17": (os.environ.get("CC", "gcc"), "c"),
                  "c++17": (os.environ.get("CXX", "g++"), "c++")}
@@ -56,3 +60,59 @@ def check_whole(files, findings):
         if re.fullmatch(r"tern/\w+\.h", name) and name not in ("tern/tern.h", "tern/api.h") and \
                 not re.search(rf'^(#include "|//.*\b){re.escape(name)}\b', whole, re.M):
             findings.error("include/tern/tern.h", 1, f"lacks {name}, or a word on why it is not here")
+
+
+def inner_headers(files, room):
+    """The headers of a room and the public ones; not those without a guard, which are meant to be
+    included several times."""
+    found = {}
+    for path in files:
+        if path.suffix == ".h" and path.parts[0] in (room, "include") and path.parts[1] != "faces" \
+                and not {"test", "fuzz"} & set(path.parts):
+            guard = next((m for m in map(GUARD.match, read_text(path) or []) if m), None)
+            if guard:
+                found[path] = guard[1]
+    return found
+
+
+def check_together(files, findings):
+    """Any two headers can be included by one file: no tag, type, constant or guard exists twice."""
+    compiler = os.environ.get("CC", "gcc").split()
+    for room in ("src", "cli"):
+        headers = inner_headers(files, room)
+        guards = {}
+        for path, guard in headers.items():
+            if guards.setdefault(guard, path) != path:
+                findings.error(path, 1, f"{guard} is already the guard of {guards[guard]}")
+        done = subprocess.run(
+            [*compiler, "-std=c17", "-D_GNU_SOURCE", "-fsyntax-only", "-Werror", f"-I{room}",
+             "-Iinclude", "-Iinclude/faces", "-x", "c", "-"], cwd=ROOT, capture_output=True,
+            text=True, input="".join(f'#include "{ROOT / path}"\n' for path in headers))
+        for place, line, sentence in re.findall(r"^(.+?):(\d+):\d+: error: (.*)$", done.stderr, re.M):
+            findings.error(os.path.relpath(place, ROOT) if os.path.isabs(place) else place, line,
+                           f"with all headers of {room} in one file: {sentence}")
+
+
+def check_tags(files, findings):
+    """A source that includes any header may define its own tags: none of them is a header's."""
+    for room in ("src", "cli"):
+        shared = {}
+        for path in inner_headers(files, room):
+            for line in read_text(path):
+                match = TAG.match(line)
+                if match:
+                    shared[match[1]] = path
+        for path in files:
+            if path.suffix != ".c" or path.parts[0] != room or {"test", "fuzz"} & set(path.parts):
+                continue
+            for number, line in enumerate(read_text(path) or [], 1):
+                match = TAG.match(line)
+                if match and match[1] in shared:
+                    findings.error(path, number, f"{match[1]} is already a tag of {shared[match[1]]}")
+
+
+def check_headers(files, findings):
+    check_alone(files, findings)
+    check_whole(files, findings)
+    check_together(files, findings)
+    check_tags(files, findings)

@@ -119,7 +119,7 @@ static void list_missing(const struct tern__hub *hub, char *text, size_t size)
 }
 
 // Why a HELLO with these descriptors cannot be accepted, in `text`; false when it can.
-static bool unacceptable(const struct tern__hub *hub, const struct tern__message *hello,
+static bool unacceptable(const struct tern__hub *hub, const struct tern__wire_message *hello,
                          const int *fds, int count, char *text, size_t size)
 {
     if (hello->kind != TERN__WIRE_HELLO || count != 1) {
@@ -168,7 +168,7 @@ static void check_ended(struct tern__hub *hub)
     }
 }
 
-static void accept_hello(struct tern__hub *hub, int slot, const struct tern__message *hello,
+static void accept_hello(struct tern__hub *hub, int slot, const struct tern__wire_message *hello,
                          int inbox)
 {
     struct tern__member *member = &hub->members[hello->rank];
@@ -181,7 +181,7 @@ static void accept_hello(struct tern__hub *hub, int slot, const struct tern__mes
     member->pid_space = hello->pid_space;
     member->timeout_ns = hello->timeout_ns;
     member->deadline_ns = tern__deadline_after(hello->timeout_ns);
-    struct tern__message accepted = tern__wire_message(TERN__WIRE_ACCEPTED);
+    struct tern__wire_message accepted = tern__wire_message(TERN__WIRE_ACCEPTED);
     tern__wire_send(hub->connections[slot].fd, &accepted, NULL, 0);
     int here = 0;
     for (int rank = 0; rank < hub->nranks; rank++) {
@@ -235,7 +235,7 @@ void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd)
         close_connection(&hub->connections[slot]);
         return;
     }
-    struct tern__message hello;
+    struct tern__wire_message hello;
     int fds[TERN__WIRE_FDS_MAX];
     int count;
     int got = tern__wire_receive(fd->fd, &hello, fds, &count);

@@ -49,7 +49,7 @@ void tern__hub_forget_ctl(struct tern__hub *hub)
 
 void tern__hub_refuse(int fd, int status, const char *text)
 {
-    struct tern__message answer = tern__wire_message(TERN__WIRE_REFUSED);
+    struct tern__wire_message answer = tern__wire_message(TERN__WIRE_REFUSED);
     answer.status = status;
     snprintf(answer.text, sizeof answer.text, "%s", text);
     tern__wire_send(fd, &answer, NULL, 0); // a peer that is gone needs no answer
@@ -143,7 +143,7 @@ int64_t tern__hub_welcome_more(struct tern__hub *hub)
     }
     for (int rank = 0; rank < hub->nranks; rank++) {
         struct tern__member *member = &hub->members[rank];
-        struct tern__message answer = tern__wire_message(TERN__WIRE_WELCOME);
+        struct tern__wire_message answer = tern__wire_message(TERN__WIRE_WELCOME);
         answer.rank = rank;
         answer.nranks = hub->nranks;
         memcpy(answer.token, hub->token, sizeof answer.token);

@@ -23,7 +23,7 @@ struct tern__parcel {
 
 int tern__inbox_send(struct tern__job *job, int rank, uint64_t tag, int fd)
 {
-    struct tern__message parcel = tern__wire_message(TERN__WIRE_PARCEL);
+    struct tern__wire_message parcel = tern__wire_message(TERN__WIRE_PARCEL);
     parcel.rank = job->rank;
     parcel.tag = tag;
     memcpy(parcel.token, job->token, sizeof parcel.token);
@@ -63,7 +63,7 @@ static int find_parcel(struct tern__job *job, uint64_t tag)
 static int read_inbox(struct tern__job *job)
 {
     for (;;) {
-        struct tern__message message;
+        struct tern__wire_message message;
         int fds[TERN__WIRE_FDS_MAX];
         int count;
         int got = tern__wire_receive(job->inbox, &message, fds, &count);

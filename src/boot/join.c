@@ -66,7 +66,7 @@ static int check_inboxes(const int *inboxes, int count)
     return TERN_OK;
 }
 
-static int make_job(const struct tern__place *place, const struct tern__message *welcome,
+static int make_job(const struct tern__place *place, const struct tern__wire_message *welcome,
                     const int *fds, int inbox, struct tern__job **job)
 {
     struct tern__job *made = calloc(1, sizeof *made);
@@ -146,7 +146,7 @@ static void await_event(const struct talk *talk, int64_t until_ns)
 }
 
 // Hands the sending end of the inbox over.
-static int say_hello(const struct talk *talk, const struct tern__message *hello, int inbox)
+static int say_hello(const struct talk *talk, const struct tern__wire_message *hello, int inbox)
 {
     int64_t begin_ns = tern__now_ns();
     bool full = false; // was, in an earlier attempt: that is why the hub has heard nothing
@@ -172,7 +172,7 @@ static int send_hello(const struct talk *talk, int *inbox)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return tern__fail_errno(TERN_ERR_SYSTEM, "socketpair");
     }
-    struct tern__message hello = tern__wire_message(TERN__WIRE_HELLO);
+    struct tern__wire_message hello = tern__wire_message(TERN__WIRE_HELLO);
     hello.rank = place->rank;
     hello.nranks = place->nranks;
     hello.pid = (int32_t)getpid();
@@ -231,7 +231,7 @@ static bool await_more(const struct talk *talk)
 
 // Waits for WELCOME. TERN_ERR_PEER when the hub goes away.
 static int await_answer(const struct talk *talk, enum tern__join_progress *progress,
-                        struct tern__message *answer, int *fds)
+                        struct tern__wire_message *answer, int *fds)
 {
     for (;;) {
         int count;
@@ -272,7 +272,7 @@ int tern__join_through(int fd, const struct tern__place *place,
                        void (*pump)(void *arg, int64_t until_ns), void *arg,
                        enum tern__join_progress *progress, struct tern__job **job)
 {
-    struct tern__message answer;
+    struct tern__wire_message answer;
     int fds[TERN__WIRE_FDS_MAX];
     int inbox;
     *progress = TERN__JOIN_UNHEARD;

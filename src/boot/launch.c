@@ -49,7 +49,7 @@ static int64_t earlier(int64_t a, int64_t b)
 }
 
 // The first cause stays the cause; the points in time only come closer.
-static void end_job(struct tern__job *job, enum tern__cause cause, int64_t term_after_ns,
+static void end_job(struct tern__launch *job, enum tern__cause cause, int64_t term_after_ns,
                     int64_t kill_after_ns)
 {
     if (job->cause == CAUSE_NONE) {
@@ -60,7 +60,7 @@ static void end_job(struct tern__job *job, enum tern__cause cause, int64_t term_
 }
 
 // To the whole group, as a terminal would.
-static void send_end(struct tern__job *job, int number)
+static void send_end(struct tern__launch *job, int number)
 {
     job->sent |= UINT64_C(1) << number;
     tern__procs_signal_group(&job->procs, number);
@@ -68,7 +68,7 @@ static void send_end(struct tern__job *job, int number)
 
 // Kills the ranks alone, for the guardian must live. After a failure that nobody is waiting to get over
 // with, a rank that writes its core may finish that: false while there is one.
-static bool kill_ranks(struct tern__job *job)
+static bool kill_ranks(struct tern__launch *job)
 {
     bool spares = job->cause == CAUSE_RANK && job->signal == 0 && !job->timed_out;
     bool spared = false;
@@ -84,7 +84,7 @@ static bool kill_ranks(struct tern__job *job)
 }
 
 // Handles what the ranks have sent up to now.
-static void listen_to_ranks(struct tern__job *job)
+static void listen_to_ranks(struct tern__launch *job)
 {
     struct pollfd fds[HUB_POLL_MAX];
     for (int round = 0; round < HUB_ROUNDS_MAX; round++) {
@@ -101,7 +101,7 @@ static void listen_to_ranks(struct tern__job *job)
 }
 
 // Tells the hub that a rank has ended and remembers how.
-static void tell_end(struct tern__job *job, int rank)
+static void tell_end(struct tern__launch *job, int rank)
 {
     int status = job->procs.status[rank];
     if (WIFSIGNALED(status) &&
@@ -117,7 +117,7 @@ static void tell_end(struct tern__job *job, int rank)
 
 // Of the ranks that were found ended together: the one that the others blame, else one that a signal
 // killed (the others' errors follow from it), else the lowest.
-static int find_culprit(const struct tern__job *job, const int *ended, int nended, int suspect)
+static int find_culprit(const struct tern__launch *job, const int *ended, int nended, int suspect)
 {
     int culprit = TERN_RANKS_MAX;
     bool killed = false;
@@ -138,7 +138,7 @@ static int find_culprit(const struct tern__job *job, const int *ended, int nende
     return culprit < TERN_RANKS_MAX ? culprit : -1;
 }
 
-static void reap(struct tern__job *job)
+static void reap(struct tern__launch *job)
 {
     int ended[TERN_RANKS_MAX];
     int nended = tern__procs_reap(&job->procs, ended);
@@ -170,14 +170,14 @@ static void reap(struct tern__job *job)
 
 // A debugger or a shell that is rank 0 and reads the terminal: it handles what is typed there itself,
 // and is not what has joined the job.
-static bool is_for_rank_0(const struct tern__job *job, int number, bool from_terminal)
+static bool is_for_rank_0(const struct tern__launch *job, int number, bool from_terminal)
 {
     pid_t pid = job->procs.pids[0];
     return from_terminal && job->procs.terminal && number != SIGHUP && pid > 0 &&
            tern__hub_rank_process(job->hub, 0) != pid && tern__process_catches(pid, number);
 }
 
-static void take_signals(struct tern__job *job)
+static void take_signals(struct tern__launch *job)
 {
     int number;
     bool from_terminal;
@@ -208,7 +208,7 @@ static void take_signals(struct tern__job *job)
     }
 }
 
-static void look_at_exec(struct tern__job *job)
+static void look_at_exec(struct tern__launch *job)
 {
     int error = tern__procs_exec_failure(&job->procs);
     if (error != 0) {
@@ -219,7 +219,7 @@ static void look_at_exec(struct tern__job *job)
     }
 }
 
-static void look_at_output(struct tern__job *job)
+static void look_at_output(struct tern__launch *job)
 {
     int error = job->labels != NULL ? tern__labels_error(job->labels) : 0;
     if (error != 0 && job->error == 0) {
@@ -229,7 +229,7 @@ static void look_at_output(struct tern__job *job)
 }
 
 // Does what is due. Returns the next point in time.
-static int64_t look_at_clock(struct tern__job *job)
+static int64_t look_at_clock(struct tern__launch *job)
 {
     int64_t now_ns = tern__now_ns();
     if (now_ns >= job->timeout_at_ns) {
@@ -257,7 +257,7 @@ static int64_t look_at_clock(struct tern__job *job)
 }
 
 // Sleeps until something happens or `until_ns`, and handles it.
-static int handle_events(struct tern__job *job, int64_t until_ns)
+static int handle_events(struct tern__launch *job, int64_t until_ns)
 {
     struct pollfd fds[POLL_MAX];
     int count = 0;
@@ -304,7 +304,7 @@ static int handle_events(struct tern__job *job, int64_t until_ns)
 }
 
 // True when no rank runs and what they left behind has ended or had its moment.
-static bool is_over(struct tern__job *job)
+static bool is_over(struct tern__launch *job)
 {
     if (job->procs.running > 0) {
         return false;
@@ -317,7 +317,7 @@ static bool is_over(struct tern__job *job)
     return tern__now_ns() >= job->linger_until_ns || !tern__procs_left_behind(&job->procs);
 }
 
-static int run_job(struct tern__job *job)
+static int run_job(struct tern__launch *job)
 {
     while (!is_over(job)) {
         int64_t next_ns = look_at_clock(job);
@@ -328,7 +328,7 @@ static int run_job(struct tern__job *job)
 
 // Nothing of the job lives any more: writes what is left of its output, until that is done, or a
 // signal or the timeout says otherwise.
-static void drain_output(struct tern__job *job)
+static void drain_output(struct tern__launch *job)
 {
     int64_t until_ns = job->timeout_at_ns;
     if (job->signal != 0 || job->cause == CAUSE_TIMEOUT) {
@@ -348,7 +348,7 @@ static void drain_output(struct tern__job *job)
     }
 }
 
-static int start_job(struct tern__job *job)
+static int start_job(struct tern__launch *job)
 {
     const tern_launch_options *options = job->options;
     struct tern__procs_plan plan = {.nranks = options->nranks,
@@ -373,7 +373,7 @@ static int start_job(struct tern__job *job)
 }
 
 // From start to end; the signals are ours already.
-static int launch(struct tern__job *job, int *exit_status)
+static int launch(struct tern__launch *job, int *exit_status)
 {
     int status = start_job(job);
     if (status == TERN_OK) {
@@ -436,7 +436,7 @@ int tern_launch(const tern_launch_options *options, int *exit_status)
 {
     TERN_TRY(check_options(options, exit_status));
     tern__launch_speak_as(options->name);
-    struct tern__job job = {
+    struct tern__launch job = {
         .options = options,
         .procs = {.guard_fd = -1, .exec_fd = -1},
         .timeout_at_ns = INT64_MAX,

@@ -26,7 +26,7 @@ enum tern__cause {
     CAUSE_GUARDIAN, // somebody has killed the guardian
 };
 
-struct tern__job {
+struct tern__launch {
     const tern_launch_options *options;
     struct tern__signals signals;
     struct tern__hub *hub;
@@ -60,11 +60,11 @@ struct tern__job {
 
 // Says in one line on standard error why the job ended, if it did not end well. Returns the exit
 // status of the launch.
-int tern__launch_report(const struct tern__job *job);
+int tern__launch_report(const struct tern__launch *job);
 
 // Says, once, for whom the job waits after a communicator has failed and a rank has ended. Returns when to
 // look again.
-int64_t tern__launch_look_at_lag(struct tern__job *job, int64_t now_ns);
+int64_t tern__launch_look_at_lag(struct tern__launch *job, int64_t now_ns);
 
 // As tern__launch_report for a program that tern__program_find did not find.
 int tern__launch_report_program(const char *name, int error);

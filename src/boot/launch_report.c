@@ -46,7 +46,7 @@ void tern__launch_say(const char *format, ...)
 }
 
 // Says how the first rank that failed ended. Returns the exit status of the launch.
-static int report_rank(const struct tern__job *job, int rank)
+static int report_rank(const struct tern__launch *job, int rank)
 {
     int status = job->procs.status[rank];
     if (WIFSIGNALED(status)) {
@@ -117,7 +117,7 @@ static int report_output(int error)
 }
 
 // At the second look that finds it so: ranks that all got the same error end soon one after the other.
-int64_t tern__launch_look_at_lag(struct tern__job *job, int64_t now_ns)
+int64_t tern__launch_look_at_lag(struct tern__launch *job, int64_t now_ns)
 {
     int running = job->procs.running;
     if (job->lag == TOLD || job->cause != CAUSE_NONE || running == 0 ||
@@ -147,7 +147,7 @@ int64_t tern__launch_look_at_lag(struct tern__job *job, int64_t now_ns)
 }
 
 // The one line about the end, if there is one to say.
-int tern__launch_report(const struct tern__job *job)
+int tern__launch_report(const struct tern__launch *job)
 {
     bool all_well = true;
     for (int rank = 0; rank < job->procs.nranks; rank++) {

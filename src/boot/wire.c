@@ -12,14 +12,14 @@
 #include "base/error.h"
 #include "sync/ctl.h"
 
-struct tern__message tern__wire_message(enum tern__wire_kind kind)
+struct tern__wire_message tern__wire_message(enum tern__wire_kind kind)
 {
-    return (struct tern__message){.magic = TERN__WIRE_MAGIC,
-                                  .abi = TERN__CTL_ABI,
-                                  .kind = (uint32_t)kind};
+    return (struct tern__wire_message){.magic = TERN__WIRE_MAGIC,
+                                       .abi = TERN__CTL_ABI,
+                                       .kind = (uint32_t)kind};
 }
 
-int tern__wire_send(int fd, const struct tern__message *message, const int *fds, int count)
+int tern__wire_send(int fd, const struct tern__wire_message *message, const int *fds, int count)
 {
     union {
         struct cmsghdr header; // for alignment
@@ -79,7 +79,7 @@ static int take_fds(struct msghdr *packet, int fds[TERN__WIRE_FDS_MAX])
     return count;
 }
 
-int tern__wire_receive(int fd, struct tern__message *message, int fds[TERN__WIRE_FDS_MAX],
+int tern__wire_receive(int fd, struct tern__wire_message *message, int fds[TERN__WIRE_FDS_MAX],
                        int *count)
 {
     union {

@@ -28,7 +28,7 @@ enum tern__wire_kind {
     TERN__WIRE_PARCEL,
 };
 
-struct tern__message {
+struct tern__wire_message {
     uint32_t magic;
     uint32_t abi;
     uint32_t kind; // enum tern__wire_kind
@@ -43,11 +43,11 @@ struct tern__message {
     uint8_t token[16];
     char text[TERN__WIRE_TEXT_BYTES];
 };
-_Static_assert(sizeof(struct tern__message) == 72 + TERN__WIRE_TEXT_BYTES,
+_Static_assert(sizeof(struct tern__wire_message) == 72 + TERN__WIRE_TEXT_BYTES,
                "no padding on the wire");
 
 // Sends without blocking or SIGPIPE. 0, or -1 with errno.
-int tern__wire_send(int fd, const struct tern__message *message, const int *fds, int count);
+int tern__wire_send(int fd, const struct tern__wire_message *message, const int *fds, int count);
 
 // Whether errno says that sending failed because this user has as many descriptors under way in sockets
 // as this process may have files open. It passes when others take theirs.
@@ -59,10 +59,10 @@ void tern__wire_stayed_full(int64_t waited_ns);
 // Receives without blocking. 1: a message, with *count descriptors (close-on-exec, the caller's); 0:
 // the other side has closed; -1 with errno (EAGAIN; EPROTO for what is not a message of this build
 // and EMFILE for one whose descriptors this process cannot have, those that came closed).
-int tern__wire_receive(int fd, struct tern__message *message, int fds[TERN__WIRE_FDS_MAX],
+int tern__wire_receive(int fd, struct tern__wire_message *message, int fds[TERN__WIRE_FDS_MAX],
                        int *count);
 
 // A message of this build and kind.
-struct tern__message tern__wire_message(enum tern__wire_kind kind);
+struct tern__wire_message tern__wire_message(enum tern__wire_kind kind);
 
 #endif

@@ -212,7 +212,7 @@ int tern_chip_destroy(tern_chip *chip)
 static int check_fit(const struct tern_chip *chip, const tern_graph *graph)
 {
     for (size_t i = 0; i < graph->tasks_count; i++) {
-        const struct tern__task *task = &graph->tasks[i];
+        const struct tern__graph_task *task = &graph->tasks[i];
         bool aic = task->core == TERN_CORE_AIC;
         if ((aic ? chip->aic_count : chip->aiv_count) == 0) {
             return tern__fail(TERN_ERR_KERNEL,

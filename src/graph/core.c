@@ -48,7 +48,7 @@ static bool has_work(void *arg)
            tern__flag_load(&core->chip->stop) != 0;
 }
 
-static void trace_task(const struct tern__core *core, const struct tern__task *task,
+static void trace_task(const struct tern__core *core, const struct tern__graph_task *task,
                        int64_t begin_ns)
 {
     struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_TASK};
@@ -64,7 +64,7 @@ static void trace_task(const struct tern__core *core, const struct tern__task *t
 
 static void run_task(struct tern__core *core)
 {
-    const struct tern__task *task = &core->graph->tasks[core->task];
+    const struct tern__graph_task *task = &core->graph->tasks[core->task];
     int64_t args[TERN_TASK_ARGS_MAX];
     if (task->args_count > 0) { // a graph without arguments has no array of them
         memcpy(args, core->graph->args + task->args_first, task->args_count * sizeof *args);

@@ -181,11 +181,11 @@ static int graph_add_task(tern_graph *graph, const tern_task *task, int *id)
                      sizeof *graph->tasks));
     TERN_TRY(reserve((void **)&graph->args, &graph->args_room, graph->args_count, args_count,
                      sizeof *graph->args));
-    struct tern__task *made = &graph->tasks[graph->tasks_count];
-    *made = (struct tern__task){.kernel = kernel,
-                                .core = task->core,
-                                .args_first = (uint32_t)graph->args_count,
-                                .args_count = (uint32_t)args_count};
+    struct tern__graph_task *made = &graph->tasks[graph->tasks_count];
+    *made = (struct tern__graph_task){.kernel = kernel,
+                                      .core = task->core,
+                                      .args_first = (uint32_t)graph->args_count,
+                                      .args_count = (uint32_t)args_count};
     if (task->name != NULL || task->kernel_name != NULL) {
         snprintf(made->name, sizeof made->name, "%s",
                  task->name != NULL ? task->name : task->kernel_name);
@@ -291,7 +291,7 @@ static void arrange(tern_graph *graph)
         qsort(graph->waits, graph->waits_count, sizeof *graph->waits, compare_waits);
     }
     for (size_t i = 0; i < graph->tasks_count; i++) {
-        struct tern__task *task = &graph->tasks[i];
+        struct tern__graph_task *task = &graph->tasks[i];
         task->fanin = task->successors_count = task->waits_count = 0;
     }
     size_t kept = 0;
@@ -300,7 +300,7 @@ static void arrange(tern_graph *graph)
         if (kept > 0 && compare_edges(&graph->edges[kept - 1], &edge) == 0) {
             continue;
         }
-        struct tern__task *from = &graph->tasks[edge.from];
+        struct tern__graph_task *from = &graph->tasks[edge.from];
         from->successors_first =
             from->successors_count++ == 0 ? (uint32_t)kept : from->successors_first;
         graph->tasks[edge.to].fanin++;
@@ -309,7 +309,7 @@ static void arrange(tern_graph *graph)
     }
     graph->edges_count = kept;
     for (size_t i = 0; i < graph->waits_count; i++) {
-        struct tern__task *task = &graph->tasks[graph->waits[i].task];
+        struct tern__graph_task *task = &graph->tasks[graph->waits[i].task];
         task->waits_first = task->waits_count++ == 0 ? (uint32_t)i : task->waits_first;
     }
 }
@@ -327,7 +327,7 @@ static size_t count_runnable(const tern_graph *graph, uint32_t *fanin, uint32_t 
         }
     }
     while (head < tail) {
-        const struct tern__task *task = &graph->tasks[queue[head++]];
+        const struct tern__graph_task *task = &graph->tasks[queue[head++]];
         for (uint32_t i = 0; i < task->successors_count; i++) {
             uint32_t next = graph->successors[task->successors_first + i];
             if (--fanin[next] == 0) {

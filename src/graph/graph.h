@@ -13,7 +13,7 @@
 
 #define TERN__TASK_NAME_BYTES 36
 
-struct tern__task {
+struct tern__graph_task {
     char name[TERN__TASK_NAME_BYTES];
     tern_kernel kernel;
     tern_core core;
@@ -39,7 +39,7 @@ struct tern__graph_wait {
 
 struct tern_graph {
     struct tern__handle handle;
-    struct tern__task *tasks;
+    struct tern__graph_task *tasks;
     size_t tasks_count, tasks_room;
     int64_t *args;
     size_t args_count, args_room;

@@ -20,7 +20,7 @@ enum { TURNS_PER_LOOK = 64 };
 
 static bool waits_hold(const struct tern__run *run, uint32_t task)
 {
-    const struct tern__task *row = &run->graph->tasks[task];
+    const struct tern__graph_task *row = &run->graph->tasks[task];
     for (uint32_t i = 0; i < row->waits_count; i++) {
         tern_condition condition =
             tern__wait_in_run(&run->graph->waits[row->waits_first + i], run->number);
@@ -51,7 +51,7 @@ static void edges_done(struct tern__run *run, uint32_t task)
 // Waits overlap one another. Their arrows end at the tasks (core.c), which are slices.
 static void trace_wait(const struct tern__run *run, uint32_t task, int64_t since_ns)
 {
-    const struct tern__task *row = &run->graph->tasks[task];
+    const struct tern__graph_task *row = &run->graph->tasks[task];
     const tern_condition *condition = &run->graph->waits[row->waits_first].condition;
     struct tern__trace_event event = {.begin_ns = since_ns,
                                       .kind = TERN__TRACE_WAIT,
@@ -104,7 +104,7 @@ static bool serve_cores(struct tern_chip *chip, uint32_t *held, struct tern__cor
             continue;
         }
         if (held[i] != TERN__NO_TASK) {
-            const struct tern__task *task = &run->graph->tasks[held[i]];
+            const struct tern__graph_task *task = &run->graph->tasks[held[i]];
             held[i] = TERN__NO_TASK;
             progress = true;
             if (core->failed) {
@@ -166,7 +166,7 @@ static int check_windows(const struct tern_chip *chip, bool deep)
     const struct tern__run *run = &chip->run;
     const struct tern_comm *checked = chip->comm;
     for (size_t i = 0; i < run->waiting_count; i++) {
-        const struct tern__task *task = &run->graph->tasks[run->waiting[i]];
+        const struct tern__graph_task *task = &run->graph->tasks[run->waiting[i]];
         for (uint32_t w = 0; w < task->waits_count; w++) {
             struct tern_comm *comm =
                 run->graph->waits[task->waits_first + w].condition.window->comm;
@@ -244,7 +244,7 @@ static void describe_run(const struct tern_chip *chip, const uint32_t *held, cha
         }
     }
     for (size_t i = 0; i < run->waiting_count && used + 160 < size; i++) {
-        const struct tern__task *task = &run->graph->tasks[run->waiting[i]];
+        const struct tern__graph_task *task = &run->graph->tasks[run->waiting[i]];
         for (uint32_t w = 0; w < task->waits_count && used + 160 < size; w++) {
             tern_condition condition =
                 tern__wait_in_run(&run->graph->waits[task->waits_first + w], run->number);

@@ -38,7 +38,7 @@ enum tern__rank_state {
 enum tern__activity {
     TERN__DOING_OTHER, // not waiting in a call of tern
     TERN__DOING_BARRIER,
-    TERN__DOING_MEETING, // doing_number: enum tern__meeting of sync/group.h
+    TERN__DOING_MEETING, // doing_number: enum tern__meeting_kind of sync/group.h
     TERN__DOING_SIGNAL,
     TERN__DOING_GRAPH,
     TERN__DOING_PLAN,

@@ -98,7 +98,7 @@ static bool activity_text(const struct tern__ctl_rank *slot, char *text, size_t 
         snprintf(text, size, "in %s %llu", tern__meeting_name(TERN__MEETING_BARRIER), number);
         return true;
     case TERN__DOING_MEETING:
-        snprintf(text, size, "in %s", tern__meeting_name((enum tern__meeting)number));
+        snprintf(text, size, "in %s", tern__meeting_name((enum tern__meeting_kind)number));
         return true;
     case TERN__DOING_SIGNAL:
         snprintf(text, size, "for the signal at byte %llu", number);

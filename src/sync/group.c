@@ -16,7 +16,7 @@
 #include "base/trace.h"
 #include "sync/doing.h"
 
-const char *tern__meeting_name(enum tern__meeting meeting)
+const char *tern__meeting_name(enum tern__meeting_kind meeting)
 {
     static const char *const names[] = {
         [TERN__MEETING_BARRIER] = "tern_comm_barrier", [TERN__MEETING_SPLIT] = "tern_comm_split",
@@ -172,7 +172,7 @@ bool tern__group_leave(struct tern__group *group)
 }
 
 // What the group meets for, for people: "tern_comm_barrier 12".
-static void name_meeting(const struct tern__group *group, enum tern__meeting meeting, char *text,
+static void name_meeting(const struct tern__group *group, enum tern__meeting_kind meeting, char *text,
                          size_t size)
 {
     const char *name = tern__meeting_name(meeting);
@@ -187,7 +187,7 @@ static void name_meeting(const struct tern__group *group, enum tern__meeting mee
 struct barrier_wait {
     struct tern__group *group;
     uint64_t target;
-    enum tern__meeting meeting;
+    enum tern__meeting_kind meeting;
     bool says_so; // the rank's activity has been published
 };
 
@@ -222,7 +222,7 @@ static int barrier_broken(void *arg, bool deep)
                             tern__rank_name(group, left).text, name);
 }
 
-static int barrier_timed_out(struct tern__group *group, enum tern__meeting meeting)
+static int barrier_timed_out(struct tern__group *group, enum tern__meeting_kind meeting)
 {
     TERN_TRY(tern__group_check(group, true));
     char name[48];
@@ -241,7 +241,7 @@ static int barrier_timed_out(struct tern__group *group, enum tern__meeting meeti
                             (double)group->job->timeout_ns * 1e-9, name, doing);
 }
 
-static void trace_barrier(const struct tern__group *group, enum tern__meeting meeting,
+static void trace_barrier(const struct tern__group *group, enum tern__meeting_kind meeting,
                           uint64_t number, int64_t begin_ns)
 {
     struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_BARRIER};
@@ -253,7 +253,7 @@ static void trace_barrier(const struct tern__group *group, enum tern__meeting me
     tern__trace_put(&event);
 }
 
-int tern__group_barrier(struct tern__group *group, enum tern__meeting meeting)
+int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeting)
 {
     struct tern__ctl_comm *shared = group->shared;
     if (tern__flag_load(&shared->failed) != TERN__WORKING) {
@@ -296,15 +296,15 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting meeting)
 
 // The barrier of an exchange and what it is for. A plain barrier stamps nothing and so costs nothing more:
 // who came in one has an older stamp.
-static uint64_t stamp_of(uint64_t number, enum tern__meeting meeting)
+static uint64_t stamp_of(uint64_t number, enum tern__meeting_kind meeting)
 {
     return number * TERN__MEETINGS + (uint64_t)meeting;
 }
 
-static enum tern__meeting stamped_meeting(const struct tern__cell *cell, uint64_t number)
+static enum tern__meeting_kind stamped_meeting(const struct tern__cell *cell, uint64_t number)
 {
     return cell->stamp / TERN__MEETINGS == number
-               ? (enum tern__meeting)(cell->stamp % TERN__MEETINGS)
+               ? (enum tern__meeting_kind)(cell->stamp % TERN__MEETINGS)
                : TERN__MEETING_BARRIER;
 }
 
@@ -321,7 +321,7 @@ static int different_calls(struct tern__group *group, const struct tern__cell *c
         in[stamped_meeting(&cells[rank], number)] |= UINT64_C(1) << rank;
     }
     for (int rank = 0; rank < group->size; rank++) {
-        enum tern__meeting meeting = stamped_meeting(&cells[rank], number);
+        enum tern__meeting_kind meeting = stamped_meeting(&cells[rank], number);
         uint64_t ranks = in[meeting] & ~told;
         if (ranks == 0 || used >= sizeof text) {
             continue;
@@ -338,7 +338,7 @@ static int different_calls(struct tern__group *group, const struct tern__cell *c
                             "%s; every rank must make the same calls in the same order", text);
 }
 
-int tern__group_exchange(struct tern__group *group, enum tern__meeting meeting, const void *mine,
+int tern__group_exchange(struct tern__group *group, enum tern__meeting_kind meeting, const void *mine,
                          size_t size, void *all)
 {
     // Two rows of cells, for barriers of even and of odd numbers: a row is used again two barriers later,

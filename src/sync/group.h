@@ -10,7 +10,7 @@
 #include "sync/job.h"
 
 // The public call that ranks meet in. Only barriers are counted for people.
-enum tern__meeting {
+enum tern__meeting_kind {
     TERN__MEETING_BARRIER,
     TERN__MEETING_SPLIT,
     TERN__MEETING_WINDOW,
@@ -20,7 +20,7 @@ enum tern__meeting {
 };
 
 // "tern_comm_barrier", "tern_window_create", …
-const char *tern__meeting_name(enum tern__meeting meeting);
+const char *tern__meeting_name(enum tern__meeting_kind meeting);
 
 struct tern__group {
     struct tern__job *job;
@@ -69,11 +69,11 @@ bool tern__group_leave(struct tern__group *group);
 int tern__group_left(const struct tern__group *group);
 
 // All ranks enter before any leaves. Errors fail the group.
-int tern__group_barrier(struct tern__group *group, enum tern__meeting meeting);
+int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeting);
 
 // Every rank gives `size` bytes (at most TERN__CELL_BYTES) and gets those of all, in rank order. When a
 // rank has come for another meeting, the group fails: TERN_ERR_MISMATCH, which says who is in which call.
-int tern__group_exchange(struct tern__group *group, enum tern__meeting meeting, const void *mine,
+int tern__group_exchange(struct tern__group *group, enum tern__meeting_kind meeting, const void *mine,
                          size_t size, void *all);
 
 #endif

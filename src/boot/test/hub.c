@@ -53,9 +53,9 @@ static void pump(void)
     }
 }
 
-static struct tern__message hello_of(int rank, int nranks)
+static struct tern__wire_message hello_of(int rank, int nranks)
 {
-    struct tern__message hello = tern__wire_message(TERN__WIRE_HELLO);
+    struct tern__wire_message hello = tern__wire_message(TERN__WIRE_HELLO);
     hello.rank = rank;
     hello.nranks = nranks;
     hello.pid = 1000 + rank;
@@ -64,7 +64,7 @@ static struct tern__message hello_of(int rank, int nranks)
     return hello;
 }
 
-static void say(int fd, struct tern__message hello)
+static void say(int fd, struct tern__wire_message hello)
 {
     int inbox[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, inbox), 0);
@@ -74,7 +74,7 @@ static void say(int fd, struct tern__message hello)
     pump();
 }
 
-static void expect_kind(int fd, uint32_t kind, struct tern__message *answer)
+static void expect_kind(int fd, uint32_t kind, struct tern__wire_message *answer)
 {
     int fds[TERN__WIRE_FDS_MAX];
     int count;
@@ -88,7 +88,7 @@ static void expect_kind(int fd, uint32_t kind, struct tern__message *answer)
 
 static void expect_refusal(int fd, int status, const char *text)
 {
-    struct tern__message answer;
+    struct tern__wire_message answer;
     expect_kind(fd, TERN__WIRE_REFUSED, &answer);
     assert_int_equal(answer.status, status);
     assert_string_equal(answer.text, text);
@@ -96,7 +96,7 @@ static void expect_refusal(int fd, int status, const char *text)
 
 static void expect_nothing(int fd)
 {
-    struct tern__message answer;
+    struct tern__wire_message answer;
     int fds[TERN__WIRE_FDS_MAX];
     int count;
     assert_int_equal(tern__wire_receive(fd, &answer, fds, &count), -1);
@@ -104,7 +104,7 @@ static void expect_nothing(int fd)
 
 static void gather(const int *fds, int nranks)
 {
-    struct tern__message answer;
+    struct tern__wire_message answer;
     for (int rank = 0; rank < nranks; rank++) {
         assert_int_equal(rank == 0 || !tern__hub_complete(hub), 1);
         say(fds[rank], hello_of(rank, nranks));
@@ -135,13 +135,13 @@ static void nobody_is_welcomed_before_all_are_here_and_again_in_the_next_generat
 static void wrong_hellos_are_refused_and_the_right_ones_still_gather(void **state)
 {
     int fds[2];
-    struct tern__message answer;
+    struct tern__wire_message answer;
     assert_int_equal(tern__hub_create(2, token, &hub), TERN_OK);
     fds[0] = connect_rank();
     fds[1] = connect_rank();
     say(fds[0], hello_of(0, 2));
     expect_kind(fds[0], TERN__WIRE_ACCEPTED, &answer);
-    struct tern__message wrong = hello_of(1, 2);
+    struct tern__wire_message wrong = hello_of(1, 2);
     wrong.token[15]++;
     say(fds[1], wrong);
     expect_refusal(fds[1], TERN_ERR_REFUSED, "process 1001 has the token of another job");
@@ -171,7 +171,7 @@ static void wrong_hellos_are_refused_and_the_right_ones_still_gather(void **stat
 
 static void garbage_is_answered_and_closed_and_harms_nobody(void **state)
 {
-    struct tern__message answer;
+    struct tern__wire_message answer;
     int fds[TERN__WIRE_FDS_MAX];
     int count;
     assert_int_equal(tern__hub_create(2, NULL, &hub), TERN_OK);
@@ -195,13 +195,13 @@ static void garbage_is_answered_and_closed_and_harms_nobody(void **state)
 static void deadline_names_all_that_are_missing_to_all_that_are_here(void **state)
 {
     int fds[3];
-    struct tern__message answer;
+    struct tern__wire_message answer;
     assert_int_equal(tern__hub_create(6, token, &hub), TERN_OK);
     assert_true(tern__hub_expire(hub) == INT64_MAX);
     static const int ranks[3] = {0, 2, 5};
     for (int i = 0; i < 3; i++) {
         fds[i] = connect_rank();
-        struct tern__message hello = hello_of(ranks[i], 6);
+        struct tern__wire_message hello = hello_of(ranks[i], 6);
         hello.timeout_ns = i == 1 ? 20000000 : INT64_C(60000000000); // the earliest counts
         say(fds[i], hello);
         expect_kind(fds[i], TERN__WIRE_ACCEPTED, &answer);
@@ -220,11 +220,11 @@ static void deadline_names_all_that_are_missing_to_all_that_are_here(void **stat
 // A rank whose deadline has passed has given up: what is wrong are the ranks that did not come.
 static void rank_that_gives_up_did_not_die(void **state)
 {
-    struct tern__message answer;
+    struct tern__wire_message answer;
     assert_int_equal(tern__hub_create(3, NULL, &hub), TERN_OK);
     int first = connect_rank();
     int second = connect_rank();
-    struct tern__message hello = hello_of(2, 3);
+    struct tern__wire_message hello = hello_of(2, 3);
     hello.timeout_ns = 20000000;
     say(first, hello_of(0, 3));
     say(second, hello);
@@ -238,7 +238,7 @@ static void rank_that_gives_up_did_not_die(void **state)
 
 static void rank_that_disconnects_during_the_gathering_is_named(void **state)
 {
-    struct tern__message answer;
+    struct tern__wire_message answer;
     assert_int_equal(tern__hub_create(3, NULL, &hub), TERN_OK);
     int first = connect_rank();
     int second = connect_rank();
@@ -254,7 +254,7 @@ static void rank_that_disconnects_during_the_gathering_is_named(void **state)
 static void rank_that_comes_after_the_end_learns_why(void **state)
 {
     const char *why = "rank 2 died before the job was complete";
-    struct tern__message answer;
+    struct tern__wire_message answer;
     assert_int_equal(tern__hub_create(3, NULL, &hub), TERN_OK);
     int first = connect_rank();
     int dying = connect_rank();
@@ -273,7 +273,7 @@ static void rank_that_comes_after_the_end_learns_why(void **state)
 
 static void rank_whose_process_ended_is_named_with_its_end(void **state)
 {
-    struct tern__message answer;
+    struct tern__wire_message answer;
     assert_int_equal(tern__hub_create(3, token, &hub), TERN_OK);
     int first = connect_rank();
     say(first, hello_of(0, 3));

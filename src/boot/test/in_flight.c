@@ -43,14 +43,14 @@ static int limit_files(const struct ranks *ranks)
 
 static bool send_one(int fd)
 {
-    struct tern__message message = tern__wire_message(TERN__WIRE_PARCEL);
+    struct tern__wire_message message = tern__wire_message(TERN__WIRE_PARCEL);
     int null = STDIN_FILENO;
     return tern__wire_send(fd, &message, &null, 1) == 0;
 }
 
 static bool take_one(int fd)
 {
-    struct tern__message message;
+    struct tern__wire_message message;
     int fds[TERN__WIRE_FDS_MAX];
     int count;
     if (tern__wire_receive(fd, &message, fds, &count) != 1 || count != 1) {
@@ -133,7 +133,7 @@ static void limit_is_named_at_the_deadline(void **state)
     assert_true(ranks_run(4, meet_in_a_crowd, &for_ever, 20));
 }
 
-static int hear(int fd, struct tern__message *answer, int *ctl_fd)
+static int hear(int fd, struct tern__wire_message *answer, int *ctl_fd)
 {
     int fds[TERN__WIRE_FDS_MAX];
     int count;
@@ -155,7 +155,7 @@ static int welcome_one_by_one(int rank, const struct ranks *ranks, void *in_time
     int own[3];
     int ctl_fd;
     struct tern__hub *hub;
-    struct tern__message message;
+    struct tern__wire_message message;
     CHECK(limit_files(ranks) == 0 && stuff(stuffed) == 0 && take_one(stuffed[1]));
     CHECK(tern__hub_create(3, token, &hub) == TERN_OK);
     for (int i = 0; i < 3; i++) {

@@ -92,7 +92,7 @@ static void missing_parcel_is_an_error_that_names_the_likely_cause(void **state)
 static void strays_are_dropped_and_closed(void **state)
 {
     int before = look_fds();
-    struct tern__message stray = tern__wire_message(TERN__WIRE_PARCEL);
+    struct tern__wire_message stray = tern__wire_message(TERN__WIRE_PARCEL);
     int fds[3] = {0, 1, 2};
     stray.tag = 5; // token of no job
     assert_int_equal(tern__wire_send(job->outbox[0], &stray, fds, 1), 0);

@@ -95,7 +95,7 @@ static void rank_does_not_join_what_another_user_hosts(void **state)
 // The other user listens at a socket that looks like this user's own.
 static int listened_by_another(int rank, const struct ranks *ranks, void *arg)
 {
-    char bytes[sizeof(struct tern__message)];
+    char bytes[sizeof(struct tern__wire_message)];
     if (rank == 0) {
         CHECK(open_folder(ranks) == 0 && user_become(USER_OTHER) == 0);
         int listener = socket_at(ranks->path);
@@ -139,7 +139,7 @@ static int joined_by_another(int rank, const struct ranks *ranks, void *arg)
         return 0;
     }
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct tern__message answer;
+    struct tern__wire_message answer;
     snprintf(address.sun_path, sizeof address.sun_path, "%s", ranks->path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     CHECK(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
@@ -195,7 +195,7 @@ static int launched_by_another(int rank, const struct ranks *ranks, void *arg)
 {
     int ends[2];
     char number[16];
-    char bytes[sizeof(struct tern__message)];
+    char bytes[sizeof(struct tern__wire_message)];
     tern_comm *comm;
     CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
     CHECK(user_become(USER_OTHER) == 0);
@@ -224,7 +224,7 @@ static int inbox_of_another(int rank, const struct ranks *ranks, void *arg)
 {
     static const uint8_t token[16] = {1};
     struct tern__hub *hub;
-    struct tern__message message;
+    struct tern__wire_message message;
     int ends[2];
     int fds[TERN__WIRE_FDS_MAX];
     int count;

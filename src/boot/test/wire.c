@@ -35,7 +35,7 @@ static int close_ends(void **state)
 
 static void message_arrives_as_it_was_sent(void **state)
 {
-    struct tern__message sent = tern__wire_message(TERN__WIRE_HELLO);
+    struct tern__wire_message sent = tern__wire_message(TERN__WIRE_HELLO);
     sent.rank = 5;
     sent.nranks = 64;
     sent.pid = 1234567;
@@ -43,7 +43,7 @@ static void message_arrives_as_it_was_sent(void **state)
     sent.timeout_ns = INT64_MAX;
     memset(sent.token, 0xa5, sizeof sent.token);
     strcpy(sent.text, "a sentence");
-    struct tern__message got;
+    struct tern__wire_message got;
     int fds[TERN__WIRE_FDS_MAX];
     int count = -1;
     assert_int_equal(tern__wire_send(ends[0], &sent, NULL, 0), 0);
@@ -54,7 +54,7 @@ static void message_arrives_as_it_was_sent(void **state)
 
 static void most_descriptors_arrive_in_order_and_close_on_exec(void **state)
 {
-    struct tern__message sent = tern__wire_message(TERN__WIRE_WELCOME);
+    struct tern__wire_message sent = tern__wire_message(TERN__WIRE_WELCOME);
     int own[TERN__WIRE_FDS_MAX];
     int fds[TERN__WIRE_FDS_MAX];
     int count;
@@ -64,7 +64,7 @@ static void most_descriptors_arrive_in_order_and_close_on_exec(void **state)
         assert_true(own[i] >= 0);
     }
     assert_int_equal(tern__wire_send(ends[0], &sent, own, TERN__WIRE_FDS_MAX), 0);
-    struct tern__message got;
+    struct tern__wire_message got;
     assert_int_equal(tern__wire_receive(ends[1], &got, fds, &count), 1);
     assert_int_equal(count, TERN__WIRE_FDS_MAX);
     for (int i = 0; i < TERN__WIRE_FDS_MAX; i++) {
@@ -82,7 +82,7 @@ static void most_descriptors_arrive_in_order_and_close_on_exec(void **state)
 
 static void nothing_to_receive_is_eagain(void **state)
 {
-    struct tern__message got;
+    struct tern__wire_message got;
     int fds[TERN__WIRE_FDS_MAX];
     int count;
     assert_int_equal(tern__wire_receive(ends[1], &got, fds, &count), -1);
@@ -92,7 +92,7 @@ static void nothing_to_receive_is_eagain(void **state)
 
 static void closed_other_side_is_0_and_sending_is_an_error_without_signal(void **state)
 {
-    struct tern__message message = tern__wire_message(TERN__WIRE_ACCEPTED);
+    struct tern__wire_message message = tern__wire_message(TERN__WIRE_ACCEPTED);
     int fds[TERN__WIRE_FDS_MAX];
     int count;
     close(ends[1]);
@@ -105,8 +105,8 @@ static void closed_other_side_is_0_and_sending_is_an_error_without_signal(void *
 // A side that closes with unread messages resets the connection; what it has said still counts.
 static void last_words_of_a_side_that_closed_with_unread_mail_are_heard(void **state)
 {
-    struct tern__message message = tern__wire_message(TERN__WIRE_HELLO);
-    struct tern__message last = tern__wire_message(TERN__WIRE_REFUSED);
+    struct tern__wire_message message = tern__wire_message(TERN__WIRE_HELLO);
+    struct tern__wire_message last = tern__wire_message(TERN__WIRE_REFUSED);
     int fds[TERN__WIRE_FDS_MAX];
     int count;
     strcpy(last.text, "go away");
@@ -122,7 +122,7 @@ static void last_words_of_a_side_that_closed_with_unread_mail_are_heard(void **s
 // Sends raw bytes with one descriptor and expects them to be no message.
 static void expect_no_message(const void *bytes, size_t size)
 {
-    struct tern__message got;
+    struct tern__wire_message got;
     int fds[TERN__WIRE_FDS_MAX];
     int count = -1;
     int before = look_fds();
@@ -148,7 +148,7 @@ static void expect_no_message(const void *bytes, size_t size)
 
 static void garbage_is_eproto_and_its_descriptors_are_closed(void **state)
 {
-    struct tern__message message = tern__wire_message(TERN__WIRE_HELLO);
+    struct tern__wire_message message = tern__wire_message(TERN__WIRE_HELLO);
     char long_one[sizeof message + 1];
     memset(long_one, 'x', sizeof long_one);
     expect_no_message("x", 1);
@@ -165,7 +165,7 @@ static void garbage_is_eproto_and_its_descriptors_are_closed(void **state)
 
 static void text_without_end_gets_one(void **state)
 {
-    struct tern__message message = tern__wire_message(TERN__WIRE_REFUSED);
+    struct tern__wire_message message = tern__wire_message(TERN__WIRE_REFUSED);
     int fds[TERN__WIRE_FDS_MAX];
     int count;
     memset(message.text, 'x', sizeof message.text);
@@ -177,7 +177,7 @@ static void text_without_end_gets_one(void **state)
 // The limit of open files shows as such, not as a message of another build.
 static void descriptors_beyond_the_limit_are_emfile(void **state)
 {
-    struct tern__message message = tern__wire_message(TERN__WIRE_WELCOME);
+    struct tern__wire_message message = tern__wire_message(TERN__WIRE_WELCOME);
     int given[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     int fds[TERN__WIRE_FDS_MAX];
     int count;

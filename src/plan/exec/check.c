@@ -60,12 +60,12 @@ static int check_buffer(const struct tern_exec *exec, tern_plan_buffer buffer,
     return TERN_OK;
 }
 
-struct place {
+struct op_place {
     int rank, lane;
     size_t index;
 };
 
-static int check_atomic(const struct tern_exec *exec, const struct place *place,
+static int check_atomic(const struct tern_exec *exec, const struct op_place *place,
                         const tern_plan_range *range)
 {
     size_t base = range->buffer == TERN_PLAN_IN    ? exec->in_offsets[range->rank]
@@ -87,7 +87,7 @@ static int check_atomic(const struct tern_exec *exec, const struct place *place,
     return TERN_OK;
 }
 
-static int check_op(const struct tern_exec *exec, const struct place *place,
+static int check_op(const struct tern_exec *exec, const struct op_place *place,
                     const struct tern__op *op)
 {
     const tern_plan *plan = exec->plan;
@@ -128,7 +128,7 @@ int tern__exec_check(const struct tern_exec *exec)
         for (int lane = 0; lane < row->lanes_count; lane++) {
             for (size_t i = 0; i < row->lanes[lane].count; i++) {
                 const struct tern__op *op = &row->lanes[lane].ops[i];
-                struct place place = {.rank = rank, .lane = lane, .index = i};
+                struct op_place place = {.rank = rank, .lane = lane, .index = i};
                 if (op->kind == TERN_PLAN_COPY || op->kind == TERN_PLAN_REDUCE) {
                     TERN_TRY(check_op(exec, &place, op));
                 }

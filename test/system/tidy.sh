@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# contrib/tidy.py says nothing about a small tree that keeps the rules, and the right sentence about each
+# that breaks one.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+die() {
+    echo "tidy.sh: $*" >&2
+    exit 1
+}
+
+# Writes a file of the tree: its path, then its lines after the licence.
+put() {
+    local path=$dir/tree/$1
+    shift
+    mkdir -p "$(dirname "$path")"
+    { echo '// SPDX-License-Identifier: Apache-2.0'; printf '%s\n' "$@"; } >"$path"
+}
+
+header() {
+    local path=$1 guard=TERN_$2_H
+    shift 2
+    put "$path" "#ifndef $guard" "#define $guard" "$@" '#endif'
+}
+
+small_tree() {
+    rm -rf "$dir/tree"
+    mkdir -p "$dir/tree/contrib/rules"
+    cp "$root/contrib/tidy.py" "$dir/tree/contrib"
+    cp "$root"/contrib/rules/*.py "$dir/tree/contrib/rules"
+    printf 'low:\nhigh: low\nfaces:\ncli:\n' >"$dir/tree/contrib/layers.txt"
+    : >"$dir/tree/contrib/todo.txt"
+    header include/tern/tern.h TERN 'struct tern_thing {' '    int a;' '};'
+    header src/low/low.h LOW 'struct tern__low {' '    int a;' '};'
+    header src/high/high.h HIGH '#include "low/low.h"' 'struct tern__high {' '    int a;' '};'
+    put src/high/high.c '#include "high/high.h"' 'struct own {' '    int a;' '};'
+}
+
+tidy() {
+    python3 "$dir/tree/contrib/tidy.py" 2>&1
+}
+
+# The one finding that the tree as it is now has, then a fresh tree.
+expect() {
+    local said
+    said=$(tidy) && die "no finding, expected: $*"
+    [ "$(grep -c -v '^tidy: ' <<<"$said")" = 1 ] || die "expected '$*' alone, not: $said"
+    grep -qF -- "$*" <<<"$said" || die "expected '$*', not: $said"
+    small_tree
+}
+
+small_tree
+said=$(tidy) || die "a tree that keeps the rules: $said"
+
+put src/low/up.c '#include "high/high.h"'
+expect 'src/low/up.c:2: low may not include high/high.h: contrib/layers.txt gives it no high'
+
+header include/tern/new.h NEW 'int tern_new(void);'
+expect 'tern.h:1: lacks tern/new.h'
+
+header src/low/other.h OTHER 'struct tern__high {' '    int b;' '};'
+expect "src/low/other.h:4: with all headers of src in one file: redefinition of"
+
+header src/low/other.h LOW
+expect 'src/low/other.h:1: TERN_LOW_H is already the guard of src/low/low.h'
+
+put src/low/low.c 'struct tern__high {' '    int a;' '};'
+expect 'src/low/low.c:2: tern__high is already a tag of src/high/high.h'
