@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "sync/slice.h"
 #include "sync/task.h"
 #include "tern/status.h"
 
@@ -71,6 +72,7 @@ int tern__wait_alone(const struct tern__wait *wait)
             tern__cpu_relax();
         }
     }
+    tern__slice_shorten(); // from here on other threads run, and the turn must come back
     int64_t yields_end = wait->ladder->yields > 0 ? tern__now_ns() + YIELDS_TOGETHER_NS : 0;
     for (uint32_t i = 0; i < wait->ladder->yields; i++) {
         sched_yield();
