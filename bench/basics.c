@@ -3,69 +3,31 @@
 // measurement a call, run under `tern run`; rank 0 prints "name value unit" lines for bench/run.py.
 // bench/mpi_basics.c prints the same names for MPI.
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
-#include "tern/comm.h"
+#include "job.h"
 #include "tern/put.h"
 #include "tern/signal.h"
 #include "tern/window.h"
 
-#define BATCHES 25
-
-static tern_comm *world;
-static int rank;
-static int nranks;
 static int iterations;
-
-static void must(int status)
-{
-    if (status < 0) {
-        fprintf(stderr, "rank %d: %s\n", rank, tern_last_error());
-        exit(1);
-    }
-}
-
-static double now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-// The median of the batches, each the mean of many calls.
-static void report(const char *name, double *batches, int count, const char *unit)
-{
-    qsort(batches, (size_t)count, sizeof *batches, compare);
-    if (rank == 0) {
-        printf("%s %.6g %s\n", name, batches[count / 2], unit);
-    }
-}
 
 static void bench_barrier(void)
 {
     double batches[BATCHES];
     for (int batch = 0; batch < BATCHES; batch++) {
         must(tern_comm_barrier(world));
-        double begin = now_us();
+        double begin = cli_now_us();
         for (int i = 0; i < iterations; i++) {
             must(tern_comm_barrier(world));
         }
-        batches[batch] = (now_us() - begin) / iterations;
+        batches[batch] = (cli_now_us() - begin) / iterations;
     }
-    report("barrier", batches, BATCHES, "us");
+    report("barrier", cli_median(batches, BATCHES), "us");
 }
 
 // Ping-pong of signals between ranks 0 and 1; half a round trip is one way.
@@ -76,7 +38,7 @@ static void bench_notify(void)
     int32_t count = 0;
     must(tern_window_create(world, 4096, NULL, &window));
     for (int batch = 0; batch < BATCHES && rank < 2; batch++) {
-        double begin = now_us();
+        double begin = cli_now_us();
         for (int i = 0; i < iterations; i++) {
             count++;
             if (rank == 0) {
@@ -87,9 +49,9 @@ static void bench_notify(void)
                 must(tern_signal_notify(window, 0, 256, 1, TERN_NOTIFY_ADD));
             }
         }
-        batches[batch] = (now_us() - begin) / iterations / 2;
+        batches[batch] = (cli_now_us() - begin) / iterations / 2;
     }
-    report("notify", batches, BATCHES, "us");
+    report("notify", cli_median(batches, BATCHES), "us");
     must(tern_comm_barrier(world));
     must(tern_window_destroy(window));
 }
@@ -113,11 +75,11 @@ static void bench_put(void)
         memset(from, 1, SIZE);
         memset(to, 2, SIZE);
         for (int batch = 0; batch < BATCHES; batch++) {
-            double begin = now_us();
+            double begin = cli_now_us();
             must(tern_put(window, nranks - 1, 0, from, SIZE));
-            double middle = now_us();
+            double middle = cli_now_us();
             memcpy(to, from, SIZE);
-            double end = now_us();
+            double end = cli_now_us();
             __asm__ __volatile__("" : : "r"(to) : "memory"); // the copy is wanted
             puts[batch] = SIZE / (middle - begin) * 1e-3;
             copies[batch] = SIZE / (end - middle) * 1e-3;
@@ -125,41 +87,18 @@ static void bench_put(void)
         }
         free(from);
         free(to);
-        report("put_16MiB", puts, BATCHES, "GB/s");
-        report("memcpy_16MiB", copies, BATCHES, "GB/s");
-        report("put_to_memcpy", ratios, BATCHES, "x");
+        report("put_16MiB", cli_median(puts, BATCHES), "GB/s");
+        report("memcpy_16MiB", cli_median(copies, BATCHES), "GB/s");
+        report("put_to_memcpy", cli_median(ratios, BATCHES), "x");
     }
     must(tern_comm_barrier(world));
     must(tern_window_destroy(window));
 }
 
-// Memory of this process that no other shares, in KiB: proportional set size.
-static double memory_kib(void)
-{
-    FILE *file = fopen("/proc/self/smaps_rollup", "re");
-    char line[128];
-    double kib = 0;
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "Pss: %lf", &kib) == 1) {
-            break;
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return kib;
-}
-
-// From the moment in BENCH_BEGIN_NS, taken before the launcher was started, to after a barrier.
 static void bench_start(void)
 {
     must(tern_comm_barrier(world));
-    double end = now_us();
-    const char *begin = getenv("BENCH_BEGIN_NS");
-    double time_ms = (end - (begin != NULL ? atof(begin) * 1e-3 : end)) * 1e-3;
-    double kib = memory_kib();
-    report("start", &time_ms, 1, "ms");
-    report("memory", &kib, 1, "KiB");
+    report_start();
 }
 
 // Rank 1 waits for a signal that rank 0 sends after some seconds; what did waiting cost?
@@ -168,23 +107,14 @@ static void bench_idle(void)
     tern_window *window;
     must(tern_window_create(world, 4096, NULL, &window));
     struct timespec nap = {.tv_sec = iterations};
-    struct rusage before;
-    struct rusage after;
-    getrusage(RUSAGE_SELF, &before);
+    double before_ms = cpu_ms();
     if (rank == 0) {
         nanosleep(&nap, NULL);
         must(tern_signal_notify(window, nranks - 1, 0, 1, TERN_NOTIFY_ADD));
     }
     if (rank == nranks - 1) {
         must(tern_signal_wait(window, 0, TERN_CMP_GE, 1, TERN_TIMEOUT_DEFAULT));
-        getrusage(RUSAGE_SELF, &after);
-        double cpu_ms = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec +
-                                 after.ru_stime.tv_sec - before.ru_stime.tv_sec) *
-                            1e3 +
-                        (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec +
-                                 after.ru_stime.tv_usec - before.ru_stime.tv_usec) *
-                            1e-3;
-        printf("idle %.6g ms\n", cpu_ms);
+        printf("idle %.6g ms\n", cpu_ms() - before_ms);
     }
     must(tern_window_destroy(window));
 }

@@ -13,7 +13,7 @@
 
 #include "base/order.h"
 #include "isa/reduce.h"
-#include "tern/comm.h"
+#include "job.h"
 #include "tern/exec.h"
 #include "tern/signal.h"
 #include "tern/window.h"
@@ -24,42 +24,9 @@
 
 enum { PAIRS = 41, RUNS = 20 };
 
-static tern_comm *world;
-static int rank, nranks;
-
-static void must(int status)
-{
-    if (status < 0) {
-        fprintf(stderr, "rank %d: %s\n", rank, tern_last_error());
-        exit(1);
-    }
-}
-
 static double now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, compare);
-    return values[count / 2];
-}
-
-static void report(const char *name, double value, const char *unit)
-{
-    if (rank == 0) {
-        printf("%s %.4g %s\n", name, value, unit);
-    }
+    return cli_now_us() * 1e3;
 }
 
 // Two sources to two destinations, as one would write it for this very case.
@@ -121,7 +88,7 @@ static void bench_kernel(size_t bytes)
         }
         char name[64];
         snprintf(name, sizeof name, "%s_%zuKiB", names[k], bytes >> 10);
-        report(name, median(ratios, PAIRS), "x");
+        report(name, cli_median(ratios, PAIRS), "x");
     }
     free(memory);
 }
@@ -194,8 +161,8 @@ static void bench_ops(void)
             per_op[pair] = (middle - begin) / RUNS / ops;
             extra[pair] = (middle - begin - bare) / RUNS / ops;
         }
-        report(signals ? "signal_op" : "copy_op", median(per_op, PAIRS), "ns");
-        report(signals ? "signal_op_overhead" : "copy_op_overhead", median(extra, PAIRS), "ns");
+        report(signals ? "signal_op" : "copy_op", cli_median(per_op, PAIRS), "ns");
+        report(signals ? "signal_op_overhead" : "copy_op_overhead", cli_median(extra, PAIRS), "ns");
         must(tern_exec_destroy(exec));
         must(tern_plan_destroy(plan));
     }
@@ -277,9 +244,9 @@ static void bench_all_reduce(size_t bytes)
     }
     char name[64];
     snprintf(name, sizeof name, "all_reduce_%zuKiB", bytes >> 10);
-    report(name, median(times, PAIRS), "us");
+    report(name, cli_median(times, PAIRS), "us");
     snprintf(name, sizeof name, "all_reduce_to_hand_%zuKiB", bytes >> 10);
-    report(name, median(ratios, PAIRS), "x");
+    report(name, cli_median(ratios, PAIRS), "x");
     must(tern_exec_destroy(exec));
     must(tern_plan_destroy(plan));
     must(tern_window_destroy(in_window));

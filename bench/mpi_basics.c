@@ -6,35 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
-#define BATCHES 25
+#include "report.h"
 
-static int rank;
 static int nranks;
-
-static double now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void report(const char *name, double *batches, int count, const char *unit)
-{
-    qsort(batches, (size_t)count, sizeof *batches, compare);
-    if (rank == 0) {
-        printf("%s %.6g %s\n", name, batches[count / 2], unit);
-    }
-}
 
 // As many iterations as fit into about two seconds of all batches, at most `wanted`: some MPIs take
 // milliseconds when ranks outnumber processors.
@@ -50,20 +26,20 @@ static void bench_barrier(int iterations)
 {
     double batches[BATCHES];
     MPI_Barrier(MPI_COMM_WORLD);
-    double first = now_us();
+    double first = cli_now_us();
     for (int i = 0; i < 3; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    iterations = affordable(iterations, (now_us() - first) / 3);
+    iterations = affordable(iterations, (cli_now_us() - first) / 3);
     for (int batch = 0; batch < BATCHES; batch++) {
         MPI_Barrier(MPI_COMM_WORLD);
-        double begin = now_us();
+        double begin = cli_now_us();
         for (int i = 0; i < iterations; i++) {
             MPI_Barrier(MPI_COMM_WORLD);
         }
-        batches[batch] = (now_us() - begin) / iterations;
+        batches[batch] = (cli_now_us() - begin) / iterations;
     }
-    report("barrier", batches, BATCHES, "us");
+    report("barrier", cli_median(batches, BATCHES), "us");
 }
 
 // A 4-byte message is what MPI has for "notify and wait".
@@ -72,7 +48,7 @@ static void bench_notify(int iterations)
     double batches[BATCHES];
     int word = 0;
     for (int batch = 0; batch < BATCHES && rank < 2; batch++) {
-        double begin = now_us();
+        double begin = cli_now_us();
         for (int i = 0; i < iterations; i++) {
             if (rank == 0) {
                 MPI_Send(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
@@ -82,9 +58,9 @@ static void bench_notify(int iterations)
                 MPI_Send(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
             }
         }
-        batches[batch] = (now_us() - begin) / iterations / 2;
+        batches[batch] = (cli_now_us() - begin) / iterations / 2;
     }
-    report("notify", batches, BATCHES, "us");
+    report("notify", cli_median(batches, BATCHES), "us");
 }
 
 static void bench_put(void)
@@ -104,13 +80,13 @@ static void bench_put(void)
         }
         memset(from, 1, SIZE);
         for (int batch = 0; batch < BATCHES; batch++) {
-            double begin = now_us();
+            double begin = cli_now_us();
             MPI_Put(from, SIZE, MPI_CHAR, nranks - 1, 0, SIZE, MPI_CHAR, window);
             MPI_Win_flush(nranks - 1, window);
-            puts[batch] = SIZE / (now_us() - begin) * 1e-3;
+            puts[batch] = SIZE / (cli_now_us() - begin) * 1e-3;
         }
         free(from);
-        report("put_16MiB", puts, BATCHES, "GB/s");
+        report("put_16MiB", cli_median(puts, BATCHES), "GB/s");
     }
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
@@ -119,45 +95,21 @@ static void bench_put(void)
 static void bench_start(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    double end = now_us();
-    const char *begin = getenv("BENCH_BEGIN_NS");
-    double time_ms = (end - (begin != NULL ? atof(begin) * 1e-3 : end)) * 1e-3;
-    report("start", &time_ms, 1, "ms");
-    FILE *file = fopen("/proc/self/smaps_rollup", "re");
-    char line[128];
-    double kib = 0;
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "Pss: %lf", &kib) == 1) {
-            break;
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    report("memory", &kib, 1, "KiB");
+    report_start();
 }
 
 static void bench_idle(int seconds)
 {
     struct timespec nap = {.tv_sec = seconds};
-    struct rusage before;
-    struct rusage after;
     int word = 0;
-    getrusage(RUSAGE_SELF, &before);
+    double before_ms = cpu_ms();
     if (rank == 0) {
         nanosleep(&nap, NULL);
         MPI_Send(&word, 1, MPI_INT, nranks - 1, 0, MPI_COMM_WORLD);
     }
     if (rank == nranks - 1) {
         MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        getrusage(RUSAGE_SELF, &after);
-        double cpu_ms = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec +
-                                 after.ru_stime.tv_sec - before.ru_stime.tv_sec) *
-                            1e3 +
-                        (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec +
-                                 after.ru_stime.tv_usec - before.ru_stime.tv_usec) *
-                            1e-3;
-        printf("idle %.6g ms\n", cpu_ms);
+        printf("idle %.6g ms\n", cpu_ms() - before_ms);
     }
 }
 

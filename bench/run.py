@@ -58,8 +58,8 @@ def compile_peers(folder):
             continue
         program = os.path.join(folder, name.replace(" ", "_"))
         source = os.path.join(ROOT, "bench", "mpi_basics.c")
-        done = subprocess.run([compiler, "-O2", "-o", program, source], capture_output=True,
-                              text=True)
+        done = subprocess.run([compiler, "-O2", "-I", os.path.join(ROOT, "cli"), "-o", program, source],
+                              capture_output=True, text=True)
         if done.returncode != 0:
             print(f"{name} does not compile bench/mpi_basics.c: {done.stderr.strip()[:300]}")
             continue

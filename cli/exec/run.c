@@ -3,25 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "timing.h"
 #include "exec/exec.h"
 #include "tern/trace.h"
 #include "tern/window.h"
-
-static double now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 // All runs; 0, 1 for a wrong output, or a negative status.
 static int run_all(tern_comm *comm, struct exec_job *job, const tern_plan *plan, tern_exec *exec,
@@ -36,9 +22,9 @@ static int run_all(tern_comm *comm, struct exec_job *job, const tern_plan *plan,
     for (job->run = 0; job->run < job->arguments->runs; job->run++) {
         exec_data_fill(job, in, in_bytes / unit, out, out_bytes);
         int status = tern_comm_barrier(comm);
-        double begin = now_us();
+        double begin = cli_now_us();
         status = status == TERN_OK ? tern_exec_run(exec) : status;
-        times[job->run] = now_us() - begin;
+        times[job->run] = cli_now_us() - begin;
         if (status != TERN_OK) {
             return status;
         }
@@ -111,11 +97,11 @@ static void print_links(const struct exec_job *job, const uint64_t *links)
 static void print_result(const struct exec_job *job, double *times, int wrong)
 {
     long runs = job->arguments->runs;
-    qsort(times, (size_t)runs, sizeof *times, compare_times);
+    double median_us = cli_median(times, runs); // sorts them
     printf("%s '%s', %d ranks, %llu bytes, %s: %ld runs, %s; median %.1f us, best %.1f us\n",
            tern_plan_kind_name(job->spec->kind), job->spec->algorithm, job->spec->nranks,
            (unsigned long long)job->spec->bytes, tern_dtype_name(job->arguments->dtype), runs,
-           wrong == 0 ? "right on all ranks" : "WRONG", times[runs / 2], times[0]);
+           wrong == 0 ? "right on all ranks" : "WRONG", median_us, times[0]);
 }
 
 // 0, 1 for a wrong output, or a negative status.

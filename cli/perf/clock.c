@@ -5,11 +5,10 @@
 #include "perf/clock.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "timing.h"
 #include "tern/status.h"
 
 // A rank's part of the board.
@@ -22,26 +21,6 @@ struct part {
 #define COPY_LEAST_US 2.0    // shorter copies are repeated: the clock itself takes some 20 ns
 #define COPY_ITERATIONS_MAX 200
 #define COPY_ITERATIONS_MIN 3
-
-double perf_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double perf_median(double *values, long count)
-{
-    qsort(values, (size_t)count, sizeof *values, compare);
-    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
 
 static struct part *part_of(const struct perf_board *board, int rank)
 {
@@ -93,7 +72,7 @@ static void summarise(const struct perf_board *board, long iterations, struct pe
             slowest[i] = times[i] > slowest[i] ? times[i] : slowest[i];
         }
     }
-    time->median_us = perf_median(slowest, iterations);
+    time->median_us = cli_median(slowest, iterations);
     time->min_us = slowest[0];
     time->max_us = slowest[iterations - 1];
     time->iterations = iterations;
@@ -106,9 +85,9 @@ int perf_time_action(const struct perf_board *board, perf_action *action, void *
     int status = TERN_OK;
     for (long i = 0; i < iterations && status == TERN_OK; i++) {
         status = tern_comm_barrier(board->comm);
-        double begin = perf_now_us();
+        double begin = cli_now_us();
         status = status == TERN_OK ? action(arg) : status;
-        times[i] = perf_now_us() - begin;
+        times[i] = cli_now_us() - begin;
     }
     status = status == TERN_OK ? tern_comm_barrier(board->comm) : status;
     if (status == TERN_OK && board->rank == 0 && iterations > 0) {

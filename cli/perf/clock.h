@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measuring over all ranks of a job. A board, a window that all ranks see, takes the times of every
-// rank; rank 0 works out what counts. All functions but perf_now_us and perf_median are collective.
+// rank; rank 0 works out what counts. All functions are collective.
 #ifndef TERN_CLI_PERF_CLOCK_H
 #define TERN_CLI_PERF_CLOCK_H
 
@@ -31,8 +31,5 @@ int perf_time_action(const struct perf_board *board, perf_action *action, void *
 
 // All ranks at once copy `bytes` in all, which counts reading and writing, between private memory.
 int perf_time_copy(const struct perf_board *board, uint64_t bytes, struct perf_time *time);
-
-double perf_now_us(void);
-double perf_median(double *values, long count); // sorts them
 
 #endif

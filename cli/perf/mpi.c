@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "timing.h"
 #include "perf/shape.h"
 
 #define ITERATIONS_MIN 3 // whatever the budget
@@ -44,20 +44,6 @@ struct call {
     int in_counts[PERF_RANKS_MAX], in_offsets[PERF_RANKS_MAX];
     int out_counts[PERF_RANKS_MAX], out_offsets[PERF_RANKS_MAX];
 };
-
-static double now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static MPI_Datatype type_of(const char *dtype, const char *op)
 {
@@ -197,26 +183,26 @@ static void make_call(const struct call *c)
 static double time_once(const struct call *call)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    double begin = now_us();
+    double begin = cli_now_us();
     make_call(call);
-    return now_us() - begin;
+    return cli_now_us() - begin;
 }
 
 // One call nobody counts, then the warm-up; how many iterations the time allows, the same on all ranks.
 static long warm_up(const struct call *call, const struct question *question)
 {
-    double begin = now_us();
+    double begin = cli_now_us();
     time_once(call);
-    double one_us = now_us() - begin; // with its barrier
+    double one_us = cli_now_us() - begin; // with its barrier
     MPI_Bcast(&one_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     long warmup = question->warmup;
     if ((double)warmup * one_us > question->budget_us / 4) {
         warmup = 1;
     }
     for (long i = 0; i < warmup && i < question->warmup; i++) {
-        begin = now_us();
+        begin = cli_now_us();
         time_once(call);
-        one_us = now_us() - begin;
+        one_us = cli_now_us() - begin;
     }
     MPI_Bcast(&one_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     double affordable = question->budget_us / (one_us + 0.01);
@@ -240,10 +226,7 @@ static void measure(const struct call *call, const struct question *question, ch
         times[i] = time_once(call);
     }
     MPI_Reduce(times, slowest, (int)iterations, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    qsort(slowest, (size_t)iterations, sizeof *slowest, compare);
-    double median = iterations % 2 == 1
-                        ? slowest[iterations / 2]
-                        : (slowest[iterations / 2 - 1] + slowest[iterations / 2]) / 2;
+    double median = cli_median(slowest, iterations);
     snprintf(answer, size, "ok %ld %.4f %.4f %.4f", iterations, median, slowest[0],
              slowest[iterations - 1]);
     free(times);

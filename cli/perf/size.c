@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "timing.h"
 #include "perf/call.h"
 #include "perf/print.h"
 #include "tern/status.h"
@@ -218,7 +219,7 @@ static struct perf_time over_rounds(const struct perf_time *times, int rounds)
                 times[i].iterations < all.iterations ? times[i].iterations : all.iterations;
         }
     }
-    all.median_us = measured > 0 ? perf_median(medians, measured) : 0;
+    all.median_us = measured > 0 ? cli_median(medians, measured) : 0;
     return all;
 }
 

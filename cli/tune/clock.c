@@ -4,21 +4,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "timing.h"
 #include "tern/coll.h"
 #include "tern/window.h"
 #include "tune/tune.h"
 
 #define SAMPLES 7
 #define REPEATS_MAX 2000
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 int tune_bench_open(tern_comm *world, double slice_s, size_t bytes_max, struct tune_bench *bench)
 {
@@ -102,11 +95,11 @@ static int sample(const struct tune_bench *bench, tern_comm *comm, const tern_co
                   int repeats, double *seconds)
 {
     int status = tern_barrier(bench->control);
-    double begin = now_s();
+    double begin_us = cli_now_us();
     for (int i = 0; status == TERN_OK && i < repeats; i++) {
         status = tern_coll_run(comm, call);
     }
-    double own = (now_s() - begin) / repeats;
+    double own = (cli_now_us() - begin_us) * 1e-6 / repeats;
     return status != TERN_OK
                ? status
                : tern_all_reduce(bench->control, &own, seconds, 1, TERN_F64, TERN_MAX);
@@ -126,13 +119,6 @@ static int calibrate(const struct tune_bench *bench, tern_comm *comm, const tern
     return status;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int tune_race(struct tune_bench *bench, const struct tune_candidate *candidates, int count,
               const struct tune_point *points, int points_count, double *times)
 {
@@ -150,8 +136,7 @@ int tune_race(struct tune_bench *bench, const struct tune_candidate *candidates,
             }
         }
         for (int c = 0; status == TERN_OK && c < count; c++) {
-            qsort(samples[c], SAMPLES, sizeof samples[c][0], compare_doubles);
-            times[c * points_count + p] = samples[c][SAMPLES / 2];
+            times[c * points_count + p] = cli_median(samples[c], SAMPLES);
         }
     }
     return status;
