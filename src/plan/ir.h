@@ -95,6 +95,12 @@ static inline const tern_plan_range *tern__op_operands(const tern_plan *plan,
     return op->operands_first > 0 ? plan->operands + op->operands_first : plan->operands;
 }
 
+// Whether it moves bytes.
+static inline bool tern__op_is_transfer(const struct tern__op *op)
+{
+    return op->kind == TERN_PLAN_COPY || op->kind == TERN_PLAN_REDUCE;
+}
+
 // The ranks (bit r: rank r) that post a signal of `owner`, in a plan of at most 64 ranks.
 uint64_t tern__plan_posters(const tern_plan *plan, int owner, uint32_t signal);
 

@@ -40,7 +40,7 @@ static int plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, 
                           index);
     }
     const struct tern__op *stored = tern__plan_op(plan, rank, lane, index);
-    bool transfer = stored->kind == TERN_PLAN_COPY || stored->kind == TERN_PLAN_REDUCE;
+    bool transfer = tern__op_is_transfer(stored);
     const tern_plan_range *operands = tern__op_operands(plan, stored);
     *op = (tern_plan_op){
         .kind = (tern_plan_op_kind)stored->kind,

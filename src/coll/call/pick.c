@@ -281,7 +281,7 @@ static void memorise(const struct tern__coll *call)
         return;
     }
     // A scaled plan for shares has ops of length 1, and so has one for slices of one rank.
-    bool quick = program->staged.plain && call->function == NULL &&
+    bool quick = program->plain && call->function == NULL &&
                  (call->share_bytes > 0 || program->staged.lanes_count == 0);
     *tern__memo_of(call->calls, key, call->count) = (struct tern__memo){
         .program = call->slot,

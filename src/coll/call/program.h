@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as a rank of a communicator runs it: this rank's ops, and what the plan as a whole asks of
+// A plan as a rank of a communicator runs it: this rank's scripts, and what the plan as a whole asks of
 // memory. Plans whose ranges are whole slices or shares are emitted once, with one byte for each, and
 // run at any size; others are emitted for their size.
 #ifndef TERN_COLL_CALL_PROGRAM_H
@@ -8,54 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "plan/exec/script.h"
 #include "tern/algo.h"
 #include "tern/comm.h"
 #include "tern/plan.h"
-
-enum tern__step_kind {
-    TERN__STEP_COPY,
-    TERN__STEP_REDUCE,
-    TERN__STEP_ADD, // atomically
-    TERN__STEP_POST,
-    TERN__STEP_WAIT,
-    TERN__STEP_ARRIVE, // posts of a signal to all other ranks, where all ranks do the same
-    TERN__STEP_MEET,   // and the wait for those of all others
-};
-
-struct tern__step {
-    uint8_t kind; // enum tern__step_kind
-    uint16_t sources_count, destinations_count;
-    uint32_t index; // in the plan's lane
-    union {
-        struct {
-            const tern_plan_range *operands; // of the plan: sources, then destinations
-            uint64_t length;                 // of each, as in the plan
-        };
-        struct {
-            uint32_t word;  // of the slot's signals
-            uint32_t count; // wait: posts wanted in this run
-            uint16_t peer;  // post
-            uint32_t signal;
-        };
-    };
-};
-
-struct tern__steps {
-    const struct tern__step *begin, *end;
-    int lane; // of the plan
-};
-
-// The steps of this rank, in one of two forms.
-struct tern__script {
-    struct tern__steps *lanes; // those with steps
-    struct tern__step *steps;
-    uint32_t lanes_count;
-    uint32_t *posts;      // to each of this rank's signals, in a run
-    uint32_t posts_count; // length of that array; 0: nobody waits
-    uint32_t meets;       // bit s: all ranks meet at signal s, which then has no posts
-    bool packed;          // signals: four bytes apart, else a line
-    bool plain;           // one lane, no signals, operands whole inputs or shares of them
-};
 
 struct tern__program {
     tern_plan *plan;
@@ -68,6 +24,7 @@ struct tern__program {
     // With all signals; and without those that only say "nobody reads my buffers any more", for runs
     // in which all that others read is in the slot.
     struct tern__script whole, staged;
+    bool plain; // staged: one lane, no signals, operands whole inputs or shares of them
 
     // Of the list that keeps it.
     struct tern__program *next;

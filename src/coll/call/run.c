@@ -232,8 +232,7 @@ static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t
     const struct tern__script *script = calls->script;
     tern__call_unload(call);
     for (uint32_t signal = 0; script != NULL && signal < script->posts_count; signal++) {
-        uint32_t word = signal * (script->packed ? 1 : TERN_CACHE_LINE / 4);
-        *base_of(calls, run, word) += script->posts[signal];
+        *base_of(calls, run, tern__script_word(script, signal)) += script->posts[signal];
     }
     tern__calls_count(calls, run, script != NULL ? script->meets : 0);
     calls->ended++;

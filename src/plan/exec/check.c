@@ -129,7 +129,7 @@ int tern__exec_check(const struct tern_exec *exec)
             for (size_t i = 0; i < row->lanes[lane].count; i++) {
                 const struct tern__op *op = &row->lanes[lane].ops[i];
                 struct op_place place = {.rank = rank, .lane = lane, .index = i};
-                if (op->kind == TERN_PLAN_COPY || op->kind == TERN_PLAN_REDUCE) {
+                if (tern__op_is_transfer(op)) {
                     TERN_TRY(check_op(exec, &place, op));
                 }
             }

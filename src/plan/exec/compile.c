@@ -8,15 +8,10 @@
 #include "plan/exec/exec.h"
 #include "plan/ir.h"
 
-static bool is_transfer(const struct tern__op *op)
-{
-    return op->kind == TERN_PLAN_COPY || op->kind == TERN_PLAN_REDUCE;
-}
-
 // A transfer of nothing does nothing; lanes keep their order without it.
 static bool is_kept(const struct tern__op *op)
 {
-    return !is_transfer(op) || op->length > 0;
+    return !tern__op_is_transfer(op) || op->length > 0;
 }
 
 // What the ops of one rank mean to this one: posts to its signals are counted. Returns whether any op
@@ -164,7 +159,7 @@ static int resolve(struct tern_exec *exec, const uint32_t *posts)
                 continue;
             }
             made->index = (uint32_t)i;
-            if (is_transfer(op)) {
+            if (tern__op_is_transfer(op)) {
                 resolve_transfer(exec, op, made, operands);
                 operands += op->sources_count + op->destinations_count;
             } else {

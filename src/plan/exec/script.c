@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a sealed plan to what one rank does of it. Set-up path.
+
+#include "plan/exec/script.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "plan/ir.h"
+
+// A transfer of nothing does nothing; lanes keep their order without it.
+static bool is_kept(const struct tern__op *op)
+{
+    return !tern__op_is_transfer(op) || op->length > 0;
+}
+
+// Signals, by rank and number, that a transfer of their rank comes after: those that are not only
+// about the end.
+static void mark_needed(const tern_plan *plan, bool *needed, uint32_t signals)
+{
+    for (int rank = 0; rank < plan->spec.nranks; rank++) {
+        const struct tern__plan_rank *row = &plan->ranks[rank];
+        for (int lane = 0; lane < row->lanes_count; lane++) {
+            bool later = false; // a transfer, or a post that somebody may need
+            for (size_t i = row->lanes[lane].count; i-- > 0;) {
+                const struct tern__op *op = &row->lanes[lane].ops[i];
+                if (op->kind == TERN_PLAN_WAIT && later) {
+                    needed[(size_t)rank * signals + op->signal] = true;
+                } else if (op->kind == TERN_PLAN_POST) {
+                    later = later || needed[(size_t)op->peer * signals + op->signal];
+                } else if (tern__op_is_transfer(op) && op->length > 0) {
+                    later = true;
+                }
+            }
+        }
+    }
+}
+
+// A post that is needed makes the waits before it needed, so until nothing changes.
+static bool *find_needed(const tern_plan *plan, uint32_t signals)
+{
+    size_t count = (size_t)plan->spec.nranks * signals;
+    bool *needed = calloc(count + 1, sizeof *needed);
+    bool *before = calloc(count + 1, sizeof *before);
+    if (needed == NULL || before == NULL) {
+        free(needed);
+        free(before);
+        return NULL;
+    }
+    do {
+        memcpy(before, needed, count);
+        mark_needed(plan, needed, signals);
+    } while (memcmp(before, needed, count) != 0);
+    free(before);
+    return needed;
+}
+
+struct lowering {
+    const struct tern__lowering *how;
+    struct tern__script *script;
+    const bool *needed; // NULL: every signal
+    uint32_t signals;   // of the rank that has most
+};
+
+// Whether a lane posts this signal once to every other rank, and right after waits for as many.
+static bool lane_meets(const tern_plan *plan, const struct tern__lane *lane, uint32_t signal)
+{
+    int n = plan->spec.nranks;
+    int posts = 0;
+    int waits = 0;
+    uint64_t peers = 0;
+    for (size_t i = 0; i < lane->count; i++) {
+        const struct tern__op *op = &lane->ops[i];
+        if (op->kind == TERN_PLAN_POST && op->signal == signal && waits == 0) {
+            peers |= UINT64_C(1) << op->peer;
+            posts++;
+        } else if (op->kind == TERN_PLAN_WAIT && op->signal == signal) {
+            waits += op->length == (uint64_t)(n - 1) ? 1 : 2;
+        } else if ((posts > 0 && waits == 0) ||
+                   (!tern__op_is_transfer(op) && op->signal == signal)) {
+            return false; // something between, or a post after
+        }
+    }
+    return posts == n - 1 && __builtin_popcountll(peers) == n - 1 && waits == 1;
+}
+
+// The signals at which all ranks meet. With two ranks a post is as good.
+static uint32_t find_meets(const struct lowering *l)
+{
+    const tern_plan *plan = l->how->plan;
+    uint32_t meets = 0;
+    for (uint32_t signal = 0; signal < l->how->meets_max && plan->spec.nranks > 2; signal++) {
+        bool all = true;
+        for (int rank = 0; rank < plan->spec.nranks && all; rank++) {
+            const struct tern__plan_rank *row = &plan->ranks[rank];
+            all = row->lanes_count == 1 && lane_meets(plan, &row->lanes[0], signal) &&
+                  (l->needed == NULL || l->needed[(size_t)rank * l->signals + signal]);
+        }
+        meets |= all ? 1u << signal : 0;
+    }
+    return meets;
+}
+
+static bool keeps(const struct lowering *l, const struct tern__op *op, int rank)
+{
+    if (tern__op_is_transfer(op) || l->needed == NULL) {
+        return is_kept(op);
+    }
+    int owner = op->kind == TERN_PLAN_POST ? op->peer : rank;
+    return l->needed[(size_t)owner * l->signals + op->signal];
+}
+
+static void count_posts(const struct lowering *l)
+{
+    const tern_plan *plan = l->how->plan;
+    for (int rank = 0; rank < plan->spec.nranks; rank++) {
+        for (int lane = 0; lane < plan->ranks[rank].lanes_count; lane++) {
+            const struct tern__lane *row = &plan->ranks[rank].lanes[lane];
+            for (size_t i = 0; i < row->count; i++) {
+                const struct tern__op *op = &row->ops[i];
+                bool met = op->signal < 32 && (l->script->meets >> op->signal & 1) != 0;
+                if (op->kind == TERN_PLAN_POST && op->peer == l->how->rank && !met &&
+                    keeps(l, op, rank)) {
+                    l->script->posts[op->signal]++;
+                    l->script->posts_count = op->signal + 1 > l->script->posts_count
+                                                 ? op->signal + 1
+                                                 : l->script->posts_count;
+                }
+            }
+        }
+    }
+}
+
+static struct tern__step lower_op(const struct lowering *l, const struct tern__op *op, size_t index)
+{
+    struct tern__step step = {.index = (uint32_t)index};
+    if (tern__op_is_transfer(op)) {
+        step.kind = op->kind == TERN_PLAN_COPY            ? TERN__STEP_COPY
+                    : (op->flags & TERN_PLAN_ATOMIC) != 0 ? TERN__STEP_ADD
+                                                          : TERN__STEP_REDUCE;
+        step.sources_count = op->sources_count;
+        step.destinations_count = op->destinations_count;
+        step.operands = tern__op_operands(l->how->plan, op);
+        step.length = op->length;
+        return step;
+    }
+    step.kind = op->kind == TERN_PLAN_POST ? TERN__STEP_POST : TERN__STEP_WAIT;
+    step.signal = op->signal;
+    step.word = tern__script_word(l->script, op->signal);
+    step.peer = op->peer;
+    step.count = (uint32_t)op->length;
+    if (op->signal < 32 && (l->script->meets >> op->signal & 1) != 0) {
+        step.kind = op->kind == TERN_PLAN_POST ? TERN__STEP_ARRIVE : TERN__STEP_MEET;
+    }
+    return step;
+}
+
+// Of the posts at which all ranks meet the first one says it all.
+static bool is_repeated(const struct tern__step *begin, const struct tern__step *end,
+                        const struct tern__step *step)
+{
+    return step->kind == TERN__STEP_ARRIVE && end != begin && end[-1].kind == TERN__STEP_ARRIVE &&
+           end[-1].signal == step->signal;
+}
+
+static uint32_t count_signals(const tern_plan *plan)
+{
+    uint32_t signals = 0;
+    for (int rank = 0; rank < plan->spec.nranks; rank++) {
+        uint32_t own = plan->ranks[rank].signals;
+        signals = own > signals ? own : signals;
+    }
+    return signals;
+}
+
+static int make_room(const struct lowering *l)
+{
+    const struct tern__plan_rank *own = &l->how->plan->ranks[l->how->rank];
+    struct tern__script *script = l->script;
+    size_t ops = 0;
+    for (int lane = 0; lane < own->lanes_count; lane++) {
+        ops += own->lanes[lane].count;
+    }
+    script->steps = calloc(ops + 1, sizeof *script->steps);
+    script->lanes = calloc((size_t)own->lanes_count + 1, sizeof *script->lanes);
+    script->posts = calloc((size_t)l->signals + 1, sizeof *script->posts);
+    if (script->steps == NULL || script->lanes == NULL || script->posts == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a plan of %zu ops", ops);
+    }
+    return TERN_OK;
+}
+
+static int lower(const struct lowering *l)
+{
+    const struct tern__plan_rank *own = &l->how->plan->ranks[l->how->rank];
+    struct tern__script *script = l->script;
+    TERN_TRY(make_room(l));
+    script->meets = find_meets(l);
+    script->packed = l->signals > l->how->lines_max;
+    count_posts(l);
+    struct tern__step *step = script->steps;
+    for (int lane = 0; lane < own->lanes_count; lane++) {
+        struct tern__steps *steps = &script->lanes[script->lanes_count];
+        *steps = (struct tern__steps){.begin = step, .lane = lane};
+        for (size_t i = 0; i < own->lanes[lane].count; i++) {
+            const struct tern__op *op = &own->lanes[lane].ops[i];
+            if (keeps(l, op, l->how->rank)) {
+                struct tern__step lowered = lower_op(l, op, i);
+                if (!is_repeated(steps->begin, step, &lowered)) {
+                    *step++ = lowered;
+                }
+            }
+        }
+        steps->end = step;
+        script->lanes_count += steps->end != steps->begin;
+    }
+    return TERN_OK;
+}
+
+int tern__script_create(const struct tern__lowering *how, struct tern__script *script)
+{
+    *script = (struct tern__script){0};
+    struct lowering l = {.how = how, .script = script, .signals = count_signals(how->plan)};
+    bool *needed = how->trimmed ? find_needed(how->plan, l.signals) : NULL;
+    if (how->trimmed && needed == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a plan of %u signals", l.signals);
+    }
+    l.needed = needed;
+    int status = lower(&l);
+    free(needed);
+    return status;
+}
+
+void tern__script_free(struct tern__script *script)
+{
+    free(script->lanes);
+    free(script->steps);
+    free(script->posts);
+}
