@@ -3,61 +3,14 @@
 
 #include "graph/chip.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/public.h"
-#include "base/cgroup.h"
 #include "base/clock.h"
 #include "base/options.h"
 #include "comm/window.h"
-
-enum { STACK_BYTES = 2 << 20 };
-
-struct tern__ladder tern__chip_ladder(const struct tern_chip *chip)
-{
-    if (chip->comm != NULL) {
-        return tern__job_ladder(chip->comm->group.job);
-    }
-    return tern__ladder_for(1 + tern__chip_cores(chip), chip->cpus);
-}
-
-// Signals of the process are for the threads of the program, not for the chip's.
-static int start_thread(pthread_t *thread, void *(*body)(void *), void *arg)
-{
-    sigset_t all;
-    sigset_t before;
-    pthread_attr_t attributes;
-    sigfillset(&all);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, &attributes, body, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (error != 0) {
-        return tern__fail(TERN_ERR_SYSTEM, "tern_chip_create: cannot start a thread: %s",
-                          strerror(error));
-    }
-    return TERN_OK;
-}
-
-static int start_threads(struct tern_chip *chip)
-{
-    for (int i = 0; i < tern__chip_cores(chip); i++) {
-        struct tern__core *core = &chip->cores[i];
-        core->chip = chip;
-        core->kind = i < chip->aic_count ? TERN_CORE_AIC : TERN_CORE_AIV;
-        core->index = i < chip->aic_count ? i : i - chip->aic_count;
-        TERN_TRY(start_thread(&core->thread, tern__core_main, core));
-        core->started = true;
-    }
-    TERN_TRY(start_thread(&chip->scheduler, tern__scheduler_main, chip));
-    chip->scheduler_started = true;
-    return TERN_OK;
-}
 
 static void free_run(struct tern__run *run)
 {
@@ -72,24 +25,28 @@ static void free_run(struct tern__run *run)
 static void free_chip(tern_chip *chip)
 {
     free_run(&chip->run);
-    free(chip->cores);
+    tern__cores_forget(&chip->cores);
     tern__handle_free(chip, sizeof *chip);
 }
 
 static void end_chip(struct tern_chip *chip)
 {
-    tern__flag_store(&chip->stop, 1); // partner: has_work, has_launch
+    tern__flag_store(&chip->stop, 1); // partner: has_launch
     tern__bell_ring(&chip->launch_bell);
     if (chip->scheduler_started) {
         pthread_join(chip->scheduler, NULL);
     }
-    for (int i = 0; i < tern__chip_cores(chip); i++) {
-        tern__bell_ring(&chip->cores[i].bell);
-        if (chip->cores[i].started) {
-            pthread_join(chip->cores[i].thread, NULL);
-        }
-    }
+    tern__cores_stop(&chip->cores);
     free_chip(chip);
+}
+
+static int start_threads(struct tern_chip *chip, const tern_chip_options *wanted)
+{
+    struct tern__job *job = chip->comm != NULL ? chip->comm->group.job : NULL;
+    TERN_TRY(tern__cores_start(&chip->cores, job, wanted->aic_count, wanted->aiv_count));
+    TERN_TRY(tern__thread_start(&chip->scheduler, tern__scheduler_main, chip));
+    chip->scheduler_started = true;
+    return TERN_OK;
 }
 
 static int check_options(const tern_chip_options *options)
@@ -125,28 +82,19 @@ static int chip_create(tern_comm *comm, const tern_chip_options *options, tern_c
     } else {
         TERN_TRY(tern__timeout_option(wanted.timeout_ns, &timeout_ns));
     }
-    size_t count = (size_t)wanted.aic_count + (size_t)wanted.aiv_count;
     struct tern_chip *made = tern__handle_new(TERN__CHIP, sizeof *made);
-    struct tern__core *cores = aligned_alloc(TERN_CACHE_LINE, count * sizeof *cores);
-    if (made == NULL || cores == NULL) {
-        tern__handle_free(made, sizeof *made);
-        free(cores);
-        return tern__fail(TERN_ERR_MEMORY, "no memory for a chip of %zu cores", count);
+    if (made == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a chip");
     }
-    memset(cores, 0, count * sizeof *cores);
     made->comm = comm;
-    made->aic_count = wanted.aic_count;
-    made->aiv_count = wanted.aiv_count;
     made->timeout_ns = timeout_ns;
-    made->cpus = tern__cpus_allowed();
-    made->cores = cores;
-    int status = start_threads(made);
+    int status = start_threads(made, &wanted);
     if (status != TERN_OK) {
         end_chip(made);
         return status;
     }
     if (comm != NULL) {
-        tern__job_add_threads(comm->group.job, (int)count);
+        tern__job_add_threads(comm->group.job, tern__cores_count(&made->cores));
         tern__comm_gains(comm, TERN__CHILD_CHIP);
     }
     *chip = made;
@@ -165,9 +113,9 @@ static const struct tern__core *find_stuck(struct tern_chip *chip)
     if (!chip->stuck) {
         return NULL;
     }
-    for (int i = 0; i < tern__chip_cores(chip); i++) {
-        if (tern__core_busy(&chip->cores[i])) {
-            return &chip->cores[i];
+    for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
+        if (tern__core_busy(&chip->cores.list[i])) {
+            return &chip->cores.list[i];
         }
     }
     chip->stuck = false;
@@ -193,10 +141,10 @@ static int chip_destroy(tern_chip *chip)
         return tern__fail(TERN_ERR_TIMEOUT,
                           "tern_chip_destroy: the kernel of task '%s' has not "
                           "returned; its thread is left",
-                          stuck->graph->tasks[stuck->task].name);
+                          stuck->call->name);
     }
     if (chip->comm != NULL) {
-        tern__job_add_threads(chip->comm->group.job, -tern__chip_cores(chip));
+        tern__job_add_threads(chip->comm->group.job, -tern__cores_count(&chip->cores));
         tern__comm_loses(chip->comm, TERN__CHILD_CHIP);
     }
     end_chip(chip);
@@ -213,21 +161,21 @@ static int check_fit(const struct tern_chip *chip, const tern_graph *graph)
 {
     for (size_t i = 0; i < graph->tasks_count; i++) {
         const struct tern__graph_task *task = &graph->tasks[i];
-        bool aic = task->core == TERN_CORE_AIC;
-        if ((aic ? chip->aic_count : chip->aiv_count) == 0) {
+        bool aic = task->call.core == TERN_CORE_AIC;
+        if ((aic ? chip->cores.aic_count : chip->cores.aiv_count) == 0) {
             return tern__fail(TERN_ERR_KERNEL,
                               "tern_chip_launch: task '%s' needs an %s core and the "
                               "chip has none",
-                              task->name, aic ? "AIC" : "AIV");
+                              task->call.name, aic ? "AIC" : "AIV");
         }
         for (uint32_t w = 0; w < task->waits_count; w++) {
-            const tern_window *window = graph->waits[task->waits_first + w].condition.window;
+            const tern_window *window = task->waits[w].condition.window;
             TERN_TRY(tern__window_lives("tern_chip_launch", window));
             if (chip->comm == NULL || window->comm->group.job != chip->comm->group.job) {
                 return tern__fail(TERN_ERR_ARG,
                                   "tern_chip_launch: task '%s' waits for a signal of "
                                   "another job than the chip's",
-                                  task->name);
+                                  task->call.name);
             }
         }
     }
@@ -310,7 +258,7 @@ static int chip_synchronize(tern_chip *chip)
     if (!chip->unsynchronized) {
         return tern__fail(TERN_ERR_STATE, "tern_chip_synchronize: nothing was launched");
     }
-    struct tern__ladder ladder = tern__chip_ladder(chip);
+    struct tern__ladder ladder = tern__cores_ladder(&chip->cores);
     struct tern__wait wait = {.bell = &chip->host_bell,
                               .ladder = &ladder,
                               .timeout_ns = INT64_MAX, // the scheduler keeps the run's deadline

@@ -11,6 +11,7 @@
 #include "base/public.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "comm/window.h"
 #include "isa/signal.h"
 
 // Makes room for `more` further items of a growing array.
@@ -167,6 +168,18 @@ static int check_task_fields(const tern_graph *graph, const tern_task *task)
     return TERN_OK;
 }
 
+// In a trace, the arrow of a task's first signal ends at its slice.
+static void describe_task(const struct tern__kernel_call *call, struct tern__trace_event *event)
+{
+    const struct tern__graph_task *task = (const struct tern__graph_task *)call;
+    if (task->waits_count > 0) {
+        const tern_condition *condition = &task->waits[0].condition;
+        const tern_window *window = condition->window;
+        event->in = tern__window_arrow(window, window->rank, condition->offset_bytes);
+        event->has = TERN__TRACE_IN_AT_BEGIN;
+    }
+}
+
 static int graph_add_task(tern_graph *graph, const tern_task *task, int *id)
 {
     TERN_TRY(check_open("tern_graph_add_task", graph));
@@ -182,10 +195,11 @@ static int graph_add_task(tern_graph *graph, const tern_task *task, int *id)
     TERN_TRY(reserve((void **)&graph->args, &graph->args_room, graph->args_count, args_count,
                      sizeof *graph->args));
     struct tern__graph_task *made = &graph->tasks[graph->tasks_count];
-    *made = (struct tern__graph_task){.kernel = kernel,
-                                      .core = task->core,
-                                      .args_first = (uint32_t)graph->args_count,
-                                      .args_count = (uint32_t)args_count};
+    *made = (struct tern__graph_task){.call = {.kernel = kernel,
+                                               .describe = describe_task,
+                                               .args_count = (uint32_t)args_count,
+                                               .core = task->core},
+                                      .args_first = (uint32_t)graph->args_count};
     if (task->name != NULL || task->kernel_name != NULL) {
         snprintf(made->name, sizeof made->name, "%s",
                  task->name != NULL ? task->name : task->kernel_name);
@@ -293,6 +307,8 @@ static void arrange(tern_graph *graph)
     for (size_t i = 0; i < graph->tasks_count; i++) {
         struct tern__graph_task *task = &graph->tasks[i];
         task->fanin = task->successors_count = task->waits_count = 0;
+        task->call.name = task->name;
+        task->call.args = task->call.args_count > 0 ? graph->args + task->args_first : NULL;
     }
     size_t kept = 0;
     for (size_t i = 0; i < graph->edges_count; i++) {
@@ -310,7 +326,7 @@ static void arrange(tern_graph *graph)
     graph->edges_count = kept;
     for (size_t i = 0; i < graph->waits_count; i++) {
         struct tern__graph_task *task = &graph->tasks[graph->waits[i].task];
-        task->waits_first = task->waits_count++ == 0 ? (uint32_t)i : task->waits_first;
+        task->waits = task->waits_count++ == 0 ? &graph->waits[i] : task->waits;
     }
 }
 

@@ -9,21 +9,20 @@
 #include <stdint.h>
 
 #include "base/handle.h"
+#include "graph/core.h"
 #include "tern/graph.h"
 
 #define TERN__TASK_NAME_BYTES 36
 
 struct tern__graph_task {
+    struct tern__kernel_call call; // its name and its args point into the graph after sealing
     char name[TERN__TASK_NAME_BYTES];
-    tern_kernel kernel;
-    tern_core core;
-    uint32_t args_first; // in graph->args
-    uint32_t args_count;
+    uint32_t args_first;       // in graph->args
     uint32_t successors_first; // in graph->successors, after sealing
     uint32_t successors_count;
-    uint32_t fanin;       // edges that end here, after sealing
-    uint32_t waits_first; // in graph->waits, after sealing
+    uint32_t fanin; // edges that end here, after sealing
     uint32_t waits_count;
+    const struct tern__graph_wait *waits; // after sealing
 };
 
 struct tern__edge {

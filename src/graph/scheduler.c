@@ -22,8 +22,7 @@ static bool waits_hold(const struct tern__run *run, uint32_t task)
 {
     const struct tern__graph_task *row = &run->graph->tasks[task];
     for (uint32_t i = 0; i < row->waits_count; i++) {
-        tern_condition condition =
-            tern__wait_in_run(&run->graph->waits[row->waits_first + i], run->number);
+        tern_condition condition = tern__wait_in_run(&row->waits[i], run->number);
         if (!tern__cmp_holds(tern__condition_seen(&condition), condition.cmp, condition.value)) {
             return false;
         }
@@ -33,7 +32,7 @@ static bool waits_hold(const struct tern__run *run, uint32_t task)
 
 static void make_ready(struct tern__run *run, uint32_t task)
 {
-    int kind = (int)run->graph->tasks[task].core;
+    int kind = (int)run->graph->tasks[task].call.core;
     run->ready[kind][run->ready_tail[kind]++] = task;
 }
 
@@ -48,16 +47,16 @@ static void edges_done(struct tern__run *run, uint32_t task)
     }
 }
 
-// Waits overlap one another. Their arrows end at the tasks (core.c), which are slices.
+// Waits overlap one another. Their arrows end at the tasks (describe_task in graph.c), which are slices.
 static void trace_wait(const struct tern__run *run, uint32_t task, int64_t since_ns)
 {
     const struct tern__graph_task *row = &run->graph->tasks[task];
-    const tern_condition *condition = &run->graph->waits[row->waits_first].condition;
+    const tern_condition *condition = &row->waits[0].condition;
     struct tern__trace_event event = {.begin_ns = since_ns,
                                       .kind = TERN__TRACE_WAIT,
                                       .has = TERN__TRACE_HAS_SIGNAL | TERN__TRACE_OVERLAPS,
                                       .signal = condition->offset_bytes};
-    tern__trace_name(&event, row->name);
+    tern__trace_name(&event, row->call.name);
     tern__trace_put(&event);
 }
 
@@ -83,23 +82,14 @@ static bool poll_waits(struct tern__run *run)
     return moved;
 }
 
-static void give_task(struct tern_chip *chip, struct tern__core *core, uint32_t task)
-{
-    core->task = task;
-    core->run = chip->run.number;
-    core->graph = chip->run.graph;
-    tern__flag_add(&core->given, 1); // partner: has_work in core.c
-    tern__bell_ring(&core->bell);
-}
-
 // Takes completions and gives out tasks. Returns whether anything happened; *failed is the core
 // whose kernel reported a failure.
 static bool serve_cores(struct tern_chip *chip, uint32_t *held, struct tern__core **failed)
 {
     struct tern__run *run = &chip->run;
     bool progress = false;
-    for (int i = 0; i < tern__chip_cores(chip); i++) {
-        struct tern__core *core = &chip->cores[i];
+    for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
+        struct tern__core *core = &chip->cores.list[i];
         if (tern__core_busy(core)) {
             continue;
         }
@@ -120,11 +110,11 @@ static bool serve_cores(struct tern_chip *chip, uint32_t *held, struct tern__cor
             }
         }
     }
-    for (int i = 0; i < tern__chip_cores(chip); i++) {
-        int kind = (int)chip->cores[i].kind;
+    for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
+        int kind = (int)chip->cores.list[i].kind;
         if (held[i] == TERN__NO_TASK && run->ready_head[kind] < run->ready_tail[kind]) {
             held[i] = run->ready[kind][run->ready_head[kind]++];
-            give_task(chip, &chip->cores[i], held[i]);
+            tern__core_give(&chip->cores.list[i], &run->graph->tasks[held[i]].call, run->number);
             progress = true;
         }
     }
@@ -143,9 +133,9 @@ static bool something_changed(void *arg)
     struct pause *pause = arg;
     struct tern_chip *chip = pause->chip;
     bool any_held = false;
-    for (int i = 0; i < tern__chip_cores(chip); i++) {
+    for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
         any_held = any_held || pause->held[i] != TERN__NO_TASK;
-        if (pause->held[i] != TERN__NO_TASK && !tern__core_busy(&chip->cores[i])) {
+        if (pause->held[i] != TERN__NO_TASK && !tern__core_busy(&chip->cores.list[i])) {
             return true;
         }
     }
@@ -168,8 +158,7 @@ static int check_windows(const struct tern_chip *chip, bool deep)
     for (size_t i = 0; i < run->waiting_count; i++) {
         const struct tern__graph_task *task = &run->graph->tasks[run->waiting[i]];
         for (uint32_t w = 0; w < task->waits_count; w++) {
-            struct tern_comm *comm =
-                run->graph->waits[task->waits_first + w].condition.window->comm;
+            struct tern_comm *comm = task->waits[w].condition.window->comm;
             if (comm != chip->comm && comm != checked) {
                 TERN_TRY(tern__group_check(&comm->group, deep));
                 checked = comm;
@@ -212,10 +201,10 @@ static int look_around(struct tern_chip *chip, int64_t now_ns)
 static int await_change(struct tern_chip *chip, const uint32_t *held)
 {
     struct pause pause = {.chip = chip, .held = held};
-    struct tern__ladder ladder = tern__chip_ladder(chip);
+    struct tern__ladder ladder = tern__cores_ladder(&chip->cores);
     int64_t now_ns = tern__now_ns();
     TERN_TRY(look_around(chip, now_ns));
-    struct tern__wait wait = {.bell = tern__chip_bell(chip),
+    struct tern__wait wait = {.bell = tern__cores_bell(&chip->cores),
                               .ladder = &ladder,
                               .timeout_ns = chip->run.deadline_ns - now_ns,
                               .holds = something_changed,
@@ -235,27 +224,26 @@ static void describe_run(const struct tern_chip *chip, const uint32_t *held, cha
     const struct tern__run *run = &chip->run;
     size_t used = (size_t)snprintf(text, size, "%zu of %zu tasks finished", run->finished,
                                    run->graph->tasks_count);
-    for (int i = 0; i < tern__chip_cores(chip) && used + 160 < size; i++) {
+    for (int i = 0; i < tern__cores_count(&chip->cores) && used + 160 < size; i++) {
         if (held[i] != TERN__NO_TASK) {
             char core[24];
-            tern__core_text(&chip->cores[i], core, sizeof core);
+            tern__core_text(&chip->cores.list[i], core, sizeof core);
             used += (size_t)snprintf(text + used, size - used, "; task '%s' is running on %s",
-                                     run->graph->tasks[held[i]].name, core);
+                                     run->graph->tasks[held[i]].call.name, core);
         }
     }
     for (size_t i = 0; i < run->waiting_count && used + 160 < size; i++) {
         const struct tern__graph_task *task = &run->graph->tasks[run->waiting[i]];
         for (uint32_t w = 0; w < task->waits_count && used + 160 < size; w++) {
-            tern_condition condition =
-                tern__wait_in_run(&run->graph->waits[task->waits_first + w], run->number);
+            tern_condition condition = tern__wait_in_run(&task->waits[w], run->number);
             int32_t seen = tern__condition_seen(&condition);
             if (!tern__cmp_holds(seen, condition.cmp, condition.value)) {
-                used +=
-                    (size_t)snprintf(text + used, size - used,
-                                     "; task '%s' waits for the signal at byte %zu of window "
-                                     "%u: seen %d, wanted %s %d",
-                                     task->name, condition.offset_bytes, condition.window->number,
-                                     seen, tern__cmp_text(condition.cmp), condition.value);
+                used += (size_t)snprintf(text + used, size - used,
+                                         "; task '%s' waits for the signal at byte %zu of window "
+                                         "%u: seen %d, wanted %s %d",
+                                         task->call.name, condition.offset_bytes,
+                                         condition.window->number, seen,
+                                         tern__cmp_text(condition.cmp), condition.value);
             }
         }
     }
@@ -267,8 +255,8 @@ static void drain_cores(struct tern_chip *chip, uint32_t *held)
     int64_t deadline = tern__deadline_after(DRAIN_NS);
     for (;;) {
         bool busy = false;
-        for (int i = 0; i < tern__chip_cores(chip); i++) {
-            held[i] = tern__core_busy(&chip->cores[i]) ? held[i] : TERN__NO_TASK;
+        for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
+            held[i] = tern__core_busy(&chip->cores.list[i]) ? held[i] : TERN__NO_TASK;
             busy = busy || held[i] != TERN__NO_TASK;
         }
         int64_t left_ns = deadline - tern__now_ns();
@@ -277,8 +265,8 @@ static void drain_cores(struct tern_chip *chip, uint32_t *held)
             return;
         }
         struct pause pause = {.chip = chip, .held = held, .only_cores = true};
-        struct tern__ladder ladder = tern__chip_ladder(chip);
-        struct tern__wait wait = {.bell = tern__chip_bell(chip),
+        struct tern__ladder ladder = tern__cores_ladder(&chip->cores);
+        struct tern__wait wait = {.bell = tern__cores_bell(&chip->cores),
                                   .ladder = &ladder,
                                   .timeout_ns = left_ns,
                                   .holds = something_changed,
@@ -317,8 +305,7 @@ static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
     describe_others(chip, broken != TERN_OK ? TERN_OK : status, others, sizeof others);
     status = broken != TERN_OK ? broken : status;
     if (failed != NULL) {
-        snprintf(why, sizeof why, "task '%s' failed: %.400s",
-                 chip->run.graph->tasks[failed->task].name, failed->failure);
+        snprintf(why, sizeof why, "task '%s' failed: %.400s", failed->call->name, failed->failure);
     } else if (status == TERN_ERR_TIMEOUT && broken == TERN_OK) {
         snprintf(why, sizeof why, "it did not end within %.3g s", (double)chip->timeout_ns * 1e-9);
     } else {
@@ -332,10 +319,10 @@ static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
                          state, others);
     }
     drain_cores(chip, held);
-    for (int i = 0; i < tern__chip_cores(chip) && chip->stuck; i++) {
+    for (int i = 0; i < tern__cores_count(&chip->cores) && chip->stuck; i++) {
         if (held[i] != TERN__NO_TASK) {
             snprintf(stuck, sizeof stuck, "; the kernel of task '%s' has not returned",
-                     chip->run.graph->tasks[held[i]].name);
+                     chip->run.graph->tasks[held[i]].call.name);
         }
     }
     return tern__fail(status, "run %u of the graph: %s; %s%s%s", chip->run.number, why, state,
@@ -346,7 +333,7 @@ static int run_graph(struct tern_chip *chip)
 {
     struct tern__run *run = &chip->run;
     uint32_t held[TERN_CORES_MAX]; // the task of each core, as the scheduler knows
-    for (int i = 0; i < tern__chip_cores(chip); i++) {
+    for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
         held[i] = TERN__NO_TASK;
     }
     for (uint32_t task = 0; task < run->graph->tasks_count; task++) {
@@ -387,7 +374,7 @@ void *tern__scheduler_main(void *arg)
     struct tern_chip *chip = arg;
     tern__trace_name_thread("scheduler");
     for (;;) {
-        struct tern__ladder ladder = tern__chip_ladder(chip);
+        struct tern__ladder ladder = tern__cores_ladder(&chip->cores);
         struct tern__wait idle = {.bell = &chip->launch_bell,
                                   .ladder = &ladder,
                                   .timeout_ns = INT64_MAX, // ended by `stop`
