@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/handle.h"
 #include "comm/comm.h"
-#include "graph/core.h"
+#include "stream/core.h"
 #include "graph/graph.h"
 #include "sync/wait.h"
 

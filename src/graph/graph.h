@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/handle.h"
-#include "graph/core.h"
+#include "stream/core.h"
 #include "tern/graph.h"
 
 #define TERN__TASK_NAME_BYTES 36

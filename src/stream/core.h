@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cores: threads that each run one kernel at a time, and the mailbox in which a core finds the next.
 // Who gives work to cores, and why, they do not know: that is a thread above.
-#ifndef TERN_GRAPH_CORE_H
-#define TERN_GRAPH_CORE_H
+#ifndef TERN_STREAM_CORE_H
+#define TERN_STREAM_CORE_H
 
 #include <pthread.h>
 #include <stdalign.h>

@@ -2,7 +2,7 @@
 // Core threads, and what kernels may ask and say. Data path: no allocation, lock, system call or
 // log, unless the core has nothing to do and sleeps.
 
-#include "graph/core.h"
+#include "stream/core.h"
 
 #include <signal.h>
 #include <stdarg.h>
