@@ -107,7 +107,7 @@ if(NOT TERN_SANITIZE)
             ENVIRONMENT "TERN_BUILD_DIR=${PROJECT_BINARY_DIR};TERN_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
     endforeach()
     add_test(NAME repo/tidy
-        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/contrib/tidy.py")
+        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/contrib/tidy.py" --build "${PROJECT_BINARY_DIR}")
     set_tests_properties(repo/tidy PROPERTIES LABELS repo TIMEOUT 120
         ENVIRONMENT "CC=${CMAKE_C_COMPILER};CXX=${CMAKE_CXX_COMPILER}")
 endif()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators: init, split, barrier, health, destroy.
+// Communicators: the first of a job, split, barrier, health, destroy. Set-up path, but for the barrier.
 
 #include "comm/comm.h"
 
@@ -7,30 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/public.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/options.h"
 #include "boot/join.h"
 #include "comm/area.h"
 #include "comm/registry.h"
-#include "comm/start.h"
 #include "comm/window.h"
 #include "sync/task.h"
-#include "tern/tune.h"
-
-// 1 while this process is a rank of the job that launched it; and 1 if it is a fork of one.
-static _Atomic uint32_t launched_alive;
-static _Atomic uint32_t parent_joined;
 
 static void in_child(void)
 {
-    if (tern__flag_load(&launched_alive) != 0) {
-        tern__flag_store(&parent_joined, 1);
-        tern__flag_store(&launched_alive, 0);
-    }
     tern__tasks_forget();
     tern__registry_forget();
     tern__windows_forget();
@@ -41,8 +29,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
-// Makes the first communicator of a job; leaves the job when there is no memory.
-static int wrap_job(struct tern__job *job, bool launched, const char *how, tern_comm **comm)
+int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **comm)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
@@ -52,7 +39,7 @@ static int wrap_job(struct tern__job *job, bool launched, const char *how, tern_
         return tern__fail(TERN_ERR_MEMORY, "no memory for a communicator");
     }
     made->first = true;
-    made->launched = launched;
+    made->ended = ended;
     made->group = (struct tern__group){.job = job,
                                        .shared = &job->ctl->comms[0],
                                        .rank = job->rank,
@@ -70,82 +57,8 @@ static int wrap_job(struct tern__job *job, bool launched, const char *how, tern_
     if (tern__log_rank() < 0) {
         tern__log_set_rank(job->rank);
     }
-    tern__start_tell(job, how);
     *comm = made;
     return TERN_OK;
-}
-
-// The TERN_ variables of this process: a wrong word is to be seen at the start, not in the middle of a run.
-static int read_words(void)
-{
-    TERN_TRY(tern__public_options());
-    return tern_tune_check();
-}
-
-static int init(const tern_options *options, tern_comm **comm)
-{
-    if (comm == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_init: comm must not be NULL");
-    }
-    int64_t timeout_ns;
-    TERN_TRY(read_words());
-    TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
-    if (tern__flag_load(&parent_joined) != 0 && tern__join_is_launched()) {
-        return tern__fail(TERN_ERR_STATE,
-                          "tern_init: process %d is a fork of a rank that has joined the job, and "
-                          "there is one place for both; tern_init_at makes a job of its own",
-                          (int)getpid());
-    }
-    if (!tern__flag_swap(&launched_alive, 0, 1)) {
-        return tern__fail(TERN_ERR_STATE, "tern_init: this process has joined its job already; "
-                                          "destroy that communicator first");
-    }
-    struct tern__job *job;
-    bool launched = tern__join_is_launched();
-    int status =
-        launched ? tern__join_launched(timeout_ns, &job) : tern__join_alone(timeout_ns, &job);
-    if (status == TERN_OK) {
-        status = wrap_job(job, true, launched ? "started by tern run" : "started by itself", comm);
-    }
-    if (status != TERN_OK) {
-        tern__flag_store(&launched_alive, 0);
-    }
-    return status;
-}
-
-int tern_init(const tern_options *options, tern_comm **comm)
-{
-    return TERN__CALL(init(options, comm));
-}
-
-static int init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,
-                   tern_comm **comm)
-{
-    if (comm == NULL || rendezvous_path == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_init_at: rendezvous_path and comm must not be NULL");
-    }
-    if (nranks < 1 || nranks > TERN_RANKS_MAX) {
-        return tern__fail(TERN_ERR_ARG, "tern_init_at: nranks is %d; it must be 1..%d", nranks,
-                          TERN_RANKS_MAX);
-    }
-    if (rank < 0 || rank >= nranks) {
-        return tern__fail(TERN_ERR_ARG, "tern_init_at: rank is %d; with %d ranks it must be 0..%d",
-                          rank, nranks, nranks - 1);
-    }
-    int64_t timeout_ns;
-    TERN_TRY(read_words());
-    TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
-    struct tern__job *job;
-    TERN_TRY(tern__join_at(rank, nranks, rendezvous_path, timeout_ns, &job));
-    char how[256];
-    snprintf(how, sizeof how, "met at %.240s", rendezvous_path);
-    return wrap_job(job, false, how, comm);
-}
-
-int tern_init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,
-                 tern_comm **comm)
-{
-    return TERN__CALL(init_at(rank, nranks, rendezvous_path, options, comm));
 }
 
 int tern_comm_rank(const tern_comm *comm)
@@ -347,8 +260,8 @@ static int comm_destroy(tern_comm *comm)
     if (comm->first) {
         tern__job_leave(job);
         tern__log_set_rank(-1);
-        if (comm->launched) {
-            tern__flag_store(&launched_alive, 0);
+        if (comm->ended != NULL) {
+            comm->ended();
         }
     } else {
         if (last) {

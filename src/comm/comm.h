@@ -18,13 +18,16 @@ struct tern_comm {
     void *calls; // of coll/call; NULL before the first one
     struct tern__group group;
     bool first;            // it joined the job, and leaves it when it is destroyed
-    bool launched;         // through tern_init
     uint32_t windows_made; // for tags; the same on all ranks
     _Atomic uint32_t children[TERN__CHILDREN]; // made from it and alive
     struct tern_comm *parent;                  // the communicator it was split from
     struct tern_window *area;                  // comm/area.h
     void (*free_calls)(void *calls);
+    void (*ended)(void); // the first one's: after it has left the job; or NULL
 };
+
+// Makes the first communicator of a job that this process has joined; leaves the job when it cannot.
+int tern__comm_first(struct tern__job *job, void (*ended)(void), struct tern_comm **comm);
 
 static inline void tern__comm_gains(struct tern_comm *comm, enum tern__child child)
 {

@@ -69,3 +69,16 @@ expect 'src/low/other.h:1: TERN_LOW_H is already the guard of src/low/low.h'
 
 put src/low/low.c 'struct tern__high {' '    int a;' '};'
 expect 'src/low/low.c:2: tern__high is already a tag of src/high/high.h'
+
+# A declaration that is repeated instead of included: the objects show what is needed.
+compile() {
+    local object=$dir/tree/build/release/CMakeFiles/tern_objects.dir/src/$1.o
+    mkdir -p "$(dirname "$object")"
+    "${CC:-cc}" -I"$dir/tree/src" -c "$dir/tree/src/$1" -o "$object"
+}
+put src/high/high.c 'int tern_high(void) {' '    return 1;' '}'
+put src/low/low.c 'int tern_high(void);' 'int tern_low(void);' 'int tern_low(void) {' \
+    '    return tern_high();' '}'
+compile high/high.c
+compile low/low.c
+expect 'src/low/low.c:1: needs tern_high of src/high/high.c: contrib/layers.txt gives low no high'

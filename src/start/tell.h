@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the log says at the start of a job (TERN_LOG=info).
-#ifndef TERN_COMM_START_H
-#define TERN_COMM_START_H
+#ifndef TERN_START_TELL_H
+#define TERN_START_TELL_H
 
 #include "sync/job.h"
 

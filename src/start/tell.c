@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the log says at the start of a job: version, ranks, machine. Set-up path.
 
-#include "comm/start.h"
+#include "start/tell.h"
 
 #include <stdio.h>
 #include <sys/utsname.h>

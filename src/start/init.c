@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// tern_init and tern_init_at: what a process is told is read whole, then it joins its job, and gets the
+// job's first communicator. Set-up path.
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/order.h"
+#include "base/public.h"
+#include "boot/join.h"
+#include "comm/comm.h"
+#include "start/tell.h"
+#include "tern/tune.h"
+
+// 1 while this process is a rank of the job that launched it; and 1 if it is a fork of one.
+static _Atomic uint32_t launched_alive;
+static _Atomic uint32_t parent_joined;
+
+static void in_child(void)
+{
+    if (tern__flag_load(&launched_alive) != 0) {
+        tern__flag_store(&parent_joined, 1);
+        tern__flag_store(&launched_alive, 0);
+    }
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+static void launched_ended(void)
+{
+    tern__flag_store(&launched_alive, 0);
+}
+
+// The TERN_ variables of this process: a wrong word is to be seen at the start, not in the middle of a run.
+static int read_words(void)
+{
+    TERN_TRY(tern__public_options());
+    return tern_tune_check();
+}
+
+static int init(const tern_options *options, tern_comm **comm)
+{
+    if (comm == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_init: comm must not be NULL");
+    }
+    int64_t timeout_ns;
+    TERN_TRY(read_words());
+    TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
+    if (tern__flag_load(&parent_joined) != 0 && tern__join_is_launched()) {
+        return tern__fail(TERN_ERR_STATE,
+                          "tern_init: process %d is a fork of a rank that has joined the job, and "
+                          "there is one place for both; tern_init_at makes a job of its own",
+                          (int)getpid());
+    }
+    if (!tern__flag_swap(&launched_alive, 0, 1)) {
+        return tern__fail(TERN_ERR_STATE, "tern_init: this process has joined its job already; "
+                                          "destroy that communicator first");
+    }
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    struct tern__job *job;
+    bool launched = tern__join_is_launched();
+    int status =
+        launched ? tern__join_launched(timeout_ns, &job) : tern__join_alone(timeout_ns, &job);
+    if (status == TERN_OK) {
+        status = tern__comm_first(job, launched_ended, comm);
+    }
+    if (status != TERN_OK) {
+        launched_ended();
+        return status;
+    }
+    tern__start_tell(job, launched ? "started by tern run" : "started by itself");
+    return TERN_OK;
+}
+
+int tern_init(const tern_options *options, tern_comm **comm)
+{
+    return TERN__CALL(init(options, comm));
+}
+
+static int init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,
+                   tern_comm **comm)
+{
+    if (comm == NULL || rendezvous_path == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_init_at: rendezvous_path and comm must not be NULL");
+    }
+    if (nranks < 1 || nranks > TERN_RANKS_MAX) {
+        return tern__fail(TERN_ERR_ARG, "tern_init_at: nranks is %d; it must be 1..%d", nranks,
+                          TERN_RANKS_MAX);
+    }
+    if (rank < 0 || rank >= nranks) {
+        return tern__fail(TERN_ERR_ARG, "tern_init_at: rank is %d; with %d ranks it must be 0..%d",
+                          rank, nranks, nranks - 1);
+    }
+    int64_t timeout_ns;
+    TERN_TRY(read_words());
+    TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
+    struct tern__job *job;
+    TERN_TRY(tern__join_at(rank, nranks, rendezvous_path, timeout_ns, &job));
+    char how[256];
+    snprintf(how, sizeof how, "met at %.240s", rendezvous_path);
+    TERN_TRY(tern__comm_first(job, NULL, comm));
+    tern__start_tell(job, how);
+    return TERN_OK;
+}
+
+int tern_init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,
+                 tern_comm **comm)
+{
+    return TERN__CALL(init_at(rank, nranks, rendezvous_path, options, comm));
+}
