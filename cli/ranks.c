@@ -9,6 +9,14 @@
 #include <string.h>
 
 #include "tern/launch.h"
+#include "tern/machine.h"
+
+int cli_usual_nranks(void)
+{
+    tern_machine machine;
+    int cpus = tern_machine_look(&machine) == TERN_OK ? machine.cpus_usable : 2;
+    return cpus < 2 ? 2 : cpus > TERN_RANKS_MAX ? TERN_RANKS_MAX : cpus;
+}
 
 int cli_start_ranks(int nranks, int argc, char *const *argv)
 {

@@ -6,10 +6,14 @@
 
 #include <stdbool.h>
 
+// As timeout(1) and env(1) say that they failed themselves, not the program.
 #define CLI_EXIT_LAUNCHER_FAILED 125
 
-// argv as the command got it, before getopt has moved words about. Returns the exit status of the job,
-// CLI_EXIT_LAUNCHER_FAILED after a sentence when it could not be started.
+// How many when nobody says: the processors this process may use, at least 2.
+int cli_usual_nranks(void);
+
+// argv as the command got it, its options before its other words if getopt has seen them. Returns the exit
+// status of the job, CLI_EXIT_LAUNCHER_FAILED after a sentence when it could not be started.
 int cli_start_ranks(int nranks, int argc, char *const *argv);
 
 // Whether `tern run`, or cli_start_ranks, has started this process; and whether it is the one of the

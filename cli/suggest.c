@@ -8,6 +8,7 @@
 
 #include "tern/algo.h"
 #include "tern/coll.h"
+#include "tern/topo.h"
 
 #define LETTERS_MAX 32
 
@@ -106,4 +107,38 @@ const char *cli_suggest_algorithm(const char *word)
 #include "tern/plan_kind.def"
 #undef TERN_PLAN_KIND
     return say_nearest(&nearest);
+}
+
+const char *cli_suggest_topology(const char *word)
+{
+    static char text[2 * LETTERS_MAX + 32];
+    char begin[LETTERS_MAX + 1];
+    char name[LETTERS_MAX + 1];
+    const char *rest = word + strcspn(word, ":");
+    if (strlen(word) > LETTERS_MAX) {
+        return "";
+    }
+    snprintf(begin, sizeof begin, "%.*s", (int)(rest - word), word);
+    struct cli_nearest nearest = {.word = begin};
+    static const char *const forms[] = {"mesh", "ring", "hosts", "this"};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        cli_nearest_offer(&nearest, forms[i]);
+    }
+    const char *preset;
+    for (int i = 0; (preset = tern_topo_preset(i)) != NULL; i++) {
+        // A preset's text is "name: what it is".
+        char candidate[LETTERS_MAX + 1];
+        snprintf(candidate, sizeof candidate, "%.*s", (int)strcspn(preset, ":"), preset);
+        const char *best = nearest.best;
+        cli_nearest_offer(&nearest, candidate);
+        if (nearest.best != best) {
+            snprintf(name, sizeof name, "%s", candidate);
+            nearest.best = name;
+        }
+    }
+    if (nearest.best == NULL || nearest.steps == 0) {
+        return "";
+    }
+    snprintf(text, sizeof text, " (did you mean '%s%s'?)", nearest.best, rest);
+    return text;
 }

@@ -23,4 +23,7 @@ const char *cli_suggest_option(const char *word, const struct option *known);
 const char *cli_suggest_kind(const char *word);
 const char *cli_suggest_algorithm(const char *word);
 
+// For that of a topology: "mehs:8" was meant as 'mesh:8'.
+const char *cli_suggest_topology(const char *word);
+
 #endif

@@ -13,11 +13,10 @@
 
 struct exec_arguments {
     const char *file;
-    int nranks;
     const char *dtype_word;
     tern_dtype dtype;
     tern_reduce_op op;
-    long runs, seed;
+    long nranks, runs, seed;
     const char *trace;
     bool unchecked;
     bool is_rank; // this process is one of the ranks

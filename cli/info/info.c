@@ -3,14 +3,16 @@
 // the ranks of a running job are doing.
 
 #include <getopt.h>
-#include <stdarg.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "info/info.h"
+#include "numbers.h"
+#include "options.h"
+#include "ranks.h"
 #include "suggest.h"
 #include "tern/coll.h"
 #include "tern/job.h"
@@ -19,136 +21,81 @@
 
 #define CALLS_SHOWN 8
 
-static const char help[] =
-    "usage: tern info\n"
-    "       tern info --algos [-p RANKS] [--kind KIND]\n"
-    "       tern info --jobs\n"
-    "       tern info --job PID [--last N] [--json]\n"
-    "       tern info --words LIST\n"
-    "\n"
-    "Says what this build and this machine are.\n"
-    "\n"
-    "  --algos      the algorithms of each kind of collective, and which sizes get which, and why\n"
-    "  -p RANKS     for so many ranks; default: the processors there are, at least 2\n"
-    "  --kind KIND  only this kind\n"
-    "  --jobs       the jobs of this user: process, ranks, age, program\n"
-    "  --job PID    what the ranks of a job do, while it runs or hangs; PID: `tern run`, or a rank\n"
-    "  --last N     the last N calls of each rank, 0 to 64; default: 8\n"
-    "  --json       as JSON\n"
-    "  --words L    the words that commands take, one a line; L is one of\n"
-    "               " CLI_INFO_LISTS "\n"
-    "  -h, --help   print this text\n"
-    "\n"
-    "Exit status: 0; 1 when it cannot be said; 2 wrong usage.\n";
+static const struct cli_command command = {
+    .name = "info",
+    .head = "usage: tern info\n"
+            "       tern info --algos [-p RANKS] [--kind KIND]\n"
+            "       tern info --jobs\n"
+            "       tern info --job PID [--last N] [--json]\n"
+            "       tern info --words LIST\n"
+            "\n"
+            "Says what this build and this machine are.\n"
+            "\n",
+    .foot = "\n"
+            "Exit status: 0; 1 when it cannot be said; 2 wrong usage.\n",
+};
 
 struct arguments {
-    bool algos, jobs, json;
+    bool algos, jobs, json, has_kind;
     const char *words;
-    bool has_pid, has_last, has_kind;
-    long pid, last, nranks;
+    long pid, last, nranks; // pid and nranks 0, last -1: not given
     tern_coll_kind kind;
 };
 
-static const struct option known[] = {{"algos", no_argument, NULL, 'a'},
-                                      {"kind", required_argument, NULL, 'k'},
-                                      {"jobs", no_argument, NULL, 'L'},
-                                      {"job", required_argument, NULL, 'j'},
-                                      {"last", required_argument, NULL, 'l'},
-                                      {"json", no_argument, NULL, 'J'},
-                                      {"words", required_argument, NULL, 'w'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {NULL, 0, NULL, 0}};
-
-static int TERN_PRINTF(1, 2) wrong_usage(const char *format, ...)
+static int take_pid(void *into, const char *option, const char *value)
 {
-    char sentence[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "tern info: %s; see 'tern info --help'\n", sentence);
-    return CLI_EXIT_USAGE;
+    struct arguments *arguments = into;
+    return cli_read_number(value, 1, INT_MAX, &arguments->pid)
+               ? -1
+               : cli_refuse(&command, "%s takes the number of a process, not '%s'", option, value);
 }
 
-static bool read_number(const char *text, long low, long high, long *number)
+static int take_kind(void *into, const char *option, const char *value)
 {
-    size_t length = strlen(text);
-    if (length == 0 || length > 10 || strspn(text, "0123456789") != length) {
-        return false;
-    }
-    *number = atol(text);
-    return *number >= low && *number <= high;
-}
-
-// One option. Returns -1 to go on, else the exit status.
-static int read_option(int code, char **argv, struct arguments *arguments)
-{
-    switch (code) {
-    case 'a':
-        arguments->algos = true;
-        return -1;
-    case 'j':
-        arguments->has_pid = true;
-        return read_number(optarg, 1, 2147483647, &arguments->pid)
-                   ? -1
-                   : wrong_usage("--job takes the number of a process, not '%s'", optarg);
-    case 'l':
-        arguments->has_last = true;
-        return read_number(optarg, 0, TERN_JOB_CALLS_MAX, &arguments->last)
-                   ? -1
-                   : wrong_usage("--last takes a number from 0 to %d, not '%s'", TERN_JOB_CALLS_MAX,
-                                 optarg);
-    case 'L':
-        arguments->jobs = true;
-        return -1;
-    case 'J':
-        arguments->json = true;
-        return -1;
-    case 'p':
-        return read_number(optarg, 1, TERN_RANKS_MAX, &arguments->nranks)
-                   ? -1
-                   : wrong_usage("-p takes a number of ranks from 1 to %d, not '%s'",
-                                 TERN_RANKS_MAX, optarg);
-    case 'w':
-        arguments->words = optarg;
-        return -1;
-    case 'k':
-        arguments->has_kind = true;
-        return tern_coll_kind_parse(optarg, &arguments->kind) == TERN_OK
-                   ? -1
-                   : wrong_usage("--kind: %s%s", tern_last_error(), cli_suggest_kind(optarg));
-    case 'h':
-        fputs(help, stdout);
-        return 0;
-    case ':':
-        return wrong_usage("%s needs a value", argv[optind - 1]);
-    default:
-        return wrong_usage("there is no option '%s'%s", argv[optind - 1],
-                           cli_suggest_option(argv[optind - 1], known));
-    }
+    struct arguments *arguments = into;
+    arguments->has_kind = true;
+    return tern_coll_kind_parse(value, &arguments->kind) == TERN_OK
+               ? -1
+               : cli_refuse(&command, "%s: %s%s", option, tern_last_error(),
+                            cli_suggest_kind(value));
 }
 
 static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
-    opterr = 0;
-    int code;
-    while ((code = getopt_long(argc, argv, ":p:h", known, NULL)) != -1) {
-        int exit_status = read_option(code, argv, arguments);
-        if (exit_status >= 0) {
-            return exit_status;
-        }
+    const struct cli_option options[] = {
+        {"--algos", "the algorithms of each kind of collective, and which sizes get which, and why",
+         .flag = &arguments->algos},
+        {"-p RANKS", "for so many ranks; default: the processors there are, at least 2",
+         .number = &arguments->nranks, .least = 1, .most = TERN_RANKS_MAX,
+         .what = "a number of ranks"},
+        {"--kind KIND", "only this kind", .take = take_kind},
+        {"--jobs", "the jobs of this user: process, ranks, age, program", .flag = &arguments->jobs},
+        {"--job PID",
+         "what the ranks of a job do, while it runs or hangs; PID: `tern run`, or a rank",
+         .take = take_pid},
+        {"--last N", "the last N calls of each rank, 0 to 64; default: 8",
+         .number = &arguments->last, .most = TERN_JOB_CALLS_MAX},
+        {"--json", "as JSON", .flag = &arguments->json},
+        {"--words L", "the words that commands take, one a line; L is one of\n" CLI_INFO_LISTS,
+         .word = &arguments->words},
+        {0},
+    };
+    int status = cli_read_options(&command, options, argc, argv, arguments);
+    if (status >= 0) {
+        return status;
     }
     if (optind < argc) {
-        return wrong_usage("what is '%s'?", argv[optind]);
+        return cli_refuse(&command, "what is '%s'?", argv[optind]);
     }
-    if (arguments->algos + arguments->jobs + arguments->has_pid + (arguments->words != NULL) > 1) {
-        return wrong_usage("one of --algos, --jobs, --job and --words, not several");
+    if (arguments->algos + arguments->jobs + (arguments->pid > 0) + (arguments->words != NULL) >
+        1) {
+        return cli_refuse(&command, "one of --algos, --jobs, --job and --words, not several");
     }
     if (!arguments->algos && (arguments->has_kind || arguments->nranks > 0)) {
-        return wrong_usage("%s belongs to --algos", arguments->has_kind ? "--kind" : "-p");
+        return cli_refuse(&command, "%s belongs to --algos", arguments->has_kind ? "--kind" : "-p");
     }
-    if (!arguments->has_pid && (arguments->json || arguments->has_last)) {
-        return wrong_usage("%s belongs to --job", arguments->json ? "--json" : "--last");
+    if (arguments->pid == 0 && (arguments->json || arguments->last >= 0)) {
+        return cli_refuse(&command, "%s belongs to --job", arguments->json ? "--json" : "--last");
     }
     return -1;
 }
@@ -212,7 +159,7 @@ static int print_jobs(void)
 static int print_job(const struct arguments *arguments)
 {
     char *text;
-    int last = arguments->has_last ? (int)arguments->last : CALLS_SHOWN;
+    int last = arguments->last >= 0 ? (int)arguments->last : CALLS_SHOWN;
     int status = tern_job_report((int)arguments->pid, last,
                                  arguments->json ? TERN_JOB_JSON : TERN_JOB_TEXT, &text);
     if (status == TERN_OK) {
@@ -222,16 +169,9 @@ static int print_job(const struct arguments *arguments)
     return status;
 }
 
-static int usual_nranks(void)
-{
-    tern_machine machine;
-    int cpus = tern_machine_look(&machine) == TERN_OK ? machine.cpus_usable : 2;
-    return cpus < 2 ? 2 : cpus > TERN_RANKS_MAX ? TERN_RANKS_MAX : cpus;
-}
-
 int cli_info(int argc, char **argv)
 {
-    struct arguments arguments = {0};
+    struct arguments arguments = {.last = -1};
     int exit_status = read_arguments(argc, argv, &arguments);
     if (exit_status >= 0) {
         return exit_status;
@@ -239,15 +179,16 @@ int cli_info(int argc, char **argv)
     int status = TERN_OK;
     if (arguments.words != NULL) {
         if (cli_info_words(arguments.words) != 0) {
-            return wrong_usage("there is no list '%s', but " CLI_INFO_LISTS, arguments.words);
+            return cli_refuse(&command, "there is no list '%s', but " CLI_INFO_LISTS,
+                              arguments.words);
         }
     } else if (arguments.jobs) {
         status = print_jobs();
     } else if (arguments.algos) {
         status = cli_info_algos(arguments.has_kind ? (int)arguments.kind : -1,
-                                arguments.nranks > 0 ? (int)arguments.nranks : usual_nranks());
+                                arguments.nranks > 0 ? (int)arguments.nranks : cli_usual_nranks());
     } else {
-        status = arguments.has_pid ? print_job(&arguments) : print_machine();
+        status = arguments.pid > 0 ? print_job(&arguments) : print_machine();
     }
     if (status != TERN_OK) {
         fprintf(stderr, "tern info: %s\n", tern_last_error());

@@ -3,7 +3,7 @@
 #ifndef TERN_CLI_PERF_HELP_H
 #define TERN_CLI_PERF_HELP_H
 
-// Prints it, once per job; returns the exit status 0.
-int perf_print_help(void);
+extern const char perf_help_head[], perf_help_foot[]; // around the options
+void perf_print_kinds(void);                          // after the head
 
 #endif

@@ -2,12 +2,13 @@
 // `tern perf`: its command line.
 
 #include <getopt.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
+#include "numbers.h"
+#include "options.h"
 #include "perf/perf.h"
 #include "perf/help.h"
 #include "perf/peers.h"
@@ -21,44 +22,23 @@
 #define DEFAULT_MIN 8
 #define DEFAULT_MAX (UINT64_C(64) << 20)
 
-static int TERN_PRINTF(1, 2) wrong_usage(const char *format, ...)
-{
-    char sentence[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    if (cli_speaks()) {
-        fprintf(stderr, "tern perf: %s; see 'tern perf --help'\n", sentence);
-    }
-    return CLI_EXIT_USAGE;
-}
+static const struct cli_command command = {
+    .name = "perf",
+    .head = perf_help_head,
+    .print_more = perf_print_kinds,
+    .foot = perf_help_foot,
+    .is_job = true,
+};
 
-static bool read_number(const char *text, long low, long high, long *number)
-{
-    size_t length = strlen(text);
-    if (length == 0 || length > 10 || strspn(text, "0123456789") != length) {
-        return false;
-    }
-    *number = atol(text);
-    return *number >= low && *number <= high;
-}
+// Everything as it was given, before it becomes struct perf_options.
+struct given {
+    struct perf_options *options;
+    uint64_t min, max, step;
+    long nranks, root, factor, check;                     // check: 0 or 1
+    bool has_min, has_max, has_sizes, has_order, is_rank; // is_rank: the environment says so too
+};
 
-// Digits, then nothing or K, M, G; up to `end`.
-static bool read_bytes(const char *text, const char *end, uint64_t *bytes)
-{
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || digits > 13) {
-        return false;
-    }
-    uint64_t value = strtoull(text, NULL, 10);
-    const char *suffix = text + digits;
-    int shift = *suffix == 'K' ? 10 : *suffix == 'M' ? 20 : *suffix == 'G' ? 30 : 0;
-    *bytes = value << shift;
-    return suffix + (shift > 0) == end && value > 0 && value <= BYTES_MAX >> shift;
-}
-
-static bool read_dtype(const char *word, tern_dtype *dtype)
+static int take_dtype(void *into, const char *option, const char *word)
 {
     // As nccl-tests and hccl_test spell them.
     static const struct {
@@ -73,221 +53,169 @@ static bool read_dtype(const char *word, tern_dtype *dtype)
             word = others[i].name;
         }
     }
-    return tern_dtype_parse(word, dtype) == TERN_OK;
+    struct given *given = into;
+    return tern_dtype_parse(word, &given->options->dtype) == TERN_OK
+               ? -1
+               : cli_refuse(&command, "%s: %s", option, tern_last_error());
 }
 
-// Everything as it was given, before it becomes struct perf_options.
-struct given {
-    struct perf_options *options;
-    uint64_t min, max, step;
-    long factor;
-    bool has_min, has_max, has_sizes, has_order;
-};
-
-static int read_sizes(const char *list, struct given *given)
+static int take_op(void *into, const char *option, const char *word)
 {
+    struct given *given = into;
+    if (tern_reduce_op_parse(word, &given->options->op) != TERN_OK) {
+        return cli_refuse(&command, "%s: %s", option, tern_last_error());
+    }
+    return given->options->op != TERN_FUNCTION
+               ? -1
+               : cli_refuse(&command, "%s: a function has no word", option);
+}
+
+static int take_sizes(void *into, const char *option, const char *list)
+{
+    struct given *given = into;
+    struct perf_options *options = given->options;
     given->has_sizes = true;
     for (const char *word = list; word != NULL;) {
-        const char *end = word + strcspn(word, ",");
-        struct perf_options *options = given->options;
-        if (options->nsizes == PERF_SIZES_MAX ||
-            !read_bytes(word, end, &options->sizes[options->nsizes++])) {
-            return wrong_usage("--sizes takes up to %d sizes as 8,64K,1M, not '%s'", PERF_SIZES_MAX,
-                               list);
+        size_t length = strcspn(word, ",");
+        uint64_t *bytes = &options->sizes[options->nsizes];
+        if (options->nsizes == PERF_SIZES_MAX || !cli_read_bytes(word, length, BYTES_MAX, bytes) ||
+            *bytes == 0) {
+            return cli_refuse(&command, "%s takes up to %d sizes as 8,64K,1M, not '%s'", option,
+                              PERF_SIZES_MAX, list);
         }
-        word = *end == ',' ? end + 1 : NULL;
+        options->nsizes++;
+        word = word[length] == ',' ? word + length + 1 : NULL;
     }
     return -1;
 }
 
-static int read_algos(const char *list, struct perf_options *options)
+static int take_algos(void *into, const char *option, const char *list)
 {
+    struct perf_options *options = ((struct given *)into)->options;
     snprintf(options->algo_words, sizeof options->algo_words, "%s", list);
     options->nalgos = 0;
     for (char *word = strtok(options->algo_words, ","); word != NULL; word = strtok(NULL, ",")) {
         if (options->nalgos == PERF_ALGOS_MAX) {
-            return wrong_usage("--algo takes up to %d algorithms", PERF_ALGOS_MAX);
+            return cli_refuse(&command, "%s takes up to %d algorithms", option, PERF_ALGOS_MAX);
         }
         options->algos[options->nalgos++] = word;
     }
-    return options->nalgos > 0 ? -1 : wrong_usage("--algo takes names of algorithms");
+    return options->nalgos > 0 ? -1 : cli_refuse(&command, "%s takes names of algorithms", option);
 }
 
-static int read_peers(const char *list, struct perf_options *options)
+static int take_peers(void *into, const char *option, const char *list)
 {
+    struct given *given = into;
     char words[64];
     snprintf(words, sizeof words, "%s", list);
     for (char *word = strtok(words, ","); word != NULL; word = strtok(NULL, ",")) {
         int peer = perf_peer_of(word);
         if (peer < 0) {
-            return wrong_usage("--compare takes openmpi, mpich or both, not '%s'", word);
+            return cli_refuse(&command, "%s takes openmpi, mpich or both, not '%s'", option, word);
         }
-        options->peers[peer] = true;
+        given->options->peers[peer] = true;
     }
     return -1;
 }
 
-static int read_size(int code, const char *text, struct given *given)
+// -b, -e and -i.
+static int take_size(void *into, const char *option, const char *text)
 {
-    uint64_t *to = code == 'b' ? &given->min : code == 'e' ? &given->max : &given->step;
-    if (!read_bytes(text, text + strlen(text), to)) {
-        return wrong_usage("-%c takes a size above 0, as 4096, 64K, 1M or 1G, not '%s'", code,
-                           text);
-    }
-    given->has_min = given->has_min || code == 'b';
-    given->has_max = given->has_max || code == 'e';
-    return -1;
-}
-
-static int read_long(const char *option, const char *text, long low, long high, long *to)
-{
-    return read_number(text, low, high, to)
+    struct given *given = into;
+    uint64_t *to = option[1] == 'b' ? &given->min : option[1] == 'e' ? &given->max : &given->step;
+    given->has_min = given->has_min || to == &given->min;
+    given->has_max = given->has_max || to == &given->max;
+    return cli_read_bytes(text, strlen(text), BYTES_MAX, to) && *to > 0
                ? -1
-               : wrong_usage("%s takes a number from %ld to %ld, not '%s'", option, low, high,
-                             text);
+               : cli_refuse(&command, "%s takes a size above 0, as 4096, 64K, 1M or 1G, not '%s'",
+                            option, text);
 }
 
-static int read_order(const char *text, struct given *given)
+static int take_order(void *into, const char *option, const char *text)
 {
-    bool any = strcmp(text, "any") == 0;
-    if (!any && strcmp(text, "rank") != 0) {
-        return wrong_usage("--order takes 'rank' or 'any', not '%s'", text);
-    }
-    given->options->order = any ? TERN_ORDER_ANY : TERN_ORDER_RANK;
+    struct given *given = into;
     given->has_order = true;
-    return -1;
+    return cli_take_order(&command, option, text, &given->options->order);
 }
 
-static int read_budget(const char *text, struct perf_options *options)
+static int take_window(void *into, const char *option, const char *text)
 {
-    char *end;
-    double seconds = strtod(text, &end);
-    if (end == text || *end != '\0' || !(seconds >= 0.001 && seconds <= 3600)) {
-        return wrong_usage("--budget takes seconds, 0.001 to 3600, not '%s'", text);
-    }
-    options->budget_us = seconds * 1e6;
-    return -1;
+    struct given *given = into;
+    given->options->windows = strcmp(text, "yes") == 0;
+    return given->options->windows || strcmp(text, "no") == 0
+               ? -1
+               : cli_refuse(&command, "%s takes 'yes' or 'no', not '%s'", option, text);
 }
 
-enum option_code {
-    ALGO = 256,
-    ORDER,
-    WINDOW,
-    IN_PLACE,
-    JSON,
-    PLOT,
-    COMPARE,
-    SIZES,
-    BUDGET,
-    VERBOSE,
-    AS_RANK
-};
+static int take_budget(void *into, const char *option, const char *text)
+{
+    struct given *given = into;
+    double seconds = 0;
+    bool right = cli_read_seconds(text, 0.001, 3600, &seconds);
+    given->options->budget_us = seconds * 1e6;
+    return right ? -1
+                 : cli_refuse(&command, "%s takes seconds, 0.001 to 3600, not '%s'", option, text);
+}
 
-static const struct option known[] = {{"algo", required_argument, NULL, ALGO},
-                                      {"order", required_argument, NULL, ORDER},
-                                      {"window", required_argument, NULL, WINDOW},
-                                      {"in-place", no_argument, NULL, IN_PLACE},
-                                      {"json", no_argument, NULL, JSON},
-                                      {"plot", required_argument, NULL, PLOT},
-                                      {"compare", required_argument, NULL, COMPARE},
-                                      {"sizes", required_argument, NULL, SIZES},
-                                      {"budget", required_argument, NULL, BUDGET},
-                                      {"verbose", no_argument, NULL, VERBOSE},
-                                      {"as-rank", no_argument, NULL, AS_RANK},
-                                      {"root", required_argument, NULL, 'r'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {NULL, 0, NULL, 0}};
+// What other tools call it.
+static int refuse_ranks(void *into, const char *option, const char *text)
+{
+    (void)into, (void)text;
+    return cli_refuse(&command, "there is no option '%s'; the number of ranks is -p", option);
+}
 
-// The options whose value is a number or a word. Returns -1 to go on, else the exit status.
-static int read_value(int code, const char *text, struct given *given)
+static int read_options(int argc, char **argv, struct given *given)
 {
     struct perf_options *options = given->options;
-    long number = 0;
-    int status;
-    switch (code) {
-    case 'p':
-        status = read_long("-p", text, 1, TERN_RANKS_MAX, &number);
-        options->nranks = (int)number;
-        return status;
-    case 'r':
-        status = read_long("--root", text, 0, TERN_RANKS_MAX - 1, &number);
-        options->root = (int)number;
-        return status;
-    case 'c':
-        status = read_long("-c", text, 0, 1, &number);
-        options->check = number == 1;
-        return status;
-    case 'f':
-        return read_long("-f", text, 2, 1 << 20, &given->factor);
-    case 'w':
-        return read_long("-w", text, 0, PERF_ITERATIONS_MAX, &options->warmup);
-    case 'n':
-        return read_long("-n", text, 1, PERF_ITERATIONS_MAX, &options->iterations);
-    case 'd':
-        return read_dtype(text, &options->dtype) ? -1 : wrong_usage("-d: %s", tern_last_error());
-    case 'o':
-        if (tern_reduce_op_parse(text, &options->op) != TERN_OK) {
-            return wrong_usage("-o: %s", tern_last_error());
-        }
-        return options->op != TERN_FUNCTION ? -1 : wrong_usage("-o: a function has no word");
-    case 'b':
-    case 'e':
-    case 'i':
-        return read_size(code, text, given);
-    default:
-        return -1;
-    }
-}
-
-// The long options. Returns -1 to go on, else the exit status.
-static int read_long_option(int code, const char *text, struct given *given)
-{
-    struct perf_options *options = given->options;
-    switch (code) {
-    case ALGO:
-        return read_algos(text, options);
-    case ORDER:
-        return read_order(text, given);
-    case WINDOW:
-        options->windows = strcmp(text, "no") != 0;
-        return strcmp(text, "yes") == 0 || strcmp(text, "no") == 0
-                   ? -1
-                   : wrong_usage("--window takes 'yes' or 'no', not '%s'", text);
-    case PLOT:
-        options->plot = text;
-        return -1;
-    case COMPARE:
-        return read_peers(text, options);
-    case SIZES:
-        return read_sizes(text, given);
-    case BUDGET:
-        return read_budget(text, options);
-    case IN_PLACE:
-        options->in_place = true;
-        return -1;
-    case JSON:
-        options->json = true;
-        return -1;
-    case VERBOSE:
-        options->verbose = true;
-        return -1;
-    default: // AS_RANK: the environment says so too
-        return -1;
-    }
-}
-
-static int unknown_option(const char *word)
-{
-    if (optopt == 'g' || optopt == 't') {
-        return wrong_usage("there is no option '-%c'; the number of ranks is -p", optopt);
-    }
-    if (optopt > 0 && optopt < ALGO) {
-        return wrong_usage("there is no option '-%c'", optopt);
-    }
-    if (optopt == 0) {
-        return wrong_usage("there is no option '%s'%s", word, cli_suggest_option(word, known));
-    }
-    return wrong_usage("'%s': it takes no value", word);
+    const struct cli_option known[] = {
+        {"-p RANKS", "how many ranks, 1 to 64; default: the processors, at least 2",
+         .number = &given->nranks, .least = 1, .most = TERN_RANKS_MAX},
+        {"-b MIN", "from this size; K, M, G are binary; default: 8", .take = take_size},
+        {"-e MAX", "to this size; default: 64M", .take = take_size},
+        {"-f FACTOR", "each size is the one before times this; default: 2",
+         .number = &given->factor, .least = 2, .most = 1 << 20},
+        {"-i STEP", "or plus this many bytes", .take = take_size},
+        {"--sizes A[,B...]", "or exactly these", .take = take_sizes},
+        {"-d DTYPE",
+         "f32 (default), f16, bf16, f64, i8 to i64, u8 to u64; also float, half,\n"
+         "fp16, bfp16, int8, ...",
+         .take = take_dtype},
+        {"-o OP", "sum (default), prod, max, min, avg, and, or, xor, minloc, maxloc",
+         .take = take_op},
+        {"-r, --root R", "of broadcast, reduce, gather and scatter; default: 0",
+         .number = &given->root, .most = TERN_RANKS_MAX - 1},
+        {"-w WARMUP", "calls that are not timed, before; default: 5", .number = &options->warmup,
+         .most = PERF_ITERATIONS_MAX},
+        {"-n ITERATIONS",
+         "timed calls; default: 50 ms of them, at least 20, at most 2000, and\n"
+         "what --budget allows",
+         .number = &options->iterations, .least = 1, .most = PERF_ITERATIONS_MAX},
+        {"--budget SECONDS", "of a system and line when -n is not given; default: 2",
+         .take = take_budget},
+        {"-c 0|1", "check the results of the first and the last call; default: 1",
+         .number = &given->check, .most = 1},
+        {"--algo A[,B...]", "these algorithms instead of what is selected, a line each",
+         .take = take_algos},
+        {"--order rank|any",
+         "sums in rank order (default without --algo and TERN_ALGO), or any\n"
+         "fixed order",
+         .take = take_order},
+        {"--window yes|no", "buffers in windows (default), or malloc'ed", .take = take_window},
+        {"--in-place", "where the kind allows it", .flag = &options->in_place},
+        {"--compare P[,Q]",
+         "the same for openmpi, mpich: a small MPI program is compiled now, and\n"
+         "takes turns with tern at every size",
+         .take = take_peers},
+        {"--json", "a JSON object a line", .flag = &options->json},
+        {"--plot FILE.svg", "draw time and bus bandwidth against size", .word = &options->plot},
+        {"--verbose", "also how long the same ranks copied as many bytes",
+         .flag = &options->verbose},
+        {"-g RANKS", .take = refuse_ranks},
+        {"-t RANKS", .take = refuse_ranks},
+        {"--as-rank", .flag = &given->is_rank},
+        {0},
+    };
+    return cli_read_options(&command, known, argc, argv, given);
 }
 
 // From -b, -e, -f, -i to the list of sizes.
@@ -296,22 +224,23 @@ static int make_sizes(struct given *given)
     struct perf_options *options = given->options;
     if (given->has_sizes) {
         bool range = given->has_min || given->has_max || given->factor > 0 || given->step > 0;
-        return range ? wrong_usage("--sizes takes the place of -b, -e, -f and -i") : -1;
+        return range ? cli_refuse(&command, "--sizes takes the place of -b, -e, -f and -i") : -1;
     }
     if (given->factor > 0 && given->step > 0) {
-        return wrong_usage("-f and -i exclude each other");
+        return cli_refuse(&command, "-f and -i exclude each other");
     }
     if (!given->has_min && given->max < given->min) {
         given->min = given->max;
     }
     if (given->min > given->max) {
-        return wrong_usage("-b %llu is more than -e %llu%s", (unsigned long long)given->min,
-                           (unsigned long long)given->max, given->has_max ? "" : " (the default)");
+        return cli_refuse(&command, "-b %llu is more than -e %llu%s",
+                          (unsigned long long)given->min, (unsigned long long)given->max,
+                          given->has_max ? "" : " (the default)");
     }
     uint64_t factor = given->step > 0 ? 1 : given->factor > 0 ? (uint64_t)given->factor : 2;
     for (uint64_t bytes = given->min; bytes <= given->max; bytes = bytes * factor + given->step) {
         if (options->nsizes == PERF_SIZES_MAX) {
-            return wrong_usage("these are more than %d sizes", PERF_SIZES_MAX);
+            return cli_refuse(&command, "these are more than %d sizes", PERF_SIZES_MAX);
         }
         options->sizes[options->nsizes++] = bytes;
     }
@@ -323,72 +252,55 @@ static int judge(const struct perf_options *options)
 {
     enum perf_kind kind = options->kind;
     if (options->nranks > 0 && options->root >= options->nranks) {
-        return wrong_usage("--root %d: the ranks are 0 to %d", options->root, options->nranks - 1);
+        return cli_refuse(&command, "--root %d: the ranks are 0 to %d", options->root,
+                          options->nranks - 1);
     }
     if (kind < PERF_KINDS && options->in_place && !perf_has(kind, PERF_IN_PLACE)) {
-        return wrong_usage("%s cannot be done in place", perf_shapes[kind].word);
+        return cli_refuse(&command, "%s cannot be done in place", perf_shapes[kind].word);
     }
     if (kind == PERF_SEND_RECV && options->nalgos > 0) {
-        return wrong_usage("send_recv has no algorithms to choose from");
+        return cli_refuse(&command, "send_recv has no algorithms to choose from");
     }
     if (kind == PERF_BARRIER && options->plot != NULL) {
-        return wrong_usage("--plot draws time against size, and a barrier has no size");
+        return cli_refuse(&command, "--plot draws time against size, and a barrier has no size");
     }
     bool reduces = kind == PERF_KINDS || perf_has(kind, PERF_REDUCES);
     if (reduces && tern_reduce_element_bytes(options->dtype, options->op) == 0) {
-        return wrong_usage("%s of %s does not exist", tern_reduce_op_name(options->op),
-                           tern_dtype_name(options->dtype));
+        return cli_refuse(&command, "%s of %s does not exist", tern_reduce_op_name(options->op),
+                          tern_dtype_name(options->dtype));
     }
     return -1;
-}
-
-static int default_nranks(void)
-{
-    cpu_set_t allowed;
-    int count = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 2;
-    return count < 2 ? 2 : count > TERN_RANKS_MAX ? TERN_RANKS_MAX : count;
 }
 
 static int read_kind(int argc, char **argv, struct perf_options *options)
 {
     if (argc - optind != 1) {
-        return wrong_usage(argc == optind ? "which KIND?" : "only one KIND can be measured");
+        return cli_refuse(&command,
+                          argc == optind ? "which KIND?" : "only one KIND can be measured");
     }
     options->kind = perf_kind_of(argv[optind]);
     if (options->kind == PERF_KINDS && strcmp(argv[optind], "all") != 0) {
         tern_coll_kind kind;
         int status = tern_coll_kind_parse(argv[optind], &kind); // for its sentence
-        return status == TERN_OK ? wrong_usage("'%s' cannot be measured", argv[optind])
-                                 : wrong_usage("%s, and all%s", tern_last_error(),
-                                               cli_suggest_kind(argv[optind]));
+        return status == TERN_OK ? cli_refuse(&command, "'%s' cannot be measured", argv[optind])
+                                 : cli_refuse(&command, "%s, and all%s", tern_last_error(),
+                                              cli_suggest_kind(argv[optind]));
     }
     return -1;
 }
 
 int perf_read_options(int argc, char **argv, struct perf_options *options)
 {
-    *options = (struct perf_options){.warmup = 5, .budget_us = 2e6, .check = true, .windows = true};
-    struct given given = {.options = options, .min = DEFAULT_MIN, .max = DEFAULT_MAX};
-    int status = -1;
-    int code;
-    opterr = 0;
-    while (status < 0 &&
-           (code = getopt_long(argc, argv, ":p:b:e:f:i:d:o:r:w:n:c:h", known, NULL)) != -1) {
-        if (code == 'h') {
-            status = perf_print_help();
-        } else if (code == ':') {
-            status = wrong_usage("%s needs a value", argv[optind - 1]);
-        } else if (code == '?') {
-            status = unknown_option(argv[optind - 1]);
-        } else {
-            status = code < ALGO ? read_value(code, optarg, &given)
-                                 : read_long_option(code, optarg, &given);
-        }
-    }
+    *options = (struct perf_options){.warmup = 5, .budget_us = 2e6, .windows = true};
+    struct given given = {.options = options, .min = DEFAULT_MIN, .max = DEFAULT_MAX, .check = 1};
+    int status = read_options(argc, argv, &given);
+    options->nranks = (int)given.nranks;
+    options->root = (int)given.root;
+    options->check = given.check == 1;
     status = status < 0 ? read_kind(argc, argv, options) : status;
     status = status < 0 ? make_sizes(&given) : status;
     if (status < 0 && options->nranks == 0 && !cli_is_rank()) {
-        options->nranks = default_nranks();
+        options->nranks = cli_usual_nranks();
     }
     if (!given.has_order && options->nalgos > 0) {
         options->order = TERN_ORDER_ANY;

@@ -102,19 +102,11 @@ static int start_ranks(const struct perf_options *options, int argc, char *const
 int cli_perf(int argc, char **argv)
 {
     static struct perf_options options;
-    // getopt moves words about; the ranks get them as they were given.
-    char **given = calloc((size_t)argc + 1, sizeof *given);
-    if (given == NULL) {
-        fputs("tern perf: not enough memory\n", stderr);
-        return CLI_EXIT_LAUNCHER_FAILED;
-    }
-    memcpy(given, argv, (size_t)argc * sizeof *argv);
     int status = perf_read_options(argc, argv, &options);
     status = status < 0 ? check_plot(&options) : status;
     status = status < 0 ? check_algorithms(&options) : status;
     if (status < 0) {
-        status = cli_is_rank() ? be_a_rank(&options) : start_ranks(&options, argc, given);
+        status = cli_is_rank() ? be_a_rank(&options) : start_ranks(&options, argc, argv);
     }
-    free(given);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "numbers.h"
 #include "perf/peers.h"
 #include "perf/print.h"
 #include "tern/file.h"
@@ -140,7 +141,7 @@ static void draw_size_ticks(const struct panel *panel)
         double x = x_of(panel, bytes);
         draw_rule(panel, x, panel->y, x, panel->y + PANEL_HEIGHT);
         draw_text(panel, x, panel->y + PANEL_HEIGHT + 16, "middle",
-                  perf_size_text((uint64_t)bytes, text));
+                  cli_bytes_text((uint64_t)bytes, text));
     }
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "numbers.h"
 #include "perf/peers.h"
 #include "ranks.h"
 
@@ -29,7 +30,7 @@ void perf_progress(const char *word, uint64_t bytes, long done, long all)
     hide_progress();
     if (word != NULL) {
         char size[32];
-        fprintf(stderr, "%s, %s: %ld of %ld", word, perf_size_text(bytes, size), done, all);
+        fprintf(stderr, "%s, %s: %ld of %ld", word, cli_bytes_text(bytes, size), done, all);
         progress_shown = true;
     }
 }
@@ -43,18 +44,6 @@ void perf_say(const char *format, ...)
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
-}
-
-const char *perf_size_text(uint64_t bytes, char text[32])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    int unit = 0;
-    while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) {
-        bytes /= 1024;
-        unit++;
-    }
-    snprintf(text, 32, "%" PRIu64 " %s", bytes, units[unit]);
-    return text;
 }
 
 static bool has_peers(const struct perf_options *options)

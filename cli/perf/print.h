@@ -12,7 +12,4 @@ void perf_print_foot(const struct perf_options *options, const struct perf_row *
 // On a terminal only: what is being measured, number `done` of `all`; NULL removes it.
 void perf_progress(const char *word, uint64_t bytes, long done, long all);
 
-// "64 KiB", into a buffer of at least 32 bytes; returned.
-const char *perf_size_text(uint64_t bytes, char text[32]);
-
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
+#include "numbers.h"
 #include "perf/call.h"
 #include "perf/plot.h"
 #include "perf/print.h"
@@ -99,7 +100,7 @@ static int limit_sizes(struct perf_sweep *sweep, bool *any)
         char text[32];
         perf_say("sizes from %s on are left out: the buffers of %d ranks would take more than half "
                  "of the %" PRIu64 " MiB of memory that are available",
-                 perf_size_text(least_left_out, text), sweep->nranks, available >> 20);
+                 cli_bytes_text(least_left_out, text), sweep->nranks, available >> 20);
     }
     return status;
 }

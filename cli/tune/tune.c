@@ -3,8 +3,6 @@
 // writes them into a tune file. The command starts itself once per rank, for each count of ranks.
 
 #include <getopt.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +11,8 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "numbers.h"
+#include "options.h"
 #include "ranks.h"
 #include "tern/file.h"
 #include "tern/machine.h"
@@ -22,72 +22,56 @@
 #define SECONDS_DEFAULT 60
 #define PATH_BYTES 4096
 
-static const char help[] =
-    "usage: tern tune [-p RANKS,...] [--time SECONDS] [--output FILE] [KIND ...]\n"
-    "\n"
-    "Measures which algorithms suit this machine, and writes that into the tune file, which all\n"
-    "collective calls of this user read from then on. Rows that were not measured stay as they are.\n"
-    "\n"
-    "  KIND ...         which kinds; default: all but barrier, which has nothing to choose\n"
-    "  -p RANKS,...     for how many ranks, each in a job of its own; default: 2,4,8\n"
-    "  --time SECONDS   how long to measure, about; default: 60\n"
-    "  --output FILE    write there; '-': only to standard output. Default: $TERN_TUNE, else\n"
-    "                   $XDG_CONFIG_HOME/tern/tune, else ~/.config/tern/tune; the folders\n"
-    "                   of these last two are made\n"
-    "  -h, --help       print this text\n"
-    "\n"
-    "Exit status: 0; 1 when a job failed or the file cannot be written; 2 wrong usage; 125 when the\n"
-    "ranks cannot be started.\n";
+static const struct cli_command command = {
+    .name = "tune",
+    .head =
+        "usage: tern tune [-p RANKS,...] [--time SECONDS] [--output FILE] [KIND ...]\n"
+        "\n"
+        "Measures which algorithms suit this machine, and writes that into the tune file, which all\n"
+        "collective calls of this user read from then on. Rows that were not measured stay as they are.\n"
+        "\n"
+        "  KIND ...           which kinds; default: all but barrier, which has nothing to choose\n",
+    .foot =
+        "\n"
+        "Exit status: 0; 1 when a job failed or the file cannot be written; 2 wrong usage; 125 when the\n"
+        "ranks cannot be started.\n",
+};
 
 struct arguments {
     struct tune_wish wish;
-    char output[PATH_BYTES];
-    bool usual;         // output is the usual place, whose folders are made
-    const char *result; // where a rank leaves what it found
+    const char *output;
+    char place[PATH_BYTES]; // the usual one
+    bool usual;             // output is the usual place, whose folders are made
+    const char *result;     // where a rank leaves what it found
     bool is_rank;
 };
 
-static int TERN_PRINTF(1, 2) wrong_usage(const char *format, ...)
+static int take_ranks(void *into, const char *option, const char *list)
 {
-    char sentence[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "tern tune: %s; see 'tern tune --help'\n", sentence);
-    return CLI_EXIT_USAGE;
-}
-
-static int read_ranks(const char *text, struct tune_wish *wish)
-{
+    struct tune_wish *wish = &((struct arguments *)into)->wish;
+    char words[128];
+    bool right = strlen(list) < sizeof words;
+    snprintf(words, sizeof words, "%s", list);
     wish->nranks_count = 0;
-    for (const char *at = text; *at != '\0';) {
-        size_t digits = strspn(at, "0123456789");
-        long value = digits > 0 && digits < 4 ? strtol(at, NULL, 10) : 0;
-        char end = at[digits];
-        bool more = end == ',' && at[digits + 1] != '\0';
-        if (value < 2 || value > TERN_RANKS_MAX || (end != '\0' && !more) ||
-            wish->nranks_count == TUNE_RANK_COUNTS_MAX) {
-            wish->nranks_count = 0;
-            break;
-        }
-        wish->nranks[wish->nranks_count++] = (int)value;
-        at += digits + more;
+    char *rest = words;
+    for (char *word = strsep(&rest, ","); right && word != NULL; word = strsep(&rest, ",")) {
+        long value = 0;
+        right = wish->nranks_count < TUNE_RANK_COUNTS_MAX &&
+                cli_read_number(word, 2, TERN_RANKS_MAX, &value);
+        wish->nranks[right ? wish->nranks_count++ : 0] = (int)value;
     }
-    return wish->nranks_count > 0 ? -1
-                                  : wrong_usage("-p takes numbers of ranks from 2 to %d, as 2,4,8, "
-                                                "not '%s'",
-                                                TERN_RANKS_MAX, text);
+    return right
+               ? -1
+               : cli_refuse(&command, "%s takes numbers of ranks from 2 to %d, as 2,4,8, not '%s'",
+                            option, TERN_RANKS_MAX, list);
 }
 
-static int read_seconds(const char *text, double *seconds)
+static int take_seconds(void *into, const char *option, const char *value)
 {
-    char *end = NULL;
-    *seconds = strtod(text, &end);
-    bool plain = strspn(text, "0123456789.") == strlen(text) && *end == '\0';
-    return plain && *seconds >= 0.001 && *seconds <= 1e6
+    struct arguments *arguments = into;
+    return cli_read_seconds(value, 0.001, 1e6, &arguments->wish.seconds)
                ? -1
-               : wrong_usage("--time takes a number of seconds, not '%s'", text);
+               : cli_refuse(&command, "%s takes a number of seconds, not '%s'", option, value);
 }
 
 static int read_kinds(int argc, char **argv, struct tune_wish *wish)
@@ -95,10 +79,11 @@ static int read_kinds(int argc, char **argv, struct tune_wish *wish)
     for (int i = optind; i < argc; i++) {
         tern_plan_kind kind;
         if (tern_plan_kind_parse(argv[i], &kind) != TERN_OK) {
-            return wrong_usage("%s%s", tern_last_error(), cli_suggest_kind(argv[i]));
+            return cli_refuse(&command, "%s%s", tern_last_error(), cli_suggest_kind(argv[i]));
         }
         if ((int)kind == TERN_COLL_BARRIER) {
-            return wrong_usage("barrier has nothing to choose, so nothing is measured for it");
+            return cli_refuse(&command,
+                              "barrier has nothing to choose, so nothing is measured for it");
         }
         wish->kinds[kind] = true;
     }
@@ -111,43 +96,21 @@ static int read_kinds(int argc, char **argv, struct tune_wish *wish)
 // Returns -1 to go on, else the exit status.
 static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option known[] = {{"time", required_argument, NULL, 't'},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {"result", required_argument, NULL, 'r'},
-                                          {"as-rank", no_argument, NULL, 'R'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
-    opterr = 0;
-    int code;
-    int exit_status = -1;
-    while (exit_status < 0 && (code = getopt_long(argc, argv, ":p:h", known, NULL)) != -1) {
-        switch (code) {
-        case 'p':
-            exit_status = read_ranks(optarg, &arguments->wish);
-            break;
-        case 't':
-            exit_status = read_seconds(optarg, &arguments->wish.seconds);
-            break;
-        case 'o':
-            snprintf(arguments->output, sizeof arguments->output, "%s", optarg);
-            break;
-        case 'r':
-            arguments->result = optarg;
-            break;
-        case 'R':
-            arguments->is_rank = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        case ':':
-            return wrong_usage("%s needs a value", argv[optind - 1]);
-        default:
-            return wrong_usage("there is no option '%s'%s", argv[optind - 1],
-                               cli_suggest_option(argv[optind - 1], known));
-        }
-    }
-    return exit_status < 0 ? read_kinds(argc, argv, &arguments->wish) : exit_status;
+    const struct cli_option options[] = {
+        {"-p RANKS,...", "for how many ranks, each in a job of its own; default: 2,4,8",
+         .take = take_ranks},
+        {"--time SECONDS", "how long to measure, about; default: 60", .take = take_seconds},
+        {"--output FILE",
+         "write there; '-': only to standard output. Default: $TERN_TUNE, else\n"
+         "$XDG_CONFIG_HOME/tern/tune, else ~/.config/tern/tune; the folders\n"
+         "of these last two are made",
+         .word = &arguments->output},
+        {"--result FILE", .word = &arguments->result},
+        {"--as-rank", .flag = &arguments->is_rank},
+        {0},
+    };
+    int status = cli_read_options(&command, options, argc, argv, arguments);
+    return status < 0 ? read_kinds(argc, argv, &arguments->wish) : status;
 }
 
 // One rank of a job.
@@ -344,29 +307,23 @@ static int tune(const struct arguments *arguments, int argc, char **argv)
 int cli_tune(int argc, char **argv)
 {
     struct arguments arguments = {
-        .wish = {.nranks = {2, 4, 8}, .nranks_count = 3, .seconds = SECONDS_DEFAULT}};
-    // getopt moves words about; the ranks get them as they were given.
-    char **given = calloc((size_t)argc + 1, sizeof *given);
-    if (given == NULL) {
-        fputs("tern tune: not enough memory\n", stderr);
-        return 1;
-    }
-    memcpy(given, argv, (size_t)argc * sizeof *argv);
+        .output = "", .wish = {.nranks = {2, 4, 8}, .nranks_count = 3, .seconds = SECONDS_DEFAULT}};
     int exit_status = read_arguments(argc, argv, &arguments);
     if (exit_status < 0 && arguments.is_rank) {
-        exit_status = arguments.result != NULL ? be_a_rank(&arguments)
-                                               : wrong_usage("--as-rank is not for people");
+        exit_status = arguments.result != NULL
+                          ? be_a_rank(&arguments)
+                          : cli_refuse(&command, "--as-rank is not for people");
     }
     if (exit_status < 0 && cli_is_rank()) {
-        exit_status = wrong_usage("it starts its own ranks; run it without 'tern run'");
+        exit_status = cli_refuse(&command, "it starts its own ranks; run it without 'tern run'");
     }
     if (exit_status < 0 && arguments.output[0] == '\0') {
         arguments.usual = getenv("TERN_TUNE") == NULL;
-        if (tern_tune_default_path(arguments.output, sizeof arguments.output) != TERN_OK) {
-            exit_status = wrong_usage("%s; where to? give --output FILE", tern_last_error());
+        arguments.output = arguments.place;
+        if (tern_tune_default_path(arguments.place, sizeof arguments.place) != TERN_OK) {
+            exit_status =
+                cli_refuse(&command, "%s; where to? give --output FILE", tern_last_error());
         }
     }
-    exit_status = exit_status < 0 ? tune(&arguments, argc, given) : exit_status;
-    free(given);
-    return exit_status;
+    return exit_status < 0 ? tune(&arguments, argc, argv) : exit_status;
 }
