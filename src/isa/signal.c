@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notify, wait and test. Short path of notify: checks, one atomic, one look at the doorbell. A wait
-// climbs the ladder of sync/wait.h.
+// climbs the ladder (sync/wait.h).
 
 #include "isa/signal.h"
 
@@ -10,6 +10,7 @@
 #include "base/public.h"
 #include "base/error.h"
 #include "sync/doing.h"
+#include "sync/wait.h"
 
 const char *tern__cmp_text(tern_cmp cmp)
 {

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "sync/doing.h"
+#include "sync/wait.h"
 
 const char *tern__meeting_name(enum tern__meeting_kind meeting)
 {
@@ -172,8 +173,8 @@ bool tern__group_leave(struct tern__group *group)
 }
 
 // What the group meets for, for people: "tern_comm_barrier 12".
-static void name_meeting(const struct tern__group *group, enum tern__meeting_kind meeting, char *text,
-                         size_t size)
+static void name_meeting(const struct tern__group *group, enum tern__meeting_kind meeting,
+                         char *text, size_t size)
 {
     const char *name = tern__meeting_name(meeting);
     if (meeting == TERN__MEETING_BARRIER) {
@@ -338,8 +339,8 @@ static int different_calls(struct tern__group *group, const struct tern__cell *c
                             "%s; every rank must make the same calls in the same order", text);
 }
 
-int tern__group_exchange(struct tern__group *group, enum tern__meeting_kind meeting, const void *mine,
-                         size_t size, void *all)
+int tern__group_exchange(struct tern__group *group, enum tern__meeting_kind meeting,
+                         const void *mine, size_t size, void *all)
 {
     // Two rows of cells, for barriers of even and of odd numbers: a row is used again two barriers later,
     // when every rank has come through the one between and so has finished reading.

@@ -73,7 +73,7 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
 
 // Every rank gives `size` bytes (at most TERN__CELL_BYTES) and gets those of all, in rank order. When a
 // rank has come for another meeting, the group fails: TERN_ERR_MISMATCH, which says who is in which call.
-int tern__group_exchange(struct tern__group *group, enum tern__meeting_kind meeting, const void *mine,
-                         size_t size, void *all);
+int tern__group_exchange(struct tern__group *group, enum tern__meeting_kind meeting,
+                         const void *mine, size_t size, void *all);
 
 #endif

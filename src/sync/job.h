@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "sync/ctl.h"
-#include "sync/wait.h"
+#include "sync/ladder.h"
 
 struct tern__parcel; // boot/inbox.c: a descriptor that came before it was asked for
 

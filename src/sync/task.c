@@ -140,7 +140,7 @@ int tern__task_rest(struct tern__task *task)
     if (begin_ns != 0) {
         trace_rest(task, begin_ns, &event);
     }
-    int status = tern__wait_alone(&climb);
+    int status = tern__ladder_climb(&climb);
     if (status == TERN_ERR_TIMEOUT) {
         status = TERN_OK;
         if (!can_go_on(task)) {

@@ -15,7 +15,7 @@ struct tern__task {
     bool (*advance)(struct tern__task *task);
     // Whether advance would do something. Reads with sequential consistency; cheap.
     bool (*ready)(struct tern__task *task);
-    // Of a task that its thread waits for: whether waiting is pointless (as in sync/wait.h); the words
+    // Of a task that its thread waits for: whether waiting is pointless (as in sync/ladder.h); the words
     // when the job's deadline has passed; and that it sleeps no more.
     int (*broken)(struct tern__task *task, bool deep);
     int (*timed_out)(struct tern__task *task);

@@ -1,95 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wait ladder. Short path: the first spins look at the condition without a pause, since a cache
-// line takes less time than one; then with pauses.
+// Waiting, while tasks go on. Short path: without tasks it is the ladder.
 
 #include "sync/wait.h"
 
-#include <sched.h>
 #include <stddef.h>
 
 #include "base/clock.h"
-#include "sync/slice.h"
 #include "sync/task.h"
 #include "tern/status.h"
-
-enum {
-    SPINS_BARE = 64,     // before the first pause
-    SPINS_ALONE = 100,   // about 2 us: a thread that runs answers sooner
-    SPINS_CROWDED = 16,  // for what is just arriving from another processor
-    YIELDS_ALONE = 100,  // about 50 us, several times a futex wake-up
-    YIELDS_CROWDED = 24, // each lets every other thread of the processor run once
-    LOOKS_PER_YIELD = 4,
-    // A yield takes as long as the other threads of the processor want to run. When those are another
-    // program's, that is milliseconds each time, and sleeping is the sooner way back: the kernel
-    // lets a thread that wakes up run before those that only compute.
-    YIELDS_TOGETHER_NS = 1000000,
-};
-
-struct tern__ladder tern__ladder_for(int threads, int cpus)
-{
-    bool alone = threads <= cpus;
-    return (struct tern__ladder){.spins = alone ? SPINS_ALONE : SPINS_CROWDED,
-                                 .yields = alone ? YIELDS_ALONE : YIELDS_CROWDED};
-}
-
-// Sleeps on the bell until the condition holds, is broken, or the deadline passes.
-static int sleep_until(const struct tern__wait *wait)
-{
-    int64_t deadline = tern__deadline_after(wait->timeout_ns);
-    int64_t look = wait->broken != NULL ? tern__deadline_after(TERN__LOOK_NS) : INT64_MAX;
-    for (;;) {
-        uint32_t seen = tern__flag_load(&wait->bell->rings);
-        if (wait->holds(wait->arg)) { // partner: tern__bell_ring after the change
-            return TERN_OK;
-        }
-        int status = wait->broken != NULL ? wait->broken(wait->arg, false) : TERN_OK;
-        if (status != TERN_OK) {
-            return wait->holds(wait->arg) ? TERN_OK : status;
-        }
-        int64_t now = tern__now_ns();
-        if (now >= deadline) {
-            return TERN_ERR_TIMEOUT;
-        }
-        tern__bell_sleep(wait->bell, seen, look < deadline ? look : deadline);
-        if (wait->broken != NULL && tern__now_ns() >= look && !wait->holds(wait->arg)) {
-            status = wait->broken(wait->arg, true);
-            if (status != TERN_OK) { // what came true before the peer died still counts
-                return wait->holds(wait->arg) ? TERN_OK : status;
-            }
-            look = tern__deadline_after(TERN__LOOK_NS);
-        }
-    }
-}
-
-int tern__wait_alone(const struct tern__wait *wait)
-{
-    uint32_t spins = wait->ladder->spins;
-    for (uint32_t i = 0; i < spins; i++) {
-        if (wait->holds(wait->arg)) {
-            return TERN_OK;
-        }
-        if (i >= SPINS_BARE) {
-            tern__cpu_relax();
-        }
-    }
-    tern__slice_shorten(); // from here on other threads run, and the turn must come back
-    int64_t yields_end = wait->ladder->yields > 0 ? tern__now_ns() + YIELDS_TOGETHER_NS : 0;
-    for (uint32_t i = 0; i < wait->ladder->yields; i++) {
-        sched_yield();
-        for (int look = 0; look < LOOKS_PER_YIELD; look++) {
-            if (wait->holds(wait->arg)) {
-                return TERN_OK;
-            }
-        }
-        if (tern__now_ns() >= yields_end) {
-            break;
-        }
-    }
-    tern__flag_add(&wait->bell->sleepers, 1); // partner: tern__bell_ring
-    int status = sleep_until(wait);
-    tern__flag_add(&wait->bell->sleepers, UINT32_MAX);
-    return status;
-}
 
 struct together {
     const struct tern__wait *wait;
@@ -110,7 +28,7 @@ static int is_broken(void *arg, bool deep)
 int tern__wait(const struct tern__wait *wait)
 {
     if (!tern__tasks_exist()) {
-        return tern__wait_alone(wait);
+        return tern__ladder_climb(wait);
     }
     struct together together = {.wait = wait};
     struct tern__wait climb = *wait;
@@ -120,7 +38,7 @@ int tern__wait(const struct tern__wait *wait)
     climb.arg = &together;
     for (;;) {
         tern__tasks_advance_on(wait->bell);
-        int status = tern__wait_alone(&climb);
+        int status = tern__ladder_climb(&climb);
         if (wait->holds(wait->arg)) {
             return TERN_OK;
         }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one wait ladder: a short spin, then yields, then sleep on a doorbell. How long each rung is
+// depends on how many threads share how many processors: when they are fewer, spinning costs nobody
+// anything; when they are more, the thread that is waited for needs this processor. Everything in
+// tern that waits for memory to change waits here, with a deadline and with a look at whether it can
+// still come true.
+#ifndef TERN_SYNC_LADDER_H
+#define TERN_SYNC_LADDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sync/bell.h"
+
+// The rungs. A thread that sleeps wakes at least every TERN__LOOK_NS to see whether its peers live.
+struct tern__ladder {
+    uint32_t spins; // looks at the condition in a row
+    // Then that often gives up the processor, with a few looks after each; for 1 ms together at most.
+    uint32_t yields;
+};
+
+#define TERN__LOOK_NS INT64_C(100000000)
+
+struct tern__wait {
+    struct tern__bell *bell; // rung by whoever changes what `holds` reads
+    const struct tern__ladder *ladder;
+    // Of sleeping; the rungs before take microseconds, on a busy machine a time slice.
+    int64_t timeout_ns;
+
+    // The condition; reads with sequential consistency. Called often, must be cheap.
+    bool (*holds)(void *arg);
+    // Whether waiting is pointless: TERN_OK, or an error with its sentence. `deep`: worth a system
+    // call. May be NULL. Not called while the ladder is above sleeping.
+    int (*broken)(void *arg, bool deep);
+    void *arg;
+};
+
+// TERN_OK when the condition holds; what `broken` returned; or TERN_ERR_TIMEOUT without a sentence,
+// which the caller words. What the thread has begun does not go on meanwhile: sync/wait.h.
+int tern__ladder_climb(const struct tern__wait *wait);
+
+// The ladder for `threads` runnable threads on `cpus` processors.
+struct tern__ladder tern__ladder_for(int threads, int cpus);
+
+#endif
