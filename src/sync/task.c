@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of what a thread has begun. Data path: no allocation, no lock.
+// Queues of what has been begun. Data path: no allocation, no lock.
 
 #include "sync/task.h"
 
@@ -8,56 +8,69 @@
 #include "base/clock.h"
 #include "tern/status.h"
 
-static _Thread_local struct tern__task *running;
+static _Thread_local struct {
+    struct tern__queue own;
+    struct tern__queue *used; // NULL: its own
+} thread;
+
+static inline struct tern__queue *current(void)
+{
+    return thread.used != NULL ? thread.used : &thread.own;
+}
+
+struct tern__queue *tern__queue_use(struct tern__queue *queue)
+{
+    struct tern__queue *before = thread.used;
+    thread.used = queue;
+    return before;
+}
 
 void tern__task_begin(struct tern__task *task)
 {
+    struct tern__queue *queue = current();
     task->idle.tests = 0;
     task->idle.since_ns = 0;
-    task->thread = &running;
-    task->previous = NULL;
-    task->next = running;
-    if (running != NULL) {
-        running->previous = task;
-    }
-    running = task;
+    task->queue = queue;
+    task->next = NULL;
+    task->previous = queue->newest;
+    *(queue->newest != NULL ? &queue->newest->next : &queue->oldest) = task;
+    queue->newest = task;
 }
 
 void tern__task_end(struct tern__task *task)
 {
-    if (task->previous != NULL) {
-        task->previous->next = task->next;
-    } else if (running == task) {
-        running = task->next;
+    struct tern__queue *queue = task->queue;
+    if (queue == NULL) {
+        return;
     }
-    if (task->next != NULL) {
-        task->next->previous = task->previous;
-    }
+    *(task->previous != NULL ? &task->previous->next : &queue->oldest) = task->next;
+    *(task->next != NULL ? &task->next->previous : &queue->newest) = task->previous;
     task->next = NULL;
     task->previous = NULL;
-    task->thread = NULL;
+    task->queue = NULL;
 }
 
 void tern__tasks_forget(void)
 {
-    running = NULL;
+    thread.used = NULL;
+    thread.own = (struct tern__queue){0};
 }
 
 bool tern__task_is_running(const struct tern__task *task)
 {
-    return task->thread != NULL;
+    return task->queue != NULL;
 }
 
 bool tern__task_is_mine(const struct tern__task *task)
 {
-    return task->thread == &running;
+    return task->queue == current();
 }
 
 bool tern__tasks_advance(const struct tern__job *job, const struct tern__task *except)
 {
     bool moved = false;
-    for (struct tern__task *task = running; task != NULL;) {
-        struct tern__task *next = task->next; // a task that ends leaves the list
+    for (struct tern__task *task = current()->oldest; task != NULL;) {
+        struct tern__task *next = task->next; // a task that ends leaves the queue
         if (task != except && task->job == job) {
             moved = task->advance(task) || moved;
         }
@@ -68,7 +81,7 @@ bool tern__tasks_advance(const struct tern__job *job, const struct tern__task *e
 
 bool tern__tasks_exist(void)
 {
-    return running != NULL;
+    return current()->oldest != NULL;
 }
 
 static bool rings(const struct tern__task *task, const struct tern__bell *bell)
@@ -78,7 +91,7 @@ static bool rings(const struct tern__task *task, const struct tern__bell *bell)
 
 bool tern__tasks_ready_on(const struct tern__bell *bell)
 {
-    for (struct tern__task *task = running; task != NULL; task = task->next) {
+    for (struct tern__task *task = current()->oldest; task != NULL; task = task->next) {
         if (rings(task, bell) && task->ready(task)) {
             return true;
         }
@@ -88,7 +101,7 @@ bool tern__tasks_ready_on(const struct tern__bell *bell)
 
 void tern__tasks_advance_on(const struct tern__bell *bell)
 {
-    for (const struct tern__task *task = running; task != NULL; task = task->next) {
+    for (const struct tern__task *task = current()->oldest; task != NULL; task = task->next) {
         if (rings(task, bell)) { // and with it the others of its job
             while (tern__tasks_advance(task->job, NULL)) {
             }
@@ -100,7 +113,7 @@ void tern__tasks_advance_on(const struct tern__bell *bell)
 static bool can_go_on(void *arg)
 {
     const struct tern__task *waiting = arg;
-    for (struct tern__task *task = running; task != NULL; task = task->next) {
+    for (struct tern__task *task = current()->oldest; task != NULL; task = task->next) {
         if (task->job == waiting->job && task->ready(task)) {
             return true;
         }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread has begun and not ended: runs of plans, collective calls. A thread that waits for one
-// of them also moves its others on the same job, so that ranks may wait for several in different
-// orders. A task belongs to the thread that began it. Data path: no allocation, no lock.
+// What has been begun and has not ended: runs of plans, collective calls. Each is a task in a queue, and a
+// thread that waits for one of them also moves the others of its queue on the same job, oldest first, so that
+// ranks may wait for several in different orders. A task belongs to its queue. Every thread has a queue of
+// its own; another one may be put in its place, and goes from thread to thread with all its tasks.
+// Data path: no allocation, no lock.
 #ifndef TERN_SYNC_TASK_H
 #define TERN_SYNC_TASK_H
 
@@ -29,25 +31,34 @@ struct tern__task {
         int64_t since_ns;      // of the first of them at which the clock was read; 0: none
         int64_t look_ns;       // when to look next whether the peers live
     } idle;
-    const void *thread; // that began it; NULL: nobody
+    struct tern__queue *queue; // NULL: it is not running
     struct tern__task *next, *previous;
 };
 
-// The calling thread has begun it; and it has ended. By the same thread.
+// Zero-initialised: empty. Used by one thread at a time; whoever hands it over orders that.
+struct tern__queue {
+    struct tern__task *oldest, *newest;
+};
+
+// The calling thread works for this queue from now on; NULL: for its own. Returns the one before, NULL for
+// its own.
+struct tern__queue *tern__queue_use(struct tern__queue *queue);
+
+// It has been begun, in the thread's queue; and it has ended, by a thread that works for that queue.
 void tern__task_begin(struct tern__task *task);
 void tern__task_end(struct tern__task *task);
 
-// In the child of a fork: this thread has begun nothing.
+// In the child of a fork: this thread works for its own queue, and that is empty.
 void tern__tasks_forget(void);
 
-// Whether it runs, and for the calling thread.
+// Whether it runs, and in the calling thread's queue.
 bool tern__task_is_running(const struct tern__task *task);
 bool tern__task_is_mine(const struct tern__task *task);
 
-// Moves this thread's tasks of the job, but `except`; true when any moved.
+// Moves the tasks of the job in the thread's queue, but `except`; true when any moved.
 bool tern__tasks_advance(const struct tern__job *job, const struct tern__task *except);
 
-// The same for those whose job rings this bell for this rank; and whether this thread has any at all.
+// The same for those whose job rings this bell for this rank; and whether the queue has any at all.
 bool tern__tasks_exist(void);
 bool tern__tasks_ready_on(const struct tern__bell *bell);
 void tern__tasks_advance_on(const struct tern__bell *bell);
@@ -58,7 +69,7 @@ void tern__tasks_advance_on(const struct tern__bell *bell);
 #define TERN__TESTS_PER_CLOCK 16
 int tern__task_tested(struct tern__task *task);
 
-// Waits until any of this thread's tasks of the job can move; fails as the task says.
+// Waits until any of the job's tasks in the thread's queue can move; fails as the task says.
 int tern__task_rest(struct tern__task *task);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "sync/ladder.h"
 
-// Climbs the ladder, and meanwhile moves the tasks that the thread has begun (sync/task.h) and whose job rings
+// Climbs the ladder, and meanwhile moves the tasks of the thread's queue (sync/task.h) whose job rings
 // this bell. Returns as tern__ladder_climb.
 int tern__wait(const struct tern__wait *wait);
 

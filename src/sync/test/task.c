@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks and their queues: what belongs to whom, in which order it goes on, and a queue that another
+// thread takes over.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "sync/task.h"
+#include "sync/wait.h"
+#include "tern/status.h"
+
+enum { STEPS = 3 };
+
+static char order[64]; // the names of the tasks as they were advanced
+static size_t order_length;
+
+// A task of STEPS steps; each may be done at any time.
+struct script {
+    struct tern__task task;
+    char name;
+    int left;
+};
+
+static bool advance(struct tern__task *task)
+{
+    struct script *script = (struct script *)(void *)task;
+    order[order_length++] = script->name;
+    if (--script->left == 0) {
+        tern__task_end(task);
+    }
+    return true;
+}
+
+static bool ready(struct tern__task *task)
+{
+    return ((struct script *)(void *)task)->left > 0;
+}
+
+static struct script make(struct tern__job *job, char name)
+{
+    return (struct script){.task = {.advance = advance, .ready = ready, .job = job},
+                           .name = name,
+                           .left = STEPS};
+}
+
+static int start_over(void **state)
+{
+    memset(order, 0, sizeof order);
+    order_length = 0;
+    return 0;
+}
+
+static void tasks_of_a_queue_go_on_oldest_first(void **state)
+{
+    struct tern__job job = {0};
+    struct tern__job other = {0};
+    struct script a = make(&job, 'a');
+    struct script b = make(&job, 'b');
+    struct script c = make(&other, 'c');
+    assert_false(tern__tasks_exist());
+    tern__task_begin(&a.task);
+    tern__task_begin(&c.task);
+    tern__task_begin(&b.task);
+    assert_true(tern__task_is_mine(&a.task));
+    assert_true(tern__tasks_advance(&job, NULL));
+    assert_true(tern__tasks_advance(&job, &a.task));
+    while (tern__tasks_advance(&job, NULL)) {
+    }
+    assert_string_equal(order, "abbaba");
+    assert_false(tern__task_is_running(&a.task));
+    assert_true(tern__task_is_running(&c.task));
+    tern__task_end(&c.task);
+    tern__task_end(&c.task); // nothing is left to end
+    assert_false(tern__tasks_exist());
+}
+
+// What a thread finds before and after it takes the queue.
+struct handed {
+    struct tern__queue queue;
+    struct tern__job *job;
+    struct script *script;
+    bool was_mine, is_mine, existed, exists;
+};
+
+static void *take_over(void *arg)
+{
+    struct handed *handed = arg;
+    handed->was_mine = tern__task_is_mine(&handed->script->task);
+    handed->existed = tern__tasks_exist();
+    struct tern__queue *before = tern__queue_use(&handed->queue);
+    handed->is_mine = tern__task_is_mine(&handed->script->task);
+    handed->exists = tern__tasks_exist();
+    while (tern__tasks_advance(handed->job, NULL)) {
+    }
+    return before;
+}
+
+static void a_queue_goes_from_thread_to_thread_with_its_tasks(void **state)
+{
+    struct tern__job job = {0};
+    struct script mine = make(&job, 'm');
+    struct script first = make(&job, 'f');
+    struct script second = make(&job, 's');
+    struct handed handed = {.job = &job, .script = &first};
+    pthread_t thread;
+    void *before = &handed;
+    tern__task_begin(&mine.task);
+    assert_null(tern__queue_use(&handed.queue));
+    assert_false(tern__task_is_mine(&mine.task));
+    tern__task_begin(&first.task);
+    tern__task_begin(&second.task);
+    assert_true(tern__tasks_advance(&job, NULL));
+    assert_ptr_equal(tern__queue_use(NULL), &handed.queue);
+    assert_false(tern__task_is_mine(&first.task));
+    assert_int_equal(pthread_create(&thread, NULL, take_over, &handed), 0);
+    assert_int_equal(pthread_join(thread, &before), 0);
+    assert_null(before);
+    assert_false(handed.was_mine || handed.existed);
+    assert_true(handed.is_mine && handed.exists);
+    assert_string_equal(order, "fsfsfs");
+    assert_false(tern__task_is_running(&first.task) || tern__task_is_running(&second.task));
+    assert_true(tern__task_is_mine(&mine.task)); // it was left alone
+    tern__task_end(&mine.task);
+}
+
+static bool script_is_through(void *arg)
+{
+    return ((const struct script *)arg)->left == 0;
+}
+
+static void a_wait_moves_the_tasks_of_its_bell(void **state)
+{
+    static struct tern__ctl ctl;
+    struct tern__job job = {.ctl = &ctl, .rank = 0};
+    struct script a = make(&job, 'a');
+    struct tern__ladder ladder = tern__ladder_for(1, 1);
+    struct tern__wait wait = {.bell = &ctl.ranks[0].bell,
+                              .ladder = &ladder,
+                              .timeout_ns = INT64_C(60000000000),
+                              .holds = script_is_through,
+                              .arg = &a};
+    tern__task_begin(&a.task);
+    assert_int_equal(tern__wait(&wait), TERN_OK);
+    assert_string_equal(order, "aaa");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(tasks_of_a_queue_go_on_oldest_first, start_over),
+        cmocka_unit_test_setup(a_queue_goes_from_thread_to_thread_with_its_tasks, start_over),
+        cmocka_unit_test_setup(a_wait_moves_the_tasks_of_its_bell, start_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
