@@ -14,6 +14,9 @@
 // So nothing is ever reset or waited for at the end of a run whose ops only read payloads: one
 // synchronisation a call. Runs in which ranks touch each other's windows use the plan's own signals at
 // the end. Signals of a slot count up from run to run.
+//
+// When a call has counts for each rank, the payload begins with a table of what goes to each other rank
+// and back (struct tern__share); in_offset counts from the payload when in_slot is set.
 #ifndef TERN_COLL_CALL_AREA_H
 #define TERN_COLL_CALL_AREA_H
 
@@ -22,6 +25,7 @@
 
 #include "comm/area.h"
 #include "comm/window.h"
+#include "plan/exec/transfer.h"
 
 enum { TERN__AHEAD = 4 };
 _Static_assert(TERN__SLOTS == 2 * TERN__AHEAD, "see above");
@@ -45,13 +49,6 @@ struct tern__head {
     alignas(8) unsigned char data[TERN__LINE_BYTES];
 };
 _Static_assert(sizeof(struct tern__head) == TERN_CACHE_LINE, "shared layout");
-
-// A row of the table that a rank puts at the beginning of the payload, for each other rank, when a
-// call has counts for each: bytes. in_offset counts from the payload when in_slot is set.
-struct tern__share {
-    uint64_t in_offset, in_bytes;   // what goes to that rank
-    uint64_t out_offset, out_bytes; // what comes from it
-};
 
 // One line of a mailbox: a message, or a piece of one, is there when `number` has come to it.
 struct tern__mail {

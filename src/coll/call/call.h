@@ -12,7 +12,6 @@
 #include "coll/tune.h"
 #include "sync/records.h"
 #include "isa/reduce.h"
-#include "isa/reduce_function.h"
 #include "sync/task.h"
 #include "tern/coll.h"
 
@@ -109,22 +108,6 @@ struct tern__large_memo { // a form with counts, likewise; by kind
     uint64_t piece_bytes, slot_limit, signature;
 };
 
-enum tern__map { TERN__MAP_BYTES, TERN__MAP_SLICES, TERN__MAP_SHARES, TERN__MAP_TABLE };
-
-// What the ranges of a plan are in this run.
-struct tern__binding {
-    enum tern__map in_map, out_map;
-    uint64_t in_stride, out_stride; // of shares
-    uint64_t share_bytes;
-    uint64_t skip_bytes, piece_bytes; // table: the part of each share that this run is about
-    const struct tern__share *tables[TERN_RANKS_MAX];
-    struct tern__share own[TERN_RANKS_MAX]; // this rank's, of pieces
-    uint64_t bounds[TERN_RANKS_MAX + 1];    // of slices
-    const char *in[TERN_RANKS_MAX];
-    char *out[TERN_RANKS_MAX];
-    char *scratch[TERN_RANKS_MAX];
-};
-
 struct tern__calls {
     struct tern__task task; // while any call has not ended
     tern_comm *comm;
@@ -145,6 +128,7 @@ struct tern__calls {
     uint32_t next_room;
     uint32_t open; // lanes that have not ended
     struct tern__binding binding;
+    struct tern__share shares[TERN_RANKS_MAX];           // of pieces: this rank's table
     uint32_t arrivals[TERN__SLOTS][TERN__SLOT_ARRIVALS]; // in runs that have ended
     uint32_t *bases; // posts to this rank's signals in runs that have ended, by slot and word
 
@@ -203,9 +187,6 @@ void tern__call_shares(const struct tern__coll *call, struct tern__share *rows);
 // Whether this rank puts its input into the slot when it opens the call: always when that is small,
 // and up to what a slot holds when its buffers are not in windows.
 bool tern__call_fits_slot(const struct tern__coll *call, bool windows);
-
-// ops.c: one transfer.
-void tern__call_transfer(const struct tern__coll *call, const struct tern__step *step);
 
 // run.c: begin takes a call that was checked and picked, and does what can be done without waiting; wait
 // until it is done; run is pick, begin and wait.

@@ -43,6 +43,7 @@ int tern__calls_of(tern_comm *comm, struct tern__calls **calls)
     made->area = comm->area;
     made->rank = comm->group.rank;
     made->nranks = comm->group.size;
+    made->binding.rank = comm->group.rank;
     made->bases = bases;
     made->next = next;
     tern__calls_set_up(made);

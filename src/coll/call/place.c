@@ -409,8 +409,8 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
         binding->out_map = TERN__MAP_TABLE;
         binding->skip_bytes = skip;
         binding->piece_bytes = call->piece_bytes;
-        tern__call_shares(call, binding->own);
-        binding->tables[calls->rank] = binding->own;
+        tern__call_shares(call, calls->shares);
+        binding->tables[calls->rank] = calls->shares;
     }
     for (int rank = 0; rank < calls->nranks; rank++) {
         char *payload = tern__area_payload(calls->area, rank, run);
@@ -429,8 +429,20 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
     calls->script = call->copied ? &program->whole : &program->staged;
 }
 
+// What is reduced.
+static void bind_elements(const struct tern__coll *call)
+{
+    struct tern__binding *binding = &call->calls->binding;
+    binding->dtype = call->dtype;
+    binding->element_bytes = call->element_bytes;
+    binding->reduce = call->reduce;
+    binding->function = call->function;
+    binding->function_arg = call->function_arg;
+}
+
 int tern__call_bind(struct tern__coll *call, uint32_t run)
 {
+    bind_elements(call);
     switch (call->way) {
     case TERN__WAY_SLOT:
         if (call->counts) {

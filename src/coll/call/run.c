@@ -140,7 +140,7 @@ static bool advance_lane(struct tern__coll *call, const struct tern__step **next
         } else if (transferred) {
             break;
         } else {
-            tern__call_transfer(call, step);
+            tern__transfer(&calls->binding, calls->area->xport, step);
             transferred = true;
             continue; // which has its own event
         }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One transfer of a plan, on the memory that its ranges are bound to. Data path: no allocation, lock,
-// system call or log.
+// One transfer of a plan, on the memory that its ranges are bound to.
+
+#include "plan/exec/transfer.h"
 
 #include "base/trace.h"
-#include "coll/call/call.h"
+#include "isa/reduce_function.h"
 
 // Bytes of a copy to several destinations that stay in the first-level cache between them.
 #define SPREAD_BLOCK 8192
@@ -47,22 +48,20 @@ static char *address_of(const struct tern__binding *binding, const tern_plan_ran
 }
 
 // Of a form with counts: from its first source to its first destination.
-static uint64_t share_length(const struct tern__calls *calls, const tern_plan_range *from,
+static uint64_t share_length(const struct tern__binding *binding, const tern_plan_range *from,
                              const tern_plan_range *to)
 {
-    const struct tern__binding *binding = &calls->binding;
-    const struct tern__share *own = binding->tables[calls->rank];
-    uint64_t bytes = to->rank == calls->rank ? own[from->rank].out_bytes : own[to->rank].in_bytes;
+    const struct tern__share *own = binding->tables[binding->rank];
+    uint64_t bytes = to->rank == binding->rank ? own[from->rank].out_bytes : own[to->rank].in_bytes;
     uint64_t rest = bytes > binding->skip_bytes ? bytes - binding->skip_bytes : 0;
     return rest < binding->piece_bytes ? rest : binding->piece_bytes;
 }
 
-static uint64_t length_of(const struct tern__calls *calls, const struct tern__step *step)
+static uint64_t length_of(const struct tern__binding *binding, const struct tern__step *step)
 {
-    const struct tern__binding *binding = &calls->binding;
     const tern_plan_range *first = &step->operands[0];
     if (binding->out_map == TERN__MAP_TABLE) {
-        return share_length(calls, first, &step->operands[step->sources_count]);
+        return share_length(binding, first, &step->operands[step->sources_count]);
     }
     switch (binding->in_map) {
     case TERN__MAP_BYTES:
@@ -76,10 +75,9 @@ static uint64_t length_of(const struct tern__calls *calls, const struct tern__st
     return binding->share_bytes;
 }
 
-static void copy(const struct tern__calls *calls, const struct tern__step *step, uint64_t length)
+static void copy(const struct tern__binding *binding, const struct tern__xport *xport,
+                 const struct tern__step *step, uint64_t length)
 {
-    const struct tern__binding *binding = &calls->binding;
-    const struct tern__xport *xport = calls->area->xport;
     const char *from = address_of(binding, &step->operands[0]);
     if (step->destinations_count == 1) {
         char *to = address_of(binding, &step->operands[1]);
@@ -102,12 +100,12 @@ static void copy(const struct tern__calls *calls, const struct tern__step *step,
     }
 }
 
-static void reduce(const struct tern__coll *call, const struct tern__step *step, uint64_t length)
+static void reduce(const struct tern__binding *binding, const struct tern__xport *xport,
+                   const struct tern__step *step, uint64_t length)
 {
-    const struct tern__binding *binding = &call->calls->binding;
     const char *from[TERN_RANKS_MAX];
     char *to[TERN_RANKS_MAX];
-    size_t count = length / call->element_bytes;
+    size_t count = length / binding->element_bytes;
     for (int s = 0; s < step->sources_count; s++) {
         from[s] = address_of(binding, &step->operands[s]);
     }
@@ -117,28 +115,29 @@ static void reduce(const struct tern__coll *call, const struct tern__step *step,
     if (step->kind == TERN__STEP_ADD) {
         for (int d = 0; d < step->destinations_count; d++) {
             for (int s = 0; s < step->sources_count; s++) {
-                call->calls->area->xport->put_add(to[d], from[s], count, call->dtype);
+                xport->put_add(to[d], from[s], count, binding->dtype);
             }
         }
-    } else if (call->reduce != NULL) {
-        call->reduce(to, step->destinations_count, from, step->sources_count, count);
+    } else if (binding->reduce != NULL) {
+        binding->reduce(to, step->destinations_count, from, step->sources_count, count);
     } else {
-        tern__reduce_function(call->function, call->function_arg, call->element_bytes, to,
+        tern__reduce_function(binding->function, binding->function_arg, binding->element_bytes, to,
                               step->destinations_count, from, step->sources_count, count);
     }
 }
 
-void tern__call_transfer(const struct tern__coll *call, const struct tern__step *step)
+void tern__transfer(const struct tern__binding *binding, const struct tern__xport *xport,
+                    const struct tern__step *step)
 {
     int64_t begin_ns = tern__trace_start();
-    uint64_t length = length_of(call->calls, step);
+    uint64_t length = length_of(binding, step);
     if (length == 0) {
         return;
     }
     if (step->kind == TERN__STEP_COPY) {
-        copy(call->calls, step, length);
+        copy(binding, xport, step, length);
     } else {
-        reduce(call, step, length);
+        reduce(binding, xport, step, length);
     }
     tern__trace_add(TERN__TRACE_TRANSFER, step->kind == TERN__STEP_COPY ? "copy" : "reduce",
                     begin_ns, length * step->destinations_count);

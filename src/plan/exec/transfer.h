@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranges of a plan are in a run, and one transfer between them. Who runs a plan binds it: to
+// windows, to slots, to pieces of what a caller has.
+#ifndef TERN_PLAN_EXEC_TRANSFER_H
+#define TERN_PLAN_EXEC_TRANSFER_H
+
+#include "isa/reduce.h"
+#include "plan/exec/script.h"
+#include "tern/comm.h"
+#include "tern/op.h"
+#include "xport/xport.h"
+
+// What an offset of the plan counts.
+enum tern__map {
+    TERN__MAP_BYTES,
+    TERN__MAP_SLICES, // with bounds; for plans of one byte a slice
+    TERN__MAP_SHARES, // of equal length; for plans of one byte a share
+    TERN__MAP_TABLE,  // of any length, likewise
+};
+
+// Where the shares of a pair of ranks are: bytes, from the beginning of in and of out.
+struct tern__share {
+    uint64_t in_offset, in_bytes;   // what goes to the other rank
+    uint64_t out_offset, out_bytes; // what comes from it
+};
+
+struct tern__binding {
+    int rank; // that runs
+    enum tern__map in_map, out_map;
+    uint64_t in_stride, out_stride; // of shares
+    uint64_t share_bytes;
+    uint64_t skip_bytes, piece_bytes; // table: the part of each share that this run is about
+    const struct tern__share *tables[TERN_RANKS_MAX];
+    uint64_t bounds[TERN_RANKS_MAX + 1]; // of slices
+    const char *in[TERN_RANKS_MAX];
+    char *out[TERN_RANKS_MAX];
+    char *scratch[TERN_RANKS_MAX];
+
+    // Of what is reduced.
+    tern_dtype dtype;
+    size_t element_bytes;
+    tern__reduce_fn *reduce; // NULL: the function
+    tern_reduce_function *function;
+    void *function_arg;
+};
+
+// A step that is a copy or a reduction. Data path: no allocation, lock, system call or log but the
+// function's.
+void tern__transfer(const struct tern__binding *binding, const struct tern__xport *xport,
+                    const struct tern__step *step);
+
+#endif
