@@ -95,13 +95,11 @@ static inline _Atomic uint32_t *tern__area_arrivals(const tern_window *area, uin
     return (_Atomic uint32_t *)(void *)line;
 }
 
-// A word of its own line while there are few, packed when the plan has many.
-static inline char *tern__area_signal(const tern_window *area, int rank, uint32_t run,
-                                      uint32_t signal, bool packed)
+// The signals of rank 0 in a run: a line each while there are few, packed when the plan has many.
+static inline char *tern__area_signals(const tern_window *area, uint32_t run)
 {
-    size_t slot = (size_t)(run % TERN__SLOTS) * TERN__SLOT_SIGNALS * TERN_CACHE_LINE;
-    return tern__area_part(area, rank) + TERN__AREA_SIGNALS + slot +
-           signal * (packed ? sizeof(uint32_t) : TERN_CACHE_LINE);
+    return tern__area_part(area, 0) + TERN__AREA_SIGNALS +
+           (size_t)(run % TERN__SLOTS) * TERN__SLOT_SIGNALS * TERN_CACHE_LINE;
 }
 
 #define TERN__SIGNALS_PACKED (TERN__SLOT_SIGNALS * TERN_CACHE_LINE / 4)

@@ -11,7 +11,7 @@
 #include "coll/call/program.h"
 #include "coll/tune.h"
 #include "sync/records.h"
-#include "isa/reduce.h"
+#include "plan/exec/lanes.h"
 #include "sync/task.h"
 #include "tern/coll.h"
 
@@ -123,10 +123,7 @@ struct tern__calls {
     int seen; // ranks 0..seen-1 have published it, and agree
     bool bound;
     bool says_so; // that it sleeps
-    const struct tern__script *script;
-    const struct tern__step **next; // of each lane of the script
-    uint32_t next_room;
-    uint32_t open; // lanes that have not ended
+    struct tern__lanes lanes;
     struct tern__binding binding;
     struct tern__share shares[TERN_RANKS_MAX];           // of pieces: this rank's table
     uint32_t arrivals[TERN__SLOTS][TERN__SLOT_ARRIVALS]; // in runs that have ended
@@ -194,9 +191,12 @@ int tern__call_begin(struct tern__coll *call);
 int tern__call_wait(struct tern__coll *call);
 bool tern__calls_advance(struct tern__calls *calls);
 int tern__call_run(struct tern__coll *call);
-// This rank has come to a point (0: the beginning) of the run; and the run has ended, in which all met at
-// these signals.
-void tern__calls_arrive(struct tern__calls *calls, uint32_t run, uint32_t index);
+// This rank has come to the beginning of the run; and the run has ended, in which all met at these signals.
+static inline void tern__calls_arrive(const struct tern__calls *calls, uint32_t run)
+{
+    tern__arrive(calls->area, tern__area_arrivals(calls->area, run, 0),
+                 calls->arrivals[run % TERN__SLOTS][0]);
+}
 void tern__calls_count(struct tern__calls *calls, uint32_t run, uint32_t meets);
 // Ends all calls with a status: the communicator has failed.
 void tern__calls_fail(struct tern__calls *calls, int status);

@@ -19,7 +19,7 @@ static void free_calls(void *arg)
     }
     tern__programs_free(calls);
     tern_topo_destroy(calls->topo);
-    free(calls->next);
+    tern__lanes_free(&calls->lanes);
     free(calls->bases);
     free(calls);
 }
@@ -32,11 +32,13 @@ int tern__calls_of(tern_comm *comm, struct tern__calls **calls)
     }
     struct tern__calls *made = calloc(1, sizeof *made);
     uint32_t *bases = calloc((size_t)TERN__SLOTS * TERN__SIGNALS_PACKED, sizeof *bases);
-    const struct tern__step **next = calloc(TERN_PLAN_LANES_MAX, sizeof(void *));
-    if (made == NULL || bases == NULL || next == NULL) {
+    if (made == NULL || bases == NULL ||
+        tern__lanes_create(&made->lanes, TERN_PLAN_LANES_MAX) != TERN_OK) {
+        if (made != NULL) {
+            tern__lanes_free(&made->lanes);
+        }
         free(made);
         free(bases);
-        free((void *)next);
         return tern__fail(TERN_ERR_MEMORY, "no memory for the collective calls of a communicator");
     }
     made->comm = comm;
@@ -45,7 +47,8 @@ int tern__calls_of(tern_comm *comm, struct tern__calls **calls)
     made->nranks = comm->group.size;
     made->binding.rank = comm->group.rank;
     made->bases = bases;
-    made->next = next;
+    made->lanes.window = comm->area;
+    made->lanes.binding = &made->binding;
     tern__calls_set_up(made);
     comm->free_calls = free_calls;
     comm->calls = made;

@@ -311,7 +311,7 @@ static void bind_slot(struct tern__coll *call, uint32_t run)
         binding->scratch[rank] = payload + tern__round_line(in_bytes);
     }
     binding->out[calls->rank] = call->out;
-    calls->script = &call->slot->staged;
+    calls->lanes.script = &call->slot->staged;
 }
 
 // All inputs of a form with counts are in the slots that the opening was published with.
@@ -328,7 +328,7 @@ static void bind_slot_shares(struct tern__coll *call, uint32_t run)
         binding->in[rank] = tern__area_payload(calls->area, rank, run);
     }
     binding->out[calls->rank] = call->out;
-    calls->script = &call->staged->staged;
+    calls->lanes.script = &call->staged->staged;
 }
 
 // The address of another rank's buffer. Usually all are in the same window.
@@ -384,7 +384,7 @@ static int bind_window(struct tern__coll *call, uint32_t run)
             binding->in[rank] = tern__area_payload(calls->area, rank, run);
         }
     }
-    calls->script = &call->window->whole;
+    calls->lanes.script = &call->window->whole;
     return TERN_OK;
 }
 
@@ -426,7 +426,7 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
         binding->out[calls->rank] =
             call->counts || call->out == NULL ? call->out : call->out + skip;
     }
-    calls->script = call->copied ? &program->whole : &program->staged;
+    calls->lanes.script = call->copied ? &program->whole : &program->staged;
 }
 
 // What is reduced.
@@ -455,7 +455,7 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
         return bind_window(call, run);
     case TERN__WAY_STAGED:
         if (call->ended == 0) { // the opening has no ops
-            call->calls->script = NULL;
+            call->calls->lanes.script = NULL;
         } else {
             bind_piece(call, run);
         }

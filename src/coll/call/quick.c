@@ -50,7 +50,7 @@ static void publish(struct tern__calls *calls, const struct tern__memo *memo, co
         memcpy(to, in, memo->in_bytes);
     }
     tern__flag_store(&head->run, run); // partner: has_met, and is_published in run.c
-    tern__calls_arrive(calls, run, 0);
+    tern__calls_arrive(calls, run);
 }
 
 // Whether all ranks come within a few looks, and with the same call.

@@ -87,18 +87,10 @@ static void name_call(const struct tern__coll *call, char *text, size_t size)
              tern_coll_kind_name(call->kind), data, algorithm_of(call), way_text(call->way));
 }
 
-// The lane and op that the oldest run waits at; false before all ranks have come.
-static bool find_step(const struct tern__calls *calls, const struct tern__step **step, int *lane)
+// The lane and op that the oldest run waits at; NULL before all ranks have come.
+static const struct tern__step *find_step(const struct tern__calls *calls, int *lane)
 {
-    for (uint32_t i = 0; calls->bound && calls->script != NULL && i < calls->script->lanes_count;
-         i++) {
-        if (calls->next[i] != calls->script->lanes[i].end) {
-            *step = calls->next[i];
-            *lane = calls->script->lanes[i].lane;
-            return true;
-        }
-    }
-    return false;
+    return calls->bound ? tern__lanes_stand(&calls->lanes, lane) : NULL;
 }
 
 static bool has_published(const struct tern__calls *calls, int rank)
@@ -112,8 +104,8 @@ static bool has_published(const struct tern__calls *calls, int rank)
 static void place_text(const struct tern__coll *call, char *text, size_t size)
 {
     const struct tern__calls *calls = call->calls;
-    const struct tern__step *step;
     int lane;
+    const struct tern__step *step = find_step(calls, &lane);
     char run[48] = "";
     if (call != calls->oldest) {
         snprintf(text, size, "waiting for its turn behind call %llu",
@@ -124,7 +116,7 @@ static void place_text(const struct tern__coll *call, char *text, size_t size)
         snprintf(run, sizeof run, "in piece %llu of %llu, ", (unsigned long long)call->ended,
                  (unsigned long long)call->pieces - 1);
     }
-    if (find_step(calls, &step, &lane)) {
+    if (step != NULL) {
         snprintf(text, size, "%sat lane %d, op %u (%s)", run, lane, step->index,
                  step->kind == TERN__STEP_WAIT   ? "wait for a signal of other ranks"
                  : step->kind == TERN__STEP_MEET ? "wait for all other ranks"
@@ -226,13 +218,12 @@ int tern__call_broken(struct tern__coll *call, bool deep)
 {
     struct tern__calls *calls = call->calls;
     if (!calls->says_so) {
-        const struct tern__step *step;
         int lane;
-        bool inside = find_step(calls, &step, &lane);
+        const struct tern__step *step = find_step(calls, &lane);
         tern__job_doing(calls->task.job, TERN__DOING_CALL, call->number);
         tern__record_waits(call->record,
-                           inside ? tern__stuck(-1, lane, (int)step->index)
-                                  : tern__stuck(calls->seen, 0, -1),
+                           step != NULL ? tern__stuck(-1, lane, (int)step->index)
+                                        : tern__stuck(calls->seen, 0, -1),
                            tern__now_ns());
         calls->says_so = true;
     }
@@ -246,10 +237,10 @@ static uint64_t find_awaited(const struct tern__coll *call)
 {
     const struct tern__calls *calls = call->calls;
     const struct tern__group *group = &calls->comm->group;
-    const struct tern__step *step;
     int lane;
+    const struct tern__step *step = find_step(calls, &lane);
     uint64_t ranks = 0;
-    if (!find_step(calls, &step, &lane)) {
+    if (step == NULL) {
         for (int rank = 0; rank < calls->nranks; rank++) {
             ranks |= has_published(calls, rank) ? 0 : UINT64_C(1) << rank;
         }
@@ -277,13 +268,12 @@ int tern__call_timed_out(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
     struct tern__group *group = &calls->comm->group;
-    const struct tern__step *step;
     int lane;
     char name[192];
     char place[128];
     char doing[TERN__FAILURE_BYTES - 256];
     int culprit = tern__doing_ranks(group, find_awaited(call), doing, sizeof doing);
-    bool inside = find_step(calls, &step, &lane);
+    bool inside = find_step(calls, &lane) != NULL;
     name_call(call, name, sizeof name);
     place_text(call, place, sizeof place);
     return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit, "%s waited %.3g s in %s%s%s: %s",

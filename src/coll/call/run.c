@@ -8,34 +8,6 @@
 
 #define FIRST_LOOKS 64 // before the ladder: a line from a rank that runs is there by then
 
-static uint32_t *base_of(struct tern__calls *calls, uint32_t run, uint32_t word)
-{
-    return &calls->bases[run % TERN__SLOTS * TERN__SIGNALS_PACKED + word];
-}
-
-void tern__calls_arrive(struct tern__calls *calls, uint32_t run, uint32_t index)
-{
-    uint32_t n = (uint32_t)calls->nranks;
-    if (n > 2) {
-        uint32_t wanted = calls->arrivals[run % TERN__SLOTS][index] + n;
-        if (tern__flag_add(tern__area_arrivals(calls->area, run, index), 1) + 1 != wanted) {
-            return; // partner: has_met, of whoever waits for the last one
-        }
-    }
-    for (int rank = 0; rank < calls->nranks; rank++) {
-        if (rank != calls->rank) {
-            tern__bell_ring(tern__window_bell(calls->area, rank));
-        }
-    }
-}
-
-// Whether all ranks have arrived at signal `index - 1` of the run.
-static bool has_met(const struct tern__calls *calls, uint32_t run, uint32_t index)
-{
-    return tern__reached(tern__flag_load(tern__area_arrivals(calls->area, run, index)),
-                         calls->arrivals[run % TERN__SLOTS][index] + (uint32_t)calls->nranks);
-}
-
 // Publishes the next run of a call.
 static void publish(struct tern__calls *calls, struct tern__coll *call)
 {
@@ -46,7 +18,7 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
     tern__call_fill(call, run, head);
     call->published++;
     tern__flag_store(&head->run, run); // partner: is_published
-    tern__calls_arrive(calls, run, 0);
+    tern__calls_arrive(calls, run);
     if (begin_ns != 0) {
         tern__trace_publish(call, run, begin_ns);
     }
@@ -94,80 +66,6 @@ static int meet(struct tern__calls *calls, struct tern__coll *call, uint32_t run
     return 1;
 }
 
-static bool has_come(struct tern__calls *calls, const struct tern__step *step, uint32_t run)
-{
-    const _Atomic uint32_t *word =
-        (const _Atomic uint32_t *)(const void *)(tern__area_signal(calls->area, calls->rank, run, 0,
-                                                                   true)) +
-        step->word;
-    // partner: the notify of a post
-    return tern__reached(tern__flag_load(word), *base_of(calls, run, step->word) + step->count);
-}
-
-// Whether a step that waits has got what it waits for.
-static bool is_over(struct tern__calls *calls, const struct tern__step *step, uint32_t run)
-{
-    return step->kind == TERN__STEP_MEET ? has_met(calls, run, step->signal + 1)
-                                         : has_come(calls, step, run);
-}
-
-static void post(const struct tern__calls *calls, const struct tern__step *step, uint32_t run)
-{
-    char *word =
-        tern__area_signal(calls->area, step->peer, run, 0, true) + sizeof(uint32_t) * step->word;
-    calls->area->xport->notify(word, 1, TERN_NOTIFY_ADD);
-    tern__bell_ring(tern__window_bell(calls->area, step->peer));
-}
-
-// Does what is ready of a lane, up to the second transfer; true when that was anything.
-static bool advance_lane(struct tern__coll *call, const struct tern__step **next,
-                         const struct tern__step *end, uint32_t run)
-{
-    struct tern__calls *calls = call->calls;
-    const struct tern__step *begin = *next;
-    const struct tern__step *step = begin;
-    bool transferred = false;
-    for (; step != end; step++) {
-        int64_t begin_ns = tern__trace_start();
-        if (step->kind == TERN__STEP_WAIT || step->kind == TERN__STEP_MEET) {
-            if (!is_over(calls, step, run)) {
-                break;
-            }
-        } else if (step->kind == TERN__STEP_POST) {
-            post(calls, step, run);
-        } else if (step->kind == TERN__STEP_ARRIVE) {
-            tern__calls_arrive(calls, run, step->signal + 1);
-        } else if (transferred) {
-            break;
-        } else {
-            tern__transfer(&calls->binding, calls->area->xport, step);
-            transferred = true;
-            continue; // which has its own event
-        }
-        if (begin_ns != 0) {
-            tern__trace_step(call, step, run, begin_ns);
-        }
-    }
-    *next = step;
-    return step != begin;
-}
-
-// Once round the lanes.
-static bool sweep(struct tern__coll *call, uint32_t run)
-{
-    struct tern__calls *calls = call->calls;
-    bool moved = false;
-    calls->open = 0;
-    for (uint32_t i = 0; i < calls->script->lanes_count; i++) {
-        const struct tern__step *end = calls->script->lanes[i].end;
-        if (calls->next[i] != end) {
-            moved = advance_lane(call, &calls->next[i], end, run) || moved;
-            calls->open += calls->next[i] != end;
-        }
-    }
-    return moved;
-}
-
 static void record_way(const struct tern__coll *call)
 {
     const struct tern__program *program =
@@ -192,13 +90,14 @@ static int bind(struct tern__coll *call, uint32_t run)
     }
     TERN_TRY(tern__call_bind(call, run));
     calls->bound = true;
-    calls->open = 0;
-    if (calls->script != NULL) {
-        calls->open = calls->script->lanes_count;
-        for (uint32_t i = 0; i < calls->open; i++) {
-            calls->next[i] = calls->script->lanes[i].begin;
-        }
-    }
+    uint32_t slot = run % TERN__SLOTS;
+    struct tern__lanes *lanes = &calls->lanes;
+    lanes->run = run;
+    lanes->signals = tern__area_signals(calls->area, run);
+    lanes->counted = &calls->bases[slot * TERN__SIGNALS_PACKED];
+    lanes->arrivals = (char *)tern__area_arrivals(calls->area, run, 1);
+    lanes->passed = &calls->arrivals[slot][1];
+    tern__lanes_begin(lanes);
     return TERN_OK;
 }
 
@@ -229,11 +128,9 @@ void tern__calls_count(struct tern__calls *calls, uint32_t run, uint32_t meets)
 
 static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t run)
 {
-    const struct tern__script *script = calls->script;
+    const struct tern__script *script = calls->lanes.script;
     tern__call_unload(call);
-    for (uint32_t signal = 0; script != NULL && signal < script->posts_count; signal++) {
-        *base_of(calls, run, tern__script_word(script, signal)) += script->posts[signal];
-    }
+    tern__lanes_end(&calls->lanes);
     tern__calls_count(calls, run, script != NULL ? script->meets : 0);
     calls->ended++;
     calls->seen = 0;
@@ -261,8 +158,8 @@ static int advance_run(struct tern__calls *calls, bool *moved)
         TERN_TRY(bind(call, run));
         *moved = true;
     }
-    while (calls->open > 0) {
-        if (!sweep(call, run)) {
+    while (calls->lanes.open_count > 0) {
+        if (!tern__lanes_sweep(&calls->lanes)) {
             return 0;
         }
         *moved = true;
@@ -317,15 +214,7 @@ static bool task_ready(struct tern__task *task)
         int rank = calls->seen == calls->rank ? calls->seen + 1 : calls->seen;
         return rank >= calls->nranks || is_published(calls, rank, run);
     }
-    for (uint32_t i = 0; i < calls->script->lanes_count; i++) {
-        const struct tern__step *step = calls->next[i];
-        if (step != calls->script->lanes[i].end &&
-            ((step->kind != TERN__STEP_WAIT && step->kind != TERN__STEP_MEET) ||
-             is_over(calls, step, run))) {
-            return true;
-        }
-    }
-    return false;
+    return tern__lanes_ready(&calls->lanes);
 }
 
 static int task_broken(struct tern__task *task, bool deep)
@@ -358,6 +247,7 @@ static void task_describe(struct tern__task *task, struct tern__trace_event *eve
 
 void tern__calls_set_up(struct tern__calls *calls)
 {
+    calls->lanes.trace = tern__trace_step;
     calls->task = (struct tern__task){
         .advance = advance_task,
         .ready = task_ready,

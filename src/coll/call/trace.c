@@ -99,12 +99,15 @@ void tern__trace_meet(const struct tern__coll *call, uint32_t run, int64_t begin
     tern__trace_put(&event);
 }
 
-void tern__trace_step(const struct tern__coll *call, const struct tern__step *step, uint32_t run,
+void tern__trace_step(const struct tern__lanes *lanes, const struct tern__step *step,
                       int64_t begin_ns)
 {
-    const struct tern__calls *calls = call->calls;
+    const struct tern__calls *calls =
+        (const struct tern__calls *)(const void *)((const char *)lanes -
+                                                   offsetof(struct tern__calls, lanes));
     const struct tern__group *group = &calls->comm->group;
-    struct tern__trace_event event = {.begin_ns = begin_ns, .number = call->number};
+    uint32_t run = lanes->run;
+    struct tern__trace_event event = {.begin_ns = begin_ns, .number = calls->oldest->number};
     bool notifies = step->kind == TERN__STEP_POST || step->kind == TERN__STEP_ARRIVE;
     uint64_t arrow;
     if (step->kind == TERN__STEP_POST || step->kind == TERN__STEP_WAIT) {
@@ -170,12 +173,10 @@ void tern__trace_calls_rest(struct tern__calls *calls, struct tern__trace_event 
         }
         return;
     }
-    for (uint32_t i = 0; calls->script != NULL && i < calls->script->lanes_count; i++) {
-        const struct tern__step *step = calls->next[i];
-        if (step != calls->script->lanes[i].end && step->kind == TERN__STEP_WAIT) {
-            set_signal(event, step->word);
-            return;
-        }
+    int lane;
+    const struct tern__step *step = tern__lanes_stand(&calls->lanes, &lane);
+    if (step != NULL && step->kind == TERN__STEP_WAIT) {
+        set_signal(event, step->word);
     }
 }
 

@@ -15,8 +15,8 @@ void tern__trace_message(const struct tern__message *message);
 void tern__trace_publish(const struct tern__coll *call, uint32_t run, int64_t begin_ns);
 void tern__trace_meet(const struct tern__coll *call, uint32_t run, int64_t begin_ns);
 
-// A step that notifies others, or one that waited and is over.
-void tern__trace_step(const struct tern__coll *call, const struct tern__step *step, uint32_t run,
+// A step of the oldest call that notifies others, or one that waited and is over.
+void tern__trace_step(const struct tern__lanes *lanes, const struct tern__step *step,
                       int64_t begin_ns);
 
 // A piece of a message, into the mailbox or out of it.

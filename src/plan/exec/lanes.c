@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Going through the lanes of a script.
+
+#include "plan/exec/lanes.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/trace.h"
+#include "sync/bell.h"
+
+int tern__lanes_create(struct tern__lanes *lanes, size_t count)
+{
+    lanes->open = calloc(count + 1, sizeof *lanes->open);
+    lanes->next = calloc(count + 1, sizeof *lanes->next);
+    return lanes->open != NULL && lanes->next != NULL
+               ? TERN_OK
+               : tern__fail(TERN_ERR_MEMORY, "no memory for a plan of %zu lanes", count);
+}
+
+void tern__lanes_free(struct tern__lanes *lanes)
+{
+    free(lanes->open);
+    free((void *)lanes->next);
+}
+
+void tern__lanes_begin(struct tern__lanes *lanes)
+{
+    lanes->open_count = lanes->script != NULL ? lanes->script->lanes_count : 0;
+    for (uint32_t lane = 0; lane < lanes->open_count; lane++) {
+        lanes->open[lane] = (uint16_t)lane;
+        lanes->next[lane] = lanes->script->lanes[lane].begin;
+    }
+}
+
+static char *word_of(const struct tern__lanes *lanes, int rank, uint32_t word)
+{
+    return lanes->signals + (size_t)rank * lanes->window->size_bytes + word * sizeof(uint32_t);
+}
+
+uint32_t tern__lanes_seen(const struct tern__lanes *lanes, const struct tern__step *step)
+{
+    const char *word = word_of(lanes, lanes->binding->rank, step->word);
+    // partner: the notify of a post
+    return tern__flag_load((const _Atomic uint32_t *)(const void *)word) -
+           lanes->counted[step->word];
+}
+
+static _Atomic uint32_t *counter_of(const struct tern__lanes *lanes, uint32_t signal)
+{
+    return (_Atomic uint32_t *)(void *)(lanes->arrivals + (size_t)signal * TERN_CACHE_LINE);
+}
+
+void tern__arrive(const tern_window *window, _Atomic uint32_t *counter, uint32_t before)
+{
+    uint32_t n = (uint32_t)window->nranks;
+    if (n > 2 && tern__flag_add(counter, 1) + 1 != before + n) {
+        return; // partner: has_met, of whoever waits for the last one
+    }
+    for (int rank = 0; rank < window->nranks; rank++) {
+        if (rank != window->rank) {
+            tern__bell_ring(tern__window_bell(window, rank));
+        }
+    }
+}
+
+static bool has_met(const struct tern__lanes *lanes, uint32_t signal)
+{
+    return tern__reached(tern__flag_load(counter_of(lanes, signal)),
+                         lanes->passed[signal] + (uint32_t)lanes->window->nranks);
+}
+
+// Whether a step has to wait for nothing any more.
+static inline bool is_ready(const struct tern__lanes *lanes, const struct tern__step *step)
+{
+    switch ((enum tern__step_kind)step->kind) {
+    case TERN__STEP_WAIT:
+        return tern__reached(tern__lanes_seen(lanes, step), step->count);
+    case TERN__STEP_MEET:
+        return has_met(lanes, step->signal);
+    default:
+        return true;
+    }
+}
+
+static void post(const struct tern__lanes *lanes, const struct tern__step *step)
+{
+    lanes->window->xport->notify(word_of(lanes, step->peer, step->word), 1, TERN_NOTIFY_ADD);
+    tern__bell_ring(tern__window_bell(lanes->window, step->peer));
+}
+
+// Does what is ready of a lane, up to the second transfer; true when that was anything.
+static bool advance(struct tern__lanes *lanes, uint32_t lane)
+{
+    const struct tern__step *begin = lanes->next[lane];
+    const struct tern__step *end = lanes->script->lanes[lane].end;
+    const struct tern__step *step = begin;
+    bool transferred = false;
+    for (; step != end; step++) {
+        int64_t begin_ns = tern__trace_start();
+        if (!is_ready(lanes, step)) {
+            break;
+        }
+        if (step->kind == TERN__STEP_POST) {
+            post(lanes, step);
+        } else if (step->kind == TERN__STEP_ARRIVE) {
+            tern__arrive(lanes->window, counter_of(lanes, step->signal),
+                         lanes->passed[step->signal]);
+        } else if (step->kind != TERN__STEP_WAIT && step->kind != TERN__STEP_MEET) {
+            if (transferred) {
+                break;
+            }
+            tern__transfer(lanes->binding, lanes->window->xport, step);
+            transferred = true;
+            continue; // which has its own event
+        }
+        if (begin_ns != 0) {
+            lanes->trace(lanes, step, begin_ns);
+        }
+    }
+    lanes->next[lane] = step;
+    return step != begin;
+}
+
+bool tern__lanes_sweep(struct tern__lanes *lanes)
+{
+    bool moved = false;
+    for (uint32_t i = 0; i < lanes->open_count;) {
+        uint32_t lane = lanes->open[i];
+        moved = advance(lanes, lane) || moved;
+        if (lanes->next[lane] == lanes->script->lanes[lane].end) {
+            lanes->open[i] = lanes->open[--lanes->open_count];
+        } else {
+            i++;
+        }
+    }
+    return moved;
+}
+
+bool tern__lanes_ready(const struct tern__lanes *lanes)
+{
+    for (uint32_t i = 0; i < lanes->open_count; i++) {
+        if (is_ready(lanes, lanes->next[lanes->open[i]])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void tern__lanes_end(struct tern__lanes *lanes)
+{
+    const struct tern__script *script = lanes->script;
+    for (uint32_t signal = 0; script != NULL && signal < script->posts_count; signal++) {
+        lanes->counted[tern__script_word(script, signal)] += script->posts[signal];
+    }
+}
+
+const struct tern__step *tern__lanes_stand(const struct tern__lanes *lanes, int *lane)
+{
+    if (lanes->open_count == 0) {
+        return NULL;
+    }
+    *lane = lanes->script->lanes[lanes->open[0]].lane;
+    return lanes->next[lanes->open[0]];
+}
