@@ -101,6 +101,9 @@ static inline bool tern__op_is_transfer(const struct tern__op *op)
     return op->kind == TERN_PLAN_COPY || op->kind == TERN_PLAN_REDUCE;
 }
 
+// One more than the highest signal of any rank.
+uint32_t tern__plan_signals(const tern_plan *plan);
+
 // The ranks (bit r: rank r) that post a signal of `owner`, in a plan of at most 64 ranks.
 uint64_t tern__plan_posters(const tern_plan *plan, int owner, uint32_t signal);
 

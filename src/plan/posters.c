@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who posts a signal: for the sentences of waits that did not end.
+// The signals of a plan: how many there are, and who posts one, for the sentences of waits that did not end.
 
 #include "plan/ir.h"
+
+uint32_t tern__plan_signals(const tern_plan *plan)
+{
+    uint32_t signals = 0;
+    for (int rank = 0; rank < plan->spec.nranks; rank++) {
+        uint32_t own = plan->ranks[rank].signals;
+        signals = own > signals ? own : signals;
+    }
+    return signals;
+}
 
 uint64_t tern__plan_posters(const tern_plan *plan, int owner, uint32_t signal)
 {

@@ -49,6 +49,7 @@ int tern__calls_of(tern_comm *comm, struct tern__calls **calls)
     made->bases = bases;
     made->lanes.window = comm->area;
     made->lanes.binding = &made->binding;
+    made->lanes.begun = UINT64_MAX; // all have published a run before any step of it
     tern__calls_set_up(made);
     comm->free_calls = free_calls;
     comm->calls = made;

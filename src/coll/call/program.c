@@ -57,10 +57,9 @@ static int survey(struct tern__program *program, int self)
     const tern_plan *plan = program->plan;
     program->pull = true;
     program->scratch_bytes = plan->scratch_bytes;
-    uint32_t signals = 0;
+    uint32_t signals = tern__plan_signals(plan);
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
         const struct tern__plan_rank *row = &plan->ranks[rank];
-        signals = row->signals > signals ? row->signals : signals;
         for (int lane = 0; lane < row->lanes_count; lane++) {
             for (size_t i = 0; i < row->lanes[lane].count; i++) {
                 const struct tern__op *op = &row->lanes[lane].ops[i];

@@ -104,13 +104,9 @@ static int compare_offers(const struct offer *offers, const struct tern__group *
 static int make_window(struct tern_exec *exec)
 {
     const tern_plan *plan = exec->plan;
-    size_t signals = 0;
-    for (int rank = 0; rank < plan->spec.nranks; rank++) {
-        size_t count = tern_plan_signal_count(plan, rank);
-        signals = count > signals ? count : signals;
-    }
-    exec->signals_stride = signals <= TERN__EXEC_LINES_MAX ? TERN_CACHE_LINE : sizeof(uint32_t);
-    size_t offset = sizeof(struct tern__exec_head) + signals * exec->signals_stride;
+    size_t signals = tern__plan_signals(plan);
+    size_t stride = signals <= TERN__EXEC_LINES_MAX ? TERN_CACHE_LINE : sizeof(uint32_t);
+    size_t offset = sizeof(struct tern__exec_head) + signals * stride;
     exec->scratch_offset = (offset + TERN_CACHE_LINE - 1) / TERN_CACHE_LINE * TERN_CACHE_LINE;
     tern_window_options options = {.flags = TERN_WINDOW_PREFAULT};
     return tern_window_create(exec->comm, exec->scratch_offset + plan->scratch_bytes, &options,
@@ -125,8 +121,6 @@ static int build(struct tern_exec *exec)
     TERN_TRY(tern__exec_check(exec));
     TERN_TRY(make_window(exec));
     exec->own = tern__exec_head(exec, group->rank);
-    exec->xport = exec->window->xport;
-    exec->reduce = tern__reduce_find(exec->dtype, exec->options.op);
     int32_t status = tern__exec_compile(exec);
     TERN_TRY(tern__group_exchange(group, TERN__MEETING_EXEC, &status, sizeof status, statuses));
     TERN_TRY(status);
@@ -160,7 +154,6 @@ static int exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_o
     made->comm = comm;
     made->plan = plan;
     made->options = *options;
-    made->dtype = options->dtype;
     for (int rank = 0; rank < group->size; rank++) {
         made->in_offsets[rank] = offers[rank].in_offset;
         made->out_offsets[rank] = offers[rank].out_offset;
@@ -213,7 +206,7 @@ static int exec_destroy(tern_exec *exec)
             return tern__fail(TERN_ERR_STATE,
                               "tern_exec_destroy: run %u has not ended; the thread that started it "
                               "must call tern_exec_wait first",
-                              exec->run);
+                              exec->lanes.run);
         }
     }
     tern__exec_free(exec);

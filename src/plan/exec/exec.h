@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor from inside. A plan is compiled once: per lane an array of ops whose addresses are
-// those of this process. What a run needs to know of other ranks lies in the executor's own window,
-// in each rank's part:
+// The executor from inside: a script and its lanes, bound to windows once for all runs. What a run needs to
+// know of other ranks lies in the executor's own window, in each rank's part:
 //
 //     line 0        the run the rank has begun last, and where it is stuck (for reports)
 //     signals       a line each, or packed when there are very many; posted by anybody
@@ -9,8 +8,7 @@
 //
 // Two rules make runs follow each other without a barrier. No op touches a rank's memory, and no
 // post its signals, before that rank has begun the run: so what a fast rank does in its next run never
-// counts in a slow rank's present one. And signals count up: what a wait wants is the posts of all
-// earlier runs and `count` more, compared as a difference, so the words may wrap around.
+// counts in a slow rank's present one. And signals count up over all runs (lanes.h).
 #ifndef TERN_PLAN_EXEC_EXEC_H
 #define TERN_PLAN_EXEC_EXEC_H
 
@@ -19,9 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "comm/window.h"
-#include "isa/reduce.h"
-#include "sync/bell.h"
+#include "plan/exec/lanes.h"
 #include "sync/task.h"
 #include "tern/exec.h"
 
@@ -36,86 +32,34 @@ _Static_assert(sizeof(struct tern__exec_head) == TERN_CACHE_LINE, "shared layout
 
 #define TERN__EXEC_LINES_MAX 16384 // signals of a rank that get a line each
 
-enum tern__exec_kind {
-    TERN__EXEC_WAIT,
-    TERN__EXEC_POST,
-    TERN__EXEC_COPY,   // to one destination
-    TERN__EXEC_SPREAD, // to several
-    TERN__EXEC_REDUCE,
-    TERN__EXEC_ADD, // atomically, to what the destinations hold
-};
-
-struct tern__exec_op {
-    uint64_t gates; // bit r: rank r must have begun the run
-    uint32_t index; // in the plan's lane
-    uint16_t kind;  // enum tern__exec_kind
-    uint16_t sources_count;
-    union {
-        struct {
-            const _Atomic uint32_t *word;
-            uint32_t count;
-            uint32_t each_run; // posts to this signal in one run
-        } wait;
-        struct {
-            char *word;
-            struct tern__bell *bell;
-        } post;
-        struct {
-            const char *from;
-            char *to;
-            size_t bytes;
-        } copy;
-        struct {
-            char **operands; // sources, then destinations
-            size_t count;    // of elements; of a spread: bytes
-            uint16_t destinations_count;
-        } many;
-    };
-};
-_Static_assert(sizeof(struct tern__exec_op) == 40, "several fit into two lines");
-
-struct tern__exec_lane {
-    const struct tern__exec_op *next;
-    const struct tern__exec_op *begin;
-    const struct tern__exec_op *end;
-};
-
 enum tern__exec_state { TERN__EXEC_IDLE, TERN__EXEC_RUNNING, TERN__EXEC_FAILED };
 
 struct tern_exec {
     struct tern__handle handle;
 
     // Of the run.
-    uint32_t run; // how many have begun
+    struct tern__lanes lanes; // its run: how many have begun
     enum tern__exec_state state;
-    uint64_t begun; // bit r: rank r is known to have begun this run
-    uint16_t *open; // lanes that have not ended
-    uint32_t open_count;
     bool says_so;           // that it sleeps
     struct tern__task task; // while it has not ended
     int64_t traced_ns;      // when the run began, if a trace is recorded; else 0
     bool overlaps;          // it is begun here and ended there
 
     // Of the plan.
-    struct tern__exec_lane *lanes;
-    uint32_t lanes_count;
+    struct tern__script script;
+    struct tern__binding binding;
     uint32_t watchers_count;
     struct tern__bell *watchers[TERN_RANKS_MAX]; // of ranks that wait for this one to begin
     struct tern__exec_head *own;
-    const struct tern__xport *xport;
-    tern__reduce_fn *reduce;
-    tern_dtype dtype;
     tern_comm *comm;
     tern_window *window;
     const tern_plan *plan;
 
     // Set-up only.
     tern_exec_options options;
-    struct tern__exec_op *ops;
-    char **operands;
     size_t in_offsets[TERN_RANKS_MAX];
     size_t out_offsets[TERN_RANKS_MAX];
-    size_t signals_stride, scratch_offset;
+    size_t scratch_offset;
     uint64_t runs_ended;
     uint64_t read_bytes[TERN_RANKS_MAX]; // of a run, from each rank
     uint64_t written_bytes[TERN_RANKS_MAX];
@@ -127,25 +71,19 @@ static inline struct tern__exec_head *tern__exec_head(const struct tern_exec *ex
     return (struct tern__exec_head *)(void *)(window->base + (size_t)rank * window->size_bytes);
 }
 
-static inline char *tern__exec_signal(const struct tern_exec *exec, int rank, uint32_t signal)
-{
-    return (char *)tern__exec_head(exec, rank) + sizeof(struct tern__exec_head) +
-           signal * exec->signals_stride;
-}
-
 // digest.c: a hash of everything that the plan's text says.
 uint64_t tern__exec_digest(const tern_plan *plan);
 
 // check.c: that the options fit the plan and that every operand of every rank is inside its buffer.
 int tern__exec_check(const struct tern_exec *exec);
 
-// compile.c: resolves this rank's ops. The window exists.
+// compile.c: this rank's script, bound to the windows. The executor's own exists.
 int tern__exec_compile(struct tern_exec *exec);
 void tern__exec_free(struct tern_exec *exec);
 
-// trace.c: an op on a signal, a post or a wait that is over; and a run that ends now.
-void tern__exec_trace_signal(const struct tern_exec *exec, const struct tern__exec_op *op,
-                             int64_t begin_ns);
+// trace.c: a post, or a wait that is over; and a run that ends now.
+void tern__exec_trace_step(const struct tern__lanes *lanes, const struct tern__step *step,
+                           int64_t begin_ns);
 void tern__exec_trace_run(const struct tern_exec *exec);
 
 // report.c: fails the communicator for the lane that has waited too long.

@@ -33,14 +33,14 @@ void tern__lanes_begin(struct tern__lanes *lanes)
     }
 }
 
-static char *word_of(const struct tern__lanes *lanes, int rank, uint32_t word)
+char *tern__lanes_word(const struct tern__lanes *lanes, int rank, uint32_t word)
 {
     return lanes->signals + (size_t)rank * lanes->window->size_bytes + word * sizeof(uint32_t);
 }
 
 uint32_t tern__lanes_seen(const struct tern__lanes *lanes, const struct tern__step *step)
 {
-    const char *word = word_of(lanes, lanes->binding->rank, step->word);
+    const char *word = tern__lanes_word(lanes, lanes->binding->rank, step->word);
     // partner: the notify of a post
     return tern__flag_load((const _Atomic uint32_t *)(const void *)word) -
            lanes->counted[step->word];
@@ -70,8 +70,27 @@ static bool has_met(const struct tern__lanes *lanes, uint32_t signal)
                          lanes->passed[signal] + (uint32_t)lanes->window->nranks);
 }
 
+bool tern__lanes_begun(const struct tern__lanes *lanes, int rank)
+{
+    const char *head = lanes->heads + (size_t)rank * lanes->window->size_bytes;
+    // partner: the store of whoever begins a run; also acquires what that rank wrote before it.
+    return tern__reached(tern__flag_load((const _Atomic uint32_t *)(const void *)head), lanes->run);
+}
+
+// Whether all of these ranks have begun the run; remembers those that have.
+static bool have_begun(struct tern__lanes *lanes, uint64_t ranks)
+{
+    for (uint64_t left = ranks & ~lanes->begun; left != 0; left &= left - 1) {
+        if (!tern__lanes_begun(lanes, __builtin_ctzll(left))) {
+            return false;
+        }
+        lanes->begun |= left & -left;
+    }
+    return true;
+}
+
 // Whether a step has to wait for nothing any more.
-static inline bool is_ready(const struct tern__lanes *lanes, const struct tern__step *step)
+static inline bool is_ready(struct tern__lanes *lanes, const struct tern__step *step)
 {
     switch ((enum tern__step_kind)step->kind) {
     case TERN__STEP_WAIT:
@@ -79,13 +98,14 @@ static inline bool is_ready(const struct tern__lanes *lanes, const struct tern__
     case TERN__STEP_MEET:
         return has_met(lanes, step->signal);
     default:
-        return true;
+        return (step->gates & ~lanes->begun) == 0 || have_begun(lanes, step->gates);
     }
 }
 
 static void post(const struct tern__lanes *lanes, const struct tern__step *step)
 {
-    lanes->window->xport->notify(word_of(lanes, step->peer, step->word), 1, TERN_NOTIFY_ADD);
+    lanes->window->xport->notify(tern__lanes_word(lanes, step->peer, step->word), 1,
+                                 TERN_NOTIFY_ADD);
     tern__bell_ring(tern__window_bell(lanes->window, step->peer));
 }
 
@@ -137,7 +157,7 @@ bool tern__lanes_sweep(struct tern__lanes *lanes)
     return moved;
 }
 
-bool tern__lanes_ready(const struct tern__lanes *lanes)
+bool tern__lanes_ready(struct tern__lanes *lanes)
 {
     for (uint32_t i = 0; i < lanes->open_count; i++) {
         if (is_ready(lanes, lanes->next[lanes->open[i]])) {

@@ -18,7 +18,10 @@ struct tern__lanes {
     uint32_t *counted;      // by word: posts to this rank's signals in runs that have ended
     char *arrivals;         // where all ranks meet: a counter for each signal, a line apart
     const uint32_t *passed; // by signal: arrivals there in runs that have ended
-    uint32_t run;           // its number
+    const char
+        *heads; // the word of rank 0 that says which run it has begun last; each rank's likewise
+    uint64_t begun; // bit r: rank r is known to have begun the run; all, where that is sure before
+    uint32_t run;   // its number
     uint32_t open_count;
     uint16_t *open;                 // the lanes that have not ended
     const struct tern__step **next; // of each lane
@@ -40,13 +43,19 @@ void tern__lanes_begin(struct tern__lanes *lanes);
 bool tern__lanes_sweep(struct tern__lanes *lanes);
 
 // Whether a sweep would do something.
-bool tern__lanes_ready(const struct tern__lanes *lanes);
+bool tern__lanes_ready(struct tern__lanes *lanes);
 
 // When all have ended: counts the posts of this run as those of an earlier one.
 void tern__lanes_end(struct tern__lanes *lanes);
 
 // A step at which they stand, and its lane in the plan; NULL when all have ended.
 const struct tern__step *tern__lanes_stand(const struct tern__lanes *lanes, int *lane);
+
+// Whether a rank has begun the run; where there are heads.
+bool tern__lanes_begun(const struct tern__lanes *lanes, int rank);
+
+// A word of a rank's signals.
+char *tern__lanes_word(const struct tern__lanes *lanes, int rank, uint32_t word);
 
 // How often the signal of a wait has been posted in this run.
 uint32_t tern__lanes_seen(const struct tern__lanes *lanes, const struct tern__step *step);

@@ -132,9 +132,20 @@ static void count_posts(const struct lowering *l)
     }
 }
 
+// Those of other ranks.
+static uint64_t gates_of(const struct lowering *l, const struct tern__op *op)
+{
+    const tern_plan_range *ranges = tern__op_operands(l->how->plan, op);
+    uint64_t ranks = op->kind == TERN_PLAN_POST ? UINT64_C(1) << op->peer : 0;
+    for (int i = 0; i < op->sources_count + op->destinations_count; i++) {
+        ranks |= UINT64_C(1) << ranges[i].rank;
+    }
+    return ranks & ~(UINT64_C(1) << l->how->rank);
+}
+
 static struct tern__step lower_op(const struct lowering *l, const struct tern__op *op, size_t index)
 {
-    struct tern__step step = {.index = (uint32_t)index};
+    struct tern__step step = {.index = (uint32_t)index, .gates = gates_of(l, op)};
     if (tern__op_is_transfer(op)) {
         step.kind = op->kind == TERN_PLAN_COPY            ? TERN__STEP_COPY
                     : (op->flags & TERN_PLAN_ATOMIC) != 0 ? TERN__STEP_ADD
@@ -162,16 +173,6 @@ static bool is_repeated(const struct tern__step *begin, const struct tern__step 
 {
     return step->kind == TERN__STEP_ARRIVE && end != begin && end[-1].kind == TERN__STEP_ARRIVE &&
            end[-1].signal == step->signal;
-}
-
-static uint32_t count_signals(const tern_plan *plan)
-{
-    uint32_t signals = 0;
-    for (int rank = 0; rank < plan->spec.nranks; rank++) {
-        uint32_t own = plan->ranks[rank].signals;
-        signals = own > signals ? own : signals;
-    }
-    return signals;
 }
 
 static int make_room(const struct lowering *l)
@@ -221,7 +222,7 @@ static int lower(const struct lowering *l)
 int tern__script_create(const struct tern__lowering *how, struct tern__script *script)
 {
     *script = (struct tern__script){0};
-    struct lowering l = {.how = how, .script = script, .signals = count_signals(how->plan)};
+    struct lowering l = {.how = how, .script = script, .signals = tern__plan_signals(how->plan)};
     bool *needed = how->trimmed ? find_needed(how->plan, l.signals) : NULL;
     if (how->trimmed && needed == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for a plan of %u signals", l.signals);

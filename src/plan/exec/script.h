@@ -24,6 +24,7 @@ struct tern__step {
     uint8_t kind; // enum tern__step_kind
     uint16_t sources_count, destinations_count;
     uint32_t index; // in the plan's lane
+    uint64_t gates; // bit r: it touches memory or signals of rank r, which must have begun the run
     union {
         struct {
             const tern_plan_range *operands; // of the plan: sources, then destinations
