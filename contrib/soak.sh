@@ -28,9 +28,11 @@ chmod 755 "$work"
 group=tern-soak-$$
 busy=()
 groups_made=()
+suite=
 
 clean_up() {
     local one
+    [ -z "$suite" ] || kill -- -"$suite" 2>/dev/null || true
     for one in ${busy[@]+"${busy[@]}"}; do kill "$one" 2>/dev/null || true; done
     for one in ${groups_made[@]+"${groups_made[@]}"}; do rmdir "$one" 2>/dev/null || true; done
     if compgen -G "$work/failed-*" >/dev/null; then
@@ -182,9 +184,14 @@ for ((run = 1; run <= runs; run++)); do
     [ -n "$seed" ] || seed=$((RANDOM << 30 | RANDOM << 15 | RANDOM))
     begin=$SECONDS
     verdict=passed
+    # In a group of its own, and in the background, so that ending this script ends it at once.
+    set -m
     (cd "$state" && TERN_TEST_SEED=$seed run_in "$setting" \
-        ctest -j "$jobs" --output-on-failure ${TESTS:+-R "$TESTS"}) >"$state/log" 2>&1 </dev/null ||
-        verdict=FAILED
+        ctest -j "$jobs" --output-on-failure ${TESTS:+-R "$TESTS"}) >"$state/log" 2>&1 </dev/null &
+    suite=$!
+    set +m
+    wait $suite || verdict=FAILED
+    suite=
     printf '%3d of %d  %-13s  seed %-14s  %s in %d s: %s\n' "$run" "$runs" "$setting" "$seed" \
         "$verdict" $((SECONDS - begin)) "$(grep 'tests passed' "$state/log" || tail -n 1 "$state/log")"
     if [ $verdict = FAILED ]; then
