@@ -3,6 +3,7 @@
 
 #include "base/process.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+
+#define GENERATIONS 64 // that are looked through for an ancestor
 
 bool tern__process_look(int pid, struct tern__process *process)
 {
@@ -44,6 +47,37 @@ char tern__process_state(int pid)
 {
     struct tern__process process;
     return tern__process_look(pid, &process) ? process.state : '\0';
+}
+
+static bool descends(int parent, int ancestor)
+{
+    struct tern__process process = {.parent = parent};
+    for (int depth = 0; depth < GENERATIONS && process.parent > 1; depth++) {
+        if (process.parent == ancestor) {
+            return true;
+        }
+        if (!tern__process_look(process.parent, &process)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+bool tern__descendants_run(int ancestor)
+{
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    bool found = false;
+    while (dir != NULL && !found && (entry = readdir(dir)) != NULL) {
+        struct tern__process process;
+        found = atoi(entry->d_name) > 0 && tern__process_look(atoi(entry->d_name), &process) &&
+                (process.state == 'R' || process.state == 'D') &&
+                descends(process.parent, ancestor);
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return found;
 }
 
 // What /proc/PID/status says after a key at the beginning of a line; "" when there is none.

@@ -18,6 +18,9 @@ bool tern__process_look(int pid, struct tern__process *process);
 // Its state alone, 0 when there is no such process.
 char tern__process_state(int pid);
 
+// Whether a descendant of a process runs or wants to: not one that sleeps. Looks through all of /proc.
+bool tern__descendants_run(int ancestor);
+
 // Whether the kernel is writing the core of a process. Until that is done it is neither gone nor are its
 // files closed, so nothing else tells that it has crashed. About 20 us.
 bool tern__process_dumps(int pid);

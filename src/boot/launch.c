@@ -32,8 +32,10 @@
 #define DUMP_LOOK_NS (50 * TERN_NS_PER_MS)
 #define TERM_AFTER_NS (600 * TERN_NS_PER_MS)
 #define KILL_AFTER_NS (800 * TERN_NS_PER_MS)
-// What `exec > >(tee log)` in a rank leaves behind is given this long to see its end of file.
+// What `exec > >(tee log)` in a rank leaves behind is given this long to see its end of file; longer, but not
+// for ever, while some of it runs or waits for a processor.
 #define LINGER_NS (100 * TERN_NS_PER_MS)
+#define LINGER_MOST_NS (5 * TERN_NS_PER_SECOND)
 // A reader of labelled output that does not read cannot keep an interrupted job for longer.
 #define INTERRUPTED_DRAIN_NS (100 * TERN_NS_PER_MS)
 // timeout(1) signals a process and its group: two deliveries of one intention.
@@ -313,8 +315,19 @@ static bool is_over(struct tern__launch *job)
         bool interrupted = (job->cause != CAUSE_NONE && job->cause != CAUSE_RANK) ||
                            (job->sent >> SIGKILL & 1) != 0;
         job->linger_until_ns = tern__deadline_after(interrupted ? 0 : LINGER_NS);
+        job->linger_end_ns = tern__deadline_after(interrupted ? 0 : LINGER_MOST_NS);
     }
-    return tern__now_ns() >= job->linger_until_ns || !tern__procs_left_behind(&job->procs);
+    if (!tern__procs_left_behind(&job->procs)) {
+        return true;
+    }
+    int64_t now_ns = tern__now_ns();
+    if (now_ns < job->linger_until_ns) {
+        return false;
+    }
+    bool goes_on = now_ns < job->linger_end_ns && job->signal == 0 && job->procs.guardian > 0 &&
+                   tern__descendants_run(job->procs.guardian);
+    job->linger_until_ns = goes_on ? now_ns + LINGER_NS : job->linger_until_ns;
+    return !goes_on;
 }
 
 static int run_job(struct tern__launch *job)

@@ -43,6 +43,7 @@ struct tern__launch {
     int64_t term_at_ns;
     int64_t kill_at_ns;
     int64_t linger_until_ns; // 0: ranks still run
+    int64_t linger_end_ns;   // it is not put off beyond this
     int64_t look_at_ns;      // when to look next what the others do; 0: not set
 
     enum { UNSEEN, SEEN, TOLD } lag; // of the ranks that run on after a communicator has failed

@@ -162,6 +162,14 @@ static void a_filter_left_behind_can_finish(void **state)
            "(exec 3>&1; (echo text; exec 1>&3) | (sleep 0.03; tr a-z A-Z) &)");
 }
 
+// A filter that computes, or waits for a processor beside busy programs, gets the time it needs.
+static void a_filter_that_computes_can_finish(void **state)
+{
+    EXPECT(0, "[0] TEXT\n", "", "run", "-n", "1", "--label", "bash", "-c",
+           "(exec 3>&1; (echo text; exec 1>&3) | (end=$((${EPOCHREALTIME//[.,]/} + 300000)); "
+           "while [ ${EPOCHREALTIME//[.,]/} -lt $end ]; do :; done; tr a-z A-Z) &)");
+}
+
 static void a_reader_that_is_gone_ends_the_job(void **state)
 {
     int pipe_fds[2];
@@ -332,6 +340,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(a_grandchild_that_holds_the_pipe_does_not_hold_the_job),
         cmocka_unit_test(a_filter_left_behind_can_finish),
+        cmocka_unit_test(a_filter_that_computes_can_finish),
         cmocka_unit_test(a_reader_that_is_gone_ends_the_job),
         cmocka_unit_test(a_full_device_ends_the_job),
         cmocka_unit_test(each_rank_gets_a_file),
