@@ -121,7 +121,8 @@ run_in() {
         return $status
         ;;
     one-processor) taskset -c "$first_cpu" "$@" ;;
-    non-root)
+    non-root) # tests also write into the build folder, and suites of root leave their files there
+        chown -R $other_uid "$work/tree/build"
         as_other env HOME="$PWD" "$@"
         ;;
     memory-2g) bash -c 'echo $$ >"$0" && exec "$@"' "$memory_procs" "$@" ;;
@@ -171,8 +172,6 @@ build_path=$PATH
 ! is_root || build_path=$(path_of_all)
 PATH=$build_path make --no-print-directory -C "$work/tree" build-release >"$work/build.log" 2>&1 ||
     { tail -n 20 "$work/build.log" >&2; exit 1; }
-# Tests also write into the build folder; root may wherever it belongs to another user.
-! is_root || chown -R $other_uid "$work/tree/build"
 echo "commit $(git -C "$work/tree" log -1 --format='%h %s')"
 
 failures=0
