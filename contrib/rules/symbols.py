@@ -1,15 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the objects of a floor need from others is in floors that it may use: a declaration can be repeated,
-and a table filled from above, without an include that shows it."""
+"""What objects need. Of other floors only what contrib/layers.txt allows: a declaration can be repeated, and a
+table filled from above, without an include that shows it. And nothing that the head of their file, or of
+its header, says it does without."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 from rules.floors import allowed_floors
-from rules.tree import ROOT
+from rules.tree import ROOT, read_text
 
 OBJECTS = "CMakeFiles/tern_objects.dir"
+# "no allocation, lock, system call or log": what the words stand for, as far as symbols show it.
+WORD = r"(?:allocation|lock|log|system call)(?! but)\b"
+PROMISE = re.compile(rf"\b[Nn]o {WORD}(?:(?:, | or )(?:no )?{WORD})*")
+PROMISED = {
+    "allocation": {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "strdup",
+                   "asprintf", "mmap", "tern__handle_new"},
+    "lock": {"pthread_mutex_lock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "pthread_spin_lock",
+             "pthread_cond_wait", "sem_wait", "flock"},
+    "log": {"tern__log", "printf", "fprintf", "puts", "fputs", "perror"},
+}
 
 
 def symbols_of(objects):
@@ -44,3 +56,24 @@ def check_symbols(build, layers, findings):
             if below not in allowed:
                 findings.error(source, 1, f"needs {name} of {maker}: contrib/layers.txt gives "
                                           f"{floor} no {below}")
+    check_promises(places, table, findings)
+
+
+def promises_of(source):
+    """What the head of a file, and that of the header beside it, say that it does without. What is followed
+    by "but" has exceptions, and is for people to check."""
+    words = set()
+    for path in (source, source.with_suffix(".h")):
+        lines = (read_text(path) or [])[1:] if (ROOT / path).exists() else []
+        head = [line[2:].strip() for line in lines[:next(
+            (i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))]]
+        for match in PROMISE.finditer(" ".join(head)):
+            words.update(re.findall(r"\b(?:allocation|lock|log)\b", match[0]))
+    return words
+
+
+def check_promises(places, table, findings):
+    for path, (source, _, _) in places.items():
+        for word in sorted(promises_of(source)):
+            for name in sorted(table[path][1] & PROMISED[word]):
+                findings.error(source, 1, f"says that it does without any {word}, and needs {name}")

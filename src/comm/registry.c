@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a window by an address in it. Readers take no lock: each entry has a version that is odd
-// while it changes (a seqlock, Lameter 2005), and what was read counts only if the version did not
-// move. Nothing of the window itself is read, so one that is being destroyed is no danger.
+// Finding a window by an address in it, or by its number. Readers do not lock: each entry has a version
+// that is odd while it changes (a seqlock, Lameter 2005), and what was read counts only if the version did
+// not move. Nothing of the window itself is read, so one that is being destroyed is no danger.
 
 #include "comm/registry.h"
 
@@ -17,20 +17,41 @@ struct entry {
     _Atomic uintptr_t end;
     _Atomic size_t part_bytes;
     _Atomic(tern_window *) window;
+    _Atomic(const struct tern__job *) job;
+    _Atomic uint64_t key; // key_of; only together with the job
 };
+
+static uint64_t key_of(int comm_slot, uint32_t number)
+{
+    return (uint64_t)comm_slot << 32 | number;
+}
 
 static pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
 static struct entry entries[TERN__WINDOWS_MAX];
 static _Atomic uint32_t used; // entries below this index have been in use
 
-static void change_entry(struct entry *entry, tern_window *window, uintptr_t begin)
+// NULL: it becomes free.
+static void change_entry(struct entry *entry, tern_window *window)
 {
-    size_t part_bytes = begin != 0 ? window->size_bytes : 0;
+    uintptr_t begin = 0;
+    size_t part_bytes = 0;
+    size_t bytes = 0;
+    const struct tern__job *job = NULL;
+    uint64_t key = 0;
+    if (window != NULL) {
+        begin = (uintptr_t)window->base;
+        part_bytes = window->size_bytes;
+        bytes = part_bytes * (size_t)window->nranks;
+        job = window->comm->group.job;
+        key = key_of(window->comm->group.slot, window->number);
+    }
     tern__flag_add(&entry->version, 1); // partner: read_entry
     atomic_store(&entry->begin, begin);
-    atomic_store(&entry->end, begin != 0 ? begin + part_bytes * (size_t)window->nranks : 0);
+    atomic_store(&entry->end, begin + bytes);
     atomic_store(&entry->part_bytes, part_bytes);
     atomic_store(&entry->window, window);
+    atomic_store(&entry->job, job);
+    atomic_store(&entry->key, key);
     tern__flag_add(&entry->version, 1); // partner: read_entry
 }
 
@@ -42,9 +63,9 @@ int tern__registry_add(tern_window *window)
         at++;
     }
     if (at < TERN__WINDOWS_MAX) {
-        change_entry(&entries[at], window, (uintptr_t)window->base);
+        change_entry(&entries[at], window);
         if (at >= tern__peek(&used)) {
-            tern__publish(&used, at + 1); // partner: tern_window_find
+            tern__publish(&used, at + 1); // partner: find, tern__registry_base
         }
     }
     pthread_mutex_unlock(&writers);
@@ -60,7 +81,7 @@ void tern__registry_remove(tern_window *window)
     pthread_mutex_lock(&writers);
     for (uint32_t at = 0; at < tern__peek(&used); at++) {
         if (atomic_load(&entries[at].window) == window) {
-            change_entry(&entries[at], NULL, 0);
+            change_entry(&entries[at], NULL);
         }
     }
     pthread_mutex_unlock(&writers);
@@ -77,6 +98,8 @@ struct found {
     uintptr_t begin, end;
     size_t part_bytes;
     tern_window *window;
+    const struct tern__job *job;
+    uint64_t key;
 };
 
 // One consistent look at an entry.
@@ -87,7 +110,9 @@ static struct found read_entry(const struct entry *entry)
         struct found found = {.begin = atomic_load(&entry->begin),
                               .end = atomic_load(&entry->end),
                               .part_bytes = atomic_load(&entry->part_bytes),
-                              .window = atomic_load(&entry->window)};
+                              .window = atomic_load(&entry->window),
+                              .job = atomic_load(&entry->job),
+                              .key = atomic_load(&entry->key)};
         if (before % 2 == 0 && tern__flag_load(&entry->version) == before) {
             return found;
         }
@@ -95,19 +120,17 @@ static struct found read_entry(const struct entry *entry)
     }
 }
 
-tern_window *tern__registry_of(const struct tern__job *job, int comm_slot, uint32_t number)
+char *tern__registry_base(const struct tern__job *job, int comm_slot, uint32_t number)
 {
-    tern_window *found = NULL;
-    pthread_mutex_lock(&writers); // so that none of them is destroyed while it is looked at
-    for (uint32_t at = 0; at < tern__peek(&used) && found == NULL; at++) {
-        tern_window *window = atomic_load(&entries[at].window);
-        if (window != NULL && window->number == number && window->comm->group.job == job &&
-            window->comm->group.slot == comm_slot) {
-            found = window;
+    uint64_t key = key_of(comm_slot, number);
+    uint32_t count = tern__observe(&used); // partner: tern__registry_add
+    for (uint32_t i = 0; i < count; i++) {
+        struct found found = read_entry(&entries[i]);
+        if (found.job == job && found.key == key) {
+            return (char *)found.begin;
         }
     }
-    pthread_mutex_unlock(&writers);
-    return found;
+    return NULL;
 }
 
 static bool find(const void *address, struct found *found)

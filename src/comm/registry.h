@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The windows of this process by address.
+// The windows of this process by address and by number. Looking does not lock.
 #ifndef TERN_COMM_REGISTRY_H
 #define TERN_COMM_REGISTRY_H
 
@@ -16,8 +16,9 @@ void tern__registry_remove(tern_window *window);
 // tern_window_find without a sentence when the address is in no window.
 bool tern__registry_find(const void *address, tern_window **window);
 
-// The window with this number of the communicator in this slot of a job, or NULL. Takes a lock.
-tern_window *tern__registry_of(const struct tern__job *job, int comm_slot, uint32_t number);
+// Where rank 0's part begins of the window with this number of the communicator in this slot of a job; NULL:
+// this process has destroyed it. Data path: no allocation, no lock.
+char *tern__registry_base(const struct tern__job *job, int comm_slot, uint32_t number);
 
 // In the child of a fork: this process has no windows.
 void tern__registry_forget(void);

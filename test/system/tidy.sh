@@ -82,3 +82,8 @@ put src/low/low.c 'int tern_high(void);' 'int tern_low(void);' 'int tern_low(voi
 compile high/high.c
 compile low/low.c
 expect 'src/low/low.c:1: needs tern_high of src/high/high.c: contrib/layers.txt gives low no high'
+
+put src/low/low.c '// Data path: no lock, no allocation.' '' '#include <stdlib.h>' 'void *tern_low(void);' \
+    'void *tern_low(void) {' '    return malloc(1);' '}'
+compile low/low.c
+expect 'src/low/low.c:1: says that it does without any allocation, and needs malloc'

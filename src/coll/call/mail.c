@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// send and recv. Data path: no allocation, no lock, no log, and no system call but to sleep when nothing
-// can go on.
+// send and recv. Data path: no lock, no log, no allocation but at a communicator's first message, and no
+// system call but to sleep when nothing can go on.
 
 #include "coll/call/trace.h"
 
@@ -176,15 +176,15 @@ static int take_lent(struct tern__message *message, const struct tern__mail *mai
     struct tern__placement placement;
     memcpy(&placement, mail->data, sizeof placement);
     struct tern__group *group = &message->man->calls->comm->group;
-    const tern_window *window = tern__registry_of(group->job, (int)(placement.in_window >> 32),
-                                                  (uint32_t)placement.in_window - 1);
-    if (window == NULL) {
+    const char *base = tern__registry_base(group->job, (int)(placement.in_window >> 32),
+                                           (uint32_t)placement.in_window - 1);
+    if (base == NULL) {
         return tern__group_fail(group, TERN_ERR_ARG, group->rank,
                                 "recv: the buffer of %s is in a window that %s has destroyed",
                                 tern__rank_name(group, message->peer).text,
                                 tern__rank_name(group, group->rank).text);
     }
-    memcpy(message->buffer, window->base + placement.in_offset, message->bytes);
+    memcpy(message->buffer, base + placement.in_offset, message->bytes);
     message->moved = message->bytes;
     return TERN_OK;
 }

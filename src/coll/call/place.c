@@ -335,17 +335,12 @@ static void bind_slot_shares(struct tern__coll *call, uint32_t run)
 static int find_base(struct tern__coll *call, int rank, uint64_t key, char **base)
 {
     static const char nothing;
-    tern_window *window;
     if (key == NO_BYTES || key == 0) { // no op of this rank reads or writes a byte of it
         *base = (char *)(uintptr_t)&nothing;
         return TERN_OK;
     }
-    window = tern__registry_of(call->calls->comm->group.job, (int)(key >> 32), (uint32_t)key - 1);
-    if (window == NULL) {
-        return tern__call_window_gone(call, rank);
-    }
-    *base = window->base;
-    return TERN_OK;
+    *base = tern__registry_base(call->calls->comm->group.job, (int)(key >> 32), (uint32_t)key - 1);
+    return *base != NULL ? TERN_OK : tern__call_window_gone(call, rank);
 }
 
 static int bind_window(struct tern__coll *call, uint32_t run)
