@@ -6,7 +6,9 @@
 #include <stddef.h>
 
 #include "base/clock.h"
-#include "tern/status.h"
+#include "base/error.h"
+
+#define FIRST_LOOKS 64 // before the ladder: what a rank that runs has sent is there by then
 
 static _Thread_local struct {
     struct tern__queue own;
@@ -121,10 +123,27 @@ static bool can_go_on(void *arg)
     return false;
 }
 
+int tern__task_broken(struct tern__task *task, bool deep)
+{
+    if (!task->sleeps && task->asleep != NULL) {
+        task->asleep(task);
+    }
+    task->sleeps = true;
+    return task->broken(task, deep);
+}
+
+void tern__task_wake(struct tern__task *task)
+{
+    if (task->sleeps && task->awake != NULL) {
+        tern__job_doing(task->job, TERN__DOING_OTHER, 0);
+        task->awake(task);
+    }
+    task->sleeps = false;
+}
+
 static int is_broken(void *arg, bool deep)
 {
-    struct tern__task *task = arg;
-    return task->broken(task, deep);
+    return tern__task_broken(arg, deep);
 }
 
 static void trace_rest(struct tern__task *task, int64_t begin_ns, struct tern__trace_event *event)
@@ -157,15 +176,38 @@ int tern__task_rest(struct tern__task *task)
     if (status == TERN_ERR_TIMEOUT) {
         status = TERN_OK;
         if (!can_go_on(task)) {
-            status = task->broken(task, true);
+            status = tern__task_broken(task, true);
             status = status == TERN_OK ? task->timed_out(task) : status;
         }
     }
-    task->woken(task);
+    tern__task_wake(task);
     if (begin_ns != 0) {
         tern__trace_put(&event);
     }
     return status;
+}
+
+void tern__task_drive(struct tern__task *task, const bool *done)
+{
+    while (!*done && tern__tasks_advance(task->job, NULL)) {
+    }
+}
+
+int tern__task_wait(struct tern__task *task, const bool *done)
+{
+    for (int looks = 0; looks < FIRST_LOOKS && !*done; looks++) {
+        if (task->ready(task)) {
+            task->advance(task);
+        }
+    }
+    while (!*done) {
+        bool moved = task->advance(task);
+        moved = (!*done && tern__tasks_advance(task->job, task)) || moved;
+        if (!*done && !moved) {
+            TERN_TRY(tern__task_rest(task));
+        }
+    }
+    return TERN_OK;
 }
 
 int tern__task_tested(struct tern__task *task)
@@ -188,8 +230,8 @@ int tern__task_tested(struct tern__task *task)
         return TERN_OK;
     }
     task->idle.look_ns = now_ns + TERN__LOOK_NS;
-    int status = task->broken(task, true);
+    int status = tern__task_broken(task, true);
     status = status == TERN_OK && late && !task->ready(task) ? task->timed_out(task) : status;
-    task->woken(task);
+    tern__task_wake(task);
     return status;
 }

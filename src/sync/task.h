@@ -17,14 +17,17 @@ struct tern__task {
     bool (*advance)(struct tern__task *task);
     // Whether advance would do something. Reads with sequential consistency; cheap.
     bool (*ready)(struct tern__task *task);
-    // Of a task that its thread waits for: whether waiting is pointless (as in sync/ladder.h); the words
-    // when the job's deadline has passed; and that it sleeps no more.
+    // Of a task that its thread waits for: it sleeps from now on, and shows the others where it stands;
+    // whether waiting is pointless (as in sync/ladder.h); the words when the job's deadline has passed; and
+    // that it sleeps no more.
+    void (*asleep)(struct tern__task *task);
     int (*broken)(struct tern__task *task, bool deep);
     int (*timed_out)(struct tern__task *task);
-    void (*woken)(struct tern__task *task);
+    void (*awake)(struct tern__task *task);
     // For a trace, what it is about to wait for: name, number, peer, signal. NULL: nothing to say.
     void (*describe)(struct tern__task *task, struct tern__trace_event *event);
     struct tern__job *job;
+    bool sleeps;
     uint32_t moves; // counted by whoever advances it
     struct {
         uint32_t tests, moves; // tests in a row, since so many moves
@@ -62,6 +65,17 @@ bool tern__tasks_advance(const struct tern__job *job, const struct tern__task *e
 bool tern__tasks_exist(void);
 bool tern__tasks_ready_on(const struct tern__bell *bell);
 void tern__tasks_advance_on(const struct tern__bell *bell);
+
+// The thread moves what it has begun on the job of this task: as far as it goes without waiting, or until
+// *done. Whoever ends what the thread is after sets *done.
+void tern__task_drive(struct tern__task *task, const bool *done);
+
+// The same, and waits until *done; fails as tern__task_rest does, and leaves *done as it is.
+int tern__task_wait(struct tern__task *task, const bool *done);
+
+// Calls what the task has for it, once until it wakes; for tasks that stand for others.
+int tern__task_broken(struct tern__task *task, bool deep);
+void tern__task_wake(struct tern__task *task);
 
 // For threads that test instead of waiting, after a test that found nothing to do: fails like a wait, and
 // with its sentence, when a peer died, or when the job's deadline has passed since the first of the tests

@@ -122,7 +122,6 @@ struct tern__calls {
     // Of the run that has not ended and is the oldest.
     int seen; // ranks 0..seen-1 have published it, and agree
     bool bound;
-    bool says_so; // that it sleeps
     struct tern__lanes lanes;
     struct tern__binding binding;
     struct tern__share shares[TERN_RANKS_MAX];           // of pieces: this rank's table
@@ -208,6 +207,7 @@ int tern__call_mismatch(struct tern__coll *call, int rank, uint64_t theirs);
 int tern__call_counts_differ(struct tern__coll *call, int from, int to, uint64_t sent,
                              uint64_t wanted);
 int tern__call_window_gone(struct tern__coll *call, int rank);
+void tern__call_asleep(struct tern__coll *call);
 int tern__call_broken(struct tern__coll *call, bool deep);
 int tern__call_timed_out(struct tern__coll *call);
 int tern__call_failed(struct tern__coll *call, int status); // adds where it stood

@@ -16,8 +16,6 @@
 #define LENT UINT32_MAX                // in place of a piece's bytes: it is a placement
 #define LENT_FROM ((uint64_t)16 << 10) // bytes that are worth waiting for the receiver
 
-#define FIRST_LOOKS 64 // before the ladder: a line from a rank that runs is there by then
-
 // One direction between this rank and another.
 struct pipe {
     struct tern__message *oldest, *newest;
@@ -28,7 +26,6 @@ struct pipe {
 struct tern__mailman {
     struct tern__task task;
     struct tern__calls *calls;
-    bool says_so;
     int waiting;                         // messages that have not ended
     const struct tern__message *awaited; // that the thread waits for, for sentences
     struct pipe out[TERN_RANKS_MAX], in[TERN_RANKS_MAX];
@@ -358,19 +355,20 @@ static void name_message(const struct tern__message *message, char *text, size_t
              tern__rank_name(group, message->peer).text, (unsigned long long)message->moved);
 }
 
+static void task_asleep(struct tern__task *task)
+{
+    const struct tern__message *message = man_of_task(task)->awaited;
+    tern__job_doing(task->job, TERN__DOING_MAIL, (uint64_t)(message != NULL ? message->peer : 0));
+    if (message != NULL) {
+        tern__record_waits(message->record, tern__stuck(message->peer, 0, -1), tern__now_ns());
+    }
+}
+
 static int task_broken(struct tern__task *task, bool deep)
 {
     struct tern__mailman *man = man_of_task(task);
     struct tern__group *group = &man->calls->comm->group;
     const struct tern__message *message = man->awaited;
-    if (!man->says_so) {
-        tern__job_doing(task->job, TERN__DOING_MAIL,
-                        (uint64_t)(message != NULL ? message->peer : 0));
-        if (message != NULL) {
-            tern__record_waits(message->record, tern__stuck(message->peer, 0, -1), tern__now_ns());
-        }
-        man->says_so = true;
-    }
     TERN_TRY(tern__group_check(group, deep));
     uint64_t left = atomic_load_explicit(&group->shared->left, memory_order_seq_cst);
     if (message == NULL || (left >> message->peer & 1) == 0 ||
@@ -398,15 +396,11 @@ static int task_timed_out(struct tern__task *task)
                             (double)task->job->timeout_ns * 1e-9, name, doing);
 }
 
-static void task_woken(struct tern__task *task)
+static void task_awake(struct tern__task *task)
 {
-    struct tern__mailman *man = man_of_task(task);
-    if (man->says_so) {
-        tern__job_doing(task->job, TERN__DOING_OTHER, 0);
-        if (man->awaited != NULL) {
-            tern__record_waits(man->awaited->record, 0, 0);
-        }
-        man->says_so = false;
+    const struct tern__message *message = man_of_task(task)->awaited;
+    if (message != NULL) {
+        tern__record_waits(message->record, 0, 0);
     }
 }
 
@@ -429,9 +423,10 @@ static int man_of(struct tern__calls *calls, struct tern__mailman **man)
         made->task = (struct tern__task){
             .advance = advance_task,
             .ready = task_ready,
+            .asleep = task_asleep,
             .broken = task_broken,
             .timed_out = task_timed_out,
-            .woken = task_woken,
+            .awake = task_awake,
             .describe = task_describe,
             .job = calls->comm->group.job,
         };
@@ -526,24 +521,13 @@ int tern__message_failed(const struct tern__message *message)
 int tern__message_wait(struct tern__message *message)
 {
     struct tern__mailman *man = message->man;
-    struct pipe *pipe = pipe_of(message);
-    for (int looks = 0; looks < FIRST_LOOKS && !message->done; looks++) {
-        if (pipe->oldest == message && is_ready(message, pipe)) {
-            advance(man);
-        }
-    }
+    man->awaited = message;
     while (!message->done) {
-        bool moved = advance(man);
-        moved = (!message->done && tern__tasks_advance(man->task.job, &man->task)) || moved;
-        if (message->done || moved) {
-            continue;
-        }
-        man->awaited = message;
-        int status = tern__task_rest(&man->task);
-        man->awaited = NULL;
+        int status = tern__task_wait(&man->task, &message->done);
         if (status < 0) {
             tern__mailman_fail(man, status);
         }
     }
+    man->awaited = NULL;
     return message->status < 0 ? tern__message_failed(message) : TERN_OK;
 }

@@ -214,20 +214,21 @@ static int check_left(struct tern__coll *call)
     return TERN_OK;
 }
 
-int tern__call_broken(struct tern__coll *call, bool deep)
+void tern__call_asleep(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
-    if (!calls->says_so) {
-        int lane;
-        const struct tern__step *step = find_step(calls, &lane);
-        tern__job_doing(calls->task.job, TERN__DOING_CALL, call->number);
-        tern__record_waits(call->record,
-                           step != NULL ? tern__stuck(-1, lane, (int)step->index)
-                                        : tern__stuck(calls->seen, 0, -1),
-                           tern__now_ns());
-        calls->says_so = true;
-    }
-    TERN_TRY(tern__group_check(&calls->comm->group, deep));
+    int lane;
+    const struct tern__step *step = find_step(calls, &lane);
+    tern__job_doing(calls->task.job, TERN__DOING_CALL, call->number);
+    tern__record_waits(call->record,
+                       step != NULL ? tern__stuck(-1, lane, (int)step->index)
+                                    : tern__stuck(calls->seen, 0, -1),
+                       tern__now_ns());
+}
+
+int tern__call_broken(struct tern__coll *call, bool deep)
+{
+    TERN_TRY(tern__group_check(&call->calls->comm->group, deep));
     return check_left(call);
 }
 

@@ -122,9 +122,14 @@ static struct tern__task *task_of(const struct request *request)
                                : &request->call.calls->task;
 }
 
+static const bool *end_of(const struct request *request)
+{
+    return request->is_message ? &request->message.done : &request->call.done;
+}
+
 static bool is_done(const struct request *request)
 {
-    return request->is_message ? request->message.done : request->call.done;
+    return *end_of(request);
 }
 
 static int status_of(const struct request *request)
@@ -324,10 +329,7 @@ static int look(const char *name, tern_request *number, struct request **request
 static bool try(struct request *request)
 {
     struct tern__task *task = task_of(request);
-    bool moved = !is_done(request);
-    while (moved && !is_done(request)) {
-        moved = tern__tasks_advance(task->job, NULL);
-    }
+    tern__task_drive(task, end_of(request));
     if (!is_done(request)) {
         await(request, true);
         int status = tern__task_tested(task);
@@ -404,7 +406,7 @@ static int any_broken(struct tern__task *task, bool deep)
     const struct any *any = (const struct any *)(const void *)task;
     for (int i = 0; i < any->count; i++) {
         struct request *request = waiting_at(any, i);
-        int status = request != NULL ? task_of(request)->broken(task_of(request), deep) : TERN_OK;
+        int status = request != NULL ? tern__task_broken(task_of(request), deep) : TERN_OK;
         if (status < 0) {
             fail(request, status);
             return status;
@@ -429,13 +431,13 @@ static int any_timed_out(struct tern__task *task)
     return TERN_ERR_TIMEOUT;
 }
 
-static void any_woken(struct tern__task *task)
+static void any_awake(struct tern__task *task)
 {
     const struct any *any = (const struct any *)(const void *)task;
     for (int i = 0; i < any->count; i++) {
         struct request *request = running_at(any, i);
         if (request != NULL) {
-            task_of(request)->woken(task_of(request));
+            tern__task_wake(task_of(request));
         }
     }
 }
@@ -449,7 +451,7 @@ static int request_wait_any(tern_request *numbers, int count, int *index)
     }
     struct any any = {.numbers = numbers, .count = count};
     any.task =
-        (struct tern__task){.broken = any_broken, .timed_out = any_timed_out, .woken = any_woken};
+        (struct tern__task){.broken = any_broken, .timed_out = any_timed_out, .awake = any_awake};
     for (;;) {
         bool running = false;
         for (int i = 0; i < count; i++) {

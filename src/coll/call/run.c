@@ -6,8 +6,6 @@
 #include "base/error.h"
 #include "coll/call/trace.h"
 
-#define FIRST_LOOKS 64 // before the ladder: a line from a rank that runs is there by then
-
 // Publishes the next run of a call.
 static void publish(struct tern__calls *calls, struct tern__coll *call)
 {
@@ -217,6 +215,13 @@ static bool task_ready(struct tern__task *task)
     return tern__lanes_ready(&calls->lanes);
 }
 
+static void task_asleep(struct tern__task *task)
+{
+    if (calls_of(task)->oldest != NULL) {
+        tern__call_asleep(calls_of(task)->oldest);
+    }
+}
+
 static int task_broken(struct tern__task *task, bool deep)
 {
     struct tern__calls *calls = calls_of(task);
@@ -228,15 +233,11 @@ static int task_timed_out(struct tern__task *task)
     return tern__call_timed_out(calls_of(task)->oldest);
 }
 
-static void task_woken(struct tern__task *task)
+static void task_awake(struct tern__task *task)
 {
     struct tern__calls *calls = calls_of(task);
-    if (calls->says_so) {
-        tern__job_doing(task->job, TERN__DOING_OTHER, 0);
-        if (calls->oldest != NULL) {
-            tern__record_waits(calls->oldest->record, 0, 0);
-        }
-        calls->says_so = false;
+    if (calls->oldest != NULL) {
+        tern__record_waits(calls->oldest->record, 0, 0);
     }
 }
 
@@ -251,9 +252,10 @@ void tern__calls_set_up(struct tern__calls *calls)
     calls->task = (struct tern__task){
         .advance = advance_task,
         .ready = task_ready,
+        .asleep = task_asleep,
         .broken = task_broken,
         .timed_out = task_timed_out,
-        .woken = task_woken,
+        .awake = task_awake,
         .describe = task_describe,
         .job = calls->comm->group.job,
     };
@@ -318,18 +320,8 @@ int tern__call_begin(struct tern__coll *call)
 int tern__call_wait(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
-    for (int looks = 0; looks < FIRST_LOOKS && !call->done; looks++) {
-        if (task_ready(&calls->task)) {
-            tern__calls_advance(calls);
-        }
-    }
     while (!call->done) {
-        bool moved = tern__calls_advance(calls);
-        moved = (!call->done && tern__tasks_advance(calls->task.job, &calls->task)) || moved;
-        if (call->done || moved) {
-            continue;
-        }
-        int status = tern__task_rest(&calls->task);
+        int status = tern__task_wait(&calls->task, &call->done);
         if (status < 0 && calls->oldest != NULL) {
             tern__calls_fail(calls, tern__call_failed(calls->oldest, status));
         }

@@ -152,6 +152,7 @@ static int exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_o
         return met != TERN_OK ? met : status;
     }
     made->comm = comm;
+    made->done = true;
     made->plan = plan;
     made->options = *options;
     for (int rank = 0; rank < group->size; rank++) {
@@ -201,7 +202,7 @@ static int exec_destroy(tern_exec *exec)
         return TERN_OK;
     }
     TERN_TRY(tern__handle_check("tern_exec_destroy", exec, TERN__EXEC));
-    if (exec->state == TERN__EXEC_RUNNING) {
+    if (tern__task_is_running(&exec->task)) {
         if (tern__comm_check(exec->comm) == TERN_OK || !tern__exec_abandon(exec)) {
             return tern__fail(TERN_ERR_STATE,
                               "tern_exec_destroy: run %u has not ended; the thread that started it "

@@ -32,15 +32,12 @@ _Static_assert(sizeof(struct tern__exec_head) == TERN_CACHE_LINE, "shared layout
 
 #define TERN__EXEC_LINES_MAX 16384 // signals of a rank that get a line each
 
-enum tern__exec_state { TERN__EXEC_IDLE, TERN__EXEC_RUNNING, TERN__EXEC_FAILED };
-
 struct tern_exec {
     struct tern__handle handle;
 
     // Of the run.
     struct tern__lanes lanes; // its run: how many have begun
-    enum tern__exec_state state;
-    bool says_so;           // that it sleeps
+    bool done;              // none has begun, or the last one has ended; one that failed never does
     struct tern__task task; // while it has not ended
     int64_t traced_ns;      // when the run began, if a trace is recorded; else 0
     bool overlaps;          // it is begun here and ended there

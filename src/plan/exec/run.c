@@ -11,14 +11,13 @@
 
 bool tern__exec_abandon(struct tern_exec *exec)
 {
-    if (exec->state != TERN__EXEC_RUNNING) {
+    if (!tern__task_is_running(&exec->task)) {
         return true;
     }
     if (!tern__task_is_mine(&exec->task)) {
         return false;
     }
     tern__task_end(&exec->task);
-    exec->state = TERN__EXEC_FAILED;
     return true;
 }
 
@@ -26,22 +25,11 @@ static void end_run(struct tern_exec *exec)
 {
     tern__task_end(&exec->task);
     tern__lanes_end(&exec->lanes);
-    exec->state = TERN__EXEC_IDLE;
+    exec->done = true;
     exec->runs_ended++;
     if (exec->traced_ns != 0) {
         tern__exec_trace_run(exec);
     }
-}
-
-// Once round the lanes; true when anything was done.
-static bool sweep(struct tern_exec *exec)
-{
-    bool moved = tern__lanes_sweep(&exec->lanes);
-    exec->task.moves += moved;
-    if (exec->lanes.open_count == 0) {
-        end_run(exec);
-    }
-    return moved;
 }
 
 static struct tern_exec *exec_of(struct tern__task *task)
@@ -51,7 +39,13 @@ static struct tern_exec *exec_of(struct tern__task *task)
 
 static bool advance_task(struct tern__task *task)
 {
-    return sweep(exec_of(task));
+    struct tern_exec *exec = exec_of(task);
+    bool moved = tern__lanes_sweep(&exec->lanes);
+    task->moves += moved;
+    if (exec->lanes.open_count == 0) {
+        end_run(exec);
+    }
+    return moved;
 }
 
 static bool task_ready(struct tern__task *task)
@@ -59,36 +53,20 @@ static bool task_ready(struct tern__task *task)
     return tern__lanes_ready(&exec_of(task)->lanes);
 }
 
-// Moves this run, and what else this thread has begun, as far as it goes without waiting.
-static void drive(struct tern_exec *exec)
+static void task_asleep(struct tern__task *task)
 {
-    bool moved = true;
-    while (moved && exec->state == TERN__EXEC_RUNNING) {
-        moved = sweep(exec);
-        if (exec->state != TERN__EXEC_RUNNING) {
-            return;
-        }
-        moved = tern__tasks_advance(exec->comm->group.job, &exec->task) || moved;
-    }
-}
-
-static void say_that_it_sleeps(struct tern_exec *exec)
-{
+    struct tern_exec *exec = exec_of(task);
     int lane;
     const struct tern__step *step = tern__lanes_stand(&exec->lanes, &lane);
-    tern__job_doing(exec->comm->group.job, TERN__DOING_PLAN, exec->lanes.run);
+    tern__job_doing(task->job, TERN__DOING_PLAN, exec->lanes.run);
     tern__poke(&exec->own->stuck_lane, (uint32_t)lane);
     tern__poke(&exec->own->stuck_op, step->index);
     tern__poke(&exec->own->stuck, 1);
-    exec->says_so = true;
 }
 
 static int task_broken(struct tern__task *task, bool deep)
 {
     struct tern_exec *exec = exec_of(task);
-    if (!exec->says_so) {
-        say_that_it_sleeps(exec);
-    }
     TERN_TRY(tern__group_check(&exec->comm->group, deep));
     return tern__exec_check_left(exec);
 }
@@ -98,14 +76,9 @@ static int task_timed_out(struct tern__task *task)
     return tern__exec_timed_out(exec_of(task));
 }
 
-static void task_woken(struct tern__task *task)
+static void task_awake(struct tern__task *task)
 {
-    struct tern_exec *exec = exec_of(task);
-    if (exec->says_so) {
-        tern__job_doing(task->job, TERN__DOING_OTHER, 0);
-        tern__poke(&exec->own->stuck, 0);
-        exec->says_so = false;
-    }
+    tern__poke(&exec_of(task)->own->stuck, 0);
 }
 
 static void task_describe(struct tern__task *task, struct tern__trace_event *event)
@@ -117,16 +90,15 @@ static void task_describe(struct tern__task *task, struct tern__trace_event *eve
 static int check_running(const char *call, struct tern_exec *exec)
 {
     TERN_TRY(tern__handle_check(call, exec, TERN__EXEC));
-    if (exec->state == TERN__EXEC_IDLE && exec->runs_ended == 0) {
-        return tern__fail(TERN_ERR_STATE, "%s: no run has been started", call);
+    if (exec->done) {
+        return exec->runs_ended > 0
+                   ? TERN_OK
+                   : tern__fail(TERN_ERR_STATE, "%s: no run has been started", call);
     }
-    if (exec->state == TERN__EXEC_RUNNING && !tern__task_is_mine(&exec->task)) {
+    if (tern__task_is_running(&exec->task) && !tern__task_is_mine(&exec->task)) {
         return tern__fail(TERN_ERR_STATE,
                           "%s: run %u was started by another thread, which must also end it", call,
                           exec->lanes.run);
-    }
-    if (exec->state == TERN__EXEC_IDLE) {
-        return TERN_OK;
     }
     int status = tern__comm_check(exec->comm);
     if (status != TERN_OK) {
@@ -139,7 +111,7 @@ static void begin_run(struct tern_exec *exec)
 {
     exec->lanes.run++;
     exec->lanes.begun = 0;
-    exec->state = TERN__EXEC_RUNNING;
+    exec->done = false;
     tern__lanes_begin(&exec->lanes);
     tern__flag_store(&exec->own->begun, exec->lanes.run); // partner: tern__lanes_begun
     for (uint32_t i = 0; i < exec->watchers_count; i++) {
@@ -161,7 +133,7 @@ static int start(tern_exec *exec, bool overlaps)
     TERN_TRY(tern__handle_check("tern_exec_start", exec, TERN__EXEC));
     TERN_TRY(check_windows(exec));
     TERN_TRY(tern__comm_check(exec->comm));
-    if (exec->state == TERN__EXEC_RUNNING) {
+    if (tern__task_is_running(&exec->task)) {
         return tern__fail(TERN_ERR_STATE, "tern_exec_start: run %u has not ended", exec->lanes.run);
     }
     exec->traced_ns = tern__trace_start();
@@ -170,14 +142,15 @@ static int start(tern_exec *exec, bool overlaps)
     exec->task = (struct tern__task){
         .advance = advance_task,
         .ready = task_ready,
+        .asleep = task_asleep,
         .broken = task_broken,
         .timed_out = task_timed_out,
-        .woken = task_woken,
+        .awake = task_awake,
         .describe = task_describe,
         .job = exec->comm->group.job,
     };
     tern__task_begin(&exec->task);
-    drive(exec);
+    tern__task_drive(&exec->task, &exec->done);
     return TERN_OK;
 }
 
@@ -189,10 +162,8 @@ int tern_exec_start(tern_exec *exec)
 static int exec_test(tern_exec *exec)
 {
     TERN_TRY(check_running("tern_exec_test", exec));
-    if (exec->state == TERN__EXEC_RUNNING) {
-        drive(exec);
-    }
-    if (exec->state == TERN__EXEC_IDLE) {
+    tern__task_drive(&exec->task, &exec->done);
+    if (exec->done) {
         return 1;
     }
     int status = tern__task_tested(&exec->task);
@@ -210,15 +181,11 @@ int tern_exec_test(tern_exec *exec)
 static int exec_wait(tern_exec *exec)
 {
     TERN_TRY(check_running("tern_exec_wait", exec));
-    while (exec->state == TERN__EXEC_RUNNING) {
-        drive(exec);
-        int status = exec->state == TERN__EXEC_RUNNING ? tern__task_rest(&exec->task) : TERN_OK;
-        if (status != TERN_OK) {
-            tern__exec_abandon(exec);
-            return status;
-        }
+    int status = tern__task_wait(&exec->task, &exec->done);
+    if (status != TERN_OK) {
+        tern__exec_abandon(exec);
     }
-    return TERN_OK;
+    return status;
 }
 
 int tern_exec_wait(tern_exec *exec)
