@@ -46,6 +46,7 @@ int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **com
                                        .size = job->nranks};
     for (int rank = 0; rank < job->nranks; rank++) {
         made->group.members[rank] = rank;
+        made->xports[rank] = tern__xport_find("shm");
     }
     int status = tern__window_create_sparse(made, tern__area_bytes(job->nranks), &made->area);
     if (status != TERN_OK) {
@@ -176,6 +177,7 @@ static int comm_split(tern_comm *comm, int color, int key, tern_comm **part)
     group->shared = &group->job->ctl->comms[group->slot];
     for (int rank = 0; rank < group->size; rank++) {
         group->rank = group->members[rank] == parent->rank ? rank : group->rank;
+        made->xports[rank] = comm->xports[group->members[rank]];
         group->members[rank] = parent->members[group->members[rank]];
     }
     made->parent = comm;

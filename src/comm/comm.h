@@ -8,6 +8,7 @@
 #include "base/handle.h"
 #include "sync/group.h"
 #include "tern/comm.h"
+#include "xport/xport.h"
 
 // What is made from a communicator and goes before it.
 enum tern__child { TERN__CHILD_WINDOW, TERN__CHILD_CHIP, TERN__CHILD_PART, TERN__CHILD_REQUEST };
@@ -19,9 +20,10 @@ struct tern_comm {
     struct tern__group group;
     bool first;            // it joined the job, and leaves it when it is destroyed
     uint32_t windows_made; // for tags; the same on all ranks
-    _Atomic uint32_t children[TERN__CHILDREN]; // made from it and alive
-    struct tern_comm *parent;                  // the communicator it was split from
-    struct tern_window *area;                  // comm/area.h
+    _Atomic uint32_t children[TERN__CHILDREN];        // made from it and alive
+    const struct tern__xport *xports[TERN_RANKS_MAX]; // the way to each rank
+    struct tern_comm *parent;                         // the communicator it was split from
+    struct tern_window *area;                         // comm/area.h
     void (*free_calls)(void *calls);
     void (*ended)(void); // the first one's: after it has left the job; or NULL
 };

@@ -187,8 +187,7 @@ static void choose_dumped(tern_window *window, size_t total)
     }
     tern__memfd_dump(window->base, total, false);
     if (dump == TERN__DUMP_OWN && !window->sparse) {
-        tern__memfd_dump(window->base + (size_t)window->rank * window->size_bytes,
-                         window->size_bytes, true);
+        tern__memfd_dump(tern__window_at(window, window->rank, 0), window->size_bytes, true);
     }
 }
 
@@ -199,8 +198,7 @@ static void fill_context(tern_window *window)
     context->rankNum = (uint32_t)window->nranks;
     context->winSize = window->size_bytes;
     for (int rank = 0; rank < window->nranks; rank++) {
-        context->windowsIn[rank] =
-            (uint64_t)(uintptr_t)(window->base + (size_t)rank * window->size_bytes);
+        context->windowsIn[rank] = (uint64_t)(uintptr_t)tern__window_at(window, rank, 0);
         context->windowsOut[rank] = context->windowsIn[rank];
     }
 }
@@ -241,7 +239,7 @@ static int build_window(tern_window *window, const struct wish *wishes)
         choose_dumped(window, total);
     }
     if (status == TERN_OK && (wishes[0].flags & TERN_WINDOW_PREFAULT) != 0) {
-        status = tern__memfd_prefault(window->base + (size_t)window->rank * size, size);
+        status = tern__memfd_prefault(tern__window_at(window, window->rank, 0), size);
     }
     if (status == TERN_OK) {
         fill_context(window);
@@ -293,6 +291,7 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
         return status;
     }
     made->comm = comm;
+    memcpy(made->xports, comm->xports, sizeof made->xports);
     made->xport = tern__xport_find("shm");
     made->rank = group->rank;
     made->nranks = group->size;
@@ -387,7 +386,14 @@ void *tern_window_address(const tern_window *window, int rank)
                         window->nranks - 1);
         return NULL;
     }
-    return window->base + (size_t)rank * window->size_bytes;
+    if (!tern__window_is_mapped(window, rank)) {
+        tern__set_error(
+            "tern_window_address: the memory of %s is not in this process's reach; tern_put "
+            "and tern_get move its bytes",
+            tern__rank_name(&window->comm->group, rank).text);
+        return NULL;
+    }
+    return tern__window_at(window, rank, 0);
 }
 
 const tern_context *tern_window_context(const tern_window *window)
@@ -412,6 +418,6 @@ int tern__window_range(tern_window *window, const char *call, int rank, size_t o
                           call, size_bytes, offset_bytes, window->size_bytes);
     }
     TERN_TRY(tern__comm_check(window->comm));
-    *address = window->base + (size_t)rank * window->size_bytes + offset_bytes;
+    *address = tern__window_at(window, rank, offset_bytes);
     return TERN_OK;
 }

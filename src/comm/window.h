@@ -11,15 +11,16 @@
 struct tern_window {
     struct tern__handle handle;
     struct tern_comm *comm;
-    const struct tern__xport *xport;
-    char *base;        // of rank 0's part
-    size_t size_bytes; // of a part, and the distance between two
+    const struct tern__xport *xport; // between parts that are mapped, for who has their addresses
+    char *base;                      // of rank 0's part
+    size_t size_bytes;               // of a part, and the distance between two
     int rank;
     int nranks;
     uint32_t number;          // of the communicator's windows, from 0
     int fd;                   // on rank 0, to see how much of it is still untouched; else -1
     bool sparse;              // tern__window_create_sparse
     struct tern_window *next; // of this process's windows that have one
+    const struct tern__xport *xports[TERN_RANKS_MAX]; // as comm has them: one load less a put
     tern_context context;
 };
 
@@ -41,6 +42,24 @@ void tern__windows_forget(void);
 // failed communicator.
 int tern__window_range(tern_window *window, const char *call, int rank, size_t offset_bytes,
                        size_t size_bytes, char **address);
+
+// Byte `offset_bytes` of a rank's part: its name in this process, of every rank. Who wants to load from it or
+// store to it asks tern__window_is_mapped first.
+static inline char *tern__window_at(const tern_window *window, int rank, size_t offset_bytes)
+{
+    return window->base + (size_t)rank * window->size_bytes + offset_bytes;
+}
+
+// The way to a rank of the window; and whether its part can be read and written through a pointer.
+static inline const struct tern__xport *tern__window_xport(const tern_window *window, int rank)
+{
+    return window->xports[rank];
+}
+
+static inline bool tern__window_is_mapped(const tern_window *window, int rank)
+{
+    return tern__window_xport(window, rank)->is_mapped;
+}
 
 // The doorbell of a rank of the window.
 static inline struct tern__bell *tern__window_bell(const tern_window *window, int rank)

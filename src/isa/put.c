@@ -38,7 +38,7 @@ static int put(tern_window *window, int rank, size_t offset_bytes, const void *l
     TERN_TRY(tern__window_range(window, "tern_put", rank, offset_bytes, size_bytes, &remote));
     TERN_TRY(check_local("tern_put", local, size_bytes));
     if (size_bytes > 0) {
-        window->xport->put(remote, local, size_bytes);
+        tern__window_xport(window, rank)->put(remote, local, size_bytes);
     }
     trace(window, rank, "put", begin_ns, size_bytes);
     return TERN_OK;
@@ -57,7 +57,7 @@ static int get(tern_window *window, int rank, size_t offset_bytes, void *local, 
     TERN_TRY(tern__window_range(window, "tern_get", rank, offset_bytes, size_bytes, &remote));
     TERN_TRY(check_local("tern_get", local, size_bytes));
     if (size_bytes > 0) {
-        window->xport->get(remote, local, size_bytes);
+        tern__window_xport(window, rank)->get(remote, local, size_bytes);
     }
     trace(window, rank, "get", begin_ns, size_bytes);
     return TERN_OK;
@@ -118,7 +118,7 @@ static int put_block(tern_window *window, int rank, size_t offset_bytes, const v
     int64_t begin_ns = tern__trace_start();
     TERN_TRY(check_block("tern_put_block", window, rank, offset_bytes, local, block, &remote));
     if (block->row_bytes > 0) {
-        window->xport->put_block(remote, local, block);
+        tern__window_xport(window, rank)->put_block(remote, local, block);
     }
     trace(window, rank, "put", begin_ns, block->rows * block->row_bytes);
     return TERN_OK;
@@ -137,7 +137,7 @@ static int get_block(tern_window *window, int rank, size_t offset_bytes, void *l
     int64_t begin_ns = tern__trace_start();
     TERN_TRY(check_block("tern_get_block", window, rank, offset_bytes, local, block, &remote));
     if (block->row_bytes > 0) {
-        window->xport->get_block(remote, local, block);
+        tern__window_xport(window, rank)->get_block(remote, local, block);
     }
     trace(window, rank, "get", begin_ns, block->rows * block->row_bytes);
     return TERN_OK;
@@ -170,7 +170,7 @@ static int put_add(tern_window *window, int rank, size_t offset_bytes, const voi
                           "of a %s",
                           offset_bytes, element, tern_dtype_name(dtype));
     }
-    window->xport->put_add(remote, local, count, dtype);
+    tern__window_xport(window, rank)->put_add(remote, local, count, dtype);
     trace(window, rank, "put_add", begin_ns, size_bytes);
     return TERN_OK;
 }

@@ -62,7 +62,7 @@ static int signal_notify(tern_window *window, int rank, size_t offset_bytes, int
                           (int)op);
     }
     int64_t begin_ns = tern__trace_start();
-    window->xport->notify(address, value, op);
+    tern__window_xport(window, rank)->notify(address, value, op);
     tern__bell_ring(tern__window_bell(window, rank));
     if (__builtin_expect(begin_ns != 0, 0)) {
         trace_notify(window, rank, offset_bytes, begin_ns);

@@ -35,9 +35,8 @@ const char *tern__cmp_text(tern_cmp cmp);
 static inline const _Atomic uint32_t *tern__condition_word(const tern_condition *condition)
 {
     const tern_window *window = condition->window;
-    return (const _Atomic uint32_t *)(const void *)(window->base +
-                                                    (size_t)window->rank * window->size_bytes +
-                                                    condition->offset_bytes);
+    return (const _Atomic uint32_t *)(const void *)tern__window_at(window, window->rank,
+                                                                   condition->offset_bytes);
 }
 
 // The value now. Sequentially consistent: partner of shm_notify, both as acquire (what was written

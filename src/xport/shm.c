@@ -145,6 +145,7 @@ static void shm_notify(char *remote, int32_t value, tern_notify_op op)
 
 const struct tern__xport tern__xport_shm = {
     .name = "shm",
+    .is_mapped = true,
     .put = shm_put,
     .get = shm_get,
     .put_block = shm_put_block,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transports: how bytes get into another rank's window. One table (xport/table.c), one const struct
-// per transport, every slot filled. On one machine that is shared memory, where the remote side is
+// per transport, every slot filled; each rank has one for each peer. On one machine that is shared memory, where the remote side is
 // an address of this process.
 #ifndef TERN_XPORT_XPORT_H
 #define TERN_XPORT_XPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@
 
 struct tern__xport {
     const char *name;
+    bool is_mapped; // the remote side can also be read and written through a pointer
     // Returns when the bytes are stored; ordered before a later notify of the same thread.
     void (*put)(char *remote, const char *local, size_t size_bytes);
     void (*get)(const char *remote, char *local, size_t size_bytes);

@@ -70,7 +70,7 @@ static inline uint64_t tern__round_line(uint64_t bytes)
 
 static inline char *tern__area_part(const tern_window *area, int rank)
 {
-    return area->base + (size_t)rank * area->size_bytes;
+    return tern__window_at(area, rank, 0);
 }
 
 static inline struct tern__head *tern__area_head(const tern_window *area, int rank, uint32_t run)

@@ -189,13 +189,13 @@ static void a_notify_changes_the_word_before_it_looks_for_sleepers(void **state)
     struct tern__xport slow = tern__xport_shm;
     struct tern__bell *bell = tern__window_bell(window, 0);
     slow.notify = change_and_sign_on;
-    window->xport = &slow;
+    window->xports[0] = &slow;
     assert_int_equal(tern_signal_notify(window, 0, 0, 1, TERN_NOTIFY_ADD), TERN_OK);
     assert_int_equal(bell->rings, 1);
     assert_int_equal(tern_signal_notify(window, 0, 0, 1, TERN_NOTIFY_SET), TERN_OK);
     assert_int_equal(bell->rings, 2);
     tern__flag_store(&bell->sleepers, 0);
-    window->xport = &tern__xport_shm;
+    window->xports[0] = &tern__xport_shm;
     assert_int_equal(tern_signal_notify(window, 0, 0, 1, TERN_NOTIFY_ADD), TERN_OK);
     assert_int_equal(bell->rings, 2); // nobody sleeps: no system call
 }

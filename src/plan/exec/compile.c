@@ -80,7 +80,7 @@ static int survey(struct tern_exec *exec)
 
 static char *part_of(const tern_window *window, int rank, size_t offset)
 {
-    return window != NULL ? window->base + (size_t)rank * window->size_bytes + offset : NULL;
+    return window != NULL ? tern__window_at(window, rank, offset) : NULL;
 }
 
 static void bind(struct tern_exec *exec)

@@ -64,8 +64,7 @@ struct tern_exec {
 
 static inline struct tern__exec_head *tern__exec_head(const struct tern_exec *exec, int rank)
 {
-    const tern_window *window = exec->window;
-    return (struct tern__exec_head *)(void *)(window->base + (size_t)rank * window->size_bytes);
+    return (struct tern__exec_head *)(void *)tern__window_at(exec->window, rank, 0);
 }
 
 // digest.c: a hash of everything that the plan's text says.
