@@ -91,21 +91,21 @@ static const char *say_nearest(const struct cli_nearest *nearest)
 const char *cli_suggest_kind(const char *word)
 {
     struct cli_nearest nearest = {.word = word};
-#define TERN_COLL_KIND(name, word, number) cli_nearest_offer(&nearest, word);
-#include "tern/coll_kind.def"
-#undef TERN_COLL_KIND
+#define TERN_KIND(name, word, ...) cli_nearest_offer(&nearest, word);
+#include "tern/kind.def"
+#undef TERN_KIND
     return say_nearest(&nearest);
 }
 
 const char *cli_suggest_algorithm(const char *word)
 {
     struct cli_nearest nearest = {.word = word};
-#define TERN_PLAN_KIND(name, word, number)                                                         \
-    for (int i = 0; tern_algo_name(TERN_PLAN_##name, i) != NULL; i++) {                            \
-        cli_nearest_offer(&nearest, tern_algo_name(TERN_PLAN_##name, i));                          \
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
+        const char *name;
+        for (int i = 0; (name = tern_algo_name((tern_plan_kind)kind, i)) != NULL; i++) {
+            cli_nearest_offer(&nearest, name);
+        }
     }
-#include "tern/plan_kind.def"
-#undef TERN_PLAN_KIND
     return say_nearest(&nearest);
 }
 

@@ -25,7 +25,7 @@ def expand_table(match):
     """The lines that a #define, a #include of a .def file and an #undef stand for."""
     macro, names, body, path = match.groups()
     lines = []
-    for entry in re.findall(rf"^{macro}\((.*)\)$", (INCLUDE / path).read_text(), re.M):
+    for entry in re.findall(rf"^{macro}\w*\((.*)\)$", (INCLUDE / path).read_text(), re.M):
         values = dict(zip((n.strip() for n in names.split(",")), (v.strip() for v in entry.split(","))))
         text = re.sub(r"\w+##(\w+)|(\w+)", lambda m: m[0].replace(m[1] or m[2], values.get(
             m[1] or m[2], m[1] or m[2])), body).replace("##", "")

@@ -71,10 +71,9 @@ static int expected_at(const struct exec_job *job, uint64_t i)
         return value_at(job, job->spec->root, own + i);
     case TERN_PLAN_ALL_TO_ALL:
         return value_at(job, (int)(i / share), own + i % share);
-    case TERN_PLAN_BARRIER:
-        break;
+    default: // a barrier has no output
+        return 0;
     }
-    return 0;
 }
 
 // A small whole number as an element; exact in all types.
@@ -105,9 +104,7 @@ static int shift_in(const struct exec_job *job)
 
 static int shift_out(const struct exec_job *job)
 {
-    tern_plan_kind kind = job->spec->kind;
-    bool reduces = kind == TERN_PLAN_ALL_REDUCE || kind == TERN_PLAN_REDUCE_SCATTER ||
-                   kind == TERN_PLAN_REDUCE_TO_ROOT;
+    bool reduces = tern_coll_kind_facts(job->spec->kind)->sums;
     bool sums = reduces && job->arguments->op == TERN_SUM;
     return shift_in(job) * (sums ? job->spec->nranks : 1);
 }
@@ -115,8 +112,7 @@ static int shift_out(const struct exec_job *job)
 // Whether this rank has an output: of some kinds only the root has one.
 static bool has_output(const struct exec_job *job)
 {
-    tern_plan_kind kind = job->spec->kind;
-    bool root_only = kind == TERN_PLAN_REDUCE_TO_ROOT || kind == TERN_PLAN_GATHER;
+    bool root_only = tern_coll_kind_facts(job->spec->kind)->root == TERN_KIND_ROOT_TO;
     return !root_only || job->rank == job->spec->root;
 }
 

@@ -11,15 +11,9 @@
 #include "tern/topo.h"
 
 static const char *const kinds[] = {
-#define TERN_COLL_KIND(name, word, number) word,
-#include "tern/coll_kind.def"
-#undef TERN_COLL_KIND
-    NULL};
-
-static const char *const plan_kinds[] = {
-#define TERN_PLAN_KIND(name, word, number) word,
-#include "tern/plan_kind.def"
-#undef TERN_PLAN_KIND
+#define TERN_KIND(name, word, ...) word,
+#include "tern/kind.def"
+#undef TERN_KIND
     NULL};
 
 static const char *const dtypes[] = {
@@ -37,14 +31,14 @@ static const char *const ops[] = {
 static const struct list {
     const char *name;
     const char *const *words;
-} lists[] = {{"kinds", kinds}, {"plan-kinds", plan_kinds}, {"dtypes", dtypes}, {"ops", ops}};
+} lists[] = {{"kinds", kinds}, {"dtypes", dtypes}, {"ops", ops}};
 
 // Each algorithm once, although several kinds may have one of its name.
 static void print_algorithms(void)
 {
     const char *printed[128];
     size_t count = 0;
-    for (int kind = 0; plan_kinds[kind] != NULL; kind++) {
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
         const char *name;
         for (int i = 0; (name = tern_algo_name((tern_plan_kind)kind, i)) != NULL; i++) {
             size_t known = 0;
@@ -80,6 +74,12 @@ int cli_info_words(const char *list)
             }
             return 0;
         }
+    }
+    if (strcmp(list, "plan-kinds") == 0) {
+        for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
+            puts(tern_plan_kind_name((tern_plan_kind)kind));
+        }
+        return 0;
     }
     if (strcmp(list, "algorithms") == 0) {
         print_algorithms();

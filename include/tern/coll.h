@@ -9,7 +9,8 @@
 //
 // Buffers may be any memory. Those inside a window (tern/window.h) of the communicator, or of one that
 // has all of its ranks, are used where they lie when every rank's are; others go through a ring of
-// staging memory. `count` is elements; with n ranks, and (v) for the forms with a count for each rank:
+// staging memory. `count` is elements; with n ranks, and (v) for the forms with a count for each rank
+// (tern/kind.h has this table for programs):
 //
 //     kind             in                  out                 in place
 //     all_reduce       count               count               in == out
@@ -55,19 +56,10 @@
 #include "tern/api.h"
 #include "tern/comm.h"
 #include "tern/dtype.h"
+#include "tern/kind.h"
 #include "tern/op.h"
 
 TERN_BEGIN_DECLS
-
-typedef enum tern_coll_kind {
-#define TERN_COLL_KIND(name, word, number) TERN_COLL_##name = (number),
-#include "tern/coll_kind.def"
-#undef TERN_COLL_KIND
-} tern_coll_kind;
-
-// The word of a kind ("all_reduce"), and the kind of a word (TERN_ERR_ARG lists the words).
-TERN_API const char *tern_coll_kind_name(tern_coll_kind kind);
-TERN_CALL int tern_coll_kind_parse(const char *word, tern_coll_kind *kind);
 
 // Blocking calls.
 TERN_CALL int tern_all_reduce(tern_comm *comm, const void *in, void *out, size_t count,

@@ -43,6 +43,7 @@
 #include <stdint.h>
 
 #include "tern/api.h"
+#include "tern/kind.h"
 #include "tern/status.h"
 
 TERN_BEGIN_DECLS
@@ -56,16 +57,6 @@ TERN_BEGIN_DECLS
 #define TERN_PLAN_OPERANDS_MAX 2048 // of an op, sources and destinations together
 
 typedef struct tern_plan tern_plan;
-
-typedef enum tern_plan_kind {
-#define TERN_PLAN_KIND(name, word, number) TERN_PLAN_##name = (number),
-#include "tern/plan_kind.def"
-#undef TERN_PLAN_KIND
-} tern_plan_kind;
-
-// The word of a kind ("all_reduce"), and the kind of a word (TERN_ERR_ARG lists the words).
-TERN_API const char *tern_plan_kind_name(tern_plan_kind kind);
-TERN_CALL int tern_plan_kind_parse(const char *word, tern_plan_kind *kind);
 
 typedef struct tern_plan_spec {
     tern_plan_kind kind;

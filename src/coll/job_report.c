@@ -109,7 +109,7 @@ static void text_calls(FILE *file, const struct seen *seen, int last, int64_t no
         bool barrier = call->signature.kind == TERN_COLL_BARRIER;
         snprintf(op, sizeof op, "%-5s %s",
                  barrier ? "" : tern_dtype_name((tern_dtype)call->signature.dtype),
-                 tern__coll_reduces(call->signature.kind)
+                 tern__kind_facts(call->signature.kind)->sums
                      ? tern_reduce_op_name((tern_reduce_op)call->signature.op)
                      : "");
         if (call->begin_ns > 0) {
@@ -165,10 +165,10 @@ static void json_call(FILE *file, const struct tern__recorded *call, int64_t now
     if (signature->kind != TERN_COLL_BARRIER) {
         json_field(file, "dtype", tern_dtype_name((tern_dtype)signature->dtype));
     }
-    if (tern__coll_reduces(signature->kind)) {
+    if (tern__kind_facts(signature->kind)->sums) {
         json_field(file, "op", tern_reduce_op_name((tern_reduce_op)signature->op));
     }
-    if (tern__coll_has_root(signature->kind)) {
+    if (tern__kind_facts(signature->kind)->root != TERN_KIND_ROOT_NONE) {
         fprintf(file, ",\"root\":%d", signature->root);
     }
     json_field(file, "algorithm", tern__record_algorithm(call));

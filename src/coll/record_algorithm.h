@@ -3,13 +3,14 @@
 #ifndef TERN_COLL_RECORD_ALGORITHM_H
 #define TERN_COLL_RECORD_ALGORITHM_H
 
+#include "base/kind.h"
 #include "sync/record_text.h"
 #include "tern/algo.h"
 
 // Its name; "" when it has none.
 static inline const char *tern__record_algorithm(const struct tern__recorded *call)
 {
-    int plan_kind = tern__coll_plan_kind(call->signature.kind);
+    int plan_kind = tern__kind_facts(call->signature.kind)->plan;
     const char *name = NULL;
     if (plan_kind >= 0 && call->algorithm >= 0) {
         name = tern_algo_name((tern_plan_kind)plan_kind, call->algorithm);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/kind.h"
 
 #define CHUNK_BYTES 131072
 
@@ -99,12 +100,6 @@ static int kind_of_word(const char *text, size_t length, tern_plan_kind *kind)
     return TERN_OK;
 }
 
-static const tern_plan_kind kinds[] = {
-#define TERN_PLAN_KIND(name, word, number) (tern_plan_kind)(number),
-#include "tern/plan_kind.def"
-#undef TERN_PLAN_KIND
-};
-
 // One part of TERN_ALGO, KIND:NAME or NAME. What it says about `kind`, if anything, goes to *name; all
 // of it is checked, so that a wrong word does not wait for its kind.
 static int read_part(const char *part, size_t length, tern_plan_kind kind, const char **name,
@@ -127,8 +122,8 @@ static int read_part(const char *part, size_t length, tern_plan_kind kind, const
         return TERN_OK;
     }
     bool somewhere = false;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        somewhere = somewhere || find_algorithm(kinds[i], part, length) != NULL;
+    for (int i = 0; i < TERN_PLAN_KINDS; i++) {
+        somewhere = somewhere || find_algorithm((tern_plan_kind)i, part, length) != NULL;
     }
     if (!somewhere) {
         return tern__fail(TERN_ERR_ARG,
@@ -163,7 +158,7 @@ static int read_environment(tern_plan_kind kind, const char **name)
 int tern_tune_check(void)
 {
     const char *name;
-    return read_environment(kinds[0], &name); // it reads every word, whatever its kind
+    return read_environment(TERN_PLAN_ALL_REDUCE, &name); // it reads every word, whatever its kind
 }
 
 static void set_all(struct tern__choice *choice, const char *name)

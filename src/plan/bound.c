@@ -112,10 +112,9 @@ static double leaves(const struct search *s, int count, bool has_root)
         return has_root ? 0 : share * count;
     case TERN_PLAN_SCATTER:
         return has_root ? share * (s->n - count) : 0;
-    case TERN_PLAN_BARRIER:
+    default:
         return 0;
     }
-    return 0;
 }
 
 static void list_ranks(const bool *in, int n, char *text, size_t text_bytes)

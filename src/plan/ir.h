@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/handle.h"
+#include "base/kind.h"
 #include "tern/plan.h"
 
 struct tern__op {
@@ -46,27 +47,13 @@ struct tern_plan {
     bool sealed;
 };
 
-enum {
-#define TERN_PLAN_KIND(name, word, number) TERN__ONE_##name,
-#include "tern/plan_kind.def"
-#undef TERN_PLAN_KIND
-    TERN__PLAN_KINDS, // how many there are
-};
-
-// What distinguishes the kinds: whether their bytes are n shares, whether they have a root, whether
-// they sum.
-bool tern__kind_has_shares(tern_plan_kind kind);
-bool tern__kind_has_root(tern_plan_kind kind);
-bool tern__kind_sums(tern_plan_kind kind);
-
-// Whether a rank has the buffer: of some kinds only the root has `in` or `out`.
+// Whether a rank has the buffer.
 static inline bool tern__plan_has_buffer(const tern_plan *plan, int rank, tern_plan_buffer buffer)
 {
     tern_plan_kind kind = plan->spec.kind;
-    bool root_only =
-        (buffer == TERN_PLAN_IN && (kind == TERN_PLAN_BROADCAST || kind == TERN_PLAN_SCATTER)) ||
-        (buffer == TERN_PLAN_OUT && (kind == TERN_PLAN_REDUCE_TO_ROOT || kind == TERN_PLAN_GATHER));
-    return !root_only || rank == plan->spec.root;
+    return buffer == TERN_PLAN_IN    ? tern__kind_has_in(kind, rank, plan->spec.root)
+           : buffer == TERN_PLAN_OUT ? tern__kind_has_out(kind, rank, plan->spec.root)
+                                     : true;
 }
 
 // TERN_OK for a plan that lives; the sentence begins with the name of the public call.

@@ -64,7 +64,7 @@ static int read_kind(struct tern__plan_parser *parser)
     struct tern__scan *scan = &parser->scan;
     tern__scan_next(scan);
     char known[128] = "";
-    for (int kind = TERN_PLAN_ALL_REDUCE; kind < TERN__PLAN_KINDS; kind++) {
+    for (int kind = TERN_PLAN_ALL_REDUCE; kind < TERN_PLAN_KINDS; kind++) {
         const char *word = tern_plan_kind_name((tern_plan_kind)kind);
         if (tern__scan_is(scan, word)) {
             parser->spec.kind = (tern_plan_kind)kind;

@@ -36,7 +36,7 @@ static int check_algorithm(const char *name)
 
 static int check_spec(const tern_plan_spec *spec)
 {
-    if ((unsigned)spec->kind >= TERN__PLAN_KINDS) {
+    if ((unsigned)spec->kind >= TERN_PLAN_KINDS) {
         return tern__fail(TERN_ERR_ARG, "%d is no kind of collective", (int)spec->kind);
     }
     if (spec->nranks < 1 || spec->nranks > TERN_PLAN_RANKS_MAX) {

@@ -10,6 +10,20 @@ const tern_plan_spec *tern_plan_get_spec(const tern_plan *plan)
     return tern__handle_lives(plan, TERN__PLAN) ? &plan->spec : NULL;
 }
 
+uint64_t tern_plan_buffer_bytes(const tern_plan *plan, tern_plan_buffer buffer)
+{
+    if (!tern__handle_lives(plan, TERN__PLAN) || (unsigned)buffer > TERN_PLAN_SCRATCH) {
+        return 0;
+    }
+    const tern_kind_facts *kind = &tern__kinds[plan->spec.kind];
+    if (buffer == TERN_PLAN_SCRATCH) {
+        return plan->scratch_bytes;
+    }
+    bool share = tern__kind_has_shares(plan->spec.kind) &&
+                 (buffer == TERN_PLAN_IN ? kind->in : kind->out) == TERN_KIND_ONE;
+    return share ? tern__plan_share(plan) : plan->spec.bytes;
+}
+
 static bool has_rank(const tern_plan *plan, int rank)
 {
     return tern__handle_lives(plan, TERN__PLAN) && rank >= 0 && rank < plan->spec.nranks;

@@ -19,11 +19,4 @@ const char *tern__transport_name(enum tern__transport transport);
 // "entered", "waiting", "done", "failed".
 const char *tern__record_state_name(enum tern__record_state state);
 
-// The kind of plan that a kind of call runs; -1 for send and recv.
-int tern__coll_plan_kind(int coll_kind);
-
-// Whether the kind has a root; whether it combines elements.
-bool tern__coll_has_root(int coll_kind);
-bool tern__coll_reduces(int coll_kind);
-
 #endif

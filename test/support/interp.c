@@ -83,14 +83,9 @@ static bool has_buffer(const struct interp *in, int rank, int buffer)
     case TERN_PLAN_REDUCE_TO_ROOT:
     case TERN_PLAN_GATHER:
         return buffer != TERN_PLAN_OUT || rank == in->spec->root;
-    case TERN_PLAN_ALL_REDUCE:
-    case TERN_PLAN_REDUCE_SCATTER:
-    case TERN_PLAN_ALL_GATHER:
-    case TERN_PLAN_ALL_TO_ALL:
-    case TERN_PLAN_BARRIER:
-        break;
+    default:
+        return true;
     }
-    return true;
 }
 
 // The naive result: what the kind says of the inputs, element by element.
@@ -118,10 +113,9 @@ static int64_t expected(const struct interp *in, int rank, uint64_t i)
         return in->ranks[in->spec->root].buffers[TERN_PLAN_IN][(uint64_t)rank * share + i];
     case TERN_PLAN_ALL_TO_ALL:
         return in->ranks[i / share].buffers[TERN_PLAN_IN][(uint64_t)rank * share + i % share];
-    case TERN_PLAN_BARRIER:
-        break;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 static bool there(const struct interp *in, int from, int to)

@@ -1,38 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests ask of the kinds of plans. Written down here once more, not taken from the library, so
-// that the two can disagree.
+// What tests that loop over kinds ask of them, so that they make plans that exist. From the library's
+// table, which src/base/test/tables.c holds to another writing of it; what the kinds must compute,
+// interp.h and coll_ref.h say for themselves.
 #ifndef TERN_TEST_KINDS_H
 #define TERN_TEST_KINDS_H
 
 #include <stdbool.h>
 
-#include "tern/plan.h"
-
-enum { KINDS_COUNT = TERN_PLAN_SCATTER + 1 };
+#include "tern/kind.h"
 
 // The bytes are a multiple of the ranks.
 static inline bool kind_has_shares(tern_plan_kind kind)
 {
-    return kind == TERN_PLAN_REDUCE_SCATTER || kind == TERN_PLAN_ALL_GATHER ||
-           kind == TERN_PLAN_ALL_TO_ALL || kind == TERN_PLAN_GATHER || kind == TERN_PLAN_SCATTER;
+    const tern_kind_facts *facts = tern_coll_kind_facts(kind);
+    return facts->in == TERN_KIND_ALL || facts->out == TERN_KIND_ALL;
 }
 
 static inline bool kind_has_root(tern_plan_kind kind)
 {
-    return kind == TERN_PLAN_BROADCAST || kind == TERN_PLAN_REDUCE_TO_ROOT ||
-           kind == TERN_PLAN_GATHER || kind == TERN_PLAN_SCATTER;
-}
-
-static inline bool kind_sums(tern_plan_kind kind)
-{
-    return kind == TERN_PLAN_ALL_REDUCE || kind == TERN_PLAN_REDUCE_SCATTER ||
-           kind == TERN_PLAN_REDUCE_TO_ROOT;
-}
-
-// Only the root has an output.
-static inline bool kind_ends_at_root(tern_plan_kind kind)
-{
-    return kind == TERN_PLAN_REDUCE_TO_ROOT || kind == TERN_PLAN_GATHER;
+    return tern_coll_kind_facts(kind)->root != TERN_KIND_ROOT_NONE;
 }
 
 #endif

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of status codes and element types: numbers that never change, names, and what is said
-// of a number or a word that is in neither.
+// The tables of status codes, element types and kinds of collectives: numbers that never change, names,
+// and what is said of a number or a word that is in none.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "tern/dtype.h"
+#include "tern/kind.h"
 #include "tern/status.h"
 
 // Written out a second time on purpose: these are promises to who has stored a number.
@@ -41,7 +43,36 @@ static const struct {
     {6, "i32", 4}, {7, "i64", 8}, {8, "u8", 1},   {9, "u16", 2}, {10, "u32", 4}, {11, "u64", 8},
 };
 
+// in and out: elements of a buffer are 0, one count (c), or n counts (n).
+static const struct {
+    int number;
+    const char *word;
+    const char *plan;
+    char in, out;
+    const char *root; // what it alone has
+    bool sums, counts;
+    int crossings;
+} kinds[] = {
+    {0, "all_reduce", "all_reduce", 'c', 'c', "", true, false, 2},
+    {1, "reduce_scatter", "reduce_scatter", 'n', 'c', "", true, false, 1},
+    {2, "all_gather", "all_gather", 'c', 'n', "", false, false, 1},
+    {3, "broadcast", "broadcast", 'c', 'c', "in", false, false, 0},
+    {4, "all_to_all", "all_to_all", 'n', 'n', "", false, false, 1},
+    {5, "barrier", "barrier", '0', '0', "", false, false, 0},
+    {6, "reduce", "reduce", 'c', 'c', "out", true, false, 0},
+    {7, "gather", "gather", 'c', 'n', "out", false, false, 1},
+    {8, "scatter", "scatter", 'n', 'c', "in", false, false, 1},
+    {9, "reduce_scatter_v", "reduce_scatter", 'n', 'c', "", true, true, 1},
+    {10, "all_gather_v", "all_gather", 'c', 'n', "", false, true, 1},
+    {11, "all_to_all_v", "all_to_all", 'n', 'n', "", false, true, 1},
+    {12, "gather_v", "gather", 'c', 'n', "out", false, true, 1},
+    {13, "scatter_v", "scatter", 'n', 'c', "in", false, true, 1},
+    {14, "send", NULL, 'c', '0', "out", false, false, 0},
+    {15, "recv", NULL, '0', 'c', "in", false, false, 0},
+};
+
 enum {
+    KINDS = sizeof kinds / sizeof kinds[0],
     STATUSES = sizeof statuses / sizeof statuses[0],
     DTYPES = sizeof dtypes / sizeof dtypes[0],
 };
@@ -110,6 +141,45 @@ static void parsing_a_dtype_refuses_null(void **state)
     assert_int_equal(parsed, TERN_I8);
 }
 
+static void every_kind_has_its_number_word_and_facts(void **state)
+{
+    static const char extents[] = {
+        [TERN_KIND_NONE] = '0', [TERN_KIND_ONE] = 'c', [TERN_KIND_ALL] = 'n'};
+    static const char *const roots[] = {
+        [TERN_KIND_ROOT_NONE] = "", [TERN_KIND_ROOT_FROM] = "in", [TERN_KIND_ROOT_TO] = "out"};
+    assert_int_equal(TERN_COLL_KINDS, KINDS);
+    for (int i = 0; i < KINDS; i++) {
+        tern_coll_kind parsed = TERN_COLL_BARRIER;
+        const tern_kind_facts *facts = tern_coll_kind_facts((tern_coll_kind)kinds[i].number);
+        assert_non_null(facts);
+        assert_int_equal(tern_coll_kind_parse(kinds[i].word, &parsed), TERN_OK);
+        assert_int_equal(parsed, kinds[i].number);
+        assert_string_equal(tern_coll_kind_name(parsed), kinds[i].word);
+        assert_string_equal(facts->word, kinds[i].word);
+        assert_int_equal(extents[facts->in], kinds[i].in);
+        assert_int_equal(extents[facts->out], kinds[i].out);
+        assert_string_equal(roots[facts->root], kinds[i].root);
+        assert_int_equal(facts->sums, kinds[i].sums);
+        assert_int_equal(facts->counts, kinds[i].counts);
+        assert_int_equal(facts->crossings, kinds[i].crossings);
+        assert_int_equal(facts->plan >= 0, kinds[i].plan != NULL);
+        if (facts->plan >= 0) {
+            assert_string_equal(tern_plan_kind_name((tern_plan_kind)facts->plan), kinds[i].plan);
+        }
+    }
+}
+
+static void a_number_that_is_no_kind_has_no_facts(void **state)
+{
+    static const int strangers[] = {-1, KINDS, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < 4; i++) {
+        assert_null(tern_coll_kind_facts((tern_coll_kind)strangers[i]));
+        assert_string_equal(tern_coll_kind_name((tern_coll_kind)strangers[i]), "unknown kind");
+        assert_string_equal(tern_plan_kind_name((tern_plan_kind)strangers[i]), "unknown kind");
+    }
+    assert_string_equal(tern_plan_kind_name(TERN_COLL_GATHER_V), "unknown kind");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +189,8 @@ int main(void)
         cmocka_unit_test(a_number_that_is_no_dtype_has_no_size),
         cmocka_unit_test(a_word_that_is_no_dtype_is_answered_with_those_that_are),
         cmocka_unit_test(parsing_a_dtype_refuses_null),
+        cmocka_unit_test(every_kind_has_its_number_word_and_facts),
+        cmocka_unit_test(a_number_that_is_no_kind_has_no_facts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

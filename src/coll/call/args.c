@@ -7,48 +7,13 @@
 #include "base/error.h"
 #include "coll/call/call.h"
 
-const struct tern__kind tern__kinds[] = {
-    [TERN_PLAN_ALL_REDUCE] = {.slices = true, .reduces = true},
-    [TERN_PLAN_REDUCE_SCATTER] = {.in_wide = true, .reduces = true},
-    [TERN_PLAN_ALL_GATHER] = {.out_wide = true},
-    [TERN_PLAN_BROADCAST] = {.slices = true, .in_root = true},
-    [TERN_PLAN_ALL_TO_ALL] = {.in_wide = true, .out_wide = true},
-    [TERN_PLAN_BARRIER] = {.slices = true},
-    [TERN_PLAN_REDUCE_TO_ROOT] = {.slices = true, .reduces = true, .out_root = true},
-    [TERN_PLAN_GATHER] = {.out_wide = true, .out_root = true},
-    [TERN_PLAN_SCATTER] = {.in_wide = true, .in_root = true},
-};
-
-static bool has_root(tern_plan_kind kind)
-{
-    return tern__kinds[kind].in_root || tern__kinds[kind].out_root;
-}
-
-static tern_plan_kind plan_kind_of(tern_coll_kind kind)
-{
-    switch (kind) {
-    case TERN_COLL_REDUCE_SCATTER_V:
-        return TERN_PLAN_REDUCE_SCATTER;
-    case TERN_COLL_ALL_GATHER_V:
-        return TERN_PLAN_ALL_GATHER;
-    case TERN_COLL_ALL_TO_ALL_V:
-        return TERN_PLAN_ALL_TO_ALL;
-    case TERN_COLL_GATHER_V:
-        return TERN_PLAN_GATHER;
-    case TERN_COLL_SCATTER_V:
-        return TERN_PLAN_SCATTER;
-    default:
-        return (tern_plan_kind)kind;
-    }
-}
-
 static int check_op(struct tern__coll *call, const tern_coll *from)
 {
     call->element_bytes = tern_dtype_size(from->dtype);
     if (call->element_bytes == 0) {
         return tern__fail(TERN_ERR_ARG, "%s: %d is no dtype", call->name, (int)from->dtype);
     }
-    if (!tern__kinds[call->plan_kind].reduces) {
+    if (!tern__kinds[call->kind].sums) {
         return TERN_OK;
     }
     call->op = from->op;
@@ -80,19 +45,30 @@ static int too_large(const struct tern__coll *call)
                       call->name, call->calls->nranks);
 }
 
+static bool has_in(const struct tern__coll *call)
+{
+    return tern__kind_has_in(call->kind, call->calls->rank, call->root);
+}
+
+static bool has_out(const struct tern__coll *call)
+{
+    return tern__kind_has_out(call->kind, call->calls->rank, call->root);
+}
+
 static int check_sizes(struct tern__coll *call, size_t count)
 {
-    const struct tern__kind *kind = &tern__kinds[call->plan_kind];
+    const tern_kind_facts *kind = &tern__kinds[call->kind];
     uint64_t n = (uint64_t)call->calls->nranks;
     uint64_t all;
     if (__builtin_mul_overflow(count, call->element_bytes, &call->share_bytes) ||
         __builtin_mul_overflow(call->share_bytes, n, &all) || all > SIZE_MAX / 2) {
         return too_large(call);
     }
-    bool root = call->root == call->calls->rank;
-    call->bytes = kind->slices ? call->share_bytes : all;
-    call->in_bytes = kind->in_root && !root ? 0 : kind->in_wide ? all : call->share_bytes;
-    call->out_bytes = kind->out_root && !root ? 0 : kind->out_wide ? all : call->share_bytes;
+    uint64_t const bytes[] = {
+        [TERN_KIND_NONE] = 0, [TERN_KIND_ONE] = call->share_bytes, [TERN_KIND_ALL] = all};
+    call->bytes = tern__kind_has_shares(call->kind) ? all : call->share_bytes;
+    call->in_bytes = has_in(call) ? bytes[kind->in] : 0;
+    call->out_bytes = has_out(call) ? bytes[kind->out] : 0;
     return TERN_OK;
 }
 
@@ -134,71 +110,43 @@ static int check_counts(const struct tern__coll *call, const char *what, const s
     return TERN_OK;
 }
 
-// Sizes of the forms with counts. in_bytes and out_bytes reach to the last element.
+// Sizes of the forms with counts: a list of them belongs to each buffer that holds shares of all ranks.
+// in_bytes and out_bytes reach to the last element.
 static int check_shares(struct tern__coll *call, const tern_coll *from)
 {
-    bool root = call->root == call->calls->rank;
-    uint64_t sum;
+    const tern_kind_facts *kind = &tern__kinds[call->kind];
+    bool rooted = tern__kind_has_root(call->kind);
+    int self = call->calls->rank;
+    uint64_t sum = 0;
     uint64_t own;
     if (__builtin_mul_overflow(from->count, call->element_bytes, &own) || own > SIZE_MAX / 2) {
         return too_large(call);
     }
     call->counts = true;
-    switch (call->kind) {
-    case TERN_COLL_ALL_GATHER_V:
-        call->out_counts = from->out_counts;
-        call->out_offsets = from->out_offsets;
-        TERN_TRY(check_counts(call, "out", call->out_counts, call->out_offsets, true, &sum,
-                              &call->out_bytes));
-        call->in_bytes = call->out_counts[call->calls->rank] * call->element_bytes;
-        call->bytes = sum;
-        break;
-    case TERN_COLL_REDUCE_SCATTER_V:
+    if (kind->in == TERN_KIND_ALL && has_in(call)) {
         call->in_counts = from->in_counts;
         call->in_offsets = from->in_offsets;
         TERN_TRY(check_counts(call, "in", call->in_counts, call->in_offsets, false, &sum,
                               &call->in_bytes));
-        call->out_bytes = call->in_counts[call->calls->rank] * call->element_bytes;
-        call->bytes = sum;
-        break;
-    case TERN_COLL_GATHER_V:
-        call->in_bytes = own;
-        call->bytes = own;
-        if (root) {
-            call->out_counts = from->out_counts;
-            call->out_offsets = from->out_offsets;
-            TERN_TRY(check_counts(call, "out", call->out_counts, call->out_offsets, true, &sum,
-                                  &call->out_bytes));
-        }
-        break;
-    case TERN_COLL_SCATTER_V:
-        call->out_bytes = own;
-        call->bytes = own;
-        if (root) {
-            call->in_counts = from->in_counts;
-            call->in_offsets = from->in_offsets;
-            TERN_TRY(check_counts(call, "in", call->in_counts, call->in_offsets, false, &sum,
-                                  &call->in_bytes));
-        }
-        break;
-    default:
-        call->in_counts = from->in_counts;
-        call->in_offsets = from->in_offsets;
-        call->out_counts = from->out_counts;
-        call->out_offsets = from->out_offsets;
-        TERN_TRY(check_counts(call, "in", call->in_counts, call->in_offsets, false, &sum,
-                              &call->in_bytes));
-        TERN_TRY(check_counts(call, "out", call->out_counts, call->out_offsets, true, &sum,
-                              &call->out_bytes));
-        call->bytes = sum;
-        break;
+        own = rooted ? own : call->in_counts[self] * call->element_bytes;
     }
+    if (kind->out == TERN_KIND_ALL && has_out(call)) {
+        call->out_counts = from->out_counts;
+        call->out_offsets = from->out_offsets;
+        TERN_TRY(check_counts(call, "out", call->out_counts, call->out_offsets, true, &sum,
+                              &call->out_bytes));
+        own = rooted ? own : call->out_counts[self] * call->element_bytes;
+    }
+    call->in_bytes = kind->in == TERN_KIND_ONE ? own : call->in_bytes;
+    call->out_bytes = kind->out == TERN_KIND_ONE ? own : call->out_bytes;
+    call->bytes = rooted ? own : sum; // the other ranks of a root know nothing of its list
     return TERN_OK;
 }
 
 static int check_buffers(struct tern__coll *call, const tern_coll *from)
 {
-    const struct tern__kind *kind = &tern__kinds[call->plan_kind];
+    bool in_all = tern__kind_in_all(call->kind);
+    bool alike = in_all == tern__kind_out_all(call->kind);
     if ((call->in_bytes > 0 && from->in == NULL) || (call->out_bytes > 0 && from->out == NULL)) {
         return tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", call->name,
                           call->in_bytes > 0 && from->in == NULL ? "in" : "out");
@@ -211,18 +159,16 @@ static int check_buffers(struct tern__coll *call, const tern_coll *from)
         return TERN_OK;
     }
     uint64_t own = (uint64_t)call->calls->rank * call->share_bytes;
-    bool same = kind->in_wide == kind->out_wide ? in == out
-                : kind->in_wide                 ? out == in + own
-                                                : in == out + own;
+    bool same = alike ? in == out : in_all ? out == in + own : in == out + own;
     if (same && !call->counts) {
         call->in_place = true;
         return TERN_OK;
     }
     return tern__fail(TERN_ERR_ARG, "%s: in and out overlap; %s", call->name,
-                      call->counts                      ? "with counts they may not"
-                      : kind->in_wide == kind->out_wide ? "in place means in == out"
-                      : kind->in_wide                   ? "in place means out == in + rank * count"
-                                      : "in place means in == out + rank * count");
+                      call->counts ? "with counts they may not"
+                      : alike      ? "in place means in == out"
+                      : in_all     ? "in place means out == in + rank * count"
+                                   : "in place means in == out + rank * count");
 }
 
 int tern__call_check_comm(const char *name, tern_comm *comm)
@@ -248,31 +194,32 @@ int tern__call_check(const char *name, tern_comm *comm, const tern_coll *from,
         return tern__fail(TERN_ERR_ARG, "%s: call must not be NULL", name);
     }
     TERN_TRY(tern__calls_of(comm, &call->calls));
-    if ((unsigned)from->kind > TERN_COLL_SCATTER_V) {
+    int plan_kind = tern__kind_facts((int)from->kind)->plan;
+    if (plan_kind < 0) {
         return tern__fail(TERN_ERR_ARG, "%s: %d is no kind of call", name, (int)from->kind);
     }
     TERN_TRY(tern__call_check_comm(name, comm));
     call->kind = from->kind;
-    call->plan_kind = plan_kind_of(from->kind);
+    call->plan_kind = (tern_plan_kind)plan_kind;
     call->dtype = from->dtype;
     call->algorithm = from->algorithm;
     call->count = from->count;
     if (from->order != TERN_ORDER_RANK && from->order != TERN_ORDER_ANY) {
         return tern__fail(TERN_ERR_ARG, "%s: %d is no order of sums", name, (int)from->order);
     }
-    call->order = tern__kinds[call->plan_kind].reduces ? from->order : TERN_ORDER_RANK;
+    call->order = tern__kinds[call->kind].sums ? from->order : TERN_ORDER_RANK;
     if (call->kind == TERN_COLL_BARRIER) {
         call->dtype = TERN_U8;
         call->element_bytes = 1;
         return TERN_OK;
     }
-    call->root = has_root(call->plan_kind) ? from->root : 0;
+    call->root = tern__kind_has_root(call->kind) ? from->root : 0;
     if (call->root < 0 || call->root >= call->calls->nranks) {
         return tern__fail(TERN_ERR_ARG, "%s: root is %d; the communicator has ranks 0..%d", name,
                           call->root, call->calls->nranks - 1);
     }
     TERN_TRY(check_op(call, from));
-    TERN_TRY(call->kind > TERN_COLL_SCATTER ? check_shares(call, from)
+    TERN_TRY(tern__kinds[call->kind].counts ? check_shares(call, from)
                                             : check_sizes(call, from->count));
     return check_buffers(call, from);
 }

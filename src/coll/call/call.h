@@ -7,6 +7,7 @@
 #define TERN_COLL_CALL_CALL_H
 
 #include "base/error.h"
+#include "base/kind.h"
 #include "coll/call/area.h"
 #include "coll/call/program.h"
 #include "coll/tune.h"
@@ -22,15 +23,6 @@ enum tern__way {
     TERN__WAY_WINDOW, // the plan runs on the buffers, in that same run
     TERN__WAY_STAGED, // piece by piece through slots
 };
-
-// Properties of the kinds of plans.
-struct tern__kind {
-    bool in_wide, out_wide; // n shares
-    bool in_root, out_root; // only the root has one
-    bool slices;            // any division of the bytes will do: all_reduce, reduce, broadcast
-    bool reduces;
-};
-extern const struct tern__kind tern__kinds[];
 
 // What one rank asks for, checked.
 struct tern__coll {
@@ -136,9 +128,9 @@ struct tern__calls {
     struct {
         bool valid;
         struct tern__choice choice;
-    } choices[TERN_COLL_SCATTER + 1][2];
+    } choices[TERN_PLAN_KINDS][2];
     struct tern__memo memos[TERN__MEMOS];
-    struct tern__large_memo large_memos[TERN_COLL_SCATTER_V + 1];
+    struct tern__large_memo large_memos[TERN_COLL_KINDS];
     bool handed; // by quick.c: the run that was published last is of the call that begins next
     struct tern__record *handed_record;
     struct tern__mailman *mailman; // pair.c: send and recv; NULL before the first

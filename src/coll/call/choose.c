@@ -25,7 +25,7 @@ struct question {
 static int ask(const tern_coll *call, int nranks, struct question *q)
 {
     tern_coll copy = *call;
-    bool has_root = tern__coll_has_root((int)call->kind);
+    bool has_root = tern__kind_facts((int)call->kind)->root != TERN_KIND_ROOT_NONE;
     copy.in = (const void *)SOME_IN;
     copy.out = (void *)SOME_OUT;
     atomic_init(&q->comm.handle.word, tern__handle_word(TERN__COMM));
@@ -46,12 +46,10 @@ static int ask(const tern_coll *call, int nranks, struct question *q)
 static void explain_small(const struct tern__coll *call, const struct tern__choice *choice,
                           tern_coll_choice *made)
 {
-    bool wide = tern__kinds[call->plan_kind].in_wide;
-    uint64_t in_bytes =
-        wide ? call->share_bytes * (uint64_t)call->calls->nranks : call->share_bytes;
+    uint64_t shares = tern__kind_in_all(call->plan_kind) ? (uint64_t)call->calls->nranks : 1;
     snprintf(made->algorithm, sizeof made->algorithm, "%s", call->slot->algorithm);
     snprintf(made->transport, sizeof made->transport, "%s",
-             in_bytes <= TERN__LINE_BYTES ? "line" : "slot");
+             call->share_bytes * shares <= TERN__LINE_BYTES ? "line" : "slot");
     snprintf(made->why, sizeof made->why, "up to %llu bytes; %s",
              (unsigned long long)choice->small_bytes, choice->source);
 }

@@ -110,17 +110,17 @@ static int program_of(struct tern__coll *call, const char *algorithm, tern_order
 // there are shares).
 static uint64_t piece_in(const struct tern__coll *call, uint64_t piece)
 {
-    return tern__kinds[call->plan_kind].in_wide ? piece * (uint64_t)call->calls->nranks : piece;
+    return tern__kind_in_all(call->plan_kind) ? piece * (uint64_t)call->calls->nranks : piece;
 }
 
 static uint64_t piece_out(const struct tern__coll *call, uint64_t piece)
 {
-    return tern__kinds[call->plan_kind].out_wide ? piece * (uint64_t)call->calls->nranks : piece;
+    return tern__kind_out_all(call->plan_kind) ? piece * (uint64_t)call->calls->nranks : piece;
 }
 
 static uint64_t piece_plan(const struct tern__coll *call, uint64_t piece)
 {
-    return tern__kinds[call->plan_kind].slices ? piece : piece * (uint64_t)call->calls->nranks;
+    return tern__kind_has_shares(call->plan_kind) ? piece * (uint64_t)call->calls->nranks : piece;
 }
 
 static uint64_t scratch_of(const struct tern__coll *call, const struct tern__program *program,
@@ -172,7 +172,7 @@ static void cut(struct tern__coll *call, uint64_t length, uint64_t longest)
 static int pick_staged(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
 {
     uint64_t n = (uint64_t)call->calls->nranks;
-    bool slices = tern__kinds[call->plan_kind].slices;
+    bool slices = !tern__kind_has_shares(call->plan_kind);
     uint64_t length = call->share_bytes;
     uint64_t longest = slices ? choice->chunk_bytes : choice->chunk_bytes / n;
     longest = longest / LINE * LINE;
@@ -274,7 +274,6 @@ static bool recall(struct tern__coll *call)
 
 static void memorise(const struct tern__coll *call)
 {
-    const struct tern__kind *kind = &tern__kinds[call->plan_kind];
     const struct tern__program *program = call->slot;
     uint64_t key = key_of(call);
     if (key == TERN__NO_KEY || !program->scaled) { // the others may be forgotten
@@ -291,7 +290,7 @@ static void memorise(const struct tern__coll *call)
         .count = call->count,
         .signature = call->signature,
         .share_bytes = call->share_bytes,
-        .stride = kind->slices ? 0 : call->share_bytes,
+        .stride = tern__kind_has_shares(call->plan_kind) ? call->share_bytes : 0,
         .bytes = call->bytes,
         .in_bytes = call->in_bytes,
         .out_bytes = call->out_bytes,

@@ -11,11 +11,6 @@
 
 #define NO_BYTES UINT64_MAX // for in_window, out_window: nothing to be found
 
-static const struct tern__kind *kind_of(const struct tern__coll *call)
-{
-    return &tern__kinds[call->plan_kind];
-}
-
 static uint64_t times(const struct tern__coll *call, bool wide, uint64_t bytes)
 {
     return wide ? bytes * (uint64_t)call->calls->nranks : bytes;
@@ -98,7 +93,7 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
     }
     placement->in_slot = 1;
     uint64_t at = table_bytes;
-    bool wide = kind_of(call)->in_wide;
+    bool wide = tern__kind_in_all(call->plan_kind);
     if (!wide && call->in != NULL) {
         memcpy(payload + at, call->in, call->in_bytes);
     }
@@ -129,8 +124,8 @@ static void fill_opening(struct tern__coll *call, uint32_t run, struct tern__hea
 // slot. Not in place: then an op may overwrite what another one has yet to read.
 static bool reads_own_input(const struct tern__coll *call)
 {
-    return kind_of(call)->slices && call->staged->scaled && !call->copied && !call->in_place &&
-           call->in != NULL;
+    return !tern__kind_has_shares(call->plan_kind) && call->staged->scaled && !call->copied &&
+           !call->in_place && call->in != NULL;
 }
 
 // The slices of a piece that others read.
@@ -165,7 +160,7 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
         fill_exposed(call, payload, index);
         return;
     }
-    if (!kind_of(call)->in_wide) {
+    if (!tern__kind_in_all(call->plan_kind)) {
         uint64_t length = call->counts ? call->in_bytes : call->share_bytes;
         uint64_t part = piece_of(call, length, index, &skip);
         memcpy(payload, call->in + (part > 0 ? skip : 0), part);
@@ -284,9 +279,9 @@ int tern__call_open(struct tern__coll *call, uint32_t run)
 static void bind_maps(struct tern__coll *call, const struct tern__program *program, uint64_t bytes)
 {
     struct tern__binding *binding = &call->calls->binding;
-    enum tern__map map = !program->scaled        ? TERN__MAP_BYTES
-                         : kind_of(call)->slices ? TERN__MAP_SLICES
-                                                 : TERN__MAP_SHARES;
+    enum tern__map map = !program->scaled                         ? TERN__MAP_BYTES
+                         : tern__kind_has_shares(call->plan_kind) ? TERN__MAP_SHARES
+                                                                  : TERN__MAP_SLICES;
     binding->in_map = map;
     binding->out_map = map;
     binding->share_bytes = bytes;
@@ -301,7 +296,7 @@ static void bind_slot(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
     struct tern__binding *binding = &calls->binding;
-    uint64_t in_bytes = times(call, kind_of(call)->in_wide, call->share_bytes);
+    uint64_t in_bytes = times(call, tern__kind_in_all(call->plan_kind), call->share_bytes);
     bool line = in_bytes <= TERN__LINE_BYTES;
     bind_maps(call, call->slot, call->share_bytes);
     for (int rank = 0; rank < calls->nranks; rank++) {
@@ -394,7 +389,7 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
     bool last = call->ended + 1 == call->pieces;
     struct tern__program *program = last ? call->tail : call->staged;
     uint64_t in_bytes =
-        times(call, kind_of(call)->in_wide, call->counts ? call->piece_bytes : part);
+        times(call, tern__kind_in_all(call->plan_kind), call->counts ? call->piece_bytes : part);
     uint64_t scratch_bytes = program->scratch_bytes == 0 ? 0
                              : program->scaled           ? part
                                                          : program->scratch_bytes;
@@ -470,7 +465,7 @@ void tern__call_unload(struct tern__coll *call)
     uint64_t skip;
     uint64_t part = piece_of(call, call->share_bytes, call->ended - 1, &skip);
     const char *from = calls->binding.out[calls->rank];
-    int shares = kind_of(call)->out_wide ? calls->nranks : 1;
+    int shares = tern__kind_out_all(call->plan_kind) ? calls->nranks : 1;
     for (int share = 0; share < shares; share++) {
         memcpy(call->out + (uint64_t)share * call->share_bytes + skip,
                from + (uint64_t)share * part, part);

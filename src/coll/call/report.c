@@ -15,32 +15,31 @@ void tern__signature_text(uint64_t signature, char *text, size_t size)
 {
     struct tern__signature s = tern__signature_unpack(signature);
     tern_coll_kind kind = (tern_coll_kind)s.kind;
-    const struct tern__kind *row = s.kind <= TERN_COLL_SCATTER ? &tern__kinds[s.kind] : NULL;
+    const tern_kind_facts *facts = tern__kind_facts(s.kind);
+    bool counted = facts->plan == (int)s.kind; // the same bytes on all ranks
     char root[24] = "";
     char algorithm[48] = "";
-    bool reduces = (row != NULL && row->reduces) || kind == TERN_COLL_REDUCE_SCATTER_V;
-    bool rooted = (row != NULL && (row->in_root || row->out_root)) || kind == TERN_COLL_GATHER_V ||
-                  kind == TERN_COLL_SCATTER_V;
     if (kind == TERN_COLL_BARRIER) {
         snprintf(text, size, "barrier");
         return;
     }
-    if (rooted) {
+    if (facts->plan >= 0 && facts->root != TERN_KIND_ROOT_NONE) {
         snprintf(root, sizeof root, ", root %d", s.root);
     }
-    if (row != NULL && s.algorithm != TERN__ALGORITHM_NONE) {
+    if (counted && s.algorithm != TERN__ALGORITHM_NONE) {
         const char *name = tern_algo_name((tern_plan_kind)s.kind, s.algorithm);
         snprintf(algorithm, sizeof algorithm, ", %s", name != NULL ? name : "?");
     }
     char bytes[48] = "";
-    if (row != NULL || kind == TERN_COLL_SEND || kind == TERN_COLL_RECV) {
+    if (!facts->counts) {
         snprintf(bytes, sizeof bytes, " of %s%llu bytes",
                  s.bytes == TERN__SIGNATURE_BYTES_MAX ? "at least " : "",
                  (unsigned long long)s.bytes);
     }
     snprintf(text, size, "%s%s%s (%s%s%s%s%s%s)", tern_coll_kind_name(kind), bytes,
-             row != NULL && !row->slices ? " a share" : "", tern_dtype_name((tern_dtype)s.dtype),
-             reduces ? ", " : "", reduces ? tern_reduce_op_name((tern_reduce_op)s.op) : "", root,
+             counted && tern__kind_has_shares(kind) ? " a share" : "",
+             tern_dtype_name((tern_dtype)s.dtype), facts->sums ? ", " : "",
+             facts->sums ? tern_reduce_op_name((tern_reduce_op)s.op) : "", root,
              s.order == TERN_ORDER_ANY ? ", any order" : "", algorithm);
 }
 
@@ -76,7 +75,7 @@ static const char *way_text(enum tern__way way)
 // "call 17 (all_reduce of 4096 bytes, f32, sum, fused in windows)", "call 18 (barrier, direct in slots)"
 static void name_call(const struct tern__coll *call, char *text, size_t size)
 {
-    bool reduces = tern__kinds[call->plan_kind].reduces;
+    bool reduces = tern__kinds[call->kind].sums;
     char data[96] = "";
     if (call->kind != TERN_COLL_BARRIER) {
         snprintf(data, sizeof data, " of %llu bytes, %s%s%s", (unsigned long long)call->bytes,

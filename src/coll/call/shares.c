@@ -20,26 +20,21 @@ static uint64_t offset_of(const struct tern__coll *call, const size_t *counts,
 
 void tern__call_share(const struct tern__coll *call, int rank, struct tern__share *row)
 {
-    const struct tern__kind *kind = &tern__kinds[call->plan_kind];
+    tern_coll_kind kind = call->kind;
     int self = call->calls->rank;
+    int root = call->root;
     memset(row, 0, sizeof *row);
     if (call->in_counts != NULL) {
         row->in_bytes = call->in_counts[rank] * call->element_bytes;
         row->in_offset = offset_of(call, call->in_counts, call->in_offsets, rank);
-    } else if (!kind->in_root && !(kind->out_root && rank != call->root)) {
+    } else if (tern__kind_has_in(kind, self, root) && tern__kind_has_out(kind, rank, root)) {
         row->in_bytes = call->in_bytes; // one share, for all or for the root
     }
     if (call->out_counts != NULL) {
         row->out_bytes = call->out_counts[rank] * call->element_bytes;
         row->out_offset = offset_of(call, call->out_counts, call->out_offsets, rank);
-    } else if (!kind->out_root && !(kind->in_root && rank != call->root)) {
+    } else if (tern__kind_has_out(kind, self, root) && tern__kind_has_in(kind, rank, root)) {
         row->out_bytes = call->out_bytes;
-    }
-    // Of those with one list of counts, it is that of the other side's shares, too.
-    if (call->kind == TERN_COLL_REDUCE_SCATTER_V) {
-        row->out_bytes = call->in_counts[self] * call->element_bytes;
-    } else if (call->kind == TERN_COLL_ALL_GATHER_V) {
-        row->in_bytes = call->out_counts[self] * call->element_bytes;
     }
 }
 
@@ -55,7 +50,7 @@ bool tern__call_fits_slot(const struct tern__coll *call, bool windows)
     uint64_t n = (uint64_t)call->calls->nranks;
     uint64_t table_bytes = tern__round_line(sizeof(struct tern__share) * n);
     uint64_t bytes = 0;
-    if (!tern__kinds[call->plan_kind].in_wide) {
+    if (!tern__kind_in_all(call->kind)) {
         bytes = tern__round_line(call->in_bytes);
     }
     for (uint64_t rank = 0; rank < n && call->in_counts != NULL; rank++) {

@@ -44,7 +44,6 @@ void tern__trace_call(const struct tern__coll *call)
         [TERN__WAY_STAGED] = "staged",
     };
     const struct tern__program *program = program_of(call);
-    const struct tern__kind *kind = &tern__kinds[call->plan_kind];
     struct tern__trace_event event = {.begin_ns = call->traced_ns,
                                       .kind = TERN__TRACE_CALL,
                                       .number = call->number,
@@ -55,7 +54,7 @@ void tern__trace_call(const struct tern__coll *call)
         snprintf(event.algorithm, sizeof event.algorithm, "%s", program->algorithm);
     }
     snprintf(event.transport, sizeof event.transport, "%s", ways[call->way]);
-    if (kind->in_root || kind->out_root) {
+    if (tern__kind_has_root(call->plan_kind)) {
         set_peer(&event, call->calls, call->root);
     }
     tern__trace_put(&event);

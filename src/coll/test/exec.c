@@ -61,10 +61,12 @@ static float expected_at(const struct subject *subject, uint64_t i)
 {
     uint64_t share = subject->spec->bytes / 4 / (uint64_t)subject->spec->nranks;
     uint64_t own = share * (uint64_t)subject->rank;
-    if (kind_ends_at_root(subject->spec->kind) && subject->rank != subject->spec->root) {
+    tern_plan_kind kind = subject->spec->kind;
+    bool ends_at_root = kind == TERN_PLAN_REDUCE_TO_ROOT || kind == TERN_PLAN_GATHER;
+    if (ends_at_root && subject->rank != subject->spec->root) {
         return untouched();
     }
-    switch (subject->spec->kind) {
+    switch (kind) {
     case TERN_PLAN_ALL_REDUCE:
     case TERN_PLAN_REDUCE_TO_ROOT:
         return sum_at(subject, i);
@@ -79,10 +81,9 @@ static float expected_at(const struct subject *subject, uint64_t i)
         return input_at(subject, subject->spec->root, own + i);
     case TERN_PLAN_ALL_TO_ALL:
         return input_at(subject, (int)(i / share), own + i % share);
-    case TERN_PLAN_BARRIER:
-        break;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 static int run_plan(tern_comm *comm, struct subject *subject, const tern_plan *plan,
@@ -140,7 +141,7 @@ static int run_topo(tern_comm *comm, const tern_topo *topo, tern_exec_options *o
 {
     static const uint64_t sizes[] = {0, 1, 7, 1000, UNITS_MAX};
     int n = tern_comm_size(comm);
-    for (int kind = 0; kind < KINDS_COUNT; kind++) {
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
         bool shares = kind_has_shares((tern_plan_kind)kind);
         bool rooted = kind_has_root((tern_plan_kind)kind);
         for (int s = 0; s < 5; s++) {

@@ -307,7 +307,7 @@ static void no_plan_beats_its_bound(void **state)
                                  TERN_OK);
             }
         }
-        for (int kind = 0; kind < KINDS_COUNT; kind++) {
+        for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
             tern_algo_request request = {.kind = (tern_plan_kind)kind,
                                          .topo = topo,
                                          .bytes = kind == TERN_PLAN_BARRIER ? 0 : 840 * 4096,

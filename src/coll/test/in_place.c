@@ -23,9 +23,9 @@
 
 enum { RUNS = 24, INTERPRETED_MAX = 4096 };
 
-static size_t right[KINDS_COUNT][NAMES_MAX], wrong[KINDS_COUNT][NAMES_MAX];
-static size_t seen_wrong[KINDS_COUNT][NAMES_MAX]; // by the interpreter
-static char example[KINDS_COUNT][NAMES_MAX][600]; // the first finding
+static size_t right[TERN_PLAN_KINDS][NAMES_MAX], wrong[TERN_PLAN_KINDS][NAMES_MAX];
+static size_t seen_wrong[TERN_PLAN_KINDS][NAMES_MAX]; // by the interpreter
+static char example[TERN_PLAN_KINDS][NAMES_MAX][600]; // the first finding
 
 // Whether the interpreter sees a wrong result; some ranks are in place, or all.
 static bool goes_wrong(const tern_plan *plan, const tern_topo *topo, char *why, size_t size)
@@ -110,7 +110,7 @@ static void ask_on_meshes(void)
     static const uint64_t sizes[] = {0, 1, 3, 64, 1000, 20001};
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         tern_topo *topo = make_topo(counts[c], NULL);
-        for (int kind = 0; kind < KINDS_COUNT; kind++) {
+        for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
             int roots = kind_has_root((tern_plan_kind)kind) ? counts[c] : 1;
             for (int root = 0; root < roots; root++) {
                 for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
@@ -146,7 +146,7 @@ static void the_table_says_what_the_checker_says(void **state)
     int differ = 0;
     ask_on_meshes();
     ask_around_cuts();
-    for (int kind = 0; kind < KINDS_COUNT; kind++) {
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
         for (int i = 0; tern_algo_name((tern_plan_kind)kind, i) != NULL; i++) {
             bool proved = wrong[kind][i] == 0;
             bool said = tern_algo_in_place((tern_plan_kind)kind, i);

@@ -131,7 +131,7 @@ static void a_plan_of_one_byte_a_slice_is_the_plan_of_any_size(void **state)
         tern_topo *topo;
         snprintf(word, sizeof word, "mesh:%d", counts[c]);
         assert_int_equal(tern_topo_create(word, &topo), TERN_OK);
-        for (int kind = 0; kind < KINDS_COUNT; kind++) {
+        for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
             compared += kind != TERN_PLAN_BARRIER ? compare_kind((tern_plan_kind)kind, topo) : 0;
         }
         tern_topo_destroy(topo);

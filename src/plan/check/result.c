@@ -32,10 +32,6 @@ struct wanted tern__result_wanted(const tern_plan *plan, int rank, uint64_t posi
     int64_t own = (int64_t)(share * (uint64_t)rank);
     struct wanted wanted = {.source = -1, .end = plan->spec.bytes};
     switch (plan->spec.kind) {
-    case TERN_PLAN_ALL_REDUCE:
-    case TERN_PLAN_REDUCE_TO_ROOT:
-    case TERN_PLAN_BARRIER:
-        break;
     case TERN_PLAN_REDUCE_SCATTER:
         wanted.delta = own;
         break;
@@ -52,6 +48,8 @@ struct wanted tern__result_wanted(const tern_plan *plan, int rank, uint64_t posi
     case TERN_PLAN_SCATTER:
         wanted.source = plan->spec.root;
         wanted.delta = own;
+        break;
+    default: // all_reduce and reduce: byte i of the sum; of a barrier no byte is asked for
         break;
     }
     return wanted;
@@ -224,7 +222,7 @@ bool tern__check_result(struct checking *checking)
         expected.rank = rank;
         tern__memory_visit(checking, rank, TERN_PLAN_OUT, look, &expected);
     }
-    if (tern__kind_sums(plan->spec.kind)) {
+    if (tern__kinds[plan->spec.kind].sums) {
         checking->check->order = expected.atomic ? TERN_CHECK_ORDER_ANY
                                  : expected.flat ? TERN_CHECK_ORDER_RANK
                                                  : TERN_CHECK_ORDER_FIXED;

@@ -178,7 +178,7 @@ static void add_drawn(tern_plan *plan, int nranks)
 static tern_plan *drawn(void)
 {
     static const char *const names[] = {NULL, "a", "Two-Step_9", "abcdefghijklmnopqrstuvwxyz01234"};
-    tern_plan_spec spec = {.kind = (tern_plan_kind)draw(KINDS_COUNT),
+    tern_plan_spec spec = {.kind = (tern_plan_kind)draw(TERN_PLAN_KINDS),
                            .nranks = 1 + (int)draw(1 + draw(TERN_PLAN_RANKS_MAX)),
                            .unit = 1u << draw(4),
                            .algorithm = names[draw(4)]};

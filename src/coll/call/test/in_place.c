@@ -66,7 +66,7 @@ static bool keeps_order(tern_plan_kind kind, const char *name, int n)
 static int name_environment(int index)
 {
     char text[512] = "";
-    for (int kind = 0; kind <= TERN_COLL_SCATTER; kind++) {
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
         const char *name = tern_algo_name((tern_plan_kind)kind, index);
         size_t used = strlen(text);
         if (name != NULL) {
@@ -80,9 +80,9 @@ static int name_environment(int index)
 
 static int name_rows(int index, int n)
 {
-    tern_tune_row rows[TERN_COLL_SCATTER + 1];
+    tern_tune_row rows[TERN_PLAN_KINDS];
     int count = 0;
-    for (int kind = 0; kind <= TERN_COLL_SCATTER; kind++) {
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
         const char *name = tern_algo_name((tern_plan_kind)kind, index);
         if (name != NULL && keeps_order((tern_plan_kind)kind, name, n)) {
             tern_tune_row *row = &rows[count++];
@@ -193,7 +193,7 @@ static int run_index(struct round *round, tern_comm *world)
     tern_comm *fresh;
     CHECK(tern_comm_split(world, 0, bench->rank, &fresh) == TERN_OK);
     bench->comms[KIT_WORLD] = fresh;
-    for (int kind = 0; kind <= TERN_COLL_SCATTER; kind++) {
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
         const char *name = tern_algo_name((tern_plan_kind)kind, round->index);
         bool row = round->way != BY_TUNE_ROW ||
                    (name != NULL && keeps_order((tern_plan_kind)kind, name, bench->n));

@@ -227,7 +227,7 @@ static int run_algorithms(tern_comm *world, void *arg)
     struct kit_bench bench;
     uint64_t seed = base_seed;
     CHECK(kit_open(world, (size_t)100003 * 8 * (size_t)tern_comm_size(world), 1, &bench) == 0);
-    for (int kind = 0; kind <= TERN_COLL_SCATTER; kind++) {
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
         const char *name;
         for (int i = 0; (name = tern_algo_name((tern_plan_kind)kind, i)) != NULL; i++) {
             CHECK(i < ALGORITHMS_MAX);
@@ -249,13 +249,13 @@ static int run_algorithms(tern_comm *world, void *arg)
 
 static void every_algorithm_gives_the_same_bits_in_rank_order(void **state)
 {
-    size_t bytes = (TERN_COLL_SCATTER + 1) * sizeof *ran;
+    size_t bytes = (TERN_PLAN_KINDS) * sizeof *ran;
     ran = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(ran != MAP_FAILED);
     for (int i = 1; i < 5; i++) { // 2, 3, 5, 8
         assert_true(ranks_run_comm(ranks_counts[i], run_algorithms, NULL, 120));
     }
-    for (int kind = 0; kind <= TERN_COLL_SCATTER; kind++) {
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
         const char *name;
         int in_rank_order = 0;
         for (int i = 0; (name = tern_algo_name((tern_plan_kind)kind, i)) != NULL; i++) {

@@ -418,7 +418,7 @@ static int wrong_algorithms(tern_comm *comm, void *arg)
 {
     struct bench b;
     CHECK(begin(comm, &b) == 0);
-    for (int k = 0; k <= TERN_COLL_SCATTER; k++) {
+    for (int k = 0; k < TERN_PLAN_KINDS; k++) {
         tern_coll call = right(&b, (tern_coll_kind)k);
         call.algorithm = "quickest";
         CHECK(refused(&b, &call, "quickest") == 0);

@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bytes bytes = {.at = data, .left = size};
     uint32_t nranks = 1 + take(&bytes, 4);
-    tern_plan_spec spec = {.kind = (tern_plan_kind)take(&bytes, TERN_PLAN_SCATTER + 1),
+    tern_plan_spec spec = {.kind = (tern_plan_kind)take(&bytes, TERN_PLAN_KINDS),
                            .nranks = (int)nranks,
                            .unit = 4};
     spec.bytes = spec.kind == TERN_PLAN_BARRIER ? 0 : 4 * (uint64_t)nranks * take(&bytes, 3);
