@@ -136,28 +136,24 @@ static int print_ranges(tern_coll_kind kind, int nranks, size_t scale)
     return TERN_OK;
 }
 
-static bool has_shares(tern_coll_kind kind)
-{
-    return kind != TERN_COLL_ALL_REDUCE && kind != TERN_COLL_BROADCAST &&
-           kind != TERN_COLL_REDUCE && kind != TERN_COLL_BARRIER;
-}
-
 static int print_kind(tern_coll_kind kind, int nranks)
 {
     tern_coll_choice choice;
+    const tern_kind_facts *facts = tern_coll_kind_facts(kind);
+    bool shares = facts->in == TERN_KIND_ALL || facts->out == TERN_KIND_ALL;
     printf("%s, %d %s\n", tern_coll_kind_name(kind), nranks, nranks == 1 ? "rank" : "ranks");
     bool moves = kind != TERN_COLL_BARRIER;
     printf("  %-18s %s%s\n", "algorithm", moves ? "in place  " : "", "how");
-    for (int i = 0; tern_algo_name((tern_plan_kind)kind, i) != NULL; i++) {
-        bool in_place = tern_algo_in_place((tern_plan_kind)kind, i);
-        printf("  %-18s %-*s%s\n", tern_algo_name((tern_plan_kind)kind, i), moves ? 10 : 0,
+    for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
+        bool in_place = tern_algo_in_place(kind, i);
+        printf("  %-18s %-*s%s\n", tern_algo_name(kind, i), moves ? 10 : 0,
                !moves     ? ""
                : in_place ? "yes"
                           : "no",
-               tern_algo_text((tern_plan_kind)kind, i));
+               tern_algo_text(kind, i));
     }
     if (kind != TERN_COLL_BARRIER) {
-        return print_ranges(kind, nranks, has_shares(kind) ? (size_t)nranks : 1);
+        return print_ranges(kind, nranks, shares ? (size_t)nranks : 1);
     }
     int status = ask(kind, nranks, true, 0, &choice);
     if (status == TERN_OK) {
@@ -166,51 +162,26 @@ static int print_kind(tern_coll_kind kind, int nranks)
     return status;
 }
 
-// Forms with counts have the algorithms of the kind without.
-static int without_counts(int kind, tern_coll_kind *base)
-{
-    switch (kind) {
-    case TERN_COLL_REDUCE_SCATTER_V:
-        *base = TERN_COLL_REDUCE_SCATTER;
-        return 0;
-    case TERN_COLL_ALL_GATHER_V:
-        *base = TERN_COLL_ALL_GATHER;
-        return 0;
-    case TERN_COLL_ALL_TO_ALL_V:
-        *base = TERN_COLL_ALL_TO_ALL;
-        return 0;
-    case TERN_COLL_GATHER_V:
-        *base = TERN_COLL_GATHER;
-        return 0;
-    case TERN_COLL_SCATTER_V:
-        *base = TERN_COLL_SCATTER;
-        return 0;
-    default:
-        *base = (tern_coll_kind)kind;
-        return 1;
-    }
-}
-
 int cli_info_algos(int kind, int nranks)
 {
-    tern_coll_kind base;
-    if (kind == TERN_COLL_SEND || kind == TERN_COLL_RECV) {
+    const tern_kind_facts *facts = tern_coll_kind_facts((tern_coll_kind)kind);
+    if (facts != NULL && facts->plan < 0) {
         printf("%s has no algorithms: messages go through mailboxes in shared memory\n",
-               tern_coll_kind_name((tern_coll_kind)kind));
+               facts->word);
         return TERN_OK;
     }
-    if (kind >= 0) {
-        if (without_counts(kind, &base) == 0) {
+    if (facts != NULL) {
+        if (facts->counts) {
             printf("%s has the algorithms of %s; a call whose shares fit into a slot goes through "
                    "slots\n\n",
-                   tern_coll_kind_name((tern_coll_kind)kind), tern_coll_kind_name(base));
+                   facts->word, tern_plan_kind_name((tern_plan_kind)facts->plan));
         }
-        return print_kind(base, nranks);
+        return print_kind((tern_coll_kind)facts->plan, nranks);
     }
     int status = TERN_OK;
-    for (int k = TERN_COLL_ALL_REDUCE; status == TERN_OK && k <= TERN_COLL_SCATTER; k++) {
+    for (int k = 0; status == TERN_OK && k < TERN_PLAN_KINDS; k++) {
         status = print_kind((tern_coll_kind)k, nranks);
-        puts(k < TERN_COLL_SCATTER
+        puts(k < TERN_PLAN_KINDS - 1
                  ? ""
                  : "\nSizes are bytes of a rank's whole input or output, "
                    "whichever is larger. In place: whether the plan is right\n"

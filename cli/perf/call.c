@@ -33,34 +33,6 @@ struct perf_data perf_data_of(enum perf_kind kind, const struct perf_options *op
     return data;
 }
 
-static tern_coll_kind coll_kind(enum perf_kind kind)
-{
-    switch (kind) {
-    case PERF_SEND_RECV: // of the receiving half; the sending one has its own function
-    case PERF_KINDS:
-        return TERN_COLL_RECV;
-#define PERF_CASE(name)                                                                            \
-    case PERF_##name:                                                                              \
-        return TERN_COLL_##name
-        PERF_CASE(ALL_REDUCE);
-        PERF_CASE(REDUCE_SCATTER);
-        PERF_CASE(ALL_GATHER);
-        PERF_CASE(BROADCAST);
-        PERF_CASE(REDUCE);
-        PERF_CASE(GATHER);
-        PERF_CASE(SCATTER);
-        PERF_CASE(ALL_TO_ALL);
-        PERF_CASE(REDUCE_SCATTER_V);
-        PERF_CASE(ALL_GATHER_V);
-        PERF_CASE(GATHER_V);
-        PERF_CASE(SCATTER_V);
-        PERF_CASE(ALL_TO_ALL_V);
-        PERF_CASE(BARRIER);
-#undef PERF_CASE
-    }
-    return TERN_COLL_BARRIER;
-}
-
 static int next_rank(const struct perf_call *call)
 {
     return (call->rank + 1) % call->nranks;
@@ -84,8 +56,8 @@ static void place(struct perf_call *call)
     }
     if (call->in_place && has_in && has_out) {
         char *whole = call->out;
-        bool in_share = perf_shapes[call->kind].in == PERF_SHARE;
-        bool out_share = perf_shapes[call->kind].out == PERF_SHARE;
+        bool in_share = perf_in_extent(call->kind) == PERF_SHARE;
+        bool out_share = perf_out_extent(call->kind) == PERF_SHARE;
         call->in = whole + (in_share ? offset : 0);
         call->out = whole + (out_share ? offset : 0);
     }
@@ -126,21 +98,23 @@ void perf_call_make(struct perf_call *call, const struct perf_options *options, 
     place(call);
     bool even_shares = perf_has(kind, PERF_DIVIDED) && !perf_has(kind, PERF_UNEVEN);
     tern_coll *coll = &call->coll;
-    *coll = (tern_coll){.kind = coll_kind(kind),
-                        .in = call->in,
-                        .out = call->out,
-                        .count = even_shares ? total / (uint64_t)nranks : total,
-                        .dtype = options->dtype,
-                        .op = call->data.reduces ? options->op : TERN_SUM,
-                        .root = kind == PERF_SEND_RECV ? previous_rank(call) : root,
-                        .order = options->order};
+    *coll =
+        (tern_coll){.kind = kind == PERF_SEND_RECV // its receiving half; the other has a function
+                                ? TERN_COLL_RECV
+                                : (tern_coll_kind)perf_shapes[kind].number,
+                    .in = call->in,
+                    .out = call->out,
+                    .count = even_shares ? total / (uint64_t)nranks : total,
+                    .dtype = options->dtype,
+                    .op = call->data.reduces ? options->op : TERN_SUM,
+                    .root = kind == PERF_SEND_RECV ? previous_rank(call) : root,
+                    .order = options->order};
     if (perf_has(kind, PERF_UNEVEN)) {
         describe_shares(call);
-        coll->count = kind == PERF_GATHER_V || kind == PERF_SCATTER_V ? call->in_counts[rank] : 0;
-        bool counts_in = kind == PERF_SCATTER_V || kind == PERF_REDUCE_SCATTER_V;
-        bool both = kind == PERF_ALL_TO_ALL_V;
-        coll->in_counts = counts_in || both ? call->in_counts : NULL;
-        coll->out_counts = !counts_in || both ? call->out_counts : NULL;
+        const struct perf_shape *shape = &perf_shapes[kind];
+        coll->count = shape->root != PERF_ROOT_NONE ? call->in_counts[rank] : 0;
+        coll->in_counts = shape->in == PERF_HOLDS_ALL ? call->in_counts : NULL;
+        coll->out_counts = shape->out == PERF_HOLDS_ALL ? call->out_counts : NULL;
     }
 }
 
@@ -310,5 +284,6 @@ uint64_t perf_bound_bytes(const struct perf_call *call)
 double perf_bus_factor(enum perf_kind kind, int nranks)
 {
     double others = (double)(nranks - 1) / (double)nranks;
-    return kind == PERF_ALL_REDUCE ? 2 * others : perf_has(kind, PERF_DIVIDED) ? others : 1;
+    int crossings = perf_shapes[kind].crossings;
+    return crossings > 0 ? crossings * others : 1;
 }

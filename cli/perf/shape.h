@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds that `tern perf` measures, as a table: which elements each rank's buffers hold. The table
-// is also compiled into the program that measures an MPI (cli/perf/mpi.c), so that both move the
-// same bytes; it therefore includes nothing of tern.
+// The kinds that `tern perf` measures: which elements each rank's buffers hold, from the table of kinds.
+// This is also compiled into the program that measures an MPI (cli/perf/mpi.c), so that both move the
+// same bytes; it therefore includes nothing of tern but that table.
 //
 // `total` is the elements of the larger of a rank's two buffers. Where ranks have shares of it, they
 // are equal, and in the (v) kinds proportional to 1, 2, …, n, rounded down one after the other; in
@@ -16,58 +16,78 @@
 #define PERF_RANKS_MAX 64
 
 // What a buffer holds: nothing, the rank's share of the total, or all of it.
-enum perf_extent { PERF_NONE, PERF_SHARE, PERF_WHOLE };
+enum perf_extent { PERF_NOTHING, PERF_SHARE, PERF_WHOLE };
 
-enum perf_flags {
-    PERF_REDUCES = 1,   // has an operation
-    PERF_DIVIDED = 2,   // the total consists of shares
-    PERF_UNEVEN = 4,    // of different sizes: the (v) kinds
-    PERF_IN_ROOT = 8,   // only the root has an input
-    PERF_OUT_ROOT = 16, // only the root has an output
-    PERF_IN_PLACE = 32, // can be done in place
+enum perf_fact {
+    PERF_REDUCES,  // has an operation
+    PERF_DIVIDED,  // the total consists of shares
+    PERF_UNEVEN,   // of different sizes: the (v) kinds
+    PERF_IN_ROOT,  // only the root has an input
+    PERF_OUT_ROOT, // only the root has an output
+    PERF_IN_PLACE, // can be done in place
 };
 
-// name, word, in, out, flags. In the order in which `all` runs them.
-#define PERF_SHAPES(X)                                                                             \
-    X(ALL_REDUCE, "all_reduce", WHOLE, WHOLE, PERF_REDUCES | PERF_IN_PLACE)                        \
-    X(REDUCE_SCATTER, "reduce_scatter", WHOLE, SHARE, PERF_REDUCES | PERF_DIVIDED | PERF_IN_PLACE) \
-    X(ALL_GATHER, "all_gather", SHARE, WHOLE, PERF_DIVIDED | PERF_IN_PLACE)                        \
-    X(BROADCAST, "broadcast", WHOLE, WHOLE, PERF_IN_ROOT | PERF_IN_PLACE)                          \
-    X(REDUCE, "reduce", WHOLE, WHOLE, PERF_REDUCES | PERF_OUT_ROOT | PERF_IN_PLACE)                \
-    X(GATHER, "gather", SHARE, WHOLE, PERF_DIVIDED | PERF_OUT_ROOT | PERF_IN_PLACE)                \
-    X(SCATTER, "scatter", WHOLE, SHARE, PERF_DIVIDED | PERF_IN_ROOT | PERF_IN_PLACE)               \
-    X(ALL_TO_ALL, "all_to_all", WHOLE, WHOLE, PERF_DIVIDED | PERF_IN_PLACE)                        \
-    X(REDUCE_SCATTER_V, "reduce_scatter_v", WHOLE, SHARE,                                          \
-      PERF_REDUCES | PERF_DIVIDED | PERF_UNEVEN)                                                   \
-    X(ALL_GATHER_V, "all_gather_v", SHARE, WHOLE, PERF_DIVIDED | PERF_UNEVEN)                      \
-    X(GATHER_V, "gather_v", SHARE, WHOLE, PERF_DIVIDED | PERF_UNEVEN | PERF_OUT_ROOT)              \
-    X(SCATTER_V, "scatter_v", WHOLE, SHARE, PERF_DIVIDED | PERF_UNEVEN | PERF_IN_ROOT)             \
-    X(ALL_TO_ALL_V, "all_to_all_v", WHOLE, WHOLE, PERF_DIVIDED | PERF_UNEVEN)                      \
-    X(SEND_RECV, "send_recv", WHOLE, WHOLE, 0)                                                     \
-    X(BARRIER, "barrier", NONE, NONE, 0)
-
+// In the order in which `all` runs them.
+#define TERN_KIND_OF_MESSAGE(...)
 enum perf_kind {
-#define PERF_ENUM(name, word, in, out, flags) PERF_##name,
-    PERF_SHAPES(PERF_ENUM)
-#undef PERF_ENUM
-        PERF_KINDS
+#define TERN_KIND(name, ...) PERF_##name,
+#include "tern/kind.def"
+#undef TERN_KIND
+    PERF_SEND_RECV, // to the next rank and from the previous one
+    PERF_KINDS
 };
+
+// Columns of the table.
+enum perf_held { PERF_HOLDS_NONE, PERF_HOLDS_ONE, PERF_HOLDS_ALL };
+enum perf_root { PERF_ROOT_NONE, PERF_ROOT_FROM, PERF_ROOT_TO };
 
 struct perf_shape {
     const char *word;
-    enum perf_extent in, out;
-    unsigned flags; // enum perf_flags
+    int number; // in tern/coll.h
+    enum perf_held in, out;
+    enum perf_root root;
+    bool sums, counts;
+    int crossings;
 };
 
+#define TERN_KIND_OF_MESSAGE(...)
 static const struct perf_shape perf_shapes[PERF_KINDS] = {
-#define PERF_ROW(name, word, in, out, flags) {word, PERF_##in, PERF_##out, flags},
-    PERF_SHAPES(PERF_ROW)
-#undef PERF_ROW
+#define TERN_KIND(name, word, number, plan, in, out, root, sums, counts, crossings)                \
+    {word, number, PERF_HOLDS_##in, PERF_HOLDS_##out, PERF_ROOT_##root, sums, counts, crossings},
+#include "tern/kind.def"
+#undef TERN_KIND
+    {"send_recv", -1, PERF_HOLDS_ONE, PERF_HOLDS_ONE, PERF_ROOT_NONE, false, false, 0},
 };
 
-static inline bool perf_has(enum perf_kind kind, enum perf_flags flag)
+static inline bool perf_has(enum perf_kind kind, enum perf_fact fact)
 {
-    return (perf_shapes[kind].flags & (unsigned)flag) != 0;
+    const struct perf_shape *shape = &perf_shapes[kind];
+    bool has[] = {
+        [PERF_REDUCES] = shape->sums,
+        [PERF_DIVIDED] = shape->in == PERF_HOLDS_ALL || shape->out == PERF_HOLDS_ALL,
+        [PERF_UNEVEN] = shape->counts,
+        [PERF_IN_ROOT] = shape->root == PERF_ROOT_FROM,
+        [PERF_OUT_ROOT] = shape->root == PERF_ROOT_TO,
+        [PERF_IN_PLACE] = kind != PERF_SEND_RECV && shape->in != PERF_HOLDS_NONE && !shape->counts,
+    };
+    return has[fact];
+}
+
+static inline enum perf_extent perf_extent_of(enum perf_kind kind, enum perf_held held)
+{
+    return held == PERF_HOLDS_NONE                                  ? PERF_NOTHING
+           : held == PERF_HOLDS_ONE && perf_has(kind, PERF_DIVIDED) ? PERF_SHARE
+                                                                    : PERF_WHOLE;
+}
+
+static inline enum perf_extent perf_in_extent(enum perf_kind kind)
+{
+    return perf_extent_of(kind, perf_shapes[kind].in);
+}
+
+static inline enum perf_extent perf_out_extent(enum perf_kind kind)
+{
+    return perf_extent_of(kind, perf_shapes[kind].out);
 }
 
 // The kind of a word; PERF_KINDS when there is none.
@@ -115,13 +135,13 @@ static inline uint64_t perf_extent_elements(enum perf_kind kind, enum perf_exten
 static inline uint64_t perf_in(enum perf_kind kind, uint64_t total, int n, int rank, int root)
 {
     bool absent = perf_has(kind, PERF_IN_ROOT) && rank != root;
-    return absent ? 0 : perf_extent_elements(kind, perf_shapes[kind].in, total, n, rank);
+    return absent ? 0 : perf_extent_elements(kind, perf_in_extent(kind), total, n, rank);
 }
 
 static inline uint64_t perf_out(enum perf_kind kind, uint64_t total, int n, int rank, int root)
 {
     bool absent = perf_has(kind, PERF_OUT_ROOT) && rank != root;
-    return absent ? 0 : perf_extent_elements(kind, perf_shapes[kind].out, total, n, rank);
+    return absent ? 0 : perf_extent_elements(kind, perf_out_extent(kind), total, n, rank);
 }
 
 #endif

@@ -51,19 +51,16 @@ void tune_bench_close(struct tune_bench *bench)
 static tern_coll make_call(const struct tune_bench *bench, tern_plan_kind kind,
                            struct tune_point point)
 {
-    tern_coll_kind coll = (tern_coll_kind)kind;
-    bool whole = coll == TERN_COLL_ALL_REDUCE || coll == TERN_COLL_BROADCAST ||
-                 coll == TERN_COLL_REDUCE || coll == TERN_COLL_BARRIER;
-    bool has_root = coll == TERN_COLL_BROADCAST || coll == TERN_COLL_REDUCE ||
-                    coll == TERN_COLL_GATHER || coll == TERN_COLL_SCATTER;
+    const tern_kind_facts *facts = tern_coll_kind_facts(kind);
+    bool shares = facts->in == TERN_KIND_ALL || facts->out == TERN_KIND_ALL;
     return (tern_coll){
-        .kind = coll,
+        .kind = kind,
         .in = bench->in[point.windows],
         .out = bench->out[point.windows],
-        .count = point.bytes / sizeof(float) / (whole ? 1 : (size_t)bench->nranks),
+        .count = point.bytes / sizeof(float) / (shares ? (size_t)bench->nranks : 1),
         .dtype = TERN_F32,
         .op = TERN_SUM,
-        .root = has_root ? bench->nranks - 1 : 0,
+        .root = facts->root != TERN_KIND_ROOT_NONE ? bench->nranks - 1 : 0,
     };
 }
 

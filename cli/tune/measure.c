@@ -68,7 +68,7 @@ static bool goes(tern_plan_kind kind, int nranks, const char *name, const char *
 {
     tern_coll_choice choice;
     bool slot = strcmp(transport, "slot") == 0;
-    tern_coll call = {.kind = (tern_coll_kind)kind,
+    tern_coll call = {.kind = kind,
                       .count = slot ? 128 / (size_t)nranks + 1 : 65536,
                       .dtype = TERN_F32,
                       .op = TERN_SUM,
@@ -267,13 +267,13 @@ int tune_measure(tern_comm *world, const struct tune_wish *wish, FILE *rows)
 {
     struct tune_bench bench;
     int kinds = 0;
-    for (int k = 0; k <= TERN_COLL_SCATTER; k++) {
+    for (int k = 0; k < TERN_PLAN_KINDS; k++) {
         kinds += wish->kinds[k];
     }
     double slice_s = wish->seconds / wish->nranks_count / (kinds > 0 ? kinds : 1) / SAMPLES_A_KIND;
     size_t bytes_max = tern_comm_size(world) <= 16 ? LARGEST : LARGEST / 4;
     int status = tune_bench_open(world, slice_s, bytes_max, &bench);
-    for (int k = 0; status == TERN_OK && k <= TERN_COLL_SCATTER; k++) {
+    for (int k = 0; status == TERN_OK && k < TERN_PLAN_KINDS; k++) {
         if (wish->kinds[k]) {
             status = measure_kind(&bench, (tern_plan_kind)k, rows);
         }

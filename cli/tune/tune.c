@@ -81,14 +81,14 @@ static int read_kinds(int argc, char **argv, struct tune_wish *wish)
         if (tern_plan_kind_parse(argv[i], &kind) != TERN_OK) {
             return cli_refuse(&command, "%s%s", tern_last_error(), cli_suggest_kind(argv[i]));
         }
-        if ((int)kind == TERN_COLL_BARRIER) {
+        if (kind == TERN_PLAN_BARRIER) {
             return cli_refuse(&command,
                               "barrier has nothing to choose, so nothing is measured for it");
         }
         wish->kinds[kind] = true;
     }
-    for (int k = 0; optind == argc && k <= TERN_COLL_SCATTER; k++) {
-        wish->kinds[k] = k != TERN_COLL_BARRIER;
+    for (int k = 0; optind == argc && k < TERN_PLAN_KINDS; k++) {
+        wish->kinds[k] = k != TERN_PLAN_BARRIER;
     }
     return -1;
 }

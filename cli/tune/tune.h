@@ -13,7 +13,7 @@
 #define TUNE_RANK_COUNTS_MAX 16
 
 struct tune_wish {
-    bool kinds[TERN_COLL_SCATTER + 1]; // which to measure
+    bool kinds[TERN_PLAN_KINDS]; // which to measure
     int nranks[TUNE_RANK_COUNTS_MAX];
     int nranks_count;
     double seconds; // for all of it, about
