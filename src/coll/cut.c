@@ -103,10 +103,17 @@ uint64_t tern__cut_feed(const struct tern__cut_plan *plan, int x)
     return x == plan->cut.pair[0] ? feeds : feeds + tern__slice_longest(plan->e, all_units(plan));
 }
 
-struct tern__at tern__cut_lane(const struct tern__cut_plan *plan, int rank, int peer, int round)
+struct tern__at tern__cut_lane(const struct tern__cut_plan *plan, int rank, int peer)
 {
     int n = plan->e->nranks;
-    return (struct tern__at){.rank = rank, .lane = (peer - rank + n) % n, .round = round};
+    return (struct tern__at){.rank = rank, .lane = (peer - rank + n) % n};
+}
+
+void tern__cut_end_round(const struct tern__cut_plan *plan, struct tern__at *at)
+{
+    int peer = (at->rank + at->lane) % plan->e->nranks;
+    tern__emit_post(plan->e, *at, peer, (uint32_t)at->rank);
+    at->round++;
 }
 
 int tern__cut_other(const struct tern__cut_plan *plan, int x)
@@ -152,6 +159,13 @@ void tern__cut_push_final(const struct tern__cut_plan *plan, struct tern__at at,
     push_final_run(plan, at, peer, owner, 0, count - run);
 }
 
+void tern__cut_push_summed(const struct tern__cut_plan *plan, struct tern__at at, int peer,
+                           int groups, int first, int count)
+{
+    tern__emit_wait(plan->e, at, (uint32_t)at.rank, groups);
+    tern__cut_push_final(plan, at, peer, at.rank, first, count);
+}
+
 void tern__cut_push_feed(const struct tern__cut_plan *plan, struct tern__at at, int relay)
 {
     int other = tern__cut_other(plan, at.rank);
@@ -160,6 +174,13 @@ void tern__cut_push_feed(const struct tern__cut_plan *plan, struct tern__at at, 
     tern__emit_from(plan->e, at.rank, TERN_PLAN_IN, begin);
     tern__emit_to(plan->e, relay, TERN_PLAN_SCRATCH, tern__cut_feed(plan, at.rank));
     tern__emit_move(plan->e, at, tern__cut_unit(plan, other, unit + 1) - begin);
+}
+
+void tern__cut_relay_final(const struct tern__cut_plan *plan, struct tern__at at, int x)
+{
+    int other = tern__cut_other(plan, x);
+    tern__emit_wait(plan->e, at, (uint32_t)other, 3);
+    tern__cut_push_final(plan, at, x, other, plan->cut.index[at.rank], 1);
 }
 
 void tern__cut_wait_all(const struct tern__cut_plan *plan, struct tern__at at, int rounds)
@@ -188,4 +209,33 @@ void tern__cut_sum(const struct tern__cut_plan *plan, struct tern__at at, int fi
     tern__emit_to(plan->e, at.rank, TERN_PLAN_OUT, begin);
     tern__emit_move(plan->e, at, tern__cut_unit(plan, at.rank, last) - begin);
     tern__emit_post(plan->e, at, at.rank, (uint32_t)at.rank);
+}
+
+static void emit_healthy(const struct tern__cut_plan *plan, int h,
+                         const struct tern__cut_roles *roles)
+{
+    roles->healthy_sums(plan, h);
+    for (int i = 0; i < plan->healthy; i++) {
+        if (plan->cut.healthy[i] != h) {
+            roles->between_healthy(plan, h, plan->cut.healthy[i]);
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        roles->from_pair(plan, plan->cut.pair[k], h);
+        roles->to_pair(plan, h, plan->cut.pair[k]);
+    }
+}
+
+void tern__cut_emit(const struct tern__cut_plan *plan, const struct tern__cut_roles *roles)
+{
+    for (int i = 0; i < plan->healthy; i++) {
+        emit_healthy(plan, plan->cut.healthy[i], roles);
+    }
+    for (int k = 0; k < 2; k++) {
+        struct tern__at at = {.rank = plan->cut.pair[k], .round = 1};
+        tern__cut_wait_all(plan, at, 2);
+        tern__cut_sum(plan, at, 0, plan->healthy);
+        at.round = 3;
+        tern__cut_wait_all(plan, at, 4);
+    }
 }

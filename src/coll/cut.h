@@ -30,8 +30,10 @@ uint64_t tern__cut_slot(const struct tern__cut_plan *plan, int owner, int sender
 // Where in a healthy rank's scratch lies what member `x` of the pair feeds it for the other member.
 uint64_t tern__cut_feed(const struct tern__cut_plan *plan, int x);
 
-// The lane of a rank that pushes to a peer.
-struct tern__at tern__cut_lane(const struct tern__cut_plan *plan, int rank, int peer, int round);
+// The lane of a rank that pushes to a peer, in round 0; and the end of a round of it: tells the peer, and
+// *at is the next round.
+struct tern__at tern__cut_lane(const struct tern__cut_plan *plan, int rank, int peer);
+void tern__cut_end_round(const struct tern__cut_plan *plan, struct tern__at *at);
 // The other member of the pair.
 int tern__cut_other(const struct tern__cut_plan *plan, int x);
 
@@ -42,12 +44,28 @@ void tern__cut_push_own(const struct tern__cut_plan *plan, struct tern__at at, i
 // Pushes finished units of an owner from the rank's output into the peer's.
 void tern__cut_push_final(const struct tern__cut_plan *plan, struct tern__at at, int peer,
                           int owner, int first, int count);
+// Pushes finished units of the rank's own, when its lane 0 has summed so many groups.
+void tern__cut_push_summed(const struct tern__cut_plan *plan, struct tern__at at, int peer,
+                           int groups, int first, int count);
 // Pushes the own part of the other member's unit of a healthy relay to that relay.
 void tern__cut_push_feed(const struct tern__cut_plan *plan, struct tern__at at, int relay);
+
+// Passes on to x what its relay has got of the other member last: that one's finished unit of the relay.
+void tern__cut_relay_final(const struct tern__cut_plan *plan, struct tern__at at, int x);
 
 // In lane 0: waits until everybody linked to the rank has pushed `rounds` rounds.
 void tern__cut_wait_all(const struct tern__cut_plan *plan, struct tern__at at, int rounds);
 // In lane 0: sums units first..last-1 of the rank's own block into its output and tells its lanes.
 void tern__cut_sum(const struct tern__cut_plan *plan, struct tern__at at, int first, int last);
+
+// What the ranks of a plan do: lane 0 of a healthy one, and the pushing lanes, from rank to rank.
+struct tern__cut_roles {
+    void (*healthy_sums)(const struct tern__cut_plan *plan, int h);
+    void (*between_healthy)(const struct tern__cut_plan *plan, int from, int to);
+    void (*from_pair)(const struct tern__cut_plan *plan, int x, int h);
+    void (*to_pair)(const struct tern__cut_plan *plan, int h, int x);
+};
+// Emits a plan of four rounds: the roles, and lane 0 of the pair, which sums its units in round 1.
+void tern__cut_emit(const struct tern__cut_plan *plan, const struct tern__cut_roles *roles);
 
 #endif

@@ -15,51 +15,46 @@
 
 #include "coll/cut.h"
 
-static void from_pair(const struct tern__cut_plan *plan, int x, int h, int early)
+static int early(const struct tern__cut_plan *plan) // L
 {
-    struct tern__emit *e = plan->e;
-    int i = plan->cut.index[h];
-    struct tern__at at = tern__cut_lane(plan, x, h, 0);
-    tern__cut_push_feed(plan, at, h);
-    tern__cut_push_own(plan, at, h, 0, early - 1);
-    tern__emit_post(e, at, h, (uint32_t)x);
-
-    at.round = 1;
-    tern__cut_push_own(plan, at, h, early - 1, e->nranks - early);
-    tern__emit_post(e, at, h, (uint32_t)x);
-
-    at.round = 2;
-    tern__emit_wait(e, at, (uint32_t)x, 1);
-    tern__cut_push_final(plan, at, h, x, i, 1);
-    tern__emit_post(e, at, h, (uint32_t)x);
-
-    at.round = 3;
-    tern__cut_push_final(plan, at, h, x, i + 1, plan->healthy - 1);
-    tern__emit_post(e, at, h, (uint32_t)x);
+    return plan->e->nranks / 2;
 }
 
-static void between_healthy(const struct tern__cut_plan *plan, int g, int h, int early)
+static void from_pair(const struct tern__cut_plan *plan, int x, int h)
 {
-    struct tern__emit *e = plan->e;
-    int n = e->nranks;
-    struct tern__at at = tern__cut_lane(plan, g, h, 0);
-    tern__cut_push_own(plan, at, h, 0, early);
-    tern__emit_post(e, at, h, (uint32_t)g);
+    int done = early(plan) - 1;
+    int i = plan->cut.index[h];
+    struct tern__at at = tern__cut_lane(plan, x, h);
+    tern__cut_push_feed(plan, at, h);
+    tern__cut_push_own(plan, at, h, 0, done);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 1;
-    tern__cut_push_own(plan, at, h, early, n - 1 - early);
-    tern__emit_wait(e, at, (uint32_t)g, 1);
-    tern__cut_push_final(plan, at, h, g, 0, 1);
-    tern__emit_post(e, at, h, (uint32_t)g);
+    tern__cut_push_own(plan, at, h, done, plan->healthy_units - done);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 2;
-    tern__emit_wait(e, at, (uint32_t)g, 2);
-    tern__cut_push_final(plan, at, h, g, 1, 1);
-    tern__emit_post(e, at, h, (uint32_t)g);
+    tern__cut_push_summed(plan, at, h, 1, i, 1);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 3;
-    tern__cut_push_final(plan, at, h, g, 2, n - 3);
-    tern__emit_post(e, at, h, (uint32_t)g);
+    tern__cut_push_final(plan, at, h, x, i + 1, plan->healthy - 1);
+    tern__cut_end_round(plan, &at);
+}
+
+static void between_healthy(const struct tern__cut_plan *plan, int g, int h)
+{
+    int done = early(plan);
+    struct tern__at at = tern__cut_lane(plan, g, h);
+    tern__cut_push_own(plan, at, h, 0, done);
+    tern__cut_end_round(plan, &at);
+
+    tern__cut_push_own(plan, at, h, done, plan->healthy_units - done);
+    tern__cut_push_summed(plan, at, h, 1, 0, 1);
+    tern__cut_end_round(plan, &at);
+
+    tern__cut_push_summed(plan, at, h, 2, 1, 1);
+    tern__cut_end_round(plan, &at);
+
+    tern__cut_push_final(plan, at, h, g, 2, plan->healthy_units - 2);
+    tern__cut_end_round(plan, &at);
 }
 
 // The relay's own part of x[h] and the other member's, as one, into the relay's slot at x.
@@ -68,50 +63,41 @@ static void push_both(const struct tern__cut_plan *plan, struct tern__at at, int
     struct tern__emit *e = plan->e;
     int i = plan->cut.index[at.rank];
     uint64_t begin = tern__cut_unit(plan, x, i);
+    tern__emit_wait(e, at, (uint32_t)tern__cut_other(plan, x), 1);
     tern__emit_from(e, at.rank, TERN_PLAN_IN, begin);
     tern__emit_from(e, at.rank, TERN_PLAN_SCRATCH, tern__cut_feed(plan, tern__cut_other(plan, x)));
     tern__emit_to(e, x, TERN_PLAN_SCRATCH, tern__cut_slot(plan, x, at.rank, i));
     tern__emit_move(e, at, tern__cut_unit(plan, x, i + 1) - begin);
 }
 
-static void to_pair(const struct tern__cut_plan *plan, int h, int x, int early)
+static void to_pair(const struct tern__cut_plan *plan, int h, int x)
 {
-    struct tern__emit *e = plan->e;
-    int n = e->nranks;
     int i = plan->cut.index[h];
-    int other = tern__cut_other(plan, x);
-    struct tern__at at = tern__cut_lane(plan, h, x, 0);
-    tern__cut_push_own(plan, at, x, i + 1, early);
-    tern__emit_post(e, at, x, (uint32_t)h);
+    struct tern__at at = tern__cut_lane(plan, h, x);
+    tern__cut_push_own(plan, at, x, i + 1, early(plan));
+    tern__cut_end_round(plan, &at);
 
-    at.round = 1;
-    tern__cut_push_own(plan, at, x, i + 1 + early, n - 3 - early);
-    tern__emit_wait(e, at, (uint32_t)other, 1);
+    tern__cut_push_own(plan, at, x, i + 1 + early(plan), plan->healthy - 1 - early(plan));
     push_both(plan, at, x);
-    tern__emit_wait(e, at, (uint32_t)h, 1);
-    tern__cut_push_final(plan, at, x, h, 0, 2);
-    tern__emit_post(e, at, x, (uint32_t)h);
+    tern__cut_push_summed(plan, at, x, 1, 0, 2);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 2;
-    tern__emit_wait(e, at, (uint32_t)h, 2);
-    tern__cut_push_final(plan, at, x, h, 2, 1);
-    tern__emit_post(e, at, x, (uint32_t)h);
+    tern__cut_push_summed(plan, at, x, 2, 2, 1);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 3;
-    tern__cut_push_final(plan, at, x, h, 3, n - 4);
-    tern__emit_wait(e, at, (uint32_t)other, 3);
-    tern__cut_push_final(plan, at, x, other, i, 1);
-    tern__emit_post(e, at, x, (uint32_t)h);
+    tern__cut_push_final(plan, at, x, h, 3, plan->healthy_units - 3);
+    tern__cut_relay_final(plan, at, x);
+    tern__cut_end_round(plan, &at);
 }
 
-static void healthy_sums(const struct tern__cut_plan *plan, int h, int early)
+static void healthy_sums(const struct tern__cut_plan *plan, int h)
 {
     struct tern__at at = {.rank = h, .round = 0};
     tern__cut_wait_all(plan, at, 1);
-    tern__cut_sum(plan, at, 0, early - 1);
+    tern__cut_sum(plan, at, 0, early(plan) - 1);
     at.round = 1;
     tern__cut_wait_all(plan, at, 2);
-    tern__cut_sum(plan, at, early - 1, plan->healthy_units);
+    tern__cut_sum(plan, at, early(plan) - 1, plan->healthy_units);
     at.round = 3;
     tern__cut_wait_all(plan, at, 4);
 }
@@ -119,28 +105,8 @@ static void healthy_sums(const struct tern__cut_plan *plan, int h, int early)
 void tern__emit_cut_optimal(struct tern__emit *e)
 {
     struct tern__cut_plan plan;
-    if (!tern__cut_begin(&plan, e, e->nranks - 1)) {
-        return;
-    }
-    int early = e->nranks / 2; // L
-    for (int i = 0; i < plan.healthy; i++) {
-        int h = plan.cut.healthy[i];
-        healthy_sums(&plan, h, early);
-        for (int j = 0; j < plan.healthy; j++) {
-            if (j != i) {
-                between_healthy(&plan, h, plan.cut.healthy[j], early);
-            }
-        }
-        for (int k = 0; k < 2; k++) {
-            from_pair(&plan, plan.cut.pair[k], h, early);
-            to_pair(&plan, h, plan.cut.pair[k], early);
-        }
-    }
-    for (int k = 0; k < 2; k++) {
-        struct tern__at at = {.rank = plan.cut.pair[k], .round = 1};
-        tern__cut_wait_all(&plan, at, 2);
-        tern__cut_sum(&plan, at, 0, plan.healthy);
-        at.round = 3;
-        tern__cut_wait_all(&plan, at, 4);
+    if (tern__cut_begin(&plan, e, e->nranks - 1)) {
+        tern__cut_emit(&plan, &(struct tern__cut_roles){healthy_sums, between_healthy, from_pair,
+                                                        to_pair});
     }
 }

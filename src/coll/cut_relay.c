@@ -16,89 +16,83 @@
 
 #include "coll/cut.h"
 
-static void from_pair(const struct tern__cut_plan *plan, int x, int h, int late)
+static int late(const struct tern__cut_plan *plan) // L
 {
-    struct tern__emit *e = plan->e;
-    int n = e->nranks;
+    return plan->e->nranks / 2;
+}
+
+static void from_pair(const struct tern__cut_plan *plan, int x, int h)
+{
+    int n = plan->healthy_units;
+    int finals = late(plan) - 1;
     int i = plan->cut.index[h];
-    struct tern__at at = tern__cut_lane(plan, x, h, 0);
+    struct tern__at at = tern__cut_lane(plan, x, h);
     tern__cut_push_feed(plan, at, h);
     tern__cut_push_own(plan, at, h, 0, n - 3);
-    tern__emit_post(e, at, h, (uint32_t)x);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 1;
     tern__cut_push_own(plan, at, h, n - 3, 2);
-    tern__emit_post(e, at, h, (uint32_t)x);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 2;
     tern__cut_push_own(plan, at, h, n - 1, 1);
-    tern__emit_wait(e, at, (uint32_t)x, 1);
-    tern__cut_push_final(plan, at, h, x, i, late - 1);
-    tern__emit_post(e, at, h, (uint32_t)x);
+    tern__cut_push_summed(plan, at, h, 1, i, finals);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 3;
-    tern__cut_push_final(plan, at, h, x, i + late - 1, plan->healthy - (late - 1));
-    tern__emit_post(e, at, h, (uint32_t)x);
+    tern__cut_push_final(plan, at, h, x, i + finals, plan->healthy - finals);
+    tern__cut_end_round(plan, &at);
 }
 
-static void between_healthy(const struct tern__cut_plan *plan, int g, int h, int late)
+static void between_healthy(const struct tern__cut_plan *plan, int g, int h)
 {
-    struct tern__emit *e = plan->e;
-    int n = e->nranks;
-    struct tern__at at = tern__cut_lane(plan, g, h, 0);
+    int n = plan->healthy_units;
+    struct tern__at at = tern__cut_lane(plan, g, h);
     tern__cut_push_own(plan, at, h, 0, n - 2);
-    tern__emit_post(e, at, h, (uint32_t)g);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 1;
     tern__cut_push_own(plan, at, h, n - 2, 2);
-    tern__emit_post(e, at, h, (uint32_t)g);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 2;
-    tern__emit_wait(e, at, (uint32_t)g, 2);
-    tern__cut_push_final(plan, at, h, g, 0, late);
-    tern__emit_post(e, at, h, (uint32_t)g);
+    tern__cut_push_summed(plan, at, h, 2, 0, late(plan));
+    tern__cut_end_round(plan, &at);
 
-    at.round = 3;
-    tern__emit_wait(e, at, (uint32_t)g, 3);
-    tern__cut_push_final(plan, at, h, g, late, n - late);
-    tern__emit_post(e, at, h, (uint32_t)g);
+    tern__cut_push_summed(plan, at, h, 3, late(plan), n - late(plan));
+    tern__cut_end_round(plan, &at);
 }
 
-static void to_pair(const struct tern__cut_plan *plan, int h, int x, int late)
+// The other member's part of x[h], as it came, into that one's slot at x.
+static void pass_on(const struct tern__cut_plan *plan, struct tern__at at, int x)
 {
     struct tern__emit *e = plan->e;
-    int n = e->nranks;
-    int i = plan->cut.index[h];
+    int i = plan->cut.index[at.rank];
     int other = tern__cut_other(plan, x);
-    struct tern__at at = tern__cut_lane(plan, h, x, 0);
-    tern__cut_push_own(plan, at, x, 0, plan->healthy);
-    tern__emit_post(e, at, x, (uint32_t)h);
-
-    at.round = 1;
     tern__emit_wait(e, at, (uint32_t)other, 1);
-    tern__emit_from(e, h, TERN_PLAN_SCRATCH, tern__cut_feed(plan, other));
+    tern__emit_from(e, at.rank, TERN_PLAN_SCRATCH, tern__cut_feed(plan, other));
     tern__emit_to(e, x, TERN_PLAN_SCRATCH, tern__cut_slot(plan, x, other, i));
     tern__emit_move(e, at, tern__cut_unit(plan, x, i + 1) - tern__cut_unit(plan, x, i));
-    tern__emit_wait(e, at, (uint32_t)h, 1);
-    tern__cut_push_final(plan, at, x, h, 0, 1);
-    tern__emit_post(e, at, x, (uint32_t)h);
+}
 
-    at.round = 2;
-    tern__emit_wait(e, at, (uint32_t)h, 2);
-    tern__cut_push_final(plan, at, x, h, 1, late);
-    tern__emit_post(e, at, x, (uint32_t)h);
+static void to_pair(const struct tern__cut_plan *plan, int h, int x)
+{
+    int sent = late(plan) + 1;
+    struct tern__at at = tern__cut_lane(plan, h, x);
+    tern__cut_push_own(plan, at, x, 0, plan->healthy);
+    tern__cut_end_round(plan, &at);
 
-    at.round = 3;
-    tern__emit_wait(e, at, (uint32_t)h, 3);
-    tern__cut_push_final(plan, at, x, h, late + 1, n - late - 1);
-    tern__emit_wait(e, at, (uint32_t)other, 3);
-    tern__cut_push_final(plan, at, x, other, i, 1);
-    tern__emit_post(e, at, x, (uint32_t)h);
+    pass_on(plan, at, x);
+    tern__cut_push_summed(plan, at, x, 1, 0, 1);
+    tern__cut_end_round(plan, &at);
+
+    tern__cut_push_summed(plan, at, x, 2, 1, late(plan));
+    tern__cut_end_round(plan, &at);
+
+    tern__cut_push_summed(plan, at, x, 3, sent, plan->healthy_units - sent);
+    tern__cut_relay_final(plan, at, x);
+    tern__cut_end_round(plan, &at);
 }
 
 static void healthy_sums(const struct tern__cut_plan *plan, int h)
 {
-    int n = plan->e->nranks;
+    int n = plan->healthy_units;
     struct tern__at at = {.rank = h, .round = 0};
     tern__cut_wait_all(plan, at, 1);
     tern__cut_sum(plan, at, 0, n - 3);
@@ -116,29 +110,9 @@ static void healthy_sums(const struct tern__cut_plan *plan, int h)
 void tern__emit_cut_relay(struct tern__emit *e)
 {
     struct tern__cut_plan plan;
-    if (!tern__cut_begin(&plan, e, e->nranks)) {
-        return;
-    }
-    plan.raw = true;
-    int late = e->nranks / 2; // L
-    for (int i = 0; i < plan.healthy; i++) {
-        int h = plan.cut.healthy[i];
-        healthy_sums(&plan, h);
-        for (int j = 0; j < plan.healthy; j++) {
-            if (j != i) {
-                between_healthy(&plan, h, plan.cut.healthy[j], late);
-            }
-        }
-        for (int k = 0; k < 2; k++) {
-            from_pair(&plan, plan.cut.pair[k], h, late);
-            to_pair(&plan, h, plan.cut.pair[k], late);
-        }
-    }
-    for (int k = 0; k < 2; k++) {
-        struct tern__at at = {.rank = plan.cut.pair[k], .round = 1};
-        tern__cut_wait_all(&plan, at, 2);
-        tern__cut_sum(&plan, at, 0, plan.healthy);
-        at.round = 3;
-        tern__cut_wait_all(&plan, at, 4);
+    if (tern__cut_begin(&plan, e, e->nranks)) {
+        plan.raw = true;
+        tern__cut_emit(&plan, &(struct tern__cut_roles){healthy_sums, between_healthy, from_pair,
+                                                        to_pair});
     }
 }
