@@ -73,8 +73,7 @@ static bool goes(tern_plan_kind kind, int nranks, const char *name, const char *
                       .dtype = TERN_F32,
                       .op = TERN_SUM,
                       .algorithm = name};
-    return strncmp(name, "cut_", 4) != 0 && // those are for links that are cut
-           tern_coll_choose(&call, nranks, strcmp(transport, "staged") != 0, &choice) == TERN_OK &&
+    return tern_coll_choose(&call, nranks, strcmp(transport, "staged") != 0, &choice) == TERN_OK &&
            (strcmp(choice.transport, transport) == 0 ||
             (slot && strcmp(choice.transport, "line") == 0));
 }
@@ -87,7 +86,7 @@ static int vary(const tern_tune_row *row, size_t field, const char *transport,
     rows[0] = *row;
     for (int i = 0; tern_algo_name(row->kind, i) != NULL && count < TUNE_CANDIDATES_MAX; i++) {
         const char *name = tern_algo_name(row->kind, i);
-        if (strcmp(name, (const char *)row + field) != 0 &&
+        if (strcmp(name, (const char *)row + field) != 0 && !tern_algo_around_cut(row->kind, i) &&
             goes(row->kind, row->nranks, name, transport)) {
             rows[count] = *row;
             snprintf((char *)&rows[count] + field, sizeof row->small, "%s", name);

@@ -41,6 +41,10 @@ TERN_API const char *tern_algo_text(tern_plan_kind kind, int index);
 // False for an index that does not exist.
 TERN_API bool tern_algo_in_place(tern_plan_kind kind, int index);
 
+// Whether it is for topologies in which one pair of ranks has no link; it works on others too, but is never
+// the best there.
+TERN_API bool tern_algo_around_cut(tern_plan_kind kind, int index);
+
 TERN_END_DECLS
 
 #endif

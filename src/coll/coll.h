@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithms, one row each in the table of select.c, one file each beside it. None moves a
-// byte: each emits a plan for the ranks, links and size that it is given. When they run, their
-// links are known to be there and the rank count to be 2 or more (barrier too).
+// The algorithms, one row each in algo.def, one file each beside it. None moves a byte: each emits a plan
+// for the ranks, links and size that it is given. When they run, their links are known to be there and the
+// rank count to be 2 or more (barrier too).
 #ifndef TERN_COLL_COLL_H
 #define TERN_COLL_COLL_H
 
@@ -20,7 +20,7 @@ enum tern__need {
     TERN__NEED_DISSEMINATION,  // to the ranks 1, 2, 4, … further on
 };
 
-struct tern__algo {
+struct tern__algo { // algo.def says what the columns are
     tern_plan_kind kind;
     const char *name;
     const char *text;
@@ -28,7 +28,7 @@ struct tern__algo {
     tern_order order; // the one it gives; TERN_ORDER_RANK where there are no sums
     enum tern__need need;
     int nranks_min;
-    bool in_place; // right also in place, on any of the ranks (tern_algo_in_place)
+    bool in_place, scales;
 };
 
 // Whether the links are there; if not, which ones are missing, as the end of a sentence.
@@ -58,37 +58,8 @@ struct tern__cut {
 };
 bool tern__cut_find(const tern_topo *topo, struct tern__cut *cut);
 
-void tern__emit_fused(struct tern__emit *e);
-void tern__emit_fused_reduce(struct tern__emit *e);
-void tern__emit_fused_broadcast(struct tern__emit *e);
-void tern__emit_staged_all_reduce(struct tern__emit *e);
-void tern__emit_staged_reduce(struct tern__emit *e);
-void tern__emit_pull_all_gather(struct tern__emit *e);
-void tern__emit_pull_all_to_all(struct tern__emit *e);
-void tern__emit_pull_reduce(struct tern__emit *e);
-void tern__emit_pull_gather(struct tern__emit *e);
-void tern__emit_one_shot(struct tern__emit *e);
-void tern__emit_two_shot(struct tern__emit *e);
-void tern__emit_cut_small(struct tern__emit *e);
-void tern__emit_cut_owners(struct tern__emit *e);
-void tern__emit_cut_relay(struct tern__emit *e);
-void tern__emit_cut_optimal(struct tern__emit *e);
-void tern__emit_halving_doubling(struct tern__emit *e);
-void tern__emit_ring_all_reduce(struct tern__emit *e);
-void tern__emit_ring_reduce_scatter(struct tern__emit *e);
-void tern__emit_ring_all_gather(struct tern__emit *e);
-void tern__emit_tree_all_reduce(struct tern__emit *e);
-void tern__emit_tree_reduce(struct tern__emit *e);
-void tern__emit_tree_broadcast(struct tern__emit *e);
-void tern__emit_tree_barrier(struct tern__emit *e);
-void tern__emit_direct_reduce_scatter(struct tern__emit *e);
-void tern__emit_direct_all_gather(struct tern__emit *e);
-void tern__emit_direct_broadcast(struct tern__emit *e);
-void tern__emit_direct_all_to_all(struct tern__emit *e);
-void tern__emit_direct_gather(struct tern__emit *e);
-void tern__emit_direct_scatter(struct tern__emit *e);
-void tern__emit_push_scatter(struct tern__emit *e);
-void tern__emit_direct_barrier(struct tern__emit *e);
-void tern__emit_dissemination(struct tern__emit *e);
+#define TERN_ALGO(kind, name, emit, ...) void tern__emit_##emit(struct tern__emit *e);
+#include "coll/algo.def"
+#undef TERN_ALGO
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithms, and which one fits. Without a name, every allowed row is emitted into a count of
+// Which algorithm of the table (algo.def) fits. Without a name, every allowed row is emitted into a count of
 // bytes per link and rounds, and the one with the least estimated time is taken; of equals, the
 // first. On shared memory the links are not the bound but memory is, and the plan that touches it
 // least wins at every size: the first row of each kind.
@@ -11,88 +11,20 @@
 #include "base/public.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "coll/algo.h"
 #include "coll/coll.h"
 
-#define ALL_REDUCE TERN_PLAN_ALL_REDUCE
-#define REDUCE_SCATTER TERN_PLAN_REDUCE_SCATTER
-#define ALL_GATHER TERN_PLAN_ALL_GATHER
-#define BROADCAST TERN_PLAN_BROADCAST
-#define ALL_TO_ALL TERN_PLAN_ALL_TO_ALL
-#define BARRIER TERN_PLAN_BARRIER
-#define REDUCE TERN_PLAN_REDUCE_TO_ROOT
-#define GATHER TERN_PLAN_GATHER
-#define SCATTER TERN_PLAN_SCATTER
-#define RANK TERN_ORDER_RANK
-#define ANY TERN_ORDER_ANY
 #define IN_PLACE true
 #define APART false
+#define SCALES true
+#define SIZED false
 
 static const struct tern__algo algorithms[] = {
-    {ALL_REDUCE, "fused", "each rank sums its slice of all inputs straight into all outputs",
-     tern__emit_fused, RANK, TERN__NEED_ALL, 2, IN_PLACE},
-    {ALL_REDUCE, "one_shot", "every rank reads all inputs whole; for small messages",
-     tern__emit_one_shot, RANK, TERN__NEED_ALL, 2, APART},
-    {ALL_REDUCE, "two_shot", "reduce-scatter by reads, all-gather by pushes", tern__emit_two_shot,
-     RANK, TERN__NEED_ALL, 2, IN_PLACE},
-    {ALL_REDUCE, "staged", "each rank sums its slice into scratch; everybody copies the slices",
-     tern__emit_staged_all_reduce, RANK, TERN__NEED_ALL, 2, IN_PLACE},
-    {ALL_REDUCE, "cut_small", "a pair unlinked: the others read all and hand the result over",
-     tern__emit_cut_small, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4, APART},
-    {ALL_REDUCE, "cut_owners", "a pair unlinked: the others own a block each, two rounds",
-     tern__emit_cut_owners, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4, IN_PLACE},
-    {ALL_REDUCE, "cut_relay", "a pair unlinked: raw parts relayed, four rounds, sums in rank order",
-     tern__emit_cut_relay, RANK, TERN__NEED_ALL_BUT_A_PAIR, 4, IN_PLACE},
-    {ALL_REDUCE, "cut_optimal",
-     "a pair unlinked: parts combined on the way, four rounds, all links busy",
-     tern__emit_cut_optimal, ANY, TERN__NEED_ALL_BUT_A_PAIR, 6, IN_PLACE},
-    {ALL_REDUCE, "halving_doubling", "recursive halving, then doubling: 2 log2 n rounds",
-     tern__emit_halving_doubling, ANY, TERN__NEED_HALVING, 2, IN_PLACE},
-    {ALL_REDUCE, "ring", "slices go round a ring twice: 2(n-1) rounds", tern__emit_ring_all_reduce,
-     ANY, TERN__NEED_RING, 2, IN_PLACE},
-    {ALL_REDUCE, "tree", "sums up a tree, result down; over any links that connect all ranks",
-     tern__emit_tree_all_reduce, ANY, TERN__NEED_TREE, 2, IN_PLACE},
-    {REDUCE_SCATTER, "direct", "each rank reads its share of all inputs",
-     tern__emit_direct_reduce_scatter, RANK, TERN__NEED_ALL, 2, IN_PLACE},
-    {REDUCE_SCATTER, "ring", "shares collect their sums on the way round a ring",
-     tern__emit_ring_reduce_scatter, ANY, TERN__NEED_RING, 2, IN_PLACE},
-    {ALL_GATHER, "direct", "each rank pushes its share to all", tern__emit_direct_all_gather, RANK,
-     TERN__NEED_ALL, 2, IN_PLACE},
-    {ALL_GATHER, "pull", "each rank reads the shares of all", tern__emit_pull_all_gather, RANK,
-     TERN__NEED_ALL, 2, IN_PLACE},
-    {ALL_GATHER, "ring", "shares go round a ring", tern__emit_ring_all_gather, RANK,
-     TERN__NEED_RING, 2, IN_PLACE},
-    {BROADCAST, "fused", "each rank copies its slice of the root's input to all outputs",
-     tern__emit_fused_broadcast, RANK, TERN__NEED_ALL, 2, IN_PLACE},
-    {BROADCAST, "direct", "all ranks read from the root at once", tern__emit_direct_broadcast, RANK,
-     TERN__NEED_ROOT, 2, IN_PLACE},
-    {BROADCAST, "tree", "down a tree, over any links that connect all ranks",
-     tern__emit_tree_broadcast, RANK, TERN__NEED_TREE, 2, IN_PLACE},
-    {ALL_TO_ALL, "direct", "each rank pushes to every other, on all links at once",
-     tern__emit_direct_all_to_all, RANK, TERN__NEED_ALL, 2, APART},
-    {ALL_TO_ALL, "pull", "each rank reads its share from every other", tern__emit_pull_all_to_all,
-     RANK, TERN__NEED_ALL, 2, APART},
-    {REDUCE, "fused", "each rank sums its slice of all inputs straight into the root's output",
-     tern__emit_fused_reduce, RANK, TERN__NEED_ALL, 2, IN_PLACE},
-    {REDUCE, "pull", "the root reads all inputs whole", tern__emit_pull_reduce, RANK,
-     TERN__NEED_ROOT, 2, IN_PLACE},
-    {REDUCE, "staged", "each rank sums its slice into scratch; the root copies the slices",
-     tern__emit_staged_reduce, RANK, TERN__NEED_ALL, 2, IN_PLACE},
-    {REDUCE, "tree", "sums up a tree, over any links that connect all ranks",
-     tern__emit_tree_reduce, ANY, TERN__NEED_TREE, 2, IN_PLACE},
-    {GATHER, "direct", "each rank pushes its share to the root", tern__emit_direct_gather, RANK,
-     TERN__NEED_ROOT, 2, IN_PLACE},
-    {GATHER, "pull", "the root reads all shares", tern__emit_pull_gather, RANK, TERN__NEED_ROOT, 2,
-     IN_PLACE},
-    {SCATTER, "direct", "each rank reads its share from the root", tern__emit_direct_scatter, RANK,
-     TERN__NEED_ROOT, 2, IN_PLACE},
-    {SCATTER, "push", "the root pushes their shares to all", tern__emit_push_scatter, RANK,
-     TERN__NEED_ROOT, 2, IN_PLACE},
-    {BARRIER, "dissemination", "ceil(log2 n) rounds, one post per rank and round",
-     tern__emit_dissemination, RANK, TERN__NEED_DISSEMINATION, 2, IN_PLACE},
-    {BARRIER, "direct", "everybody tells everybody", tern__emit_direct_barrier, RANK,
-     TERN__NEED_ALL, 2, IN_PLACE},
-    {BARRIER, "tree", "up a tree and down, over any links that connect all ranks",
-     tern__emit_tree_barrier, RANK, TERN__NEED_TREE, 2, IN_PLACE},
+#define TERN_ALGO(kind, name, emit, order, need, nranks_min, in_place, scales, text)               \
+    {TERN_COLL_##kind, name,     text,  tern__emit_##emit, TERN_ORDER_##order, TERN__NEED_##need,  \
+     nranks_min,       in_place, scales},
+#include "coll/algo.def"
+#undef TERN_ALGO
 };
 
 enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
@@ -120,6 +52,28 @@ const char *tern_algo_text(tern_plan_kind kind, int index)
 {
     const struct tern__algo *row = by_index(kind, index);
     return row != NULL ? row->text : NULL;
+}
+
+bool tern_algo_around_cut(tern_plan_kind kind, int index)
+{
+    const struct tern__algo *row = by_index(kind, index);
+    return row != NULL && row->need == TERN__NEED_ALL_BUT_A_PAIR;
+}
+
+int tern__algo_index(tern_plan_kind kind, const char *name)
+{
+    int index = 0;
+    const struct tern__algo *row;
+    while ((row = by_index(kind, index)) != NULL && strcmp(row->name, name) != 0) {
+        index++;
+    }
+    return row != NULL ? index : -1;
+}
+
+bool tern__algo_scales(tern_plan_kind kind, const char *name)
+{
+    const struct tern__algo *row = by_index(kind, tern__algo_index(kind, name));
+    return row != NULL && row->scales;
 }
 
 bool tern_algo_in_place(tern_plan_kind kind, int index)

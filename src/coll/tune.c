@@ -45,16 +45,6 @@ void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *c
     snprintf(choice->source, sizeof choice->source, "built in");
 }
 
-int tern__algo_index(tern_plan_kind kind, const char *name)
-{
-    for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
-        if (strcmp(tern_algo_name(kind, i), name) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 static int no_such_algorithm(tern_plan_kind kind, const char *name, int length, const char *where)
 {
     char known[400] = "";

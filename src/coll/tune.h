@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tern/algo.h"
+#include "coll/algo.h"
 #include "tern/plan.h"
 #include "tern/tune.h"
 
@@ -40,9 +40,6 @@ int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *
 struct tern__group;
 int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
                        const struct tern__choice *choice);
-
-// The index of an algorithm in the kind's row of tern_algo_name, or -1.
-int tern__algo_index(tern_plan_kind kind, const char *name);
 
 // What is built in, for any rank count from 1 on.
 void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *choice);

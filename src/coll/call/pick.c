@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "coll/algo.h"
 #include "coll/call/call.h"
 
 #define PROGRAMS_MAX 64 // that nobody uses and that were made for one size
@@ -82,7 +83,7 @@ static int program_of(struct tern__coll *call, const char *algorithm, tern_order
                       uint64_t bytes, struct tern__program **program)
 {
     struct tern__calls *calls = call->calls;
-    bool scales = tern__program_scales(algorithm);
+    bool scales = tern__algo_scales(call->plan_kind, algorithm);
     TERN_TRY(need_topo(calls));
     struct tern__program_key key = {
         .kind = call->plan_kind,
@@ -211,7 +212,7 @@ static int pick_large(struct tern__coll *call, const struct tern__choice *choice
 {
     call->way = TERN__WAY_OPEN;
     struct tern__program *window;
-    bool scales = tern__program_scales(choice->window);
+    bool scales = tern__algo_scales(call->plan_kind, choice->window);
     if (scales || call->bytes <= TERN_PLAN_BYTES_MAX) {
         // One that needs scratch has none of this size: it runs in pieces.
         TERN_TRY(program_of(call, choice->window, order, call->bytes, &window));

@@ -8,22 +8,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "coll/algo.h"
 #include "coll/call/area.h"
-#include "coll/tune.h"
 #include "plan/ir.h"
-
-// Their operands are whole slices or shares; src/coll/test/scale.c holds them to it.
-bool tern__program_scales(const char *algorithm)
-{
-    static const char *const names[] = {"fused", "one_shot", "two_shot", "staged",
-                                        "pull",  "direct",   "push"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(names[i], algorithm) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 // Units of a scaled plan are at most as many as ranks, which are at most 64.
 static uint64_t units_of(const tern_plan_range *range, uint64_t length)

@@ -49,9 +49,6 @@ struct tern__program_key {
     const tern_topo *topo;
 };
 
-// Whether plans of this algorithm can be scaled.
-bool tern__program_scales(const char *algorithm);
-
 int tern__program_create(const struct tern__program_key *key, struct tern__program **program);
 void tern__program_destroy(struct tern__program *program);
 

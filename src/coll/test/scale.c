@@ -10,22 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coll/algo.h"
 #include "support/kinds.h"
 #include "tern/algo.h"
-
-static const char *const scalable[] = {"fused", "one_shot", "two_shot", "staged",
-                                       "pull",  "direct",   "push"};
-enum { SCALABLE = sizeof scalable / sizeof scalable[0] };
-
-static bool is_scalable(const char *name)
-{
-    for (int i = 0; i < SCALABLE; i++) {
-        if (strcmp(scalable[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static tern_plan *make(const tern_algo_request *request, uint64_t bytes)
 {
@@ -112,7 +99,7 @@ static int compare_kind(tern_plan_kind kind, const tern_topo *topo)
     int compared = 0;
     for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
         request.algorithm = tern_algo_name(kind, i);
-        if (is_scalable(request.algorithm)) {
+        if (tern__algo_scales(kind, request.algorithm)) {
             request.root = 0;
             compared += compare_sizes(&request);
             request.root = kind_has_root(kind) ? tern_topo_size(topo) - 1 : 0;
