@@ -12,22 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mesh.h"
 #include "support/interp.h"
 #include "support/kinds.h"
 #include "tern/algo.h"
 
 enum { SCHEDULES = 5 };
-
-static tern_topo *mesh(int n)
-{
-    char word[32];
-    tern_topo *topo;
-    snprintf(word, sizeof word, "mesh:%d", n);
-    if (tern_topo_create(word, &topo) < 0) {
-        fail_msg("%s", tern_last_error());
-    }
-    return topo;
-}
 
 // A post that nobody waits for could be taken for one of the next run: of every signal, the highest
 // count waited for is the number of its posts.
@@ -88,10 +78,10 @@ static void check(const tern_algo_request *request)
 static void check_kind(tern_plan_kind kind, int n)
 {
     static const uint64_t sizes[] = {0, 1, 3, 7, 64, 1000, 333};
-    tern_topo *topo = mesh(n);
+    tern_topo *topo = mesh(n, NULL);
     for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
         const char *name = tern_algo_name(kind, i);
-        if ((strncmp(name, "cut_", 4) == 0 && n < 4) ||
+        if ((tern_algo_around_cut(kind, i) && n < 4) ||
             (strcmp(name, "cut_optimal") == 0 && n < 6)) {
             continue;
         }
@@ -188,7 +178,7 @@ static void large_sizes_are_right(void **state)
                 {TERN_PLAN_REDUCE_TO_ROOT, "staged"},
                 {TERN_PLAN_BROADCAST, "fused"}};
     for (int n = 6; n <= 7; n++) {
-        tern_topo *topo = mesh(n);
+        tern_topo *topo = mesh(n, NULL);
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
                 check(&(tern_algo_request){.kind = rows[i].kind,

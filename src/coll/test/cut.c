@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mesh.h"
 #include "support/interp.h"
 #include "tern/algo.h"
 
@@ -39,12 +40,9 @@ static void check(const tern_topo *topo, const char *name, uint64_t bytes, int s
 static void check_pair(int n, int a, int b)
 {
     static const uint64_t sizes[] = {0, 2, 14, 2 * 64, 2 * 1000, 2 * 333};
-    char word[32];
-    tern_topo *topo;
-    snprintf(word, sizeof word, "mesh:%d", n);
-    assert_int_equal(tern_topo_create(word, &topo), TERN_OK);
-    snprintf(word, sizeof word, "%d-%d", a, b);
-    assert_int_equal(tern_topo_cut(topo, word), TERN_OK);
+    char pair[32];
+    snprintf(pair, sizeof pair, "%d-%d", a, b);
+    tern_topo *topo = mesh(n, pair);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], "cut_optimal") == 0 && n < 6) {
             continue;

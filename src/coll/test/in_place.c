@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mesh.h"
 #include "support/interp.h"
 #include "support/kinds.h"
 #include "tern/algo.h"
@@ -39,18 +40,6 @@ static bool goes_wrong(const tern_plan *plan, const tern_topo *topo, char *why, 
         }
     }
     return false;
-}
-
-static tern_topo *make_topo(int nranks, const char *cut)
-{
-    tern_topo *topo;
-    char word[16];
-    snprintf(word, sizeof word, "mesh:%d", nranks);
-    assert_int_equal(tern_topo_create(word, &topo), TERN_OK);
-    if (cut != NULL) {
-        assert_int_equal(tern_topo_cut(topo, cut), TERN_OK);
-    }
-    return topo;
 }
 
 static void ask(const tern_algo_request *request, int index)
@@ -109,7 +98,7 @@ static void ask_on_meshes(void)
     static const int counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16};
     static const uint64_t sizes[] = {0, 1, 3, 64, 1000, 20001};
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
-        tern_topo *topo = make_topo(counts[c], NULL);
+        tern_topo *topo = mesh(counts[c], NULL);
         for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
             int roots = kind_has_root((tern_plan_kind)kind) ? counts[c] : 1;
             for (int root = 0; root < roots; root++) {
@@ -134,7 +123,7 @@ static void ask_around_cuts(void)
                 continue;
             }
             snprintf(cut, sizeof cut, "%d-%d", pair / n, pair % n);
-            tern_topo *topo = make_topo(n, cut);
+            tern_topo *topo = mesh(n, cut);
             ask_all(TERN_PLAN_ALL_REDUCE, topo, sizes[pair % 4], 0);
             tern_topo_destroy(topo);
         }

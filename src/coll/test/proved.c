@@ -10,24 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mesh.h"
 #include "support/kinds.h"
 #include "tern/algo.h"
 #include "tern/check.h"
 #include "tern/status.h"
 
 static size_t proved_count;
-
-static tern_topo *make_topo(int nranks, const char *cut)
-{
-    tern_topo *topo;
-    char word[16];
-    snprintf(word, sizeof word, "mesh:%d", nranks);
-    assert_int_equal(tern_topo_create(word, &topo), TERN_OK);
-    if (cut != NULL) {
-        assert_int_equal(tern_topo_cut(topo, cut), TERN_OK);
-    }
-    return topo;
-}
 
 // Emits and checks one plan; false when the algorithm says that it cannot.
 static bool prove(const tern_algo_request *request)
@@ -70,7 +59,7 @@ static void every_algorithm_is_proved(void **state)
                                  11, 12, 13, 14, 15, 16, 17, 31, 32, 64};
     static const uint64_t sizes[] = {0, 1, 3, 7, 64, 1000, 12289};
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
-        tern_topo *topo = make_topo(counts[c], NULL);
+        tern_topo *topo = mesh(counts[c], NULL);
         for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
             for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
                 tern_algo_request request = {.kind = (tern_plan_kind)kind,
@@ -110,7 +99,7 @@ static void every_single_cut_is_gone_around(void **state)
                 continue;
             }
             snprintf(cut, sizeof cut, "%d-%d", a, b);
-            tern_topo *topo = make_topo(n, cut);
+            tern_topo *topo = mesh(n, cut);
             for (int i = 0; i < 4; i++) {
                 tern_algo_request request = {.kind = TERN_PLAN_ALL_REDUCE,
                                              .topo = topo,
@@ -129,7 +118,7 @@ static void every_single_cut_is_gone_around(void **state)
 static void large_plans_are_proved(void **state)
 {
     static const char *const algorithms[] = {"ring", "tree", "two_shot"};
-    tern_topo *topo = make_topo(256, NULL);
+    tern_topo *topo = mesh(256, NULL);
     for (int i = 0; i < 3; i++) {
         tern_algo_request request = {.kind = TERN_PLAN_ALL_REDUCE,
                                      .topo = topo,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "coll/algo.h"
+#include "mesh.h"
 #include "support/kinds.h"
 #include "tern/algo.h"
 
@@ -114,10 +115,7 @@ static void a_plan_of_one_byte_a_slice_is_the_plan_of_any_size(void **state)
     static const int counts[] = {1, 2, 3, 5, 8, 16};
     int compared = 0;
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
-        char word[16];
-        tern_topo *topo;
-        snprintf(word, sizeof word, "mesh:%d", counts[c]);
-        assert_int_equal(tern_topo_create(word, &topo), TERN_OK);
+        tern_topo *topo = mesh(counts[c], NULL);
         for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
             compared += kind != TERN_PLAN_BARRIER ? compare_kind((tern_plan_kind)kind, topo) : 0;
         }

@@ -273,24 +273,22 @@ static int with_a_comma(void)
 
 static void the_environment_names_algorithms(void **state)
 {
-    struct settings s = {.tune = ""};
-    assert_int_equal(in_process(&s, without_anything), 0);
-    s.algo = "";
-    assert_int_equal(in_process(&s, without_anything), 0);
-    s.algo = "ring";
-    assert_int_equal(in_process(&s, with_one_algorithm), 0);
-    s.algo = "all_reduce:ring,tree";
-    assert_int_equal(in_process(&s, with_a_list), 0);
-    s.algo = "tree,all_reduce:ring";
-    assert_int_equal(in_process(&s, with_a_list), 0);
-    s.algo = "all_redduce:ring";
-    assert_int_equal(in_process(&s, with_a_wrong_kind), 0);
-    s.algo = "ring,rung";
-    assert_int_equal(in_process(&s, with_a_wrong_algorithm), 0);
-    s.algo = "broadcast:ring";
-    assert_int_equal(in_process(&s, with_another_kinds_algorithm), 0);
-    s.algo = "ring,";
-    assert_int_equal(in_process(&s, with_a_comma), 0);
+    static const struct {
+        const char *algo;
+        int (*work)(void);
+    } cases[] = {{NULL, without_anything},
+                 {"", without_anything},
+                 {"ring", with_one_algorithm},
+                 {"all_reduce:ring,tree", with_a_list},
+                 {"tree,all_reduce:ring", with_a_list},
+                 {"all_redduce:ring", with_a_wrong_kind},
+                 {"ring,rung", with_a_wrong_algorithm},
+                 {"broadcast:ring", with_another_kinds_algorithm},
+                 {"ring,", with_a_comma}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct settings s = {.tune = "", .algo = cases[i].algo};
+        assert_int_equal(in_process(&s, cases[i].work), 0);
+    }
 }
 
 static char folder[64];

@@ -74,18 +74,18 @@ static void assert_wrong(const char *text, uint64_t ranks, const char *sentence)
     tern_plan_destroy(plan);
 }
 
-#define HEAD(kind, ranks, bytes)                                                                   \
-    "tern-plan 1\nkind " kind "\nranks " #ranks "\nbytes " #bytes "\nunit 4\nalgorithm test\n"
+// A plan for two ranks with a lane each, and its ops.
+#define PLAN(kind, bytes, scratch, rank0, rank1)                                                   \
+    "tern-plan 1\nkind " kind "\nranks 2\nbytes " #bytes "\nunit 4\nalgorithm test\n" scratch      \
+    "rank 0 lane 0\n" rank0 "rank 1 lane 0\n" rank1 "end\n"
+#define COPY(bytes, ranges) "copy @0 " #bytes " : " ranges "\n"
+#define SUM(bytes, ranges) "reduce @0 " #bytes " : " ranges "\n"
+#define POST(rank) "post @0 rank " #rank " signal 0\n"
+#define WAIT(count) "wait @0 signal 0 count " #count "\n"
 
-static const char one_shot[] = HEAD("all_reduce", 2, 16) "rank 0 lane 0\n"
-                                                         "reduce @0 16 : 0.in+0 1.in+0 -> 0.out+0\n"
-                                                         "post @0 rank 1 signal 0\n"
-                                                         "wait @0 signal 0 count 1\n"
-                                                         "rank 1 lane 0\n"
-                                                         "reduce @0 16 : 0.in+0 1.in+0 -> 1.out+0\n"
-                                                         "post @0 rank 0 signal 0\n"
-                                                         "wait @0 signal 0 count 1\n"
-                                                         "end\n";
+static const char one_shot[] =
+    PLAN("all_reduce", 16, "", SUM(16, "0.in+0 1.in+0 -> 0.out+0") POST(1) WAIT(1),
+         SUM(16, "0.in+0 1.in+0 -> 1.out+0") POST(0) WAIT(1));
 
 static void a_read_that_races_with_the_overwriting(void **state)
 {
@@ -97,15 +97,8 @@ static void a_read_that_races_with_the_overwriting(void **state)
 // Rank 1 reads the input of rank 0 after that has stored its sum.
 static void a_read_after_the_overwriting(void **state)
 {
-    assert_wrong(HEAD("all_reduce", 2, 8) "rank 0 lane 0\n"
-                                          "reduce @0 8 : 0.in+0 1.in+0 -> 0.out+0\n"
-                                          "post @0 rank 1 signal 0\n"
-                                          "wait @0 signal 0 count 1\n"
-                                          "rank 1 lane 0\n"
-                                          "wait @0 signal 0 count 1\n"
-                                          "reduce @0 8 : 0.in+0 1.in+0 -> 1.out+0\n"
-                                          "post @0 rank 0 signal 0\n"
-                                          "end\n",
+    assert_wrong(PLAN("all_reduce", 8, "", SUM(8, "0.in+0 1.in+0 -> 0.out+0") POST(1) WAIT(1),
+                      WAIT(1) SUM(8, "0.in+0 1.in+0 -> 1.out+0") POST(0)),
                  1,
                  "rank 1, lane 0, op 1 (reduce) uses bytes 0..8 of in of rank 0 after rank 0, lane "
                  "0, op 0 (reduce) has overwritten them as out");
@@ -116,18 +109,12 @@ static void a_read_after_the_overwriting(void **state)
 static void an_error_that_another_makes_up_for(void **state)
 {
     static const char text[] =
-        "tern-plan 1\nkind all_reduce\nranks 2\nbytes 8\nunit 4\nalgorithm test\nscratch 16\n"
-        "rank 0 lane 0\n"
-        "copy @0 8 : 0.in+0 -> 0.scratch+0\n"
-        "copy @0 8 : 1.in+0 -> 0.scratch+8\n"
-        "copy @0 8 : 0.scratch+8 -> 0.out+0\n"
-        "copy @0 8 : 0.scratch+0 -> 1.out+0\n"
-        "reduce @0 8 : 0.in+0 1.in+0 -> 0.scratch+0\n"
-        "copy @0 8 : 0.scratch+0 -> 0.out+0 1.out+0\n"
-        "post @0 rank 1 signal 0\n"
-        "rank 1 lane 0\n"
-        "wait @0 signal 0 count 1\n"
-        "end\n";
+        PLAN("all_reduce", 8, "scratch 16\n",
+             COPY(8, "0.in+0 -> 0.scratch+0") COPY(8, "1.in+0 -> 0.scratch+8")
+                 COPY(8, "0.scratch+8 -> 0.out+0") COPY(8, "0.scratch+0 -> 1.out+0")
+                     SUM(8, "0.in+0 1.in+0 -> 0.scratch+0")
+                         COPY(8, "0.scratch+0 -> 0.out+0 1.out+0") POST(1),
+             WAIT(1));
     assert_wrong(text, 1,
                  "rank 0, lane 0, op 4 (reduce) uses bytes 0..8 of in of rank 0 after rank 0, lane "
                  "0, op 2 (copy) has overwritten them as out");
@@ -141,18 +128,10 @@ static void an_error_that_another_makes_up_for(void **state)
 static void operands_of_one_op_that_overlap(void **state)
 {
     static const char shifted[] =
-        "tern-plan 1\nkind all_gather\nranks 2\nbytes 16\nunit 4\nalgorithm test\nscratch 8\n"
-        "rank 0 lane 0\n"
-        "copy @0 8 : 0.in+0 -> 1.out+0 0.scratch+0\n"
-        "post @0 rank 1 signal 0\n"
-        "copy @0 8 : 0.in+0 -> 0.out+4\n"
-        "copy @0 8 : 0.scratch+0 -> 0.out+0\n"
-        "copy @0 8 : 1.in+0 -> 0.out+8\n"
-        "post @0 rank 1 signal 0\n"
-        "rank 1 lane 0\n"
-        "copy @0 8 : 1.in+0 -> 1.out+8\n"
-        "wait @0 signal 0 count 2\n"
-        "end\n";
+        PLAN("all_gather", 16, "scratch 8\n",
+             COPY(8, "0.in+0 -> 1.out+0 0.scratch+0") POST(1) COPY(8, "0.in+0 -> 0.out+4")
+                 COPY(8, "0.scratch+0 -> 0.out+0") COPY(8, "1.in+0 -> 0.out+8") POST(1),
+             COPY(8, "1.in+0 -> 1.out+8") WAIT(2));
     assert_wrong(
         shifted, 0,
         "rank 0, lane 0, op 2 (copy): source 0 and destination 0 overlap when rank 0 is in "
@@ -172,26 +151,11 @@ static void operands_of_one_op_that_overlap(void **state)
 // The input of rank 1 is the second half of its output: only what is there is shared.
 static void what_is_not_shared_may_be_overwritten(void **state)
 {
-    assert_right(HEAD("all_gather", 2, 16) "rank 0 lane 0\n"
-                                           "copy @0 8 : 0.in+0 -> 0.out+0 1.out+0\n"
-                                           "post @0 rank 1 signal 0\n"
-                                           "wait @0 signal 0 count 1\n"
-                                           "rank 1 lane 0\n"
-                                           "copy @0 8 : 1.in+0 -> 1.out+8 0.out+8\n"
-                                           "post @0 rank 0 signal 0\n"
-                                           "wait @0 signal 0 count 1\n"
-                                           "end\n");
+    assert_right(PLAN("all_gather", 16, "", COPY(8, "0.in+0 -> 0.out+0 1.out+0") POST(1) WAIT(1),
+                      COPY(8, "1.in+0 -> 1.out+8 0.out+8") POST(0) WAIT(1)));
     assert_wrong(
-        HEAD("all_gather", 2, 16) "rank 0 lane 0\n"
-                                  "copy @0 8 : 0.in+0 -> 0.out+0 1.out+8\n"
-                                  "post @0 rank 1 signal 0\n"
-                                  "wait @0 signal 0 count 1\n"
-                                  "rank 1 lane 0\n"
-                                  "wait @0 signal 0 count 1\n"
-                                  "copy @0 8 : 1.out+8 -> 1.out+0\n"
-                                  "copy @0 8 : 1.in+0 -> 1.out+8 0.out+8\n"
-                                  "post @0 rank 0 signal 0\n"
-                                  "end\n",
+        PLAN("all_gather", 16, "", COPY(8, "0.in+0 -> 0.out+0 1.out+8") POST(1) WAIT(1),
+             WAIT(1) COPY(8, "1.out+8 -> 1.out+0") COPY(8, "1.in+0 -> 1.out+8 0.out+8") POST(0)),
         2,
         "rank 1, lane 0, op 2 (copy) uses bytes 0..8 of in of rank 1 after rank 0, lane 0, "
         "op 0 (copy) has overwritten them as out");
@@ -200,29 +164,17 @@ static void what_is_not_shared_may_be_overwritten(void **state)
 // Executors leave out a copy of bytes onto themselves, so others may read them meanwhile.
 static void a_copy_onto_itself_is_no_write(void **state)
 {
-    assert_right(HEAD("all_gather", 2, 16) "rank 0 lane 0\n"
-                                           "copy @0 8 : 0.in+0 -> 0.out+0\n"
-                                           "copy @0 8 : 1.in+0 -> 0.out+8\n"
-                                           "post @0 rank 1 signal 0\n"
-                                           "wait @0 signal 0 count 1\n"
-                                           "rank 1 lane 0\n"
-                                           "copy @0 8 : 1.in+0 -> 1.out+8\n"
-                                           "copy @0 8 : 0.in+0 -> 1.out+0\n"
-                                           "post @0 rank 0 signal 0\n"
-                                           "wait @0 signal 0 count 1\n"
-                                           "end\n");
+    assert_right(PLAN("all_gather", 16, "",
+                      COPY(8, "0.in+0 -> 0.out+0") COPY(8, "1.in+0 -> 0.out+8") POST(1) WAIT(1),
+                      COPY(8, "1.in+0 -> 1.out+8") COPY(8, "0.in+0 -> 1.out+0") POST(0) WAIT(1)));
 }
 
 // One op reads before it writes, here in the second half of both inputs.
 static void an_op_may_overwrite_what_it_reads(void **state)
 {
-    assert_right(HEAD("reduce_scatter", 2, 16) "rank 0 lane 0\n"
-                                               "reduce @0 8 : 0.in+0 1.in+0 -> 0.out+0\n"
-                                               "reduce @0 8 : 0.in+8 1.in+8 -> 1.out+0\n"
-                                               "post @0 rank 1 signal 0\n"
-                                               "rank 1 lane 0\n"
-                                               "wait @0 signal 0 count 1\n"
-                                               "end\n");
+    assert_right(PLAN("reduce_scatter", 16, "",
+                      SUM(8, "0.in+0 1.in+0 -> 0.out+0") SUM(8, "0.in+8 1.in+8 -> 1.out+0") POST(1),
+                      WAIT(1)));
 }
 
 static void assert_report(const char *text, const char *line)

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The topologies that the tests of algorithms use.
+#ifndef TERN_COLL_TEST_MESH_H
+#define TERN_COLL_TEST_MESH_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "tern/status.h"
+#include "tern/topo.h"
+
+// Every link there, but for those between a pair ("0-1"); cut NULL: all.
+static inline tern_topo *mesh(int nranks, const char *cut)
+{
+    char word[32];
+    tern_topo *topo;
+    snprintf(word, sizeof word, "mesh:%d", nranks);
+    if (tern_topo_create(word, &topo) != TERN_OK ||
+        (cut != NULL && tern_topo_cut(topo, cut) != TERN_OK)) {
+        fail_msg("%s", tern_last_error());
+    }
+    return topo;
+}
+
+#endif
