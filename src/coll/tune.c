@@ -10,41 +10,6 @@
 #include "base/error.h"
 #include "base/kind.h"
 
-#define CHUNK_BYTES 131072
-
-// What is built in: measured with 2, 4 and 8 ranks on two processors. More ranks than processors make a
-// synchronisation dear, so that one of them is worth copying more bytes.
-static const struct built_in {
-    tern_plan_kind kind;
-    const char *small, *window, *staged;
-    uint32_t small_bytes[3]; // up to 2 ranks, up to 4, more
-} built_in[] = {
-    {TERN_PLAN_ALL_REDUCE, "one_shot", "fused", "staged", {4096, 16384, 16384}},
-    {TERN_PLAN_REDUCE_SCATTER, "direct", "direct", "direct", {8192, 16384, 32768}},
-    {TERN_PLAN_ALL_GATHER, "pull", "direct", "pull", {8192, 16384, 65536}},
-    {TERN_PLAN_BROADCAST, "direct", "fused", "direct", {4096, 8192, 65536}},
-    {TERN_PLAN_ALL_TO_ALL, "pull", "direct", "pull", {8192, 32768, 32768}},
-    {TERN_PLAN_BARRIER, "direct", "direct", "direct", {0, 0, 0}},
-    {TERN_PLAN_REDUCE_TO_ROOT, "pull", "fused", "staged", {4096, 8192, 16384}},
-    {TERN_PLAN_GATHER, "pull", "direct", "pull", {8192, 65536, 65536}},
-    {TERN_PLAN_SCATTER, "direct", "direct", "direct", {8192, 16384, 65536}},
-};
-
-void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *choice)
-{
-    memset(choice, 0, sizeof *choice);
-    for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++) {
-        if (built_in[i].kind == kind) {
-            snprintf(choice->small, sizeof choice->small, "%s", built_in[i].small);
-            snprintf(choice->window, sizeof choice->window, "%s", built_in[i].window);
-            snprintf(choice->staged, sizeof choice->staged, "%s", built_in[i].staged);
-            choice->small_bytes = built_in[i].small_bytes[nranks <= 2 ? 0 : nranks <= 4 ? 1 : 2];
-        }
-    }
-    choice->chunk_bytes = CHUNK_BYTES;
-    snprintf(choice->source, sizeof choice->source, "built in");
-}
-
 static int no_such_algorithm(tern_plan_kind kind, const char *name, int length, const char *where)
 {
     char known[400] = "";
