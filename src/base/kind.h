@@ -37,6 +37,12 @@ static inline bool tern__kind_has_root(tern_coll_kind kind)
     return tern__kinds[kind].root != TERN_KIND_ROOT_NONE;
 }
 
+// send and recv
+static inline bool tern__kind_is_message(tern_coll_kind kind)
+{
+    return (unsigned)kind < TERN_COLL_KINDS && tern__kinds[kind].plan < 0;
+}
+
 // Whether a rank has an input, and an output: of some kinds only the root has one.
 static inline bool tern__kind_has_in(tern_coll_kind kind, int rank, int root)
 {

@@ -4,11 +4,17 @@
 #define TERN_COLL_ALGO_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tern/algo.h"
 
 // The index of an algorithm in the kind's row of tern_algo_name, or -1.
 int tern__algo_index(tern_plan_kind kind, const char *name);
+
+// Why there is no algorithm of a name: "there is no algorithm 'rung' for broadcast; there are fused, …".
+// length: of the name, of which 40 letters are shown.
+void tern__algo_unknown(tern_plan_kind kind, const char *name, size_t length, char *text,
+                        size_t size);
 
 // Whether one plan does for every size: its operands cover whole slices or shares.
 bool tern__algo_scales(tern_plan_kind kind, const char *name);

@@ -70,6 +70,18 @@ int tern__algo_index(tern_plan_kind kind, const char *name)
     return row != NULL ? index : -1;
 }
 
+void tern__algo_unknown(tern_plan_kind kind, const char *name, size_t length, char *text,
+                        size_t size)
+{
+    int shown = length > 40 ? 40 : (int)length;
+    int used = snprintf(text, size, "there is no algorithm '%.*s' for %s; there are", shown, name,
+                        tern_plan_kind_name(kind));
+    const struct tern__algo *row;
+    for (int i = 0; (row = by_index(kind, i)) != NULL && (size_t)used < size; i++) {
+        used += snprintf(text + used, size - (size_t)used, "%s %s", i > 0 ? "," : "", row->name);
+    }
+}
+
 bool tern__algo_scales(tern_plan_kind kind, const char *name)
 {
     const struct tern__algo *row = by_index(kind, tern__algo_index(kind, name));
@@ -228,29 +240,24 @@ static int pick(const tern_algo_request *request, struct tern__emit *e,
 
 static int by_name(const tern_algo_request *request, const struct tern__algo **picked)
 {
-    char known[300] = "";
-    for (int i = 0; by_index(request->kind, i) != NULL; i++) {
-        const struct tern__algo *row = by_index(request->kind, i);
-        char why[200] = "";
-        if (strcmp(row->name, request->algorithm) != 0) {
-            size_t used = strlen(known);
-            snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", row->name);
-            continue;
-        }
-        if (!fits_ranks(row, request, why, sizeof why)) {
-            return tern__fail(TERN_ERR_ARG, "%s cannot do this %s: %s", row->name,
-                              tern_plan_kind_name(request->kind), why);
-        }
-        if (!fits_links(row, request, why, sizeof why)) {
-            return tern__fail(TERN_ERR_ARG, "%s cannot do this %s over %s: %s", row->name,
-                              tern_plan_kind_name(request->kind), tern_topo_text(request->topo),
-                              why);
-        }
-        *picked = row;
-        return TERN_OK;
+    char why[400] = "";
+    int index = tern__algo_index(request->kind, request->algorithm);
+    const struct tern__algo *row = by_index(request->kind, index);
+    if (row == NULL) {
+        tern__algo_unknown(request->kind, request->algorithm, strlen(request->algorithm), why,
+                           sizeof why);
+        return tern__fail(TERN_ERR_ARG, "%s", why);
     }
-    return tern__fail(TERN_ERR_ARG, "there is no algorithm '%.40s' for %s; there are %s",
-                      request->algorithm, tern_plan_kind_name(request->kind), known);
+    if (!fits_ranks(row, request, why, sizeof why)) {
+        return tern__fail(TERN_ERR_ARG, "%s cannot do this %s: %s", row->name,
+                          tern_plan_kind_name(request->kind), why);
+    }
+    if (!fits_links(row, request, why, sizeof why)) {
+        return tern__fail(TERN_ERR_ARG, "%s cannot do this %s over %s: %s", row->name,
+                          tern_plan_kind_name(request->kind), tern_topo_text(request->topo), why);
+    }
+    *picked = row;
+    return TERN_OK;
 }
 
 static int make(const tern_algo_request *request, const struct tern__algo *row,

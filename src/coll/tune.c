@@ -10,16 +10,12 @@
 #include "base/error.h"
 #include "base/kind.h"
 
-static int no_such_algorithm(tern_plan_kind kind, const char *name, int length, const char *where)
+static int no_such_algorithm(tern_plan_kind kind, const char *name, size_t length,
+                             const char *where)
 {
-    char known[400] = "";
-    for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "",
-                 tern_algo_name(kind, i));
-    }
-    return tern__fail(TERN_ERR_ARG, "%sthere is no algorithm '%.*s' for %s; there are %s", where,
-                      length, name, tern_plan_kind_name(kind), known);
+    char why[400];
+    tern__algo_unknown(kind, name, length, why, sizeof why);
+    return tern__fail(TERN_ERR_ARG, "%s%s", where, why);
 }
 
 // Whether a stretch of text is this word.
@@ -68,7 +64,7 @@ static int read_part(const char *part, size_t length, tern_plan_kind kind, const
         TERN_TRY(kind_of_word(part, (size_t)(colon - part), &said));
         const char *found = find_algorithm(said, rest, rest_length);
         if (found == NULL) {
-            return no_such_algorithm(said, rest, show_length(rest_length), "TERN_ALGO: ");
+            return no_such_algorithm(said, rest, rest_length, "TERN_ALGO: ");
         }
         if (said == kind) {
             *name = found;
@@ -130,7 +126,7 @@ int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *
     (void)order; // every table holds algorithms of rank order, which suit both
     const char *demanded = NULL;
     if (algorithm != NULL && tern__algo_index(kind, algorithm) < 0) {
-        return no_such_algorithm(kind, algorithm, show_length(strlen(algorithm)), "");
+        return no_such_algorithm(kind, algorithm, strlen(algorithm), "");
     }
     TERN_TRY(read_environment(kind, &demanded));
     struct tern__choice made;

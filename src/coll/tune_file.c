@@ -168,19 +168,17 @@ static int check_suits(struct reader *r, const tern_tune_row *row, const char *n
 static int read_algorithm(struct reader *r, const tern_tune_row *row, char name[TERN__ALGO_BYTES])
 {
     tern_plan_kind kind = row->kind;
-    char known[400] = "";
+    const char *candidate;
     TERN_TRY(read_word(r, "an algorithm"));
-    for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
-        const char *candidate = tern_algo_name(kind, i);
+    for (int i = 0; (candidate = tern_algo_name(kind, i)) != NULL; i++) {
         if (strlen(candidate) == r->length && memcmp(candidate, r->word, r->length) == 0) {
             snprintf(name, TERN__ALGO_BYTES, "%s", candidate);
             return check_suits(r, row, name);
         }
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", candidate);
     }
-    return wrong(r, r->word, "there is no algorithm '%.*s' for %s; there are %s", shown(r), r->word,
-                 tern_plan_kind_name(kind), known);
+    char why[400];
+    tern__algo_unknown(kind, r->word, r->length, why, sizeof why);
+    return wrong(r, r->word, "%s", why);
 }
 
 static int read_row(struct reader *r, const struct tern__tune *tune, tern_tune_row *row)

@@ -59,7 +59,7 @@ int tern__calls_of(tern_comm *comm, struct tern__calls **calls)
 
 static int run_call(const char *name, tern_comm *comm, const tern_coll *from)
 {
-    if (from->kind == TERN_COLL_SEND || from->kind == TERN_COLL_RECV) {
+    if (tern__kind_is_message(from->kind)) {
         struct tern__message message;
         TERN_TRY(tern__message_check(name, comm, from, &message));
         message.traced_ns = tern__trace_start();

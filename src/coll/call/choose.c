@@ -117,7 +117,7 @@ int tern_coll_choose(const tern_coll *call, int nranks, int windows, tern_coll_c
         return tern__fail(TERN_ERR_ARG, "tern_coll_choose: %d ranks; there are 1 to %d", nranks,
                           TERN_RANKS_MAX);
     }
-    if (call->kind == TERN_COLL_SEND || call->kind == TERN_COLL_RECV) {
+    if (tern__kind_is_message(call->kind)) {
         snprintf(made.transport, sizeof made.transport, "mail");
         snprintf(made.why, sizeof made.why, "messages have no algorithm");
         *choice = made;

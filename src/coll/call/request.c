@@ -159,7 +159,7 @@ static void fail(struct request *request, int status)
 static int check(const char *name, tern_comm *comm, struct request *request)
 {
     const tern_coll *asked = &request->asked;
-    request->is_message = asked->kind == TERN_COLL_SEND || asked->kind == TERN_COLL_RECV;
+    request->is_message = tern__kind_is_message(asked->kind);
     return request->is_message ? tern__message_check(name, comm, asked, &request->message)
                                : tern__call_check(name, comm, asked, &request->call);
 }

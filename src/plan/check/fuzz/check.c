@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                            .nranks = (int)nranks,
                            .unit = 4};
     spec.bytes = spec.kind == TERN_PLAN_BARRIER ? 0 : 4 * (uint64_t)nranks * take(&bytes, 3);
-    bool rooted = spec.kind == TERN_PLAN_BROADCAST || spec.kind >= TERN_PLAN_REDUCE_TO_ROOT;
+    bool rooted = tern_coll_kind_facts(spec.kind)->root != TERN_KIND_ROOT_NONE;
     spec.root = rooted ? (int)take(&bytes, nranks) : 0;
     tern_plan *plan;
     if (tern_plan_create(&spec, &plan) != TERN_OK ||
