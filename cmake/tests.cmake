@@ -6,8 +6,9 @@
 # test/system/<file>.sh              a check of the whole, not run under sanitizers
 #
 # A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s. Exit status 77 means
-# skipped. Tests carry the whole static library and export its public symbols, so that a kernel
-# they load calls into the library under test, not into a second copy from libtern.so.
+# skipped. A test links what it needs of the static library. One that names TERN_TEST_KERNEL_DIR carries the
+# whole of it and exports its public symbols, so that a kernel it loads calls into the library under test,
+# not into a second copy from libtern.so.
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
@@ -55,9 +56,14 @@ function(tern_add_test floor source)
     string(REPLACE "/" "_" prefix "${floor}")
     set(target "test_${prefix}_${name}")
     add_executable(${target} "${source}")
-    set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
-    target_link_libraries(${target} PRIVATE
-        tern_test_support $<LINK_LIBRARY:WHOLE_ARCHIVE,tern_static>)
+    file(STRINGS "${source}" loads_kernels REGEX TERN_TEST_KERNEL_DIR LIMIT_COUNT 1)
+    if(loads_kernels)
+        set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
+        target_link_libraries(${target} PRIVATE
+            tern_test_support $<LINK_LIBRARY:WHOLE_ARCHIVE,tern_static>)
+    else()
+        target_link_libraries(${target} PRIVATE tern_test_support tern_static)
+    endif()
     add_dependencies(${target} tern_test_needs)
     add_test(NAME "${floor}/${name}" COMMAND ${target})
     tern_read_timeout("${source}" seconds)
