@@ -3,8 +3,8 @@
 """The rules of the repository, as findings `path:line: sentence`; exit status 1 if there are any.
 
 Without arguments: includes, and the symbols that objects need, respect contrib/layers.txt; objects
-need no lock and no allocation where the head of their file says so; sizes of files and functions,
-licence lines, to-do marks, README length; that every public header compiles alone in C17 and C++17,
+need no lock and no allocation where the head of their file says so; comments and pages name files
+that exist; sizes of files and functions, licence lines, to-do marks, README length; that every public header compiles alone in C17 and C++17,
 that tern/tern.h has all of them or names them, and that any two headers can be included together.
 With --changed also clang-format and clang-tidy on what differs from origin (or, where nothing does,
 from the commit before), using build/release/compile_commands.json.

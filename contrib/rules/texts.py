@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file may look like: sizes, licence lines, to-do marks, README length."""
+"""What a file may look like: sizes, licence lines, to-do marks, README length; and that the files
+which comments and pages name exist."""
 
 import ast
 import re
@@ -9,6 +10,8 @@ from rules.tree import C_FAMILY, read_text
 FILE_WARN, FILE_FAIL, FUNCTION_FAIL, README_FAIL = 400, 800, 70, 150
 HASH_FAMILY = {".py", ".sh", ".cmake"}
 HASH_NAMES = {"Makefile", "CMakeLists.txt", ".ci/run"}
+NAMED = re.compile(r"(?<![\w<./$*{}~-])(?:[\w.-]+/)*[\w-]+\.(?:c|h|cpp|hpp|def|md|py|sh|cmake|txt)(?![\w/*>(-])")
+SYSTEM_HEADER = re.compile(r"\s*#\s*include\s*<([^>]+)>")
 MARK = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" * 3)) + r")\b")
 
 
@@ -82,13 +85,40 @@ def check_licence(path, lines, findings):
         findings.error(path, first + 1, f"expected here: {wanted}")
 
 
+def talk_of(path, line):
+    """What of a line speaks to people: a comment, or all of a page."""
+    if path.suffix == ".md":
+        return line.replace("../", "")
+    if path.suffix in C_FAMILY:
+        return line.partition("//")[2]
+    return line if line.lstrip().startswith("# ") else ""
+
+
+def check_names(texts, findings):
+    """Names may be shortened from the left: coll.h, tern/coll.h, include/tern/coll.h. A file that a user
+    writes is named without a folder, in README only; NAME.c stands for any."""
+    known = set()
+    for path, lines in texts.items():
+        known.update("/".join(path.parts[i:]) for i in range(len(path.parts)))
+        known.update(m[1] for m in map(SYSTEM_HEADER.match, lines) if m)
+    for path, lines in texts.items():
+        if path.suffix not in C_FAMILY | HASH_FAMILY | {".md", ".txt"} or path.name == "CHANGELOG.md":
+            continue
+        for number, line in enumerate(lines, 1):
+            for match in NAMED.finditer(talk_of(path, line)):
+                name = match[0]
+                if name not in known and not name.rpartition("/")[2].partition(".")[0].isupper() \
+                        and (path.name != "README.md" or "/" in name):
+                    findings.error(path, number, f"there is no {name}")
+
+
 def check_texts(files, findings):
     listed = {line.split(":")[0].strip() for line in read_text("contrib/todo.txt")
               if not line.startswith("#")}
-    for path in files:
-        lines = read_text(path)
-        if lines is None or path.name == "LICENSE":
-            continue
+    texts = {path: lines for path in files if path.name != "LICENSE"
+             and (lines := read_text(path)) is not None}
+    check_names(texts, findings)
+    for path, lines in texts.items():
         check_sizes(path, lines, findings)
         check_licence(path, lines, findings)
         if path.name.startswith("README") and len(lines) > README_FAIL:

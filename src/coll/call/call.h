@@ -133,7 +133,7 @@ struct tern__calls {
     struct tern__large_memo large_memos[TERN_COLL_KINDS];
     bool handed; // by quick.c: the run that was published last is of the call that begins next
     struct tern__record *handed_record;
-    struct tern__mailman *mailman; // pair.c: send and recv; NULL before the first
+    struct tern__mailman *mailman; // mail.c: send and recv; NULL before the first
 };
 
 // calls.c: the calls of a communicator; made when they are first asked for.
