@@ -127,8 +127,8 @@ static void text_calls(FILE *file, const struct seen *seen, int last, int64_t no
                 (unsigned long long)call->sequence, call->comm_slot,
                 tern_coll_kind_name((tern_coll_kind)call->signature.kind),
                 (unsigned long long)call->bytes, op, tern__record_algorithm(call),
-                tern__transport_name(call->transport), tern__record_state_name(call->state), began,
-                took, stuck, call->state == TERN__RECORD_FAILED ? ": " : "",
+                tern__way_name(call->way), tern__record_state_name(call->state), began, took, stuck,
+                call->state == TERN__RECORD_FAILED ? ": " : "",
                 call->state == TERN__RECORD_FAILED ? tern_status_text(call->status) : "");
     }
 }
@@ -172,7 +172,7 @@ static void json_call(FILE *file, const struct tern__recorded *call, int64_t now
         fprintf(file, ",\"root\":%d", signature->root);
     }
     json_field(file, "algorithm", tern__record_algorithm(call));
-    json_field(file, "transport", tern__transport_name(call->transport));
+    json_field(file, "transport", tern__way_name(call->way));
     json_field(file, "state", tern__record_state_name(call->state));
     if (call->begin_ns > 0) {
         int64_t age = now_ns - call->begin_ns;

@@ -7,14 +7,14 @@
 
 #include "base/kind.h"
 
-const char *tern__transport_name(enum tern__transport transport)
+const char *tern__way_name(enum tern__way way)
 {
     static const char *const names[] = {
-        [TERN__BY_UNKNOWN] = "",      [TERN__BY_LINE] = "line",     [TERN__BY_SLOT] = "slot",
-        [TERN__BY_WINDOW] = "window", [TERN__BY_STAGES] = "staged", [TERN__BY_MAIL] = "mail",
-        [TERN__BY_COPY] = "copy",
+        [TERN__WAY_UNKNOWN] = "",      [TERN__WAY_LINE] = "line",     [TERN__WAY_SLOT] = "slot",
+        [TERN__WAY_WINDOW] = "window", [TERN__WAY_STAGED] = "staged", [TERN__WAY_MAIL] = "mail",
+        [TERN__WAY_COPY] = "copy",
     };
-    return (size_t)transport < sizeof names / sizeof names[0] ? names[transport] : "";
+    return (size_t)way < sizeof names / sizeof names[0] ? names[way] : "";
 }
 
 const char *tern__record_state_name(enum tern__record_state state)

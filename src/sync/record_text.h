@@ -14,7 +14,7 @@ void tern__record_text(const struct tern__recorded *call, char *text, size_t siz
 bool tern__record_open_text(const struct tern__ctl *ctl, int member, char *text, size_t size);
 
 // "window", "slot", …; "" when not known.
-const char *tern__transport_name(enum tern__transport transport);
+const char *tern__way_name(enum tern__way way);
 
 // "entered", "waiting", "done", "failed".
 const char *tern__record_state_name(enum tern__record_state state);

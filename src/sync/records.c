@@ -17,7 +17,7 @@ static void take_apart(uint32_t place, uint32_t stuck_at, struct tern__recorded 
 {
     uint32_t op = stuck_at >> 16;
     call->state = (enum tern__record_state)(place & 255u);
-    call->transport = (enum tern__transport)(place >> 8 & 255u);
+    call->way = (enum tern__way)(place >> 8 & 255u);
     call->comm_slot = (int)(place >> 16 & 255u);
     call->stuck_rank = (int)(stuck_at & 255u) - 1;
     call->stuck_lane = op > 0 ? (int)(stuck_at >> 8 & 255u) : -1;

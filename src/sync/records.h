@@ -71,22 +71,22 @@ enum tern__record_state {
 };
 
 // How the bytes of a call travel.
-enum tern__transport {
-    TERN__BY_UNKNOWN,
-    TERN__BY_LINE,   // in the line of the notification
-    TERN__BY_SLOT,   // copied into shared memory whole
-    TERN__BY_WINDOW, // where they lie
-    TERN__BY_STAGES, // piece by piece through shared memory
-    TERN__BY_MAIL,   // a message from one to one
-    TERN__BY_COPY,   // within one rank
+enum tern__way {
+    TERN__WAY_UNKNOWN,
+    TERN__WAY_LINE,   // in the line of the notification
+    TERN__WAY_SLOT,   // copied into shared memory whole
+    TERN__WAY_WINDOW, // where they lie
+    TERN__WAY_STAGED, // piece by piece through shared memory
+    TERN__WAY_MAIL,   // a message from one to one
+    TERN__WAY_COPY,   // within one rank
 };
 
-// place: state in bits 0..7, transport in 8..15, slot of the communicator in 16..23, and in 24..31 how
+// place: state in bits 0..7, way in 8..15, slot of the communicator in 16..23, and in 24..31 how
 // often the record has been taken, so that place and the fields are known to belong together.
-static inline uint32_t tern__place(enum tern__record_state state, enum tern__transport transport,
-                                   int comm_slot, uint64_t number)
+static inline uint32_t tern__place(enum tern__record_state state, enum tern__way way, int comm_slot,
+                                   uint64_t number)
 {
-    return (uint32_t)state | (uint32_t)transport << 8 | ((uint32_t)comm_slot & 255u) << 16 |
+    return (uint32_t)state | (uint32_t)way << 8 | ((uint32_t)comm_slot & 255u) << 16 |
            (uint32_t)(number / TERN__RECORDS & 255u) << 24;
 }
 _Static_assert(TERN__COMM_SLOTS <= 256, "a slot has 8 bits");
@@ -112,7 +112,7 @@ static inline void tern__record_put(_Atomic uint64_t *field, uint64_t value)
 // What is known of a call when it begins.
 struct tern__beginning {
     int comm_slot;
-    enum tern__transport transport;
+    enum tern__way way;
     uint64_t sequence, signature, bytes;
     int64_t now_ns; // the clock, or 0 when nobody has looked at it
 };
@@ -143,7 +143,7 @@ static inline struct tern__record *tern__record_begin(const struct tern__job *jo
         // `last` is behind when a thread was held up between reading and writing it.
         uint64_t old = atomic_load_explicit(&record->number, memory_order_relaxed) / 2;
         uint64_t number = next > old ? next : old + TERN__RECORDS;
-        uint32_t place = tern__place(TERN__RECORD_ENTERED, call.transport, call.comm_slot, number);
+        uint32_t place = tern__place(TERN__RECORD_ENTERED, call.way, call.comm_slot, number);
         if (tern__place_is_open(before) || !tern__record_take(record, before, place)) {
             continue;
         }
@@ -164,13 +164,13 @@ static inline struct tern__record *tern__record_begin(const struct tern__job *jo
 }
 
 // It has become known how the bytes travel, and by which algorithm (its index; -1: the signature's).
-static inline void tern__record_travels(struct tern__record *record, enum tern__transport transport,
+static inline void tern__record_travels(struct tern__record *record, enum tern__way way,
                                         int algorithm)
 {
     if (record != NULL) {
         uint32_t place = tern__peek(&record->place) & ~(255u << 8);
         tern__poke(&record->algorithm, (uint32_t)(algorithm + 1));
-        tern__publish(&record->place, place | (uint32_t)transport << 8);
+        tern__publish(&record->place, place | (uint32_t)way << 8);
     }
 }
 
@@ -213,7 +213,7 @@ struct tern__recorded {
     int64_t begin_ns, end_ns;
     int comm_slot;
     enum tern__record_state state;
-    enum tern__transport transport;
+    enum tern__way way;
     int stuck_rank;           // of the communicator; -1: none named
     int stuck_lane, stuck_op; // -1: none
     int algorithm;            // index; -1: none

@@ -16,14 +16,6 @@
 #include "sync/task.h"
 #include "tern/coll.h"
 
-// How the bytes get from rank to rank.
-enum tern__way {
-    TERN__WAY_SLOT,   // whole inputs in slots, one run
-    TERN__WAY_OPEN,   // the first run tells where the buffers are; then one of the next two
-    TERN__WAY_WINDOW, // the plan runs on the buffers, in that same run
-    TERN__WAY_STAGED, // piece by piece through slots
-};
-
 // What one rank asks for, checked.
 struct tern__coll {
     struct tern__calls *calls;
@@ -57,7 +49,9 @@ struct tern__coll {
     bool copied;          // staged: out goes through the slot, too
 
     // Where it stands.
-    enum tern__way way;
+    enum tern__way
+        way; // slot: whole inputs, one run. Unknown: the first run tells where the buffers are; then
+             // window: the plan runs on them, in that same run; or staged: piece by piece in slots
     uint64_t number;           // of the communicator's calls, from 1
     uint64_t pieces;           // runs it has; 0: not known yet
     uint64_t published, ended; // of its runs

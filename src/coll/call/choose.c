@@ -49,7 +49,8 @@ static void explain_small(const struct tern__coll *call, const struct tern__choi
     uint64_t shares = tern__kind_in_all(call->plan_kind) ? (uint64_t)call->calls->nranks : 1;
     snprintf(made->algorithm, sizeof made->algorithm, "%s", call->slot->algorithm);
     snprintf(made->transport, sizeof made->transport, "%s",
-             call->share_bytes * shares <= TERN__LINE_BYTES ? "line" : "slot");
+             tern__way_name(call->share_bytes * shares <= TERN__LINE_BYTES ? TERN__WAY_LINE
+                                                                           : TERN__WAY_SLOT));
     snprintf(made->why, sizeof made->why, "up to %llu bytes; %s",
              (unsigned long long)choice->small_bytes, choice->source);
 }
@@ -85,9 +86,9 @@ static void explain_large(const struct tern__coll *call, const struct tern__choi
     snprintf(made->algorithm, sizeof made->algorithm, "%s",
              direct ? call->window->algorithm : call->staged->algorithm);
     snprintf(made->transport, sizeof made->transport, "%s",
-             slot     ? "slot"
-             : direct ? "window"
-                      : "staged");
+             tern__way_name(slot     ? TERN__WAY_SLOT
+                            : direct ? TERN__WAY_WINDOW
+                                     : TERN__WAY_STAGED));
     snprintf(made->why, sizeof made->why, "%s, %s; %s", size, way, choice->source);
 }
 
@@ -118,7 +119,7 @@ int tern_coll_choose(const tern_coll *call, int nranks, int windows, tern_coll_c
                           TERN_RANKS_MAX);
     }
     if (tern__kind_is_message(call->kind)) {
-        snprintf(made.transport, sizeof made.transport, "mail");
+        snprintf(made.transport, sizeof made.transport, "%s", tern__way_name(TERN__WAY_MAIL));
         snprintf(made.why, sizeof made.why, "messages have no algorithm");
         *choice = made;
         return TERN_OK;

@@ -479,7 +479,7 @@ int tern__message_begin(struct tern__message *message)
         tern__record_begin(man->task.job,
                            (struct tern__beginning){
                                .comm_slot = man->calls->comm->group.slot,
-                               .transport = TERN__BY_MAIL,
+                               .way = TERN__WAY_MAIL,
                                .sequence = message->number,
                                .signature = (message->signature & ~UINT64_C(31)) |
                                             (message->sends ? TERN_COLL_SEND : TERN_COLL_RECV) |

@@ -210,7 +210,7 @@ static int pick_staged(struct tern__coll *call, const struct tern__choice *choic
 
 static int pick_large(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
 {
-    call->way = TERN__WAY_OPEN;
+    call->way = TERN__WAY_UNKNOWN;
     struct tern__program *window;
     bool scales = tern__algo_scales(call->plan_kind, choice->window);
     if (scales || call->bytes <= TERN_PLAN_BYTES_MAX) {
@@ -309,7 +309,7 @@ static bool recall_large(struct tern__coll *call)
         memo->key != tern__key(call->kind, call->dtype, call->op, call->root)) {
         return false;
     }
-    call->way = TERN__WAY_OPEN;
+    call->way = TERN__WAY_UNKNOWN;
     call->window = memo->window;
     call->staged = memo->staged;
     call->tail = memo->staged;

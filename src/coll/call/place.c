@@ -182,7 +182,7 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
 
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
-    if (call->way == TERN__WAY_OPEN) {
+    if (call->way == TERN__WAY_UNKNOWN) {
         fill_opening(call, run, head);
     } else if (call->way == TERN__WAY_STAGED) {
         fill_piece(call, run);
@@ -450,7 +450,7 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
             bind_piece(call, run);
         }
         return TERN_OK;
-    case TERN__WAY_OPEN:
+    default:
         break;
     }
     return tern__fail(TERN_ERR_STATE, "%s: the call was not opened", call->name);

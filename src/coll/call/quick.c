@@ -132,7 +132,7 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
     // The record is written while the others' lines are on their way.
     struct tern__record *record =
         tern__record_begin(calls->task.job, (struct tern__beginning){.comm_slot = comm->group.slot,
-                                                                     .transport = TERN__BY_SLOT,
+                                                                     .way = TERN__WAY_SLOT,
                                                                      .sequence = ++calls->made,
                                                                      .signature = memo->signature,
                                                                      .bytes = memo->bytes});

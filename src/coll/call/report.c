@@ -59,17 +59,10 @@ static const char *algorithm_of(const struct tern__coll *call)
 // Where the plan runs, after the name of its algorithm; nothing before it is known where all buffers are.
 static const char *way_text(enum tern__way way)
 {
-    switch (way) {
-    case TERN__WAY_SLOT:
-        return " in slots";
-    case TERN__WAY_OPEN:
-        return "";
-    case TERN__WAY_WINDOW:
-        return " in windows";
-    case TERN__WAY_STAGED:
-        break;
-    }
-    return " in pieces";
+    return way == TERN__WAY_SLOT     ? " in slots"
+           : way == TERN__WAY_WINDOW ? " in windows"
+           : way == TERN__WAY_STAGED ? " in pieces"
+                                     : "";
 }
 
 // "call 17 (all_reduce of 4096 bytes, f32, sum, fused in windows)", "call 18 (barrier, direct in slots)"

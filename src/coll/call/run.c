@@ -68,18 +68,14 @@ static void record_way(const struct tern__coll *call)
 {
     const struct tern__program *program =
         call->way == TERN__WAY_WINDOW ? call->window : call->staged;
-    tern__record_travels(call->record,
-                         call->way == TERN__WAY_WINDOW   ? TERN__BY_WINDOW
-                         : call->way == TERN__WAY_STAGED ? TERN__BY_STAGES
-                                                         : TERN__BY_SLOT,
-                         program->index);
+    tern__record_travels(call->record, call->way, program->index);
 }
 
 // All ranks have published the run: finds out what it does.
 static int bind(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
-    if (call->way == TERN__WAY_OPEN) {
+    if (call->way == TERN__WAY_UNKNOWN) {
         TERN_TRY(tern__call_open(call, run));
         record_way(call);
         if (call->pieces == call->published) {
@@ -276,7 +272,7 @@ static struct tern__record *begin_record(const struct tern__coll *call)
 {
     struct tern__beginning beginning = {
         .comm_slot = call->calls->comm->group.slot,
-        .transport = call->way == TERN__WAY_SLOT ? TERN__BY_SLOT : TERN__BY_UNKNOWN,
+        .way = call->way,
         .sequence = call->number,
         .signature = call->signature,
         .bytes = call->bytes,

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sync/record_text.h"
+
 static void set_peer(struct tern__trace_event *event, const struct tern__calls *calls, int rank)
 {
     event->peer = (int16_t)calls->comm->group.members[rank];
@@ -22,27 +24,14 @@ static void set_signal(struct tern__trace_event *event, uint64_t signal)
 
 static const struct tern__program *program_of(const struct tern__coll *call)
 {
-    switch (call->way) {
-    case TERN__WAY_SLOT:
-        return call->slot != NULL ? call->slot : call->staged; // forms with counts have no other
-    case TERN__WAY_WINDOW:
-        return call->window;
-    case TERN__WAY_STAGED:
-        return call->staged;
-    case TERN__WAY_OPEN:
-        break;
-    }
-    return NULL;
+    return call->way == TERN__WAY_WINDOW                       ? call->window
+           : call->way == TERN__WAY_SLOT && call->slot != NULL ? call->slot
+           : call->way == TERN__WAY_UNKNOWN                    ? NULL
+                                                               : call->staged;
 }
 
 void tern__trace_call(const struct tern__coll *call)
 {
-    static const char *const ways[] = {
-        [TERN__WAY_SLOT] = "slot",
-        [TERN__WAY_OPEN] = "",
-        [TERN__WAY_WINDOW] = "window",
-        [TERN__WAY_STAGED] = "staged",
-    };
     const struct tern__program *program = program_of(call);
     struct tern__trace_event event = {.begin_ns = call->traced_ns,
                                       .kind = TERN__TRACE_CALL,
@@ -53,7 +42,7 @@ void tern__trace_call(const struct tern__coll *call)
     if (program != NULL) {
         snprintf(event.algorithm, sizeof event.algorithm, "%s", program->algorithm);
     }
-    snprintf(event.transport, sizeof event.transport, "%s", ways[call->way]);
+    snprintf(event.transport, sizeof event.transport, "%s", tern__way_name(call->way));
     if (tern__kind_has_root(call->plan_kind)) {
         set_peer(&event, call->calls, call->root);
     }
@@ -68,7 +57,7 @@ void tern__trace_message(const struct tern__message *message)
                                       .bytes = message->bytes,
                                       .has = message->overlaps ? TERN__TRACE_OVERLAPS : 0};
     tern__trace_name(&event, message->sends ? "send" : "recv");
-    snprintf(event.transport, sizeof event.transport, "mail");
+    snprintf(event.transport, sizeof event.transport, "%s", tern__way_name(TERN__WAY_MAIL));
     set_peer(&event, tern__mailman_calls(message->man), message->peer);
     tern__trace_put(&event);
 }

@@ -22,7 +22,7 @@ static struct tern__record *begin(tern_comm *comm, uint64_t sequence, uint64_t s
 {
     return tern__record_begin(comm->group.job,
                               (struct tern__beginning){.comm_slot = comm->group.slot,
-                                                       .transport = TERN__BY_SLOT,
+                                                       .way = TERN__WAY_SLOT,
                                                        .sequence = sequence,
                                                        .signature = signature,
                                                        .bytes = bytes,

@@ -31,7 +31,7 @@ static void free_job(struct tern__job *job)
 static struct tern__record *begin(const struct tern__job *job, int slot, uint64_t sequence)
 {
     return tern__record_begin(job, (struct tern__beginning){.comm_slot = slot,
-                                                            .transport = TERN__BY_SLOT,
+                                                            .way = TERN__WAY_SLOT,
                                                             .sequence = sequence,
                                                             .signature = sequence * 3,
                                                             .bytes = sequence * 5,
@@ -90,7 +90,7 @@ static void the_last_64_are_kept(void **state)
         assert_true(calls[i].number == sequence && calls[i].sequence == sequence);
         assert_true(calls[i].bytes == sequence * 5);
         assert_int_equal(calls[i].comm_slot, 7);
-        assert_int_equal(calls[i].transport, TERN__BY_SLOT);
+        assert_int_equal(calls[i].way, TERN__WAY_SLOT);
         assert_int_equal(calls[i].state,
                          sequence % 2 == 0 ? TERN__RECORD_DONE : TERN__RECORD_FAILED);
         assert_int_equal(calls[i].status, sequence % 2 == 0 ? 0 : -4);
@@ -116,10 +116,10 @@ static void open_calls_stay_in_view(void **state)
     }
     tern__record_waits(stuck, tern__stuck(63, 2, 9), 1234);
     assert_true(tern__record_find(job->ctl, 3, 1, 5, &call) && call.algorithm == 0);
-    tern__record_travels(stuck, TERN__BY_WINDOW, 4);
+    tern__record_travels(stuck, TERN__WAY_WINDOW, 4);
     assert_true(tern__record_find(job->ctl, 3, 1, 5, &call));
     assert_int_equal(call.state, TERN__RECORD_WAITING);
-    assert_int_equal(call.transport, TERN__BY_WINDOW);
+    assert_int_equal(call.way, TERN__WAY_WINDOW);
     assert_int_equal(call.algorithm, 4);
     assert_int_equal(call.comm_slot, 1);
     assert_int_equal(call.stuck_rank, 63);
@@ -164,7 +164,7 @@ static void when_all_are_open_a_call_goes_unrecorded(void **state)
     }
     assert_null(begin(job, 0, 1000));
     tern__record_waits(NULL, 1, 1);
-    tern__record_travels(NULL, TERN__BY_MAIL, 0);
+    tern__record_travels(NULL, TERN__WAY_MAIL, 0);
     tern__record_end(NULL, 0, 1);
     tern__record_end(records[20], 0, 0);
     assert_ptr_equal(begin(job, 0, 1001), records[20]);

@@ -50,7 +50,7 @@ static int compare(struct world *world, tern_coll call, int windows, bool in_pla
     }
     CHECK(tern__records_read(group->job->ctl, group->members[group->rank], calls) > 0);
     CHECK(calls[0].signature.kind == call.kind && calls[0].state == TERN__RECORD_DONE);
-    const char *transport = tern__transport_name(calls[0].transport);
+    const char *transport = tern__way_name(calls[0].way);
     const char *expected = strcmp(choice.transport, "line") == 0 ? "slot" : choice.transport;
     if (strcmp(tern__record_algorithm(&calls[0]), choice.algorithm) != 0 ||
         strcmp(transport, expected) != 0) {

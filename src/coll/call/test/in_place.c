@@ -108,7 +108,7 @@ static int compare_ways(struct round *round, const struct kit_work *work, const 
     int64_t most[2];
     const struct tern__group *group = &comm->group;
     CHECK(tern__records_read(group->job->ctl, group->members[group->rank], calls) > 0);
-    went[0] = calls[0].transport;
+    went[0] = calls[0].way;
     went[1] = -went[0];
     CHECK(tern_all_reduce(comm, went, most, 2, TERN_I64, TERN_MAX) == TERN_OK);
     if (most[0] != -most[1]) {
