@@ -171,34 +171,29 @@ static int check_buffers(struct tern__coll *call, const tern_coll *from)
                                    : "in place means in == out + rank * count");
 }
 
-int tern__call_check_comm(const char *name, tern_comm *comm)
+int tern__call_check_comm(const char *name, struct tern__calls *calls)
 {
-    int status = tern__comm_check(comm);
+    int status = tern__comm_check(calls->comm);
     if (status == TERN_OK) {
         return TERN_OK;
     }
     char why[TERN_ERROR_BYTES / 2];
     snprintf(why, sizeof why, "%s", tern_last_error());
-    struct tern__calls *calls = comm->calls;
     return tern__fail(status, "%s: call %llu was not made: %s", name,
                       (unsigned long long)calls->made + 1, why);
 }
 
-int tern__call_check(const char *name, tern_comm *comm, const tern_coll *from,
+int tern__call_check(const char *name, struct tern__calls *calls, const tern_coll *from,
                      struct tern__coll *call)
 {
     memset(call, 0, sizeof *call);
     call->name = name;
-    TERN_TRY(tern__comm_lives(name, comm));
-    if (from == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: call must not be NULL", name);
-    }
-    TERN_TRY(tern__calls_of(comm, &call->calls));
+    call->calls = calls;
     int plan_kind = tern__kind_facts((int)from->kind)->plan;
     if (plan_kind < 0) {
         return tern__fail(TERN_ERR_ARG, "%s: %d is no kind of call", name, (int)from->kind);
     }
-    TERN_TRY(tern__call_check_comm(name, comm));
+    TERN_TRY(tern__call_check_comm(name, calls));
     call->kind = from->kind;
     call->plan_kind = (tern_plan_kind)plan_kind;
     call->dtype = from->dtype;

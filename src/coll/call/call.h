@@ -2,7 +2,17 @@
 // Collective calls from inside. A communicator has one `struct tern__calls`: the calls of this rank
 // that have not ended, first come first served, and the runs they consist of (area.h). A call is made
 // of what the caller said (args.c), gets its plans (pick.c), its memory (place.c) and then goes
-// through its runs (run.c); report.c words what went wrong.
+// through its runs (run.c); report.c words what went wrong. Calls between the files go one way:
+//
+//     calls.c, request.c    enter from outside, and look the state up once
+//     quick.c               the short path
+//     state.c               makes and frees what a communicator keeps
+//     mail.c, pieces.c      messages
+//     run.c                 runs
+//     trace.c, report.c     what they leave in a trace, and sentences
+//     place.c, shares.c     memory
+//     pick.c, program.c     plans
+//     args.c                arguments
 #ifndef TERN_COLL_CALL_CALL_H
 #define TERN_COLL_CALL_CALL_H
 
@@ -130,13 +140,14 @@ struct tern__calls {
     struct tern__mailman *mailman; // mail.c: send and recv; NULL before the first
 };
 
-// calls.c: the calls of a communicator; made when they are first asked for.
-int tern__calls_of(tern_comm *comm, struct tern__calls **calls);
+// state.c: the calls of a communicator, which must live; made when they are first asked for. Who enters from
+// outside looks them up, and hands them down.
+int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls);
 
 // args.c: why no call can be made any more; checks what the caller says and writes it down. Nothing is
 // allocated.
-int tern__call_check_comm(const char *name, tern_comm *comm);
-int tern__call_check(const char *name, tern_comm *comm, const tern_coll *from,
+int tern__call_check_comm(const char *name, struct tern__calls *calls);
+int tern__call_check(const char *name, struct tern__calls *calls, const tern_coll *from,
                      struct tern__coll *call);
 
 // pick.c: finds the plans; and lets go of them.
@@ -144,8 +155,15 @@ int tern__call_pick(struct tern__coll *call);
 void tern__call_drop(struct tern__coll *call);
 void tern__programs_free(struct tern__calls *calls);
 
-// quick.c: the place where a shape is remembered; and a whole call, true when it has been made.
-struct tern__memo *tern__memo_of(struct tern__calls *calls, uint64_t key, size_t count);
+// The place where a shape is remembered.
+static inline struct tern__memo *tern__memo_of(struct tern__calls *calls, uint64_t key,
+                                               size_t count)
+{
+    size_t hash = count ^ count >> 5 ^ (size_t)key << 2;
+    return &calls->memos[hash % TERN__MEMOS];
+}
+
+// quick.c: a whole call, true when it has been made.
 bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count);
 
 // place.c: what a rank puts into its line and payload when it publishes the call's next run; and what
@@ -182,7 +200,14 @@ static inline void tern__calls_arrive(const struct tern__calls *calls, uint32_t 
     tern__arrive(calls->area, tern__area_arrivals(calls->area, run, 0),
                  calls->arrivals[run % TERN__SLOTS][0]);
 }
-void tern__calls_count(struct tern__calls *calls, uint32_t run, uint32_t meets);
+static inline void tern__calls_count(struct tern__calls *calls, uint32_t run, uint32_t meets)
+{
+    uint32_t *arrivals = calls->arrivals[run % TERN__SLOTS];
+    arrivals[0] += (uint32_t)calls->nranks;
+    for (uint32_t signal = 0; signal + 1 < TERN__SLOT_ARRIVALS; signal++) {
+        arrivals[signal + 1] += (meets >> signal & 1) != 0 ? (uint32_t)calls->nranks : 0;
+    }
+}
 // Ends all calls with a status: the communicator has failed.
 void tern__calls_fail(struct tern__calls *calls, int status);
 

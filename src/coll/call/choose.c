@@ -35,7 +35,7 @@ static int ask(const tern_coll *call, int nranks, struct question *q)
     q->calls.comm = &q->comm;
     q->calls.nranks = nranks;
     q->calls.rank = has_root && call->root >= 0 && call->root < nranks ? call->root : 0;
-    TERN_TRY(tern__call_check("tern_coll_choose", &q->comm, &copy, &q->call));
+    TERN_TRY(tern__call_check("tern_coll_choose", &q->calls, &copy, &q->call));
     uintptr_t in = (uintptr_t)call->in;
     uintptr_t out = (uintptr_t)call->out;
     q->call.in_place = in != 0 && out != 0 && !q->call.counts && in < out + q->call.out_bytes &&

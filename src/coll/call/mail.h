@@ -8,6 +8,21 @@
 
 #include "coll/call/call.h"
 
+// One direction between this rank and another.
+struct tern__pipe {
+    struct tern__message *oldest, *newest;
+    uint32_t pieces;   // that have been put into the mailbox, or taken out of it
+    uint64_t messages; // that have begun
+};
+
+struct tern__mailman {
+    struct tern__task task;
+    struct tern__calls *calls;
+    int waiting;                         // messages that have not ended
+    const struct tern__message *awaited; // that the thread waits for, for sentences
+    struct tern__pipe out[TERN_RANKS_MAX], in[TERN_RANKS_MAX];
+};
+
 struct tern__message {
     struct tern__mailman *man;
     const char *name; // of the public function, for sentences
@@ -29,18 +44,26 @@ struct tern__message {
     int status;
 };
 
-int tern__message_check(const char *name, tern_comm *comm, const tern_coll *from,
+static inline struct tern__pipe *tern__pipe_of(struct tern__message *message)
+{
+    struct tern__mailman *man = message->man;
+    return message->sends ? &man->out[message->peer] : &man->in[message->peer];
+}
+
+// mail.c
+int tern__message_check(const char *name, struct tern__calls *calls, const tern_coll *from,
                         struct tern__message *message);
 // Refuses a blocking message to or from this rank itself that meets nothing which has been started.
 int tern__message_check_alone(struct tern__message *message);
 int tern__message_begin(struct tern__message *message);
 int tern__message_wait(struct tern__message *message);
 int tern__message_failed(const struct tern__message *message); // words, after the communicator's
-struct tern__task *tern__mailman_task(struct tern__mailman *man);
-const struct tern__calls *tern__mailman_calls(const struct tern__mailman *man);
-void tern__mailman_await(struct tern__mailman *man,
-                         const struct tern__message *message);  // that sentences are about; or NULL
-void tern__mailman_fail(struct tern__mailman *man, int status); // ends all messages
 void tern__mailman_free(struct tern__mailman *man);
+
+// pieces.c: moves what can be moved; whether any message could be; ends all messages with a status.
+int tern__pipe_advance(struct tern__pipe *pipe); // 1 when anything moved
+bool tern__mailman_advance(struct tern__mailman *man);
+bool tern__mailman_ready(struct tern__mailman *man);
+void tern__mailman_fail(struct tern__mailman *man, int status);
 
 #endif

@@ -17,12 +17,6 @@
 // Looks before the load of the machine is asked for: a line from a rank that runs is there by then.
 #define FIRST_LOOKS 32
 
-struct tern__memo *tern__memo_of(struct tern__calls *calls, uint64_t key, size_t count)
-{
-    size_t hash = count ^ count >> 5 ^ (size_t)key << 2;
-    return &calls->memos[hash % TERN__MEMOS];
-}
-
 // Whether the buffers may be where they are. In place: the input is in the slot before out is written.
 static bool are_apart(const struct tern__memo *memo, const void *from, const void *to)
 {

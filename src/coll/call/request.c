@@ -1,151 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests: calls that are begun here and ended there. A request is a number: place in a table, and how
-// often the place was used, so that one that was freed is known as such. Places are reused in the order
-// in which they were freed, and never given back.
+// Requests: calls that are begun here and ended there.
 
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/public.h"
 #include "base/error.h"
 #include "base/trace.h"
-#include "coll/call/mail.h"
-
-enum {
-    BLOCK = 64,
-    BLOCKS = 4096,
-};
-
-enum state { FREE, IDLE, RUNNING, ENDED };
-
-struct request {
-    _Atomic uint32_t uses; // odd while it is taken
-    enum state state;
-    bool persistent, is_message;
-    uint32_t index;
-    tern_comm *comm;
-    tern_coll asked;
-    struct request *next_free;
-    union {
-        struct tern__coll call;
-        struct tern__message message;
-    };
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards what follows, but reading a block
-static struct request *_Atomic blocks[BLOCKS];
-static uint32_t blocks_count;
-static struct request *free_first, *free_last;
-
-static void give_back(struct request *request)
-{
-    tern__comm_loses(request->comm, TERN__CHILD_REQUEST);
-    pthread_mutex_lock(&lock);
-    tern__flag_add(&request->uses, 1); // partner: find
-    request->state = FREE;
-    request->next_free = NULL;
-    if (free_last != NULL) {
-        free_last->next_free = request;
-    } else {
-        free_first = request;
-    }
-    free_last = request;
-    pthread_mutex_unlock(&lock);
-}
-
-// With the lock held: one more block of free requests.
-static bool grow(void)
-{
-    struct request *block =
-        blocks_count < BLOCKS ? aligned_alloc(64, BLOCK * sizeof *block / 64 * 64 + 64) : NULL;
-    if (block == NULL) {
-        return false;
-    }
-    for (uint32_t i = 0; i < BLOCK; i++) {
-        block[i].uses = 0;
-        block[i].state = FREE;
-        block[i].index = blocks_count * BLOCK + i;
-        block[i].next_free = i + 1 < BLOCK ? &block[i + 1] : NULL;
-    }
-    free_first = block;
-    free_last = &block[BLOCK - 1];
-    atomic_store_explicit(&blocks[blocks_count++], block, memory_order_release); // partner: find
-    return true;
-}
-
-static struct request *take(tern_comm *comm)
-{
-    pthread_mutex_lock(&lock);
-    struct request *request = free_first != NULL || grow() ? free_first : NULL;
-    if (request != NULL) {
-        free_first = request->next_free;
-        free_last = free_first != NULL ? free_last : NULL;
-        tern__flag_add(&request->uses, 1);
-    }
-    pthread_mutex_unlock(&lock);
-    if (request != NULL) {
-        request->comm = comm;
-        tern__comm_gains(comm, TERN__CHILD_REQUEST);
-    }
-    return request;
-}
-
-static tern_request number_of(const struct request *request)
-{
-    return (uint64_t)tern__peek(&request->uses) << 32 | (request->index + 1);
-}
-
-// NULL, with a sentence, for a number that is no request, or no more.
-static struct request *find(const char *name, tern_request number)
-{
-    uint32_t index = (uint32_t)number - 1;
-    uint32_t uses = (uint32_t)(number >> 32);
-    struct request *block =
-        number != 0 && index / BLOCK < BLOCKS
-            ? atomic_load_explicit(&blocks[index / BLOCK], memory_order_acquire) // partner: grow
-            : NULL;
-    struct request *request = block != NULL ? &block[index % BLOCK] : NULL;
-    if (request == NULL || tern__flag_load(&request->uses) != uses || uses % 2 == 0) {
-        tern__fail(TERN_ERR_ARG, "%s: %llu is no request, or one that has ended", name,
-                   (unsigned long long)number);
-        return NULL;
-    }
-    return request;
-}
+#include "coll/call/request.h"
 
 // The two things a request can be.
 
-static struct tern__task *task_of(const struct request *request)
+static struct tern__task *task_of(const struct tern__request *request)
 {
-    return request->is_message ? tern__mailman_task(request->message.man)
-                               : &request->call.calls->task;
+    return request->is_message ? &request->message.man->task : &request->call.calls->task;
 }
 
-static const bool *end_of(const struct request *request)
+static const bool *end_of(const struct tern__request *request)
 {
     return request->is_message ? &request->message.done : &request->call.done;
 }
 
-static bool is_done(const struct request *request)
+static bool is_done(const struct tern__request *request)
 {
     return *end_of(request);
 }
 
-static int status_of(const struct request *request)
+static int status_of(const struct tern__request *request)
 {
     return request->is_message ? request->message.status : request->call.status;
 }
 
 // What sentences are about from now on, or no more.
-static void await(const struct request *request, bool yes)
+static void await(const struct tern__request *request, bool yes)
 {
     if (request->is_message) {
-        tern__mailman_await(request->message.man, yes ? &request->message : NULL);
+        request->message.man->awaited = yes ? &request->message : NULL;
     }
 }
 
-static void fail(struct request *request, int status)
+static void fail(struct tern__request *request, int status)
 {
     if (request->is_message) {
         tern__mailman_fail(request->message.man, status);
@@ -156,15 +49,17 @@ static void fail(struct request *request, int status)
     }
 }
 
-static int check(const char *name, tern_comm *comm, struct request *request)
+static int check(const char *name, struct tern__request *request)
 {
     const tern_coll *asked = &request->asked;
+    struct tern__calls *calls;
+    TERN_TRY(tern__calls_of(name, request->comm, &calls));
     request->is_message = tern__kind_is_message(asked->kind);
-    return request->is_message ? tern__message_check(name, comm, asked, &request->message)
-                               : tern__call_check(name, comm, asked, &request->call);
+    return request->is_message ? tern__message_check(name, calls, asked, &request->message)
+                               : tern__call_check(name, calls, asked, &request->call);
 }
 
-static int begin(const char *name, struct request *request)
+static int begin(const char *name, struct tern__request *request)
 {
     int status = TERN_OK;
     int64_t traced_ns = tern__trace_start();
@@ -180,42 +75,42 @@ static int begin(const char *name, struct request *request)
         status = status == TERN_OK ? tern__call_begin(&request->call) : status;
     }
     if (status == TERN_OK) {
-        request->state = RUNNING;
+        request->state = TERN__REQUEST_RUNNING;
     }
     return status;
 }
 
 static int make(const char *name, tern_comm *comm, const tern_coll *call, tern_request *request,
-                struct request **made)
+                struct tern__request **made)
 {
     TERN_TRY(tern__comm_lives(name, comm));
     if (call == NULL || request == NULL) {
         return tern__fail(TERN_ERR_ARG, "%s: call and request must not be NULL", name);
     }
-    *made = take(comm);
+    *made = tern__request_take(comm);
     if (*made == NULL) {
         return tern__fail(TERN_ERR_LIMIT, "%s: a process cannot have more than %d requests", name,
-                          BLOCK * BLOCKS);
+                          TERN__REQUESTS_MAX);
     }
     (*made)->asked = *call;
-    int status = check(name, comm, *made);
+    int status = check(name, *made);
     if (status != TERN_OK) {
-        give_back(*made);
+        tern__request_give_back(*made);
     }
     return status;
 }
 
 static int coll_start(tern_comm *comm, const tern_coll *call, tern_request *request)
 {
-    struct request *made;
+    struct tern__request *made;
     TERN_TRY(make("tern_coll_start", comm, call, request, &made));
     made->persistent = false;
     int status = begin("tern_coll_start", made);
     if (status != TERN_OK) {
-        give_back(made);
+        tern__request_give_back(made);
         return status;
     }
-    *request = number_of(made);
+    *request = tern__request_number(made);
     return TERN_OK;
 }
 
@@ -226,19 +121,19 @@ int tern_coll_start(tern_comm *comm, const tern_coll *call, tern_request *reques
 
 static int coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *request)
 {
-    struct request *made;
+    struct tern__request *made;
     TERN_TRY(make("tern_coll_prepare", comm, call, request, &made));
     made->persistent = true;
-    made->state = IDLE;
+    made->state = TERN__REQUEST_IDLE;
     if (!made->is_message) { // its plans are made now, and found at each start
         int status = tern__call_pick(&made->call);
         if (status != TERN_OK) {
-            give_back(made);
+            tern__request_give_back(made);
             return status;
         }
         tern__call_drop(&made->call);
     }
-    *request = number_of(made);
+    *request = tern__request_number(made);
     return TERN_OK;
 }
 
@@ -249,16 +144,16 @@ int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *requ
 
 static int request_start(tern_request number)
 {
-    struct request *request = find("tern_request_start", number);
+    struct tern__request *request = tern__request_find("tern_request_start", number);
     if (request == NULL) {
         return TERN_ERR_ARG;
     }
     TERN_TRY(tern__comm_lives("tern_request_start", request->comm));
-    if (!request->persistent || request->state == RUNNING) {
+    if (!request->persistent || request->state == TERN__REQUEST_RUNNING) {
         return tern__fail(TERN_ERR_STATE, "tern_request_start: the request %s",
                           request->persistent ? "is running" : "is not persistent");
     }
-    TERN_TRY(check("tern_request_start", request->comm, request));
+    TERN_TRY(check("tern_request_start", request));
     return begin("tern_request_start", request);
 }
 
@@ -268,7 +163,7 @@ int tern_request_start(tern_request number)
 }
 
 // The sentence of a request that has failed, maybe a while ago.
-static void word(const struct request *request, int status)
+static void word(const struct tern__request *request, int status)
 {
     if (tern__comm_check(request->comm) == TERN_OK) {
         tern__fail(status, "the call has failed");
@@ -280,21 +175,21 @@ static void word(const struct request *request, int status)
 }
 
 // A request that has ended: its status, and it is idle again or gone.
-static int finish(struct request *request, tern_request *number)
+static int finish(struct tern__request *request, tern_request *number)
 {
     int status = status_of(request);
     if (status < 0) {
         word(request, status);
     }
-    request->state = IDLE;
+    request->state = TERN__REQUEST_IDLE;
     if (!request->persistent) {
-        give_back(request);
+        tern__request_give_back(request);
         *number = 0;
     }
     return status;
 }
 
-static int check_thread(const char *name, const struct request *request)
+static int check_thread(const char *name, const struct tern__request *request)
 {
     const struct tern__task *task = task_of(request);
     return is_done(request) || tern__task_is_mine(task)
@@ -305,7 +200,7 @@ static int check_thread(const char *name, const struct request *request)
 }
 
 // What a request that is not running says: 1 when it counts as ended.
-static int look(const char *name, tern_request *number, struct request **request)
+static int look(const char *name, tern_request *number, struct tern__request **request)
 {
     if (number == NULL) {
         return tern__fail(TERN_ERR_ARG, "%s: request must not be NULL", name);
@@ -313,12 +208,12 @@ static int look(const char *name, tern_request *number, struct request **request
     if (*number == 0) {
         return 1;
     }
-    *request = find(name, *number);
+    *request = tern__request_find(name, *number);
     if (*request == NULL) {
         return TERN_ERR_ARG;
     }
     TERN_TRY(tern__comm_lives(name, (*request)->comm));
-    if ((*request)->state != RUNNING) {
+    if ((*request)->state != TERN__REQUEST_RUNNING) {
         return 1;
     }
     return check_thread(name, *request);
@@ -326,7 +221,7 @@ static int look(const char *name, tern_request *number, struct request **request
 
 // Moves what can be moved; whether the request has ended. Looks at the peers and at the deadline now and
 // then.
-static bool try(struct request *request)
+static bool try(struct tern__request *request)
 {
     struct tern__task *task = task_of(request);
     tern__task_drive(task, end_of(request));
@@ -343,7 +238,7 @@ static bool try(struct request *request)
 
 static int request_test(tern_request *number)
 {
-    struct request *request = NULL;
+    struct tern__request *request = NULL;
     int looked = look("tern_request_test", number, &request);
     if (looked != 0) {
         return looked;
@@ -362,7 +257,7 @@ int tern_request_test(tern_request *number)
 
 static int request_wait(tern_request *number)
 {
-    struct request *request = NULL;
+    struct tern__request *request = NULL;
     int looked = look("tern_request_wait", number, &request);
     if (looked != 0) {
         return looked < 0 ? looked : TERN_OK;
@@ -387,17 +282,17 @@ struct any {
     int count;
 };
 
-static struct request *running_at(const struct any *any, int i)
+static struct tern__request *running_at(const struct any *any, int i)
 {
-    struct request *request =
-        any->numbers[i] != 0 ? find("tern_request_wait_any", any->numbers[i]) : NULL;
-    return request != NULL && request->state == RUNNING ? request : NULL;
+    struct tern__request *request =
+        any->numbers[i] != 0 ? tern__request_find("tern_request_wait_any", any->numbers[i]) : NULL;
+    return request != NULL && request->state == TERN__REQUEST_RUNNING ? request : NULL;
 }
 
 // One that waits: a request that failed with its communicator has ended, and is found so later.
-static struct request *waiting_at(const struct any *any, int i)
+static struct tern__request *waiting_at(const struct any *any, int i)
 {
-    struct request *request = running_at(any, i);
+    struct tern__request *request = running_at(any, i);
     return request != NULL && !is_done(request) ? request : NULL;
 }
 
@@ -405,7 +300,7 @@ static int any_broken(struct tern__task *task, bool deep)
 {
     const struct any *any = (const struct any *)(const void *)task;
     for (int i = 0; i < any->count; i++) {
-        struct request *request = waiting_at(any, i);
+        struct tern__request *request = waiting_at(any, i);
         int status = request != NULL ? tern__task_broken(task_of(request), deep) : TERN_OK;
         if (status < 0) {
             fail(request, status);
@@ -419,7 +314,7 @@ static int any_timed_out(struct tern__task *task)
 {
     const struct any *any = (const struct any *)(const void *)task;
     for (int i = 0; i < any->count; i++) {
-        struct request *request = waiting_at(any, i);
+        struct tern__request *request = waiting_at(any, i);
         if (request != NULL) {
             await(request, true);
             int status = task_of(request)->timed_out(task_of(request));
@@ -435,7 +330,7 @@ static void any_awake(struct tern__task *task)
 {
     const struct any *any = (const struct any *)(const void *)task;
     for (int i = 0; i < any->count; i++) {
-        struct request *request = running_at(any, i);
+        struct tern__request *request = running_at(any, i);
         if (request != NULL) {
             tern__task_wake(task_of(request));
         }
@@ -455,7 +350,7 @@ static int request_wait_any(tern_request *numbers, int count, int *index)
     for (;;) {
         bool running = false;
         for (int i = 0; i < count; i++) {
-            struct request *request = NULL;
+            struct tern__request *request = NULL;
             int looked = look("tern_request_wait_any", &numbers[i], &request);
             *index = i;
             if (looked < 0) {
@@ -507,7 +402,7 @@ int tern_request_wait_all(tern_request *numbers, int count)
 
 static int request_free(tern_request *number)
 {
-    struct request *request = NULL;
+    struct tern__request *request = NULL;
     int looked = look("tern_request_free", number, &request);
     // A communicator outlives its requests; only in the child of a fork it may not live. The parent's
     // request goes on.
@@ -518,11 +413,11 @@ static int request_free(tern_request *number)
     if (looked < 0 || *number == 0) {
         return looked < 0 ? looked : TERN_OK;
     }
-    if (request->state == RUNNING) {
+    if (request->state == TERN__REQUEST_RUNNING) {
         return tern__fail(TERN_ERR_STATE, "tern_request_free: the request is running; wait for it "
                                           "first");
     }
-    give_back(request);
+    tern__request_give_back(request);
     *number = 0;
     return TERN_OK;
 }

@@ -111,15 +111,6 @@ static void end_call(struct tern__calls *calls, struct tern__coll *call, int sta
     call->done = true;
 }
 
-void tern__calls_count(struct tern__calls *calls, uint32_t run, uint32_t meets)
-{
-    uint32_t *arrivals = calls->arrivals[run % TERN__SLOTS];
-    arrivals[0] += (uint32_t)calls->nranks;
-    for (uint32_t signal = 0; signal + 1 < TERN__SLOT_ARRIVALS; signal++) {
-        arrivals[signal + 1] += (meets >> signal & 1) != 0 ? (uint32_t)calls->nranks : 0;
-    }
-}
-
 static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t run)
 {
     const struct tern__script *script = calls->lanes.script;

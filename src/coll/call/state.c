@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a communicator keeps for its calls. Set-up path.
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "coll/call/mail.h"
+
+static void free_calls(void *arg)
+{
+    struct tern__calls *calls = arg;
+    if (tern__handle_lives(calls->comm, TERN__COMM)) {
+        tern__calls_fail(calls, TERN_ERR_STATE);
+        tern__mailman_free(calls->mailman);
+    } else { // in the child of a fork: what has begun goes on in the parent
+        free(calls->mailman);
+    }
+    tern__programs_free(calls);
+    tern_topo_destroy(calls->topo);
+    tern__lanes_free(&calls->lanes);
+    free(calls->bases);
+    free(calls);
+}
+
+int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls)
+{
+    TERN_TRY(tern__comm_lives(name, comm));
+    if (__builtin_expect(comm->calls != NULL, 1)) {
+        *calls = comm->calls;
+        return TERN_OK;
+    }
+    struct tern__calls *made = calloc(1, sizeof *made);
+    uint32_t *bases = calloc((size_t)TERN__SLOTS * TERN__SIGNALS_PACKED, sizeof *bases);
+    if (made == NULL || bases == NULL ||
+        tern__lanes_create(&made->lanes, TERN_PLAN_LANES_MAX) != TERN_OK) {
+        if (made != NULL) {
+            tern__lanes_free(&made->lanes);
+        }
+        free(made);
+        free(bases);
+        return tern__fail(TERN_ERR_MEMORY, "no memory for the collective calls of a communicator");
+    }
+    made->comm = comm;
+    made->area = comm->area;
+    made->rank = comm->group.rank;
+    made->nranks = comm->group.size;
+    made->binding.rank = comm->group.rank;
+    made->bases = bases;
+    made->lanes.window = comm->area;
+    made->lanes.binding = &made->binding;
+    made->lanes.begun = UINT64_MAX; // all have published a run before any step of it
+    tern__calls_set_up(made);
+    comm->free_calls = free_calls;
+    comm->calls = made;
+    *calls = made;
+    return TERN_OK;
+}
