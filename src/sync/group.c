@@ -172,6 +172,30 @@ bool tern__group_leave(struct tern__group *group)
     return tern__flag_add(&shared->holders, UINT32_MAX) == 1;
 }
 
+int tern__group_timed_out(struct tern__group *group, int culprit, const char *format, ...)
+{
+    char words[TERN__FAILURE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit, "%s waited %.3g s in %s",
+                            tern__rank_name(group, group->rank).text,
+                            (double)group->job->timeout_ns * 1e-9, words);
+}
+
+int tern__group_has_left(struct tern__group *group, int rank, const char *format, ...)
+{
+    char words[TERN__FAILURE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    return tern__group_fail(group, TERN_ERR_LEFT, rank,
+                            "%s has left the communicator (tern_comm_destroy)%s",
+                            tern__rank_name(group, rank).text, words);
+}
+
 // What the group meets for, for people: "tern_comm_barrier 12".
 static void name_meeting(const struct tern__group *group, enum tern__meeting_kind meeting,
                          char *text, size_t size)
@@ -217,10 +241,7 @@ static int barrier_broken(void *arg, bool deep)
     }
     char name[48];
     name_meeting(group, wait->meeting, name, sizeof name);
-    return tern__group_fail(group, TERN_ERR_LEFT, left,
-                            "%s has left the communicator (tern_comm_destroy), so %s cannot "
-                            "complete",
-                            tern__rank_name(group, left).text, name);
+    return tern__group_has_left(group, left, ", so %s cannot complete", name);
 }
 
 static int barrier_timed_out(struct tern__group *group, enum tern__meeting_kind meeting)
@@ -236,10 +257,7 @@ static int barrier_timed_out(struct tern__group *group, enum tern__meeting_kind 
     }
     name_meeting(group, meeting, name, sizeof name);
     int culprit = tern__doing_ranks(group, missing, doing, sizeof doing);
-    return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit,
-                            "%s waited %.3g s in %s and not all ranks came: %s",
-                            tern__rank_name(group, group->rank).text,
-                            (double)group->job->timeout_ns * 1e-9, name, doing);
+    return tern__group_timed_out(group, culprit, "%s and not all ranks came: %s", name, doing);
 }
 
 static void trace_barrier(const struct tern__group *group, enum tern__meeting_kind meeting,

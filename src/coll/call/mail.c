@@ -115,9 +115,7 @@ static int task_broken(struct tern__task *task, bool deep)
     }
     char name[160];
     name_message(message, name, sizeof name);
-    return tern__group_fail(group, TERN_ERR_LEFT, message->peer,
-                            "%s has left the communicator (tern_comm_destroy) before %s",
-                            tern__rank_name(group, message->peer).text, name);
+    return tern__group_has_left(group, message->peer, " before %s", name);
 }
 
 static int task_timed_out(struct tern__task *task)
@@ -129,9 +127,7 @@ static int task_timed_out(struct tern__task *task)
     char doing[TERN__FAILURE_BYTES / 2];
     name_message(message, name, sizeof name);
     tern__doing_ranks(group, UINT64_C(1) << message->peer, doing, sizeof doing);
-    return tern__group_fail(group, TERN_ERR_TIMEOUT, message->peer, "%s waited %.3g s in %s; %s",
-                            tern__rank_name(group, group->rank).text,
-                            (double)task->job->timeout_ns * 1e-9, name, doing);
+    return tern__group_timed_out(group, message->peer, "%s; %s", name, doing);
 }
 
 static void task_awake(struct tern__task *task)

@@ -197,10 +197,7 @@ static int check_left(struct tern__coll *call)
         if (!has_published(call->calls, rank)) {
             char name[192];
             name_call(call, name, sizeof name);
-            return tern__group_fail(group, TERN_ERR_LEFT, rank,
-                                    "%s has left the communicator (tern_comm_destroy) without "
-                                    "entering %s",
-                                    tern__rank_name(group, rank).text, name);
+            return tern__group_has_left(group, rank, " without entering %s", name);
         }
     }
     return TERN_OK;
@@ -269,8 +266,7 @@ int tern__call_timed_out(struct tern__coll *call)
     bool inside = find_step(calls, &lane) != NULL;
     name_call(call, name, sizeof name);
     place_text(call, place, sizeof place);
-    return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit, "%s waited %.3g s in %s%s%s: %s",
-                            tern__rank_name(group, group->rank).text,
-                            (double)calls->task.job->timeout_ns * 1e-9, name,
-                            inside ? ", " : " and not all ranks came", inside ? place : "", doing);
+    return tern__group_timed_out(group, culprit, "%s%s%s: %s", name,
+                                 inside ? ", " : " and not all ranks came", inside ? place : "",
+                                 doing);
 }

@@ -77,11 +77,9 @@ int tern__exec_timed_out(struct tern_exec *exec)
     int culprit = step->kind == TERN__STEP_WAIT
                       ? describe_posters(exec, ranks, doing, sizeof doing)
                       : tern__doing_ranks(group, ranks, doing, sizeof doing);
-    return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit,
-                            "%s waited %.3g s in %s, at lane %d, op %u (%s), for %s; %s",
-                            tern__rank_name(group, group->rank).text,
-                            (double)group->job->timeout_ns * 1e-9, run, lane, step->index,
-                            tern__op_kind_name((tern_plan_op_kind)stored->kind), wants, doing);
+    return tern__group_timed_out(group, culprit, "%s, at lane %d, op %u (%s), for %s; %s", run,
+                                 lane, step->index,
+                                 tern__op_kind_name((tern_plan_op_kind)stored->kind), wants, doing);
 }
 
 int tern__exec_check_left(struct tern_exec *exec)
@@ -93,10 +91,7 @@ int tern__exec_check_left(struct tern_exec *exec)
         if (!tern__lanes_begun(&exec->lanes, rank)) {
             char run[112];
             name_run(exec, run, sizeof run);
-            return tern__group_fail(group, TERN_ERR_LEFT, rank,
-                                    "%s has left the communicator (tern_comm_destroy) without "
-                                    "beginning %s",
-                                    tern__rank_name(group, rank).text, run);
+            return tern__group_has_left(group, rank, " without beginning %s", run);
         }
     }
     return TERN_OK;
