@@ -84,24 +84,23 @@ static inline uint64_t tern__key(tern_coll_kind kind, tern_dtype dtype, tern_red
                : TERN__NO_KEY;
 }
 
-// A small call as it was made before, in rank order, with no algorithm named.
-enum { TERN__MEMOS = 64 };
-struct tern__memo {
-    struct tern__program *program; // NULL: none
-    bool quick;                    // it can be done on the short path
-    bool in_line;                  // inputs are in the published lines
+// What was found out about a call when one like it was made before, in rank order, with no algorithm named:
+// small ones by key and count, forms with counts by key, since their plans do not depend on the counts.
+enum { TERN__SHAPES = 64 };
+struct tern__shape {
     uint64_t key;
     size_t count;
     uint64_t signature;
+    struct tern__program *slot;            // of a small one; or
+    struct tern__program *window, *staged; // of a form with counts
+    uint64_t piece_bytes, slot_limit;
+
+    // Of a small one.
+    bool quick;   // it can be done on the short path
+    bool in_line; // inputs are in the published lines
     uint64_t share_bytes, stride, bytes, in_bytes, out_bytes;
     size_t elements;
     tern__reduce_fn *reduce;
-};
-
-struct tern__large_memo { // a form with counts, likewise; by kind
-    uint64_t key;
-    struct tern__program *window, *staged; // NULL: none
-    uint64_t piece_bytes, slot_limit, signature;
 };
 
 struct tern__calls {
@@ -133,8 +132,7 @@ struct tern__calls {
         bool valid;
         struct tern__choice choice;
     } choices[TERN_PLAN_KINDS][2];
-    struct tern__memo memos[TERN__MEMOS];
-    struct tern__large_memo large_memos[TERN_COLL_KINDS];
+    struct tern__shape shapes[TERN__SHAPES];
     bool handed; // by quick.c: the run that was published last is of the call that begins next
     struct tern__record *handed_record;
     struct tern__mailman *mailman; // mail.c: send and recv; NULL before the first
@@ -155,12 +153,12 @@ int tern__call_pick(struct tern__coll *call);
 void tern__call_drop(struct tern__coll *call);
 void tern__programs_free(struct tern__calls *calls);
 
-// The place where a shape is remembered.
-static inline struct tern__memo *tern__memo_of(struct tern__calls *calls, uint64_t key,
-                                               size_t count)
+// The place of a shape.
+static inline struct tern__shape *tern__shape_of(struct tern__calls *calls, uint64_t key,
+                                                 size_t count)
 {
     size_t hash = count ^ count >> 5 ^ (size_t)key << 2;
-    return &calls->memos[hash % TERN__MEMOS];
+    return &calls->shapes[hash % TERN__SHAPES];
 }
 
 // quick.c: a whole call, true when it has been made.

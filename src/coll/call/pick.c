@@ -250,46 +250,67 @@ static uint64_t sign(const struct tern__coll *call, const char *algorithm)
                                 call->counts ? 0 : call->share_bytes);
 }
 
-// Small calls of a shape that was made before: the common case, and the one where time counts.
+// Calls of a shape that was made before: the common case, and the one where time counts.
 static uint64_t key_of(const struct tern__coll *call)
 {
-    return call->algorithm != NULL || call->counts || call->order != TERN_ORDER_RANK
+    return call->algorithm != NULL || call->order != TERN_ORDER_RANK
                ? TERN__NO_KEY
                : tern__key(call->kind, call->dtype, call->op, call->root);
 }
 
+static struct tern__shape *shape_of(const struct tern__coll *call, uint64_t key, size_t *count)
+{
+    *count = call->counts ? 0 : call->count;
+    return tern__shape_of(call->calls, key, *count);
+}
+
 static bool recall(struct tern__coll *call)
 {
+    size_t count;
     uint64_t key = key_of(call);
-    const struct tern__memo *memo = tern__memo_of(call->calls, key, call->count);
-    if (memo->program == NULL || memo->key != key || memo->count != call->count) {
+    const struct tern__shape *shape = shape_of(call, key, &count);
+    bool small = shape->slot != NULL;
+    if (key == TERN__NO_KEY || shape->key != key || shape->count != count ||
+        (!small && shape->window == NULL)) {
         return false;
     }
-    call->way = TERN__WAY_SLOT;
-    call->pieces = 1;
-    call->slot = memo->program;
-    call->slot->users++;
-    call->signature = memo->signature;
+    call->signature = shape->signature;
+    call->way = small ? TERN__WAY_SLOT : TERN__WAY_UNKNOWN;
+    if (small) {
+        call->pieces = 1;
+        call->slot = shape->slot;
+        call->slot->users++;
+        return true;
+    }
+    call->window = shape->window;
+    call->staged = shape->staged;
+    call->tail = shape->staged;
+    call->window->users++;
+    call->staged->users += 2;
+    call->piece_bytes = shape->piece_bytes;
+    call->slot_limit = shape->slot_limit;
     return true;
 }
 
-static void memorise(const struct tern__coll *call)
+// Only plans that scale: the others may be forgotten.
+static void remember_small(const struct tern__coll *call)
 {
-    const struct tern__program *program = call->slot;
+    size_t count;
     uint64_t key = key_of(call);
-    if (key == TERN__NO_KEY || !program->scaled) { // the others may be forgotten
+    const struct tern__program *program = call->slot;
+    if (key == TERN__NO_KEY || !program->scaled) {
         return;
     }
     // A scaled plan for shares has ops of length 1, and so has one for slices of one rank.
     bool quick = program->plain && call->function == NULL &&
                  (call->share_bytes > 0 || program->staged.lanes_count == 0);
-    *tern__memo_of(call->calls, key, call->count) = (struct tern__memo){
-        .program = call->slot,
+    *shape_of(call, key, &count) = (struct tern__shape){
+        .key = key,
+        .count = count,
+        .signature = call->signature,
+        .slot = call->slot,
         .quick = quick,
         .in_line = piece_in(call, call->share_bytes) <= TERN__LINE_BYTES,
-        .key = key,
-        .count = call->count,
-        .signature = call->signature,
         .share_bytes = call->share_bytes,
         .stride = tern__kind_has_shares(call->plan_kind) ? call->share_bytes : 0,
         .bytes = call->bytes,
@@ -300,38 +321,20 @@ static void memorise(const struct tern__coll *call)
     };
 }
 
-// Forms with counts: their plans do not depend on the counts.
-static bool recall_large(struct tern__coll *call)
+static void remember_large(const struct tern__coll *call)
 {
-    const struct tern__large_memo *memo = &call->calls->large_memos[call->kind];
-    if (!call->counts || memo->window == NULL || call->algorithm != NULL ||
-        call->order != TERN_ORDER_RANK ||
-        memo->key != tern__key(call->kind, call->dtype, call->op, call->root)) {
-        return false;
-    }
-    call->way = TERN__WAY_UNKNOWN;
-    call->window = memo->window;
-    call->staged = memo->staged;
-    call->tail = memo->staged;
-    call->window->users++;
-    call->staged->users += 2;
-    call->piece_bytes = memo->piece_bytes;
-    call->slot_limit = memo->slot_limit;
-    call->signature = memo->signature;
-    return true;
-}
-
-static void memorise_large(const struct tern__coll *call)
-{
-    if (call->counts && call->algorithm == NULL && call->order == TERN_ORDER_RANK &&
-        call->window != NULL && call->window->scaled && call->staged->scaled) {
-        call->calls->large_memos[call->kind] = (struct tern__large_memo){
-            .key = tern__key(call->kind, call->dtype, call->op, call->root),
+    size_t count;
+    uint64_t key = key_of(call);
+    if (key != TERN__NO_KEY && call->counts && call->window != NULL && call->window->scaled &&
+        call->staged->scaled) {
+        *shape_of(call, key, &count) = (struct tern__shape){
+            .key = key,
+            .count = count,
+            .signature = call->signature,
             .window = call->window,
             .staged = call->staged,
             .piece_bytes = call->piece_bytes,
             .slot_limit = call->slot_limit,
-            .signature = call->signature,
         };
     }
 }
@@ -340,7 +343,7 @@ int tern__call_pick(struct tern__coll *call)
 {
     struct tern__choice room;
     int status;
-    if (recall(call) || recall_large(call)) {
+    if (recall(call)) {
         return TERN_OK;
     }
     const struct tern__choice *choice = choice_of(call, &room, &status);
@@ -356,7 +359,7 @@ int tern__call_pick(struct tern__coll *call)
             call->slot->users++;
             call->pieces = 1;
             call->signature = sign(call, choice->small);
-            memorise(call);
+            remember_small(call);
             return TERN_OK;
         }
     }
@@ -366,7 +369,7 @@ int tern__call_pick(struct tern__coll *call)
         return status;
     }
     call->signature = sign(call, choice->window);
-    memorise_large(call);
+    remember_large(call);
     return TERN_OK;
 }
 

@@ -18,37 +18,37 @@
 #define FIRST_LOOKS 32
 
 // Whether the buffers may be where they are. In place: the input is in the slot before out is written.
-static bool are_apart(const struct tern__memo *memo, const void *from, const void *to)
+static bool are_apart(const struct tern__shape *shape, const void *from, const void *to)
 {
     uintptr_t in = (uintptr_t)from;
     uintptr_t out = (uintptr_t)to;
-    return in + memo->in_bytes <= out || out + memo->out_bytes <= in ||
-           (in == out && memo->in_bytes == memo->out_bytes);
+    return in + shape->in_bytes <= out || out + shape->out_bytes <= in ||
+           (in == out && shape->in_bytes == shape->out_bytes);
 }
 
-static inline const char *input_of(const struct tern__calls *calls, const struct tern__memo *memo,
+static inline const char *input_of(const struct tern__calls *calls, const struct tern__shape *shape,
                                    int rank, uint32_t run)
 {
-    return memo->in_line ? (const char *)tern__area_head(calls->area, rank, run)->data
-                         : tern__area_payload(calls->area, rank, run);
+    return shape->in_line ? (const char *)tern__area_head(calls->area, rank, run)->data
+                          : tern__area_payload(calls->area, rank, run);
 }
 
-static void publish(struct tern__calls *calls, const struct tern__memo *memo, const void *in,
+static void publish(struct tern__calls *calls, const struct tern__shape *shape, const void *in,
                     uint32_t run)
 {
     struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
-    head->signature = memo->signature;
-    if (memo->in_bytes > 0) {
+    head->signature = shape->signature;
+    if (shape->in_bytes > 0) {
         char *to =
-            memo->in_line ? (char *)head->data : tern__area_payload(calls->area, calls->rank, run);
-        memcpy(to, in, memo->in_bytes);
+            shape->in_line ? (char *)head->data : tern__area_payload(calls->area, calls->rank, run);
+        memcpy(to, in, shape->in_bytes);
     }
     tern__flag_store(&head->run, run); // partner: has_met, and is_published in run.c
     tern__calls_arrive(calls, run);
 }
 
 // Whether all ranks come within a few looks, and with the same call.
-static bool has_met(struct tern__calls *calls, const struct tern__memo *memo, uint32_t run)
+static bool has_met(struct tern__calls *calls, const struct tern__shape *shape, uint32_t run)
 {
     uint32_t looks = FIRST_LOOKS;
     bool more = true;
@@ -63,7 +63,7 @@ static bool has_met(struct tern__calls *calls, const struct tern__memo *memo, ui
                 more = false;
             }
         }
-        if (head->signature != memo->signature) {
+        if (head->signature != shape->signature) {
             return false;
         }
     }
@@ -72,38 +72,39 @@ static bool has_met(struct tern__calls *calls, const struct tern__memo *memo, ui
 
 // The lines of the slot that comes next were last read by others; they are called back for writing
 // now, so that the next call finds them here.
-static void own_ahead(const struct tern__calls *calls, const struct tern__memo *memo, uint32_t run)
+static void own_ahead(const struct tern__calls *calls, const struct tern__shape *shape,
+                      uint32_t run)
 {
     tern__own_line(tern__area_head(calls->area, calls->rank, run));
-    if (memo->in_bytes > 0 && !memo->in_line) {
+    if (shape->in_bytes > 0 && !shape->in_line) {
         const char *payload = tern__area_payload(calls->area, calls->rank, run);
-        uint64_t bytes = memo->in_bytes < AHEAD_BYTES ? memo->in_bytes : AHEAD_BYTES;
+        uint64_t bytes = shape->in_bytes < AHEAD_BYTES ? shape->in_bytes : AHEAD_BYTES;
         for (uint64_t at = 0; at < bytes; at += TERN_CACHE_LINE) {
             tern__own_line(payload + at);
         }
     }
 }
 
-static void transfer(const struct tern__calls *calls, const struct tern__memo *memo,
+static void transfer(const struct tern__calls *calls, const struct tern__shape *shape,
                      const struct tern__step *step, char *out, uint32_t run)
 {
     // Operands are whole inputs, or shares of them; one destination, in this rank's out.
     const tern_plan_range *to = &step->operands[step->sources_count];
-    char *address = out + to->offset * memo->stride;
+    char *address = out + to->offset * shape->stride;
     if (step->kind == TERN__STEP_COPY) {
         const tern_plan_range *from = &step->operands[0];
         calls->area->xport->put(address,
-                                input_of(calls, memo, from->rank, run) +
-                                    from->offset * memo->stride,
-                                memo->share_bytes);
+                                input_of(calls, shape, from->rank, run) +
+                                    from->offset * shape->stride,
+                                shape->share_bytes);
         return;
     }
     const char *from[TERN_RANKS_MAX];
     for (int s = 0; s < step->sources_count; s++) {
         const tern_plan_range *range = &step->operands[s];
-        from[s] = input_of(calls, memo, range->rank, run) + range->offset * memo->stride;
+        from[s] = input_of(calls, shape, range->rank, run) + range->offset * shape->stride;
     }
-    memo->reduce(&address, 1, from, step->sources_count, memo->elements);
+    shape->reduce(&address, 1, from, step->sources_count, shape->elements);
 }
 
 bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count)
@@ -114,36 +115,36 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
         tern__peek(&tern__trace_on) != 0) {
         return false;
     }
-    const struct tern__memo *memo = tern__memo_of(calls, key, count);
-    if (memo->key != key || memo->count != count || !memo->quick ||
-        (memo->in_bytes > 0 && in == NULL) || (memo->out_bytes > 0 && out == NULL) ||
-        !are_apart(memo, in, out)) {
+    const struct tern__shape *shape = tern__shape_of(calls, key, count);
+    if (shape->key != key || shape->count != count || !shape->quick ||
+        (shape->in_bytes > 0 && in == NULL) || (shape->out_bytes > 0 && out == NULL) ||
+        !are_apart(shape, in, out)) {
         return false;
     }
     uint32_t run = calls->published + 1;
-    publish(calls, memo, in, run);
+    publish(calls, shape, in, run);
     calls->published = run;
     // The record is written while the others' lines are on their way.
     struct tern__record *record =
         tern__record_begin(calls->task.job, (struct tern__beginning){.comm_slot = comm->group.slot,
                                                                      .way = TERN__WAY_SLOT,
                                                                      .sequence = ++calls->made,
-                                                                     .signature = memo->signature,
-                                                                     .bytes = memo->bytes});
-    if (!has_met(calls, memo, run)) {
+                                                                     .signature = shape->signature,
+                                                                     .bytes = shape->bytes});
+    if (!has_met(calls, shape, run)) {
         calls->handed = true;
         calls->handed_record = record;
         return false;
     }
-    const struct tern__script *script = &memo->program->staged;
+    const struct tern__script *script = &shape->slot->staged;
     const struct tern__step *end = script->lanes_count > 0 ? script->lanes[0].end : script->steps;
     for (const struct tern__step *step = script->steps; step != end; step++) {
-        transfer(calls, memo, step, out, run);
+        transfer(calls, shape, step, out, run);
     }
     calls->ended = run;
     tern__calls_count(calls, run, 0);
-    if (memo->in_bytes > 0) {
-        own_ahead(calls, memo, run + 1);
+    if (shape->in_bytes > 0) {
+        own_ahead(calls, shape, run + 1);
     }
     tern__record_end(record, TERN_OK, 0);
     return true;
