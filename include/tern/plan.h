@@ -35,7 +35,8 @@
 //     gather          in share, out B (root only): share r of the root's out = in of rank r
 //     scatter         in B (root only), out share: out of rank r = share r of the root's in
 //
-// Where it says "root only", the other ranks have no such buffer, and no op may touch it.
+// Where it says "root only", the other ranks have no such buffer, and no op may touch it. Programs ask
+// tern_coll_kind_facts (tern/kind.h).
 #ifndef TERN_PLAN_H
 #define TERN_PLAN_H
 

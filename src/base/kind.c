@@ -25,7 +25,13 @@ const tern_kind_facts tern__kinds[TERN_COLL_KINDS + 1] = {
     [TERN_COLL_KINDS] = {.word = "unknown kind", .plan = TERN_COLL_NONE},
 };
 
-_Static_assert(sizeof tern__kinds / sizeof tern__kinds[0] == TERN_COLL_KINDS + 1, "no other kinds");
+enum {
+#define TERN_KIND(name, ...) ROW_##name,
+#include "tern/kind.def"
+#undef TERN_KIND
+    ROWS
+};
+_Static_assert(ROWS == TERN_COLL_KINDS, "a row for each number");
 
 // A kind is its own kind of plan exactly below TERN_PLAN_KINDS.
 #define TERN_KIND(name, word, number, plan, ...)                                                   \

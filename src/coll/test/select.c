@@ -117,6 +117,19 @@ static void large_barrier_spares_posts(void **state)
     tern_topo_destroy(topo);
 }
 
+static void those_around_a_cut_are_called_so(void **state)
+{
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
+        const char *name;
+        for (int i = 0; (name = tern_algo_name((tern_plan_kind)kind, i)) != NULL; i++) {
+            assert_int_equal(tern_algo_around_cut((tern_plan_kind)kind, i),
+                             strncmp(name, "cut_", 4) == 0);
+        }
+    }
+    assert_false(tern_algo_around_cut(TERN_PLAN_ALL_REDUCE, -1));
+    assert_false(tern_algo_around_cut(TERN_PLAN_ALL_REDUCE, 99));
+}
+
 static void sentences(void **state)
 {
     tern_topo *topo = topology("mesh:5", "0-1");
@@ -194,6 +207,7 @@ int main(void)
         cmocka_unit_test(shared_memory_takes_one_pass_at_every_size),
         cmocka_unit_test(few_links),
         cmocka_unit_test(large_barrier_spares_posts),
+        cmocka_unit_test(those_around_a_cut_are_called_so),
         cmocka_unit_test(sentences),
         cmocka_unit_test(wrong_requests),
     };
