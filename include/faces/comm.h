@@ -3,8 +3,8 @@
 // context that kernels use to reach peers. Names, argument order and meaning are those of the
 // platform API; what it leaves open is settled as follows.
 //
-//   * Functions return 0, or -1: for NULL arguments, without windows, and on any failure. The reason
-//     is in tern_last_error() (tern/status.h).
+//   * Functions return 0, or -1: for NULL arguments, without windows, and on any failure. The
+//     reason is in tern_last_error() (tern/status.h).
 //   * No wait is for ever: the deadline is TERN_TIMEOUT seconds, 60 by default; a rank that dies is
 //     noticed within a second and named. A handle that has failed stays failed.
 //   * Windows are zero before any rank can reach them. Kernels' addresses are valid in their own

@@ -28,21 +28,21 @@ typedef struct tern_algo_request {
 } tern_algo_request;
 
 // Emits a sealed plan. TERN_ERR_ARG says which algorithms there are when the name is unknown, why
-// this one cannot do it (links it needs and which are cut, sums in another order than asked for), or
-// that none can.
+// this one cannot do it (links it needs and which are cut, sums in another order than asked for),
+// or that none can.
 TERN_CALL int tern_algo_plan(const tern_algo_request *request, tern_plan **plan);
 
 // The algorithms of a kind by index, NULL after the last; and what one is, in a line.
 TERN_API const char *tern_algo_name(tern_plan_kind kind, int index);
 TERN_API const char *tern_algo_text(tern_plan_kind kind, int index);
 
-// Whether its plans are right also in place: when `out` of any of the ranks is the memory of `in`, as
-// the table in tern/coll.h says for the kind. Calls in place use no other plan on buffers in windows.
-// False for an index that does not exist.
+// Whether its plans are right also in place: when `out` of any of the ranks is the memory of `in`,
+// as the table in tern/coll.h says for the kind. Calls in place use no other plan on buffers in
+// windows. False for an index that does not exist.
 TERN_API bool tern_algo_in_place(tern_plan_kind kind, int index);
 
-// Whether it is for topologies in which one pair of ranks has no link; it works on others too, but is never
-// the best there.
+// Whether it is for topologies in which one pair of ranks has no link; it works on others too, but
+// is never the best there.
 TERN_API bool tern_algo_around_cut(tern_plan_kind kind, int index);
 
 TERN_END_DECLS

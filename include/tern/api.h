@@ -11,9 +11,10 @@
 
 #define TERN_API __attribute__((visibility("default")))
 
-// A function that returns a status: the compiler warns where nobody looks at it, since a call that failed
-// has made no result. Where it really does not matter: tern_status_ignore(tern_…(…)). Functions that
-// destroy are without: a program that cleans up can seldom do anything about an error.
+// A function that returns a status: the compiler warns where nobody looks at it, since a call that
+// failed has made no result. Where it really does not matter: tern_status_ignore(tern_…(…)).
+// Functions that destroy are without: a program that cleans up can seldom do anything about an
+// error.
 #define TERN_CALL TERN_API __attribute__((warn_unused_result))
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker: proves that a sealed plan does what its kind says, under every interleaving of its
 // lanes, or lists everything that is wrong with it, each with a witness. If asked, also in place:
-// whether it does the same when, on any of the ranks, `out` is the memory of `in` as tern/coll.h says for
-// the kind.
+// whether it does the same when, on any of the ranks, `out` is the memory of `in` as tern/coll.h
+// says for the kind.
 #ifndef TERN_CHECK_H
 #define TERN_CHECK_H
 
@@ -31,18 +31,20 @@ typedef enum tern_check_rule {
 // In which order the sums of a proved reducing plan are taken.
 typedef enum tern_check_order {
     TERN_CHECK_ORDER_NONE, // the kind has no sums
-    TERN_CHECK_ORDER_RANK, // one reduce of the ranks' inputs 0..n-1: the bits of the naive reference
+    // One reduce of the ranks' inputs 0..n-1: the bits of the naive reference.
+    TERN_CHECK_ORDER_RANK,
     TERN_CHECK_ORDER_FIXED, // some other order, the same in every run
     TERN_CHECK_ORDER_ANY,   // left to chance (atomic reduces)
 } tern_check_order;
 
 // Checks. topo NULL: every link exists. TERN_OK when the check itself could be made, whatever it
 // found; TERN_ERR_ARG for an unsealed plan or a topology with fewer ranks than the plan,
-// TERN_ERR_LIMIT for a plan whose check takes more memory than TERN_CHECK_BYTES_MAX, TERN_ERR_MEMORY.
+// TERN_ERR_LIMIT for a plan whose check takes more memory than TERN_CHECK_BYTES_MAX,
+// TERN_ERR_MEMORY.
 TERN_CALL int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check);
 
-// The same, and the rule TERN_CHECK_IN_PLACE, which tern_check_plan leaves out. A plan that breaks only
-// this rule is right, but not in place.
+// The same, and the rule TERN_CHECK_IN_PLACE, which tern_check_plan leaves out. A plan that breaks
+// only this rule is right, but not in place.
 TERN_CALL int tern_check_plan_in_place(const tern_plan *plan, const tern_topo *topo,
                                        tern_check **check);
 TERN_API int tern_check_destroy(tern_check *check);
@@ -51,9 +53,9 @@ TERN_API int tern_check_destroy(tern_check *check);
 TERN_API bool tern_check_proved(const tern_check *check);
 TERN_API tern_check_order tern_check_sum_order(const tern_check *check);
 
-// The findings of a rule: how many there are (at most 1000 a rule keep their text), and the sentence
-// of one, with the ops by rank, lane and index; NULL when there is none. What follows from a finding
-// is no finding of its own: its sentence ends in "(and 15 more that follow from it)".
+// The findings of a rule: how many there are (at most 1000 a rule keep their text), and the
+// sentence of one, with the ops by rank, lane and index; NULL when there is none. What follows from
+// a finding is no finding of its own: its sentence ends in "(and 15 more that follow from it)".
 TERN_API size_t tern_check_count(const tern_check *check, tern_check_rule rule);
 TERN_API const char *tern_check_finding(const tern_check *check, tern_check_rule rule,
                                         size_t index);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collective calls. Every rank of the communicator makes the same calls in the same order; each
-// runs a plan (tern/plan.h). Results are the same bits for every size, algorithm and placement of the
-// buffers: sums run in rank order, f16 and bf16 in f32, rounded once.
+// runs a plan (tern/plan.h). Results are the same bits for every size, algorithm and placement of
+// the buffers: sums run in rank order, f16 and bf16 in f32, rounded once.
 //
 //     float in[1000], out[1000];
 //     if (tern_all_reduce(comm, in, out, 1000, TERN_F32, TERN_SUM) != TERN_OK)
 //         fprintf(stderr, "%s\n", tern_last_error());
 //
-// Buffers may be any memory. Those inside a window (tern/window.h) of the communicator, or of one that
-// has all of its ranks, are used where they lie when every rank's are; others go through a ring of
-// staging memory. `count` is elements; with n ranks, and (v) for the forms with a count for each rank
-// (tern/kind.h has this table for programs):
+// Buffers may be any memory. Those inside a window (tern/window.h) of the communicator, or of one
+// that has all of its ranks, are used where they lie when every rank's are; others go through a
+// ring of staging memory. `count` is elements; with n ranks, and (v) for the forms with a count for
+// each rank (tern/kind.h has this table for programs):
 //
 //     kind             in                  out                 in place
 //     all_reduce       count               count               in == out
@@ -23,27 +23,27 @@
 //     all_to_all       n * count           n * count           in == out
 //
 // Buffers that a rank does not use, or with 0 elements, may be NULL. Each rank decides for
-// itself whether it is in place. The (v) forms cannot be done in place. Other overlaps of in and out
-// are refused. In windows, ranks may use the same memory as input; out of a rank must not overlap a
-// buffer of another rank, which is not checked.
+// itself whether it is in place. The (v) forms cannot be done in place. Other overlaps of in and
+// out are refused. In windows, ranks may use the same memory as input; out of a rank must not
+// overlap a buffer of another rank, which is not checked.
 //
 // Agreement. kind, count, dtype, op, root, order and algorithm, and the sequence of calls, are
-// compared on every call, before any rank's out is written: TERN_ERR_MISMATCH on every rank, naming who
-// said what. So every call is also a barrier: nobody leaves it before all have entered. In the (v)
-// forms the counts of each pair are compared.
+// compared on every call, before any rank's out is written: TERN_ERR_MISMATCH on every rank, naming
+// who said what. So every call is also a barrier: nobody leaves it before all have entered. In the
+// (v) forms the counts of each pair are compared.
 //
 // Errors. TERN_ERR_ARG for what a rank can see alone: NULL, overlap, sizes beyond SIZE_MAX, a root
-// that does not exist, an op that does not fit the dtype. Such a call has not been made, and the rank
-// may make the right one. TERN_ERR_MISMATCH, TERN_ERR_PEER (within 1 s of the death), TERN_ERR_LEFT,
-// TERN_ERR_TIMEOUT (the communicator's deadline): the sentence names rank, number of the call, kind,
-// bytes, algorithm and the op it stood at; a time-out says of each rank that did not come that far what it
-// does: "rank 3 is stopped". The communicator has then failed. out is undefined after
-// all errors but TERN_ERR_ARG and TERN_ERR_MISMATCH, which leave it as it was.
+// that does not exist, an op that does not fit the dtype. Such a call has not been made, and the
+// rank may make the right one. TERN_ERR_MISMATCH, TERN_ERR_PEER (within 1 s of the death),
+// TERN_ERR_LEFT, TERN_ERR_TIMEOUT (the communicator's deadline): the sentence names rank, number of
+// the call, kind, bytes, algorithm and the op it stood at; a time-out says of each rank that did
+// not come that far what it does: "rank 3 is stopped". The communicator has then failed. out is
+// undefined after all errors but TERN_ERR_ARG and TERN_ERR_MISMATCH, which leave it as it was.
 //
-// A rank that leaves (tern_comm_destroy). All calls that it took part in end as they would have. Messages
-// between ranks that are still there go on, until somebody makes a call that needs the rank that left:
-// that call is TERN_ERR_LEFT, and with it the communicator has failed. From then on calls and messages
-// between any of its ranks are TERN_ERR_LEFT too, also those that are under way.
+// A rank that leaves (tern_comm_destroy). All calls that it took part in end as they would have.
+// Messages between ranks that are still there go on, until somebody makes a call that needs the
+// rank that left: that call is TERN_ERR_LEFT, and with it the communicator has failed. From then on
+// calls and messages between any of its ranks are TERN_ERR_LEFT too, also those that are under way.
 //
 // Threads. One thread at a time per communicator; different communicators are independent.
 #ifndef TERN_COLL_H
@@ -83,16 +83,17 @@ TERN_CALL int tern_all_to_all(tern_comm *comm, const void *in, void *out, size_t
 TERN_CALL int tern_barrier(tern_comm *comm);
 
 // To one rank, from one rank. Messages between two ranks arrive in the order sent; each must be
-// received with the count and dtype it was sent with (TERN_ERR_MISMATCH). A send may return before it
-// is received. To oneself: one of the two must have been started (tern_coll_start) before the other is
-// made, whatever the size; a blocking one that comes first would wait for itself: TERN_ERR_ARG.
+// received with the count and dtype it was sent with (TERN_ERR_MISMATCH). A send may return before
+// it is received. To oneself: one of the two must have been started (tern_coll_start) before the
+// other is made, whatever the size; a blocking one that comes first would wait for itself:
+// TERN_ERR_ARG.
 TERN_CALL int tern_send(tern_comm *comm, const void *in, size_t count, tern_dtype dtype, int to);
 TERN_CALL int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int from);
 
-// With a count for each rank. counts and offsets are arrays of n, in elements; offsets NULL: packed in
-// rank order. all_gather_v, reduce_scatter_v: the same counts on every rank; this rank's share has
-// counts[rank]. gather_v, scatter_v: counts and offsets of the root only. all_to_all_v: in_counts[q]
-// here is out_counts[rank] on rank q.
+// With a count for each rank. counts and offsets are arrays of n, in elements; offsets NULL: packed
+// in rank order. all_gather_v, reduce_scatter_v: the same counts on every rank; this rank's share
+// has counts[rank]. gather_v, scatter_v: counts and offsets of the root only. all_to_all_v:
+// in_counts[q] here is out_counts[rank] on rank q.
 TERN_CALL int tern_all_gather_v(tern_comm *comm, const void *in, void *out, const size_t *counts,
                                 const size_t *offsets, tern_dtype dtype);
 TERN_CALL int tern_reduce_scatter_v(tern_comm *comm, const void *in, void *out,
@@ -107,8 +108,8 @@ TERN_CALL int tern_all_to_all_v(tern_comm *comm, const void *in, const size_t *i
                                 const size_t *in_offsets, void *out, const size_t *out_counts,
                                 const size_t *out_offsets, tern_dtype dtype);
 
-// A call as data: it can say more than the functions above. A field that is zero is not used, or means
-// the default.
+// A call as data: it can say more than the functions above. A field that is zero is not used, or
+// means the default.
 typedef struct tern_coll {
     tern_coll_kind kind;
     const void *in;
@@ -129,25 +130,26 @@ typedef struct tern_coll {
 // The call, blocking.
 TERN_CALL int tern_coll_run(tern_comm *comm, const tern_coll *call);
 
-// Non-blocking. A request is a number, 0 for none; the arrays a call points to and its buffers belong
-// to tern until it has ended. Calls of one communicator begin in the order they were started. They move
-// while the starting thread is in a waiting or testing call of tern, for any request or communicator of
-// the job. The thread that starts one must also end it.
+// Non-blocking. A request is a number, 0 for none; the arrays a call points to and its buffers
+// belong to tern until it has ended. Calls of one communicator begin in the order they were
+// started. They move while the starting thread is in a waiting or testing call of tern, for any
+// request or communicator of the job. The thread that starts one must also end it.
 typedef uint64_t tern_request;
 
 // Starts a call. tern_request_test or a waiting function reports its end and frees the request.
 TERN_CALL int tern_coll_start(tern_comm *comm, const tern_coll *call, tern_request *request);
 
-// Persistent: everything is looked up now. tern_request_start begins a run, as often as you like, one run at
-// a time, on all ranks in the same order as their other calls. The request lives until tern_request_free.
+// Persistent: everything is looked up now. tern_request_start begins a run, as often as you like,
+// one run at a time, on all ranks in the same order as their other calls. The request lives until
+// tern_request_free.
 TERN_CALL int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *request);
 TERN_CALL int tern_request_start(tern_request request);
 
-// test: 1 when it has ended, 0 when not yet, or a status below 0. wait and test fail with TERN_ERR_TIMEOUT
-// when no call of the communicator has moved for its deadline: counted from the beginning of a wait, or
-// from the first of the tests between which nothing moved. A request that ended (or failed) and is not
-// persistent is freed, and *request becomes 0. 0 counts as ended. A request that was freed before:
-// TERN_ERR_ARG.
+// test: 1 when it has ended, 0 when not yet, or a status below 0. wait and test fail with
+// TERN_ERR_TIMEOUT when no call of the communicator has moved for its deadline: counted from the
+// beginning of a wait, or from the first of the tests between which nothing moved. A request that
+// ended (or failed) and is not persistent is freed, and *request becomes 0. 0 counts as ended. A
+// request that was freed before: TERN_ERR_ARG.
 TERN_CALL int tern_request_test(tern_request *request);
 TERN_CALL int tern_request_wait(tern_request *request);
 

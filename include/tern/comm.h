@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The communicator: ranks that know each other, one process each. It is what windows are made on,
-// and what fails as a whole: when a rank dies or misses a deadline, every call on every rank returns
-// an error that names it, and the communicator stays failed until it is destroyed.
+// and what fails as a whole: when a rank dies or misses a deadline, every call on every rank
+// returns an error that names it, and the communicator stays failed until it is destroyed.
 //
-// All ranks make the same collective calls in the same order. Where a call makes something (a window, a
-// part, an executor, a trace) and a rank is in another one, the communicator fails with TERN_ERR_MISMATCH,
-// which says who is in which call. A barrier does not look, to be fast: it may end well between ranks that
-// are in other calls, and then the next call on the communicator fails.
+// All ranks make the same collective calls in the same order. Where a call makes something (a
+// window, a part, an executor, a trace) and a rank is in another one, the communicator fails with
+// TERN_ERR_MISMATCH, which says who is in which call. A barrier does not look, to be fast: it may
+// end well between ranks that are in other calls, and then the next call on the communicator fails.
 //
 //     tern_comm *world;
-//     if (tern_init(NULL, &world) != TERN_OK) { fprintf(stderr, "%s\n", tern_last_error()); exit(1); }
+//     if (tern_init(NULL, &world) != TERN_OK) {
+//         fprintf(stderr, "%s\n", tern_last_error());
+//         exit(1);
+//     }
 //     if (tern_comm_barrier(world) != TERN_OK) { fprintf(stderr, "%s\n", tern_last_error()); }
 //     tern_comm_destroy(world);
 //
-// fork(): the child of a rank is no rank. There every call on a communicator, or on what was made from
-// it, is TERN_ERR_STATE; destroying lets go of the child's copies and returns TERN_OK, and the rank and its
-// peers see nothing of it. Windows stay mapped, so the child can read results through pointers that it has;
-// it must not write through them, since the memory is the job's. It may join jobs of its own: tern_init_at,
-// and tern_init where the parent was not started by `tern run`. vfork, posix_spawn and system are as ever;
-// a child made by clone() or _Fork() is not recognised and must not call tern.
+// fork(): the child of a rank is no rank. There every call on a communicator, or on what was made
+// from it, is TERN_ERR_STATE; destroying lets go of the child's copies and returns TERN_OK, and the
+// rank and its peers see nothing of it. Windows stay mapped, so the child can read results through
+// pointers that it has; it must not write through them, since the memory is the job's. It may join
+// jobs of its own: tern_init_at, and tern_init where the parent was not started by `tern run`.
+// vfork, posix_spawn and system are as ever; a child made by clone() or _Fork() is not recognised
+// and must not call tern.
 #ifndef TERN_COMM_H
 #define TERN_COMM_H
 
@@ -48,9 +52,9 @@ typedef struct tern_options {
 // called again, by all ranks. Collective; one thread of the process at a time.
 //
 // Errors: TERN_ERR_TIMEOUT (names the ranks that have not come), TERN_ERR_PEER (a rank ended before
-// it joined), TERN_ERR_STATE (already joined), TERN_ERR_ARG (a damaged environment, such as TERN_RANK without the
-// launcher's other variables; or a word that there is not in TERN_TIMEOUT, TERN_LOG, TERN_ERRORS, TERN_CORE
-// or TERN_ALGO).
+// it joined), TERN_ERR_STATE (already joined), TERN_ERR_ARG (a damaged environment, such as
+// TERN_RANK without the launcher's other variables; or a word that there is not in TERN_TIMEOUT,
+// TERN_LOG, TERN_ERRORS, TERN_CORE or TERN_ALGO).
 TERN_CALL int tern_init(const tern_options *options, tern_comm **comm);
 
 // The same for processes that anything else started: all call it with the same nranks and
@@ -71,17 +75,19 @@ TERN_CALL int tern_init_at(int rank, int nranks, const char *rendezvous_path,
 TERN_API int tern_comm_rank(const tern_comm *comm);
 TERN_API int tern_comm_size(const tern_comm *comm);
 
-// Returns when every rank of the communicator has entered it. What a rank wrote into a window before
-// the barrier is visible to every rank after it. One thread per rank at a time.
+// Returns when every rank of the communicator has entered it. What a rank wrote into a window
+// before the barrier is visible to every rank after it. One thread per rank at a time.
 //
 // Errors: TERN_ERR_PEER, TERN_ERR_LEFT, TERN_ERR_TIMEOUT (each names the rank and the number of the
-// barrier; a time-out also says what the ranks do that did not come); the communicator has then failed.
+// barrier; a time-out also says what the ranks do that did not come); the communicator has then
+// failed.
 TERN_CALL int tern_comm_barrier(tern_comm *comm);
 
 // Splits into disjoint communicators: ranks with the same colour end up together, ordered by (key,
 // old rank). A negative colour takes no part: *part becomes NULL. Collective. At most 255
-// split communicators of one job are alive at a time, over all its ranks (TERN_ERR_LIMIT). Sentences about one
-// say its number, and of its ranks both numbers: "communicator 3: rank 1 (5 of the job) …".
+// split communicators of one job are alive at a time, over all its ranks (TERN_ERR_LIMIT).
+// Sentences about one say its number, and of its ranks both numbers: "communicator 3: rank 1 (5 of
+// the job) …".
 TERN_CALL int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part);
 
 // TERN_OK while the communicator works, else why it failed (status; sentence in tern_last_error()).
@@ -89,11 +95,10 @@ TERN_CALL int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **p
 TERN_CALL int tern_comm_health(tern_comm *comm);
 
 // Leaves the communicator and frees it, and with the first communicator of a job everything made
-// from it. Before, requests end (tern_request_wait; persistent ones tern_request_free), and windows,
-// executors, chips and split communicators are destroyed; else TERN_ERR_STATE says what is left, and an
-// executor counts as its window. Waits for nobody: memory that
-// peers still use lives until they let go. NULL is allowed. A rank that ends without this counts as
-// dead.
+// from it. Before, requests end (tern_request_wait; persistent ones tern_request_free), and
+// windows, executors, chips and split communicators are destroyed; else TERN_ERR_STATE says what is
+// left, and an executor counts as its window. Waits for nobody: memory that peers still use lives
+// until they let go. NULL is allowed. A rank that ends without this counts as dead.
 TERN_API int tern_comm_destroy(tern_comm *comm);
 
 TERN_END_DECLS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor: runs a sealed plan on the windows of a communicator, as often as wanted. While bytes
-// move it allocates nothing, locks nothing, and makes no system call, except to sleep when nothing is
-// ready. Lanes of a rank are interleaved by readiness. Signals count up from run to run.
+// The executor: runs a sealed plan on the windows of a communicator, as often as wanted. While
+// bytes move it allocates nothing, locks nothing, and makes no system call, except to sleep when
+// nothing is ready. Lanes of a rank are interleaved by readiness. Signals count up from run to run.
 #ifndef TERN_EXEC_H
 #define TERN_EXEC_H
 
@@ -39,24 +39,25 @@ typedef struct tern_exec_options {
 TERN_CALL int tern_exec_create(tern_comm *comm, const tern_plan *plan,
                                const tern_exec_options *options, tern_exec **exec);
 
-// A run. start begins it and does what is ready; test continues it and says whether it has ended (1,
-// 0, negative on error); wait continues until it has. All ranks start the runs of one tern_exec in the
-// same order. When it has ended on a rank, that rank's buffers are its own again. The thread that
-// starts a run also ends it (else TERN_ERR_STATE); while it waits for one, its other runs on the same
-// job go on too, so ranks may wait for several runs in different orders.
+// A run. start begins it and does what is ready; test continues it and says whether it has ended
+// (1, 0, negative on error); wait continues until it has. All ranks start the runs of one tern_exec
+// in the same order. When it has ended on a rank, that rank's buffers are its own again. The thread
+// that starts a run also ends it (else TERN_ERR_STATE); while it waits for one, its other runs on
+// the same job go on too, so ranks may wait for several runs in different orders.
 //
-// Both end with TERN_ERR_TIMEOUT when nothing of the run has moved for the communicator's deadline: counted
-// from the beginning of a wait, or from the first of the tests in between which nothing moved.
+// Both end with TERN_ERR_TIMEOUT when nothing of the run has moved for the communicator's deadline:
+// counted from the beginning of a wait, or from the first of the tests in between which nothing
+// moved.
 //
-// Errors: those of tern_signal_wait; the sentence names rank, lane, op and signal, the value seen and
-// the value wanted, and what the peer was doing. The communicator has then failed.
+// Errors: those of tern_signal_wait; the sentence names rank, lane, op and signal, the value seen
+// and the value wanted, and what the peer was doing. The communicator has then failed.
 TERN_CALL int tern_exec_start(tern_exec *exec);
 TERN_CALL int tern_exec_test(tern_exec *exec);
 TERN_CALL int tern_exec_wait(tern_exec *exec);
 TERN_CALL int tern_exec_run(tern_exec *exec); // start and wait
 
-// Bytes that this rank has moved over the link from -> to in runs that have ended, `to` or `from` being
-// this rank. 0 without TERN_EXEC_COUNT_LINKS.
+// Bytes that this rank has moved over the link from -> to in runs that have ended, `to` or `from`
+// being this rank. 0 without TERN_EXEC_COUNT_LINKS.
 TERN_API uint64_t tern_exec_link_bytes(const tern_exec *exec, int from, int to);
 
 // Every rank calls it, after its last run has ended. Waits for nobody.

@@ -17,7 +17,8 @@ typedef enum tern_coll_kind {
 #define TERN_KIND(name, word, number, ...) TERN_COLL_##name = (number),
 #include "tern/kind.def"
 #undef TERN_KIND
-    // The kinds that plans have. TERN_PLAN_REDUCE is an op of a plan, so that kind has a longer name.
+    // The kinds that plans have. TERN_PLAN_REDUCE is an op of a plan, so that kind has a longer
+    // name.
     TERN_PLAN_ALL_REDUCE = TERN_COLL_ALL_REDUCE,
     TERN_PLAN_REDUCE_SCATTER = TERN_COLL_REDUCE_SCATTER,
     TERN_PLAN_ALL_GATHER = TERN_COLL_ALL_GATHER,
@@ -54,7 +55,8 @@ typedef struct tern_kind_facts {
     tern_kind_root root;
     bool sums;   // it has an op
     bool counts; // a (v) form: shares differ in length
-    int crossings; // c: what busbw of `tern perf` is to algbw with n ranks, c * (n - 1) / n; 0: as much
+    // c: what busbw of `tern perf` is to algbw with n ranks, c * (n - 1) / n; 0: as much.
+    int crossings;
 } tern_kind_facts;
 
 // The facts of a kind; NULL when the number is none.

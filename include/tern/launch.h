@@ -23,34 +23,37 @@ typedef struct tern_launch_options {
 } tern_launch_options;
 
 // Starts nranks processes of a program, and returns when all have ended. Each finds its place in
-// inherited descriptors and TERN_* variables (tern_init). Rank 0 reads the caller's standard input, the
-// others /dev/null. If that is the terminal that controls the caller, rank 0 is in the caller's process
-// group and can be a debugger. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded to
-// all ranks; a first SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the job within 1 s, a second one at once.
-// SIGINT and SIGQUIT from the terminal are left to a rank 0 that handles them and has not called tern_init.
+// inherited descriptors and TERN_* variables (tern_init). Rank 0 reads the caller's standard input,
+// the others /dev/null. If that is the terminal that controls the caller, rank 0 is in the caller's
+// process group and can be a debugger. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are
+// forwarded to all ranks; a first SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the job within 1 s, a
+// second one at once. SIGINT and SIGQUIT from the terminal are left to a rank 0 that handles them
+// and has not called tern_init.
 //
 // A rank fails when its exit status is not 0, when a signal kills it, or when it ends after
 // tern_init without tern_comm_destroy. The others then get errors from their tern calls; those that
-// still run 0.6 s later get SIGTERM, and those that still run after 0.8 s get SIGKILL. One line on standard error says which rank ended how.
-// A trace begins at tern_init and has what every rank has recorded until it ended, also when it was killed;
-// of a thread at most 131072 events, fewer with more than 16 ranks; a line on standard error says how many
-// more there were. When it cannot be written, *exit_status is 1 if it would be 0.
+// still run 0.6 s later get SIGTERM, and those that still run after 0.8 s get SIGKILL. One line on
+// standard error says which rank ended how. A trace begins at tern_init and has what every rank has
+// recorded until it ended, also when it was killed; of a thread at most 131072 events, fewer with
+// more than 16 ranks; a line on standard error says how many more there were. When it cannot be
+// written, *exit_status is 1 if it would be 0.
 //
-// *exit_status: 0, or that of the first rank that failed (128 + signal when it was killed; 1 when it
-// left without tern_comm_destroy; 123 when all ended with 0 although a communicator had failed, which one
-// line says; 124 after timeout_ns; 126 or 127 when the program cannot be
-// executed or found; 128 + signal when the launcher was told to end by one; with `label`, 141 when
-// nobody reads the output any more and 1 when it cannot be written). A signal that the caller ignores
-// stays ignored. Nothing is left behind, also when the caller itself is killed: no process of
-// the job, no file.
+// *exit_status: 0, or that of the first rank that failed (128 + signal when it was killed; 1 when
+// it left without tern_comm_destroy; 123 when all ended with 0 although a communicator had failed,
+// which one line says; 124 after timeout_ns; 126 or 127 when the program cannot be executed or
+// found; 128 + signal when the launcher was told to end by one; with `label`, 141 when nobody reads
+// the output any more and 1 when it cannot be written). A signal that the caller ignores stays
+// ignored. Nothing is left behind, also when the caller itself is killed: no process of the job, no
+// file.
 //
 // For a process with a single thread that has no other children. Errors: TERN_ERR_ARG,
 // TERN_ERR_SYSTEM; then nothing runs.
 TERN_CALL int tern_launch(const tern_launch_options *options, int *exit_status);
 
-// Binds the calling thread, and what it starts from then on, to one of the processors it may run on: the
-// one at `index`, from the lowest; beyond the last they are counted from the lowest again. So with more
-// ranks than processors several share one. TERN_ERR_ARG (a negative index), TERN_ERR_SYSTEM.
+// Binds the calling thread, and what it starts from then on, to one of the processors it may run
+// on: the one at `index`, from the lowest; beyond the last they are counted from the lowest again.
+// So with more ranks than processors several share one. TERN_ERR_ARG (a negative index),
+// TERN_ERR_SYSTEM.
 TERN_CALL int tern_launch_bind(int index);
 
 TERN_END_DECLS

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reduction does with the elements of several ranks. Sources are combined one by one in the
-// order given (rank order, unless a caller allows another), f16 and bf16 in f32, and rounded once at the end.
+// order given (rank order, unless a caller allows another), f16 and bf16 in f32, and rounded once
+// at the end.
 #ifndef TERN_OP_H
 #define TERN_OP_H
 
@@ -11,8 +12,9 @@
 
 TERN_BEGIN_DECLS
 
-// sum, prod, max, min   integers wrap around. A NaN among the sources gives the NaN without a payload;
-//                       of equal zeros max and min take the earlier one. A single source is copied.
+// sum, prod, max, min   integers wrap around. A NaN among the sources gives the NaN without a
+//                       payload; of equal zeros max and min take the earlier one. A single source
+//                       is copied.
 // avg                   the sum divided by the number of sources before it is rounded; integers are
 //                       summed in 64 bits and divided towards zero.
 // and, or, xor          bitwise, integers only.
@@ -28,9 +30,9 @@ typedef enum tern_reduce_op {
 #undef TERN_REDUCE_OP
 } tern_reduce_op;
 
-// accumulator[i] = accumulator[i] op source[i] for `count` elements; aligned as the dtype, called with
-// the sources in rank order, in blocks of any length, on the thread that makes the call. It must give
-// the same result on every rank, and must not call tern.
+// accumulator[i] = accumulator[i] op source[i] for `count` elements; aligned as the dtype, called
+// with the sources in rank order, in blocks of any length, on the thread that makes the call. It
+// must give the same result on every rank, and must not call tern.
 typedef void tern_reduce_function(void *accumulator, const void *source, size_t count, void *arg);
 
 // The word of an operation ("maxloc"); "unknown op" otherwise.
@@ -39,8 +41,8 @@ TERN_API const char *tern_reduce_op_name(tern_reduce_op op);
 // The operation of a word. TERN_ERR_ARG, with the words that exist, when there is none.
 TERN_CALL int tern_reduce_op_parse(const char *word, tern_reduce_op *op);
 
-// Bytes of an element of this dtype under this operation: of a pair for minloc and maxloc. 0 when the
-// two do not go together (and, or, xor of floats) or do not exist.
+// Bytes of an element of this dtype under this operation: of a pair for minloc and maxloc. 0 when
+// the two do not go together (and, or, xor of floats) or do not exist.
 TERN_API size_t tern_reduce_element_bytes(tern_dtype dtype, tern_reduce_op op);
 
 TERN_END_DECLS

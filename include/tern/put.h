@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers between this process's memory and the windows of ranks. Each returns when the bytes have
-// been stored or read; they are visible to a peer once it sees a signal notified after the call
-// (tern/signal.h). Any thread. `local` is any memory of the caller, in a window or not; source and
-// destination must not overlap. Offsets and sizes are checked: TERN_ERR_ARG says by how much the
-// range sticks out. Zero bytes are legal and do nothing. A failed communicator returns its error.
+// Transfers between this process's memory and the windows of ranks. Each returns when the bytes
+// have been stored or read; they are visible to a peer once it sees a signal notified after the
+// call (tern/signal.h). Any thread. `local` is any memory of the caller, in a window or not; source
+// and destination must not overlap. Offsets and sizes are checked: TERN_ERR_ARG says by how much
+// the range sticks out. Zero bytes are legal and do nothing. A failed communicator returns its
+// error.
 #ifndef TERN_PUT_H
 #define TERN_PUT_H
 

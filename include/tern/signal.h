@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals: 32-bit signed words in windows, 4-byte aligned. Anybody notifies; the owner waits. What a
-// rank wrote (plain stores, tern_put) before it notified is visible to a rank that saw the new value in
-// wait or test. Let signals only count up: a signal that is reset between uses loses an early notify.
+// Signals: 32-bit signed words in windows, 4-byte aligned. Anybody notifies; the owner waits. What
+// a rank wrote (plain stores, tern_put) before it notified is visible to a rank that saw the new
+// value in wait or test. Let signals only count up: a signal that is reset between uses loses an
+// early notify.
 //
 // The meaning is that of TNOTIFY, TWAIT and TTEST of the PTO communication ISA, with a deadline and
 // with the death of a peer as an error instead of a hang.
@@ -40,10 +41,10 @@ TERN_CALL int tern_signal_notify(tern_window *window, int rank, size_t offset_by
 // Any thread, several at a time. Costs no processor time after a short spin.
 //
 // timeout_ns: TERN_TIMEOUT_DEFAULT for the communicator's deadline, which fails the communicator
-// when it passes; a deadline of the call's own (>= 0) only ends this call. Both are TERN_ERR_TIMEOUT
-// and say the value seen and the value wanted, and, after 0.1 s or more, what each other rank does.
-// TERN_ERR_PEER names a dead rank. A rank that has left
-// (tern_comm_destroy) is no error here: others may still notify.
+// when it passes; a deadline of the call's own (>= 0) only ends this call. Both are
+// TERN_ERR_TIMEOUT and say the value seen and the value wanted, and, after 0.1 s or more, what each
+// other rank does. TERN_ERR_PEER names a dead rank. A rank that has left (tern_comm_destroy) is no
+// error here: others may still notify.
 TERN_CALL int tern_signal_wait(tern_window *window, size_t offset_bytes, tern_cmp cmp,
                                int32_t value, int64_t timeout_ns);
 

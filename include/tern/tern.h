@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of tern that a program needs. Two headers stand apart: tern/launch.h starts jobs and tern/job.h
-// looks at them from outside; they are for tools like `tern run`, not for ranks.
+// All of tern that a program needs. Two headers stand apart: tern/launch.h starts jobs and
+// tern/job.h looks at them from outside; they are for tools like `tern run`, not for ranks.
 #ifndef TERN_TERN_H
 #define TERN_TERN_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topologies: ranks, and directed links between them, each with a bandwidth and a latency. A link
 // can be cut (it is not there) or slowed. Synthetic ones need no such machine: a plan for
-// `mesh:8 --cut 0-1` is made, proved and simulated anywhere. docs/topology.md says where the numbers come from.
+// `mesh:8 --cut 0-1` is made, proved and simulated anywhere. docs/topology.md says where the
+// numbers come from.
 //
 // Any thread may ask while no thread cuts, slows or destroys.
 #ifndef TERN_TOPO_H

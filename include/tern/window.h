@@ -38,9 +38,9 @@ typedef struct tern_window_options {
 //
 // Errors: TERN_ERR_MEMORY when all ranks' parts together exceed what the machine or its cgroup can
 // give now (found before any page is touched; the sentence says how much there is), or what the
-// process's own limits allow; TERN_ERR_MISMATCH when the ranks differ in size or flags; and those of
-// tern_comm_barrier. All ranks get the same status. Only a dead rank or a missed deadline fails the
-// communicator.
+// process's own limits allow; TERN_ERR_MISMATCH when the ranks differ in size or flags; and those
+// of tern_comm_barrier. All ranks get the same status. Only a dead rank or a missed deadline fails
+// the communicator.
 TERN_CALL int tern_window_create(tern_comm *comm, size_t size_bytes,
                                  const tern_window_options *options, tern_window **window);
 
