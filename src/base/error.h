@@ -8,8 +8,8 @@
 
 #define TERN_ERROR_BYTES 1024
 
-// Remembers the sentence for tern_last_error() of this thread. The arguments may contain the previous
-// sentence. The second form ends it with ": " and the text of errno as it was on entry.
+// Remembers the sentence for tern_last_error() of this thread. The arguments may contain the
+// previous sentence. The second form ends it with ": " and the text of errno as it was on entry.
 void tern__set_error(const char *format, ...) TERN_PRINTF(1, 2);
 void tern__set_error_errno(const char *format, ...) TERN_PRINTF(1, 2);
 

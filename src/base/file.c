@@ -158,8 +158,8 @@ static int open_draft(const char *path, struct draft *draft)
     return TERN_OK;
 }
 
-// Ends the draft: in its place when status is TERN_OK, else it is thrown away. Returns status, or why it
-// could not be put in its place.
+// Ends the draft: in its place when status is TERN_OK, else it is thrown away. Returns status, or
+// why it could not be put in its place.
 static int close_draft(const char *path, struct draft *draft, int status)
 {
     bool broken = ferror(draft->file) != 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where handles come from and go to, and the sentences for those that do not live. Set-up path; the check
-// itself is in the header.
+// Where handles come from and go to, and the sentences for those that do not live. Set-up path; the
+// check itself is in the header.
 
 #include "base/handle.h"
 

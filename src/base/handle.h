@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles: the objects that programs hold pointers to. Each begins with a word that says what it is and
-// whether it lives, so a public call tells a handle that is destroyed, of another kind, or inherited
-// through fork() by one comparison.
+// Handles: the objects that programs hold pointers to. Each begins with a word that says what it is
+// and whether it lives, so a public call tells a handle that is destroyed, of another kind, or
+// inherited through fork() by one comparison.
 //
-// So that the word of a destroyed handle can still be read, its memory never goes back to the allocator:
-// it rests until TERN__HANDLES_RESTING handles of its kind have been destroyed after it, and then serves
-// a new handle of the same kind. A pointer to a destroyed handle is refused until then; afterwards it is
-// the new handle. A process keeps at most that many of each kind, some 500 KiB in all.
+// So that the word of a destroyed handle can still be read, its memory never goes back to the
+// allocator: it rests until TERN__HANDLES_RESTING handles of its kind have been destroyed after it,
+// and then serves a new handle of the same kind. A pointer to a destroyed handle is refused until
+// then; afterwards it is the new handle. A process keeps at most that many of each kind, some 500
+// KiB in all.
 #ifndef TERN_BASE_HANDLE_H
 #define TERN_BASE_HANDLE_H
 
@@ -49,8 +50,8 @@ static inline uint32_t tern__handle_word(enum tern__handle_kind kind)
            (uint32_t)kind;
 }
 
-// A handle of `size` bytes, all zero behind struct tern__handle. NULL, without a sentence, when there is no memory.
-// Handles of a kind all have the same size.
+// A handle of `size` bytes, all zero behind struct tern__handle. NULL, without a sentence, when
+// there is no memory. Handles of a kind all have the same size.
 void *tern__handle_new(enum tern__handle_kind kind, size_t size);
 
 // The handle lives no more; what it owned has been freed. NULL is allowed.
@@ -62,12 +63,12 @@ static inline bool tern__handle_lives(const void *handle, enum tern__handle_kind
            tern__peek(&((const struct tern__handle *)handle)->word) == tern__handle_word(kind);
 }
 
-// Whether it lives in the process that this one is a fork of: what it points to is a copy, what it has a
-// part in is not this process's. A child may let go of such a handle.
+// Whether it lives in the process that this one is a fork of: what it points to is a copy, what it
+// has a part in is not this process's. A child may let go of such a handle.
 bool tern__handle_is_inherited(const void *handle, enum tern__handle_kind kind);
 
-// TERN_OK for a handle that lives. Else TERN_ERR_ARG, or TERN_ERR_STATE for one from before a fork(), with
-// a sentence that begins with the name of the public call.
+// TERN_OK for a handle that lives. Else TERN_ERR_ARG, or TERN_ERR_STATE for one from before a
+// fork(), with a sentence that begins with the name of the public call.
 int tern__handle_refuse(const char *call, const void *handle, enum tern__handle_kind kind);
 static inline int tern__handle_check(const char *call, const void *handle,
                                      enum tern__handle_kind kind)

@@ -19,7 +19,8 @@ enum tern__log_level {
 // TERN_ERR_ARG when TERN_LOG is none of these words; its lines are then as if it were off.
 int tern__log_option(void);
 
-// The rank that log lines name from now on; -1: none. Of a process that is in several jobs, the first.
+// The rank that log lines name from now on; -1: none. Of a process that is in several jobs, the
+// first.
 void tern__log_set_rank(int rank);
 int tern__log_rank(void);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory order, in one place. Every atomic that two threads or two processes share is touched
-// through these names; each use says which line is its partner. Over C11 atomics, no fences, so that
-// ThreadSanitizer understands all of it.
+// through these names; each use says which line is its partner. Over C11 atomics, no fences, so
+// that ThreadSanitizer understands all of it.
 //
 //   publish / observe   release store, acquire load: what was written before publish is visible to
 //                       who observed the value.
-//   flag_*              sequentially consistent: for the two-sided handshakes (store mine, then look
-//                       at yours) of the doorbell, where release and acquire are not enough.
+//   flag_*              sequentially consistent: for the two-sided handshakes (store mine, then
+//                       look at yours) of the doorbell, where release and acquire are not enough.
 //   peek / poke         relaxed: counters and hints that nothing else hangs on.
 #ifndef TERN_BASE_ORDER_H
 #define TERN_BASE_ORDER_H

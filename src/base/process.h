@@ -18,17 +18,19 @@ bool tern__process_look(int pid, struct tern__process *process);
 // Its state alone, 0 when there is no such process.
 char tern__process_state(int pid);
 
-// Whether a descendant of a process runs or wants to: not one that sleeps. Looks through all of /proc.
+// Whether a descendant of a process runs or wants to: not one that sleeps. Looks through all of
+// /proc.
 bool tern__descendants_run(int ancestor);
 
-// Whether the kernel is writing the core of a process. Until that is done it is neither gone nor are its
-// files closed, so nothing else tells that it has crashed. About 20 us.
+// Whether the kernel is writing the core of a process. Until that is done it is neither gone nor
+// are its files closed, so nothing else tells that it has crashed. About 20 us.
 bool tern__process_dumps(int pid);
 
 // Whether a process has a handler of its own for a signal.
 bool tern__process_catches(int pid, int signal);
 
-// Whether processes with the limits of this one can write a core: a file (ulimit -c), or into a program.
+// Whether processes with the limits of this one can write a core: a file (ulimit -c), or into a
+// program.
 bool tern__dumps_happen(void);
 
 // The inode of this process's pid namespace, 0 if unknown: numbers of processes mean the same

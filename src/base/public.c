@@ -51,8 +51,9 @@ void tern__public_leave(void)
     depth--;
 }
 
-// No atexit functions: they might call tern, or wait for a thread that is in the middle of something. What
-// is buffered for standard output is still written unless another thread is writing it.
+// No atexit functions: they might call tern, or wait for a thread that is in the middle of
+// something. What is buffered for standard output is still written unless another thread is writing
+// it.
 static _Noreturn void end_process(const char *call, int status, const char *sentence)
 {
     char rank[32] = "";

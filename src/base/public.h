@@ -10,8 +10,8 @@
 //
 // Calls that only ask are without: the parse functions, tern_comm_health, tern_window_find,
 // tern_coll_choose, tern_tune_check, tern_tune_path, tern_tune_default_path, tern_machine_look,
-// tern_file_probe, tern_job_report, tern_job_list, tern_launch_bind; and tern_launch. There an error is
-// an answer. So is the passing of a deadline that a call was given as an argument.
+// tern_file_probe, tern_job_report, tern_job_list, tern_launch_bind; and tern_launch. There an
+// error is an answer. So is the passing of a deadline that a call was given as an argument.
 #ifndef TERN_BASE_PUBLIC_H
 #define TERN_BASE_PUBLIC_H
 
@@ -23,11 +23,12 @@
 // The exit status of a process that TERN_ERRORS=fatal has ended.
 #define TERN__EXIT_FATAL 125
 
-// TERN_ERR_ARG when TERN_LOG, TERN_ERRORS or TERN_CORE is set to a word that there is not. For tern_init.
+// TERN_ERR_ARG when TERN_LOG, TERN_ERRORS or TERN_CORE is set to a word that there is not. For
+// tern_init.
 int tern__public_options(void);
 
-// The status has been told already: a line says that the communicator has failed. The next end of a call
-// of this thread with it stays silent.
+// The status has been told already: a line says that the communicator has failed. The next end of a
+// call of this thread with it stays silent.
 void tern__public_told(int status);
 
 // For calls that make other public calls: what those return to them is not told.
@@ -57,8 +58,8 @@ static inline int tern__public_end_wait(const char *call, int status, int64_t ti
     return answer ? status : tern__public_end(call, status);
 }
 
-// The status of the body of the public function that this stands in; the second form for bodies that make other public
-// calls; the third for waits.
+// The status of the body of the public function that this stands in; the second form for bodies
+// that make other public calls; the third for waits.
 #define TERN__CALL(body) tern__public_end(__func__, (body))
 #define TERN__CALL_OF_CALLS(body) (tern__public_enter(), tern__public_end_outer(__func__, (body)))
 #define TERN__CALL_WAIT(body, timeout_ns) tern__public_end_wait(__func__, (body), (timeout_ns))

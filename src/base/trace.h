@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace recorder of a process: events into a track per thread. When recording is off, an event site
-// costs the test of one flag. Tracks lie in this process's memory and are read by one thread when the
-// others are quiet; or, when the launcher records the job, in memory that it reads after the rank has
-// ended, however it ended.
+// The trace recorder of a process: events into a track per thread. When recording is off, an event
+// site costs the test of one flag. Tracks lie in this process's memory and are read by one thread
+// when the others are quiet; or, when the launcher records the job, in memory that it reads after
+// the rank has ended, however it ended.
 #ifndef TERN_BASE_TRACE_H
 #define TERN_BASE_TRACE_H
 
@@ -69,8 +69,8 @@ static inline struct tern__trace_event *tern__trace_events(const struct tern__tr
 
 extern _Atomic uint32_t tern__trace_on;
 
-// The clock of events: of a thread, every look is later than the one before, so that what it does is
-// properly nested.
+// The clock of events: of a thread, every look is later than the one before, so that what it does
+// is properly nested.
 int64_t tern__trace_clock(void);
 
 // Begin time for tern__trace_add, or 0 when recording is off.
@@ -79,16 +79,17 @@ static inline int64_t tern__trace_start(void)
     return __builtin_expect(tern__peek(&tern__trace_on) != 0, 0) ? tern__trace_clock() : 0;
 }
 
-// Records an event of the calling thread from begin_ns (of tern__trace_start) until now. Nothing when
-// begin_ns is 0. Texts are cut to fit. tern__trace_put: all that is known of it; duration_ns is set.
+// Records an event of the calling thread from begin_ns (of tern__trace_start) until now. Nothing
+// when begin_ns is 0. Texts are cut to fit. tern__trace_put: all that is known of it; duration_ns
+// is set.
 void tern__trace_add(enum tern__trace_kind kind, const char *name, int64_t begin_ns,
                      uint64_t bytes);
 void tern__trace_put(struct tern__trace_event *event);
 void tern__trace_name(struct tern__trace_event *event, const char *name);
 
-// What an arrow from one event to another is known by at both ends: the thing that is notified, in a
-// communicator (its slot), and where in it. Of several events that an arrow could come from, it is the
-// nth, or else the last of another rank that began before the arrow ends. Never 0.
+// What an arrow from one event to another is known by at both ends: the thing that is notified, in
+// a communicator (its slot), and where in it. Of several events that an arrow could come from, it
+// is the nth, or else the last of another rank that began before the arrow ends. Never 0.
 enum tern__trace_thing {
     TERN__ARROW_WINDOW = 1,
     TERN__ARROW_PUBLISHED,
@@ -113,8 +114,9 @@ bool tern__trace_stop(void);
 typedef void (*tern__trace_visitor)(void *arg, const struct tern__trace_track *track);
 void tern__trace_drain(tern__trace_visitor visit, void *arg);
 
-// Memory that a launcher reads: a unit of which only `lost_threads` is used, then TERN__TRACE_TRACKS_MAX
-// tracks of one capacity each. Zero when it is made. What nobody touches costs nothing.
+// Memory that a launcher reads: a unit of which only `lost_threads` is used, then
+// TERN__TRACE_TRACKS_MAX tracks of one capacity each. Zero when it is made. What nobody touches
+// costs nothing.
 #define TERN__TRACE_TRACKS_MAX 32
 struct tern__trace_region {
     uint64_t magic;
@@ -130,8 +132,8 @@ size_t tern__trace_region_bytes(uint32_t capacity);
 struct tern__trace_track *tern__trace_region_track(struct tern__trace_region *region,
                                                    uint32_t capacity, uint32_t index);
 
-// Records into the region of `fd` from now to the end of the process; a child of fork records nothing.
-// False when the descriptor is none of these.
+// Records into the region of `fd` from now to the end of the process; a child of fork records
+// nothing. False when the descriptor is none of these.
 bool tern__trace_attach(int fd);
 
 #endif

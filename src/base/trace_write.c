@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of a trace. Two passes over the events: the first collects where arrows may begin, sorted, so
-// that the second finds for each end the last beginning before it.
+// The JSON of a trace. Two passes over the events: the first collects where arrows may begin,
+// sorted, so that the second finds for each end the last beginning before it.
 
 #include "base/trace_write.h"
 
@@ -45,8 +45,8 @@ static const struct tern__trace_track *next_track(const struct tern__trace_rank 
     return track + 1 + (rank->capacity > 0 ? rank->capacity : count_of(rank, track));
 }
 
-// The number of a track among those of its rank; a name that is new gets the next one. Tracks of one
-// name are one: their events do not overlap.
+// The number of a track among those of its rank; a name that is new gets the next one. Tracks of
+// one name are one: their events do not overlap.
 static int track_number(struct writer *writer, const struct tern__trace_track *track, bool *is_new)
 {
     *is_new = false;
@@ -68,8 +68,8 @@ static int tid_of(int rank, int track)
     return (rank + 1) * TRACKS_MAX + track;
 }
 
-// Bytes of the UTF-8 character that begins here: 2..4, or 0 when it is none. Names are any bytes and
-// may have been cut inside a character.
+// Bytes of the UTF-8 character that begins here: 2..4, or 0 when it is none. Names are any bytes
+// and may have been cut inside a character.
 static size_t utf8_bytes(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -115,8 +115,8 @@ static void write_time(FILE *file, const char *key, int64_t time_ns)
     fprintf(file, ",\"%s\":%" PRId64 ".%03d", key, time_ns / 1000, (int)(time_ns % 1000));
 }
 
-// Since the earliest event. Readers keep times as doubles, which have no room for nanoseconds beside the
-// uptime of a machine that has been up for years.
+// Since the earliest event. Readers keep times as doubles, which have no room for nanoseconds
+// beside the uptime of a machine that has been up for years.
 static void write_moment(const struct writer *writer, int64_t time_ns)
 {
     write_time(writer->file, "ts", time_ns - writer->zero_ns);

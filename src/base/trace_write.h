@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of all ranks as a Chrome trace: JSON as Perfetto reads it. Process r + 1 is rank r (0 would be
-// hidden), a track is a thread, what may overlap is a pair of async events, and an arrow leads from the
-// event that notified to the event that waited.
+// Events of all ranks as a Chrome trace: JSON as Perfetto reads it. Process r + 1 is rank r (0
+// would be hidden), a track is a thread, what may overlap is a pair of async events, and an arrow
+// leads from the event that notified to the event that waited.
 #ifndef TERN_BASE_TRACE_WRITE_H
 #define TERN_BASE_TRACE_WRITE_H
 
@@ -9,8 +9,8 @@
 
 #include "base/trace.h"
 
-// The tracks of a rank, one after the other. Nothing in them is trusted: a rank may have been killed while
-// it wrote, or have written where it should not.
+// The tracks of a rank, one after the other. Nothing in them is trusted: a rank may have been
+// killed while it wrote, or have written where it should not.
 struct tern__trace_rank {
     const struct tern__trace_track *tracks;
     uint32_t count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of this process when it forks. A child is no rank, but it inherits the descriptors of one: as
-// long as it had a rank's inbox open, peers that cannot watch the rank's process would not see that
-// die. So the child closes them at once, whatever it does then. Set-up path.
+// The jobs of this process when it forks. A child is no rank, but it inherits the descriptors of
+// one: as long as it had a rank's inbox open, peers that cannot watch the rank's process would not
+// see that die. So the child closes them at once, whatever it does then. Set-up path.
 //
 // vfork, posix_spawn and system start another program, which closes them (close-on-exec).
 #ifndef TERN_BOOT_FORK_H

@@ -21,8 +21,8 @@ struct tern__hub;
 int tern__hub_create(int nranks, const uint8_t token[16], struct tern__hub **hub);
 void tern__hub_destroy(struct tern__hub *hub);
 
-// Calls before_end when a gathering is about to end, well or not, before anybody is answered: what it
-// cleans up is not left behind when this process is killed while the others go on.
+// Calls before_end when a gathering is about to end, well or not, before anybody is answered: what
+// it cleans up is not left behind when this process is killed while the others go on.
 void tern__hub_before_end(struct tern__hub *hub, void (*before_end)(void *arg), void *arg);
 
 // Gives a connected socket to the hub, which owns it from now on, also on failure.
@@ -35,9 +35,9 @@ int tern__hub_pollfds(const struct tern__hub *hub, struct pollfd *fds, int capac
 void tern__hub_handle(struct tern__hub *hub, const struct pollfd *fd);
 
 // Ends the current gathering if it has begun and its earliest deadline has passed: all that wait
-// get TERN_ERR_TIMEOUT with the names of the missing. Goes on welcoming ranks where that had to stop,
-// because too many descriptors were in flight. Returns when to call it again (tern__now_ns clock) or
-// INT64_MAX.
+// get TERN_ERR_TIMEOUT with the names of the missing. Goes on welcoming ranks where that had to
+// stop, because too many descriptors were in flight. Returns when to call it again (tern__now_ns
+// clock) or INT64_MAX.
 int64_t tern__hub_expire(struct tern__hub *hub);
 
 // True once every rank has been answered in the current generation; and while only some have been.
@@ -49,17 +49,20 @@ bool tern__hub_welcomes(const struct tern__hub *hub);
 // when the rank had joined the job and ended without leaving it (tern_comm_destroy).
 bool tern__hub_rank_ended(struct tern__hub *hub, int rank, int wait_status);
 
-// The process that has joined as this rank last, 0 for none. (`tern run` may have started a debugger, which
-// starts that process.)
+// The process that has joined as this rank last, 0 for none. (`tern run` may have started a
+// debugger, which starts that process.)
 int tern__hub_rank_process(const struct tern__hub *hub, int rank);
 
-// What a rank is in, for a sentence about its end: tern__record_open_text. False when there is nothing.
+// What a rank is in, for a sentence about its end: tern__record_open_text. False when there is
+// nothing.
 bool tern__hub_rank_is_in(const struct tern__hub *hub, int rank, char *text, size_t size);
 
-// "communicator 0 has failed: …": the first one that did; "" when none has. Lives as long as the hub.
+// "communicator 0 has failed: …": the first one that did; "" when none has. Lives as long as the
+// hub.
 const char *tern__hub_failure(struct tern__hub *hub);
 
-// What these ranks (bit r: rank r) do now: "rank 1 is stopped (process 417)". "" while no job is there.
+// What these ranks (bit r: rank r) do now: "rank 1 is stopped (process 417)". "" while no job is
+// there.
 void tern__hub_doing(const struct tern__hub *hub, uint64_t ranks, char *text, size_t size);
 
 // The rank that died first in the current generation as the ranks themselves saw it, or -1.

@@ -125,8 +125,8 @@ int tern__hub_most_urgent(const struct tern__hub *hub)
     return first;
 }
 
-// Too many descriptors were in flight until a deadline: the ranks that have been welcomed learn it from
-// the communicator, the others from their answer.
+// Too many descriptors were in flight until a deadline: the ranks that have been welcomed learn it
+// from the communicator, the others from their answer.
 static void fail_welcome(struct tern__hub *hub, int rank)
 {
     tern__wire_stayed_full(hub->members[rank].timeout_ns);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hub from inside: between hub.c, which listens, and hub_answer.c, which ends a gathering. Set-up path.
+// The hub from inside: between hub.c, which listens, and hub_answer.c, which ends a gathering.
+// Set-up path.
 #ifndef TERN_BOOT_HUB_STATE_H
 #define TERN_BOOT_HUB_STATE_H
 
@@ -65,8 +66,8 @@ int tern__hub_most_urgent(const struct tern__hub *hub);
 void tern__hub_fail_gathering(struct tern__hub *hub, int status, const char *text);
 void tern__hub_finish_gathering(struct tern__hub *hub);
 
-// Answers those that have no answer yet, as far as the limit of descriptors in flight allows. Returns when
-// to go on, or INT64_MAX.
+// Answers those that have no answer yet, as far as the limit of descriptors in flight allows.
+// Returns when to go on, or INT64_MAX.
 int64_t tern__hub_welcome_more(struct tern__hub *hub);
 
 #endif

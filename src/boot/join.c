@@ -29,9 +29,9 @@
 #include "boot/wire.h"
 #include "mem/memfd.h"
 
-// A hub answers at its own deadline, which is ours or earlier, with the names of the missing. When our
-// deadline has passed it is given this much more to be scheduled, or half the timeout if that is
-// less; nothing if it is stopped.
+// A hub answers at its own deadline, which is ours or earlier, with the names of the missing. When
+// our deadline has passed it is given this much more to be scheduled, or half the timeout if that
+// is less; nothing if it is stopped.
 #define HUB_GRACE_NS (500 * TERN_NS_PER_MS)
 
 // How long to leave others to take descriptors that are in flight, before the next attempt.
@@ -342,8 +342,8 @@ int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
     struct tern__place place = {.timeout_ns = timeout_ns, .host = "the launcher"};
     int fd;
     TERN_TRY(read_environment(&place, &fd));
-    // A script may stand between the launcher and this process: then the launcher's own death signal
-    // reaches only the script.
+    // A script may stand between the launcher and this process: then the launcher's own death
+    // signal reaches only the script.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     TERN_TRY(tern__peer_check(fd, "is the launcher of this job"));
     join_trace();

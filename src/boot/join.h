@@ -38,8 +38,8 @@ int tern__join_through(int fd, const struct tern__place *place,
 // Leaves: peers see that this rank has left, which is no failure. Frees the job.
 void tern__job_leave(struct tern__job *job);
 
-// In the child of a fork of a rank: frees the child's copy, which touches nobody. Parcels are not looked
-// at: another thread of the rank may have been changing them.
+// In the child of a fork of a rank: frees the child's copy, which touches nobody. Parcels are not
+// looked at: another thread of the rank may have been changing them.
 void tern__job_let_go(struct tern__job *job);
 
 #endif

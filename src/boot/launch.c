@@ -32,8 +32,8 @@
 #define DUMP_LOOK_NS (50 * TERN_NS_PER_MS)
 #define TERM_AFTER_NS (600 * TERN_NS_PER_MS)
 #define KILL_AFTER_NS (800 * TERN_NS_PER_MS)
-// What `exec > >(tee log)` in a rank leaves behind is given this long to see its end of file; longer, but not
-// for ever, while some of it runs or waits for a processor.
+// What `exec > >(tee log)` in a rank leaves behind is given this long to see its end of file;
+// longer, but not for ever, while some of it runs or waits for a processor.
 #define LINGER_NS (100 * TERN_NS_PER_MS)
 #define LINGER_MOST_NS (5 * TERN_NS_PER_SECOND)
 // A reader of labelled output that does not read cannot keep an interrupted job for longer.
@@ -68,8 +68,8 @@ static void send_end(struct tern__launch *job, int number)
     tern__procs_signal_group(&job->procs, number);
 }
 
-// Kills the ranks alone, for the guardian must live. After a failure that nobody is waiting to get over
-// with, a rank that writes its core may finish that: false while there is one.
+// Kills the ranks alone, for the guardian must live. After a failure that nobody is waiting to get
+// over with, a rank that writes its core may finish that: false while there is one.
 static bool kill_ranks(struct tern__launch *job)
 {
     bool spares = job->cause == CAUSE_RANK && job->signal == 0 && !job->timed_out;
@@ -117,8 +117,8 @@ static void tell_end(struct tern__launch *job, int rank)
     job->deserted[rank] = deserted;
 }
 
-// Of the ranks that were found ended together: the one that the others blame, else one that a signal
-// killed (the others' errors follow from it), else the lowest.
+// Of the ranks that were found ended together: the one that the others blame, else one that a
+// signal killed (the others' errors follow from it), else the lowest.
 static int find_culprit(const struct tern__launch *job, const int *ended, int nended, int suspect)
 {
     int culprit = TERN_RANKS_MAX;
@@ -170,8 +170,8 @@ static void reap(struct tern__launch *job)
     }
 }
 
-// A debugger or a shell that is rank 0 and reads the terminal: it handles what is typed there itself,
-// and is not what has joined the job.
+// A debugger or a shell that is rank 0 and reads the terminal: it handles what is typed there
+// itself, and is not what has joined the job.
 static bool is_for_rank_0(const struct tern__launch *job, int number, bool from_terminal)
 {
     pid_t pid = job->procs.pids[0];

@@ -63,8 +63,8 @@ struct tern__launch {
 // status of the launch.
 int tern__launch_report(const struct tern__launch *job);
 
-// Says, once, for whom the job waits after a communicator has failed and a rank has ended. Returns when to
-// look again.
+// Says, once, for whom the job waits after a communicator has failed and a rank has ended. Returns
+// when to look again.
 int64_t tern__launch_look_at_lag(struct tern__launch *job, int64_t now_ns);
 
 // As tern__launch_report for a program that tern__program_find did not find.
@@ -73,7 +73,8 @@ int tern__launch_report_program(const char *name, int error);
 // The name that begins the lines; NULL: "tern run".
 void tern__launch_speak_as(const char *name);
 
-// One line on standard error, after the name; dropped rather than waiting for somebody who does not read.
+// One line on standard error, after the name; dropped rather than waiting for somebody who does not
+// read.
 void tern__launch_say(const char *format, ...) TERN_PRINTF(1, 2);
 
 #endif

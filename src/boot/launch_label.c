@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labelled output. A stream is the read end of a rank's pipe with room for one line; a sink is where
-// lines go, with room for several. Complete lines move from streams to sinks, as far as there is
-// room; streams with no room are not polled, which is how a slow reader holds the ranks back.
+// Labelled output. A stream is the read end of a rank's pipe with room for one line; a sink is
+// where lines go, with room for several. Complete lines move from streams to sinks, as far as there
+// is room; streams with no room are not polled, which is how a slow reader holds the ranks back.
 
 #include "boot/launch_label.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of the ranks, line by line: with the rank in front ("[3] text"), or as it is; and also into a
-// file for each rank.
+// The output of the ranks, line by line: with the rank in front ("[3] text"), or as it is; and also
+// into a file for each rank.
 //
-// Lines are never mixed. A line longer than TERN__LABEL_LINE_BYTES moves in pieces of that length, so
-// memory is bounded. With labels each piece becomes a line, and a last line without newline gets one.
-// Nothing here waits for a reader: when nobody takes the output, the ranks' pipes fill up and the ranks
-// wait.
+// Lines are never mixed. A line longer than TERN__LABEL_LINE_BYTES moves in pieces of that length,
+// so memory is bounded. With labels each piece becomes a line, and a last line without newline gets
+// one. Nothing here waits for a reader: when nobody takes the output, the ranks' pipes fill up and
+// the ranks wait.
 #ifndef TERN_BOOT_LAUNCH_LABEL_H
 #define TERN_BOOT_LAUNCH_LABEL_H
 
@@ -16,8 +16,8 @@
 
 struct tern__labels;
 
-// folder: where each rank gets a file, rank-3.log, for both of its outputs; made if it is not there; NULL:
-// no files.
+// folder: where each rank gets a file, rank-3.log, for both of its outputs; made if it is not
+// there; NULL: no files.
 int tern__labels_create(int nranks, bool label, const char *folder, struct tern__labels **labels);
 void tern__labels_destroy(struct tern__labels *labels);
 

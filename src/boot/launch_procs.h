@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of a launch as the launcher sees them: the guardian (boot/launch_guard.h), the ranks, and
-// what they leave behind.
+// The processes of a launch as the launcher sees them: the guardian (boot/launch_guard.h), the
+// ranks, and what they leave behind.
 //
-// All of them are in one process group, but for a rank 0 that has the terminal. Its leader is the guardian, so the id of the group stays valid
-// for as long as the guardian lives. It does what needs the parent of the ranks; only when somebody has
-// killed it, the launcher does that itself.
+// All of them are in one process group, but for a rank 0 that has the terminal. Its leader is the
+// guardian, so the id of the group stays valid for as long as the guardian lives. It does what
+// needs the parent of the ranks; only when somebody has killed it, the launcher does that itself.
 // Set-up path.
 #ifndef TERN_BOOT_LAUNCH_PROCS_H
 #define TERN_BOOT_LAUNCH_PROCS_H

@@ -22,8 +22,8 @@ void tern__signals_give_back(struct tern__signals *signals);
 // In a forked child, before exec: no handler of the launcher's process, its mask as it was.
 void tern__signals_reset_in_child(const struct tern__signals *signals);
 
-// The next signal that has arrived, or 0; and whether it came from the terminal, which sends it to each
-// process of its foreground group.
+// The next signal that has arrived, or 0; and whether it came from the terminal, which sends it to
+// each process of its foreground group.
 int tern__signals_next(const struct tern__signals *signals, bool *from_terminal);
 
 // True for the signals that end a job.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting the processes of a launch: the guardian, which starts the ranks, by fork and exec, because
-// only a child itself can ask the kernel to die with its parent, which posix_spawn does not offer. All
-// that the ranks need is made before the first fork.
+// Starting the processes of a launch: the guardian, which starts the ranks, by fork and exec,
+// because only a child itself can ask the kernel to die with its parent, which posix_spawn does not
+// offer. All that the ranks need is made before the first fork.
 
 #include "boot/launch_procs.h"
 
@@ -63,7 +63,8 @@ int tern__program_find(const char *name, char path[PATH_MAX])
         if (found == 0) {
             return 0;
         }
-        // Passed over, as in a shell: a folder of that name, and folders that cannot be looked into.
+        // Passed over, as in a shell: a folder of that name, and folders that cannot be looked
+        // into.
         if (found != EISDIR && access(path, F_OK) == 0) {
             error = found;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace of a launch. Every rank records into memory that the launcher holds (base/trace.h), so what a
-// rank has recorded is there however it ended. Set-up path.
+// The trace of a launch. Every rank records into memory that the launcher holds (base/trace.h), so
+// what a rank has recorded is there however it ended. Set-up path.
 #ifndef TERN_BOOT_LAUNCH_TRACE_H
 #define TERN_BOOT_LAUNCH_TRACE_H
 
@@ -20,8 +20,8 @@ void tern__traces_destroy(struct tern__traces *traces); // NULL is allowed
 // The descriptor that a rank inherits.
 int tern__traces_fd(const struct tern__traces *traces, int rank);
 
-// Writes the file when all ranks have ended, with the status of each (waitpid), and says on standard
-// error what the trace lacks. Returns the exit status that this alone would make: 0, or 1.
+// Writes the file when all ranks have ended, with the status of each (waitpid), and says on
+// standard error what the trace lacks. Returns the exit status that this alone would make: 0, or 1.
 int tern__traces_save(const struct tern__traces *traces, const char *path,
                       const int status[TERN_RANKS_MAX]);
 

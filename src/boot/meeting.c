@@ -85,8 +85,8 @@ static void unlock_folder(const struct tern__meeting *meeting)
     flock(meeting->folder, LOCK_UN);
 }
 
-// Looks at what an O_PATH descriptor is of; an error when it is neither a socket nor a reason of this
-// user.
+// Looks at what an O_PATH descriptor is of; an error when it is neither a socket nor a reason of
+// this user.
 static int check_file(const struct tern__meeting *meeting, int at, struct tern__finding *finding)
 {
     struct stat state;
@@ -162,8 +162,8 @@ int tern__meeting_connect(const struct tern__meeting *meeting, struct tern__find
     return status;
 }
 
-// With the lock held: removes what a job has left that is over. An error when something else is there.
-// late: a reason stays while its process lives, for others that come late.
+// With the lock held: removes what a job has left that is over. An error when something else is
+// there. late: a reason stays while its process lives, for others that come late.
 static int clear_path(const struct tern__meeting *meeting, bool late)
 {
     struct tern__finding finding;

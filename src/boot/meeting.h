@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rendezvous path: its folder, the lock on it, and what is at it: nothing, a socket, or the reason why
-// the ranks of an earlier job have not met. The path is addressed through
-// its folder's descriptor, so its length does not matter, and a lock on the folder orders those who
-// replace or remove the socket; no other file is made. Set-up path.
+// A rendezvous path: its folder, the lock on it, and what is at it: nothing, a socket, or the
+// reason why the ranks of an earlier job have not met. The path is addressed through its folder's
+// descriptor, so its length does not matter, and a lock on the folder orders those who replace or
+// remove the socket; no other file is made. Set-up path.
 //
 // The folder may be one that everybody can write to: a symbolic link at the path is not followed,
 // and a socket of another user is neither connected to nor removed.
@@ -24,9 +24,9 @@ struct tern__meeting {
 int tern__meeting_open(const char *path, int64_t timeout_ns, struct tern__meeting *meeting);
 void tern__meeting_close(struct tern__meeting *meeting);
 
-// Connects, without blocking, to a process of this user that listens at the path. What there is at the
-// path when the status is TERN_OK: *fd is a connection for SERVED alone and -1 else. TERN_ERR_REFUSED
-// for anything else, or another user's.
+// Connects, without blocking, to a process of this user that listens at the path. What there is at
+// the path when the status is TERN_OK: *fd is a connection for SERVED alone and -1 else.
+// TERN_ERR_REFUSED for anything else, or another user's.
 enum tern__found {
     TERN__FOUND_NOTHING,
     TERN__FOUND_STALE,  // a socket that nobody listens on, or not yet
@@ -51,8 +51,8 @@ void tern__meeting_remove(const struct tern__meeting *meeting);
 // The ranks have not met: leaves the reason for who comes later.
 void tern__meeting_leave_reason(const struct tern__meeting *meeting, const char *why);
 
-// Removes a socket that nobody listens on, or a reason of a process that has ended. patience_ms: a dying
-// process may have closed its connections and still listen for a moment.
+// Removes a socket that nobody listens on, or a reason of a process that has ended. patience_ms: a
+// dying process may have closed its connections and still listen for a moment.
 void tern__meeting_remove_stale(const struct tern__meeting *meeting, int patience_ms);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose process is at the other end. All processes of a job belong to one user: whoever else listens
-// at a rendezvous path, or wants to join, is refused before anything is handed over. Set-up path.
+// Whose process is at the other end. All processes of a job belong to one user: whoever else
+// listens at a rendezvous path, or wants to join, is refused before anything is handed over. Set-up
+// path.
 #ifndef TERN_BOOT_PEER_H
 #define TERN_BOOT_PEER_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reasons left at rendezvous paths: "tern PID PIDSPACE sentence" as the target of a symbolic link, since
-// that is made in one step with all it says.
+// Reasons left at rendezvous paths: "tern PID PIDSPACE sentence" as the target of a symbolic link,
+// since that is made in one step with all it says.
 
 #include "boot/reason.h"
 

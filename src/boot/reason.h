@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank 0 leaves at its rendezvous path when the ranks have not met: a symbolic link whose text
-// says who gave up and why, for ranks that come later. It leads nowhere. It lasts as long as the
-// process: gone when that exits; when it was killed, a late rank or the next job removes it. A process
-// leaves one at most. Set-up path.
+// What a rank 0 leaves at its rendezvous path when the ranks have not met: a symbolic link whose
+// text says who gave up and why, for ranks that come later. It leads nowhere. It lasts as long as
+// the process: gone when that exits; when it was killed, a late rank or the next job removes it. A
+// process leaves one at most. Set-up path.
 #ifndef TERN_BOOT_REASON_H
 #define TERN_BOOT_REASON_H
 

@@ -49,16 +49,16 @@ _Static_assert(sizeof(struct tern__wire_message) == 72 + TERN__WIRE_TEXT_BYTES,
 // Sends without blocking or SIGPIPE. 0, or -1 with errno.
 int tern__wire_send(int fd, const struct tern__wire_message *message, const int *fds, int count);
 
-// Whether errno says that sending failed because this user has as many descriptors under way in sockets
-// as this process may have files open. It passes when others take theirs.
+// Whether errno says that sending failed because this user has as many descriptors under way in
+// sockets as this process may have files open. It passes when others take theirs.
 bool tern__wire_is_full(void);
 
 // Sets the sentence of a sender whom that has kept until its deadline: TERN_ERR_SYSTEM.
 void tern__wire_stayed_full(int64_t waited_ns);
 
-// Receives without blocking. 1: a message, with *count descriptors (close-on-exec, the caller's); 0:
-// the other side has closed; -1 with errno (EAGAIN; EPROTO for what is not a message of this build
-// and EMFILE for one whose descriptors this process cannot have, those that came closed).
+// Receives without blocking. 1: a message, with *count descriptors (close-on-exec, the caller's);
+// 0: the other side has closed; -1 with errno (EAGAIN; EPROTO for what is not a message of this
+// build and EMFILE for one whose descriptors this process cannot have, those that came closed).
 int tern__wire_receive(int fd, struct tern__wire_message *message, int fds[TERN__WIRE_FDS_MAX],
                        int *count);
 

@@ -11,8 +11,8 @@
 // The index of an algorithm in the kind's row of tern_algo_name, or -1.
 int tern__algo_index(tern_plan_kind kind, const char *name);
 
-// Why there is no algorithm of a name: "there is no algorithm 'rung' for broadcast; there are fused, …".
-// length: of the name, of which 40 letters are shown.
+// Why there is no algorithm of a name: "there is no algorithm 'rung' for broadcast; there are
+// fused, …". length: of the name, of which 40 letters are shown.
 void tern__algo_unknown(tern_plan_kind kind, const char *name, size_t length, char *text,
                         size_t size);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithms, one row each in algo.def, one file each beside it. None moves a byte: each emits a plan
-// for the ranks, links and size that it is given. When they run, their links are known to be there and the
-// rank count to be 2 or more (barrier too).
+// The algorithms, one row each in algo.def, one file each beside it. None moves a byte: each emits
+// a plan for the ranks, links and size that it is given. When they run, their links are known to be
+// there and the rank count to be 2 or more (barrier too).
 #ifndef TERN_COLL_COLL_H
 #define TERN_COLL_COLL_H
 

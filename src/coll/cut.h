@@ -30,8 +30,8 @@ uint64_t tern__cut_slot(const struct tern__cut_plan *plan, int owner, int sender
 // Where in a healthy rank's scratch lies what member `x` of the pair feeds it for the other member.
 uint64_t tern__cut_feed(const struct tern__cut_plan *plan, int x);
 
-// The lane of a rank that pushes to a peer, in round 0; and the end of a round of it: tells the peer, and
-// *at is the next round.
+// The lane of a rank that pushes to a peer, in round 0; and the end of a round of it: tells the
+// peer, and *at is the next round.
 struct tern__at tern__cut_lane(const struct tern__cut_plan *plan, int rank, int peer);
 void tern__cut_end_round(const struct tern__cut_plan *plan, struct tern__at *at);
 // The other member of the pair.
@@ -50,7 +50,8 @@ void tern__cut_push_summed(const struct tern__cut_plan *plan, struct tern__at at
 // Pushes the own part of the other member's unit of a healthy relay to that relay.
 void tern__cut_push_feed(const struct tern__cut_plan *plan, struct tern__at at, int relay);
 
-// Passes on to x what its relay has got of the other member last: that one's finished unit of the relay.
+// Passes on to x what its relay has got of the other member last: that one's finished unit of the
+// relay.
 void tern__cut_relay_final(const struct tern__cut_plan *plan, struct tern__at at, int x);
 
 // In lane 0: waits until everybody linked to the rank has pushed `rounds` rounds.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of all bytes in one pass over memory: rank r owns slice r. In AllReduce it reads
 // it from all inputs and stores the sum into all outputs, in one op; Reduce is the same with the
-// root's output alone, Broadcast with the root's input alone. Each input is read once and each output
-// written once, which is the least that memory can be asked for. Right in place: only its owner
-// touches a slice.
+// root's output alone, Broadcast with the root's input alone. Each input is read once and each
+// output written once, which is the least that memory can be asked for. Right in place: only its
+// owner touches a slice.
 
 #include "coll/coll.h"
 

@@ -16,8 +16,8 @@ struct tern__jobs {
     ino_t inode[TERN__JOBS_MAX];
 };
 
-// Maps the control memory of every job that the process is in. TERN_OK only when there is one. Errors:
-// those of tern_job_report.
+// Maps the control memory of every job that the process is in. TERN_OK only when there is one.
+// Errors: those of tern_job_report.
 int tern__jobs_open(int pid, struct tern__jobs *jobs);
 void tern__jobs_close(struct tern__jobs *jobs);
 

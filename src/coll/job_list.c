@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of this user: every process of the user that has control memory open is asked about it, and
-// what has the same memory is one job.
+// The jobs of this user: every process of the user that has control memory open is asked about it,
+// and what has the same memory is one job.
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives by reads alone: a rank reads what it wants from the inputs of others and stores only
 // into its own output, so these work where no other rank can reach an output. In AllGather and
-// AllToAll everybody reads from everybody, each beginning with itself and going on with the next, so
-// that no two read from one rank at the same time; in Reduce and Gather the root reads everything.
-// All but AllToAll are right in place: nobody stores into what another still reads.
+// AllToAll everybody reads from everybody, each beginning with itself and going on with the next,
+// so that no two read from one rank at the same time; in Reduce and Gather the root reads
+// everything. All but AllToAll are right in place: nobody stores into what another still reads.
 
 #include "coll/coll.h"
 

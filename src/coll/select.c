@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm of the table (algo.def) fits. Without a name, every allowed row is emitted into a count of
-// bytes per link and rounds, and the one with the least estimated time is taken; of equals, the
-// first. On shared memory the links are not the bound but memory is, and the plan that touches it
-// least wins at every size: the first row of each kind.
+// Which algorithm of the table (algo.def) fits. Without a name, every allowed row is emitted into a
+// count of bytes per link and rounds, and the one with the least estimated time is taken; of
+// equals, the first. On shared memory the links are not the bound but memory is, and the plan that
+// touches it least wins at every size: the first row of each kind.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce and Reduce through scratch: rank r sums slice r of all inputs into its own scratch (and its
-// own output), then who wants the sums copies the others' slices from there. One copy more than
+// AllReduce and Reduce through scratch: rank r sums slice r of all inputs into its own scratch (and
+// its own output), then who wants the sums copies the others' slices from there. One copy more than
 // fused, but no rank stores into another one's memory: for outputs that only their owner can reach.
-// Sums in rank order. Right in place: when a slice of an output is stored, all have read it as input.
+// Sums in rank order. Right in place: when a slice of an output is stored, all have read it as
+// input.
 
 #include "coll/coll.h"
 

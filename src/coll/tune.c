@@ -51,8 +51,8 @@ static int kind_of_word(const char *text, size_t length, tern_plan_kind *kind)
     return TERN_OK;
 }
 
-// One part of TERN_ALGO, KIND:NAME or NAME. What it says about `kind`, if anything, goes to *name; all
-// of it is checked, so that a wrong word does not wait for its kind.
+// One part of TERN_ALGO, KIND:NAME or NAME. What it says about `kind`, if anything, goes to *name;
+// all of it is checked, so that a wrong word does not wait for its kind.
 static int read_part(const char *part, size_t length, tern_plan_kind kind, const char **name,
                      bool *specific)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm a collective call runs, and how its bytes travel. A choice is made for a kind and a
-// rank count, once per shape, never on the data path. Who decides, in this order: the call itself,
-// TERN_ALGO, the tune file (docs/tuning.md), the table built in here. The files below call only those that
-// stand before them.
+// Which algorithm a collective call runs, and how its bytes travel. A choice is made for a kind and
+// a rank count, once per shape, never on the data path. Who decides, in this order: the call
+// itself, TERN_ALGO, the tune file (docs/tuning.md), the table built in here. The files below call
+// only those that stand before them.
 #ifndef TERN_COLL_TUNE_H
 #define TERN_COLL_TUNE_H
 
@@ -57,8 +57,8 @@ void tern__tune_free(struct tern__tune *tune);
 const struct tern__tune_entry *tern__tune_find(const struct tern__tune *tune, tern_plan_kind kind,
                                                int nranks);
 
-// Where the file is looked for: $TERN_TUNE, then below $XDG_CONFIG_HOME, then ~/.config. False: nowhere.
-// *demanded: it is $TERN_TUNE's, and must be usable.
+// Where the file is looked for: $TERN_TUNE, then below $XDG_CONFIG_HOME, then ~/.config. False:
+// nowhere. *demanded: it is $TERN_TUNE's, and must be usable.
 bool tern__tune_place(char *path, size_t size, bool *demanded);
 
 // tune_use.c
@@ -70,15 +70,16 @@ int tern__tune_look_up(tern_plan_kind kind, int nranks, struct tern__choice *cho
 
 // tune.c and tune_agree.c
 
-// Fills in *choice. algorithm: what the call names, or NULL. TERN_ERR_ARG, with what there is, for a
-// name that the kind does not have, for words in TERN_ALGO that mean nothing, and for a file of
+// Fills in *choice. algorithm: what the call names, or NULL. TERN_ERR_ARG, with what there is, for
+// a name that the kind does not have, for words in TERN_ALGO that mean nothing, and for a file of
 // $TERN_TUNE that cannot be used. Any thread.
 int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *algorithm,
                  struct tern__choice *choice);
 
-// Whether all ranks of a group have made the same choice for a kind, so far: the limits of a table do not
-// travel with each call, and ranks that have read different ones would not notice. Once per group and
-// kind, with the choice for calls that name no algorithm. TERN_ERR_MISMATCH fails the group.
+// Whether all ranks of a group have made the same choice for a kind, so far: the limits of a table
+// do not travel with each call, and ranks that have read different ones would not notice. Once per
+// group and kind, with the choice for calls that name no algorithm. TERN_ERR_MISMATCH fails the
+// group.
 struct tern__group;
 int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
                        const struct tern__choice *choice);

@@ -25,7 +25,8 @@ static uint64_t digest_of(const struct tern__choice *choice)
     return hash >> (64 - DIGEST_BITS);
 }
 
-// "up to 4096 bytes one_shot; above, fused where all buffers are in windows, else staged in pieces of …"
+// "up to 4096 bytes one_shot; above, fused where all buffers are in windows, else staged in pieces
+// of …"
 static void choice_text(tern_plan_kind kind, const struct tern__choice *choice, char *text,
                         size_t size)
 {
@@ -49,7 +50,8 @@ static void choice_text(tern_plan_kind kind, const struct tern__choice *choice, 
     }
 }
 
-// Once per communicator and kind. A group without a job stands for one that somebody only asks about.
+// Once per communicator and kind. A group without a job stands for one that somebody only asks
+// about.
 static void tell(const struct tern__group *group, tern_plan_kind kind,
                  const struct tern__choice *choice)
 {

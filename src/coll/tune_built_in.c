@@ -8,8 +8,8 @@
 
 #define CHUNK_BYTES 131072
 
-// What is built in: measured with 2, 4 and 8 ranks on two processors. More ranks than processors make a
-// synchronisation expensive, so that one of them is worth copying more bytes.
+// What is built in: measured with 2, 4 and 8 ranks on two processors. More ranks than processors
+// make a synchronisation expensive, so that one of them is worth copying more bytes.
 static const struct built_in {
     tern_plan_kind kind;
     const char *small, *window, *staged;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table that this process uses: its tune file, read when somebody asks for the first time, or rows
-// that it was given.
+// The table that this process uses: its tune file, read when somebody asks for the first time, or
+// rows that it was given.
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The area of a communicator: shared memory that its collective calls meet in, made with it so that no
-// call has to wait for memory. Sparse: what no call touches takes none. Each rank's part:
+// The area of a communicator: shared memory that its collective calls meet in, made with it so that
+// no call has to wait for memory. Sparse: what no call touches takes none. Each rank's part:
 //
 //     heads      a line for each slot: what the rank publishes at the beginning of a run
 //     arrivals   rank 0's are used, by all ranks: counters of a slot, a line each

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators: the first of a job, split, barrier, health, destroy. Set-up path, but for the barrier.
+// Communicators: the first of a job, split, barrier, health, destroy. Set-up path, but for the
+// barrier.
 
 #include "comm/comm.h"
 
@@ -196,8 +197,8 @@ int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
     return TERN__CALL_OF_CALLS(comm_split(comm, color, key, part));
 }
 
-// In the child of a fork: frees the child's copies and mappings. The job, where the parent goes on, sees
-// nothing of it.
+// In the child of a fork: frees the child's copies and mappings. The job, where the parent goes on,
+// sees nothing of it.
 static int let_go(tern_comm *comm)
 {
     if (comm->calls != NULL) {

@@ -28,7 +28,8 @@ struct tern_comm {
     void (*ended)(void); // the first one's: after it has left the job; or NULL
 };
 
-// Makes the first communicator of a job that this process has joined; leaves the job when it cannot.
+// Makes the first communicator of a job that this process has joined; leaves the job when it
+// cannot.
 int tern__comm_first(struct tern__job *job, void (*ended)(void), struct tern_comm **comm);
 
 static inline void tern__comm_gains(struct tern_comm *comm, enum tern__child child)

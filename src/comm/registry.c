@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a window by an address in it, or by its number. Readers do not lock: each entry has a version
-// that is odd while it changes (a seqlock, Lameter 2005), and what was read counts only if the version did
-// not move. Nothing of the window itself is read, so one that is being destroyed is no danger.
+// Finding a window by an address in it, or by its number. Readers do not lock: each entry has a
+// version that is odd while it changes (a seqlock, Lameter 2005), and what was read counts only if
+// the version did not move. Nothing of the window itself is read, so one that is being destroyed is
+// no danger.
 
 #include "comm/registry.h"
 

@@ -16,8 +16,8 @@ void tern__registry_remove(tern_window *window);
 // tern_window_find without a sentence when the address is in no window.
 bool tern__registry_find(const void *address, tern_window **window);
 
-// Where rank 0's part begins of the window with this number of the communicator in this slot of a job; NULL:
-// this process has destroyed it. Data path: no allocation, no lock.
+// Where rank 0's part begins of the window with this number of the communicator in this slot of a
+// job; NULL: this process has destroyed it. Data path: no allocation, no lock.
 char *tern__registry_base(const struct tern__job *job, int comm_slot, uint32_t number);
 
 // In the child of a fork: this process has no windows.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathering the events of all ranks into one Chrome trace: every rank puts its events into a window,
-// rank 0 writes the file. The clock is the machine's, so no times need to be aligned.
+// Gathering the events of all ranks into one Chrome trace: every rank puts its events into a
+// window, rank 0 writes the file. The clock is the machine's, so no times need to be aligned.
 
 #include <stdio.h>
 #include <stdlib.h>

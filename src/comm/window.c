@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows. One memfd holds the parts of all ranks: rank 0 makes it and hands it around, each process
-// maps it once. Every decision is exchanged before it takes effect, so all ranks return the same
-// status.
+// Windows. One memfd holds the parts of all ranks: rank 0 makes it and hands it around, each
+// process maps it once. Every decision is exchanged before it takes effect, so all ranks return the
+// same status.
 
 #include "comm/window.h"
 
@@ -177,8 +177,8 @@ static int take_memory(tern_window *window, size_t total)
     return status;
 }
 
-// A core dump reads all that it contains, also pages that nobody has touched: the parts of other ranks
-// are in their own cores.
+// A core dump reads all that it contains, also pages that nobody has touched: the parts of other
+// ranks are in their own cores.
 static void choose_dumped(tern_window *window, size_t total)
 {
     enum tern__dump dump;

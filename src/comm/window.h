@@ -30,21 +30,21 @@ static inline int tern__window_lives(const char *call, const struct tern_window 
     return tern__handle_check(call, window, TERN__WINDOW);
 }
 
-// tern_window_create of memory that takes nothing until it is touched: it is not held against what the
-// machine has to give, has no place in tern_window_find, and does not count as a child of comm.
+// tern_window_create of memory that takes nothing until it is touched: it is not held against what
+// the machine has to give, has no place in tern_window_find, and does not count as a child of comm.
 int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window **window);
 
 // In the child of a fork: this process has made none.
 void tern__windows_forget(void);
 
 // Where a range of a rank's part is in this process. TERN_ERR_ARG, with a sentence that begins with
-// `call`, when the window does not live, the rank does not exist, or the range sticks out; the error of a
-// failed communicator.
+// `call`, when the window does not live, the rank does not exist, or the range sticks out; the
+// error of a failed communicator.
 int tern__window_range(tern_window *window, const char *call, int rank, size_t offset_bytes,
                        size_t size_bytes, char **address);
 
-// Byte `offset_bytes` of a rank's part: its name in this process, of every rank. Who wants to load from it or
-// store to it asks tern__window_is_mapped first.
+// Byte `offset_bytes` of a rank's part: its name in this process, of every rank. Who wants to load
+// from it or store to it asks tern__window_is_mapped first.
 static inline char *tern__window_at(const tern_window *window, int rank, size_t offset_bytes)
 {
     return window->base + (size_t)rank * window->size_bytes + offset_bytes;
@@ -68,8 +68,8 @@ static inline struct tern__bell *tern__window_bell(const tern_window *window, in
     return &group->job->ctl->ranks[group->members[rank]].bell;
 }
 
-// In a trace: the arrow from who changes a word of a rank's part to who waits for it; and an event about a
-// rank's part, filled in.
+// In a trace: the arrow from who changes a word of a rank's part to who waits for it; and an event
+// about a rank's part, filled in.
 static inline uint64_t tern__window_arrow(const tern_window *window, int rank, size_t offset_bytes)
 {
     const struct tern__group *group = &window->comm->group;

@@ -15,8 +15,9 @@ size_t tern__round_up(size_t size, size_t unit);
 // The size of an ordinary page.
 size_t tern__page_bytes(void);
 
-// Makes a sealed memfd. `name` shows up in /proc/PID/maps only. size_bytes is a multiple of the page
-// (huge: of TERN_HUGE_PAGE_BYTES). Says what the limit is when the process's limits forbid the size.
+// Makes a sealed memfd. `name` shows up in /proc/PID/maps only. size_bytes is a multiple of the
+// page (huge: of TERN_HUGE_PAGE_BYTES). Says what the limit is when the process's limits forbid the
+// size.
 int tern__memfd_create(const char *name, size_t size_bytes, bool huge, int *fd);
 
 // Maps all of it, shared, readable and writable. TERN_ERR_MEMORY when the address space or the huge

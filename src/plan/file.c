@@ -12,7 +12,8 @@
 
 #define BUFFER_BYTES (2 * TERN__PLAN_LINE_MAX) // more than a line, so that one always fits
 
-// Feeds the complete lines of a buffer, and what cannot become a line any more; *held is what is left.
+// Feeds the complete lines of a buffer, and what cannot become a line any more; *held is what is
+// left.
 static int feed_lines(struct tern__plan_parser *parser, char *buffer, size_t *held, bool last)
 {
     char *at = buffer;

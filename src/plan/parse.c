@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From text to a plan (docs/plan-format.md), line by line. Strict: what is not exactly a plan is
-// refused with its line and column. Memory grows with what was read, never with what the text claims.
+// refused with its line and column. Memory grows with what was read, never with what the text
+// claims.
 
 #include <stdlib.h>
 #include <string.h>

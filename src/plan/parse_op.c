@@ -44,7 +44,8 @@ static int read_range(struct tern__plan_parser *parser, tern_plan_range *range)
     return TERN_OK;
 }
 
-// Operands from the next word up to `stop`, or to the end of the line; they become operands[first…].
+// Operands from the next word up to `stop`, or to the end of the line; they become
+// operands[first…].
 static int read_ranges(struct tern__plan_parser *parser, const char *stop, int first, int *count)
 {
     struct tern__scan *scan = &parser->scan;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signals of a plan: how many there are, and who posts one, for the sentences of waits that did not end.
+// The signals of a plan: how many there are, and who posts one, for the sentences of waits that did
+// not end.
 
 #include "plan/ir.h"
 

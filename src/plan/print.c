@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a plan to its text (docs/plan-format.md), always the same bytes for the same plan. Numbers are
-// written by hand: printf would take most of the time, and its locale is not ours.
+// From a plan to its text (docs/plan-format.md), always the same bytes for the same plan. Numbers
+// are written by hand: printf would take most of the time, and its locale is not ours.
 
 #include <stdlib.h>
 #include <string.h>

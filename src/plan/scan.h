@@ -28,8 +28,8 @@ struct tern__number {
     int status; // of a number out of range
 };
 
-// Goes to the next line, which has `length` bytes. Refuses bytes that do not belong into a plan, too
-// long lines, and a line that its text does not end with '\n'.
+// Goes to the next line, which has `length` bytes. Refuses bytes that do not belong into a plan,
+// too long lines, and a line that its text does not end with '\n'.
 int tern__scan_line(struct tern__scan *scan, const char *line, size_t length, bool terminated);
 
 // Fails with "NAME:LINE:COLUMN: " before the sentence; `at` is in the line. The second form says

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tern_init and tern_init_at: what a process is told is read whole, then it joins its job, and gets the
-// job's first communicator. Set-up path.
+// tern_init and tern_init_at: what a process is told is read whole, then it joins its job, and gets
+// the job's first communicator. Set-up path.
 
 #include <pthread.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ static void launched_ended(void)
     tern__flag_store(&launched_alive, 0);
 }
 
-// The TERN_ variables of this process: a wrong word is to be seen at the start, not in the middle of a run.
+// The TERN_ variables of this process: a wrong word is to be seen at the start, not in the middle
+// of a run.
 static int read_words(void)
 {
     TERN_TRY(tern__public_options());

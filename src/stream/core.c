@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Core threads, and what kernels may ask and say. Data path: no allocation but at the start of the cores,
-// no lock, system call or log, unless the core has nothing to do and sleeps.
+// Core threads, and what kernels may ask and say. Data path: no allocation but at the start of the
+// cores, no lock, system call or log, unless the core has nothing to do and sleeps.
 
 #include "stream/core.h"
 

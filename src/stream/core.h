@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cores: threads that each run one kernel at a time, and the mailbox in which a core finds the next.
-// Who gives work to cores, and why, they do not know: that is a thread above.
+// Cores: threads that each run one kernel at a time, and the mailbox in which a core finds the
+// next. Who gives work to cores, and why, they do not know: that is a thread above.
 #ifndef TERN_STREAM_CORE_H
 #define TERN_STREAM_CORE_H
 
@@ -65,8 +65,8 @@ static inline int tern__cores_count(const struct tern__cores *cores)
 int tern__cores_start(struct tern__cores *cores, struct tern__job *job, int aic_count,
                       int aiv_count);
 
-// Ends the threads, all of which must be idle, and frees the cores. In a child of a fork, which has no such
-// threads: only frees them.
+// Ends the threads, all of which must be idle, and frees the cores. In a child of a fork, which has
+// no such threads: only frees them.
 void tern__cores_stop(struct tern__cores *cores);
 void tern__cores_forget(struct tern__cores *cores);
 

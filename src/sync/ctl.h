@@ -75,8 +75,8 @@ struct tern__cell {
     uint64_t stamp; // what it was written for: tern__group_exchange
 };
 
-// A collective call of a rank, written by it in passing and read by whoever wants to know where it is:
-// protocol in sync/records.h.
+// A collective call of a rank, written by it in passing and read by whoever wants to know where it
+// is: protocol in sync/records.h.
 struct tern__record {
     // 2 x the number of the rank's call, from 1; odd while the fields below change.
     alignas(TERN_CACHE_LINE) _Atomic uint64_t number;
@@ -109,7 +109,8 @@ struct tern__ctl_comm {
     _Atomic uint64_t left;    // bit r: rank r of it has destroyed it
     char failed_text[TERN__FAILURE_BYTES];
 
-    // By kind of collective: a digest of what the ranks pick, and who said so first. See coll/tune.h.
+    // By kind of collective: a digest of what the ranks pick, and who said so first. See
+    // coll/tune.h.
     _Atomic uint64_t picks[TERN__PICKS];
 
     // The number of the barrier each rank has entered last, on a line of its own.

@@ -54,7 +54,8 @@ void tern__ranks_text(const struct tern__group *group, uint64_t ranks, char *tex
     }
 }
 
-// The call that the rank is held up in: the one that has waited, else been open, for the longest time.
+// The call that the rank is held up in: the one that has waited, else been open, for the longest
+// time.
 static void look_at_calls(const struct tern__ctl *ctl, int member, struct tern__doing *doing)
 {
     struct tern__recorded calls[TERN__RECORDS];
@@ -254,8 +255,8 @@ int tern__doing_ranks(const struct tern__group *group, uint64_t ranks, char *tex
     int worst = -1;
     size_t used = 0;
     text[0] = '\0';
-    // From the lowest on, each with all that do the same. Looks again at each: nothing is allocated here,
-    // and 64 descriptions are too much for the stack of a small thread.
+    // From the lowest on, each with all that do the same. Looks again at each: nothing is allocated
+    // here, and 64 descriptions are too much for the stack of a small thread.
     while (ranks != 0) {
         struct tern__doing first;
         char names[160];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank does now, in words: for the sentences of waits that did not end in time, and for
-// `tern info --job`. It is what the rank says of itself in the control memory, the records of its calls
-// (sync/records.h), and the state of its process in /proc. Nothing of it is locked, so it may be a moment
-// old. Reads files: for waits that have failed, and reports.
+// `tern info --job`. It is what the rank says of itself in the control memory, the records of its
+// calls (sync/records.h), and the state of its process in /proc. Nothing of it is locked, so it may
+// be a moment old. Reads files: for waits that have failed, and reports.
 #ifndef TERN_SYNC_DOING_H
 #define TERN_SYNC_DOING_H
 
@@ -34,13 +34,14 @@ struct tern__doing {
 // member: a rank of the job.
 void tern__doing_look(const struct tern__ctl *ctl, int member, struct tern__doing *doing);
 
-// "waits in tern_comm_barrier 12", "is stopped, waiting in all_reduce 17 of 4096 bytes (f32 sum)", "is not
-// waiting in tern": of one rank, or of several that do the same.
+// "waits in tern_comm_barrier 12", "is stopped, waiting in all_reduce 17 of 4096 bytes (f32 sum)",
+// "is not waiting in tern": of one rank, or of several that do the same.
 void tern__doing_text(const struct tern__doing *doing, bool several, char *text, size_t size);
 
-// Of some ranks of a group (bit r: rank r), those that do the same together: "rank 1 is stopped (process
-// 417); ranks 0, 4..6 are not waiting in tern (their processes sleep)". Returns the rank to blame: one
-// that is stopped or gone, else not in a call, else not waiting; the lowest of these; -1 for no ranks.
+// Of some ranks of a group (bit r: rank r), those that do the same together: "rank 1 is stopped
+// (process 417); ranks 0, 4..6 are not waiting in tern (their processes sleep)". Returns the rank
+// to blame: one that is stopped or gone, else not in a call, else not waiting; the lowest of these;
+// -1 for no ranks.
 int tern__doing_ranks(const struct tern__group *group, uint64_t ranks, char *text, size_t size);
 
 // All ranks of the group but this one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Liveness and load of a job. Death is seen through a pidfd of each peer, and through its inbox, which
-// the kernel hangs up when nobody can read it any more: also where process numbers do not reach
-// (another pid namespace), and when the process lives on as another program.
+// Liveness and load of a job. Death is seen through a pidfd of each peer, and through its inbox,
+// which the kernel hangs up when nobody can read it any more: also where process numbers do not
+// reach (another pid namespace), and when the process lives on as another program.
 
 #include "sync/job.h"
 
@@ -144,8 +144,8 @@ struct tern__ladder tern__job_ladder(struct tern__job *job)
                                  .yields = tern__peek(&job->yields)};
 }
 
-// Looks whether a rank, another one at each call, has crashed and writes its core. All that wait do so, so
-// that each rank is looked at about as often as somebody looks.
+// Looks whether a rank, another one at each call, has crashed and writes its core. All that wait do
+// so, so that each rank is looked at about as often as somebody looks.
 static void look_for_dump(struct tern__job *job)
 {
     uint32_t others = (uint32_t)job->nranks - 1;
@@ -161,7 +161,8 @@ static void look_for_dump(struct tern__job *job)
 
 void tern__job_look(struct tern__job *job)
 {
-    // Of each rank its process, and its inbox: a rank that becomes another program keeps the process.
+    // Of each rank its process, and its inbox: a rank that becomes another program keeps the
+    // process.
     struct pollfd fds[2 * TERN_RANKS_MAX];
     int ranks[2 * TERN_RANKS_MAX];
     nfds_t count = 0;

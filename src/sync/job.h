@@ -47,7 +47,8 @@ void tern__job_add_threads(struct tern__job *job, int threads);
 struct tern__ladder tern__job_ladder(struct tern__job *job);
 
 // Looks whether every rank's process lives; marks those that have died without leaving and wakes
-// everybody. One system call, and where cores are written, a look into /proc at one rank after the other.
+// everybody. One system call, and where cores are written, a look into /proc at one rank after the
+// other.
 void tern__job_look(struct tern__job *job);
 
 // Marks a rank dead, remembers the first one and wakes all. Also for the launcher, which has no job

@@ -18,9 +18,9 @@ enum {
     YIELDS_ALONE = 100,  // about 50 us, several times a futex wake-up
     YIELDS_CROWDED = 24, // each lets every other thread of the processor run once
     LOOKS_PER_YIELD = 4,
-    // A yield takes as long as the other threads of the processor want to run. When those are another
-    // program's, that is milliseconds each time, and sleeping is the sooner way back: the kernel
-    // lets a thread that wakes up run before those that only compute.
+    // A yield takes as long as the other threads of the processor want to run. When those are
+    // another program's, that is milliseconds each time, and sleeping is the sooner way back: the
+    // kernel lets a thread that wakes up run before those that only compute.
     YIELDS_TOGETHER_NS = 1000000,
 };
 

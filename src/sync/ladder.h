@@ -2,8 +2,8 @@
 // The one wait ladder: a short spin, then yields, then sleep on a doorbell. How long each rung is
 // depends on how many threads share how many processors: when they are fewer, spinning costs nobody
 // anything; when they are more, the thread that is waited for needs this processor. Everything in
-// tern that waits for memory to change waits here, with a deadline and with a look at whether it can
-// still come true.
+// tern that waits for memory to change waits here, with a deadline and with a look at whether it
+// can still come true.
 #ifndef TERN_SYNC_LADDER_H
 #define TERN_SYNC_LADDER_H
 
@@ -15,7 +15,8 @@
 // The rungs. A thread that sleeps wakes at least every TERN__LOOK_NS to see whether its peers live.
 struct tern__ladder {
     uint32_t spins; // looks at the condition in a row
-    // Then that often gives up the processor, with a few looks after each; for 1 ms together at most.
+    // Then that often gives up the processor, with a few looks after each; for 1 ms together at
+    // most.
     uint32_t yields;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has been begun and has not ended: runs of plans, collective calls. Each is a task in a queue, and a
-// thread that waits for one of them also moves the others of its queue on the same job, oldest first, so that
-// ranks may wait for several in different orders. A task belongs to its queue. Every thread has a queue of
-// its own; another one may be put in its place, and goes from thread to thread with all its tasks.
-// Data path: no allocation, no lock.
+// What has been begun and has not ended: runs of plans, collective calls. Each is a task in a
+// queue, and a thread that waits for one of them also moves the others of its queue on the same
+// job, oldest first, so that ranks may wait for several in different orders. A task belongs to its
+// queue. Every thread has a queue of its own; another one may be put in its place, and goes from
+// thread to thread with all its tasks. Data path: no allocation, no lock.
 #ifndef TERN_SYNC_TASK_H
 #define TERN_SYNC_TASK_H
 
@@ -17,9 +17,9 @@ struct tern__task {
     bool (*advance)(struct tern__task *task);
     // Whether advance would do something. Reads with sequential consistency; cheap.
     bool (*ready)(struct tern__task *task);
-    // Of a task that its thread waits for: it sleeps from now on, and shows the others where it stands;
-    // whether waiting is pointless (as in sync/ladder.h); the words when the job's deadline has passed; and
-    // that it sleeps no more.
+    // Of a task that its thread waits for: it sleeps from now on, and shows the others where it
+    // stands; whether waiting is pointless (as in sync/ladder.h); the words when the job's deadline
+    // has passed; and that it sleeps no more.
     void (*asleep)(struct tern__task *task);
     int (*broken)(struct tern__task *task, bool deep);
     int (*timed_out)(struct tern__task *task);
@@ -43,11 +43,12 @@ struct tern__queue {
     struct tern__task *oldest, *newest;
 };
 
-// The calling thread works for this queue from now on; NULL: for its own. Returns the one before, NULL for
-// its own.
+// The calling thread works for this queue from now on; NULL: for its own. Returns the one before,
+// NULL for its own.
 struct tern__queue *tern__queue_use(struct tern__queue *queue);
 
-// It has been begun, in the thread's queue; and it has ended, by a thread that works for that queue.
+// It has been begun, in the thread's queue; and it has ended, by a thread that works for that
+// queue.
 void tern__task_begin(struct tern__task *task);
 void tern__task_end(struct tern__task *task);
 
@@ -66,8 +67,8 @@ bool tern__tasks_exist(void);
 bool tern__tasks_ready_on(const struct tern__bell *bell);
 void tern__tasks_advance_on(const struct tern__bell *bell);
 
-// The thread moves what it has begun on the job of this task: as far as it goes without waiting, or until
-// *done. Whoever ends what the thread is after sets *done.
+// The thread moves what it has begun on the job of this task: as far as it goes without waiting, or
+// until *done. Whoever ends what the thread is after sets *done.
 void tern__task_drive(struct tern__task *task, const bool *done);
 
 // The same, and waits until *done; fails as tern__task_rest does, and leaves *done as it is.
@@ -77,9 +78,10 @@ int tern__task_wait(struct tern__task *task, const bool *done);
 int tern__task_broken(struct tern__task *task, bool deep);
 void tern__task_wake(struct tern__task *task);
 
-// For threads that test instead of waiting, after a test that found nothing to do: fails like a wait, and
-// with its sentence, when a peer died, or when the job's deadline has passed since the first of the tests
-// between which the task has not moved. Reads the clock every TERN__TESTS_PER_CLOCK tests.
+// For threads that test instead of waiting, after a test that found nothing to do: fails like a
+// wait, and with its sentence, when a peer died, or when the job's deadline has passed since the
+// first of the tests between which the task has not moved. Reads the clock every
+// TERN__TESTS_PER_CLOCK tests.
 #define TERN__TESTS_PER_CLOCK 16
 int tern__task_tested(struct tern__task *task);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transports: how bytes get into another rank's window. One table (xport/table.c), one const struct
-// per transport, every slot filled; each rank has one for each peer. On one machine that is shared memory, where the remote side is
-// an address of this process.
+// per transport, every slot filled; each rank has one for each peer. On one machine that is shared
+// memory, where the remote side is an address of this process.
 #ifndef TERN_XPORT_XPORT_H
 #define TERN_XPORT_XPORT_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that crashes and writes a large core: the others learn of it meanwhile, and the launcher lets
-// the core be finished. Needs a machine that writes cores where the process is.
+// A rank that crashes and writes a large core: the others learn of it meanwhile, and the launcher
+// lets the core be finished. Needs a machine that writes cores where the process is.
 
 #include "launch_run.h"
 
@@ -29,7 +29,8 @@ static bool cores_come_here(void)
            getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max == RLIM_INFINITY;
 }
 
-// Removes the cores. Returns the size that a core's headers promise less what the file has; -1: no core.
+// Removes the cores. Returns the size that a core's headers promise less what the file has; -1: no
+// core.
 static long long take_core(void)
 {
     long long missing = -1;

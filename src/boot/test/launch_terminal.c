@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 0 keeps the terminal: it reads it, is in its foreground group, may hand it to a process group of
-// its own as a debugger does, and is left alone with Ctrl-C if it handles that and has not joined the
-// job. Each run is the leader of a session with a pseudo-terminal.
+// Rank 0 keeps the terminal: it reads it, is in its foreground group, may hand it to a process
+// group of its own as a debugger does, and is left alone with Ctrl-C if it handles that and has not
+// joined the job. Each run is the leader of a session with a pseudo-terminal.
 
 #include "launch_run.h"
 

@@ -2,21 +2,22 @@
 // What the ranks of a communicator write for each other while they make collective calls.
 //
 // A call is one or more runs; runs are numbered from 1, the same on all ranks. Run k uses slot
-// k mod TERN__SLOTS. A rank *publishes* a run: it puts its input into the slot's payload (or into the
-// line, when it is small) or says where it lies, then stores the run's number, in a line that nobody
-// else writes. It *ends* the run when it has seen all ranks publish it and has done its ops. It publishes
-// run k only after it has ended run k - TERN__AHEAD. Hence, with 2 * TERN__AHEAD slots:
+// k mod TERN__SLOTS. A rank *publishes* a run: it puts its input into the slot's payload (or into
+// the line, when it is small) or says where it lies, then stores the run's number, in a line that
+// nobody else writes. It *ends* the run when it has seen all ranks publish it and has done its ops.
+// It publishes run k only after it has ended run k - TERN__AHEAD. Hence, with 2 * TERN__AHEAD
+// slots:
 //
 //   when a rank has ended run k, all ranks have published it, so they have ended k - TERN__AHEAD;
 //   when a rank publishes run k, it has ended k - TERN__AHEAD, so all have ended k - TERN__SLOTS,
 //   and nobody reads the slot's old contents any more.
 //
 // So nothing is ever reset or waited for at the end of a run whose ops only read payloads: one
-// synchronisation a call. Runs in which ranks touch each other's windows use the plan's own signals at
-// the end. Signals of a slot count up from run to run.
+// synchronisation a call. Runs in which ranks touch each other's windows use the plan's own signals
+// at the end. Signals of a slot count up from run to run.
 //
-// When a call has counts for each rank, the payload begins with a table of what goes to each other rank
-// and back (struct tern__share); in_offset counts from the payload when in_slot is set.
+// When a call has counts for each rank, the payload begins with a table of what goes to each other
+// rank and back (struct tern__share); in_offset counts from the payload when in_slot is set.
 #ifndef TERN_COLL_CALL_AREA_H
 #define TERN_COLL_CALL_AREA_H
 
@@ -85,8 +86,8 @@ static inline char *tern__area_payload(const tern_window *area, int rank, uint32
            (size_t)(run % TERN__SLOTS) * TERN__SLOT_BYTES;
 }
 
-// Counts the arrivals of all ranks at one point of each run that uses it; up only. Who brings it to what
-// all wait for rings the bells, so that nobody is woken for less.
+// Counts the arrivals of all ranks at one point of each run that uses it; up only. Who brings it to
+// what all wait for rings the bells, so that nobody is woken for less.
 static inline _Atomic uint32_t *tern__area_arrivals(const tern_window *area, uint32_t run,
                                                     uint32_t index)
 {

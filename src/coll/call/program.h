@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as a rank of a communicator runs it: this rank's scripts, and what the plan as a whole asks of
-// memory. Plans whose ranges are whole slices or shares are emitted once, with one byte for each, and
-// run at any size; others are emitted for their size.
+// A plan as a rank of a communicator runs it: this rank's scripts, and what the plan as a whole
+// asks of memory. Plans whose ranges are whole slices or shares are emitted once, with one byte for
+// each, and run at any size; others are emitted for their size.
 #ifndef TERN_COLL_CALL_PROGRAM_H
 #define TERN_COLL_CALL_PROGRAM_H
 
@@ -21,8 +21,8 @@ struct tern__program {
     uint64_t scratch_bytes;
     uint64_t in_shared, out_shared; // bit r: other ranks touch rank r's in (out)
     uint64_t exposed;               // scaled: bit u: others touch unit u of this rank's in
-    // With all signals; and without those that only say "nobody reads my buffers any more", for runs
-    // in which all that others read is in the slot.
+    // With all signals; and without those that only say "nobody reads my buffers any more", for
+    // runs in which all that others read is in the slot.
     struct tern__script whole, staged;
     bool plain; // staged: one lane, no signals, operands whole inputs or shares of them
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collective calls and messages leave in a trace. Called only while a trace is recorded: begin_ns is
-// of tern__trace_start, and not 0.
+// What collective calls and messages leave in a trace. Called only while a trace is recorded:
+// begin_ns is of tern__trace_start, and not 0.
 #ifndef TERN_COLL_CALL_TRACE_H
 #define TERN_COLL_CALL_TRACE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tune files from any bytes. What is taken must print as lines that are taken again and mean the same;
-// what is refused must say where.
+// Tune files from any bytes. What is taken must print as lines that are taken again and mean the
+// same; what is refused must say where.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

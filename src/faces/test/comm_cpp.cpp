@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comm_* face from C++, as kernels have it: CommRemotePtr and the context under its three names.
+// The comm_* face from C++, as kernels have it: CommRemotePtr and the context under its three
+// names.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

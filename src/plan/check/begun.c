@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks have begun, for barriers. A post proves that its sender has begun, and every rank that
-// the sender knew of. A wait for `count` posts therefore proves that a rank has begun when fewer than
-// `count` posts could come without proving it: of each lane those before its first post that does.
-// So two lanes of a rank that post one signal prove by either post that the rank has begun, though a
-// wait for one post says nothing of either lane.
+// Which ranks have begun, for barriers. A post proves that its sender has begun, and every rank
+// that the sender knew of. A wait for `count` posts therefore proves that a rank has begun when
+// fewer than `count` posts could come without proving it: of each lane those before its first post
+// that does. So two lanes of a rank that post one signal prove by either post that the rank has
+// begun, though a wait for one post says nothing of either lane.
 
 #include <stdlib.h>
 

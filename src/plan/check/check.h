@@ -2,10 +2,10 @@
 // The checker from inside. The idea: signals only count up, so an op that can be executed stays
 // executable whatever else happens; therefore every interleaving gets equally far, and one greedy
 // execution decides about deadlock for all of them (check/order.c). During that execution vector
-// clocks (Mattern, Fidge) say what must have happened before each op in every interleaving. Accesses
-// are compared by clock as in FastTrack (Flanagan, Freund; check/memory.c). If no two conflicting
-// accesses are unordered, all interleavings compute the same, so the values of the one execution,
-// kept symbolically (check/value.c), are the result (check/result.c).
+// clocks (Mattern, Fidge) say what must have happened before each op in every interleaving.
+// Accesses are compared by clock as in FastTrack (Flanagan, Freund; check/memory.c). If no two
+// conflicting accesses are unordered, all interleavings compute the same, so the values of the one
+// execution, kept symbolically (check/value.c), are the result (check/result.c).
 #ifndef TERN_PLAN_CHECK_H
 #define TERN_PLAN_CHECK_H
 
@@ -18,7 +18,8 @@
 #include "tern/check.h"
 
 #define TERN__FINDINGS_KEPT 1000
-// Ops that are looked at for the words of findings, so that a plan full of mistakes has an answer soon.
+// Ops that are looked at for the words of findings, so that a plan full of mistakes has an answer
+// soon.
 #define TERN__CAUSES_VISITS_MAX ((size_t)1 << 24)
 
 // What several findings have in common.
@@ -96,8 +97,9 @@ int tern__check_plan_within(const tern_plan *plan, const tern_topo *topo, uint64
 // Findings. The text is cut at 400 bytes. After memory has run out nothing is added.
 void tern__check_add(struct tern_check *check, tern_check_rule rule, const char *format, ...)
     TERN_PRINTF(3, 4);
-// One finding for each cause: true when there is one of that cause already, which then counts another
-// that follows from it; false when it must be added next, and will be the one of that cause.
+// One finding for each cause: true when there is one of that cause already, which then counts
+// another that follows from it; false when it must be added next, and will be the one of that
+// cause.
 bool tern__check_follows(struct tern_check *check, tern_check_rule rule, uint64_t cause);
 // So many more follow from the finding that was added last.
 void tern__check_followed(struct tern_check *check, tern_check_rule rule, size_t count);
@@ -129,9 +131,10 @@ static inline bool tern__must_precede(const struct checking *checking, struct pl
     return place.lane == lane || tern__clock_done(checking->clocks[lane], place.lane) > place.index;
 }
 
-// Adds a race: `early` was done before `late` and need not be. When nobody waits for a post that comes
-// after one of them, that is the finding, with the first race as an example, and others are counted.
-// `rank` is whose lanes should have waited for `early`; `late` may be no place: the end of that rank.
+// Adds a race: `early` was done before `late` and need not be. When nobody waits for a post that
+// comes after one of them, that is the finding, with the first race as an example, and others are
+// counted. `rank` is whose lanes should have waited for `early`; `late` may be no place: the end of
+// that rank.
 void tern__race_add(struct checking *checking, struct place early, struct place late, int rank,
                     const char *text);
 
@@ -163,7 +166,8 @@ void tern__in_place_report(struct checking *checking, int rank, uint64_t begin, 
                            struct place as_in, struct place as_out, bool ordered);
 // How many bytes of a rank are both in `in` and in `out` when it is in place.
 uint64_t tern__shared_bytes(const tern_plan *plan, int rank);
-// An access to such bytes: as `out`, which overwrites them, or as `in`, which must come before that.
+// An access to such bytes: as `out`, which overwrites them, or as `in`, which must come before
+// that.
 bool tern__memory_share(struct checking *checking, int rank, uint64_t begin, uint64_t end,
                         struct place now, bool overwrites);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes that can never go on: which signal each waits for, and why it does not come. There is always
-// a finding: whoever waits for posts that the plan has waits for a lane that is stuck itself, so
-// going from each to the next ends at one that waits for posts that do not exist, or in a cycle.
+// Lanes that can never go on: which signal each waits for, and why it does not come. There is
+// always a finding: whoever waits for posts that the plan has waits for a lane that is stuck
+// itself, so going from each to the next ends at one that waits for posts that do not exist, or in
+// a cycle.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,8 +111,8 @@ static void report_cycle(const struct search *search, uint32_t start)
     tern__check_add(checking->check, TERN_CHECK_DEADLOCK, "a cycle: %s the first", text);
 }
 
-// Finds the shortest cycle through a lane that is in one; next[l] is then the lane that l waits for.
-// Returns its length.
+// Finds the shortest cycle through a lane that is in one; next[l] is then the lane that l waits
+// for. Returns its length.
 static uint32_t shortest_cycle(struct search *search, uint32_t start)
 {
     const struct order *order = search->order;
@@ -167,8 +168,8 @@ static uint32_t owing_lane(struct search *search, uint32_t lane)
     return *owing - 1;
 }
 
-// Goes from a stuck lane to one that it waits for, and so on, until it comes to a starved lane or to
-// where a walk has been. True when this walk has closed a cycle; it ends in a lane of it.
+// Goes from a stuck lane to one that it waits for, and so on, until it comes to a starved lane or
+// to where a walk has been. True when this walk has closed a cycle; it ends in a lane of it.
 static bool walk(struct search *search, uint32_t start)
 {
     uint32_t lane = start;

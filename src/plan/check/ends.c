@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ends of ranks: whether anybody may still touch a rank's buffers when its lanes have ended, and
-// for a barrier, whether every other rank has begun by then.
+// The ends of ranks: whether anybody may still touch a rank's buffers when its lanes have ended,
+// and for a barrier, whether every other rank has begun by then.
 
 #include <stdio.h>
 #include <stdlib.h>

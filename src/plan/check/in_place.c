@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place: on some ranks, nobody knows which, `out` is the memory of `in`, as tern/coll.h says for the
-// kind. A byte that is in both is called *shared* here. The rule:
+// In place: on some ranks, nobody knows which, `out` is the memory of `in`, as tern/coll.h says for
+// the kind. A byte that is in both is called *shared* here. The rule:
 //
 //     Every access to a shared byte as `in` happens before every write to it as `out`.
 //
-// A copy of shared bytes onto themselves is no write: executors leave it out. Why the rule is enough for
-// a plan that is right with `in` and `out` apart, whichever ranks are in place: a read as `in` finds no
-// write as `out` before it, so it gives what it gives when they are apart. A read as `out` follows the
-// same last write as when they are apart, because what was done as `in` happened before that write; or
-// there was no write before it, then it is undefined when they are apart, and, as the plan is right, no
-// output depends on it. So all ops compute the same, and all outputs are the same. It would not do to
-// check the plan with all ranks in place: one rank's error could make up for another's.
+// A copy of shared bytes onto themselves is no write: executors leave it out. Why the rule is
+// enough for a plan that is right with `in` and `out` apart, whichever ranks are in place: a read
+// as `in` finds no write as `out` before it, so it gives what it gives when they are apart. A read
+// as `out` follows the same last write as when they are apart, because what was done as `in`
+// happened before that write; or there was no write before it, then it is undefined when they are
+// apart, and, as the plan is right, no output depends on it. So all ops compute the same, and all
+// outputs are the same. It would not do to check the plan with all ranks in place: one rank's error
+// could make up for another's.
 //
 // Shared bytes of a rank are counted from the first one; memory.c keeps who touched them.
 
@@ -18,8 +19,8 @@
 
 #include "plan/check/check.h"
 
-// Where the shared bytes of a rank begin in a buffer: the smaller of `in` and `out` is the rank's own
-// share of the larger.
+// Where the shared bytes of a rank begin in a buffer: the smaller of `in` and `out` is the rank's
+// own share of the larger.
 static uint64_t shared_begin(const tern_plan *plan, int rank, tern_plan_buffer buffer)
 {
     tern_plan_buffer other = buffer == TERN_PLAN_IN ? TERN_PLAN_OUT : TERN_PLAN_IN;
@@ -39,8 +40,8 @@ uint64_t tern__shared_bytes(const tern_plan *plan, int rank)
                       : out;
 }
 
-// The shared bytes of an operand; begin == end: none. `whole` is where the operand itself begins, also
-// when that is before the first shared byte.
+// The shared bytes of an operand; begin == end: none. `whole` is where the operand itself begins,
+// also when that is before the first shared byte.
 struct part {
     uint64_t begin, end;
     int64_t whole;
@@ -72,8 +73,8 @@ static bool is_copy_onto_itself(const tern_plan *plan, const struct tern__op *op
            from.end > from.begin && from.whole == to.whole;
 }
 
-// Within an op: a destination in `out` may be the very bytes of a source in `in` (a reduce reads them
-// first), but for an atomic reduce; it may not overlap an operand in `in` otherwise.
+// Within an op: a destination in `out` may be the very bytes of a source in `in` (a reduce reads
+// them first), but for an atomic reduce; it may not overlap an operand in `in` otherwise.
 static void check_within(struct checking *checking, struct place place, const struct tern__op *op)
 {
     const tern_plan *plan = checking->plan;

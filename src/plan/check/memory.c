@@ -215,8 +215,8 @@ static void look_up(const struct checking *checking, const tern_plan_range *rang
     checking->memory->ends[i] = end - range->offset;
 }
 
-// Remembers the op that puts a content where it is wrong, unless it was wrong before. Only what is in
-// `out` can be wrong, and what nobody has written.
+// Remembers the op that puts a content where it is wrong, unless it was wrong before. Only what is
+// in `out` can be wrong, and what nobody has written.
 static void blame(const struct checking *checking, const tern_plan_range *range, uint64_t begin,
                   struct place place, struct content *content)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one execution, and what must happen before what. A wait for `count` of a signal that is posted
-// `total` times cannot end without the first count - (total - k) posts of a lane that posts it k
-// times: those must have happened, in every interleaving, and with them what was before them. So the
-// i-th post of that lane tells those what was before it who wait for total - k + i, and nobody else
-// more. The lanes that post one signal are taken to be independent of one another: if one of them
-// posts only after another, a wait for fewer than all posts may order more than is seen here.
+// The one execution, and what must happen before what. A wait for `count` of a signal that is
+// posted `total` times cannot end without the first count - (total - k) posts of a lane that posts
+// it k times: those must have happened, in every interleaving, and with them what was before them.
+// So the i-th post of that lane tells those what was before it who wait for total - k + i, and
+// nobody else more. The lanes that post one signal are taken to be independent of one another: if
+// one of them posts only after another, a wait for fewer than all posts may order more than is seen
+// here.
 
 #include "plan/check/order.h"
 

@@ -58,8 +58,8 @@ struct poster *tern__signal_poster(const struct signal *signal, uint32_t lane);
 // NULL when nobody waits for that count.
 struct awaited *tern__signal_awaited(const struct signal *signal, uint64_t count);
 
-// Barriers: which ranks have begun (check/begun.c). A clock tells that of a rank as one op of a lane
-// behind all lanes.
+// Barriers: which ranks have begun (check/begun.c). A clock tells that of a rank as one op of a
+// lane behind all lanes.
 static inline uint32_t tern__begun_lane(const struct checking *checking, int rank)
 {
     return checking->lanes.count + (uint32_t)rank;

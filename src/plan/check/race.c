@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Races by what they follow from. Two accesses that nothing orders were meant to be ordered, most
 // often by a post after the one and a wait before the other. So a post after either of them that
-// nobody waits for is the mistake to be told; one such post can leave thousands of accesses unordered.
+// nobody waits for is the mistake to be told; one such post can leave thousands of accesses
+// unordered.
 
 #include <stdio.h>
 

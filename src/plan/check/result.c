@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end: what the outputs hold. One finding for each op that made something wrong first; what others
-// passed on of it is counted.
+// The end: what the outputs hold. One finding for each op that made something wrong first; what
+// others passed on of it is counted.
 
 #include <stdio.h>
 #include <string.h>

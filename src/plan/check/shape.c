@@ -56,8 +56,8 @@ static bool fits(struct checking *checking, struct place place, const struct ter
     return true;
 }
 
-// Destinations overlap nothing; a source may be the same range as a destination, unless the reduce is
-// atomic: it goes destination by destination, and would read what it has just added to.
+// Destinations overlap nothing; a source may be the same range as a destination, unless the reduce
+// is atomic: it goes destination by destination, and would read what it has just added to.
 static bool destinations_apart(struct checking *checking, struct place place,
                                const struct tern__op *op)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which signals a plan uses, which lanes post each, and which counts are waited for. Only signals in
-// use take memory: a plan may number them up to a million on every rank.
+// Which signals a plan uses, which lanes post each, and which counts are waited for. Only signals
+// in use take memory: a plan may number them up to a million on every rank.
 
 #include <stdlib.h>
 

@@ -33,7 +33,8 @@ struct cursor {
     uint32_t item;
 };
 
-// All of the buffer holds `content`; nobody has touched it. False when memory or the budget runs out.
+// All of the buffer holds `content`; nobody has touched it. False when memory or the budget runs
+// out.
 bool tern__stretches_create(struct stretches *stretches, struct budget *budget, uint64_t size,
                             struct content content);
 // Leaves the clocks to their pool.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Symbolic values. A node stands for a function of the position: the input of a rank, or a sum. Of a
-// sum only the facts that decide are kept: whose contributions are in it (a bit set), and whether
+// Symbolic values. A node stands for a function of the position: the input of a rank, or a sum. Of
+// a sum only the facts that decide are kept: whose contributions are in it (a bit set), and whether
 // anything is wrong with it.
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan and its options must be before a byte moves. Every rank checks the ops of all ranks, so
-// all come to the same verdict with the same sentence. Set-up path.
+// What a plan and its options must be before a byte moves. Every rank checks the ops of all ranks,
+// so all come to the same verdict with the same sentence. Set-up path.
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a plan to what a run walks through: this rank's script, the windows it is bound to, and who waits for
-// it to begin. Set-up path.
+// From a plan to what a run walks through: this rank's script, the windows it is bound to, and who
+// waits for it to begin. Set-up path.
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making and unmaking executors. The ranks compare what they were given before anything else, so that
-// a difference is an error on all of them. Set-up path.
+// Making and unmaking executors. The ranks compare what they were given before anything else, so
+// that a difference is an error on all of them. Set-up path.
 
 #include <stdlib.h>
 #include <string.h>

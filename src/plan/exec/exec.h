@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor from inside: a script and its lanes, bound to windows once for all runs. What a run needs to
-// know of other ranks lies in the executor's own window, in each rank's part:
+// The executor from inside: a script and its lanes, bound to windows once for all runs. What a run
+// needs to know of other ranks lies in the executor's own window, in each rank's part:
 //
 //     line 0        the run the rank has begun last, and where it is stuck (for reports)
 //     signals       a line each, or packed when there are very many; posted by anybody
 //     scratch       the plan's
 //
 // Two rules make runs follow each other without a barrier. No op touches a rank's memory, and no
-// post its signals, before that rank has begun the run: so what a fast rank does in its next run never
-// counts in a slow rank's present one. And signals count up over all runs (lanes.h).
+// post its signals, before that rank has begun the run: so what a fast rank does in its next run
+// never counts in a slow rank's present one. And signals count up over all runs (lanes.h).
 #ifndef TERN_PLAN_EXEC_EXEC_H
 #define TERN_PLAN_EXEC_EXEC_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lanes of a script in a run: what has been done, what can be done next, and where they stand. The
-// signals are words that only count up, in each rank's part of a window: what a wait wants is what
-// earlier runs have counted and the posts of this one, compared as a difference, so words may wrap around.
+// The lanes of a script in a run: what has been done, what can be done next, and where they stand.
+// The signals are words that only count up, in each rank's part of a window: what a wait wants is
+// what earlier runs have counted and the posts of this one, compared as a difference, so words may
+// wrap around.
 #ifndef TERN_PLAN_EXEC_LANES_H
 #define TERN_PLAN_EXEC_LANES_H
 
@@ -38,8 +39,8 @@ void tern__lanes_free(struct tern__lanes *lanes);
 // All lanes are at their beginning.
 void tern__lanes_begin(struct tern__lanes *lanes);
 
-// Goes once round the lanes and does what is ready, one transfer a lane, so that a long one does not hold
-// up a post that others wait for. True when anything was done.
+// Goes once round the lanes and does what is ready, one transfer a lane, so that a long one does
+// not hold up a post that others wait for. True when anything was done.
 bool tern__lanes_sweep(struct tern__lanes *lanes);
 
 // Whether a sweep would do something.
@@ -60,8 +61,8 @@ char *tern__lanes_word(const struct tern__lanes *lanes, int rank, uint32_t word)
 // How often the signal of a wait has been posted in this run.
 uint32_t tern__lanes_seen(const struct tern__lanes *lanes, const struct tern__step *step);
 
-// This rank has come to a point where all ranks of the window meet: a counter, and what it was before
-// this run. With two ranks a bell is as good.
+// This rank has come to a point where all ranks of the window meet: a counter, and what it was
+// before this run. With two ranks a bell is as good.
 void tern__arrive(const tern_window *window, _Atomic uint32_t *counter, uint32_t before);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running. Data path: no allocation, no lock, no log, and no system call but to sleep. When no lane can go
-// on, the calling thread climbs the ladder of sync/wait.h; it then also moves its other runs on the same
-// job, so that ranks may wait for several runs in different orders.
+// Running. Data path: no allocation, no lock, no log, and no system call but to sleep. When no lane
+// can go on, the calling thread climbs the ladder of sync/wait.h; it then also moves its other runs
+// on the same job, so that ranks may wait for several runs in different orders.
 
 #include "base/clock.h"
 #include "base/public.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a sealed plan to what one rank does of it: its script. The steps name ranges of the plan; which
-// addresses these are is said by the binding of a run (transfer.h).
+// From a sealed plan to what one rank does of it: its script. The steps name ranges of the plan;
+// which addresses these are is said by the binding of a run (transfer.h).
 #ifndef TERN_PLAN_EXEC_SCRIPT_H
 #define TERN_PLAN_EXEC_SCRIPT_H
 
@@ -57,8 +57,8 @@ struct tern__script {
 struct tern__lowering {
     const tern_plan *plan; // sealed; the script points into it
     int rank;
-    // Without the signals that only say "nobody reads my buffers any more": for runs in which all that
-    // others read is a copy.
+    // Without the signals that only say "nobody reads my buffers any more": for runs in which all
+    // that others read is a copy.
     bool trimmed;
     uint32_t meets_max; // all ranks may meet at a counter instead of signals below this, up to 32
     uint32_t lines_max; // signals of a rank that get a line each; with more they are packed

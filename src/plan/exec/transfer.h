@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranges of a plan are in a run, and one transfer between them. Who runs a plan binds it: to
-// windows, to slots, to pieces of what a caller has.
+// What the ranges of a plan are in a run, and one transfer between them. Who runs a plan binds it:
+// to windows, to slots, to pieces of what a caller has.
 #ifndef TERN_PLAN_EXEC_TRANSFER_H
 #define TERN_PLAN_EXEC_TRANSFER_H
 

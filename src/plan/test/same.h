@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two sealed plans are the same, by all that can be read of them: for tests and fuzz targets.
+// Whether two sealed plans are the same, by all that can be read of them: for tests and fuzz
+// targets.
 #ifndef TERN_PLAN_TEST_SAME_H
 #define TERN_PLAN_TEST_SAME_H
 

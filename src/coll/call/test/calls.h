@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of the collective calls: every way to make one, blocking by name or as data, started
-// and waited for, or prepared.
+// For the tests of the collective calls: every way to make one, blocking by name or as data,
+// started and waited for, or prepared.
 #ifndef TERN_COLL_CALL_TEST_CALLS_H
 #define TERN_COLL_CALL_TEST_CALLS_H
 
@@ -163,7 +163,8 @@ KIT int kit_wait_by_testing(struct kit_work *w)
     return TERN_OK;
 }
 
-// Runs the call and compares; KIT_PERSISTENT twice, with other inputs. 0, or 1 and says what is wrong.
+// Runs the call and compares; KIT_PERSISTENT twice, with other inputs. 0, or 1 and says what is
+// wrong.
 KIT int kit_run(struct kit_work *w, enum kit_mode mode)
 {
     tern_comm *comm = w->bench->comms[w->comm];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every argument that a rank can see to be wrong by itself: TERN_ERR_ARG, with a sentence that names
-// the call, no byte written, and the communicator works afterwards, on all ranks, as if nothing had
-// been called.
+// Every argument that a rank can see to be wrong by itself: TERN_ERR_ARG, with a sentence that
+// names the call, no byte written, and the communicator works afterwards, on all ranks, as if
+// nothing had been called.
 #include "coll/call/test/calls.h"
 
 enum { COUNT = 10 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random sealed plans through the checker: bytes become ops, so that every plan that the builder takes
-// is reached quickly. The checker must come to an end with a verdict; a plan that it proves is printed,
-// read and proved again.
+// Random sealed plans through the checker: bytes become ops, so that every plan that the builder
+// takes is reached quickly. The checker must come to an end with a verdict; a plan that it proves
+// is printed, read and proved again.
 
 #include <stdint.h>
 #include <stdlib.h>
