@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmarks of tern and of an MPI share: how a result is printed, "name value unit", and what a
-// process uses. Nothing of either is included here.
+// What the benchmarks of tern and of an MPI share: how a result is printed, "name value unit", and
+// what a process uses. Nothing of either is included here.
 #ifndef TERN_BENCH_REPORT_H
 #define TERN_BENCH_REPORT_H
 
@@ -38,8 +38,8 @@ static inline double memory_kib(void)
     return kib;
 }
 
-// After a barrier of all: the time since the moment in BENCH_BEGIN_NS, which was taken before the launcher
-// was started, and the memory of a rank that has only started.
+// After a barrier of all: the time since the moment in BENCH_BEGIN_NS, which was taken before the
+// launcher was started, and the memory of a rank that has only started.
 static inline void report_start(void)
 {
     double end = cli_now_us();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern check`: proves a plan file, or shows what is wrong with it. Exit status 0: proved; 1: refuted,
-// or right but not in place; 2: the file or the command line cannot be read.
+// `tern check`: proves a plan file, or shows what is wrong with it. Exit status 0: proved; 1:
+// refuted, or right but not in place; 2: the file or the command line cannot be read.
 
 #include <getopt.h>
 #include <stdbool.h>

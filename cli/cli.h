@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands of `tern`. Each gets its own name as argv[0] and returns the exit status: 0, 2 for
-// wrong usage after one sentence on standard error, else what its manual page says. Whether standard
-// output could be written is looked at by main.c, for all of them; if not, 0 becomes CLI_EXIT_LOST.
+// The subcommands of `tern`. Each gets its own name as argv[0] and returns the exit status: 0, 2
+// for wrong usage after one sentence on standard error, else what its manual page says. Whether
+// standard output could be written is looked at by main.c, for all of them; if not, 0 becomes
+// CLI_EXIT_LOST.
 #ifndef TERN_CLI_H
 #define TERN_CLI_H
 

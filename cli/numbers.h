@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, sizes and durations, as commands read and print them. Signs, spaces, hexadecimal digits and
-// whatever else C would read are refused: a typing error must not pass for a value.
+// Numbers, sizes and durations, as commands read and print them. Signs, spaces, hexadecimal digits
+// and whatever else C would read are refused: a typing error must not pass for a value.
 #ifndef TERN_CLI_NUMBERS_H
 #define TERN_CLI_NUMBERS_H
 
@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The readers return whether the text is such a value from `least` to `most`; if not, nothing is written.
+// The readers return whether the text is such a value from `least` to `most`; if not, nothing is
+// written.
 
 bool cli_read_number(const char *text, long least, long most, long *number);
 

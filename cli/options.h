@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of a command. One table says what the help prints, which options there are, whether
-// they take a value, and where that goes; bash completion reads the help.
+// The command line of a command. One table says what the help prints, which options there are,
+// whether they take a value, and where that goes; bash completion reads the help.
 #ifndef TERN_CLI_OPTIONS_H
 #define TERN_CLI_OPTIONS_H
 
@@ -32,8 +32,8 @@ struct cli_option {
     cli_take *take;   // gets the option as its sentences name it, "--root"
 };
 
-// Reads the options and leaves optind at the first other word. `options` end with one without spec; help is
-// there without saying.
+// Reads the options and leaves optind at the first other word. `options` end with one without spec;
+// help is there without saying.
 int cli_read_options(const struct cli_command *command, const struct cli_option *options, int argc,
                      char **argv, void *arguments);
 

@@ -12,17 +12,19 @@
 // How many when nobody says: the processors this process may use, at least 2.
 int cli_usual_nranks(void);
 
-// argv as the command got it, its options before its other words if getopt has seen them. Returns the exit
-// status of the job, CLI_EXIT_LAUNCHER_FAILED after a sentence when it could not be started.
+// argv as the command got it, its options before its other words if getopt has seen them. Returns
+// the exit status of the job, CLI_EXIT_LAUNCHER_FAILED after a sentence when it could not be
+// started.
 int cli_start_ranks(int nranks, int argc, char *const *argv);
 
-// Whether `tern run`, or cli_start_ranks, has started this process; and whether it is the one of the
-// job that speaks about wrong usage: all ranks find the same.
+// Whether `tern run`, or cli_start_ranks, has started this process; and whether it is the one of
+// the job that speaks about wrong usage: all ranks find the same.
 bool cli_is_rank(void);
 bool cli_speaks(void);
 
-// For what measures: binds this rank to a processor of its own when there are enough of them, as Open MPI
-// does by itself. Otherwise two ranks that sleep now and then may share one while another idles.
+// For what measures: binds this rank to a processor of its own when there are enough of them, as
+// Open MPI does by itself. Otherwise two ranks that sleep now and then may share one while another
+// idles.
 void cli_bind_rank(void);
 
 #endif

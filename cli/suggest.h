@@ -15,11 +15,12 @@ struct cli_nearest {
 
 void cli_nearest_offer(struct cli_nearest *nearest, const char *candidate);
 
-// " (did you mean '--label'?)", or "" when no long option is near to `word` as it was typed: "--lable",
-// also "--lable=x". Valid until the next call.
+// " (did you mean '--label'?)", or "" when no long option is near to `word` as it was typed:
+// "--lable", also "--lable=x". Valid until the next call.
 const char *cli_suggest_option(const char *word, const struct option *known);
 
-// The same, without dashes, for the word of a kind of call, and for that of an algorithm of any kind.
+// The same, without dashes, for the word of a kind of call, and for that of an algorithm of any
+// kind.
 const char *cli_suggest_kind(const char *word);
 const char *cli_suggest_algorithm(const char *word);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock and the median of everything that is measured. The programs that measure an MPI are compiled
-// with these too (cli/perf/mpi.c, bench/mpi_basics.c), so nothing of tern is included here.
+// The clock and the median of everything that is measured. The programs that measure an MPI are
+// compiled with these too (cli/perf/mpi.c, bench/mpi_basics.c), so nothing of tern is included
+// here.
 #ifndef TERN_CLI_TIMING_H
 #define TERN_CLI_TIMING_H
 

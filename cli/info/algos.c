@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern info --algos`: asks for every size what would be selected, and prints where the answer changes.
-// Sizes are bytes of a rank's whole input or output, whichever is larger (tern/tune.h).
+// `tern info --algos`: asks for every size what would be selected, and prints where the answer
+// changes. Sizes are bytes of a rank's whole input or output, whichever is larger (tern/tune.h).
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,8 +57,8 @@ static int last_same(tern_coll_kind kind, int nranks, bool windows, size_t *low,
     return TERN_OK;
 }
 
-// Ranges are found by doubling, and their ends by halving: one that lies between two powers of two is
-// missed, but no table has any.
+// Ranges are found by doubling, and their ends by halving: one that lies between two powers of two
+// is missed, but no table has any.
 static int find_ranges(tern_coll_kind kind, int nranks, bool windows, struct ranges *found)
 {
     size_t first = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern info`: what this build and this machine are, which algorithms are selected when and why, and what
-// the ranks of a running job are doing.
+// `tern info`: what this build and this machine are, which algorithms are selected when and why,
+// and what the ranks of a running job are doing.
 
 #include <getopt.h>
 #include <limits.h>

@@ -3,7 +3,8 @@
 #ifndef TERN_CLI_INFO_H
 #define TERN_CLI_INFO_H
 
-// The algorithms of a kind (-1: of all), and which sizes get which on nranks ranks. A status of tern.
+// The algorithms of a kind (-1: of all), and which sizes get which on nranks ranks. A status of
+// tern.
 int cli_info_algos(int kind, int nranks);
 
 // Prints a list of words, one a line. -1: there is no list of this name.

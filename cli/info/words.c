@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern info --words`: the words that commands take, one a line, from the same tables that the commands
-// read. For the completion of shells and for scripts.
+// `tern info --words`: the words that commands take, one a line, from the same tables that the
+// commands read. For the completion of shells and for scripts.
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring over all ranks, as the OSU benchmarks do: every iteration begins with a barrier, each rank
-// times its own call, the slowest rank's time is the iteration's. cli/perf/mpi.c does the same.
+// Measuring over all ranks, as the OSU benchmarks do: every iteration begins with a barrier, each
+// rank times its own call, the slowest rank's time is the iteration's. cli/perf/mpi.c does the
+// same.
 
 #include "perf/clock.h"
 

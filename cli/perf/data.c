@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of `tern perf`. Random bits become floats of a few binades, so that the order of a sum shows
-// in its last bit; every 61st is a NaN, an infinity or a zero. Integers take all bits.
+// The data of `tern perf`. Random bits become floats of a few binades, so that the order of a sum
+// shows in its last bit; every 61st is a NaN, an infinity or a zero. Integers take all bits.
 
 #include "perf/data.h"
 
@@ -57,8 +57,8 @@ uint64_t perf_source(int rank, uint64_t run)
     return mix(mix(run + 1) + (uint64_t)rank);
 }
 
-// Random bits of element i, for cells of 8 bytes and for smaller ones: cheap, because the largest buffers
-// have 2^28 elements, and in 32 bits so that compilers make vectors of it.
+// Random bits of element i, for cells of 8 bytes and for smaller ones: cheap, because the largest
+// buffers have 2^28 elements, and in 32 bits so that compilers make vectors of it.
 static uint64_t wide_bits_at(uint64_t source, uint64_t i)
 {
     uint64_t x = source + i * UINT64_C(0x9e3779b97f4a7c15);
@@ -76,7 +76,8 @@ bool perf_is_float(const struct perf_type *type)
     return type->mantissa > 0;
 }
 
-// What turns random bits into a cell: (bits & keep) + (base + (bits >> shift & spread)) << mantissa.
+// What turns random bits into a cell: (bits & keep) + (base + (bits >> shift & spread)) <<
+// mantissa.
 struct shape {
     uint64_t keep, base, spread;
     int mantissa, shift;

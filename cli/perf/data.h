@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of `tern perf`, and what must come of them. Element i of a rank's input in a run is a
-// function of (rank, run, i), so that any rank can say what any other had. The reference is naive and
-// shares nothing with the library: sources in rank order, f16 and bf16 in f32, rounded once.
+// function of (rank, run, i), so that any rank can say what any other had. The reference is naive
+// and shares nothing with the library: sources in rank order, f16 and bf16 in f32, rounded once.
 #ifndef TERN_CLI_PERF_DATA_H
 #define TERN_CLI_PERF_DATA_H
 
@@ -27,8 +27,8 @@ uint64_t perf_source(int rank, uint64_t run);
 void perf_fill(const struct perf_data *data, uint64_t source, uint64_t first, uint64_t count,
                void *to);
 
-// How many of `count` elements at `have` are not, bit for bit, the sources' elements from `first` on,
-// combined in their order. A single source is copied.
+// How many of `count` elements at `have` are not, bit for bit, the sources' elements from `first`
+// on, combined in their order. A single source is copied.
 uint64_t perf_wrong(const struct perf_data *data, const uint64_t *sources, int nsources,
                     uint64_t first, uint64_t count, const void *have);
 

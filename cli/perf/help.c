@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern perf --help`, around the options: what the numbers mean, and where they differ from other tools.
+// `tern perf --help`, around the options: what the numbers mean, and where they differ from other
+// tools.
 
 #include "perf/help.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tern perf --compare` runs under an MPI: the same calls on buffers of the same sizes, timed in
-// the same way (cli/perf/clock.c), one measurement per question. Compiled on the spot with the MPI's own
-// mpicc; every rank is connected to the asking process by a socket and sleeps in it between questions.
+// What `tern perf --compare` runs under an MPI: the same calls on buffers of the same sizes, timed
+// in the same way (cli/perf/clock.c), one measurement per question. Compiled on the spot with the
+// MPI's own mpicc; every rank is connected to the asking process by a socket and sleeps in it
+// between questions.
 //
 //     question   KIND TOTAL DTYPE OP ROOT IN_PLACE WARMUP ITERATIONS BUDGET_US
 //     answer     ok ITERATIONS MEDIAN_US MIN_US MAX_US, or a sentence; from rank 0
@@ -188,7 +189,8 @@ static double time_once(const struct call *call)
     return cli_now_us() - begin;
 }
 
-// One call nobody counts, then the warm-up; how many iterations the time allows, the same on all ranks.
+// One call nobody counts, then the warm-up; how many iterations the time allows, the same on all
+// ranks.
 static long warm_up(const struct call *call, const struct question *question)
 {
     double begin = cli_now_us();
@@ -232,8 +234,8 @@ static void measure(const struct call *call, const struct question *question, ch
     free(times);
 }
 
-// Ordinary numbers, so that no processor takes its time over them: 1.0, 1.0, … or bytes of 1. Touches
-// every page.
+// Ordinary numbers, so that no processor takes its time over them: 1.0, 1.0, … or bytes of 1.
+// Touches every page.
 static void *make_buffer(size_t bytes, const char *dtype)
 {
     char *buffer = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking the MPIs beside tern. Questions and answers go through a socket to every rank of the MPI by
-// itself: an MPI's own standard input reaches rank 0 only, and ranks that wait for rank 0 inside MPI
-// burn a processor that the next measurement needs.
+// Asking the MPIs beside tern. Questions and answers go through a socket to every rank of the MPI
+// by itself: an MPI's own standard input reaches rank 0 only, and ranks that wait for rank 0 inside
+// MPI burn a processor that the next measurement needs.
 
 #include "perf/peers.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The MPIs that `tern perf --compare` measures beside tern: a program of ours is compiled with each
-// one's mpicc, started once, and asked for one measurement at a time. Between questions its ranks sleep
-// in a read. Only rank 0 has peers. Nothing of them is left in the file system while they run.
+// one's mpicc, started once, and asked for one measurement at a time. Between questions its ranks
+// sleep in a read. Only rank 0 has peers. Nothing of them is left in the file system while they
+// run.
 #ifndef TERN_CLI_PERF_PEERS_H
 #define TERN_CLI_PERF_PEERS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern perf`: measures the collective calls. The command starts itself once per rank; under `tern run`
-// it is a rank of that job.
+// `tern perf`: measures the collective calls. The command starts itself once per rank; under `tern
+// run` it is a rank of that job.
 
 #include "perf/perf.h"
 
@@ -55,7 +55,8 @@ static int check_plot(const struct perf_options *options)
     return -1;
 }
 
-// An algorithm that the kind does not have is found before any rank is started. Returns -1 to go on.
+// An algorithm that the kind does not have is found before any rank is started. Returns -1 to go
+// on.
 static int check_algorithms(const struct perf_options *options)
 {
     if (cli_is_rank() || options->kind == PERF_KINDS ||

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SVG of `tern perf --plot`: for each kind a row of two panels, time and bus bandwidth against size,
-// both axes logarithmic, and a legend. Lines are the algorithms that were asked for (or one, of what was
-// selected) and the MPIs. Plain elements, so that any viewer shows it and a person can edit it.
+// The SVG of `tern perf --plot`: for each kind a row of two panels, time and bus bandwidth against
+// size, both axes logarithmic, and a legend. Lines are the algorithms that were asked for (or one,
+// of what was selected) and the MPIs. Plain elements, so that any viewer shows it and a person can
+// edit it.
 
 #include "perf/plot.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The naive reference of `tern perf`: goes through blocks that stay in the first-level cache; the cells
-// (elements as they lie in memory) of each source are made, widened, combined, and at the end narrowed
-// and compared.
+// The naive reference of `tern perf`: goes through blocks that stay in the first-level cache; the
+// cells (elements as they lie in memory) of each source are made, widened, combined, and at the end
+// narrowed and compared.
 
 #include <math.h>
 #include <string.h>

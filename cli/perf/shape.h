@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds that `tern perf` measures: which elements each rank's buffers hold, from the table of kinds.
-// This is also compiled into the program that measures an MPI (cli/perf/mpi.c), so that both move the
-// same bytes; it therefore includes nothing of tern but that table.
+// The kinds that `tern perf` measures: which elements each rank's buffers hold, from the table of
+// kinds. This is also compiled into the program that measures an MPI (cli/perf/mpi.c), so that both
+// move the same bytes; it therefore includes nothing of tern but that table.
 //
-// `total` is the elements of the larger of a rank's two buffers. Where ranks have shares of it, they
-// are equal, and in the (v) kinds proportional to 1, 2, …, n, rounded down one after the other; in
-// all_to_all_v rank r has for rank q share (r + q) mod n, so that everybody sends and gets `total`.
+// `total` is the elements of the larger of a rank's two buffers. Where ranks have shares of it,
+// they are equal, and in the (v) kinds proportional to 1, 2, …, n, rounded down one after the
+// other; in all_to_all_v rank r has for rank q share (r + q) mod n, so that everybody sends and
+// gets `total`.
 #ifndef TERN_CLI_PERF_SHAPE_H
 #define TERN_CLI_PERF_SHAPE_H
 

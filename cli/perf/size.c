@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One size: every algorithm is called once on data that are then checked; then rounds, in which tern's
-// algorithms, the MPIs and the copying take turns, so that what else happens on the machine happens to
-// all; then a call on other data, checked; then the lines.
+// One size: every algorithm is called once on data that are then checked; then rounds, in which
+// tern's algorithms, the MPIs and the copying take turns, so that what else happens on the machine
+// happens to all; then a call on other data, checked; then the lines.
 
 #include "perf/sweep.h"
 
@@ -107,8 +107,8 @@ static void prepare_size(const struct perf_sweep *sweep, uint64_t total, struct 
     }
 }
 
-// Warms up, and finds how long the slowest of the calls takes. The first calls of a process are slow, so
-// this goes on while they are too slow for all iterations that there may be.
+// Warms up, and finds how long the slowest of the calls takes. The first calls of a process are
+// slow, so this goes on while they are too slow for all iterations that there may be.
 static int find_pace(struct perf_sweep *sweep, const struct size *size, double one_us,
                      double *longest_us)
 {

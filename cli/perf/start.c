@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting and stopping the MPIs beside tern. What they need in the file system lies in two folders of
-// ours: the compiled program and what compilers and launchers put into TMPDIR, and Open MPI's shared
-// memory, which stays in /dev/shm as always. Once all ranks have met, nobody opens any of it again, and
-// both folders are removed: whatever kills the job later leaves nothing. For a signal that ends us
-// before, there is a handler, and the process that has started the ranks looks when all have ended.
+// Starting and stopping the MPIs beside tern. What they need in the file system lies in two folders
+// of ours: the compiled program and what compilers and launchers put into TMPDIR, and Open MPI's
+// shared memory, which stays in /dev/shm as always. Once all ranks have met, nobody opens any of it
+// again, and both folders are removed: whatever kills the job later leaves nothing. For a signal
+// that ends us before, there is a handler, and the process that has started the ranks looks when
+// all have ended.
 
 #include "perf/peers.h"
 

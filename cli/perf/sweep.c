@@ -34,8 +34,8 @@ static void choose_kinds(struct perf_sweep *sweep)
     }
 }
 
-// The next total of a kind after `last`, over the sizes from *index on; 0 after the last size. Rounding
-// may make sizes equal; those are measured once.
+// The next total of a kind after `last`, over the sizes from *index on; 0 after the last size.
+// Rounding may make sizes equal; those are measured once.
 static uint64_t next_total(const struct perf_sweep *sweep, enum perf_kind kind, int *index,
                            uint64_t last)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the row of a kind on this many ranks: the algorithm for windows, the one for other buffers
-// and the size of its pieces, the one for slots, and up to which size slots are quicker. What is built in
-// wins unless something is clearly better, so that noise changes nothing.
+// Finding the row of a kind on this many ranks: the algorithm for windows, the one for other
+// buffers and the size of its pieces, the one for slots, and up to which size slots are quicker.
+// What is built in wins unless something is clearly better, so that noise changes nothing.
 
 #include <math.h>
 #include <string.h>
@@ -141,8 +141,8 @@ static int find_large(struct tune_bench *bench, tern_tune_row *row)
     return status;
 }
 
-// Which algorithm for slots, and up to which size: the switch with the least mean over all sizes, half
-// of the calls with buffers in windows.
+// Which algorithm for slots, and up to which size: the switch with the least mean over all sizes,
+// half of the calls with buffers in windows.
 static int find_small(struct tune_bench *bench, tern_tune_row *row)
 {
     tern_tune_row rows[TUNE_CANDIDATES_MAX];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern tune`: measures on this machine which algorithms, transports and sizes of pieces suit it, and
-// writes them into a tune file. The command starts itself once per rank, for each count of ranks.
+// `tern tune`: measures on this machine which algorithms, transports and sizes of pieces suit it,
+// and writes them into a tune file. The command starts itself once per rank, for each count of
+// ranks.
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -141,7 +142,8 @@ static int be_a_rank(const struct arguments *arguments)
     return status == TERN_OK && left ? 0 : 1;
 }
 
-// Starts a job for each count of ranks; the rows come back through memory that is nowhere in a folder.
+// Starts a job for each count of ranks; the rows come back through memory that is nowhere in a
+// folder.
 static int measure(const struct arguments *arguments, int argc, char **argv, tern_tune_row **rows,
                    int *count)
 {
@@ -192,7 +194,8 @@ static bool has_row(const tern_tune_row *rows, int count, const tern_tune_row *r
     return false;
 }
 
-// Adds the rows of the old file that were not measured. A file that cannot be read is not overwritten.
+// Adds the rows of the old file that were not measured. A file that cannot be read is not
+// overwritten.
 static int keep_old(const char *path, tern_tune_row **rows, int *count)
 {
     tern_tune_row *old;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with one fault, for docs/debugging.md: rank 2 does what the argument says, and the others do
-// what is right. Without an argument all do. `tern run -n 3 faulty hang`
+// A program with one fault, for docs/debugging.md: rank 2 does what the argument says, and the
+// others do what is right. Without an argument all do. `tern run -n 3 faulty hang`
 
 #include <stdbool.h>
 #include <stdio.h>

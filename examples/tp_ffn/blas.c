@@ -12,8 +12,8 @@
 #define CORETYPE "OPENBLAS_CORETYPE" // read by OpenBLAS
 #define TAKEN "TP_FFN_BLAS_TAKEN" // ours: what OpenBLAS had taken before this program corrected it
 
-// What OpenBLAS falls back to, by decreasing age. Kernels of processors that have AVX2 are not here:
-// between those the differences are small.
+// What OpenBLAS falls back to, by decreasing age. Kernels of processors that have AVX2 are not
+// here: between those the differences are small.
 static const char *const old_kernels[] = {"Prescott",  "Core2",     "Penryn",     "Nehalem",
                                           "Barcelona", "Bulldozer", "Sandybridge"};
 

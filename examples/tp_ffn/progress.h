@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a long computation is, on standard output: a line that is rewritten on a terminal, elsewhere
-// a line every ten seconds. A computation that is over within half a second prints nothing.
+// How far a long computation is, on standard output: a line that is rewritten on a terminal,
+// elsewhere a line every ten seconds. A computation that is over within half a second prints
+// nothing.
 #ifndef TP_FFN_PROGRESS_H
 #define TP_FFN_PROGRESS_H
 

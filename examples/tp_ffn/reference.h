@@ -15,8 +15,8 @@ struct reference {
     double *tolerance; // [tokens, hidden]: the largest |computed - y| that is right
 };
 
-// To be freed with reference_free, also after a failure. Its work is counted in `progress`, which may be
-// NULL, out of reference_flops.
+// To be freed with reference_free, also after a failure. Its work is counted in `progress`, which
+// may be NULL, out of reference_flops.
 int reference_create(struct reference *reference, const struct source *source,
                      struct progress *progress, struct failure *failure);
 double reference_flops(const struct shape *shape);

@@ -14,10 +14,10 @@ void report_round(int64_t round, double seconds, const struct deviation *deviati
 void report_measured(const struct shape *shape, const struct timing timings[VARIANT_COUNT],
                      int cores);
 
-// That line: the overlap efficiency, or why there is none. It is 1 when the shorter of computation and
-// communication is hidden behind the other entirely, 0 when they take as long together as one after
-// the other. Nothing can be told when the cores of the chips outnumber the processors, which then
-// compute or communicate, nor when the runs vary by more than there is to hide.
+// That line: the overlap efficiency, or why there is none. It is 1 when the shorter of computation
+// and communication is hidden behind the other entirely, 0 when they take as long together as one
+// after the other. Nothing can be told when the cores of the chips outnumber the processors, which
+// then compute or communicate, nor when the runs vary by more than there is to hide.
 void report_overlap(const struct timing timings[VARIANT_COUNT], int cores, int processors,
                     char *line, size_t size);
 

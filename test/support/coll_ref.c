@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The naive reference of the collective calls: what goes where. Written for being right, not for speed;
-// only inputs' first REF_PERIOD elements are ever computed, the others are copies of them.
+// The naive reference of the collective calls: what goes where. Written for being right, not for
+// speed; only inputs' first REF_PERIOD elements are ever computed, the others are copies of them.
 
 #include "coll_ref.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective call must give, computed naively: loops over elements in rank order, f16 and bf16
-// widened to f32 and rounded once by scalar code of its own. Shares nothing with the library but the
-// numbers of tern/coll.h. An element of an input depends on its rank and its place alone, so every
-// rank knows every input without having it. Inputs repeat after REF_PERIOD elements, a prime, so that
-// large expectations are cheap and a block that lands at a wrong place is still seen.
+// What a collective call must give, computed naively: loops over elements in rank order, f16 and
+// bf16 widened to f32 and rounded once by scalar code of its own. Shares nothing with the library
+// but the numbers of tern/coll.h. An element of an input depends on its rank and its place alone,
+// so every rank knows every input without having it. Inputs repeat after REF_PERIOD elements, a
+// prime, so that large expectations are cheap and a block that lands at a wrong place is still
+// seen.
 #ifndef TERN_TEST_COLL_REF_H
 #define TERN_TEST_COLL_REF_H
 
@@ -15,8 +16,9 @@
 
 #define REF_PERIOD 1021
 
-// A call as all ranks together make it. SEND stands for a ring: everybody sends to the next rank and
-// receives from the one before; RECV for pairs (0, 1), (2, 3), … that swap; who has no partner, itself.
+// A call as all ranks together make it. SEND stands for a ring: everybody sends to the next rank
+// and receives from the one before; RECV for pairs (0, 1), (2, 3), … that swap; who has no partner,
+// itself.
 struct ref_case {
     tern_coll_kind kind;
     tern_dtype dtype;
@@ -55,8 +57,8 @@ void ref_output(const struct ref_case *c, int rank, void *to);
 // Zeroes what pairs have between and behind their fields, which means nothing.
 void ref_clean(const struct ref_case *c, void *elements, size_t count);
 
-// The call of a rank, from its shares (which it points to) and buffers; of SEND and RECV the sending
-// half. The function and its argument are set for TERN_FUNCTION.
+// The call of a rank, from its shares (which it points to) and buffers; of SEND and RECV the
+// sending half. The function and its argument are set for TERN_FUNCTION.
 void ref_call(const struct ref_case *c, int rank, const struct ref_shares *shares, const void *in,
               void *out, tern_coll *call);
 

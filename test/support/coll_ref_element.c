@@ -86,7 +86,8 @@ static uint16_t narrow(float value, int digits, int least, int most)
     if (exponent > most) {
         return (uint16_t)(sign | infinite);
     }
-    // A subnormal has the least exponent and no leading one; adding carries into the exponent field.
+    // A subnormal has the least exponent and no leading one; adding carries into the exponent
+    // field.
     unsigned bits = ((unsigned)(exponent - least) << fraction_bits) + (unsigned)steps;
     return (uint16_t)(sign | bits);
 }

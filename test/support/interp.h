@@ -21,8 +21,8 @@
 bool interp_run(const tern_plan *plan, const tern_topo *topo, uint64_t seed, char *why,
                 size_t size);
 
-// The same in place: on rank r with bit r set, `out` is the memory of `in`, as tern/coll.h says for the
-// kind; of the smaller of the two it is the rank's share of the larger one.
+// The same in place: on rank r with bit r set, `out` is the memory of `in`, as tern/coll.h says for
+// the kind; of the smaller of the two it is the rank's share of the larger one.
 bool interp_run_in_place(const tern_plan *plan, const tern_topo *topo, uint64_t ranks,
                          uint64_t seed, char *why, size_t size);
 

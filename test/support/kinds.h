@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests that loop over kinds ask of them, so that they make plans that exist. From the library's
-// table, which src/base/test/tables.c holds to another writing of it; what the kinds must compute,
-// interp.h and coll_ref.h say for themselves.
+// What tests that loop over kinds ask of them, so that they make plans that exist. From the
+// library's table, which src/base/test/tables.c holds to another writing of it; what the kinds must
+// compute, interp.h and coll_ref.h say for themselves.
 #ifndef TERN_TEST_KINDS_H
 #define TERN_TEST_KINDS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job for test/system/info.sh to look at: makes some collective calls, then one that the last rank does
-// not come to until the file `go` is there. A rank whose call fails says so, and stays until `go` is
-// there, too.
+// A job for test/system/info.sh to look at: makes some collective calls, then one that the last
+// rank does not come to until the file `go` is there. A rank whose call fails says so, and stays
+// until `go` is there, too.
 //
 //     hang                              under `tern run`
 //     hang RANK NRANKS RENDEZVOUS       by itself
