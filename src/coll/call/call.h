@@ -4,15 +4,15 @@
 // of what the caller said (args.c), gets its plans (pick.c), its memory (place.c) and then goes
 // through its runs (run.c); report.c words what went wrong. Calls between the files go one way:
 //
-//     calls.c, request.c    enter from outside, and look the state up once
-//     quick.c               the short path
-//     state.c               makes and frees what a communicator keeps
-//     mail.c, pieces.c      messages
-//     run.c                 runs
-//     trace.c, report.c     what they leave in a trace, and sentences
-//     place.c, shares.c     memory
-//     pick.c, program.c     plans
-//     args.c                arguments
+//     calls.c, request.c             enter from outside, and look the state up once
+//     quick.c                        the short path
+//     state.c                        makes and frees what a communicator keeps
+//     mail.c, pieces.c               messages
+//     run.c                          runs
+//     trace.c, report.c              what they leave in a trace, and sentences
+//     place.c, publish.c, shares.c   memory
+//     pick.c, program.c              plans
+//     args.c                         arguments
 #ifndef TERN_COLL_CALL_CALL_H
 #define TERN_COLL_CALL_CALL_H
 
@@ -164,7 +164,7 @@ static inline struct tern__shape *tern__shape_of(struct tern__calls *calls, uint
 // quick.c: a whole call, true when it has been made.
 bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count);
 
-// place.c: what a rank puts into its line and payload when it publishes the call's next run; and what
+// publish.c: what a rank puts into its line and payload when it publishes the call's next run. place.c: what
 // the plan's ranges are, once all have.
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head);
 int tern__call_bind(struct tern__coll *call, uint32_t run);

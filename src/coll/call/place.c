@@ -1,198 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the bytes of a call are: what a rank puts into shared memory when it publishes a run, and what
-// the ranges of the plan mean once all ranks have. The way of a large call is decided here, by what
-// all ranks have published, hence the same on all of them.
+// Where the bytes of a call are: what the ranges of the plan mean once all ranks have published a run. The way
+// of a large call is decided here, by what all ranks have published, hence the same on all of them.
 
 #include <string.h>
 
 #include "base/error.h"
-#include "coll/call/call.h"
+#include "coll/call/place.h"
 #include "comm/registry.h"
-
-#define NO_BYTES UINT64_MAX // for in_window, out_window: nothing to be found
-
-static uint64_t times(const struct tern__coll *call, bool wide, uint64_t bytes)
-{
-    return wide ? bytes * (uint64_t)call->calls->nranks : bytes;
-}
-
-// The bytes of each share (of everything, where there are none) that run `index` of the pieces is
-// about, and where they begin.
-static uint64_t piece_of(const struct tern__coll *call, uint64_t length, uint64_t index,
-                         uint64_t *skip)
-{
-    *skip = index * call->piece_bytes;
-    uint64_t rest = length > *skip ? length - *skip : 0;
-    return rest < call->piece_bytes ? rest : call->piece_bytes;
-}
-
-// Slices as src/coll/emit.c makes them: whole elements, large ones whole lines.
-static void slices(uint64_t *bounds, int n, uint64_t bytes, uint64_t element)
-{
-    uint64_t grain = bytes / (uint64_t)n >= 64 * TERN_CACHE_LINE ? TERN_CACHE_LINE : element;
-    uint64_t grains = bytes / grain;
-    uint64_t each = grains / (uint64_t)n;
-    uint64_t larger = grains % (uint64_t)n;
-    for (uint64_t i = 0; i < (uint64_t)n; i++) {
-        bounds[i] = grain * (i * each + (i < larger ? i : larger));
-    }
-    bounds[n] = bytes;
-}
-
-// Publishing.
-
-static bool has_all_ranks(const tern_comm *theirs, const tern_comm *ours)
-{
-    if (theirs == ours) {
-        return true;
-    }
-    for (int rank = 0; rank < ours->group.size; rank++) {
-        bool found = false;
-        for (int other = 0; other < theirs->group.size && !found; other++) {
-            found = theirs->group.members[other] == ours->group.members[rank];
-        }
-        if (!found) {
-            return false;
-        }
-    }
-    return theirs->group.job == ours->group.job;
-}
-
-uint64_t tern__call_place(const struct tern__calls *calls, const char *address, uint64_t bytes,
-                          uint64_t *offset)
-{
-    tern_window *window;
-    *offset = 0;
-    if (address == NULL || bytes == 0) {
-        return NO_BYTES;
-    }
-    if (!tern__registry_find(address, &window)) {
-        return 0;
-    }
-    *offset = (uint64_t)(address - window->base);
-    bool inside = bytes <= window->size_bytes * (uint64_t)window->nranks - *offset;
-    if (!inside || !has_all_ranks(window->comm, calls->comm)) {
-        return 0;
-    }
-    return (uint64_t)window->comm->group.slot << 32 | (window->number + 1);
-}
-
-static void fill_shares(struct tern__coll *call, struct tern__placement *placement, uint32_t run)
-{
-    struct tern__calls *calls = call->calls;
-    char *payload = tern__area_payload(calls->area, calls->rank, run);
-    struct tern__share *table = (struct tern__share *)(void *)payload;
-    tern__call_shares(call, table);
-    for (int rank = 0; rank < calls->nranks; rank++) {
-        placement->longest =
-            table[rank].in_bytes > placement->longest ? table[rank].in_bytes : placement->longest;
-    }
-    uint64_t table_bytes = tern__round_line(sizeof *table * (uint64_t)calls->nranks);
-    if (!tern__call_fits_slot(call, placement->in_window != 0 && placement->out_window != 0)) {
-        return;
-    }
-    placement->in_slot = 1;
-    uint64_t at = table_bytes;
-    bool wide = tern__kind_in_all(call->plan_kind);
-    if (!wide && call->in != NULL) {
-        memcpy(payload + at, call->in, call->in_bytes);
-    }
-    for (int rank = 0; rank < calls->nranks; rank++) {
-        struct tern__share *row = &table[rank];
-        if (wide && row->in_bytes > 0) {
-            memcpy(payload + at, call->in + row->in_offset, row->in_bytes);
-        }
-        row->in_offset = at;
-        at += wide ? tern__round_line(row->in_bytes) : 0;
-    }
-}
-
-static void fill_opening(struct tern__coll *call, uint32_t run, struct tern__head *head)
-{
-    struct tern__placement placement = {.in_place = call->in_place};
-    placement.in_window =
-        tern__call_place(call->calls, call->in, call->in_bytes, &placement.in_offset);
-    placement.out_window =
-        tern__call_place(call->calls, call->out, call->out_bytes, &placement.out_offset);
-    if (call->counts) {
-        fill_shares(call, &placement, run);
-    }
-    memcpy(head->data, &placement, sizeof placement);
-}
-
-// Whether this rank's ops read its input where it is, so that only what others read goes into the
-// slot. Not in place: then an op may overwrite what another one has yet to read.
-static bool reads_own_input(const struct tern__coll *call)
-{
-    return !tern__kind_has_shares(call->plan_kind) && call->staged->scaled && !call->copied &&
-           !call->in_place && call->in != NULL;
-}
-
-// The slices of a piece that others read.
-static void fill_exposed(const struct tern__coll *call, char *payload, uint64_t index)
-{
-    uint64_t bounds[TERN_RANKS_MAX + 1];
-    uint64_t skip;
-    uint64_t part = piece_of(call, call->share_bytes, index, &skip);
-    int n = call->calls->nranks;
-    slices(bounds, n, part, call->element_bytes);
-    for (int unit = 0; unit < n;) {
-        int first = unit;
-        while (unit < n && (call->staged->exposed >> unit & 1) != 0) {
-            unit++;
-        }
-        memcpy(payload + bounds[first], call->in + skip + bounds[first],
-               bounds[unit] - bounds[first]);
-        unit += unit == first;
-    }
-}
-
-static void fill_piece(const struct tern__coll *call, uint32_t run)
-{
-    const struct tern__calls *calls = call->calls;
-    char *payload = tern__area_payload(calls->area, calls->rank, run);
-    uint64_t skip;
-    uint64_t index = call->published - 1; // the opening is not one
-    if (call->in == NULL) {
-        return;
-    }
-    if (reads_own_input(call)) {
-        fill_exposed(call, payload, index);
-        return;
-    }
-    if (!tern__kind_in_all(call->plan_kind)) {
-        uint64_t length = call->counts ? call->in_bytes : call->share_bytes;
-        uint64_t part = piece_of(call, length, index, &skip);
-        memcpy(payload, call->in + (part > 0 ? skip : 0), part);
-        return;
-    }
-    for (int rank = 0; rank < calls->nranks; rank++) {
-        struct tern__share own = {.in_offset = (uint64_t)rank * call->share_bytes,
-                                  .in_bytes = call->share_bytes};
-        if (call->counts) {
-            tern__call_share(call, rank, &own);
-        }
-        uint64_t part = piece_of(call, own.in_bytes, index, &skip);
-        uint64_t stride = call->counts ? call->piece_bytes : part;
-        if (part > 0) {
-            memcpy(payload + (uint64_t)rank * stride, call->in + own.in_offset + skip, part);
-        }
-    }
-}
-
-void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head)
-{
-    if (call->way == TERN__WAY_UNKNOWN) {
-        fill_opening(call, run, head);
-    } else if (call->way == TERN__WAY_STAGED) {
-        fill_piece(call, run);
-    } else if (call->in_bytes > TERN__LINE_BYTES) {
-        memcpy(tern__area_payload(call->calls->area, call->calls->rank, run), call->in,
-               call->in_bytes);
-    } else if (call->in_bytes > 0) {
-        memcpy(head->data, call->in, call->in_bytes);
-    }
-}
 
 // Opening.
 
@@ -276,6 +90,11 @@ int tern__call_open(struct tern__coll *call, uint32_t run)
 
 // Binding.
 
+static uint64_t times(const struct tern__coll *call, bool wide, uint64_t bytes)
+{
+    return wide ? bytes * (uint64_t)call->calls->nranks : bytes;
+}
+
 static void bind_maps(struct tern__coll *call, const struct tern__program *program, uint64_t bytes)
 {
     struct tern__binding *binding = &call->calls->binding;
@@ -288,7 +107,7 @@ static void bind_maps(struct tern__coll *call, const struct tern__program *progr
     binding->in_stride = bytes;
     binding->out_stride = bytes;
     if (map == TERN__MAP_SLICES) {
-        slices(binding->bounds, call->calls->nranks, bytes, call->element_bytes);
+        tern__call_slices(binding->bounds, call->calls->nranks, bytes, call->element_bytes);
     }
 }
 
@@ -330,7 +149,7 @@ static void bind_slot_shares(struct tern__coll *call, uint32_t run)
 static int find_base(struct tern__coll *call, int rank, uint64_t key, char **base)
 {
     static const char nothing;
-    if (key == NO_BYTES || key == 0) { // no op of this rank reads or writes a byte of it
+    if (key == TERN__NO_BYTES || key == 0) { // no op of this rank reads or writes a byte of it
         *base = (char *)(uintptr_t)&nothing;
         return TERN_OK;
     }
@@ -385,7 +204,7 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
     uint64_t index = call->ended - 1;
     uint64_t length = call->counts ? call->longest : call->share_bytes;
     uint64_t skip;
-    uint64_t part = piece_of(call, length, index, &skip);
+    uint64_t part = tern__piece_of(call, length, index, &skip);
     bool last = call->ended + 1 == call->pieces;
     struct tern__program *program = last ? call->tail : call->staged;
     uint64_t in_bytes =
@@ -408,7 +227,7 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
         binding->scratch[rank] = payload + tern__round_line(in_bytes);
         binding->out[rank] = payload + tern__round_line(in_bytes) + tern__round_line(scratch_bytes);
     }
-    if (reads_own_input(call)) {
+    if (tern__reads_own_input(call)) {
         binding->in[calls->rank] = call->in + skip;
     }
     if (!call->copied) {
@@ -463,7 +282,7 @@ void tern__call_unload(struct tern__coll *call)
         return;
     }
     uint64_t skip;
-    uint64_t part = piece_of(call, call->share_bytes, call->ended - 1, &skip);
+    uint64_t part = tern__piece_of(call, call->share_bytes, call->ended - 1, &skip);
     const char *from = calls->binding.out[calls->rank];
     int shares = tern__kind_out_all(call->plan_kind) ? calls->nranks : 1;
     for (int share = 0; share < shares; share++) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What publishing and binding share: which bytes of a buffer a run is about.
+#ifndef TERN_COLL_CALL_PLACE_H
+#define TERN_COLL_CALL_PLACE_H
+
+#include "coll/call/call.h"
+
+#define TERN__NO_BYTES UINT64_MAX // for in_window, out_window: nothing to be found
+
+// The bytes of each share (of everything, where there are none) that run `index` of the pieces is
+// about, and where they begin.
+static inline uint64_t tern__piece_of(const struct tern__coll *call, uint64_t length,
+                                      uint64_t index, uint64_t *skip)
+{
+    *skip = index * call->piece_bytes;
+    uint64_t rest = length > *skip ? length - *skip : 0;
+    return rest < call->piece_bytes ? rest : call->piece_bytes;
+}
+
+// Whether this rank's ops read its input where it is, so that only what others read goes into the
+// slot. Not in place: then an op may overwrite what another one has yet to read.
+static inline bool tern__reads_own_input(const struct tern__coll *call)
+{
+    return !tern__kind_has_shares(call->plan_kind) && call->staged->scaled && !call->copied &&
+           !call->in_place && call->in != NULL;
+}
+
+// publish.c: slices as src/coll/emit.c makes them: whole elements, large ones whole lines.
+void tern__call_slices(uint64_t *bounds, int n, uint64_t bytes, uint64_t element);
+
+#endif
