@@ -12,19 +12,8 @@
 #include "base/options.h"
 #include "comm/window.h"
 
-static void free_run(struct tern__run *run)
-{
-    free(run->pending);
-    free(run->ready[0]);
-    free(run->ready[1]);
-    free(run->waiting);
-    free(run->waiting_since_ns);
-    *run = (struct tern__run){0};
-}
-
 static void free_chip(tern_chip *chip)
 {
-    free_run(&chip->run);
     tern__cores_forget(&chip->cores);
     tern__handle_free(chip, sizeof *chip);
 }
@@ -159,8 +148,8 @@ int tern_chip_destroy(tern_chip *chip)
 // The kinds of cores and the windows that a graph needs.
 static int check_fit(const struct tern_chip *chip, const tern_graph *graph)
 {
-    for (size_t i = 0; i < graph->tasks_count; i++) {
-        const struct tern__graph_task *task = &graph->tasks[i];
+    for (uint32_t i = 0; i < graph->table.count; i++) {
+        const struct tern__graph_task *task = tern__table_at(&graph->table, i);
         bool aic = task->call.core == TERN_CORE_AIC;
         if ((aic ? chip->cores.aic_count : chip->cores.aiv_count) == 0) {
             return tern__fail(TERN_ERR_KERNEL,
@@ -168,8 +157,8 @@ static int check_fit(const struct tern_chip *chip, const tern_graph *graph)
                               "chip has none",
                               task->call.name, aic ? "AIC" : "AIV");
         }
-        for (uint32_t w = 0; w < task->waits_count; w++) {
-            const tern_window *window = task->waits[w].condition.window;
+        for (const struct tern__graph_wait *wait = task->waits; wait != NULL; wait = wait->next) {
+            const tern_window *window = wait->condition.window;
             TERN_TRY(tern__window_lives("tern_chip_launch", window));
             if (chip->comm == NULL || window->comm->group.job != chip->comm->group.job) {
                 return tern__fail(TERN_ERR_ARG,
@@ -182,25 +171,18 @@ static int check_fit(const struct tern_chip *chip, const tern_graph *graph)
     return TERN_OK;
 }
 
-static int prepare_run(struct tern_chip *chip, tern_graph *graph)
+int tern__chip_start(struct tern_chip *chip, tern_graph *graph)
 {
-    size_t count = graph->tasks_count + 1;
-    free_run(&chip->run);
-    struct tern__run run = {.graph = graph,
-                            .number = graph->runs,
-                            .pending = calloc(count, sizeof *run.pending),
-                            .ready = {calloc(count, sizeof *run.ready[0]),
-                                      calloc(count, sizeof *run.ready[1])},
-                            .waiting = calloc(count, sizeof *run.waiting),
-                            .waiting_since_ns = calloc(count, sizeof *run.waiting_since_ns),
-                            .deadline_ns = tern__deadline_after(chip->timeout_ns),
-                            .look_ns = tern__deadline_after(TERN__LOOK_NS)};
-    chip->run = run;
-    if (run.pending == NULL || run.ready[0] == NULL || run.ready[1] == NULL ||
-        run.waiting == NULL || run.waiting_since_ns == NULL) {
-        free_run(&chip->run);
-        return tern__fail(TERN_ERR_MEMORY, "no memory to run a graph of %zu tasks", count - 1);
+    if (!tern__flag_swap(&graph->running, 0, 1)) {
+        return tern__fail(TERN_ERR_STATE, "tern_chip_launch: the graph runs on another chip");
     }
+    chip->run = (struct tern__run){.graph = graph,
+                                   .number = graph->runs++,
+                                   .deadline_ns = tern__deadline_after(chip->timeout_ns),
+                                   .look_ns = tern__deadline_after(TERN__LOOK_NS)};
+    chip->unsynchronized = true;
+    tern__flag_add(&chip->launched, 1); // partner: has_launch in scheduler.c
+    tern__bell_ring(&chip->launch_bell);
     return TERN_OK;
 }
 
@@ -222,29 +204,18 @@ static int chip_launch(tern_chip *chip, tern_graph *graph)
     TERN_TRY(tern__graph_seal(graph));
     int status = check_fit(chip, graph);
     if (status != TERN_OK) {
-        graph->sealed = graph->runs > 0; // refused before its first run: it may still be changed
+        if (graph->runs == 0) { // it may still be changed
+            tern__table_reopen(&graph->table);
+        }
         return status;
     }
-    if (!tern__flag_swap(&graph->running, 0, 1)) {
-        return tern__fail(TERN_ERR_STATE, "tern_chip_launch: the graph runs on another chip");
-    }
-    status = prepare_run(chip, graph);
-    if (status != TERN_OK) {
-        tern__flag_store(&graph->running, 0);
-        return status;
-    }
-    graph->runs++;
-    chip->unsynchronized = true;
-    tern__flag_add(&chip->launched, 1); // partner: has_launch in scheduler.c
-    tern__bell_ring(&chip->launch_bell);
-    return TERN_OK;
+    return tern__chip_start(chip, graph);
 }
 
 int tern_chip_launch(tern_chip *chip, tern_graph *graph)
 {
     return TERN__CALL(chip_launch(chip, graph));
 }
-
 static bool run_ended(void *arg)
 {
     const struct tern_chip *chip = arg;

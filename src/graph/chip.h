@@ -12,19 +12,17 @@
 #include "graph/graph.h"
 #include "sync/wait.h"
 
-#define TERN__NO_TASK UINT32_MAX
+struct tern__task_list {
+    struct tern__graph_task *first, *last;
+};
 
 // One run of one graph; only the scheduler touches it.
 struct tern__run {
     tern_graph *graph;
     uint32_t number;
-    uint32_t *pending;  // per task: unfinished predecessors
-    uint32_t *ready[2]; // per kind of core: a queue of tasks
-    size_t ready_head[2], ready_tail[2];
-    uint32_t *waiting; // tasks that only wait for signals
-    int64_t *waiting_since_ns;
-    size_t waiting_count;
-    size_t finished;
+    struct tern__task_list ready[2]; // per kind of core, in the order in which they became ready
+    struct tern__task_list waiting;  // those that only wait for signals
+    uint32_t finished;
     int64_t deadline_ns;
     int64_t look_ns; // when to look again whether the peers live
 };
@@ -48,6 +46,17 @@ struct tern_chip {
     int result;                    // of the last run, valid with `completed`
     char result_text[TERN_ERROR_BYTES];
 };
+
+// tern_chip_launch without its checks, also of a graph whose table is still open.
+int tern__chip_start(struct tern_chip *chip, tern_graph *graph);
+
+// report.c: what runs and what waits, as a sentence without its end; `held` is the task of each core.
+void tern__run_describe(const struct tern_chip *chip, struct tern__graph_task *const *held,
+                        char *text, size_t size);
+
+// What the other ranks do, "; " before it, when tasks wait for signals of theirs: who of them could
+// notify is not known.
+void tern__run_describe_others(const struct tern_chip *chip, int status, char *text, size_t size);
 
 // The scheduler's thread; the argument is the chip.
 void *tern__scheduler_main(void *chip);

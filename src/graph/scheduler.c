@@ -18,112 +18,148 @@
 // How often a scheduler that always has something to do reads the clock.
 enum { TURNS_PER_LOOK = 64 };
 
-static bool waits_hold(const struct tern__run *run, uint32_t task)
+static void append(struct tern__task_list *list, struct tern__graph_task *task)
 {
-    const struct tern__graph_task *row = &run->graph->tasks[task];
-    for (uint32_t i = 0; i < row->waits_count; i++) {
-        tern_condition condition = tern__wait_in_run(&row->waits[i], run->number);
-        if (!tern__cmp_holds(tern__condition_seen(&condition), condition.cmp, condition.value)) {
+    task->next = NULL;
+    *(list->first != NULL ? &list->last->next : &list->first) = task;
+    list->last = task;
+}
+
+static bool wait_holds(const struct tern__run *run, const struct tern__graph_wait *wait)
+{
+    tern_condition condition = tern__wait_in_run(wait, run->number);
+    return tern__cmp_holds(tern__condition_seen(&condition), condition.cmp, condition.value);
+}
+
+static bool waits_hold(const struct tern__run *run, const struct tern__graph_task *task)
+{
+    for (const struct tern__graph_wait *wait = task->waits; wait != NULL; wait = wait->next) {
+        if (!wait_holds(run, wait)) {
             return false;
         }
     }
     return true;
 }
 
-static void make_ready(struct tern__run *run, uint32_t task)
+static void make_ready(struct tern__run *run, struct tern__graph_task *task)
 {
-    int kind = (int)run->graph->tasks[task].call.core;
-    run->ready[kind][run->ready_tail[kind]++] = task;
+    append(&run->ready[task->call.core], task);
 }
 
-// All predecessors of the task have finished.
-static void edges_done(struct tern__run *run, uint32_t task)
+// All tasks that it comes after have finished.
+static void edges_done(struct tern__run *run, struct tern__graph_task *task)
 {
-    if (run->graph->tasks[task].waits_count == 0) {
+    if (task->waits == NULL) {
         make_ready(run, task);
     } else {
-        run->waiting_since_ns[run->waiting_count] = tern__trace_start();
-        run->waiting[run->waiting_count++] = task;
+        task->waiting_since_ns = tern__trace_start();
+        append(&run->waiting, task);
     }
 }
 
-// Waits overlap one another. Their arrows end at the tasks (describe_task in graph.c), which are slices.
-static void trace_wait(const struct tern__run *run, uint32_t task, int64_t since_ns)
+// Takes in what has been published since.
+static bool admit_tasks(struct tern__run *run)
 {
-    const struct tern__graph_task *row = &run->graph->tasks[task];
-    const tern_condition *condition = &row->waits[0].condition;
-    struct tern__trace_event event = {.begin_ns = since_ns,
+    bool progress = false;
+    struct tern__graph_task *task;
+    while ((task = tern__table_admit(&run->graph->table)) != NULL) {
+        progress = true;
+        if (task->pending == 0) {
+            edges_done(run, task);
+        }
+    }
+    return progress;
+}
+
+// Waits overlap one another. Their arrows end at the tasks (describe_task in build.c), which are slices.
+static void trace_wait(const struct tern__graph_task *task)
+{
+    const tern_condition *condition = &task->waits->condition;
+    struct tern__trace_event event = {.begin_ns = task->waiting_since_ns,
                                       .kind = TERN__TRACE_WAIT,
                                       .has = TERN__TRACE_HAS_SIGNAL | TERN__TRACE_OVERLAPS,
                                       .signal = condition->offset_bytes};
-    tern__trace_name(&event, row->call.name);
+    tern__trace_name(&event, task->call.name);
     tern__trace_put(&event);
 }
 
 // Moves tasks whose signals have come to the ready queues. Keeps the order of the rest.
 static bool poll_waits(struct tern__run *run)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < run->waiting_count; i++) {
-        uint32_t task = run->waiting[i];
-        int64_t since_ns = run->waiting_since_ns[i];
+    bool moved = false;
+    struct tern__graph_task *task = run->waiting.first;
+    run->waiting.first = NULL;
+    while (task != NULL) {
+        struct tern__graph_task *next = task->next;
         if (waits_hold(run, task)) {
-            if (since_ns != 0) {
-                trace_wait(run, task, since_ns);
+            if (task->waiting_since_ns != 0) {
+                trace_wait(task);
             }
             make_ready(run, task);
+            moved = true;
         } else {
-            run->waiting_since_ns[kept] = since_ns;
-            run->waiting[kept++] = task;
+            append(&run->waiting, task);
+        }
+        task = next;
+    }
+    return moved;
+}
+
+static void finish_task(struct tern__run *run, struct tern__graph_task *task)
+{
+    task->pending = TERN__TASK_FINISHED;
+    run->finished++;
+    for (struct tern__graph_edge *edge = task->after; edge != NULL; edge = edge->next_after) {
+        if (--edge->to->pending == 0) {
+            edges_done(run, edge->to);
         }
     }
-    bool moved = kept < run->waiting_count;
-    run->waiting_count = kept;
-    return moved;
 }
 
 // Takes completions and gives out tasks. Returns whether anything happened; *failed is the core
 // whose kernel reported a failure.
-static bool serve_cores(struct tern_chip *chip, uint32_t *held, struct tern__core **failed)
+static bool serve_cores(struct tern_chip *chip, struct tern__graph_task **held,
+                        struct tern__core **failed)
 {
     struct tern__run *run = &chip->run;
     bool progress = false;
     for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
         struct tern__core *core = &chip->cores.list[i];
-        if (tern__core_busy(core)) {
-            continue;
-        }
-        if (held[i] != TERN__NO_TASK) {
-            const struct tern__graph_task *task = &run->graph->tasks[held[i]];
-            held[i] = TERN__NO_TASK;
+        if (held[i] != NULL && !tern__core_busy(core)) {
+            struct tern__graph_task *task = held[i];
+            held[i] = NULL;
             progress = true;
             if (core->failed) {
                 *failed = core;
                 return true;
             }
-            run->finished++;
-            for (uint32_t next = 0; next < task->successors_count; next++) {
-                uint32_t successor = run->graph->successors[task->successors_first + next];
-                if (--run->pending[successor] == 0) {
-                    edges_done(run, successor);
-                }
-            }
+            finish_task(run, task);
         }
     }
     for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
-        int kind = (int)chip->cores.list[i].kind;
-        if (held[i] == TERN__NO_TASK && run->ready_head[kind] < run->ready_tail[kind]) {
-            held[i] = run->ready[kind][run->ready_head[kind]++];
-            tern__core_give(&chip->cores.list[i], &run->graph->tasks[held[i]].call, run->number);
+        struct tern__core *core = &chip->cores.list[i];
+        struct tern__task_list *ready = &run->ready[core->kind];
+        if (held[i] == NULL && ready->first != NULL) {
+            held[i] = ready->first;
+            ready->first = held[i]->next;
+            tern__core_give(core, &held[i]->call, run->number);
             progress = true;
         }
     }
     return progress;
 }
 
+// Whether all tasks have finished, and there will be no more.
+static bool is_over(const struct tern__run *run)
+{
+    const struct tern__table *table = &run->graph->table;
+    return run->finished == table->admitted && tern__table_is_closed(table) &&
+           tern__flag_load(&table->published) == table->admitted; // partner: tern__table_publish
+}
+
 struct pause {
     struct tern_chip *chip;
-    const uint32_t *held;
+    struct tern__graph_task *const *held;
     bool only_cores; // signals do not count any more
     bool says_so;
 };
@@ -134,20 +170,22 @@ static bool something_changed(void *arg)
     struct tern_chip *chip = pause->chip;
     bool any_held = false;
     for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
-        any_held = any_held || pause->held[i] != TERN__NO_TASK;
-        if (pause->held[i] != TERN__NO_TASK && !tern__core_busy(&chip->cores.list[i])) {
+        any_held = any_held || pause->held[i] != NULL;
+        if (pause->held[i] != NULL && !tern__core_busy(&chip->cores.list[i])) {
             return true;
         }
     }
     if (pause->only_cores) {
         return !any_held;
     }
-    for (size_t i = 0; i < chip->run.waiting_count; i++) {
-        if (waits_hold(&chip->run, chip->run.waiting[i])) {
-            return true;
-        }
+    const struct tern__run *run = &chip->run;
+    const struct tern__graph_task *task = run->waiting.first;
+    while (task != NULL && !waits_hold(run, task)) {
+        task = task->next;
     }
-    return false;
+    const struct tern__table *table = &run->graph->table;
+    return task != NULL || is_over(run) ||
+           tern__flag_load(&table->published) != table->admitted; // partner: tern__table_publish
 }
 
 // Windows may belong to other communicators of the job than the chip's: those count too.
@@ -155,10 +193,10 @@ static int check_windows(const struct tern_chip *chip, bool deep)
 {
     const struct tern__run *run = &chip->run;
     const struct tern_comm *checked = chip->comm;
-    for (size_t i = 0; i < run->waiting_count; i++) {
-        const struct tern__graph_task *task = &run->graph->tasks[run->waiting[i]];
-        for (uint32_t w = 0; w < task->waits_count; w++) {
-            struct tern_comm *comm = task->waits[w].condition.window->comm;
+    for (const struct tern__graph_task *task = run->waiting.first; task != NULL;
+         task = task->next) {
+        for (const struct tern__graph_wait *wait = task->waits; wait != NULL; wait = wait->next) {
+            struct tern_comm *comm = wait->condition.window->comm;
             if (comm != chip->comm && comm != checked) {
                 TERN_TRY(tern__group_check(&comm->group, deep));
                 checked = comm;
@@ -198,7 +236,7 @@ static int look_around(struct tern_chip *chip, int64_t now_ns)
     return run_broken(&pause, true);
 }
 
-static int await_change(struct tern_chip *chip, const uint32_t *held)
+static int await_change(struct tern_chip *chip, struct tern__graph_task *const *held)
 {
     struct pause pause = {.chip = chip, .held = held};
     struct tern__ladder ladder = tern__cores_ladder(&chip->cores);
@@ -217,47 +255,15 @@ static int await_change(struct tern_chip *chip, const uint32_t *held)
     return status;
 }
 
-// What runs and what waits, as a sentence without its end.
-static void describe_run(const struct tern_chip *chip, const uint32_t *held, char *text,
-                         size_t size)
-{
-    const struct tern__run *run = &chip->run;
-    size_t used = (size_t)snprintf(text, size, "%zu of %zu tasks finished", run->finished,
-                                   run->graph->tasks_count);
-    for (int i = 0; i < tern__cores_count(&chip->cores) && used + 160 < size; i++) {
-        if (held[i] != TERN__NO_TASK) {
-            char core[24];
-            tern__core_text(&chip->cores.list[i], core, sizeof core);
-            used += (size_t)snprintf(text + used, size - used, "; task '%s' is running on %s",
-                                     run->graph->tasks[held[i]].call.name, core);
-        }
-    }
-    for (size_t i = 0; i < run->waiting_count && used + 160 < size; i++) {
-        const struct tern__graph_task *task = &run->graph->tasks[run->waiting[i]];
-        for (uint32_t w = 0; w < task->waits_count && used + 160 < size; w++) {
-            tern_condition condition = tern__wait_in_run(&task->waits[w], run->number);
-            int32_t seen = tern__condition_seen(&condition);
-            if (!tern__cmp_holds(seen, condition.cmp, condition.value)) {
-                used += (size_t)snprintf(text + used, size - used,
-                                         "; task '%s' waits for the signal at byte %zu of window "
-                                         "%u: seen %d, wanted %s %d",
-                                         task->call.name, condition.offset_bytes,
-                                         condition.window->number, seen,
-                                         tern__cmp_text(condition.cmp), condition.value);
-            }
-        }
-    }
-}
-
 // Waits until no kernel runs any more; says which one does not return.
-static void drain_cores(struct tern_chip *chip, uint32_t *held)
+static void drain_cores(struct tern_chip *chip, struct tern__graph_task **held)
 {
     int64_t deadline = tern__deadline_after(DRAIN_NS);
     for (;;) {
         bool busy = false;
         for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
-            held[i] = tern__core_busy(&chip->cores.list[i]) ? held[i] : TERN__NO_TASK;
-            busy = busy || held[i] != TERN__NO_TASK;
+            held[i] = tern__core_busy(&chip->cores.list[i]) ? held[i] : NULL;
+            busy = busy || held[i] != NULL;
         }
         int64_t left_ns = deadline - tern__now_ns();
         chip->stuck = busy;
@@ -275,21 +281,8 @@ static void drain_cores(struct tern_chip *chip, uint32_t *held)
     }
 }
 
-// What the other ranks do, "; " before it, when tasks wait for signals of theirs: who of them could
-// notify is not known.
-static void describe_others(const struct tern_chip *chip, int status, char *text, size_t size)
-{
-    text[0] = '\0';
-    if (status == TERN_ERR_TIMEOUT && chip->comm != NULL && chip->comm->group.size > 1 &&
-        chip->run.waiting_count > 0) {
-        const struct tern__group *group = &chip->comm->group;
-        snprintf(text, size, "; ");
-        tern__doing_ranks(group, tern__group_others(group), text + 2, size - 2);
-    }
-}
-
 // Ends a run that failed: words the failure, lets kernels return, fails the communicator.
-static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
+static int fail_run(struct tern_chip *chip, struct tern__graph_task **held, int status,
                     const struct tern__core *failed)
 {
     char state[600];
@@ -297,12 +290,12 @@ static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
     char stuck[128] = "";
     char others[300];
     struct pause pause = {.chip = chip, .says_so = true};
-    describe_run(chip, held, state, sizeof state);
+    tern__run_describe(chip, held, state, sizeof state);
     // The communicator's failure is the cause of what follows from it: of a kernel that reports what
     // tern told it. TERN_ERR_TIMEOUT may be that failure too; and at the own deadline a dead peer is
     // the better reason.
     int broken = run_broken(&pause, status == TERN_ERR_TIMEOUT);
-    describe_others(chip, broken != TERN_OK ? TERN_OK : status, others, sizeof others);
+    tern__run_describe_others(chip, broken != TERN_OK ? TERN_OK : status, others, sizeof others);
     status = broken != TERN_OK ? broken : status;
     if (failed != NULL) {
         snprintf(why, sizeof why, "task '%s' failed: %.400s", failed->call->name, failed->failure);
@@ -320,9 +313,9 @@ static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
     }
     drain_cores(chip, held);
     for (int i = 0; i < tern__cores_count(&chip->cores) && chip->stuck; i++) {
-        if (held[i] != TERN__NO_TASK) {
+        if (held[i] != NULL) {
             snprintf(stuck, sizeof stuck, "; the kernel of task '%s' has not returned",
-                     chip->run.graph->tasks[held[i]].call.name);
+                     held[i]->call.name);
         }
     }
     return tern__fail(status, "run %u of the graph: %s; %s%s%s", chip->run.number, why, state,
@@ -332,20 +325,20 @@ static int fail_run(struct tern_chip *chip, uint32_t *held, int status,
 static int run_graph(struct tern_chip *chip)
 {
     struct tern__run *run = &chip->run;
-    uint32_t held[TERN_CORES_MAX]; // the task of each core, as the scheduler knows
-    for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
-        held[i] = TERN__NO_TASK;
-    }
-    for (uint32_t task = 0; task < run->graph->tasks_count; task++) {
-        run->pending[task] = run->graph->tasks[task].fanin;
-        if (run->pending[task] == 0) {
+    const struct tern__table *table = &run->graph->table;
+    struct tern__graph_task *held[TERN_CORES_MAX] = {NULL}; // of each core, as the scheduler knows
+    for (uint32_t i = 0; i < table->admitted; i++) {
+        struct tern__graph_task *task = tern__table_at(table, i);
+        task->pending = task->fanin;
+        if (task->pending == 0) {
             edges_done(run, task);
         }
     }
-    for (uint32_t turn = 1; run->finished < run->graph->tasks_count; turn++) {
+    for (uint32_t turn = 1; !is_over(run); turn++) {
         struct tern__core *failed = NULL;
         int status = TERN_OK;
-        bool progress = poll_waits(run);
+        bool progress = admit_tasks(run);
+        progress = poll_waits(run) || progress;
         progress = serve_cores(chip, held, &failed) || progress;
         if (failed != NULL) {
             status = TERN_ERR_KERNEL;
