@@ -27,6 +27,7 @@ typedef struct tern_graph tern_graph;
 typedef enum tern_core { TERN_CORE_AIC = 0, TERN_CORE_AIV = 1 } tern_core;
 
 #define TERN_CORES_MAX 256           // of both kinds together
+#define TERN_CHIP_LAUNCHES_MAX 256   // queued and running
 #define TERN_TASK_ARGS_MAX 48        // arguments of a task
 #define TERN_GRAPH_TASKS_MAX 1048576 // tasks of a graph
 
@@ -45,9 +46,9 @@ typedef struct tern_chip_options {
 // waits on signals, and the default deadline is 60 s. Several chips per process are allowed.
 TERN_CALL int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chip **chip);
 
-// Ends the threads; a graph that runs is finished first or, if it cannot be, cancelled at its
-// deadline. A kernel that never returns cannot be ended: then TERN_ERR_TIMEOUT names it, and the chip
-// and its threads are left. NULL is allowed.
+// Ends the threads; a graph that runs, and those queued, are finished first or, if it cannot be,
+// cancelled at its deadline. A kernel that never returns cannot be ended: then TERN_ERR_TIMEOUT
+// names it, and the chip and its threads are left. NULL is allowed.
 TERN_API int tern_chip_destroy(tern_chip *chip);
 
 // Builders. A graph is built by one thread; after the first launch it can no longer be changed
@@ -69,8 +70,8 @@ typedef struct tern_task {
     int args_count;          // 0..TERN_TASK_ARGS_MAX
 } tern_task;
 
-// Adds a task; *id (which may be NULL) counts from 0 in the order of calls. TERN_ERR_KERNEL when kernel_name is in none
-// of the loaded objects; TERN_ERR_ARG, TERN_ERR_LIMIT.
+// Adds a task; *id (which may be NULL) counts from 0 in the order of calls. TERN_ERR_KERNEL when
+// kernel_name is in none of the loaded objects; TERN_ERR_ARG, TERN_ERR_LIMIT.
 TERN_CALL int tern_graph_add_task(tern_graph *graph, const tern_task *task, int *id);
 
 // `to` starts after `from` has returned; what `from` wrote is visible to `to`. Adding an edge twice
@@ -89,18 +90,23 @@ TERN_CALL int tern_graph_add_wait(tern_graph *graph, int task, const tern_condit
 TERN_API int tern_graph_task_count(const tern_graph *graph);
 TERN_API const char *tern_graph_task_name(const tern_graph *graph, int task);
 
-// Starts a run of the graph and returns. One graph runs on a chip at a time (TERN_ERR_STATE). Checks
-// before anything starts: TERN_ERR_CYCLE names the tasks of a cycle, TERN_ERR_KERNEL a task whose
-// kind of core the chip does not have. An empty graph is legal.
+// Queues a run of the graph and returns. It starts when the launches before it have ended, in
+// order; its deadline counts from its start. When a run fails, those queued behind it do not start.
+// A graph may be queued again while it runs, on one chip (TERN_ERR_STATE); TERN_ERR_LIMIT when
+// TERN_CHIP_LAUNCHES_MAX launches have not ended. By one thread at a time, also
+// tern_chip_synchronize. Checks before it is queued: TERN_ERR_CYCLE names the tasks of a cycle,
+// TERN_ERR_KERNEL a task whose kind of core the chip does not have. An empty graph is legal.
 TERN_CALL int tern_chip_launch(tern_chip *chip, tern_graph *graph);
 
-// Waits for the run to end. TERN_ERR_KERNEL: a kernel called tern_kernel_fail; TERN_ERR_TIMEOUT: the
-// run's deadline passed, TERN_ERR_PEER: a rank died; the sentence names the tasks that were running
-// or waiting, and for a wait the signal, the value seen and the value wanted, and what each other
-// rank does. After a failed run no further task of it is started, and running kernels have returned, unless the sentence says that
-// one has not. The chip's communicator has then failed too, so that peers which wait for this run's
-// signals learn why. When the communicator failed first, its status outranks TERN_ERR_KERNEL of a kernel
-// that failed of it. TERN_ERR_STATE when nothing was launched.
+// Waits until all launches have ended; the status is that of the first run that failed, and the
+// sentence says how many launches behind it did not start. The chip then takes launches again.
+// TERN_ERR_KERNEL: a kernel called tern_kernel_fail; TERN_ERR_TIMEOUT: the run's deadline passed,
+// TERN_ERR_PEER: a rank died; the sentence names the tasks that were running or waiting, and for a
+// wait the signal, the value seen and the value wanted, and what each other rank does. After a
+// failed run no further task of it is started, and running kernels have returned, unless the
+// sentence says that one has not. The chip's communicator has then failed too, so that peers which
+// wait for this run's signals learn why. When the communicator failed first, its status outranks
+// TERN_ERR_KERNEL of a kernel that failed of it. TERN_ERR_STATE when nothing was launched.
 TERN_CALL int tern_chip_synchronize(tern_chip *chip);
 
 // For kernels, on the core thread that runs them.
@@ -109,8 +115,8 @@ TERN_CALL int tern_chip_synchronize(tern_chip *chip);
 // should return soon after. Outside a kernel it does nothing.
 TERN_API void tern_kernel_fail(const char *format, ...) TERN_PRINTF(1, 2);
 
-// How often the graph has been launched before (0 in its first run), and the index of the core among
-// those of its kind. 0 outside a kernel.
+// How often the graph has been launched before (0 in its first run), and the index of the core
+// among those of its kind. 0 outside a kernel.
 TERN_API int tern_kernel_run(void);
 TERN_API int tern_kernel_core(void);
 

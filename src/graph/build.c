@@ -62,10 +62,10 @@ static int graph_destroy(tern_graph *graph)
         return TERN_OK;
     }
     TERN_TRY(tern__handle_check("tern_graph_destroy", graph, TERN__GRAPH));
-    if (tern__flag_load(&graph->running) != 0) {
+    if (tern__graph_is_taken(graph)) {
         return tern__fail(TERN_ERR_STATE,
-                          "tern_graph_destroy: the graph is running; synchronize the "
-                          "chip first");
+                          "tern_graph_destroy: the graph is running or its turn has not "
+                          "come; synchronize the chip first");
     }
     for (size_t i = 0; i < graph->libraries_count; i++) {
         dlclose(graph->libraries[i]);
@@ -79,6 +79,28 @@ static int graph_destroy(tern_graph *graph)
 int tern_graph_destroy(tern_graph *graph)
 {
     return TERN__CALL(graph_destroy(graph));
+}
+
+bool tern__graph_take(tern_graph *graph, uint64_t chip_number)
+{
+    uint64_t seen = atomic_load(&graph->launched);
+    uint64_t wanted;
+    do {
+        if (seen != 0 && seen >> TERN__LAUNCHES_BITS != chip_number) {
+            return false;
+        }
+        wanted = seen != 0 ? seen + 1 : chip_number << TERN__LAUNCHES_BITS | 1;
+    } while (!atomic_compare_exchange_weak(&graph->launched, &seen, wanted));
+    return true;
+}
+
+void tern__graph_leave(tern_graph *graph)
+{
+    const uint64_t mask = (UINT64_C(1) << TERN__LAUNCHES_BITS) - 1;
+    uint64_t seen = atomic_load(&graph->launched);
+    while (
+        !atomic_compare_exchange_weak(&graph->launched, &seen, (seen & mask) == 1 ? 0 : seen - 1)) {
+    }
 }
 
 static int graph_load(tern_graph *graph, const char *path)
@@ -249,8 +271,8 @@ const char *tern_graph_task_name(const tern_graph *graph, int task)
                : NULL;
 }
 
-// Runs the graph without its kernels: `pending` of the tasks that could not be run stays above 0. Returns
-// the number of those that could be.
+// Runs the graph without its kernels: `pending` of the tasks that could not be run stays above 0.
+// Returns the number of those that could be.
 static uint32_t count_runnable(const struct tern__table *table)
 {
     struct tern__graph_task *first = NULL;
@@ -287,8 +309,8 @@ static const struct tern__graph_task *step_back(const struct tern__graph_task *t
     return edge->from;
 }
 
-// Names the tasks of one cycle: who walks backwards from a task left over, as many steps as there are
-// tasks, is in one.
+// Names the tasks of one cycle: who walks backwards from a task left over, as many steps as there
+// are tasks, is in one.
 static int report_cycle(const struct tern__table *table)
 {
     uint32_t left = 0;
@@ -323,7 +345,7 @@ int tern__graph_seal(tern_graph *graph)
     if (tern__table_is_closed(table)) {
         return TERN_OK;
     }
-    if (tern__flag_load(&graph->running) != 0) {
+    if (tern__graph_is_taken(graph)) {
         return tern__fail(TERN_ERR_STATE, "tern_chip_launch: the graph runs and is not whole yet");
     }
     tern__table_reopen(table);

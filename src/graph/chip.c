@@ -12,6 +12,8 @@
 #include "base/options.h"
 #include "comm/window.h"
 
+static _Atomic uint64_t chips_made;
+
 static void free_chip(tern_chip *chip)
 {
     tern__cores_forget(&chip->cores);
@@ -77,6 +79,7 @@ static int chip_create(tern_comm *comm, const tern_chip_options *options, tern_c
     }
     made->comm = comm;
     made->timeout_ns = timeout_ns;
+    made->number = atomic_fetch_add(&chips_made, 1) + 1;
     int status = start_threads(made, &wanted);
     if (status != TERN_OK) {
         end_chip(made);
@@ -108,7 +111,7 @@ static const struct tern__core *find_stuck(struct tern_chip *chip)
         }
     }
     chip->stuck = false;
-    tern__flag_store(&chip->run.graph->running, 0);
+    tern__graph_leave(chip->run.graph);
     return NULL;
 }
 
@@ -173,13 +176,18 @@ static int check_fit(const struct tern_chip *chip, const tern_graph *graph)
 
 int tern__chip_start(struct tern_chip *chip, tern_graph *graph)
 {
-    if (!tern__flag_swap(&graph->running, 0, 1)) {
+    uint32_t launched = tern__peek(&chip->launched);
+    // partner: the add in tern__scheduler_main; the place of an ended launch is free
+    if (launched - tern__flag_load(&chip->completed) == TERN_CHIP_LAUNCHES_MAX) {
+        return tern__fail(TERN_ERR_LIMIT,
+                          "tern_chip_launch: %d launches have not ended; synchronize first",
+                          TERN_CHIP_LAUNCHES_MAX);
+    }
+    if (!tern__graph_take(graph, chip->number)) {
         return tern__fail(TERN_ERR_STATE, "tern_chip_launch: the graph runs on another chip");
     }
-    chip->run = (struct tern__run){.graph = graph,
-                                   .number = graph->runs++,
-                                   .deadline_ns = tern__deadline_after(chip->timeout_ns),
-                                   .look_ns = tern__deadline_after(TERN__LOOK_NS)};
+    chip->launches[launched % TERN_CHIP_LAUNCHES_MAX] =
+        (struct tern__chip_launch){.graph = graph, .number = graph->runs++};
     chip->unsynchronized = true;
     tern__flag_add(&chip->launched, 1); // partner: has_launch in scheduler.c
     tern__bell_ring(&chip->launch_bell);
@@ -190,11 +198,7 @@ static int chip_launch(tern_chip *chip, tern_graph *graph)
 {
     TERN_TRY(tern__handle_check("tern_chip_launch", chip, TERN__CHIP));
     TERN_TRY(tern__handle_check("tern_chip_launch", graph, TERN__GRAPH));
-    if (chip->unsynchronized) {
-        return tern__fail(TERN_ERR_STATE,
-                          "tern_chip_launch: a graph runs on the chip; synchronize first");
-    }
-    if (find_stuck(chip) != NULL) {
+    if (!chip->unsynchronized && find_stuck(chip) != NULL) {
         return tern__fail(TERN_ERR_STATE,
                           "tern_chip_launch: a kernel of an earlier run has not returned");
     }
@@ -236,8 +240,16 @@ static int chip_synchronize(tern_chip *chip)
                               .holds = run_ended,
                               .arg = chip};
     tern__wait(&wait);
+    char behind[96] = "";
+    int result = chip->result;
+    if (chip->dropped > 0) {
+        snprintf(behind, sizeof behind, "; %u launch%s behind it did not start", chip->dropped,
+                 chip->dropped == 1 ? "" : "es");
+    }
     chip->unsynchronized = false;
-    return chip->result == TERN_OK ? TERN_OK : tern__fail(chip->result, "%s", chip->result_text);
+    chip->dropped = 0;
+    chip->result = TERN_OK;
+    return result == TERN_OK ? TERN_OK : tern__fail(result, "%s%s", chip->result_text, behind);
 }
 
 int tern_chip_synchronize(tern_chip *chip)

@@ -12,9 +12,17 @@
 #include "graph/graph.h"
 #include "sync/wait.h"
 
+// `last` counts while `first` is not NULL.
 struct tern__task_list {
     struct tern__graph_task *first, *last;
 };
+
+static inline void tern__task_append(struct tern__task_list *list, struct tern__graph_task *task)
+{
+    task->next = NULL;
+    *(list->first != NULL ? &list->last->next : &list->first) = task;
+    list->last = task;
+}
 
 // One run of one graph; only the scheduler touches it.
 struct tern__run {
@@ -27,6 +35,11 @@ struct tern__run {
     int64_t look_ns; // when to look again whether the peers live
 };
 
+struct tern__chip_launch {
+    tern_graph *graph;
+    uint32_t number; // of the graph's launches
+};
+
 struct tern_chip {
     struct tern__handle handle;
     struct tern_comm *comm; // or NULL
@@ -35,22 +48,28 @@ struct tern_chip {
     bool scheduler_started;
     pthread_t scheduler;
 
+    uint64_t number; // of the process's chips, from 1
+
     struct tern__bell launch_bell; // the scheduler sleeps on it between runs
     struct tern__bell host_bell;   // tern_chip_synchronize sleeps on it
-    _Atomic uint32_t launched;     // runs launched; written by the host
-    _Atomic uint32_t completed;    // runs ended; written by the scheduler
-    _Atomic uint32_t stop;         // the scheduler ends
-    struct tern__run run;          // prepared by the host before `launched` counts up
-    bool unsynchronized;           // a run has been launched and not yet synchronized
-    bool stuck;                    // a kernel has not returned
-    int result;                    // of the last run, valid with `completed`
+    _Atomic uint32_t launched;     // launches so far; written by the host
+    _Atomic uint32_t completed;    // those of them that have ended; written by the scheduler
+    struct tern__chip_launch
+        launches[TERN_CHIP_LAUNCHES_MAX]; // launch i is in i % TERN_CHIP_LAUNCHES_MAX
+    _Atomic uint32_t stop;                // the scheduler ends
+    struct tern__run run;                 // the last that was started
+    bool unsynchronized;                  // there are launches that have not been synchronized
+    bool stuck;                           // a kernel has not returned
+    int result;       // the first failure since the host synchronized, valid with `completed`
+    uint32_t dropped; // launches that were not started because of it
     char result_text[TERN_ERROR_BYTES];
 };
 
 // tern_chip_launch without its checks, also of a graph whose table is still open.
 int tern__chip_start(struct tern_chip *chip, tern_graph *graph);
 
-// report.c: what runs and what waits, as a sentence without its end; `held` is the task of each core.
+// report.c: what runs and what waits, as a sentence without its end; `held` is the task of each
+// core.
 void tern__run_describe(const struct tern_chip *chip, struct tern__graph_task *const *held,
                         char *text, size_t size);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler of a chip: one thread that takes completions, looks at signals, and gives ready tasks
-// to idle cores, in the order in which they became ready. A task that waits for a signal is in a
-// list here and holds no core. Data path: no allocation, lock, system call or log, unless there is
-// nothing to do and the thread sleeps; and every TERN__LOOK_NS one look whether the peers live.
+// The scheduler of a chip: one thread that takes completions, looks at signals, and gives ready
+// tasks to idle cores, in the order in which they became ready. A task that waits for a signal is
+// in a list here and holds no core. Data path: no allocation, lock, system call or log, unless
+// there is nothing to do and the thread sleeps; and every TERN__LOOK_NS one look whether the peers
+// live.
 
 #include <stdio.h>
 #include <string.h>
@@ -17,13 +18,6 @@
 
 // How often a scheduler that always has something to do reads the clock.
 enum { TURNS_PER_LOOK = 64 };
-
-static void append(struct tern__task_list *list, struct tern__graph_task *task)
-{
-    task->next = NULL;
-    *(list->first != NULL ? &list->last->next : &list->first) = task;
-    list->last = task;
-}
 
 static bool wait_holds(const struct tern__run *run, const struct tern__graph_wait *wait)
 {
@@ -43,7 +37,7 @@ static bool waits_hold(const struct tern__run *run, const struct tern__graph_tas
 
 static void make_ready(struct tern__run *run, struct tern__graph_task *task)
 {
-    append(&run->ready[task->call.core], task);
+    tern__task_append(&run->ready[task->call.core], task);
 }
 
 // All tasks that it comes after have finished.
@@ -53,7 +47,7 @@ static void edges_done(struct tern__run *run, struct tern__graph_task *task)
         make_ready(run, task);
     } else {
         task->waiting_since_ns = tern__trace_start();
-        append(&run->waiting, task);
+        tern__task_append(&run->waiting, task);
     }
 }
 
@@ -71,7 +65,8 @@ static bool admit_tasks(struct tern__run *run)
     return progress;
 }
 
-// Waits overlap one another. Their arrows end at the tasks (describe_task in build.c), which are slices.
+// Waits overlap one another. Their arrows end at the tasks (describe_task in build.c), which are
+// slices.
 static void trace_wait(const struct tern__graph_task *task)
 {
     const tern_condition *condition = &task->waits->condition;
@@ -98,7 +93,7 @@ static bool poll_waits(struct tern__run *run)
             make_ready(run, task);
             moved = true;
         } else {
-            append(&run->waiting, task);
+            tern__task_append(&run->waiting, task);
         }
         task = next;
     }
@@ -291,9 +286,9 @@ static int fail_run(struct tern_chip *chip, struct tern__graph_task **held, int 
     char others[300];
     struct pause pause = {.chip = chip, .says_so = true};
     tern__run_describe(chip, held, state, sizeof state);
-    // The communicator's failure is the cause of what follows from it: of a kernel that reports what
-    // tern told it. TERN_ERR_TIMEOUT may be that failure too; and at the own deadline a dead peer is
-    // the better reason.
+    // The communicator's failure is the cause of what follows from it: of a kernel that reports
+    // what tern told it. TERN_ERR_TIMEOUT may be that failure too; and at the own deadline a dead
+    // peer is the better reason.
     int broken = run_broken(&pause, status == TERN_ERR_TIMEOUT);
     tern__run_describe_others(chip, broken != TERN_OK ? TERN_OK : status, others, sizeof others);
     status = broken != TERN_OK ? broken : status;
@@ -354,6 +349,27 @@ static int run_graph(struct tern_chip *chip)
     return TERN_OK;
 }
 
+// Runs a graph, unless an earlier launch failed.
+static void serve_launch(struct tern_chip *chip, const struct tern__chip_launch *launch)
+{
+    if (chip->result != TERN_OK) {
+        chip->dropped++;
+        tern__graph_leave(launch->graph);
+        return;
+    }
+    chip->run = (struct tern__run){.graph = launch->graph,
+                                   .number = launch->number,
+                                   .deadline_ns = tern__deadline_after(chip->timeout_ns),
+                                   .look_ns = tern__deadline_after(TERN__LOOK_NS)};
+    chip->result = run_graph(chip);
+    if (chip->result != TERN_OK) {
+        snprintf(chip->result_text, sizeof chip->result_text, "%s", tern_last_error());
+    }
+    if (!chip->stuck) { // a kernel that still runs still reads the graph
+        tern__graph_leave(launch->graph);
+    }
+}
+
 static bool has_launch(void *arg)
 {
     const struct tern_chip *chip = arg;
@@ -377,13 +393,7 @@ void *tern__scheduler_main(void *arg)
         if (tern__flag_load(&chip->launched) == tern__peek(&chip->completed)) {
             return NULL;
         }
-        chip->result = run_graph(chip);
-        if (chip->result != TERN_OK) {
-            snprintf(chip->result_text, sizeof chip->result_text, "%s", tern_last_error());
-        }
-        if (!chip->stuck) { // a kernel that still runs still reads the graph
-            tern__flag_store(&chip->run.graph->running, 0);
-        }
+        serve_launch(chip, &chip->launches[tern__peek(&chip->completed) % TERN_CHIP_LAUNCHES_MAX]);
         tern__flag_add(&chip->completed, 1); // partner: run_ended in chip.c
         tern__bell_ring(&chip->host_bell);
     }

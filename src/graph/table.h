@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The task table of a graph: rows that never move, so it can grow while it runs. One thread builds: it adds
-// tasks, says what they come after and wait for, and publishes them. One thread runs: it admits what has been
-// published, in order, and owns everything that changes in a run. An edge is a note in the row of its later
-// task until that task is admitted, so completions and new edges never meet: the same thread does both.
+// The task table of a graph: rows that never move, so it can grow while it runs. One thread builds:
+// it adds tasks, says what they come after and wait for, and publishes them. One thread runs: it
+// admits what has been published, in order, and owns everything that changes in a run. An edge is a
+// note in the row of its later task until that task is admitted, so completions and new edges never
+// meet: the same thread does both.
 #ifndef TERN_GRAPH_TABLE_H
 #define TERN_GRAPH_TABLE_H
 
@@ -67,8 +68,8 @@ int tern__table_add_edge(struct tern__table *table, struct tern__graph_task *fro
 int tern__table_add_wait(struct tern__table *table, struct tern__graph_task *task,
                          const tern_condition *condition, int32_t step_per_run);
 
-// What has been added may be run; and nothing more will be added. Then the bell that the scheduler sleeps on
-// is to be rung.
+// What has been added may be run; and nothing more will be added. Then the bell that the scheduler
+// sleeps on is to be rung.
 void tern__table_publish(struct tern__table *table);
 void tern__table_close(struct tern__table *table);
 
@@ -80,7 +81,8 @@ static inline bool tern__table_is_closed(const struct tern__table *table)
 // Opens a table that has not run yet again: nothing is published or admitted.
 void tern__table_reopen(struct tern__table *table);
 
-// Running. The next published task, admitted; NULL when all are. Its `pending` counts what has not finished.
+// Running. The next published task, admitted; NULL when all are. Its `pending` counts what has not
+// finished.
 struct tern__graph_task *tern__table_admit(struct tern__table *table);
 
 void tern__table_free(struct tern__table *table);

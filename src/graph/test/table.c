@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The task table: rows that stay where they are, edges of admitted tasks, and a table that one thread
-// fills while another runs it.
+// The task table: rows that stay where they are, edges of admitted tasks, and a table that one
+// thread fills while another runs it.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
