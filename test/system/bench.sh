@@ -2,14 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 400
 # The benchmark still runs and prints a value of tern for every row. Says nothing about speed.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${TERN_BUILD_DIR:-$root/build/release}
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
+source "$(dirname "$0")/../support/shell.sh"
 # Without the peers: their columns are for `make bench`.
-python3 "$root/bench/run.py" --quick --no-peers --only basics --build "$build" --output "$out/results.md"
-rows=$(grep -c '^| [a-zC]' "$out/results.md")
+python3 "$root/bench/run.py" --quick --no-peers --only basics --build "$build" --output "results.md"
+rows=$(grep -c '^| [a-zC]' "results.md")
 # the heading and twelve rows
-[ "$rows" -eq 13 ] || { echo "the table has $rows lines, not 13"; cat "$out/results.md"; exit 1; }
-grep -q 'barrier, 8 ranks' "$out/results.md"
+[ "$rows" -eq 13 ] || { echo "the table has $rows lines, not 13"; cat "results.md"; exit 1; }
+grep -q 'barrier, 8 ranks' "results.md"

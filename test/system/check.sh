@@ -4,18 +4,7 @@
 # tern check on text that was written to be hard to check: many lanes that know nothing, many that are
 # stuck, many ranges apart; and on the largest plans that it promises to check. Each gets its sentence
 # within memory and processor time that a checker which compares all with all exceeds by far.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-tern=${TERN_BUILD_DIR:-$root/build/release}/bin/tern
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-
-die() {
-    echo "check.sh: $*" >&2
-    exit 1
-}
-
+source "$(dirname "$0")/../support/shell.sh"
 head_of() { # KIND RANKS BYTES
     printf 'tern-plan 1\nkind %s\nranks %s\nbytes %s\nunit 1\nalgorithm hostile\n' "$1" "$2" "$3"
 }

@@ -3,14 +3,8 @@
 # ctest-timeout: 60
 # Every command that `tern --help` names has a manual page with all of its options, that formats
 # without a warning; and bash completes commands, options and words as they are.
-set -euo pipefail
-
-root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${TERN_BUILD_DIR:-$root/build/release}
+source "$(dirname "$0")/../support/shell.sh"
 export PATH=$build/bin:$PATH TERN_TUNE=''
-work=$(mktemp -d "${TMPDIR:-/tmp}/tern-commands.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
 
 failed=0
 bad() {

@@ -3,25 +3,13 @@
 # ctest-timeout: 240
 # docs/debugging.md shows what its commands print: each command of a block that runs `faulty` or looks at
 # it is run, and every line shown must be among those printed. `…` stands for anything.
-set -euo pipefail
-
-root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${TERN_BUILD_DIR:-$root/build/release}
+source "$(dirname "$0")/../support/shell.sh"
 export PATH=$build/bin:$PATH TERN_TUNE='' DEBUGINFOD_URLS='' LC_ALL=C.UTF-8
 unset TERN_LOG TERN_ERRORS TERN_ALGO
-work=$(mktemp -d "${TMPDIR:-/tmp}/tern-debugging.XXXXXX")
 launcher=
-cleanup() {
+at_exit() {
     [ -z "$launcher" ] || kill "$launcher" 2>/dev/null || true
     wait 2>/dev/null || true
-    rm -rf "$work"
-}
-trap cleanup EXIT
-cd "$work"
-
-fail() {
-    echo "debugging.sh: $*" >&2
-    exit 1
 }
 
 # A job that hangs, for the commands that look at one.
@@ -35,7 +23,7 @@ for _ in $(seq 400); do
 done
 PROCESS_OF_RANK_2=$(awk '$1 == 2 { print $2 }' job)
 export PROCESS_OF_RANK_2
-[ -n "$PROCESS_OF_RANK_2" ] || fail "there is no job to look at: $(cat job)"
+[ -n "$PROCESS_OF_RANK_2" ] || die "there is no job to look at: $(cat job)"
 
 can_run() {
     [[ $1 != *gdb* ]] || { command -v gdb >/dev/null && gdb -q -batch -p "$LAUNCHER" >/dev/null 2>&1; }
@@ -57,7 +45,7 @@ compare() {
     timeout 60 bash -c "$1" </dev/null >said 2>&1 || true
     while IFS= read -r line; do
         pattern=$(sed -e 's/[][\.*^$()+?{}|/]/\\&/g' -e 's/…/.*/g' -e 's/ \+/ +/g' <<<"$line")
-        grep -qE "^$pattern\$" said || fail "'$1' does not print '$line', but: $(cat said)"
+        grep -qE "^$pattern\$" said || die "'$1' does not print '$line', but: $(cat said)"
     done <wanted
     count=$((count + 1))
 }
@@ -79,10 +67,10 @@ while IFS= read -r line; do
 done < <(awk '/^```/ { inside = !inside; if (!inside) print "END"; next } inside' "$root/docs/debugging.md")
 
 # What faulty does not know is no success.
-! tern run -n 3 faulty nope >said 2>&1 || fail "faulty takes any word"
-grep -q 'usage: faulty' said || fail "faulty does not say what it takes: $(cat said)"
-! tern run -n 2 faulty crash >said 2>&1 || fail "faulty crash succeeds without a rank 2"
-grep -q 'start at least 3 ranks' said || fail "faulty does not ask for 3 ranks: $(cat said)"
+! tern run -n 3 faulty nope >said 2>&1 || die "faulty takes any word"
+grep -q 'usage: faulty' said || die "faulty does not say what it takes: $(cat said)"
+! tern run -n 2 faulty crash >said 2>&1 || die "faulty crash succeeds without a rank 2"
+grep -q 'start at least 3 ranks' said || die "faulty does not ask for 3 ranks: $(cat said)"
 
-[ "$count" -ge 8 ] || fail "only $count commands were found"
+[ "$count" -ge 8 ] || die "only $count commands were found"
 echo "debugging.sh: $count commands print what docs/debugging.md shows ($skipped need a gdb that may attach)"

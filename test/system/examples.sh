@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 120
 # The small examples run, with few and many ranks, and say what they say.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-bin=${TERN_BUILD_DIR:-$root/build/release}/bin
+source "$(dirname "$0")/../support/shell.sh"
+bin=$build/bin
 for n in 1 2 3 5 8 16; do
     said=$("$bin/tern" run -n "$n" "$bin/ring")
     [ "$said" = "the token went around $n ranks 100 times" ] || { echo "ring: $said"; exit 1; }

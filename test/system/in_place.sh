@@ -4,19 +4,8 @@
 # Every algorithm of every kind in place, by TERN_ALGO, with buffers in windows and elsewhere, as `tern perf`
 # checks them: no errors. IN_PLACE_RANKS and IN_PLACE_SIZES choose rank counts and sizes; IN_PLACE_TABLE
 # names a file for a table of all runs.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${TERN_BUILD_DIR:-$root/build/release}
-tern=$build/bin/tern
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
+source "$(dirname "$0")/../support/shell.sh"
 export TERN_TUNE=
-
-die() {
-    echo "in_place.sh: $*" >&2
-    exit 1
-}
 
 kinds="all_reduce reduce_scatter all_gather broadcast reduce gather scatter all_to_all"
 for kind in $kinds; do

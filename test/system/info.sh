@@ -4,53 +4,18 @@
 # tern info: about this machine; which algorithms are selected, and that TERN_ALGO and a tune file change
 # it; about a job that hangs, through the launcher and through a rank, and after a rank has died; what
 # is refused, and how.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${TERN_BUILD_DIR:-$root/build/release}
-tern=$build/bin/tern
-dir=$(mktemp -d)
+source "$(dirname "$0")/../support/shell.sh"
 started=()
-cleanup() {
+at_exit() {
     touch "$dir/go" "$dir/died/go" 2>/dev/null || true
     for pid in "${started[@]}"; do
         kill -CONT "$pid" 2>/dev/null || true
         kill -9 "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done
-    rm -rf "$dir"
 }
-trap cleanup EXIT
-cd "$dir"
 export TERN_TUNE='' TERN_TIMEOUT=60
 unset TERN_ALGO
-
-die() {
-    echo "info.sh: $*" >&2
-    exit 1
-}
-
-# expect STATUS TEXT COMMAND...: the exit status, and a part of what it says in one place or the other
-expect() {
-    local wanted=$1 text=$2 status=0
-    shift 2
-    "$@" >said 2>&1 || status=$?
-    [ "$status" -eq "$wanted" ] || die "$*: exit status $status, not $wanted: $(head -3 said)"
-    grep -qF -- "$text" said || die "$*: does not say '$text': $(head -3 said)"
-}
-
-# until_said TEXT COMMAND...: repeats the command, whatever it answers, until it says so
-until_said() {
-    local text=$1
-    shift
-    for _ in $(seq 400); do
-        "$@" >said 2>&1 || true
-        if grep -qE -- "$text" said; then
-            return 0
-        fi
-        sleep 0.05
-    done
-    die "$*: never says '$text': $(cat said)"
-}
 
 # holds FILE EXPRESSION: a Python expression over jobs, ranks (of the first job)
 holds() {

@@ -2,27 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 60
 # What somebody sees who types make: which tools are missing, and how far a long build is.
-set -euo pipefail
-
-root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/tern-make.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-    echo "make.sh: $*" >&2
-    exit 1
-}
-
+source "$(dirname "$0")/../support/shell.sh"
 # A machine that has a shell, cc and pkg-config, and no cmocka.
 for tool in bash env cc pkg-config; do
     path=$(command -v "$tool") || { echo "skipped: $tool is not installed"; exit 77; }
-    ln -s "$path" "$work/$tool"
+    ln -s "$path" "$dir/$tool"
 done
-! PATH=$work PKG_CONFIG_LIBDIR=$work "$root/contrib/deps.sh" --check 2>"$work/said" ||
-    fail "nothing is missing where nearly everything is"
+! PATH=$dir PKG_CONFIG_LIBDIR=$dir "$root/contrib/deps.sh" --check 2>"$dir/said" ||
+    die "nothing is missing where nearly everything is"
 wanted="The build needs what is not installed: c++ (package g++), cmake (package cmake), ninja (package"
 wanted+=" ninja-build), python3 (package python3), cmocka (package libcmocka-dev). 'make deps' installs it."
-[ "$(<"$work/said")" = "$wanted" ] || fail "said: $(<"$work/said")"
+[ "$(<"$dir/said")" = "$wanted" ] || die "said: $(<"$dir/said")"
 
 # 200 steps with a warning among them: ten lines and the warning; a short build: nothing.
 steps() {
@@ -33,8 +23,8 @@ steps() {
     done
 }
 said=$(steps 200 | awk -f "$root/contrib/progress.awk")
-[ "$(grep -c '^building: [0-9]* of 200 steps$' <<<"$said")" -eq 10 ] || fail "progress: $said"
-[ "$(wc -l <<<"$said")" -eq 12 ] || fail "not 10 lines and 2 of a warning: $said"
+[ "$(grep -c '^building: [0-9]* of 200 steps$' <<<"$said")" -eq 10 ] || die "progress: $said"
+[ "$(wc -l <<<"$said")" -eq 12 ] || die "not 10 lines and 2 of a warning: $said"
 said=$(steps 20 && echo 'ninja: no work to do.')
-[ -z "$(awk -f "$root/contrib/progress.awk" <<<"$said")" ] || fail "a short build is not silent"
+[ -z "$(awk -f "$root/contrib/progress.awk" <<<"$said")" ] || die "a short build is not silent"
 echo "make.sh: missing tools are named, progress is shown"

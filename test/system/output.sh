@@ -3,18 +3,7 @@
 # ctest-timeout: 180
 # What tern writes and cannot write: standard output that gets lost is an error of every command; files
 # appear whole or not at all; names of pipes and folders are refused at once.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-tern=${TERN_BUILD_DIR:-$root/build/release}/bin/tern
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-
-die() {
-    echo "output.sh: $*" >&2
-    exit 1
-}
-
+source "$(dirname "$0")/../support/shell.sh"
 # refused TEXT COMMAND...: it fails, within seconds, with a sentence that has TEXT in it
 refused() {
     local text=$1 status=0

@@ -4,28 +4,7 @@
 # tern perf as a person would use it: every kind, alone and under tern run; its lines, its plot, its
 # sentences; wrong results are seen and counted; the MPIs beside it, if they are installed; what an
 # interrupt leaves; and that bench/run.py still makes its tables of it. Says nothing about speed.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${TERN_BUILD_DIR:-$root/build/release}
-tern=$build/bin/tern
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-
-die() {
-    echo "perf.sh: $*" >&2
-    exit 1
-}
-
-# expect STATUS TEXT COMMAND...: the exit status, and a part of what it says in one place or the other
-expect() {
-    local wanted=$1 text=$2 status=0
-    shift 2
-    "$@" >said 2>&1 || status=$?
-    [ "$status" -eq "$wanted" ] || die "$*: exit status $status, not $wanted: $(head -3 said)"
-    grep -qF -- "$text" said || die "$*: does not say '$text': $(head -3 said)"
-}
-
+source "$(dirname "$0")/../support/shell.sh"
 # read_rows FILE EXPRESSION: the expression, over the list `rows` of JSON objects, holds
 read_rows() {
     python3 - "$1" "$2" <<'PYTHON'

@@ -3,27 +3,7 @@
 # ctest-timeout: 180
 # tern plan, check and exec as a person would use them: what is planned is proved and runs; the bytes
 # counted on links while running are those that the plan promised; exit statuses; sentences.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-tern=${TERN_BUILD_DIR:-$root/build/release}/bin/tern
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-
-die() {
-    echo "plans.sh: $*" >&2
-    exit 1
-}
-
-# expect STATUS TEXT COMMAND...: the exit status, and a part of what it says in one place or the other
-expect() {
-    local wanted=$1 text=$2 status=0
-    shift 2
-    "$@" >said 2>&1 || status=$?
-    [ "$status" -eq "$wanted" ] || die "$*: exit status $status, not $wanted: $(head -3 said)"
-    grep -qF -- "$text" said || die "$*: does not say '$text': $(head -3 said)"
-}
-
+source "$(dirname "$0")/../support/shell.sh"
 # The busiest link, in bytes a run, as planned and as counted.
 for algorithm in cut_owners cut_relay cut_optimal; do
     "$tern" plan all_reduce --topo mesh:8 --cut 0-1 --bytes 6M --order any --algo $algorithm \

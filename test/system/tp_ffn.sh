@@ -4,18 +4,13 @@
 # The main job as its users run it: 1 to 8 ranks, both dtypes, odd shapes; saved files read back
 # give the same bits; Python computes the same y from them; the trace is one that tools read; and
 # wrong usage, bad files and wrong sizes end with one sentence and the right exit status.
-set -euo pipefail
-
-build=${TERN_BUILD_DIR:?the folder of a finished build}
-tern=$build/bin/tern
+source "$(dirname "$0")/../support/shell.sh"
 tp_ffn=$build/bin/tp_ffn
 if [ ! -x "$tp_ffn" ]; then
     echo "skipped: tp_ffn is not built (it needs OpenBLAS)"
     exit 77
 fi
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/tern-tp-ffn.XXXXXX")
-trap 'rm -rf "$work"' EXIT
 export TERN_TIMEOUT=30
 
 # Each of 1, 2, 4 and 8 ranks divides hidden and intermediate; no rank count divides the tokens.
@@ -24,24 +19,24 @@ small=(--tokens 13 --hidden 64 --intermediate 96 --chunks 4)
 die() {
     echo "tp_ffn.sh: $*" >&2
     for stream in out err; do
-        [ ! -s "$work/$stream" ] || sed "s/^/  $stream: /" "$work/$stream" >&2
+        [ ! -s "$dir/$stream" ] || sed "s/^/  $stream: /" "$dir/$stream" >&2
     done
     exit 1
 }
 
-# run RANKS ARGUMENTS...: sets status, and leaves $work/out and $work/err.
+# run RANKS ARGUMENTS...: sets status, and leaves $dir/out and $dir/err.
 run() {
     local ranks=$1
     shift
     status=0
-    "$tern" run -n "$ranks" --timeout 60 "$tp_ffn" "$@" >"$work/out" 2>"$work/err" || status=$?
+    "$tern" run -n "$ranks" --timeout 60 "$tp_ffn" "$@" >"$dir/out" 2>"$dir/err" || status=$?
 }
 
 expect_verified() {
     run "$@"
     [ "$status" -eq 0 ] || die "status $status instead of 0: $*"
-    [ "$(tail -n 1 "$work/out")" = verified ] || die "the last line is not 'verified': $*"
-    [ ! -s "$work/err" ] || die "something on standard error: $*"
+    [ "$(tail -n 1 "$dir/out")" = verified ] || die "the last line is not 'verified': $*"
+    [ ! -s "$dir/err" ] || die "something on standard error: $*"
 }
 
 # expect_failure STATUS WORDS RANKS ARGUMENTS...: that status, and one sentence with the words.
@@ -50,10 +45,10 @@ expect_failure() {
     shift 2
     run "$@"
     [ "$status" -eq "$wanted" ] || die "status $status instead of $wanted: $*"
-    [ "$(grep -c '^tp_ffn: ' "$work/err")" -eq 1 ] || die "not exactly one sentence: $*"
-    grep '^tp_ffn: ' "$work/err" | grep -qF -- "$words" || die "the sentence lacks '$words': $*"
-    ! grep -q verified "$work/out" || die "said 'verified': $*"
-    [ "$wanted" -ne 2 ] || [ ! -s "$work/out" ] || die "output before wrong usage: $*"
+    [ "$(grep -c '^tp_ffn: ' "$dir/err")" -eq 1 ] || die "not exactly one sentence: $*"
+    grep '^tp_ffn: ' "$dir/err" | grep -qF -- "$words" || die "the sentence lacks '$words': $*"
+    ! grep -q verified "$dir/out" || die "said 'verified': $*"
+    [ "$wanted" -ne 2 ] || [ ! -s "$dir/out" ] || die "output before wrong usage: $*"
 }
 
 verifies_for_all_rank_counts() {
@@ -61,8 +56,8 @@ verifies_for_all_rank_counts() {
     for ranks in 1 2 4 8; do
         for dtype in f32 bf16; do
             expect_verified "$ranks" "${small[@]}" --dtype "$dtype" --rounds 4
-            [ "$(grep -c '^round ' "$work/out")" -eq 4 ] || die "not four rounds"
-            grep -qE '^(overlap efficiency -?[0-9]|no overlap efficiency: )' "$work/out" ||
+            [ "$(grep -c '^round ' "$dir/out")" -eq 4 ] || die "not four rounds"
+            grep -qE '^(overlap efficiency -?[0-9]|no overlap efficiency: )' "$dir/out" ||
                 die "nothing about overlap"
         done
     done
@@ -78,8 +73,8 @@ verifies_odd_cuts() {
     expect_verified 8 --tokens 3 --hidden 8 --intermediate 8 --chunks 3 --dtype bf16
     expect_verified 2 --rounds 1
     status=0
-    "$tp_ffn" "${small[@]}" >"$work/out" 2>"$work/err" || status=$?
-    [ "$status" -eq 0 ] && [ "$(tail -n 1 "$work/out")" = verified ] || die "fails without tern run"
+    "$tp_ffn" "${small[@]}" >"$dir/out" 2>"$dir/err" || status=$?
+    [ "$status" -eq 0 ] && [ "$(tail -n 1 "$dir/out")" = verified ] || die "fails without tern run"
 }
 
 # An OpenBLAS that does not know the processor is corrected by what the processor can do; a choice of
@@ -89,7 +84,7 @@ corrects_old_kernels() {
     ! grep -qw avx2 /proc/cpuinfo || wanted=Haswell
     ! grep -qw avx512vl /proc/cpuinfo || wanted=SkylakeX
     command -v cc >/dev/null || { echo "not tested without cc: old kernels"; return; }
-    cat >"$work/old.c" <<'EOS'
+    cat >"$dir/old.c" <<'EOS'
 #include <stdlib.h>
 char *openblas_get_corename(void);
 char *openblas_get_corename(void)
@@ -98,18 +93,18 @@ char *openblas_get_corename(void)
     return type != NULL ? type : (char *)"Prescott";
 }
 EOS
-    cc -shared -fPIC -o "$work/old.so" "$work/old.c"
-    LD_PRELOAD=$work/old.so expect_verified 2 "${small[@]}"
-    grep -q "^OpenBLAS with its $wanted kernels" "$work/out" || die "not with $wanted kernels"
-    [ "$wanted" = Prescott ] || grep -q "itself took Prescott$" "$work/out" || die "does not say why"
-    LD_PRELOAD=$work/old.so OPENBLAS_CORETYPE=Nehalem expect_verified 2 "${small[@]}"
-    grep -q "^OpenBLAS with its Nehalem kernels, from OPENBLAS_CORETYPE$" "$work/out" ||
+    cc -shared -fPIC -o "$dir/old.so" "$dir/old.c"
+    LD_PRELOAD=$dir/old.so expect_verified 2 "${small[@]}"
+    grep -q "^OpenBLAS with its $wanted kernels" "$dir/out" || die "not with $wanted kernels"
+    [ "$wanted" = Prescott ] || grep -q "itself took Prescott$" "$dir/out" || die "does not say why"
+    LD_PRELOAD=$dir/old.so OPENBLAS_CORETYPE=Nehalem expect_verified 2 "${small[@]}"
+    grep -q "^OpenBLAS with its Nehalem kernels, from OPENBLAS_CORETYPE$" "$dir/out" ||
         die "overrules OPENBLAS_CORETYPE"
 }
 
 # What is saved and read back gives the same files, and the input does not depend on the ranks.
 round_trip() {
-    local dtype=$1 first=$work/$1.first second=$work/$1.second
+    local dtype=$1 first=$dir/$1.first second=$dir/$1.second
     expect_verified 2 "${small[@]}" --dtype "$dtype" --seed 5 --save "$first"
     expect_verified 2 --in "$first" --dtype "$dtype" --chunks 4 --save "$second"
     diff -r "$first" "$second" >/dev/null || die "--in of what --save wrote differs ($dtype)"
@@ -127,7 +122,7 @@ round_trip() {
 
 # Computes y again, in Python's doubles, and writes variants of the input. Uses numpy to load and
 # save where it is installed, so that it also proves the format; else a reader of its own.
-cat >"$work/check.py" <<'EOS'
+cat >"$dir/check.py" <<'EOS'
 import math, struct, sys
 
 try:
@@ -136,7 +131,6 @@ except ImportError:
     numpy = None
 
 NAMES = ("x", "w_linear", "w_gate", "w_up", "w_down")
-
 
 def load(path):
     if numpy is not None:
@@ -151,7 +145,6 @@ def load(path):
     flat = struct.unpack(f"<{rows * cols}f", data[end:])
     return [list(flat[r * cols:(r + 1) * cols]) for r in range(rows)]
 
-
 def save(path, matrix, descr="<f4", fortran=False, version=1):
     if numpy is not None and not fortran and version == 1:
         return numpy.save(path, numpy.array(matrix, dtype=descr))
@@ -164,11 +157,9 @@ def save(path, matrix, descr="<f4", fortran=False, version=1):
         file.write(b"\x93NUMPY" + bytes([version, 0]) + length + text)
         file.write(struct.pack(f"<{len(flat)}{code}", *flat))
 
-
 def product(a, b):
     columns = list(zip(*b))
     return [[math.fsum(map(float.__mul__, row, col)) for col in columns] for row in a]
-
 
 def check(folder, relative):
     x, w_linear, w_gate, w_up, w_down = (load(f"{folder}/{name}.npy") for name in NAMES)
@@ -180,11 +171,9 @@ def check(folder, relative):
     worst = max(abs(g - w) for row, other in zip(got, wanted) for g, w in zip(row, other))
     assert size > 0.1 and worst <= relative * size, (worst, size)
 
-
 def vary(source, target):
     for name in NAMES:
         save(f"{target}/{name}.npy", load(f"{source}/{name}.npy"), "<f2", False, 3)
-
 
 command, *arguments = sys.argv[1:]
 if command == "check":
@@ -209,21 +198,21 @@ elif command == "ranks":
 EOS
 
 python() {
-    python3 "$work/check.py" "$@" || die "check.py $*"
+    python3 "$dir/check.py" "$@" || die "check.py $*"
 }
 
 reads_other_files() {
-    mkdir "$work/f16"
-    python f16 "$work/f32.first" "$work/f16"
-    expect_verified 4 --in "$work/f16" --tokens 13 --save "$work/f16.saved"
-    python check "$work/f16.saved" 1e-5
-    expect_verified 2 --in "$work/f16" --dtype bf16 --chunks 2
+    mkdir "$dir/f16"
+    python f16 "$dir/f32.first" "$dir/f16"
+    expect_verified 4 --in "$dir/f16" --tokens 13 --save "$dir/f16.saved"
+    python check "$dir/f16.saved" 1e-5
+    expect_verified 2 --in "$dir/f16" --dtype bf16 --chunks 2
 }
 
 writes_a_trace() {
-    expect_verified 4 "${small[@]}" --trace "$work/trace.json"
-    python3 -m json.tool "$work/trace.json" >/dev/null || die "the trace is not JSON"
-    python ranks "$work/trace.json" 4
+    expect_verified 4 "${small[@]}" --trace "$dir/trace.json"
+    python3 -m json.tool "$dir/trace.json" >/dev/null || die "the trace is not JSON"
+    python ranks "$dir/trace.json" 4
 }
 
 refuses_wrong_usage() {
@@ -232,7 +221,7 @@ refuses_wrong_usage() {
     expect_failure 2 "--tokens needs a value" 2 --tokens
     expect_failure 2 "--in is empty" 2 --in ""
     expect_failure 2 "--dtype must be f32 or bf16, not 'f64'" 2 --dtype f64
-    expect_failure 2 "give only one" 2 --seed 1 --in "$work"
+    expect_failure 2 "give only one" 2 --seed 1 --in "$dir"
     expect_failure 2 "3 ranks do not divide hidden 64" 3 "${small[@]}"
     expect_failure 2 "16 ranks do not divide" 16 --hidden 64 --intermediate 72
     expect_failure 2 "more than one per token" 2 "${small[@]}" --chunks 14
@@ -248,12 +237,12 @@ refuses_wrong_usage() {
 # Each with a fresh copy of good files, spoilt in one way. The number that is none lies in the
 # part of the last rank, and rank 0 says so.
 refuses_bad_files() {
-    local good=$work/f32.first bad=$work/bad
+    local good=$dir/f32.first bad=$dir/bad
     fresh() {
         rm -rf "$bad"
         cp -r "$good" "$bad"
     }
-    expect_failure 1 "/missing/x.npy: cannot be opened: No such file" 2 --in "$work/missing"
+    expect_failure 1 "/missing/x.npy: cannot be opened: No such file" 2 --in "$dir/missing"
     expect_failure 2 "--tokens 12 contradicts" 2 --in "$good" --tokens 12
     expect_failure 2 "--hidden 63 contradicts" 2 --in "$good" --hidden 63
     expect_failure 2 "--intermediate 95 contradicts" 2 --in "$good" --intermediate 95
@@ -281,17 +270,17 @@ refuses_bad_files() {
 
 refuses_unwritable_results() {
     expect_failure 1 "/dev/null/x: cannot be created" 2 "${small[@]}" --save /dev/null/x
-    touch "$work/file"
-    expect_failure 1 "file/x.npy: cannot be written" 2 "${small[@]}" --save "$work/file"
-    expect_failure 1 "t.json: cannot be written" 2 "${small[@]}" --trace "$work/missing/t.json"
-    mkdir "$work/full" && ln -s /dev/full "$work/full/y.npy"
-    expect_failure 1 "y.npy: cannot be written: No space" 2 "${small[@]}" --save "$work/full"
+    touch "$dir/file"
+    expect_failure 1 "file/x.npy: cannot be written" 2 "${small[@]}" --save "$dir/file"
+    expect_failure 1 "t.json: cannot be written" 2 "${small[@]}" --trace "$dir/missing/t.json"
+    mkdir "$dir/full" && ln -s /dev/full "$dir/full/y.npy"
+    expect_failure 1 "y.npy: cannot be written: No space" 2 "${small[@]}" --save "$dir/full"
 }
 
 prints_help_once() {
     run 2 --help
-    [ "$status" -eq 0 ] && [ ! -s "$work/err" ] || die "--help fails"
-    [ "$(grep -c '^usage: ' "$work/out")" -eq 1 ] || die "--help is not printed once"
+    [ "$status" -eq 0 ] && [ ! -s "$dir/err" ] || die "--help fails"
+    [ "$(grep -c '^usage: ' "$dir/out")" -eq 1 ] || die "--help is not printed once"
 }
 
 verifies_for_all_rank_counts
@@ -299,8 +288,8 @@ verifies_odd_cuts
 corrects_old_kernels
 round_trip f32
 round_trip bf16
-python check "$work/f32.first" 1e-5
-python check "$work/bf16.first" 0.1
+python check "$dir/f32.first" 1e-5
+python check "$dir/bf16.first" 0.1
 reads_other_files
 writes_a_trace
 prints_help_once

@@ -3,28 +3,7 @@
 # ctest-timeout: 240
 # tern run --trace: programs that know nothing of it, ranks that die, leave, fork or are no ranks; what the
 # file holds is read by test/support/trace_check.py, as are the traces of tern exec.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${TERN_BUILD_DIR:-$root/build/release}
-tern=$build/bin/tern
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-
-die() {
-    echo "trace.sh: $*" >&2
-    exit 1
-}
-
-# expect STATUS TEXT COMMAND...: the exit status, and a part of what it says ('' for anything)
-expect() {
-    local wanted=$1 text=$2 status=0
-    shift 2
-    "$@" >said 2>&1 || status=$?
-    [ "$status" -eq "$wanted" ] || die "$*: exit status $status, not $wanted: $(head -3 said)"
-    [ -z "$text" ] || grep -qF -- "$text" said || die "$*: does not say '$text': $(head -3 said)"
-}
-
+source "$(dirname "$0")/../support/shell.sh"
 holds() {
     python3 "$root/test/support/trace_check.py" "$@"
 }

@@ -3,28 +3,9 @@
 # ctest-timeout: 180
 # tern tune: what it writes is read by calls and by tern info; rows that were not measured stay; a file
 # that cannot be read or written is left alone; wrong usage. Not what it finds: that is the machine's.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-tern=${TERN_BUILD_DIR:-$root/build/release}/bin/tern
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
+source "$(dirname "$0")/../support/shell.sh"
 unset TERN_TUNE TERN_ALGO XDG_CONFIG_HOME
 export HOME=$dir/home
-
-die() {
-    echo "tune.sh: $*" >&2
-    exit 1
-}
-
-# expect STATUS TEXT COMMAND...: the exit status, and a part of what it says in one place or the other
-expect() {
-    local wanted=$1 text=$2 status=0
-    shift 2
-    "$@" >said 2>&1 || status=$?
-    [ "$status" -eq "$wanted" ] || die "$*: exit status $status, not $wanted: $(head -3 said)"
-    grep -qF -- "$text" said || die "$*: does not say '$text': $(head -3 said)"
-}
 
 # To standard output only: nothing is written anywhere.
 "$tern" tune -p 2,3 --time 0.5 --output - all_reduce gather >printed 2>told

@@ -4,18 +4,8 @@
 # A status that nobody looks at is warned about: by each compiler there is, in C and C++, for a call of
 # every sort; and not where tern_status_ignore says that it does not matter. Every function of the
 # headers that returns an int is either marked so or one of those that destroy or return a number.
-set -euo pipefail
-
-source_dir=${TERN_SOURCE_DIR:?the source tree}
-work=$(mktemp -d "${TMPDIR:-/tmp}/tern-unused.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-    echo "unused.sh: $*" >&2
-    exit 1
-}
-
-cat >"$work/ignores.c" <<'EOT'
+source "$(dirname "$0")/../support/shell.sh"
+cat >"$dir/ignores.c" <<'EOT'
 #include <tern/coll.h>
 #include <tern/put.h>
 void f(tern_comm *comm, tern_window *window, void *out, tern_request *request);
@@ -26,9 +16,9 @@ void f(tern_comm *comm, tern_window *window, void *out, tern_request *request)
     tern_request_test(request);
 }
 EOT
-sed 's/^    \(tern_.*\);$/    tern_status_ignore(\1);/' "$work/ignores.c" >"$work/says_so.c"
-for name in ignores says_so; do
-    cp "$work/$name.c" "$work/$name.cpp"
+sed 's/^    \(tern_.*\);$/    tern_status_ignore(\1);/' "$dir/ignores.c" >"$dir/on_purpose.c"
+for name in ignores on_purpose; do
+    cp "$dir/$name.c" "$dir/$name.cpp"
 done
 
 tried=0
@@ -37,15 +27,15 @@ for compiler in "gcc -std=c17" "clang -std=c17" "g++ -std=c++17" "clang++ -std=c
     command -v "${command[0]}" >/dev/null || continue
     ending=c
     [[ $compiler == *++* ]] && ending=cpp
-    command+=(-Wall -Wextra "-I$source_dir/include" -c -o "$work/object")
-    "${command[@]}" "$work/ignores.$ending" 2>"$work/said" || fail "$compiler does not compile it"
-    warned=$(grep -c 'warning: ignoring return value' "$work/said") || true
-    [ "$warned" = 3 ] || fail "$compiler warns $warned times of 3: $(cat "$work/said")"
-    "${command[@]}" -Werror "$work/says_so.$ending" || fail "$compiler warns of what is ignored on purpose"
+    command+=(-Wall -Wextra "-I$root/include" -c -o "$dir/object")
+    "${command[@]}" "$dir/ignores.$ending" 2>"$dir/said" || die "$compiler does not compile it"
+    warned=$(grep -c 'warning: ignoring return value' "$dir/said") || true
+    [ "$warned" = 3 ] || die "$compiler warns $warned times of 3: $(cat "$dir/said")"
+    "${command[@]}" -Werror "$dir/on_purpose.$ending" || die "$compiler warns of what is ignored on purpose"
     tried=$((tried + 1))
 done
 [ "$tried" -gt 0 ] || { echo "skipped: no compiler"; exit 77; }
 
-unmarked=$(cat "$source_dir"/include/tern/*.h | grep -o '^TERN_API int tern_[a-z_]*' |
+unmarked=$(cat "$root"/include/tern/*.h | grep -o '^TERN_API int tern_[a-z_]*' |
     grep -Ev '_(destroy|free|rank|size|count)$|^TERN_API int tern_(kernel_(run|core)|tune_print)$') || true
-[ -z "$unmarked" ] || fail "declared with TERN_API, not with TERN_CALL: $unmarked"
+[ -z "$unmarked" ] || die "declared with TERN_API, not with TERN_CALL: $unmarked"

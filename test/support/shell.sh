@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The begin of every test that is a script: `source "$(dirname "$0")/../support/shell.sh"`. It stops at the
+# first error, stands in an empty folder of its own, and finds there
+#
+#     $root, $build, $tern, $dir   the tree, its build, the command, the folder
+#     die WORDS...                 ends the test with a sentence
+#     expect STATUS TEXT COMMAND   the exit status, and a part of what is printed ('' for anything)
+#     until_said REGEX COMMAND     repeats the command, for 20 s, until it prints that
+#     at_exit                      to be defined by a test that has more to clean up than its folder
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${TERN_BUILD_DIR:-$root/build/release}
+tern=$build/bin/tern
+dir=$(mktemp -d "${TMPDIR:-/tmp}/tern-test.XXXXXX")
+
+at_exit() {
+    :
+}
+trap 'at_exit; rm -rf "$dir"' EXIT
+cd "$dir"
+
+die() {
+    echo "${0##*/}: $*" >&2
+    exit 1
+}
+
+# What it prints stays in the file `said`.
+expect() {
+    local wanted=$1 text=$2 status=0
+    shift 2
+    "$@" >said 2>&1 || status=$?
+    [ "$status" -eq "$wanted" ] || die "$*: exit status $status, not $wanted: $(head -3 said)"
+    [ -z "$text" ] || grep -qF -- "$text" said || die "$*: does not say '$text': $(head -3 said)"
+}
+
+until_said() {
+    local text=$1
+    shift
+    for _ in $(seq 400); do
+        "$@" >said 2>&1 || true
+        ! grep -qE -- "$text" said || return 0
+        sleep 0.05
+    done
+    die "$*: never says '$text': $(head -3 said)"
+}
