@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Becoming another user, which root may.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <grp.h>
 #include <sys/wait.h>
 #include <unistd.h>

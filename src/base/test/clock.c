@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clock: deadlines never overflow, and their milliseconds for poll(2) never end too early.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include "base/clock.h"
 
 static void the_clock_never_runs_back(void **state)

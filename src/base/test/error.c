@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sentence of the last failure: kept per thread, may quote itself, ends with the reason of the
 // system when asked to, and never runs over.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files: what is no file is refused at once; a save appears whole or not at all, whatever stops it.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>

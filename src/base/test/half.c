@@ -3,11 +3,7 @@
 // _Float16 (a software routine of its run-time library) and exact arithmetic in double. Into f32:
 // every value. Out of f32: every value at which the result changes with its neighbours, which
 // decides a monotonic function everywhere, and a sweep over the whole range.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <math.h>
 #include <stdbool.h>
 

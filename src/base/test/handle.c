@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles: one that lives is taken, every other is told apart, and its word can be read for ever.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

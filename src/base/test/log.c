@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log: silent unless TERN_LOG says otherwise, one line a call, never longer than it may be.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

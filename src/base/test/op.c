@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of operations: numbers that never change, words, bytes of an element, and what is said
 // of a number or a word that is not in it.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 

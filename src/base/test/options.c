@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options: whole numbers are read strictly, and so is TERN_TIMEOUT; a damaged one is an error with a
 // sentence, never a silent default.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory order, by litmus: message passing through publish and observe, the two-sided handshake
 // through the flags, and flags as counters. A lost guarantee shows as an outcome that C11 forbids.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <pthread.h>
 #include <sched.h>
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace recorder: events per thread and in order, names that are cut, those that did not fit
 // counted, threads that have ended, and nothing recorded when it is off.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hub, driven by hand through sockets: all of a gathering get the same end, and every HELLO that
 // does not fit is refused with a sentence that says who said what.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -3,11 +3,7 @@
 // files allows: whoever has to hand one over waits until others have taken theirs, up to the deadline,
 // and then says which limit it is. Each rank is of a user of its own choice, so that no other test
 // counts; root alone is not limited.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptors from rank to rank: found by tag in any order, strays dropped, nothing left open. A job
 // of one rank sends to itself, which is the same socket.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

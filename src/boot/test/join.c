@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tern_init without a launcher: a job of one rank, as often as one likes, but one at a time.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -5,13 +5,7 @@
 #ifndef TERN_BOOT_TEST_LAUNCH_RUN_H
 #define TERN_BOOT_TEST_LAUNCH_RUN_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "support/cmocka.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Meeting at a path, when it cannot go well: each case ends with the right status and a sentence
 // that says who or what is wrong, disturbs no other job and leaves nothing behind.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>

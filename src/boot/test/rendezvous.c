@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Meeting at a path, when it goes well: any number of ranks in any order, again and again, many jobs
 // at a time, and nothing stays behind. What is refused is in refused.c.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

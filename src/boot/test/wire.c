@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages and descriptors over a start-up socket: what is sent arrives whole, what is no message of
 // this build is told apart and leaves no descriptor open.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

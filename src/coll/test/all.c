@@ -3,11 +3,7 @@
 // Every algorithm, at 2 to 17, 31, 32 and 64 ranks and sizes that divide and do not, gives the
 // naive result under several random interleavings, and leaves no post without a wait that counts
 // it.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

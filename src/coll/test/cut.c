@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 240
 // The plans around a cut link, for every pair that can be cut: right, and never over the cut link.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 

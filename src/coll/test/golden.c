@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the plans cost, against numbers worked out by hand: bytes on the busiest link, rounds,
 // transfers, and the lower bounds of cut topologies.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

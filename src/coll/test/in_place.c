@@ -5,11 +5,7 @@
 // slice; around every single cut link what is for that. And the checker is neither too kind nor too
 // strict: an interpreter finds every plan right that it has proved, under random schedules with random
 // ranks in place, and finds those wrong that it has not.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interpreter that the other tests lean on refutes wrong plans: each is a right one with one
 // thing changed, or three ops written by hand.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports on jobs, seen from a process of the job itself: what is in them, in words and as JSON, for
 // calls in every state, and for a process in two jobs. From outside: test/system/info.sh.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

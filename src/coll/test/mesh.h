@@ -3,11 +3,7 @@
 #ifndef TERN_COLL_TEST_MESH_H
 #define TERN_COLL_TEST_MESH_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 
 #include "tern/status.h"

@@ -2,11 +2,7 @@
 // ctest-timeout: 300
 // The checker proves every algorithm: all kinds, many rank counts, odd sizes; and around every single
 // cut link those that are for that. Sums come in the order that was asked for. 256 ranks too.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,11 +2,7 @@
 // A plan that was made for one byte a slice is the plan for every size: the algorithms that a call
 // runs at any size give, at n bytes of unit 1, the ops that they give at n * k bytes, with all
 // offsets and lengths divided by k. So every operand covers whole slices or shares.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 

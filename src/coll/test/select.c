@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which algorithm is picked, and the sentences of those that cannot be.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tune file, TERN_ALGO and the built-in table: what is read, what is refused and with which
 // sentence, and who decides when several speak.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that would pick differently are told so before any of them moves a byte.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

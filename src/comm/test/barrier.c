@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers: nobody leaves before everybody has come, and what was written before is seen after.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <poll.h>
 #include <unistd.h>
 

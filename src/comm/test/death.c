@@ -2,11 +2,7 @@
 // Death of a rank: however it ends and whatever the others wait in, each of them gets TERN_ERR_PEER
 // with its name, soon, and ever after. The time from the kill to the error is printed; it shall be
 // below a second, but a loaded machine may be slow, so only the deadline of the ranks is asserted.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Destroyed communicators and windows, and one given for the other: every call that takes one refuses it
 // with a sentence, and the job goes on.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tern_window_find: exact at the edges, of several windows, and while other windows come and go.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

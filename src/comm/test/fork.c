@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank forks. In the child every call is refused with a sentence that names the rank, and destroying
 // lets go of the child's copy; the rank's results, its communicator and its peers see nothing of it.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the child of a rank may do, and what its life must not hide: it can be in jobs of its own and start
 // other programs; it holds nothing that makes its dead parent look alive.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>

@@ -4,11 +4,7 @@
 // windows and parts come and go. Whatever was going on, each survivor ends by itself, with an error
 // that names the killed rank (a start may name who did not come), or had finished before. Nothing
 // stays behind. The seed is printed; TERN_TEST_SEED sets it.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

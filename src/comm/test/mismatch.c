@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks in different calls: each call that makes something says who is in which, on all ranks that are in
 // one, and the communicator fails, so that a rank in a barrier learns it too.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <string.h>
 #include <unistd.h>
 

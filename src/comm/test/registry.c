@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A window by its number: right for windows of several communicators, without a lock, and while other
 // windows come and go.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>

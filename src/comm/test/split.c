@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splitting: who ends up with whom, in which order, how many parts there may be, and that parts
 // neither mix nor leak.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 #include <unistd.h>
 

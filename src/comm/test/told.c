@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors that nobody looks at: TERN_LOG=error tells each refused call and each failed communicator once,
 // TERN_ERRORS=fatal ends the process, and words that there are not are refused by tern_init.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces: the file is JSON as Perfetto reads it, with the events of all ranks, named tracks, paired
 // waits and the number of lost events; failures reach all ranks; off means off.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows that can be made: zero at first, of the right size, at the right addresses, and gone
 // without a trace. Those that cannot be made are in window_refused.c.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows that cannot be made: every rank gets the same status and a sentence that says why, no
 // memory is touched, and the communicator works on.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

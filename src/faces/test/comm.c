@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The comm_* face from C, as a user of the platform API has it: nothing but its header. The whole
 // flow of a worker, the rules of -1, and kernels that meet through addresses and atomics alone.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building graphs: every refusal with its status and sentence, names, arguments, loaded kernels.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 
 #include "kit.h"

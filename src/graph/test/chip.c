@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chips: creating, launching and ending them in every order; what they cost when idle, and that they
 // leave nothing.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <dirent.h>
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cycles: found by the launch, named in the sentence, before any kernel runs.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "kit.h"
 

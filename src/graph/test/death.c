@@ -2,11 +2,7 @@
 // ctest-timeout: 180
 // Ranks that are killed while graphs run: every survivor's run ends with TERN_ERR_PEER and the number
 // of the killed rank, in time, and nothing is left.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Destroyed chips, graphs and executors: every call that takes one refuses it with a sentence.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <string.h>
 #include <unistd.h>
 

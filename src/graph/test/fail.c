@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that fail: kernels that say so, deadlines, kernels that block or never return. Each ends with a
 // status and a sentence on every rank, in time.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 
 #include "kit.h"

@@ -2,11 +2,7 @@
 // Order: random acyclic graphs on chips of many shapes. Every task checks that all of its
 // predecessors have finished and that it sees their plain writes; the host checks that every task ran
 // exactly once, on a core of its kind, with its own arguments.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a task costs: prints microseconds per empty task of a chain and of a fan-out. It asserts only
 // that they run; bench/ measures with care.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "kit.h"
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks that wait for signals: own and peers', several at a time, in many runs of one graph. A
 // waiting task holds no core, and sees what was written before the notifies.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 
 #include "kit.h"

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers: exact bytes, whatever the size and alignment, with guards around them; blocks with
 // strides; arguments that are refused without a byte being moved; and all ranks to all ranks.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adding into windows: all ranks into one target at once give the exact sum, for every element type;
 // sources may be unaligned, targets may not; what is refused changes nothing.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,11 +2,7 @@
 // Reduce kernels against a naive loop, bit for bit: every level this processor has, every element
 // type and operation, odd counts, odd addresses, every shape of operands; NaN, infinity, -0,
 // subnormals and ties included.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

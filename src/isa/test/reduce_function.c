@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions with a caller's function: the order of the sources, blocks of whole elements, what the
 // function may rely on, unaligned operands, and a destination that is one of the sources.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <string.h>
 
 #include "isa/reduce_function.h"

@@ -2,11 +2,7 @@
 // What tern/op.h promises of single elements, at every level of the reduce kernels: NaN, signed
 // zeros, infinities, rounding, wrap-around, ties, and which operations there are. The operands are
 // written out, the answers too.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals without waiting: the comparisons, adding and setting, reading and testing, and what is
 // refused; then notifies of all ranks to all ranks, which must all be counted.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>

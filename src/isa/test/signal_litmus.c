@@ -4,11 +4,7 @@
 // was written before it, by plain stores and by tern_put, in the reader's window or in the writer's.
 // What a rank writes depends on what it has read before, so that one stale word spoils all that
 // follows. On a machine with fewer processors than ranks the sleeping path is the common one.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -2,11 +2,7 @@
 // Several threads of a rank on its one doorbell: each waits for a word of its own at the same time,
 // notified by threads of other ranks or of its own, and sees what was written before the notify.
 // Inside one process ThreadSanitizer proves the last part.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>

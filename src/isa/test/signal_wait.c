@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for signals: several conditions, deadlines of the call and of the communicator and what
 // they say, a rank that dies or leaves meanwhile, and what it costs to wait.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

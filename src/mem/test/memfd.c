@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Anonymous shared memory: zero at first, shared between mappings and processes, sealed against any
 // change of its size, and refused with a sentence, never with a signal, beyond the process's limits.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Destroyed plans, topologies and checks: every call that takes one refuses it with a sentence, or, where
 // it returns a number, says that there is nothing.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <string.h>
 
 #include "tern/algo.h"

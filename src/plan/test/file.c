@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans in files: load and save, through "-" too; a save that fails says so and spoils nothing; a
 // plan of a million ops is read about as fast as a disk gives it.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building, sealing and reading plans: what goes in comes out, what is not a plan is refused with a
 // sentence that says where, and memory stays within what was promised.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is no plan is refused with just the right sentence: line, column, what was expected and what
 // stands there. The limits hold, and what is at them is read.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

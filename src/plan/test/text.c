@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text form: what is printed and what is read. The page docs/plan-format.md is held to its word;
 // what is refused is in refuse.c.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

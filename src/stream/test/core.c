@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cores without a chip: what a call finds and says, calls in a row, the end of idle cores.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include <string.h>
 

@@ -2,11 +2,7 @@
 // Doorbells, by litmus: no wake-up is lost. Threads change a word, ring, and wait for another's word
 // with ladders so short that they run into the sleep again and again. These waits have no second
 // look (no `broken`), so that nothing but the ring can end a sleep: a lost one shows as a deadline.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of ranks: the small exchange, failing together with the first reason, leaving; and the wait
 // ladder that follows the load of the job.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of calls: the packed signature; the ring keeps the last 64 calls and every call that has not
 // ended; readers see whole records while several threads write them.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

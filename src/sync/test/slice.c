@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler slice: a wait that gives up the processor shortens it, for its thread alone, and only where
 // the thread has an ordinary one.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

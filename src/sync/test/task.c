@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks and their queues: what belongs to whom, in which order it goes on, and a queue that another
 // thread takes over.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <pthread.h>
 #include <string.h>
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wait ladder: how often it looks before it sleeps, what ends a wait, and which of several
 // reasons wins: the condition, then `broken`, then the deadline.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cutting and slowing change exactly the links they name, or say why not and change nothing; the
 // text of a topology makes the same one again.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 #include <wordexp.h>

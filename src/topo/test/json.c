@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topology files: exactly the schema of docs/topology.md is read, everything else is refused at its
 // line and column.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

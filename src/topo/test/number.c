@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers are read by JSON's grammar and written as short as they can be read back.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <limits.h>
 #include <math.h>
 #include <string.h>

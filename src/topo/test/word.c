@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every form of word gives exactly its links; every other word is refused, with what would be
 // right.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>

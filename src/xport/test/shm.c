@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of transports, and shared memory as one of them, on plain memory of this process: exact
 // bytes with guards around them, and additions of every element type by many threads at once.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,7 @@
 // What tern_coll_choose says will be picked is what runs: compared with the records of the calls, for
 // every kind, sizes around every switch, buffers in windows or not, in place or not, algorithms named or
 // not.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

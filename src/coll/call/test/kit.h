@@ -5,11 +5,7 @@
 #ifndef TERN_COLL_CALL_TEST_KIT_H
 #define TERN_COLL_CALL_TEST_KIT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

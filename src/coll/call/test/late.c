@@ -4,11 +4,7 @@
 // the middle of it. The others wait, or test, in every call that waits for it: each has
 // TERN_ERR_TIMEOUT at the communicator's deadline, with a sentence that says once who did not come and
 // what it does.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>

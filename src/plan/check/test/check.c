@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker on plans small enough to see what is right about them and what is wrong: each rule
 // proves the right plan and refutes one that breaks just that rule, and says where.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
 

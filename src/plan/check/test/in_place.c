@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker in place: each way to be right with `in` and `out` apart and wrong where they are one, and
 // what may look wrong and is right. The interpreter agrees on which ranks may be in place.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,11 +4,7 @@
 // mutant must be refuted, or run right under 50 adversarial schedules of an independent interpreter
 // (test/support/interp.h): no accepted mutant may ever give a wrong result; nor one that is accepted in
 // place, with any ranks in place. MUTANTS sets the number.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,11 +4,7 @@
 #ifndef TERN_PLAN_EXEC_TEST_KIT_H
 #define TERN_PLAN_EXEC_TEST_KIT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
