@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
 #include "tern/status.h"
 
 #define ELEMENTS_MAX (UINT64_C(1) << 26)
@@ -50,15 +51,6 @@ struct interp {
     size_t why_size;
     bool failed;
 };
-
-static uint64_t next_random(struct interp *in)
-{
-    in->random += UINT64_C(0x9E3779B97F4A7C15); // splitmix64 (Steele, Lea, Flood 2014)
-    uint64_t z = in->random;
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
 
 #define FAIL(in, ...)                                                                              \
     do {                                                                                           \
@@ -213,7 +205,8 @@ static int step_transfer(struct interp *in, struct lane *lane, const tern_plan_o
         }
     }
     uint64_t left = count - lane->done;
-    uint64_t piece = left > 1 && next_random(in) % 2 == 0 ? 1 + next_random(in) % left : left;
+    uint64_t piece =
+        left > 1 && random_next(&in->random) % 2 == 0 ? 1 + random_next(&in->random) % left : left;
     piece = lane->done == 0 || left == piece ? piece : left; // at most three
     move_elements(in, op, lane->done, lane->done + piece);
     lane->done += piece;
@@ -319,10 +312,10 @@ static void step_lane(struct interp *in, struct lane *lane)
 // Takes a ready lane: a random one, or of eight random ones the first by priority.
 static struct lane *take_ready(struct interp *in)
 {
-    size_t best = next_random(in) % in->ready_count;
-    if (in->starve && next_random(in) % 64 != 0) {
+    size_t best = random_next(&in->random) % in->ready_count;
+    if (in->starve && random_next(&in->random) % 64 != 0) {
         for (int i = 0; i < 8; i++) {
-            size_t other = next_random(in) % in->ready_count;
+            size_t other = random_next(&in->random) % in->ready_count;
             best = in->ready[other]->priority > in->ready[best]->priority ? other : best;
         }
     }
@@ -359,16 +352,16 @@ static void check_end(struct interp *in)
 
 static void fill_lanes(struct interp *in)
 {
-    uint64_t mode = next_random(in) % 3; // even; lanes starve; whole ranks starve
+    uint64_t mode = random_next(&in->random) % 3; // even; lanes starve; whole ranks starve
     in->starve = mode > 0;
     struct lane *lane = in->lanes;
     for (int rank = 0; rank < in->n; rank++) {
-        uint64_t priority = next_random(in);
+        uint64_t priority = random_next(&in->random);
         in->ranks[rank].lanes_left = tern_plan_lane_count(in->plan, rank);
         for (int number = -1; number < in->ranks[rank].lanes_left; number++) {
             *lane = (struct lane){.rank = rank,
                                   .number = number,
-                                  .priority = mode == 1 ? next_random(in) : priority};
+                                  .priority = mode == 1 ? random_next(&in->random) : priority};
             if (number < 0) {
                 push_ready(in, lane);
             }
@@ -428,7 +421,7 @@ static bool allocate(struct interp *in)
             in->ranks[rank].memory[buffer] = data;
             in->ranks[rank].buffers[buffer] = data;
             for (uint64_t i = 0; data != NULL && i < in->elements[buffer]; i++) {
-                data[i] = (int64_t)next_random(in); // also what nobody has written yet
+                data[i] = (int64_t)random_next(&in->random); // also what nobody has written yet
             }
             if (data == NULL) {
                 return false;

@@ -15,6 +15,16 @@ bool look_says(const char *words)
     return strstr(tern_last_error(), words) != NULL;
 }
 
+bool says(int status, int wanted, const char *words)
+{
+    if (status == wanted && look_says(words)) {
+        return true;
+    }
+    fprintf(stderr, "got %s '%s'; wanted %s with '%s'\n", tern_status_name(status),
+            tern_last_error(), tern_status_name(wanted), words);
+    return false;
+}
+
 int look_fds(void)
 {
     DIR *folder = opendir("/proc/self/fd");

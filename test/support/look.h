@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For bodies of ranks: what this process holds, and what tern's last sentence says.
+// What this process holds, and what tern's last sentence says: for bodies of ranks (CHECK) and for cmocka
+// (assert_true).
 #ifndef TERN_TEST_LOOK_H
 #define TERN_TEST_LOOK_H
 
@@ -7,6 +8,9 @@
 
 // Whether tern_last_error() contains the words.
 bool look_says(const char *words);
+
+// Whether a call returned this and left a sentence that contains the words; if not, prints both.
+bool says(int status, int wanted, const char *words);
 
 // Open descriptors of this process; mappings of it that carry the name of a memfd of tern.
 int look_fds(void);

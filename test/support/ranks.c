@@ -166,3 +166,15 @@ bool ranks_run_comm(int count, comm_body body, void *arg, double deadline_s)
     struct with_comm with = {.body = body, .arg = arg};
     return ranks_run(count, run_with_comm, &with, deadline_s);
 }
+
+bool ranks_run_counts(int least, int most, comm_body body, void *arg, double deadline_s)
+{
+    for (int i = 0; i < (int)(sizeof ranks_counts / sizeof ranks_counts[0]); i++) {
+        int count = ranks_counts[i];
+        if (count >= least && count <= most && !ranks_run_comm(count, body, arg, deadline_s)) {
+            fprintf(stderr, "with %d ranks\n", count);
+            return false;
+        }
+    }
+    return true;
+}

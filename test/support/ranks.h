@@ -59,7 +59,10 @@ int ranks_join(int rank, const struct ranks *ranks, int64_t timeout_ns, tern_com
 typedef int (*comm_body)(tern_comm *comm, void *arg);
 bool ranks_run_comm(int count, comm_body body, void *arg, double deadline_s);
 
-// The rank counts that every multi-rank test runs with.
+// The rank counts that multi-rank tests run with.
 extern const int ranks_counts[6]; // 1, 2, 3, 5, 8, 16
+
+// ranks_run_comm with each of them from `least` to `most`, until one is not right: that one is printed.
+bool ranks_run_counts(int least, int most, comm_body body, void *arg, double deadline_s);
 
 #endif

@@ -3,6 +3,7 @@
 #include "support/cmocka.h"
 #include <dirent.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,25 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-
-static char folder[64];
-static char path[96];
-
-static int make_folder(void **state)
-{
-    strcpy(folder, "/tmp/tern-test-file-XXXXXX");
-    if (mkdtemp(folder) == NULL) {
-        return -1;
-    }
-    snprintf(path, sizeof path, "%s/a", folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    unlink(path);
-    return rmdir(folder); // fails if a test left something behind
-}
+#include "support/folder.h"
 
 static int write_text(FILE *file, void *text)
 {
@@ -65,71 +48,60 @@ static void assert_holds(const char *text)
 {
     char *read;
     size_t length;
-    assert_int_equal(tern__file_read(path, "test", 1000, &read, &length), TERN_OK);
+    assert_int_equal(tern__file_read(folder_file, "test", 1000, &read, &length), TERN_OK);
     assert_string_equal(read, text);
     assert_int_equal(length, strlen(text));
     free(read);
 }
 
-static int count_files(void)
-{
-    DIR *dir = opendir(folder);
-    assert_non_null(dir);
-    int count = 0;
-    while (readdir(dir) != NULL) {
-        count++;
-    }
-    closedir(dir);
-    return count - 2; // "." and ".."
-}
-
 static void a_save_replaces_the_whole_file(void **state)
 {
-    assert_int_equal(tern_file_probe(path), TERN_OK);
-    assert_int_equal(count_files(), 0);
-    assert_int_equal(tern_file_save(path, write_text, (void *)(uintptr_t) "a long text"), TERN_OK);
+    assert_int_equal(tern_file_probe(folder_file), TERN_OK);
+    assert_int_equal(folder_count(), 0);
+    assert_int_equal(tern_file_save(folder_file, write_text, (void *)(uintptr_t) "a long text"),
+                     TERN_OK);
     assert_holds("a long text");
-    assert_int_equal(tern_file_save(path, write_text, (void *)(uintptr_t) "short"), TERN_OK);
+    assert_int_equal(tern_file_save(folder_file, write_text, (void *)(uintptr_t) "short"), TERN_OK);
     assert_holds("short");
-    assert_int_equal(tern_file_probe(path), TERN_OK);
+    assert_int_equal(tern_file_probe(folder_file), TERN_OK);
     assert_holds("short");
-    assert_int_equal(count_files(), 1);
+    assert_int_equal(folder_count(), 1);
 }
 
 static void a_save_that_fails_leaves_the_old_file_alone(void **state)
 {
-    assert_int_equal(tern_file_save(path, write_text, (void *)(uintptr_t) "old"), TERN_OK);
-    assert_int_equal(tern_file_save(path, give_up, NULL), TERN_ERR_LIMIT);
+    assert_int_equal(tern_file_save(folder_file, write_text, (void *)(uintptr_t) "old"), TERN_OK);
+    assert_int_equal(tern_file_save(folder_file, give_up, NULL), TERN_ERR_LIMIT);
     assert_holds("old");
     signal(SIGXFSZ, SIG_IGN);
     struct rlimit before;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     struct rlimit tight = {.rlim_cur = 100000, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
-    int status = tern_file_save(path, write_much, NULL);
+    int status = tern_file_save(folder_file, write_much, NULL);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(status, TERN_ERR_SYSTEM);
-    assert_non_null(strstr(tern_last_error(), path));
+    assert_non_null(strstr(tern_last_error(), folder_file));
     assert_non_null(strstr(tern_last_error(), "File too large"));
     assert_holds("old");
-    assert_int_equal(count_files(), 1);
+    assert_int_equal(folder_count(), 1);
 }
 
 static void a_link_is_followed(void **state)
 {
     char link[128];
     struct stat found;
-    snprintf(link, sizeof link, "%s/link", folder);
-    assert_int_equal(tern_file_save(path, write_text, (void *)(uintptr_t) "old"), TERN_OK);
-    assert_int_equal(chmod(path, 0640), 0);
-    assert_int_equal(symlink(path, link), 0);
+    snprintf(link, sizeof link, "%s/link", folder_name);
+    assert_int_equal(tern_file_save(folder_file, write_text, (void *)(uintptr_t) "old"), TERN_OK);
+    assert_int_equal(chmod(folder_file, 0640), 0);
+    assert_int_equal(symlink(folder_file, link), 0);
     assert_int_equal(tern_file_save(link, give_up, NULL), TERN_ERR_LIMIT);
     assert_holds("old");
     assert_int_equal(tern_file_save(link, write_text, (void *)(uintptr_t) "new"), TERN_OK);
     assert_holds("new");
     assert_int_equal(lstat(link, &found), 0);
     assert_true(S_ISLNK(found.st_mode));
-    assert_int_equal(stat(path, &found), 0);
+    assert_int_equal(stat(folder_file, &found), 0);
     assert_int_equal(found.st_mode & 07777, 0640);
     unlink(link);
 }
@@ -144,36 +116,36 @@ static void assert_unwritable(const char *where, const char *reason)
 static void what_cannot_be_written_is_an_error(void **state)
 {
     char missing[128];
-    snprintf(missing, sizeof missing, "%s/none/a", folder);
+    snprintf(missing, sizeof missing, "%s/none/a", folder_name);
     assert_unwritable("/dev/full", "No space left on device");
-    assert_unwritable(folder, "Is a directory");
+    assert_unwritable(folder_name, "Is a directory");
     assert_unwritable(missing, "No such file or directory");
     assert_unwritable("", "No such file or directory");
-    assert_int_equal(tern_file_probe(folder), TERN_ERR_SYSTEM);
+    assert_int_equal(tern_file_probe(folder_name), TERN_ERR_SYSTEM);
     assert_int_equal(tern_file_probe(missing), TERN_ERR_SYSTEM);
     assert_int_equal(tern_file_probe("/dev/null"), TERN_OK);
     assert_int_equal(tern_file_probe(NULL), TERN_ERR_ARG);
     assert_int_equal(tern_file_save(NULL, write_text, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_file_save(path, NULL, NULL), TERN_ERR_ARG);
-    assert_int_equal(count_files(), 0);
+    assert_int_equal(tern_file_save(folder_file, NULL, NULL), TERN_ERR_ARG);
+    assert_int_equal(folder_count(), 0);
 }
 
 static void a_writer_that_is_killed_does_not_spoil_the_file(void **state)
 {
-    assert_int_equal(tern_file_save(path, write_text, (void *)(uintptr_t) "old"), TERN_OK);
+    assert_int_equal(tern_file_save(folder_file, write_text, (void *)(uintptr_t) "old"), TERN_OK);
     pid_t child = fork();
     if (child == 0) {
-        tern_status_ignore(tern_file_save(path, die, NULL)); // it does not return
+        tern_status_ignore(tern_file_save(folder_file, die, NULL)); // it does not return
         _exit(0);
     }
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_holds("old");
     char draft[160];
-    snprintf(draft, sizeof draft, "%s.%ld-", path, (long)child);
-    DIR *dir = opendir(folder);
+    snprintf(draft, sizeof draft, "%s.%ld-", folder_file, (long)child);
+    DIR *dir = opendir(folder_name);
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         char name[320];
-        snprintf(name, sizeof name, "%s/%s", folder, entry->d_name);
+        snprintf(name, sizeof name, "%s/%s", folder_name, entry->d_name);
         if (strncmp(name, draft, strlen(draft)) == 0) {
             unlink(name);
         }
@@ -193,19 +165,19 @@ static void assert_not_read(const char *where, int status, const char *reason)
 
 static void only_files_are_read(void **state)
 {
-    assert_not_read(path, TERN_ERR_SYSTEM, "No such file");
-    assert_not_read(folder, TERN_ERR_ARG, "is a folder, not a file");
+    assert_not_read(folder_file, TERN_ERR_SYSTEM, "No such file");
+    assert_not_read(folder_name, TERN_ERR_ARG, "is a folder, not a file");
     assert_not_read("/dev/zero", TERN_ERR_ARG, "is a device, not a file");
-    assert_int_equal(mkfifo(path, 0600), 0);
-    assert_not_read(path, TERN_ERR_ARG, "is a pipe, not a file");
-    unlink(path);
-    assert_int_equal(tern_file_save(path, write_much, NULL), TERN_OK);
-    assert_not_read(path, TERN_ERR_ARG, "more than 10 bytes");
+    assert_int_equal(mkfifo(folder_file, 0600), 0);
+    assert_not_read(folder_file, TERN_ERR_ARG, "is a pipe, not a file");
+    unlink(folder_file);
+    assert_int_equal(tern_file_save(folder_file, write_much, NULL), TERN_OK);
+    assert_not_read(folder_file, TERN_ERR_ARG, "more than 10 bytes");
 }
 
 int main(void)
 {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_save_replaces_the_whole_file),
         IN_FOLDER(a_save_that_fails_leaves_the_old_file_alone),

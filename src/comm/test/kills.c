@@ -16,6 +16,8 @@
 
 #include "base/clock.h"
 #include "support/look.h"
+#include "support/random.h"
+#include "support/random.h"
 #include "support/ranks.h"
 #include "tern/put.h"
 #include "tern/signal.h"
@@ -24,14 +26,6 @@
 enum { ROUNDS = 40, LATEST_US = 8000, FINISHED = 0, NAMED = 10, AT_START = 11 };
 
 static uint64_t seed;
-
-static uint64_t draw(uint64_t below) // xorshift64*, Vigna 2016
-{
-    seed ^= seed >> 12;
-    seed ^= seed << 25;
-    seed ^= seed >> 27;
-    return (seed * UINT64_C(0x2545f4914f6cdd1d) >> 33) % below;
-}
 
 typedef int (*rank_work)(tern_comm *comm, tern_window *window);
 
@@ -167,10 +161,10 @@ static void kill_one(rank_work work, int nranks, int counts[4])
     struct ranks ranks;
     int go[2];
     assert_int_equal(pipe(go), 0);
-    struct plan plan = {work, (int)draw((uint64_t)nranks), go, working};
+    struct plan plan = {work, (int)random_below(&seed, (uint64_t)nranks), go, working};
     *working = 0;
     ranks_begin(&ranks, nranks, take_part, &plan);
-    int64_t moment_us = (int64_t)draw(LATEST_US);
+    int64_t moment_us = (int64_t)random_below(&seed, LATEST_US);
     close(go[0]);
     close(go[1]);
     int64_t begin = tern__now_ns();
@@ -260,15 +254,11 @@ int main(void)
         cmocka_unit_test(kills_while_windows_come_and_go),
         cmocka_unit_test(kills_while_parts_come_and_go),
     };
-    const char *given = getenv("TERN_TEST_SEED");
-    seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 1000003 + 1;
-    seed = seed != 0 ? seed : 1;
+    seed = random_seed();
     working =
         mmap(NULL, sizeof *working, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (working == MAP_FAILED) {
         return 1;
     }
-    printf("TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
-    fflush(stdout);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,9 +43,7 @@ static int by_remainder(tern_comm *comm, void *arg)
 
 static void ranks_of_one_colour_are_together_in_rank_order(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], by_remainder, NULL, 20));
-    }
+    assert_true(ranks_run_counts(1, 16, by_remainder, NULL, 20));
 }
 
 // Keys 1, 0, -1, 1, 0, -1, … : ordered by (key, rank).
@@ -74,9 +72,7 @@ static int by_key(tern_comm *comm, void *arg)
 
 static void ranks_are_ordered_by_key_then_old_rank(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], by_key, NULL, 20));
-    }
+    assert_true(ranks_run_counts(1, 16, by_key, NULL, 20));
 }
 
 static int extreme_keys(tern_comm *comm, void *arg)
@@ -113,9 +109,7 @@ static int without_odd(tern_comm *comm, void *arg)
 
 static void negative_colour_takes_no_part(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], without_odd, NULL, 20));
-    }
+    assert_true(ranks_run_counts(1, 16, without_odd, NULL, 20));
 }
 
 // Halves until everybody is alone; every level works, also while its parts do.
@@ -141,9 +135,7 @@ static int halve(tern_comm *comm, void *arg)
 
 static void parts_can_be_split_again(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], halve, NULL, 20));
-    }
+    assert_true(ranks_run_counts(1, 16, halve, NULL, 20));
 }
 
 static int fill_up(tern_comm *comm, void *arg)

@@ -37,9 +37,7 @@ static int zero_again(tern_comm *comm, void *arg)
 
 static void window_is_zero_also_right_after_another_was_destroyed(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], zero_again, NULL, 20));
-    }
+    assert_true(ranks_run_counts(1, 16, zero_again, NULL, 20));
 }
 
 static int all_sizes(tern_comm *comm, void *arg)
@@ -114,9 +112,7 @@ static int look_at_context(tern_comm *comm, void *arg)
 
 static void context_has_the_layout_and_the_addresses(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], look_at_context, NULL, 20));
-    }
+    assert_true(ranks_run_counts(1, 16, look_at_context, NULL, 20));
     assert_true(ranks_run_comm(64, look_at_context, NULL, 60));
 }
 
@@ -197,9 +193,7 @@ static int create_often(tern_comm *comm, void *arg)
 
 static void three_hundred_windows_in_a_row_leave_nothing(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], create_often, NULL, 60));
-    }
+    assert_true(ranks_run_counts(1, 16, create_often, NULL, 60));
 }
 
 // Windows of three communicators, made in turn and destroyed in another order on each rank.
@@ -239,9 +233,7 @@ static int interleave(tern_comm *comm, void *arg)
 
 static void windows_of_several_communicators_do_not_mix(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], interleave, NULL, 20));
-    }
+    assert_true(ranks_run_counts(1, 16, interleave, NULL, 20));
 }
 
 // A peer's mapping stays when this rank lets go of the window.

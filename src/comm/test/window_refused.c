@@ -66,9 +66,7 @@ static int absurd(tern_comm *comm, void *arg)
 
 static void absurd_size_is_refused_on_all_ranks(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], absurd, NULL, 20));
-    }
+    assert_true(ranks_run_counts(1, 16, absurd, NULL, 20));
 }
 
 // So many hundredths of what is available, shared by the ranks. Asked once for all of them: the figure
@@ -141,9 +139,7 @@ static int mismatch(tern_comm *comm, void *arg)
 
 static void ranks_that_differ_are_named_with_what_they_said(void **state)
 {
-    for (int i = 1; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], mismatch, NULL, 20));
-    }
+    assert_true(ranks_run_counts(2, 16, mismatch, NULL, 20));
 }
 
 static int nonsense(tern_comm *comm, void *arg)
@@ -159,9 +155,7 @@ static int nonsense(tern_comm *comm, void *arg)
 
 static void size_0_and_unknown_flags_are_wrong_arguments(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], nonsense, NULL, 20));
-    }
+    assert_true(ranks_run_counts(1, 16, nonsense, NULL, 20));
 }
 
 static int huge(tern_comm *comm, void *arg)

@@ -4,17 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/look.h"
 #include "support/ranks.h"
 #include "tern/algo.h"
 #include "tern/exec.h"
 #include "tern/graph.h"
 
-static int refused(int status, const char *sentence)
-{
-    return status == TERN_ERR_ARG && strstr(tern_last_error(), sentence) != NULL ? TERN_OK : 1;
-}
-
-#define REFUSED(call, sentence) CHECK(refused(call, sentence) == TERN_OK)
+#define REFUSED(call, sentence) CHECK(says(call, TERN_ERR_ARG, sentence))
 
 static void nothing(int64_t *args)
 {

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/look.h"
+#include "support/random.h"
 #include "support/ranks.h"
 #include "tern/graph.h"
 #include "tern/put.h"
@@ -25,18 +27,7 @@
 
 #define MS INT64_C(1000000)
 
-// Whether a call returned `wanted` and its sentence contains `text`.
-static inline bool says(int status, int wanted, const char *text)
-{
-    if (status == wanted && strstr(tern_last_error(), text) != NULL) {
-        return true;
-    }
-    fprintf(stderr, "got %s '%s'; wanted %s with '%s'\n", tern_status_name(status),
-            tern_last_error(), tern_status_name(wanted), text);
-    return false;
-}
-
-// Whether the last sentence contains `text`.
+// Whether the last sentence contains `text`; if not, prints it.
 static inline bool said(const char *text)
 {
     return says(0, 0, text);
@@ -105,20 +96,6 @@ static inline void count_call(int64_t *args)
 static inline void do_nothing(int64_t *args)
 {
     (void)args;
-}
-
-// A small generator, so that a seed gives the same test everywhere (splitmix64).
-static inline uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static inline uint32_t random_below(uint64_t *state, uint32_t bound)
-{
-    return (uint32_t)(next_random(state) % bound);
 }
 
 #endif

@@ -32,7 +32,7 @@ static int seats_count[2];
 static uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t state = a * 31 + b;
-    return next_random(&state);
+    return random_next(&state);
 }
 
 // What the task must compute in a run, from its predecessors' values.
@@ -104,17 +104,17 @@ static tern_graph *random_graph(uint64_t *state, uint32_t count, int kinds)
         order[i] = i;
     }
     for (uint32_t i = count - 1; i > 0; i--) {
-        uint32_t other = random_below(state, i + 1);
+        uint32_t other = (uint32_t)random_below(state, i + 1);
         uint32_t swap = order[i];
         order[i] = order[other];
         order[other] = swap;
     }
-    uint32_t reach = 1 + random_below(state, random_below(state, 2) ? 10 : count);
+    uint32_t reach = 1 + (uint32_t)random_below(state, random_below(state, 2) ? 10 : count);
     for (uint32_t i = 1; i < count; i++) {
         struct node *node = &nodes[order[i]];
         int fanin = (int)random_below(state, FANIN_MAX + 1);
         for (int edge = 0; edge < fanin; edge++) {
-            uint32_t back = 1 + random_below(state, reach < i ? reach : i);
+            uint32_t back = 1 + (uint32_t)random_below(state, reach < i ? reach : i);
             node->predecessors[node->fanin++] = order[i - back]; // some of them twice
             assert_true(fine(tern_graph_add_edge(graph, (int)order[i - back], (int)order[i])));
         }

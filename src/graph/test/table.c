@@ -122,7 +122,7 @@ static void *build_while_it_runs(void *arg)
             came_after[i][p] = UINT32_MAX;
             if (i > 0 && random_below(&seed, 4) > 0) {
                 uint32_t reach = i < 50 ? i : 50;
-                came_after[i][p] = i - 1 - random_below(&seed, reach);
+                came_after[i][p] = i - 1 - (uint32_t)random_below(&seed, reach);
                 builder->failed =
                     tern__table_add_edge(table, tern__table_at(table, came_after[i][p]), task) !=
                         TERN_OK ||

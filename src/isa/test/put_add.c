@@ -117,9 +117,7 @@ static int add_into_one(tern_comm *comm, void *arg)
 
 static void all_ranks_adding_into_one_target_give_the_exact_sum(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], add_into_one, NULL, 60));
-    }
+    assert_true(ranks_run_counts(1, 16, add_into_one, NULL, 60));
 }
 
 static int rise_and_fall(tern_comm *comm, void *arg)
@@ -152,9 +150,7 @@ static int rise_and_fall(tern_comm *comm, void *arg)
 
 static void what_is_added_and_taken_away_leaves_zero(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], rise_and_fall, NULL, 60));
-    }
+    assert_true(ranks_run_counts(1, 16, rise_and_fall, NULL, 60));
 }
 
 static tern_comm *alone;

@@ -11,19 +11,12 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "support/random.h"
 #include "tern/op.h"
 
 enum { NAIVE_ELEMENT_MAX = 16 };
 
 static uint64_t random_state = 88172645463325252u;
-
-static inline uint64_t next_random(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 static inline bool is_float(tern_dtype dtype)
 {
@@ -58,7 +51,7 @@ static const float odd_floats[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 
 // or one of those that compare oddly. Integers are any bits.
 static inline void put_value(char *to, tern_dtype dtype)
 {
-    uint64_t bits = next_random();
+    uint64_t bits = random_next(&random_state);
     if (!is_float(dtype) || bits % 17 == 0) {
         memcpy(to, &bits, tern_dtype_size(dtype));
     } else if (bits % 13 == 0) {
@@ -71,8 +64,8 @@ static inline void put_value(char *to, tern_dtype dtype)
 // Pairs of few values and few indices, so that ties are common; any padding.
 static inline void put_pair(char *to, tern_dtype dtype)
 {
-    uint64_t bits = next_random();
-    uint64_t padding[2] = {next_random(), next_random()};
+    uint64_t bits = random_next(&random_state);
+    uint64_t padding[2] = {random_next(&random_state), random_next(&random_state)};
     int64_t small = (int64_t)(bits >> 32) % 3 - 1;
     int32_t index = (int32_t)(bits >> 8 & 3) - 1;
     size_t bytes = tern_reduce_element_bytes(dtype, TERN_MINLOC);

@@ -123,9 +123,7 @@ static int pass_messages(tern_comm *comm, void *arg)
 
 static void pass_in(enum way way)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], pass_messages, &way, 100));
-    }
+    assert_true(ranks_run_counts(1, 16, pass_messages, &way, 100));
 }
 
 static void plain_stores_are_seen_after_their_notify(void **state)
@@ -177,9 +175,7 @@ static int hand_on(tern_comm *comm, void *arg)
 
 static void visibility_is_handed_on_from_rank_to_rank(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], hand_on, NULL, 100));
-    }
+    assert_true(ranks_run_counts(1, 16, hand_on, NULL, 100));
 }
 
 int main(void)

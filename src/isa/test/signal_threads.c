@@ -96,9 +96,7 @@ static int run_lanes(tern_comm *comm, void *arg)
 
 static void threads_of_a_rank_wait_for_different_words_at_once(void **state)
 {
-    for (int i = 0; i < 4; i++) { // up to 5 ranks: 40 threads
-        assert_true(ranks_run_comm(ranks_counts[i], run_lanes, NULL, 100));
-    }
+    assert_true(ranks_run_counts(1, 5, run_lanes, NULL, 100));
 }
 
 // Threads of one process hand a plain variable, not in any window, round by round.
@@ -204,9 +202,7 @@ static int wait_among_timeouts(tern_comm *comm, void *arg)
 
 static void timeouts_of_some_threads_leave_the_others_waiting(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], wait_among_timeouts, NULL, 100));
-    }
+    assert_true(ranks_run_counts(1, 16, wait_among_timeouts, NULL, 100));
 }
 
 int main(void)

@@ -2,7 +2,6 @@
 // Plans in files: load and save, through "-" too; a save that fails says so and spoils nothing; a
 // plan of a million ops is read about as fast as a disk gives it.
 #include "support/cmocka.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,26 +13,8 @@
 #include <unistd.h>
 
 #include "plan/test/same.h"
+#include "support/folder.h"
 #include "tern/plan.h"
-
-static char folder[64];
-static char path[96]; // of a file that each test may make
-
-static int make_folder(void **state)
-{
-    strcpy(folder, "/tmp/tern-test-plan-XXXXXX");
-    if (mkdtemp(folder) == NULL) {
-        return -1;
-    }
-    snprintf(path, sizeof path, "%s/a.plan", folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    unlink(path);
-    return rmdir(folder); // fails if a test left something behind
-}
 
 // A rank posts to itself `ops` times; a text of 60 + 27 * ops bytes, about.
 static tern_plan *posts(int ops)
@@ -51,7 +32,7 @@ static tern_plan *posts(int ops)
 
 static void write_file(const char *text, size_t length)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(folder_file, "w");
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, length, file), length);
     assert_int_equal(fclose(file), 0);
@@ -64,25 +45,13 @@ static void assert_file_holds(const tern_plan *plan)
     assert_int_equal(tern_plan_print(plan, &text, &length), TERN_OK);
     char *read = malloc(length + 1);
     assert_non_null(read);
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(folder_file, "r");
     assert_non_null(file);
     assert_int_equal(fread(read, 1, length + 1, file), length);
     assert_memory_equal(read, text, length);
     fclose(file);
     free(read);
     free(text);
-}
-
-static int count_files(void)
-{
-    DIR *dir = opendir(folder);
-    assert_non_null(dir);
-    int count = 0;
-    while (readdir(dir) != NULL) {
-        count++;
-    }
-    closedir(dir);
-    return count - 2; // "." and ".."
 }
 
 static void assert_load_fails(const char *name, int status, const char *sentence)
@@ -100,11 +69,11 @@ static void a_saved_plan_is_loaded(void **state)
 {
     for (int ops = 0; ops <= 20000; ops += 20000) {
         tern_plan *plan = posts(ops);
-        assert_int_equal(tern_plan_save(plan, path), TERN_OK);
+        assert_int_equal(tern_plan_save(plan, folder_file), TERN_OK);
         assert_file_holds(plan);
-        assert_int_equal(count_files(), 1);
+        assert_int_equal(folder_count(), 1);
         tern_plan *again = NULL;
-        assert_int_equal(tern_plan_load(path, &again), TERN_OK);
+        assert_int_equal(tern_plan_load(folder_file, &again), TERN_OK);
         assert_true(same_plans(plan, again));
         tern_plan_destroy(plan);
         tern_plan_destroy(again);
@@ -114,7 +83,7 @@ static void a_saved_plan_is_loaded(void **state)
 static void dash_is_standard_output_and_input(void **state)
 {
     tern_plan *plan = posts(20000);
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    int fd = open(folder_file, O_RDWR | O_CREAT | O_TRUNC, 0600);
     fflush(stdout);
     int saved = dup(STDOUT_FILENO);
     assert_true(fd >= 0 && saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
@@ -122,7 +91,7 @@ static void dash_is_standard_output_and_input(void **state)
     assert_true(dup2(saved, STDOUT_FILENO) >= 0);
     assert_int_equal(status, TERN_OK);
     assert_file_holds(plan);
-    assert_non_null(freopen(path, "r", stdin));
+    assert_non_null(freopen(folder_file, "r", stdin));
     tern_plan *again = NULL;
     assert_int_equal(tern_plan_load("-", &again), TERN_OK);
     assert_true(same_plans(plan, again));
@@ -130,7 +99,7 @@ static void dash_is_standard_output_and_input(void **state)
     tern_plan_destroy(again);
 
     write_file("tern-plan 1\nkinds\n", 18);
-    assert_non_null(freopen(path, "r", stdin));
+    assert_non_null(freopen(folder_file, "r", stdin));
     assert_int_equal(tern_plan_load("-", &again), TERN_ERR_ARG);
     assert_string_equal(tern_last_error(), "standard input:2:1: expected 'kind', found 'kinds'");
     close(saved);
@@ -139,31 +108,32 @@ static void dash_is_standard_output_and_input(void **state)
 
 static void what_cannot_be_read_is_an_error(void **state)
 {
-    assert_load_fails(path, TERN_ERR_SYSTEM, "cannot open the plan %s: No such file or directory");
-    assert_load_fails(folder, TERN_ERR_ARG, "the plan %s is a folder, not a file");
+    assert_load_fails(folder_file, TERN_ERR_SYSTEM,
+                      "cannot open the plan %s: No such file or directory");
+    assert_load_fails(folder_name, TERN_ERR_ARG, "the plan %s is a folder, not a file");
     assert_load_fails("", TERN_ERR_SYSTEM, "cannot open the plan %s: No such file or directory");
     write_file("", 0);
-    assert_load_fails(path, TERN_ERR_ARG,
+    assert_load_fails(folder_file, TERN_ERR_ARG,
                       "%s:1:1: expected 'tern-plan', found the end of the text");
     write_file("tern-plan 1\nkind", 16);
-    assert_load_fails(path, TERN_ERR_ARG,
+    assert_load_fails(folder_file, TERN_ERR_ARG,
                       "%s:2:5: expected a line feed, found the end of the text: it is cut off, or "
                       "its last line is not ended");
     tern_plan *plan;
     assert_int_equal(tern_plan_load(NULL, &plan), TERN_ERR_ARG);
-    assert_int_equal(tern_plan_load(path, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_plan_load(folder_file, NULL), TERN_ERR_ARG);
 }
 
 static void an_unreadable_file_is_an_error(void **state)
 {
     write_file("x", 1);
-    assert_int_equal(chmod(path, 0), 0);
+    assert_int_equal(chmod(folder_file, 0), 0);
     uid_t user = geteuid();
     if (user == 0) {
         assert_int_equal(seteuid(65534), 0); // root may read everything
     }
     tern_plan *plan = NULL;
-    int status = tern_plan_load(path, &plan);
+    int status = tern_plan_load(folder_file, &plan);
     assert_int_equal(seteuid(user), 0);
     assert_int_equal(status, TERN_ERR_SYSTEM);
     assert_non_null(strstr(tern_last_error(), "cannot open the plan"));
@@ -175,18 +145,18 @@ static void an_unreadable_file_is_an_error(void **state)
 static void an_endless_file_is_refused_at_once(void **state)
 {
     assert_load_fails("/dev/zero", TERN_ERR_ARG, "the plan %s is a device, not a file");
-    assert_int_equal(mkfifo(path, 0600), 0);
-    assert_load_fails(path, TERN_ERR_ARG,
+    assert_int_equal(mkfifo(folder_file, 0600), 0);
+    assert_load_fails(folder_file, TERN_ERR_ARG,
                       "the plan %s is a pipe, not a file"); // nobody writes into it
-    unlink(path);
+    unlink(folder_file);
     write_file("# ", 2);
-    FILE *file = fopen(path, "a");
+    FILE *file = fopen(folder_file, "a");
     assert_non_null(file);
     for (int i = 0; i < 1 << 20; i++) {
         fputc('x', file);
     }
     fclose(file);
-    assert_load_fails(path, TERN_ERR_LIMIT,
+    assert_load_fails(folder_file, TERN_ERR_LIMIT,
                       "%s:1:131073: expected the end of the line: a line has at most 131072 bytes");
 }
 
@@ -211,7 +181,7 @@ static void long_lines_are_read_across_buffers(void **state)
     write_file(text, (size_t)(at - text));
     free(text);
     tern_plan *plan = NULL;
-    if (tern_plan_load(path, &plan) != TERN_OK) {
+    if (tern_plan_load(folder_file, &plan) != TERN_OK) {
         fail_msg("%s", tern_last_error());
     }
     assert_int_equal(tern_plan_total_ops(plan), LINES);
@@ -229,20 +199,20 @@ static void what_cannot_be_written_is_an_error(void **state)
     assert_int_equal(tern_plan_save(plan, "/dev/full"), TERN_ERR_SYSTEM);
     assert_string_equal(tern_last_error(),
                         "cannot write the plan to /dev/full: No space left on device");
-    assert_int_equal(tern_plan_save(plan, folder), TERN_ERR_SYSTEM);
+    assert_int_equal(tern_plan_save(plan, folder_name), TERN_ERR_SYSTEM);
     assert_non_null(strstr(tern_last_error(), "Is a directory"));
     char missing[128];
-    snprintf(missing, sizeof missing, "%s/b/c.plan", folder);
+    snprintf(missing, sizeof missing, "%s/b/c.plan", folder_name);
     assert_int_equal(tern_plan_save(plan, missing), TERN_ERR_SYSTEM);
     assert_non_null(strstr(tern_last_error(), "No such file or directory"));
     assert_int_equal(tern_plan_save(plan, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_plan_save(NULL, path), TERN_ERR_ARG);
-    assert_int_equal(count_files(), 0);
+    assert_int_equal(tern_plan_save(NULL, folder_file), TERN_ERR_ARG);
+    assert_int_equal(folder_count(), 0);
     tern_plan_destroy(plan);
     tern_plan_spec spec = {.kind = TERN_PLAN_BARRIER, .nranks = 1, .unit = 1};
     assert_int_equal(tern_plan_create(&spec, &plan), TERN_OK);
-    assert_int_equal(tern_plan_save(plan, path), TERN_ERR_STATE);
-    assert_int_equal(count_files(), 0);
+    assert_int_equal(tern_plan_save(plan, folder_file), TERN_ERR_STATE);
+    assert_int_equal(folder_count(), 0);
     tern_plan_destroy(plan);
 }
 
@@ -250,18 +220,18 @@ static void a_failed_save_keeps_the_old_file(void **state)
 {
     tern_plan *small = posts(1);
     tern_plan *large = posts(20000);
-    assert_int_equal(tern_plan_save(small, path), TERN_OK);
+    assert_int_equal(tern_plan_save(small, folder_file), TERN_OK);
     signal(SIGXFSZ, SIG_IGN);
     struct rlimit old;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     struct rlimit tight = {.rlim_cur = 100000, .rlim_max = old.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
-    int status = tern_plan_save(large, path);
+    int status = tern_plan_save(large, folder_file);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(status, TERN_ERR_SYSTEM);
     assert_non_null(strstr(tern_last_error(), "File too large"));
     assert_file_holds(small);
-    assert_int_equal(count_files(), 1);
+    assert_int_equal(folder_count(), 1);
     tern_plan_destroy(small);
     tern_plan_destroy(large);
 }
@@ -270,14 +240,14 @@ static void a_save_keeps_the_mode_and_follows_a_link(void **state)
 {
     tern_plan *plan = posts(2);
     write_file("old", 3);
-    assert_int_equal(chmod(path, 0640), 0);
-    assert_int_equal(tern_plan_save(plan, path), TERN_OK);
+    assert_int_equal(chmod(folder_file, 0640), 0);
+    assert_int_equal(tern_plan_save(plan, folder_file), TERN_OK);
     struct stat found;
-    assert_int_equal(stat(path, &found), 0);
+    assert_int_equal(stat(folder_file, &found), 0);
     assert_int_equal(found.st_mode & 07777, 0640);
     char link[128];
-    snprintf(link, sizeof link, "%s/link.plan", folder);
-    assert_int_equal(symlink(path, link), 0);
+    snprintf(link, sizeof link, "%s/link.plan", folder_name);
+    assert_int_equal(symlink(folder_file, link), 0);
     write_file("old", 3);
     assert_int_equal(tern_plan_save(plan, link), TERN_OK);
     assert_int_equal(lstat(link, &found), 0);
@@ -351,7 +321,7 @@ static void a_million_ops_come_back_the_same(void **state)
 
 int main(void)
 {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_saved_plan_is_loaded),
         IN_FOLDER(dash_is_standard_output_and_input),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/look.h"
 #include "tern/plan.h"
 
 static const tern_plan_spec plain = {.kind = TERN_PLAN_ALL_REDUCE,
@@ -13,13 +14,7 @@ static const tern_plan_spec plain = {.kind = TERN_PLAN_ALL_REDUCE,
                                      .bytes = 24,
                                      .unit = 4};
 
-static void assert_fails(int status, int wanted, const char *sentence)
-{
-    assert_int_equal(status, wanted);
-    if (strstr(tern_last_error(), sentence) == NULL) {
-        fail_msg("'%s' is not in '%s'", sentence, tern_last_error());
-    }
-}
+#define assert_fails(call, wanted, sentence) assert_true(says(call, wanted, sentence))
 
 static tern_plan *create(const tern_plan_spec *spec)
 {

@@ -40,9 +40,7 @@ static int exchange_all_sizes(tern_comm *comm, void *arg)
 
 static void an_exchange_gives_everybody_everything_in_rank_order(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], exchange_all_sizes, NULL, 60));
-    }
+    assert_true(ranks_run_counts(1, 16, exchange_all_sizes, NULL, 60));
 }
 
 static int fail_on_the_last_rank(tern_comm *comm, void *arg)
@@ -67,9 +65,7 @@ static int fail_on_the_last_rank(tern_comm *comm, void *arg)
 
 static void a_failure_reaches_all_ranks_with_its_sentence(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], fail_on_the_last_rank, NULL, 60));
-    }
+    assert_true(ranks_run_counts(1, 16, fail_on_the_last_rank, NULL, 60));
 }
 
 static int fail_twice(tern_comm *comm, void *arg)
@@ -106,9 +102,7 @@ static int fail_all_at_once(tern_comm *comm, void *arg)
 
 static void ranks_that_fail_at_once_agree_on_one_reason(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], fail_all_at_once, NULL, 60));
-    }
+    assert_true(ranks_run_counts(1, 16, fail_all_at_once, NULL, 60));
 }
 
 static int fail_with_a_long_sentence(tern_comm *comm, void *arg)
@@ -145,9 +139,7 @@ static int leave_on_rank_1(tern_comm *comm, void *arg)
 
 static void a_barrier_without_a_rank_that_left_names_it(void **state)
 {
-    for (int i = 1; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], leave_on_rank_1, NULL, 60));
-    }
+    assert_true(ranks_run_counts(2, 16, leave_on_rank_1, NULL, 60));
 }
 
 static int follow_the_load(tern_comm *comm, void *arg)
@@ -184,9 +176,7 @@ static int expect_crowded(tern_comm *comm, void *arg)
 
 static void the_ladder_follows_the_number_of_ranks(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], expect_crowded, NULL, 60));
-    }
+    assert_true(ranks_run_counts(1, 16, expect_crowded, NULL, 60));
 }
 
 int main(void)

@@ -188,7 +188,7 @@ static int work(struct worker *worker)
     uint64_t state = worker->seed;
     for (int i = 0; i < THREAD_CALLS; i++) {
         struct ref_case c = random_case(&state, 40000);
-        bool blocking = kit_draw(&state, 2) == 0;
+        bool blocking = random_below(&state, 2) == 0;
         // The windows are the world's, which no thread makes calls on: memory, here.
         struct kit_work one;
         if (c.op == TERN_FUNCTION && ref_reduces(c.kind)) {
@@ -337,6 +337,6 @@ int main(void)
         cmocka_unit_test(a_second_thread_on_a_communicator_is_refused),
         cmocka_unit_test(every_kind_works_on_as_many_ranks_as_there_can_be),
     };
-    base_seed = kit_seed();
+    base_seed = random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

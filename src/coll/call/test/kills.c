@@ -52,8 +52,8 @@ static void die_later(int64_t moment_us)
 static struct ref_case draw_case(const struct trial *t, uint64_t *state)
 {
     struct ref_case c = random_case(state, t->large ? 300000 : 20000);
-    if (t->large && c.kind != TERN_COLL_BARRIER && kit_draw(state, 3) == 0) {
-        c.count = kit_draw(state, MOST_BYTES) / ref_element(&c);
+    if (t->large && c.kind != TERN_COLL_BARRIER && random_below(state, 3) == 0) {
+        c.count = random_below(state, MOST_BYTES) / ref_element(&c);
     }
     if (ref_has_shares(c.kind)) {
         c.count /= (size_t)t->n;
@@ -115,18 +115,18 @@ static int call_until_failure(const struct trial *t, struct kit_bench *bench, in
     for (*status = TERN_OK; *status >= 0; board->calls++) {
         struct kit_work work;
         struct ref_case c = draw_case(t, &state);
-        enum kit_comm comm = kit_draw(&state, 4) == 0 ? KIT_BACKWARDS : KIT_WORLD;
+        enum kit_comm comm = random_below(&state, 4) == 0 ? KIT_BACKWARDS : KIT_WORLD;
         struct history *h = &histories[comm];
-        bool windows = kit_draw(&state, 2) == 0;
-        int in = windows ? KIT_WINDOW : (int)kit_draw(&own, KIT_PLACES);
-        int out = windows ? KIT_WINDOW : (int)kit_draw(&own, KIT_PLACES);
-        kit_make(bench, comm, &c, kit_draw(&own, 4) == 0, in, out, 0, &work);
+        bool windows = random_below(&state, 2) == 0;
+        int in = windows ? KIT_WINDOW : (int)random_below(&own, KIT_PLACES);
+        int out = windows ? KIT_WINDOW : (int)random_below(&own, KIT_PLACES);
+        kit_make(bench, comm, &c, random_below(&own, 4) == 0, in, out, 0, &work);
         kit_fill(&work);
         bool messages = kit_is_pair_of_calls(&work);
         h->calls += !messages;
         h->last = work.c;
         int64_t begin = tern__now_ns();
-        if (messages || kit_draw(&own, 2) == 0) {
+        if (messages || random_below(&own, 2) == 0) {
             *status = kit_start(&work);
             *status = *status < 0 ? *status : kit_wait(&work);
         } else {
@@ -224,11 +224,11 @@ static void a_killed_rank_is_an_error_on_all_others_within_a_second(void **state
     long calls = 0;
     int descriptors = look_fds();
     for (uint64_t i = 0; i < cases; i++) {
-        struct trial t = {.n = sizes[i % 4], .seed = kit_draw(&draws, UINT64_C(1) << 40)};
-        t.victim = (int)kit_draw(&draws, (uint64_t)t.n);
-        t.large = kit_draw(&draws, 3) == 0;
-        t.by_itself = kit_draw(&draws, 2) == 0;
-        t.moment_us = (int64_t)kit_draw(&draws, t.large ? 100000 : 20000);
+        struct trial t = {.n = sizes[i % 4], .seed = random_below(&draws, UINT64_C(1) << 40)};
+        t.victim = (int)random_below(&draws, (uint64_t)t.n);
+        t.large = random_below(&draws, 3) == 0;
+        t.by_itself = random_below(&draws, 2) == 0;
+        t.moment_us = (int64_t)random_below(&draws, t.large ? 100000 : 20000);
         kill_one(&t);
         slowest = board->late_ns > slowest ? board->late_ns : slowest;
         calls += board->calls;
@@ -334,8 +334,8 @@ static void run_all_sorts(rank_body body)
 {
     uint64_t draws = base_seed + 1;
     for (int i = 0; i < 8; i++) {
-        struct trial t = {.n = ranks_counts[1 + i % 4], .seed = kit_draw(&draws, 1 << 30)};
-        t.victim = (int)kit_draw(&draws, (uint64_t)t.n);
+        struct trial t = {.n = ranks_counts[1 + i % 4], .seed = random_below(&draws, 1 << 30)};
+        t.victim = (int)random_below(&draws, (uint64_t)t.n);
         t.large = i / 2 % 2 == 0;
         t.by_itself = i / 4 == 0;
         memset(board, 0, sizeof *board);
@@ -423,7 +423,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_leaves_is_an_error_on_all_others),
         cmocka_unit_test(messages_of_others_go_on_until_a_call_needs_the_rank_that_left),
     };
-    base_seed = kit_seed();
+    base_seed = random_seed();
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (board == MAP_FAILED) {
         return 1;

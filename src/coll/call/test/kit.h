@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "support/coll_ref.h"
 #include "support/look.h"
+#include "support/random.h"
 #include "support/ranks.h"
 #include "tern/coll.h"
 #include "tern/window.h"
@@ -45,17 +46,6 @@ KIT uint64_t kit_number(const char *variable, uint64_t otherwise)
     return number;
 }
 
-// A seed, printed; TERN_TEST_SEED repeats it.
-KIT uint64_t kit_seed(void)
-{
-    const char *given = getenv("TERN_TEST_SEED");
-    uint64_t seed = given != NULL ? strtoull(given, NULL, 10)
-                                  : ref_mix((uint64_t)time(NULL), (uint64_t)getpid(), 0) >> 32;
-    printf("TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
-    fflush(stdout);
-    return seed;
-}
-
 // Whether the last sentence has these words, not as a part of longer ones.
 KIT bool kit_mentions(const char *words)
 {
@@ -69,13 +59,6 @@ KIT bool kit_mentions(const char *words)
         }
     }
     return false;
-}
-
-// Numbers drawn one after the other; ranks that begin with the same state draw the same.
-KIT uint64_t kit_draw(uint64_t *state, uint64_t below)
-{
-    *state += UINT64_C(0x9e3779b97f4a7c15);
-    return ref_mix(*state, 1, 1) % below;
 }
 
 // Communicators of a job: all its ranks; all of them, numbered backwards; those with the same

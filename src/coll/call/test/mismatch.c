@@ -38,7 +38,7 @@ static void say_bytes(const struct ref_case *c, size_t count, char *to)
 
 static bool change_kind(struct trial *t, uint64_t *state)
 {
-    t->calls[1].kind = (tern_coll_kind)kit_draw(state, TERN_COLL_SCATTER_V + 1);
+    t->calls[1].kind = (tern_coll_kind)random_below(state, TERN_COLL_SCATTER_V + 1);
     if (!ref_reduces(t->calls[1].kind)) {
         t->calls[1].op = TERN_SUM;
     }
@@ -52,7 +52,7 @@ static bool change_count(struct trial *t, uint64_t *state)
 {
     size_t count = t->calls[0].count;
     size_t counts[] = {count + 1, count / 2, 0, count + 100, count - (count > 0)};
-    t->calls[1].count = counts[kit_draw(state, 5)];
+    t->calls[1].count = counts[random_below(state, 5)];
     for (int i = 0; i < 2; i++) {
         say_bytes(&t->calls[i], t->calls[i].count, t->said[i]);
     }
@@ -61,9 +61,9 @@ static bool change_count(struct trial *t, uint64_t *state)
 
 static bool change_dtype(struct trial *t, uint64_t *state)
 {
-    t->calls[1].dtype = (tern_dtype)kit_draw(state, 12);
+    t->calls[1].dtype = (tern_dtype)random_below(state, 12);
     t->calls[1].op = t->calls[0].op = TERN_SUM;
-    if (kit_draw(state, 2) == 0) { // the same number of bytes
+    if (random_below(state, 2) == 0) { // the same number of bytes
         size_t bytes = t->calls[0].count * ref_element(&t->calls[0]);
         t->calls[1].count = bytes / ref_element(&t->calls[1]);
     }
@@ -75,9 +75,9 @@ static bool change_dtype(struct trial *t, uint64_t *state)
 
 static bool change_op(struct trial *t, uint64_t *state)
 {
-    t->calls[0].dtype = (tern_dtype)(TERN_I8 + (int)kit_draw(state, 8)); // all ops fit
+    t->calls[0].dtype = (tern_dtype)(TERN_I8 + (int)random_below(state, 8)); // all ops fit
     t->calls[1] = t->calls[0];
-    t->calls[1].op = (tern_reduce_op)kit_draw(state, TERN_FUNCTION + 1);
+    t->calls[1].op = (tern_reduce_op)random_below(state, TERN_FUNCTION + 1);
     for (int i = 0; i < 2; i++) {
         snprintf(t->said[i], WORD_BYTES, "%s", tern_reduce_op_name(t->calls[i].op));
     }
@@ -86,7 +86,7 @@ static bool change_op(struct trial *t, uint64_t *state)
 
 static bool change_root(struct trial *t, uint64_t *state)
 {
-    t->calls[1].root = (int)kit_draw(state, (uint64_t)t->n);
+    t->calls[1].root = (int)random_below(state, (uint64_t)t->n);
     for (int i = 0; i < 2; i++) {
         snprintf(t->said[i], WORD_BYTES, "root %d", t->calls[i].root);
     }
@@ -95,7 +95,7 @@ static bool change_root(struct trial *t, uint64_t *state)
 
 static bool change_order(struct trial *t, uint64_t *state)
 {
-    t->orders[kit_draw(state, 2)] = TERN_ORDER_ANY;
+    t->orders[random_below(state, 2)] = TERN_ORDER_ANY;
     snprintf(t->said[0], WORD_BYTES, "any order");
     snprintf(t->said[1], WORD_BYTES, "any order");
     return ref_reduces(t->calls[0].kind);
@@ -113,8 +113,8 @@ static bool change_algorithm(struct trial *t, uint64_t *state)
         {TERN_COLL_ALL_GATHER, {"direct", "ring"}},
         {TERN_COLL_BROADCAST, {"direct", "tree"}},
     };
-    uint64_t row = kit_draw(state, 4);
-    bool none = kit_draw(state, 2) == 0;
+    uint64_t row = random_below(state, 4);
+    bool none = random_below(state, 2) == 0;
     t->calls[0].kind = t->calls[1].kind = rows[row].kind;
     t->calls[0].op = t->calls[1].op = TERN_SUM;
     t->orders[0] = t->orders[1] = TERN_ORDER_ANY;
@@ -138,7 +138,7 @@ static bool change_sequence(struct trial *t, uint64_t *state)
 static bool change_counts(struct trial *t, uint64_t *state)
 {
     const struct ref_case *c = &t->calls[0];
-    t->pair = (int)kit_draw(state, (uint64_t)t->n);
+    t->pair = (int)random_below(state, (uint64_t)t->n);
     t->victims[1] = t->victims[0];
     t->calls[0].spread = t->calls[1].spread = false;
     bool rooted = c->kind == TERN_COLL_GATHER_V || c->kind == TERN_COLL_SCATTER_V;
@@ -153,7 +153,7 @@ static bool change_message(struct trial *t, uint64_t *state)
     t->calls[0].kind = t->calls[1].kind = TERN_COLL_SEND;
     t->pair = (t->victims[0] + 1) % t->n;
     t->victims[1] = t->victims[0];
-    return kit_draw(state, 2) == 0 ? change_count(t, state) : change_dtype(t, state);
+    return random_below(state, 2) == 0 ? change_count(t, state) : change_dtype(t, state);
 }
 
 static bool change(struct trial *t, uint64_t *state)
@@ -175,22 +175,22 @@ static struct trial draw_trial(int n, uint64_t *state)
 {
     struct trial t;
     do {
-        t = (struct trial){.difference = (enum difference)kit_draw(state, ENDS), .n = n};
-        t.victims[0] = t.victims[1] = (int)kit_draw(state, (uint64_t)n);
-        if (n >= 5 && kit_draw(state, 4) == 0) {
-            t.victims[1] = (int)kit_draw(state, (uint64_t)n);
+        t = (struct trial){.difference = (enum difference)random_below(state, ENDS), .n = n};
+        t.victims[0] = t.victims[1] = (int)random_below(state, (uint64_t)n);
+        if (n >= 5 && random_below(state, 4) == 0) {
+            t.victims[1] = (int)random_below(state, (uint64_t)n);
         }
-        t.calls[0] = random_case(state, kit_draw(state, 2) == 0 ? BYTES : 100);
+        t.calls[0] = random_case(state, random_below(state, 2) == 0 ? BYTES : 100);
         t.calls[0].root %= n;
         t.calls[0].n = n;
         if (t.calls[0].kind == TERN_COLL_BARRIER) {
             t.calls[0].count = 0;
         }
         t.calls[1] = t.calls[0];
-        t.in_place = kit_draw(state, 4) == 0;
-        t.places[0] = (int)kit_draw(state, 4);
-        t.places[1] = (int)kit_draw(state, 4);
-        t.way = kit_draw(state, WAYS);
+        t.in_place = random_below(state, 4) == 0;
+        t.places[0] = (int)random_below(state, 4);
+        t.places[1] = (int)random_below(state, 4);
+        t.way = random_below(state, WAYS);
     } while ((t.calls[0].kind > TERN_COLL_SCATTER_V && t.difference != MESSAGE) ||
              (t.calls[0].kind == TERN_COLL_BARRIER && t.difference != KIND) || !change(&t, state) ||
              too_large(&t.calls[0]) || too_large(&t.calls[1]));
@@ -442,6 +442,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_disagree_all_learn_who_said_what),
     };
-    base_seed = kit_seed();
+    base_seed = random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "support/coll_ref.h"
+#include "support/random.h"
 
 #define PAIRS_DIMS 16
 
@@ -27,8 +28,7 @@ struct pairs {
 
 static inline uint64_t pairs_draw(struct pairs *p, uint64_t below)
 {
-    p->state += UINT64_C(0x9e3779b97f4a7c15);
-    return ref_mix(p->state, 2, 2) % below;
+    return random_below(&p->state, below);
 }
 
 // sizes, dims, meaning and state are set.

@@ -9,23 +9,23 @@
 KIT struct ref_case random_case(uint64_t *state, size_t bytes_max)
 {
     static const size_t bytes[] = {0, 8, 64, 100, 1000, 5000, 20000, 66000, 300000, 4 << 20};
-    struct ref_case c = {.kind = (tern_coll_kind)kit_draw(state, TERN_COLL_RECV + 1),
-                         .dtype = (tern_dtype)kit_draw(state, 12),
-                         .op = (tern_reduce_op)kit_draw(state, TERN_FUNCTION + 1),
-                         .root = (int)kit_draw(state, TERN_RANKS_MAX),
-                         .spread = kit_draw(state, 2) == 0};
+    struct ref_case c = {.kind = (tern_coll_kind)random_below(state, TERN_COLL_RECV + 1),
+                         .dtype = (tern_dtype)random_below(state, 12),
+                         .op = (tern_reduce_op)random_below(state, TERN_FUNCTION + 1),
+                         .root = (int)random_below(state, TERN_RANKS_MAX),
+                         .spread = random_below(state, 2) == 0};
     bool bitwise = c.op == TERN_AND || c.op == TERN_OR || c.op == TERN_XOR;
     bool floats =
         c.dtype == TERN_F32 || c.dtype == TERN_F16 || c.dtype == TERN_BF16 || c.dtype == TERN_F64;
     c.op = (bitwise && floats) || !ref_reduces(c.kind) ? TERN_SUM : c.op;
     // Of ten sizes the small ones come most often: the smaller of two, or of three.
-    uint64_t size = kit_draw(state, 10);
-    uint64_t other = kit_draw(state, 10);
+    uint64_t size = random_below(state, 10);
+    uint64_t other = random_below(state, 10);
     size = other < size ? other : size;
     size_t most = bytes[size] < bytes_max ? bytes[size] : bytes_max;
-    c.count = (size_t)kit_draw(state, most + 1) / ref_element(&c);
+    c.count = (size_t)random_below(state, most + 1) / ref_element(&c);
     c.count = c.kind == TERN_COLL_BARRIER ? 0 : c.count;
-    c.seed = kit_draw(state, UINT64_C(1) << 32);
+    c.seed = random_below(state, UINT64_C(1) << 32);
     return c;
 }
 
@@ -136,12 +136,12 @@ KIT int random_end_some(struct random_calls *r)
     if (r->count == 0) {
         return 0;
     }
-    int slot = (int)kit_draw(&r->state, (uint64_t)r->bench->slots);
+    int slot = (int)random_below(&r->state, (uint64_t)r->bench->slots);
     while (!r->busy[slot]) {
         slot = (slot + 1) % r->bench->slots;
     }
     struct kit_work *work = &r->works[slot];
-    switch (kit_draw(&r->state, 10)) {
+    switch (random_below(&r->state, 10)) {
     case 0:
         CHECK(random_wait_all(r) == 0);
         break;
@@ -179,12 +179,12 @@ KIT int random_start(struct random_calls *r, enum kit_comm comm, const struct re
 {
     int slot = random_free_slot(r);
     struct kit_work *work = &r->works[slot];
-    int in = (int)kit_draw(&r->state, KIT_PLACES);
-    int out = (int)kit_draw(&r->state, KIT_PLACES);
-    if (kit_draw(&r->state, 2) == 0) {
+    int in = (int)random_below(&r->state, KIT_PLACES);
+    int out = (int)random_below(&r->state, KIT_PLACES);
+    if (random_below(&r->state, 2) == 0) {
         in = out = KIT_WINDOW;
     }
-    kit_make(r->bench, comm, c, kit_draw(&r->state, 4) == 0, in, out, slot, work);
+    kit_make(r->bench, comm, c, random_below(&r->state, 4) == 0, in, out, slot, work);
     kit_fill(work);
     CHECK(kit_start(work) >= 0);
     r->busy[slot] = true;

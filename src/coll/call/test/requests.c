@@ -19,10 +19,10 @@ static int mix(tern_comm *world, void *arg)
     struct random_calls r = {.bench = &bench, .state = ref_mix(base_seed, 1, (uint64_t)bench.rank)};
     for (uint64_t i = 0; i < calls; i++) {
         struct ref_case c = random_case(&state, BYTES);
-        enum kit_comm comm = (enum kit_comm)kit_draw(&state, KIT_COMMS);
-        bool pause = kit_draw(&state, 100) == 0;
+        enum kit_comm comm = (enum kit_comm)random_below(&state, KIT_COMMS);
+        bool pause = random_below(&state, 100) == 0;
         kit_dawdle(&bench, c.seed);
-        while (random_free_slot(&r) < 0 || kit_draw(&r.state, 3) == 0) {
+        while (random_free_slot(&r) < 0 || random_below(&r.state, 3) == 0) {
             if (r.count == 0) {
                 break;
             }
@@ -89,9 +89,9 @@ enum { PREPARED = 8 };
 static int run_prepared(struct kit_bench *bench, struct kit_work *works, uint64_t *state,
                         uint64_t *own)
 {
-    uint64_t chosen = kit_draw(state, 1 << PREPARED);
-    uint64_t before = kit_draw(state, PREPARED);
-    uint64_t seed = kit_draw(state, 1 << 30);
+    uint64_t chosen = random_below(state, 1 << PREPARED);
+    uint64_t before = random_below(state, PREPARED);
+    uint64_t seed = random_below(state, 1 << 30);
     for (int i = 0; i < PREPARED; i++) {
         if ((chosen >> i & 1) != 0) {
             works[i].c.seed = ref_is_v(works[i].c.kind) ? works[i].c.seed : seed + (uint64_t)i;
@@ -107,11 +107,11 @@ static int run_prepared(struct kit_bench *bench, struct kit_work *works, uint64_
             CHECK(sum == tern_comm_size(bench->comms[comm]));
         }
     }
-    for (int begin = (int)kit_draw(own, PREPARED), i = 0; i < PREPARED; i++) {
+    for (int begin = (int)random_below(own, PREPARED), i = 0; i < PREPARED; i++) {
         struct kit_work *work = &works[(begin + i) % PREPARED];
         tern_request same = work->requests[0];
         if ((chosen >> ((begin + i) % PREPARED) & 1) != 0) {
-            CHECK(kit_draw(own, 2) == 0 ? kit_wait(work) >= 0 : kit_wait_by_testing(work) >= 0);
+            CHECK(random_below(own, 2) == 0 ? kit_wait(work) >= 0 : kit_wait_by_testing(work) >= 0);
             CHECK(work->requests[0] == same); // it lives on
             CHECK(kit_compare(work, true) == 0);
         }
@@ -130,9 +130,9 @@ static int repeat(tern_comm *world, void *arg)
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < PREPARED; i++) {
             struct ref_case c = random_case(&state, BYTES);
-            bool in_place = kit_draw(&state, 4) == 0;
-            enum kit_comm comm = (enum kit_comm)kit_draw(&state, KIT_COMMS);
-            int places = (int)kit_draw(&own, KIT_PLACES * KIT_PLACES);
+            bool in_place = random_below(&state, 4) == 0;
+            enum kit_comm comm = (enum kit_comm)random_below(&state, KIT_COMMS);
+            int places = (int)random_below(&own, KIT_PLACES * KIT_PLACES);
             kit_make(&bench, comm, &c, in_place, places % KIT_PLACES, places / KIT_PLACES, i,
                      &works[i]);
             CHECK(kit_prepare(&works[i]) == TERN_OK);
@@ -231,8 +231,8 @@ static int exchange(tern_comm *world, void *arg)
         posts[peer] = (struct post){.peer = peer};
     }
     for (int left = 2 * MESSAGES * n; left > 0;) {
-        struct post *post = &posts[kit_draw(&state, (uint64_t)n)];
-        bool send = kit_draw(&state, 2) == 0;
+        struct post *post = &posts[random_below(&state, (uint64_t)n)];
+        bool send = random_below(&state, 2) == 0;
         if ((send ? post->sent : post->received) < MESSAGES) {
             CHECK(post_next(world, post, send) == 0);
             left--;
@@ -246,7 +246,7 @@ static int exchange(tern_comm *world, void *arg)
             memcpy(&all[count + MESSAGES], posts[peer].receives, sizeof posts[peer].receives);
             count += 2 * MESSAGES;
         }
-        if (kit_draw(&state, 30) == 0) {
+        if (random_below(&state, 30) == 0) {
             CHECK(tern_request_wait_all(all, count) >= 0);
         } else {
             CHECK(tern_request_wait_any(all, count, &index) >= 0);
@@ -438,6 +438,6 @@ int main(void)
         cmocka_unit_test(a_request_that_has_ended_is_refused),
         cmocka_unit_test(a_running_request_cannot_be_started_freed_or_ended_elsewhere),
     };
-    base_seed = kit_seed();
+    base_seed = random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

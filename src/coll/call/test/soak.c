@@ -83,9 +83,9 @@ static int check_held(tern_comm *world, const struct held *before, uint64_t call
 static int prepare(struct soak *s, int i)
 {
     struct ref_case c = random_case(&s->state, BYTES);
-    enum kit_comm comm = (enum kit_comm)kit_draw(&s->state, KIT_COMMS);
-    int places = (int)kit_draw(&s->calls.state, KIT_PLACES * KIT_PLACES);
-    kit_make(&s->prepared_bench, comm, &c, kit_draw(&s->state, 4) == 0, places % KIT_PLACES,
+    enum kit_comm comm = (enum kit_comm)random_below(&s->state, KIT_COMMS);
+    int places = (int)random_below(&s->calls.state, KIT_PLACES * KIT_PLACES);
+    kit_make(&s->prepared_bench, comm, &c, random_below(&s->state, 4) == 0, places % KIT_PLACES,
              places / KIT_PLACES, i, &s->prepared[i]);
     CHECK(kit_prepare(&s->prepared[i]) == TERN_OK);
     return 0;
@@ -93,13 +93,13 @@ static int prepare(struct soak *s, int i)
 
 static int run_prepared(struct soak *s)
 {
-    int i = (int)kit_draw(&s->state, PREPARED);
+    int i = (int)random_below(&s->state, PREPARED);
     struct kit_work *work = &s->prepared[i];
-    if (kit_draw(&s->state, 10) == 0) {
+    if (random_below(&s->state, 10) == 0) {
         CHECK(kit_release(work) == TERN_OK);
         CHECK(prepare(s, i) == 0);
     }
-    uint64_t seed = kit_draw(&s->state, UINT64_C(1) << 32);
+    uint64_t seed = random_below(&s->state, UINT64_C(1) << 32);
     work->c.seed = ref_is_v(work->c.kind) ? work->c.seed : seed;
     kit_fill(work);
     CHECK(kit_begin(work) == TERN_OK);
@@ -112,10 +112,10 @@ static int run_blocking(struct soak *s, struct kit_bench *bench, size_t bytes)
 {
     struct ref_case c = random_case(&s->state, bytes);
     struct kit_work work;
-    enum kit_comm comm = (enum kit_comm)kit_draw(&s->state, KIT_COMMS);
-    bool in_place = kit_draw(&s->state, 4) == 0;
-    int places = (int)kit_draw(&s->state, KIT_PLACES * KIT_PLACES);
-    bool by_name = kit_draw(&s->state, 2) == 0 && c.op != TERN_FUNCTION;
+    enum kit_comm comm = (enum kit_comm)random_below(&s->state, KIT_COMMS);
+    bool in_place = random_below(&s->state, 4) == 0;
+    int places = (int)random_below(&s->state, KIT_PLACES * KIT_PLACES);
+    bool by_name = random_below(&s->state, 2) == 0 && c.op != TERN_FUNCTION;
     kit_make(bench, comm, &c, in_place, places % KIT_PLACES, places / KIT_PLACES, bench->slots - 1,
              &work);
     return kit_run(&work, by_name ? KIT_BY_NAME : KIT_RUN);
@@ -124,9 +124,9 @@ static int run_blocking(struct soak *s, struct kit_bench *bench, size_t bytes)
 static int run_started(struct soak *s)
 {
     struct ref_case c = random_case(&s->state, BYTES);
-    enum kit_comm comm = (enum kit_comm)kit_draw(&s->state, KIT_COMMS);
+    enum kit_comm comm = (enum kit_comm)random_below(&s->state, KIT_COMMS);
     while (s->calls.count > 0 &&
-           (random_free_slot(&s->calls) < 0 || kit_draw(&s->calls.state, 2) == 0)) {
+           (random_free_slot(&s->calls) < 0 || random_below(&s->calls.state, 2) == 0)) {
         CHECK(random_end_some(&s->calls) == 0);
     }
     return random_start(&s->calls, comm, &c);
@@ -180,7 +180,7 @@ static int soak(tern_comm *world, void *arg)
             CHECK(random_end_all(&s.calls) == 0);
             before = look();
         }
-        uint64_t chance = kit_draw(&s.state, 500);
+        uint64_t chance = random_below(&s.state, 500);
         kit_dawdle(&s.bench, i);
         if (chance == 0) {
             CHECK(run_blocking(&s, &s.large, LARGE) == 0);
@@ -259,6 +259,6 @@ int main(void)
         cmocka_unit_test(random_calls_are_right_and_leave_nothing),
         cmocka_unit_test(communicators_and_shapes_that_come_and_go_leave_nothing),
     };
-    base_seed = kit_seed();
+    base_seed = random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

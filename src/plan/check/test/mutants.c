@@ -11,6 +11,7 @@
 
 #include "support/interp.h"
 #include "support/kinds.h"
+#include "support/random.h"
 #include "tern/algo.h"
 #include "tern/check.h"
 #include "tern/status.h"
@@ -34,17 +35,9 @@ struct draft {
 
 static uint64_t random_state;
 
-static uint64_t next_random(void) // splitmix64 (Steele, Lea, Flood 2014)
-{
-    uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static int below(int limit)
 {
-    return (int)(next_random() % (uint64_t)limit);
+    return (int)random_below(&random_state, (uint64_t)limit);
 }
 
 static void read_draft(const tern_plan *plan, struct draft *draft)
@@ -459,7 +452,7 @@ static void run_accepted(const struct subject *subject, const tern_plan *plan,
     accepted_in_place += in_place;
     for (uint64_t schedule = 0; schedule < SCHEDULES; schedule++) {
         uint64_t run = seed * SCHEDULES + schedule;
-        uint64_t ranks = next_random() | (schedule % 8 == 0 ? UINT64_MAX : 0);
+        uint64_t ranks = random_next(&random_state) | (schedule % 8 == 0 ? UINT64_MAX : 0);
         if (!interp_run(plan, topo, run, why, sizeof why) ||
             (in_place && !interp_run_in_place(plan, topo, ranks, run, why, sizeof why))) {
             fail_msg("accepted but wrong: %s of %s, seed %llu, in place %llx: %s", kinds[kind],

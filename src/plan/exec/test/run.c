@@ -41,9 +41,7 @@ static int run_many(tern_comm *comm, void *arg)
 
 static void for_all_counts(const struct job *job)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], run_many, (void *)(uintptr_t)job, 100));
-    }
+    assert_true(ranks_run_counts(1, 16, run_many, (void *)(uintptr_t)job, 100));
 }
 
 static tern_plan *make_fused(int n)
@@ -218,9 +216,7 @@ static int run_broadcast(tern_comm *comm, void *arg)
 
 static void a_copy_to_many_and_a_root_that_runs_ahead(void **state)
 {
-    for (int i = 0; i < 6; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], run_broadcast, NULL, 60));
-    }
+    assert_true(ranks_run_counts(1, 16, run_broadcast, NULL, 60));
 }
 
 // A rank may post into the next run of a rank that is still in this one; here two ranks post to one
@@ -346,9 +342,7 @@ static int run_several(tern_comm *comm, void *arg)
 
 static void several_plans_in_flight(void **state)
 {
-    for (int i = 0; i < 5; i++) {
-        assert_true(ranks_run_comm(ranks_counts[i], run_several, NULL, 60));
-    }
+    assert_true(ranks_run_counts(1, 8, run_several, NULL, 60));
 }
 
 // Rank 0 copies from rank 1 and posts; now one is late, now the other, later each time in case the
