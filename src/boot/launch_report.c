@@ -3,6 +3,7 @@
 
 #include "boot/launch_job.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -64,6 +65,48 @@ static int report_rank(const struct tern__launch *job, int rank)
     return 1;
 }
 
+static bool is_program(const char *path)
+{
+    struct stat state;
+    return stat(path, &state) == 0 && S_ISREG(state.st_mode) && access(path, X_OK) == 0;
+}
+
+// Whether one word becomes the other when one letter is dropped, put in or replaced, or two neighbours are
+// swapped.
+static bool is_near(const char *word, const char *other)
+{
+    while (*word != '\0' && *word == *other) {
+        word++;
+        other++;
+    }
+    bool swapped =
+        word[0] != '\0' && other[0] != '\0' && word[0] == other[1] && word[1] == other[0];
+    return (word[0] != '\0' && strcmp(word + 1, other) == 0) ||
+           (other[0] != '\0' && strcmp(word, other + 1) == 0) ||
+           (word[0] != '\0' && other[0] != '\0' && strcmp(word + 1, other + 1) == 0) ||
+           (swapped && strcmp(word + 2, other + 2) == 0);
+}
+
+// A program with a name near to that of a path, in the same folder. False when there is none.
+static bool look_near(const char *name, char path[PATH_MAX])
+{
+    const char *word = strrchr(name, '/') + 1;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s", (int)(word - name), name);
+    DIR *dir = opendir(folder);
+    bool found = false;
+    // Nearly any two words of one or two letters are near.
+    bool looks = dir != NULL && strlen(word) > 2;
+    for (struct dirent *entry; looks && !found && (entry = readdir(dir)) != NULL;) {
+        int written = snprintf(path, PATH_MAX, "%s%s", folder, entry->d_name);
+        found = is_near(word, entry->d_name) && written < PATH_MAX && is_program(path);
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return found;
+}
+
 // Where a program is that was given by its bare name and is not in PATH: in this folder, in the folder of
 // a build, or beside the launcher. False when it is in none.
 static bool look_elsewhere(const char *name, char path[PATH_MAX])
@@ -75,11 +118,9 @@ static bool look_elsewhere(const char *name, char path[PATH_MAX])
         *slash = '\0';
     }
     const char *folders[] = {".", "build/release/bin", slash != NULL ? self : "."};
-    for (size_t i = 0; i < 3 && strchr(name, '/') == NULL; i++) {
-        struct stat state;
+    for (size_t i = 0; i < 3; i++) {
         int written = snprintf(path, PATH_MAX, "%s/%s", folders[i], name);
-        if (written < PATH_MAX && stat(path, &state) == 0 && S_ISREG(state.st_mode) &&
-            access(path, X_OK) == 0) {
+        if (written < PATH_MAX && is_program(path)) {
             return true;
         }
     }
@@ -91,7 +132,8 @@ int tern__launch_report_program(const char *name, int error)
 {
     if (error == ENOENT) {
         char path[PATH_MAX];
-        if (look_elsewhere(name, path)) {
+        bool found = strchr(name, '/') != NULL ? look_near(name, path) : look_elsewhere(name, path);
+        if (found) {
             tern__launch_say("cannot find the program '%s'; did you mean '%s'?\n", name, path);
         } else {
             tern__launch_say("cannot find the program '%s'\n", name);

@@ -106,7 +106,11 @@ static void text_calls(FILE *file, const struct seen *seen, int last, int64_t no
         char took[24] = "-";
         char stuck[80] = "";
         char op[24];
+        char bytes[24] = "-"; // a barrier has none
         bool barrier = call->signature.kind == TERN_COLL_BARRIER;
+        if (!barrier) {
+            snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)call->bytes);
+        }
         snprintf(op, sizeof op, "%-5s %s",
                  barrier ? "" : tern_dtype_name((tern_dtype)call->signature.dtype),
                  tern__kind_facts(call->signature.kind)->sums
@@ -123,11 +127,11 @@ static void text_calls(FILE *file, const struct seen *seen, int last, int64_t no
         if (call->state != TERN__RECORD_DONE) {
             stuck_text(call, stuck, sizeof stuck);
         }
-        fprintf(file, "%8llu  %4d  %-16s %6llu  %-13s %-14s %-10s %-8s %-13s %s%s%s%s\n",
+        fprintf(file, "%8llu  %4d  %-16s %6s  %-13s %-14s %-10s %-8s %-13s %s%s%s%s\n",
                 (unsigned long long)call->sequence, call->comm_slot,
-                tern_coll_kind_name((tern_coll_kind)call->signature.kind),
-                (unsigned long long)call->bytes, op, tern__record_algorithm(call),
-                tern__way_name(call->way), tern__record_state_name(call->state), began, took, stuck,
+                tern_coll_kind_name((tern_coll_kind)call->signature.kind), bytes, op,
+                tern__record_algorithm(call), tern__way_name(call->way),
+                tern__record_state_name(call->state), began, took, stuck,
                 call->state == TERN__RECORD_FAILED ? ": " : "",
                 call->state == TERN__RECORD_FAILED ? tern_status_text(call->status) : "");
     }

@@ -83,7 +83,7 @@ waiting='^ +(0|2) +[0-9]+  alive .* waits in reduce 23 '
 [ "$(grep -cE "$waiting" said)" -eq 2 ] || until_said "$waiting" "$tern" info --job "$launcher"
 grep -qE '^ +3 +[0-9]+  alive +23  is not waiting in tern' said || die "rank 3: $(cat said)"
 grep -qE '^ +23 +0  all_gather|^ +22 +0  all_gather' said || die "no all_gather: $(cat said)"
-grep -qE '^ +1 +1  barrier' said || die "no barrier of communicator 1: $(cat said)"
+grep -qE '^ +1 +1  barrier +- ' said || die "no barrier of communicator 1: $(cat said)"
 [ "$(grep -c '^rank [0-3], last calls' said)" -eq 4 ] || die "not four ranks: $(cat said)"
 expect 0 "job of 4 ranks" "$tern" info --job "$launcher" --last 0
 expect 0 "process  ranks" "$tern" info --jobs

@@ -317,6 +317,16 @@ static void wrong_words_get_a_suggestion(void **state)
            "tern run: cannot find the program 'test_boot_launch'; did you mean '" TERN_BUILD_DIR
            "/bin/test_boot_launch'?\n",
            "run", "-n", "2", "test_boot_launch");
+    EXPECT(127, "",
+           "tern run: cannot find the program '" TERN_BUILD_DIR
+           "/bin/tren'; did you mean '" TERN_BUILD_DIR "/bin/tern'?\n",
+           "run", "-n", "2", TERN_BUILD_DIR "/bin/tren");
+    EXPECT(127, "", "tern run: cannot find the program './zebra'\n", "run", "-n", "2", "./zebra");
+    EXPECT(
+        1, "",
+        "tern plan: 'rign:4' is no topology; there are mesh:N, ring:N, hosts:HxN, this, FILE.json "
+        "and the presets 910b, 910b-raw, 910b-2x8, a3-8x2 (did you mean 'ring:4'?)\n",
+        "plan", "all_reduce", "--topo", "rign:4", "--bytes", "64");
 }
 
 static void bound_ranks_take_the_processors_in_turn(void **state)
