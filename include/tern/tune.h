@@ -26,7 +26,7 @@ TERN_CALL int tern_tune_check(void);
 
 // What will be selected for this call on nranks ranks, when all buffers are in windows (windows != 0) or not.
 // in and out may be NULL; where they are does not matter, but when they overlap, the answer is that for
-// a call in place. Forms with counts need their counts. Errors: those that the call itself would have
+// a call in place. V-collectives need their counts. Errors: those that the call itself would have
 // for its algorithm and sizes.
 TERN_CALL int tern_coll_choose(const tern_coll *call, int nranks, int windows,
                                tern_coll_choice *choice);

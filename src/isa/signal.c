@@ -81,7 +81,7 @@ struct signal_wait {
     size_t count;
     bool all;     // or any
     size_t index; // the first that does not hold (all), or the first that holds (any)
-    bool says_so;
+    bool published;
 };
 
 static bool conditions_hold(void *arg)
@@ -103,9 +103,9 @@ static int wait_broken(void *arg, bool deep)
 {
     struct signal_wait *wait = arg;
     struct tern_comm *comm = wait->conditions[0].window->comm;
-    if (!wait->says_so) {
+    if (!wait->published) {
         tern__job_doing(comm->group.job, TERN__DOING_SIGNAL, wait->conditions[0].offset_bytes);
-        wait->says_so = true;
+        wait->published = true;
     }
     for (size_t i = 0; i < wait->count; i++) {
         if (i == 0 || wait->conditions[i].window->comm != comm) {
@@ -174,7 +174,7 @@ static int wait_for(struct signal_wait *wait, int64_t timeout_ns)
         .arg = wait,
     };
     int status = tern__wait(&climb);
-    if (wait->says_so) {
+    if (wait->published) {
         tern__job_doing(job, TERN__DOING_OTHER, 0);
     }
     if (status == TERN_ERR_TIMEOUT) {

@@ -213,7 +213,7 @@ struct barrier_wait {
     struct tern__group *group;
     uint64_t target;
     enum tern__meeting_kind meeting;
-    bool says_so; // the rank's activity has been published
+    bool published; // the rank's activity has been published
 };
 
 static bool all_arrived(void *arg)
@@ -227,12 +227,12 @@ static int barrier_broken(void *arg, bool deep)
 {
     struct barrier_wait *wait = arg;
     struct tern__group *group = wait->group;
-    if (!wait->says_so) {
+    if (!wait->published) {
         bool barrier = wait->meeting == TERN__MEETING_BARRIER;
         tern__job_doing(group->job, barrier ? TERN__DOING_BARRIER : TERN__DOING_MEETING,
                         barrier ? group->barriers - group->barriers_before
                                 : (uint64_t)wait->meeting);
-        wait->says_so = true;
+        wait->published = true;
     }
     TERN_TRY(tern__group_check(group, deep));
     int left = tern__group_left(group);
@@ -299,7 +299,7 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
             .arg = &barrier,
         };
         int status = tern__wait(&wait);
-        if (barrier.says_so) {
+        if (barrier.published) {
             tern__job_doing(group->job, TERN__DOING_OTHER, 0);
         }
         if (status == TERN_ERR_TIMEOUT && !all_arrived(&barrier)) {
