@@ -15,7 +15,6 @@
 #include "tern/check.h"
 #include "tern/file.h"
 
-#define RUNS_MAX 1000000
 #define CHECKED_OPS_MAX 200000 // a check of so many takes less than a second or two
 
 static const struct cli_command command = {
@@ -63,7 +62,7 @@ static int read_arguments(int argc, char **argv, struct exec_arguments *argument
          .take = take_dtype},
         {"--op O", "sum, prod, max or min; default: sum", .take = take_op},
         {"--runs R", "how many runs in a row; default: 10", .number = &arguments->runs, .least = 1,
-         .most = RUNS_MAX},
+         .most = EXEC_RUNS_MAX},
         {"--seed S", "of the data; default: 1", .number = &arguments->seed, .most = 2147483647},
         {"--unchecked", "run the plan without a proof, also a wrong one",
          .flag = &arguments->unchecked},

@@ -11,6 +11,8 @@
 #include "tern/exec.h"
 #include "tern/plan.h"
 
+#define EXEC_RUNS_MAX 1000000
+
 struct exec_arguments {
     const char *file;
     const char *dtype_word;
@@ -28,15 +30,9 @@ struct exec_job {
     const tern_plan_spec *spec;
     int rank;
     long run;
-    int8_t *in;        // the input of this rank in even runs; odd runs add 1, so that a stale
-    int16_t *expected; // output shows; and what must come of it
 };
 
 // data.c
-
-// Makes the input of this rank and what must come of it. 0, or 1 after a sentence.
-int exec_data_prepare(struct exec_job *job, uint64_t in_count, uint64_t out_count);
-void exec_data_free(struct exec_job *job);
 
 // Before a run: the input, and an output that shows what was not written.
 void exec_data_fill(const struct exec_job *job, char *in, uint64_t in_count, char *out,

@@ -18,7 +18,7 @@ static int run_all(tern_comm *comm, struct exec_job *job, const tern_plan *plan,
     uint64_t unit = job->spec->unit;
     char *in = tern_window_address(options->in, job->rank);
     char *out = tern_window_address(options->out, job->rank);
-    int wrong = exec_data_prepare(job, in_bytes / unit, out_bytes / unit);
+    int wrong = 0;
     for (job->run = 0; job->run < job->arguments->runs; job->run++) {
         exec_data_fill(job, in, in_bytes / unit, out, out_bytes);
         int status = tern_comm_barrier(comm);
@@ -148,6 +148,5 @@ int exec_run(const struct exec_arguments *arguments, tern_comm *comm, const tern
     tern_window_destroy(options.out);
     free(times);
     free(links);
-    exec_data_free(&job);
     return status;
 }

@@ -20,13 +20,13 @@ uint64_t perf_total(enum perf_kind kind, int nranks, uint64_t bytes, size_t elem
     return kind == PERF_BARRIER ? 0 : total > 0 ? total : 1;
 }
 
-struct perf_data perf_data_of(enum perf_kind kind, const struct perf_options *options)
+struct cli_data perf_data_of(enum perf_kind kind, const struct perf_options *options)
 {
-    struct perf_data data = {.dtype = options->dtype,
-                             .reduces = perf_has(kind, PERF_REDUCES),
-                             .op = options->op,
-                             .element_bytes = tern_dtype_size(options->dtype),
-                             .exact = options->exact};
+    struct cli_data data = {.dtype = options->dtype,
+                            .reduces = perf_has(kind, PERF_REDUCES),
+                            .op = options->op,
+                            .element_bytes = tern_dtype_size(options->dtype),
+                            .exact = options->exact};
     if (data.reduces) {
         data.element_bytes = tern_reduce_element_bytes(options->dtype, options->op);
     }
@@ -165,7 +165,7 @@ void perf_call_fill(const struct perf_call *call, uint64_t run)
         memset(call->out, SPOIL, call->out_count * element + (guarded ? PERF_GUARD_BYTES : 0));
     }
     if (call->in != NULL) {
-        perf_fill(&call->data, perf_source(call->rank, run), 0, call->in_count, call->in);
+        cli_fill(&call->data, cli_source(call->rank, run), 0, call->in_count, call->in);
     }
 }
 
@@ -173,18 +173,18 @@ void perf_call_fill(const struct perf_call *call, uint64_t run)
 static uint64_t wrong_copy(const struct perf_call *call, uint64_t run, int source, uint64_t first,
                            uint64_t count, uint64_t at)
 {
-    uint64_t from = perf_source(source, run);
-    return perf_wrong(&call->data, &from, 1, first, count,
-                      call->out + at * call->data.element_bytes);
+    uint64_t from = cli_source(source, run);
+    return cli_wrong(&call->data, &from, 1, first, count,
+                     call->out + at * call->data.element_bytes);
 }
 
 static uint64_t wrong_sum(const struct perf_call *call, uint64_t run, uint64_t first)
 {
     uint64_t sources[TERN_RANKS_MAX];
     for (int rank = 0; rank < call->nranks; rank++) {
-        sources[rank] = perf_source(rank, run);
+        sources[rank] = cli_source(rank, run);
     }
-    return perf_wrong(&call->data, sources, call->nranks, first, call->out_count, call->out);
+    return cli_wrong(&call->data, sources, call->nranks, first, call->out_count, call->out);
 }
 
 static uint64_t wrong_exchange(const struct perf_call *call, uint64_t run)
@@ -248,8 +248,8 @@ uint64_t perf_call_wrong(const struct perf_call *call, uint64_t run)
         return wrong;
     }
     if (call->in != NULL) {
-        uint64_t own = perf_source(call->rank, run);
-        wrong += perf_wrong(&call->data, &own, 1, 0, call->in_count, call->in);
+        uint64_t own = cli_source(call->rank, run);
+        wrong += cli_wrong(&call->data, &own, 1, 0, call->in_count, call->in);
     }
     const char *guard = call->out + call->out_count * call->data.element_bytes;
     bool spoiled = true;

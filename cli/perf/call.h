@@ -5,7 +5,7 @@
 #define TERN_CLI_PERF_CALL_H
 
 #include "perf/perf.h"
-#include "perf/data.h"
+#include "data.h"
 #include "tern/coll.h"
 
 // Behind a buffer, to see whether a call writes there.
@@ -16,7 +16,7 @@ struct perf_call {
     int rank, nranks, root;
     uint64_t total; // elements, as shape.h means it
     bool in_place;
-    struct perf_data data;
+    struct cli_data data;
     uint64_t in_count, out_count; // of this rank
     char *in, *out;               // as the library gets them; in place they overlap
     tern_coll coll;
@@ -27,7 +27,7 @@ struct perf_call {
 uint64_t perf_total(enum perf_kind kind, int nranks, uint64_t bytes, size_t element_bytes);
 
 // What the data of a kind are under these options.
-struct perf_data perf_data_of(enum perf_kind kind, const struct perf_options *options);
+struct cli_data perf_data_of(enum perf_kind kind, const struct perf_options *options);
 
 // `in` and `out`: memory for the whole and a guard, on every rank. The call stays where it is: the
 // library is given pointers into it.

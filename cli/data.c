@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of `tern perf`. Random bits become floats of a few binades, so that the order of a sum
-// shows in its last bit; every 61st is a NaN, an infinity or a zero. Integers take all bits.
+// The data that calls and plans run on. Random bits become floats of a few binades, so that the
+// order of a sum shows in its last bit; every 61st is a NaN, an infinity or a zero. Integers take
+// all bits.
 
-#include "perf/data.h"
+#include "data.h"
 
 #include <string.h>
 
-#include "perf/type.h"
+#include "data_type.h"
 
 #define SPECIAL_EVERY 61
 
-static const struct perf_type types[] = {
+static const struct cli_type types[] = {
     {TERN_F32, 4, WIDE_FLOAT, 23, 127, 0x7fc00001, 0x7f800000},
     {TERN_F16, 2, WIDE_FLOAT, 10, 15, 0x7e01, 0x7c00},
     {TERN_BF16, 2, WIDE_FLOAT, 7, 127, 0x7fc1, 0x7f80},
@@ -25,7 +26,7 @@ static const struct perf_type types[] = {
     {TERN_U64, 8, WIDE_UNSIGNED, 0, 0, 0, 0},
 };
 
-const struct perf_type *perf_type_of(const struct perf_data *data)
+const struct cli_type *cli_type_of(const struct cli_data *data)
 {
     size_t i = 0;
     while (i + 1 < sizeof types / sizeof types[0] && types[i].dtype != data->dtype) {
@@ -34,12 +35,12 @@ const struct perf_type *perf_type_of(const struct perf_data *data)
     return &types[i];
 }
 
-bool perf_is_pair(const struct perf_data *data)
+bool cli_is_pair(const struct cli_data *data)
 {
     return data->reduces && (data->op == TERN_MINLOC || data->op == TERN_MAXLOC);
 }
 
-size_t perf_index_at(const struct perf_type *type)
+size_t cli_index_at(const struct cli_type *type)
 {
     return type->size < 4 ? 4 : type->size;
 }
@@ -52,7 +53,7 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 33);
 }
 
-uint64_t perf_source(int rank, uint64_t run)
+uint64_t cli_source(int rank, uint64_t run)
 {
     return mix(mix(run + 1) + (uint64_t)rank);
 }
@@ -71,7 +72,7 @@ static uint32_t bits_at(uint64_t source, uint64_t i)
     return x ^ (x >> 15);
 }
 
-bool perf_is_float(const struct perf_type *type)
+bool cli_is_float(const struct cli_type *type)
 {
     return type->mantissa > 0;
 }
@@ -83,9 +84,9 @@ struct shape {
     int mantissa, shift;
 };
 
-static struct shape shape_of(const struct perf_data *data, const struct perf_type *type)
+static struct shape shape_of(const struct cli_data *data, const struct cli_type *type)
 {
-    if (!perf_is_float(type)) {
+    if (!cli_is_float(type)) {
         return (struct shape){.keep = UINT64_MAX};
     }
     uint64_t sign = UINT64_C(1) << (type->size * 8 - 1);
@@ -104,7 +105,7 @@ static struct shape shape_of(const struct perf_data *data, const struct perf_typ
     return shape;
 }
 
-static uint64_t special(const struct perf_data *data, const struct perf_type *type, uint64_t bits)
+static uint64_t special(const struct cli_data *data, const struct cli_type *type, uint64_t bits)
 {
     uint64_t sign = UINT64_C(1) << (type->size * 8 - 1);
     switch (bits >> 60) {
@@ -133,10 +134,10 @@ static uint64_t special(const struct perf_data *data, const struct perf_type *ty
     } while (0)
 
 // `to` is aligned as the type.
-static void make_cells(const struct perf_data *data, uint64_t source, uint64_t first,
-                       uint64_t count, void *to)
+static void make_cells(const struct cli_data *data, uint64_t source, uint64_t first, uint64_t count,
+                       void *to)
 {
-    const struct perf_type *type = perf_type_of(data);
+    const struct cli_type *type = cli_type_of(data);
     struct shape shape = shape_of(data, type);
     switch (type->size) {
     case 1:
@@ -152,7 +153,7 @@ static void make_cells(const struct perf_data *data, uint64_t source, uint64_t f
         MAKE_CELLS(uint64_t, uint64_t, wide_bits_at);
     }
     uint64_t skip = (source + first) % SPECIAL_EVERY;
-    for (uint64_t i = skip > 0 ? SPECIAL_EVERY - skip : 0; perf_is_float(type) && i < count;
+    for (uint64_t i = skip > 0 ? SPECIAL_EVERY - skip : 0; cli_is_float(type) && i < count;
          i += SPECIAL_EVERY) {
         uint64_t cell = special(data, type, mix(source + first + i));
         memcpy((char *)to + i * type->size, &cell, type->size);
@@ -160,29 +161,29 @@ static void make_cells(const struct perf_data *data, uint64_t source, uint64_t f
 }
 
 // Pairs of few values and few indices, so that both often tie.
-static void make_pairs(const struct perf_data *data, uint64_t source, uint64_t first,
-                       uint64_t count, void *to)
+static void make_pairs(const struct cli_data *data, uint64_t source, uint64_t first, uint64_t count,
+                       void *to)
 {
-    const struct perf_type *type = perf_type_of(data);
+    const struct cli_type *type = cli_type_of(data);
     memset(to, 0, count * data->element_bytes);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t bits = wide_bits_at(source, first + i);
         uint64_t value = bits >> 55 & 3;
-        if (perf_is_float(type)) {
+        if (cli_is_float(type)) {
             value = value == 3 && (bits >> 50 & 7) == 0 ? type->nan
                                                         : (type->bias + value) << type->mantissa;
         }
         int32_t index = (int32_t)(bits >> 40 & 15);
         char *pair = (char *)to + i * data->element_bytes;
         memcpy(pair, &value, type->size);
-        memcpy(pair + perf_index_at(type), &index, sizeof index);
+        memcpy(pair + cli_index_at(type), &index, sizeof index);
     }
 }
 
-void perf_fill(const struct perf_data *data, uint64_t source, uint64_t first, uint64_t count,
-               void *to)
+void cli_fill(const struct cli_data *data, uint64_t source, uint64_t first, uint64_t count,
+              void *to)
 {
-    if (perf_is_pair(data)) {
+    if (cli_is_pair(data)) {
         make_pairs(data, source, first, count, to);
     } else {
         make_cells(data, source, first, count, to);

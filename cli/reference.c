@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The naive reference of `tern perf`: goes through blocks that stay in the first-level cache; the
-// cells (elements as they lie in memory) of each source are made, widened, combined, and at the end
+// The naive reference: goes through blocks that stay in the first-level cache; the cells
+// (elements as they lie in memory) of each source are made, widened, combined, and at the end
 // narrowed and compared.
 
 #include <math.h>
 #include <string.h>
 
-#include "perf/type.h"
+#include "data_type.h"
 
 #define BLOCK 512
 
@@ -167,7 +167,7 @@ COMBINE_FLOATS(combine_double, double)
 COMBINE_INTEGERS(combine_signed, int64_t)
 COMBINE_INTEGERS(combine_unsigned, uint64_t)
 
-static void combine(const struct perf_type *type, tern_reduce_op op, union wide *acc,
+static void combine(const struct cli_type *type, tern_reduce_op op, union wide *acc,
                     const union wide *next, size_t count)
 {
     switch (type->wide) {
@@ -187,7 +187,7 @@ static void combine(const struct perf_type *type, tern_reduce_op op, union wide 
 }
 
 // One result as a cell. A NaN is the one without a payload.
-static uint64_t narrow(const struct perf_type *type, const union wide *acc, size_t k, int divisor)
+static uint64_t narrow(const struct cli_type *type, const union wide *acc, size_t k, int divisor)
 {
     uint64_t cell = 0;
     if (type->wide == WIDE_SIGNED) {
@@ -215,15 +215,15 @@ static uint64_t narrow(const struct perf_type *type, const union wide *acc, size
     return cell;
 }
 
-static void reduce_block(const struct perf_data *data, const uint64_t *sources, int nsources,
+static void reduce_block(const struct cli_data *data, const uint64_t *sources, int nsources,
                          uint64_t first, size_t count, void *cells)
 {
-    const struct perf_type *type = perf_type_of(data);
+    const struct cli_type *type = cli_type_of(data);
     union wide acc;
     union wide next;
     memset(&acc, 0, sizeof acc);
     for (int source = 0; source < nsources; source++) {
-        perf_fill(data, sources[source], first, count, cells);
+        cli_fill(data, sources[source], first, count, cells);
         widen(type->dtype, cells, count, source == 0 ? &acc : &next);
         if (source > 0) {
             combine(type, data->op, &acc, &next, count);
@@ -242,17 +242,17 @@ static void reduce_block(const struct perf_data *data, const uint64_t *sources, 
 }
 
 // Whether `pair` takes the place of `best`: a better value, or the same with a lower index.
-static bool takes_over(const struct perf_data *data, const struct perf_type *type, const char *pair,
+static bool takes_over(const struct cli_data *data, const struct cli_type *type, const char *pair,
                        const char *best)
 {
     uint64_t values[2] = {0, 0}; // positive, so the cells are ordered as the values
     int32_t indices[2];
     memcpy(&values[0], pair, type->size);
     memcpy(&values[1], best, type->size);
-    memcpy(&indices[0], pair + perf_index_at(type), sizeof indices[0]);
-    memcpy(&indices[1], best + perf_index_at(type), sizeof indices[1]);
-    bool nans[2] = {perf_is_float(type) && values[0] == type->nan,
-                    perf_is_float(type) && values[1] == type->nan};
+    memcpy(&indices[0], pair + cli_index_at(type), sizeof indices[0]);
+    memcpy(&indices[1], best + cli_index_at(type), sizeof indices[1]);
+    bool nans[2] = {cli_is_float(type) && values[0] == type->nan,
+                    cli_is_float(type) && values[1] == type->nan};
     if (values[0] == values[1]) {
         return indices[0] < indices[1];
     }
@@ -262,14 +262,14 @@ static bool takes_over(const struct perf_data *data, const struct perf_type *typ
     return (values[0] < values[1]) == (data->op == TERN_MINLOC);
 }
 
-static void locate_block(const struct perf_data *data, const uint64_t *sources, int nsources,
+static void locate_block(const struct cli_data *data, const uint64_t *sources, int nsources,
                          uint64_t first, size_t count, char *pairs)
 {
-    const struct perf_type *type = perf_type_of(data);
+    const struct cli_type *type = cli_type_of(data);
     char next[BLOCK * 16];
-    perf_fill(data, sources[0], first, count, pairs);
+    cli_fill(data, sources[0], first, count, pairs);
     for (int source = 1; source < nsources; source++) {
-        perf_fill(data, sources[source], first, count, next);
+        cli_fill(data, sources[source], first, count, next);
         for (size_t k = 0; k < count * data->element_bytes; k += data->element_bytes) {
             if (takes_over(data, type, next + k, pairs + k)) {
                 memcpy(pairs + k, next + k, data->element_bytes);
@@ -279,18 +279,18 @@ static void locate_block(const struct perf_data *data, const uint64_t *sources, 
 }
 
 // Padding inside pairs is nobody's.
-static bool same(const struct perf_data *data, const char *have, const char *want)
+static bool same(const struct cli_data *data, const char *have, const char *want)
 {
-    if (!perf_is_pair(data)) {
+    if (!cli_is_pair(data)) {
         return memcmp(have, want, data->element_bytes) == 0;
     }
-    const struct perf_type *type = perf_type_of(data);
+    const struct cli_type *type = cli_type_of(data);
     return memcmp(have, want, type->size) == 0 &&
-           memcmp(have + perf_index_at(type), want + perf_index_at(type), sizeof(int32_t)) == 0;
+           memcmp(have + cli_index_at(type), want + cli_index_at(type), sizeof(int32_t)) == 0;
 }
 
-uint64_t perf_wrong(const struct perf_data *data, const uint64_t *sources, int nsources,
-                    uint64_t first, uint64_t count, const void *have)
+uint64_t cli_wrong(const struct cli_data *data, const uint64_t *sources, int nsources,
+                   uint64_t first, uint64_t count, const void *have)
 {
     union {
         uint64_t alignment;
@@ -301,14 +301,14 @@ uint64_t perf_wrong(const struct perf_data *data, const uint64_t *sources, int n
     for (uint64_t at = 0; at < count; at += part) {
         part = count - at < BLOCK ? (size_t)(count - at) : BLOCK;
         const char *block = (const char *)have + at * data->element_bytes;
-        if (perf_is_pair(data)) {
+        if (cli_is_pair(data)) {
             locate_block(data, sources, nsources, first + at, part, want.bytes);
         } else if (nsources == 1) {
-            perf_fill(data, sources[0], first + at, part, want.bytes);
+            cli_fill(data, sources[0], first + at, part, want.bytes);
         } else {
             reduce_block(data, sources, nsources, first + at, part, want.bytes);
         }
-        if (!perf_is_pair(data) && memcmp(block, want.bytes, part * data->element_bytes) == 0) {
+        if (!cli_is_pair(data) && memcmp(block, want.bytes, part * data->element_bytes) == 0) {
             continue;
         }
         for (size_t k = 0; k < part * data->element_bytes; k += data->element_bytes) {

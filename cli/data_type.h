@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The element types as the data and the reference of `tern perf` see them.
-#ifndef TERN_CLI_PERF_TYPE_H
-#define TERN_CLI_PERF_TYPE_H
+#ifndef TERN_CLI_DATA_TYPE_H
+#define TERN_CLI_DATA_TYPE_H
 
-#include "perf/data.h"
+#include "data.h"
 
-struct perf_type {
+struct cli_type {
     tern_dtype dtype;
     size_t size;
     // What elements are widened to before they are combined.
@@ -15,11 +15,11 @@ struct perf_type {
     uint64_t bias, nan, infinity;
 };
 
-const struct perf_type *perf_type_of(const struct perf_data *data);
-bool perf_is_float(const struct perf_type *type);
+const struct cli_type *cli_type_of(const struct cli_data *data);
+bool cli_is_float(const struct cli_type *type);
 
 // Whether elements are pairs of a value and an index, and where in a pair the index is.
-bool perf_is_pair(const struct perf_data *data);
-size_t perf_index_at(const struct perf_type *type);
+bool cli_is_pair(const struct cli_data *data);
+size_t cli_index_at(const struct cli_type *type);
 
 #endif
