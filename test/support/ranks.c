@@ -5,7 +5,9 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -177,4 +179,22 @@ bool ranks_run_counts(int least, int most, comm_body body, void *arg, double dea
         }
     }
     return true;
+}
+
+void ranks_await_file(const char *path)
+{
+    struct stat state;
+    for (int i = 0; i < 4000 && lstat(path, &state) != 0; i++) {
+        poll(NULL, 0, 1);
+    }
+    poll(NULL, 0, 20);
+}
+
+int ranks_meet(int rank, int nranks, const char *path)
+{
+    tern_comm *comm;
+    CHECK(tern_init_at(rank, nranks, path, NULL, &comm) == TERN_OK);
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    CHECK(tern_comm_destroy(comm) == TERN_OK);
+    return 0;
 }

@@ -54,6 +54,13 @@ bool ranks_run(int count, rank_body body, void *arg, double deadline_s);
 // waited for from then on has this one.
 int ranks_join(int rank, const struct ranks *ranks, int64_t timeout_ns, tern_comm **comm);
 
+// For bodies: waits until there is something at a path, and a little longer: a socket is there before
+// somebody listens.
+void ranks_await_file(const char *path);
+
+// For bodies: joins at a path, meets the others in a barrier and leaves. 0 when all is right.
+int ranks_meet(int rank, int nranks, const char *path);
+
 // The same with a communicator, made with tern_init_at and destroyed after the body; a body that
 // returns 0 with a communicator that cannot be destroyed fails.
 typedef int (*comm_body)(tern_comm *comm, void *arg);

@@ -68,14 +68,6 @@ static int stuff(int ends[2])
     return 0;
 }
 
-static void await_file(const char *path)
-{
-    struct stat state;
-    for (int i = 0; i < 4000 && stat(path, &state) != 0; i++) {
-        poll(NULL, 0, 1);
-    }
-}
-
 static bool says_limit(void)
 {
     char words[120];
@@ -102,7 +94,7 @@ static int meet_in_a_crowd(int rank, const struct ranks *ranks, void *for_ever)
         CHECK(unlink(sign) == 0);
         return close(ends[0]) + close(ends[1]);
     }
-    await_file(sign);
+    ranks_await_file(sign);
     CHECK(limit_files(ranks) == 0);
     if (*(bool *)for_ever) {
         CHECK(tern_init_at(rank, 3, ranks->path, &short_wait, &comm) == TERN_ERR_SYSTEM);

@@ -81,10 +81,7 @@ static void ranks_may_end_well_after_a_signal(void **state)
                             "while :; do sleep 0.02; done"));
     await_output(&run, "ready\n", 3);
     kill(run.pid, SIGINT);
-    end_tern(&run);
-    assert_output(&run, "ready\nready\nready\nsaved\nsaved\nsaved\n", "");
-    assert_int_equal(run.status, 0);
-    close_run(&run);
+    end_with(&run, 0, "ready\nready\nready\nsaved\nsaved\nsaved\n", "");
 }
 
 static void user_signals_are_forwarded(void **state)
@@ -97,10 +94,7 @@ static void user_signals_are_forwarded(void **state)
     kill(run.pid, SIGUSR1);
     await_output(&run, "one\n", 3);
     kill(run.pid, SIGUSR2);
-    end_tern(&run);
-    assert_output(&run, "ready\nready\nready\none\none\none\n", "");
-    assert_int_equal(run.status, 0);
-    close_run(&run);
+    end_with(&run, 0, "ready\nready\nready\none\none\none\n", "");
 }
 
 static void an_ignored_hangup_stays_ignored(void **state)
@@ -109,10 +103,13 @@ static void an_ignored_hangup_stays_ignored(void **state)
     struct run run = START(&setting, "run", "-n", "2", "sh", "-c", "echo ready; sleep 0.3");
     await_output(&run, "ready\n", 2);
     kill(run.pid, SIGHUP);
-    end_tern(&run);
-    assert_output(&run, "ready\nready\n", "");
-    assert_int_equal(run.status, 0);
-    close_run(&run);
+    end_with(&run, 0, "ready\nready\n", "");
+}
+
+static void end_soon(struct run *run, int status, const char *out, const char *err)
+{
+    end_with(run, status, out, err);
+    assert_in_range(run->time_ns, 0, SOON_NS);
 }
 
 static void survivors_are_ended(void **state)
@@ -125,11 +122,7 @@ static void survivors_are_ended(void **state)
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
         struct setting setting = {0};
         struct run run = START(&setting, "run", "-n", "5", "sh", "-c", (char *)scripts[i]);
-        end_tern(&run);
-        assert_in_range(run.time_ns, 0, SOON_NS);
-        assert_output(&run, "", "tern run: rank 1 was killed by signal 9 (Killed)\n");
-        assert_int_equal(run.status, 137);
-        close_run(&run);
+        end_soon(&run, 137, "", "tern run: rank 1 was killed by signal 9 (Killed)\n");
     }
 }
 
@@ -138,10 +131,7 @@ static void survivors_may_finish_by_themselves(void **state)
     struct setting setting = {0};
     struct run run = START(&setting, "run", "-n", "2", "sh", "-c",
                            "[ $TERN_RANK != 1 ] || exit 3; sleep 0.1; echo finished");
-    end_tern(&run);
-    assert_output(&run, "finished\n", "tern run: rank 1 exited with status 3\n");
-    assert_int_equal(run.status, 3);
-    close_run(&run);
+    end_with(&run, 3, "finished\n", "tern run: rank 1 exited with status 3\n");
 }
 
 // Between the signal and the kill are 200 ms. On a busy machine one of several tries must show it.
@@ -199,11 +189,7 @@ static void grandchildren_are_ended(void **state)
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
         struct setting setting = {0};
         struct run run = START(&setting, "run", "-n", "3", "sh", "-c", (char *)scripts[i]);
-        end_tern(&run);
-        assert_in_range(run.time_ns, 0, SOON_NS);
-        assert_output(&run, "", "");
-        assert_int_equal(run.status, 0);
-        close_run(&run);
+        end_soon(&run, 0, "", "");
     }
 }
 
@@ -254,11 +240,8 @@ static void the_guardian_can_be_missed(void **state)
     struct run run = START(&setting, "run", "-n", "2", "sh", "-c", WAIT_FOR_SIGNAL);
     await_output(&run, "ready\n", 2);
     kill(guardian_of(&run), SIGKILL);
-    end_tern(&run);
-    assert_output(&run, "ready\nready\n",
-                  "tern run: ended because its guardian process was killed\n");
-    assert_int_equal(run.status, 137);
-    close_run(&run);
+    end_with(&run, 137, "ready\nready\n",
+             "tern run: ended because its guardian process was killed\n");
 }
 
 static bool lives(pid_t pid)

@@ -232,6 +232,15 @@ static inline void assert_output(const struct run *run, const char *out, const c
     }
 }
 
+// Waits for the end, and expects this of it.
+static inline void end_with(struct run *run, int status, const char *out, const char *err)
+{
+    end_tern(run);
+    assert_output(run, out, err);
+    assert_int_equal(run->status, status);
+    close_run(run);
+}
+
 // `tern` with arguments given one by one.
 #define START(setting, ...)                                                                        \
     start_tern_list((setting), (char *const[]){(char *)"tern", __VA_ARGS__, NULL})

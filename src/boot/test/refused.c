@@ -27,24 +27,6 @@ static tern_comm *const untouched = (tern_comm *)(uintptr_t)0x1234;
         CHECK(comm_ == untouched);                                                                 \
     } while (0)
 
-static void await_file(const char *path)
-{
-    struct stat state;
-    for (int i = 0; i < 4000 && stat(path, &state) != 0; i++) {
-        poll(NULL, 0, 1);
-    }
-    poll(NULL, 0, 20);
-}
-
-static int finish(int rank, int nranks, const char *path)
-{
-    tern_comm *comm;
-    CHECK(tern_init_at(rank, nranks, path, NULL, &comm) == TERN_OK);
-    CHECK(tern_comm_barrier(comm) == TERN_OK);
-    CHECK(tern_comm_destroy(comm) == TERN_OK);
-    return 0;
-}
-
 static int wrong_arguments(int rank, const struct ranks *ranks, void *arg)
 {
     const char *path = ranks->path;
@@ -68,7 +50,7 @@ static int wrong_arguments(int rank, const struct ranks *ranks, void *arg)
     memset(name + strlen(name), 'n', 73);
     EXPECT(TERN_ERR_ARG, "file name of 1 to 72 bytes", 0, 1, name, NULL);
     name[strlen(name) - 1] = '\0';
-    CHECK(finish(0, 1, name) == 0); // 72 are right
+    CHECK(ranks_meet(0, 1, name) == 0); // 72 are right
     memset(long_path, 'x', sizeof long_path - 10);
     strcpy(long_path + sizeof long_path - 10, "/meet");
     EXPECT(TERN_ERR_ARG, "longer than 4096 bytes", 0, 1, long_path, NULL);
@@ -154,14 +136,14 @@ static int intrude(int rank, const struct ranks *ranks, void *arg)
 {
     if (rank == 2) {
         char words[200];
-        await_file(ranks->path);
+        ranks_await_file(ranks->path);
         snprintf(words, sizeof words, "the rendezvous path '%s' is in use by another job (process ",
                  ranks->path);
         EXPECT(TERN_ERR_REFUSED, words, 0, 2, ranks->path, NULL);
         return 0;
     }
     poll(NULL, 0, rank == 1 ? 300 : 0);
-    return finish(rank, 2, ranks->path);
+    return ranks_meet(rank, 2, ranks->path);
 }
 
 static void path_of_a_live_job_is_refused_and_that_job_goes_on(void **state)
@@ -173,19 +155,19 @@ static void path_of_a_live_job_is_refused_and_that_job_goes_on(void **state)
 static int mistake(int rank, const struct ranks *ranks, void *arg)
 {
     if (rank == 2) {
-        await_file(ranks->path);
+        ranks_await_file(ranks->path);
         poll(NULL, 0, 100);
         EXPECT(TERN_ERR_REFUSED, "says it is rank 1, but process ", 1, 3, ranks->path, NULL);
         return 0;
     }
     if (rank == 3) {
-        await_file(ranks->path);
+        ranks_await_file(ranks->path);
         EXPECT(TERN_ERR_REFUSED, "(rank 2) says that there are 4 ranks, the job has 3", 2, 4,
                ranks->path, NULL);
         return 0;
     }
     poll(NULL, 0, rank == 4 ? 400 : 0);
-    return finish(rank == 4 ? 2 : rank, 3, ranks->path);
+    return ranks_meet(rank == 4 ? 2 : rank, 3, ranks->path);
 }
 
 static void taken_rank_and_other_nranks_are_refused_and_the_job_goes_on(void **state)

@@ -134,14 +134,6 @@ static void process_can_be_in_two_jobs_at_once(void **state)
     assert_true(ranks_run(5, two_jobs, NULL, 20));
 }
 
-static void await_file(const char *path)
-{
-    struct stat state;
-    for (int i = 0; i < 4000 && stat(path, &state) != 0; i++) {
-        poll(NULL, 0, 1);
-    }
-}
-
 // The first process of the three leaves a stale socket behind; the two others are the job.
 static int crash_or_visit(int rank, const struct ranks *ranks, void *arg)
 {
@@ -163,7 +155,7 @@ static void socket_of_a_killed_job_is_replaced(void **state)
     struct ranks ranks;
     struct stat left;
     ranks_begin(&ranks, 3, crash_or_visit, go);
-    await_file(ranks.path);
+    ranks_await_file(ranks.path);
     poll(NULL, 0, 20);
     kill(ranks.pids[2], SIGKILL);
     waitpid(ranks.pids[2], NULL, 0);
@@ -186,7 +178,7 @@ static int garbage_or_visit(int rank, const struct ranks *ranks, void *arg)
     }
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s", ranks->path);
-    await_file(ranks->path);
+    ranks_await_file(ranks->path);
     for (int i = 0; i < 20; i++) {
         char bytes[600];
         memset(bytes, 'a' + i, sizeof bytes);

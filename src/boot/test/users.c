@@ -22,15 +22,6 @@
 
 static const tern_options short_wait = {.timeout_ns = 500000000};
 
-static void await_file(const char *path)
-{
-    struct stat state;
-    for (int i = 0; i < 4000 && lstat(path, &state) != 0; i++) {
-        poll(NULL, 0, 1);
-    }
-    poll(NULL, 0, 20);
-}
-
 // "belongs to user 4242, process 12 to user 0", with this process's own numbers.
 static bool says_users(uid_t theirs, uid_t ours)
 {
@@ -38,15 +29,6 @@ static bool says_users(uid_t theirs, uid_t ours)
     snprintf(words, sizeof words, "belongs to user %u, process %d to user %u", (unsigned)theirs,
              (int)getpid(), (unsigned)ours);
     return look_says(words);
-}
-
-static int finish(int rank, int nranks, const char *path)
-{
-    tern_comm *comm;
-    CHECK(tern_init_at(rank, nranks, path, NULL, &comm) == TERN_OK);
-    CHECK(tern_comm_barrier(comm) == TERN_OK);
-    CHECK(tern_comm_destroy(comm) == TERN_OK);
-    return 0;
 }
 
 static int socket_at(const char *path)
@@ -74,7 +56,7 @@ static int hosted_by_another(int rank, const struct ranks *ranks, void *arg)
         CHECK(tern_init_at(0, 2, ranks->path, &short_wait, &comm) == TERN_ERR_TIMEOUT);
         return 0;
     }
-    await_file(ranks->path);
+    ranks_await_file(ranks->path);
     CHECK(tern_init_at(1, 2, ranks->path, &short_wait, &comm) == TERN_ERR_REFUSED);
     CHECK(look_says(ranks->path) && says_users(USER_OTHER, 0));
     CHECK(tern_init_at(0, 2, ranks->path, &short_wait, &comm) == TERN_ERR_REFUSED);
@@ -101,7 +83,7 @@ static int listened_by_another(int rank, const struct ranks *ranks, void *arg)
         return 0;
     }
     tern_comm *comm;
-    await_file(ranks->path);
+    ranks_await_file(ranks->path);
     CHECK(chown(ranks->path, 0, 0) == 0);
     CHECK(tern_init_at(1, 2, ranks->path, &short_wait, &comm) == TERN_ERR_REFUSED);
     CHECK(look_says("listens at the rendezvous path") && says_users(USER_OTHER, 0));
@@ -125,9 +107,9 @@ static int joined_by_another(int rank, const struct ranks *ranks, void *arg)
     }
     if (rank < 2) {
         poll(NULL, 0, rank == 1 ? 400 : 0);
-        return finish(rank, 2, ranks->path);
+        return ranks_meet(rank, 2, ranks->path);
     }
-    await_file(ranks->path);
+    ranks_await_file(ranks->path);
     CHECK(user_become(USER_OTHER) == 0);
     if (rank == 2) {
         CHECK(tern_init_at(1, 2, ranks->path, &short_wait, &comm) == TERN_ERR_REFUSED);
@@ -161,9 +143,9 @@ static int traps_in_the_folder(int rank, const struct ranks *ranks, void *arg)
     snprintf(path, sizeof path, "%s-trap", ranks->path);
     if (rank < 2) {
         poll(NULL, 0, rank == 1 ? 400 : 0);
-        return finish(rank, 2, ranks->path);
+        return ranks_meet(rank, 2, ranks->path);
     }
-    await_file(ranks->path);
+    ranks_await_file(ranks->path);
     CHECK(symlink(ranks->path, path) == 0 && lchown(path, USER_OTHER, USER_OTHER) == 0);
     CHECK(tern_init_at(1, 2, path, &short_wait, &comm) == TERN_ERR_REFUSED);
     CHECK(look_says(path) && says_users(USER_OTHER, 0));
