@@ -6,45 +6,9 @@
 #include <string.h>
 
 #include "plan/check/check.h"
+#include "support/by_hand.h"
 #include "tern/check.h"
 #include "tern/status.h"
-
-static tern_plan_range at(int rank, tern_plan_buffer buffer, uint64_t offset)
-{
-    return (tern_plan_range){.rank = (uint16_t)rank, .buffer = (uint16_t)buffer, .offset = offset};
-}
-
-static void copy(tern_plan *plan, int rank, int lane, uint64_t length, tern_plan_range from,
-                 tern_plan_range to)
-{
-    tern_plan_op op = {.kind = TERN_PLAN_COPY,
-                       .length = length,
-                       .sources = &from,
-                       .sources_count = 1,
-                       .destinations = &to,
-                       .destinations_count = 1};
-    assert_int_equal(tern_plan_add(plan, rank, lane, &op), TERN_OK);
-}
-
-static void post(tern_plan *plan, int rank, int lane, int peer, uint32_t signal)
-{
-    tern_plan_op op = {.kind = TERN_PLAN_POST, .peer = peer, .signal = signal};
-    assert_int_equal(tern_plan_add(plan, rank, lane, &op), TERN_OK);
-}
-
-static void wait_for(tern_plan *plan, int rank, int lane, uint32_t signal, uint32_t count)
-{
-    tern_plan_op op = {.kind = TERN_PLAN_WAIT, .signal = signal, .count = count};
-    assert_int_equal(tern_plan_add(plan, rank, lane, &op), TERN_OK);
-}
-
-static tern_plan *create(tern_plan_kind kind, int nranks, uint64_t bytes)
-{
-    tern_plan *plan;
-    tern_plan_spec spec = {.kind = kind, .nranks = nranks, .bytes = bytes, .unit = 4};
-    assert_int_equal(tern_plan_create(&spec, &plan), TERN_OK);
-    return plan;
-}
 
 // How the one-pass AllReduce may be spoiled.
 enum fault { NONE, NO_WAIT, SHORT_WAIT, NO_POST, LONG, WRONG_ORDER, RANK_TWICE, SHIFTED, ATOMIC };
@@ -52,13 +16,13 @@ enum fault { NONE, NO_WAIT, SHORT_WAIT, NO_POST, LONG, WRONG_ORDER, RANK_TWICE, 
 // Rank r sums its slice of all inputs into all outputs, tells everybody, and waits for everybody.
 static tern_plan *fused(int nranks, uint64_t slice, enum fault fault)
 {
-    tern_plan *plan = create(TERN_PLAN_ALL_REDUCE, nranks, slice * (uint64_t)nranks);
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, nranks, slice * (uint64_t)nranks, 4);
     for (int rank = 0; rank < nranks; rank++) {
         tern_plan_range from[64];
         tern_plan_range to[64];
         for (int peer = 0; peer < nranks; peer++) {
-            from[peer] = at(peer, TERN_PLAN_IN, slice * (uint64_t)rank);
-            to[peer] = at(peer, TERN_PLAN_OUT, slice * (uint64_t)rank);
+            from[peer] = hand_at(peer, TERN_PLAN_IN, slice * (uint64_t)rank);
+            to[peer] = hand_at(peer, TERN_PLAN_OUT, slice * (uint64_t)rank);
         }
         bool spoil = rank == nranks - 1;
         if (spoil && fault == WRONG_ORDER) {
@@ -82,12 +46,12 @@ static tern_plan *fused(int nranks, uint64_t slice, enum fault fault)
         assert_int_equal(tern_plan_add(plan, rank, 0, &op), TERN_OK);
         for (int peer = 0; peer < nranks; peer++) {
             if (!(spoil && fault == NO_POST && peer == 0)) {
-                post(plan, rank, 0, peer, 0);
+                hand_post(plan, rank, 0, peer, 0);
             }
         }
         if (!(spoil && fault == NO_WAIT)) {
             int count = spoil && fault == SHORT_WAIT ? nranks - 1 : nranks;
-            wait_for(plan, rank, 0, 0, (uint32_t)count);
+            hand_wait(plan, rank, 0, 0, (uint32_t)count);
         }
     }
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
@@ -172,14 +136,14 @@ static void a_missing_post_is_a_deadlock(void **state)
 // Rank 0 waits for a post too many, and ranks 1 to 5 for rank 0, one behind the other.
 static void lanes_behind_a_wait_without_posts_are_counted(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_BARRIER, 6, 0);
+    tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 6, 0, 4);
     for (int rank = 0; rank < 6; rank++) {
         if (rank > 0) {
-            post(plan, rank, 0, 0, 0);
+            hand_post(plan, rank, 0, 0, 0);
         }
-        wait_for(plan, rank, 0, rank == 0 ? 0 : 1, rank == 0 ? 6 : 1);
+        hand_wait(plan, rank, 0, rank == 0 ? 0 : 1, rank == 0 ? 6 : 1);
         if (rank < 5) {
-            post(plan, rank, 0, rank + 1, 1);
+            hand_post(plan, rank, 0, rank + 1, 1);
         }
     }
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
@@ -192,14 +156,14 @@ static void lanes_behind_a_wait_without_posts_are_counted(void **state)
 // Rank 1 passes on what comes from rank 0 and does not wait for it.
 static void races_that_follow_from_a_missing_wait_are_counted(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_BROADCAST, 6, 32);
-    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(0, TERN_PLAN_OUT, 0));
-    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(1, TERN_PLAN_OUT, 0));
-    post(plan, 0, 0, 1, 0);
+    tern_plan *plan = hand_plan(TERN_PLAN_BROADCAST, 6, 32, 4);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_IN, 0), hand_at(0, TERN_PLAN_OUT, 0), 32);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_IN, 0), hand_at(1, TERN_PLAN_OUT, 0), 32);
+    hand_post(plan, 0, 0, 1, 0);
     for (int rank = 2; rank < 6; rank++) {
-        copy(plan, 1, 0, 32, at(1, TERN_PLAN_OUT, 0), at(rank, TERN_PLAN_OUT, 0));
-        post(plan, 1, 0, rank, 0);
-        wait_for(plan, rank, 0, 0, 1);
+        hand_copy(plan, 1, 0, hand_at(1, TERN_PLAN_OUT, 0), hand_at(rank, TERN_PLAN_OUT, 0), 32);
+        hand_post(plan, 1, 0, rank, 0);
+        hand_wait(plan, rank, 0, 0, 1);
     }
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     tern_check *check = check_plan(plan);
@@ -243,17 +207,17 @@ static void a_shifted_source_is_found(void **state)
 // A sum that goes from rank to rank, and from the last to all: rank 1 is the first to spoil it.
 static tern_plan *chain(int nranks, enum fault fault)
 {
-    tern_plan *plan = create(TERN_PLAN_ALL_REDUCE, nranks, 32);
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, nranks, 32, 4);
     assert_int_equal(tern_plan_need_scratch(plan, 32), TERN_OK);
-    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(1, TERN_PLAN_SCRATCH, 0));
-    post(plan, 0, 0, 1, 0);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_IN, 0), hand_at(1, TERN_PLAN_SCRATCH, 0), 32);
+    hand_post(plan, 0, 0, 1, 0);
     for (int rank = 1; rank < nranks; rank++) {
         bool last = rank == nranks - 1;
         bool spoil = rank == 1;
-        tern_plan_range from[] = {at(rank, TERN_PLAN_SCRATCH, 0), at(rank, TERN_PLAN_IN, 0),
-                                  at(0, TERN_PLAN_IN, 0)};
+        tern_plan_range from[] = {hand_at(rank, TERN_PLAN_SCRATCH, 0),
+                                  hand_at(rank, TERN_PLAN_IN, 0), hand_at(0, TERN_PLAN_IN, 0)};
         tern_plan_range to =
-            at(last ? rank : rank + 1, last ? TERN_PLAN_OUT : TERN_PLAN_SCRATCH, 0);
+            hand_at(last ? rank : rank + 1, last ? TERN_PLAN_OUT : TERN_PLAN_SCRATCH, 0);
         from[1].offset = spoil && fault == SHIFTED ? 8 : 0;
         tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
                            .length = spoil && fault == SHIFTED ? 24 : 32,
@@ -261,18 +225,19 @@ static tern_plan *chain(int nranks, enum fault fault)
                            .sources_count = spoil && fault == RANK_TWICE ? 3 : 2,
                            .destinations = &to,
                            .destinations_count = 1};
-        wait_for(plan, rank, 0, 0, 1);
+        hand_wait(plan, rank, 0, 0, 1);
         assert_int_equal(tern_plan_add(plan, rank, 0, &op), TERN_OK);
         for (int peer = 0; peer < nranks - 1 && last; peer++) {
-            copy(plan, rank, 0, 32, at(rank, TERN_PLAN_OUT, 0), at(peer, TERN_PLAN_OUT, 0));
-            post(plan, rank, 0, peer, 1);
+            hand_copy(plan, rank, 0, hand_at(rank, TERN_PLAN_OUT, 0),
+                      hand_at(peer, TERN_PLAN_OUT, 0), 32);
+            hand_post(plan, rank, 0, peer, 1);
         }
         if (!last) {
-            post(plan, rank, 0, rank + 1, 0);
-            wait_for(plan, rank, 0, 1, 1);
+            hand_post(plan, rank, 0, rank + 1, 0);
+            hand_wait(plan, rank, 0, 1, 1);
         }
     }
-    wait_for(plan, 0, 0, 1, 1);
+    hand_wait(plan, 0, 0, 1, 1);
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     return plan;
 }
@@ -293,16 +258,16 @@ static void the_first_wrong_sum_is_named(void **state)
 // Rank 0 copies 8 bytes too far on, and rank 1 passes that on to four others.
 static void the_first_wrong_copy_is_named(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_BROADCAST, 6, 32);
-    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(0, TERN_PLAN_OUT, 0));
-    copy(plan, 0, 0, 24, at(0, TERN_PLAN_IN, 8), at(1, TERN_PLAN_OUT, 0));
-    copy(plan, 0, 0, 8, at(0, TERN_PLAN_IN, 24), at(1, TERN_PLAN_OUT, 24));
-    post(plan, 0, 0, 1, 0);
-    wait_for(plan, 1, 0, 0, 1);
+    tern_plan *plan = hand_plan(TERN_PLAN_BROADCAST, 6, 32, 4);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_IN, 0), hand_at(0, TERN_PLAN_OUT, 0), 32);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_IN, 8), hand_at(1, TERN_PLAN_OUT, 0), 24);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_IN, 24), hand_at(1, TERN_PLAN_OUT, 24), 8);
+    hand_post(plan, 0, 0, 1, 0);
+    hand_wait(plan, 1, 0, 0, 1);
     for (int rank = 2; rank < 6; rank++) {
-        copy(plan, 1, 0, 32, at(1, TERN_PLAN_OUT, 0), at(rank, TERN_PLAN_OUT, 0));
-        post(plan, 1, 0, rank, 0);
-        wait_for(plan, rank, 0, 0, 1);
+        hand_copy(plan, 1, 0, hand_at(1, TERN_PLAN_OUT, 0), hand_at(rank, TERN_PLAN_OUT, 0), 32);
+        hand_post(plan, 1, 0, rank, 0);
+        hand_wait(plan, rank, 0, 0, 1);
     }
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     assert_refuted(plan, TERN_CHECK_RESULT,
@@ -319,18 +284,18 @@ static void an_atomic_add_to_nothing_is_found(void **state)
 // All ranks add their input to rank 0's output, which then goes to all: an order left to chance.
 static void atomic_adds_are_proved_and_called_by_name(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_ALL_REDUCE, 3, 32);
-    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(0, TERN_PLAN_OUT, 0));
-    post(plan, 0, 0, 1, 0);
-    post(plan, 0, 0, 2, 0);
-    wait_for(plan, 0, 0, 0, 2);
-    copy(plan, 0, 0, 32, at(0, TERN_PLAN_OUT, 0), at(1, TERN_PLAN_OUT, 0));
-    copy(plan, 0, 0, 32, at(0, TERN_PLAN_OUT, 0), at(2, TERN_PLAN_OUT, 0));
-    post(plan, 0, 0, 1, 1);
-    post(plan, 0, 0, 2, 1);
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, 3, 32, 4);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_IN, 0), hand_at(0, TERN_PLAN_OUT, 0), 32);
+    hand_post(plan, 0, 0, 1, 0);
+    hand_post(plan, 0, 0, 2, 0);
+    hand_wait(plan, 0, 0, 0, 2);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_OUT, 0), hand_at(1, TERN_PLAN_OUT, 0), 32);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_OUT, 0), hand_at(2, TERN_PLAN_OUT, 0), 32);
+    hand_post(plan, 0, 0, 1, 1);
+    hand_post(plan, 0, 0, 2, 1);
     for (int rank = 1; rank < 3; rank++) {
-        tern_plan_range from = at(rank, TERN_PLAN_IN, 0);
-        tern_plan_range to = at(0, TERN_PLAN_OUT, 0);
+        tern_plan_range from = hand_at(rank, TERN_PLAN_IN, 0);
+        tern_plan_range to = hand_at(0, TERN_PLAN_OUT, 0);
         tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
                            .flags = TERN_PLAN_ATOMIC,
                            .length = 32,
@@ -338,10 +303,10 @@ static void atomic_adds_are_proved_and_called_by_name(void **state)
                            .sources_count = 1,
                            .destinations = &to,
                            .destinations_count = 1};
-        wait_for(plan, rank, 0, 0, 1);
+        hand_wait(plan, rank, 0, 0, 1);
         assert_int_equal(tern_plan_add(plan, rank, 0, &op), TERN_OK);
-        post(plan, rank, 0, 0, 0);
-        wait_for(plan, rank, 0, 1, 1);
+        hand_post(plan, rank, 0, 0, 0);
+        hand_wait(plan, rank, 0, 1, 1);
     }
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     assert_proved(plan, TERN_CHECK_ORDER_ANY);
@@ -350,9 +315,9 @@ static void atomic_adds_are_proved_and_called_by_name(void **state)
 // Destination by destination it would read what it has just added to.
 static void an_atomic_reduce_does_not_add_to_its_own_source(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_ALL_REDUCE, 1, 16);
-    tern_plan_range from = at(0, TERN_PLAN_SCRATCH, 0);
-    tern_plan_range to[] = {at(0, TERN_PLAN_SCRATCH, 0), at(0, TERN_PLAN_OUT, 0)};
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, 1, 16, 4);
+    tern_plan_range from = hand_at(0, TERN_PLAN_SCRATCH, 0);
+    tern_plan_range to[] = {hand_at(0, TERN_PLAN_SCRATCH, 0), hand_at(0, TERN_PLAN_OUT, 0)};
     tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
                        .flags = TERN_PLAN_ATOMIC,
                        .length = 16,
@@ -369,10 +334,10 @@ static void an_atomic_reduce_does_not_add_to_its_own_source(void **state)
 // Two ranks that each wait before they post.
 static void a_cycle_is_shown(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_BARRIER, 2, 0);
+    tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 2, 0, 4);
     for (int rank = 0; rank < 2; rank++) {
-        wait_for(plan, rank, 0, 0, 1);
-        post(plan, rank, 0, 1 - rank, 0);
+        hand_wait(plan, rank, 0, 0, 1);
+        hand_post(plan, rank, 0, 1 - rank, 0);
     }
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     assert_refuted(plan, TERN_CHECK_DEADLOCK,
@@ -384,15 +349,15 @@ static void a_cycle_is_shown(void **state)
 // in the cycle.
 static void a_cycle_behind_many_that_wait_for_it_is_found(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_BARRIER, 72, 0);
+    tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 72, 0, 4);
     for (int rank = 0; rank < 70; rank++) {
-        wait_for(plan, rank, 0, 0, 1);
-        post(plan, 70, 0, rank, 0);
+        hand_wait(plan, rank, 0, 0, 1);
+        hand_post(plan, 70, 0, rank, 0);
     }
-    wait_for(plan, 70, 1, 0, 1);
-    post(plan, 70, 1, 71, 0);
-    wait_for(plan, 71, 0, 0, 1);
-    post(plan, 71, 0, 70, 0);
+    hand_wait(plan, 70, 1, 0, 1);
+    hand_post(plan, 70, 1, 71, 0);
+    hand_wait(plan, 71, 0, 0, 1);
+    hand_post(plan, 71, 0, 70, 0);
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     assert_refuted(
         plan, TERN_CHECK_DEADLOCK,
@@ -402,10 +367,10 @@ static void a_cycle_behind_many_that_wait_for_it_is_found(void **state)
 
 static void a_barrier_that_does_not_meet_is_found(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_BARRIER, 3, 0);
+    tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 3, 0, 4);
     for (int rank = 0; rank < 3; rank++) {
-        post(plan, rank, 0, (rank + 1) % 3, 0);
-        wait_for(plan, rank, 0, 0, 1);
+        hand_post(plan, rank, 0, (rank + 1) % 3, 0);
+        hand_wait(plan, rank, 0, 0, 1);
     }
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     assert_refuted(plan, TERN_CHECK_RESULT, "rank 0 may end before rank 1 has begun");
@@ -414,12 +379,12 @@ static void a_barrier_that_does_not_meet_is_found(void **state)
 // Rank 0 waits for one of two posts: by two lanes of rank 1, either of which proves that it has begun.
 static void a_post_by_any_lane_proves_that_its_rank_has_begun(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_BARRIER, 2, 0);
-    wait_for(plan, 0, 0, 0, 1);
-    post(plan, 0, 0, 1, 0);
-    post(plan, 1, 0, 0, 0);
-    wait_for(plan, 1, 0, 0, 1);
-    post(plan, 1, 1, 0, 0);
+    tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 2, 0, 4);
+    hand_wait(plan, 0, 0, 0, 1);
+    hand_post(plan, 0, 0, 1, 0);
+    hand_post(plan, 1, 0, 0, 0);
+    hand_wait(plan, 1, 0, 0, 1);
+    hand_post(plan, 1, 1, 0, 0);
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     assert_proved(plan, TERN_CHECK_ORDER_NONE);
 }
@@ -429,20 +394,20 @@ static void a_post_by_any_lane_proves_that_its_rank_has_begun(void **state)
 // before it has heard of rank 3.
 static tern_plan *told_by_others(bool spoiled)
 {
-    tern_plan *plan = create(TERN_PLAN_BARRIER, 4, 0);
-    wait_for(plan, 0, 0, 0, 2);
-    wait_for(plan, 0, 0, 1, 1);
+    tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 4, 0, 4);
+    hand_wait(plan, 0, 0, 0, 2);
+    hand_wait(plan, 0, 0, 1, 1);
     for (int rank = 1; rank < 4; rank++) {
-        post(plan, 0, 0, rank, 1);
+        hand_post(plan, 0, 0, rank, 1);
         if (rank < 3) {
-            post(plan, rank, 0, 0, 0);
+            hand_post(plan, rank, 0, 0, 0);
             if (!(spoiled && rank == 2)) {
-                wait_for(plan, rank, 0, 0, 1);
+                hand_wait(plan, rank, 0, 0, 1);
             }
-            post(plan, rank, 0, 0, 1);
-            post(plan, 3, 0, rank, 0);
+            hand_post(plan, rank, 0, 0, 1);
+            hand_post(plan, 3, 0, rank, 0);
         }
-        wait_for(plan, rank, 0, 1, 1);
+        hand_wait(plan, rank, 0, 1, 1);
     }
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     return plan;
@@ -458,14 +423,14 @@ static void a_post_proves_that_those_before_its_sender_have_begun(void **state)
 // A relay that forwards before it knows that the data has come.
 static void forwarding_too_early_is_a_race(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_BROADCAST, 3, 32);
-    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(0, TERN_PLAN_OUT, 0));
-    copy(plan, 0, 0, 32, at(0, TERN_PLAN_IN, 0), at(1, TERN_PLAN_OUT, 0));
-    post(plan, 0, 0, 1, 0);
-    copy(plan, 1, 0, 32, at(1, TERN_PLAN_OUT, 0), at(2, TERN_PLAN_OUT, 0));
-    wait_for(plan, 1, 0, 0, 1);
-    post(plan, 1, 0, 2, 0);
-    wait_for(plan, 2, 0, 0, 1);
+    tern_plan *plan = hand_plan(TERN_PLAN_BROADCAST, 3, 32, 4);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_IN, 0), hand_at(0, TERN_PLAN_OUT, 0), 32);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_IN, 0), hand_at(1, TERN_PLAN_OUT, 0), 32);
+    hand_post(plan, 0, 0, 1, 0);
+    hand_copy(plan, 1, 0, hand_at(1, TERN_PLAN_OUT, 0), hand_at(2, TERN_PLAN_OUT, 0), 32);
+    hand_wait(plan, 1, 0, 0, 1);
+    hand_post(plan, 1, 0, 2, 0);
+    hand_wait(plan, 2, 0, 0, 1);
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     tern_check *check = check_plan(plan);
     assert_true(tern_check_count(check, TERN_CHECK_RACE) >= 1);
@@ -495,7 +460,7 @@ static void a_cut_link_is_not_used(void **state)
 
 static void all_findings_are_listed(void **state)
 {
-    tern_plan *plan = create(TERN_PLAN_BROADCAST, 3, 32); // nobody does anything
+    tern_plan *plan = hand_plan(TERN_PLAN_BROADCAST, 3, 32, 4); // nobody does anything
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     tern_check *check = check_plan(plan);
     assert_int_equal(tern_check_count(check, TERN_CHECK_RESULT), 3);
@@ -514,9 +479,9 @@ static tern_plan *reduce_to(int root, bool to_others, bool waits)
         uint64_t offset = SLICE * (uint64_t)rank;
         tern_plan_range from[N];
         for (int peer = 0; peer < N; peer++) {
-            from[peer] = at(peer, TERN_PLAN_IN, offset);
+            from[peer] = hand_at(peer, TERN_PLAN_IN, offset);
         }
-        tern_plan_range to = at(to_others ? (root + 1) % N : root, TERN_PLAN_OUT, offset);
+        tern_plan_range to = hand_at(to_others ? (root + 1) % N : root, TERN_PLAN_OUT, offset);
         tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
                            .length = SLICE,
                            .sources = from,
@@ -524,10 +489,10 @@ static tern_plan *reduce_to(int root, bool to_others, bool waits)
                            .destinations = &to,
                            .destinations_count = 1};
         assert_int_equal(tern_plan_add(plan, rank, 0, &op), TERN_OK);
-        post(plan, rank, 0, (rank + 1) % N, 0);
-        post(plan, rank, 0, (rank + 2) % N, 0);
+        hand_post(plan, rank, 0, (rank + 1) % N, 0);
+        hand_post(plan, rank, 0, (rank + 2) % N, 0);
         if (waits || rank == root) {
-            wait_for(plan, rank, 0, 0, N - 1);
+            hand_wait(plan, rank, 0, 0, N - 1);
         }
     }
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
@@ -553,7 +518,7 @@ static tern_plan *copy_of(tern_plan_kind kind, int from, int to, uint64_t length
     tern_plan *plan;
     tern_plan_spec spec = {.kind = kind, .nranks = 2, .bytes = 16, .unit = 4, .root = 1};
     assert_int_equal(tern_plan_create(&spec, &plan), TERN_OK);
-    copy(plan, 0, 0, length, at(from, TERN_PLAN_IN, 0), at(to, TERN_PLAN_OUT, 0));
+    hand_copy(plan, 0, 0, hand_at(from, TERN_PLAN_IN, 0), hand_at(to, TERN_PLAN_OUT, 0), length);
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     return plan;
 }
@@ -594,12 +559,12 @@ static void gather_and_scatter_are_proved_share_by_share(void **state)
             for (int rank = 0; rank < 3; rank++) {
                 int place = spoiled && rank < 2 ? 1 - rank : rank;
                 tern_plan_range share =
-                    at(2, gather ? TERN_PLAN_OUT : TERN_PLAN_IN, 8 * (uint64_t)place);
-                tern_plan_range own = at(rank, gather ? TERN_PLAN_IN : TERN_PLAN_OUT, 0);
-                copy(plan, rank, 0, 8, gather ? own : share, gather ? share : own);
-                post(plan, rank, 0, 2, 0);
+                    hand_at(2, gather ? TERN_PLAN_OUT : TERN_PLAN_IN, 8 * (uint64_t)place);
+                tern_plan_range own = hand_at(rank, gather ? TERN_PLAN_IN : TERN_PLAN_OUT, 0);
+                hand_copy(plan, rank, 0, gather ? own : share, gather ? share : own, 8);
+                hand_post(plan, rank, 0, 2, 0);
             }
-            wait_for(plan, 2, 0, 0, 3);
+            hand_wait(plan, 2, 0, 0, 3);
             assert_int_equal(tern_plan_seal(plan), TERN_OK);
             if (!spoiled) {
                 assert_proved(plan, TERN_CHECK_ORDER_NONE);
@@ -623,9 +588,9 @@ static void gather_and_scatter_are_proved_share_by_share(void **state)
 static void a_store_and_an_atomic_reduce_are_a_race(void **state)
 {
     for (int adder = 0; adder < 2; adder++) {
-        tern_plan *plan = create(TERN_PLAN_BROADCAST, 1, 8);
-        tern_plan_range in = at(0, TERN_PLAN_IN, 0);
-        tern_plan_range scratch = at(0, TERN_PLAN_SCRATCH, 0);
+        tern_plan *plan = hand_plan(TERN_PLAN_BROADCAST, 1, 8, 4);
+        tern_plan_range in = hand_at(0, TERN_PLAN_IN, 0);
+        tern_plan_range scratch = hand_at(0, TERN_PLAN_SCRATCH, 0);
         tern_plan_op add = {.kind = TERN_PLAN_REDUCE,
                             .flags = TERN_PLAN_ATOMIC,
                             .length = 8,
@@ -635,8 +600,8 @@ static void a_store_and_an_atomic_reduce_are_a_race(void **state)
                             .destinations_count = 1};
         assert_int_equal(tern_plan_need_scratch(plan, 8), TERN_OK);
         assert_int_equal(tern_plan_add(plan, 0, adder, &add), TERN_OK);
-        copy(plan, 0, 1 - adder, 8, in, scratch);
-        copy(plan, 0, 1 - adder, 8, scratch, at(0, TERN_PLAN_OUT, 0));
+        hand_copy(plan, 0, 1 - adder, in, scratch, 8);
+        hand_copy(plan, 0, 1 - adder, scratch, hand_at(0, TERN_PLAN_OUT, 0), 8);
         assert_int_equal(tern_plan_seal(plan), TERN_OK);
         assert_refuted(plan, TERN_CHECK_RACE,
                        "bytes 0..8 of scratch of rank 0, and nothing orders them");
@@ -661,7 +626,7 @@ static void a_check_that_takes_too_much_memory_says_so(void **state)
 static void unsealed_plans_are_refused(void **state)
 {
     tern_check *check;
-    tern_plan *plan = create(TERN_PLAN_BARRIER, 1, 0);
+    tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 1, 0, 4);
     assert_int_equal(tern_check_plan(plan, NULL, &check), TERN_ERR_ARG);
     tern_plan_destroy(plan);
 }

@@ -91,16 +91,16 @@ static void a_rank_that_only_polls_learns_of_a_death(void **state)
 // Ranks 0 and 1 wait for each other in lane 1, after one good post; rank 2 runs through.
 static tern_plan *make_deadlock(void)
 {
-    tern_plan *plan = kit_plan(TERN_PLAN_BARRIER, 3, 0, 1);
+    tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 3, 0, 1);
     for (int rank = 0; rank < 2; rank++) {
-        kit_post(plan, rank, 0, rank, 4);
-        kit_wait(plan, rank, 0, 4, 1);
-        kit_wait(plan, rank, 1, 4, 1);
-        kit_wait(plan, rank, 1, 7, 2);
-        kit_post(plan, rank, 1, 1 - rank, 7);
-        kit_post(plan, 2, 0, rank, 7);
+        hand_post(plan, rank, 0, rank, 4);
+        hand_wait(plan, rank, 0, 4, 1);
+        hand_wait(plan, rank, 1, 4, 1);
+        hand_wait(plan, rank, 1, 7, 2);
+        hand_post(plan, rank, 1, 1 - rank, 7);
+        hand_post(plan, 2, 0, rank, 7);
     }
-    kit_must(tern_plan_seal(plan));
+    hand_must(tern_plan_seal(plan));
     return plan;
 }
 

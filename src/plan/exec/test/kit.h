@@ -11,56 +11,12 @@
 #include <unistd.h>
 
 #include "plan/exec/exec.h"
+#include "support/by_hand.h"
 #include "support/ranks.h"
 #include "tern/exec.h"
 #include "tern/plan.h"
 
 #define KIT __attribute__((unused)) static
-
-static inline void kit_must(int status)
-{
-    if (status != TERN_OK) {
-        fprintf(stderr, "building a plan: %s\n", tern_last_error());
-        abort();
-    }
-}
-
-KIT tern_plan *kit_plan(tern_plan_kind kind, int nranks, uint64_t bytes, uint32_t unit)
-{
-    tern_plan *plan;
-    tern_plan_spec spec = {.kind = kind, .nranks = nranks, .bytes = bytes, .unit = unit};
-    kit_must(tern_plan_create(&spec, &plan));
-    return plan;
-}
-
-KIT tern_plan_range kit_at(int rank, tern_plan_buffer buffer, uint64_t offset)
-{
-    return (tern_plan_range){.offset = offset, .rank = (uint16_t)rank, .buffer = (uint16_t)buffer};
-}
-
-KIT void kit_copy(tern_plan *plan, int rank, int lane, tern_plan_range from, tern_plan_range to,
-                  uint64_t length)
-{
-    tern_plan_op op = {.kind = TERN_PLAN_COPY,
-                       .length = length,
-                       .sources = &from,
-                       .sources_count = 1,
-                       .destinations = &to,
-                       .destinations_count = 1};
-    kit_must(tern_plan_add(plan, rank, lane, &op));
-}
-
-KIT void kit_post(tern_plan *plan, int rank, int lane, int peer, uint32_t signal)
-{
-    tern_plan_op op = {.kind = TERN_PLAN_POST, .peer = peer, .signal = signal};
-    kit_must(tern_plan_add(plan, rank, lane, &op));
-}
-
-KIT void kit_wait(tern_plan *plan, int rank, int lane, uint32_t signal, uint32_t count)
-{
-    tern_plan_op op = {.kind = TERN_PLAN_WAIT, .signal = signal, .count = count};
-    kit_must(tern_plan_add(plan, rank, lane, &op));
-}
 
 // in of all ranks to out of all ranks, at one place.
 KIT void kit_reduce_all(tern_plan *plan, int rank, int lane, uint64_t offset, uint64_t length,
@@ -70,8 +26,8 @@ KIT void kit_reduce_all(tern_plan *plan, int rank, int lane, uint64_t offset, ui
     tern_plan_range sources[TERN_RANKS_MAX];
     tern_plan_range destinations[TERN_RANKS_MAX];
     for (int i = 0; i < n; i++) {
-        sources[i] = kit_at(i, TERN_PLAN_IN, offset);
-        destinations[i] = kit_at(i, TERN_PLAN_OUT, offset);
+        sources[i] = hand_at(i, TERN_PLAN_IN, offset);
+        destinations[i] = hand_at(i, TERN_PLAN_OUT, offset);
     }
     tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
                        .flags = flags,
@@ -80,14 +36,14 @@ KIT void kit_reduce_all(tern_plan *plan, int rank, int lane, uint64_t offset, ui
                        .sources_count = n,
                        .destinations = destinations,
                        .destinations_count = n};
-    kit_must(tern_plan_add(plan, rank, lane, &op));
+    hand_must(tern_plan_add(plan, rank, lane, &op));
 }
 
 // The one-pass all_reduce. Every rank's slice is cut once more, a piece for each lane; odd sizes give
 // pieces of 0 bytes. A lane signals on its own.
 KIT tern_plan *kit_fused(int n, uint64_t count, uint32_t unit, int lanes)
 {
-    tern_plan *plan = kit_plan(TERN_PLAN_ALL_REDUCE, n, count * unit, unit);
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, n, count * unit, unit);
     uint64_t pieces = (uint64_t)n * (uint64_t)lanes;
     for (int rank = 0; rank < n; rank++) {
         for (int lane = 0; lane < lanes; lane++) {
@@ -96,12 +52,12 @@ KIT tern_plan *kit_fused(int n, uint64_t count, uint32_t unit, int lanes)
             uint64_t end = (piece + 1) * count / pieces;
             kit_reduce_all(plan, rank, lane, begin * unit, (end - begin) * unit, 0);
             for (int peer = 0; peer < n; peer++) {
-                kit_post(plan, rank, lane, (rank + peer) % n, (uint32_t)lane);
+                hand_post(plan, rank, lane, (rank + peer) % n, (uint32_t)lane);
             }
-            kit_wait(plan, rank, lane, (uint32_t)lane, (uint32_t)n);
+            hand_wait(plan, rank, lane, (uint32_t)lane, (uint32_t)n);
         }
     }
-    kit_must(tern_plan_seal(plan));
+    hand_must(tern_plan_seal(plan));
     return plan;
 }
 
@@ -110,42 +66,42 @@ KIT tern_plan *kit_fused(int n, uint64_t count, uint32_t unit, int lanes)
 KIT tern_plan *kit_ring(int n, uint64_t share_count, uint32_t unit)
 {
     uint64_t share = share_count * unit;
-    tern_plan *plan = kit_plan(TERN_PLAN_ALL_REDUCE, n, share * (uint64_t)n, unit);
-    kit_must(tern_plan_need_scratch(plan, share * (uint64_t)(n > 1 ? n - 1 : 0)));
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, n, share * (uint64_t)n, unit);
+    hand_must(tern_plan_need_scratch(plan, share * (uint64_t)(n > 1 ? n - 1 : 0)));
     for (int rank = 0; rank < n; rank++) {
         int to = (rank + 1) % n;
         uint64_t slot = 0;
         uint32_t signal = 0;
         if (n == 1) {
-            kit_copy(plan, 0, 0, kit_at(0, TERN_PLAN_IN, 0), kit_at(0, TERN_PLAN_OUT, 0), share);
+            hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_IN, 0), hand_at(0, TERN_PLAN_OUT, 0), share);
         }
         for (int step = 0; step < n - 1; step++, slot += share, signal++) {
             uint64_t sent = (uint64_t)((rank - step + n) % n) * share;
             uint64_t got = (uint64_t)((rank - 1 - step + 2 * n) % n) * share;
-            kit_copy(plan, rank, 0, kit_at(rank, step == 0 ? TERN_PLAN_IN : TERN_PLAN_OUT, sent),
-                     kit_at(to, TERN_PLAN_SCRATCH, slot), share);
-            kit_post(plan, rank, 0, to, signal);
-            kit_wait(plan, rank, 0, signal, 1);
-            tern_plan_range sources[] = {kit_at(rank, TERN_PLAN_SCRATCH, slot),
-                                         kit_at(rank, TERN_PLAN_IN, got)};
-            tern_plan_range destination = kit_at(rank, TERN_PLAN_OUT, got);
+            hand_copy(plan, rank, 0, hand_at(rank, step == 0 ? TERN_PLAN_IN : TERN_PLAN_OUT, sent),
+                      hand_at(to, TERN_PLAN_SCRATCH, slot), share);
+            hand_post(plan, rank, 0, to, signal);
+            hand_wait(plan, rank, 0, signal, 1);
+            tern_plan_range sources[] = {hand_at(rank, TERN_PLAN_SCRATCH, slot),
+                                         hand_at(rank, TERN_PLAN_IN, got)};
+            tern_plan_range destination = hand_at(rank, TERN_PLAN_OUT, got);
             tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
                                .length = share,
                                .sources = sources,
                                .sources_count = 2,
                                .destinations = &destination,
                                .destinations_count = 1};
-            kit_must(tern_plan_add(plan, rank, 0, &op));
+            hand_must(tern_plan_add(plan, rank, 0, &op));
         }
         for (int step = 0; step < n - 1; step++, signal++) {
             uint64_t sent = (uint64_t)((rank + 1 - step + n) % n) * share;
-            kit_copy(plan, rank, 0, kit_at(rank, TERN_PLAN_OUT, sent),
-                     kit_at(to, TERN_PLAN_OUT, sent), share);
-            kit_post(plan, rank, 0, to, signal);
-            kit_wait(plan, rank, 0, signal, 1);
+            hand_copy(plan, rank, 0, hand_at(rank, TERN_PLAN_OUT, sent),
+                      hand_at(to, TERN_PLAN_OUT, sent), share);
+            hand_post(plan, rank, 0, to, signal);
+            hand_wait(plan, rank, 0, signal, 1);
         }
     }
-    kit_must(tern_plan_seal(plan));
+    hand_must(tern_plan_seal(plan));
     return plan;
 }
 

@@ -119,12 +119,12 @@ static void every_part_of_a_plan_is_compared(void **state)
     enum { OPS = sizeof differing / sizeof differing[0] };
     uint64_t digests[OPS + 3];
     for (int i = 0; i < OPS + 3; i++) {
-        tern_plan *plan = kit_plan(TERN_PLAN_ALL_REDUCE, 2, 16, 4);
+        tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, 2, 16, 4);
         if (i == OPS) {
-            kit_must(tern_plan_need_scratch(plan, 4));
+            hand_must(tern_plan_need_scratch(plan, 4));
         }
-        kit_must(tern_plan_add(plan, i == OPS + 1, i == OPS + 2, &differing[i < OPS ? i : 0]));
-        kit_must(tern_plan_seal(plan));
+        hand_must(tern_plan_add(plan, i == OPS + 1, i == OPS + 2, &differing[i < OPS ? i : 0]));
+        hand_must(tern_plan_seal(plan));
         digests[i] = tern__exec_digest(plan);
         for (int k = 0; k < i; k++) {
             if (digests[k] == digests[i]) {
@@ -139,8 +139,8 @@ static void every_part_of_a_plan_is_compared(void **state)
 static tern_plan *one_op(int n, tern_plan_range from, tern_plan_range to, uint64_t length,
                          uint32_t flags)
 {
-    tern_plan *plan = kit_plan(TERN_PLAN_ALL_REDUCE, n, COUNT * 4, 4);
-    kit_must(tern_plan_need_scratch(plan, 8));
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, n, COUNT * 4, 4);
+    hand_must(tern_plan_need_scratch(plan, 8));
     tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
                        .flags = flags,
                        .length = length,
@@ -148,8 +148,8 @@ static tern_plan *one_op(int n, tern_plan_range from, tern_plan_range to, uint64
                        .sources_count = 1,
                        .destinations = &to,
                        .destinations_count = 1};
-    kit_must(tern_plan_add(plan, n - 1, 2, &op));
-    kit_must(tern_plan_seal(plan));
+    hand_must(tern_plan_add(plan, n - 1, 2, &op));
+    hand_must(tern_plan_seal(plan));
     return plan;
 }
 
@@ -158,8 +158,8 @@ static int refuse_operands(tern_comm *comm, void *arg)
     int n = tern_comm_size(comm);
     struct windows windows;
     CHECK(make_windows(comm, &windows) == 0);
-    tern_plan_range in = kit_at(0, TERN_PLAN_IN, 0);
-    tern_plan_range out = kit_at(n - 1, TERN_PLAN_OUT, 0);
+    tern_plan_range in = hand_at(0, TERN_PLAN_IN, 0);
+    tern_plan_range out = hand_at(n - 1, TERN_PLAN_OUT, 0);
     const struct {
         tern_plan_range from, to;
         uint64_t length;
@@ -168,13 +168,13 @@ static int refuse_operands(tern_comm *comm, void *arg)
         size_t out_offset;
         const char *words;
     } cases[] = {
-        {in, kit_at(0, TERN_PLAN_OUT, 4), COUNT * 4, 0, 0, 0,
+        {in, hand_at(0, TERN_PLAN_OUT, 4), COUNT * 4, 0, 0, 0,
          "256 bytes at offset 4 of out of rank 0"},
-        {kit_at(0, TERN_PLAN_IN, UINT64_C(1) << 48), out, 4, 0, 0, 0, "lane 2, op 0 (reduce)"},
-        {in, kit_at(0, TERN_PLAN_SCRATCH, 8), 4, 0, 0, 0, "of scratch of rank 0"},
+        {hand_at(0, TERN_PLAN_IN, UINT64_C(1) << 48), out, 4, 0, 0, 0, "lane 2, op 0 (reduce)"},
+        {in, hand_at(0, TERN_PLAN_SCRATCH, 8), 4, 0, 0, 0, "of scratch of rank 0"},
         {in, out, 6, 0, 0, 0, "no multiple of the unit"},
         {in, out, 8, TERN_PLAN_ATOMIC, TERN_MAX, 0, "there for sums only"},
-        {in, kit_at(0, TERN_PLAN_OUT, 2), 8, TERN_PLAN_ATOMIC, TERN_SUM, 0,
+        {in, hand_at(0, TERN_PLAN_OUT, 2), 8, TERN_PLAN_ATOMIC, TERN_SUM, 0,
          "no multiple of the 4 bytes"},
         {in, out, 8, 0, 0, 4096, "reaches beyond the 4096 bytes of its window"},
     };
@@ -204,11 +204,11 @@ static int refuse_options(tern_comm *comm, void *arg)
     tern_exec_options options = usual(&windows);
     tern_plan *plan = kit_fused(n, COUNT, 4, 1);
     tern_plan *wider = kit_fused(n + 1, COUNT, 4, 1);
-    tern_plan *open = kit_plan(TERN_PLAN_BARRIER, n, 0, 4);
-    tern_plan *waiting = kit_plan(TERN_PLAN_BARRIER, n, 0, 4);
-    kit_post(waiting, 0, 0, 0, 0);
-    kit_wait(waiting, 0, 0, 0, 2);
-    kit_must(tern_plan_seal(waiting));
+    tern_plan *open = hand_plan(TERN_PLAN_BARRIER, n, 0, 4);
+    tern_plan *waiting = hand_plan(TERN_PLAN_BARRIER, n, 0, 4);
+    hand_post(waiting, 0, 0, 0, 0);
+    hand_wait(waiting, 0, 0, 0, 2);
+    hand_must(tern_plan_seal(waiting));
     CHECK(expect_refusal(comm, wider, &options, TERN_ERR_ARG, "the communicator has") == 0);
     CHECK(expect_refusal(comm, open, &options, TERN_ERR_ARG, "not sealed") == 0);
     CHECK(expect_refusal(comm, waiting, &options, TERN_ERR_ARG,

@@ -92,33 +92,33 @@ static void ring_all_reduce_is_right(void **state)
 static tern_plan *make_knot(int n)
 {
     enum { LANES = 5 };
-    tern_plan *plan = kit_plan(TERN_PLAN_ALL_REDUCE, n, 4, 4);
-    tern_plan_range nowhere = kit_at(0, TERN_PLAN_OUT, 1 << 20);
-    kit_must(tern_plan_need_scratch(plan, 4 * LANES));
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, n, 4, 4);
+    tern_plan_range nowhere = hand_at(0, TERN_PLAN_OUT, 1 << 20);
+    hand_must(tern_plan_need_scratch(plan, 4 * LANES));
     for (int lane = 0; lane < LANES; lane++) {
         uint64_t slot = 4 * (uint64_t)lane;
         uint32_t number = (uint32_t)lane;
         bool last = lane == LANES - 1;
-        kit_copy(plan, 0, lane, nowhere, nowhere, 0);
+        hand_copy(plan, 0, lane, nowhere, nowhere, 0);
         if (!last) {
-            kit_wait(plan, 0, lane, number, 1);
+            hand_wait(plan, 0, lane, number, 1);
         }
-        kit_copy(plan, 0, lane,
-                 last ? kit_at(0, TERN_PLAN_IN, 0) : kit_at(0, TERN_PLAN_SCRATCH, slot + 4),
-                 kit_at(0, TERN_PLAN_SCRATCH, slot), 4);
-        kit_copy(plan, 0, lane, nowhere, nowhere, 0);
+        hand_copy(plan, 0, lane,
+                  last ? hand_at(0, TERN_PLAN_IN, 0) : hand_at(0, TERN_PLAN_SCRATCH, slot + 4),
+                  hand_at(0, TERN_PLAN_SCRATCH, slot), 4);
+        hand_copy(plan, 0, lane, nowhere, nowhere, 0);
         if (lane > 0) {
-            kit_post(plan, 0, lane, 0, number - 1);
-            kit_wait(plan, 0, lane, LANES + number, 1);
+            hand_post(plan, 0, lane, 0, number - 1);
+            hand_wait(plan, 0, lane, LANES + number, 1);
         } else {
-            kit_copy(plan, 0, lane, kit_at(0, TERN_PLAN_SCRATCH, 0), kit_at(0, TERN_PLAN_OUT, 0),
-                     4);
+            hand_copy(plan, 0, lane, hand_at(0, TERN_PLAN_SCRATCH, 0), hand_at(0, TERN_PLAN_OUT, 0),
+                      4);
         }
         if (!last) {
-            kit_post(plan, 0, lane, 0, LANES + number + 1);
+            hand_post(plan, 0, lane, 0, LANES + number + 1);
         }
     }
-    kit_must(tern_plan_seal(plan));
+    hand_must(tern_plan_seal(plan));
     return plan;
 }
 
@@ -177,11 +177,11 @@ static int run_broadcast(tern_comm *comm, void *arg)
     enum { COUNT = 5000 };
     int n = tern_comm_size(comm);
     int rank = tern_comm_rank(comm);
-    tern_plan *plan = kit_plan(TERN_PLAN_BROADCAST, n, COUNT * 4, 4);
-    tern_plan_range from = kit_at(0, TERN_PLAN_IN, 0);
+    tern_plan *plan = hand_plan(TERN_PLAN_BROADCAST, n, COUNT * 4, 4);
+    tern_plan_range from = hand_at(0, TERN_PLAN_IN, 0);
     tern_plan_range to[TERN_RANKS_MAX];
     for (int i = 0; i < n; i++) {
-        to[i] = kit_at(i, TERN_PLAN_OUT, 0);
+        to[i] = hand_at(i, TERN_PLAN_OUT, 0);
     }
     tern_plan_op spread = {.kind = TERN_PLAN_COPY,
                            .length = COUNT * 4,
@@ -189,12 +189,12 @@ static int run_broadcast(tern_comm *comm, void *arg)
                            .sources_count = 1,
                            .destinations = to,
                            .destinations_count = n};
-    kit_must(tern_plan_add(plan, 0, 0, &spread));
+    hand_must(tern_plan_add(plan, 0, 0, &spread));
     for (int i = 0; i < n; i++) {
-        kit_post(plan, 0, 0, i, 3);
-        kit_wait(plan, i, 0, 3, 1);
+        hand_post(plan, 0, 0, i, 3);
+        hand_wait(plan, i, 0, 3, 1);
     }
-    kit_must(tern_plan_seal(plan));
+    hand_must(tern_plan_seal(plan));
     struct kit_bench bench;
     tern_exec_options options = {.dtype = TERN_F32, .flags = TERN_EXEC_COUNT_LINKS};
     if (kit_open(comm, plan, options, &bench) != 0) {
@@ -225,12 +225,12 @@ static int run_two_posters(tern_comm *comm, void *arg)
 {
     enum { N = 3 };
     int rank = tern_comm_rank(comm);
-    tern_plan *plan = kit_plan(TERN_PLAN_ALL_GATHER, N, N * 4, 4);
-    kit_post(plan, 1, 0, 0, 0); // has no data for rank 0, and waits for nobody
-    kit_copy(plan, 2, 0, kit_at(2, TERN_PLAN_IN, 0), kit_at(0, TERN_PLAN_OUT, 8), 4);
-    kit_post(plan, 2, 0, 0, 0);
-    kit_wait(plan, 0, 0, 0, 2);
-    kit_must(tern_plan_seal(plan));
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_GATHER, N, N * 4, 4);
+    hand_post(plan, 1, 0, 0, 0); // has no data for rank 0, and waits for nobody
+    hand_copy(plan, 2, 0, hand_at(2, TERN_PLAN_IN, 0), hand_at(0, TERN_PLAN_OUT, 8), 4);
+    hand_post(plan, 2, 0, 0, 0);
+    hand_wait(plan, 0, 0, 0, 2);
+    hand_must(tern_plan_seal(plan));
     struct kit_bench bench;
     if (kit_open(comm, plan, (tern_exec_options){.dtype = TERN_F32}, &bench) != 0) {
         return 1;
@@ -259,12 +259,12 @@ static int run_atomic(tern_comm *comm, void *arg)
     enum { COUNT = 300 };
     int n = tern_comm_size(comm);
     int rank = tern_comm_rank(comm);
-    tern_plan *plan = kit_plan(TERN_PLAN_ALL_REDUCE, n, COUNT * 4, 4);
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, n, COUNT * 4, 4);
     for (int i = 0; i < n; i++) {
-        tern_plan_range own = kit_at(i, TERN_PLAN_IN, 0);
+        tern_plan_range own = hand_at(i, TERN_PLAN_IN, 0);
         tern_plan_range to[TERN_RANKS_MAX];
         for (int peer = 0; peer < n; peer++) {
-            to[peer] = kit_at(peer, TERN_PLAN_OUT, 0);
+            to[peer] = hand_at(peer, TERN_PLAN_OUT, 0);
         }
         tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
                            .flags = TERN_PLAN_ATOMIC,
@@ -273,13 +273,13 @@ static int run_atomic(tern_comm *comm, void *arg)
                            .sources_count = 1,
                            .destinations = to,
                            .destinations_count = n};
-        kit_must(tern_plan_add(plan, i, 0, &op));
+        hand_must(tern_plan_add(plan, i, 0, &op));
         for (int peer = 0; peer < n; peer++) {
-            kit_post(plan, i, 0, peer, 0);
+            hand_post(plan, i, 0, peer, 0);
         }
-        kit_wait(plan, i, 0, 0, (uint32_t)n);
+        hand_wait(plan, i, 0, 0, (uint32_t)n);
     }
-    kit_must(tern_plan_seal(plan));
+    hand_must(tern_plan_seal(plan));
     struct kit_bench bench;
     if (kit_open(comm, plan, (tern_exec_options){.dtype = TERN_F32}, &bench) != 0) {
         return 1;
@@ -353,11 +353,11 @@ static int run_late(tern_comm *comm, void *arg)
     enum { LATE_RUNS = 14, LATE_US = 5000 };
     int rank = tern_comm_rank(comm);
     struct tern__bell *bell = &comm->group.job->ctl->ranks[rank].bell;
-    tern_plan *plan = kit_plan(TERN_PLAN_BROADCAST, 2, 4, 4);
-    kit_copy(plan, 0, 0, kit_at(1, TERN_PLAN_IN, 0), kit_at(0, TERN_PLAN_OUT, 0), 4);
-    kit_post(plan, 0, 0, 1, 0);
-    kit_wait(plan, 1, 0, 0, 1);
-    kit_must(tern_plan_seal(plan));
+    tern_plan *plan = hand_plan(TERN_PLAN_BROADCAST, 2, 4, 4);
+    hand_copy(plan, 0, 0, hand_at(1, TERN_PLAN_IN, 0), hand_at(0, TERN_PLAN_OUT, 0), 4);
+    hand_post(plan, 0, 0, 1, 0);
+    hand_wait(plan, 1, 0, 0, 1);
+    hand_must(tern_plan_seal(plan));
     struct kit_bench bench;
     if (kit_open(comm, plan, (tern_exec_options){.dtype = TERN_F32}, &bench) != 0) {
         return 1;
@@ -385,14 +385,14 @@ static void who_sleeps_is_woken(void **state)
 static int run_packed(tern_comm *comm, void *arg)
 {
     int n = tern_comm_size(comm);
-    tern_plan *plan = kit_plan(TERN_PLAN_BARRIER, n, 0, 1);
+    tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, n, 0, 1);
     for (int rank = 0; rank < n; rank++) {
         for (int peer = 0; peer < n; peer++) {
-            kit_post(plan, rank, 0, peer, 100000 + (uint32_t)rank);
-            kit_wait(plan, rank, 0, 100000 + (uint32_t)peer, 1);
+            hand_post(plan, rank, 0, peer, 100000 + (uint32_t)rank);
+            hand_wait(plan, rank, 0, 100000 + (uint32_t)peer, 1);
         }
     }
-    kit_must(tern_plan_seal(plan));
+    hand_must(tern_plan_seal(plan));
     tern_exec *exec;
     tern_exec_options options = {.dtype = TERN_U8};
     CHECK(tern_exec_create(comm, plan, &options, &exec) == TERN_OK);
