@@ -37,9 +37,9 @@ enum { TERN__LINE_BYTES = 48 }; // of data in a published line
 struct tern__placement {
     uint64_t in_window, out_window;
     uint64_t in_offset, out_offset; // from the beginning of the mapping
-    uint32_t in_slot;               // the input is in the slot's payload (forms with counts)
+    uint32_t in_slot;               // the input is in the slot's payload (v-collectives)
     uint32_t in_place;              // in and out overlap, as the kind allows
-    uint64_t longest;               // bytes of its largest share (forms with counts)
+    uint64_t longest;               // bytes of its largest share (v-collectives)
 };
 _Static_assert(sizeof(struct tern__placement) <= TERN__LINE_BYTES, "fits the line");
 

@@ -110,7 +110,7 @@ static int check_counts(const struct tern__coll *call, const char *what, const s
     return TERN_OK;
 }
 
-// Sizes of the forms with counts: a list of them belongs to each buffer that holds shares of all ranks.
+// Sizes of the v-collectives: a list of them belongs to each buffer that holds shares of all ranks.
 // in_bytes and out_bytes reach to the last element.
 static int check_shares(struct tern__coll *call, const tern_coll *from)
 {

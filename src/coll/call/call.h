@@ -47,7 +47,7 @@ struct tern__coll {
     uint64_t share_bytes;         // of one share, or, without shares, of all
     uint64_t bytes;               // of the plan: share_bytes, n times where there are shares
     uint64_t in_bytes, out_bytes; // that this rank has
-    bool counts;                  // a form with counts
+    bool counts;                  // a v-collective
     bool in_place;
     const size_t *in_counts, *in_offsets, *out_counts, *out_offsets;
     uint64_t signature;
@@ -55,7 +55,7 @@ struct tern__coll {
     // Its plans: what goes through a slot in one run, in windows, and in pieces.
     struct tern__program *slot, *window, *staged, *tail;
     uint64_t piece_bytes; // of a share, or of all where there are slices
-    uint64_t slot_limit;  // forms with counts: inputs up to this go into the slot at once
+    uint64_t slot_limit;  // v-collectives: inputs up to this go into the slot at once
     bool copied;          // staged: out goes through the slot, too
 
     // Where it stands.
@@ -65,7 +65,7 @@ struct tern__coll {
     uint64_t number;           // of the communicator's calls, from 1
     uint64_t pieces;           // runs it has; 0: not known yet
     uint64_t published, ended; // of its runs
-    uint64_t longest;          // staged forms with counts: bytes of the largest share of any rank
+    uint64_t longest;          // staged v-collectives: bytes of the largest share of any rank
     struct tern__record *record;
     int64_t traced_ns;       // when it began, if a trace is recorded; else 0
     bool overlaps;           // it is begun here and ended there
@@ -85,14 +85,14 @@ static inline uint64_t tern__key(tern_coll_kind kind, tern_dtype dtype, tern_red
 }
 
 // What was found out about a call when one like it was made before, in rank order, with no algorithm named:
-// small ones by key and count, forms with counts by key, since their plans do not depend on the counts.
+// small ones by key and count, v-collectives by key, since their plans do not depend on the counts.
 enum { TERN__SHAPES = 64 };
 struct tern__shape {
     uint64_t key;
     size_t count;
     uint64_t signature;
     struct tern__program *slot;            // of a small one; or
-    struct tern__program *window, *staged; // of a form with counts
+    struct tern__program *window, *staged; // of a v-collective
     uint64_t piece_bytes, slot_limit;
 
     // Of a small one.
@@ -135,7 +135,7 @@ struct tern__calls {
     struct tern__shape shapes[TERN__SHAPES];
     bool handed; // by quick.c: the run that was published last is of the call that begins next
     struct tern__record *handed_record;
-    struct tern__mailman *mailman; // mail.c: send and recv; NULL before the first
+    struct tern__endpoint *endpoint; // mail.c: send and recv; NULL before the first
 };
 
 // state.c: the calls of a communicator, which must live; made when they are first asked for. Who enters from
@@ -178,7 +178,7 @@ uint64_t tern__call_place(const struct tern__calls *calls, const char *address, 
 // Opening: all ranks have published where their buffers are. Decides the way, the same on all.
 int tern__call_open(struct tern__coll *call, uint32_t run);
 
-// shares.c: of the forms with counts, what goes from this rank to another and back; to all.
+// shares.c: of the v-collectives, what goes from this rank to another and back; to all.
 void tern__call_share(const struct tern__coll *call, int rank, struct tern__share *row);
 void tern__call_shares(const struct tern__coll *call, struct tern__share *rows);
 

@@ -12,14 +12,14 @@
 #include "base/error.h"
 #include "sync/doing.h"
 
-static int man_of(struct tern__calls *calls, struct tern__mailman **man);
+static int endpoint_of(struct tern__calls *calls, struct tern__endpoint **endpoint);
 
 int tern__message_check(const char *name, struct tern__calls *calls, const tern_coll *from,
                         struct tern__message *message)
 {
     memset(message, 0, sizeof *message);
     TERN_TRY(tern__call_check_comm(name, calls));
-    TERN_TRY(man_of(calls, &message->man));
+    TERN_TRY(endpoint_of(calls, &message->endpoint));
     message->name = name;
     message->sends = from->kind == TERN_COLL_SEND;
     message->peer = from->root;
@@ -49,15 +49,15 @@ int tern__message_check(const char *name, struct tern__calls *calls, const tern_
 
 int tern__message_check_alone(struct tern__message *message)
 {
-    const struct tern__mailman *man = message->man;
-    int self = man->calls->rank;
+    const struct tern__endpoint *endpoint = message->endpoint;
+    int self = endpoint->calls->rank;
     if (message->peer != self) {
         return TERN_OK;
     }
     // Message k meets message k of the other direction. Whether a send would find room in the mailbox does
     // not count: what works must not depend on the size.
     const struct tern__pipe *pipe = tern__pipe_of(message);
-    const struct tern__pipe *other = message->sends ? &man->in[self] : &man->out[self];
+    const struct tern__pipe *other = message->sends ? &endpoint->in[self] : &endpoint->out[self];
     if (other->messages > pipe->messages) {
         return TERN_OK;
     }
@@ -68,25 +68,25 @@ int tern__message_check_alone(struct tern__message *message)
                       message->name, self, message->sends ? "recv from it" : "send to it");
 }
 
-static struct tern__mailman *man_of_task(struct tern__task *task)
+static struct tern__endpoint *endpoint_of_task(struct tern__task *task)
 {
-    return (struct tern__mailman *)(void *)((char *)task - offsetof(struct tern__mailman, task));
+    return (struct tern__endpoint *)(void *)((char *)task - offsetof(struct tern__endpoint, task));
 }
 
 static bool advance_task(struct tern__task *task)
 {
-    return tern__mailman_advance(man_of_task(task));
+    return tern__endpoint_advance(endpoint_of_task(task));
 }
 
 static bool task_ready(struct tern__task *task)
 {
-    return tern__mailman_ready(man_of_task(task));
+    return tern__endpoint_ready(endpoint_of_task(task));
 }
 
 // "message 3 (send of 4096 bytes to rank 2), of which 1024 are on their way"
 static void name_message(const struct tern__message *message, char *text, size_t size)
 {
-    const struct tern__group *group = &message->man->calls->comm->group;
+    const struct tern__group *group = &message->endpoint->calls->comm->group;
     snprintf(text, size, "message %llu, a %s of %llu bytes %s %s, of which %llu have moved",
              (unsigned long long)message->number, message->sends ? "send" : "recv",
              (unsigned long long)message->bytes, message->sends ? "to" : "from",
@@ -95,7 +95,7 @@ static void name_message(const struct tern__message *message, char *text, size_t
 
 static void task_asleep(struct tern__task *task)
 {
-    const struct tern__message *message = man_of_task(task)->awaited;
+    const struct tern__message *message = endpoint_of_task(task)->awaited;
     tern__job_doing(task->job, TERN__DOING_MAIL, (uint64_t)(message != NULL ? message->peer : 0));
     if (message != NULL) {
         tern__record_waits(message->record, tern__stuck(message->peer, 0, -1), tern__now_ns());
@@ -104,13 +104,13 @@ static void task_asleep(struct tern__task *task)
 
 static int task_broken(struct tern__task *task, bool deep)
 {
-    struct tern__mailman *man = man_of_task(task);
-    struct tern__group *group = &man->calls->comm->group;
-    const struct tern__message *message = man->awaited;
+    struct tern__endpoint *endpoint = endpoint_of_task(task);
+    struct tern__group *group = &endpoint->calls->comm->group;
+    const struct tern__message *message = endpoint->awaited;
     TERN_TRY(tern__group_check(group, deep));
     uint64_t left = atomic_load_explicit(&group->shared->left, memory_order_seq_cst);
     if (message == NULL || (left >> message->peer & 1) == 0 ||
-        tern__mailman_ready(man)) { // partner: tern__group_leave, after its last message
+        tern__endpoint_ready(endpoint)) { // partner: tern__group_leave, after its last message
         return TERN_OK;
     }
     char name[160];
@@ -120,9 +120,9 @@ static int task_broken(struct tern__task *task, bool deep)
 
 static int task_timed_out(struct tern__task *task)
 {
-    struct tern__mailman *man = man_of_task(task);
-    struct tern__group *group = &man->calls->comm->group;
-    const struct tern__message *message = man->awaited;
+    struct tern__endpoint *endpoint = endpoint_of_task(task);
+    struct tern__group *group = &endpoint->calls->comm->group;
+    const struct tern__message *message = endpoint->awaited;
     char name[160];
     char doing[TERN__FAILURE_BYTES / 2];
     name_message(message, name, sizeof name);
@@ -132,7 +132,7 @@ static int task_timed_out(struct tern__task *task)
 
 static void task_awake(struct tern__task *task)
 {
-    const struct tern__message *message = man_of_task(task)->awaited;
+    const struct tern__message *message = endpoint_of_task(task)->awaited;
     if (message != NULL) {
         tern__record_waits(message->record, 0, 0);
     }
@@ -140,16 +140,16 @@ static void task_awake(struct tern__task *task)
 
 static void task_describe(struct tern__task *task, struct tern__trace_event *event)
 {
-    const struct tern__mailman *man = man_of_task(task);
-    if (man->awaited != NULL) {
-        tern__trace_message_rest(man->awaited, event);
+    const struct tern__endpoint *endpoint = endpoint_of_task(task);
+    if (endpoint->awaited != NULL) {
+        tern__trace_message_rest(endpoint->awaited, event);
     }
 }
 
-static int man_of(struct tern__calls *calls, struct tern__mailman **man)
+static int endpoint_of(struct tern__calls *calls, struct tern__endpoint **endpoint)
 {
-    if (calls->mailman == NULL) {
-        struct tern__mailman *made = calloc(1, sizeof *made);
+    if (calls->endpoint == NULL) {
+        struct tern__endpoint *made = calloc(1, sizeof *made);
         if (made == NULL) {
             return tern__fail(TERN_ERR_MEMORY, "no memory for messages");
         }
@@ -164,40 +164,40 @@ static int man_of(struct tern__calls *calls, struct tern__mailman **man)
             .describe = task_describe,
             .job = calls->comm->group.job,
         };
-        calls->mailman = made;
+        calls->endpoint = made;
     }
-    *man = calls->mailman;
+    *endpoint = calls->endpoint;
     return TERN_OK;
 }
 
-void tern__mailman_free(struct tern__mailman *man)
+void tern__endpoint_free(struct tern__endpoint *endpoint)
 {
-    if (man != NULL) {
-        tern__mailman_fail(man, TERN_ERR_STATE);
-        free(man);
+    if (endpoint != NULL) {
+        tern__endpoint_fail(endpoint, TERN_ERR_STATE);
+        free(endpoint);
     }
 }
 
 int tern__message_begin(struct tern__message *message)
 {
-    struct tern__mailman *man = message->man;
+    struct tern__endpoint *endpoint = message->endpoint;
     struct tern__pipe *pipe = tern__pipe_of(message);
-    if (tern__task_is_running(&man->task) && !tern__task_is_mine(&man->task)) {
+    if (tern__task_is_running(&endpoint->task) && !tern__task_is_mine(&endpoint->task)) {
         return tern__fail(TERN_ERR_STATE,
                           "%s: messages of this communicator that another thread began have not "
                           "ended",
                           message->name);
     }
     message->moved = 0;
-    message->lent = false;
+    message->by_reference = false;
     message->begun = false;
     message->done = false;
     message->next = NULL;
     message->number = ++pipe->messages;
     message->record =
-        tern__record_begin(man->task.job,
+        tern__record_begin(endpoint->task.job,
                            (struct tern__beginning){
-                               .comm_slot = man->calls->comm->group.slot,
+                               .comm_slot = endpoint->calls->comm->group.slot,
                                .way = TERN__WAY_MAIL,
                                .sequence = message->number,
                                .signature = (message->signature & ~UINT64_C(31)) |
@@ -205,8 +205,8 @@ int tern__message_begin(struct tern__message *message)
                                             (uint64_t)(unsigned)message->peer << 13,
                                .bytes = message->bytes,
                            });
-    if (man->waiting++ == 0) {
-        tern__task_begin(&man->task);
+    if (endpoint->waiting++ == 0) {
+        tern__task_begin(&endpoint->task);
     }
     if (pipe->oldest == NULL) {
         pipe->oldest = message;
@@ -216,7 +216,7 @@ int tern__message_begin(struct tern__message *message)
     pipe->newest = message;
     int status = tern__pipe_advance(pipe);
     if (status < 0) {
-        tern__mailman_fail(man, status);
+        tern__endpoint_fail(endpoint, status);
     }
     return TERN_OK;
 }
@@ -239,14 +239,14 @@ int tern__message_failed(const struct tern__message *message)
 
 int tern__message_wait(struct tern__message *message)
 {
-    struct tern__mailman *man = message->man;
-    man->awaited = message;
+    struct tern__endpoint *endpoint = message->endpoint;
+    endpoint->awaited = message;
     while (!message->done) {
-        int status = tern__task_wait(&man->task, &message->done);
+        int status = tern__task_wait(&endpoint->task, &message->done);
         if (status < 0) {
-            tern__mailman_fail(man, status);
+            tern__endpoint_fail(endpoint, status);
         }
     }
-    man->awaited = NULL;
+    endpoint->awaited = NULL;
     return message->status < 0 ? tern__message_failed(message) : TERN_OK;
 }

@@ -15,7 +15,7 @@ struct tern__pipe {
     uint64_t messages; // that have begun
 };
 
-struct tern__mailman {
+struct tern__endpoint {
     struct tern__task task;
     struct tern__calls *calls;
     int waiting;                         // messages that have not ended
@@ -24,16 +24,16 @@ struct tern__mailman {
 };
 
 struct tern__message {
-    struct tern__mailman *man;
+    struct tern__endpoint *endpoint;
     const char *name; // of the public function, for sentences
     bool sends;
     int peer;
     char *buffer;
     uint64_t bytes;
     uint64_t signature;
-    uint64_t moved; // bytes that are in the mailbox, or out of it
-    bool lent;      // sends: the receiver copies it from its window, until ack comes to `last`
-    bool begun;     // its first piece is in the mailbox, or was seen there
+    uint64_t moved;    // bytes that are in the mailbox, or out of it
+    bool by_reference; // sends: the receiver copies it from its window, until ack comes to `last`
+    bool begun;        // its first piece is in the mailbox, or was seen there
     uint32_t last;
     uint64_t number; // of the pair's messages in this direction, from 1
     struct tern__record *record;
@@ -46,8 +46,8 @@ struct tern__message {
 
 static inline struct tern__pipe *tern__pipe_of(struct tern__message *message)
 {
-    struct tern__mailman *man = message->man;
-    return message->sends ? &man->out[message->peer] : &man->in[message->peer];
+    struct tern__endpoint *endpoint = message->endpoint;
+    return message->sends ? &endpoint->out[message->peer] : &endpoint->in[message->peer];
 }
 
 // mail.c
@@ -58,12 +58,12 @@ int tern__message_check_alone(struct tern__message *message);
 int tern__message_begin(struct tern__message *message);
 int tern__message_wait(struct tern__message *message);
 int tern__message_failed(const struct tern__message *message); // words, after the communicator's
-void tern__mailman_free(struct tern__mailman *man);
+void tern__endpoint_free(struct tern__endpoint *endpoint);
 
 // pieces.c: moves what can be moved; whether any message could be; ends all messages with a status.
 int tern__pipe_advance(struct tern__pipe *pipe); // 1 when anything moved
-bool tern__mailman_advance(struct tern__mailman *man);
-bool tern__mailman_ready(struct tern__mailman *man);
-void tern__mailman_fail(struct tern__mailman *man, int status);
+bool tern__endpoint_advance(struct tern__endpoint *endpoint);
+bool tern__endpoint_ready(struct tern__endpoint *endpoint);
+void tern__endpoint_fail(struct tern__endpoint *endpoint, int status);
 
 #endif

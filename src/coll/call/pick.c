@@ -102,7 +102,7 @@ static int program_of(struct tern__coll *call, const char *algorithm, tern_order
                           "%s: '%s' cannot do %s, which needs all inputs in one op; 'fused', "
                           "'staged' and 'direct' can",
                           call->name, algorithm,
-                          call->counts ? "a form with counts" : tern_reduce_op_name(call->op));
+                          call->counts ? "a v-collective" : tern_reduce_op_name(call->op));
     }
     return find(calls, &key, program);
 }
@@ -230,10 +230,9 @@ static int pick_large(struct tern__coll *call, const struct tern__choice *choice
         call->staged->users++;
         call->tail = call->staged;
         call->tail->users++;
-        return call->staged->pull
-                   ? TERN_OK
-                   : tern__fail(TERN_ERR_ARG, "%s: '%s' cannot do a form with counts", call->name,
-                                choice->staged);
+        return call->staged->pull ? TERN_OK
+                                  : tern__fail(TERN_ERR_ARG, "%s: '%s' cannot do a v-collective",
+                                               call->name, choice->staged);
     }
     return pick_staged(call, choice, order);
 }
@@ -264,7 +263,7 @@ static struct tern__shape *shape_of(const struct tern__coll *call, uint64_t key,
     return tern__shape_of(call->calls, key, *count);
 }
 
-static bool recall(struct tern__coll *call)
+static bool find_shape(struct tern__coll *call)
 {
     size_t count;
     uint64_t key = key_of(call);
@@ -343,7 +342,7 @@ int tern__call_pick(struct tern__coll *call)
 {
     struct tern__choice room;
     int status;
-    if (recall(call)) {
+    if (find_shape(call)) {
         return TERN_OK;
     }
     const struct tern__choice *choice = choice_of(call, &room, &status);

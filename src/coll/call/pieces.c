@@ -15,7 +15,7 @@
 // Where messages of this pair, in this direction, are.
 static void ends_of(const struct tern__message *message, int *to, int *from)
 {
-    int self = message->man->calls->rank;
+    int self = message->endpoint->calls->rank;
     *to = message->sends ? message->peer : self;
     *from = message->sends ? self : message->peer;
 }
@@ -25,7 +25,7 @@ static struct tern__mail *mail_of(const struct tern__message *message, uint32_t 
     int to;
     int from;
     ends_of(message, &to, &from);
-    return tern__area_mail(message->man->calls->area, to, from, number);
+    return tern__area_mail(message->endpoint->calls->area, to, from, number);
 }
 
 static char *payload_of(const struct tern__message *message, uint32_t number)
@@ -33,7 +33,7 @@ static char *payload_of(const struct tern__message *message, uint32_t number)
     int to;
     int from;
     ends_of(message, &to, &from);
-    return tern__area_mail_payload(message->man->calls->area, to, from, number);
+    return tern__area_mail_payload(message->endpoint->calls->area, to, from, number);
 }
 
 static struct tern__mail_ack *ack_of(const struct tern__message *message)
@@ -41,12 +41,12 @@ static struct tern__mail_ack *ack_of(const struct tern__message *message)
     int to;
     int from;
     ends_of(message, &to, &from);
-    return tern__area_mail_ack(message->man->calls->area, to, from);
+    return tern__area_mail_ack(message->endpoint->calls->area, to, from);
 }
 
 static void ring(const struct tern__message *message)
 {
-    tern__bell_ring(tern__window_bell(message->man->calls->area, message->peer));
+    tern__bell_ring(tern__window_bell(message->endpoint->calls->area, message->peer));
 }
 
 // Whether the message can go on: there is room, a piece, or the acknowledgement.
@@ -55,8 +55,8 @@ static bool is_ready(const struct tern__message *message, const struct tern__pip
     uint32_t next = pipe->pieces + 1;
     if (message->sends) {
         uint32_t taken = tern__flag_load(&ack_of(message)->taken); // partner: take_piece
-        return message->lent ? tern__reached(taken, message->last)
-                             : next - taken <= TERN__MAIL_SLOTS;
+        return message->by_reference ? tern__reached(taken, message->last)
+                                     : next - taken <= TERN__MAIL_SLOTS;
     }
     return tern__flag_load(&mail_of(message, next)->number) == next; // partner: put_piece
 }
@@ -67,7 +67,7 @@ static bool lend(const struct tern__message *message, struct tern__mail *mail)
     struct tern__placement placement = {0};
     placement.in_window = message->bytes < LENT_FROM
                               ? 0
-                              : tern__call_place(message->man->calls, message->buffer,
+                              : tern__call_place(message->endpoint->calls, message->buffer,
                                                  message->bytes, &placement.in_offset);
     if (placement.in_window == 0) {
         return false;
@@ -85,7 +85,7 @@ static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
     mail->signature = message->signature;
     if (message->moved == 0 && lend(message, mail)) {
         mail->bytes = LENT;
-        message->lent = true;
+        message->by_reference = true;
         message->last = number;
     } else {
         uint64_t part = rest < TERN__MAIL_BYTES ? rest : TERN__MAIL_BYTES;
@@ -101,7 +101,8 @@ static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
     tern__flag_store(&mail->number, number); // partner: is_ready
     ring(message);
     if (begin_ns != 0) {
-        tern__trace_piece(message, number, message->lent ? message->bytes : mail->bytes, begin_ns);
+        tern__trace_piece(message, number, message->by_reference ? message->bytes : mail->bytes,
+                          begin_ns);
     }
 }
 
@@ -109,7 +110,7 @@ static int take_lent(struct tern__message *message, const struct tern__mail *mai
 {
     struct tern__placement placement;
     memcpy(&placement, mail->data, sizeof placement);
-    struct tern__group *group = &message->man->calls->comm->group;
+    struct tern__group *group = &message->endpoint->calls->comm->group;
     const char *base = tern__registry_base(group->job, (int)(placement.in_window >> 32),
                                            (uint32_t)placement.in_window - 1);
     if (base == NULL) {
@@ -125,7 +126,7 @@ static int take_lent(struct tern__message *message, const struct tern__mail *mai
 
 static int differ(const struct tern__message *message, uint64_t sent)
 {
-    struct tern__group *group = &message->man->calls->comm->group;
+    struct tern__group *group = &message->endpoint->calls->comm->group;
     struct tern__signature theirs = tern__signature_unpack(sent);
     struct tern__signature own = tern__signature_unpack(message->signature);
     return tern__group_fail(group, TERN_ERR_MISMATCH, message->peer,
@@ -170,7 +171,7 @@ static int take_piece(struct tern__message *message, struct tern__pipe *pipe)
 
 static void end_message(struct tern__message *message, struct tern__pipe *pipe, int status)
 {
-    struct tern__mailman *man = message->man;
+    struct tern__endpoint *endpoint = message->endpoint;
     pipe->oldest = message->next;
     if (pipe->oldest == NULL) {
         pipe->newest = NULL;
@@ -181,19 +182,19 @@ static void end_message(struct tern__message *message, struct tern__pipe *pipe, 
     }
     message->status = status;
     message->done = true;
-    if (--man->waiting == 0) {
-        tern__task_end(&man->task);
+    if (--endpoint->waiting == 0) {
+        tern__task_end(&endpoint->task);
     }
 }
 
-void tern__mailman_fail(struct tern__mailman *man, int status)
+void tern__endpoint_fail(struct tern__endpoint *endpoint, int status)
 {
-    for (int peer = 0; peer < man->calls->nranks; peer++) {
-        while (man->out[peer].oldest != NULL) {
-            end_message(man->out[peer].oldest, &man->out[peer], status);
+    for (int peer = 0; peer < endpoint->calls->nranks; peer++) {
+        while (endpoint->out[peer].oldest != NULL) {
+            end_message(endpoint->out[peer].oldest, &endpoint->out[peer], status);
         }
-        while (man->in[peer].oldest != NULL) {
-            end_message(man->in[peer].oldest, &man->in[peer], status);
+        while (endpoint->in[peer].oldest != NULL) {
+            end_message(endpoint->in[peer].oldest, &endpoint->in[peer], status);
         }
     }
 }
@@ -204,7 +205,7 @@ int tern__pipe_advance(struct tern__pipe *pipe)
     while (pipe->oldest != NULL && is_ready(pipe->oldest, pipe)) {
         struct tern__message *message = pipe->oldest;
         moved = 1;
-        if (message->lent) {
+        if (message->by_reference) {
             end_message(message, pipe, TERN_OK);
             continue;
         }
@@ -213,33 +214,33 @@ int tern__pipe_advance(struct tern__pipe *pipe)
         } else {
             TERN_TRY(take_piece(message, pipe));
         }
-        if (!message->lent && message->moved == message->bytes) {
+        if (!message->by_reference && message->moved == message->bytes) {
             end_message(message, pipe, TERN_OK);
         }
     }
     return moved;
 }
 
-bool tern__mailman_advance(struct tern__mailman *man)
+bool tern__endpoint_advance(struct tern__endpoint *endpoint)
 {
     bool moved = false;
-    for (int peer = 0; peer < man->calls->nranks && man->waiting > 0; peer++) {
-        int out = tern__pipe_advance(&man->out[peer]);
-        int in = out < 0 ? out : tern__pipe_advance(&man->in[peer]);
+    for (int peer = 0; peer < endpoint->calls->nranks && endpoint->waiting > 0; peer++) {
+        int out = tern__pipe_advance(&endpoint->out[peer]);
+        int in = out < 0 ? out : tern__pipe_advance(&endpoint->in[peer]);
         if (in < 0) {
-            tern__mailman_fail(man, in);
+            tern__endpoint_fail(endpoint, in);
             return true;
         }
         moved = moved || out > 0 || in > 0;
     }
-    man->task.moves += moved;
+    endpoint->task.moves += moved;
     return moved;
 }
 
-bool tern__mailman_ready(struct tern__mailman *man)
+bool tern__endpoint_ready(struct tern__endpoint *endpoint)
 {
-    for (int peer = 0; peer < man->calls->nranks; peer++) {
-        const struct tern__pipe *const pipes[] = {&man->out[peer], &man->in[peer]};
+    for (int peer = 0; peer < endpoint->calls->nranks; peer++) {
+        const struct tern__pipe *const pipes[] = {&endpoint->out[peer], &endpoint->in[peer]};
         for (int i = 0; i < 2; i++) {
             if (pipes[i]->oldest != NULL && is_ready(pipes[i]->oldest, pipes[i])) {
                 return true;

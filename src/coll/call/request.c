@@ -12,7 +12,7 @@
 
 static struct tern__task *task_of(const struct tern__request *request)
 {
-    return request->is_message ? &request->message.man->task : &request->call.calls->task;
+    return request->is_message ? &request->message.endpoint->task : &request->call.calls->task;
 }
 
 static const bool *end_of(const struct tern__request *request)
@@ -34,14 +34,14 @@ static int status_of(const struct tern__request *request)
 static void await(const struct tern__request *request, bool yes)
 {
     if (request->is_message) {
-        request->message.man->awaited = yes ? &request->message : NULL;
+        request->message.endpoint->awaited = yes ? &request->message : NULL;
     }
 }
 
 static void fail(struct tern__request *request, int status)
 {
     if (request->is_message) {
-        tern__mailman_fail(request->message.man, status);
+        tern__endpoint_fail(request->message.endpoint, status);
     } else {
         struct tern__calls *calls = request->call.calls;
         tern__calls_fail(calls,
@@ -163,7 +163,7 @@ int tern_request_start(tern_request number)
 }
 
 // The sentence of a request that has failed, maybe a while ago.
-static void word(const struct tern__request *request, int status)
+static void repeat_failure(const struct tern__request *request, int status)
 {
     if (tern__comm_check(request->comm) == TERN_OK) {
         tern__fail(status, "the call has failed");
@@ -179,7 +179,7 @@ static int finish(struct tern__request *request, tern_request *number)
 {
     int status = status_of(request);
     if (status < 0) {
-        word(request, status);
+        repeat_failure(request, status);
     }
     request->state = TERN__REQUEST_IDLE;
     if (!request->persistent) {
@@ -221,7 +221,7 @@ static int look(const char *name, tern_request *number, struct tern__request **r
 
 // Moves what can be moved; whether the request has ended. Looks at the peers and at the deadline now and
 // then.
-static bool try(struct tern__request *request)
+static bool advance(struct tern__request *request)
 {
     struct tern__task *task = task_of(request);
     tern__task_drive(task, end_of(request));
@@ -243,7 +243,7 @@ static int request_test(tern_request *number)
     if (looked != 0) {
         return looked;
     }
-    if (!try(request)) {
+    if (!advance(request)) {
         return 0;
     }
     int status = finish(request, number);
@@ -359,7 +359,7 @@ static int request_wait_any(tern_request *numbers, int count, int *index)
             if (looked == 0) {
                 running = true;
                 any.task.job = task_of(request)->job;
-                if (try(request)) {
+                if (advance(request)) {
                     return finish(request, &numbers[i]);
                 }
             }

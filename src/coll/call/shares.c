@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms with counts: what goes from this rank to each other one and back, in bytes.
+// V-collectives: what goes from this rank to each other one and back, in bytes.
 
 #include <string.h>
 

@@ -11,9 +11,9 @@ static void free_calls(void *arg)
     struct tern__calls *calls = arg;
     if (tern__handle_lives(calls->comm, TERN__COMM)) {
         tern__calls_fail(calls, TERN_ERR_STATE);
-        tern__mailman_free(calls->mailman);
+        tern__endpoint_free(calls->endpoint);
     } else { // in the child of a fork: what has begun goes on in the parent
-        free(calls->mailman);
+        free(calls->endpoint);
     }
     tern__programs_free(calls);
     tern_topo_destroy(calls->topo);

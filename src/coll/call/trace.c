@@ -58,7 +58,7 @@ void tern__trace_message(const struct tern__message *message)
                                       .has = message->overlaps ? TERN__TRACE_OVERLAPS : 0};
     tern__trace_name(&event, message->sends ? "send" : "recv");
     snprintf(event.transport, sizeof event.transport, "%s", tern__way_name(TERN__WAY_MAIL));
-    set_peer(&event, message->man->calls, message->peer);
+    set_peer(&event, message->endpoint->calls, message->peer);
     tern__trace_put(&event);
 }
 
@@ -122,7 +122,7 @@ void tern__trace_step(const struct tern__lanes *lanes, const struct tern__step *
 void tern__trace_piece(const struct tern__message *message, uint32_t number, uint64_t bytes,
                        int64_t begin_ns)
 {
-    const struct tern__calls *calls = message->man->calls;
+    const struct tern__calls *calls = message->endpoint->calls;
     const struct tern__group *group = &calls->comm->group;
     int self = group->members[calls->rank];
     int peer = group->members[message->peer];
@@ -171,5 +171,5 @@ void tern__trace_calls_rest(struct tern__calls *calls, struct tern__trace_event 
 void tern__trace_message_rest(const struct tern__message *message, struct tern__trace_event *event)
 {
     name_rest(event, message->sends ? "send" : "recv", message->number);
-    set_peer(event, message->man->calls, message->peer);
+    set_peer(event, message->endpoint->calls, message->peer);
 }

@@ -47,7 +47,7 @@ static char *address_of(const struct tern__binding *binding, const tern_plan_ran
     return (char *)(uintptr_t)base + offset;
 }
 
-// Of a form with counts: from its first source to its first destination.
+// Of a v-collective: from its first source to its first destination.
 static uint64_t share_length(const struct tern__binding *binding, const tern_plan_range *from,
                              const tern_plan_range *to)
 {

@@ -101,7 +101,7 @@ static int compare_kind(struct world *world, tern_coll_kind kind)
     return 0;
 }
 
-// Forms with counts: equal ones, so that the window of any rank is large enough.
+// V-collectives: equal ones, so that the window of any rank is large enough.
 static int compare_counts(struct world *world)
 {
     static const tern_coll_kind kinds[] = {TERN_COLL_ALL_GATHER_V, TERN_COLL_REDUCE_SCATTER_V,
