@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of `tern exec`: those of `tern perf`, small whole numbers, whose sums are exact in every element
-// type and in any order.
+// The data of `tern exec`: those of `tern perf`, small whole numbers, whose sums are exact in every
+// element type and in any order.
 
 #include <stdio.h>
 #include <string.h>
@@ -56,8 +56,8 @@ static int check_untouched(const struct exec_job *job, const char *out, uint64_t
     return 0;
 }
 
-// Elements [at, at + count) of this rank's output that are wrong, as tern/plan.h says for the kind; they
-// are of one share.
+// Elements [at, at + count) of this rank's output that are wrong, as tern/plan.h says for the kind;
+// they are of one share.
 static uint64_t count_wrong(const struct exec_job *job, const char *out, uint64_t at,
                             uint64_t count)
 {

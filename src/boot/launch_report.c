@@ -71,8 +71,8 @@ static bool is_program(const char *path)
     return stat(path, &state) == 0 && S_ISREG(state.st_mode) && access(path, X_OK) == 0;
 }
 
-// Whether one word becomes the other when one letter is dropped, put in or replaced, or two neighbours are
-// swapped.
+// Whether one word becomes the other when one letter is dropped, put in or replaced, or two
+// neighbours are swapped.
 static bool is_near(const char *word, const char *other)
 {
     while (*word != '\0' && *word == *other) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process holds, and what tern's last sentence says: for bodies of ranks (CHECK) and for cmocka
-// (assert_true).
+// What this process holds, and what tern's last sentence says: for bodies of ranks (CHECK) and for
+// cmocka (assert_true).
 #ifndef TERN_TEST_LOOK_H
 #define TERN_TEST_LOOK_H
 
@@ -16,8 +16,8 @@ bool says(int status, int wanted, const char *words);
 int look_fds(void);
 int look_maps(void);
 
-// Mappings of this process of files in /dev/shm. (What the folder holds says nothing: other programs, and
-// tests that run at the same time, come and go there.)
+// Mappings of this process of files in /dev/shm. (What the folder holds says nothing: other
+// programs, and tests that run at the same time, come and go there.)
 int look_shm(void);
 
 // A number of kibibytes from /proc/self/status ("VmRSS:") or /proc/meminfo ("MemAvailable:").

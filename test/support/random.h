@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers for tests: the same seed gives the same test everywhere (splitmix64; Steele, Lea, Flood
-// 2014).
+// Random numbers for tests: the same seed gives the same test everywhere (splitmix64; Steele, Lea,
+// Flood 2014).
 #ifndef TERN_TEST_RANDOM_H
 #define TERN_TEST_RANDOM_H
 

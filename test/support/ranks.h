@@ -21,8 +21,8 @@
         }                                                                                          \
     } while (0)
 
-// What is asserted to come soon: would take the default deadline of 60 s by itself, and may take seconds
-// on a machine that is busy. How long it took is printed, not judged.
+// What is asserted to come soon: would take the default deadline of 60 s by itself, and may take
+// seconds on a machine that is busy. How long it took is printed, not judged.
 #define RANKS_SOON_NS INT64_C(30000000000)
 
 struct ranks {
@@ -50,12 +50,12 @@ bool ranks_end(struct ranks *ranks);
 // All of it: true when every body returned 0, in time, and nothing was left.
 bool ranks_run(int count, rank_body body, void *arg, double deadline_s);
 
-// For bodies: joins with the default deadline, however long the start takes on a busy machine; what is
-// waited for from then on has this one.
+// For bodies: joins with the default deadline, however long the start takes on a busy machine; what
+// is waited for from then on has this one.
 int ranks_join(int rank, const struct ranks *ranks, int64_t timeout_ns, tern_comm **comm);
 
-// For bodies: waits until there is something at a path, and a little longer: a socket is there before
-// somebody listens.
+// For bodies: waits until there is something at a path, and a little longer: a socket is there
+// before somebody listens.
 void ranks_await_file(const char *path);
 
 // For bodies: joins at a path, meets the others in a barrier and leaves. 0 when all is right.
@@ -69,7 +69,8 @@ bool ranks_run_comm(int count, comm_body body, void *arg, double deadline_s);
 // The rank counts that multi-rank tests run with.
 extern const int ranks_counts[6]; // 1, 2, 3, 5, 8, 16
 
-// ranks_run_comm with each of them from `least` to `most`, until one is not right: that one is printed.
+// ranks_run_comm with each of them from `least` to `most`, until one is not right: that one is
+// printed.
 bool ranks_run_counts(int least, int most, comm_body body, void *arg, double deadline_s);
 
 #endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The begin of every test that is a script: `source "$(dirname "$0")/../support/shell.sh"`. It stops at the
+# The begin of every script here: `source "$(dirname "$0")/../support/shell.sh"`. It stops at the
 # first error, stands in an empty folder of its own, and finds there
 #
 #     $root, $build, $tern, $dir   the tree, its build, the command, the folder
