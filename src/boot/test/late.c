@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "support/look.h"
 #include "support/ranks.h"
 
@@ -53,6 +54,13 @@ static void await_file(const char *path)
 {
     struct stat state;
     for (int i = 0; i < 4000 && lstat(path, &state) != 0; i++) {
+        poll(NULL, 0, 1);
+    }
+}
+
+static void await_sleep(pid_t pid)
+{
+    for (int i = 0; i < 4000 && tern__process_state(pid) != 'S'; i++) {
         poll(NULL, 0, 1);
     }
 }
@@ -100,6 +108,7 @@ static void deadline_holds_when_rank_0_is_stopped(void **state)
     ranks_begin(&ranks, 2, stopped_host, NULL);
     assert_true(await_byte(done[0]));
     await_file(ranks.path);
+    await_sleep(ranks.pids[0]); // the name is there a little before anybody listens
     kill(ranks.pids[0], SIGSTOP);
     assert_int_equal(waitpid(ranks.pids[0], NULL, WUNTRACED), ranks.pids[0]);
     assert_true(send_byte(go[1]));
