@@ -7,10 +7,11 @@
 //     if (tern_all_reduce(comm, in, out, 1000, TERN_F32, TERN_SUM) != TERN_OK)
 //         fprintf(stderr, "%s\n", tern_last_error());
 //
-// Buffers may be any memory. Those inside a window (tern/window.h) of the communicator, or of one
-// that has all of its ranks, are used where they lie when every rank's are; others go through a
-// ring of staging memory. `count` is elements; with n ranks, and (v) for the forms with a count for
-// each rank (tern/kind.h has this table for programs):
+// Buffers may be any memory. Those of tern_alloc (tern/memory.h), and those inside a window
+// (tern/window.h) of the communicator or of one that has all of its ranks, are used where they lie
+// when every rank's are; others go through a ring of staging memory. `count` is elements; with n
+// ranks, and (v) for the forms with a count for each rank (tern/kind.h has this table for
+// programs):
 //
 //     kind             in                  out                 in place
 //     all_reduce       count               count               in == out

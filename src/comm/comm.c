@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "boot/join.h"
 #include "comm/area.h"
+#include "comm/heap.h"
 #include "comm/registry.h"
 #include "comm/window.h"
 #include "sync/task.h"
@@ -28,6 +29,20 @@ static void in_child(void)
 static void watch_forks(void)
 {
     pthread_atfork(NULL, NULL, in_child);
+}
+
+// The area of the first communicator, with the heap behind it. Where a rank may not reserve as many addresses
+// (ulimit -v), there is no heap, on any rank.
+static int make_area(tern_comm *comm)
+{
+    int nranks = comm->group.size;
+    size_t heap_bytes = tern__heap_bytes(nranks);
+    int status =
+        tern__window_create_sparse(comm, tern__area_bytes(nranks) + heap_bytes, &comm->area);
+    if (status == TERN_ERR_MEMORY) {
+        return tern__window_create_sparse(comm, tern__area_bytes(nranks), &comm->area);
+    }
+    return status == TERN_OK ? tern__heap_create(comm, heap_bytes) : status;
 }
 
 int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **comm)
@@ -49,8 +64,9 @@ int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **com
         made->group.members[rank] = rank;
         made->xports[rank] = tern__xport_find("shm");
     }
-    int status = tern__window_create_sparse(made, tern__area_bytes(job->nranks), &made->area);
+    int status = make_area(made);
     if (status != TERN_OK) {
+        tern_window_destroy(made->area);
         tern__group_leave(&made->group);
         tern__job_leave(job);
         tern__handle_free(made, sizeof *made);
@@ -204,6 +220,7 @@ static int let_go(tern_comm *comm)
     if (comm->calls != NULL) {
         comm->free_calls(comm->calls);
     }
+    tern__heap_let_go(comm->heap);
     tern_window_destroy(comm->area);
     if (comm->first) {
         tern__job_let_go(comm->group.job);
@@ -216,7 +233,7 @@ static int let_go(tern_comm *comm)
 static int check_childless(struct tern_comm *comm)
 {
     static const char *const names[TERN__CHILDREN] = {"window", "chip", "split communicator",
-                                                      "request"};
+                                                      "request", "tern_alloc block"};
     char text[160] = "";
     size_t used = 0;
     uint32_t total = 0;
@@ -234,9 +251,12 @@ static int check_childless(struct tern_comm *comm)
     if (total == 0) {
         return TERN_OK;
     }
+    bool blocks = tern__flag_load(&comm->children[TERN__CHILD_MEMORY]) > 0;
     return tern__fail(TERN_ERR_STATE, "tern_comm_destroy: %s of it %s not ended; %s%s%s", text,
                       total > 1 ? "have" : "has",
-                      total > requests ? "destroy what was made from it first" : "",
+                      blocks             ? "tern_free and destroy what was made from it first"
+                      : total > requests ? "destroy what was made from it first"
+                                         : "",
                       total > requests && requests > 0 ? "; " : "",
                       requests > 0 ? "wait for running requests (tern_request_wait) and free "
                                      "persistent ones (tern_request_free) first"
@@ -258,6 +278,7 @@ static int comm_destroy(tern_comm *comm)
     if (comm->calls != NULL) {
         comm->free_calls(comm->calls);
     }
+    tern__heap_destroy(comm->heap);
     tern_window_destroy(comm->area);
     bool last = tern__group_leave(&comm->group);
     if (comm->first) {

@@ -11,8 +11,14 @@
 #include "xport/xport.h"
 
 // What is made from a communicator and goes before it.
-enum tern__child { TERN__CHILD_WINDOW, TERN__CHILD_CHIP, TERN__CHILD_PART, TERN__CHILD_REQUEST };
-#define TERN__CHILDREN 4
+enum tern__child {
+    TERN__CHILD_WINDOW,
+    TERN__CHILD_CHIP,
+    TERN__CHILD_PART,
+    TERN__CHILD_REQUEST,
+    TERN__CHILD_MEMORY,
+};
+#define TERN__CHILDREN 5
 
 struct tern_comm {
     struct tern__handle handle;
@@ -24,6 +30,7 @@ struct tern_comm {
     const struct tern__xport *xports[TERN_RANKS_MAX]; // the way to each rank
     struct tern_comm *parent;                         // the communicator it was split from
     struct tern_window *area;                         // comm/area.h
+    struct tern__heap *heap;                          // comm/heap.h; of the first one, or NULL
     void (*free_calls)(void *calls);
     void (*ended)(void); // the first one's: after it has left the job; or NULL
 };

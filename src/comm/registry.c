@@ -162,6 +162,10 @@ int tern_window_find(const void *address, tern_window **window, int *rank, size_
     if (!find(address, &found)) {
         return tern__fail(TERN_ERR_ARG, "address %p is in no window of this process", address);
     }
+    if ((uint32_t)found.key == TERN__HEAP_NUMBER) {
+        return tern__fail(TERN_ERR_ARG, "address %p is memory of tern_alloc, which is no window",
+                          address);
+    }
     if (window != NULL) {
         *window = found.window;
     }

@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/trace.h"
 #include "boot/inbox.h"
+#include "comm/heap.h"
 #include "comm/registry.h"
 #include "mem/memfd.h"
 
@@ -170,9 +171,13 @@ static int take_memory(tern_window *window, size_t total)
                               (uint64_t)window->comm->group.slot << 32 | window->number, &fd));
     void *base;
     int status = tern__memfd_map(fd, total, &base);
-    close(fd);
     if (status == TERN_OK) {
         window->base = base;
+    }
+    if (window->sparse) { // asked for what of it is still untouched
+        window->fd = fd;
+    } else {
+        close(fd);
     }
     return status;
 }
@@ -182,11 +187,15 @@ static int take_memory(tern_window *window, size_t total)
 static void choose_dumped(tern_window *window, size_t total)
 {
     enum tern__dump dump;
+    if (window->sparse) {
+        tern__memfd_dump(window->base, total, false);
+        return;
+    }
     if (tern__dump_option(&dump) != TERN_OK || dump == TERN__DUMP_ALL) {
         return;
     }
     tern__memfd_dump(window->base, total, false);
-    if (dump == TERN__DUMP_OWN && !window->sparse) {
+    if (dump == TERN__DUMP_OWN) {
         tern__memfd_dump(tern__window_at(window, window->rank, 0), window->size_bytes, true);
     }
 }
@@ -276,12 +285,13 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
     TERN_TRY(tern__group_check(group, false));
     tern_window *made = tern__handle_new(TERN__WINDOW, sizeof *made);
     struct wish mine = {.size_bytes = size_bytes,
-                        .untouched_bytes = untouched_bytes(),
+                        .untouched_bytes =
+                            untouched_bytes() + (group->rank == 0 ? tern__heap_untouched(comm) : 0),
                         .flags = flags,
                         .unable = made == NULL};
     struct wish wishes[TERN_RANKS_MAX];
     // A sparse one does not count, and there is one at most.
-    uint32_t number = (flags & SPARSE) != 0 ? UINT32_MAX : comm->windows_made++;
+    uint32_t number = (flags & SPARSE) != 0 ? TERN__AREA_NUMBER : comm->windows_made++;
     int status = tern__group_exchange(group, TERN__MEETING_WINDOW, &mine, sizeof mine, wishes);
     if (status == TERN_OK) {
         status = compare_wishes(wishes, group);
@@ -337,7 +347,7 @@ int tern_window_create(tern_comm *comm, size_t size_bytes, const tern_window_opt
 int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window **window)
 {
     TERN_TRY(create(comm, size_bytes, SPARSE, window));
-    if ((*window)->fd >= 0) {
+    if (!comm->first) { // without a heap, hence never asked
         close((*window)->fd);
         (*window)->fd = -1;
     }

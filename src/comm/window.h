@@ -19,10 +19,15 @@ struct tern_window {
     uint32_t number;          // of the communicator's windows, from 0
     int fd;                   // on rank 0, to see how much of it is still untouched; else -1
     bool sparse;              // tern__window_create_sparse
+    bool heap;                // not a window to programs: comm/heap.h
     struct tern_window *next; // of this process's windows that have one
     const struct tern__xport *xports[TERN_RANKS_MAX]; // as comm has them: one load less a put
     tern_context context;
 };
+
+// Instead of a window's number.
+#define TERN__AREA_NUMBER UINT32_MAX
+#define TERN__HEAP_NUMBER (UINT32_MAX - 1)
 
 // TERN_OK for a window that lives; the sentence begins with the name of the public call.
 static inline int tern__window_lives(const char *call, const struct tern_window *window)

@@ -13,7 +13,7 @@
 #include "tern/comm.h"
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
-#define TERN__CTL_ABI 4u
+#define TERN__CTL_ABI 5u
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 736
@@ -128,6 +128,7 @@ struct tern__ctl {
     _Atomic uint32_t first_dead_plus_one;
     _Atomic uint32_t load_version;            // changes with any rank's `threads` or `cpus`
     _Atomic uint32_t slots[TERN__COMM_SLOTS]; // 1: taken; slot 0 is the first communicator
+    _Atomic uint64_t heap_bytes;              // that all ranks' tern_alloc holds (comm/heap.h)
     struct tern__ctl_rank ranks[TERN_RANKS_MAX];
     struct tern__ctl_comm comms[TERN__COMM_SLOTS];
     struct tern__ctl_records records[TERN_RANKS_MAX];

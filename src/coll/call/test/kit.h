@@ -19,6 +19,7 @@
 #include "support/random.h"
 #include "support/ranks.h"
 #include "tern/coll.h"
+#include "tern/memory.h"
 #include "tern/window.h"
 
 #define KIT __attribute__((unused)) static
@@ -77,12 +78,14 @@ enum kit_place {
     KIT_NEIGHBOUR, // in another rank's part of a window
     KIT_TWO,       // on odd ranks in one window, on even ranks in another
     KIT_UNEVEN,    // in a window, on each rank somewhere else
+    KIT_ALLOC,     // in memory of tern_alloc, on each rank somewhere else
     KIT_PLACES,
 };
 
 KIT const char *const kit_places[KIT_PLACES] = {
-    "window",     "heap",        "window on odd ranks", "window + 1 element", "heap + 1 byte",
-    "its window", "part window", "neighbour's part",    "two windows",        "window, uneven",
+    "window",        "heap",           "window on odd ranks", "window + 1 element",
+    "heap + 1 byte", "its window",     "part window",         "neighbour's part",
+    "two windows",   "window, uneven", "tern_alloc",
 };
 
 #define KIT_GUARD 64 // bytes before and after each buffer
@@ -95,6 +98,7 @@ struct kit_bench {
     tern_window *windows[KIT_COMMS]; // one of each communicator
     tern_window *lent;               // whose parts the neighbours use
     char *heap, *scratch;
+    char *given;         // by tern_alloc
     size_t region_bytes; // of a buffer with its guards
     int slots;           // calls that may be under way at a time
 };
@@ -115,6 +119,7 @@ KIT int kit_open(tern_comm *world, size_t bytes, int slots, struct kit_bench *b)
         CHECK(tern_window_create(b->comms[i], all, NULL, &b->windows[i]) == TERN_OK);
     }
     CHECK(tern_window_create(world, all, NULL, &b->lent) == TERN_OK);
+    CHECK(tern_alloc(world, all + (size_t)r * 4160, (void **)&b->given) == TERN_OK);
     b->heap = malloc(all);
     b->scratch = malloc(b->region_bytes);
     CHECK(b->heap != NULL && b->scratch != NULL);
@@ -125,6 +130,7 @@ KIT int kit_close(struct kit_bench *b)
 {
     free(b->heap);
     free(b->scratch);
+    CHECK(tern_free(b->given) == TERN_OK);
     CHECK(tern_window_destroy(b->lent) == TERN_OK);
     for (int i = KIT_COMMS - 1; i >= 0; i--) {
         CHECK(tern_window_destroy(b->windows[i]) == TERN_OK);
@@ -184,6 +190,8 @@ KIT char *kit_place(const struct kit_bench *b, enum kit_comm comm, int place, in
     case KIT_SHIFTED:
         at += element;
         break;
+    case KIT_ALLOC:
+        return b->given + (size_t)b->rank * 4160 + at;
     case KIT_BYTE:
         return b->heap + at + 1;
     case KIT_OTHER:
