@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tern/memory.h"
 #include "tern/status.h"
 
 #define PAGE 4096
@@ -21,10 +22,27 @@ static char *touched_memory(size_t bytes)
     return memory;
 }
 
-int perf_buffers_open(tern_comm *comm, size_t bytes, bool windows, struct perf_buffers *buffers)
+static int open_alloc(tern_comm *comm, size_t bytes, struct perf_buffers *buffers)
 {
-    *buffers = (struct perf_buffers){0};
-    if (!windows) {
+    char **memory[] = {&buffers->in, &buffers->out};
+    for (int i = 0; i < 2; i++) {
+        int status = tern_alloc(comm, bytes, (void **)memory[i]);
+        if (status != TERN_OK) {
+            return status;
+        }
+        memset(*memory[i], 1, bytes);
+    }
+    return TERN_OK;
+}
+
+int perf_buffers_open(tern_comm *comm, size_t bytes, enum perf_memory memory,
+                      struct perf_buffers *buffers)
+{
+    *buffers = (struct perf_buffers){.memory = memory};
+    if (memory == PERF_ALLOC) {
+        return open_alloc(comm, bytes, buffers);
+    }
+    if (memory == PERF_MALLOC) {
         buffers->in = touched_memory(bytes);
         buffers->out = touched_memory(bytes);
         if (buffers->in == NULL || buffers->out == NULL) {
@@ -48,9 +66,12 @@ int perf_buffers_open(tern_comm *comm, size_t bytes, bool windows, struct perf_b
 
 void perf_buffers_close(struct perf_buffers *buffers)
 {
-    if (buffers->windows[0] == NULL) {
+    if (buffers->memory == PERF_MALLOC) {
         free(buffers->in);
         free(buffers->out);
+    } else if (buffers->memory == PERF_ALLOC) {
+        tern_free(buffers->in);
+        tern_free(buffers->out);
     }
     tern_window_destroy(buffers->windows[0]);
     tern_window_destroy(buffers->windows[1]);

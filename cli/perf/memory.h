@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers of `tern perf`: two of the same size on every rank, in windows or malloc'ed, touched.
+// The buffers of `tern perf`: two of the same size on every rank, touched.
 #ifndef TERN_CLI_PERF_MEMORY_H
 #define TERN_CLI_PERF_MEMORY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "perf/perf.h"
 #include "tern/window.h"
 
 struct perf_buffers {
     char *in, *out;
-    tern_window *windows[2]; // NULL when malloc'ed
+    enum perf_memory memory;
+    tern_window *windows[2]; // of PERF_WINDOW
 };
 
 // Collective. A status.
-int perf_buffers_open(tern_comm *comm, size_t bytes, bool windows, struct perf_buffers *buffers);
+int perf_buffers_open(tern_comm *comm, size_t bytes, enum perf_memory memory,
+                      struct perf_buffers *buffers);
 void perf_buffers_close(struct perf_buffers *buffers);
 
 // Bytes that the machine, and the cgroup this process is in, can still give.

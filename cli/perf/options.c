@@ -141,10 +141,15 @@ static int take_order(void *into, const char *option, const char *text)
 static int take_window(void *into, const char *option, const char *text)
 {
     struct given *given = into;
-    given->options->windows = strcmp(text, "yes") == 0;
-    return given->options->windows || strcmp(text, "no") == 0
-               ? -1
-               : cli_refuse(&command, "%s takes 'yes' or 'no', not '%s'", option, text);
+    static const char *const words[] = {
+        [PERF_WINDOW] = "yes", [PERF_ALLOC] = "alloc", [PERF_MALLOC] = "no"};
+    for (enum perf_memory memory = PERF_WINDOW; memory <= PERF_MALLOC; memory++) {
+        if (strcmp(text, words[memory]) == 0) {
+            given->options->memory = memory;
+            return -1;
+        }
+    }
+    return cli_refuse(&command, "%s takes 'yes', 'no' or 'alloc', not '%s'", option, text);
 }
 
 static int take_budget(void *into, const char *option, const char *text)
@@ -200,7 +205,8 @@ static int read_options(int argc, char **argv, struct given *given)
          "sums in rank order (default without --algo and TERN_ALGO), or any\n"
          "fixed order",
          .take = take_order},
-        {"--window yes|no", "buffers in windows (default), or malloc'ed", .take = take_window},
+        {"--window yes|no|alloc", "buffers in windows (default), malloc'ed, or of tern_alloc",
+         .take = take_window},
         {"--in-place", "where the kind allows it", .flag = &options->in_place},
         {"--compare P[,Q]",
          "the same for openmpi, mpich: a small MPI program is compiled now, and\n"
@@ -291,7 +297,7 @@ static int read_kind(int argc, char **argv, struct perf_options *options)
 
 int perf_read_options(int argc, char **argv, struct perf_options *options)
 {
-    *options = (struct perf_options){.warmup = 5, .budget_us = 2e6, .windows = true};
+    *options = (struct perf_options){.warmup = 5, .budget_us = 2e6};
     struct given given = {.options = options, .min = DEFAULT_MIN, .max = DEFAULT_MAX, .check = 1};
     int status = read_options(argc, argv, &given);
     options->nranks = (int)given.nranks;

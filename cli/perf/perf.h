@@ -20,6 +20,9 @@
 #define PERF_ITERATIONS_MAX 100000
 #define PERF_NAME_BYTES 32
 
+// Where the buffers are: calls use those of the first two where they lie.
+enum perf_memory { PERF_WINDOW, PERF_ALLOC, PERF_MALLOC };
+
 struct perf_options {
     enum perf_kind kind; // PERF_KINDS: all of them
     int nranks;          // 0: not given
@@ -30,7 +33,8 @@ struct perf_options {
     int root;
     long warmup, iterations; // iterations 0: by time
     double budget_us;        // of one system for one line, unless iterations are given
-    bool check, in_place, windows, json, verbose;
+    bool check, in_place, json, verbose;
+    enum perf_memory memory;
     tern_order order;
     bool exact;                        // whole numbers, whose sums are the same in any order
     const char *algos[PERF_ALGOS_MAX]; // at least one; NULL: selected

@@ -230,7 +230,7 @@ static void draw_chart(FILE *file, const struct chart *chart, double y)
             row->nranks == 1 ? "" : "s", tern_dtype_name(row->dtype),
             perf_has(row->kind, PERF_REDUCES) ? " " : "",
             perf_has(row->kind, PERF_REDUCES) ? row->op : "",
-            chart->options->windows ? "in windows" : "malloc'ed");
+            perf_memory_words[chart->options->memory]);
     draw_panel(&panel, chart);
     panel.x += PANEL_WIDTH + BETWEEN;
     panel.busbw = true;

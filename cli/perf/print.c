@@ -12,6 +12,12 @@
 #include "perf/peers.h"
 #include "ranks.h"
 
+const char *const perf_memory_words[] = {
+    [PERF_WINDOW] = "in windows", [PERF_ALLOC] = "of tern_alloc", [PERF_MALLOC] = "malloc'ed"};
+
+static const char *const memory_names[] = {
+    [PERF_WINDOW] = "window", [PERF_ALLOC] = "alloc", [PERF_MALLOC] = "malloc"};
+
 static bool progress_shown;
 
 static void hide_progress(void)
@@ -87,7 +93,7 @@ void perf_print_head(const struct perf_options *options, int nranks)
     printf(
         "# %d rank%s, buffers %s%s, results %schecked. Time of the slowest rank: median, least and "
         "greatest.\n",
-        nranks, nranks == 1 ? "" : "s", options->windows ? "in windows" : "malloc'ed",
+        nranks, nranks == 1 ? "" : "s", perf_memory_words[options->memory],
         options->in_place ? ", in place" : "", options->check ? "" : "not ");
     if (has_peers(options)) {
         puts("# Ratios: the MPI's time / tern's.");
@@ -152,9 +158,10 @@ static void print_json(const struct perf_options *options, const struct perf_row
         printf(", \"errors\": null");
     }
     printf(", \"transport\": \"%s\", \"iterations\": %ld, \"copy_time_us\": %.4f, \"window\": %s, "
-           "\"in_place\": %s",
+           "\"memory\": \"%s\", \"in_place\": %s",
            row->transport, row->time.iterations, row->copy.median_us,
-           options->windows ? "true" : "false", options->in_place ? "true" : "false");
+           options->memory != PERF_MALLOC ? "true" : "false", memory_names[options->memory],
+           options->in_place ? "true" : "false");
     for (int peer = 0; peer < PERF_PEERS; peer++) {
         const char *word = perf_systems[peer].word;
         if (!options->peers[peer]) {

@@ -70,7 +70,8 @@ static void choose_names(const struct perf_sweep *sweep, const struct perf_call 
                          struct perf_row *row)
 {
     tern_coll_choice choice = {.algorithm = "-"};
-    int status = tern_coll_choose(&call->coll, sweep->nranks, sweep->options->windows, &choice);
+    int status = tern_coll_choose(&call->coll, sweep->nranks, sweep->options->memory != PERF_MALLOC,
+                                  &choice);
     snprintf(row->algo, sizeof row->algo, "%s",
              status != TERN_OK || choice.algorithm[0] == '\0' ? "-" : choice.algorithm);
     snprintf(row->transport, sizeof row->transport, "%s",

@@ -148,7 +148,7 @@ static int run_sweep(struct perf_sweep *sweep)
         sweep->failed = true;
         return status;
     }
-    status = perf_buffers_open(sweep->comm, buffer_bytes(sweep), options->windows, &sweep->buffers);
+    status = perf_buffers_open(sweep->comm, buffer_bytes(sweep), options->memory, &sweep->buffers);
     if (status == TERN_OK && sweep->rank == 0) {
         perf_print_head(options, sweep->nranks);
     }

@@ -58,7 +58,7 @@ _tern_value() {
     run--bind) _tern_words "$word" core none ;;
     run--output) _tern_folders "$word" ;;
     *--order) _tern_words "$word" rank any ;;
-    perf--window) _tern_words "$word" yes no ;;
+    perf--window) _tern_words "$word" yes no alloc ;;
     perf--compare) _tern_words "$word" openmpi mpich ;;
     *--job) _tern_words "$word" "$(pgrep -u "$(id -u)" -x tern)" ;;
     plan-o | *--plot | *--trace | *--output) _tern_files "$word" ;;
