@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of `tern perf`. A rank's output is described as pieces, each of which comes from one source
-// or is the reduction of all; the check, and nothing else, is written per kind.
+// One call of `tern perf`. A rank's output is described as pieces, each of which comes from one
+// source or is the reduction of all; the check, and nothing else, is written per kind.
 
 #include "perf/call.h"
 
@@ -259,8 +259,9 @@ uint64_t perf_call_wrong(const struct perf_call *call, uint64_t run)
     return wrong + !spoiled;
 }
 
-// Every element that some output depends on is read once, every element of an output is written once.
-// In place, a rank's own share is already where it belongs, and so is the root's of a broadcast.
+// Every element that some output depends on is read once, every element of an output is written
+// once. In place, a rank's own share is already where it belongs, and so is the root's of a
+// broadcast.
 uint64_t perf_bound_bytes(const struct perf_call *call)
 {
     enum perf_kind kind = call->kind;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of `tern perf` share: what was asked for, and what a line of the result says. A run
-// goes: perf.c (this process, then its ranks), sweep.c (sizes, rounds, who measures when),
-// call.c (a call and its check, with the data of cli/data.h), clock.c (the measurement),
-// peers.c (the MPIs), print.c and plot.c (the result).
+// What the files of `tern perf` share: what was asked for, and what a line of the result says. A
+// run goes: perf.c (this process, then its ranks), sweep.c (sizes, rounds, who measures when),
+// call.c (a call and its check, with the data of cli/data.h), clock.c (the measurement), peers.c
+// (the MPIs), print.c and plot.c (the result).
 #ifndef TERN_CLI_PERF_H
 #define TERN_CLI_PERF_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is private to use and shareable to tern: a program gets it like malloc's, of any size, alone,
-// and collective calls move it at the speed of windows, without a copy in between. Other ranks reach it in
-// collective calls only; it is no window, so there is no put into it and no signal in it.
+// Memory that is private to use and shareable to tern: a program gets it like malloc's, of any
+// size, alone, and collective calls move it at the speed of windows, without a copy in between.
+// Other ranks reach it in collective calls only; it is no window, so there is no put into it and no
+// signal in it.
 //
 //     float *gradients;
 //     if (tern_alloc(comm, count * sizeof *gradients, (void **)&gradients) < 0) …
@@ -17,23 +18,24 @@
 
 TERN_BEGIN_DECLS
 
-// Gives at least size_bytes of memory, aligned to 64 bytes, until tern_free. Not collective: any rank, any thread,
-// at any time. What is in it is undefined, as in malloc's. It serves calls on every communicator of the
-// job that `comm` belongs to. It is meant for buffers: a call takes longer the more blocks there are.
+// Gives at least size_bytes of memory, aligned to 64 bytes, until tern_free. Not collective: any
+// rank, any thread, at any time. What is in it is undefined, as in malloc's. It serves calls on
+// every communicator of the job that `comm` belongs to. It is meant for buffers: a call takes
+// longer the more blocks there are.
 //
-// What tern_free gave back is used first; a rank keeps up to 64 MiB of that, and the rest goes back to the
-// machine. In the child of a fork() the memory is the parent's, shared, not a copy: a child must not write
-// into it.
+// What tern_free gave back is used first; a rank keeps up to 64 MiB of that, and the rest goes back
+// to the machine. In the child of a fork() the memory is the parent's, shared, not a copy: a child
+// must not write into it.
 //
-// Errors: TERN_ERR_MEMORY when the machine or its cgroup cannot give that much now (the sentence says how much
-// there is; asked before a page is touched, for blocks from 1 MiB on), when the rank's share of addresses is used
-// up (4 TiB divided by the number of ranks), or when the process was not allowed to reserve them (ulimit -v
-// or -f); the error of a failed communicator.
+// Errors: TERN_ERR_MEMORY when the machine or its cgroup cannot give that much now (the sentence
+// says how much there is; asked before a page is touched, for blocks from 1 MiB on), when the
+// rank's share of addresses is used up (4 TiB divided by the number of ranks), or when the process
+// was not allowed to reserve them (ulimit -v or -f); the error of a failed communicator.
 TERN_CALL int tern_alloc(tern_comm *comm, size_t size_bytes, void **memory);
 
-// Gives back what tern_alloc has given; no call may use it any more. Any thread. NULL is allowed. The job's first
-// communicator cannot be destroyed before. TERN_ERR_ARG for an address that tern_alloc has not given to
-// this process, or that was freed already.
+// Gives back what tern_alloc has given; no call may use it any more. Any thread. NULL is allowed.
+// The job's first communicator cannot be destroyed before. TERN_ERR_ARG for an address that
+// tern_alloc has not given to this process, or that was freed already.
 TERN_API int tern_free(void *memory);
 
 TERN_END_DECLS

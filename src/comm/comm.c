@@ -31,8 +31,8 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
-// The area of the first communicator, with the heap behind it. Where a rank may not reserve as many addresses
-// (ulimit -v), there is no heap, on any rank.
+// The area of the first communicator, with the heap behind it. Where a rank may not reserve as many
+// addresses (ulimit -v), there is no heap, on any rank.
 static int make_area(tern_comm *comm)
 {
     int nranks = comm->group.size;

@@ -132,7 +132,8 @@ static void remove_pages(void *arg, const struct tern__extent *extent)
     atomic_fetch_sub_explicit(&ctl_of(heap)->heap_bytes, extent->bytes, memory_order_relaxed);
 }
 
-// A core dump reads every page that it shall contain, so only what was in use at some time is in it.
+// A core dump reads every page that it shall contain, so only what was in use at some time is in
+// it.
 static void let_dump(struct tern__heap *heap, size_t end)
 {
     enum tern__dump dump;

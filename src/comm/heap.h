@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heap of a job: where tern_alloc takes its memory. It lies behind the area of the first communicator
-// (comm/area.h), in the same sparse memory, so every rank has mapped it before anything is allocated, and to
-// calls it looks like one more window.
+// The heap of a job: where tern_alloc takes its memory. It lies behind the area of the first
+// communicator (comm/area.h), in the same sparse memory, so every rank has mapped it before
+// anything is allocated, and to calls it looks like one more window.
 #ifndef TERN_COMM_HEAP_H
 #define TERN_COMM_HEAP_H
 
@@ -22,7 +22,8 @@ struct tern__heap {
 // The addresses a rank's heap is given in a job of so many ranks.
 size_t tern__heap_bytes(int nranks);
 
-// After comm->area, whose parts have `size_bytes` of heap behind them. comm is the first communicator of its job.
+// After comm->area, whose parts have `size_bytes` of heap behind them. comm is the first
+// communicator of its job.
 int tern__heap_create(tern_comm *comm, size_t size_bytes);
 
 // Nothing of it is in use. NULL is allowed.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of a range of memory are in use: a list of extents in the order of their addresses, which
-// together cover the range. Knows offsets only and touches no memory. For buffers: a call takes time in
-// proportion to the number of extents.
+// Which parts of a range of memory are in use: a list of extents in the order of their addresses,
+// which together cover the range. Knows offsets only and touches no memory. For buffers: a call
+// takes time in proportion to the number of extents.
 //
-// An extent that was given back is *kept*: its memory is still there, and serves the next that fits, as
-// in an allocator that reuses what is warm. tern__extents_clean makes all of them *clean* again.
+// An extent that was given back is *kept*: its memory is still there, and serves the next that
+// fits, as in an allocator that reuses what is warm. tern__extents_clean makes all of them *clean*
+// again.
 #ifndef TERN_MEM_EXTENTS_H
 #define TERN_MEM_EXTENTS_H
 
@@ -34,9 +35,9 @@ struct tern__extents {
 int tern__extents_create(struct tern__extents *extents, size_t size_bytes);
 void tern__extents_destroy(struct tern__extents *extents);
 
-// Takes at least size_bytes: from the smallest kept extent that is large enough, else from the first clean one. Returns
-// the extent's index in the list, which the next call may change; -1 when there is none, -2 without memory
-// for the list. `*was_clean`: where it came from.
+// Takes at least size_bytes: from the smallest kept extent that is large enough, else from the
+// first clean one. Returns the extent's index in the list, which the next call may change; -1 when
+// there is none, -2 without memory for the list. `*was_clean`: where it came from.
 ptrdiff_t tern__extents_take(struct tern__extents *extents, size_t size_bytes, bool *was_clean);
 
 // The used extent that begins there, or NULL.

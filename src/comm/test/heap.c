@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tern_alloc: the memory is the rank's own, alone, and of any size; what is freed comes back; ends that are
-// wrong have a sentence; and collective calls use it where it lies.
+// tern_alloc: the memory is the rank's own, alone, and of any size; what is freed comes back; ends
+// that are wrong have a sentence; and collective calls use it where it lies.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

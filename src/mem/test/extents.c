@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents: what is taken never overlaps, always lies inside, and everything that was given back can be
-// taken again; compared with a map of grains over many random calls.
+// Extents: what is taken never overlaps, always lies inside, and everything that was given back can
+// be taken again; compared with a map of grains over many random calls.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

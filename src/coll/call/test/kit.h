@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of the collective calls: communicators that overlap, memory of every sort, the inputs
-// of a call, and the comparison of every byte in and around its buffers with the reference
+// For the tests of the collective calls: communicators that overlap, memory of every sort, the
+// inputs of a call, and the comparison of every byte in and around its buffers with the reference
 // (support/coll_ref.h). How calls are made: calls.h.
 #ifndef TERN_COLL_CALL_TEST_KIT_H
 #define TERN_COLL_CALL_TEST_KIT_H
