@@ -5,6 +5,7 @@
 
 #include "sync/group.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,10 @@
 #include "base/trace.h"
 #include "sync/doing.h"
 #include "sync/wait.h"
+
+// Who finds that a communicator fails writes why: a microsecond, or its time slices on a busy machine.
+#define REASON_NS TERN_NS_PER_SECOND
+#define REASON_LOOK_NS (50 * TERN_NS_PER_MS)
 
 const char *tern__meeting_name(enum tern__meeting_kind meeting)
 {
@@ -97,24 +102,6 @@ void tern__ctl_comm_fail(struct tern__ctl *ctl, int slot, int status, int culpri
     }
 }
 
-int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
-{
-    struct tern__ctl_comm *shared = group->shared;
-    char text[TERN__FAILURE_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (begin_failure(group->job->ctl, group->slot, status, culprit, text)) {
-        ring_members(group);
-    } else if (tern__flag_load(&shared->failed) == TERN__FAILED) {
-        return report_failed(group);
-    }
-    tell_failure(group, status, text);
-    return tern__group_is_part(group) ? tern__fail(status, "communicator %d: %s", group->slot, text)
-                                      : tern__fail(status, "%s", text);
-}
-
 // The dead member to name: the one that died first in the job if it is a member, else the lowest.
 static int dead_member(const struct tern__group *group)
 {
@@ -136,9 +123,82 @@ static int dead_member(const struct tern__group *group)
     return found;
 }
 
+// What is said of a dead member.
+static void word_death(const struct tern__group *group, int dead, char *text, size_t size)
+{
+    char death[160];
+    int member = group->members[dead];
+    tern__ctl_death_text(group->job->ctl, member, death, sizeof death);
+    if (tern__group_is_part(group)) { // a death is told in the job's numbers
+        snprintf(text, size, "%s; it is rank %d of communicator %d", death, dead, group->slot);
+    } else {
+        snprintf(text, size, "%s", death);
+    }
+}
+
+// Who was writing the reason does not end it, since it was killed: says who has died. All that come
+// here write the same.
+static bool replace_reason(struct tern__group *group, bool late)
+{
+    struct tern__ctl_comm *shared = group->shared;
+    tern__job_look(group->job);
+    int dead = dead_member(group);
+    if (dead < 0 && !late) {
+        return false;
+    }
+    shared->failed_status = TERN_ERR_PEER;
+    shared->failed_rank = dead;
+    if (dead >= 0) {
+        word_death(group, dead, shared->failed_text, sizeof shared->failed_text);
+    } else {
+        snprintf(shared->failed_text, sizeof shared->failed_text,
+                 "a rank found a reason, and was stopped before it could say it");
+    }
+    tern__flag_store(&shared->failed, TERN__FAILED);
+    return true;
+}
+
+// Whether it has failed, and the reason is there.
+static bool has_failed(struct tern__group *group)
+{
+    int64_t begin_ns = 0;
+    int64_t look_ns = 0;
+    for (;;) {
+        uint32_t failed = tern__flag_load(&group->shared->failed); // partner: begin_failure
+        if (failed != TERN__FAILING) {
+            return failed == TERN__FAILED;
+        }
+        int64_t now_ns = tern__now_ns();
+        begin_ns = begin_ns != 0 ? begin_ns : now_ns;
+        look_ns = look_ns != 0 ? look_ns : begin_ns + REASON_LOOK_NS;
+        if (now_ns >= look_ns && replace_reason(group, now_ns >= begin_ns + REASON_NS)) {
+            return true;
+        }
+        look_ns = now_ns >= look_ns ? now_ns + REASON_LOOK_NS : look_ns;
+        sched_yield();
+    }
+}
+
+int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
+{
+    char text[TERN__FAILURE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (begin_failure(group->job->ctl, group->slot, status, culprit, text)) {
+        ring_members(group);
+    } else if (has_failed(group)) {
+        return report_failed(group);
+    }
+    tell_failure(group, status, text);
+    return tern__group_is_part(group) ? tern__fail(status, "communicator %d: %s", group->slot, text)
+                                      : tern__fail(status, "%s", text);
+}
+
 int tern__group_check(struct tern__group *group, bool deep)
 {
-    if (tern__flag_load(&group->shared->failed) == TERN__FAILED) { // partner: tern__group_fail
+    if (has_failed(group)) {
         return report_failed(group);
     }
     if (deep) {
@@ -148,14 +208,9 @@ int tern__group_check(struct tern__group *group, bool deep)
     if (dead < 0) {
         return TERN_OK;
     }
-    char death[160];
-    char alias[48] = "";
-    int member = group->members[dead];
-    tern__ctl_death_text(group->job->ctl, member, death, sizeof death);
-    if (tern__group_is_part(group)) { // a death is told in the job's numbers
-        snprintf(alias, sizeof alias, "; it is rank %d of communicator %d", dead, group->slot);
-    }
-    return tern__group_fail(group, TERN_ERR_PEER, dead, "%s%s", death, alias);
+    char text[240];
+    word_death(group, dead, text, sizeof text);
+    return tern__group_fail(group, TERN_ERR_PEER, dead, "%s", text);
 }
 
 int tern__group_left(const struct tern__group *group)

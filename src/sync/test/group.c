@@ -2,6 +2,9 @@
 // Groups of ranks: the small exchange, failing together with the first reason, leaving; and the wait
 // ladder that follows the load of the job.
 #include "support/cmocka.h"
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -105,6 +108,67 @@ static void ranks_that_fail_at_once_agree_on_one_reason(void **state)
     assert_true(ranks_run_counts(1, 16, fail_all_at_once, NULL, 60));
 }
 
+// While another rank writes why, nobody may say that all is well; and one that is killed there holds
+// nobody up.
+static int fail_and_die_on_rank_0(tern_comm *comm, void *arg)
+{
+    struct tern__group *group = &comm->group;
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    if (group->rank == 0) {
+        group->shared->failed_status = TERN_ERR_LIMIT; // and no more
+        tern__flag_store(&group->shared->failed, TERN__FAILING);
+        raise(SIGKILL);
+    }
+    while (tern__flag_load(&group->shared->failed) == TERN__WORKING) {
+        sched_yield();
+    }
+    CHECK(tern_comm_health(comm) == TERN_ERR_PEER);
+    CHECK(strstr(tern_last_error(), "rank 0 died") != NULL);
+    CHECK(tern_comm_barrier(comm) == TERN_ERR_PEER);
+    CHECK(group->shared->failed_rank == 0);
+    tern_comm_destroy(comm);
+    return 0;
+}
+
+static int fail_slowly_on_rank_0(tern_comm *comm, void *arg)
+{
+    struct tern__group *group = &comm->group;
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    if (group->rank == 0) {
+        tern__flag_store(&group->shared->failed, TERN__FAILING);
+        poll(NULL, 0, 20);
+        group->shared->failed_status = TERN_ERR_LIMIT;
+        strcpy(group->shared->failed_text, "slow");
+        tern__flag_store(&group->shared->failed, TERN__FAILED);
+    }
+    while (tern__flag_load(&group->shared->failed) == TERN__WORKING) {
+        sched_yield();
+    }
+    CHECK(tern__group_fail(group, TERN_ERR_TIMEOUT, 0, "another reason") == TERN_ERR_LIMIT);
+    CHECK(strstr(tern_last_error(), "failed: slow") != NULL);
+    CHECK(tern_comm_health(comm) == TERN_ERR_LIMIT);
+    return 0;
+}
+
+static int join_and_die(int rank, const struct ranks *ranks, void *arg)
+{
+    tern_comm *comm;
+    CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
+    return fail_and_die_on_rank_0(comm, arg);
+}
+
+static void a_reason_that_is_being_written_is_waited_for(void **state)
+{
+    assert_true(ranks_run_comm(3, fail_slowly_on_rank_0, NULL, 60));
+    struct ranks ranks;
+    ranks_begin(&ranks, 3, join_and_die, NULL);
+    assert_true(ranks_wait(&ranks, 60));
+    assert_int_equal(ranks.statuses[0], SIGKILL);
+    assert_int_equal(ranks.statuses[1], 0);
+    assert_int_equal(ranks.statuses[2], 0);
+    assert_true(ranks_end(&ranks));
+}
+
 static int fail_with_a_long_sentence(tern_comm *comm, void *arg)
 {
     char text[2 * TERN__FAILURE_BYTES];
@@ -186,6 +250,7 @@ int main(void)
         cmocka_unit_test(a_failure_reaches_all_ranks_with_its_sentence),
         cmocka_unit_test(of_two_failures_the_first_stays),
         cmocka_unit_test(ranks_that_fail_at_once_agree_on_one_reason),
+        cmocka_unit_test(a_reason_that_is_being_written_is_waited_for),
         cmocka_unit_test(a_long_reason_is_cut),
         cmocka_unit_test(a_barrier_without_a_rank_that_left_names_it),
         cmocka_unit_test(the_ladder_follows_the_threads_of_a_rank),
