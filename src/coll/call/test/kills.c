@@ -18,6 +18,8 @@ enum { MOST_BYTES = 4 << 20, NAMED = 10 };
 
 static uint64_t base_seed;
 
+#define START_NS (60 * TERN_NS_PER_SECOND) // of the ranks of a case, on a busy machine
+
 // Shared by all ranks and the test.
 static struct board {
     _Atomic int working;  // ranks that have begun their calls
@@ -160,7 +162,7 @@ static void wait_for_reports(int wanted)
 static int take_part(int rank, const struct ranks *ranks, void *arg)
 {
     const struct trial *t = arg;
-    const tern_options options = {.timeout_ns = 30 * TERN_NS_PER_SECOND};
+    const tern_options options = {.timeout_ns = START_NS};
     tern_comm *world;
     struct kit_bench bench;
     int status;
@@ -190,9 +192,14 @@ static void kill_one(struct trial *t)
     memset(board, 0, sizeof *board);
     board->killed_ns = INT64_MAX;
     ranks_begin(&ranks, t->n, take_part, t);
-    int64_t deadline = tern__now_ns() + 20 * TERN_NS_PER_SECOND;
+    int64_t deadline = tern__now_ns() + START_NS;
     while (board->working < t->n && tern__now_ns() < deadline) {
         poll(NULL, 0, 1);
+    }
+    if (board->working < t->n) { // a kill now would be one in the start
+        ranks_end(&ranks);
+        fail_msg("%d ranks did not start within %lld s; seed %llu", t->n,
+                 (long long)(START_NS / TERN_NS_PER_SECOND), (unsigned long long)base_seed);
     }
     if (!t->by_itself) {
         struct timespec pause = {.tv_nsec = t->moment_us * 1000};
