@@ -2,6 +2,7 @@
 // A rank forks. In the child every call is refused with a sentence that names the rank, and destroying
 // lets go of the child's copy; the rank's results, its communicator and its peers see nothing of it.
 #include "support/cmocka.h"
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -239,15 +240,27 @@ static int let_go(struct things *things, const char *who)
     return 0;
 }
 
+// Threads of the chip that are just starting have a file of /proc open for a moment.
+static int least_fds(void)
+{
+    int least = look_fds();
+    for (int i = 0; i < 20; i++) {
+        poll(NULL, 0, 1);
+        int now = look_fds();
+        least = now < least ? now : least;
+    }
+    return least;
+}
+
 static int see_peers_work(tern_comm *comm, void *arg)
 {
     static struct things things;
     CHECK(make(&things, comm) == 0);
-    int fds = look_fds();
+    int fds = least_fds();
     for (int i = 0; i < 3; i++) {
         CHECK(in_child(let_go, &things) == 0);
     }
-    CHECK(look_fds() == fds);
+    CHECK(least_fds() == fds);
     CHECK(reduce(&things, COUNT) == 0 && reduce(&things, MANY) == 0);
     CHECK(tern_exec_run(things.exec) == TERN_OK);
     CHECK(tern_comm_barrier(things.part) == TERN_OK);
