@@ -20,7 +20,7 @@
 #include "tern/signal.h"
 #include "tern/window.h"
 
-enum { RANKS = 3, LATE = 1, LARGE = 1 << 19, TOGETHER = 8, TIMEOUT_NS = 500000000 };
+enum { RANKS = 3, LATE = 1, LARGE = 1 << 19, TOGETHER = 8, TIMEOUT_NS = 1500000000 };
 
 // What the late rank does.
 enum absence { STOPPED, ASLEEP, PUTTING, ELSEWHERE, STOPPED_INSIDE, ASLEEP_INSIDE, ABSENCES };
