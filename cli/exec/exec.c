@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern exec`: runs a plan file on this machine with made-up data, and compares every output of every
-// run with what the plan's kind says. The command starts itself once per rank.
+// `tern exec`: runs a plan file on this machine with made-up data, and compares every output of
+// every run with what the plan's kind says. The command starts itself once per rank.
 
 #include <getopt.h>
 #include <stdbool.h>
@@ -94,8 +94,8 @@ static int read_arguments(int argc, char **argv, struct exec_arguments *argument
     return -1;
 }
 
-// What a run cannot show: whether the plan is right under every interleaving. Returns -1 to go on, else
-// the exit status, after a sentence.
+// What a run cannot show: whether the plan is right under every interleaving. Returns -1 to go on,
+// else the exit status, after a sentence.
 static int prove(const struct exec_arguments *arguments, const tern_plan *plan)
 {
     size_t ops = tern_plan_total_ops(plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of `tern exec`: exec.c reads the command line and starts the ranks, run.c runs the plan on
-// one of them, data.c knows the data and what must come of it.
+// The parts of `tern exec`: exec.c reads the command line and starts the ranks, run.c runs the plan
+// on one of them, data.c knows the data and what must come of it.
 #ifndef TERN_CLI_EXEC_H
 #define TERN_CLI_EXEC_H
 

@@ -33,9 +33,9 @@ static int run_all(tern_comm *comm, struct exec_job *job, const tern_plan *plan,
     return wrong;
 }
 
-// Bytes over each directed link in all runs, at [from * n + to], on rank 0. Whoever moves bytes counts
-// them: the writer at the begin of a link, or the reader at its end. *wrong: whether an output of this
-// rank was wrong; on rank 0 then whether one of any rank was.
+// Bytes over each directed link in all runs, at [from * n + to], on rank 0. Whoever moves bytes
+// counts them: the writer at the begin of a link, or the reader at its end. *wrong: whether an
+// output of this rank was wrong; on rank 0 then whether one of any rank was.
 static int gather_links(tern_comm *comm, const tern_exec *exec, uint64_t *links, int *wrong)
 {
     int n = tern_comm_size(comm);

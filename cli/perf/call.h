@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call that `tern perf` measures: where its buffers lie, what it is for the library, what must come
-// of it, and how many bytes any implementation has to move.
+// One call that `tern perf` measures: where its buffers lie, what it is for the library, what must
+// come of it, and how many bytes any implementation has to move.
 #ifndef TERN_CLI_PERF_CALL_H
 #define TERN_CLI_PERF_CALL_H
 
@@ -23,7 +23,8 @@ struct perf_call {
     size_t in_counts[TERN_RANKS_MAX], out_counts[TERN_RANKS_MAX];
 };
 
-// Elements of the larger buffer for about `bytes`: whole ones, as many for every share, at least one.
+// Elements of the larger buffer for about `bytes`: whole ones, as many for every share, at least
+// one.
 uint64_t perf_total(enum perf_kind kind, int nranks, uint64_t bytes, size_t element_bytes);
 
 // What the data of a kind are under these options.
@@ -37,7 +38,8 @@ void perf_call_make(struct perf_call *call, const struct perf_options *options, 
 // The blocking call; a status.
 int perf_call_run(tern_comm *comm, const struct perf_call *call);
 
-// TERN_OK when the library has all the algorithms that are asked for, at the least size; else a status.
+// TERN_OK when the library has all the algorithms that are asked for, at the least size; else a
+// status.
 int perf_call_judge(const struct perf_options *options, enum perf_kind kind, int nranks);
 
 // Fills the input for a run and spoils the output.

@@ -14,14 +14,15 @@
 //     wait    blocks the lane until a signal of its own rank has been posted `count` times in this
 //             run; what was done before those posts is visible after it
 //
-// Signals only count up; nothing is reset between runs. Ranges may lie in the buffers of any rank: an
-// op that reads from or writes to another rank uses the link between the two. A range of length 0 is
-// legal everywhere.
+// Signals only count up; nothing is reset between runs. Ranges may lie in the buffers of any rank:
+// an op that reads from or writes to another rank uses the link between the two. A range of length
+// 0 is legal everywhere.
 //
-// Between runs. The executor of a plan guarantees that no op touches a rank's buffers or signals before
-// that rank has begun the run, so a plan needs no signals for "your input is ready". The plan guarantees that
-// when the lanes of a rank have ended, nobody touches its buffers any more: all accesses of others
-// happen before waits of that rank. So it may use its buffers, and begin the next run, at once.
+// Between runs. The executor of a plan guarantees that no op touches a rank's buffers or signals
+// before that rank has begun the run, so a plan needs no signals for "your input is ready". The
+// plan guarantees that when the lanes of a rank have ended, nobody touches its buffers any more:
+// all accesses of others happen before waits of that rank. So it may use its buffers, and begin the
+// next run, at once.
 //
 // What a kind means, with n ranks and `bytes` B (a share is B / n):
 //
@@ -35,8 +36,8 @@
 //     gather          in share, out B (root only): share r of the root's out = in of rank r
 //     scatter         in B (root only), out share: out of rank r = share r of the root's in
 //
-// Where it says "root only", the other ranks have no such buffer, and no op may touch it. Programs ask
-// tern_coll_kind_facts (tern/kind.h).
+// Where it says "root only", the other ranks have no such buffer, and no op may touch it. Programs
+// ask tern_coll_kind_facts (tern/kind.h).
 #ifndef TERN_PLAN_H
 #define TERN_PLAN_H
 
@@ -84,9 +85,9 @@ typedef enum tern_plan_op_kind {
     TERN_PLAN_WAIT,
 } tern_plan_op_kind;
 
-// A reduce that adds its sources, one by one, to what its destinations hold, atomically per element:
-// several may work on one range at a time. The order of the sum is then left to chance. No source may
-// be one of its destinations.
+// A reduce that adds its sources, one by one, to what its destinations hold, atomically per
+// element: several may work on one range at a time. The order of the sum is then left to chance. No
+// source may be one of its destinations.
 #define TERN_PLAN_ATOMIC 1u
 
 // An op, as it is read.
@@ -106,8 +107,8 @@ typedef struct tern_plan_op {
     uint32_t count;  // wait: how often it must have been posted in this run, 1 or more
 } tern_plan_op;
 
-// Building. One thread at a time. Errors: TERN_ERR_ARG and TERN_ERR_LIMIT with a sentence that names
-// rank, lane and index of the op; TERN_ERR_STATE on a sealed plan; TERN_ERR_MEMORY.
+// Building. One thread at a time. Errors: TERN_ERR_ARG and TERN_ERR_LIMIT with a sentence that
+// names rank, lane and index of the op; TERN_ERR_STATE on a sealed plan; TERN_ERR_MEMORY.
 TERN_CALL int tern_plan_create(const tern_plan_spec *spec, tern_plan **plan);
 
 // Scratch bytes of every rank; 0 at first. The largest call counts.
@@ -137,8 +138,8 @@ TERN_API size_t tern_plan_total_ops(const tern_plan *plan);
 // Bytes of memory that the plan takes.
 TERN_API size_t tern_plan_memory(const tern_plan *plan);
 
-// The text form, docs/plan-format.md. Writing a plan and reading it gives the same plan, writing that
-// one the same bytes. Errors of reading name file, line, column, and what was expected there.
+// The text form, docs/plan-format.md. Writing a plan and reading it gives the same plan, writing
+// that one the same bytes. Errors of reading name file, line, column, and what was expected there.
 TERN_CALL int tern_plan_print(const tern_plan *plan, char **text, size_t *length); // free() it
 TERN_CALL int tern_plan_parse(const char *text, size_t length, const char *name, tern_plan **plan);
 TERN_CALL int tern_plan_save(const tern_plan *plan, const char *path); // "-": standard output

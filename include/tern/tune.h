@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm a collective call runs, how its bytes travel, and why. The first of these decides: the
-// call itself (tern_coll.algorithm), TERN_ALGO, the tune file that `tern tune` has written for this
-// machine, the table built in. docs/tuning.md says how each is written down.
+// Which algorithm a collective call runs, how its bytes travel, and why. The first of these
+// decides: the call itself (tern_coll.algorithm), TERN_ALGO, the tune file that `tern tune` has
+// written for this machine, the table built in. docs/tuning.md says how each is written down.
 #ifndef TERN_TUNE_H
 #define TERN_TUNE_H
 
@@ -20,19 +20,19 @@ typedef struct tern_coll_choice {
     char why[160];      // for people: which rule, of what
 } tern_coll_choice;
 
-// Whether TERN_ALGO, if it is set, holds only words that there are; TERN_ERR_ARG says which one there is
-// not. tern_init and tern_init_at ask this, too. Any thread.
+// Whether TERN_ALGO, if it is set, holds only words that there are; TERN_ERR_ARG says which one
+// there is not. tern_init and tern_init_at ask this, too. Any thread.
 TERN_CALL int tern_tune_check(void);
 
-// What will be selected for this call on nranks ranks, when all buffers are in windows (windows != 0) or not.
-// in and out may be NULL; where they are does not matter, but when they overlap, the answer is that for
-// a call in place. V-collectives need their counts. Errors: those that the call itself would have
-// for its algorithm and sizes.
+// What will be selected for this call on nranks ranks, when all buffers are in windows (windows !=
+// 0) or not. in and out may be NULL; where they are does not matter, but when they overlap, the
+// answer is that for a call in place. V-collectives need their counts. Errors: those that the call
+// itself would have for its algorithm and sizes.
 TERN_CALL int tern_coll_choose(const tern_coll *call, int nranks, int windows,
                                tern_coll_choice *choice);
 
-// A row of the table: for a kind, from a rank count on. Sizes are the plan's bytes (tern/plan.h): of
-// a rank's whole input or output, whichever is larger.
+// A row of the table: for a kind, from a rank count on. Sizes are the plan's bytes (tern/plan.h):
+// of a rank's whole input or output, whichever is larger.
 typedef struct tern_tune_row {
     tern_plan_kind kind;
     int nranks;           // holds for this count, and for greater ones up to the next row
@@ -47,16 +47,17 @@ typedef struct tern_tune_row {
 #define TERN_TUNE_SMALL_MAX 262144
 #define TERN_TUNE_CHUNK_MAX 262144
 
-// The row that holds in this process, and the one built in. TERN_ERR_ARG: no such kind or rank count.
+// The row that holds in this process, and the one built in. TERN_ERR_ARG: no such kind or rank
+// count.
 TERN_CALL int tern_tune_get(tern_plan_kind kind, int nranks, tern_tune_row *row);
 TERN_CALL int tern_tune_get_built_in(tern_plan_kind kind, int nranks, tern_tune_row *row);
 
-// Replaces the rows of this process by these (and the file, if there was one), for communicators that
-// have not made a call of the kind yet. All ranks give the same rows. Any thread.
+// Replaces the rows of this process by these (and the file, if there was one), for communicators
+// that have not made a call of the kind yet. All ranks give the same rows. Any thread.
 TERN_CALL int tern_tune_use(const tern_tune_row *rows, int count);
 
-// The rows of a tune file; *rows is the caller's, to free(). TERN_ERR_ARG names file, line and column of
-// what is wrong.
+// The rows of a tune file; *rows is the caller's, to free(). TERN_ERR_ARG names file, line and
+// column of what is wrong.
 TERN_CALL int tern_tune_load(const char *path, tern_tune_row **rows, int *count);
 
 // The line of a tune file that says the same as the row, without newline; snprintf's result.
@@ -66,9 +67,9 @@ TERN_API int tern_tune_print(const tern_tune_row *row, char *line, size_t size);
 #define TERN_TUNE_HEAD "tern-tune 1"
 #define TERN_TUNE_LINE_BYTES 256
 
-// The tune file that this process uses; "" when it uses none. TERN_ERR_ARG when TERN_TUNE names one that
-// cannot be used. tern_tune_default_path: where the file of this user would be; TERN_ERR_STATE when
-// there is no such place (TERN_TUNE is empty, or there is no home).
+// The tune file that this process uses; "" when it uses none. TERN_ERR_ARG when TERN_TUNE names one
+// that cannot be used. tern_tune_default_path: where the file of this user would be; TERN_ERR_STATE
+// when there is no such place (TERN_TUNE is empty, or there is no home).
 TERN_CALL int tern_tune_path(char *path, size_t size);
 TERN_CALL int tern_tune_default_path(char *path, size_t size);
 

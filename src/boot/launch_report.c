@@ -107,8 +107,8 @@ static bool look_near(const char *name, char path[PATH_MAX])
     return found;
 }
 
-// Where a program is that was given by its bare name and is not in PATH: in this folder, in the folder of
-// a build, or beside the launcher. False when it is in none.
+// Where a program is that was given by its bare name and is not in PATH: in this folder, in the
+// folder of a build, or beside the launcher. False when it is in none.
 static bool look_elsewhere(const char *name, char path[PATH_MAX])
 {
     char self[PATH_MAX] = "";
@@ -158,7 +158,8 @@ static int report_output(int error)
     return error == EPIPE ? 128 + SIGPIPE : 1;
 }
 
-// At the second look that finds it so: ranks that all got the same error end soon one after the other.
+// At the second look that finds it so: ranks that all got the same error end soon one after the
+// other.
 int64_t tern__launch_look_at_lag(struct tern__launch *job, int64_t now_ns)
 {
     int running = job->procs.running;

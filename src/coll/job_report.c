@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a job are doing, as text or JSON. What is read may change while it is read: every
-// record is whole, but two of them may be moments apart.
+// What the ranks of a job are doing, as text or JSON. What is read may change while it is read:
+// every record is whole, but two of them may be moments apart.
 
 #include "tern/job.h"
 

@@ -101,8 +101,8 @@ uint64_t tern__heap_untouched(const tern_comm *comm)
                                                                   memory_order_relaxed));
 }
 
-// Counts bytes that are given out. False when the machine cannot give them: then *available is what it
-// has, less what ranks of this job were given and have not touched.
+// Counts bytes that are given out. False when the machine cannot give them: then *available is what
+// it has, less what ranks of this job were given and have not touched.
 static bool promise(const struct tern__heap *heap, size_t bytes, uint64_t *available)
 {
     _Atomic uint64_t *total = &ctl_of(heap)->heap_bytes;

@@ -116,9 +116,9 @@ static int wait_broken(void *arg, bool deep)
     return TERN_OK;
 }
 
-// Words the timeout. The communicator's own deadline fails the communicator, the caller's does not. Who
-// could notify is not known, so it says of all other ranks what they do; but not for callers who in
-// fact poll.
+// Words the timeout. The communicator's own deadline fails the communicator, the caller's does not.
+// Who could notify is not known, so it says of all other ranks what they do; but not for callers
+// who in fact poll.
 static int wait_timed_out(const struct signal_wait *wait, int64_t timeout_ns, bool fatal)
 {
     // With several conditions the sentence shows one that does not hold.

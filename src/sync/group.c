@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barrier, exchange and common failure. The barrier is one counter of arrivals that only counts up:
-// barrier k is passed when it has reached k times the size, so nothing is ever reset and a fast rank
-// may already be arriving at the next one.
+// barrier k is passed when it has reached k times the size, so nothing is ever reset and a fast
+// rank may already be arriving at the next one.
 
 #include "sync/group.h"
 
@@ -18,7 +18,8 @@
 #include "sync/doing.h"
 #include "sync/wait.h"
 
-// Who finds that a communicator fails writes why: a microsecond, or its time slices on a busy machine.
+// Who finds that a communicator fails writes why: a microsecond, or its time slices on a busy
+// machine.
 #define REASON_NS TERN_NS_PER_SECOND
 #define REASON_LOOK_NS (50 * TERN_NS_PER_MS)
 
@@ -368,8 +369,8 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
     return TERN_OK;
 }
 
-// The barrier of an exchange and what it is for. A plain barrier stamps nothing and so costs nothing more:
-// who came in one has an older stamp.
+// The barrier of an exchange and what it is for. A plain barrier stamps nothing and so costs
+// nothing more: who came in one has an older stamp.
 static uint64_t stamp_of(uint64_t number, enum tern__meeting_kind meeting)
 {
     return number * TERN__MEETINGS + (uint64_t)meeting;
@@ -415,8 +416,8 @@ static int different_calls(struct tern__group *group, const struct tern__cell *c
 int tern__group_exchange(struct tern__group *group, enum tern__meeting_kind meeting,
                          const void *mine, size_t size, void *all)
 {
-    // Two rows of cells, for barriers of even and of odd numbers: a row is used again two barriers later,
-    // when every rank has come through the one between and so has finished reading.
+    // Two rows of cells, for barriers of even and of odd numbers: a row is used again two barriers
+    // later, when every rank has come through the one between and so has finished reading.
     uint64_t number = group->barriers + 1;
     struct tern__cell *cells = group->shared->cells[number & 1];
     cells[group->rank].stamp = stamp_of(number, meeting);

@@ -41,8 +41,8 @@ static inline bool tern__group_is_part(const struct tern__group *group)
     return group->slot != 0; // the first communicator of a job has slot 0
 }
 
-// A rank in a sentence: "rank 1", and in a group that is not the whole job, where the numbers may differ,
-// "rank 1 (5 of the job)". Lives as long as the full expression that it is made in.
+// A rank in a sentence: "rank 1", and in a group that is not the whole job, where the numbers may
+// differ, "rank 1 (5 of the job)". Lives as long as the full expression that it is made in.
 struct tern__rank_name {
     char text[40];
 };
@@ -53,13 +53,13 @@ struct tern__rank_name tern__rank_name(const struct tern__group *group, int rank
 int tern__group_check(struct tern__group *group, bool deep);
 
 // Fails the group for all its ranks, unless it has failed already, and wakes them. culprit: a rank
-// of the group, or -1. Returns the status the group has failed with, with its sentence, which begins with
-// "communicator 3: " where the group is not the whole job.
+// of the group, or -1. Returns the status the group has failed with, with its sentence, which
+// begins with "communicator 3: " where the group is not the whole job.
 int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
     TERN_PRINTF(4, 5);
 
-// The same with TERN_ERR_TIMEOUT and "rank 0 waited 1 s in ", and with TERN_ERR_LEFT and "rank 2 has left the
-// communicator (tern_comm_destroy)", before the caller's words.
+// The same with TERN_ERR_TIMEOUT and "rank 0 waited 1 s in ", and with TERN_ERR_LEFT and "rank 2
+// has left the communicator (tern_comm_destroy)", before the caller's words.
 int tern__group_timed_out(struct tern__group *group, int culprit, const char *format, ...)
     TERN_PRINTF(3, 4);
 int tern__group_has_left(struct tern__group *group, int rank, const char *format, ...)
@@ -78,8 +78,9 @@ int tern__group_left(const struct tern__group *group);
 // All ranks enter before any leaves. Errors fail the group.
 int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeting);
 
-// Every rank gives `size` bytes (at most TERN__CELL_BYTES) and gets those of all, in rank order. When a
-// rank has come for another meeting, the group fails: TERN_ERR_MISMATCH, which says who is in which call.
+// Every rank gives `size` bytes (at most TERN__CELL_BYTES) and gets those of all, in rank order.
+// When a rank has come for another meeting, the group fails: TERN_ERR_MISMATCH, which says who is
+// in which call.
 int tern__group_exchange(struct tern__group *group, enum tern__meeting_kind meeting,
                          const void *mine, size_t size, void *all);
 

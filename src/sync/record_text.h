@@ -9,8 +9,8 @@
 // The call in words, for a sentence: "all_reduce 17 of 1024 bytes (f32 sum)".
 void tern__record_text(const struct tern__recorded *call, char *text, size_t size);
 
-// What a rank of the job is in, for a sentence about its end: "tern_all_reduce (call 17, 1024 bytes)"; the
-// latest call that has not ended. False when there is none.
+// What a rank of the job is in, for a sentence about its end: "tern_all_reduce (call 17, 1024
+// bytes)"; the latest call that has not ended. False when there is none.
 bool tern__record_open_text(const struct tern__ctl *ctl, int member, char *text, size_t size);
 
 // "window", "slot", …; "" when not known.

@@ -2,13 +2,13 @@
 // What each rank's last calls were, in the control memory: for the sentences of failures, and for
 // `tern info --job` while a job hangs. Only numbers; words are made where the names are known.
 //
-// Protocol. A rank's threads write its records, everybody reads them and writes nothing. A thread takes
-// a record by swapping its place from ended to ENTERED; records of calls that have not ended are never
-// taken, so a call that hangs stays in view however many others follow it. The fields that say what
-// the call is are then written under a seqlock (`number` odd, fields, `number` even: release stores,
-// read with acquire, so no fence is needed); place, stuck_at, status and end_ns change one by one
-// until the call ends. Short path: one atomic swap (none in a process of one thread) and stores to one
-// line of the rank's own.
+// Protocol. A rank's threads write its records, everybody reads them and writes nothing. A thread
+// takes a record by swapping its place from ended to ENTERED; records of calls that have not ended
+// are never taken, so a call that hangs stays in view however many others follow it. The fields
+// that say what the call is are then written under a seqlock (`number` odd, fields, `number` even:
+// release stores, read with acquire, so no fence is needed); place, stuck_at, status and end_ns
+// change one by one until the call ends. Short path: one atomic swap (none in a process of one
+// thread) and stores to one line of the rank's own.
 #ifndef TERN_SYNC_RECORDS_H
 #define TERN_SYNC_RECORDS_H
 
@@ -24,8 +24,8 @@
 #define TERN__KNOWS_SINGLE_THREADED 0
 #endif
 
-// What ranks compare of a call. Bits of the packed form, from the lowest: kind 5, dtype 4, op 4, root 6,
-// order 1, algorithm 6, bytes 38.
+// What ranks compare of a call. Bits of the packed form, from the lowest: kind 5, dtype 4, op 4,
+// root 6, order 1, algorithm 6, bytes 38.
 #define TERN__SIGNATURE_BYTES_MAX ((UINT64_C(1) << 38) - 1) // and all sizes above it
 #define TERN__ALGORITHM_NONE 63u
 struct tern__signature {
@@ -96,7 +96,8 @@ static inline bool tern__place_is_open(uint32_t place)
     return (place & 255u) == TERN__RECORD_ENTERED || (place & 255u) == TERN__RECORD_WAITING;
 }
 
-// What a call waits for: a rank of its communicator (-1: none named), and the op of its plan (-1: none).
+// What a call waits for: a rank of its communicator (-1: none named), and the op of its plan (-1:
+// none).
 static inline uint32_t tern__stuck(int rank, int lane, int op)
 {
     uint32_t lanes = lane > 255 ? 255 : (uint32_t)lane;
@@ -163,7 +164,8 @@ static inline struct tern__record *tern__record_begin(const struct tern__job *jo
     return NULL;
 }
 
-// It has become known how the bytes travel, and by which algorithm (its index; -1: the signature's).
+// It has become known how the bytes travel, and by which algorithm (its index; -1: the
+// signature's).
 static inline void tern__record_travels(struct tern__record *record, enum tern__way way,
                                         int algorithm)
 {
@@ -174,8 +176,8 @@ static inline void tern__record_travels(struct tern__record *record, enum tern__
     }
 }
 
-// What the call waits for now: tern__stuck, or 0 when it goes on. On the way to sleep, so the clock may
-// be looked at: it becomes the beginning of a call that has none.
+// What the call waits for now: tern__stuck, or 0 when it goes on. On the way to sleep, so the clock
+// may be looked at: it becomes the beginning of a call that has none.
 static inline void tern__record_waits(struct tern__record *record, uint32_t stuck_at,
                                       int64_t now_ns)
 {
@@ -223,8 +225,8 @@ struct tern__recorded {
 // False for one that is unused, or that its writer changes without end.
 bool tern__record_read(const struct tern__record *record, struct tern__recorded *call);
 
-// The call of a rank of the job with this number in this communicator; false when it is not, or not any
-// more, among its records.
+// The call of a rank of the job with this number in this communicator; false when it is not, or not
+// any more, among its records.
 bool tern__record_find(const struct tern__ctl *ctl, int member, int comm_slot, uint64_t sequence,
                        struct tern__recorded *call);
 

@@ -73,8 +73,8 @@ static bool reap(struct ranks *ranks)
     return all;
 }
 
-// Deadlines are written for a machine of one's own. Here they only have to end what hangs, and a test
-// that hangs may take longer to say so on a machine that is busy.
+// Deadlines are written for a machine of one's own. Here they only have to end what hangs, and a
+// test that hangs may take longer to say so on a machine that is busy.
 enum { PATIENCE = 4 };
 
 bool ranks_wait(struct ranks *ranks, double deadline_s)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of the machine and of control groups. Each case runs in a child with mounts of its own, in
-// which /sys/fs/cgroup, /proc/self/cgroup and /proc/meminfo say what the case wants; where a process
-// may not have mounts of its own the cases are skipped.
+// which /sys/fs/cgroup, /proc/self/cgroup and /proc/meminfo say what the case wants; where a
+// process may not have mounts of its own the cases are skipped.
 #include "support/cmocka.h"
 #include <errno.h>
 #include <fcntl.h>

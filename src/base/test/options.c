@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options: whole numbers are read strictly, and so is TERN_TIMEOUT; a damaged one is an error with a
-// sentence, never a silent default.
+// Options: whole numbers are read strictly, and so is TERN_TIMEOUT; a damaged one is an error with
+// a sentence, never a silent default.
 #include "support/cmocka.h"
 #include <limits.h>
 #include <stdlib.h>

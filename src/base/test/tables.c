@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of status codes, element types and kinds of collectives: numbers that never change, names,
-// and what is said of a number or a word that is in none.
+// The tables of status codes, element types and kinds of collectives: numbers that never change,
+// names, and what is said of a number or a word that is in none.
 #include "support/cmocka.h"
 #include <stdbool.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hub, driven by hand through sockets: all of a gathering get the same end, and every HELLO that
-// does not fit is refused with a sentence that says who said what.
+// The hub, driven by hand through sockets: all of a gathering get the same end, and every HELLO
+// that does not fit is refused with a sentence that says who said what.
 #include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of an ordinary user that has as many descriptors under way in Unix sockets as the limit of open
-// files allows: whoever has to hand one over waits until others have taken theirs, up to the deadline,
-// and then says which limit it is. Each rank is of a user of its own choice, so that no other test
-// counts; root alone is not limited.
+// Ranks of an ordinary user that has as many descriptors under way in Unix sockets as the limit of
+// open files allows: whoever has to hand one over waits until others have taken theirs, up to the
+// deadline, and then says which limit it is. Each rank is of a user of its own choice, so that no
+// other test counts; root alone is not limited.
 #include "support/cmocka.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +76,8 @@ static bool says_limit(void)
     return look_says(words) && look_says("raise it, or end the processes of this user that");
 }
 
-// The last process stuffs, and takes everything away when the others have begun to wait, or not at all.
+// The last process stuffs, and takes everything away when the others have begun to wait, or not at
+// all.
 static int meet_in_a_crowd(int rank, const struct ranks *ranks, void *for_ever)
 {
     int ends[2];

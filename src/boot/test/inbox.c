@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors from rank to rank: found by tag in any order, strays dropped, nothing left open. A job
-// of one rank sends to itself, which is the same socket.
+// Descriptors from rank to rank: found by tag in any order, strays dropped, nothing left open. A
+// job of one rank sends to itself, which is the same socket.
 #include "support/cmocka.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -62,8 +62,8 @@ static void parcels_are_found_by_tag_in_any_order(void **state)
     assert_int_equal(look_fds(), before);
 }
 
-// A slot of the control memory is used again, and so are its tags: an older parcel that nobody asked
-// for must not be taken for the new one.
+// A slot of the control memory is used again, and so are its tags: an older parcel that nobody
+// asked for must not be taken for the new one.
 static void newest_parcel_of_a_tag_wins(void **state)
 {
     int before = look_fds();

@@ -378,7 +378,8 @@ static void programs_that_cannot_run(void **state)
     unlink(path);
 }
 
-// PATH may name folders of another user. Root may look into every folder, but into no link to itself.
+// PATH may name folders of another user. Root may look into every folder, but into no link to
+// itself.
 static void folders_that_cannot_be_looked_into_are_passed_over(void **state)
 {
     char locked[256], loop[256], path[600];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For the tests of the launcher: runs the real `tern`, and looks for what it has left behind. Every
-// run carries a mark in its environment, by which its processes are found in /proc; none may be left
-// when `tern` has ended.
+// run carries a mark in its environment, by which its processes are found in /proc; none may be
+// left when `tern` has ended.
 #ifndef TERN_BOOT_TEST_LAUNCH_RUN_H
 #define TERN_BOOT_TEST_LAUNCH_RUN_H
 

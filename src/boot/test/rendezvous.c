@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meeting at a path, when it goes well: any number of ranks in any order, again and again, many jobs
-// at a time, and nothing stays behind. What is refused is in refused.c.
+// Meeting at a path, when it goes well: any number of ranks in any order, again and again, many
+// jobs at a time, and nothing stays behind. What is refused is in refused.c.
 #include "support/cmocka.h"
 #include <poll.h>
 #include <signal.h>

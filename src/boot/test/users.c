@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Meeting where another user is: in a folder that all can write to, at a socket that the other has
-// put there, as a rank, as the hub, as the launcher. Each is refused with a sentence that names both
-// users, before anything is handed over. Needs root, who can become another user.
+// put there, as a rank, as the hub, as the launcher. Each is refused with a sentence that names
+// both users, before anything is handed over. Needs root, who can become another user.
 #include "support/cmocka.h"
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages and descriptors over a start-up socket: what is sent arrives whole, what is no message of
-// this build is told apart and leaves no descriptor open.
+// Messages and descriptors over a start-up socket: what is sent arrives whole, what is no message
+// of this build is told apart and leaves no descriptor open.
 #include "support/cmocka.h"
 #include <errno.h>
 #include <fcntl.h>

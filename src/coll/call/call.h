@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collective calls from inside. A communicator has one `struct tern__calls`: the calls of this rank
-// that have not ended, first come first served, and the runs they consist of (area.h). A call is made
-// of what the caller said (args.c), gets its plans (pick.c), its memory (place.c) and then goes
-// through its runs (run.c); report.c words what went wrong. Calls between the files go one way:
+// that have not ended, first come first served, and the runs they consist of (area.h). A call is
+// made of what the caller said (args.c), gets its plans (pick.c), its memory (place.c) and then
+// goes through its runs (run.c); report.c words what went wrong. Calls between the files go one
+// way:
 //
 //     calls.c, request.c             enter from outside, and look the state up once
 //     quick.c                        the short path
@@ -59,9 +60,9 @@ struct tern__coll {
     bool copied;          // staged: out goes through the slot, too
 
     // Where it stands.
-    enum tern__way
-        way; // slot: whole inputs, one run. Unknown: the first run tells where the buffers are; then
-             // window: the plan runs on them, in that same run; or staged: piece by piece in slots
+    // slot: whole inputs, one run. Unknown: the first run tells where the buffers are; then window:
+    // the plan runs on them, in that same run; or staged: piece by piece in slots.
+    enum tern__way way;
     uint64_t number;           // of the communicator's calls, from 1
     uint64_t pieces;           // runs it has; 0: not known yet
     uint64_t published, ended; // of its runs
@@ -84,8 +85,9 @@ static inline uint64_t tern__key(tern_coll_kind kind, tern_dtype dtype, tern_red
                : TERN__NO_KEY;
 }
 
-// What was found out about a call when one like it was made before, in rank order, with no algorithm named:
-// small ones by key and count, v-collectives by key, since their plans do not depend on the counts.
+// What was found out about a call when one like it was made before, in rank order, with no
+// algorithm named: small ones by key and count, v-collectives by key, since their plans do not
+// depend on the counts.
 enum { TERN__SHAPES = 64 };
 struct tern__shape {
     uint64_t key;
@@ -138,12 +140,12 @@ struct tern__calls {
     struct tern__endpoint *endpoint; // mail.c: send and recv; NULL before the first
 };
 
-// state.c: the calls of a communicator, which must live; made when they are first asked for. Who enters from
-// outside looks them up, and hands them down.
+// state.c: the calls of a communicator, which must live; made when they are first asked for. Who
+// enters from outside looks them up, and hands them down.
 int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls);
 
-// args.c: why no call can be made any more; checks what the caller says and writes it down. Nothing is
-// allocated.
+// args.c: why no call can be made any more; checks what the caller says and writes it down. Nothing
+// is allocated.
 int tern__call_check_comm(const char *name, struct tern__calls *calls);
 int tern__call_check(const char *name, struct tern__calls *calls, const tern_coll *from,
                      struct tern__coll *call);
@@ -164,14 +166,14 @@ static inline struct tern__shape *tern__shape_of(struct tern__calls *calls, uint
 // quick.c: a whole call, true when it has been made.
 bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count);
 
-// publish.c: what a rank puts into its line and payload when it publishes the call's next run. place.c: what
-// the plan's ranges are, once all have.
+// publish.c: what a rank puts into its line and payload when it publishes the call's next run.
+// place.c: what the plan's ranges are, once all have.
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head);
 int tern__call_bind(struct tern__coll *call, uint32_t run);
 void tern__call_unload(struct tern__coll *call); // out of the slot, to the caller
 
-// Which window, as all ranks number it, and where in it; 0 when the bytes are in none that all ranks
-// have.
+// Which window, as all ranks number it, and where in it; 0 when the bytes are in none that all
+// ranks have.
 uint64_t tern__call_place(const struct tern__calls *calls, const char *address, uint64_t bytes,
                           uint64_t *offset);
 
@@ -186,13 +188,14 @@ void tern__call_shares(const struct tern__coll *call, struct tern__share *rows);
 // and up to what a slot holds when its buffers are not in windows.
 bool tern__call_fits_slot(const struct tern__coll *call, bool windows);
 
-// run.c: begin takes a call that was checked and picked, and does what can be done without waiting; wait
-// until it is done; run is pick, begin and wait.
+// run.c: begin takes a call that was checked and picked, and does what can be done without waiting;
+// wait until it is done; run is pick, begin and wait.
 int tern__call_begin(struct tern__coll *call);
 int tern__call_wait(struct tern__coll *call);
 bool tern__calls_advance(struct tern__calls *calls);
 int tern__call_run(struct tern__coll *call);
-// This rank has come to the beginning of the run; and the run has ended, in which all met at these signals.
+// This rank has come to the beginning of the run; and the run has ended, in which all met at these
+// signals.
 static inline void tern__calls_arrive(const struct tern__calls *calls, uint32_t run)
 {
     tern__arrive(calls->area, tern__area_arrivals(calls->area, run, 0),

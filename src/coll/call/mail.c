@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// send and recv. Data path: no lock, no log, no allocation but at a communicator's first message, and no
-// system call but to sleep when nothing can go on.
+// send and recv. Data path: no lock, no log, no allocation but at a communicator's first message,
+// and no system call but to sleep when nothing can go on.
 
 #include "coll/call/trace.h"
 
@@ -54,8 +54,8 @@ int tern__message_check_alone(struct tern__message *message)
     if (message->peer != self) {
         return TERN_OK;
     }
-    // Message k meets message k of the other direction. Whether a send would find room in the mailbox does
-    // not count: what works must not depend on the size.
+    // Message k meets message k of the other direction. Whether a send would find room in the
+    // mailbox does not count: what works must not depend on the size.
     const struct tern__pipe *pipe = tern__pipe_of(message);
     const struct tern__pipe *other = message->sends ? &endpoint->in[self] : &endpoint->out[self];
     if (other->messages > pipe->messages) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// send and recv from inside. Messages from one rank to another go through the receiver's mailbox, in
-// pieces that are numbered from 1 over all messages; a large message whose buffer is in a window is one
-// piece that says where it lies, and the receiver copies it from there. Messages of each pair, in each
-// direction, are first come first served.
+// send and recv from inside. Messages from one rank to another go through the receiver's mailbox,
+// in pieces that are numbered from 1 over all messages; a large message whose buffer is in a window
+// is one piece that says where it lies, and the receiver copies it from there. Messages of each
+// pair, in each direction, are first come first served.
 #ifndef TERN_COLL_CALL_MAIL_H
 #define TERN_COLL_CALL_MAIL_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a call asks for to the plans it runs. Plans are kept by the communicator: those that scale
-// once for all sizes, the others by size, a bounded number of them.
+// From what a call asks for to the plans it runs. Plans are kept by the communicator: those that
+// scale once for all sizes, the others by size, a bounded number of them.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pieces of messages, into mailboxes and out of them. Data path: no allocation, no lock, no log, and no
-// system call.
+// The pieces of messages, into mailboxes and out of them. Data path: no allocation, no lock, no
+// log, and no system call.
 
 #include "coll/call/trace.h"
 

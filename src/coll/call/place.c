@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the bytes of a call are: what the ranges of the plan mean once all ranks have published a run. The way
-// of a large call is decided here, by what all ranks have published, hence the same on all of them.
+// Where the bytes of a call are: what the ranges of the plan mean once all ranks have published a
+// run. The way of a large call is decided here, by what all ranks have published, hence the same on
+// all of them.
 
 #include <string.h>
 
@@ -50,8 +51,9 @@ static bool all_in_slots(const struct tern__calls *calls, uint32_t run)
     return true;
 }
 
-// Whether the plan can run on the buffers: all that others touch are in windows, and where a rank is in
-// place, the plan is right so. The ranks need not be alike in this; all see what each has published.
+// Whether the plan can run on the buffers: all that others touch are in windows, and where a rank
+// is in place, the plan is right so. The ranks need not be alike in this; all see what each has
+// published.
 static bool suits_windows(const struct tern__coll *call, uint32_t run)
 {
     const struct tern__program *program = call->window;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank puts into shared memory when it publishes a run: its input, or where that lies. Data path: no
-// allocation, no lock, no log, and no system call.
+// What a rank puts into shared memory when it publishes a run: its input, or where that lies. Data
+// path: no allocation, no lock, no log, and no system call.
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The short path: a blocking call whose shape was made before, small enough for a slot, on a
-// communicator with nothing else under way, and with peers that come at once. What args.c, pick.c and
-// place.c would find out again was remembered; what is left is the caller's pointers. It does what
-// run.c does for such a call, and hands over to it when somebody has to be waited for.
+// communicator with nothing else under way, and with peers that come at once. What args.c, pick.c
+// and place.c would find out again was remembered; what is left is the caller's pointers. It does
+// what run.c does for such a call, and hands over to it when somebody has to be waited for.
 //
 // No allocation, lock, log, system call, or division.
 
@@ -17,7 +17,8 @@
 // Looks before the load of the machine is asked for: a line from a rank that runs is there by then.
 #define FIRST_LOOKS 32
 
-// Whether the buffers may be where they are. In place: the input is in the slot before out is written.
+// Whether the buffers may be where they are. In place: the input is in the slot before out is
+// written.
 static bool are_apart(const struct tern__shape *shape, const void *from, const void *to)
 {
     uintptr_t in = (uintptr_t)from;

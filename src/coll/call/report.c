@@ -56,7 +56,8 @@ static const char *algorithm_of(const struct tern__coll *call)
     return program != NULL ? program->algorithm : "none";
 }
 
-// Where the plan runs, after the name of its algorithm; nothing before it is known where all buffers are.
+// Where the plan runs, after the name of its algorithm; nothing before it is known where all
+// buffers are.
 static const char *way_text(enum tern__way way)
 {
     return way == TERN__WAY_SLOT     ? " in slots"
@@ -65,7 +66,8 @@ static const char *way_text(enum tern__way way)
                                      : "";
 }
 
-// "call 17 (all_reduce of 4096 bytes, f32, sum, fused in windows)", "call 18 (barrier, direct in slots)"
+// "call 17 (all_reduce of 4096 bytes, f32, sum, fused in windows)", "call 18 (barrier, direct in
+// slots)"
 static void name_call(const struct tern__coll *call, char *text, size_t size)
 {
     bool reduces = tern__kinds[call->kind].sums;
@@ -221,8 +223,8 @@ int tern__call_broken(struct tern__coll *call, bool deep)
     return check_left(call);
 }
 
-// The ranks that this one waits for: that have not published the run, or that post the signal and have
-// not come to a later point than the op that waits for it.
+// The ranks that this one waits for: that have not published the run, or that post the signal and
+// have not come to a later point than the op that waits for it.
 static uint64_t find_awaited(const struct tern__coll *call)
 {
     const struct tern__calls *calls = call->calls;

@@ -219,8 +219,8 @@ static int look(const char *name, tern_request *number, struct tern__request **r
     return check_thread(name, *request);
 }
 
-// Moves what can be moved; whether the request has ended. Looks at the peers and at the deadline now and
-// then.
+// Moves what can be moved; whether the request has ended. Looks at the peers and at the deadline
+// now and then.
 static bool advance(struct tern__request *request)
 {
     struct tern__task *task = task_of(request);
@@ -404,8 +404,8 @@ static int request_free(tern_request *number)
 {
     struct tern__request *request = NULL;
     int looked = look("tern_request_free", number, &request);
-    // A communicator outlives its requests; only in the child of a fork it may not live. The parent's
-    // request goes on.
+    // A communicator outlives its requests; only in the child of a fork it may not live. The
+    // parent's request goes on.
     if (request != NULL && !tern__handle_lives(request->comm, TERN__COMM)) {
         *number = 0;
         return TERN_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request is a number: place in a table, and how often the place was used, so that one that was freed is
-// known as such.
+// A request is a number: place in a table, and how often the place was used, so that one that was
+// freed is known as such.
 #ifndef TERN_COLL_CALL_REQUEST_H
 #define TERN_COLL_CALL_REQUEST_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of requests. Places are reused in the order in which they were freed, and never given back.
+// The table of requests. Places are reused in the order in which they were freed, and never given
+// back.
 
 #include <pthread.h>
 #include <stdlib.h>

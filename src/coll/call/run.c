@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls go through their runs. Calls of a communicator are published in their order, a few runs ahead
-// of the oldest that has not ended, and ended in their order. Data path: no allocation, no lock, no
-// log, and no system call but to sleep when nothing can go on.
+// Calls go through their runs. Calls of a communicator are published in their order, a few runs
+// ahead of the oldest that has not ended, and ended in their order. Data path: no allocation, no
+// lock, no log, and no system call but to sleep when nothing can go on.
 
 #include "base/error.h"
 #include "coll/call/trace.h"
@@ -190,7 +190,8 @@ static bool advance_task(struct tern__task *task)
     return tern__calls_advance(calls_of(task));
 }
 
-// Whether the oldest run could go on. What can be published has been, when nothing else is possible.
+// Whether the oldest run could go on. What can be published has been, when nothing else is
+// possible.
 static bool task_ready(struct tern__task *task)
 {
     struct tern__calls *calls = calls_of(task);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of collective calls and messages. Arrows: from the last rank that published a run to every
-// rank that waited for it, from a post to its wait, from the last rank that came to a point where all meet,
-// and from a piece that was sent to the one that took it.
+// The events of collective calls and messages. Arrows: from the last rank that published a run to
+// every rank that waited for it, from a post to its wait, from the last rank that came to a point
+// where all meet, and from a piece that was sent to the one that took it.
 
 #include "coll/call/trace.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 300
-// Every algorithm executed: ranks are processes, 1 to 8 of them and 16, sizes are odd, each plan runs
-// three times on other data. What the checker calls a sum in rank order must have the bits of the naive
-// sum in rank order; other orders are compared on whole numbers, which are exact in any order.
+// Every algorithm executed: ranks are processes, 1 to 8 of them and 16, sizes are odd, each plan
+// runs three times on other data. What the checker calls a sum in rank order must have the bits of
+// the naive sum in rank order; other orders are compared on whole numbers, which are exact in any
+// order.
 #include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>

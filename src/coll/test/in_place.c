@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 240
-// The column of tern_algo_in_place is what the checker says: of each algorithm all plans are right in
-// place, or some are not. Every kind, rank counts, roots, sizes from nothing to several cache lines a
-// slice; around every single cut link what is for that. And the checker is neither too kind nor too
-// strict: an interpreter finds every plan right that it has proved, under random schedules with random
-// ranks in place, and finds those wrong that it has not.
+// The column of tern_algo_in_place is what the checker says: of each algorithm all plans are right
+// in place, or some are not. Every kind, rank counts, roots, sizes from nothing to several cache
+// lines a slice; around every single cut link what is for that. And the checker is neither too kind
+// nor too strict: an interpreter finds every plan right that it has proved, under random schedules
+// with random ranks in place, and finds those wrong that it has not.
 #include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports on jobs, seen from a process of the job itself: what is in them, in words and as JSON, for
-// calls in every state, and for a process in two jobs. From outside: test/system/info.sh.
+// Reports on jobs, seen from a process of the job itself: what is in them, in words and as JSON,
+// for calls in every state, and for a process in two jobs. From outside: test/system/info.sh.
 #include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 300
-// The checker proves every algorithm: all kinds, many rank counts, odd sizes; and around every single
-// cut link those that are for that. Sums come in the order that was asked for. 256 ranks too.
+// The checker proves every algorithm: all kinds, many rank counts, odd sizes; and around every
+// single cut link those that are for that. Sums come in the order that was asked for. 256 ranks
+// too.
 #include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>

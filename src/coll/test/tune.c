@@ -103,7 +103,8 @@ static void damaged_files_are_refused_with_the_place(void **state)
     assert_non_null(strstr(tern_last_error(), "t:2:1: byte 0x00"));
 }
 
-// Every beginning of a file is either read or refused with a place in it; nothing is read behind it.
+// Every beginning of a file is either read or refused with a place in it; nothing is read behind
+// it.
 static void every_beginning_is_handled(void **state)
 {
     static const char text[] = HEAD ROW "barrier ranks 64 small direct 0 window direct staged "

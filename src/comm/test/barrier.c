@@ -53,7 +53,8 @@ static void sleepers_wait_for_the_last_rank(void **state)
     assert_true(ranks_run_comm(5, wait_for_rank_1, NULL, 20));
 }
 
-// Rank 2 leaves after the first barrier; the second cannot complete, and all later calls say so too.
+// Rank 2 leaves after the first barrier; the second cannot complete, and all later calls say so
+// too.
 static int leave_early(int rank, const struct ranks *ranks, void *arg)
 {
     tern_comm *comm;

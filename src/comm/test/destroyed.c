@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Destroyed communicators and windows, and one given for the other: every call that takes one refuses it
-// with a sentence, and the job goes on.
+// Destroyed communicators and windows, and one given for the other: every call that takes one
+// refuses it with a sentence, and the job goes on.
 #include "support/cmocka.h"
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank forks. In the child every call is refused with a sentence that names the rank, and destroying
-// lets go of the child's copy; the rank's results, its communicator and its peers see nothing of it.
+// A rank forks. In the child every call is refused with a sentence that names the rank, and
+// destroying lets go of the child's copy; the rank's results, its communicator and its peers see
+// nothing of it.
 #include "support/cmocka.h"
 #include <poll.h>
 #include <stdlib.h>
@@ -230,7 +231,8 @@ static void every_call_of_a_child_is_refused(void **state)
     assert_true(ranks_run_comm(3, refuse, NULL, 60));
 }
 
-// What the parent wrote can be read; everything can be let go, in any order, and then nothing is left.
+// What the parent wrote can be read; everything can be let go, in any order, and then nothing is
+// left.
 static int let_go(struct things *things, const char *who)
 {
     CHECK(tern_comm_destroy(things->comm) == TERN_OK);

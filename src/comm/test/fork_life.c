@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the child of a rank may do, and what its life must not hide: it can be in jobs of its own and start
-// other programs; it holds nothing that makes its dead parent look alive.
+// What the child of a rank may do, and what its life must not hide: it can be in jobs of its own
+// and start other programs; it holds nothing that makes its dead parent look alive.
 #include "support/cmocka.h"
 #include <poll.h>
 #include <signal.h>
@@ -92,8 +92,8 @@ static void other_programs_change_nothing(void **state)
     assert_true(ranks_run_comm(2, start_programs, NULL, 60));
 }
 
-// Rank 1 dies and leaves a child that lives on until `end` is closed. Rank 0 sees the death through the
-// pidfd, or through the hang-up of the inbox alone.
+// Rank 1 dies and leaves a child that lives on until `end` is closed. Rank 0 sees the death through
+// the pidfd, or through the hang-up of the inbox alone.
 struct survivor {
     int end[2];
     bool hang_up_only;

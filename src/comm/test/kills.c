@@ -115,8 +115,8 @@ static bool names(int victim, bool started)
         return true;
     }
     snprintf(died, sizeof died, "rank %d did not come", victim);
-    // Who had not come when the others were told of the death finds nobody at the path. On a busy machine
-    // the half second of the start can be over before rank 0 gets to say who is missing.
+    // Who had not come when the others were told of the death finds nobody at the path. On a busy
+    // machine the half second of the start can be over before rank 0 gets to say who is missing.
     return !started && (look_says(died) || look_says("rank 0 did not come") ||
                         look_says("took this rank in, but gave no answer"));
 }

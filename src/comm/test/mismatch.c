@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks in different calls: each call that makes something says who is in which, on all ranks that are in
-// one, and the communicator fails, so that a rank in a barrier learns it too.
+// Ranks in different calls: each call that makes something says who is in which, on all ranks that
+// are in one, and the communicator fails, so that a rank in a barrier learns it too.
 #include "support/cmocka.h"
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sentences about split communicators say which communicator, and a rank's number in it and in the job;
-// sentences about the first communicator of a job say no more than the rank.
+// Sentences about split communicators say which communicator, and a rank's number in it and in the
+// job; sentences about the first communicator of a job say no more than the rank.
 #include "support/cmocka.h"
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window by its number: right for windows of several communicators, without a lock, and while other
-// windows come and go.
+// A window by its number: right for windows of several communicators, without a lock, and while
+// other windows come and go.
 #include "support/cmocka.h"
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors that nobody looks at: TERN_LOG=error tells each refused call and each failed communicator once,
-// TERN_ERRORS=fatal ends the process, and words that there are not are refused by tern_init.
+// Errors that nobody looks at: TERN_LOG=error tells each refused call and each failed communicator
+// once, TERN_ERRORS=fatal ends the process, and words that there are not are refused by tern_init.
 #include "support/cmocka.h"
 #include <fcntl.h>
 #include <signal.h>

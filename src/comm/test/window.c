@@ -63,8 +63,8 @@ static int all_sizes(tern_comm *comm, void *arg)
     return 0;
 }
 
-// The greatest one is sparse: nearly none of it is touched. It is 1 GiB where the machine has room for
-// that on every rank, and tests that run at the same time.
+// The greatest one is sparse: nearly none of it is touched. It is 1 GiB where the machine has room
+// for that on every rank, and tests that run at the same time.
 static void sizes_are_rounded_up_to_pages_and_all_of_it_is_usable(void **state)
 {
     for (int i = 0; i < 6; i++) {
@@ -262,7 +262,8 @@ static void peers_keep_a_window_that_a_rank_lets_go(void **state)
     assert_true(ranks_run_comm(3, let_go, NULL, 20));
 }
 
-// Whether the kernel leaves the page at an address out of a core: "dd" among the flags of its mapping.
+// Whether the kernel leaves the page at an address out of a core: "dd" among the flags of its
+// mapping.
 static bool is_left_out(const void *address)
 {
     char line[512];

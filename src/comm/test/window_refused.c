@@ -69,8 +69,8 @@ static void absurd_size_is_refused_on_all_ranks(void **state)
     assert_true(ranks_run_counts(1, 16, absurd, NULL, 20));
 }
 
-// So many hundredths of what is available, shared by the ranks. Asked once for all of them: the figure
-// changes all the time.
+// So many hundredths of what is available, shared by the ranks. Asked once for all of them: the
+// figure changes all the time.
 static size_t part_of_available(uint64_t percent, int nranks)
 {
     uint64_t pages = (uint64_t)tern__memory_available() / 4096 / 100 * percent;

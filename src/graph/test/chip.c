@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chips: creating, launching and ending them in every order; what they cost when idle, and that they
-// leave nothing.
+// Chips: creating, launching and ending them in every order; what they cost when idle, and that
+// they leave nothing.
 #include "support/cmocka.h"
 #include <dirent.h>
 #include <malloc.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 180
-// Ranks that are killed while graphs run: every survivor's run ends with TERN_ERR_PEER and the number
-// of the killed rank, in time, and nothing is left.
+// Ranks that are killed while graphs run: every survivor's run ends with TERN_ERR_PEER and the
+// number of the killed rank, in time, and nothing is left.
 #include "support/cmocka.h"
 #include <signal.h>
 #include <stdlib.h>

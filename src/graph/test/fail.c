@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that fail: kernels that say so, deadlines, kernels that block or never return. Each ends with a
-// status and a sentence on every rank, in time.
+// Runs that fail: kernels that say so, deadlines, kernels that block or never return. Each ends
+// with a status and a sentence on every rank, in time.
 #include "support/cmocka.h"
 #include <stdlib.h>
 

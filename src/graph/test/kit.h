@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers for the tests of graphs: short forms for tasks, and checks of statuses with sentences that
-// serve both cmocka (assert_true) and bodies of forked ranks (CHECK).
+// Helpers for the tests of graphs: short forms for tasks, and checks of statuses with sentences
+// that serve both cmocka (assert_true) and bodies of forked ranks (CHECK).
 #ifndef TERN_GRAPH_TEST_KIT_H
 #define TERN_GRAPH_TEST_KIT_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Order: random acyclic graphs on chips of many shapes. Every task checks that all of its
-// predecessors have finished and that it sees their plain writes; the host checks that every task ran
-// exactly once, on a core of its kind, with its own arguments.
+// predecessors have finished and that it sees their plain writes; the host checks that every task
+// ran exactly once, on a core of its kind, with its own arguments.
 #include "support/cmocka.h"
 #include <pthread.h>
 #include <stdlib.h>

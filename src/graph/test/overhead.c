@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a task costs: prints microseconds per empty task of a chain and of a fan-out. It asserts only
-// that they run; bench/ measures with care.
+// What a task costs: prints microseconds per empty task of a chain and of a fan-out. It asserts
+// only that they run; bench/ measures with care.
 #include "support/cmocka.h"
 
 #include "kit.h"

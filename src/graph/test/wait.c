@@ -136,8 +136,8 @@ static void notify_own(int64_t *args)
     }
 }
 
-// The least of ten times from a notify to the end of the run: with a lost wake-up the scheduler would
-// see the signal only when it looks after its peers, 80 ms later.
+// The least of ten times from a notify to the end of the run: with a lost wake-up the scheduler
+// would see the signal only when it looks after its peers, 80 ms later.
 static int wake_up(tern_comm *comm, void *arg)
 {
     struct setting s;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way to each peer is its own: with a stand-in for a transport to another machine, what goes to that
-// rank takes it, also on parts of the communicator, and nothing else does; and it has no address.
+// The way to each peer is its own: with a stand-in for a transport to another machine, what goes to
+// that rank takes it, also on parts of the communicator, and nothing else does; and it has no
+// address.
 #include "support/cmocka.h"
 #include <string.h>
 #include <unistd.h>

@@ -221,7 +221,8 @@ static void wrong_pointers_and_ranks_are_refused(void **state)
     assert_int_equal(tern_comm_health(comm), TERN_OK);
 }
 
-// Every rank writes an odd number of bytes to every rank, gets them back, and all is as it was sent.
+// Every rank writes an odd number of bytes to every rank, gets them back, and all is as it was
+// sent.
 static int all_to_all(tern_comm *ranks, void *arg)
 {
     enum { PART = 77 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adding into windows: all ranks into one target at once give the exact sum, for every element type;
-// sources may be unaligned, targets may not; what is refused changes nothing.
+// Adding into windows: all ranks into one target at once give the exact sum, for every element
+// type; sources may be unaligned, targets may not; what is refused changes nothing.
 #include "support/cmocka.h"
 #include <limits.h>
 #include <string.h>

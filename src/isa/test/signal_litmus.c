@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 400
 // Message passing between processes, by litmus: who sees the value of a notify sees everything that
-// was written before it, by plain stores and by tern_put, in the reader's window or in the writer's.
-// What a rank writes depends on what it has read before, so that one stale word spoils all that
-// follows. On a machine with fewer processors than ranks the sleeping path is the common one.
+// was written before it, by plain stores and by tern_put, in the reader's window or in the
+// writer's. What a rank writes depends on what it has read before, so that one stale word spoils
+// all that follows. On a machine with fewer processors than ranks the sleeping path is the common
+// one.
 #include "support/cmocka.h"
 #include <string.h>
 #include <unistd.h>
@@ -141,8 +142,8 @@ static void what_lies_in_the_writers_window_is_seen_after_its_notify(void **stat
     pass_in(PULLED);
 }
 
-// A chain through all ranks: what rank 0 wrote before it notified rank 1 must be visible to the last
-// rank, which has never been notified by rank 0 (happens-before is transitive).
+// A chain through all ranks: what rank 0 wrote before it notified rank 1 must be visible to the
+// last rank, which has never been notified by rank 0 (happens-before is transitive).
 static int hand_on(tern_comm *comm, void *arg)
 {
     tern_window *window;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Anonymous shared memory: zero at first, shared between mappings and processes, sealed against any
-// change of its size, and refused with a sentence, never with a signal, beyond the process's limits.
+// change of its size, and refused with a sentence, never with a signal, beyond the process's
+// limits.
 #include "support/cmocka.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -21,8 +21,8 @@ static void name_run(const struct tern_exec *exec, char *text, size_t size)
              tern_plan_kind_name(spec->kind), exec->plan->algorithm, bytes);
 }
 
-// What the posters of a signal do, who of them has not begun the run, or else where one of them is stuck.
-// Returns the one to blame.
+// What the posters of a signal do, who of them has not begun the run, or else where one of them is
+// stuck. Returns the one to blame.
 static int describe_posters(const struct tern_exec *exec, uint64_t ranks, char *text, size_t size)
 {
     char list[112];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Destroyed plans, topologies and checks: every call that takes one refuses it with a sentence, or, where
-// it returns a number, says that there is nothing.
+// Destroyed plans, topologies and checks: every call that takes one refuses it with a sentence, or,
+// where it returns a number, says that there is nothing.
 #include "support/cmocka.h"
 #include <string.h>
 

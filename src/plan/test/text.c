@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form: what is printed and what is read. The page docs/plan-format.md is held to its word;
-// what is refused is in refuse.c.
+// The text form: what is printed and what is read. The page docs/plan-format.md is held to its
+// word; what is refused is in refuse.c.
 #include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>

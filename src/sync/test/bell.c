@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doorbells, by litmus: no wake-up is lost. Threads change a word, ring, and wait for another's word
-// with ladders so short that they run into the sleep again and again. These waits have no second
-// look (no `broken`), so that nothing but the ring can end a sleep: a lost one shows as a deadline.
+// Doorbells, by litmus: no wake-up is lost. Threads change a word, ring, and wait for another's
+// word with ladders so short that they run into the sleep again and again. These waits have no
+// second look (no `broken`), so that nothing but the ring can end a sleep: a lost one shows as a
+// deadline.
 #include "support/cmocka.h"
 #include <pthread.h>
 #include <sched.h>
@@ -212,7 +213,8 @@ static void a_ring_reaches_every_sleeper(void **state)
     assert_int_equal(shared_bell.sleepers, 0);
 }
 
-// Many notifiers, one sleeper that looks for the sum: the last ring must not be the one that is lost.
+// Many notifiers, one sleeper that looks for the sum: the last ring must not be the one that is
+// lost.
 static void *add_or_sum(void *arg)
 {
     int me = *(const int *)arg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of ranks: the small exchange, failing together with the first reason, leaving; and the wait
-// ladder that follows the load of the job.
+// Groups of ranks: the small exchange, failing together with the first reason, leaving; and the
+// wait ladder that follows the load of the job.
 #include "support/cmocka.h"
 #include <poll.h>
 #include <sched.h>
@@ -108,8 +108,8 @@ static void ranks_that_fail_at_once_agree_on_one_reason(void **state)
     assert_true(ranks_run_counts(1, 16, fail_all_at_once, NULL, 60));
 }
 
-// While another rank writes why, nobody may say that all is well; and one that is killed there holds
-// nobody up.
+// While another rank writes why, nobody may say that all is well; and one that is killed there
+// holds nobody up.
 static int fail_and_die_on_rank_0(tern_comm *comm, void *arg)
 {
     struct tern__group *group = &comm->group;

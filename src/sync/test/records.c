@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of calls: the packed signature; the ring keeps the last 64 calls and every call that has not
-// ended; readers see whole records while several threads write them.
+// Records of calls: the packed signature; the ring keeps the last 64 calls and every call that has
+// not ended; readers see whole records while several threads write them.
 #include "support/cmocka.h"
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler slice: a wait that gives up the processor shortens it, for its thread alone, and only where
-// the thread has an ordinary one.
+// The scheduler slice: a wait that gives up the processor shortens it, for its thread alone, and
+// only where the thread has an ordinary one.
 #include "support/cmocka.h"
 #include <errno.h>
 #include <pthread.h>

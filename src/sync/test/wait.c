@@ -89,8 +89,8 @@ static void a_condition_that_holds_takes_one_look(void **state)
     assert_int_equal(script.shallow + script.deep, 0);
 }
 
-// How many looks come before the sleep when no yield takes long: the most of several climbs, since on a
-// busy machine the yields end early.
+// How many looks come before the sleep when no yield takes long: the most of several climbs, since
+// on a busy machine the yields end early.
 static uint32_t looks_before_sleep(void)
 {
     uint32_t most = 0;

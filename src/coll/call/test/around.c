@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 180
-// Calls and what is around them: waits for other things, windows that come and go, communicators that
-// end, threads, and as many ranks as there can be.
+// Calls and what is around them: waits for other things, windows that come and go, communicators
+// that end, threads, and as many ranks as there can be.
 #include <pthread.h>
 
 #include "coll/call/test/random.h"
@@ -9,8 +9,8 @@
 
 static uint64_t base_seed;
 
-// Calls that were started move while their thread waits for something else: the last rank starts its
-// part only after the others have it from somewhere else that they may go on.
+// Calls that were started move while their thread waits for something else: the last rank starts
+// its part only after the others have it from somewhere else that they may go on.
 
 enum { OTHERS = 6, LARGE = 400000 };
 
@@ -44,8 +44,8 @@ static int wait_for_other(int which, int turn, tern_comm *world, tern_comm *side
     }
 }
 
-// Even ranks wait for the call first and for the other thing then, odd ranks the other way round: an odd
-// rank's part of the call has to move while it waits for the other thing.
+// Even ranks wait for the call first and for the other thing then, odd ranks the other way round:
+// an odd rank's part of the call has to move while it waits for the other thing.
 static int cross(tern_comm *world, void *arg)
 {
     static float in[LARGE];
@@ -89,8 +89,8 @@ static void calls_move_while_their_thread_waits_for_something_else(void **state)
     }
 }
 
-// The same call again and again, at addresses that were in a window a moment ago, or will be: what was
-// looked up for them before must not be used.
+// The same call again and again, at addresses that were in a window a moment ago, or will be: what
+// was looked up for them before must not be used.
 static int come_and_go(tern_comm *world, void *arg)
 {
     enum { COUNT = 10000, BYTES = COUNT * 4 };

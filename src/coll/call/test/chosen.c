@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 120
-// What tern_coll_choose says will be picked is what runs: compared with the records of the calls, for
-// every kind, sizes around every switch, buffers in windows or not, in place or not, algorithms named or
-// not.
+// What tern_coll_choose says will be picked is what runs: compared with the records of the calls,
+// for every kind, sizes around every switch, buffers in windows or not, in place or not, algorithms
+// named or not.
 #include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>

@@ -22,8 +22,8 @@ static const uint64_t who[] = {UINT64_MAX, 1, UINT64_C(0xaaaaaaaaaaaaaaaa), 0};
 
 static const enum kit_place places[] = {KIT_WINDOW, KIT_UNEVEN, KIT_HEAP, KIT_ODD};
 
-// Elements of f32, of a share where there are shares: in a line; in a slot, which holds 4096 bytes for two
-// ranks; in one piece; in several.
+// Elements of f32, of a share where there are shares: in a line; in a slot, which holds 4096 bytes
+// for two ranks; in one piece; in several.
 static const size_t counts[] = {1, 11, 1000, 1025, 9000, COUNT_MAX};
 
 enum {
@@ -164,8 +164,8 @@ static int run_case(struct round *round, tern_coll_kind kind, const char *name, 
     return 0;
 }
 
-// The cases of an algorithm: each size, in windows and elsewhere, with all, some or none of the ranks
-// in place; of these a draw.
+// The cases of an algorithm: each size, in windows and elsewhere, with all, some or none of the
+// ranks in place; of these a draw.
 static int run_algorithm(struct round *round, tern_coll_kind kind, const char *name)
 {
     uint64_t share = (round->way == BY_CALL ? 4 : 16) * (KIT_SANITIZED ? 4 : 1); // one of so many

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 240
 // Ranks that die, stay away or leave while the others make calls. Seeded: a rank of 2, 3, 5 or 8 is
-// killed at a random moment of a loop of random calls, by its own timer or from outside; each survivor
-// has TERN_ERR_PEER within a second, with a sentence that names rank and call; what had ended before
-// was right, and nothing stays behind. TERN_TEST_CASES says how many.
+// killed at a random moment of a loop of random calls, by its own timer or from outside; each
+// survivor has TERN_ERR_PEER within a second, with a sentence that names rank and call; what had
+// ended before was right, and nothing stays behind. TERN_TEST_CASES says how many.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -261,7 +261,8 @@ static int call_without(struct kit_bench *bench, const struct trial *t, bool sta
         kit_make(bench, KIT_WORLD, &c, false, KIT_WINDOW, KIT_HEAP, 0, &work);
         CHECK(kit_run(&work, KIT_TEST) == 0);
     }
-    // All have ended them before anybody makes the one that fails, and with it whatever is under way.
+    // All have ended them before anybody makes the one that fails, and with it whatever is under
+    // way.
     CHECK(tern_barrier(bench->comms[KIT_WORLD]) == TERN_OK);
     if (bench->rank == t->victim) {
         *status = TERN_OK;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 120
-// A rank that does not come: stopped, asleep, computing, waiting for something else; before a call or in
-// the middle of it. The others wait, or test, in every call that waits for it: each has
-// TERN_ERR_TIMEOUT at the communicator's deadline, with a sentence that says once who did not come and
-// what it does.
+// A rank that does not come: stopped, asleep, computing, waiting for something else; before a call
+// or in the middle of it. The others wait, or test, in every call that waits for it: each has
+// TERN_ERR_TIMEOUT at the communicator's deadline, with a sentence that says once who did not come
+// and what it does.
 #include "support/cmocka.h"
 #include <poll.h>
 #include <signal.h>
@@ -155,7 +155,8 @@ static int check_sentence(const struct trial *t)
         [ASLEEP_INSIDE] = "rank 1 has begun all_reduce 2 of 2097152 bytes",
     };
     const char *text = tern_last_error();
-    // One that tests has begun the call and does not wait in it either: the two may be told together.
+    // One that tests has begun the call and does not wait in it either: the two may be told
+    // together.
     if (t->absence == ASLEEP_INSIDE && t->manner == TESTED &&
         (look_says("ranks 0, 1 have begun all_reduce 2 of 2097152 bytes") ||
          look_says("ranks 1, 2 have begun all_reduce 2 of 2097152 bytes"))) {

@@ -2,9 +2,9 @@
 // ctest-timeout: 240
 // Every kind of call against the naive reference, bit for bit: kinds x dtypes x ops x rank counts x
 // sizes around every switch x in place x where each buffer lies x blocking or not x communicators.
-// Seeded samples, in each of which every two of those meet; TERN_TEST_SCALE says how many. And every
-// algorithm by its name: the same bits in rank order, the exact sums in any. Buffers have guards, and
-// inputs must come out unchanged.
+// Seeded samples, in each of which every two of those meet; TERN_TEST_SCALE says how many. And
+// every algorithm by its name: the same bits in rank order, the exact sums in any. Buffers have
+// guards, and inputs must come out unchanged.
 #include "coll/call/test/calls.h"
 #include "coll/call/test/pairs.h"
 
@@ -267,8 +267,8 @@ static void every_algorithm_gives_the_same_bits_in_rank_order(void **state)
     munmap(ran, bytes);
 }
 
-// What the caller sees is the same, bit for bit, wherever the buffers lie: in the sums of numbers that
-// are rounded, without the reference.
+// What the caller sees is the same, bit for bit, wherever the buffers lie: in the sums of numbers
+// that are rounded, without the reference.
 static int run_places(tern_comm *world, void *arg)
 {
     static const size_t counts[] = {3, 12, 700, 30000};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 240
-// Ranks that disagree: seeded random calls in which one rank, or two, differ in kind, count, dtype, op,
-// root, order, algorithm, order of calls, or in the counts of a v-collective. Every rank gets
-// TERN_ERR_MISMATCH in that call, with a sentence that names who differs and both things said; no byte
-// of any out is written; that communicator stays failed, and others work on. TERN_TEST_CASES says how
-// many.
+// Ranks that disagree: seeded random calls in which one rank, or two, differ in kind, count, dtype,
+// op, root, order, algorithm, order of calls, or in the counts of a v-collective. Every rank gets
+// TERN_ERR_MISMATCH in that call, with a sentence that names who differs and both things said; no
+// byte of any out is written; that communicator stays failed, and others work on. TERN_TEST_CASES
+// says how many.
 #include "coll/call/test/random.h"
 
 enum { BYTES = 100000, PER_JOB = 6, WORD_BYTES = 48 };

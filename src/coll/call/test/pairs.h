@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sample of a product of many dimensions that is too large to run whole: every two values of every
-// two dimensions meet in it. Greedy, from a seed: each sample takes a pair that has not met yet and,
-// of some random completions, the one with the most such pairs.
+// A sample of a product of many dimensions that is too large to run whole: every two values of
+// every two dimensions meet in it. Greedy, from a seed: each sample takes a pair that has not met
+// yet and, of some random completions, the one with the most such pairs.
 #ifndef TERN_COLL_CALL_TEST_PAIRS_H
 #define TERN_COLL_CALL_TEST_PAIRS_H
 

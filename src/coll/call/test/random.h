@@ -29,7 +29,8 @@ KIT struct ref_case random_case(uint64_t *state, size_t bytes_max)
     return c;
 }
 
-// The most bytes that a buffer of such a case takes, shares of n ranks and their variations included.
+// The most bytes that a buffer of such a case takes, shares of n ranks and their variations
+// included.
 KIT size_t random_most(size_t bytes_max, int n)
 {
     return (bytes_max + 16 * 8) * (size_t)n + 4 * 8 * TERN_RANKS_MAX;
@@ -174,7 +175,8 @@ KIT int random_end_all(struct random_calls *r)
     return 0;
 }
 
-// Starts a call in a free slot, which there is. All ranks pass the same case, and places of their own.
+// Starts a call in a free slot, which there is. All ranks pass the same case, and places of their
+// own.
 KIT int random_start(struct random_calls *r, enum kit_comm comm, const struct ref_case *c)
 {
     int slot = random_free_slot(r);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests: many calls under way on communicators that overlap, ended in another order on every rank;
-// persistent calls between blocking ones; messages; and every wrong use of a request.
+// Requests: many calls under way on communicators that overlap, ended in another order on every
+// rank; persistent calls between blocking ones; messages; and every wrong use of a request.
 #include <pthread.h>
 
 #include "coll/call/test/random.h"
 
 static uint64_t base_seed;
 
-// Calls of every kind started in one order, on communicators of which a rank is in four, and ended in
-// any order.
+// Calls of every kind started in one order, on communicators of which a rank is in four, and ended
+// in any order.
 static int mix(tern_comm *world, void *arg)
 {
     enum { BYTES = 20000 };
@@ -83,7 +83,8 @@ static void any_number_of_calls_may_be_under_way(void **state)
     assert_true(ranks_run_comm(5, flood, NULL, 30));
 }
 
-// Persistent calls of several communicators, begun in one order, ended in any, between blocking ones.
+// Persistent calls of several communicators, begun in one order, ended in any, between blocking
+// ones.
 enum { PREPARED = 8 };
 
 static int run_prepared(struct kit_bench *bench, struct kit_work *works, uint64_t *state,
@@ -159,8 +160,8 @@ static void a_prepared_call_runs_as_often_as_wanted(void **state)
     }
 }
 
-// Messages between all pairs, oneself included, as many as a rank likes, small and large, started in
-// an order of its own except that those of a pair keep theirs, ended in any order.
+// Messages between all pairs, oneself included, as many as a rank likes, small and large, started
+// in an order of its own except that those of a pair keep theirs, ended in any order.
 
 enum { MESSAGES = 12 };
 

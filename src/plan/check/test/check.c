@@ -345,8 +345,8 @@ static void a_cycle_is_shown(void **state)
                    "(wait) needs signal 0 from the first");
 }
 
-// 70 ranks wait for rank 70, which waits for rank 71, and that one for rank 70: only the last two are
-// in the cycle.
+// 70 ranks wait for rank 70, which waits for rank 71, and that one for rank 70: only the last two
+// are in the cycle.
 static void a_cycle_behind_many_that_wait_for_it_is_found(void **state)
 {
     tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 72, 0, 4);
@@ -376,7 +376,8 @@ static void a_barrier_that_does_not_meet_is_found(void **state)
     assert_refuted(plan, TERN_CHECK_RESULT, "rank 0 may end before rank 1 has begun");
 }
 
-// Rank 0 waits for one of two posts: by two lanes of rank 1, either of which proves that it has begun.
+// Rank 0 waits for one of two posts: by two lanes of rank 1, either of which proves that it has
+// begun.
 static void a_post_by_any_lane_proves_that_its_rank_has_begun(void **state)
 {
     tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 2, 0, 4);
@@ -389,9 +390,9 @@ static void a_post_by_any_lane_proves_that_its_rank_has_begun(void **state)
     assert_proved(plan, TERN_CHECK_ORDER_NONE);
 }
 
-// Ranks 1 and 2 say to rank 0 that they have begun (signal 0), and then that rank 3 has told them so
-// (signal 1). Rank 0 waits for one of the latter, and tells all. Rank 2 may be spoiled: it says so
-// before it has heard of rank 3.
+// Ranks 1 and 2 say to rank 0 that they have begun (signal 0), and then that rank 3 has told them
+// so (signal 1). Rank 0 waits for one of the latter, and tells all. Rank 2 may be spoiled: it says
+// so before it has heard of rank 3.
 static tern_plan *told_by_others(bool spoiled)
 {
     tern_plan *plan = hand_plan(TERN_PLAN_BARRIER, 4, 0, 4);
@@ -536,7 +537,8 @@ static void buffers_that_a_rank_does_not_have_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_refuted(copy_of(cases[i].kind, 0, 0, 4), TERN_CHECK_BOUNDS, cases[i].sentence);
-        // Of no bytes a range is legal everywhere, and of the root's there are as many as there are.
+        // Of no bytes a range is legal everywhere, and of the root's there are as many as there
+        // are.
         tern_check *check = check_plan(copy_of(cases[i].kind, 0, 0, 0));
         assert_int_equal(tern_check_count(check, TERN_CHECK_BOUNDS), 0);
         tern_check_destroy(check);

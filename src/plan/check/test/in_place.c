@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker in place: each way to be right with `in` and `out` apart and wrong where they are one, and
-// what may look wrong and is right. The interpreter agrees on which ranks may be in place.
+// The checker in place: each way to be right with `in` and `out` apart and wrong where they are
+// one, and what may look wrong and is right. The interpreter agrees on which ranks may be in place.
 #include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static void assert_right(const char *text)
     tern_plan_destroy(plan);
 }
 
-// Right apart, and the first finding in place is the sentence. With these ranks in place the result is
-// wrong; 0: whatever the result.
+// Right apart, and the first finding in place is the sentence. With these ranks in place the result
+// is wrong; 0: whatever the result.
 static void assert_wrong(const char *text, uint64_t ranks, const char *sentence)
 {
     tern_plan *plan = parse(text);
@@ -100,8 +100,8 @@ static void a_read_after_the_overwriting(void **state)
                  "0, op 0 (reduce) has overwritten them as out");
 }
 
-// Right apart and with both ranks in place: then each has the other's input, and the sum is the same.
-// Wrong with one of them.
+// Right apart and with both ranks in place: then each has the other's input, and the sum is the
+// same. Wrong with one of them.
 static void an_error_that_another_makes_up_for(void **state)
 {
     static const char text[] =
@@ -120,7 +120,8 @@ static void an_error_that_another_makes_up_for(void **state)
     tern_plan_destroy(plan);
 }
 
-// A copy may not overlap itself shifted, nor an atomic reduce at all, even if nobody reads the result.
+// A copy may not overlap itself shifted, nor an atomic reduce at all, even if nobody reads the
+// result.
 static void operands_of_one_op_that_overlap(void **state)
 {
     static const char shifted[] =

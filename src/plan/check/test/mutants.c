@@ -2,8 +2,8 @@
 // ctest-timeout: 300
 // Does the checker check? Right plans are spoiled at random, in every way a plan can be wrong. Each
 // mutant must be refuted, or run right under 50 adversarial schedules of an independent interpreter
-// (test/support/interp.h): no accepted mutant may ever give a wrong result; nor one that is accepted in
-// place, with any ranks in place. MUTANTS sets the number.
+// (test/support/interp.h): no accepted mutant may ever give a wrong result; nor one that is
+// accepted in place, with any ranks in place. MUTANTS sets the number.
 #include "support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>

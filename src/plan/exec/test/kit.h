@@ -39,8 +39,8 @@ KIT void kit_reduce_all(tern_plan *plan, int rank, int lane, uint64_t offset, ui
     hand_must(tern_plan_add(plan, rank, lane, &op));
 }
 
-// The one-pass all_reduce. Every rank's slice is cut once more, a piece for each lane; odd sizes give
-// pieces of 0 bytes. A lane signals on its own.
+// The one-pass all_reduce. Every rank's slice is cut once more, a piece for each lane; odd sizes
+// give pieces of 0 bytes. A lane signals on its own.
 KIT tern_plan *kit_fused(int n, uint64_t count, uint32_t unit, int lanes)
 {
     tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, n, count * unit, unit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an executor refuses: ranks that disagree, plans that do not fit, calls at the wrong time. All
-// ranks get an error, and the communicator goes on working.
+// What an executor refuses: ranks that disagree, plans that do not fit, calls at the wrong time.
+// All ranks get an error, and the communicator goes on working.
 #include "plan/exec/test/kit.h"
 
 enum { COUNT = 64 };
@@ -113,7 +113,8 @@ static const tern_plan_op differing[] = {
     {.kind = TERN_PLAN_WAIT, .signal = 0, .count = 2},
 };
 
-// Each kind of difference in a plan changes its digest: in its op, its scratch, the op's rank, lane.
+// Each kind of difference in a plan changes its digest: in its op, its scratch, the op's rank,
+// lane.
 static void every_part_of_a_plan_is_compared(void **state)
 {
     enum { OPS = sizeof differing / sizeof differing[0] };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 240
-// Runs of plans made by hand, over 1 to 16 processes: 200 in a row with other data each time and with
-// ranks that come late, bit for bit against sums in rank order.
+// Runs of plans made by hand, over 1 to 16 processes: 200 in a row with other data each time and
+// with ranks that come late, bit for bit against sums in rank order.
 #include "base/clock.h"
 #include "plan/exec/test/kit.h"
 
@@ -86,9 +86,9 @@ static void ring_all_reduce_is_right(void **state)
     for_all_counts(&(struct job){.make = make_ring, .count_of_one = 29, .whole = true});
 }
 
-// One rank. Lane 0 waits for lane 1, lane 1 for lane 2, …, the last for nobody; then each for the one
-// below it: no order of running the lanes one after the other would end. In between copies of 0 bytes,
-// at places that do not exist.
+// One rank. Lane 0 waits for lane 1, lane 1 for lane 2, …, the last for nobody; then each for the
+// one below it: no order of running the lanes one after the other would end. In between copies of 0
+// bytes, at places that do not exist.
 static tern_plan *make_knot(int n)
 {
     enum { LANES = 5 };
