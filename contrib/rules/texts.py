@@ -8,6 +8,8 @@ import re
 from rules.tree import C_FAMILY, read_text
 
 FILE_WARN, FILE_FAIL, FUNCTION_FAIL, README_FAIL = 400, 800, 70, 150
+COLUMNS = 100
+ONE_STRING = re.compile(r'\s*"(?:[^"\\]|\\.)*"[;,)}]*')
 HASH_FAMILY = {".py", ".sh", ".cmake"}
 HASH_NAMES = {"Makefile", "CMakeLists.txt", ".ci/run"}
 NAMED = re.compile(r"(?<![\w<./$*{}~-])(?:[\w.-]+/)*[\w-]+\.(?:c|h|cpp|hpp|def|md|py|sh|cmake|txt)(?![\w/*>(-])")
@@ -73,6 +75,15 @@ def check_sizes(path, lines, findings):
             findings.error(path, line, f"{name} has {length} lines; {FUNCTION_FAIL} is the limit")
 
 
+def check_columns(path, lines, findings):
+    """clang-format leaves comments as they are, and a string that does not fit."""
+    if path.suffix not in C_FAMILY:
+        return
+    for number, line in enumerate(lines, 1):
+        if len(line) > COLUMNS and not ONE_STRING.fullmatch(line):
+            findings.error(path, number, f"{len(line)} columns; {COLUMNS} is the limit")
+
+
 def check_licence(path, lines, findings):
     if path.suffix in C_FAMILY:
         wanted = "// SPDX-License-Identifier: Apache-2.0"
@@ -120,6 +131,7 @@ def check_texts(files, findings):
     check_names(texts, findings)
     for path, lines in texts.items():
         check_sizes(path, lines, findings)
+        check_columns(path, lines, findings)
         check_licence(path, lines, findings)
         if path.name.startswith("README") and len(lines) > README_FAIL:
             findings.error(path, README_FAIL + 1, f"{len(lines)} lines; {README_FAIL} is the limit")

@@ -88,6 +88,9 @@ put src/low/low.c '// Data path: no lock, no allocation.' '' '#include <stdlib.h
 compile low/low.c
 expect 'src/low/low.c:1: says that it does without any allocation, and needs malloc'
 
+put src/low/low.c "// $(printf 'word %.0s' {1..20})"
+expect 'src/low/low.c:2: 103 columns; 100 is the limit'
+
 put src/low/low.c '// Made by gone.c, read by high/high.h and low/never.h.'
 said=$(tidy) && die "no finding about files that there are not"
 grep -qF 'low.c:2: there is no gone.c' <<<"$said" || die "expected a word on gone.c, not: $said"
