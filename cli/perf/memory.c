@@ -3,10 +3,12 @@
 
 #include "perf/memory.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tern/machine.h"
 #include "tern/memory.h"
 #include "tern/status.h"
 
@@ -78,64 +80,9 @@ void perf_buffers_close(struct perf_buffers *buffers)
     *buffers = (struct perf_buffers){0};
 }
 
-// A file that is one number; UINT64_MAX when it does not exist or says "max".
-static uint64_t read_number(const char *folder, const char *name)
-{
-    char path[4200];
-    unsigned long long number = UINT64_MAX;
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", folder, name);
-    FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        if (fscanf(file, "%llu", &number) != 1) {
-            number = UINT64_MAX;
-        }
-        fclose(file);
-    }
-    return number;
-}
-
-// What the cgroups (version 2) above this process leave.
-static uint64_t cgroup_bytes(void)
-{
-    char line[4096] = "";
-    uint64_t least = UINT64_MAX;
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL && strncmp(line, "0::", 3) != 0) {
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    char *folder = strncmp(line, "0::", 3) == 0 ? line + 3 : line + strlen(line);
-    folder[strcspn(folder, "\n")] = '\0';
-    for (;;) {
-        uint64_t limit = read_number(folder, "memory.max");
-        uint64_t used = read_number(folder, "memory.current");
-        if (limit != UINT64_MAX && used != UINT64_MAX) {
-            uint64_t rest = used < limit ? limit - used : 0;
-            least = rest < least ? rest : least;
-        }
-        char *slash = strrchr(folder, '/');
-        if (slash == NULL) {
-            return least;
-        }
-        *slash = '\0';
-    }
-}
-
 uint64_t perf_available_bytes(void)
 {
-    char line[128];
-    unsigned long long kib = 0;
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "MemAvailable: %llu", &kib) == 1) {
-            break;
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    uint64_t machine = kib > 0 ? kib << 10 : UINT64_MAX;
-    uint64_t cgroup = cgroup_bytes();
-    return machine < cgroup ? machine : cgroup;
+    tern_machine machine;
+    bool known = tern_machine_look(&machine) == TERN_OK && machine.memory_available >= 0;
+    return known ? (uint64_t)machine.memory_available : UINT64_MAX;
 }
