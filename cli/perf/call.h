@@ -35,6 +35,12 @@ struct cli_data perf_data_of(enum perf_kind kind, const struct perf_options *opt
 void perf_call_make(struct perf_call *call, const struct perf_options *options, enum perf_kind kind,
                     uint64_t total, int rank, int nranks, char *in, char *out);
 
+// Bytes from one pair of buffers to the next, of a call of so many elements.
+static inline size_t perf_stride(uint64_t total, size_t element_bytes)
+{
+    return (total * element_bytes + PERF_GUARD_BYTES + 63) / 64 * 64;
+}
+
 // The blocking call; a status.
 int perf_call_run(tern_comm *comm, const struct perf_call *call);
 

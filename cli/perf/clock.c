@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measuring over all ranks, as the OSU benchmarks do: every iteration begins with a barrier, each
-// rank times its own call, the slowest rank's time is the iteration's. cli/perf/mpi.c does the
-// same.
+// rank times its own call, the slowest rank's time is the iteration's. Or, as nccl-tests do,
+// several calls together. cli/perf/mpi.c does the same.
 
 #include "perf/clock.h"
 
@@ -80,36 +80,44 @@ static void summarise(const struct perf_board *board, long iterations, struct pe
 }
 
 int perf_time_action(const struct perf_board *board, perf_action *action, void *arg,
-                     long iterations, struct perf_time *time)
+                     long iterations, long together, struct perf_time *time)
 {
     double *times = part_of(board, board->rank)->times;
     int status = TERN_OK;
-    for (long i = 0; i < iterations && status == TERN_OK; i++) {
+    long groups = (iterations + together - 1) / together;
+    for (long i = 0; i < groups && status == TERN_OK; i++) {
         status = tern_comm_barrier(board->comm);
         double begin = cli_now_us();
-        status = status == TERN_OK ? action(arg) : status;
-        times[i] = cli_now_us() - begin;
+        for (long call = 0; call < together && status == TERN_OK; call++) {
+            status = action(arg);
+        }
+        times[i] = (cli_now_us() - begin) / (double)together;
     }
     status = status == TERN_OK ? tern_comm_barrier(board->comm) : status;
-    if (status == TERN_OK && board->rank == 0 && iterations > 0) {
-        summarise(board, iterations, time);
+    if (status == TERN_OK && board->rank == 0 && groups > 0) {
+        summarise(board, groups, time);
+        time->iterations = groups * together;
     }
     return status == TERN_OK ? tern_comm_barrier(board->comm) : status;
 }
 
 struct copy {
-    char *from, *to;
-    size_t bytes;
+    char *memory; // pairs of from and to
+    size_t bytes, pages;
     int64_t repeat;
+    long nbuffers, next;
 };
 
 static int copy_once(void *arg)
 {
-    const struct copy *copy = arg;
+    struct copy *copy = arg;
     for (int64_t i = 0; i < copy->repeat; i++) {
-        memcpy(copy->to, copy->from, copy->bytes);
+        char *from = copy->memory + (size_t)(2 * copy->next) * copy->pages;
+        char *to = from + copy->pages;
+        memcpy(to, from, copy->bytes);
         // The compiler must not think that nobody reads it.
-        __asm__ volatile("" : : "r"(copy->to) : "memory");
+        __asm__ volatile("" : : "r"(to) : "memory");
+        copy->next = copy->next + 1 < copy->nbuffers ? copy->next + 1 : 0;
     }
     return TERN_OK;
 }
@@ -117,7 +125,7 @@ static int copy_once(void *arg)
 static int time_copies(const struct perf_board *board, struct copy *copy, struct perf_time *time)
 {
     struct perf_time trial = {0};
-    int status = perf_time_action(board, copy_once, copy, 2, &trial);
+    int status = perf_time_action(board, copy_once, copy, 2, 1, &trial);
     copy->repeat =
         trial.min_us < COPY_LEAST_US ? (int64_t)(COPY_LEAST_US / (trial.min_us + 0.01)) + 1 : 1;
     status = status == TERN_OK ? perf_share_value(board, &copy->repeat) : status;
@@ -127,7 +135,7 @@ static int time_copies(const struct perf_board *board, struct copy *copy, struct
                  : iterations > COPY_ITERATIONS_MAX ? COPY_ITERATIONS_MAX
                                                     : iterations;
     status = status == TERN_OK ? perf_share_value(board, &iterations) : status;
-    status = status == TERN_OK ? perf_time_action(board, copy_once, copy, (long)iterations, time)
+    status = status == TERN_OK ? perf_time_action(board, copy_once, copy, (long)iterations, 1, time)
                                : status;
     double scale = 1.0 / (double)copy->repeat;
     time->median_us *= scale;
@@ -136,21 +144,21 @@ static int time_copies(const struct perf_board *board, struct copy *copy, struct
     return status;
 }
 
-int perf_time_copy(const struct perf_board *board, uint64_t bytes, struct perf_time *time)
+int perf_time_copy(const struct perf_board *board, uint64_t bytes, long nbuffers,
+                   struct perf_time *time)
 {
     uint64_t each = (bytes / 2 + (uint64_t)board->nranks - 1) / (uint64_t)board->nranks;
-    struct copy copy = {.bytes = each > 0 ? each : 1, .repeat = 1};
-    size_t pages = (copy.bytes + 4095) / 4096 * 4096;
-    char *memory =
-        mmap(NULL, 2 * pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct copy copy = {.bytes = each > 0 ? each : 1, .repeat = 1, .nbuffers = nbuffers};
+    copy.pages = (copy.bytes + 4095) / 4096 * 4096;
+    size_t all = 2 * copy.pages * (size_t)nbuffers;
+    char *memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         perror("tern perf: no memory to measure the copy rate with");
         return TERN_ERR_MEMORY;
     }
-    memset(memory, 1, 2 * pages);
-    copy.from = memory;
-    copy.to = memory + pages;
+    memset(memory, 1, all);
+    copy.memory = memory;
     int status = time_copies(board, &copy, time);
-    munmap(memory, 2 * pages);
+    munmap(memory, all);
     return status;
 }

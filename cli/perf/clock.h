@@ -25,11 +25,14 @@ int perf_sum_values(const struct perf_board *board, uint64_t own, uint64_t *sum)
 // What is timed: a status.
 typedef int perf_action(void *arg);
 
-// `iterations` times: barrier, clock, action, clock. The result is valid on rank 0.
+// `iterations` actions, `together` at a time: barrier, clock, the actions, clock; what they took,
+// divided by their number. The result is valid on rank 0.
 int perf_time_action(const struct perf_board *board, perf_action *action, void *arg,
-                     long iterations, struct perf_time *time);
+                     long iterations, long together, struct perf_time *time);
 
-// All ranks at once copy `bytes` in all, which counts reading and writing, between private memory.
-int perf_time_copy(const struct perf_board *board, uint64_t bytes, struct perf_time *time);
+// All ranks at once copy `bytes` in all, which counts reading and writing, between private memory,
+// from and to `nbuffers` places in turn.
+int perf_time_copy(const struct perf_board *board, uint64_t bytes, long nbuffers,
+                   struct perf_time *time);
 
 #endif

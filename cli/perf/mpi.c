@@ -4,7 +4,7 @@
 // MPI's own mpicc; every rank is connected to the asking process by a socket and sleeps in it
 // between questions.
 //
-//     question   KIND TOTAL DTYPE OP ROOT IN_PLACE WARMUP ITERATIONS BUDGET_US
+//     question   KIND TOTAL DTYPE OP ROOT IN_PLACE WARMUP ITERATIONS TOGETHER BUFFERS BUDGET_US
 //     answer     ok ITERATIONS MEDIAN_US MIN_US MAX_US, or a sentence; from rank 0
 
 #ifndef _GNU_SOURCE
@@ -30,6 +30,7 @@ struct question {
     char dtype[16], op[16];
     int root, in_place;
     long warmup, iterations;
+    long together, nbuffers; // calls between two barriers; pairs of buffers in turn
     double budget_us;
 };
 
@@ -181,30 +182,34 @@ static void make_call(const struct call *c)
     }
 }
 
-static double time_once(const struct call *call)
+// The time of one call, of as many as are made together, on the pairs of buffers in turn.
+static double time_some(const struct call *calls, const struct question *question, long *next)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = cli_now_us();
-    make_call(call);
-    return cli_now_us() - begin;
+    for (long i = 0; i < question->together; i++) {
+        make_call(&calls[*next]);
+        *next = *next + 1 < question->nbuffers ? *next + 1 : 0;
+    }
+    return (cli_now_us() - begin) / (double)question->together;
 }
 
 // One call nobody counts, then the warm-up; how many iterations the time allows, the same on all
 // ranks.
-static long warm_up(const struct call *call, const struct question *question)
+static long warm_up(const struct call *calls, const struct question *question, long *next)
 {
     double begin = cli_now_us();
-    time_once(call);
-    double one_us = cli_now_us() - begin; // with its barrier
+    time_some(calls, question, next);
+    double one_us = (cli_now_us() - begin) / (double)question->together; // with its barrier
     MPI_Bcast(&one_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     long warmup = question->warmup;
     if ((double)warmup * one_us > question->budget_us / 4) {
         warmup = 1;
     }
-    for (long i = 0; i < warmup && i < question->warmup; i++) {
+    for (long i = 0; i < warmup && i < question->warmup; i += question->together) {
         begin = cli_now_us();
-        time_once(call);
-        one_us = cli_now_us() - begin;
+        time_some(calls, question, next);
+        one_us = (cli_now_us() - begin) / (double)question->together;
     }
     MPI_Bcast(&one_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     double affordable = question->budget_us / (one_us + 0.01);
@@ -214,10 +219,12 @@ static long warm_up(const struct call *call, const struct question *question)
                                                      : (long)affordable;
 }
 
-static void measure(const struct call *call, const struct question *question, char *answer,
+static void measure(const struct call *calls, const struct question *question, char *answer,
                     size_t size)
 {
-    long iterations = warm_up(call, question);
+    long next = 0;
+    long together = question->together;
+    long iterations = (warm_up(calls, question, &next) + together - 1) / together;
     double *times = calloc((size_t)iterations * 2, sizeof *times);
     if (times == NULL) {
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -225,11 +232,11 @@ static void measure(const struct call *call, const struct question *question, ch
     }
     double *slowest = times + iterations;
     for (long i = 0; i < iterations; i++) {
-        times[i] = time_once(call);
+        times[i] = time_some(calls, question, &next);
     }
     MPI_Reduce(times, slowest, (int)iterations, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     double median = cli_median(slowest, iterations);
-    snprintf(answer, size, "ok %ld %.4f %.4f %.4f", iterations, median, slowest[0],
+    snprintf(answer, size, "ok %ld %.4f %.4f %.4f", iterations * together, median, slowest[0],
              slowest[iterations - 1]);
     free(times);
 }
@@ -284,20 +291,27 @@ static void answer_question(const struct question *question, char *answer, size_
     MPI_Aint low;
     MPI_Aint element;
     MPI_Type_get_extent(call.type, &low, &element);
-    size_t bytes = (size_t)question->total * (size_t)element;
-    char *in = make_buffer(bytes, question->dtype);
-    char *out = make_buffer(bytes, question->dtype);
-    if (in == NULL || out == NULL) {
-        fprintf(stderr, "no memory for two buffers of %zu bytes\n", bytes);
+    size_t bytes = ((size_t)question->total * (size_t)element + 127) / 64 * 64;
+    size_t pairs = (size_t)question->nbuffers;
+    char *in = make_buffer(bytes * pairs, question->dtype);
+    char *out = make_buffer(bytes * pairs, question->dtype);
+    struct call *calls = calloc(pairs, sizeof *calls);
+    if (in == NULL || out == NULL || calls == NULL) {
+        fprintf(stderr, "no memory for two buffers of %zu bytes\n", bytes * pairs);
         MPI_Abort(MPI_COMM_WORLD, 1);
+        return;
     }
-    call.in = in;
-    call.out = out;
-    describe(&call, question);
-    if (question->in_place) {
-        place(&call);
+    for (size_t pair = 0; pair < pairs; pair++) {
+        calls[pair] = call;
+        calls[pair].in = in + pair * bytes;
+        calls[pair].out = out + pair * bytes;
+        describe(&calls[pair], question);
+        if (question->in_place) {
+            place(&calls[pair]);
+        }
     }
-    measure(&call, question, answer, size);
+    measure(calls, question, answer, size);
+    free(calls);
     free(in);
     free(out);
 }
@@ -347,9 +361,11 @@ int main(int argc, char **argv)
         struct question question;
         char kind[32];
         text[length] = '\0';
-        if (sscanf(text, "%31s %llu %15s %15s %d %d %ld %ld %lf", kind, &question.total,
+        if (sscanf(text, "%31s %llu %15s %15s %d %d %ld %ld %ld %ld %lf", kind, &question.total,
                    question.dtype, question.op, &question.root, &question.in_place,
-                   &question.warmup, &question.iterations, &question.budget_us) != 9) {
+                   &question.warmup, &question.iterations, &question.together, &question.nbuffers,
+                   &question.budget_us) != 11 ||
+            question.together < 1 || question.nbuffers < 1) {
             break;
         }
         question.kind = perf_kind_of(kind);

@@ -195,6 +195,14 @@ static int read_options(int argc, char **argv, struct given *given)
          "timed calls; default: 50 ms of them, at least 20, at most 2000, and\n"
          "what --budget allows",
          .number = &options->iterations, .least = 1, .most = PERF_ITERATIONS_MAX},
+        {"--back-to-back",
+         "20 calls between two barriers, their time divided by 20, as in\n"
+         "nccl-tests; else a barrier before each call",
+         .flag = &options->back_to_back},
+        {"--buffers N",
+         "calls take N pairs of buffers in turn, with other data in each, so\n"
+         "that what a call needs is not in a cache from the last one; default: 1",
+         .number = &options->nbuffers, .least = 1, .most = PERF_BUFFERS_MAX},
         {"--budget SECONDS", "of a system and line when -n is not given; default: 2",
          .take = take_budget},
         {"-c 0|1", "check the results of the first and the last call; default: 1",
@@ -297,7 +305,7 @@ static int read_kind(int argc, char **argv, struct perf_options *options)
 
 int perf_read_options(int argc, char **argv, struct perf_options *options)
 {
-    *options = (struct perf_options){.warmup = 5, .budget_us = 2e6};
+    *options = (struct perf_options){.warmup = 5, .budget_us = 2e6, .nbuffers = 1};
     struct given given = {.options = options, .min = DEFAULT_MIN, .max = DEFAULT_MAX, .check = 1};
     int status = read_options(argc, argv, &given);
     options->nranks = (int)given.nranks;

@@ -74,9 +74,10 @@ static enum perf_answer give_up(struct perf_peer *peer, const struct perf_questi
 static enum perf_answer ask(struct perf_peer *peer, const struct perf_question *question,
                             char *text, size_t size)
 {
-    snprintf(text, size, "%s %llu %s %s %d %d %ld %ld %.0f", perf_shapes[question->kind].word,
-             (unsigned long long)question->total, question->dtype, question->op, question->root,
-             question->in_place, question->warmup, question->iterations, question->budget_us);
+    snprintf(text, size, "%s %llu %s %s %d %d %ld %ld %ld %ld %.0f",
+             perf_shapes[question->kind].word, (unsigned long long)question->total, question->dtype,
+             question->op, question->root, question->in_place, question->warmup,
+             question->iterations, question->together, question->nbuffers, question->budget_us);
     peer->busy = true;
     for (int rank = 0; rank < peer->nranks; rank++) {
         if (send(peer->fds[rank], text, strlen(text), MSG_NOSIGNAL) < 0) {

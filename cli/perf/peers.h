@@ -56,7 +56,8 @@ struct perf_question {
     int root;
     bool in_place;
     long warmup, iterations;
-    double budget_us; // of its time; iterations that do not fit are left out, down to 3
+    long together, nbuffers; // calls between two barriers; pairs of buffers in turn
+    double budget_us;        // of its time; iterations that do not fit are left out, down to 3
 };
 
 enum perf_answer {

@@ -19,6 +19,8 @@
 #define PERF_PEERS 2
 #define PERF_ITERATIONS_MAX 100000
 #define PERF_NAME_BYTES 32
+#define PERF_BUFFERS_MAX 64
+#define PERF_BACK_TO_BACK 20 // calls between two barriers
 
 // Where the buffers are: calls use those of the first two where they lie.
 enum perf_memory { PERF_WINDOW, PERF_ALLOC, PERF_MALLOC };
@@ -34,6 +36,8 @@ struct perf_options {
     long warmup, iterations; // iterations 0: by time
     double budget_us;        // of one system for one line, unless iterations are given
     bool check, in_place, json, verbose;
+    bool back_to_back;
+    long nbuffers; // pairs of buffers that the calls take in turn
     enum perf_memory memory;
     tern_order order;
     bool exact;                        // whole numbers, whose sums are the same in any order
@@ -44,7 +48,13 @@ struct perf_options {
     bool peers[PERF_PEERS];
 };
 
-// Returns -1 to go on, else the exit status.  The options point into
+// Calls between two barriers.
+static inline long perf_calls_together(const struct perf_options *options)
+{
+    return options->back_to_back ? PERF_BACK_TO_BACK : 1;
+}
+
+// Returns -1 to go on, else the exit status. The options point into
 // argv and into themselves.
 int perf_read_options(int argc, char **argv, struct perf_options *options);
 

@@ -95,6 +95,12 @@ void perf_print_head(const struct perf_options *options, int nranks)
         "greatest.\n",
         nranks, nranks == 1 ? "" : "s", perf_memory_words[options->memory],
         options->in_place ? ", in place" : "", options->check ? "" : "not ");
+    if (options->back_to_back) {
+        printf("# %d calls between two barriers.\n", PERF_BACK_TO_BACK);
+    }
+    if (options->nbuffers > 1) {
+        printf("# %ld pairs of buffers in turn.\n", options->nbuffers);
+    }
     if (has_peers(options)) {
         puts("# Ratios: the MPI's time / tern's.");
     }
@@ -162,6 +168,8 @@ static void print_json(const struct perf_options *options, const struct perf_row
            row->transport, row->time.iterations, row->copy.median_us,
            options->memory != PERF_MALLOC ? "true" : "false", memory_names[options->memory],
            options->in_place ? "true" : "false");
+    printf(", \"calls_together\": %ld, \"buffers\": %ld", perf_calls_together(options),
+           options->nbuffers);
     for (int peer = 0; peer < PERF_PEERS; peer++) {
         const char *word = perf_systems[peer].word;
         if (!options->peers[peer]) {

@@ -27,7 +27,7 @@ struct size {
     enum perf_kind kind;
     uint64_t bytes;
     int ncalls, rounds;
-    struct perf_call calls[PERF_ALGOS_MAX];
+    struct perf_call calls[PERF_ALGOS_MAX][PERF_BUFFERS_MAX]; // one for each pair of buffers
     struct perf_row rows[PERF_ALGOS_MAX];
     struct perf_time times[PERF_ALGOS_MAX][ROUNDS], peers[PERF_PEERS][ROUNDS], copies[ROUNDS];
     long warmup, iterations;
@@ -35,34 +35,43 @@ struct size {
 
 struct action {
     tern_comm *comm;
-    const struct perf_call *call;
+    const struct perf_call *calls; // taken in turn
+    long ncalls, next;
 };
 
 static int run_action(void *arg)
 {
-    const struct action *action = arg;
-    return perf_call_run(action->comm, action->call);
+    struct action *action = arg;
+    const struct perf_call *call = &action->calls[action->next];
+    action->next = action->next + 1 < action->ncalls ? action->next + 1 : 0;
+    return perf_call_run(action->comm, call);
 }
 
-static int time_call(struct perf_sweep *sweep, const struct perf_call *call, long iterations,
-                     struct perf_time *time)
+static int time_calls(struct perf_sweep *sweep, const struct perf_call *calls, long iterations,
+                      struct perf_time *time)
 {
-    struct action action = {sweep->comm, call};
-    return perf_time_action(&sweep->board, run_action, &action, iterations, time);
+    const struct perf_options *options = sweep->options;
+    struct action action = {sweep->comm, calls, options->nbuffers, 0};
+    return perf_time_action(&sweep->board, run_action, &action, iterations,
+                            perf_calls_together(options), time);
 }
 
-// A call on the data of `run`, checked if that is wanted.
-static int checked_call(struct perf_sweep *sweep, const struct perf_call *call, uint64_t run,
-                        struct perf_row *row, struct perf_time *time)
+// A call on each pair of buffers, with the data of `run`, checked if that is wanted.
+static int checked_calls(struct perf_sweep *sweep, const struct perf_call *calls, uint64_t run,
+                         struct perf_row *row, struct perf_time *time)
 {
-    uint64_t wrong = 0;
-    perf_call_fill(call, run);
-    int status = time_call(sweep, call, 1, time);
-    if (status != TERN_OK || !sweep->options->check) {
-        return status;
+    uint64_t pairs = (uint64_t)sweep->options->nbuffers;
+    struct action action = {sweep->comm, calls, sweep->options->nbuffers, 0};
+    for (uint64_t pair = 0; pair < pairs; pair++) {
+        perf_call_fill(&calls[pair], run * pairs + pair);
     }
-    status = perf_sum_values(&sweep->board, perf_call_wrong(call, run), &wrong);
-    row->errors += (int64_t)wrong;
+    int status =
+        perf_time_action(&sweep->board, run_action, &action, sweep->options->nbuffers, 1, time);
+    for (uint64_t pair = 0; status == TERN_OK && sweep->options->check && pair < pairs; pair++) {
+        uint64_t wrong = perf_call_wrong(&calls[pair], run * pairs + pair);
+        status = perf_sum_values(&sweep->board, wrong, &wrong);
+        row->errors += (int64_t)wrong;
+    }
     return status;
 }
 
@@ -88,11 +97,14 @@ static void prepare_size(const struct perf_sweep *sweep, uint64_t total, struct 
     size->ncalls = options->nalgos;
     size->rounds = peers && size->bytes <= ROUNDS_BYTES ? ROUNDS : 1;
     for (int i = 0; i < size->ncalls; i++) {
-        struct perf_call *call = &size->calls[i];
+        struct perf_call *call = &size->calls[i][0];
         struct perf_row *row = &size->rows[i];
-        perf_call_make(call, options, kind, total, sweep->rank, sweep->nranks, sweep->buffers.in,
-                       sweep->buffers.out);
-        call->coll.algorithm = options->algos[i];
+        for (long pair = 0; pair < options->nbuffers; pair++) {
+            size_t shift = (size_t)pair * perf_stride(total, element);
+            perf_call_make(&call[pair], options, kind, total, sweep->rank, sweep->nranks,
+                           sweep->buffers.in + shift, sweep->buffers.out + shift);
+            call[pair].coll.algorithm = options->algos[i];
+        }
         bool shares = perf_has(kind, PERF_DIVIDED);
         *row =
             (struct perf_row){.kind = kind,
@@ -121,7 +133,7 @@ static int find_pace(struct perf_sweep *sweep, const struct size *size, double o
         double longest = 0;
         for (int i = 0; status == TERN_OK && i < size->ncalls; i++) {
             struct perf_time time = {.min_us = one_us};
-            status = time_call(sweep, &size->calls[i], size->warmup, &time);
+            status = time_calls(sweep, size->calls[i], size->warmup, &time);
             longest = time.min_us > longest ? time.min_us : longest;
         }
         *longest_us = round == 0 || longest < *longest_us ? longest : *longest_us;
@@ -160,7 +172,7 @@ static int set_pace(struct perf_sweep *sweep, struct size *size, double one_us)
 static void ask_peers(struct perf_sweep *sweep, struct size *size, int round)
 {
     const struct perf_options *options = sweep->options;
-    const struct perf_call *call = &size->calls[0];
+    const struct perf_call *call = &size->calls[0][0];
     bool barrier = size->kind == PERF_BARRIER;
     struct perf_question question = {.kind = size->kind,
                                      .total = call->total,
@@ -168,6 +180,8 @@ static void ask_peers(struct perf_sweep *sweep, struct size *size, int round)
                                      .op = size->rows[0].op,
                                      .root = options->root,
                                      .in_place = options->in_place,
+                                     .together = perf_calls_together(options),
+                                     .nbuffers = options->nbuffers,
                                      .warmup = size->warmup,
                                      .iterations = size->iterations,
                                      .budget_us = options->budget_us / size->rounds};
@@ -190,17 +204,18 @@ static int run_round(struct perf_sweep *sweep, struct size *size, int round)
     for (int i = 0; status == TERN_OK && i < size->ncalls; i++) {
         struct perf_time *time = &size->times[i][round];
         if (round > 0) {
-            status = time_call(sweep, &size->calls[i], size->warmup, time);
+            status = time_calls(sweep, size->calls[i], size->warmup, time);
         }
         status =
-            status == TERN_OK ? time_call(sweep, &size->calls[i], size->iterations, time) : status;
+            status == TERN_OK ? time_calls(sweep, size->calls[i], size->iterations, time) : status;
     }
     if (status == TERN_OK && sweep->rank == 0) {
         ask_peers(sweep, size, round);
     }
-    uint64_t bytes = perf_bound_bytes(&size->calls[0]);
+    uint64_t bytes = perf_bound_bytes(&size->calls[0][0]);
     return status == TERN_OK && bytes > 0
-               ? perf_time_copy(&sweep->board, bytes, &size->copies[round])
+               ? perf_time_copy(&sweep->board, bytes, sweep->options->nbuffers,
+                                &size->copies[round])
                : status;
 }
 
@@ -267,7 +282,7 @@ int perf_measure_size(struct perf_sweep *sweep, enum perf_kind kind, uint64_t to
     int status = TERN_OK;
     for (int i = 0; status == TERN_OK && i < size.ncalls; i++) {
         struct perf_time time = {0};
-        status = checked_call(sweep, &size.calls[i], 0, &size.rows[i], &time);
+        status = checked_calls(sweep, size.calls[i], 0, &size.rows[i], &time);
         one_us = time.min_us > one_us ? time.min_us : one_us;
     }
     status = status == TERN_OK ? set_pace(sweep, &size, one_us) : status;
@@ -276,7 +291,7 @@ int perf_measure_size(struct perf_sweep *sweep, enum perf_kind kind, uint64_t to
     }
     for (int i = 0; status == TERN_OK && sweep->options->check && i < size.ncalls; i++) {
         struct perf_time time = {0};
-        status = checked_call(sweep, &size.calls[i], 1, &size.rows[i], &time);
+        status = checked_calls(sweep, size.calls[i], 1, &size.rows[i], &time);
     }
     return status == TERN_OK && sweep->rank == 0 ? finish_rows(sweep, &size) : status;
 }

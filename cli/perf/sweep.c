@@ -84,7 +84,9 @@ static int limit_sizes(struct perf_sweep *sweep, bool *any)
 {
     const struct perf_options *options = sweep->options;
     uint64_t available = perf_available_bytes();
-    int64_t limit = (int64_t)(available / 2 / ((uint64_t)sweep->nranks * BUFFERS_EACH));
+    int64_t limit =
+        (int64_t)(available / 2 /
+                  ((uint64_t)sweep->nranks * BUFFERS_EACH * (uint64_t)options->nbuffers));
     int status = perf_share_value(&sweep->board, &limit);
     uint64_t least_left_out = UINT64_MAX;
     *any = options->kind == PERF_BARRIER;
@@ -116,10 +118,11 @@ static size_t buffer_bytes(const struct perf_sweep *sweep)
         uint64_t total = 0;
         while (sweep->kinds[kind] && kind != PERF_BARRIER &&
                (total = next_total(sweep, kind, &index, total)) > 0) {
-            most = total * element > most ? total * element : most;
+            size_t stride = perf_stride(total, element);
+            most = stride > most ? stride : most;
         }
     }
-    return most + PERF_GUARD_BYTES;
+    return (most + PERF_GUARD_BYTES) * (size_t)options->nbuffers;
 }
 
 // What went wrong is said once: by rank 0, or by the rank that alone knows.

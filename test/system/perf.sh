@@ -140,6 +140,18 @@ lie beyond 2
 lie short 2
 lie input 2
 lie order 100 "rows[0]['errors'] > 100"
+# Both calls on each pair of buffers are checked.
+status=0
+LIE=beyond LD_PRELOAD="$dir/liar.so" "$tern" perf all_reduce -p 3 --sizes 4000 -w 0 -n 1 --json \
+    --buffers 3 >lie.json || status=$?
+[ $status -eq 1 ] || die "lie beyond, three pairs: exit status $status"
+read_rows lie.json "rows[0]['errors'] == 6 and rows[0]['buffers'] == 3"
+
+# Calls in a row, and buffers in turn.
+"$tern" perf all -p 3 --sizes 40,5000 -n 50 --back-to-back --buffers 4 --json >turns.json
+read_rows turns.json "len(rows) == 29 and all(row['errors'] == 0 and row['buffers'] == 4 \
+and row['calls_together'] == 20 and row['iterations'] == 60 for row in rows)"
+expect 2 "--buffers takes a number from 1 to 64" "$tern" perf reduce --buffers 65
 
 # An interrupt ends it and leaves neither a process nor a file, while it starts and while it measures.
 cat >interrupt.py <<'PYTHON'
@@ -186,6 +198,9 @@ done
 
 # The MPIs beside it.
 if [ ${#compare[@]} -gt 0 ]; then
+    "$tern" perf all_reduce -p 2 --sizes 5000 -n 40 --json --back-to-back --buffers 3 \
+        "${compare[@]}" >peers.json
+    read_rows peers.json "rows[0]['errors'] == 0 and rows[0]['openmpi_iterations'] == 40"
     "$tern" perf all -p 2 --sizes 8,5000 --budget 0.01 --json "${compare[@]}" >peers.json
     read_rows peers.json "len(rows) == 29 and all(row['errors'] == 0 and row['openmpi_us'] > 0 \
 and row['mpich_us'] > 0 and row['mpich_ratio'] > 0 and row['openmpi_iterations'] >= 3 for row in rows)"
