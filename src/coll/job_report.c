@@ -197,15 +197,26 @@ static void json_call(FILE *file, const struct tern__recorded *call, int64_t now
     fputc('}', file);
 }
 
+// One look at a job.
+struct look {
+    const struct tern__ctl *ctl;
+    // Looked at before the ranks: where a communicator is said to have failed because a rank is
+    // dead, that rank is dead.
+    bool failed[TERN__COMM_SLOTS];
+    struct seen *seen;
+    int last; // calls of each rank that are told
+    int64_t now_ns;
+};
+
 // The communicators that have failed, and why.
-static void failures(FILE *file, const struct tern__ctl *ctl, tern_job_form form)
+static void failures(FILE *file, const struct look *look, tern_job_form form)
 {
     bool first = true;
     for (int slot = 0; slot < TERN__COMM_SLOTS; slot++) {
-        const struct tern__ctl_comm *comm = &ctl->comms[slot];
+        const struct tern__ctl_comm *comm = &look->ctl->comms[slot];
         char text[TERN__FAILURE_BYTES];
-        if (tern__peek(&ctl->slots[slot]) == 0 || tern__flag_load(&comm->failed) != TERN__FAILED) {
-            continue; // partner: tern__group_fail
+        if (!look->failed[slot]) {
+            continue;
         }
         snprintf(text, sizeof text, "%.*s", TERN__FAILURE_BYTES - 1, comm->failed_text);
         if (form == TERN_JOB_TEXT) {
@@ -220,12 +231,12 @@ static void failures(FILE *file, const struct tern__ctl *ctl, tern_job_form form
     }
 }
 
-static void text_job(FILE *file, const struct tern__ctl *ctl, const struct seen *seen, int last,
-                     int64_t now_ns)
+static void text_job(FILE *file, const struct look *look)
 {
-    int nranks = (int)ctl->nranks;
+    const struct seen *seen = look->seen;
+    int nranks = (int)look->ctl->nranks;
     fprintf(file, "job of %d %s\n", nranks, nranks == 1 ? "rank" : "ranks");
-    failures(file, ctl, TERN_JOB_TEXT);
+    failures(file, look, TERN_JOB_TEXT);
     fprintf(file, "rank  process  state      calls  what it does\n");
     for (int rank = 0; rank < nranks; rank++) {
         unsigned long long calls = 0;
@@ -236,16 +247,16 @@ static void text_job(FILE *file, const struct tern__ctl *ctl, const struct seen 
                 seen[rank].doing);
     }
     for (int rank = 0; rank < nranks; rank++) {
-        text_calls(file, &seen[rank], last, now_ns);
+        text_calls(file, &seen[rank], look->last, look->now_ns);
     }
 }
 
-static void json_job(FILE *file, const struct tern__ctl *ctl, const struct seen *seen, int last,
-                     int64_t now_ns)
+static void json_job(FILE *file, const struct look *look)
 {
-    int nranks = (int)ctl->nranks;
+    const struct seen *seen = look->seen;
+    int nranks = (int)look->ctl->nranks;
     fprintf(file, "{\"nranks\":%d,\"failed\":[", nranks);
-    failures(file, ctl, TERN_JOB_JSON);
+    failures(file, look, TERN_JOB_JSON);
     fprintf(file, "],\"ranks\":[");
     for (int rank = 0; rank < nranks; rank++) {
         fprintf(file, "%s{\"rank\":%d,\"process\":%d", rank > 0 ? ",\n" : "\n", rank,
@@ -253,9 +264,9 @@ static void json_job(FILE *file, const struct tern__ctl *ctl, const struct seen 
         json_field(file, "state", seen[rank].state);
         json_field(file, "doing", seen[rank].doing);
         fprintf(file, ",\"calls\":[");
-        for (int i = 0; i < seen[rank].count && i < last; i++) {
+        for (int i = 0; i < seen[rank].count && i < look->last; i++) {
             fputs(i > 0 ? ",\n " : "\n ", file);
-            json_call(file, &seen[rank].calls[i], now_ns);
+            json_call(file, &seen[rank].calls[i], look->now_ns);
         }
         fprintf(file, "]}");
     }
@@ -265,15 +276,22 @@ static void json_job(FILE *file, const struct tern__ctl *ctl, const struct seen 
 static int report_job(FILE *file, const struct tern__ctl *ctl, int last, tern_job_form form)
 {
     int nranks = (int)ctl->nranks;
-    struct seen *seen = calloc((size_t)nranks, sizeof *seen);
-    if (seen == NULL) {
+    struct look look = {.ctl = ctl, .last = last};
+    look.seen = calloc((size_t)nranks, sizeof *look.seen);
+    if (look.seen == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory to look at %d ranks", nranks);
     }
-    for (int rank = 0; rank < nranks; rank++) {
-        look_at_rank(ctl, rank, tern__now_ns(), &seen[rank]);
+    for (int slot = 0; slot < TERN__COMM_SLOTS; slot++) {
+        look.failed[slot] =
+            tern__peek(&ctl->slots[slot]) != 0 &&
+            tern__flag_load(&ctl->comms[slot].failed) == TERN__FAILED; // partner: tern__group_fail
     }
-    (form == TERN_JOB_JSON ? json_job : text_job)(file, ctl, seen, last, tern__now_ns());
-    free(seen);
+    for (int rank = 0; rank < nranks; rank++) {
+        look_at_rank(ctl, rank, tern__now_ns(), &look.seen[rank]);
+    }
+    look.now_ns = tern__now_ns();
+    (form == TERN_JOB_JSON ? json_job : text_job)(file, &look);
+    free(look.seen);
     return TERN_OK;
 }
 
