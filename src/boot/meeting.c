@@ -26,6 +26,7 @@ int tern__meeting_open(const char *path, int64_t timeout_ns, struct tern__meetin
     const char *slash = strrchr(path, '/');
     meeting->path = path;
     meeting->name = slash != NULL ? slash + 1 : path;
+    meeting->timeout_ns = timeout_ns;
     meeting->deadline_ns = tern__deadline_after(timeout_ns);
     size_t length = strlen(meeting->name);
     if (length == 0 || length > NAME_MAX_BYTES || strcmp(meeting->name, ".") == 0 ||

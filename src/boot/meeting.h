@@ -18,6 +18,7 @@ struct tern__meeting {
     const char *path; // as the caller gave it, for sentences
     const char *name; // its last part
     int folder;
+    int64_t timeout_ns;
     int64_t deadline_ns;
 };
 

@@ -135,7 +135,6 @@ static void await_change(int watch, int moment_ms)
 struct attendance {
     const struct tern__meeting *meeting;
     struct tern__place *place;
-    int64_t begin_ns;
     struct tern__finding last;
     bool unheard;                    // a hub closed before it took this rank in
     char reason[TERN__REASON_BYTES]; // the last one seen, or ""
@@ -165,7 +164,7 @@ static int attended_in_vain(const struct attendance *attendance)
 {
     const char *path = attendance->meeting->path;
     int rank = attendance->place->rank;
-    double waited_s = (double)(attendance->meeting->deadline_ns - attendance->begin_ns) * 1e-9;
+    double waited_s = (double)attendance->meeting->timeout_ns * 1e-9;
     if (attendance->reason[0] != '\0') {
         return tern__fail(TERN_ERR_TIMEOUT,
                           "rank 0 came to the rendezvous path '%s' and its %s; it did not come "
@@ -217,7 +216,7 @@ static int attend_until_deadline(struct attendance *attendance, int watch, struc
 static int attend_meeting(const struct tern__meeting *meeting, struct tern__place *place,
                           struct tern__job **job)
 {
-    struct attendance attendance = {.meeting = meeting, .place = place, .begin_ns = tern__now_ns()};
+    struct attendance attendance = {.meeting = meeting, .place = place};
     char folder[32];
     snprintf(folder, sizeof folder, "/proc/self/fd/%d", meeting->folder);
     int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
