@@ -71,7 +71,7 @@ static void sum(struct things *things, tern_coll *call)
 static int reduce(struct things *things, size_t count)
 {
     int size = tern_comm_size(things->comm);
-    float expected = (float)(size * (size + 1) / 2);
+    float expected = (float)(size * (size + 1)) / 2;
     for (size_t i = 0; i < count; i++) {
         things->in[i] = (float)(tern_comm_rank(things->comm) + 1);
         things->out[i] = 0;
