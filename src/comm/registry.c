@@ -126,6 +126,10 @@ char *tern__registry_base(const struct tern__job *job, int comm_slot, uint32_t n
     uint64_t key = key_of(comm_slot, number);
     uint32_t count = tern__observe(&used); // partner: tern__registry_add
     for (uint32_t i = 0; i < count; i++) {
+        if (atomic_load(&entries[i].key) !=
+            key) { // of most; an entry that changes is not asked for
+            continue;
+        }
         struct found found = read_entry(&entries[i]);
         if (found.job == job && found.key == key) {
             return (char *)found.begin;
@@ -139,6 +143,10 @@ static bool find(const void *address, struct found *found)
     uintptr_t at = (uintptr_t)address;
     uint32_t count = tern__observe(&used); // partner: tern__registry_add
     for (uint32_t i = 0; i < count; i++) {
+        // Most are told by one look; an entry that changes is not the one that is asked for.
+        if (at < atomic_load(&entries[i].begin) || at >= atomic_load(&entries[i].end)) {
+            continue;
+        }
         *found = read_entry(&entries[i]);
         if (found->begin != 0 && at >= found->begin && at < found->end) {
             return true;
