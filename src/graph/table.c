@@ -137,7 +137,7 @@ struct tern__graph_task *tern__table_admit(struct tern__table *table)
             continue; // the same edge once more
         }
         edge->next_after = NULL;
-        *(from->after != NULL ? &from->after_last->next_after : &from->after) = edge;
+        *(from->after_last != NULL ? &from->after_last->next_after : &from->after) = edge;
         from->after_last = edge;
         task->fanin++;
         task->pending += from->pending != TERN__TASK_FINISHED;

@@ -261,8 +261,8 @@ static bool lives(pid_t pid)
 
 // A process that has left its parents, process group, session and environment.
 #define DAEMON                                                                                     \
-    "env -i setsid sh -c 'PATH=/bin:/usr/bin; sleep 1000 & echo daemon $!'; "                      \
-    "trap '' INT TERM HUP QUIT; echo ready; exec sleep 1000"
+    ("env -i setsid sh -c 'PATH=/bin:/usr/bin; sleep 1000 & echo daemon $!'; "                     \
+     "trap '' INT TERM HUP QUIT; echo ready; exec sleep 1000")
 
 static void daemons_are_ended_whoever_is_killed(void **state)
 {

@@ -183,8 +183,9 @@ static int garbage_or_visit(int rank, const struct ranks *ranks, void *arg)
         char bytes[600];
         memset(bytes, 'a' + i, sizeof bytes);
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        connect(fd, (struct sockaddr *)&address, sizeof address);
-        send(fd, bytes, (size_t)(1 + i * 30), MSG_NOSIGNAL);
+        if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+            send(fd, bytes, (size_t)1 + (size_t)i * 30, MSG_NOSIGNAL);
+        }
         if (i % 2 == 0) {
             close(fd); // the others hang on without a word
         }

@@ -156,9 +156,11 @@ static void all_places_notice(enum end end)
     for (int i = 0; i < count; i++) {
         slow += times[i] > TERN_NS_PER_SECOND;
     }
+    int middle = count / 2;
+    int late = count * 9 / 10;
     printf("%s: noticed %d times after %.0f ms (median), %.0f ms (90th percentile), %.0f ms (most);"
            " %d above 1 s\n",
-           names[end], count, (double)times[count / 2] * 1e-6, (double)times[count * 9 / 10] * 1e-6,
+           names[end], count, (double)times[middle] * 1e-6, (double)times[late] * 1e-6,
            (double)times[count - 1] * 1e-6, slow);
 }
 

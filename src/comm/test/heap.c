@@ -196,7 +196,8 @@ static int sum(tern_comm *comm, size_t count, const char *way)
     }
     CHECK(tern_all_reduce(comm, in, out, count, TERN_F32, TERN_SUM) == TERN_OK);
     for (size_t i = 0; i < count; i++) {
-        CHECK(out[i] == (float)(n * (int)(i % 1000) + n * (n - 1) / 2));
+        int expected = n * (int)(i % 1000) + n * (n - 1) / 2;
+        CHECK(out[i] == (float)expected);
     }
     struct tern__recorded calls[TERN__RECORDS];
     const struct tern__group *group = &comm->group;

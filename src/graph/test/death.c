@@ -151,10 +151,12 @@ static void survivors_name_the_killed_rank_in_time(void **state)
         }
     }
     qsort(times, rounds, sizeof times[0], compare_times);
+    size_t middle = rounds / 2;
+    size_t late = rounds * 9 / 10;
     printf("%zu kills; noticed by all survivors after: least %.1f, median %.1f, 90%% %.1f, most "
            "%.1f ms\n",
-           rounds, (double)times[0] * 1e-6, (double)times[rounds / 2] * 1e-6,
-           (double)times[rounds * 9 / 10] * 1e-6, (double)times[rounds - 1] * 1e-6);
+           rounds, (double)times[0] * 1e-6, (double)times[middle] * 1e-6,
+           (double)times[late] * 1e-6, (double)times[rounds - 1] * 1e-6);
     assert_true(times[rounds - 1] < 5000 * MS);
 }
 

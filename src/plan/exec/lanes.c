@@ -12,7 +12,7 @@
 int tern__lanes_create(struct tern__lanes *lanes, size_t count)
 {
     lanes->open = calloc(count + 1, sizeof *lanes->open);
-    lanes->next = calloc(count + 1, sizeof *lanes->next);
+    lanes->next = calloc(count + 1, sizeof(void *));
     return lanes->open != NULL && lanes->next != NULL
                ? TERN_OK
                : tern__fail(TERN_ERR_MEMORY, "no memory for a plan of %zu lanes", count);

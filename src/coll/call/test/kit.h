@@ -229,7 +229,6 @@ KIT void kit_make(struct kit_bench *b, enum kit_comm comm, const struct ref_case
         in_place && kit_can_be_in_place(c) && (!ref_has_root(c->kind) || w->rank == w->c.root);
     ref_shares(&w->c, w->rank, &w->shares);
     size_t element = ref_element(&w->c);
-    size_t own = w->shares.in_offsets[w->rank] * element; // of this rank's share among n
     w->in_bytes = w->shares.in_extent * element;
     w->out_bytes = w->shares.out_extent * element;
     if (w->in_bytes + KIT_SLACK > b->region_bytes + 64 ||
@@ -241,7 +240,7 @@ KIT void kit_make(struct kit_bench *b, enum kit_comm comm, const struct ref_case
     w->in = kit_place(b, comm, place_in, slot, false, element);
     w->out = kit_place(b, comm, place_out, slot, true, element);
     if (w->in_place) {
-        own = (size_t)w->rank * c->count * element;
+        size_t own = (size_t)w->rank * c->count * element; // of this rank's share among n
         w->out = w->in_bytes > w->out_bytes ? w->in + own : w->in;
         w->in = w->in_bytes < w->out_bytes ? w->in + own : w->in;
     }

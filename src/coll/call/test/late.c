@@ -270,7 +270,7 @@ static void who_does_not_come_is_named_with_what_it_does(void **state)
     static struct ranks ranks[ABSENCES * SUBJECTS * MANNERS];
     int count = 0;
     int wrong = 0;
-    struct board *boards = mmap(NULL, sizeof *boards * sizeof trials / sizeof trials[0],
+    struct board *boards = mmap(NULL, sizeof *boards * (sizeof trials / sizeof trials[0]),
                                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(boards, MAP_FAILED);
     for (int a = 0; a < ABSENCES; a++) {
@@ -296,7 +296,7 @@ static void who_does_not_come_is_named_with_what_it_does(void **state)
             ranks_begin(&ranks[i], RANKS, take_part, &trials[i]);
         }
     }
-    munmap(boards, sizeof *boards * sizeof trials / sizeof trials[0]);
+    munmap(boards, sizeof *boards * (sizeof trials / sizeof trials[0]));
     printf("%d trials\n", count);
     assert_int_equal(wrong, 0);
 }

@@ -391,7 +391,7 @@ static int wrong_shares(tern_comm *comm, void *arg)
         call = right(&b, kind);
         call.out_offsets = offsets;
         for (int off = -1; off <= 1 && writes && b.n > 1; off++) {
-            offsets[1] = (size_t)((b.n > 2 ? 2 : 0) * COUNT + off);
+            offsets[1] = (size_t)(b.n > 2 ? 2 : 0) * COUNT + (size_t)off;
             offsets[1] = offsets[1] > SIZE_MAX / 2 ? 0 : offsets[1];
             CHECK(refused(&b, &call, "overlap") == 0);
         }

@@ -183,8 +183,11 @@ KIT int kit_compare(const struct kit_bench *bench, int run, int n, uint64_t coun
     for (uint64_t i = 0; i < count; i++) {
         float expected = kit_sum(run, n, i, whole);
         float seen;
+        uint32_t bits[2];
         memcpy(&seen, bench->out_bytes + i * sizeof seen, sizeof seen);
-        if (memcmp(&seen, &expected, sizeof seen) != 0) {
+        memcpy(&bits[0], &seen, sizeof seen);
+        memcpy(&bits[1], &expected, sizeof expected);
+        if (bits[0] != bits[1]) {
             fprintf(stderr, "run %d, element %llu: %.9g, expected %.9g\n", run,
                     (unsigned long long)i, (double)seen, (double)expected);
             return 1;
