@@ -50,6 +50,26 @@ static void what_was_given_back_serves_the_next(void **state)
     tern__extents_destroy(&extents);
 }
 
+static void the_smallest_kept_that_is_large_enough_comes_first(void **state)
+{
+    struct tern__extents extents;
+    bool was_clean;
+    size_t begins[8];
+    assert_int_equal(tern__extents_create(&extents, GRAINS * GRAIN), TERN_OK);
+    static const size_t grains[] = {8, 1, 3, 1, 5, 1, 9, 1};
+    for (int i = 0; i < 8; i++) {
+        begins[i] = take(&extents, grains[i] * GRAIN, &was_clean);
+    }
+    for (int i = 0; i < 8; i += 2) {
+        assert_true(tern__extents_give(&extents, begins[i], false));
+    }
+    assert_int_equal(take(&extents, 4 * GRAIN, &was_clean), begins[4]);
+    assert_int_equal(take(&extents, 3 * GRAIN, &was_clean), begins[2]);
+    assert_int_equal(take(&extents, 3 * GRAIN, &was_clean), begins[0]);
+    assert_false(was_clean);
+    tern__extents_destroy(&extents);
+}
+
 static void what_is_not_there_is_refused(void **state)
 {
     struct tern__extents extents;
@@ -78,6 +98,8 @@ static void compare(const struct tern__extents *extents, const unsigned char *ma
         for (size_t grain = at / GRAIN; grain < (at + extent->bytes) / GRAIN; grain++) {
             assert_int_equal(map[grain] != 0, extent->state == TERN__EXTENT_USED);
         }
+        bool free = extent->state != TERN__EXTENT_USED;
+        assert_false(free && i > 0 && extent[-1].state == extent->state); // neighbours are joined
         kept += extent->state == TERN__EXTENT_KEPT ? extent->bytes : 0;
         at += extent->bytes;
     }
@@ -119,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_given_back_serves_the_next),
+        cmocka_unit_test(the_smallest_kept_that_is_large_enough_comes_first),
         cmocka_unit_test(what_is_not_there_is_refused),
         cmocka_unit_test(random_calls_agree_with_a_map_of_grains),
     };
