@@ -57,11 +57,13 @@ int tern__procs_reap(struct tern__procs *procs, int ended[TERN_RANKS_MAX])
     int status;
     pid_t pid;
     listen_to_guardian(procs, ended, &nended);
-    // Ranks are children of this process only when the guardian has been killed.
+    // Ranks are children of this process only when the guardian has been killed, which can be seen
+    // here before its end of the socket closes: a thread of its own (ThreadSanitizer's) keeps that.
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         procs->guardian = pid == procs->guardian ? 0 : procs->guardian;
         for (int rank = 0; rank < procs->nranks; rank++) {
             if (procs->pids[rank] == pid) {
+                procs->orphaned = procs->orphaned || !procs->ending;
                 rank_ended(procs, rank, status, ended, &nended);
             }
         }
