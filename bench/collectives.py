@@ -6,6 +6,7 @@ size, and checks tern's results; a wrong one fails the benchmark.
 """
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -17,15 +18,23 @@ SIZES = "8,64,1K,8K,32K,256K,1M,4M,16M,64M,256M"
 EVERY_SIZE = ",".join(str(2 ** power) for power in range(3, 29))
 EXTRA_SIZES = "8,1K,32K,1M,16M,64M"
 PEERS = (("openmpi", "Open MPI"), ("mpich", "MPICH"))
-MINUTES = {"some": 35, "every": 85}  # on two cores, most of it waiting for MPICH
+# What AllReduce is measured in beside f32 in windows, the first; and how.
+ELEMENTS = {"windows": [], "malloc": ["--window", "no"], "tern_alloc": ["--window", "alloc"],
+            "bf16": ["-d", "bf16"], "f16": ["-d", "f16"]}
+LOOPS = {"alone": [], "in a row": ["--back-to-back"], "8 buffers": ["--buffers", "8"]}
+# Numbers 1 to 6 of its variable coll_tuned_allreduce_algorithm.
+OPENMPI_ALGORITHMS = ("linear", "reduce and broadcast", "recursive doubling", "ring",
+                      "segmented ring", "Rabenseifner")
+MINUTES = {"some": 55, "every": 130}  # on two cores, most of it waiting for MPICH
 
 
-def run_perf(tern, arguments, title):
+def run_perf(tern, arguments, title, settings=None):
     """The rows of one `tern perf --json`, and whether it ended well."""
     command = [tern, "perf", *arguments, "--json"]
     begin = time.monotonic()
     rows = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    environment = dict(os.environ, **(settings or {}))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         for line in process.stdout:
             rows.append(json.loads(line))
     seconds = time.monotonic() - begin
@@ -66,17 +75,26 @@ def peer_cells(row, peer):
     return [number(row[f"{peer}_us"]) + star, ratio(row[f"{peer}_ratio"])]
 
 
-def kind_table(rows, peers):
+def kind_table(windows, ordinary, peers):
+    """A row a size: in windows beside the peers, and in ordinary memory beside Open MPI."""
     head = ["size", "algorithm", "tern us"]
     for _, title in peers:
         head += [f"{title} us", f"{title} / tern"]
+    head += ["% of bound", "malloc: way", "tern us"]
+    head += [f"{title} / tern" for _, title in peers[:1]] + ["% of bound"]
     lines = []
-    for row in rows:
+    for row in windows:
         cells = [size_text(row["bytes"]), row["algo"], number(row["time_us"])]
         for peer, _ in peers:
             cells += peer_cells(row, peer)
-        lines.append(cells + [f"{row['bound_pct']:.0f}" if row["bytes"] else ""])
-    return markdown(head + ["% of bound"], lines)
+        cells.append(f"{row['bound_pct']:.0f}" if row["bytes"] else "")
+        other = next((one for one in ordinary if one["bytes"] == row["bytes"]), None)
+        if other is not None:
+            cells += [other["transport"], number(other["time_us"])]
+            cells += [ratio(other.get(f"{peer}_ratio")) for peer, _ in peers[:1]]
+            cells.append(f"{other['bound_pct']:.0f}")
+        lines.append(cells + [""] * (len(head) - len(cells)))
+    return markdown(head, lines)
 
 
 def summary(rows, peers):
@@ -98,36 +116,58 @@ def summary(rows, peers):
     return "\n".join(lines) + "\n"
 
 
-def extra_table(by_variant, peers):
-    """AllReduce in windows beside malloc'ed buffers and 16-bit floats, at the same sizes in bytes."""
-    windows = by_variant["window"]
-    head = ["size", "windows us", "malloc us", "malloc / windows"]
-    head += [f"{title} / malloc" for _, title in peers]
+def element_table(by_variant):
+    """AllReduce where the memory and the elements differ, at the same sizes in bytes."""
+    windows = by_variant["windows"]
     lines = []
     for index, row in enumerate(windows):
-        malloc = by_variant["malloc"][index]
-        cells = [size_text(row["bytes"]), number(row["time_us"]), number(malloc["time_us"]),
-                 f"{malloc['time_us'] / row['time_us']:.3g}"]
-        cells += [ratio(malloc.get(f"{peer}_ratio")) for peer, _ in peers]
-        for dtype in ("bf16", "f16"):
-            other = by_variant[dtype][index]
-            cells += [number(other["time_us"]), f"{row['time_us'] / other['time_us']:.3g}"]
+        cells = [size_text(row["bytes"]), number(row["time_us"])]
+        for name in list(ELEMENTS)[1:]:
+            other = by_variant[name][index]
+            cells += [number(other["time_us"]), f"{other['time_us'] / row['time_us']:.3g}"]
         lines.append(cells)
-    return markdown(head + ["bf16 us", "f32 / bf16", "f16 us", "f32 / f16"], lines)
+    head = ["size", "windows us"]
+    for name in list(ELEMENTS)[1:]:
+        head += [f"{name} us", "/ windows"]
+    return markdown(head, lines)
 
 
-def measure_extras(tern, nranks, compare, quick):
-    sizes = ["-p", str(nranks), "--sizes", "8,4K" if quick else EXTRA_SIZES]
-    variants = {"window": [], "malloc": ["--window", "no", *compare], "bf16": ["-d", "bf16"],
-                "f16": ["-d", "f16"]}
+def loop_table(by_variant, peers):
+    """AllReduce measured in three ways, for all systems the same."""
+    head, lines = ["size"], []
+    for name in LOOPS:
+        head += [f"{name}: tern us"] + [f"{title} / tern" for _, title in peers]
+    for rows in zip(*(by_variant[name] for name in LOOPS)):
+        cells = [size_text(rows[0]["bytes"])]
+        for row in rows:
+            cells.append(number(row["time_us"]))
+            cells += [ratio(row.get(f"{peer}_ratio")) for peer, _ in peers]
+        lines.append(cells)
+    return markdown(head, lines)
+
+
+def by_hand_table(by_algorithm):
+    """AllReduce beside the best of Open MPI's own algorithms at each size."""
+    lines = []
+    for rows in zip(*by_algorithm.values()):
+        measured = [(row["openmpi_us"], name, row["openmpi_ratio"])
+                    for name, row in zip(by_algorithm, rows) if row.get("openmpi_us") is not None]
+        if measured:
+            best, name, times = min(measured)
+            lines.append([size_text(rows[0]["bytes"]), name, number(best), ratio(times)])
+    return markdown(["size", "Open MPI's best", "us", "Open MPI / tern"], lines)
+
+
+def measure_variants(tern, nranks, variants, sizes, quickly):
+    """AllReduce in each variant: rows by name, and whether all of them are whole."""
     results, good = {}, True
-    for name, arguments in variants.items():
-        rows, right = run_perf(tern, ["all_reduce", *sizes, *arguments],
-                               f"{nranks} ranks, all_reduce, {name}")
+    for name, (arguments, settings) in variants.items():
+        rows, right = run_perf(tern, ["all_reduce", "-p", str(nranks), "--sizes", sizes,
+                                      *quickly, *arguments],
+                               f"{nranks} ranks, all_reduce, {name}", settings)
         results[name] = rows
         good = good and right
-    whole = len({len(rows) for rows in results.values()}) == 1
-    return results, good and whole
+    return results, good and len({len(rows) for rows in results.values()}) == 1
 
 
 def measure(tern, peers, quick, every_size, sizes=None):
@@ -136,39 +176,61 @@ def measure(tern, peers, quick, every_size, sizes=None):
         minutes = MINUTES["every" if every_size else "some"]
         print(f"the collective calls take about {minutes} minutes", file=sys.stderr)
     compare = ["--compare", ",".join(word for word, _ in peers)] if peers else []
-    sizes = sizes or ("8,4K" if quick else EVERY_SIZE if every_size else SIZES)
+    first = ["--compare", peers[0][0]] if peers else []
     quickly = ["--budget", "0.02"] if quick else []
-    everything, extras, good = [], [], True
+    extra_sizes = "8,4K" if quick else sizes or EXTRA_SIZES
+    sizes = sizes or ("8,4K" if quick else EVERY_SIZE if every_size else SIZES)
+    elements = {name: (arguments, {}) for name, arguments in ELEMENTS.items()}
+    loops = {name: (arguments + compare, {}) for name, arguments in LOOPS.items()}
+    by_hand = {name: (first, {f"OMPI_MCA_coll_tuned_{key}": value for key, value in
+                              (("use_dynamic_rules", "1"), ("allreduce_algorithm", str(index)))})
+               for index, name in enumerate(OPENMPI_ALGORITHMS, 1)}
+    windows, ordinary, extras, good = [], [], [], True
     for nranks in (2, 3) if quick else RANKS:
-        rows, right = run_perf(tern, ["all", "-p", str(nranks), "--sizes", sizes, *compare,
-                                      *quickly], f"{nranks} ranks, all kinds")
-        results, extras_right = measure_extras(tern, nranks, compare, quick)
-        everything += rows
-        extras.append((nranks, results))
-        good = good and right and extras_right
-    return chapter(everything, extras if good else [], peers), good
+        arguments = ["all", "-p", str(nranks), "--sizes", sizes, *quickly]
+        for rows, more, title in ((windows, compare, "windows"),
+                                  (ordinary, ["--window", "no", *first], "ordinary memory")):
+            got, right = run_perf(tern, arguments + more, f"{nranks} ranks, all kinds, {title}")
+            rows += got
+            good = good and right
+        tables = {}
+        for title, variants in (("elements", elements), ("loops", loops),
+                                ("by hand", by_hand if first == ["--compare", "openmpi"] else {})):
+            tables[title], right = (measure_variants(tern, nranks, variants, extra_sizes, quickly)
+                                    if variants else ({}, True))
+            good = good and right
+        extras.append((nranks, tables))
+    return chapter(windows, ordinary, extras if good else [], peers), good
 
 
-def chapter(rows, extras, peers):
+def chapter(windows, ordinary, extras, peers):
     text = ["## Collective calls\n",
-            "`tern perf all`: f32, sums, buffers in windows, results checked bit for bit. Medians over "
+            "`tern perf all`: f32, sums, results checked bit for bit; buffers in windows, and, in the "
+            "columns after \"malloc\", in ordinary memory, with the way the bytes took. Medians over "
             "calls of the slowest rank's time; the systems take turns at every size. A ratio is the "
             "MPI's time / tern's; below 1 is bold. *: the median of fewer calls than tern's, as many "
-            "as two seconds allow; nothing: no few calls within a minute. % of bound: the time of the same ranks copying, all at once, as many "
-            "bytes as the call must read and write / tern's time. MPICH is run as Debian ships it: "
-            "its processes spin and are not bound to processors (tern's and Open MPI's are, when "
-            "there are enough), so even 2 of them can share one and take milliseconds for "
-            "nothing.\n",
-            summary(rows, peers)]
-    for kind in dict.fromkeys(row["kind"] for row in rows):
+            "as two seconds allow; nothing: no few calls within a minute. % of bound: the time of the "
+            "same ranks copying, all at once, as many bytes as the call must read and write / tern's "
+            "time. MPICH is run as Debian ships it: its processes spin and are not bound to "
+            "processors (tern's and Open MPI's are, when there are enough), so even 2 of them can "
+            "share one and take milliseconds for nothing.\n",
+            "In windows:\n", summary(windows, peers),
+            "In ordinary memory:\n", summary(ordinary, peers)]
+    for kind in dict.fromkeys(row["kind"] for row in windows):
         text.append(f"### {kind}\n")
-        for nranks in dict.fromkeys(row["nranks"] for row in rows):
-            own = [row for row in rows if row["kind"] == kind and row["nranks"] == nranks]
-            text += [f"{nranks} ranks:\n", kind_table(own, peers)]
+        for nranks in dict.fromkeys(row["nranks"] for row in windows):
+            own = [[row for row in rows if row["kind"] == kind and row["nranks"] == nranks]
+                   for rows in (windows, ordinary)]
+            text += [f"{nranks} ranks:\n", kind_table(*own, peers)]
     if extras:
-        text.append("### all_reduce: malloc'ed buffers, 16-bit floats\n")
-        text.append("Each column from a run of its own. f32 / bf16: how much faster the same number "
-                    "of bytes is reduced as bf16 than as f32.\n")
-    for nranks, by_variant in extras:
-        text += [f"{nranks} ranks:\n", extra_table(by_variant, peers)]
+        text.append("### all_reduce: kinds of memory, 16-bit floats, ways to measure\n")
+        text.append("Each column is from a run of its own. Times of 16-bit floats are for the same "
+                    "number of bytes. \"alone\": a barrier before each call; \"in a row\": "
+                    "--back-to-back; \"8 buffers\": --buffers 8. Open MPI's best: the quickest of the "
+                    "algorithms of its component tuned, named for each run.\n")
+    for nranks, tables in extras:
+        text += [f"{nranks} ranks:\n", element_table(tables["elements"]),
+                 loop_table(tables["loops"], peers)]
+        if tables["by hand"]:
+            text.append(by_hand_table(tables["by hand"]))
     return "\n".join(text)
