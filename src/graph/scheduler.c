@@ -156,7 +156,7 @@ struct pause {
     struct tern_chip *chip;
     struct tern__graph_task *const *held;
     bool only_cores; // signals do not count any more
-    bool says_so;
+    bool announced;  // the job shows what this chip does
 };
 
 static bool something_changed(void *arg)
@@ -208,9 +208,9 @@ static int run_broken(void *arg, bool deep)
     if (comm == NULL) {
         return TERN_OK;
     }
-    if (!pause->says_so) {
+    if (!pause->announced) {
         tern__job_doing(comm->group.job, TERN__DOING_GRAPH, pause->chip->run.number);
-        pause->says_so = true;
+        pause->announced = true;
     }
     TERN_TRY(tern__group_check(&comm->group, deep));
     return check_windows(pause->chip, deep);
@@ -227,7 +227,7 @@ static int look_around(struct tern_chip *chip, int64_t now_ns)
         return TERN_OK;
     }
     run->look_ns = now_ns + TERN__LOOK_NS;
-    struct pause pause = {.chip = chip, .says_so = true};
+    struct pause pause = {.chip = chip, .announced = true};
     return run_broken(&pause, true);
 }
 
@@ -244,7 +244,7 @@ static int await_change(struct tern_chip *chip, struct tern__graph_task *const *
                               .broken = run_broken,
                               .arg = &pause};
     int status = tern__wait(&wait);
-    if (pause.says_so) {
+    if (pause.announced) {
         tern__job_doing(chip->comm->group.job, TERN__DOING_OTHER, 0);
     }
     return status;
@@ -284,7 +284,7 @@ static int fail_run(struct tern_chip *chip, struct tern__graph_task **held, int 
     char why[TERN_ERROR_BYTES];
     char stuck[128] = "";
     char others[300];
-    struct pause pause = {.chip = chip, .says_so = true};
+    struct pause pause = {.chip = chip, .announced = true};
     tern__run_describe(chip, held, state, sizeof state);
     // The communicator's failure is the cause of what follows from it: of a kernel that reports
     // what tern told it. TERN_ERR_TIMEOUT may be that failure too; and at the own deadline a dead

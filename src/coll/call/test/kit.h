@@ -96,7 +96,7 @@ struct kit_bench {
     int rank, n; // in the world
     tern_comm *comms[KIT_COMMS];
     tern_window *windows[KIT_COMMS]; // one of each communicator
-    tern_window *lent;               // whose parts the neighbours use
+    tern_window *neighbours;         // whose parts the neighbours use
     char *heap, *scratch;
     char *given;         // by tern_alloc
     size_t region_bytes; // of a buffer with its guards
@@ -118,7 +118,7 @@ KIT int kit_open(tern_comm *world, size_t bytes, int slots, struct kit_bench *b)
     for (int i = 0; i < KIT_COMMS; i++) {
         CHECK(tern_window_create(b->comms[i], all, NULL, &b->windows[i]) == TERN_OK);
     }
-    CHECK(tern_window_create(world, all, NULL, &b->lent) == TERN_OK);
+    CHECK(tern_window_create(world, all, NULL, &b->neighbours) == TERN_OK);
     CHECK(tern_alloc(world, all + (size_t)r * 4160, (void **)&b->given) == TERN_OK);
     b->heap = malloc(all);
     b->scratch = malloc(b->region_bytes);
@@ -131,7 +131,7 @@ KIT int kit_close(struct kit_bench *b)
     free(b->heap);
     free(b->scratch);
     CHECK(tern_free(b->given) == TERN_OK);
-    CHECK(tern_window_destroy(b->lent) == TERN_OK);
+    CHECK(tern_window_destroy(b->neighbours) == TERN_OK);
     for (int i = KIT_COMMS - 1; i >= 0; i--) {
         CHECK(tern_window_destroy(b->windows[i]) == TERN_OK);
         CHECK(i == KIT_WORLD || tern_comm_destroy(b->comms[i]) == TERN_OK);
@@ -203,7 +203,7 @@ KIT char *kit_place(const struct kit_bench *b, enum kit_comm comm, int place, in
         owner = tern_comm_rank(b->comms[comm == KIT_HALVES ? KIT_PARITY : KIT_HALVES]);
         break;
     case KIT_NEIGHBOUR:
-        window = b->lent;
+        window = b->neighbours;
         owner = (b->rank + 1) % b->n;
         break;
     case KIT_UNEVEN:
