@@ -28,7 +28,8 @@ void tern__hub_before_end(struct tern__hub *hub, void (*before_end)(void *arg), 
 // Gives a connected socket to the hub, which owns it from now on, also on failure.
 int tern__hub_add(struct tern__hub *hub, int fd);
 
-// The descriptors to poll for, at most `capacity`; returns how many.
+// The descriptors to poll for, at most `capacity` (TERN__HUB_POLL_MAX is enough); returns how many.
+#define TERN__HUB_POLL_MAX (2 * TERN_RANKS_MAX)
 int tern__hub_pollfds(const struct tern__hub *hub, struct pollfd *fds, int capacity);
 
 // Handles what poll(2) reported for one of them (other descriptors are ignored). Never blocks.

@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -41,9 +40,7 @@
 // timeout(1) signals a process and its group: two deliveries of one intention.
 #define SAME_SIGNAL_NS (20 * TERN_NS_PER_MS)
 
-#define HUB_POLL_MAX (2 * TERN_RANKS_MAX)
-#define POLL_MAX (3 + TERN__LABEL_POLL_MAX + HUB_POLL_MAX)
-#define HUB_ROUNDS_MAX 8
+#define POLL_MAX (3 + TERN__LABEL_POLL_MAX + TERN__HUB_POLL_MAX)
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -85,87 +82,13 @@ static bool kill_ranks(struct tern__launch *job)
     return !spared;
 }
 
-// Handles what the ranks have sent up to now.
-static void listen_to_ranks(struct tern__launch *job)
-{
-    struct pollfd fds[HUB_POLL_MAX];
-    for (int round = 0; round < HUB_ROUNDS_MAX; round++) {
-        int count = tern__hub_pollfds(job->hub, fds, HUB_POLL_MAX);
-        if (count <= 0 || poll(fds, (nfds_t)count, 0) <= 0) {
-            return;
-        }
-        for (int i = 0; i < count; i++) {
-            if (fds[i].revents != 0) {
-                tern__hub_handle(job->hub, &fds[i]);
-            }
-        }
-    }
-}
-
-// Tells the hub that a rank has ended and remembers how.
-static void tell_end(struct tern__launch *job, int rank)
-{
-    int status = job->procs.status[rank];
-    if (WIFSIGNALED(status) &&
-        !tern__hub_rank_is_in(job->hub, rank, job->in_call[rank], sizeof job->in_call[rank])) {
-        job->in_call[rank][0] = '\0';
-    }
-    bool deserted = tern__hub_rank_ended(job->hub, rank, status);
-    // Whoever gives in to a signal of ours has not failed on its own.
-    bool obeyed = WIFSIGNALED(status) && (job->sent >> WTERMSIG(status) & 1) != 0;
-    job->fell[rank] = !obeyed && (status != 0 || deserted);
-    job->deserted[rank] = deserted;
-}
-
-// Of the ranks that were found ended together: the one that the others blame, else one that a
-// signal killed (the others' errors follow from it), else the lowest.
-static int find_culprit(const struct tern__launch *job, const int *ended, int nended, int suspect)
-{
-    int culprit = TERN_RANKS_MAX;
-    bool killed = false;
-    for (int i = 0; i < nended; i++) {
-        int rank = ended[i];
-        if (!job->fell[rank]) {
-            continue;
-        }
-        if (rank == suspect) {
-            return rank;
-        }
-        bool rank_killed = WIFSIGNALED(job->procs.status[rank]);
-        if (rank_killed == killed ? rank < culprit : rank_killed) {
-            culprit = rank;
-            killed = rank_killed;
-        }
-    }
-    return culprit < TERN_RANKS_MAX ? culprit : -1;
-}
-
 static void reap(struct tern__launch *job)
 {
-    int ended[TERN_RANKS_MAX];
-    int nended = tern__procs_reap(&job->procs, ended);
+    bool failed = tern__launch_reap(job);
     if (job->procs.orphaned) {
         end_job(job, CAUSE_GUARDIAN, 0, 0);
     }
-    if (nended == 0) {
-        return;
-    }
-    // What they said before they ended comes first, and so does whom they blame: our own news would
-    // change it. For the same reason those that a signal killed are announced first.
-    listen_to_ranks(job);
-    int suspect = tern__hub_first_dead(job->hub);
-    for (int signalled = 1; signalled >= 0; signalled--) {
-        for (int i = 0; i < nended; i++) {
-            if ((WIFSIGNALED(job->procs.status[ended[i]]) ? 1 : 0) == signalled) {
-                tell_end(job, ended[i]);
-            }
-        }
-    }
-    int culprit = find_culprit(job, ended, nended, suspect);
-    if (culprit >= 0 && job->culprit < 0) {
-        job->culprit = culprit;
-        // A large process can be seen dead by its peers before it can be reaped.
-        job->suspect = suspect >= 0 && job->procs.pids[suspect] > 0 ? suspect : -1;
+    if (failed) {
         end_job(job, CAUSE_RANK, TERM_AFTER_NS, KILL_AFTER_NS);
     }
 }
@@ -274,7 +197,7 @@ static int handle_events(struct tern__launch *job, int64_t until_ns)
     const struct pollfd *labels = fds + count;
     count += nlabels;
     const struct pollfd *hub = fds + count;
-    int nhub = job->hub != NULL ? tern__hub_pollfds(job->hub, fds + count, HUB_POLL_MAX) : 0;
+    int nhub = job->hub != NULL ? tern__hub_pollfds(job->hub, fds + count, TERN__HUB_POLL_MAX) : 0;
     count += nhub;
 
     int64_t left_ns = until_ns - tern__now_ns();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch while it runs, and what is said about its end. Between launch.c, which fills it in, and
-// launch_report.c, which reads it. Set-up path.
+// A launch while it runs, and what is said about its end: launch.c and launch_reap.c fill it in,
+// launch_report.c reads it. Set-up path.
 #ifndef TERN_BOOT_LAUNCH_JOB_H
 #define TERN_BOOT_LAUNCH_JOB_H
 
@@ -58,6 +58,10 @@ struct tern__launch {
     bool fell[TERN_RANKS_MAX];        // failed on its own
     bool deserted[TERN_RANKS_MAX];    // ended without tern_comm_destroy
 };
+
+// Takes note of the ranks that have ended. True when the first of those that failed on their own is
+// among them: the culprit.
+bool tern__launch_reap(struct tern__launch *job);
 
 // Says in one line on standard error why the job ended, if it did not end well. Returns the exit
 // status of the launch.
