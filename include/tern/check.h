@@ -2,7 +2,8 @@
 // The checker: proves that a sealed plan does what its kind says, under every interleaving of its
 // lanes, or lists everything that is wrong with it, each with a witness. If asked, also in place:
 // whether it does the same when, on any of the ranks, `out` is the memory of `in` as tern/coll.h
-// says for the kind.
+// says for the kind. What a plan says of slots (tern/plan.h) is taken for granted, and said in the
+// report.
 #ifndef TERN_CHECK_H
 #define TERN_CHECK_H
 

@@ -38,6 +38,11 @@
 //
 // Where it says "root only", the other ranks have no such buffer, and no op may touch it. Programs
 // ask tern_coll_kind_facts (tern/kind.h).
+//
+// Slots. A plan may say that `in`, `scratch` or both lie in slots: memory of the run, which no
+// caller has. What lies there stays until all ranks have ended, so no signal needs to say that a
+// rank has finished with another one's. `in` is then a copy of the caller's input, and all ranks
+// have made theirs before the first op. Collective calls run such plans; tern_exec refuses them.
 #ifndef TERN_PLAN_H
 #define TERN_PLAN_H
 
@@ -67,9 +72,14 @@ typedef struct tern_plan_spec {
     uint32_t unit;         // bytes of an element: 1, 2, 4 or 8
     int root;              // of broadcast, reduce, gather and scatter; else 0
     const char *algorithm; // what made it: letters, digits, '_' and '-', at most 31; NULL: "custom"
+    uint32_t slots;        // TERN_PLAN_IN_SLOTS, TERN_PLAN_SCRATCH_SLOTS, both, or 0
 } tern_plan_spec;
 
 typedef enum tern_plan_buffer { TERN_PLAN_IN, TERN_PLAN_OUT, TERN_PLAN_SCRATCH } tern_plan_buffer;
+
+// Buffers that lie in slots.
+#define TERN_PLAN_IN_SLOTS (1u << TERN_PLAN_IN)
+#define TERN_PLAN_SCRATCH_SLOTS (1u << TERN_PLAN_SCRATCH)
 
 // Where an operand begins; its length is the op's.
 typedef struct tern_plan_range {

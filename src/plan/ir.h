@@ -56,6 +56,12 @@ static inline bool tern__plan_has_buffer(const tern_plan *plan, int rank, tern_p
                                      : true;
 }
 
+// Whether the buffer lies in slots.
+static inline bool tern__plan_in_slots(const tern_plan *plan, unsigned buffer)
+{
+    return (plan->spec.slots >> buffer & 1) != 0;
+}
+
 // TERN_OK for a plan that lives; the sentence begins with the name of the public call.
 static inline int tern__plan_lives(const char *call, const tern_plan *plan)
 {

@@ -10,16 +10,21 @@
 #include "base/error.h"
 #include "plan/parse.h"
 
-static const char *const header_words[HEADERS] = {"tern-plan", "kind",      "ranks", "bytes",
-                                                  "unit",      "algorithm", "root",  "scratch"};
+static const char *const header_words[HEADERS] = {"tern-plan", "kind", "ranks",   "bytes", "unit",
+                                                  "algorithm", "root", "scratch", "slots"};
 
 // What may come next, for sentences.
 static const char *next_words(const struct tern__plan_parser *parser)
 {
-    static const char *const quoted[] = {"'tern-plan'", "'kind'",
-                                         "'ranks'",     "'bytes'",
-                                         "'unit'",      "'algorithm'",
-                                         "'root'",      "'scratch', 'rank' or 'end'"};
+    static const char *const quoted[] = {"'tern-plan'",
+                                         "'kind'",
+                                         "'ranks'",
+                                         "'bytes'",
+                                         "'unit'",
+                                         "'algorithm'",
+                                         "'root'",
+                                         "'scratch', 'slots', 'rank' or 'end'",
+                                         "'slots', 'rank' or 'end'"};
     if (parser->ended) {
         return "nothing but comments after 'end'";
     }
@@ -147,11 +152,31 @@ static int read_scratch(struct tern__plan_parser *parser)
     return tern__scan_number(&parser->scan, &bytes, &parser->scratch_bytes);
 }
 
+// "slots in", "slots scratch" or "slots in scratch".
+static int read_slots(struct tern__plan_parser *parser)
+{
+    struct tern__scan *scan = &parser->scan;
+    if (tern__scan_next(scan) && tern__scan_is(scan, "in")) {
+        parser->spec.slots = TERN_PLAN_IN_SLOTS;
+        if (!tern__scan_next(scan)) {
+            return TERN_OK;
+        }
+    }
+    if (!tern__scan_is(scan, "scratch")) {
+        return tern__scan_expected(scan, TERN_ERR_ARG, scan->word, "%s",
+                                   parser->spec.slots != 0 ? "'scratch' or the end of the line"
+                                                           : "'in', 'scratch' or 'in scratch'");
+    }
+    parser->spec.slots |= TERN_PLAN_SCRATCH_SLOTS;
+    return TERN_OK;
+}
+
 static int read_header(struct tern__plan_parser *parser, enum header header)
 {
     static int (*const readers[HEADERS])(
-        struct tern__plan_parser *) = {read_version, read_kind,      read_ranks, read_bytes,
-                                       read_unit,    read_algorithm, read_root,  read_scratch};
+        struct tern__plan_parser *) = {read_version, read_kind,    read_ranks,
+                                       read_bytes,   read_unit,    read_algorithm,
+                                       read_root,    read_scratch, read_slots};
     TERN_TRY(readers[header](parser));
     parser->seen |= 1u << header;
     parser->next_header = (int)header + 1;
@@ -232,6 +257,17 @@ static int read_body(struct tern__plan_parser *parser)
     return fail_word(parser);
 }
 
+// The header that the line can be, by its first word: of those that may be left out, the one it is.
+static enum header header_of(const struct tern__plan_parser *parser)
+{
+    int header = parser->next_header;
+    if (header == ROOT && !tern__kind_has_root(parser->spec.kind)) {
+        header = SCRATCH;
+    }
+    bool slots = header == SCRATCH && tern__scan_is(&parser->scan, header_words[SLOTS]);
+    return slots ? SLOTS : (enum header)header;
+}
+
 int tern__plan_parser_feed(struct tern__plan_parser *parser, const char *line, size_t length,
                            bool terminated)
 {
@@ -244,14 +280,11 @@ int tern__plan_parser_feed(struct tern__plan_parser *parser, const char *line, s
         return fail_word(parser);
     }
     if (parser->next_header < HEADERS) {
-        int header = parser->next_header;
-        if (header == ROOT && !tern__kind_has_root(parser->spec.kind)) {
-            header = SCRATCH;
-        }
+        enum header header = header_of(parser);
         if (tern__scan_is(scan, header_words[header])) {
-            return read_header(parser, (enum header)header);
+            return read_header(parser, header);
         }
-        if (header != SCRATCH || !(tern__scan_is(scan, "rank") || tern__scan_is(scan, "end"))) {
+        if (header < SCRATCH || !(tern__scan_is(scan, "rank") || tern__scan_is(scan, "end"))) {
             return fail_word(parser);
         }
     }

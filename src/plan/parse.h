@@ -6,7 +6,7 @@
 #include "plan/scan.h"
 #include "plan/text.h"
 
-enum header { VERSION, KIND, RANKS, BYTES, UNIT, ALGORITHM, ROOT, SCRATCH, HEADERS };
+enum header { VERSION, KIND, RANKS, BYTES, UNIT, ALGORITHM, ROOT, SCRATCH, SLOTS, HEADERS };
 
 struct tern__plan_parser {
     struct tern__scan scan;

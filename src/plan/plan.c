@@ -67,6 +67,10 @@ static int check_spec(const tern_plan_spec *spec)
         return tern__fail(TERN_ERR_ARG, "%s over %d ranks cannot have the root %d",
                           tern_plan_kind_name(spec->kind), spec->nranks, spec->root);
     }
+    if ((spec->slots & ~(TERN_PLAN_IN_SLOTS | TERN_PLAN_SCRATCH_SLOTS)) != 0) {
+        return tern__fail(TERN_ERR_ARG, "only in and scratch may lie in slots, not buffers 0x%x",
+                          spec->slots);
+    }
     return check_algorithm(spec->algorithm != NULL ? spec->algorithm : "custom");
 }
 

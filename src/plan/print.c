@@ -88,6 +88,11 @@ static void put_header(struct sink *sink, const tern_plan *plan)
     if (plan->scratch_bytes > 0) {
         put_number(sink, "\nscratch ", plan->scratch_bytes);
     }
+    if (spec->slots != 0) {
+        put_text(sink, "\nslots");
+        put_text(sink, tern__plan_in_slots(plan, TERN_PLAN_IN) ? " in" : "");
+        put_text(sink, tern__plan_in_slots(plan, TERN_PLAN_SCRATCH) ? " scratch" : "");
+    }
     put_text(sink, "\n");
 }
 

@@ -148,7 +148,8 @@ static bool may_touch(struct interp *in, struct lane *lane, const tern_plan_rang
         rank->for_begin = lane;
         return false;
     }
-    if (rank->lanes_left == 0) {
+    bool stays = (in->spec->slots >> range->buffer & 1) != 0;
+    if (rank->lanes_left == 0 && !stays) {
         FAIL(in, "rank %d, lane %d, op %zu: touches rank %d after its lanes ended", lane->rank,
              lane->number, lane->op, owner);
         return false;
@@ -248,10 +249,16 @@ static int step_wait(struct interp *in, struct lane *lane, const tern_plan_op *o
     return -1;
 }
 
+// One that is left to the ops: copies in slots are there when all ranks have begun.
+static bool is_barrier(const struct interp *in)
+{
+    return in->spec->kind == TERN_PLAN_BARRIER && (in->spec->slots & TERN_PLAN_IN_SLOTS) == 0;
+}
+
 static void end_lane(struct interp *in, struct lane *lane)
 {
     int left = --in->ranks[lane->rank].lanes_left;
-    if (in->spec->kind == TERN_PLAN_BARRIER && left == 0 && in->begun < in->n) {
+    if (is_barrier(in) && left == 0 && in->begun < in->n) {
         FAIL(in, "rank %d has ended, by its lane %d, before every rank has begun", lane->rank,
              lane->number);
     }
@@ -275,8 +282,7 @@ static void begin_rank(struct interp *in, int number)
         }
     }
     // A rank without lanes waits for nobody.
-    if (tern_plan_lane_count(in->plan, number) == 0 && in->spec->kind == TERN_PLAN_BARRIER &&
-        in->begun < in->n) {
+    if (tern_plan_lane_count(in->plan, number) == 0 && is_barrier(in) && in->begun < in->n) {
         FAIL(in, "rank %d has no lanes and so ends before every rank has begun", number);
     }
 }

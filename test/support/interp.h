@@ -16,8 +16,8 @@
 // which lanes or ranks are starved. An element is one unit and holds an int64. topo NULL: every
 // link exists. False, with the reason, on: a wrong output, a deadlock, an operand out of its buffer
 // or off the unit, a link that is not there, an op that touches a rank's buffers after its lanes
-// have ended, a barrier that lets a lane end before all ranks have begun. Plans of more than 2^26
-// elements are refused.
+// have ended (but those in slots), a barrier that lets a lane end before all ranks have begun (but
+// with inputs in slots). Plans of more than 2^26 elements are refused.
 bool interp_run(const tern_plan *plan, const tern_topo *topo, uint64_t seed, char *why,
                 size_t size);
 

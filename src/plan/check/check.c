@@ -111,6 +111,7 @@ static int check_plan(const char *name, const tern_plan *plan, const tern_topo *
         return tern__fail(TERN_ERR_MEMORY, "no memory for a check");
     }
     made->nranks = plan->spec.nranks;
+    made->slots = plan->spec.slots;
     made->ops = plan->ops_count;
     made->in_place = in_place;
     struct checking checking = {.plan = plan, .topo = topo, .check = made};

@@ -42,6 +42,7 @@ struct tern_check {
     bool unchecked[TERN_CHECK_RULES]; // not looked at, because another rule failed
     bool in_place;                    // that rule was asked for
     tern_check_order order;
+    uint32_t slots; // of the plan
     int nranks;
     size_t ops;
     bool out_of_memory;

@@ -23,7 +23,8 @@ struct touches {
 
 typedef void (*touch_visitor)(struct touches *touches, int rank, struct last_touch touch);
 
-// Visits the last touch by each lane of each rank other than its own.
+// Visits the last touch by each lane of each rank other than its own, but of what lies in slots and
+// so outlasts the rank.
 static void visit_touches(struct touches *touches, touch_visitor visit)
 {
     const struct checking *checking = touches->checking;
@@ -38,7 +39,8 @@ static void visit_touches(struct touches *touches, touch_visitor visit)
             int count = moves ? op->sources_count + op->destinations_count : 0;
             for (int i = 0; i < count; i++) {
                 int rank = operands[i].rank;
-                if (touches->seen[rank] != lane + 1) {
+                bool stays = tern__plan_in_slots(checking->plan, operands[i].buffer);
+                if (!stays && touches->seen[rank] != lane + 1) {
                     touches->seen[rank] = lane + 1;
                     visit(touches, rank, (struct last_touch){place, i});
                 }
@@ -101,7 +103,9 @@ static void report_late(struct checking *checking, int rank, struct last_touch t
 static void check_met(struct checking *checking, int rank, const struct clock *end)
 {
     for (int other = 0; other < checking->plan->spec.nranks; other++) {
-        bool begun = other == rank || tern__clock_done(end, tern__begun_lane(checking, other)) > 0;
+        // A copy of every input was there before the first op.
+        bool begun = other == rank || tern__plan_in_slots(checking->plan, TERN_PLAN_IN) ||
+                     tern__clock_done(end, tern__begun_lane(checking, other)) > 0;
         if (!begun) {
             tern__check_add(checking->check, TERN_CHECK_RESULT,
                             "rank %d may end before rank %d has begun", rank, other);

@@ -196,6 +196,14 @@ static const char *const order_texts[] = {
     [TERN_CHECK_ORDER_ANY] = "; the order of sums is left to chance (atomic reduces)",
 };
 
+// What was taken for granted (tern/plan.h).
+static const char *const slots_texts[] = {
+    [0] = "",
+    [TERN_PLAN_IN_SLOTS] = ", if in lies in slots",
+    [TERN_PLAN_SCRATCH_SLOTS] = ", if scratch lies in slots",
+    [TERN_PLAN_IN_SLOTS | TERN_PLAN_SCRATCH_SLOTS] = ", if in and scratch lie in slots",
+};
+
 static int check_print(const tern_check *check, FILE *file)
 {
     TERN_TRY(tern__handle_check("tern_check_print", check, TERN__CHECK));
@@ -224,12 +232,12 @@ static int check_print(const tern_check *check, FILE *file)
         }
     }
     fprintf(file,
-            "%s for %d ranks and %zu ops. Not in reach: time, rounding, and what the executor "
+            "%s for %d ranks and %zu ops%s. Not in reach: time, rounding, and what the executor "
             "and the machine do.\n",
             tern_check_proved(check)                 ? "proved"
             : are_proved(check, TERN_CHECK_IN_PLACE) ? "right, but not in place,"
                                                      : "refuted",
-            check->nranks, check->ops);
+            check->nranks, check->ops, slots_texts[check->slots]);
     return ferror(file) == 0 ? TERN_OK
                              : tern__fail_errno(TERN_ERR_SYSTEM, "the report cannot be written");
 }

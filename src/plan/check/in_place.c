@@ -33,7 +33,8 @@ uint64_t tern__shared_bytes(const tern_plan *plan, int rank)
 {
     uint64_t in = tern_plan_buffer_bytes(plan, TERN_PLAN_IN);
     uint64_t out = tern_plan_buffer_bytes(plan, TERN_PLAN_OUT);
-    return !tern__plan_has_buffer(plan, rank, TERN_PLAN_IN) ||
+    return tern__plan_in_slots(plan, TERN_PLAN_IN) || // a copy is never in place
+                   !tern__plan_has_buffer(plan, rank, TERN_PLAN_IN) ||
                    !tern__plan_has_buffer(plan, rank, TERN_PLAN_OUT)
                ? 0
            : in < out ? in

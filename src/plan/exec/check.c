@@ -18,6 +18,12 @@ static int check_options(const struct tern_exec *exec)
                           "tern_exec_create: the plan is for %d ranks, the communicator has %d",
                           spec->nranks, exec->comm->group.size);
     }
+    if (spec->slots != 0) {
+        return tern__fail(
+            TERN_ERR_ARG,
+            "tern_exec_create: the plan wants buffers in slots, which only collective "
+            "calls have; a plan without the line 'slots' runs here");
+    }
     if (size == 0 || (unsigned)options->op > TERN_MIN) {
         return tern__fail(TERN_ERR_ARG, "tern_exec_create: %d is no dtype, or %d no operation",
                           (int)options->dtype, (int)options->op);

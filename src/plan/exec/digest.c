@@ -33,6 +33,7 @@ uint64_t tern__exec_digest(const tern_plan *plan)
     hash = mix(hash, spec->bytes);
     hash = mix(hash, (uint64_t)spec->unit << 32 | (uint32_t)spec->root);
     hash = mix(hash, plan->scratch_bytes);
+    hash = mix(hash, spec->slots);
     for (const char *c = plan->algorithm; *c != '\0'; c++) {
         hash = mix(hash, (uint64_t)(unsigned char)*c);
     }

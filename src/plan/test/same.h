@@ -52,7 +52,8 @@ static inline bool same_plans(const tern_plan *a, const tern_plan *b)
     const tern_plan_spec *spec_b = tern_plan_get_spec(b);
     if (spec_a->kind != spec_b->kind || spec_a->nranks != spec_b->nranks ||
         spec_a->bytes != spec_b->bytes || spec_a->unit != spec_b->unit ||
-        spec_a->root != spec_b->root || strcmp(spec_a->algorithm, spec_b->algorithm) != 0 ||
+        spec_a->root != spec_b->root || spec_a->slots != spec_b->slots ||
+        strcmp(spec_a->algorithm, spec_b->algorithm) != 0 ||
         tern_plan_buffer_bytes(a, TERN_PLAN_SCRATCH) !=
             tern_plan_buffer_bytes(b, TERN_PLAN_SCRATCH) ||
         tern_plan_round_count(a) != tern_plan_round_count(b) ||

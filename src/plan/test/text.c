@@ -113,6 +113,9 @@ static void all_forms_round_trip(void **state)
         "tern-plan 1\nkind reduce\nranks 2\nbytes 3\nunit 1\nalgorithm x\nroot 1\nend\n",
         "tern-plan 1\nkind gather\nranks 3\nbytes 6\nunit 2\nalgorithm x\nroot 2\nscratch 2\nend\n",
         "tern-plan 1\nkind scatter\nranks 3\nbytes 6\nunit 2\nalgorithm x\nroot 0\nend\n",
+        "tern-plan 1\nkind barrier\nranks 2\nbytes 0\nunit 1\nalgorithm x\nslots in\nend\n",
+        "tern-plan 1\nkind reduce\nranks 2\nbytes 3\nunit 1\nalgorithm x\nroot 1\nslots scratch\nend\n",
+        "tern-plan 1\nkind all_reduce\nranks 2\nbytes 4\nunit 2\nalgorithm x\nscratch 2\nslots in scratch\nend\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         tern_plan *plan = parse(texts[i]);
@@ -177,7 +180,9 @@ static tern_plan *drawn(void)
     tern_plan_spec spec = {.kind = (tern_plan_kind)draw(TERN_PLAN_KINDS),
                            .nranks = 1 + (int)draw(1 + draw(TERN_PLAN_RANKS_MAX)),
                            .unit = 1u << draw(4),
-                           .algorithm = names[draw(4)]};
+                           .algorithm = names[draw(4)],
+                           .slots = (draw(2) != 0 ? TERN_PLAN_IN_SLOTS : 0) |
+                                    (draw(2) != 0 ? TERN_PLAN_SCRATCH_SLOTS : 0)};
     spec.bytes =
         spec.kind == TERN_PLAN_BARRIER ? 0 : draw(1 << 20) * spec.unit * (uint64_t)spec.nranks;
     spec.root = kind_has_root(spec.kind) ? (int)draw((uint64_t)spec.nranks) : 0;

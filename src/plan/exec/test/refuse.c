@@ -210,11 +210,19 @@ static int refuse_options(tern_comm *comm, void *arg)
     hand_post(waiting, 0, 0, 0, 0);
     hand_wait(waiting, 0, 0, 0, 2);
     hand_must(tern_plan_seal(waiting));
+    tern_plan *in_slots;
+    tern_plan_spec spec = {.kind = TERN_PLAN_BARRIER,
+                           .nranks = n,
+                           .unit = 4,
+                           .slots = TERN_PLAN_IN_SLOTS};
+    hand_must(tern_plan_create(&spec, &in_slots));
+    hand_must(tern_plan_seal(in_slots));
     CHECK(expect_refusal(comm, wider, &options, TERN_ERR_ARG, "the communicator has") == 0);
     CHECK(expect_refusal(comm, open, &options, TERN_ERR_ARG, "not sealed") == 0);
     CHECK(expect_refusal(comm, waiting, &options, TERN_ERR_ARG,
                          rank == 0 ? "posted 2 times; in a run it is posted 1 times"
                                    : "rank 0 could not prepare") == 0);
+    CHECK(expect_refusal(comm, in_slots, &options, TERN_ERR_ARG, "wants buffers in slots") == 0);
     options.in = NULL;
     CHECK(expect_refusal(comm, plan, &options, TERN_ERR_ARG, "its window is NULL") == 0);
     options = usual(&windows);
@@ -232,6 +240,7 @@ static int refuse_options(tern_comm *comm, void *arg)
     tern_plan_destroy(wider);
     tern_plan_destroy(open);
     tern_plan_destroy(waiting);
+    tern_plan_destroy(in_slots);
     return destroy_windows(&windows);
 }
 
