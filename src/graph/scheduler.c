@@ -244,7 +244,7 @@ static int await_change(struct tern_chip *chip, struct tern__graph_task *const *
                               .broken = run_broken,
                               .arg = &pause};
     int status = tern__wait(&wait);
-    if (pause.announced) {
+    if (pause.announced && status == TERN_OK) { // else fail_run does it
         tern__job_doing(chip->comm->group.job, TERN__DOING_OTHER, 0);
     }
     return status;
@@ -305,6 +305,7 @@ static int fail_run(struct tern_chip *chip, struct tern__graph_task **held, int 
                          "run %u of a graph on %s: %s; %.200s%s", chip->run.number,
                          tern__rank_name(&chip->comm->group, chip->comm->group.rank).text, why,
                          state, others);
+        tern__job_doing(chip->comm->group.job, TERN__DOING_OTHER, 0);
     }
     drain_cores(chip, held);
     for (int i = 0; i < tern__cores_count(&chip->cores) && chip->stuck; i++) {

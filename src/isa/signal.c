@@ -174,14 +174,15 @@ static int wait_for(struct signal_wait *wait, int64_t timeout_ns)
         .arg = wait,
     };
     int status = tern__wait(&climb);
-    if (wait->published) {
+    bool late = status == TERN_ERR_TIMEOUT;
+    if (late) {
+        status = wait_broken(wait, true);
+        status = status == TERN_OK ? wait_timed_out(wait, climb.timeout_ns, fatal) : status;
+    }
+    if (wait->published) { // until the sentence is there: the others may be writing theirs
         tern__job_doing(job, TERN__DOING_OTHER, 0);
     }
-    if (status == TERN_ERR_TIMEOUT) {
-        TERN_TRY(wait_broken(wait, true));
-        return wait_timed_out(wait, climb.timeout_ns, fatal);
-    }
-    if (begin_ns != 0) {
+    if (begin_ns != 0 && !late) {
         trace_wait(wait, begin_ns);
     }
     return status;

@@ -355,13 +355,13 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
             .arg = &barrier,
         };
         int status = tern__wait(&wait);
-        if (barrier.published) {
+        if (status == TERN_ERR_TIMEOUT) {
+            status = all_arrived(&barrier) ? TERN_OK : barrier_timed_out(group, meeting);
+        }
+        if (barrier.published) { // until the sentence is there: the others may be writing theirs
             tern__job_doing(group->job, TERN__DOING_OTHER, 0);
         }
-        if (status == TERN_ERR_TIMEOUT && !all_arrived(&barrier)) {
-            return barrier_timed_out(group, meeting);
-        }
-        TERN_TRY(status == TERN_ERR_TIMEOUT ? TERN_OK : status);
+        TERN_TRY(status);
     }
     if (begin_ns != 0) {
         trace_barrier(group, meeting, number, begin_ns);

@@ -181,6 +181,25 @@ static void a_failed_communicator_returns_its_error_from_every_call(void **state
     assert_true(ranks_run_counts(1, 16, fail_while_others_wait, NULL, 60));
 }
 
+// All ranks miss the same deadline at once: none of them says of another that it does not wait.
+static int miss_it_together(tern_comm *comm, void *arg)
+{
+    tern_window *window;
+    CHECK(tern_window_create(comm, 4096, NULL, &window) == TERN_OK);
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    comm->group.job->timeout_ns = 3 * TERN_NS_PER_SECOND;
+    CHECK(tern_signal_wait(window, 64, TERN_CMP_GE, 1, TERN_TIMEOUT_DEFAULT) == TERN_ERR_TIMEOUT);
+    CHECK(strstr(tern_last_error(), " waited 3 s for the signal at byte 64") != NULL);
+    CHECK(strstr(tern_last_error(), "not waiting") == NULL);
+    CHECK(tern_window_destroy(window) == TERN_OK);
+    return 0;
+}
+
+static void ranks_whose_time_is_up_together_still_wait(void **state)
+{
+    assert_true(ranks_run_comm(16, miss_it_together, NULL, 60));
+}
+
 static int die_or_wait(int rank, const struct ranks *ranks, void *arg)
 {
     tern_comm *comm;
@@ -273,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_deadline_of_the_call_fails_only_the_call),
         cmocka_unit_test(the_default_deadline_comes_from_the_environment_and_fails_all),
         cmocka_unit_test(a_failed_communicator_returns_its_error_from_every_call),
+        cmocka_unit_test(ranks_whose_time_is_up_together_still_wait),
         cmocka_unit_test(a_rank_that_dies_is_named_to_all_who_wait),
         cmocka_unit_test(a_rank_that_leaves_is_no_error_to_who_waits_for_another),
         cmocka_unit_test(waiting_two_seconds_costs_next_to_no_processor_time),
