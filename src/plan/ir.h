@@ -88,10 +88,15 @@ static inline const tern_plan_range *tern__op_operands(const tern_plan *plan,
     return op->operands_first > 0 ? plan->operands + op->operands_first : plan->operands;
 }
 
-// Whether it moves bytes.
+// Whether it is there to move bytes; and whether it has any to move.
 static inline bool tern__op_is_transfer(const struct tern__op *op)
 {
     return op->kind == TERN_PLAN_COPY || op->kind == TERN_PLAN_REDUCE;
+}
+
+static inline bool tern__op_moves(const struct tern__op *op)
+{
+    return tern__op_is_transfer(op) && op->length > 0;
 }
 
 // One more than the highest signal of any rank.

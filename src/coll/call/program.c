@@ -11,6 +11,7 @@
 #include "coll/algo.h"
 #include "coll/call/area.h"
 #include "plan/ir.h"
+#include "plan/steps.h"
 
 // Units of a scaled plan are at most as many as ranks, which are at most 64.
 static uint64_t units_of(const tern_plan_range *range, uint64_t length)
@@ -23,7 +24,6 @@ static void survey_op(struct tern__program *program, const struct tern__op *op, 
 {
     const tern_plan_range *ranges = tern__op_operands(program->plan, op);
     for (int i = 0; i < op->sources_count + op->destinations_count; i++) {
-        bool writes = i >= op->sources_count;
         uint64_t bit = UINT64_C(1) << ranges[i].rank; // a communicator has at most 64
         if (ranges[i].rank == rank) {
             continue;
@@ -33,16 +33,14 @@ static void survey_op(struct tern__program *program, const struct tern__op *op, 
         }
         program->in_shared |= ranges[i].buffer == TERN_PLAN_IN ? bit : 0;
         program->out_shared |= ranges[i].buffer == TERN_PLAN_OUT ? bit : 0;
-        program->pull = program->pull && !writes && ranges[i].buffer != TERN_PLAN_OUT;
     }
-    program->pull = program->pull && (op->flags & TERN_PLAN_ATOMIC) == 0;
 }
 
 // What the plan as a whole asks for.
 static int survey(struct tern__program *program, int self)
 {
     const tern_plan *plan = program->plan;
-    program->pull = true;
+    program->pull = tern__plan_pulls(plan);
     program->scratch_bytes = plan->scratch_bytes;
     uint32_t signals = tern__plan_signals(plan);
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
@@ -50,7 +48,7 @@ static int survey(struct tern__program *program, int self)
         for (int lane = 0; lane < row->lanes_count; lane++) {
             for (size_t i = 0; i < row->lanes[lane].count; i++) {
                 const struct tern__op *op = &row->lanes[lane].ops[i];
-                if (tern__op_is_transfer(op) && op->length > 0) {
+                if (tern__op_moves(op)) {
                     survey_op(program, op, rank, self);
                 }
             }
@@ -81,7 +79,7 @@ static bool is_plain(const struct tern__step *step, uint64_t nranks)
 
 static bool all_plain(const struct tern__program *program, int rank)
 {
-    const tern_plan *plan = program->plan;
+    const tern_plan *plan = program->trimmed;
     const struct tern__script *script = &program->staged;
     bool plain = plan->ranks[rank].lanes_count <= 1;
     for (uint32_t lane = 0; plain && lane < script->lanes_count; lane++) {
@@ -100,9 +98,12 @@ static int lower_both(struct tern__program *program, int rank)
                                  .meets_max = TERN__SLOT_ARRIVALS - 1,
                                  .lines_max = TERN__SLOT_SIGNALS};
     TERN_TRY(tern__script_create(&how, &program->whole));
-    how.trimmed = true;
-    TERN_TRY(tern__script_create(&how, &program->staged));
-    program->plain = all_plain(program, rank);
+    if (program->pull) {
+        TERN_TRY(tern__plan_trim(program->plan, &program->trimmed));
+        how.plan = program->trimmed;
+        TERN_TRY(tern__script_create(&how, &program->staged));
+        program->plain = all_plain(program, rank);
+    }
     return TERN_OK;
 }
 
@@ -155,6 +156,7 @@ void tern__program_destroy(struct tern__program *program)
         tern__script_free(&program->whole);
         tern__script_free(&program->staged);
         tern_plan_destroy(program->plan);
+        tern_plan_destroy(program->trimmed);
         free(program);
     }
 }

@@ -15,15 +15,14 @@
 
 struct tern__program {
     tern_plan *plan;
-    bool scaled;   // one byte for each slice or share
-    bool pull;     // ranks read others' in and scratch, and write nothing of others
+    tern_plan *trimmed; // plan/steps.h: for runs in which all that others read is in the slot
+    bool scaled;        // one byte for each slice or share
+    bool pull;          // ranks read others' in and scratch, and write nothing of others
     bool in_place; // right also when in and out of any of the ranks overlap, as the kind allows
     uint64_t scratch_bytes;
-    uint64_t in_shared, out_shared; // bit r: other ranks touch rank r's in (out)
-    uint64_t exposed;               // scaled: bit u: others touch unit u of this rank's in
-    // With all signals; and without those that only say "nobody reads my buffers any more", for
-    // runs in which all that others read is in the slot.
-    struct tern__script whole, staged;
+    uint64_t in_shared, out_shared;    // bit r: other ranks touch rank r's in (out)
+    uint64_t exposed;                  // scaled: bit u: others touch unit u of this rank's in
+    struct tern__script whole, staged; // of the plan; of the trimmed one, if it pulls
     bool plain; // staged: one lane, no signals, operands whole inputs or shares of them
 
     // Of the list that keeps it.

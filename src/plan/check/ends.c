@@ -35,7 +35,7 @@ static void visit_touches(struct touches *touches, touch_visitor visit)
             struct place place = {.lane = lane, .index = index - 1};
             const struct tern__op *op = tern__place_op(checking, place);
             const tern_plan_range *operands = tern__op_operands(checking->plan, op);
-            bool moves = tern__op_is_transfer(op) && op->length > 0;
+            bool moves = tern__op_moves(op);
             int count = moves ? op->sources_count + op->destinations_count : 0;
             for (int i = 0; i < count; i++) {
                 int rank = operands[i].rank;

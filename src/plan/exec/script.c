@@ -4,7 +4,6 @@
 #include "plan/exec/script.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "plan/ir.h"
@@ -12,55 +11,13 @@
 // A transfer of nothing does nothing; lanes keep their order without it.
 static bool is_kept(const struct tern__op *op)
 {
-    return !tern__op_is_transfer(op) || op->length > 0;
-}
-
-// Signals, by rank and number, that a transfer of their rank comes after: those that are not only
-// about the end.
-static void mark_needed(const tern_plan *plan, bool *needed, uint32_t signals)
-{
-    for (int rank = 0; rank < plan->spec.nranks; rank++) {
-        const struct tern__plan_rank *row = &plan->ranks[rank];
-        for (int lane = 0; lane < row->lanes_count; lane++) {
-            bool later = false; // a transfer, or a post that somebody may need
-            for (size_t i = row->lanes[lane].count; i-- > 0;) {
-                const struct tern__op *op = &row->lanes[lane].ops[i];
-                if (op->kind == TERN_PLAN_WAIT && later) {
-                    needed[(size_t)rank * signals + op->signal] = true;
-                } else if (op->kind == TERN_PLAN_POST) {
-                    later = later || needed[(size_t)op->peer * signals + op->signal];
-                } else if (tern__op_is_transfer(op) && op->length > 0) {
-                    later = true;
-                }
-            }
-        }
-    }
-}
-
-// A post that is needed makes the waits before it needed, so until nothing changes.
-static bool *find_needed(const tern_plan *plan, uint32_t signals)
-{
-    size_t count = (size_t)plan->spec.nranks * signals;
-    bool *needed = calloc(count + 1, sizeof *needed);
-    bool *before = calloc(count + 1, sizeof *before);
-    if (needed == NULL || before == NULL) {
-        free(needed);
-        free(before);
-        return NULL;
-    }
-    do {
-        memcpy(before, needed, count);
-        mark_needed(plan, needed, signals);
-    } while (memcmp(before, needed, count) != 0);
-    free(before);
-    return needed;
+    return !tern__op_is_transfer(op) || tern__op_moves(op);
 }
 
 struct lowering {
     const struct tern__lowering *how;
     struct tern__script *script;
-    const bool *needed; // NULL: every signal
-    uint32_t signals;   // of the rank that has most
+    uint32_t signals; // of the rank that has most
 };
 
 // Whether a lane posts this signal once to every other rank, and right after waits for as many.
@@ -94,21 +51,11 @@ static uint32_t find_meets(const struct lowering *l)
         bool all = true;
         for (int rank = 0; rank < plan->spec.nranks && all; rank++) {
             const struct tern__plan_rank *row = &plan->ranks[rank];
-            all = row->lanes_count == 1 && lane_meets(plan, &row->lanes[0], signal) &&
-                  (l->needed == NULL || l->needed[(size_t)rank * l->signals + signal]);
+            all = row->lanes_count == 1 && lane_meets(plan, &row->lanes[0], signal);
         }
         meets |= all ? 1u << signal : 0;
     }
     return meets;
-}
-
-static bool keeps(const struct lowering *l, const struct tern__op *op, int rank)
-{
-    if (tern__op_is_transfer(op) || l->needed == NULL) {
-        return is_kept(op);
-    }
-    int owner = op->kind == TERN_PLAN_POST ? op->peer : rank;
-    return l->needed[(size_t)owner * l->signals + op->signal];
 }
 
 static void count_posts(const struct lowering *l)
@@ -120,8 +67,7 @@ static void count_posts(const struct lowering *l)
             for (size_t i = 0; i < row->count; i++) {
                 const struct tern__op *op = &row->ops[i];
                 bool met = op->signal < 32 && (l->script->meets >> op->signal & 1) != 0;
-                if (op->kind == TERN_PLAN_POST && op->peer == l->how->rank && !met &&
-                    keeps(l, op, rank)) {
+                if (op->kind == TERN_PLAN_POST && op->peer == l->how->rank && !met) {
                     l->script->posts[op->signal]++;
                     l->script->posts_count = op->signal + 1 > l->script->posts_count
                                                  ? op->signal + 1
@@ -206,7 +152,7 @@ static int lower(const struct lowering *l)
         *steps = (struct tern__steps){.begin = step, .lane = lane};
         for (size_t i = 0; i < own->lanes[lane].count; i++) {
             const struct tern__op *op = &own->lanes[lane].ops[i];
-            if (keeps(l, op, l->how->rank)) {
+            if (is_kept(op)) {
                 struct tern__step lowered = lower_op(l, op, i);
                 if (!is_repeated(steps->begin, step, &lowered)) {
                     *step++ = lowered;
@@ -223,14 +169,7 @@ int tern__script_create(const struct tern__lowering *how, struct tern__script *s
 {
     *script = (struct tern__script){0};
     struct lowering l = {.how = how, .script = script, .signals = tern__plan_signals(how->plan)};
-    bool *needed = how->trimmed ? find_needed(how->plan, l.signals) : NULL;
-    if (how->trimmed && needed == NULL) {
-        return tern__fail(TERN_ERR_MEMORY, "no memory for a plan of %u signals", l.signals);
-    }
-    l.needed = needed;
-    int status = lower(&l);
-    free(needed);
-    return status;
+    return lower(&l);
 }
 
 void tern__script_free(struct tern__script *script)

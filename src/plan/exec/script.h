@@ -57,9 +57,6 @@ struct tern__script {
 struct tern__lowering {
     const tern_plan *plan; // sealed; the script points into it
     int rank;
-    // Without the signals that only say "nobody reads my buffers any more": for runs in which all
-    // that others read is a copy.
-    bool trimmed;
     uint32_t meets_max; // all ranks may meet at a counter instead of signals below this, up to 32
     uint32_t lines_max; // signals of a rank that get a line each; with more they are packed
 };

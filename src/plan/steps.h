@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps from a sealed plan to a sealed plan: what collective calls make of the plan of an algorithm
+// before they run it. The result is a plan like any other: printed, proved, executed. Set-up path.
+#ifndef TERN_PLAN_STEPS_H
+#define TERN_PLAN_STEPS_H
+
+#include <stdbool.h>
+
+#include "tern/plan.h"
+
+// Whether ranks only read what others have, and of that only `in` and `scratch`.
+bool tern__plan_pulls(const tern_plan *plan);
+
+// trim.c: the plan without the posts and waits that only say "I have finished with yours", and with
+// `in` and `scratch` in slots, where nobody needs to hear that. Lanes and signals keep their
+// numbers. TERN_ERR_ARG for a plan that does not pull: there, the last wait of a rank may say that
+// its output is complete.
+int tern__plan_trim(const tern_plan *sealed, tern_plan **made);
+
+// steps.c: visits all ops of a plan, rank by rank, until a visit fails.
+typedef int tern__op_visitor(void *arg, int rank, int lane, const tern_plan_op *op);
+int tern__plan_visit(const tern_plan *plan, tern__op_visitor *visit, void *arg);
+
+// The end of a step: seals what it has built and hands it out, or, after a failure, destroys it.
+int tern__plan_finish(int status, tern_plan *built, tern_plan **made);
+
+#endif
