@@ -3,11 +3,7 @@
 
 #include "base/error.h"
 #include "coll/emit.h"
-
-// Slices of at least 64 cache lines begin at one: two ranks then never store into the same line,
-// and no slice gets longer by more than 2 %.
-#define CACHE_LINE 64
-#define ALIGNED_FROM (CACHE_LINE * 64)
+#include "plan/slices.h"
 
 void tern__emit_from(struct tern__emit *e, int rank, tern_plan_buffer buffer, uint64_t offset)
 {
@@ -109,15 +105,8 @@ void tern__emit_finish(struct tern__emit *e, struct tern__at at)
 
 uint64_t tern__slice(const struct tern__emit *e, int parts, int index)
 {
-    if (index >= parts) {
-        return e->bytes;
-    }
-    uint64_t count = (uint64_t)parts;
-    uint64_t grain = e->bytes / count >= ALIGNED_FROM ? CACHE_LINE : e->unit;
-    uint64_t grains = e->bytes / grain;
-    uint64_t larger = grains % count; // that many slices have a grain more
-    uint64_t k = (uint64_t)index;
-    return grain * (k * (grains / count) + (k < larger ? k : larger));
+    struct tern__slices slices = tern__slices_of(e->bytes, (uint64_t)parts, e->unit);
+    return tern__slice_begin(&slices, (uint64_t)index);
 }
 
 uint64_t tern__slice_length(const struct tern__emit *e, int parts, int from, int to)

@@ -52,8 +52,8 @@ void tern__emit_tell_all(struct tern__emit *e, struct tern__at at, uint32_t sign
 // from all: the end of a rank whose buffers everybody may touch.
 void tern__emit_finish(struct tern__emit *e, struct tern__at at);
 
-// Where slice `index` of `parts` of the plan's bytes begins; index == parts: their end. Contiguous,
-// whole units, the first ones larger; large slices begin at cache lines.
+// Where slice `index` of `parts` of the plan's bytes begins (plan/slices.h); index == parts: their
+// end.
 uint64_t tern__slice(const struct tern__emit *e, int parts, int index);
 // The length of the slices from..to-1, and of the longest one.
 uint64_t tern__slice_length(const struct tern__emit *e, int parts, int from, int to);

@@ -17,6 +17,11 @@ bool tern__plan_pulls(const tern_plan *plan);
 // its output is complete.
 int tern__plan_trim(const tern_plan *sealed, tern_plan **made);
 
+// slice.c: the plan for `bytes` in units of `unit`, from the one of a byte for each slice, or
+// share, with unit 1 (a column of src/coll/algo.def says of which algorithms that is the plan of
+// every size). TERN_ERR_ARG for another plan, and for sizes that the kind does not have.
+int tern__plan_slice(const tern_plan *sealed, uint64_t bytes, uint32_t unit, tern_plan **made);
+
 // steps.c: visits all ops of a plan, rank by rank, until a visit fails.
 typedef int tern__op_visitor(void *arg, int rank, int lane, const tern_plan_op *op);
 int tern__plan_visit(const tern_plan *plan, tern__op_visitor *visit, void *arg);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "coll/call/place.h"
 #include "comm/registry.h"
+#include "plan/slices.h"
 
 // Opening.
 
@@ -109,7 +110,8 @@ static void bind_maps(struct tern__coll *call, const struct tern__program *progr
     binding->in_stride = bytes;
     binding->out_stride = bytes;
     if (map == TERN__MAP_SLICES) {
-        tern__call_slices(binding->bounds, call->calls->nranks, bytes, call->element_bytes);
+        tern__slice_bounds(binding->bounds, bytes, (uint64_t)call->calls->nranks,
+                           call->element_bytes);
     }
 }
 

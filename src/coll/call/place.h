@@ -25,7 +25,4 @@ static inline bool tern__reads_own_input(const struct tern__coll *call)
            !call->in_place && call->in != NULL;
 }
 
-// publish.c: slices as src/coll/emit.c makes them: whole elements, large ones whole lines.
-void tern__call_slices(uint64_t *bounds, int n, uint64_t bytes, uint64_t element);
-
 #endif

@@ -6,18 +6,7 @@
 
 #include "coll/call/place.h"
 #include "comm/registry.h"
-
-void tern__call_slices(uint64_t *bounds, int n, uint64_t bytes, uint64_t element)
-{
-    uint64_t grain = bytes / (uint64_t)n >= 64 * TERN_CACHE_LINE ? TERN_CACHE_LINE : element;
-    uint64_t grains = bytes / grain;
-    uint64_t each = grains / (uint64_t)n;
-    uint64_t larger = grains % (uint64_t)n;
-    for (uint64_t i = 0; i < (uint64_t)n; i++) {
-        bounds[i] = grain * (i * each + (i < larger ? i : larger));
-    }
-    bounds[n] = bytes;
-}
+#include "plan/slices.h"
 
 static bool has_all_ranks(const tern_comm *theirs, const tern_comm *ours)
 {
@@ -105,7 +94,7 @@ static void fill_exposed(const struct tern__coll *call, char *payload, uint64_t 
     uint64_t skip;
     uint64_t part = tern__piece_of(call, call->share_bytes, index, &skip);
     int n = call->calls->nranks;
-    tern__call_slices(bounds, n, part, call->element_bytes);
+    tern__slice_bounds(bounds, part, (uint64_t)n, call->element_bytes);
     for (int unit = 0; unit < n;) {
         int first = unit;
         while (unit < n && (call->staged->exposed >> unit & 1) != 0) {

@@ -1,98 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan that was made for one byte a slice is the plan for every size: the algorithms that a call
-// runs at any size give, at n bytes of unit 1, the ops that they give at n * k bytes, with all
-// offsets and lengths divided by k. So every operand covers whole slices or shares.
+// A plan that was made for one byte a slice is the plan for every size: of the algorithms that a
+// call runs at any size, tern__plan_slice makes the very plan that the algorithm emits for it. So
+// every operand covers whole slices or shares.
 #include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 
 #include "coll/algo.h"
 #include "mesh.h"
+#include "plan/steps.h"
+#include "plan/test/same.h"
 #include "support/kinds.h"
 #include "tern/algo.h"
 
-static tern_plan *make(const tern_algo_request *request, uint64_t bytes)
+static tern_plan *make(const tern_algo_request *request, uint64_t bytes, uint32_t unit)
 {
     tern_plan *plan;
     tern_algo_request sized = *request;
     sized.bytes = bytes;
+    sized.unit = unit;
     if (tern_algo_plan(&sized, &plan) < 0) {
         fail_msg("%s", tern_last_error());
     }
     return plan;
 }
 
-// Whether the operands of an op are those of the other, times k.
-static bool same_ranges(const tern_plan_range *small, const tern_plan_range *large, int count,
-                        uint64_t k)
-{
-    for (int i = 0; i < count; i++) {
-        if (small[i].rank != large[i].rank || small[i].buffer != large[i].buffer ||
-            small[i].offset * k != large[i].offset) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool same_op(const tern_plan_op *small, const tern_plan_op *large, uint64_t k)
-{
-    bool transfer = small->kind == TERN_PLAN_COPY || small->kind == TERN_PLAN_REDUCE;
-    return small->kind == large->kind && small->flags == large->flags &&
-           small->round == large->round && small->length * k == large->length &&
-           (!transfer || small->length > 0) && small->sources_count == large->sources_count &&
-           small->destinations_count == large->destinations_count && small->peer == large->peer &&
-           small->signal == large->signal && small->count == large->count &&
-           same_ranges(small->sources, large->sources, small->sources_count, k) &&
-           same_ranges(small->destinations, large->destinations, small->destinations_count, k);
-}
-
-static void compare(const tern_plan *small, const tern_plan *large, uint64_t k)
-{
-    const tern_plan_spec *spec = tern_plan_get_spec(small);
-    for (int buffer = 0; buffer < 3; buffer++) {
-        assert_true(tern_plan_buffer_bytes(small, (tern_plan_buffer)buffer) * k ==
-                    tern_plan_buffer_bytes(large, (tern_plan_buffer)buffer));
-    }
-    for (int rank = 0; rank < spec->nranks; rank++) {
-        assert_int_equal(tern_plan_lane_count(small, rank), tern_plan_lane_count(large, rank));
-        for (int lane = 0; lane < tern_plan_lane_count(small, rank); lane++) {
-            size_t count = tern_plan_op_count(small, rank, lane);
-            assert_int_equal(count, tern_plan_op_count(large, rank, lane));
-            for (size_t i = 0; i < count; i++) {
-                tern_plan_op a;
-                tern_plan_op b;
-                assert_int_equal(tern_plan_get_op(small, rank, lane, i, &a), TERN_OK);
-                assert_int_equal(tern_plan_get_op(large, rank, lane, i, &b), TERN_OK);
-                if (!same_op(&a, &b, k)) {
-                    fail_msg("%s %s, %d ranks, root %d: rank %d, lane %d, op %zu is another at "
-                             "%llu times the size",
-                             tern_plan_kind_name(spec->kind), spec->algorithm, spec->nranks,
-                             spec->root, rank, lane, i, (unsigned long long)k);
-                }
-            }
-        }
-    }
-}
-
-// Compares a plan with larger ones; returns how many.
+// Compares what the steps make of the plan of one byte a slice with the plan that the algorithm
+// emits; returns how many sizes.
 static int compare_sizes(const tern_algo_request *request)
 {
-    static const uint64_t factors[] = {2, 8, 4096}; // the last one: slices begin at cache lines
+    // The last ones: slices begin at cache lines.
+    static const uint64_t units[] = {0, 1, 3, 7, 64, 1000, 12289, 64 * 1024, 100003};
+    enum { SIZES = sizeof units / sizeof units[0] };
     uint64_t n = (uint64_t)tern_topo_size(request->topo);
-    tern_plan *small = make(request, n);
-    for (int i = 0; i < 3; i++) {
-        tern_plan *large = make(request, n * factors[i]);
-        compare(small, large, factors[i]);
-        tern_plan_destroy(large);
+    tern_plan *small = make(request, n, 1);
+    for (int i = 0; i < SIZES; i++) {
+        uint32_t unit = 1u << i % 4;
+        uint64_t bytes = units[i] * unit * (kind_has_shares(request->kind) ? n : 1);
+        tern_plan *wanted = make(request, bytes, unit);
+        tern_plan *sliced;
+        if (tern__plan_slice(small, bytes, unit, &sliced) != TERN_OK) {
+            fail_msg("%s", tern_last_error());
+        }
+        if (!same_plans(sliced, wanted)) {
+            fail_msg("%s %s, %d ranks, root %d: another plan at %llu bytes of unit %u",
+                     tern_plan_kind_name(request->kind), request->algorithm, (int)n, request->root,
+                     (unsigned long long)bytes, unit);
+        }
+        tern_plan_destroy(sliced);
+        tern_plan_destroy(wanted);
     }
     tern_plan_destroy(small);
-    return 3;
+    return SIZES;
 }
 
 static int compare_kind(tern_plan_kind kind, const tern_topo *topo)
 {
-    tern_algo_request request = {.kind = kind, .topo = topo, .unit = 1};
+    tern_algo_request request = {.kind = kind, .topo = topo};
     int compared = 0;
     for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
         request.algorithm = tern_algo_name(kind, i);
@@ -118,14 +82,42 @@ static void a_plan_of_one_byte_a_slice_is_the_plan_of_any_size(void **state)
         tern_topo_destroy(topo);
     }
     // 4 AllReduces, 1 ReduceScatter, 2 AllGathers, 2 Broadcasts, 2 AllToAlls, 3 Reduces, 2 Gathers,
-    // 2 Scatters; 2 roots, 3 factors, 6 rank counts.
-    assert_int_equal(compared, 18 * 2 * 3 * 6);
+    // 2 Scatters; 2 roots, 9 sizes, 6 rank counts.
+    assert_int_equal(compared, 18 * 2 * 9 * 6);
+}
+
+// What is no plan of one byte a slice, or has operands of different slices.
+static void other_plans_are_refused(void **state)
+{
+    static const char two[] =
+        "tern-plan 1\nkind all_reduce\nranks 2\nbytes 2\nunit 1\nalgorithm x\n"
+        "rank 0 lane 0\nreduce @0 1 : 0.in+0 1.in+1 -> 0.out+0\nend\n";
+    tern_topo *topo = mesh(2, NULL);
+    tern_plan *sized =
+        make(&(tern_algo_request){.kind = TERN_PLAN_BROADCAST, .topo = topo, .algorithm = "fused"},
+             8, 4);
+    tern_plan *uneven;
+    tern_plan *made = NULL;
+    assert_int_equal(tern__plan_slice(sized, 16, 4, &made), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "has not one byte for each of them"));
+    assert_int_equal(tern_plan_parse(two, sizeof two - 1, "two", &uneven), TERN_OK);
+    assert_int_equal(tern__plan_slice(uneven, 12, 4, &made), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "the operands are different slices"));
+    assert_null(made);
+    assert_int_equal(tern__plan_slice(uneven, 16, 4, &made), TERN_OK); // slices of one length
+    tern_plan_destroy(made);
+    assert_int_equal(tern__plan_slice(uneven, 6, 4, &made), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "a multiple of 4 (the unit)"));
+    tern_plan_destroy(uneven);
+    tern_plan_destroy(sized);
+    tern_topo_destroy(topo);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_of_one_byte_a_slice_is_the_plan_of_any_size),
+        cmocka_unit_test(other_plans_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
