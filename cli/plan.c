@@ -13,6 +13,7 @@
 #include "suggest.h"
 #include "tern/algo.h"
 #include "tern/summary.h"
+#include "tern/tune.h"
 #include "topo.h"
 
 #define EXIT_NO_PLAN 1
@@ -35,7 +36,7 @@ struct arguments {
     tern_algo_request request;
     bool has_bytes, has_order, summary, list;
     long unit, root;
-    const char *output;
+    const char *output, *as_run;
     struct cli_topo topo;
 };
 
@@ -95,6 +96,8 @@ static int read_options(int argc, char **argv, struct arguments *arguments)
         {"--order rank|any", "sums in rank order (default without --algo), or any fixed order",
          .take = take_order},
         {"--root R", "of broadcast, reduce, gather and scatter; default 0", .take = take_root},
+        {"--as-run WAY", "the plan that a call runs on these ranks, by window or slot",
+         .word = &arguments->as_run},
         {"-o FILE", "write the plan there; '-' is standard output", .word = &arguments->output},
         {"--summary", "print what it costs, and the lower bound of the topology",
          .flag = &arguments->summary},
@@ -159,7 +162,9 @@ static int make_plan(struct arguments *arguments)
         return EXIT_NO_PLAN;
     }
     arguments->request.topo = topo;
-    int status = tern_algo_plan(&arguments->request, &plan);
+    int status = arguments->as_run != NULL
+                     ? tern_coll_plan(&arguments->request, arguments->as_run, &plan)
+                     : tern_algo_plan(&arguments->request, &plan);
     const char *output = arguments->output;
     if (output == NULL && !arguments->summary) {
         output = "-";

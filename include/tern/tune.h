@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tern/algo.h"
 #include "tern/api.h"
 #include "tern/coll.h"
 #include "tern/plan.h"
@@ -30,6 +31,12 @@ TERN_CALL int tern_tune_check(void);
 // itself would have for its algorithm and sizes.
 TERN_CALL int tern_coll_choose(const tern_coll *call, int nranks, int windows,
                                tern_coll_choice *choice);
+
+// The plan that such a call runs, on the ranks of the topology, which must have a link between any
+// two. way: "window", when all buffers are in windows; "slot", when the inputs are copied into
+// shared memory whole, and the plan says what lies in slots (tern/plan.h). TERN_ERR_ARG, with the
+// reason, also when no call like this goes that way.
+TERN_CALL int tern_coll_plan(const tern_algo_request *request, const char *way, tern_plan **plan);
 
 // A row of the table: for a kind, from a rank count on. Sizes are the plan's bytes (tern/plan.h):
 // of a rank's whole input or output, whichever is larger.

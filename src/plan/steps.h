@@ -12,9 +12,9 @@
 bool tern__plan_pulls(const tern_plan *plan);
 
 // trim.c: the plan without the posts and waits that only say "I have finished with yours", and with
-// `in` and `scratch` in slots, where nobody needs to hear that. Lanes and signals keep their
-// numbers. TERN_ERR_ARG for a plan that does not pull: there, the last wait of a rank may say that
-// its output is complete.
+// `in`, and scratch if it has any, in slots, where nobody needs to hear that. Lanes and signals
+// keep their numbers. TERN_ERR_ARG for a plan that does not pull: there, the last wait of a rank
+// may say that its output is complete.
 int tern__plan_trim(const tern_plan *sealed, tern_plan **made);
 
 // slice.c: the plan for `bytes` in units of `unit`, from the one of a byte for each slice, or

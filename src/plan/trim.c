@@ -69,7 +69,8 @@ static int keep_op(void *arg, int rank, int lane, const tern_plan_op *op)
 static int build(struct trim *trim, tern_plan **made)
 {
     tern_plan_spec spec = trim->plan->spec;
-    spec.slots = TERN_PLAN_IN_SLOTS | TERN_PLAN_SCRATCH_SLOTS;
+    spec.slots = TERN_PLAN_IN_SLOTS;
+    spec.slots |= trim->plan->scratch_bytes > 0 ? TERN_PLAN_SCRATCH_SLOTS : 0;
     TERN_TRY(tern_plan_create(&spec, &trim->built));
     int status = tern_plan_need_scratch(trim->built, trim->plan->scratch_bytes);
     status = status == TERN_OK ? tern__plan_visit(trim->plan, keep_op, trim) : status;

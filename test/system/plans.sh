@@ -45,6 +45,22 @@ expect 0 "proved for 3 ranks" "$tern" check one_shot.plan
 expect 1 "right, but not in place, for 3 ranks" "$tern" check --in-place one_shot.plan
 expect 0 "in place  proved" "$tern" check gather.plan --in-place
 
+# What a call runs: without the signals that copies in slots do not need, and proved under just that.
+export TERN_TUNE=''
+unset TERN_ALGO
+"$tern" plan all_reduce --topo mesh:4 --bytes 4K --as-run slot -o slot.plan
+expect 0 "in slots. Not in reach" "$tern" check slot.plan
+sed '/^slots/d' slot.plan >bare.plan
+expect 1 "whose lanes may have ended before" "$tern" check bare.plan
+expect 1 "wants buffers in slots" "$tern" exec slot.plan -n 4
+"$tern" plan all_gather --topo mesh:4 --bytes 8M --as-run window -o window.plan
+expect 0 "right on all ranks" "$tern" exec window.plan -n 4 --runs 1
+expect 1 "there is no way 'slots'; there are window" \
+    "$tern" plan all_reduce --topo mesh:4 --bytes 4K --as-run slots
+expect 1 "goes through no slot: up to" "$tern" plan all_reduce --topo mesh:4 --bytes 64M --as-run slot
+expect 1 "has none from 0 to 1: mesh:4 has" \
+    "$tern" plan all_reduce --topo mesh:4 --cut 0-1 --bytes 4K --as-run slot
+
 # A plan that somebody has spoiled.
 sed '0,/^wait/{/^wait/d}' all_reduce.plan >spoiled.plan
 expect 1 "refuted" "$tern" check spoiled.plan

@@ -14,6 +14,8 @@
 //     place.c, publish.c, shares.c   memory
 //     pick.c, program.c              plans
 //     args.c                         arguments
+//
+// question.c asks the last four about a call that nobody makes, for choose.c and as_run.c.
 #ifndef TERN_COLL_CALL_CALL_H
 #define TERN_COLL_CALL_CALL_H
 

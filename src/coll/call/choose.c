@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would be picked for a call, and why: asks args.c and pick.c about a call that nobody makes.
+// What would be picked for a call, and why.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,41 +7,8 @@
 
 #include "base/error.h"
 #include "base/public.h"
-#include "coll/call/call.h"
+#include "coll/call/question.h"
 #include "sync/record_text.h"
-
-// Stand for buffers, far apart.
-#define SOME_IN ((uintptr_t)4096)
-#define SOME_OUT ((uintptr_t)1 << 62)
-
-// A call on a communicator that does not exist, as the root would make it.
-struct question {
-    struct tern__calls calls;
-    struct tern_comm comm;
-    struct tern__ctl_comm shared;
-    struct tern__coll call;
-};
-
-static int ask(const tern_coll *call, int nranks, struct question *q)
-{
-    tern_coll copy = *call;
-    bool has_root = tern__kind_facts((int)call->kind)->root != TERN_KIND_ROOT_NONE;
-    copy.in = (const void *)SOME_IN;
-    copy.out = (void *)SOME_OUT;
-    atomic_init(&q->comm.handle.word, tern__handle_word(TERN__COMM));
-    q->comm.group.shared = &q->shared;
-    q->comm.group.size = nranks;
-    q->comm.calls = &q->calls;
-    q->calls.comm = &q->comm;
-    q->calls.nranks = nranks;
-    q->calls.rank = has_root && call->root >= 0 && call->root < nranks ? call->root : 0;
-    TERN_TRY(tern__call_check("tern_coll_choose", &q->calls, &copy, &q->call));
-    uintptr_t in = (uintptr_t)call->in;
-    uintptr_t out = (uintptr_t)call->out;
-    q->call.in_place = in != 0 && out != 0 && !q->call.counts && in < out + q->call.out_bytes &&
-                       out < in + q->call.in_bytes;
-    return tern__call_pick(&q->call);
-}
 
 static void explain_small(const struct tern__coll *call, const struct tern__choice *choice,
                           tern_coll_choice *made)
@@ -92,21 +59,6 @@ static void explain_large(const struct tern__coll *call, const struct tern__choi
     snprintf(made->why, sizeof made->why, "%s, %s; %s", size, way, choice->source);
 }
 
-static int choose(const tern_coll *call, int nranks, bool windows, struct question *q,
-                  tern_coll_choice *made)
-{
-    struct tern__choice choice;
-    TERN_TRY(ask(call, nranks, q));
-    int status = tern__choose(q->call.plan_kind, nranks, q->call.order, call->algorithm, &choice);
-    if (status == TERN_OK && q->call.way == TERN__WAY_SLOT) {
-        explain_small(&q->call, &choice, made);
-    } else if (status == TERN_OK) {
-        explain_large(&q->call, &choice, windows, made);
-    }
-    tern__call_drop(&q->call);
-    return status;
-}
-
 int tern_coll_choose(const tern_coll *call, int nranks, int windows, tern_coll_choice *choice)
 {
     tern_coll_choice made = {0};
@@ -124,18 +76,14 @@ int tern_coll_choose(const tern_coll *call, int nranks, int windows, tern_coll_c
         *choice = made;
         return TERN_OK;
     }
-    struct question *q = calloc(1, sizeof *q);
-    if (q == NULL) {
-        return tern__fail(TERN_ERR_MEMORY, "tern_coll_choose: no memory");
+    struct tern__question *q;
+    TERN_TRY(tern__question_ask("tern_coll_choose", call, nranks, &q));
+    if (q->call.way == TERN__WAY_SLOT) {
+        explain_small(&q->call, &q->choice, &made);
+    } else {
+        explain_large(&q->call, &q->choice, windows != 0, &made);
     }
-    tern__public_enter(); // an error is an answer here, whichever public call it comes from
-    int status = choose(call, nranks, windows != 0, q, &made);
-    tern__public_leave();
-    tern__programs_free(&q->calls);
-    tern_topo_destroy(q->calls.topo);
-    free(q);
-    if (status == TERN_OK) {
-        *choice = made;
-    }
-    return status;
+    tern__question_free(q);
+    *choice = made;
+    return TERN_OK;
 }

@@ -10,10 +10,12 @@
 
 #include "mesh.h"
 #include "plan/steps.h"
+#include "plan/test/same.h"
 #include "support/interp.h"
 #include "support/kinds.h"
 #include "tern/algo.h"
 #include "tern/check.h"
+#include "tern/tune.h"
 
 enum { RANKS = 16, EXECUTED = 8, SEEDS = 3 };
 
@@ -49,7 +51,8 @@ static void prove(const tern_plan *plan, const char *what)
     if (!is_proved(plan, true, why, sizeof why)) {
         fail_plan(plan, what, why);
     }
-    bool small = tern_plan_get_spec(plan)->nranks <= EXECUTED;
+    const tern_plan_spec *spec = tern_plan_get_spec(plan);
+    bool small = spec->nranks <= EXECUTED && spec->bytes < 1 << 20;
     for (uint64_t seed = 0; small && seed < SEEDS; seed++) {
         if (!interp_run(plan, NULL, seed, why, sizeof why)) {
             fail_plan(plan, what, why);
@@ -95,23 +98,28 @@ static void check_trimmed(const tern_plan *plan)
     tern_plan_destroy(trimmed);
 }
 
+// Of so many units of 4 bytes, or of so many a share.
+static tern_algo_request request_of(tern_plan_kind kind, const tern_topo *topo, uint64_t units,
+                                    int root)
+{
+    int n = tern_topo_size(topo);
+    uint64_t shares = kind_has_shares(kind) ? (uint64_t)n : 1;
+    return (tern_algo_request){.kind = kind,
+                               .topo = topo,
+                               .bytes = kind == TERN_PLAN_BARRIER ? 0 : 4 * units * shares,
+                               .unit = 4,
+                               .root = kind_has_root(kind) ? (root + 1) % n : 0};
+}
+
 static void check_kind(tern_plan_kind kind, const tern_topo *topo)
 {
     static const uint64_t sizes[] = {1, 7, 333};
-    int n = tern_topo_size(topo);
     for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             tern_plan *plan;
-            tern_algo_request request = {.kind = kind,
-                                         .topo = topo,
-                                         .bytes = kind == TERN_PLAN_BARRIER ? 0
-                                                  : kind_has_shares(kind)
-                                                      ? 4 * sizes[s] * (uint64_t)n
-                                                      : 4 * sizes[s],
-                                         .unit = 4,
-                                         .root = kind_has_root(kind) ? (int)(s + 1) % n : 0,
-                                         .order = TERN_ORDER_ANY,
-                                         .algorithm = tern_algo_name(kind, i)};
+            tern_algo_request request = request_of(kind, topo, sizes[s], (int)s);
+            request.order = TERN_ORDER_ANY;
+            request.algorithm = tern_algo_name(kind, i);
             if (tern_algo_plan(&request, &plan) == TERN_OK) { // some need more ranks
                 check_trimmed(plan);
                 tern_plan_destroy(plan);
@@ -133,10 +141,111 @@ static void what_calls_run_is_proved(void **state)
     assert_true(trimmed_count > 500);
 }
 
+// How many requests go each way; the others get a sentence.
+struct ways {
+    size_t window, slot, refused;
+};
+
+static void check_request(const tern_algo_request *request, struct ways *ways)
+{
+    tern_plan *window = NULL;
+    tern_plan *slot = NULL;
+    tern_plan *emitted;
+    int in_windows = tern_coll_plan(request, "window", &window);
+    int on_slots = tern_coll_plan(request, "slot", &slot);
+    if (in_windows != TERN_OK && on_slots != TERN_OK) {
+        assert_int_equal(on_slots, TERN_ERR_ARG);
+        assert_true(strlen(tern_last_error()) > 20);
+        ways->refused++;
+        return;
+    }
+    assert_true(in_windows != TERN_OK || on_slots != TERN_OK); // one size, one way
+    tern_plan *plan = window != NULL ? window : slot;
+    tern_algo_request same = *request;
+    same.algorithm = tern_plan_get_spec(plan)->algorithm;
+    same.order = TERN_ORDER_ANY;
+    assert_int_equal(tern_algo_plan(&same, &emitted), TERN_OK);
+    if (slot != NULL) {
+        ways->slot++;
+        prove(slot, "slot");
+    } else {
+        ways->window++;
+        assert_true(request->kind == TERN_PLAN_BARRIER || same_plans(window, emitted));
+    }
+    tern_plan_destroy(emitted);
+    tern_plan_destroy(plan);
+}
+
+static void a_call_says_what_it_runs(void **state)
+{
+    static const uint64_t sizes[] = {1, 50, 333, 250007};
+    struct ways ways = {0};
+    setenv("TERN_TUNE", "", 1); // what is built in
+    unsetenv("TERN_ALGO");
+    for (int n = 1; n <= RANKS; n++) {
+        tern_topo *topo = mesh(n, NULL);
+        for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
+            for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+                tern_algo_request request =
+                    request_of((tern_plan_kind)kind, topo, sizes[s], (int)s);
+                check_request(&request, &ways);
+                for (int i = 0; tern_algo_name(request.kind, i) != NULL; i++) {
+                    request.algorithm = tern_algo_name(request.kind, i);
+                    request.order = TERN_ORDER_ANY;
+                    check_request(&request, &ways);
+                }
+            }
+        }
+        tern_topo_destroy(topo);
+    }
+    printf("%zu in windows, %zu on slots, %zu refused\n", ways.window, ways.slot, ways.refused);
+    assert_true(ways.window > 300 && ways.slot > 300);
+}
+
+static void expect(const tern_algo_request *request, const char *way, const char *words)
+{
+    tern_plan *plan = NULL;
+    assert_int_equal(tern_coll_plan(request, way, &plan), TERN_ERR_ARG);
+    if (strstr(tern_last_error(), words) == NULL) {
+        fail_msg("no '%s' in: %s", words, tern_last_error());
+    }
+    assert_null(plan);
+}
+
+static void what_no_call_runs_is_refused(void **state)
+{
+    tern_topo *topo = mesh(4, NULL);
+    tern_topo *cut = mesh(4, "0-1");
+    tern_topo *large = mesh(65, NULL);
+    tern_algo_request request = request_of(TERN_PLAN_ALL_REDUCE, topo, 16, 0);
+    setenv("TERN_TUNE", "", 1);
+    expect(&request, "slots", "there is no way 'slots'; there are window");
+    expect(&request, "window", "all_reduce of 64 bytes on 4 ranks goes through a slot, as all");
+    request.algorithm = "fused";
+    expect(&request, "slot", "'fused' for all_reduce does not run on slots");
+    request.algorithm = NULL;
+    request.bytes = 1 << 24;
+    expect(&request, "slot", "all_reduce of 16777216 bytes on 4 ranks goes through no slot: up to");
+    request.algorithm = "staged";
+    expect(&request, "window", "'staged' for all_reduce does not run in windows: it needs scratch");
+    request.bytes = 6;
+    expect(&request, "slot", "must be a multiple of 4");
+    request = request_of(TERN_PLAN_ALL_REDUCE, cut, 16, 0);
+    expect(&request, "slot", "has none from 0 to 1: mesh:4 has");
+    request.topo = large;
+    expect(&request, "slot", "65 ranks; there are 1 to 64");
+    expect(NULL, "slot", "must not be NULL");
+    tern_topo_destroy(topo);
+    tern_topo_destroy(cut);
+    tern_topo_destroy(large);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_calls_run_is_proved),
+        cmocka_unit_test(a_call_says_what_it_runs),
+        cmocka_unit_test(what_no_call_runs_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void signals_at_the_end_go(void **state)
                 "post @0 rank 1 signal 0\nwait @0 signal 0 count 1\n"
                 "rank 1 lane 0\nreduce @0 16 : 0.in+0 1.in+0 -> 1.out+0\n"
                 "post @0 rank 0 signal 0\nwait @0 signal 0 count 1\nend\n",
-           HEAD "slots in scratch\n"
+           HEAD "slots in\n"
                 "rank 0 lane 0\nreduce @0 16 : 0.in+0 1.in+0 -> 0.out+0\n"
                 "rank 1 lane 0\nreduce @0 16 : 0.in+0 1.in+0 -> 1.out+0\nend\n");
 }
@@ -79,7 +79,7 @@ static void a_barrier_is_left_to_the_slots(void **state)
 #define BARRIER "tern-plan 1\nkind barrier\nranks 2\nbytes 0\nunit 1\nalgorithm x\n"
     expect(BARRIER "rank 0 lane 0\npost @0 rank 1 signal 0\nwait @0 signal 0 count 1\n"
                    "rank 1 lane 0\npost @0 rank 0 signal 0\nwait @0 signal 0 count 1\nend\n",
-           BARRIER "slots in scratch\nend\n");
+           BARRIER "slots in\nend\n");
 }
 
 static void plans_that_push_are_refused(void **state)

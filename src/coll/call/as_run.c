@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan that a call runs, as a plan of its own: asks about a call that nobody makes, and takes
+// the steps (plan/steps.h) that such a call takes. Set-up path.
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/public.h"
+#include "coll/call/question.h"
+#include "plan/steps.h"
+#include "sync/record_text.h"
+#include "tern/tune.h"
+
+static int way_of(const char *word, enum tern__way *way)
+{
+    static const enum tern__way ways[] = {TERN__WAY_WINDOW, TERN__WAY_SLOT};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        if (strcmp(word, tern__way_name(ways[i])) == 0) {
+            *way = ways[i];
+            return TERN_OK;
+        }
+    }
+    return tern__fail(TERN_ERR_ARG, "there is no way '%.40s'; there are window and slot", word);
+}
+
+static int check_links(const tern_topo *topo)
+{
+    for (int from = 0; from < tern_topo_size(topo); from++) {
+        for (int to = 0; to < tern_topo_size(topo); to++) {
+            if (!tern_topo_link(topo, from, to, NULL)) {
+                return tern__fail(TERN_ERR_ARG,
+                                  "calls use the links between all ranks, and %s has none from %d "
+                                  "to %d: mesh:%d has",
+                                  tern_topo_text(topo), from, to, tern_topo_size(topo));
+            }
+        }
+    }
+    return TERN_OK;
+}
+
+// Kind, size, unit and root, in the words in which a plan refuses them.
+static int check_spec(const tern_algo_request *request)
+{
+    tern_plan *plan;
+    tern_plan_spec spec = {.kind = request->kind,
+                           .nranks = tern_topo_size(request->topo),
+                           .bytes = request->bytes,
+                           .unit = request->unit,
+                           .root = request->root};
+    TERN_TRY(tern_plan_create(&spec, &plan));
+    return tern_plan_destroy(plan);
+}
+
+// Elements of the request's unit: which does not matter.
+static tern_coll call_of(const tern_algo_request *request)
+{
+    tern_dtype dtypes[] = {[1] = TERN_I8, [2] = TERN_I16, [4] = TERN_I32, [8] = TERN_I64};
+    uint64_t n = (uint64_t)tern_topo_size(request->topo);
+    uint64_t shares = tern__kind_has_shares(request->kind) ? n : 1;
+    return (tern_coll){.kind = request->kind,
+                       .count = request->bytes / request->unit / shares,
+                       .dtype = dtypes[request->unit],
+                       .root = request->root,
+                       .order = request->order,
+                       .algorithm = request->algorithm};
+}
+
+// Why a call does not go this way.
+static int fail_way(const struct tern__question *q, enum tern__way way)
+{
+    const char *kind = tern_plan_kind_name(q->call.plan_kind);
+    unsigned long long bytes = q->call.bytes;
+    unsigned long long small_bytes = q->choice.small_bytes;
+    int n = q->calls.nranks;
+    if (way == TERN__WAY_SLOT && bytes > small_bytes) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s of %llu bytes on %d ranks goes through no slot: up to %llu bytes do; "
+                          "%s",
+                          kind, bytes, n, small_bytes, q->choice.source);
+    }
+    if (way == TERN__WAY_SLOT) {
+        return tern__fail(TERN_ERR_ARG,
+                          "'%s' for %s does not run on slots: its ranks store into each other's "
+                          "memory, or need more than a slot has",
+                          q->choice.small, kind);
+    }
+    if (q->call.slot != NULL) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s of %llu bytes on %d ranks goes through a slot, as all of up to %llu "
+                          "bytes do; %s",
+                          kind, bytes, n, small_bytes, q->choice.source);
+    }
+    return tern__fail(TERN_ERR_ARG,
+                      "'%s' for %s does not run in windows: it needs scratch memory, and goes "
+                      "through slots in pieces",
+                      q->choice.window, kind);
+}
+
+// One that scales is made larger; another one has its size, and is taken out of the program.
+static int take(const struct tern__program *program, tern_plan **from, const tern_plan_spec *spec,
+                tern_plan **plan)
+{
+    if (program->scaled) {
+        return tern__plan_slice(*from, spec->bytes, spec->unit, plan);
+    }
+    *plan = *from;
+    *from = NULL;
+    return TERN_OK;
+}
+
+static int make(struct tern__question *q, enum tern__way way, const tern_algo_request *request,
+                tern_plan **plan)
+{
+    tern_plan_spec spec = {.bytes = request->bytes, .unit = request->unit};
+    struct tern__program *slot = q->call.slot;
+    struct tern__program *window = q->call.window;
+    if (way == TERN__WAY_SLOT && slot != NULL) {
+        return take(slot, &slot->trimmed, &spec, plan);
+    }
+    if (way == TERN__WAY_WINDOW && window != NULL) {
+        return take(window, &window->plan, &spec, plan);
+    }
+    return fail_way(q, way);
+}
+
+static int coll_plan(const tern_algo_request *request, const char *word, tern_plan **plan)
+{
+    enum tern__way way = TERN__WAY_UNKNOWN;
+    struct tern__question *question;
+    if (request == NULL || word == NULL || plan == NULL) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_coll_plan: request, way and plan must not be NULL");
+    }
+    TERN_TRY(tern__handle_check("tern_coll_plan", request->topo, TERN__TOPO));
+    TERN_TRY(way_of(word, &way));
+    TERN_TRY(check_spec(request));
+    TERN_TRY(check_links(request->topo));
+    tern_coll call = call_of(request);
+    TERN_TRY(tern__question_ask("tern_coll_plan", &call, tern_topo_size(request->topo), &question));
+    int status = make(question, way, request, plan);
+    tern__question_free(question);
+    return status;
+}
+
+int tern_coll_plan(const tern_algo_request *request, const char *way, tern_plan **plan)
+{
+    return TERN__CALL_OF_CALLS(coll_plan(request, way, plan));
+}
