@@ -139,6 +139,10 @@ static int print_machine(void)
     if (algorithm != NULL && algorithm[0] != '\0') {
         printf("TERN_ALGO   %s\n", algorithm);
     }
+    const char *agree = getenv("TERN_AGREE");
+    if (agree != NULL && agree[0] != '\0') {
+        printf("TERN_AGREE  %s\n", agree);
+    }
     printf("limits      %d ranks of a communicator, %d communicators of a job, %d calls of a rank "
            "remembered\n",
            machine.ranks_max, machine.comms_max, TERN_JOB_CALLS_MAX);

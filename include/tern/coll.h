@@ -29,9 +29,26 @@
 // overlap a buffer of another rank, which is not checked.
 //
 // Agreement. kind, count, dtype, op, root, order and algorithm, and the sequence of calls, are
-// compared on every call, before any rank's out is written: TERN_ERR_MISMATCH on every rank, naming
-// who said what. So every call is also a barrier: nobody leaves it before all have entered. In the
-// (v) forms the counts of each pair are compared.
+// compared on every call: TERN_ERR_MISMATCH, naming who said what. In the (v) forms the counts of
+// each pair are compared. There are two promises:
+//
+//     all_reduce, reduce_scatter, all_gather, all_to_all, their (v) forms, gather_v, barrier; and
+//     with TERN_AGREE=strict, of all ranks, every call:
+//         Nobody's out is written before all ranks have entered and agree. All get the error in the
+//         call that they disagree on. So every call is also a barrier.
+//
+//     broadcast, scatter, scatter_v, reduce, gather (TERN_AGREE=early, the default):
+//         A rank waits only for those whose bytes it takes: nobody has to wait for a rank that does
+//         not read its bytes. Before its out is written, it has compared with them this call and
+//         all calls before. Who does not meet the disagreement ends the call, with the right out,
+//         and gets the error in its next call that waits for all; such a call writes nobody's out.
+//         A rank is at most four such calls ahead of the slowest; the fifth waits and compares.
+//         Large calls, whose bytes do not fit shared memory at once, may wait for all.
+//
+// So a rank that ends with calls of the second sort and makes no other may not learn that others
+// disagreed with it. tern_comm_destroy does not wait: it compares what the others have published by
+// then, and what differs fails the communicator for those that are still in it. tern_barrier before
+// it finds everything.
 //
 // Errors. TERN_ERR_ARG for what a rank can see alone: NULL, overlap, sizes beyond SIZE_MAX, a root
 // that does not exist, an op that does not fit the dtype. Such a call has not been made, and the

@@ -21,7 +21,7 @@ typedef struct tern_coll_choice {
     char why[160];      // for people: which rule, of what
 } tern_coll_choice;
 
-// Whether TERN_ALGO, if it is set, holds only words that there are; TERN_ERR_ARG says which one
+// Whether TERN_ALGO and TERN_AGREE hold only words that there are; TERN_ERR_ARG says which one
 // there is not. tern_init and tern_init_at ask this, too. Any thread.
 TERN_CALL int tern_tune_check(void);
 

@@ -106,9 +106,21 @@ static int read_environment(tern_plan_kind kind, const char **name)
     return TERN_OK;
 }
 
+static int read_agree(bool *strict)
+{
+    const char *word = getenv("TERN_AGREE");
+    *strict = word != NULL && strcmp(word, "strict") == 0;
+    return word == NULL || *word == '\0' || *strict || strcmp(word, "early") == 0
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG, "TERN_AGREE is '%.40s'; it must be early or strict",
+                            word);
+}
+
 int tern_tune_check(void)
 {
     const char *name;
+    bool strict;
+    TERN_TRY(read_agree(&strict));
     return read_environment(TERN_PLAN_ALL_REDUCE, &name); // it reads every word, whatever its kind
 }
 
@@ -131,6 +143,7 @@ int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *
     TERN_TRY(read_environment(kind, &demanded));
     struct tern__choice made;
     TERN_TRY(tern__tune_look_up(kind, nranks, &made));
+    TERN_TRY(read_agree(&made.strict));
     if (algorithm != NULL) {
         set_all(&made, algorithm);
         snprintf(made.source, sizeof made.source, "the call names it");

@@ -26,6 +26,7 @@ struct tern__choice {
     char staged[TERN__ALGO_BYTES]; // above, otherwise: in pieces of
     uint64_t chunk_bytes;          // so many bytes, through slots
     bool named;                    // by the call or by TERN_ALGO: all three are that one
+    bool strict;                   // TERN_AGREE: in rooted kinds, too, every rank waits for all
     char source[96];               // who decided, as a part of a sentence
 };
 
@@ -71,8 +72,8 @@ int tern__tune_look_up(tern_plan_kind kind, int nranks, struct tern__choice *cho
 // tune.c and tune_agree.c
 
 // Fills in *choice. algorithm: what the call names, or NULL. TERN_ERR_ARG, with what there is, for
-// a name that the kind does not have, for words in TERN_ALGO that mean nothing, and for a file of
-// $TERN_TUNE that cannot be used. Any thread.
+// a name that the kind does not have, for words in TERN_ALGO and TERN_AGREE that mean nothing, and
+// for a file of $TERN_TUNE that cannot be used. Any thread.
 int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *algorithm,
                  struct tern__choice *choice);
 

@@ -22,6 +22,7 @@ static uint64_t digest_of(const struct tern__choice *choice)
     hash = tern__digest_add(hash, &choice->small_bytes, sizeof choice->small_bytes);
     hash = tern__digest_add(hash, &choice->chunk_bytes, sizeof choice->chunk_bytes);
     hash = tern__digest_add(hash, choice->named ? "n" : "t", 1); // then other orders are accepted
+    hash = tern__digest_add(hash, choice->strict ? "s" : "e", 1);
     return hash >> (64 - DIGEST_BITS);
 }
 
@@ -80,8 +81,8 @@ int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
     return tern__group_fail(
         group, TERN_ERR_MISMATCH, group->rank,
         "%s would pick other algorithms or sizes for %s than %s: its "
-        "choice is that of '%s'; all ranks of a job need the same tune file and "
-        "the same TERN_ALGO",
+        "choice is that of '%s'; all ranks of a job need the same tune file, the same TERN_ALGO "
+        "and the same TERN_AGREE",
         tern__rank_name(group, group->rank).text, tern_plan_kind_name(kind),
         tern__rank_name(group, (int)(first & 255) - 1).text, choice->source);
 }

@@ -121,6 +121,18 @@ static void a_part_of_the_environment_is_an_error(void **state)
     }
 }
 
+static void a_word_in_tern_agree_that_there_is_not_is_an_error(void **state)
+{
+    tern_comm *comm = NULL;
+    setenv("TERN_AGREE", "Strict", 1);
+    assert_int_equal(tern_init(NULL, &comm), TERN_ERR_ARG);
+    assert_true(look_says("TERN_AGREE is 'Strict'; it must be early or strict"));
+    setenv("TERN_AGREE", "early", 1);
+    assert_int_equal(tern_init(NULL, &comm), TERN_OK);
+    unsetenv("TERN_AGREE");
+    assert_int_equal(tern_comm_destroy(comm), TERN_OK);
+}
+
 static void a_word_in_tern_algo_that_there_is_not_is_an_error(void **state)
 {
     tern_comm *comm = NULL;
@@ -146,6 +158,7 @@ int main(void)
         cmocka_unit_test(null_is_an_error_or_nothing),
         cmocka_unit_test(damaged_environment_is_an_error_that_names_it),
         cmocka_unit_test(a_part_of_the_environment_is_an_error),
+        cmocka_unit_test(a_word_in_tern_agree_that_there_is_not_is_an_error),
         cmocka_unit_test(a_word_in_tern_algo_that_there_is_not_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

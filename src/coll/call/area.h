@@ -4,13 +4,24 @@
 // A call is one or more runs; runs are numbered from 1, the same on all ranks. Run k uses slot
 // k mod TERN__SLOTS. A rank *publishes* a run: it puts its input into the slot's payload (or into
 // the line, when it is small) or says where it lies, then stores the run's number, in a line that
-// nobody else writes. It *ends* the run when it has seen all ranks publish it and has done its ops.
-// It publishes run k only after it has ended run k - TERN__AHEAD. Hence, with 2 * TERN__AHEAD
-// slots:
+// nobody else writes. It *ends* the run when it has seen those ranks publish it that it waits for,
+// and has done its ops. It *settles* the run when it has ended it and seen all ranks publish it. It
+// publishes run k only after it has settled run k - TERN__AHEAD. Hence, with 2 * TERN__AHEAD slots:
 //
-//   when a rank has ended run k, all ranks have published it, so they have ended k - TERN__AHEAD;
-//   when a rank publishes run k, it has ended k - TERN__AHEAD, so all have ended k - TERN__SLOTS,
+//   when a rank has settled run k, all ranks have published it, so they have settled, and before
+//   that ended, run k - TERN__AHEAD;
+//   when a rank publishes run k, it has settled k - TERN__AHEAD, so all have ended k - TERN__SLOTS,
 //   and nobody reads the slot's old contents any more.
+//
+// Whom a rank waits for before its ops: all others, so that a run is settled when it ends; but in a
+// call with a root, those whose bytes it takes (TERN_AGREE=early). A root that broadcasts waits for
+// nobody, ends the run at once, and settles it later: when it runs out of slots, or when it waits
+// for all in a later run. A rank that has published run m has published all before it. The line of
+// a run stays as it is until all ranks have settled the run: its owner writes there again as run
+// k + TERN__SLOTS, after it has settled k + TERN__AHEAD, which a rank publishes after it has
+// settled k. So whoever settles a run late still finds all signatures, and compares them with its
+// own: before it takes bytes of a rank, all runs of that rank up to this one; and when it waits for
+// all, all of all.
 //
 // So nothing is ever reset or waited for at the end of a run whose ops only read payloads: one
 // synchronisation a call. Runs in which ranks touch each other's windows use the plan's own signals

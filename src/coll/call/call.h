@@ -10,6 +10,7 @@
 //     state.c                        makes and frees what a communicator keeps
 //     mail.c, pieces.c               messages
 //     run.c                          runs
+//     meet.c                         whom a run waits for, and whether they agree
 //     trace.c, report.c              what they leave in a trace, and sentences
 //     place.c, publish.c, shares.c   memory
 //     pick.c, program.c              plans
@@ -51,6 +52,7 @@ struct tern__coll {
     uint64_t bytes;               // of the plan: share_bytes, n times where there are shares
     uint64_t in_bytes, out_bytes; // that this rank has
     bool counts;                  // a v-collective
+    bool early;                   // ranks that need not wait for others do not
     bool in_place;
     const size_t *in_counts, *in_offsets, *out_counts, *out_offsets;
     uint64_t signature;
@@ -100,8 +102,11 @@ struct tern__shape {
     uint64_t piece_bytes, slot_limit;
 
     // Of a small one.
-    bool quick;   // it can be done on the short path
-    bool in_line; // inputs are in the published lines
+    bool quick;     // it can be done on the short path
+    bool early;     // as in struct tern__coll
+    bool alone;     // others wait for this rank alone
+    uint64_t gates; // bit r: it waits for rank r
+    bool in_line;   // inputs are in the published lines
     uint64_t share_bytes, stride, bytes, in_bytes, out_bytes;
     size_t elements;
     tern__reduce_fn *reduce;
@@ -114,12 +119,18 @@ struct tern__calls {
     int rank, nranks;
     uint64_t made;             // calls
     uint32_t published, ended; // runs
+    // Runs that this rank has ended and seen all ranks publish, and in which they agree; and for
+    // each rank, the last run that was compared with it, where that is later.
+    uint32_t settled;
+    uint32_t compared[TERN_RANKS_MAX];
+    uint64_t numbers[TERN__SLOTS]; // of the calls whose runs are not settled, by slot
+    uint64_t others;               // bit r: rank r is another one
 
     struct tern__coll *oldest, *newest; // not ended
     struct tern__coll *publishing;      // the first whose runs are not all published
 
     // Of the run that has not ended and is the oldest.
-    int seen; // ranks 0..seen-1 have published it, and agree
+    bool met_all; // it has waited for all others
     bool bound;
     struct tern__lanes lanes;
     struct tern__binding binding;
@@ -196,12 +207,15 @@ int tern__call_begin(struct tern__coll *call);
 int tern__call_wait(struct tern__coll *call);
 bool tern__calls_advance(struct tern__calls *calls);
 int tern__call_run(struct tern__coll *call);
-// This rank has come to the beginning of the run; and the run has ended, in which all met at these
-// signals.
-static inline void tern__calls_arrive(const struct tern__calls *calls, uint32_t run)
+// This rank has come to the beginning of the run (alone: and others wait for nobody else); and the
+// run has ended, in which all met at these signals.
+static inline void tern__calls_arrive(const struct tern__calls *calls, uint32_t run, bool alone)
 {
     tern__arrive(calls->area, tern__area_arrivals(calls->area, run, 0),
                  calls->arrivals[run % TERN__SLOTS][0]);
+    if (alone && calls->nranks > 2) { // who sleeps cannot wait for the last to arrive
+        tern__ring_others(calls->area);
+    }
 }
 static inline void tern__calls_count(struct tern__calls *calls, uint32_t run, uint32_t meets)
 {
@@ -211,13 +225,35 @@ static inline void tern__calls_count(struct tern__calls *calls, uint32_t run, ui
         arrivals[signal + 1] += (meets >> signal & 1) != 0 ? (uint32_t)calls->nranks : 0;
     }
 }
+// meet.c: 1 when the oldest run has met all ranks that it waits for, and they agree; 0 when one has
+// not come.
+int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call);
+
+// Which ranks a call waits for in a run before its ops; which the oldest call waits for now, and in
+// which run; and whether they have come.
+uint64_t tern__call_gates(const struct tern__coll *call, uint32_t run);
+bool tern__call_is_alone(const struct tern__coll *call); // others may wait for this rank alone
+uint64_t tern__calls_awaited(const struct tern__calls *calls, uint32_t *run);
+bool tern__calls_ready(const struct tern__calls *calls);
+
+// Compares this rank's runs with those of ranks that have published `run`: all that were not
+// compared before. And all runs that all ranks have published by now: TERN_ERR_MISMATCH, without a
+// sentence, says which rank differs in which.
+bool tern__calls_agree(struct tern__calls *calls, uint64_t ranks, uint32_t run);
+int tern__calls_settle(struct tern__calls *calls, int *rank, uint32_t *run);
+
+static inline bool tern__calls_has_room(const struct tern__calls *calls)
+{
+    return calls->published - calls->settled < TERN__AHEAD;
+}
+
 // Ends all calls with a status: the communicator has failed.
 void tern__calls_fail(struct tern__calls *calls, int status);
 
 void tern__calls_set_up(struct tern__calls *calls); // what its task can do
 
 // report.c: words, and fails the communicator.
-int tern__call_mismatch(struct tern__coll *call, int rank, uint64_t theirs);
+int tern__calls_mismatch(struct tern__calls *calls, int rank, uint32_t run);
 int tern__call_counts_differ(struct tern__coll *call, int from, int to, uint64_t sent,
                              uint64_t wanted);
 int tern__call_window_gone(struct tern__coll *call, int rank);

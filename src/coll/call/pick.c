@@ -274,6 +274,7 @@ static bool find_shape(struct tern__coll *call)
         return false;
     }
     call->signature = shape->signature;
+    call->early = shape->early;
     call->way = small ? TERN__WAY_SLOT : TERN__WAY_UNKNOWN;
     if (small) {
         call->pieces = 1;
@@ -309,6 +310,9 @@ static void remember_small(const struct tern__coll *call)
         .signature = call->signature,
         .slot = call->slot,
         .quick = quick,
+        .early = call->early,
+        .alone = tern__call_is_alone(call),
+        .gates = call->early ? program->gates : call->calls->others,
         .in_line = piece_in(call, call->share_bytes) <= TERN__LINE_BYTES,
         .share_bytes = call->share_bytes,
         .stride = tern__kind_has_shares(call->plan_kind) ? call->share_bytes : 0,
@@ -330,6 +334,7 @@ static void remember_large(const struct tern__coll *call)
             .key = key,
             .count = count,
             .signature = call->signature,
+            .early = call->early,
             .window = call->window,
             .staged = call->staged,
             .piece_bytes = call->piece_bytes,
@@ -347,6 +352,7 @@ int tern__call_pick(struct tern__coll *call)
     }
     const struct tern__choice *choice = choice_of(call, &room, &status);
     TERN_TRY(status);
+    call->early = !choice->strict && tern__kind_has_root(call->kind);
     // Who names an algorithm in the environment accepts its order of sums.
     tern_order order = choice->named && call->algorithm == NULL ? TERN_ORDER_ANY : call->order;
     if (!call->counts && call->bytes <= choice->small_bytes) {

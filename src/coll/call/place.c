@@ -12,16 +12,16 @@
 
 // Opening.
 
-static const struct tern__placement *placement_of(const struct tern__calls *calls, int rank,
-                                                  uint32_t run)
-{
-    const struct tern__head *head = tern__area_head(calls->area, rank, run);
-    return (const struct tern__placement *)(const void *)head->data;
-}
-
 static const struct tern__share *table_of(const struct tern__calls *calls, int rank, uint32_t run)
 {
     return (const struct tern__share *)(const void *)tern__area_payload(calls->area, rank, run);
+}
+
+static int compare_pair(struct tern__coll *call, int from, int to, uint32_t run)
+{
+    uint64_t sent = table_of(call->calls, from, run)[to].in_bytes;
+    uint64_t wanted = table_of(call->calls, to, run)[from].out_bytes;
+    return sent == wanted ? TERN_OK : tern__call_counts_differ(call, from, to, sent, wanted);
 }
 
 // Every pair must agree on what goes from one to the other; all ranks look at all pairs.
@@ -29,14 +29,10 @@ static int compare_shares(struct tern__coll *call, uint32_t run)
 {
     const struct tern__calls *calls = call->calls;
     for (int from = 0; from < calls->nranks; from++) {
-        const struct tern__share *sent = table_of(calls, from, run);
         for (int to = 0; to < calls->nranks; to++) {
-            uint64_t wanted = table_of(calls, to, run)[from].out_bytes;
-            if (sent[to].in_bytes != wanted) {
-                return tern__call_counts_differ(call, from, to, sent[to].in_bytes, wanted);
-            }
+            TERN_TRY(compare_pair(call, from, to, run));
         }
-        const struct tern__placement *placement = placement_of(calls, from, run);
+        const struct tern__placement *placement = tern__call_placement(calls, from, run);
         call->longest = placement->longest > call->longest ? placement->longest : call->longest;
     }
     return TERN_OK;
@@ -45,7 +41,7 @@ static int compare_shares(struct tern__coll *call, uint32_t run)
 static bool all_in_slots(const struct tern__calls *calls, uint32_t run)
 {
     for (int rank = 0; rank < calls->nranks; rank++) {
-        if (placement_of(calls, rank, run)->in_slot == 0) {
+        if (tern__call_placement(calls, rank, run)->in_slot == 0) {
             return false;
         }
     }
@@ -59,7 +55,7 @@ static bool suits_windows(const struct tern__coll *call, uint32_t run)
 {
     const struct tern__program *program = call->window;
     for (int rank = 0; program != NULL && rank < call->calls->nranks; rank++) {
-        const struct tern__placement *placement = placement_of(call->calls, rank, run);
+        const struct tern__placement *placement = tern__call_placement(call->calls, rank, run);
         if (((program->in_shared >> rank & 1) != 0 && placement->in_window == 0 &&
              placement->in_slot == 0) ||
             ((program->out_shared >> rank & 1) != 0 && placement->out_window == 0) ||
@@ -73,8 +69,10 @@ static bool suits_windows(const struct tern__coll *call, uint32_t run)
 int tern__call_open(struct tern__coll *call, uint32_t run)
 {
     if (call->counts) {
-        TERN_TRY(compare_shares(call, run));
-        if (all_in_slots(call->calls, run)) {
+        bool met_all = call->calls->met_all; // else the root's slot has all that this rank takes
+        TERN_TRY(met_all ? compare_shares(call, run)
+                         : compare_pair(call, call->root, call->calls->rank, run));
+        if (!met_all || all_in_slots(call->calls, run)) {
             call->way = TERN__WAY_SLOT;
             call->pieces = 1;
             return TERN_OK;
@@ -175,7 +173,7 @@ static int bind_window(struct tern__coll *call, uint32_t run)
         binding->piece_bytes = UINT64_MAX;
     }
     for (int rank = 0; rank < calls->nranks; rank++) {
-        const struct tern__placement *placement = placement_of(calls, rank, run);
+        const struct tern__placement *placement = tern__call_placement(calls, rank, run);
         binding->tables[rank] = table_of(calls, rank, run);
         const uint64_t keys[] = {placement->in_window, placement->out_window};
         char *bases[2];
@@ -193,7 +191,7 @@ static int bind_window(struct tern__coll *call, uint32_t run)
     binding->out[calls->rank] = call->out;
     // The table of a rank whose input is in its slot speaks of the slot.
     for (int rank = 0; call->counts && rank < calls->nranks; rank++) {
-        if (placement_of(calls, rank, run)->in_slot != 0) {
+        if (tern__call_placement(calls, rank, run)->in_slot != 0) {
             binding->in[rank] = tern__area_payload(calls->area, rank, run);
         }
     }

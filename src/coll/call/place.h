@@ -5,6 +5,14 @@
 
 #include "coll/call/call.h"
 
+// What a rank says about its buffers in a run that opens a call, once it has published it.
+static inline const struct tern__placement *tern__call_placement(const struct tern__calls *calls,
+                                                                 int rank, uint32_t run)
+{
+    const struct tern__head *head = tern__area_head(calls->area, rank, run);
+    return (const struct tern__placement *)(const void *)head->data;
+}
+
 #define TERN__NO_BYTES UINT64_MAX // for in_window, out_window: nothing to be found
 
 // The bytes of each share (of everything, where there are none) that run `index` of the pieces is

@@ -91,6 +91,25 @@ static bool all_plain(const struct tern__program *program, int rank)
     return plain;
 }
 
+// Whom this rank has to wait for before it runs the steps.
+static uint64_t gates_of(const struct tern__script *script, int rank, int nranks)
+{
+    uint64_t all = nranks < 64 ? (UINT64_C(1) << nranks) - 1 : UINT64_MAX;
+    uint64_t gates = 0;
+    bool signals = script->meets != 0 || script->posts_count > 0;
+    for (uint32_t lane = 0; lane < script->lanes_count; lane++) {
+        const struct tern__step *step = script->lanes[lane].begin;
+        for (; step != script->lanes[lane].end; step++) {
+            bool moves = step->kind == TERN__STEP_COPY || step->kind == TERN__STEP_REDUCE;
+            for (int i = 0; moves && i < step->sources_count + step->destinations_count; i++) {
+                gates |= UINT64_C(1) << step->operands[i].rank;
+            }
+            signals = signals || !moves;
+        }
+    }
+    return (signals ? all : gates) & ~(UINT64_C(1) << rank);
+}
+
 static int lower_both(struct tern__program *program, int rank)
 {
     struct tern__lowering how = {.plan = program->plan,
@@ -104,6 +123,8 @@ static int lower_both(struct tern__program *program, int rank)
         TERN_TRY(tern__script_create(&how, &program->staged));
         program->plain = all_plain(program, rank);
     }
+    program->gates = gates_of(program->pull ? &program->staged : &program->whole, rank,
+                              program->plan->spec.nranks);
     return TERN_OK;
 }
 

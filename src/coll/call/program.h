@@ -24,6 +24,8 @@ struct tern__program {
     uint64_t exposed;                  // scaled: bit u: others touch unit u of this rank's in
     struct tern__script whole, staged; // of the plan; of the trimmed one, if it pulls
     bool plain; // staged: one lane, no signals, operands whole inputs or shares of them
+    // staged: bit r: it takes bytes of rank r; all other ranks when it has signals.
+    uint64_t gates;
 
     // Of the list that keeps it.
     struct tern__program *next;

@@ -44,17 +44,31 @@ static void publish(struct tern__calls *calls, const struct tern__shape *shape, 
             shape->in_line ? (char *)head->data : tern__area_payload(calls->area, calls->rank, run);
         memcpy(to, in, shape->in_bytes);
     }
-    tern__flag_store(&head->run, run); // partner: has_met, and is_published in run.c
-    tern__calls_arrive(calls, run);
+    tern__flag_store(&head->run, run); // partner: has_met, and is_published in meet.c
+    tern__calls_arrive(calls, run, shape->alone);
 }
 
-// Whether all ranks come within a few looks, and with the same call.
+// Whether a slot is free: who has not waited in its last calls waits a little for the slowest.
+static bool has_room(struct tern__calls *calls)
+{
+    uint32_t looks = 2 * tern__job_ladder(calls->task.job).spins;
+    int rank;
+    uint32_t run;
+    do {
+        if (tern__calls_settle(calls, &rank, &run) != TERN_OK) {
+            return false;
+        }
+    } while (!tern__calls_has_room(calls) && looks-- > 0);
+    return tern__calls_has_room(calls);
+}
+
+// Whether the ranks that this one waits for come within a few looks, and with the same call.
 static bool has_met(struct tern__calls *calls, const struct tern__shape *shape, uint32_t run)
 {
     uint32_t looks = FIRST_LOOKS;
     bool more = true;
-    for (int rank = 0; rank < calls->nranks; rank++) {
-        const struct tern__head *head = tern__area_head(calls->area, rank, run);
+    for (uint64_t left = shape->gates; left != 0; left &= left - 1) {
+        const struct tern__head *head = tern__area_head(calls->area, __builtin_ctzll(left), run);
         while (tern__flag_load(&head->run) != run) { // partner: publish
             if (looks-- == 0) {
                 if (!more) {
@@ -68,7 +82,9 @@ static bool has_met(struct tern__calls *calls, const struct tern__shape *shape, 
             return false;
         }
     }
-    return true;
+    // The calls before this one, where it has not waited for the same ranks.
+    return (!shape->early && calls->settled == run - 1) ||
+           tern__calls_agree(calls, shape->gates, run);
 }
 
 // The lines of the slot that comes next were last read by others; they are called back for writing
@@ -122,6 +138,9 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
         !are_apart(shape, in, out)) {
         return false;
     }
+    if (!tern__calls_has_room(calls) && !has_room(calls)) {
+        return false;
+    }
     uint32_t run = calls->published + 1;
     publish(calls, shape, in, run);
     calls->published = run;
@@ -143,6 +162,11 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
         transfer(calls, shape, step, out, run);
     }
     calls->ended = run;
+    if (shape->gates == calls->others) {
+        calls->settled = run;
+    } else {
+        calls->numbers[run % TERN__SLOTS] = calls->made;
+    }
     tern__calls_count(calls, run, 0);
     if (shape->in_bytes > 0) {
         own_ahead(calls, shape, run + 1);

@@ -87,11 +87,30 @@ static const struct tern__step *find_step(const struct tern__calls *calls, int *
     return calls->bound ? tern__lanes_stand(&calls->lanes, lane) : NULL;
 }
 
-static bool has_published(const struct tern__calls *calls, int rank)
+// The ranks that have not published the run that the oldest call waits for.
+static uint64_t missing(const struct tern__calls *calls)
 {
-    uint32_t run = calls->ended + 1;
-    return rank == calls->rank ||
-           tern__flag_load(&tern__area_head(calls->area, rank, run)->run) == run;
+    uint32_t run;
+    return tern__calls_awaited(calls, &run);
+}
+
+// "waiting for rank 3 to enter it": the call, or an earlier one that this rank has not waited in.
+static void missing_text(const struct tern__coll *call, char *text, size_t size)
+{
+    const struct tern__calls *calls = call->calls;
+    uint32_t run;
+    uint64_t ranks = tern__calls_awaited(calls, &run);
+    uint64_t number = calls->numbers[run % TERN__SLOTS];
+    char which[32] = "it";
+    if (calls->published == calls->ended && number != call->number) {
+        snprintf(which, sizeof which, "call %llu", (unsigned long long)number);
+    }
+    if (ranks == 0) { // they have just come
+        snprintf(text, size, "waiting for the others to enter %s", which);
+        return;
+    }
+    snprintf(text, size, "waiting for %s to enter %s",
+             tern__rank_name(&calls->comm->group, __builtin_ctzll(ranks)).text, which);
 }
 
 // Where a call stands: "run 2 of 5, waiting for rank 3 to enter it".
@@ -116,8 +135,9 @@ static void place_text(const struct tern__coll *call, char *text, size_t size)
                  : step->kind == TERN__STEP_MEET ? "wait for all other ranks"
                                                  : "transfer");
     } else {
-        snprintf(text, size, "%swaiting for %s to enter it", run,
-                 tern__rank_name(&calls->comm->group, calls->seen).text);
+        char rest[80];
+        missing_text(call, rest, sizeof rest);
+        snprintf(text, size, "%s%s", run, rest);
     }
 }
 
@@ -151,20 +171,21 @@ int tern__call_failed(struct tern__coll *call, int status)
     return tern__fail(status, "%s", text);
 }
 
-int tern__call_mismatch(struct tern__coll *call, int rank, uint64_t theirs)
+int tern__calls_mismatch(struct tern__calls *calls, int rank, uint32_t run)
 {
-    struct tern__calls *calls = call->calls;
-    // Ranks below `rank` agree with this one; so rank 0 speaks for them, or is the other one.
-    int second = rank == 0 ? calls->rank : rank;
+    int ranks[] = {rank < calls->rank ? rank : calls->rank,
+                   rank < calls->rank ? calls->rank : rank};
     char texts[2][144];
-    tern__signature_text(rank == 0 ? theirs : call->signature, texts[0], sizeof texts[0]);
-    tern__signature_text(rank == 0 ? call->signature : theirs, texts[1], sizeof texts[1]);
     struct tern__group *group = &calls->comm->group;
+    for (int i = 0; i < 2; i++) {
+        tern__signature_text(tern__area_head(calls->area, ranks[i], run)->signature, texts[i],
+                             sizeof texts[i]);
+    }
     return tern__group_fail(group, TERN_ERR_MISMATCH, rank,
-                            "the ranks disagree on call %llu: %s makes %s, "
-                            "%s %s",
-                            (unsigned long long)call->number, tern__rank_name(group, 0).text,
-                            texts[0], tern__rank_name(group, second).text, texts[1]);
+                            "the ranks disagree on call %llu: %s makes %s, %s %s",
+                            (unsigned long long)calls->numbers[run % TERN__SLOTS],
+                            tern__rank_name(group, ranks[0]).text, texts[0],
+                            tern__rank_name(group, ranks[1]).text, texts[1]);
 }
 
 int tern__call_counts_differ(struct tern__coll *call, int from, int to, uint64_t sent,
@@ -194,13 +215,11 @@ static int check_left(struct tern__coll *call)
 {
     struct tern__group *group = &call->calls->comm->group;
     uint64_t left = atomic_load_explicit(&group->shared->left, memory_order_seq_cst);
-    for (; left != 0; left &= left - 1) { // partner: tern__group_leave, after its last call
-        int rank = __builtin_ctzll(left);
-        if (!has_published(call->calls, rank)) {
-            char name[192];
-            name_call(call, name, sizeof name);
-            return tern__group_has_left(group, rank, " without entering %s", name);
-        }
+    left &= missing(call->calls); // partner: tern__group_leave, after its last call
+    if (left != 0) {
+        char name[192];
+        name_call(call, name, sizeof name);
+        return tern__group_has_left(group, __builtin_ctzll(left), " without entering %s", name);
     }
     return TERN_OK;
 }
@@ -210,10 +229,11 @@ void tern__call_asleep(struct tern__coll *call)
     struct tern__calls *calls = call->calls;
     int lane;
     const struct tern__step *step = find_step(calls, &lane);
+    uint64_t ranks = missing(calls);
     tern__job_doing(calls->task.job, TERN__DOING_CALL, call->number);
     tern__record_waits(call->record,
                        step != NULL ? tern__stuck(-1, lane, (int)step->index)
-                                    : tern__stuck(calls->seen, 0, -1),
+                                    : tern__stuck(ranks != 0 ? __builtin_ctzll(ranks) : 0, 0, -1),
                        tern__now_ns());
 }
 
@@ -231,12 +251,9 @@ static uint64_t find_awaited(const struct tern__coll *call)
     const struct tern__group *group = &calls->comm->group;
     int lane;
     const struct tern__step *step = find_step(calls, &lane);
-    uint64_t ranks = 0;
+    uint64_t ranks;
     if (step == NULL) {
-        for (int rank = 0; rank < calls->nranks; rank++) {
-            ranks |= has_published(calls, rank) ? 0 : UINT64_C(1) << rank;
-        }
-        return ranks;
+        return missing(calls);
     }
     const struct tern__program *program = program_of(call);
     ranks = step->kind == TERN__STEP_WAIT && program != NULL

@@ -15,53 +15,42 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
     head->signature = call->signature;
     tern__call_fill(call, run, head);
     call->published++;
-    tern__flag_store(&head->run, run); // partner: is_published
-    tern__calls_arrive(calls, run);
+    calls->numbers[run % TERN__SLOTS] = call->number;
+    tern__flag_store(&head->run, run); // partner: is_published in meet.c
+    tern__calls_arrive(calls, run, tern__call_is_alone(call));
     if (begin_ns != 0) {
         tern__trace_publish(call, run, begin_ns);
     }
 }
 
-// As far ahead as the slots allow.
-static bool publish_ahead(struct tern__calls *calls)
+// Whether there is a slot for one more run; TERN_ERR_MISMATCH when it turns out that the ranks
+// disagreed in an earlier one.
+static int has_room(struct tern__calls *calls)
 {
-    bool moved = false;
-    while (calls->publishing != NULL && calls->published - calls->ended < TERN__AHEAD) {
+    int rank;
+    uint32_t run;
+    if (!tern__calls_has_room(calls) && tern__calls_settle(calls, &rank, &run) != TERN_OK) {
+        return tern__calls_mismatch(calls, rank, run);
+    }
+    return tern__calls_has_room(calls);
+}
+
+// As far ahead as the slots allow.
+static int publish_ahead(struct tern__calls *calls, bool *moved)
+{
+    int room = 1;
+    while (calls->publishing != NULL && (room = has_room(calls)) > 0) {
         struct tern__coll *call = calls->publishing;
         if (call->published > 0 && call->pieces == 0) {
             break; // how it goes on is not known yet
         }
         publish(calls, call);
-        moved = true;
+        *moved = true;
         if (call->pieces != 0 && call->published == call->pieces) {
             calls->publishing = call->next;
         }
     }
-    return moved;
-}
-
-static bool is_published(const struct tern__calls *calls, int rank, uint32_t run)
-{
-    // Also acquires what that rank wrote before.
-    return tern__flag_load(&tern__area_head(calls->area, rank, run)->run) == run;
-}
-
-// 1 when all ranks have published the run and agree on what it is, 0 when one has not.
-static int meet(struct tern__calls *calls, struct tern__coll *call, uint32_t run)
-{
-    for (; calls->seen < calls->nranks; calls->seen++) {
-        if (calls->seen == calls->rank) {
-            continue;
-        }
-        if (!is_published(calls, calls->seen, run)) {
-            return 0;
-        }
-        uint64_t theirs = tern__area_head(calls->area, calls->seen, run)->signature;
-        if (theirs != call->signature) {
-            return tern__call_mismatch(call, calls->seen, theirs);
-        }
-    }
-    return 1;
+    return room < 0 ? room : TERN_OK;
 }
 
 static void record_way(const struct tern__coll *call)
@@ -118,7 +107,7 @@ static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t
     tern__lanes_end(&calls->lanes);
     tern__calls_count(calls, run, script != NULL ? script->meets : 0);
     calls->ended++;
-    calls->seen = 0;
+    calls->settled = calls->met_all ? calls->ended : calls->settled;
     calls->bound = false;
     call->ended++;
     if (call->ended == call->pieces) {
@@ -131,9 +120,12 @@ static int advance_run(struct tern__calls *calls, bool *moved)
 {
     struct tern__coll *call = calls->oldest;
     uint32_t run = calls->ended + 1;
+    if (calls->published == calls->ended) { // there is no slot for it yet
+        return 0;
+    }
     if (!calls->bound) {
         int64_t begin_ns = tern__trace_start();
-        int met = meet(calls, call, run);
+        int met = tern__calls_meet(calls, call);
         if (met <= 0) {
             return met;
         }
@@ -167,8 +159,8 @@ bool tern__calls_advance(struct tern__calls *calls)
     bool moved = false;
     int status = 1;
     while (calls->oldest != NULL && status > 0) {
-        moved = publish_ahead(calls) || moved;
-        status = advance_run(calls, &moved);
+        status = publish_ahead(calls, &moved);
+        status = status < 0 ? status : advance_run(calls, &moved);
     }
     if (status < 0) {
         tern__calls_fail(calls, tern__call_failed(calls->oldest, status));
@@ -195,12 +187,7 @@ static bool advance_task(struct tern__task *task)
 static bool task_ready(struct tern__task *task)
 {
     struct tern__calls *calls = calls_of(task);
-    uint32_t run = calls->ended + 1;
-    if (!calls->bound) {
-        int rank = calls->seen == calls->rank ? calls->seen + 1 : calls->seen;
-        return rank >= calls->nranks || is_published(calls, rank, run);
-    }
-    return tern__lanes_ready(&calls->lanes);
+    return calls->bound ? tern__lanes_ready(&calls->lanes) : tern__calls_ready(calls);
 }
 
 static void task_asleep(struct tern__task *task)
@@ -291,6 +278,7 @@ int tern__call_begin(struct tern__coll *call)
         calls->handed = false;
         call->published = 1;
         call->number = calls->made;
+        calls->numbers[calls->published % TERN__SLOTS] = call->number;
         call->record = calls->handed_record;
         enqueue(calls, call);
         return TERN_OK;

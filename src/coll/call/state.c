@@ -5,11 +5,23 @@
 
 #include "base/error.h"
 #include "coll/call/mail.h"
+#include "sync/doing.h"
+
+// What this rank has not waited for, as far as it can be seen now: those who stay must learn of it.
+static void look_back(struct tern__calls *calls)
+{
+    int rank;
+    uint32_t run;
+    if (tern__calls_settle(calls, &rank, &run) != TERN_OK) {
+        tern__calls_mismatch(calls, rank, run);
+    }
+}
 
 static void free_calls(void *arg)
 {
     struct tern__calls *calls = arg;
     if (tern__handle_lives(calls->comm, TERN__COMM)) {
+        look_back(calls);
         tern__calls_fail(calls, TERN_ERR_STATE);
         tern__endpoint_free(calls->endpoint);
     } else { // in the child of a fork: what has begun goes on in the parent
@@ -44,6 +56,7 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->area = comm->area;
     made->rank = comm->group.rank;
     made->nranks = comm->group.size;
+    made->others = tern__group_others(&comm->group);
     made->binding.rank = comm->group.rank;
     made->bases = bases;
     made->lanes.window = comm->area;

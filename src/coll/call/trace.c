@@ -82,8 +82,8 @@ void tern__trace_meet(const struct tern__coll *call, uint32_t run, int64_t begin
     struct tern__trace_event event = {.begin_ns = begin_ns,
                                       .kind = TERN__TRACE_WAIT,
                                       .number = call->number,
-                                      .in = published(call, run)};
-    tern__trace_name(&event, "all have come");
+                                      .in = call->calls->met_all ? published(call, run) : 0};
+    tern__trace_name(&event, call->calls->met_all ? "all have come" : "its peers have come");
     tern__trace_put(&event);
 }
 
@@ -155,9 +155,10 @@ void tern__trace_calls_rest(struct tern__calls *calls, struct tern__trace_event 
     }
     name_rest(event, tern_coll_kind_name(call->kind), call->number);
     if (!calls->bound) {
-        int rank = calls->seen == calls->rank ? calls->seen + 1 : calls->seen;
-        if (rank < calls->nranks) {
-            set_peer(event, calls, rank);
+        uint32_t run;
+        uint64_t ranks = tern__calls_awaited(calls, &run);
+        if (ranks != 0) {
+            set_peer(event, calls, __builtin_ctzll(ranks));
         }
         return;
     }

@@ -51,17 +51,22 @@ static _Atomic uint32_t *counter_of(const struct tern__lanes *lanes, uint32_t si
     return (_Atomic uint32_t *)(void *)(lanes->arrivals + (size_t)signal * TERN_CACHE_LINE);
 }
 
+void tern__ring_others(const tern_window *window)
+{
+    for (int rank = 0; rank < window->nranks; rank++) {
+        if (rank != window->rank) {
+            tern__bell_ring(tern__window_bell(window, rank));
+        }
+    }
+}
+
 void tern__arrive(const tern_window *window, _Atomic uint32_t *counter, uint32_t before)
 {
     uint32_t n = (uint32_t)window->nranks;
     if (n > 2 && tern__flag_add(counter, 1) + 1 != before + n) {
         return; // partner: has_met, of whoever waits for the last one
     }
-    for (int rank = 0; rank < window->nranks; rank++) {
-        if (rank != window->rank) {
-            tern__bell_ring(tern__window_bell(window, rank));
-        }
-    }
+    tern__ring_others(window);
 }
 
 static bool has_met(const struct tern__lanes *lanes, uint32_t signal)

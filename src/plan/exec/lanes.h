@@ -65,4 +65,7 @@ uint32_t tern__lanes_seen(const struct tern__lanes *lanes, const struct tern__st
 // before this run. With two ranks a bell is as good.
 void tern__arrive(const tern_window *window, _Atomic uint32_t *counter, uint32_t before);
 
+// Wakes the others that sleep, after a change that they may wait for.
+void tern__ring_others(const tern_window *window);
+
 #endif

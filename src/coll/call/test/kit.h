@@ -167,6 +167,14 @@ KIT void kit_describe(const struct kit_work *w, char *text, size_t size)
              (unsigned long long)w->c.seed);
 }
 
+// Whether a rank may have ended such a call before all others have entered it.
+KIT bool kit_may_be_early(tern_coll_kind kind)
+{
+    const char *agree = getenv("TERN_AGREE");
+    bool strict = agree != NULL && strcmp(agree, "strict") == 0;
+    return ref_has_root(kind) && kind != TERN_COLL_SEND && kind != TERN_COLL_RECV && !strict;
+}
+
 KIT bool kit_can_be_in_place(const struct ref_case *c)
 {
     return !ref_is_v(c->kind) && c->kind != TERN_COLL_BARRIER && c->kind != TERN_COLL_SEND &&

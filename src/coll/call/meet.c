@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Meeting in runs: which ranks this one waits for, and whether what they have published is what it
+// has published itself. Data path: no allocation, no lock, no log, and no system call.
+
+#include "base/error.h"
+#include "coll/call/place.h"
+
+static bool is_published(const struct tern__calls *calls, int rank, uint32_t run)
+{
+    // partner: publish, here and in quick.c; also acquires what that rank wrote before.
+    return tern__flag_load(&tern__area_head(calls->area, rank, run)->run) == run;
+}
+
+// The last run of a rank that was compared with this rank's.
+static uint32_t compared(const struct tern__calls *calls, int rank)
+{
+    return tern__reached(calls->compared[rank], calls->settled) ? calls->compared[rank]
+                                                                : calls->settled;
+}
+
+// Compares the runs of a rank up to `run`, which it has published: 0, or the first that differs.
+static uint32_t compare(struct tern__calls *calls, int rank, uint32_t run)
+{
+    for (uint32_t at = compared(calls, rank); at != run;) {
+        at++;
+        if (tern__area_head(calls->area, rank, at)->signature !=
+            tern__area_head(calls->area, calls->rank, at)->signature) {
+            return at;
+        }
+    }
+    calls->compared[rank] = run;
+    return 0;
+}
+
+bool tern__calls_agree(struct tern__calls *calls, uint64_t ranks, uint32_t run)
+{
+    for (uint64_t left = ranks; left != 0; left &= left - 1) {
+        if (compare(calls, __builtin_ctzll(left), run) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int tern__calls_settle(struct tern__calls *calls, int *rank, uint32_t *run)
+{
+    uint32_t least = calls->ended;
+    for (uint64_t left = calls->others; left != 0; left &= left - 1) {
+        int other = __builtin_ctzll(left);
+        uint32_t at = compared(calls, other);
+        while (!tern__reached(at, calls->ended) && is_published(calls, other, at + 1)) {
+            *run = compare(calls, other, ++at);
+            if (*run != 0) {
+                *rank = other;
+                return TERN_ERR_MISMATCH;
+            }
+        }
+        least = tern__reached(at, least) ? least : at;
+    }
+    calls->settled = least;
+    return TERN_OK;
+}
+
+// Whether the oldest call cannot publish its next run yet.
+static bool is_held(const struct tern__calls *calls)
+{
+    return calls->published == calls->ended;
+}
+
+// The root that has all input.
+bool tern__call_is_alone(const struct tern__coll *call)
+{
+    return call->early && call->root == call->calls->rank &&
+           tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM;
+}
+
+// The root of scatter_v alone has an input, so its line says whether all inputs are in slots.
+static uint64_t gates_of_scatter(const struct tern__coll *call, uint32_t run)
+{
+    const struct tern__calls *calls = call->calls;
+    uint64_t root = UINT64_C(1) << call->root & calls->others; // none: it is this rank
+    if (root != 0 && !is_published(calls, call->root, run)) {
+        return root;
+    }
+    return tern__call_placement(calls, call->root, run)->in_slot != 0 ? root : calls->others;
+}
+
+uint64_t tern__call_gates(const struct tern__coll *call, uint32_t run)
+{
+    const struct tern__calls *calls = call->calls;
+    if (!call->early) {
+        return calls->others;
+    }
+    switch (call->way) {
+    case TERN__WAY_SLOT:
+        return call->slot != NULL ? call->slot->gates : calls->others;
+    case TERN__WAY_UNKNOWN:
+        return call->kind == TERN_COLL_SCATTER_V ? gates_of_scatter(call, run) : calls->others;
+    case TERN__WAY_STAGED:
+        return call->copied || call->tail != call->staged ? calls->others : call->staged->gates;
+    default:
+        return calls->others;
+    }
+}
+
+uint64_t tern__calls_awaited(const struct tern__calls *calls, uint32_t *run)
+{
+    bool held = is_held(calls);
+    *run = held ? calls->settled + 1 : calls->ended + 1;
+    uint64_t gates = held           ? calls->others
+                     : calls->bound ? 0
+                                    : tern__call_gates(calls->oldest, *run);
+    uint64_t ranks = 0;
+    for (uint64_t left = gates; left != 0; left &= left - 1) {
+        int rank = __builtin_ctzll(left);
+        ranks |= is_published(calls, rank, *run) ? 0 : left & -left;
+    }
+    return ranks;
+}
+
+int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call)
+{
+    uint32_t run = calls->ended + 1;
+    uint64_t gates;
+    do { // what one rank has published may say who else is waited for
+        gates = tern__call_gates(call, run);
+        for (uint64_t left = gates; left != 0; left &= left - 1) {
+            int rank = __builtin_ctzll(left);
+            if (tern__reached(compared(calls, rank), run)) {
+                continue;
+            }
+            if (!is_published(calls, rank, run)) {
+                return 0;
+            }
+            uint32_t differs = compare(calls, rank, run);
+            if (differs != 0) {
+                return tern__calls_mismatch(calls, rank, differs);
+            }
+        }
+    } while (gates != tern__call_gates(call, run));
+    calls->met_all = gates == calls->others;
+    return 1;
+}
+
+bool tern__calls_ready(const struct tern__calls *calls)
+{
+    bool held = is_held(calls);
+    uint32_t run = held ? calls->settled + 1 : calls->ended + 1;
+    uint64_t gates = held ? calls->others : tern__call_gates(calls->oldest, run);
+    for (uint64_t left = gates; left != 0; left &= left - 1) {
+        int rank = __builtin_ctzll(left);
+        if (!tern__reached(compared(calls, rank), run)) {
+            if (!is_published(calls, rank, run)) {
+                return false;
+            }
+            if (!held) { // it can be compared
+                return true;
+            }
+        }
+    }
+    return true;
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest-timeout: 120
+// Calls with a root that a rank ends before the others have entered them: who may leave, how far it
+// may run ahead, what others find in its slots, and what becomes of disagreements, of a rank that
+// leaves the communicator at once, and of TERN_AGREE=strict.
+#include "support/cmocka.h"
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "support/look.h"
+#include "support/random.h"
+#include "support/ranks.h"
+#include "tern/coll.h"
+
+enum { MOST = 2000, AHEAD = 4 };
+
+// Shared by all ranks and the test.
+static struct board {
+    _Atomic int ended; // calls, on all ranks
+} * board;
+
+static void await_ended(int wanted)
+{
+    while (board->ended < wanted) {
+        poll(NULL, 0, 1);
+    }
+}
+
+static int32_t value_of(int call, int rank, int i)
+{
+    return call * 1000003 + rank * 1009 + i;
+}
+
+// Makes a call of so many elements (a rank's share, where there are shares); the buffers have room
+// for all ranks' shares. Returns its status; *wrong: of a call that has ended.
+static int make(tern_comm *comm, tern_coll_kind kind, int number, int root, int count, bool *wrong)
+{
+    static int32_t in[64 * MOST];
+    static int32_t out[64 * MOST];
+    int rank = tern_comm_rank(comm);
+    int n = tern_comm_size(comm);
+    size_t counts[TERN_RANKS_MAX];
+    for (int i = 0; i < n; i++) {
+        counts[i] = (size_t)count;
+    }
+    for (int i = 0; i < n * count; i++) {
+        in[i] = value_of(number, rank, i);
+        out[i] = -1;
+    }
+    tern_coll call = {.kind = kind, .in = in, .out = out, .count = (size_t)count, .root = root};
+    call.dtype = TERN_I32;
+    call.op = TERN_MAX;
+    call.in_counts = kind == TERN_COLL_SCATTER_V ? counts : NULL;
+    call.out_counts = kind == TERN_COLL_GATHER_V ? counts : NULL;
+    int status = tern_coll_run(comm, &call);
+    bool all = kind == TERN_COLL_GATHER || kind == TERN_COLL_GATHER_V;
+    bool scatters = kind == TERN_COLL_SCATTER || kind == TERN_COLL_SCATTER_V;
+    bool to_root = all || kind == TERN_COLL_REDUCE;
+    int filled = status != TERN_OK || (to_root && rank != root) ? 0 : all ? n * count : count;
+    *wrong = false;
+    for (int i = 0; i < n * count; i++) {
+        int32_t wanted = i >= filled                   ? -1
+                         : all                         ? value_of(number, i / count, i % count)
+                         : scatters                    ? value_of(number, root, rank * count + i)
+                         : kind == TERN_COLL_BROADCAST ? value_of(number, root, i)
+                                                       : value_of(number, n - 1, i);
+        *wrong = *wrong || out[i] != wanted;
+    }
+    return status;
+}
+
+static const struct {
+    tern_coll_kind kind;
+    bool root_leaves;
+} leavers[] = {
+    {TERN_COLL_BROADCAST, true}, {TERN_COLL_SCATTER, true}, {TERN_COLL_SCATTER_V, true},
+    {TERN_COLL_GATHER, false},   {TERN_COLL_REDUCE, false},
+};
+
+// Who need not wait ends the call before those enter it that have to.
+static int leave_first(tern_comm *world, void *arg)
+{
+    static const int counts[] = {1, 12, 500};
+    int rank = tern_comm_rank(world);
+    int n = tern_comm_size(world);
+    int done = 0;
+    bool wrong;
+    for (int i = 0; i < 15 * 2; i++) { // the second time on the short path
+        int kind = i % 5;
+        int root = i % n;
+        bool leaves = (rank == root) == leavers[kind].root_leaves;
+        if (!leaves) {
+            await_ended(done + (leavers[kind].root_leaves ? 1 : n - 1));
+        }
+        CHECK(make(world, leavers[kind].kind, i, root, counts[i / 5 % 3], &wrong) == TERN_OK);
+        CHECK(!wrong);
+        board->ended++;
+        done += n;
+        await_ended(done);
+    }
+    return 0;
+}
+
+static void who_need_not_wait_does_not(void **state)
+{
+    for (int n = 2; n <= 5; n += n == 2 ? 1 : 2) {
+        memset(board, 0, sizeof *board);
+        assert_true(ranks_run_comm(n, leave_first, NULL, 60));
+    }
+}
+
+// The root broadcasts as fast as it can, the last rank does not come for a while.
+static int run_ahead(tern_comm *world, void *arg)
+{
+    enum { CALLS = 40 };
+    int rank = tern_comm_rank(world);
+    int n = tern_comm_size(world);
+    bool wrong;
+    if (rank == n - 1) {
+        await_ended(AHEAD * (n - 1)); // the others get so far without it
+        usleep(100000);
+        CHECK(board->ended == AHEAD * (n - 1)); // and no further
+    }
+    for (int i = 0; i < CALLS; i++) {
+        CHECK(make(world, TERN_COLL_BROADCAST, i, 0, 10 + i % 2 * 300, &wrong) == TERN_OK);
+        CHECK(!wrong);
+        board->ended++;
+    }
+    return 0;
+}
+
+static void nobody_runs_further_ahead_than_slots_allow(void **state)
+{
+    for (int n = 2; n <= 4; n++) {
+        memset(board, 0, sizeof *board);
+        assert_true(ranks_run_comm(n, run_ahead, NULL, 60));
+    }
+}
+
+// Roots that change, kinds with a root and without one, ranks that are late now and then.
+static int mix(tern_comm *world, void *arg)
+{
+    static const tern_coll_kind kinds[] = {TERN_COLL_BROADCAST,  TERN_COLL_SCATTER,
+                                           TERN_COLL_GATHER,     TERN_COLL_REDUCE,
+                                           TERN_COLL_ALL_REDUCE, TERN_COLL_SCATTER_V,
+                                           TERN_COLL_GATHER_V,   TERN_COLL_BROADCAST};
+    uint64_t state = *(const uint64_t *)arg;
+    uint64_t own = state + (uint64_t)tern_comm_rank(world) + 1;
+    int n = tern_comm_size(world);
+    int calls = 3000;
+    bool wrong;
+    tern_comm *part;
+    CHECK(tern_comm_split(world, 0, -tern_comm_rank(world), &part) == TERN_OK);
+    for (int i = 0; i < calls; i++) {
+        tern_coll_kind kind = kinds[random_below(&state, 8)];
+        int root = (int)random_below(&state, (uint64_t)n);
+        int count = (int)random_below(&state, random_below(&state, 8) == 0 ? 1500 : 20);
+        tern_comm *comm = random_below(&state, 4) == 0 ? part : world;
+        if (random_below(&own, 50) == 0) {
+            usleep((unsigned)(random_below(&own, 300)));
+        }
+        CHECK(make(comm, kind, i, root, count, &wrong) == TERN_OK);
+        CHECK(!wrong);
+    }
+    return tern_comm_destroy(part);
+}
+
+static void roots_and_kinds_that_change_are_right(void **state)
+{
+    uint64_t seed = random_seed();
+    for (int n = 2; n <= 5; n++) {
+        assert_true(ranks_run_comm(n, mix, &seed, 60));
+    }
+}
+
+// One rank broadcasts to the other, which gathers to it: none waits, both have ended the call.
+static int pass_each_other(tern_comm *world, int calls)
+{
+    int rank = tern_comm_rank(world);
+    bool wrong;
+    for (int i = 0; i < calls; i++) {
+        tern_coll_kind kind = rank == 0 ? TERN_COLL_BROADCAST : TERN_COLL_GATHER;
+        CHECK(make(world, kind, i, 0, 3, &wrong) == TERN_OK && !wrong);
+    }
+    return 0;
+}
+
+static int learn_later(tern_comm *world, void *arg)
+{
+    int calls = *(const int *)arg;
+    int rank = tern_comm_rank(world);
+    bool wrong;
+    CHECK(pass_each_other(world, calls) == 0);
+    board->ended++;
+    await_ended(2);
+    tern_coll_kind kind = calls < AHEAD ? TERN_COLL_ALL_REDUCE : TERN_COLL_BROADCAST;
+    CHECK(make(world, kind, calls, rank, 3, &wrong) == TERN_ERR_MISMATCH);
+    CHECK(!wrong);
+    CHECK(
+        look_says("the ranks disagree on call 1: rank 0 makes broadcast of 12 bytes (i32, root 0, "
+                  "direct), rank 1 gather of 12 bytes a share (i32, root 0, pull)"));
+    return 0;
+}
+
+static void a_disagreement_that_nobody_met_is_found_in_the_next_call_that_waits(void **state)
+{
+    for (int calls = 1; calls <= AHEAD; calls++) {
+        memset(board, 0, sizeof *board);
+        assert_true(ranks_run_comm(2, learn_later, &calls, 60));
+    }
+}
+
+// The ranks that need not wait leave the communicator at once; the others still find their bytes.
+static int leave_at_once(int rank, const struct ranks *ranks, void *arg)
+{
+    int kind = *(const int *)arg;
+    int root = ranks->count - 1;
+    bool leaves = (rank == root) == leavers[kind].root_leaves;
+    tern_comm *world;
+    bool wrong;
+    CHECK(ranks_join(rank, ranks, 20 * INT64_C(1000000000), &world) == TERN_OK);
+    if (!leaves) {
+        await_ended(leavers[kind].root_leaves ? 1 : ranks->count - 1);
+    }
+    CHECK(make(world, leavers[kind].kind, 1, root, 400, &wrong) == TERN_OK);
+    CHECK(!wrong);
+    CHECK(tern_comm_destroy(world) == TERN_OK);
+    board->ended++;
+    return 0;
+}
+
+static void who_leaves_the_communicator_at_once_leaves_its_bytes(void **state)
+{
+    for (int kind = 0; kind < 5; kind++) {
+        memset(board, 0, sizeof *board);
+        assert_true(ranks_run(3, leave_at_once, &kind, 60));
+    }
+}
+
+// A disagreement that who leaves can see when it leaves is an error on who stays.
+static int leave_with_a_look_back(int rank, const struct ranks *ranks, void *arg)
+{
+    tern_comm *world;
+    CHECK(ranks_join(rank, ranks, 20 * INT64_C(1000000000), &world) == TERN_OK);
+    await_ended(rank == 0 ? 1 : 0);
+    CHECK(pass_each_other(world, 1) == 0);
+    board->ended++;
+    if (rank == 1) {
+        await_ended(3);
+        CHECK(tern_barrier(world) == TERN_ERR_MISMATCH);
+        CHECK(look_says("the ranks disagree on call 1: rank 0 makes broadcast of 12 bytes"));
+    }
+    CHECK(tern_comm_destroy(world) == TERN_OK);
+    board->ended++;
+    return 0;
+}
+
+static void who_leaves_looks_back(void **state)
+{
+    memset(board, 0, sizeof *board);
+    assert_true(ranks_run(2, leave_with_a_look_back, NULL, 60));
+}
+
+// TERN_AGREE=strict: a rank that nobody waits for waits for all.
+static int wait_in_vain(int rank, const struct ranks *ranks, void *arg)
+{
+    int kind = *(const int *)arg;
+    bool wrong;
+    tern_comm *world;
+    CHECK(ranks_join(rank, ranks, 300000000, &world) == TERN_OK);
+    if ((rank == 0) == leavers[kind].root_leaves) {
+        CHECK(make(world, leavers[kind].kind, 1, 0, 3, &wrong) == TERN_ERR_TIMEOUT);
+    }
+    board->ended++;
+    await_ended(ranks->count);
+    return tern_comm_destroy(world);
+}
+
+static void strict_ranks_wait_for_all(void **state)
+{
+    setenv("TERN_AGREE", "strict", 1);
+    for (int kind = 0; kind < 5; kind++) {
+        memset(board, 0, sizeof *board);
+        assert_true(ranks_run(2, wait_in_vain, &kind, 60));
+    }
+    unsetenv("TERN_AGREE");
+}
+
+static int differ_in_words(int rank, const struct ranks *ranks, void *arg)
+{
+    tern_comm *world;
+    CHECK(ranks_join(rank, ranks, 20 * INT64_C(1000000000), &world) == TERN_OK);
+    setenv("TERN_AGREE", rank == 0 ? "strict" : "early", 1);
+    CHECK(tern_barrier(world) == TERN_ERR_MISMATCH);
+    CHECK(look_says("the same TERN_AGREE"));
+    board->ended++;
+    await_ended(ranks->count);
+    return tern_comm_destroy(world);
+}
+
+static void ranks_need_the_same_word(void **state)
+{
+    memset(board, 0, sizeof *board);
+    assert_true(ranks_run(3, differ_in_words, NULL, 60));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_need_not_wait_does_not),
+        cmocka_unit_test(nobody_runs_further_ahead_than_slots_allow),
+        cmocka_unit_test(roots_and_kinds_that_change_are_right),
+        cmocka_unit_test(a_disagreement_that_nobody_met_is_found_in_the_next_call_that_waits),
+        cmocka_unit_test(who_leaves_the_communicator_at_once_leaves_its_bytes),
+        cmocka_unit_test(who_leaves_looks_back),
+        cmocka_unit_test(strict_ranks_wait_for_all),
+        cmocka_unit_test(ranks_need_the_same_word),
+    };
+    unsetenv("TERN_AGREE");
+    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board == MAP_FAILED) {
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
