@@ -96,7 +96,7 @@ static int read_options(int argc, char **argv, struct arguments *arguments)
         {"--order rank|any", "sums in rank order (default without --algo), or any fixed order",
          .take = take_order},
         {"--root R", "of broadcast, reduce, gather and scatter; default 0", .take = take_root},
-        {"--as-run WAY", "the plan that a call runs on these ranks, by window or slot",
+        {"--as-run WAY", "the plan that a call runs on these ranks: window, slot or staged",
          .word = &arguments->as_run},
         {"-o FILE", "write the plan there; '-' is standard output", .word = &arguments->output},
         {"--summary", "print what it costs, and the lower bound of the topology",
@@ -153,6 +153,16 @@ static int print_summary(const tern_plan *plan, const tern_topo *topo, FILE *fil
     return status == TERN_OK ? tern_summary_print(&summary, file) : status;
 }
 
+// A staged call may run its plan more than once.
+static void note_piece(const tern_algo_request *request, const tern_plan *plan)
+{
+    uint64_t bytes = tern_plan_get_spec(plan)->bytes;
+    if (bytes != request->bytes) {
+        fprintf(stderr, "tern plan: this is the plan of a piece of %llu bytes, of %llu\n",
+                (unsigned long long)bytes, (unsigned long long)request->bytes);
+    }
+}
+
 static int make_plan(struct arguments *arguments)
 {
     tern_topo *topo = NULL;
@@ -168,6 +178,9 @@ static int make_plan(struct arguments *arguments)
     const char *output = arguments->output;
     if (output == NULL && !arguments->summary) {
         output = "-";
+    }
+    if (status == TERN_OK) {
+        note_piece(&arguments->request, plan);
     }
     if (status == TERN_OK && output != NULL) {
         status = tern_plan_save(plan, output);

@@ -22,6 +22,24 @@ int tern__plan_trim(const tern_plan *sealed, tern_plan **made);
 // every size). TERN_ERR_ARG for another plan, and for sizes that the kind does not have.
 int tern__plan_slice(const tern_plan *sealed, uint64_t bytes, uint32_t unit, tern_plan **made);
 
+// stage.c: the plan with `in` copied to scratch first, by its rank; then all ranks meet, and the
+// ops read the copies. In scratch are, from a cache line each, the copies, the plan's own, and
+// `out`. If the plan has buffers in slots, that scratch lies in slots.
+struct tern__staging {
+    bool own_in; // a rank's ops read its own `in` where it lies, and only what others read is
+                 // copied; not right in place
+    bool out;    // `out`, too, is in scratch, and copied at the end
+};
+int tern__plan_stage(const tern_plan *sealed, const struct tern__staging *how, tern_plan **made);
+
+// stage.c: what other ranks read of each rank's `in`: by rank and place, none touching the next.
+// The array is the caller's, to free().
+struct tern__stretch {
+    int rank;
+    uint64_t begin, end;
+};
+int tern__plan_exposed(const tern_plan *plan, struct tern__stretch **stretches, size_t *count);
+
 // steps.c: visits all ops of a plan, rank by rank, until a visit fails.
 typedef int tern__op_visitor(void *arg, int rank, int lane, const tern_plan_op *op);
 int tern__plan_visit(const tern_plan *plan, tern__op_visitor *visit, void *arg);

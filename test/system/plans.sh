@@ -50,12 +50,16 @@ export TERN_TUNE=''
 unset TERN_ALGO
 "$tern" plan all_reduce --topo mesh:4 --bytes 4K --as-run slot -o slot.plan
 expect 0 "in slots. Not in reach" "$tern" check slot.plan
+expect 0 "in place  proved" "$tern" check slot.plan --in-place
 sed '/^slots/d' slot.plan >bare.plan
 expect 1 "whose lanes may have ended before" "$tern" check bare.plan
 expect 1 "wants buffers in slots" "$tern" exec slot.plan -n 4
 "$tern" plan all_gather --topo mesh:4 --bytes 8M --as-run window -o window.plan
 expect 0 "right on all ranks" "$tern" exec window.plan -n 4 --runs 1
-expect 1 "there is no way 'slots'; there are window" \
+expect 0 "this is the plan of a piece of" \
+    "$tern" plan reduce --topo mesh:4 --bytes 64M --as-run staged -o staged.plan
+expect 0 "if scratch lies in slots" "$tern" check staged.plan
+expect 1 "there is no way 'slots'; there are window, slot and staged" \
     "$tern" plan all_reduce --topo mesh:4 --bytes 4K --as-run slots
 expect 1 "goes through no slot: up to" "$tern" plan all_reduce --topo mesh:4 --bytes 64M --as-run slot
 expect 1 "has none from 0 to 1: mesh:4 has" \

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/public.h"
+#include "coll/call/place.h"
 #include "coll/call/question.h"
 #include "plan/steps.h"
 #include "sync/record_text.h"
@@ -13,14 +14,17 @@
 
 static int way_of(const char *word, enum tern__way *way)
 {
-    static const enum tern__way ways[] = {TERN__WAY_WINDOW, TERN__WAY_SLOT};
+    static const enum tern__way ways[] = {TERN__WAY_WINDOW, TERN__WAY_SLOT, TERN__WAY_STAGED};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         if (strcmp(word, tern__way_name(ways[i])) == 0) {
             *way = ways[i];
             return TERN_OK;
         }
     }
-    return tern__fail(TERN_ERR_ARG, "there is no way '%.40s'; there are window and slot", word);
+    return tern__fail(TERN_ERR_ARG,
+                      "there is no way '%.40s'; there are window, slot and "
+                      "staged",
+                      word);
 }
 
 static int check_links(const tern_topo *topo)
@@ -108,17 +112,37 @@ static int take(const struct tern__program *program, tern_plan **from, const ter
     return TERN_OK;
 }
 
+// The plan of a run that copies its inputs: whole, or of a piece of them.
+static int stage(const struct tern__program *program, tern_plan **from, const tern_plan_spec *spec,
+                 struct tern__staging how, tern_plan **plan)
+{
+    tern_plan *sized;
+    TERN_TRY(take(program, from, spec, &sized));
+    int status = tern__plan_stage(sized, &how, plan);
+    tern_plan_destroy(sized);
+    return status;
+}
+
 static int make(struct tern__question *q, enum tern__way way, const tern_algo_request *request,
                 tern_plan **plan)
 {
+    const struct tern__coll *call = &q->call;
     tern_plan_spec spec = {.bytes = request->bytes, .unit = request->unit};
-    struct tern__program *slot = q->call.slot;
-    struct tern__program *window = q->call.window;
-    if (way == TERN__WAY_SLOT && slot != NULL) {
-        return take(slot, &slot->trimmed, &spec, plan);
+    struct tern__staging how = {0};
+    if (way == TERN__WAY_SLOT && call->slot != NULL) {
+        return stage(call->slot, &call->slot->trimmed, &spec, how, plan);
     }
-    if (way == TERN__WAY_WINDOW && window != NULL) {
-        return take(window, &window->plan, &spec, plan);
+    if (way == TERN__WAY_WINDOW && call->window != NULL) {
+        return take(call->window, &call->window->plan, &spec, plan);
+    }
+    if (way == TERN__WAY_STAGED && call->staged != NULL) {
+        uint64_t skip;
+        uint64_t shares = call->bytes / (call->share_bytes > 0 ? call->share_bytes : 1);
+        spec.bytes = shares * tern__piece_of(call, call->share_bytes, 0, &skip);
+        how.out = call->copied;
+        how.own_in = tern__reads_own_input(call);
+        return stage(call->staged, call->copied ? &call->staged->plan : &call->staged->trimmed,
+                     &spec, how, plan);
     }
     return fail_way(q, way);
 }
@@ -128,8 +152,7 @@ static int coll_plan(const tern_algo_request *request, const char *word, tern_pl
     enum tern__way way = TERN__WAY_UNKNOWN;
     struct tern__question *question;
     if (request == NULL || word == NULL || plan == NULL) {
-        return tern__fail(TERN_ERR_ARG,
-                          "tern_coll_plan: request, way and plan must not be NULL");
+        return tern__fail(TERN_ERR_ARG, "tern_coll_plan: request, way and plan must not be NULL");
     }
     TERN_TRY(tern__handle_check("tern_coll_plan", request->topo, TERN__TOPO));
     TERN_TRY(way_of(word, &way));

@@ -13,14 +13,7 @@
 #include "plan/ir.h"
 #include "plan/steps.h"
 
-// Units of a scaled plan are at most as many as ranks, which are at most 64.
-static uint64_t units_of(const tern_plan_range *range, uint64_t length)
-{
-    uint64_t bits = length < 64 ? (UINT64_C(1) << length) - 1 : UINT64_MAX;
-    return bits << range->offset;
-}
-
-static void survey_op(struct tern__program *program, const struct tern__op *op, int rank, int self)
+static void survey_op(struct tern__program *program, const struct tern__op *op, int rank)
 {
     const tern_plan_range *ranges = tern__op_operands(program->plan, op);
     for (int i = 0; i < op->sources_count + op->destinations_count; i++) {
@@ -28,12 +21,26 @@ static void survey_op(struct tern__program *program, const struct tern__op *op, 
         if (ranges[i].rank == rank) {
             continue;
         }
-        if (program->scaled && ranges[i].buffer == TERN_PLAN_IN && ranges[i].rank == self) {
-            program->exposed |= units_of(&ranges[i], op->length);
-        }
         program->in_shared |= ranges[i].buffer == TERN_PLAN_IN ? bit : 0;
         program->out_shared |= ranges[i].buffer == TERN_PLAN_OUT ? bit : 0;
     }
+}
+
+// What others read of this rank's input. Units of a scaled plan are at most as many as ranks, which
+// are at most 64.
+static int find_exposed(struct tern__program *program, int self)
+{
+    struct tern__stretch *stretches;
+    size_t count;
+    TERN_TRY(tern__plan_exposed(program->plan, &stretches, &count));
+    for (size_t i = 0; i < count; i++) {
+        for (uint64_t unit = stretches[i].begin;
+             stretches[i].rank == self && unit < stretches[i].end; unit++) {
+            program->exposed |= UINT64_C(1) << unit;
+        }
+    }
+    free(stretches);
+    return TERN_OK;
 }
 
 // What the plan as a whole asks for.
@@ -49,7 +56,7 @@ static int survey(struct tern__program *program, int self)
             for (size_t i = 0; i < row->lanes[lane].count; i++) {
                 const struct tern__op *op = &row->lanes[lane].ops[i];
                 if (tern__op_moves(op)) {
-                    survey_op(program, op, rank, self);
+                    survey_op(program, op, rank);
                 }
             }
         }
@@ -61,7 +68,7 @@ static int survey(struct tern__program *program, int self)
                           plan->algorithm, tern_plan_kind_name(plan->spec.kind), plan->spec.nranks,
                           signals, (int)TERN__SIGNALS_PACKED);
     }
-    return TERN_OK;
+    return program->scaled ? find_exposed(program, self) : TERN_OK;
 }
 
 // Whether a step moves whole inputs, or single shares, into this rank's out.

@@ -19,7 +19,7 @@
 
 enum { RANKS = 16, EXECUTED = 8, SEEDS = 3 };
 
-static size_t trimmed_count, refused_count;
+static size_t trimmed_count, refused_count, staged_count;
 
 static void fail_plan(const tern_plan *plan, const char *what, const char *why)
 {
@@ -45,16 +45,22 @@ static bool is_proved(const tern_plan *plan, bool in_place, char *why, size_t si
     return proved;
 }
 
-static void prove(const tern_plan *plan, const char *what)
+// in_place: it is right so, too.
+static void prove(const tern_plan *plan, bool in_place, const char *what)
 {
     char why[512] = "";
-    if (!is_proved(plan, true, why, sizeof why)) {
+    if (!is_proved(plan, in_place, why, sizeof why)) {
         fail_plan(plan, what, why);
     }
     const tern_plan_spec *spec = tern_plan_get_spec(plan);
     bool small = spec->nranks <= EXECUTED && spec->bytes < 1 << 20;
     for (uint64_t seed = 0; small && seed < SEEDS; seed++) {
         if (!interp_run(plan, NULL, seed, why, sizeof why)) {
+            fail_plan(plan, what, why);
+        }
+        if (in_place && tern_plan_get_spec(plan)->kind != TERN_PLAN_BARRIER &&
+            (spec->slots & TERN_PLAN_IN_SLOTS) == 0 &&
+            !interp_run_in_place(plan, NULL, UINT64_MAX, seed, why, sizeof why)) {
             fail_plan(plan, what, why);
         }
     }
@@ -76,6 +82,31 @@ static tern_plan *without_slots(const tern_plan *plan)
     return bare;
 }
 
+// Refuted if it says nothing of slots, which some op relies on.
+static void refute_without_slots(const tern_plan *plan, const char *what)
+{
+    char why[512];
+    tern_plan *bare = without_slots(plan);
+    if (is_proved(bare, false, why, sizeof why)) {
+        fail_plan(plan, what, "proved without slots, too");
+    }
+    tern_plan_destroy(bare);
+}
+
+static void check_staged(const tern_plan *plan, struct tern__staging how, bool relies)
+{
+    tern_plan *staged;
+    if (tern__plan_stage(plan, &how, &staged) != TERN_OK) {
+        fail_msg("%s", tern_last_error());
+    }
+    prove(staged, !how.own_in, "staged");
+    if (relies && tern_plan_get_spec(plan)->kind != TERN_PLAN_BARRIER) {
+        refute_without_slots(staged, "staged");
+    }
+    tern_plan_destroy(staged);
+    staged_count++;
+}
+
 static void check_trimmed(const tern_plan *plan)
 {
     tern_plan *trimmed = NULL;
@@ -86,15 +117,13 @@ static void check_trimmed(const tern_plan *plan)
         return;
     }
     trimmed_count++;
-    prove(trimmed, "trimmed");
-    if (tern_plan_total_ops(trimmed) < tern_plan_total_ops(plan)) {
-        char why[512];
-        tern_plan *bare = without_slots(trimmed);
-        if (is_proved(bare, false, why, sizeof why)) {
-            fail_plan(plan, "trimmed, without slots", "nothing is wrong with it");
-        }
-        tern_plan_destroy(bare);
+    prove(trimmed, true, "trimmed");
+    bool relies = tern_plan_total_ops(trimmed) < tern_plan_total_ops(plan);
+    if (relies) {
+        refute_without_slots(trimmed, "trimmed");
     }
+    check_staged(trimmed, (struct tern__staging){0}, relies);
+    check_staged(trimmed, (struct tern__staging){.own_in = true}, relies);
     tern_plan_destroy(trimmed);
 }
 
@@ -122,6 +151,7 @@ static void check_kind(tern_plan_kind kind, const tern_topo *topo)
             request.algorithm = tern_algo_name(kind, i);
             if (tern_algo_plan(&request, &plan) == TERN_OK) { // some need more ranks
                 check_trimmed(plan);
+                check_staged(plan, (struct tern__staging){.out = true}, false);
                 tern_plan_destroy(plan);
             }
         }
@@ -137,29 +167,39 @@ static void what_calls_run_is_proved(void **state)
         }
         tern_topo_destroy(topo);
     }
-    printf("%zu plans trimmed, %zu refused\n", trimmed_count, refused_count);
+    printf("%zu plans trimmed, %zu refused, %zu staged\n", trimmed_count, refused_count,
+           staged_count);
     assert_true(trimmed_count > 500);
 }
 
 // How many requests go each way; the others get a sentence.
 struct ways {
-    size_t window, slot, refused;
+    size_t window, slot, staged, refused;
 };
 
 static void check_request(const tern_algo_request *request, struct ways *ways)
 {
     tern_plan *window = NULL;
     tern_plan *slot = NULL;
+    tern_plan *staged = NULL;
     tern_plan *emitted;
     int in_windows = tern_coll_plan(request, "window", &window);
     int on_slots = tern_coll_plan(request, "slot", &slot);
+    int in_pieces = tern_coll_plan(request, "staged", &staged);
+    if (in_pieces == TERN_OK) {
+        assert_true(on_slots != TERN_OK); // small, or large
+        assert_true(tern_plan_get_spec(staged)->bytes <= request->bytes);
+        ways->staged++;
+        prove(staged, false, "in pieces");
+        tern_plan_destroy(staged);
+    }
     if (in_windows != TERN_OK && on_slots != TERN_OK) {
         assert_int_equal(on_slots, TERN_ERR_ARG);
         assert_true(strlen(tern_last_error()) > 20);
         ways->refused++;
         return;
     }
-    assert_true(in_windows != TERN_OK || on_slots != TERN_OK); // one size, one way
+    assert_true(in_windows != TERN_OK || on_slots != TERN_OK); // small, or large
     tern_plan *plan = window != NULL ? window : slot;
     tern_algo_request same = *request;
     same.algorithm = tern_plan_get_spec(plan)->algorithm;
@@ -167,7 +207,7 @@ static void check_request(const tern_algo_request *request, struct ways *ways)
     assert_int_equal(tern_algo_plan(&same, &emitted), TERN_OK);
     if (slot != NULL) {
         ways->slot++;
-        prove(slot, "slot");
+        prove(slot, true, "slot");
     } else {
         ways->window++;
         assert_true(request->kind == TERN_PLAN_BARRIER || same_plans(window, emitted));
@@ -198,8 +238,9 @@ static void a_call_says_what_it_runs(void **state)
         }
         tern_topo_destroy(topo);
     }
-    printf("%zu in windows, %zu on slots, %zu refused\n", ways.window, ways.slot, ways.refused);
-    assert_true(ways.window > 300 && ways.slot > 300);
+    printf("%zu in windows, %zu on slots, %zu in pieces, %zu neither in windows nor on slots\n",
+           ways.window, ways.slot, ways.staged, ways.refused);
+    assert_true(ways.window > 300 && ways.slot > 300 && ways.staged > 300);
 }
 
 static void expect(const tern_algo_request *request, const char *way, const char *words)
@@ -219,8 +260,9 @@ static void what_no_call_runs_is_refused(void **state)
     tern_topo *large = mesh(65, NULL);
     tern_algo_request request = request_of(TERN_PLAN_ALL_REDUCE, topo, 16, 0);
     setenv("TERN_TUNE", "", 1);
-    expect(&request, "slots", "there is no way 'slots'; there are window");
+    expect(&request, "slots", "there is no way 'slots'; there are window, slot and staged");
     expect(&request, "window", "all_reduce of 64 bytes on 4 ranks goes through a slot, as all");
+    expect(&request, "staged", "all_reduce of 64 bytes on 4 ranks goes through a slot, as all");
     request.algorithm = "fused";
     expect(&request, "slot", "'fused' for all_reduce does not run on slots");
     request.algorithm = NULL;
