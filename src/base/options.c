@@ -4,6 +4,7 @@
 #include "base/options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,4 +99,23 @@ int tern__dump_option(enum tern__dump *dump)
         "TERN_CORE is '%.40s'; it must be own, all or none: the parts of windows that "
         "a core dump contains",
         text);
+}
+
+int tern__direct_option(uint64_t *from)
+{
+    const char *text = getenv("TERN_DIRECT");
+    long bytes;
+    if (text == NULL || *text == '\0' || strcmp(text, "on") == 0) {
+        *from = TERN__DIRECT_ON;
+    } else if (strcmp(text, "off") == 0) {
+        *from = TERN__DIRECT_OFF;
+    } else if (tern__parse_integer(text, 1, LONG_MAX, &bytes) == 0) {
+        *from = (uint64_t)bytes;
+    } else {
+        return tern__fail(TERN_ERR_ARG,
+                          "TERN_DIRECT is '%.40s'; it must be on, off, or a number of bytes: from "
+                          "which size on ranks read each other's ordinary memory",
+                          text);
+    }
+    return TERN_OK;
 }

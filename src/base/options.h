@@ -21,6 +21,12 @@ enum tern__dump {
 // TERN_CORE: own, all or none. TERN_ERR_ARG for another word.
 int tern__dump_option(enum tern__dump *dump);
 
+// TERN_DIRECT: off, on (the default), or from how many bytes of a share on ranks read each other's
+// ordinary memory. TERN_ERR_ARG for another word.
+#define TERN__DIRECT_OFF 0
+#define TERN__DIRECT_ON UINT64_MAX // from where the table of choices says
+int tern__direct_option(uint64_t *from);
+
 // Parses a whole decimal number in [low, high]. Returns -1 for anything else.
 int tern__parse_integer(const char *text, long low, long high, long *value);
 

@@ -28,8 +28,10 @@ static int errors_are_fatal(void)
 int tern__public_options(void)
 {
     enum tern__dump dump;
+    uint64_t direct;
     TERN_TRY(tern__log_option());
     TERN_TRY(tern__dump_option(&dump));
+    TERN_TRY(tern__direct_option(&direct));
     return errors_are_fatal() >= 0
                ? TERN_OK
                : tern__fail(TERN_ERR_ARG, "TERN_ERRORS is '%.40s'; it must be return or fatal",

@@ -28,6 +28,7 @@
 #include "boot/peer.h"
 #include "boot/wire.h"
 #include "mem/memfd.h"
+#include "sync/reach.h"
 
 // A hub answers at its own deadline, which is ours or earlier, with the names of the missing. When
 // our deadline has passed it is given this much more to be scheduled, or half the timeout if that
@@ -94,6 +95,7 @@ static int make_job(const struct tern__place *place, const struct tern__wire_mes
     memcpy(made->outbox, fds + 1, sizeof(int) * (size_t)place->nranks);
     pthread_mutex_init(&made->inbox_lock, NULL);
     watch_processes(made);
+    tern__reach_probe(made);
     tern__job_enter(made);
     tern__fork_watch(made);
     *job = made;
@@ -347,6 +349,7 @@ int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     TERN_TRY(tern__peer_check(fd, "is the launcher of this job"));
     join_trace();
+    tern__reach_allow(tern__peer_pid(fd));
     enum tern__join_progress progress;
     return tern__join_through(fd, &place, NULL, NULL, &progress, job);
 }

@@ -16,6 +16,7 @@
 #include "boot/hub.h"
 #include "boot/join.h"
 #include "boot/meeting.h"
+#include "sync/reach.h"
 
 enum { POLLFDS_MAX = 5 * TERN_RANKS_MAX, RETRY_MAX_MS = 20, STALE_PATIENCE_MS = 200 };
 
@@ -239,6 +240,7 @@ int tern__join_at(int rank, int nranks, const char *path, int64_t timeout_ns,
                                 .host = "rank 0"};
     struct tern__meeting meeting;
     TERN_TRY(tern__meeting_open(path, timeout_ns, &meeting));
+    tern__reach_allow(0);
     int status =
         rank == 0 ? host_meeting(&meeting, &place, job) : attend_meeting(&meeting, &place, job);
     if (status == TERN_OK) {

@@ -13,7 +13,7 @@
 #include "tern/comm.h"
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
-#define TERN__CTL_ABI 5u
+#define TERN__CTL_ABI 6u
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 736
@@ -66,6 +66,7 @@ struct tern__ctl_rank {
     _Atomic uint64_t doing_number;
     _Atomic uint64_t pid_space;             // inode of the pid namespace that `pid` is a number of
     _Atomic uint64_t cpus[TERN__CPU_WORDS]; // affinity mask
+    _Atomic uint64_t reads; // bit r: it may read the memory of rank r (sync/reach.h)
 };
 
 // A line of a rank that all ranks of a communicator read.

@@ -12,7 +12,7 @@ const char *tern__way_name(enum tern__way way)
     static const char *const names[] = {
         [TERN__WAY_UNKNOWN] = "",      [TERN__WAY_LINE] = "line",     [TERN__WAY_SLOT] = "slot",
         [TERN__WAY_WINDOW] = "window", [TERN__WAY_STAGED] = "staged", [TERN__WAY_MAIL] = "mail",
-        [TERN__WAY_COPY] = "copy",
+        [TERN__WAY_COPY] = "copy",     [TERN__WAY_DIRECT] = "direct",
     };
     return (size_t)way < sizeof names / sizeof names[0] ? names[way] : "";
 }

@@ -79,6 +79,7 @@ enum tern__way {
     TERN__WAY_STAGED, // piece by piece through shared memory
     TERN__WAY_MAIL,   // a message from one to one
     TERN__WAY_COPY,   // within one rank
+    TERN__WAY_DIRECT, // out of the ordinary memory of other processes
 };
 
 // place: state in bits 0..7, way in 8..15, slot of the communicator in 16..23, and in 24..31 how

@@ -146,6 +146,33 @@ static void parts_of_a_core_have_three_words(void **state)
     unsetenv("TERN_CORE");
 }
 
+static void direct_is_on_or_off_or_a_size(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t from;
+    } rows[] = {{"", TERN__DIRECT_ON},
+                {"on", TERN__DIRECT_ON},
+                {"off", TERN__DIRECT_OFF},
+                {"1", 1},
+                {"65536", 65536}};
+    static const char *const wrong[] = {"0", "-1", "yes", "64K", "on ", "99999999999999999999"};
+    uint64_t from = 77;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        setenv("TERN_DIRECT", rows[i].text, 1);
+        assert_int_equal(tern__direct_option(&from), TERN_OK);
+        assert_true(from == rows[i].from);
+    }
+    from = 77;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        setenv("TERN_DIRECT", wrong[i], 1);
+        assert_int_equal(tern__direct_option(&from), TERN_ERR_ARG);
+        assert_non_null(strstr(tern_last_error(), wrong[i]));
+        assert_true(from == 77);
+    }
+    unsetenv("TERN_DIRECT");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +184,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_are_read),
         cmocka_unit_test(anything_but_a_whole_number_in_range_is_refused),
         cmocka_unit_test(parts_of_a_core_have_three_words),
+        cmocka_unit_test(direct_is_on_or_off_or_a_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

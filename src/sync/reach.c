@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading the memory of other ranks.
+
+#include "sync/reach.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/options.h"
+
+// Of one system call: the end of its owner is noticed between two.
+#define PIECE_BYTES ((uint64_t)1 << 20)
+
+// How long a process that has no memory any more may take to be gone.
+#define GOING_MS 1000
+
+static _Atomic uint32_t forbidden; // 1: the kernel has refused this process to read a peer
+
+static bool is_off(void)
+{
+    uint64_t from;
+    return tern__direct_option(&from) != TERN_OK || from == TERN__DIRECT_OFF;
+}
+
+bool tern__reach_hoped(void)
+{
+    return !is_off() && tern__peek(&forbidden) == 0;
+}
+
+void tern__reach_allow(int launcher)
+{
+    if (!is_off()) { // without Yama there is nothing to allow, and an error that says so
+        prctl(PR_SET_PTRACER, launcher > 0 ? (unsigned long)launcher : PR_SET_PTRACER_ANY, 0, 0, 0);
+    }
+}
+
+static ssize_t read_some(int pid, char *to, uint64_t from, uint64_t bytes)
+{
+    struct iovec local = {.iov_base = to, .iov_len = bytes};
+    struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = bytes};
+    return process_vm_readv(pid, &local, 1, &remote, 1, 0);
+}
+
+// Nothing is at address 0; that the kernel says so means that it has looked.
+static bool may_read(int pid)
+{
+    char byte;
+    return read_some(pid, &byte, 0, 1) >= 0 || errno == EFAULT;
+}
+
+void tern__reach_probe(struct tern__job *job)
+{
+    uint64_t reads = UINT64_C(1) << job->rank;
+    for (int rank = 0; rank < job->nranks && !is_off(); rank++) {
+        if (job->pidfd[rank] < 0) {
+            continue; // in another pid namespace the number would mean another process
+        }
+        if (may_read((int)tern__peek(&job->ctl->ranks[rank].pid))) {
+            reads |= UINT64_C(1) << rank;
+        } else {
+            tern__poke(&forbidden, 1);
+        }
+    }
+    // partner: tern__reach_all; all ranks meet in between, to make the area
+    atomic_store_explicit(&job->ctl->ranks[job->rank].reads, reads, memory_order_release);
+    tern__log(TERN__LOG_DEBUG, "this rank can read the ordinary memory of %d of %d ranks",
+              __builtin_popcountll(reads), job->nranks);
+}
+
+static uint64_t reads_of(const struct tern__group *group, int rank)
+{
+    const struct tern__ctl *ctl = group->job->ctl;
+    return atomic_load_explicit(&ctl->ranks[group->members[rank]].reads, memory_order_acquire);
+}
+
+bool tern__reach_all(const struct tern__group *group)
+{
+    uint64_t all = 0;
+    for (int rank = 0; rank < group->size; rank++) {
+        all |= UINT64_C(1) << group->members[rank];
+    }
+    for (int rank = 0; rank < group->size; rank++) {
+        if ((reads_of(group, rank) & all) != all) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tern__reach_both(const struct tern__group *group, int rank)
+{
+    uint64_t own = UINT64_C(1) << group->members[group->rank];
+    uint64_t other = UINT64_C(1) << group->members[rank];
+    return (reads_of(group, rank) & own) != 0 && (reads_of(group, group->rank) & other) != 0;
+}
+
+// A number means the same process as long as that has not ended: what was read counts only if it is
+// so afterwards. Waits for a process that is about to end.
+static bool has_ended(const struct tern__job *job, int member, int wait_ms)
+{
+    struct pollfd end = {.fd = job->pidfd[member], .events = POLLIN};
+    return poll(&end, 1, wait_ms) > 0;
+}
+
+int tern__reach_fail(struct tern__group *group, const struct tern__unread *unread, const char *what)
+{
+    struct tern__job *job = group->job;
+    int rank = unread->rank;
+    int member = group->members[rank];
+    char byte;
+    bool ended = has_ended(job, member, unread->error == ESRCH ? GOING_MS : 0);
+    TERN_TRY(tern__group_check(group, true)); // names who has died
+    if (ended) {
+        return tern__group_fail(group, TERN_ERR_PEER, rank, "%s: %s has ended", what,
+                                tern__rank_name(group, rank).text);
+    }
+    if (unread->error != EFAULT) {
+        return tern__group_fail(group, TERN_ERR_SYSTEM, rank,
+                                "%s: %s cannot read the memory of %s any more (%s); with "
+                                "TERN_DIRECT=off it need not",
+                                what, tern__rank_name(group, group->rank).text,
+                                tern__rank_name(group, rank).text, strerror(unread->error));
+    }
+    int pid = (int)tern__peek(&job->ctl->ranks[member].pid);
+    bool theirs = read_some(pid, &byte, unread->from, 1) != 1;
+    int owner = theirs ? rank : group->rank;
+    return tern__group_fail(group, TERN_ERR_ARG, owner,
+                            "%s: '%s' of %s has fewer bytes of memory that can be %s than its "
+                            "count says",
+                            what, theirs ? "in" : "out", tern__rank_name(group, owner).text,
+                            theirs ? "read" : "written");
+}
+
+bool tern__reach_read(const struct tern__group *group, int rank, char *to, uint64_t from,
+                      uint64_t bytes, struct tern__unread *unread)
+{
+    const struct tern__job *job = group->job;
+    int member = group->members[rank];
+    int pid = (int)tern__peek(&job->ctl->ranks[member].pid);
+    ssize_t got;
+    for (uint64_t at = 0; at < bytes; at += (uint64_t)got) {
+        uint64_t part = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        got = read_some(pid, to + at, from + at, part); // less than asked: the next one says why
+        if (got <= 0) {
+            *unread = (struct tern__unread){rank, got < 0 ? errno : EFAULT, from + at};
+            return false;
+        }
+    }
+    if (has_ended(job, member, 0)) {
+        *unread = (struct tern__unread){rank, ESRCH, from};
+        return false;
+    }
+    return true;
+}
