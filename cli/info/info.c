@@ -109,6 +109,14 @@ static void print_bytes(const char *name, int64_t bytes, const char *end)
     }
 }
 
+static void print_variable(const char *name)
+{
+    const char *value = getenv(name);
+    if (value != NULL && value[0] != '\0') {
+        printf("%-11s %s\n", name, value);
+    }
+}
+
 static int print_machine(void)
 {
     tern_machine machine;
@@ -135,14 +143,9 @@ static int print_machine(void)
     } else {
         printf("tune file   none, so what is built in holds; %s\n", tern_last_error());
     }
-    const char *algorithm = getenv("TERN_ALGO");
-    if (algorithm != NULL && algorithm[0] != '\0') {
-        printf("TERN_ALGO   %s\n", algorithm);
-    }
-    const char *agree = getenv("TERN_AGREE");
-    if (agree != NULL && agree[0] != '\0') {
-        printf("TERN_AGREE  %s\n", agree);
-    }
+    print_variable("TERN_ALGO");
+    print_variable("TERN_AGREE");
+    print_variable("TERN_DIRECT");
     printf("limits      %d ranks of a communicator, %d communicators of a job, %d calls of a rank "
            "remembered\n",
            machine.ranks_max, machine.comms_max, TERN_JOB_CALLS_MAX);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/kind.h"
+#include "base/options.h"
 
 static int no_such_algorithm(tern_plan_kind kind, const char *name, size_t length,
                              const char *where)
@@ -142,8 +143,13 @@ int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *
     }
     TERN_TRY(read_environment(kind, &demanded));
     struct tern__choice made;
+    uint64_t from;
     TERN_TRY(tern__tune_look_up(kind, nranks, &made));
     TERN_TRY(read_agree(&made.strict));
+    TERN_TRY(tern__direct_option(&from));
+    if (from != TERN__DIRECT_ON && from != TERN__DIRECT_OFF && !tern__kinds[kind].sums) {
+        made.direct_from = from;
+    }
     if (algorithm != NULL) {
         set_all(&made, algorithm);
         snprintf(made.source, sizeof made.source, "the call names it");

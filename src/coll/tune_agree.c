@@ -21,6 +21,7 @@ static uint64_t digest_of(const struct tern__choice *choice)
     hash = tern__digest_add(hash, choice->staged, strlen(choice->staged) + 1);
     hash = tern__digest_add(hash, &choice->small_bytes, sizeof choice->small_bytes);
     hash = tern__digest_add(hash, &choice->chunk_bytes, sizeof choice->chunk_bytes);
+    hash = tern__digest_add(hash, &choice->direct_from, sizeof choice->direct_from);
     hash = tern__digest_add(hash, choice->named ? "n" : "t", 1); // then other orders are accepted
     hash = tern__digest_add(hash, choice->strict ? "s" : "e", 1);
     return hash >> (64 - DIGEST_BITS);
@@ -81,8 +82,8 @@ int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
     return tern__group_fail(
         group, TERN_ERR_MISMATCH, group->rank,
         "%s would pick other algorithms or sizes for %s than %s: its "
-        "choice is that of '%s'; all ranks of a job need the same tune file, the same TERN_ALGO "
-        "and the same TERN_AGREE",
+        "choice is that of '%s'; all ranks of a job need the same tune file, TERN_ALGO, "
+        "TERN_AGREE and TERN_DIRECT",
         tern__rank_name(group, group->rank).text, tern_plan_kind_name(kind),
         tern__rank_name(group, (int)(first & 255) - 1).text, choice->source);
 }

@@ -72,9 +72,9 @@ static int unlock(void)
     return status;
 }
 
+// What a row does not say stays as it is built in.
 static void choice_of_row(const tern_tune_row *row, struct tern__choice *choice)
 {
-    memset(choice, 0, sizeof *choice);
     memcpy(choice->small, row->small, sizeof choice->small);
     memcpy(choice->window, row->window, sizeof choice->window);
     memcpy(choice->staged, row->staged, sizeof choice->staged);

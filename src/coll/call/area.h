@@ -47,10 +47,11 @@ enum { TERN__LINE_BYTES = 48 }; // of data in a published line
 // Where a rank's buffers are; windows by tern__placement_key, 0: in none that all ranks have.
 struct tern__placement {
     uint64_t in_window, out_window;
-    uint64_t in_offset, out_offset; // from the beginning of the mapping
-    uint32_t in_slot;               // the input is in the slot's payload (v-collectives)
-    uint32_t in_place;              // in and out overlap, as the kind allows
-    uint64_t longest;               // bytes of its largest share (v-collectives)
+    // From the beginning of the mapping; of an input in no window, its address in its own process.
+    uint64_t in_offset, out_offset;
+    uint32_t in_slot;  // the input is in the slot's payload (v-collectives)
+    uint32_t in_place; // in and out overlap, as the kind allows
+    uint64_t longest;  // bytes of its largest share (v-collectives)
 };
 _Static_assert(sizeof(struct tern__placement) <= TERN__LINE_BYTES, "fits the line");
 

@@ -59,13 +59,14 @@ struct tern__coll {
 
     // Its plans: what goes through a slot in one run, in windows, and in pieces.
     struct tern__program *slot, *window, *staged, *tail;
-    uint64_t piece_bytes; // of a share, or of all where there are slices
-    uint64_t slot_limit;  // v-collectives: inputs up to this go into the slot at once
-    bool copied;          // staged: out goes through the slot, too
+    const struct tern__program *placed; // of these, what runs on the buffers where they are
+    uint64_t piece_bytes;               // of a share, or of all where there are slices
+    uint64_t slot_limit;                // v-collectives: inputs up to this go into the slot at once
+    bool copied;                        // staged: out goes through the slot, too
 
     // Where it stands.
-    // slot: whole inputs, one run. Unknown: the first run tells where the buffers are; then window:
-    // the plan runs on them, in that same run; or staged: piece by piece in slots.
+    // slot: whole inputs, one run. Unknown: the first run tells where the buffers are; then window
+    // or direct: the plan runs on them, in that same run; or staged: piece by piece in slots.
     enum tern__way way;
     uint64_t number;           // of the communicator's calls, from 1
     uint64_t pieces;           // runs it has; 0: not known yet
@@ -117,6 +118,7 @@ struct tern__calls {
     tern_comm *comm;
     tern_window *area;
     int rank, nranks;
+    bool direct;               // all ranks may read each other's ordinary memory
     uint64_t made;             // calls
     uint32_t published, ended; // runs
     // Runs that this rank has ended and seen all ranks publish, and in which they agree; and for
@@ -197,9 +199,13 @@ int tern__call_open(struct tern__coll *call, uint32_t run);
 void tern__call_share(const struct tern__coll *call, int rank, struct tern__share *row);
 void tern__call_shares(const struct tern__coll *call, struct tern__share *rows);
 
+// A plan that copies inputs out of the ordinary memory of other processes: for shares of up to so
+// many bytes, in any rank's input; or NULL.
+const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest);
+
 // Whether this rank puts its input into the slot when it opens the call: always when that is small,
-// and up to what a slot holds when its buffers are not in windows.
-bool tern__call_fits_slot(const struct tern__coll *call, bool windows);
+// and up to what a slot holds when others could not read it where it is.
+bool tern__call_fits_slot(const struct tern__coll *call, bool stays);
 
 // run.c: begin takes a call that was checked and picked, and does what can be done without waiting;
 // wait until it is done; run is pick, begin and wait.
@@ -257,6 +263,7 @@ int tern__calls_mismatch(struct tern__calls *calls, int rank, uint32_t run);
 int tern__call_counts_differ(struct tern__coll *call, int from, int to, uint64_t sent,
                              uint64_t wanted);
 int tern__call_window_gone(struct tern__coll *call, int rank);
+int tern__call_unread(struct tern__coll *call); // its lanes have failed
 void tern__call_asleep(struct tern__coll *call);
 int tern__call_broken(struct tern__coll *call, bool deep);
 int tern__call_timed_out(struct tern__coll *call);

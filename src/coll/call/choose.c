@@ -22,41 +22,73 @@ static void explain_small(const struct tern__coll *call, const struct tern__choi
              (unsigned long long)choice->small_bytes, choice->source);
 }
 
-static void explain_large(const struct tern__coll *call, const struct tern__choice *choice,
-                          bool windows, tern_coll_choice *made)
+// Of a v-collective, as the root would know it.
+static uint64_t longest_share(const struct tern__coll *call)
 {
-    bool slot = call->counts && tern__call_fits_slot(call, windows);
+    struct tern__share rows[TERN_RANKS_MAX];
+    uint64_t longest = 0;
+    tern__call_shares(call, rows);
+    for (int rank = 0; rank < call->calls->nranks; rank++) {
+        longest = rows[rank].in_bytes > longest ? rows[rank].in_bytes : longest;
+        longest = rows[rank].out_bytes > longest ? rows[rank].out_bytes : longest;
+    }
+    return longest;
+}
+
+struct large {
+    enum tern__way way;
+    const struct tern__program *program;
+    char why[80];
+};
+
+static void find_way(const struct tern__coll *call, const struct tern__choice *choice, bool windows,
+                     struct large *found)
+{
+    const struct tern__program *direct =
+        tern__call_direct(call, call->counts ? longest_share(call) : call->share_bytes);
+    bool slot = call->counts && tern__call_fits_slot(call, windows || direct != NULL);
     bool apart = call->window != NULL &&
                  (call->bytes == 0 || (call->window->in_shared | call->window->out_shared) == 0);
     bool wrong = call->in_place && call->window != NULL && !call->window->in_place;
-    bool direct = (windows || apart) && !slot && call->window != NULL && !wrong;
+    found->program = call->staged;
+    if (slot) {
+        found->way = TERN__WAY_SLOT;
+        snprintf(found->why, sizeof found->why, "a slot holds them");
+    } else if ((windows || apart) && call->window != NULL && !wrong) {
+        found->way = TERN__WAY_WINDOW;
+        found->program = call->window;
+        snprintf(found->why, sizeof found->why, "%s",
+                 apart ? "no rank needs another's buffers" : "all buffers in windows");
+    } else if (direct != NULL && (direct->in_place || !call->in_place)) {
+        found->way = TERN__WAY_DIRECT;
+        found->program = direct;
+        snprintf(found->why, sizeof found->why, "shares of at least %llu bytes in ordinary memory",
+                 (unsigned long long)choice->direct_from);
+    } else {
+        found->way = TERN__WAY_STAGED;
+        snprintf(found->why, sizeof found->why, "%s, pieces of up to %llu bytes",
+                 !windows ? "not all buffers in windows"
+                 : wrong  ? "it is not right in place"
+                          : "it needs scratch memory",
+                 (unsigned long long)choice->chunk_bytes);
+    }
+}
+
+static void explain_large(const struct tern__coll *call, const struct tern__choice *choice,
+                          bool windows, tern_coll_choice *made)
+{
+    struct large found;
     char size[80];
-    char way[80];
     snprintf(size, sizeof size, "above %llu bytes", (unsigned long long)choice->small_bytes);
     if (call->counts) {
         snprintf(size, sizeof size, "counts for each rank");
     } else if (call->bytes <= choice->small_bytes) {
         snprintf(size, sizeof size, "'%s' does not run in slots", choice->small);
     }
-    if (slot) {
-        snprintf(way, sizeof way, "a slot holds them");
-    } else if (direct) {
-        snprintf(way, sizeof way, "%s",
-                 apart ? "no rank needs another's buffers" : "all buffers in windows");
-    } else {
-        snprintf(way, sizeof way, "%s, pieces of up to %llu bytes",
-                 !windows ? "not all buffers in windows"
-                 : wrong  ? "it is not right in place"
-                          : "it needs scratch memory",
-                 (unsigned long long)choice->chunk_bytes);
-    }
-    snprintf(made->algorithm, sizeof made->algorithm, "%s",
-             direct ? call->window->algorithm : call->staged->algorithm);
-    snprintf(made->transport, sizeof made->transport, "%s",
-             tern__way_name(slot     ? TERN__WAY_SLOT
-                            : direct ? TERN__WAY_WINDOW
-                                     : TERN__WAY_STAGED));
-    snprintf(made->why, sizeof made->why, "%s, %s; %s", size, way, choice->source);
+    find_way(call, choice, windows, &found);
+    snprintf(made->algorithm, sizeof made->algorithm, "%s", found.program->algorithm);
+    snprintf(made->transport, sizeof made->transport, "%s", tern__way_name(found.way));
+    snprintf(made->why, sizeof made->why, "%s, %s; %s", size, found.why, choice->source);
 }
 
 int tern_coll_choose(const tern_coll *call, int nranks, int windows, tern_coll_choice *choice)

@@ -48,16 +48,16 @@ static bool all_in_slots(const struct tern__calls *calls, uint32_t run)
     return true;
 }
 
-// Whether the plan can run on the buffers: all that others touch are in windows, and where a rank
-// is in place, the plan is right so. The ranks need not be alike in this; all see what each has
-// published.
-static bool suits_windows(const struct tern__coll *call, uint32_t run)
+// Whether a plan can run on the buffers where they are: what others touch is in windows, or far and
+// only read; and where a rank is in place, the plan is right so. The ranks need not be alike in
+// this; all see what each has published.
+static bool suits(const struct tern__coll *call, const struct tern__program *program, uint32_t run,
+                  bool far)
 {
-    const struct tern__program *program = call->window;
     for (int rank = 0; program != NULL && rank < call->calls->nranks; rank++) {
         const struct tern__placement *placement = tern__call_placement(call->calls, rank, run);
         if (((program->in_shared >> rank & 1) != 0 && placement->in_window == 0 &&
-             placement->in_slot == 0) ||
+             placement->in_slot == 0 && !far) ||
             ((program->out_shared >> rank & 1) != 0 && placement->out_window == 0) ||
             (placement->in_place != 0 && !program->in_place)) {
             return false;
@@ -66,26 +66,47 @@ static bool suits_windows(const struct tern__coll *call, uint32_t run)
     return program != NULL;
 }
 
+// Whether reads of others' inputs are all that a plan does.
+static bool reads_only(const struct tern__program *program)
+{
+    return program != NULL && program->pull && program->scratch_bytes == 0;
+}
+
+const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest)
+{
+    uint64_t from = call->calls->choices[call->plan_kind][call->order].choice.direct_from;
+    if (!call->calls->direct || from == 0 || longest < from) {
+        return NULL;
+    }
+    return reads_only(call->window)                           ? call->window
+           : call->staged->scaled && reads_only(call->staged) ? call->staged
+                                                              : NULL;
+}
+
 int tern__call_open(struct tern__coll *call, uint32_t run)
 {
+    call->pieces = 1;
     if (call->counts) {
         bool met_all = call->calls->met_all; // else the root's slot has all that this rank takes
         TERN_TRY(met_all ? compare_shares(call, run)
                          : compare_pair(call, call->root, call->calls->rank, run));
         if (!met_all || all_in_slots(call->calls, run)) {
             call->way = TERN__WAY_SLOT;
-            call->pieces = 1;
             return TERN_OK;
         }
     }
-    if (suits_windows(call, run)) {
-        call->way = TERN__WAY_WINDOW;
-        call->pieces = 1;
-        return TERN_OK;
-    }
     uint64_t length = call->counts ? call->longest : call->share_bytes;
-    call->way = TERN__WAY_STAGED;
-    call->pieces = 1 + (length + call->piece_bytes - 1) / call->piece_bytes;
+    const struct tern__program *direct = tern__call_direct(call, length);
+    if (suits(call, call->window, run, false)) {
+        call->way = TERN__WAY_WINDOW;
+        call->placed = call->window;
+    } else if (suits(call, direct, run, true)) {
+        call->way = TERN__WAY_DIRECT;
+        call->placed = direct;
+    } else {
+        call->way = TERN__WAY_STAGED;
+        call->pieces = 1 + (length + call->piece_bytes - 1) / call->piece_bytes;
+    }
     return TERN_OK;
 }
 
@@ -159,13 +180,14 @@ static int find_base(struct tern__coll *call, int rank, uint64_t key, char **bas
     return *base != NULL ? TERN_OK : tern__call_window_gone(call, rank);
 }
 
-static int bind_window(struct tern__coll *call, uint32_t run)
+// The buffers where they are.
+static int bind_placed(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
     struct tern__binding *binding = &calls->binding;
     uint64_t key = 0;
     char *base = NULL;
-    bind_maps(call, call->window, call->share_bytes);
+    bind_maps(call, call->placed, call->share_bytes);
     if (call->counts) {
         binding->in_map = TERN__MAP_TABLE;
         binding->out_map = TERN__MAP_TABLE;
@@ -185,17 +207,23 @@ static int bind_window(struct tern__coll *call, uint32_t run)
             bases[i] = base;
         }
         binding->in[rank] = bases[0] + placement->in_offset;
+        if (placement->in_window == 0) { // in_offset is an address there
+            binding->in[rank] = (const char *)(uintptr_t)placement->in_offset;
+            binding->far |= UINT64_C(1) << rank;
+        }
         binding->out[rank] = bases[1] + placement->out_offset;
     }
     binding->in[calls->rank] = call->in;
     binding->out[calls->rank] = call->out;
+    binding->far &= ~(UINT64_C(1) << calls->rank);
     // The table of a rank whose input is in its slot speaks of the slot.
     for (int rank = 0; call->counts && rank < calls->nranks; rank++) {
         if (tern__call_placement(calls, rank, run)->in_slot != 0) {
             binding->in[rank] = tern__area_payload(calls->area, rank, run);
+            binding->far &= ~(UINT64_C(1) << rank);
         }
     }
-    calls->lanes.script = &call->window->whole;
+    calls->lanes.script = &call->placed->whole;
     return TERN_OK;
 }
 
@@ -240,10 +268,11 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
     calls->lanes.script = call->copied ? &program->whole : &program->staged;
 }
 
-// What is reduced.
+// What is reduced; and nothing is far, but for what bind_placed says.
 static void bind_elements(const struct tern__coll *call)
 {
     struct tern__binding *binding = &call->calls->binding;
+    binding->far = 0;
     binding->dtype = call->dtype;
     binding->element_bytes = call->element_bytes;
     binding->reduce = call->reduce;
@@ -263,7 +292,8 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
         }
         return TERN_OK;
     case TERN__WAY_WINDOW:
-        return bind_window(call, run);
+    case TERN__WAY_DIRECT:
+        return bind_placed(call, run);
     case TERN__WAY_STAGED:
         if (call->ended == 0) { // the opening has no ops
             call->calls->lanes.script = NULL;

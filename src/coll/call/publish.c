@@ -55,7 +55,9 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
             table[rank].in_bytes > placement->longest ? table[rank].in_bytes : placement->longest;
     }
     uint64_t table_bytes = tern__round_line(sizeof *table * (uint64_t)calls->nranks);
-    if (!tern__call_fits_slot(call, placement->in_window != 0 && placement->out_window != 0)) {
+    bool stays = (placement->in_window != 0 && placement->out_window != 0) ||
+                 tern__call_direct(call, placement->longest) != NULL;
+    if (!tern__call_fits_slot(call, stays)) {
         return;
     }
     placement->in_slot = 1;
@@ -79,6 +81,9 @@ static void fill_opening(struct tern__coll *call, uint32_t run, struct tern__hea
     struct tern__placement placement = {.in_place = call->in_place};
     placement.in_window =
         tern__call_place(call->calls, call->in, call->in_bytes, &placement.in_offset);
+    if (placement.in_window == 0) {
+        placement.in_offset = (uintptr_t)call->in;
+    }
     placement.out_window =
         tern__call_place(call->calls, call->out, call->out_bytes, &placement.out_offset);
     if (call->counts) {

@@ -24,6 +24,7 @@ static int ask(const char *name, const tern_coll *call, int nranks, struct tern_
     q->comm.calls = &q->calls;
     q->calls.comm = &q->comm;
     q->calls.nranks = nranks;
+    q->calls.direct = tern__reach_hoped();
     q->calls.rank = has_root && call->root >= 0 && call->root < nranks ? call->root : 0;
     TERN_TRY(tern__call_check(name, &q->calls, &copy, &q->call));
     uintptr_t in = (uintptr_t)call->in;

@@ -46,6 +46,7 @@ void tern__signature_text(uint64_t signature, char *text, size_t size)
 static const struct tern__program *program_of(const struct tern__coll *call)
 {
     return call->way == TERN__WAY_SLOT && call->slot != NULL       ? call->slot
+           : call->way == TERN__WAY_DIRECT                         ? call->placed
            : call->way == TERN__WAY_STAGED || call->window == NULL ? call->staged
                                                                    : call->window;
 }
@@ -63,6 +64,7 @@ static const char *way_text(enum tern__way way)
     return way == TERN__WAY_SLOT     ? " in slots"
            : way == TERN__WAY_WINDOW ? " in windows"
            : way == TERN__WAY_STAGED ? " in pieces"
+           : way == TERN__WAY_DIRECT ? " between processes"
                                      : "";
 }
 
@@ -208,6 +210,13 @@ int tern__call_window_gone(struct tern__coll *call, int rank)
                             (unsigned long long)call->number, tern_coll_kind_name(call->kind),
                             tern__rank_name(group, rank).text,
                             tern__rank_name(group, group->rank).text);
+}
+
+int tern__call_unread(struct tern__coll *call)
+{
+    char name[192];
+    name_call(call, name, sizeof name);
+    return tern__reach_fail(&call->calls->comm->group, &call->calls->lanes.unread, name);
 }
 
 // A rank that has left without publishing the run.

@@ -56,7 +56,8 @@ static int publish_ahead(struct tern__calls *calls, bool *moved)
 static void record_way(const struct tern__coll *call)
 {
     const struct tern__program *program =
-        call->way == TERN__WAY_WINDOW ? call->window : call->staged;
+        call->way == TERN__WAY_WINDOW || call->way == TERN__WAY_DIRECT ? call->placed
+                                                                       : call->staged;
     tern__record_travels(call->record, call->way, program->index);
 }
 
@@ -136,7 +137,11 @@ static int advance_run(struct tern__calls *calls, bool *moved)
         *moved = true;
     }
     while (calls->lanes.open_count > 0) {
-        if (!tern__lanes_sweep(&calls->lanes)) {
+        bool swept = tern__lanes_sweep(&calls->lanes);
+        if (calls->lanes.failed) {
+            return tern__call_unread(call);
+        }
+        if (!swept) {
             return 0;
         }
         *moved = true;

@@ -45,7 +45,7 @@ void tern__call_shares(const struct tern__coll *call, struct tern__share *rows)
     }
 }
 
-bool tern__call_fits_slot(const struct tern__coll *call, bool windows)
+bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
 {
     uint64_t n = (uint64_t)call->calls->nranks;
     uint64_t table_bytes = tern__round_line(sizeof(struct tern__share) * n);
@@ -56,5 +56,5 @@ bool tern__call_fits_slot(const struct tern__coll *call, bool windows)
     for (uint64_t rank = 0; rank < n && call->in_counts != NULL; rank++) {
         bytes += tern__round_line(call->in_counts[rank] * call->element_bytes);
     }
-    return table_bytes + bytes <= TERN__SLOT_BYTES && (!windows || bytes <= call->slot_limit);
+    return table_bytes + bytes <= TERN__SLOT_BYTES && (!stays || bytes <= call->slot_limit);
 }

@@ -57,7 +57,9 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->rank = comm->group.rank;
     made->nranks = comm->group.size;
     made->others = tern__group_others(&comm->group);
+    made->direct = tern__reach_all(&comm->group);
     made->binding.rank = comm->group.rank;
+    made->binding.group = &comm->group;
     made->bases = bases;
     made->lanes.window = comm->area;
     made->lanes.binding = &made->binding;

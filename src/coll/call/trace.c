@@ -24,10 +24,10 @@ static void set_signal(struct tern__trace_event *event, uint64_t signal)
 
 static const struct tern__program *program_of(const struct tern__coll *call)
 {
-    return call->way == TERN__WAY_WINDOW                       ? call->window
-           : call->way == TERN__WAY_SLOT && call->slot != NULL ? call->slot
-           : call->way == TERN__WAY_UNKNOWN                    ? NULL
-                                                               : call->staged;
+    return call->way == TERN__WAY_WINDOW || call->way == TERN__WAY_DIRECT ? call->placed
+           : call->way == TERN__WAY_SLOT && call->slot != NULL            ? call->slot
+           : call->way == TERN__WAY_UNKNOWN                               ? NULL
+                                                                          : call->staged;
 }
 
 void tern__trace_call(const struct tern__coll *call)

@@ -26,6 +26,7 @@ void tern__lanes_free(struct tern__lanes *lanes)
 
 void tern__lanes_begin(struct tern__lanes *lanes)
 {
+    lanes->failed = false;
     lanes->open_count = lanes->script != NULL ? lanes->script->lanes_count : 0;
     for (uint32_t lane = 0; lane < lanes->open_count; lane++) {
         lanes->open[lane] = (uint16_t)lane;
@@ -135,7 +136,11 @@ static bool advance(struct tern__lanes *lanes, uint32_t lane)
             if (transferred) {
                 break;
             }
-            tern__transfer(lanes->binding, lanes->window->xport, step);
+            lanes->failed =
+                !tern__transfer(lanes->binding, lanes->window->xport, step, &lanes->unread);
+            if (lanes->failed) {
+                break;
+            }
             transferred = true;
             continue; // which has its own event
         }
@@ -150,7 +155,7 @@ static bool advance(struct tern__lanes *lanes, uint32_t lane)
 bool tern__lanes_sweep(struct tern__lanes *lanes)
 {
     bool moved = false;
-    for (uint32_t i = 0; i < lanes->open_count;) {
+    for (uint32_t i = 0; i < lanes->open_count && !lanes->failed;) {
         uint32_t lane = lanes->open[i];
         moved = advance(lanes, lane) || moved;
         if (lanes->next[lane] == lanes->script->lanes[lane].end) {

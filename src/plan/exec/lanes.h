@@ -26,6 +26,8 @@ struct tern__lanes {
     uint32_t open_count;
     uint16_t *open;                 // the lanes that have not ended
     const struct tern__step **next; // of each lane
+    bool failed;                    // a transfer could not be done, and nothing goes on:
+    struct tern__unread unread;     // why
     // A step that is over, but a transfer; called only while a trace is recorded.
     void (*trace)(const struct tern__lanes *lanes, const struct tern__step *step, int64_t begin_ns);
 };

@@ -75,6 +75,25 @@ static uint64_t length_of(const struct tern__binding *binding, const struct tern
     return binding->share_bytes;
 }
 
+static inline bool is_far(const struct tern__binding *binding, const tern_plan_range *range)
+{
+    return range->buffer == TERN_PLAN_IN && (binding->far >> range->rank & 1) != 0;
+}
+
+static bool fetch(const struct tern__binding *binding, const struct tern__step *step,
+                  uint64_t length, struct tern__unread *unread)
+{
+    const tern_plan_range *range = &step->operands[0];
+    uint64_t from = (uintptr_t)address_of(binding, range);
+    for (int d = 0; d < step->destinations_count; d++) {
+        char *to = address_of(binding, &step->operands[1 + d]);
+        if (!tern__reach_read(binding->group, range->rank, to, from, length, unread)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void copy(const struct tern__binding *binding, const struct tern__xport *xport,
                  const struct tern__step *step, uint64_t length)
 {
@@ -126,19 +145,24 @@ static void reduce(const struct tern__binding *binding, const struct tern__xport
     }
 }
 
-void tern__transfer(const struct tern__binding *binding, const struct tern__xport *xport,
-                    const struct tern__step *step)
+bool tern__transfer(const struct tern__binding *binding, const struct tern__xport *xport,
+                    const struct tern__step *step, struct tern__unread *unread)
 {
     int64_t begin_ns = tern__trace_start();
     uint64_t length = length_of(binding, step);
     if (length == 0) {
-        return;
+        return true;
     }
-    if (step->kind == TERN__STEP_COPY) {
+    if (is_far(binding, &step->operands[0])) {
+        if (!fetch(binding, step, length, unread)) {
+            return false;
+        }
+    } else if (step->kind == TERN__STEP_COPY) {
         copy(binding, xport, step, length);
     } else {
         reduce(binding, xport, step, length);
     }
     tern__trace_add(TERN__TRACE_TRANSFER, step->kind == TERN__STEP_COPY ? "copy" : "reduce",
                     begin_ns, length * step->destinations_count);
+    return true;
 }

@@ -6,6 +6,7 @@
 
 #include "isa/reduce.h"
 #include "plan/exec/script.h"
+#include "sync/reach.h"
 #include "tern/comm.h"
 #include "tern/op.h"
 #include "xport/xport.h"
@@ -36,6 +37,11 @@ struct tern__binding {
     char *out[TERN_RANKS_MAX];
     char *scratch[TERN_RANKS_MAX];
 
+    // Bit r: in[r] is an address of rank r's own process. Plans may then copy from it into buffers
+    // of the rank that runs, and do nothing else with it.
+    uint64_t far;
+    const struct tern__group *group; // that these are ranks of; NULL where nothing is ever far
+
     // Of what is reduced.
     tern_dtype dtype;
     size_t element_bytes;
@@ -44,9 +50,9 @@ struct tern__binding {
     void *function_arg;
 };
 
-// A step that is a copy or a reduction. Data path: no allocation, lock, system call or log but the
-// function's.
-void tern__transfer(const struct tern__binding *binding, const struct tern__xport *xport,
-                    const struct tern__step *step);
+// A step that is a copy or a reduction; false when bytes of another process could not be read. Data
+// path: no allocation, lock or log, and no system call but for what is far, but the function's.
+bool tern__transfer(const struct tern__binding *binding, const struct tern__xport *xport,
+                    const struct tern__step *step, struct tern__unread *unread);
 
 #endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest-timeout: 240
+// Calls on ordinary memory that ranks read out of each other: right, bit for bit, wherever the
+// buffers are, and recorded as what they are; what a rank may not read goes through slots; a buffer
+// that is no memory and a rank that dies in the middle become sentences.
+#include "coll/call/test/calls.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "comm/comm.h"
+#include "sync/record_text.h"
+
+enum { FROM = 4096, SHARE_MAX = 70000, LARGE = 8 << 20 };
+
+static const tern_coll_kind kinds[] = {
+    TERN_COLL_ALL_GATHER, TERN_COLL_BROADCAST,    TERN_COLL_ALL_TO_ALL,   TERN_COLL_GATHER,
+    TERN_COLL_SCATTER,    TERN_COLL_ALL_GATHER_V, TERN_COLL_ALL_TO_ALL_V, TERN_COLL_GATHER_V,
+    TERN_COLL_SCATTER_V,  TERN_COLL_SEND,         TERN_COLL_ALL_REDUCE,
+};
+
+static const int places[][2] = {
+    {KIT_HEAP, KIT_HEAP}, {KIT_BYTE, KIT_BYTE},   {KIT_ODD, KIT_HEAP}, {KIT_HEAP, KIT_ODD},
+    {KIT_PART, KIT_BYTE}, {KIT_HEAP, KIT_WINDOW}, {KIT_TWO, KIT_HEAP}, {KIT_BYTE, KIT_ALLOC},
+};
+
+// How the last collective call of this rank has travelled.
+static const char *last_way(const tern_comm *comm)
+{
+    struct tern__recorded calls[TERN__RECORDS];
+    const struct tern__group *group = &comm->group;
+    int count = tern__records_read(group->job->ctl, group->members[group->rank], calls);
+    return count > 0 ? tern__way_name(calls[0].way) : "none";
+}
+
+static int run_case(struct kit_bench *bench, const struct ref_case *c, int place, int *seen)
+{
+    for (int in_place = 0; in_place < 2; in_place++) {
+        struct kit_work work;
+        // One rank of them in place, or all.
+        bool here = in_place != 0 && (c->count % 2 == 0 || bench->rank == 1);
+        kit_make(bench, place % 3 == 2 ? KIT_BACKWARDS : KIT_WORLD, c, here, places[place][0],
+                 places[place][1], 0, &work);
+        CHECK(kit_run(&work, place % 2 == 0 ? KIT_RUN : KIT_WAIT) == 0);
+        *seen += strcmp(last_way(bench->comms[work.comm]), "direct") == 0;
+    }
+    return 0;
+}
+
+static int run_matrix(tern_comm *world, void *arg)
+{
+    static const size_t bytes[] = {FROM - 8, FROM, FROM + 24, 20008, 65536, SHARE_MAX};
+    static const tern_dtype dtypes[] = {TERN_U8, TERN_BF16, TERN_F32, TERN_I64};
+    struct kit_bench bench;
+    int n = tern_comm_size(world);
+    const char *wanted = arg; // how calls travel; NULL: through slots
+    CHECK(kit_open(world, (size_t)SHARE_MAX * 2 * (size_t)n, 1, &bench) == 0);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        int direct = 0;
+        bool moves = kinds[k] != TERN_COLL_SEND && kinds[k] != TERN_COLL_ALL_REDUCE;
+        for (int place = 0; place < (int)(sizeof places / sizeof places[0]); place++) {
+            size_t turn = k + (size_t)place;
+            size_t size = bytes[turn % (sizeof bytes / sizeof bytes[0])];
+            struct ref_case c = {.kind = kinds[k], .dtype = dtypes[turn % 4], .op = TERN_SUM};
+            c.count = size / tern_dtype_size(c.dtype);
+            c.root = place;
+            c.seed = 100 * turn + k;
+            CHECK(run_case(&bench, &c, place, &direct) == 0);
+        }
+        CHECK(wanted != NULL && n > 1 && moves ? direct > 0 : direct == 0);
+    }
+    return kit_close(&bench);
+}
+
+static void results_are_right_wherever_the_buffers_are(void **state)
+{
+    assert_true(ranks_run_counts(1, 8, run_matrix, "direct", 200));
+}
+
+static void without_it_slots_do_the_same(void **state)
+{
+    setenv("TERN_DIRECT", "off", 1);
+    bool right = ranks_run_comm(3, run_matrix, NULL, 100);
+    setenv("TERN_DIRECT", "4096", 1);
+    assert_true(right);
+}
+
+static int forbid(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof filter / sizeof filter[0], .filter = filter};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    return 0;
+}
+
+// What rank 1 does before it joins.
+enum { READS, CANNOT, WILL_NOT };
+
+static int exchange_much(int rank, const struct ranks *ranks, void *arg)
+{
+    int does = *(int *)arg;
+    tern_comm *comm;
+    size_t share = (size_t)LARGE / (size_t)ranks->count;
+    char *in = malloc(LARGE);
+    char *out = malloc(LARGE);
+    CHECK(in != NULL && out != NULL);
+    if (rank == 1 && does == WILL_NOT) {
+        CHECK(setenv("TERN_DIRECT", "off", 1) == 0);
+    } else if (rank == 1 && does == CANNOT) {
+        CHECK(forbid() == 0);
+    }
+    CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
+    memset(in, rank, LARGE);
+    CHECK(tern_all_to_all(comm, in, out, share, TERN_U8) == TERN_OK);
+    CHECK(strcmp(last_way(comm), does == READS ? "direct" : "staged") == 0);
+    for (int from = 0; from < ranks->count; from++) {
+        CHECK(out[(size_t)from * share] == from && out[((size_t)from + 1) * share - 1] == from);
+    }
+    CHECK(tern_comm_destroy(comm) == TERN_OK);
+    free(in);
+    free(out);
+    return 0;
+}
+
+static void what_one_rank_may_not_nobody_does(void **state)
+{
+    unsetenv("TERN_DIRECT");
+    bool right = true;
+    for (int does = READS; does <= WILL_NOT; does++) {
+        right = ranks_run(3, exchange_much, &does, 60) && right;
+    }
+    setenv("TERN_DIRECT", "4096", 1);
+    assert_true(right);
+}
+
+// The buffer of one rank ends before its count does.
+static int give_too_little(tern_comm *comm, void *arg)
+{
+    int owner = *(int *)arg;
+    char words[16];
+    char *buffer = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(buffer != MAP_FAILED);
+    if (tern_comm_rank(comm) == owner) {
+        CHECK(mprotect(buffer + LARGE / 2, LARGE / 2, PROT_NONE) == 0);
+    }
+    snprintf(words, sizeof words, "rank %d", owner);
+    CHECK(tern_broadcast(comm, buffer, buffer, LARGE, TERN_U8, 0) == TERN_ERR_ARG);
+    CHECK(kit_mentions(words) && kit_mentions("broadcast") && kit_mentions("call 1"));
+    CHECK(kit_mentions(owner == 0 ? "read" : "written"));
+    CHECK(munmap(buffer, LARGE) == 0);
+    return 0;
+}
+
+static void a_buffer_that_is_too_short_names_its_rank(void **state)
+{
+    for (int owner = 0; owner < 2; owner++) {
+        assert_true(ranks_run_comm(2, give_too_little, &owner, 60));
+    }
+    int owner = 2;
+    assert_true(ranks_run_comm(3, give_too_little, &owner, 60));
+}
+
+// All ranks move much, one of them is killed by its own timer.
+static void die(int signal_number)
+{
+    raise(SIGKILL);
+}
+
+static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
+{
+    const int *moment_us = arg;
+    int n = ranks->count;
+    int status = TERN_OK;
+    tern_comm *comm;
+    size_t share = (size_t)LARGE / (size_t)n;
+    char *in = malloc(LARGE);
+    char *out = malloc(LARGE);
+    CHECK(in != NULL && out != NULL);
+    memset(in, rank, LARGE);
+    CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
+    CHECK(tern_barrier(comm) == TERN_OK);
+    if (rank == n - 1) {
+        signal(SIGALRM, die);
+        ualarm((useconds_t)*moment_us, 0);
+    }
+    while (status == TERN_OK) {
+        status = tern_all_to_all(comm, in, out, share, TERN_U8);
+        for (int from = 0; status == TERN_OK && from < n; from++) {
+            CHECK(out[(size_t)from * share] == from && out[((size_t)from + 1) * share - 1] == from);
+        }
+    }
+    char words[16];
+    snprintf(words, sizeof words, "rank %d", n - 1);
+    CHECK(status == TERN_ERR_PEER && kit_mentions(words) && kit_mentions("all_to_all"));
+    free(in);
+    free(out);
+    return 0;
+}
+
+static void a_rank_that_dies_in_the_middle_is_named(void **state)
+{
+    for (int i = 0; i < (int)kit_number("TERN_TEST_CASES", 20); i++) {
+        struct ranks ranks;
+        int n = i % 2 == 0 ? 2 : 5;
+        int moment_us = 1000 + i * 1771 % 20000;
+        ranks_begin(&ranks, n, move_until_it_dies, &moment_us);
+        bool ended = ranks_wait(&ranks, 60);
+        bool clean = ranks_end(&ranks);
+        for (int rank = 0; rank < n - 1; rank++) {
+            assert_int_equal(ranks.statuses[rank], 0);
+        }
+        assert_int_equal(ranks.statuses[n - 1], SIGKILL);
+        assert_true(ended && clean);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_right_wherever_the_buffers_are),
+        cmocka_unit_test(without_it_slots_do_the_same),
+        cmocka_unit_test(what_one_rank_may_not_nobody_does),
+        cmocka_unit_test(a_buffer_that_is_too_short_names_its_rank),
+        cmocka_unit_test(a_rank_that_dies_in_the_middle_is_named),
+    };
+    setenv("TERN_DIRECT", "4096", 1); // wherever it is faster or not
+    unsetenv("TERN_ALGO");
+    setenv("TERN_TUNE", "", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
