@@ -14,13 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "boot/hub.h"
 #include "boot/wire.h"
 #include "support/look.h"
 #include "support/ranks.h"
 #include "support/user.h"
 
-static const tern_options short_wait = {.timeout_ns = 500000000};
+static const tern_options short_wait = {.timeout_ns = 2 * TERN_NS_PER_SECOND};
 
 // "belongs to user 4242, process 12 to user 0", with this process's own numbers.
 static bool says_users(uid_t theirs, uid_t ours)

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "support/look.h"
 #include "support/random.h"
 #include "support/ranks.h"
@@ -271,7 +272,7 @@ static int wait_in_vain(int rank, const struct ranks *ranks, void *arg)
     int kind = *(const int *)arg;
     bool wrong;
     tern_comm *world;
-    CHECK(ranks_join(rank, ranks, 300000000, &world) == TERN_OK);
+    CHECK(ranks_join(rank, ranks, 2 * TERN_NS_PER_SECOND, &world) == TERN_OK);
     if ((rank == 0) == leavers[kind].root_leaves) {
         CHECK(make(world, leavers[kind].kind, 1, 0, 3, &wrong) == TERN_ERR_TIMEOUT);
     }
