@@ -181,6 +181,9 @@ static inline struct tern__shape *tern__shape_of(struct tern__calls *calls, uint
 // quick.c: a whole call, true when it has been made.
 bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count);
 
+// The same for a v-collective that was checked and picked.
+bool tern__call_quick_shares(struct tern__coll *call);
+
 // publish.c: what a rank puts into its line and payload when it publishes the call's next run.
 // place.c: what the plan's ranges are, once all have.
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head);
@@ -208,7 +211,7 @@ const struct tern__program *tern__call_direct(const struct tern__coll *call, uin
 bool tern__call_fits_slot(const struct tern__coll *call, bool stays);
 
 // run.c: begin takes a call that was checked and picked, and does what can be done without waiting;
-// wait until it is done; run is pick, begin and wait.
+// wait until it is done; run is begin and wait.
 int tern__call_begin(struct tern__coll *call);
 int tern__call_wait(struct tern__coll *call);
 bool tern__calls_advance(struct tern__calls *calls);

@@ -20,7 +20,9 @@ static int run_call(const char *name, tern_comm *comm, const tern_coll *from)
     }
     struct tern__coll call;
     TERN_TRY(tern__call_check(name, calls, from, &call));
-    return tern__call_run(&call);
+    call.traced_ns = tern__trace_start();
+    TERN_TRY(tern__call_pick(&call));
+    return call.counts && tern__call_quick_shares(&call) ? TERN_OK : tern__call_run(&call);
 }
 
 // A call that the short path has not done.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The short path: a blocking call whose shape was made before, small enough for a slot, on a
 // communicator with nothing else under way, and with peers that come at once. What args.c, pick.c
-// and place.c would find out again was remembered; what is left is the caller's pointers. It does
-// what run.c does for such a call, and hands over to it when somebody has to be waited for.
+// and place.c would find out again was remembered; what is left is the caller's pointers. (Of a
+// v-collective the counts are checked, published and compared in every call; it is spared the
+// queue.) It does what run.c does for such a call, and hands over to it when somebody has to be
+// waited for.
 //
 // No allocation, lock, log, system call, or division.
 
@@ -63,11 +65,11 @@ static bool has_room(struct tern__calls *calls)
 }
 
 // Whether the ranks that this one waits for come within a few looks, and with the same call.
-static bool has_met(struct tern__calls *calls, const struct tern__shape *shape, uint32_t run)
+static bool has_met(struct tern__calls *calls, uint64_t gates, uint64_t signature, uint32_t run)
 {
     uint32_t looks = FIRST_LOOKS;
     bool more = true;
-    for (uint64_t left = shape->gates; left != 0; left &= left - 1) {
+    for (uint64_t left = gates; left != 0; left &= left - 1) {
         const struct tern__head *head = tern__area_head(calls->area, __builtin_ctzll(left), run);
         while (tern__flag_load(&head->run) != run) { // partner: publish
             if (looks-- == 0) {
@@ -78,28 +80,37 @@ static bool has_met(struct tern__calls *calls, const struct tern__shape *shape, 
                 more = false;
             }
         }
-        if (head->signature != shape->signature) {
+        if (head->signature != signature) {
             return false;
         }
     }
     // The calls before this one, where it has not waited for the same ranks.
-    return (!shape->early && calls->settled == run - 1) ||
-           tern__calls_agree(calls, shape->gates, run);
+    return (gates == calls->others && calls->settled == run - 1) ||
+           tern__calls_agree(calls, gates, run);
 }
 
 // The lines of the slot that comes next were last read by others; they are called back for writing
 // now, so that the next call finds them here.
-static void own_ahead(const struct tern__calls *calls, const struct tern__shape *shape,
-                      uint32_t run)
+static void own_ahead(const struct tern__calls *calls, uint64_t payload_bytes, uint32_t run)
 {
+    const char *payload = tern__area_payload(calls->area, calls->rank, run);
+    uint64_t bytes = payload_bytes < AHEAD_BYTES ? payload_bytes : AHEAD_BYTES;
     tern__own_line(tern__area_head(calls->area, calls->rank, run));
-    if (shape->in_bytes > 0 && !shape->in_line) {
-        const char *payload = tern__area_payload(calls->area, calls->rank, run);
-        uint64_t bytes = shape->in_bytes < AHEAD_BYTES ? shape->in_bytes : AHEAD_BYTES;
-        for (uint64_t at = 0; at < bytes; at += TERN_CACHE_LINE) {
-            tern__own_line(payload + at);
-        }
+    for (uint64_t at = 0; at < bytes; at += TERN_CACHE_LINE) {
+        tern__own_line(payload + at);
     }
+}
+
+// The run has ended; it is settled when it has waited for all.
+static void end_run(struct tern__calls *calls, uint64_t gates, uint32_t run)
+{
+    calls->ended = run;
+    if (gates == calls->others) {
+        calls->settled = run;
+    } else {
+        calls->numbers[run % TERN__SLOTS] = calls->made;
+    }
+    tern__calls_count(calls, run, 0);
 }
 
 static void transfer(const struct tern__calls *calls, const struct tern__shape *shape,
@@ -151,7 +162,7 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
                                                                      .sequence = ++calls->made,
                                                                      .signature = shape->signature,
                                                                      .bytes = shape->bytes});
-    if (!has_met(calls, shape, run)) {
+    if (!has_met(calls, shape->gates, shape->signature, run)) {
         calls->handed = true;
         calls->handed_record = record;
         return false;
@@ -161,16 +172,76 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
     for (const struct tern__step *step = script->steps; step != end; step++) {
         transfer(calls, shape, step, out, run);
     }
-    calls->ended = run;
-    if (shape->gates == calls->others) {
-        calls->settled = run;
-    } else {
-        calls->numbers[run % TERN__SLOTS] = calls->made;
-    }
-    tern__calls_count(calls, run, 0);
+    end_run(calls, shape->gates, run);
     if (shape->in_bytes > 0) {
-        own_ahead(calls, shape, run + 1);
+        own_ahead(calls, shape->in_line ? 0 : shape->in_bytes, run + 1);
     }
     tern__record_end(record, TERN_OK, 0);
+    return true;
+}
+
+// Publishes the run that opens a v-collective.
+static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
+{
+    struct tern__calls *calls = call->calls;
+    struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
+    head->signature = call->signature;
+    tern__call_fill(call, run, head);
+    tern__flag_store(&head->run, run); // partner: has_met, and is_published in meet.c
+    tern__calls_arrive(calls, run, tern__call_is_alone(call));
+    calls->published = run;
+    return tern__record_begin(calls->task.job, (struct tern__beginning){
+                                                   .comm_slot = calls->comm->group.slot,
+                                                   .way = TERN__WAY_SLOT,
+                                                   .sequence = ++calls->made,
+                                                   .signature = call->signature,
+                                                   .bytes = call->bytes,
+                                               });
+}
+
+// Whether all inputs that this rank takes are in slots, and their counts are those it wants.
+static bool has_shares(struct tern__coll *call, uint64_t gates, uint32_t run)
+{
+    struct tern__calls *calls = call->calls;
+    if (!has_met(calls, gates, call->signature, run) || gates != tern__call_gates(call, run)) {
+        return false;
+    }
+    calls->met_all = gates == calls->others;
+    if (tern__call_open(call, run) == TERN_OK && call->way == TERN__WAY_SLOT) {
+        return true;
+    }
+    call->way = TERN__WAY_UNKNOWN; // run.c finds out again how it goes on
+    call->pieces = 0;
+    return false;
+}
+
+bool tern__call_quick_shares(struct tern__coll *call)
+{
+    struct tern__calls *calls = call->calls;
+    if (calls->oldest != NULL || tern__peek(&tern__trace_on) != 0 || !call->staged->plain ||
+        !tern__call_fits_slot(call, true) || (!tern__calls_has_room(calls) && !has_room(calls))) {
+        return false;
+    }
+    uint32_t run = calls->published + 1;
+    struct tern__record *record = open_shares(call, run);
+    bool scatters = call->early && call->kind == TERN_COLL_SCATTER_V;
+    uint64_t gates = scatters ? UINT64_C(1) << call->root & calls->others : calls->others;
+    if (!has_shares(call, gates, run) || tern__call_bind(call, run) != TERN_OK) {
+        calls->handed = true;
+        calls->handed_record = record;
+        return false;
+    }
+    const struct tern__script *script = calls->lanes.script;
+    const struct tern__step *end = script->lanes_count > 0 ? script->lanes[0].end : script->steps;
+    for (const struct tern__step *step = script->steps; step != end; step++) {
+        // It cannot fail: nothing is far.
+        (void)tern__transfer(&calls->binding, calls->area->xport, step, &calls->lanes.unread);
+    }
+    end_run(calls, gates, run);
+    uint64_t table_bytes = sizeof(struct tern__share) * (uint64_t)calls->nranks;
+    own_ahead(calls, tern__round_line(table_bytes) + call->in_bytes, run + 1);
+    tern__record_travels(record, TERN__WAY_SLOT, call->staged->index);
+    tern__record_end(record, TERN_OK, 0);
+    tern__call_drop(call);
     return true;
 }

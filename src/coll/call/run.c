@@ -284,6 +284,7 @@ int tern__call_begin(struct tern__coll *call)
         call->published = 1;
         call->number = calls->made;
         calls->numbers[calls->published % TERN__SLOTS] = call->number;
+        calls->publishing = call->pieces == 0 ? call : NULL;
         call->record = calls->handed_record;
         enqueue(calls, call);
         return TERN_OK;
@@ -312,9 +313,7 @@ int tern__call_wait(struct tern__coll *call)
 
 int tern__call_run(struct tern__coll *call)
 {
-    call->traced_ns = tern__trace_start();
     call->overlaps = false;
-    TERN_TRY(tern__call_pick(call));
     TERN_TRY(tern__call_begin(call));
     return call->done ? call->status : tern__call_wait(call);
 }
