@@ -214,7 +214,8 @@ int tern__message_begin(struct tern__message *message)
         pipe->newest->next = message;
     }
     pipe->newest = message;
-    int status = tern__pipe_advance(pipe);
+    // A long copy comes later: the caller may be about to begin a send that another rank waits for.
+    int status = tern__pipe_advance(pipe, false);
     if (status < 0) {
         tern__endpoint_fail(endpoint, status);
     }

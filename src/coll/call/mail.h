@@ -61,7 +61,8 @@ int tern__message_failed(const struct tern__message *message); // words, after t
 void tern__endpoint_free(struct tern__endpoint *endpoint);
 
 // pieces.c: moves what can be moved; whether any message could be; ends all messages with a status.
-int tern__pipe_advance(struct tern__pipe *pipe); // 1 when anything moved
+// 1 when anything moved. Not `lent`: leaves what would be copied from where it lies.
+int tern__pipe_advance(struct tern__pipe *pipe, bool lent);
 bool tern__endpoint_advance(struct tern__endpoint *endpoint);
 bool tern__endpoint_ready(struct tern__endpoint *endpoint);
 void tern__endpoint_fail(struct tern__endpoint *endpoint, int status);

@@ -199,11 +199,14 @@ void tern__endpoint_fail(struct tern__endpoint *endpoint, int status)
     }
 }
 
-int tern__pipe_advance(struct tern__pipe *pipe)
+int tern__pipe_advance(struct tern__pipe *pipe, bool lent)
 {
     int moved = 0;
     while (pipe->oldest != NULL && is_ready(pipe->oldest, pipe)) {
         struct tern__message *message = pipe->oldest;
+        if (!lent && !message->sends && mail_of(message, pipe->pieces + 1)->bytes == LENT) {
+            break;
+        }
         moved = 1;
         if (message->by_reference) {
             end_message(message, pipe, TERN_OK);
@@ -225,8 +228,8 @@ bool tern__endpoint_advance(struct tern__endpoint *endpoint)
 {
     bool moved = false;
     for (int peer = 0; peer < endpoint->calls->nranks && endpoint->waiting > 0; peer++) {
-        int out = tern__pipe_advance(&endpoint->out[peer]);
-        int in = out < 0 ? out : tern__pipe_advance(&endpoint->in[peer]);
+        int out = tern__pipe_advance(&endpoint->out[peer], true);
+        int in = out < 0 ? out : tern__pipe_advance(&endpoint->in[peer], true);
         if (in < 0) {
             tern__endpoint_fail(endpoint, in);
             return true;

@@ -46,6 +46,40 @@ static void calls_under_way_end_in_any_order_on_any_communicator(void **state)
     }
 }
 
+// A rank may start its recv before it sends: what the other one has lent is copied later, else the
+// two copies would follow each other.
+static int receive_first(tern_comm *world, void *arg)
+{
+    enum { COUNT = 1 << 20 };
+    tern_window *window;
+    tern_request requests[2] = {0};
+    int rank = tern_comm_rank(world);
+    CHECK(tern_window_create(world, 2 * COUNT, NULL, &window) == TERN_OK);
+    char *in = tern_window_address(window, rank);
+    char *out = in + COUNT;
+    tern_coll sending = {.kind = TERN_COLL_SEND, .in = in, .count = COUNT, .dtype = TERN_U8};
+    tern_coll receiving = {.kind = TERN_COLL_RECV, .out = out, .count = COUNT, .dtype = TERN_U8};
+    sending.root = receiving.root = 1 - rank;
+    memset(in, 7 + rank, COUNT);
+    if (rank == 0) {
+        CHECK(tern_coll_start(world, &sending, &requests[0]) == TERN_OK);
+    }
+    CHECK(tern_barrier(world) == TERN_OK);
+    CHECK(tern_coll_start(world, &receiving, &requests[1]) == TERN_OK);
+    CHECK(out[0] == 0 && out[COUNT - 1] == 0);
+    if (rank == 1) {
+        CHECK(tern_coll_start(world, &sending, &requests[0]) == TERN_OK);
+    }
+    CHECK(tern_request_wait_all(requests, 2) == TERN_OK);
+    CHECK(out[0] == 8 - rank && out[COUNT - 1] == 8 - rank);
+    return tern_window_destroy(window);
+}
+
+static void a_recv_that_is_started_copies_nothing_long(void **state)
+{
+    assert_true(ranks_run_comm(2, receive_first, NULL, 60));
+}
+
 // More calls at once than there is room for in shared memory, all of one communicator.
 static int flood(tern_comm *world, void *arg)
 {
@@ -432,6 +466,7 @@ static void a_running_request_cannot_be_started_freed_or_ended_elsewhere(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_recv_that_is_started_copies_nothing_long),
         cmocka_unit_test(calls_under_way_end_in_any_order_on_any_communicator),
         cmocka_unit_test(any_number_of_calls_may_be_under_way),
         cmocka_unit_test(a_prepared_call_runs_as_often_as_wanted),
