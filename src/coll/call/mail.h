@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// send and recv from inside. Messages from one rank to another go through the receiver's mailbox,
-// in pieces that are numbered from 1 over all messages; a large message whose buffer is in a window
-// is one piece that says where it lies, and the receiver copies it from there. Messages of each
-// pair, in each direction, are first come first served.
+// send and recv from inside. Messages from one rank to another go through the receiver's
+// mailbox, in pieces that are numbered from 1 over all messages; a large message whose buffer is
+// in a window, or in ordinary memory that the receiver may read, is one piece that says where it
+// lies, and the receiver copies it from there. Messages of each pair, in each direction, are
+// first come first served.
 #ifndef TERN_COLL_CALL_MAIL_H
 #define TERN_COLL_CALL_MAIL_H
 
@@ -32,7 +33,7 @@ struct tern__message {
     uint64_t bytes;
     uint64_t signature;
     uint64_t moved;    // bytes that are in the mailbox, or out of it
-    bool by_reference; // sends: the receiver copies it from its window, until ack comes to `last`
+    bool by_reference; // sends: the receiver copies it from where it is, until ack comes to `last`
     bool begun;        // its first piece is in the mailbox, or was seen there
     uint32_t last;
     uint64_t number; // of the pair's messages in this direction, from 1

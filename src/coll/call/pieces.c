@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pieces of messages, into mailboxes and out of them. Data path: no allocation, no lock, no
-// log, and no system call.
+// log, and no system call but to read the memory of another process.
 
 #include "coll/call/trace.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -61,16 +62,23 @@ static bool is_ready(const struct tern__message *message, const struct tern__pip
     return tern__flag_load(&mail_of(message, next)->number) == next; // partner: put_piece
 }
 
-// Whether the receiver can take it from where it lies.
+// Whether the receiver can take it from where it lies: in a window, or in ordinary memory that it
+// may read.
 static bool lend(const struct tern__message *message, struct tern__mail *mail)
 {
+    const struct tern__calls *calls = message->endpoint->calls;
     struct tern__placement placement = {0};
-    placement.in_window = message->bytes < LENT_FROM
-                              ? 0
-                              : tern__call_place(message->endpoint->calls, message->buffer,
-                                                 message->bytes, &placement.in_offset);
-    if (placement.in_window == 0) {
+    if (message->bytes < LENT_FROM) {
         return false;
+    }
+    placement.in_window =
+        tern__call_place(calls, message->buffer, message->bytes, &placement.in_offset);
+    if (placement.in_window == 0) {
+        if (message->bytes < calls->lend_from ||
+            !tern__reach_both(&calls->comm->group, message->peer)) {
+            return false;
+        }
+        placement.in_offset = (uintptr_t)message->buffer;
     }
     memcpy(mail->data, &placement, sizeof placement);
     return true;
@@ -106,11 +114,35 @@ static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
     }
 }
 
+// Out of the sender's ordinary memory.
+static int take_far(const struct tern__message *message, uint64_t from)
+{
+    struct tern__group *group = &message->endpoint->calls->comm->group;
+    struct tern__unread unread;
+    if (message->peer == group->rank) {
+        memcpy(message->buffer, (const char *)(uintptr_t)from, message->bytes);
+        return TERN_OK;
+    }
+    if (tern__reach_read(group, message->peer, message->buffer, from, message->bytes, &unread)) {
+        return TERN_OK;
+    }
+    char what[96];
+    snprintf(what, sizeof what, "message %llu, a recv of %llu bytes from %s",
+             (unsigned long long)message->number, (unsigned long long)message->bytes,
+             tern__rank_name(group, message->peer).text);
+    return tern__reach_fail(group, &unread, what);
+}
+
 static int take_lent(struct tern__message *message, const struct tern__mail *mail)
 {
     struct tern__placement placement;
     memcpy(&placement, mail->data, sizeof placement);
     struct tern__group *group = &message->endpoint->calls->comm->group;
+    if (placement.in_window == 0) {
+        TERN_TRY(take_far(message, placement.in_offset));
+        message->moved = message->bytes;
+        return TERN_OK;
+    }
     const char *base = tern__registry_base(group->job, (int)(placement.in_window >> 32),
                                            (uint32_t)placement.in_window - 1);
     if (base == NULL) {
