@@ -71,7 +71,8 @@ expect 2 "--job takes the number of a process, not '0'" "$tern" info --job 0
 expect 2 "--last takes a number from 0 to 64, not '65'" "$tern" info --job 1 --last 65
 expect 2 "what is 'me'?" "$tern" info me
 
-# A job that hangs.
+# A job that hangs in a call with a root, for which all ranks wait.
+export TERN_AGREE=strict
 ${CC:-cc} -std=c17 -D_GNU_SOURCE -I"$root/include" "$root/test/system/hang.c" -o hang \
     -L"$build/lib" -ltern -Wl,-rpath,"$build/lib"
 "$tern" run -n 4 ./hang &

@@ -248,9 +248,10 @@ bool tern__calls_ready(const struct tern__calls *calls);
 
 // Compares this rank's runs with those of ranks that have published `run`: all that were not
 // compared before. And all runs that all ranks have published by now: TERN_ERR_MISMATCH, without a
-// sentence, says which rank differs in which.
+// sentence, says which rank differs in which. And the last run of a rank that was compared.
 bool tern__calls_agree(struct tern__calls *calls, uint64_t ranks, uint32_t run);
 int tern__calls_settle(struct tern__calls *calls, int *rank, uint32_t *run);
+uint32_t tern__calls_compared(const struct tern__calls *calls, int rank);
 
 static inline bool tern__calls_has_room(const struct tern__calls *calls)
 {

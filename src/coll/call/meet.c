@@ -11,8 +11,7 @@ static bool is_published(const struct tern__calls *calls, int rank, uint32_t run
     return tern__flag_load(&tern__area_head(calls->area, rank, run)->run) == run;
 }
 
-// The last run of a rank that was compared with this rank's.
-static uint32_t compared(const struct tern__calls *calls, int rank)
+uint32_t tern__calls_compared(const struct tern__calls *calls, int rank)
 {
     return tern__reached(calls->compared[rank], calls->settled) ? calls->compared[rank]
                                                                 : calls->settled;
@@ -21,7 +20,7 @@ static uint32_t compared(const struct tern__calls *calls, int rank)
 // Compares the runs of a rank up to `run`, which it has published: 0, or the first that differs.
 static uint32_t compare(struct tern__calls *calls, int rank, uint32_t run)
 {
-    for (uint32_t at = compared(calls, rank); at != run;) {
+    for (uint32_t at = tern__calls_compared(calls, rank); at != run;) {
         at++;
         if (tern__area_head(calls->area, rank, at)->signature !=
             tern__area_head(calls->area, calls->rank, at)->signature) {
@@ -47,7 +46,7 @@ int tern__calls_settle(struct tern__calls *calls, int *rank, uint32_t *run)
     uint32_t least = calls->ended;
     for (uint64_t left = calls->others; left != 0; left &= left - 1) {
         int other = __builtin_ctzll(left);
-        uint32_t at = compared(calls, other);
+        uint32_t at = tern__calls_compared(calls, other);
         while (!tern__reached(at, calls->ended) && is_published(calls, other, at + 1)) {
             *run = compare(calls, other, ++at);
             if (*run != 0) {
@@ -126,7 +125,7 @@ int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call)
         gates = tern__call_gates(call, run);
         for (uint64_t left = gates; left != 0; left &= left - 1) {
             int rank = __builtin_ctzll(left);
-            if (tern__reached(compared(calls, rank), run)) {
+            if (tern__reached(tern__calls_compared(calls, rank), run)) {
                 continue;
             }
             if (!is_published(calls, rank, run)) {
@@ -149,7 +148,7 @@ bool tern__calls_ready(const struct tern__calls *calls)
     uint64_t gates = held ? calls->others : tern__call_gates(calls->oldest, run);
     for (uint64_t left = gates; left != 0; left &= left - 1) {
         int rank = __builtin_ctzll(left);
-        if (!tern__reached(compared(calls, rank), run)) {
+        if (!tern__reached(tern__calls_compared(calls, rank), run)) {
             if (!is_published(calls, rank, run)) {
                 return false;
             }

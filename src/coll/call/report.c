@@ -175,8 +175,10 @@ int tern__call_failed(struct tern__coll *call, int status)
 
 int tern__calls_mismatch(struct tern__calls *calls, int rank, uint32_t run)
 {
-    int ranks[] = {rank < calls->rank ? rank : calls->rank,
-                   rank < calls->rank ? calls->rank : rank};
+    // Where rank 0 is known to agree with this one, it speaks for both: whoever finds the
+    // disagreement then says the same.
+    int alike = tern__reached(tern__calls_compared(calls, 0), run) ? 0 : calls->rank;
+    int ranks[] = {rank < alike ? rank : alike, rank < alike ? alike : rank};
     char texts[2][144];
     struct tern__group *group = &calls->comm->group;
     for (int i = 0; i < 2; i++) {
