@@ -149,6 +149,7 @@ int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *
     TERN_TRY(tern__direct_option(&from));
     if (from != TERN__DIRECT_ON && from != TERN__DIRECT_OFF && !tern__kinds[kind].sums) {
         made.direct_from = from;
+        made.direct_to = 0;
     }
     if (algorithm != NULL) {
         set_all(&made, algorithm);

@@ -22,6 +22,7 @@ static uint64_t digest_of(const struct tern__choice *choice)
     hash = tern__digest_add(hash, &choice->small_bytes, sizeof choice->small_bytes);
     hash = tern__digest_add(hash, &choice->chunk_bytes, sizeof choice->chunk_bytes);
     hash = tern__digest_add(hash, &choice->direct_from, sizeof choice->direct_from);
+    hash = tern__digest_add(hash, &choice->direct_to, sizeof choice->direct_to);
     hash = tern__digest_add(hash, choice->named ? "n" : "t", 1); // then other orders are accepted
     hash = tern__digest_add(hash, choice->strict ? "s" : "e", 1);
     return hash >> (64 - DIGEST_BITS);

@@ -62,8 +62,13 @@ static void find_way(const struct tern__coll *call, const struct tern__choice *c
     } else if (direct != NULL && (direct->in_place || !call->in_place)) {
         found->way = TERN__WAY_DIRECT;
         found->program = direct;
-        snprintf(found->why, sizeof found->why, "shares of at least %llu bytes in ordinary memory",
-                 (unsigned long long)choice->direct_from);
+        char most[32] = "";
+        if (choice->direct_to != 0) {
+            snprintf(most, sizeof most, " and at most %llu", (unsigned long long)choice->direct_to);
+        }
+        snprintf(found->why, sizeof found->why,
+                 "shares of at least %llu%s bytes in ordinary memory",
+                 (unsigned long long)choice->direct_from, most);
     } else {
         found->way = TERN__WAY_STAGED;
         snprintf(found->why, sizeof found->why, "%s, pieces of up to %llu bytes",

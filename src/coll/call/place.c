@@ -74,8 +74,9 @@ static bool reads_only(const struct tern__program *program)
 
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest)
 {
-    uint64_t from = call->calls->choices[call->plan_kind][call->order].choice.direct_from;
-    if (!call->calls->direct || from == 0 || longest < from) {
+    const struct tern__choice *choice = &call->calls->choices[call->plan_kind][call->order].choice;
+    if (!call->calls->direct || choice->direct_from == 0 || longest < choice->direct_from ||
+        (choice->direct_to != 0 && longest > choice->direct_to)) {
         return NULL;
     }
     return reads_only(call->window)                           ? call->window
