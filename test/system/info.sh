@@ -99,6 +99,8 @@ kill "$perf"
 if grep -q 'last calls' said; then
     die "--last 0 lists calls"
 fi
+# Rank 0 may have gone to sleep before rank 2 came; it looks again while it sleeps.
+until_said '^ +0 .* waits in reduce 23 .* for rank 3, for [0-9]' "$tern" info --job "$launcher"
 "$tern" info --job "$launcher" --json --last 64 >hang.json
 holds hang.json 'len(jobs) == 1 and len(ranks) == 4 and jobs[0]["failed"] == []'
 holds hang.json '[len(r["calls"]) for r in ranks] == [24, 24, 24, 23]'

@@ -251,7 +251,11 @@ void tern__call_asleep(struct tern__coll *call)
 int tern__call_broken(struct tern__coll *call, bool deep)
 {
     TERN_TRY(tern__group_check(&call->calls->comm->group, deep));
-    return check_left(call);
+    TERN_TRY(check_left(call));
+    if (deep) { // whom it waited for may have come since
+        tern__call_asleep(call);
+    }
+    return TERN_OK;
 }
 
 // The ranks that this one waits for: that have not published the run, or that post the signal and
