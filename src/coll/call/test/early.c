@@ -33,7 +33,7 @@ static void await_ended(int wanted)
 
 static int32_t value_of(int call, int rank, int i)
 {
-    return call * 1000003 + rank * 1009 + i;
+    return (int32_t)((uint32_t)call * 1000003 + (uint32_t)(rank * 1009 + i));
 }
 
 // Makes a call of so many elements (a rank's share, where there are shares); the buffers have room

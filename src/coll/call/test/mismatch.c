@@ -296,7 +296,9 @@ static int check_end(const struct trial *t, struct kit_work *w, int status)
 {
     tern_comm *comm = w->bench->comms[w->comm];
     if (status == TERN_OK && kit_may_be_early(w->c.kind)) {
-        CHECK(kit_compare(w, true) == 0);
+        // With a count off by one at the root, the shares behind it begin elsewhere.
+        bool moved = t->difference == COUNTS && t->victims[0] == w->c.root && w->rank > t->pair;
+        CHECK(moved || kit_compare(w, true) == 0);
         CHECK(tern_barrier(comm) == TERN_ERR_MISMATCH);
         return check_sentence(t);
     }
