@@ -276,7 +276,7 @@ int tern__join_through(int fd, const struct tern__place *place,
 {
     struct tern__wire_message answer;
     int fds[TERN__WIRE_FDS_MAX];
-    int inbox;
+    int inbox = -1;
     *progress = TERN__JOIN_UNHEARD;
     struct talk talk = {.fd = fd,
                         .place = place,

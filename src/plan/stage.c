@@ -133,8 +133,8 @@ static int copy_in(const struct staging *s, int rank, uint64_t begin, uint64_t e
 
 static int copy_inputs(const struct staging *s)
 {
-    struct tern__stretch *stretches;
-    size_t count;
+    struct tern__stretch *stretches = NULL;
+    size_t count = 0;
     int status = TERN_OK;
     uint64_t bytes = tern_plan_buffer_bytes(s->plan, TERN_PLAN_IN);
     if (!s->how->own_in) {

@@ -409,10 +409,10 @@ static void share_memory(struct interp *in, int rank)
 static bool allocate(struct interp *in)
 {
     in->ranks = calloc((size_t)in->n, sizeof *in->ranks);
-    in->lanes = calloc(in->lanes_count, sizeof *in->lanes);
-    in->ready = calloc(in->lanes_count, sizeof *in->ready);
+    in->lanes = calloc(in->lanes_count + 1, sizeof *in->lanes); // of 0 it may be NULL
+    in->ready = calloc(in->lanes_count + 1, sizeof *in->ready);
     uint64_t out = in->elements[TERN_PLAN_OUT] * (uint64_t)in->n;
-    in->reference = calloc(out + 1, sizeof *in->reference); // malloc of 0 may be NULL
+    in->reference = calloc(out + 1, sizeof *in->reference);
     if (in->ranks == NULL || in->lanes == NULL || in->ready == NULL || in->reference == NULL) {
         return false;
     }

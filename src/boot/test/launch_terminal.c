@@ -201,7 +201,8 @@ static int rank_reads(void)
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "rank") == 0) {
-        if (strcmp(getenv("TERN_RANK"), "0") == 0) {
+        const char *rank = getenv("TERN_RANK");
+        if (rank != NULL && strcmp(rank, "0") == 0) {
             return strcmp(argv[2], "debug") == 0 ? rank_debugs() : rank_reads();
         }
         puts(isatty(0) ? "1: a terminal" : "1: no terminal");

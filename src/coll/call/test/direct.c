@@ -112,9 +112,8 @@ static int exchange_much(int rank, const struct ranks *ranks, void *arg)
     int does = *(int *)arg;
     tern_comm *comm;
     size_t share = (size_t)LARGE / (size_t)ranks->count;
-    char *in = malloc(LARGE);
-    char *out = malloc(LARGE);
-    CHECK(in != NULL && out != NULL);
+    static char in[LARGE];
+    static char out[LARGE];
     if (rank == 1 && does == WILL_NOT) {
         CHECK(setenv("TERN_DIRECT", "off", 1) == 0);
     } else if (rank == 1 && does == CANNOT) {
@@ -128,8 +127,6 @@ static int exchange_much(int rank, const struct ranks *ranks, void *arg)
         CHECK(out[(size_t)from * share] == from && out[((size_t)from + 1) * share - 1] == from);
     }
     CHECK(tern_comm_destroy(comm) == TERN_OK);
-    free(in);
-    free(out);
     return 0;
 }
 
@@ -221,9 +218,8 @@ static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
     int status = TERN_OK;
     tern_comm *comm;
     size_t share = (size_t)LARGE / (size_t)n;
-    char *in = malloc(LARGE);
-    char *out = malloc(LARGE);
-    CHECK(in != NULL && out != NULL);
+    static char in[LARGE];
+    static char out[LARGE];
     memset(in, rank, LARGE);
     CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
     CHECK(tern_barrier(comm) == TERN_OK);
@@ -245,8 +241,6 @@ static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
     snprintf(words, sizeof words, "rank %d", n - 1);
     CHECK(status == TERN_ERR_PEER && kit_mentions(words));
     CHECK(messages || kit_mentions("all_to_all"));
-    free(in);
-    free(out);
     return 0;
 }
 

@@ -203,7 +203,7 @@ static struct trial draw_trial(int n, uint64_t *state)
 static void spoil_counts(struct trial *t, struct kit_work *w)
 {
     size_t *own = &w->call.count;
-    size_t *counts = w->shares.in_counts;
+    size_t *counts;
     bool out = t->calls[0].seed % 2 == 0;
     switch (w->c.kind) {
     case TERN_COLL_GATHER_V:

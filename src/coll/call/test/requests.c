@@ -102,9 +102,10 @@ static int flood(tern_comm *world, void *arg)
     int last = tern_comm_rank(world) % 2 == 0 ? CALLS - 1 : 0;
     CHECK(tern_request_wait(&requests[last]) >= 0);
     CHECK(tern_request_wait_all(requests, CALLS) >= 0);
+    int ranks_sum = n * (n - 1) / 2;
     for (int i = 0; i < CALLS; i++) {
         for (int k = 0; k < COUNT; k++) {
-            CHECK(out[i][k] == (float)(n * (i + k)) + (float)(n * (n - 1) / 2));
+            CHECK(out[i][k] == (float)(n * (i + k) + ranks_sum));
         }
     }
     return 0;
@@ -207,7 +208,7 @@ static size_t message_count(int from, int to, int number)
 
 static uint32_t message_word(int from, int to, int number, size_t i)
 {
-    return (uint32_t)ref_mix((uint64_t)(from * 64 + to), (uint64_t)number, i % 1021);
+    return (uint32_t)ref_mix((uint64_t)from * 64 + (uint64_t)to, (uint64_t)number, i % 1021);
 }
 
 struct post { // what one rank has with one other
