@@ -43,7 +43,7 @@ struct interp {
     struct rank *ranks;
     struct lane *lanes; // and one for each rank, numbered -1, that begins it
     size_t lanes_count;
-    struct lane **ready;
+    size_t *ready; // indices of lanes
     size_t ready_count;
     int64_t *reference; // naive output of all ranks
     bool starve;        // follow priorities
@@ -62,7 +62,7 @@ struct interp {
 
 static void push_ready(struct interp *in, struct lane *lane)
 {
-    in->ready[in->ready_count++] = lane;
+    in->ready[in->ready_count++] = (size_t)(lane - in->lanes);
 }
 
 // Whether a rank has a buffer at all: some kinds have one on the root only.
@@ -80,6 +80,13 @@ static bool has_buffer(const struct interp *in, int rank, int buffer)
     }
 }
 
+// An element of a rank's input.
+static int64_t input(const struct interp *in, uint64_t rank, uint64_t i)
+{
+    const int64_t *data = in->ranks[rank].buffers[TERN_PLAN_IN];
+    return data != NULL ? data[i] : 0;
+}
+
 // The naive result: what the kind says of the inputs, element by element.
 static int64_t expected(const struct interp *in, int rank, uint64_t i)
 {
@@ -92,19 +99,19 @@ static int64_t expected(const struct interp *in, int rank, uint64_t i)
     case TERN_PLAN_REDUCE_SCATTER:
     case TERN_PLAN_REDUCE_TO_ROOT:
         for (int from = 0; from < n; from++) {
-            sum = (int64_t)((uint64_t)sum + (uint64_t)in->ranks[from].buffers[TERN_PLAN_IN][at]);
+            sum = (int64_t)((uint64_t)sum + (uint64_t)input(in, (uint64_t)from, at));
         }
         return sum;
     case TERN_PLAN_ALL_GATHER:
     case TERN_PLAN_GATHER:
         share = in->elements[TERN_PLAN_IN];
-        return in->ranks[i / share].buffers[TERN_PLAN_IN][i % share];
+        return share > 0 ? input(in, i / share, i % share) : 0;
     case TERN_PLAN_BROADCAST:
-        return in->ranks[in->spec->root].buffers[TERN_PLAN_IN][i];
+        return input(in, (uint64_t)in->spec->root, i);
     case TERN_PLAN_SCATTER:
-        return in->ranks[in->spec->root].buffers[TERN_PLAN_IN][(uint64_t)rank * share + i];
+        return input(in, (uint64_t)in->spec->root, (uint64_t)rank * share + i);
     case TERN_PLAN_ALL_TO_ALL:
-        return in->ranks[i / share].buffers[TERN_PLAN_IN][(uint64_t)rank * share + i % share];
+        return share > 0 ? input(in, i / share, (uint64_t)rank * share + i % share) : 0;
     default:
         return 0;
     }
@@ -322,10 +329,12 @@ static struct lane *take_ready(struct interp *in)
     if (in->starve && random_next(&in->random) % 64 != 0) {
         for (int i = 0; i < 8; i++) {
             size_t other = random_next(&in->random) % in->ready_count;
-            best = in->ready[other]->priority > in->ready[best]->priority ? other : best;
+            best = in->lanes[in->ready[other]].priority > in->lanes[in->ready[best]].priority
+                       ? other
+                       : best;
         }
     }
-    struct lane *lane = in->ready[best];
+    struct lane *lane = &in->lanes[in->ready[best]];
     in->ready[best] = in->ready[--in->ready_count];
     return lane;
 }
@@ -423,7 +432,7 @@ static bool allocate(struct interp *in)
             return false;
         }
         for (int buffer = 0; buffer < 3; buffer++) {
-            int64_t *data = malloc((in->elements[buffer] + 1) * sizeof *data);
+            int64_t *data = calloc(in->elements[buffer] + 1, sizeof *data);
             in->ranks[rank].memory[buffer] = data;
             in->ranks[rank].buffers[buffer] = data;
             for (uint64_t i = 0; data != NULL && i < in->elements[buffer]; i++) {
