@@ -74,7 +74,7 @@ bool tern__tasks_advance(const struct tern__job *job, const struct tern__task *e
     for (struct tern__task *task = current()->oldest; task != NULL;) {
         struct tern__task *next = task->next; // a task that ends leaves the queue
         if (task != except && task->job == job) {
-            moved = task->advance(task) || moved;
+            moved = task->ops->advance(task) || moved;
         }
         task = next;
     }
@@ -94,7 +94,7 @@ static bool rings(const struct tern__task *task, const struct tern__bell *bell)
 bool tern__tasks_ready_on(const struct tern__bell *bell)
 {
     for (struct tern__task *task = current()->oldest; task != NULL; task = task->next) {
-        if (rings(task, bell) && task->ready(task)) {
+        if (rings(task, bell) && task->ops->ready(task)) {
             return true;
         }
     }
@@ -116,7 +116,7 @@ static bool can_go_on(void *arg)
 {
     const struct tern__task *waiting = arg;
     for (struct tern__task *task = current()->oldest; task != NULL; task = task->next) {
-        if (task->job == waiting->job && task->ready(task)) {
+        if (task->job == waiting->job && task->ops->ready(task)) {
             return true;
         }
     }
@@ -125,18 +125,18 @@ static bool can_go_on(void *arg)
 
 int tern__task_broken(struct tern__task *task, bool deep)
 {
-    if (!task->sleeps && task->asleep != NULL) {
-        task->asleep(task);
+    if (!task->sleeps && task->ops->asleep != NULL) {
+        task->ops->asleep(task);
     }
     task->sleeps = true;
-    return task->broken(task, deep);
+    return task->ops->broken(task, deep);
 }
 
 void tern__task_wake(struct tern__task *task)
 {
-    if (task->sleeps && task->awake != NULL) {
+    if (task->sleeps && task->ops->awake != NULL) {
         tern__job_doing(task->job, TERN__DOING_OTHER, 0);
-        task->awake(task);
+        task->ops->awake(task);
     }
     task->sleeps = false;
 }
@@ -150,8 +150,8 @@ static void trace_rest(struct tern__task *task, int64_t begin_ns, struct tern__t
 {
     *event = (struct tern__trace_event){.begin_ns = begin_ns, .kind = TERN__TRACE_WAIT};
     tern__trace_name(event, "wait");
-    if (task->describe != NULL) {
-        task->describe(task, event);
+    if (task->ops->describe != NULL) {
+        task->ops->describe(task, event);
     }
 }
 
@@ -177,7 +177,7 @@ int tern__task_rest(struct tern__task *task)
         status = TERN_OK;
         if (!can_go_on(task)) {
             status = tern__task_broken(task, true);
-            status = status == TERN_OK ? task->timed_out(task) : status;
+            status = status == TERN_OK ? task->ops->timed_out(task) : status;
         }
     }
     tern__task_wake(task);
@@ -196,12 +196,12 @@ void tern__task_drive(struct tern__task *task, const bool *done)
 int tern__task_wait(struct tern__task *task, const bool *done)
 {
     for (int looks = 0; looks < FIRST_LOOKS && !*done; looks++) {
-        if (task->ready(task)) {
-            task->advance(task);
+        if (task->ops->ready(task)) {
+            task->ops->advance(task);
         }
     }
     while (!*done) {
-        bool moved = task->advance(task);
+        bool moved = task->ops->advance(task);
         moved = (!*done && tern__tasks_advance(task->job, task)) || moved;
         if (!*done && !moved) {
             TERN_TRY(tern__task_rest(task));
@@ -231,7 +231,8 @@ int tern__task_tested(struct tern__task *task)
     }
     task->idle.look_ns = now_ns + TERN__LOOK_NS;
     int status = tern__task_broken(task, true);
-    status = status == TERN_OK && late && !task->ready(task) ? task->timed_out(task) : status;
+    status =
+        status == TERN_OK && late && !task->ops->ready(task) ? task->ops->timed_out(task) : status;
     tern__task_wake(task);
     return status;
 }

@@ -12,7 +12,10 @@
 #include "base/trace.h"
 #include "sync/job.h"
 
-struct tern__task {
+struct tern__task;
+
+// What a kind of task can do.
+struct tern__task_ops {
     // Does what can be done without waiting; true when that was anything. It may end any task.
     bool (*advance)(struct tern__task *task);
     // Whether advance would do something. Reads with sequential consistency; cheap.
@@ -26,6 +29,10 @@ struct tern__task {
     void (*awake)(struct tern__task *task);
     // For a trace, what it is about to wait for: name, number, peer, signal. NULL: nothing to say.
     void (*describe)(struct tern__task *task, struct tern__trace_event *event);
+};
+
+struct tern__task {
+    const struct tern__task_ops *ops;
     struct tern__job *job;
     bool sleeps;
     uint32_t moves; // counted by whoever advances it

@@ -146,6 +146,16 @@ static void task_describe(struct tern__task *task, struct tern__trace_event *eve
     }
 }
 
+static const struct tern__task_ops endpoint_ops = {
+    .advance = advance_task,
+    .ready = task_ready,
+    .asleep = task_asleep,
+    .broken = task_broken,
+    .timed_out = task_timed_out,
+    .awake = task_awake,
+    .describe = task_describe,
+};
+
 static int endpoint_of(struct tern__calls *calls, struct tern__endpoint **endpoint)
 {
     if (calls->endpoint == NULL) {
@@ -154,16 +164,8 @@ static int endpoint_of(struct tern__calls *calls, struct tern__endpoint **endpoi
             return tern__fail(TERN_ERR_MEMORY, "no memory for messages");
         }
         made->calls = calls;
-        made->task = (struct tern__task){
-            .advance = advance_task,
-            .ready = task_ready,
-            .asleep = task_asleep,
-            .broken = task_broken,
-            .timed_out = task_timed_out,
-            .awake = task_awake,
-            .describe = task_describe,
-            .job = calls->comm->group.job,
-        };
+        made->task.ops = &endpoint_ops;
+        made->task.job = calls->comm->group.job;
         calls->endpoint = made;
     }
     *endpoint = calls->endpoint;

@@ -317,7 +317,7 @@ static int any_timed_out(struct tern__task *task)
         struct tern__request *request = waiting_at(any, i);
         if (request != NULL) {
             await(request, true);
-            int status = task_of(request)->timed_out(task_of(request));
+            int status = task_of(request)->ops->timed_out(task_of(request));
             await(request, false);
             fail(request, status);
             return status;
@@ -337,6 +337,12 @@ static void any_awake(struct tern__task *task)
     }
 }
 
+static const struct tern__task_ops any_ops = {
+    .broken = any_broken,
+    .timed_out = any_timed_out,
+    .awake = any_awake,
+};
+
 static int request_wait_any(tern_request *numbers, int count, int *index)
 {
     if (index == NULL || count < 0 || (numbers == NULL && count > 0)) {
@@ -344,9 +350,7 @@ static int request_wait_any(tern_request *numbers, int count, int *index)
                           "tern_request_wait_any: requests and index must not be NULL, count not "
                           "below 0");
     }
-    struct any any = {.numbers = numbers, .count = count};
-    any.task =
-        (struct tern__task){.broken = any_broken, .timed_out = any_timed_out, .awake = any_awake};
+    struct any any = {.task.ops = &any_ops, .numbers = numbers, .count = count};
     for (;;) {
         bool running = false;
         for (int i = 0; i < count; i++) {

@@ -226,19 +226,21 @@ static void task_describe(struct tern__task *task, struct tern__trace_event *eve
     tern__trace_calls_rest(calls_of(task), event);
 }
 
+static const struct tern__task_ops calls_ops = {
+    .advance = advance_task,
+    .ready = task_ready,
+    .asleep = task_asleep,
+    .broken = task_broken,
+    .timed_out = task_timed_out,
+    .awake = task_awake,
+    .describe = task_describe,
+};
+
 void tern__calls_set_up(struct tern__calls *calls)
 {
     calls->lanes.trace = tern__trace_step;
-    calls->task = (struct tern__task){
-        .advance = advance_task,
-        .ready = task_ready,
-        .asleep = task_asleep,
-        .broken = task_broken,
-        .timed_out = task_timed_out,
-        .awake = task_awake,
-        .describe = task_describe,
-        .job = calls->comm->group.job,
-    };
+    calls->task.ops = &calls_ops;
+    calls->task.job = calls->comm->group.job;
 }
 
 static void enqueue(struct tern__calls *calls, struct tern__coll *call)

@@ -87,6 +87,16 @@ static void task_describe(struct tern__task *task, struct tern__trace_event *eve
     event->number = exec_of(task)->lanes.run;
 }
 
+static const struct tern__task_ops exec_ops = {
+    .advance = advance_task,
+    .ready = task_ready,
+    .asleep = task_asleep,
+    .broken = task_broken,
+    .timed_out = task_timed_out,
+    .awake = task_awake,
+    .describe = task_describe,
+};
+
 static int check_running(const char *call, struct tern_exec *exec)
 {
     TERN_TRY(tern__handle_check(call, exec, TERN__EXEC));
@@ -139,16 +149,7 @@ static int start(tern_exec *exec, bool overlaps)
     exec->traced_ns = tern__trace_start();
     exec->overlaps = overlaps;
     begin_run(exec);
-    exec->task = (struct tern__task){
-        .advance = advance_task,
-        .ready = task_ready,
-        .asleep = task_asleep,
-        .broken = task_broken,
-        .timed_out = task_timed_out,
-        .awake = task_awake,
-        .describe = task_describe,
-        .job = exec->comm->group.job,
-    };
+    exec->task = (struct tern__task){.ops = &exec_ops, .job = exec->comm->group.job};
     tern__task_begin(&exec->task);
     tern__task_drive(&exec->task, &exec->done);
     return TERN_OK;

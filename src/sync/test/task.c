@@ -36,11 +36,11 @@ static bool ready(struct tern__task *task)
     return ((struct script *)(void *)task)->left > 0;
 }
 
+static const struct tern__task_ops script_ops = {.advance = advance, .ready = ready};
+
 static struct script make(struct tern__job *job, char name)
 {
-    return (struct script){.task = {.advance = advance, .ready = ready, .job = job},
-                           .name = name,
-                           .left = STEPS};
+    return (struct script){.task = {.ops = &script_ops, .job = job}, .name = name, .left = STEPS};
 }
 
 static int start_over(void **state)
