@@ -17,11 +17,11 @@
 #include "comm/heap.h"
 #include "comm/registry.h"
 #include "comm/window.h"
-#include "sync/task.h"
+#include "sync/work.h"
 
 static void in_child(void)
 {
-    tern__tasks_forget();
+    tern__work_forget();
     tern__registry_forget();
     tern__windows_forget();
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting, while tasks go on. Short path: without tasks it is the ladder.
+// Waiting, while work goes on. Short path: without any it is the ladder.
 
 #include "sync/wait.h"
 
 #include <stddef.h>
 
 #include "base/clock.h"
-#include "sync/task.h"
+#include "sync/work.h"
 #include "tern/status.h"
 
 struct together {
@@ -16,7 +16,7 @@ struct together {
 static bool holds_or_moves(void *arg)
 {
     const struct together *together = arg;
-    return together->wait->holds(together->wait->arg) || tern__tasks_ready_on(together->wait->bell);
+    return together->wait->holds(together->wait->arg) || tern__work_ready_on(together->wait->bell);
 }
 
 static int is_broken(void *arg, bool deep)
@@ -27,7 +27,7 @@ static int is_broken(void *arg, bool deep)
 
 int tern__wait(const struct tern__wait *wait)
 {
-    if (!tern__tasks_exist()) {
+    if (!tern__work_exists()) {
         return tern__ladder_climb(wait);
     }
     struct together together = {.wait = wait};
@@ -37,7 +37,7 @@ int tern__wait(const struct tern__wait *wait)
     climb.broken = wait->broken != NULL ? is_broken : NULL;
     climb.arg = &together;
     for (;;) {
-        tern__tasks_advance_on(wait->bell);
+        tern__work_advance_on(wait->bell);
         int status = tern__ladder_climb(&climb);
         if (wait->holds(wait->arg)) {
             return TERN_OK;

@@ -27,7 +27,7 @@
 #include "coll/tune.h"
 #include "sync/records.h"
 #include "plan/exec/lanes.h"
-#include "sync/task.h"
+#include "sync/work.h"
 #include "tern/coll.h"
 
 // What one rank asks for, checked.
@@ -114,7 +114,7 @@ struct tern__shape {
 };
 
 struct tern__calls {
-    struct tern__task task; // while any call has not ended
+    struct tern__work work; // while any call has not ended
     tern_comm *comm;
     tern_window *area;
     int rank, nranks;
@@ -261,7 +261,7 @@ static inline bool tern__calls_has_room(const struct tern__calls *calls)
 // Ends all calls with a status: the communicator has failed.
 void tern__calls_fail(struct tern__calls *calls, int status);
 
-void tern__calls_set_up(struct tern__calls *calls); // what its task can do
+void tern__calls_set_up(struct tern__calls *calls); // what its work can do
 
 // report.c: words, and fails the communicator.
 int tern__calls_mismatch(struct tern__calls *calls, int rank, uint32_t run);

@@ -68,19 +68,19 @@ int tern__message_check_alone(struct tern__message *message)
                       message->name, self, message->sends ? "recv from it" : "send to it");
 }
 
-static struct tern__endpoint *endpoint_of_task(struct tern__task *task)
+static struct tern__endpoint *endpoint_of_work(struct tern__work *work)
 {
-    return (struct tern__endpoint *)(void *)((char *)task - offsetof(struct tern__endpoint, task));
+    return (struct tern__endpoint *)(void *)((char *)work - offsetof(struct tern__endpoint, work));
 }
 
-static bool advance_task(struct tern__task *task)
+static bool advance_work(struct tern__work *work)
 {
-    return tern__endpoint_advance(endpoint_of_task(task));
+    return tern__endpoint_advance(endpoint_of_work(work));
 }
 
-static bool task_ready(struct tern__task *task)
+static bool work_ready(struct tern__work *work)
 {
-    return tern__endpoint_ready(endpoint_of_task(task));
+    return tern__endpoint_ready(endpoint_of_work(work));
 }
 
 // "message 3 (send of 4096 bytes to rank 2), of which 1024 are on their way"
@@ -93,18 +93,18 @@ static void name_message(const struct tern__message *message, char *text, size_t
              tern__rank_name(group, message->peer).text, (unsigned long long)message->moved);
 }
 
-static void task_asleep(struct tern__task *task)
+static void work_asleep(struct tern__work *work)
 {
-    const struct tern__message *message = endpoint_of_task(task)->awaited;
-    tern__job_doing(task->job, TERN__DOING_MAIL, (uint64_t)(message != NULL ? message->peer : 0));
+    const struct tern__message *message = endpoint_of_work(work)->awaited;
+    tern__job_doing(work->job, TERN__DOING_MAIL, (uint64_t)(message != NULL ? message->peer : 0));
     if (message != NULL) {
         tern__record_waits(message->record, tern__stuck(message->peer, 0, -1), tern__now_ns());
     }
 }
 
-static int task_broken(struct tern__task *task, bool deep)
+static int work_broken(struct tern__work *work, bool deep)
 {
-    struct tern__endpoint *endpoint = endpoint_of_task(task);
+    struct tern__endpoint *endpoint = endpoint_of_work(work);
     struct tern__group *group = &endpoint->calls->comm->group;
     const struct tern__message *message = endpoint->awaited;
     TERN_TRY(tern__group_check(group, deep));
@@ -118,9 +118,9 @@ static int task_broken(struct tern__task *task, bool deep)
     return tern__group_has_left(group, message->peer, " before %s", name);
 }
 
-static int task_timed_out(struct tern__task *task)
+static int work_timed_out(struct tern__work *work)
 {
-    struct tern__endpoint *endpoint = endpoint_of_task(task);
+    struct tern__endpoint *endpoint = endpoint_of_work(work);
     struct tern__group *group = &endpoint->calls->comm->group;
     const struct tern__message *message = endpoint->awaited;
     char name[160];
@@ -130,30 +130,30 @@ static int task_timed_out(struct tern__task *task)
     return tern__group_timed_out(group, message->peer, "%s; %s", name, doing);
 }
 
-static void task_awake(struct tern__task *task)
+static void work_awake(struct tern__work *work)
 {
-    const struct tern__message *message = endpoint_of_task(task)->awaited;
+    const struct tern__message *message = endpoint_of_work(work)->awaited;
     if (message != NULL) {
         tern__record_waits(message->record, 0, 0);
     }
 }
 
-static void task_describe(struct tern__task *task, struct tern__trace_event *event)
+static void work_describe(struct tern__work *work, struct tern__trace_event *event)
 {
-    const struct tern__endpoint *endpoint = endpoint_of_task(task);
+    const struct tern__endpoint *endpoint = endpoint_of_work(work);
     if (endpoint->awaited != NULL) {
         tern__trace_message_rest(endpoint->awaited, event);
     }
 }
 
-static const struct tern__task_ops endpoint_ops = {
-    .advance = advance_task,
-    .ready = task_ready,
-    .asleep = task_asleep,
-    .broken = task_broken,
-    .timed_out = task_timed_out,
-    .awake = task_awake,
-    .describe = task_describe,
+static const struct tern__work_ops endpoint_ops = {
+    .advance = advance_work,
+    .ready = work_ready,
+    .asleep = work_asleep,
+    .broken = work_broken,
+    .timed_out = work_timed_out,
+    .awake = work_awake,
+    .describe = work_describe,
 };
 
 static int endpoint_of(struct tern__calls *calls, struct tern__endpoint **endpoint)
@@ -164,8 +164,8 @@ static int endpoint_of(struct tern__calls *calls, struct tern__endpoint **endpoi
             return tern__fail(TERN_ERR_MEMORY, "no memory for messages");
         }
         made->calls = calls;
-        made->task.ops = &endpoint_ops;
-        made->task.job = calls->comm->group.job;
+        made->work.ops = &endpoint_ops;
+        made->work.job = calls->comm->group.job;
         calls->endpoint = made;
     }
     *endpoint = calls->endpoint;
@@ -184,7 +184,7 @@ int tern__message_begin(struct tern__message *message)
 {
     struct tern__endpoint *endpoint = message->endpoint;
     struct tern__pipe *pipe = tern__pipe_of(message);
-    if (tern__task_is_running(&endpoint->task) && !tern__task_is_mine(&endpoint->task)) {
+    if (tern__work_is_running(&endpoint->work) && !tern__work_is_mine(&endpoint->work)) {
         return tern__fail(TERN_ERR_STATE,
                           "%s: messages of this communicator that another thread began have not "
                           "ended",
@@ -197,7 +197,7 @@ int tern__message_begin(struct tern__message *message)
     message->next = NULL;
     message->number = ++pipe->messages;
     message->record =
-        tern__record_begin(endpoint->task.job,
+        tern__record_begin(endpoint->work.job,
                            (struct tern__beginning){
                                .comm_slot = endpoint->calls->comm->group.slot,
                                .way = TERN__WAY_MAIL,
@@ -208,7 +208,7 @@ int tern__message_begin(struct tern__message *message)
                                .bytes = message->bytes,
                            });
     if (endpoint->waiting++ == 0) {
-        tern__task_begin(&endpoint->task);
+        tern__work_begin(&endpoint->work);
     }
     if (pipe->oldest == NULL) {
         pipe->oldest = message;
@@ -245,7 +245,7 @@ int tern__message_wait(struct tern__message *message)
     struct tern__endpoint *endpoint = message->endpoint;
     endpoint->awaited = message;
     while (!message->done) {
-        int status = tern__task_wait(&endpoint->task, &message->done);
+        int status = tern__work_wait(&endpoint->work, &message->done);
         if (status < 0) {
             tern__endpoint_fail(endpoint, status);
         }

@@ -17,7 +17,7 @@ struct tern__pipe {
 };
 
 struct tern__endpoint {
-    struct tern__task task;
+    struct tern__work work;
     struct tern__calls *calls;
     int waiting;                         // messages that have not ended
     const struct tern__message *awaited; // that the thread waits for, for sentences

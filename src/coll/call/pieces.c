@@ -215,7 +215,7 @@ static void end_message(struct tern__message *message, struct tern__pipe *pipe, 
     message->status = status;
     message->done = true;
     if (--endpoint->waiting == 0) {
-        tern__task_end(&endpoint->task);
+        tern__work_end(&endpoint->work);
     }
 }
 
@@ -268,7 +268,7 @@ bool tern__endpoint_advance(struct tern__endpoint *endpoint)
         }
         moved = moved || out > 0 || in > 0;
     }
-    endpoint->task.moves += moved;
+    endpoint->work.moves += moved;
     return moved;
 }
 

@@ -53,7 +53,7 @@ static void publish(struct tern__calls *calls, const struct tern__shape *shape, 
 // Whether a slot is free: who has not waited in its last calls waits a little for the slowest.
 static bool has_room(struct tern__calls *calls)
 {
-    uint32_t looks = 2 * tern__job_ladder(calls->task.job).spins;
+    uint32_t looks = 2 * tern__job_ladder(calls->work.job).spins;
     int rank;
     uint32_t run;
     do {
@@ -76,7 +76,7 @@ static bool has_met(struct tern__calls *calls, uint64_t gates, uint64_t signatur
                 if (!more) {
                     return false;
                 }
-                looks = 2 * tern__job_ladder(calls->task.job).spins;
+                looks = 2 * tern__job_ladder(calls->work.job).spins;
                 more = false;
             }
         }
@@ -157,7 +157,7 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
     calls->published = run;
     // The record is written while the others' lines are on their way.
     struct tern__record *record =
-        tern__record_begin(calls->task.job, (struct tern__beginning){.comm_slot = comm->group.slot,
+        tern__record_begin(calls->work.job, (struct tern__beginning){.comm_slot = comm->group.slot,
                                                                      .way = TERN__WAY_SLOT,
                                                                      .sequence = ++calls->made,
                                                                      .signature = shape->signature,
@@ -190,7 +190,7 @@ static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
     tern__flag_store(&head->run, run); // partner: has_met, and is_published in meet.c
     tern__calls_arrive(calls, run, tern__call_is_alone(call));
     calls->published = run;
-    return tern__record_begin(calls->task.job, (struct tern__beginning){
+    return tern__record_begin(calls->work.job, (struct tern__beginning){
                                                    .comm_slot = calls->comm->group.slot,
                                                    .way = TERN__WAY_SLOT,
                                                    .sequence = ++calls->made,

@@ -241,7 +241,7 @@ void tern__call_asleep(struct tern__coll *call)
     int lane;
     const struct tern__step *step = find_step(calls, &lane);
     uint64_t ranks = missing(calls);
-    tern__job_doing(calls->task.job, TERN__DOING_CALL, call->number);
+    tern__job_doing(calls->work.job, TERN__DOING_CALL, call->number);
     tern__record_waits(call->record,
                        step != NULL ? tern__stuck(-1, lane, (int)step->index)
                                     : tern__stuck(ranks != 0 ? __builtin_ctzll(ranks) : 0, 0, -1),

@@ -10,9 +10,9 @@
 
 // The two things a request can be.
 
-static struct tern__task *task_of(const struct tern__request *request)
+static struct tern__work *work_of(const struct tern__request *request)
 {
-    return request->is_message ? &request->message.endpoint->task : &request->call.calls->task;
+    return request->is_message ? &request->message.endpoint->work : &request->call.calls->work;
 }
 
 static const bool *end_of(const struct tern__request *request)
@@ -191,8 +191,8 @@ static int finish(struct tern__request *request, tern_request *number)
 
 static int check_thread(const char *name, const struct tern__request *request)
 {
-    const struct tern__task *task = task_of(request);
-    return is_done(request) || tern__task_is_mine(task)
+    const struct tern__work *work = work_of(request);
+    return is_done(request) || tern__work_is_mine(work)
                ? TERN_OK
                : tern__fail(TERN_ERR_STATE,
                             "%s: the request was started by another thread, which must also end it",
@@ -223,11 +223,11 @@ static int look(const char *name, tern_request *number, struct tern__request **r
 // now and then.
 static bool advance(struct tern__request *request)
 {
-    struct tern__task *task = task_of(request);
-    tern__task_drive(task, end_of(request));
+    struct tern__work *work = work_of(request);
+    tern__work_drive(work, end_of(request));
     if (!is_done(request)) {
         await(request, true);
-        int status = tern__task_tested(task);
+        int status = tern__work_tested(work);
         await(request, false);
         if (status < 0) {
             fail(request, status);
@@ -277,7 +277,7 @@ int tern_request_wait(tern_request *number)
 
 // Waiting for one of many: what a thread sleeps on that looks after all of them.
 struct any {
-    struct tern__task task;
+    struct tern__work work;
     const tern_request *numbers;
     int count;
 };
@@ -296,12 +296,12 @@ static struct tern__request *waiting_at(const struct any *any, int i)
     return request != NULL && !is_done(request) ? request : NULL;
 }
 
-static int any_broken(struct tern__task *task, bool deep)
+static int any_broken(struct tern__work *work, bool deep)
 {
-    const struct any *any = (const struct any *)(const void *)task;
+    const struct any *any = (const struct any *)(const void *)work;
     for (int i = 0; i < any->count; i++) {
         struct tern__request *request = waiting_at(any, i);
-        int status = request != NULL ? tern__task_broken(task_of(request), deep) : TERN_OK;
+        int status = request != NULL ? tern__work_broken(work_of(request), deep) : TERN_OK;
         if (status < 0) {
             fail(request, status);
             return status;
@@ -310,14 +310,14 @@ static int any_broken(struct tern__task *task, bool deep)
     return TERN_OK;
 }
 
-static int any_timed_out(struct tern__task *task)
+static int any_timed_out(struct tern__work *work)
 {
-    const struct any *any = (const struct any *)(const void *)task;
+    const struct any *any = (const struct any *)(const void *)work;
     for (int i = 0; i < any->count; i++) {
         struct tern__request *request = waiting_at(any, i);
         if (request != NULL) {
             await(request, true);
-            int status = task_of(request)->ops->timed_out(task_of(request));
+            int status = work_of(request)->ops->timed_out(work_of(request));
             await(request, false);
             fail(request, status);
             return status;
@@ -326,18 +326,18 @@ static int any_timed_out(struct tern__task *task)
     return TERN_ERR_TIMEOUT;
 }
 
-static void any_awake(struct tern__task *task)
+static void any_awake(struct tern__work *work)
 {
-    const struct any *any = (const struct any *)(const void *)task;
+    const struct any *any = (const struct any *)(const void *)work;
     for (int i = 0; i < any->count; i++) {
         struct tern__request *request = running_at(any, i);
         if (request != NULL) {
-            tern__task_wake(task_of(request));
+            tern__work_wake(work_of(request));
         }
     }
 }
 
-static const struct tern__task_ops any_ops = {
+static const struct tern__work_ops any_ops = {
     .broken = any_broken,
     .timed_out = any_timed_out,
     .awake = any_awake,
@@ -350,7 +350,7 @@ static int request_wait_any(tern_request *numbers, int count, int *index)
                           "tern_request_wait_any: requests and index must not be NULL, count not "
                           "below 0");
     }
-    struct any any = {.task.ops = &any_ops, .numbers = numbers, .count = count};
+    struct any any = {.work.ops = &any_ops, .numbers = numbers, .count = count};
     for (;;) {
         bool running = false;
         for (int i = 0; i < count; i++) {
@@ -362,7 +362,7 @@ static int request_wait_any(tern_request *numbers, int count, int *index)
             }
             if (looked == 0) {
                 running = true;
-                any.task.job = task_of(request)->job;
+                any.work.job = work_of(request)->job;
                 if (advance(request)) {
                     return finish(request, &numbers[i]);
                 }
@@ -372,7 +372,7 @@ static int request_wait_any(tern_request *numbers, int count, int *index)
         if (!running) {
             return TERN_OK;
         }
-        tern__task_rest(&any.task); // what failed has ended
+        tern__work_rest(&any.work); // what failed has ended
     }
 }
 

@@ -90,7 +90,7 @@ static void end_call(struct tern__calls *calls, struct tern__coll *call, int sta
     calls->oldest = call->next;
     if (calls->oldest == NULL) {
         calls->newest = NULL;
-        tern__task_end(&calls->task);
+        tern__work_end(&calls->work);
     }
     tern__record_end(call->record, status, 0);
     if (call->traced_ns != 0) {
@@ -171,83 +171,83 @@ bool tern__calls_advance(struct tern__calls *calls)
         tern__calls_fail(calls, tern__call_failed(calls->oldest, status));
         return true;
     }
-    calls->task.moves += moved;
+    calls->work.moves += moved;
     return moved;
 }
 
 // Waiting.
 
-static struct tern__calls *calls_of(struct tern__task *task)
+static struct tern__calls *calls_of(struct tern__work *work)
 {
-    return (struct tern__calls *)(void *)((char *)task - offsetof(struct tern__calls, task));
+    return (struct tern__calls *)(void *)((char *)work - offsetof(struct tern__calls, work));
 }
 
-static bool advance_task(struct tern__task *task)
+static bool advance_work(struct tern__work *work)
 {
-    return tern__calls_advance(calls_of(task));
+    return tern__calls_advance(calls_of(work));
 }
 
 // Whether the oldest run could go on. What can be published has been, when nothing else is
 // possible.
-static bool task_ready(struct tern__task *task)
+static bool work_ready(struct tern__work *work)
 {
-    struct tern__calls *calls = calls_of(task);
+    struct tern__calls *calls = calls_of(work);
     return calls->bound ? tern__lanes_ready(&calls->lanes) : tern__calls_ready(calls);
 }
 
-static void task_asleep(struct tern__task *task)
+static void work_asleep(struct tern__work *work)
 {
-    if (calls_of(task)->oldest != NULL) {
-        tern__call_asleep(calls_of(task)->oldest);
+    if (calls_of(work)->oldest != NULL) {
+        tern__call_asleep(calls_of(work)->oldest);
     }
 }
 
-static int task_broken(struct tern__task *task, bool deep)
+static int work_broken(struct tern__work *work, bool deep)
 {
-    struct tern__calls *calls = calls_of(task);
+    struct tern__calls *calls = calls_of(work);
     return calls->oldest != NULL ? tern__call_broken(calls->oldest, deep) : TERN_OK;
 }
 
-static int task_timed_out(struct tern__task *task)
+static int work_timed_out(struct tern__work *work)
 {
-    return tern__call_timed_out(calls_of(task)->oldest);
+    return tern__call_timed_out(calls_of(work)->oldest);
 }
 
-static void task_awake(struct tern__task *task)
+static void work_awake(struct tern__work *work)
 {
-    struct tern__calls *calls = calls_of(task);
+    struct tern__calls *calls = calls_of(work);
     if (calls->oldest != NULL) {
         tern__record_waits(calls->oldest->record, 0, 0);
     }
 }
 
-static void task_describe(struct tern__task *task, struct tern__trace_event *event)
+static void work_describe(struct tern__work *work, struct tern__trace_event *event)
 {
-    tern__trace_calls_rest(calls_of(task), event);
+    tern__trace_calls_rest(calls_of(work), event);
 }
 
-static const struct tern__task_ops calls_ops = {
-    .advance = advance_task,
-    .ready = task_ready,
-    .asleep = task_asleep,
-    .broken = task_broken,
-    .timed_out = task_timed_out,
-    .awake = task_awake,
-    .describe = task_describe,
+static const struct tern__work_ops calls_ops = {
+    .advance = advance_work,
+    .ready = work_ready,
+    .asleep = work_asleep,
+    .broken = work_broken,
+    .timed_out = work_timed_out,
+    .awake = work_awake,
+    .describe = work_describe,
 };
 
 void tern__calls_set_up(struct tern__calls *calls)
 {
     calls->lanes.trace = tern__trace_step;
-    calls->task.ops = &calls_ops;
-    calls->task.job = calls->comm->group.job;
+    calls->work.ops = &calls_ops;
+    calls->work.job = calls->comm->group.job;
 }
 
 static void enqueue(struct tern__calls *calls, struct tern__coll *call)
 {
     if (calls->oldest == NULL) {
         calls->oldest = call;
-        tern__task_begin(&calls->task);
+        tern__work_begin(&calls->work);
     } else {
         calls->newest->next = call;
     }
@@ -263,13 +263,13 @@ static struct tern__record *begin_record(const struct tern__coll *call)
         .signature = call->signature,
         .bytes = call->bytes,
     };
-    return tern__record_begin(call->calls->task.job, beginning);
+    return tern__record_begin(call->calls->work.job, beginning);
 }
 
 int tern__call_begin(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
-    if (tern__task_is_running(&calls->task) && !tern__task_is_mine(&calls->task)) {
+    if (tern__work_is_running(&calls->work) && !tern__work_is_mine(&calls->work)) {
         tern__call_drop(call);
         return tern__fail(TERN_ERR_STATE,
                           "%s: calls of this communicator that another thread began have not ended",
@@ -305,7 +305,7 @@ int tern__call_wait(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
     while (!call->done) {
-        int status = tern__task_wait(&calls->task, &call->done);
+        int status = tern__work_wait(&calls->work, &call->done);
         if (status < 0 && calls->oldest != NULL) {
             tern__calls_fail(calls, tern__call_failed(calls->oldest, status));
         }

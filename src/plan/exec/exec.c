@@ -202,7 +202,7 @@ static int exec_destroy(tern_exec *exec)
         return TERN_OK;
     }
     TERN_TRY(tern__handle_check("tern_exec_destroy", exec, TERN__EXEC));
-    if (tern__task_is_running(&exec->task)) {
+    if (tern__work_is_running(&exec->work)) {
         if (tern__comm_check(exec->comm) == TERN_OK || !tern__exec_abandon(exec)) {
             return tern__fail(TERN_ERR_STATE,
                               "tern_exec_destroy: run %u has not ended; the thread that started it "

@@ -11,19 +11,19 @@
 
 bool tern__exec_abandon(struct tern_exec *exec)
 {
-    if (!tern__task_is_running(&exec->task)) {
+    if (!tern__work_is_running(&exec->work)) {
         return true;
     }
-    if (!tern__task_is_mine(&exec->task)) {
+    if (!tern__work_is_mine(&exec->work)) {
         return false;
     }
-    tern__task_end(&exec->task);
+    tern__work_end(&exec->work);
     return true;
 }
 
 static void end_run(struct tern_exec *exec)
 {
-    tern__task_end(&exec->task);
+    tern__work_end(&exec->work);
     tern__lanes_end(&exec->lanes);
     exec->done = true;
     exec->runs_ended++;
@@ -32,69 +32,69 @@ static void end_run(struct tern_exec *exec)
     }
 }
 
-static struct tern_exec *exec_of(struct tern__task *task)
+static struct tern_exec *exec_of(struct tern__work *work)
 {
-    return (struct tern_exec *)(void *)((char *)task - offsetof(struct tern_exec, task));
+    return (struct tern_exec *)(void *)((char *)work - offsetof(struct tern_exec, work));
 }
 
-static bool advance_task(struct tern__task *task)
+static bool advance_work(struct tern__work *work)
 {
-    struct tern_exec *exec = exec_of(task);
+    struct tern_exec *exec = exec_of(work);
     bool moved = tern__lanes_sweep(&exec->lanes);
-    task->moves += moved;
+    work->moves += moved;
     if (exec->lanes.open_count == 0) {
         end_run(exec);
     }
     return moved;
 }
 
-static bool task_ready(struct tern__task *task)
+static bool work_ready(struct tern__work *work)
 {
-    return tern__lanes_ready(&exec_of(task)->lanes);
+    return tern__lanes_ready(&exec_of(work)->lanes);
 }
 
-static void task_asleep(struct tern__task *task)
+static void work_asleep(struct tern__work *work)
 {
-    struct tern_exec *exec = exec_of(task);
+    struct tern_exec *exec = exec_of(work);
     int lane;
     const struct tern__step *step = tern__lanes_stand(&exec->lanes, &lane);
-    tern__job_doing(task->job, TERN__DOING_PLAN, exec->lanes.run);
+    tern__job_doing(work->job, TERN__DOING_PLAN, exec->lanes.run);
     tern__poke(&exec->own->stuck_lane, (uint32_t)lane);
     tern__poke(&exec->own->stuck_op, step->index);
     tern__poke(&exec->own->stuck, 1);
 }
 
-static int task_broken(struct tern__task *task, bool deep)
+static int work_broken(struct tern__work *work, bool deep)
 {
-    struct tern_exec *exec = exec_of(task);
+    struct tern_exec *exec = exec_of(work);
     TERN_TRY(tern__group_check(&exec->comm->group, deep));
     return tern__exec_check_left(exec);
 }
 
-static int task_timed_out(struct tern__task *task)
+static int work_timed_out(struct tern__work *work)
 {
-    return tern__exec_timed_out(exec_of(task));
+    return tern__exec_timed_out(exec_of(work));
 }
 
-static void task_awake(struct tern__task *task)
+static void work_awake(struct tern__work *work)
 {
-    tern__poke(&exec_of(task)->own->stuck, 0);
+    tern__poke(&exec_of(work)->own->stuck, 0);
 }
 
-static void task_describe(struct tern__task *task, struct tern__trace_event *event)
+static void work_describe(struct tern__work *work, struct tern__trace_event *event)
 {
     tern__trace_name(event, "wait in plan");
-    event->number = exec_of(task)->lanes.run;
+    event->number = exec_of(work)->lanes.run;
 }
 
-static const struct tern__task_ops exec_ops = {
-    .advance = advance_task,
-    .ready = task_ready,
-    .asleep = task_asleep,
-    .broken = task_broken,
-    .timed_out = task_timed_out,
-    .awake = task_awake,
-    .describe = task_describe,
+static const struct tern__work_ops exec_ops = {
+    .advance = advance_work,
+    .ready = work_ready,
+    .asleep = work_asleep,
+    .broken = work_broken,
+    .timed_out = work_timed_out,
+    .awake = work_awake,
+    .describe = work_describe,
 };
 
 static int check_running(const char *call, struct tern_exec *exec)
@@ -105,7 +105,7 @@ static int check_running(const char *call, struct tern_exec *exec)
                    ? TERN_OK
                    : tern__fail(TERN_ERR_STATE, "%s: no run has been started", call);
     }
-    if (tern__task_is_running(&exec->task) && !tern__task_is_mine(&exec->task)) {
+    if (tern__work_is_running(&exec->work) && !tern__work_is_mine(&exec->work)) {
         return tern__fail(TERN_ERR_STATE,
                           "%s: run %u was started by another thread, which must also end it", call,
                           exec->lanes.run);
@@ -143,15 +143,15 @@ static int start(tern_exec *exec, bool overlaps)
     TERN_TRY(tern__handle_check("tern_exec_start", exec, TERN__EXEC));
     TERN_TRY(check_windows(exec));
     TERN_TRY(tern__comm_check(exec->comm));
-    if (tern__task_is_running(&exec->task)) {
+    if (tern__work_is_running(&exec->work)) {
         return tern__fail(TERN_ERR_STATE, "tern_exec_start: run %u has not ended", exec->lanes.run);
     }
     exec->traced_ns = tern__trace_start();
     exec->overlaps = overlaps;
     begin_run(exec);
-    exec->task = (struct tern__task){.ops = &exec_ops, .job = exec->comm->group.job};
-    tern__task_begin(&exec->task);
-    tern__task_drive(&exec->task, &exec->done);
+    exec->work = (struct tern__work){.ops = &exec_ops, .job = exec->comm->group.job};
+    tern__work_begin(&exec->work);
+    tern__work_drive(&exec->work, &exec->done);
     return TERN_OK;
 }
 
@@ -163,11 +163,11 @@ int tern_exec_start(tern_exec *exec)
 static int exec_test(tern_exec *exec)
 {
     TERN_TRY(check_running("tern_exec_test", exec));
-    tern__task_drive(&exec->task, &exec->done);
+    tern__work_drive(&exec->work, &exec->done);
     if (exec->done) {
         return 1;
     }
-    int status = tern__task_tested(&exec->task);
+    int status = tern__work_tested(&exec->work);
     if (status != TERN_OK) {
         tern__exec_abandon(exec);
     }
@@ -182,7 +182,7 @@ int tern_exec_test(tern_exec *exec)
 static int exec_wait(tern_exec *exec)
 {
     TERN_TRY(check_running("tern_exec_wait", exec));
-    int status = tern__task_wait(&exec->task, &exec->done);
+    int status = tern__work_wait(&exec->work, &exec->done);
     if (status != TERN_OK) {
         tern__exec_abandon(exec);
     }

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks and their queues: what belongs to whom, in which order it goes on, and a queue that another
+// Work and its queues: what belongs to whom, in which order it goes on, and a queue that another
 // thread takes over.
 #include "support/cmocka.h"
 #include <pthread.h>
 #include <string.h>
 
-#include "sync/task.h"
+#include "sync/work.h"
 #include "sync/wait.h"
 #include "tern/status.h"
 
 enum { STEPS = 3 };
 
-static char order[64]; // the names of the tasks as they were advanced
+static char order[64]; // the names of the items as they were advanced
 static size_t order_length;
 
-// A task of STEPS steps; each may be done at any time.
+// Work of STEPS steps; each may be done at any time.
 struct script {
-    struct tern__task task;
+    struct tern__work work;
     char name;
     int left;
 };
 
-static bool advance(struct tern__task *task)
+static bool advance(struct tern__work *work)
 {
-    struct script *script = (struct script *)(void *)task;
+    struct script *script = (struct script *)(void *)work;
     order[order_length++] = script->name;
     if (--script->left == 0) {
-        tern__task_end(task);
+        tern__work_end(work);
     }
     return true;
 }
 
-static bool ready(struct tern__task *task)
+static bool ready(struct tern__work *work)
 {
-    return ((struct script *)(void *)task)->left > 0;
+    return ((struct script *)(void *)work)->left > 0;
 }
 
-static const struct tern__task_ops script_ops = {.advance = advance, .ready = ready};
+static const struct tern__work_ops script_ops = {.advance = advance, .ready = ready};
 
 static struct script make(struct tern__job *job, char name)
 {
-    return (struct script){.task = {.ops = &script_ops, .job = job}, .name = name, .left = STEPS};
+    return (struct script){.work = {.ops = &script_ops, .job = job}, .name = name, .left = STEPS};
 }
 
 static int start_over(void **state)
@@ -57,21 +57,21 @@ static void tasks_of_a_queue_go_on_oldest_first(void **state)
     struct script a = make(&job, 'a');
     struct script b = make(&job, 'b');
     struct script c = make(&other, 'c');
-    assert_false(tern__tasks_exist());
-    tern__task_begin(&a.task);
-    tern__task_begin(&c.task);
-    tern__task_begin(&b.task);
-    assert_true(tern__task_is_mine(&a.task));
-    assert_true(tern__tasks_advance(&job, NULL));
-    assert_true(tern__tasks_advance(&job, &a.task));
-    while (tern__tasks_advance(&job, NULL)) {
+    assert_false(tern__work_exists());
+    tern__work_begin(&a.work);
+    tern__work_begin(&c.work);
+    tern__work_begin(&b.work);
+    assert_true(tern__work_is_mine(&a.work));
+    assert_true(tern__work_advance(&job, NULL));
+    assert_true(tern__work_advance(&job, &a.work));
+    while (tern__work_advance(&job, NULL)) {
     }
     assert_string_equal(order, "abbaba");
-    assert_false(tern__task_is_running(&a.task));
-    assert_true(tern__task_is_running(&c.task));
-    tern__task_end(&c.task);
-    tern__task_end(&c.task); // nothing is left to end
-    assert_false(tern__tasks_exist());
+    assert_false(tern__work_is_running(&a.work));
+    assert_true(tern__work_is_running(&c.work));
+    tern__work_end(&c.work);
+    tern__work_end(&c.work); // nothing is left to end
+    assert_false(tern__work_exists());
 }
 
 // What a thread finds before and after it takes the queue.
@@ -85,12 +85,12 @@ struct handed {
 static void *take_over(void *arg)
 {
     struct handed *handed = arg;
-    handed->was_mine = tern__task_is_mine(&handed->script->task);
-    handed->existed = tern__tasks_exist();
+    handed->was_mine = tern__work_is_mine(&handed->script->work);
+    handed->existed = tern__work_exists();
     struct tern__queue *before = tern__queue_use(&handed->queue);
-    handed->is_mine = tern__task_is_mine(&handed->script->task);
-    handed->exists = tern__tasks_exist();
-    while (tern__tasks_advance(handed->job, NULL)) {
+    handed->is_mine = tern__work_is_mine(&handed->script->work);
+    handed->exists = tern__work_exists();
+    while (tern__work_advance(handed->job, NULL)) {
     }
     return before;
 }
@@ -104,23 +104,23 @@ static void a_queue_goes_from_thread_to_thread_with_its_tasks(void **state)
     struct handed handed = {.job = &job, .script = &first};
     pthread_t thread;
     void *before = &handed;
-    tern__task_begin(&mine.task);
+    tern__work_begin(&mine.work);
     assert_null(tern__queue_use(&handed.queue));
-    assert_false(tern__task_is_mine(&mine.task));
-    tern__task_begin(&first.task);
-    tern__task_begin(&second.task);
-    assert_true(tern__tasks_advance(&job, NULL));
+    assert_false(tern__work_is_mine(&mine.work));
+    tern__work_begin(&first.work);
+    tern__work_begin(&second.work);
+    assert_true(tern__work_advance(&job, NULL));
     assert_ptr_equal(tern__queue_use(NULL), &handed.queue);
-    assert_false(tern__task_is_mine(&first.task));
+    assert_false(tern__work_is_mine(&first.work));
     assert_int_equal(pthread_create(&thread, NULL, take_over, &handed), 0);
     assert_int_equal(pthread_join(thread, &before), 0);
     assert_null(before);
     assert_false(handed.was_mine || handed.existed);
     assert_true(handed.is_mine && handed.exists);
     assert_string_equal(order, "fsfsfs");
-    assert_false(tern__task_is_running(&first.task) || tern__task_is_running(&second.task));
-    assert_true(tern__task_is_mine(&mine.task)); // it was left alone
-    tern__task_end(&mine.task);
+    assert_false(tern__work_is_running(&first.work) || tern__work_is_running(&second.work));
+    assert_true(tern__work_is_mine(&mine.work)); // it was left alone
+    tern__work_end(&mine.work);
 }
 
 static bool script_is_through(void *arg)
@@ -139,7 +139,7 @@ static void a_wait_moves_the_tasks_of_its_bell(void **state)
                               .timeout_ns = INT64_C(60000000000),
                               .holds = script_is_through,
                               .arg = &a};
-    tern__task_begin(&a.task);
+    tern__work_begin(&a.work);
     assert_int_equal(tern__wait(&wait), TERN_OK);
     assert_string_equal(order, "aaa");
 }
