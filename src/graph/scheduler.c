@@ -289,9 +289,13 @@ static int fail_run(struct tern_chip *chip, struct tern__graph_task **held, int 
     // The communicator's failure is the cause of what follows from it: of a kernel that reports
     // what tern told it. TERN_ERR_TIMEOUT may be that failure too; and at the own deadline a dead
     // peer is the better reason.
+    // What the others do is looked at before: once one has failed the communicator, they go on.
+    tern__run_describe_others(chip, status, others, sizeof others);
     int broken = run_broken(&pause, status == TERN_ERR_TIMEOUT);
-    tern__run_describe_others(chip, broken != TERN_OK ? TERN_OK : status, others, sizeof others);
-    status = broken != TERN_OK ? broken : status;
+    if (broken != TERN_OK) {
+        status = broken;
+        others[0] = '\0';
+    }
     if (failed != NULL) {
         snprintf(why, sizeof why, "task '%s' failed: %.400s", failed->call->name, failed->failure);
     } else if (status == TERN_ERR_TIMEOUT && broken == TERN_OK) {

@@ -208,6 +208,31 @@ static void a_missed_deadline_says_what_the_other_ranks_do(void **state)
     RUN_ON(3, others_stay_away);
 }
 
+// All ranks wait in a graph and miss the deadline at once: none of them is taken for one that does
+// not wait.
+static int give_up_together(tern_comm *comm, void *arg)
+{
+    tern_chip *chip;
+    tern_graph *graph;
+    tern_window *window;
+    CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
+    CHECK(make(comm, 1, 1500 * MS, &chip, &graph) == 0);
+    int waits = add_task(graph, "waits", do_nothing, TERN_CORE_AIV, 0, 0);
+    CHECK(fine(add_wait(graph, waits, window, 8, 5, 0)));
+    CHECK(fine(tern_comm_barrier(comm)));
+    CHECK(fine(tern_chip_launch(chip, graph)));
+    CHECK(says(tern_chip_synchronize(chip), TERN_ERR_TIMEOUT, "task 'waits' waits for"));
+    CHECK(!said("not waiting"));
+    CHECK(end(chip, graph) == 0);
+    CHECK(fine(tern_window_destroy(window)));
+    return 0;
+}
+
+static void ranks_that_give_up_together_still_wait(void **state)
+{
+    RUN_ON(16, give_up_together);
+}
+
 // Also when the scheduler always has something to do.
 static void the_deadline_holds_for_a_busy_graph(void **state)
 {
@@ -336,6 +361,7 @@ int main(void)
         cmocka_unit_test(peers_of_a_failed_run_learn_why),
         cmocka_unit_test(a_missed_deadline_names_what_runs_and_what_waits),
         cmocka_unit_test(a_missed_deadline_says_what_the_other_ranks_do),
+        cmocka_unit_test(ranks_that_give_up_together_still_wait),
         cmocka_unit_test(the_deadline_holds_for_a_busy_graph),
         cmocka_unit_test(a_deadline_missed_by_a_peer_is_told_as_that),
         cmocka_unit_test(a_kernel_blocked_in_a_wait_is_freed_by_the_deadline),
