@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "comm/comm.h"
 #include "support/ranks.h"
 #include "support/look.h"
 #include "tern/signal.h"
@@ -132,6 +133,27 @@ static void deadline_names_who_is_missing_and_what_it_does(void **state)
     assert_true(ranks_run(5, come_not, NULL, 30));
 }
 
+// Half of the ranks wait in a barrier, the others for a signal, and all miss the same deadline at
+// once: none of them is taken for one that does not wait.
+static int give_up_together(tern_comm *comm, void *arg)
+{
+    tern_window *window;
+    CHECK(tern_window_create(comm, 64, NULL, &window) == TERN_OK);
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    comm->group.job->timeout_ns = 3 * TERN_NS_PER_SECOND;
+    int status = tern_comm_rank(comm) % 2 == 0
+                     ? tern_comm_barrier(comm)
+                     : tern_signal_wait(window, 8, TERN_CMP_EQ, 1, TERN_TIMEOUT_DEFAULT);
+    CHECK(status == TERN_ERR_TIMEOUT && !look_says("not waiting"));
+    CHECK(tern_window_destroy(window) == TERN_OK);
+    return 0;
+}
+
+static void who_gives_up_with_the_others_still_waits(void **state)
+{
+    assert_true(ranks_run_comm(16, give_up_together, NULL, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +162,7 @@ int main(void)
         cmocka_unit_test(rank_that_left_is_named),
         cmocka_unit_test(leaving_right_after_a_barrier_disturbs_nobody),
         cmocka_unit_test(deadline_names_who_is_missing_and_what_it_does),
+        cmocka_unit_test(who_gives_up_with_the_others_still_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

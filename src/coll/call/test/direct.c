@@ -13,6 +13,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "base/kind.h"
+#include "coll/call/call.h"
 #include "comm/comm.h"
 #include "sync/record_text.h"
 
@@ -104,6 +106,20 @@ static int forbid(void)
     return 0;
 }
 
+// A message to the next rank.
+static int pass_on(tern_comm *comm, const char *in, char *out)
+{
+    int n = tern_comm_size(comm);
+    tern_request request;
+    tern_coll receiving = {.kind = TERN_COLL_RECV, .out = out, .count = LARGE, .dtype = TERN_U8};
+    receiving.root = (tern_comm_rank(comm) + n - 1) % n;
+    int status = tern_coll_start(comm, &receiving, &request);
+    int next = (tern_comm_rank(comm) + 1) % n;
+    status = status < 0 ? status : tern_send(comm, in, LARGE, TERN_U8, next);
+    int received = status < 0 ? status : tern_request_wait(&request);
+    return status < 0 ? status : received;
+}
+
 // What rank 1 does before it joins.
 enum { READS, CANNOT, WILL_NOT };
 
@@ -126,17 +142,63 @@ static int exchange_much(int rank, const struct ranks *ranks, void *arg)
     for (int from = 0; from < ranks->count; from++) {
         CHECK(out[(size_t)from * share] == from && out[((size_t)from + 1) * share - 1] == from);
     }
+    CHECK(pass_on(comm, in, out) == TERN_OK);
+    int before = (rank + ranks->count - 1) % ranks->count;
+    CHECK(out[0] == before && out[LARGE / 2] == before && out[LARGE - 1] == before);
     CHECK(tern_comm_destroy(comm) == TERN_OK);
     return 0;
 }
 
 static void what_one_rank_may_not_nobody_does(void **state)
 {
-    unsetenv("TERN_DIRECT");
-    bool right = true;
     for (int does = READS; does <= WILL_NOT; does++) {
-        right = ranks_run(3, exchange_much, &does, 60) && right;
+        unsetenv("TERN_DIRECT");
+        bool right = ranks_run(3, exchange_much, &does, 60);
+        setenv("TERN_DIRECT", "4096", 1); // messages, too, with more ranks than processors
+        assert_true(right && (does == WILL_NOT || ranks_run(3, exchange_much, &does, 60)));
     }
+}
+
+static int move(tern_comm *comm, tern_coll_kind kind, size_t bytes)
+{
+    size_t n = (size_t)tern_comm_size(comm);
+    char *in = calloc(n, bytes);
+    char *out = calloc(n, bytes);
+    CHECK(in != NULL && out != NULL);
+    tern_coll call = {.kind = kind, .in = in, .out = out, .count = bytes, .dtype = TERN_U8};
+    CHECK(tern_coll_run(comm, &call) == TERN_OK);
+    free(in);
+    free(out);
+    return 0;
+}
+
+// What the choice says: from which size of a share on, and up to which.
+static int keep_to_the_sizes(tern_comm *comm, void *arg)
+{
+    int bounded = 0;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && kinds[k] != TERN_COLL_SEND; k++) {
+        if (tern__kinds[kinds[k]].counts) {
+            continue;
+        }
+        CHECK(move(comm, kinds[k], 1) == 0); // after it the choice is known
+        const struct tern__calls *calls = comm->calls;
+        const struct tern__choice *choice = &calls->choices[kinds[k]][TERN_ORDER_RANK].choice;
+        const uint64_t sizes[] = {choice->direct_from, choice->direct_to, choice->direct_to + 1};
+        for (int s = 0; s < (choice->direct_from == 0 ? 0 : choice->direct_to == 0 ? 1 : 3); s++) {
+            CHECK(move(comm, kinds[k], sizes[s]) == 0);
+            CHECK(strcmp(last_way(comm), s < 2 ? "direct" : "staged") == 0);
+            bounded += s == 2;
+        }
+    }
+    CHECK(bounded > 0 || tern_comm_size(comm) > 2);
+    return 0;
+}
+
+static void small_and_very_large_shares_go_through_slots(void **state)
+{
+    unsetenv("TERN_DIRECT");
+    bool right = ranks_run_comm(2, keep_to_the_sizes, NULL, 60) &&
+                 ranks_run_comm(3, keep_to_the_sizes, NULL, 60);
     setenv("TERN_DIRECT", "4096", 1);
     assert_true(right);
 }
@@ -199,18 +261,6 @@ static void die(int signal_number)
     raise(SIGKILL);
 }
 
-static int exchange(tern_comm *comm, const char *in, char *out)
-{
-    int other = 1 - tern_comm_rank(comm);
-    tern_request request;
-    tern_coll receiving = {.kind = TERN_COLL_RECV, .out = out, .count = LARGE, .dtype = TERN_U8};
-    receiving.root = other;
-    int status = tern_coll_start(comm, &receiving, &request);
-    status = status < 0 ? status : tern_send(comm, in, LARGE, TERN_U8, other);
-    int received = status < 0 ? status : tern_request_wait(&request);
-    return status < 0 ? status : received;
-}
-
 static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
 {
     const int *moment_us = arg;
@@ -229,8 +279,7 @@ static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
     }
     bool messages = n == 2 && *moment_us % 2 == 0;
     while (status == TERN_OK) {
-        status =
-            messages ? exchange(comm, in, out) : tern_all_to_all(comm, in, out, share, TERN_U8);
+        status = messages ? pass_on(comm, in, out) : tern_all_to_all(comm, in, out, share, TERN_U8);
         for (int from = 0; status == TERN_OK && from < n; from++) {
             int wanted = messages ? 1 - rank : from;
             size_t at = (size_t)from * share;
@@ -267,6 +316,7 @@ int main(void)
         cmocka_unit_test(results_are_right_wherever_the_buffers_are),
         cmocka_unit_test(without_it_slots_do_the_same),
         cmocka_unit_test(what_one_rank_may_not_nobody_does),
+        cmocka_unit_test(small_and_very_large_shares_go_through_slots),
         cmocka_unit_test(a_buffer_that_is_too_short_names_its_rank),
         cmocka_unit_test(a_rank_that_dies_in_the_middle_is_named),
     };

@@ -179,6 +179,29 @@ static void roots_and_kinds_that_change_are_right(void **state)
 }
 
 // One rank broadcasts to the other, which gathers to it: none waits, both have ended the call.
+// Rank 1, the root, finds that ranks 0 and 2 differ: it agrees with rank 0, which speaks for both, as
+// it would if rank 0 or 2 had found it.
+static int differ_from_rank_2(tern_comm *world, void *arg)
+{
+    int rank = tern_comm_rank(world);
+    bool wrong;
+    int status = make(world, TERN_COLL_GATHER, 0, 1, rank == 2 ? 5 : 4, &wrong);
+    while (rank != 1 && status == TERN_OK && tern_comm_health(world) == TERN_OK) {
+        poll(NULL, 0, 1);
+    }
+    CHECK(rank != 1 || (status == TERN_ERR_MISMATCH && !wrong));
+    CHECK(make(world, TERN_COLL_BARRIER, 1, 0, 0, &wrong) == TERN_ERR_MISMATCH);
+    CHECK(look_says(
+        "the ranks disagree on call 1: rank 0 makes gather of 16 bytes a share (i32, root 1, "
+        "pull), rank 2 gather of 20 bytes a share (i32, root 1, pull)"));
+    return 0;
+}
+
+static void who_finds_a_disagreement_names_the_same_two_ranks(void **state)
+{
+    assert_true(ranks_run_comm(3, differ_from_rank_2, NULL, 60));
+}
+
 static int pass_each_other(tern_comm *world, int calls)
 {
     int rank = tern_comm_rank(world);
@@ -316,6 +339,7 @@ int main(void)
         cmocka_unit_test(nobody_runs_further_ahead_than_slots_allow),
         cmocka_unit_test(roots_and_kinds_that_change_are_right),
         cmocka_unit_test(a_disagreement_that_nobody_met_is_found_in_the_next_call_that_waits),
+        cmocka_unit_test(who_finds_a_disagreement_names_the_same_two_ranks),
         cmocka_unit_test(who_leaves_the_communicator_at_once_leaves_its_bytes),
         cmocka_unit_test(who_leaves_looks_back),
         cmocka_unit_test(strict_ranks_wait_for_all),

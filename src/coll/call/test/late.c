@@ -13,8 +13,11 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "comm/area.h"
+#include "comm/comm.h"
 #include "support/look.h"
 #include "support/ranks.h"
+#include "sync/records.h"
 #include "tern/coll.h"
 #include "tern/put.h"
 #include "tern/signal.h"
@@ -303,10 +306,40 @@ static void who_does_not_come_is_named_with_what_it_does(void **state)
     assert_int_equal(wrong, 0);
 }
 
+// Whom the record of a rank that sleeps in a call names.
+static int waits_for(const tern_comm *comm, int rank)
+{
+    struct tern__recorded calls[TERN__RECORDS];
+    const struct tern__group *group = &comm->group;
+    int count = tern__records_read(group->job->ctl, group->members[rank], calls);
+    return count > 0 && calls[0].state == TERN__RECORD_WAITING ? calls[0].stuck_rank : -1;
+}
+
+// The root is ahead of all and waits until they have taken its bytes. They come one by one, each
+// when the root says that it waits for it.
+static int come_when_awaited(tern_comm *comm, void *arg)
+{
+    int rank = tern_comm_rank(comm);
+    int value = 7;
+    while (rank != 0 && waits_for(comm, 0) != rank) {
+        poll(NULL, 0, 1);
+    }
+    for (int call = 0; call < 2 * TERN__SLOTS; call++) {
+        CHECK(tern_broadcast(comm, &value, &value, 1, TERN_I32, 0) == TERN_OK);
+    }
+    return 0;
+}
+
+static void a_sleeper_shows_whom_it_waits_for_now(void **state)
+{
+    assert_true(ranks_run_comm(5, come_when_awaited, NULL, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_does_not_come_is_named_with_what_it_does),
+        cmocka_unit_test(a_sleeper_shows_whom_it_waits_for_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
