@@ -37,6 +37,13 @@ static inline bool tern__kind_has_root(tern_coll_kind kind)
     return tern__kinds[kind].root != TERN_KIND_ROOT_NONE;
 }
 
+// A (v) form in which all ranks have the same counts.
+static inline bool tern__kind_counts_alike(tern_coll_kind kind)
+{
+    return tern__kinds[kind].counts && !tern__kind_has_root(kind) &&
+           tern__kind_in_all(kind) != tern__kind_out_all(kind);
+}
+
 // send and recv
 static inline bool tern__kind_is_message(tern_coll_kind kind)
 {

@@ -28,7 +28,10 @@
 // at the end. Signals of a slot count up from run to run.
 //
 // When a call has counts for each rank, the payload begins with a table of what goes to each other
-// rank and back (struct tern__share); in_offset counts from the payload when in_slot is set.
+// rank and back (struct tern__share); in_offset counts from the payload when in_slot is set. Where
+// all ranks have the same counts, their digest is compared, and the table is for sentences only;
+// when they are small, nothing is said of buffers, and the input is behind the table, or in the
+// line.
 #ifndef TERN_COLL_CALL_AREA_H
 #define TERN_COLL_CALL_AREA_H
 
@@ -57,7 +60,7 @@ _Static_assert(sizeof(struct tern__placement) <= TERN__LINE_BYTES, "fits the lin
 
 struct tern__head {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t run; // published here last
-    uint32_t padding;
+    uint32_t digest;    // low bits, of the counts that all ranks have alike; else 0
     uint64_t signature; // sync/records.h
     alignas(8) unsigned char data[TERN__LINE_BYTES];
 };

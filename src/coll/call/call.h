@@ -13,7 +13,7 @@
 //     meet.c                         whom a run waits for, and whether they agree
 //     trace.c, report.c              what they leave in a trace, and sentences
 //     place.c, publish.c, shares.c   memory
-//     pick.c, program.c              plans
+//     pick.c, shape.c, program.c     plans
 //     args.c                         arguments
 //
 // question.c asks the last four about a call that nobody makes, for choose.c and as_run.c.
@@ -56,6 +56,7 @@ struct tern__coll {
     bool in_place;
     const size_t *in_counts, *in_offsets, *out_counts, *out_offsets;
     uint64_t signature;
+    uint64_t digest; // of counts that all ranks have alike; else 0
 
     // Its plans: what goes through a slot in one run, in windows, and in pieces.
     struct tern__program *slot, *window, *staged, *tail;
@@ -91,8 +92,8 @@ static inline uint64_t tern__key(tern_coll_kind kind, tern_dtype dtype, tern_red
 }
 
 // What was found out about a call when one like it was made before, in rank order, with no
-// algorithm named: small ones by key and count, v-collectives by key, since their plans do not
-// depend on the counts.
+// algorithm named: small ones by key and count (where all have the same counts, by their digest),
+// other v-collectives by key, since their plans do not depend on the counts.
 enum { TERN__SHAPES = 64 };
 struct tern__shape {
     uint64_t key;
@@ -111,6 +112,8 @@ struct tern__shape {
     uint64_t share_bytes, stride, bytes, in_bytes, out_bytes;
     size_t elements;
     tern__reduce_fn *reduce;
+    struct tern__share *rows; // of a small one with counts: a table, and
+    size_t *counts;           // the counts that it is of; else NULL
 };
 
 struct tern__calls {
@@ -171,6 +174,15 @@ int tern__call_pick(struct tern__coll *call);
 void tern__call_drop(struct tern__coll *call);
 void tern__programs_free(struct tern__calls *calls);
 
+// shape.c: finds a call of the same shape, and takes its plans; remembers one that was picked.
+bool tern__call_find_shape(struct tern__coll *call);
+void tern__call_remember_small(const struct tern__coll *call);
+void tern__call_remember_large(const struct tern__coll *call);
+void tern__shapes_free(struct tern__calls *calls);
+
+// Counts that all ranks have alike are part of what they compare.
+void tern__call_sign_counts(struct tern__coll *call, bool small);
+
 // The place of a shape.
 static inline struct tern__shape *tern__shape_of(struct tern__calls *calls, uint64_t key,
                                                  size_t count)
@@ -179,8 +191,10 @@ static inline struct tern__shape *tern__shape_of(struct tern__calls *calls, uint
     return &calls->shapes[hash % TERN__SHAPES];
 }
 
-// quick.c: a whole call, true when it has been made.
-bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count);
+// quick.c: a whole call, true when it has been made. With counts that all ranks have alike, packed;
+// else with a count and NULL.
+bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count,
+                      const size_t *counts);
 
 // The same for a v-collective that was checked and picked.
 bool tern__call_quick_shares(struct tern__coll *call);
@@ -199,7 +213,13 @@ uint64_t tern__call_place(const struct tern__calls *calls, const char *address, 
 // Opening: all ranks have published where their buffers are. Decides the way, the same on all.
 int tern__call_open(struct tern__coll *call, uint32_t run);
 
-// shares.c: of the v-collectives, what goes from this rank to another and back; to all.
+// shares.c: a digest of counts that all ranks have alike, its lowest bit set when they are small;
+// the largest input of a rank; where an input that is packed has its shares.
+uint64_t tern__counts_digest(const size_t *counts, int nranks, bool small);
+uint64_t tern__call_longest_in(const struct tern__coll *call);
+void tern__call_pack(const struct tern__coll *call, struct tern__share *rows);
+
+// Of the v-collectives, what goes from this rank to another and back; to all.
 void tern__call_share(const struct tern__coll *call, int rank, struct tern__share *row);
 void tern__call_shares(const struct tern__coll *call, struct tern__share *rows);
 

@@ -6,6 +6,21 @@
 #include "base/trace.h"
 #include "coll/call/mail.h"
 
+// The short path of a call that is described by its fields.
+static bool quick(tern_comm *comm, const tern_coll *call)
+{
+    bool counts = tern__kind_facts((int)call->kind)->counts;
+    bool packed = call->in_offsets == NULL && call->out_offsets == NULL;
+    const size_t *alike = call->in_counts != NULL ? call->in_counts : call->out_counts;
+    if (call->algorithm != NULL || call->order != TERN_ORDER_RANK ||
+        (counts && (!packed || alike == NULL || !tern__kind_counts_alike(call->kind)))) {
+        return false;
+    }
+    uint64_t key = tern__key(call->kind, call->dtype, call->op, call->root);
+    return tern__call_quick(comm, key, call->in, call->out, counts ? 0 : call->count,
+                            counts ? alike : NULL);
+}
+
 static int run_call(const char *name, tern_comm *comm, const tern_coll *from)
 {
     struct tern__calls *calls;
@@ -22,7 +37,14 @@ static int run_call(const char *name, tern_comm *comm, const tern_coll *from)
     TERN_TRY(tern__call_check(name, calls, from, &call));
     call.traced_ns = tern__trace_start();
     TERN_TRY(tern__call_pick(&call));
-    return call.counts && tern__call_quick_shares(&call) ? TERN_OK : tern__call_run(&call);
+    if (call.counts && call.slot == NULL && tern__call_quick_shares(&call)) {
+        return TERN_OK;
+    }
+    if (call.counts && call.slot != NULL && !calls->handed && quick(comm, from)) {
+        tern__call_drop(&call); // it was new, and is remembered now
+        return TERN_OK;
+    }
+    return tern__call_run(&call);
 }
 
 // A call that the short path has not done.
@@ -37,9 +59,7 @@ int tern_coll_run(tern_comm *comm, const tern_coll *call)
     if (call == NULL) {
         return TERN__CALL(tern__fail(TERN_ERR_ARG, "tern_coll_run: call must not be NULL"));
     }
-    if (call->algorithm == NULL && call->order == TERN_ORDER_RANK &&
-        tern__call_quick(comm, tern__key(call->kind, call->dtype, call->op, call->root), call->in,
-                         call->out, call->count)) {
+    if (quick(comm, call)) {
         return TERN_OK;
     }
     return run("tern_coll_run", comm, call);
@@ -48,7 +68,8 @@ int tern_coll_run(tern_comm *comm, const tern_coll *call)
 int tern_all_reduce(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
                     tern_reduce_op op)
 {
-    if (tern__call_quick(comm, tern__key(TERN_COLL_ALL_REDUCE, dtype, op, 0), in, out, count)) {
+    if (tern__call_quick(comm, tern__key(TERN_COLL_ALL_REDUCE, dtype, op, 0), in, out, count,
+                         NULL)) {
         return TERN_OK;
     }
     return run("tern_all_reduce", comm,
@@ -63,7 +84,8 @@ int tern_all_reduce(tern_comm *comm, const void *in, void *out, size_t count, te
 int tern_reduce_scatter(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
                         tern_reduce_op op)
 {
-    if (tern__call_quick(comm, tern__key(TERN_COLL_REDUCE_SCATTER, dtype, op, 0), in, out, count)) {
+    if (tern__call_quick(comm, tern__key(TERN_COLL_REDUCE_SCATTER, dtype, op, 0), in, out, count,
+                         NULL)) {
         return TERN_OK;
     }
     return run("tern_reduce_scatter", comm,
@@ -77,7 +99,8 @@ int tern_reduce_scatter(tern_comm *comm, const void *in, void *out, size_t count
 
 int tern_all_gather(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype)
 {
-    if (tern__call_quick(comm, tern__key(TERN_COLL_ALL_GATHER, dtype, 0, 0), in, out, count)) {
+    if (tern__call_quick(comm, tern__key(TERN_COLL_ALL_GATHER, dtype, 0, 0), in, out, count,
+                         NULL)) {
         return TERN_OK;
     }
     return run("tern_all_gather", comm,
@@ -91,7 +114,8 @@ int tern_all_gather(tern_comm *comm, const void *in, void *out, size_t count, te
 int tern_broadcast(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
                    int root)
 {
-    if (tern__call_quick(comm, tern__key(TERN_COLL_BROADCAST, dtype, 0, root), in, out, count)) {
+    if (tern__call_quick(comm, tern__key(TERN_COLL_BROADCAST, dtype, 0, root), in, out, count,
+                         NULL)) {
         return TERN_OK;
     }
     return run("tern_broadcast", comm,
@@ -106,7 +130,8 @@ int tern_broadcast(tern_comm *comm, const void *in, void *out, size_t count, ter
 int tern_reduce(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
                 tern_reduce_op op, int root)
 {
-    if (tern__call_quick(comm, tern__key(TERN_COLL_REDUCE, dtype, op, root), in, out, count)) {
+    if (tern__call_quick(comm, tern__key(TERN_COLL_REDUCE, dtype, op, root), in, out, count,
+                         NULL)) {
         return TERN_OK;
     }
     return run("tern_reduce", comm,
@@ -122,7 +147,7 @@ int tern_reduce(tern_comm *comm, const void *in, void *out, size_t count, tern_d
 int tern_gather(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
                 int root)
 {
-    if (tern__call_quick(comm, tern__key(TERN_COLL_GATHER, dtype, 0, root), in, out, count)) {
+    if (tern__call_quick(comm, tern__key(TERN_COLL_GATHER, dtype, 0, root), in, out, count, NULL)) {
         return TERN_OK;
     }
     return run("tern_gather", comm,
@@ -137,7 +162,8 @@ int tern_gather(tern_comm *comm, const void *in, void *out, size_t count, tern_d
 int tern_scatter(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype,
                  int root)
 {
-    if (tern__call_quick(comm, tern__key(TERN_COLL_SCATTER, dtype, 0, root), in, out, count)) {
+    if (tern__call_quick(comm, tern__key(TERN_COLL_SCATTER, dtype, 0, root), in, out, count,
+                         NULL)) {
         return TERN_OK;
     }
     return run("tern_scatter", comm,
@@ -151,7 +177,8 @@ int tern_scatter(tern_comm *comm, const void *in, void *out, size_t count, tern_
 
 int tern_all_to_all(tern_comm *comm, const void *in, void *out, size_t count, tern_dtype dtype)
 {
-    if (tern__call_quick(comm, tern__key(TERN_COLL_ALL_TO_ALL, dtype, 0, 0), in, out, count)) {
+    if (tern__call_quick(comm, tern__key(TERN_COLL_ALL_TO_ALL, dtype, 0, 0), in, out, count,
+                         NULL)) {
         return TERN_OK;
     }
     return run("tern_all_to_all", comm,
@@ -164,7 +191,7 @@ int tern_all_to_all(tern_comm *comm, const void *in, void *out, size_t count, te
 
 int tern_barrier(tern_comm *comm)
 {
-    if (tern__call_quick(comm, tern__key(TERN_COLL_BARRIER, TERN_U8, 0, 0), NULL, NULL, 0)) {
+    if (tern__call_quick(comm, tern__key(TERN_COLL_BARRIER, TERN_U8, 0, 0), NULL, NULL, 0, NULL)) {
         return TERN_OK;
     }
     return run("tern_barrier", comm, &(tern_coll){.kind = TERN_COLL_BARRIER, .dtype = TERN_U8});
@@ -190,6 +217,11 @@ int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int fr
 int tern_all_gather_v(tern_comm *comm, const void *in, void *out, const size_t *counts,
                       const size_t *offsets, tern_dtype dtype)
 {
+    if (offsets == NULL && counts != NULL &&
+        tern__call_quick(comm, tern__key(TERN_COLL_ALL_GATHER_V, dtype, 0, 0), in, out, 0,
+                         counts)) {
+        return TERN_OK;
+    }
     return run("tern_all_gather_v", comm,
                &(tern_coll){.kind = TERN_COLL_ALL_GATHER_V,
                             .in = in,
@@ -202,6 +234,11 @@ int tern_all_gather_v(tern_comm *comm, const void *in, void *out, const size_t *
 int tern_reduce_scatter_v(tern_comm *comm, const void *in, void *out, const size_t *counts,
                           tern_dtype dtype, tern_reduce_op op)
 {
+    if (counts != NULL &&
+        tern__call_quick(comm, tern__key(TERN_COLL_REDUCE_SCATTER_V, dtype, op, 0), in, out, 0,
+                         counts)) {
+        return TERN_OK;
+    }
     return run("tern_reduce_scatter_v", comm,
                &(tern_coll){.kind = TERN_COLL_REDUCE_SCATTER_V,
                             .in = in,

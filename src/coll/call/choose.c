@@ -14,10 +14,10 @@ static void explain_small(const struct tern__coll *call, const struct tern__choi
                           tern_coll_choice *made)
 {
     uint64_t shares = tern__kind_in_all(call->plan_kind) ? (uint64_t)call->calls->nranks : 1;
+    uint64_t bytes = call->counts ? tern__call_longest_in(call) : call->share_bytes * shares;
     snprintf(made->algorithm, sizeof made->algorithm, "%s", call->slot->algorithm);
     snprintf(made->transport, sizeof made->transport, "%s",
-             tern__way_name(call->share_bytes * shares <= TERN__LINE_BYTES ? TERN__WAY_LINE
-                                                                           : TERN__WAY_SLOT));
+             tern__way_name(bytes <= TERN__LINE_BYTES ? TERN__WAY_LINE : TERN__WAY_SLOT));
     snprintf(made->why, sizeof made->why, "up to %llu bytes; %s",
              (unsigned long long)choice->small_bytes, choice->source);
 }

@@ -22,8 +22,9 @@ static uint32_t compare(struct tern__calls *calls, int rank, uint32_t run)
 {
     for (uint32_t at = tern__calls_compared(calls, rank); at != run;) {
         at++;
-        if (tern__area_head(calls->area, rank, at)->signature !=
-            tern__area_head(calls->area, calls->rank, at)->signature) {
+        const struct tern__head *theirs = tern__area_head(calls->area, rank, at);
+        const struct tern__head *own = tern__area_head(calls->area, calls->rank, at);
+        if (theirs->signature != own->signature || theirs->digest != own->digest) {
             return at;
         }
     }

@@ -249,105 +249,35 @@ static uint64_t sign(const struct tern__coll *call, const char *algorithm)
                                 call->counts ? 0 : call->share_bytes);
 }
 
-// Calls of a shape that was made before: the common case, and the one where time counts.
-static uint64_t key_of(const struct tern__coll *call)
+// Counts that all ranks have alike and that are small: as a call with one count.
+static int pick_alike(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
 {
-    return call->algorithm != NULL || call->order != TERN_ORDER_RANK
-               ? TERN__NO_KEY
-               : tern__key(call->kind, call->dtype, call->op, call->root);
-}
-
-static struct tern__shape *shape_of(const struct tern__coll *call, uint64_t key, size_t *count)
-{
-    *count = call->counts ? 0 : call->count;
-    return tern__shape_of(call->calls, key, *count);
-}
-
-static bool find_shape(struct tern__coll *call)
-{
-    size_t count;
-    uint64_t key = key_of(call);
-    const struct tern__shape *shape = shape_of(call, key, &count);
-    bool small = shape->slot != NULL;
-    if (key == TERN__NO_KEY || shape->key != key || shape->count != count ||
-        (!small && shape->window == NULL)) {
-        return false;
+    struct tern__program *small;
+    uint64_t table_bytes =
+        tern__round_line(sizeof(struct tern__share) * (uint64_t)call->calls->nranks);
+    uint64_t longest = tern__call_longest_in(call);
+    if (longest > choice->small_bytes || table_bytes + longest > TERN__SLOT_BYTES) {
+        return TERN_OK;
     }
-    call->signature = shape->signature;
-    call->early = shape->early;
-    call->way = small ? TERN__WAY_SLOT : TERN__WAY_UNKNOWN;
-    if (small) {
-        call->pieces = 1;
-        call->slot = shape->slot;
-        call->slot->users++;
-        return true;
+    TERN_TRY(program_of(call, choice->staged, order, 0, &small));
+    if (!small->pull || small->scratch_bytes != 0) {
+        return TERN_OK;
     }
-    call->window = shape->window;
-    call->staged = shape->staged;
-    call->tail = shape->staged;
-    call->window->users++;
-    call->staged->users += 2;
-    call->piece_bytes = shape->piece_bytes;
-    call->slot_limit = shape->slot_limit;
-    return true;
-}
-
-// Only plans that scale: the others may be forgotten.
-static void remember_small(const struct tern__coll *call)
-{
-    size_t count;
-    uint64_t key = key_of(call);
-    const struct tern__program *program = call->slot;
-    if (key == TERN__NO_KEY || !program->scaled) {
-        return;
-    }
-    // A scaled plan for shares has ops of length 1, and so has one for slices of one rank.
-    bool quick = program->plain && call->function == NULL &&
-                 (call->share_bytes > 0 || program->staged.lanes_count == 0);
-    *shape_of(call, key, &count) = (struct tern__shape){
-        .key = key,
-        .count = count,
-        .signature = call->signature,
-        .slot = call->slot,
-        .quick = quick,
-        .early = call->early,
-        .alone = tern__call_is_alone(call),
-        .gates = call->early ? program->gates : call->calls->others,
-        .in_line = piece_in(call, call->share_bytes) <= TERN__LINE_BYTES,
-        .share_bytes = call->share_bytes,
-        .stride = tern__kind_has_shares(call->plan_kind) ? call->share_bytes : 0,
-        .bytes = call->bytes,
-        .in_bytes = call->in_bytes,
-        .out_bytes = call->out_bytes,
-        .elements = call->count,
-        .reduce = call->reduce,
-    };
-}
-
-static void remember_large(const struct tern__coll *call)
-{
-    size_t count;
-    uint64_t key = key_of(call);
-    if (key != TERN__NO_KEY && call->counts && call->window != NULL && call->window->scaled &&
-        call->staged->scaled) {
-        *shape_of(call, key, &count) = (struct tern__shape){
-            .key = key,
-            .count = count,
-            .signature = call->signature,
-            .early = call->early,
-            .window = call->window,
-            .staged = call->staged,
-            .piece_bytes = call->piece_bytes,
-            .slot_limit = call->slot_limit,
-        };
-    }
+    call->way = TERN__WAY_SLOT;
+    call->slot = small;
+    call->slot->users++;
+    call->pieces = 1;
+    call->signature = sign(call, choice->staged);
+    tern__call_sign_counts(call, true);
+    tern__call_remember_small(call);
+    return TERN_OK;
 }
 
 int tern__call_pick(struct tern__coll *call)
 {
     struct tern__choice room;
     int status;
-    if (find_shape(call)) {
+    if (tern__call_find_shape(call)) {
         return TERN_OK;
     }
     const struct tern__choice *choice = choice_of(call, &room, &status);
@@ -364,17 +294,24 @@ int tern__call_pick(struct tern__coll *call)
             call->slot->users++;
             call->pieces = 1;
             call->signature = sign(call, choice->small);
-            remember_small(call);
+            tern__call_remember_small(call);
             return TERN_OK;
         }
     }
-    status = pick_large(call, choice, order);
+    if (tern__kind_counts_alike(call->kind)) {
+        status = pick_alike(call, choice, order);
+    }
+    if (status == TERN_OK && call->slot != NULL) {
+        return TERN_OK;
+    }
+    status = status == TERN_OK ? pick_large(call, choice, order) : status;
     if (status != TERN_OK) {
         tern__call_drop(call);
         return status;
     }
     call->signature = sign(call, choice->window);
-    remember_large(call);
+    tern__call_remember_large(call);
+    tern__call_sign_counts(call, false);
     return TERN_OK;
 }
 

@@ -169,6 +169,28 @@ static void bind_slot_shares(struct tern__coll *call, uint32_t run)
     calls->lanes.script = &call->staged->staged;
 }
 
+// Small counts that all ranks have alike: this rank's table speaks for all.
+static void bind_packed(struct tern__coll *call, uint32_t run)
+{
+    struct tern__calls *calls = call->calls;
+    struct tern__binding *binding = &calls->binding;
+    uint64_t table_bytes = tern__round_line(sizeof(struct tern__share) * (uint64_t)calls->nranks);
+    bool line = tern__call_longest_in(call) <= TERN__LINE_BYTES;
+    binding->in_map = TERN__MAP_TABLE;
+    binding->out_map = TERN__MAP_TABLE;
+    binding->skip_bytes = 0;
+    binding->piece_bytes = UINT64_MAX;
+    tern__call_shares(call, calls->shares);
+    tern__call_pack(call, calls->shares);
+    for (int rank = 0; rank < calls->nranks; rank++) {
+        binding->tables[rank] = calls->shares;
+        binding->in[rank] = line ? (const char *)tern__area_head(calls->area, rank, run)->data
+                                 : tern__area_payload(calls->area, rank, run) + table_bytes;
+    }
+    binding->out[calls->rank] = call->out;
+    calls->lanes.script = &call->slot->staged;
+}
+
 // The address of another rank's buffer. Usually all are in the same window.
 static int find_base(struct tern__coll *call, int rank, uint64_t key, char **base)
 {
@@ -286,7 +308,9 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
     bind_elements(call);
     switch (call->way) {
     case TERN__WAY_SLOT:
-        if (call->counts) {
+        if (call->counts && call->slot != NULL) {
+            bind_packed(call, run);
+        } else if (call->counts) {
             bind_slot_shares(call, run);
         } else {
             bind_slot(call, run);

@@ -144,12 +144,36 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
     }
 }
 
+// Small counts that all ranks have alike: the table, and the input, packed.
+static void fill_packed(const struct tern__coll *call, uint32_t run, struct tern__head *head)
+{
+    const struct tern__calls *calls = call->calls;
+    char *payload = tern__area_payload(calls->area, calls->rank, run);
+    struct tern__share *table = (struct tern__share *)(void *)payload;
+    bool line = tern__call_longest_in(call) <= TERN__LINE_BYTES;
+    char *to = line ? (char *)head->data
+                    : payload + tern__round_line(sizeof *table * (uint64_t)calls->nranks);
+    tern__call_shares(call, table);
+    for (int rank = 0; tern__kind_in_all(call->kind) && rank < calls->nranks; rank++) {
+        if (table[rank].in_bytes > 0) {
+            memcpy(to, call->in + table[rank].in_offset, table[rank].in_bytes);
+            to += table[rank].in_bytes;
+        }
+    }
+    if (!tern__kind_in_all(call->kind) && call->in_bytes > 0) {
+        memcpy(to, call->in, call->in_bytes);
+    }
+    tern__call_pack(call, table);
+}
+
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
     if (call->way == TERN__WAY_UNKNOWN) {
         fill_opening(call, run, head);
     } else if (call->way == TERN__WAY_STAGED) {
         fill_piece(call, run);
+    } else if (call->counts) {
+        fill_packed(call, run, head);
     } else if (call->in_bytes > TERN__LINE_BYTES) {
         memcpy(tern__area_payload(call->calls->area, call->calls->rank, run), call->in,
                call->in_bytes);

@@ -60,6 +60,7 @@ int tern__question_ask(const char *name, const tern_coll *call, int nranks,
 void tern__question_free(struct tern__question *question)
 {
     tern__call_drop(&question->call);
+    tern__shapes_free(&question->calls);
     tern__programs_free(&question->calls);
     tern_topo_destroy(question->calls.topo);
     free(question);

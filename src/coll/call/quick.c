@@ -2,9 +2,9 @@
 // The short path: a blocking call whose shape was made before, small enough for a slot, on a
 // communicator with nothing else under way, and with peers that come at once. What args.c, pick.c
 // and place.c would find out again was remembered; what is left is the caller's pointers. (Of a
-// v-collective the counts are checked, published and compared in every call; it is spared the
-// queue.) It does what run.c does for such a call, and hands over to it when somebody has to be
-// waited for.
+// v-collective in which ranks have counts of their own these are checked, published and compared in
+// every call; it is spared the queue.) It does what run.c does for such a call, and hands over to
+// it when somebody has to be waited for.
 //
 // No allocation, lock, log, system call, or division.
 
@@ -26,14 +26,25 @@ static bool are_apart(const struct tern__shape *shape, const void *from, const v
     uintptr_t in = (uintptr_t)from;
     uintptr_t out = (uintptr_t)to;
     return in + shape->in_bytes <= out || out + shape->out_bytes <= in ||
-           (in == out && shape->in_bytes == shape->out_bytes);
+           (in == out && shape->in_bytes == shape->out_bytes && shape->rows == NULL);
+}
+
+static inline uint64_t table_bytes(const struct tern__calls *calls, const struct tern__shape *shape)
+{
+    return shape->rows != NULL ? sizeof *shape->rows * (uint64_t)calls->nranks : 0;
 }
 
 static inline const char *input_of(const struct tern__calls *calls, const struct tern__shape *shape,
                                    int rank, uint32_t run)
 {
     return shape->in_line ? (const char *)tern__area_head(calls->area, rank, run)->data
-                          : tern__area_payload(calls->area, rank, run);
+                          : tern__area_payload(calls->area, rank, run) +
+                                tern__round_line(table_bytes(calls, shape));
+}
+
+static inline uint32_t digest_of(const struct tern__shape *shape)
+{
+    return shape->rows != NULL ? (uint32_t)shape->count : 0;
 }
 
 static void publish(struct tern__calls *calls, const struct tern__shape *shape, const void *in,
@@ -41,10 +52,13 @@ static void publish(struct tern__calls *calls, const struct tern__shape *shape, 
 {
     struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
     head->signature = shape->signature;
+    head->digest = digest_of(shape);
+    if (shape->rows != NULL) {
+        memcpy(tern__area_payload(calls->area, calls->rank, run), shape->rows,
+               table_bytes(calls, shape));
+    }
     if (shape->in_bytes > 0) {
-        char *to =
-            shape->in_line ? (char *)head->data : tern__area_payload(calls->area, calls->rank, run);
-        memcpy(to, in, shape->in_bytes);
+        memcpy((char *)(uintptr_t)input_of(calls, shape, calls->rank, run), in, shape->in_bytes);
     }
     tern__flag_store(&head->run, run); // partner: has_met, and is_published in meet.c
     tern__calls_arrive(calls, run, shape->alone);
@@ -65,7 +79,8 @@ static bool has_room(struct tern__calls *calls)
 }
 
 // Whether the ranks that this one waits for come within a few looks, and with the same call.
-static bool has_met(struct tern__calls *calls, uint64_t gates, uint64_t signature, uint32_t run)
+static bool has_met(struct tern__calls *calls, uint64_t gates, uint64_t signature, uint32_t digest,
+                    uint32_t run)
 {
     uint32_t looks = FIRST_LOOKS;
     bool more = true;
@@ -80,7 +95,7 @@ static bool has_met(struct tern__calls *calls, uint64_t gates, uint64_t signatur
                 more = false;
             }
         }
-        if (head->signature != signature) {
+        if (head->signature != signature || head->digest != digest) {
             return false;
         }
     }
@@ -113,29 +128,45 @@ static void end_run(struct tern__calls *calls, uint64_t gates, uint32_t run)
     tern__calls_count(calls, run, 0);
 }
 
+// Where a share of an input is, and of this rank's output.
+static inline uint64_t in_offset(const struct tern__shape *shape, const tern_plan_range *range)
+{
+    return shape->rows != NULL ? shape->rows[range->offset].in_offset
+                               : range->offset * shape->stride;
+}
+
+static inline uint64_t out_offset(const struct tern__shape *shape, const tern_plan_range *range)
+{
+    return shape->rows != NULL ? shape->rows[range->offset].out_offset
+                               : range->offset * shape->stride;
+}
+
 static void transfer(const struct tern__calls *calls, const struct tern__shape *shape,
                      const struct tern__step *step, char *out, uint32_t run)
 {
     // Operands are whole inputs, or shares of them; one destination, in this rank's out.
     const tern_plan_range *to = &step->operands[step->sources_count];
-    char *address = out + to->offset * shape->stride;
+    const tern_plan_range *first = &step->operands[0];
+    char *address = out + out_offset(shape, to);
+    uint64_t bytes = shape->rows != NULL ? shape->rows[first->rank].out_bytes : shape->share_bytes;
+    if (bytes == 0) {
+        return;
+    }
     if (step->kind == TERN__STEP_COPY) {
-        const tern_plan_range *from = &step->operands[0];
-        calls->area->xport->put(address,
-                                input_of(calls, shape, from->rank, run) +
-                                    from->offset * shape->stride,
-                                shape->share_bytes);
+        const char *input = input_of(calls, shape, first->rank, run);
+        calls->area->xport->put(address, input + in_offset(shape, first), bytes);
         return;
     }
     const char *from[TERN_RANKS_MAX];
     for (int s = 0; s < step->sources_count; s++) {
         const tern_plan_range *range = &step->operands[s];
-        from[s] = input_of(calls, shape, range->rank, run) + range->offset * shape->stride;
+        from[s] = input_of(calls, shape, range->rank, run) + in_offset(shape, range);
     }
     shape->reduce(&address, 1, from, step->sources_count, shape->elements);
 }
 
-bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count)
+bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count,
+                      const size_t *counts)
 {
     struct tern__calls *calls = tern__handle_lives(comm, TERN__COMM) ? comm->calls : NULL;
     if (calls == NULL || calls->oldest != NULL ||
@@ -143,8 +174,13 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
         tern__peek(&tern__trace_on) != 0) {
         return false;
     }
+    if (counts != NULL) {
+        count = tern__counts_digest(counts, calls->nranks, true);
+    }
     const struct tern__shape *shape = tern__shape_of(calls, key, count);
     if (shape->key != key || shape->count != count || !shape->quick ||
+        (counts != NULL &&
+         memcmp(counts, shape->counts, sizeof *counts * (size_t)calls->nranks) != 0) ||
         (shape->in_bytes > 0 && in == NULL) || (shape->out_bytes > 0 && out == NULL) ||
         !are_apart(shape, in, out)) {
         return false;
@@ -162,7 +198,7 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
                                                                      .sequence = ++calls->made,
                                                                      .signature = shape->signature,
                                                                      .bytes = shape->bytes});
-    if (!has_met(calls, shape->gates, shape->signature, run)) {
+    if (!has_met(calls, shape->gates, shape->signature, digest_of(shape), run)) {
         calls->handed = true;
         calls->handed_record = record;
         return false;
@@ -174,7 +210,10 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
     }
     end_run(calls, shape->gates, run);
     if (shape->in_bytes > 0) {
-        own_ahead(calls, shape->in_line ? 0 : shape->in_bytes, run + 1);
+        own_ahead(calls,
+                  tern__round_line(table_bytes(calls, shape)) +
+                      (shape->in_line ? 0 : shape->in_bytes),
+                  run + 1);
     }
     tern__record_end(record, TERN_OK, 0);
     return true;
@@ -186,6 +225,7 @@ static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
     struct tern__calls *calls = call->calls;
     struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
     head->signature = call->signature;
+    head->digest = (uint32_t)call->digest;
     tern__call_fill(call, run, head);
     tern__flag_store(&head->run, run); // partner: has_met, and is_published in meet.c
     tern__calls_arrive(calls, run, tern__call_is_alone(call));
@@ -203,7 +243,8 @@ static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
 static bool has_shares(struct tern__coll *call, uint64_t gates, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
-    if (!has_met(calls, gates, call->signature, run) || gates != tern__call_gates(call, run)) {
+    if (!has_met(calls, gates, call->signature, (uint32_t)call->digest, run) ||
+        gates != tern__call_gates(call, run)) {
         return false;
     }
     calls->met_all = gates == calls->others;

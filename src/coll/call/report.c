@@ -173,6 +173,42 @@ int tern__call_failed(struct tern__coll *call, int status)
     return tern__fail(status, "%s", text);
 }
 
+// Two ranks that differ in nothing but counts that should be alike; TERN_OK when they differ in
+// more.
+static int compare_counts(struct tern__calls *calls, const int ranks[2], uint32_t run)
+{
+    struct tern__group *group = &calls->comm->group;
+    const struct tern__share *tables[2];
+    struct tern__signature s;
+    uint64_t rest[2]; // without the digest, and the algorithm, which may follow from the counts
+    for (int i = 0; i < 2; i++) {
+        s = tern__signature_unpack(tern__area_head(calls->area, ranks[i], run)->signature);
+        rest[i] = tern__signature_pack(s.kind, s.dtype, s.op, s.root, s.order, 0, 0);
+        tables[i] = (const void *)tern__area_payload(calls->area, ranks[i], run);
+    }
+    tern_coll_kind kind = (tern_coll_kind)s.kind;
+    if (rest[0] != rest[1] || !tern__kind_counts_alike(kind)) {
+        return TERN_OK;
+    }
+    for (int i = 0; i < calls->nranks; i++) {
+        const struct tern__share rows[] = {tables[0][i], tables[1][i]};
+        bool in = tern__kind_in_all(kind);
+        uint64_t first = in ? rows[0].in_bytes : rows[0].out_bytes;
+        uint64_t second = in ? rows[1].in_bytes : rows[1].out_bytes;
+        if (first != second) {
+            return tern__group_fail(group, TERN_ERR_MISMATCH, ranks[1],
+                                    "the ranks disagree on call %llu, %s: rank %d has %llu bytes "
+                                    "as %s counts, %llu as %s does",
+                                    (unsigned long long)calls->numbers[run % TERN__SLOTS],
+                                    tern_coll_kind_name(kind), i, (unsigned long long)first,
+                                    tern__rank_name(group, ranks[0]).text,
+                                    (unsigned long long)second,
+                                    tern__rank_name(group, ranks[1]).text);
+        }
+    }
+    return TERN_OK;
+}
+
 int tern__calls_mismatch(struct tern__calls *calls, int rank, uint32_t run)
 {
     // Where rank 0 is known to agree with this one, it speaks for both: whoever finds the
@@ -181,6 +217,7 @@ int tern__calls_mismatch(struct tern__calls *calls, int rank, uint32_t run)
     int ranks[] = {rank < alike ? rank : alike, rank < alike ? alike : rank};
     char texts[2][144];
     struct tern__group *group = &calls->comm->group;
+    TERN_TRY(compare_counts(calls, ranks, run));
     for (int i = 0; i < 2; i++) {
         tern__signature_text(tern__area_head(calls->area, ranks[i], run)->signature, texts[i],
                              sizeof texts[i]);

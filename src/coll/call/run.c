@@ -13,6 +13,7 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
     uint32_t run = ++calls->published;
     struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
     head->signature = call->signature;
+    head->digest = (uint32_t)call->digest;
     tern__call_fill(call, run, head);
     call->published++;
     calls->numbers[run % TERN__SLOTS] = call->number;

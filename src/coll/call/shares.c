@@ -45,6 +45,38 @@ void tern__call_shares(const struct tern__coll *call, struct tern__share *rows)
     }
 }
 
+uint64_t tern__counts_digest(const size_t *counts, int nranks, bool small)
+{
+    uint64_t digest = UINT64_C(0x9e3779b97f4a7c15);
+    for (int rank = 0; rank < nranks; rank++) {
+        digest = (digest ^ counts[rank]) * UINT64_C(0xd6e8feb86659fd93);
+        digest ^= digest >> 32;
+    }
+    return small ? digest | 1 : digest & ~UINT64_C(1);
+}
+
+uint64_t tern__call_longest_in(const struct tern__coll *call)
+{
+    bool wide = tern__kind_in_all(call->kind);
+    const size_t *counts = wide ? call->in_counts : call->out_counts;
+    uint64_t sum = 0;
+    uint64_t longest = 0;
+    for (int rank = 0; rank < call->calls->nranks; rank++) {
+        sum += counts[rank];
+        longest = counts[rank] > longest ? counts[rank] : longest;
+    }
+    return (wide ? sum : longest) * call->element_bytes;
+}
+
+void tern__call_pack(const struct tern__coll *call, struct tern__share *rows)
+{
+    uint64_t at = 0;
+    for (int rank = 0; rank < call->calls->nranks; rank++) {
+        rows[rank].in_offset = at;
+        at += tern__kind_in_all(call->kind) ? rows[rank].in_bytes : 0;
+    }
+}
+
 bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
 {
     uint64_t n = (uint64_t)call->calls->nranks;

@@ -29,6 +29,7 @@ static void free_calls(void *arg)
     } else { // in the child of a fork: what has begun goes on in the parent
         free(calls->endpoint);
     }
+    tern__shapes_free(calls);
     tern__programs_free(calls);
     tern_topo_destroy(calls->topo);
     tern__lanes_free(&calls->lanes);

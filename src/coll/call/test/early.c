@@ -179,8 +179,8 @@ static void roots_and_kinds_that_change_are_right(void **state)
 }
 
 // One rank broadcasts to the other, which gathers to it: none waits, both have ended the call.
-// Rank 1, the root, finds that ranks 0 and 2 differ: it agrees with rank 0, which speaks for both, as
-// it would if rank 0 or 2 had found it.
+// Rank 1, the root, finds that ranks 0 and 2 differ: it agrees with rank 0, which speaks for both,
+// as it would if rank 0 or 2 had found it.
 static int differ_from_rank_2(tern_comm *world, void *arg)
 {
     int rank = tern_comm_rank(world);

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is remembered of calls that were made before.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/call/call.h"
+
+void tern__shapes_free(struct tern__calls *calls)
+{
+    for (int i = 0; i < TERN__SHAPES; i++) {
+        free(calls->shapes[i].rows);
+        calls->shapes[i] = (struct tern__shape){0};
+    }
+}
+
+// Calls of a shape that was made before: the common case, and the one where time counts.
+static uint64_t key_of(const struct tern__coll *call)
+{
+    return call->algorithm != NULL || call->order != TERN_ORDER_RANK
+               ? TERN__NO_KEY
+               : tern__key(call->kind, call->dtype, call->op, call->root);
+}
+
+static const size_t *alike_counts(const struct tern__coll *call)
+{
+    return call->in_counts != NULL ? call->in_counts : call->out_counts;
+}
+
+// With what a shape of the call is found: of a v-collective, small only where the counts are alike.
+static struct tern__shape *shape_of(const struct tern__coll *call, uint64_t key, bool small,
+                                    size_t *count)
+{
+    *count = !call->counts ? call->count
+             : small       ? tern__counts_digest(alike_counts(call), call->calls->nranks, true)
+                           : 0;
+    return tern__shape_of(call->calls, key, *count);
+}
+
+static bool is_shape(const struct tern__coll *call, const struct tern__shape *shape, uint64_t key,
+                     size_t count, bool small)
+{
+    size_t bytes = (size_t)call->calls->nranks * sizeof *shape->counts;
+    return key != TERN__NO_KEY && shape->key == key && shape->count == count &&
+           (small ? shape->slot : shape->window) != NULL &&
+           (shape->counts == NULL || memcmp(shape->counts, alike_counts(call), bytes) == 0);
+}
+
+// The counts that all ranks have alike are part of what they compare.
+void tern__call_sign_counts(struct tern__coll *call, bool small)
+{
+    if (tern__kind_counts_alike(call->kind)) {
+        call->digest = tern__counts_digest(alike_counts(call), call->calls->nranks, small);
+        call->signature |= tern__signature_pack(0, 0, 0, 0, 0, 0, call->digest >> 26);
+    }
+}
+
+static bool find_small(struct tern__coll *call)
+{
+    size_t count;
+    uint64_t key = key_of(call);
+    const struct tern__shape *shape = shape_of(call, key, true, &count);
+    if (!is_shape(call, shape, key, count, true)) {
+        return false;
+    }
+    call->signature = shape->signature;
+    call->digest = shape->rows != NULL ? count : 0;
+    call->early = shape->early;
+    call->way = TERN__WAY_SLOT;
+    call->pieces = 1;
+    call->slot = shape->slot;
+    call->slot->users++;
+    return true;
+}
+
+bool tern__call_find_shape(struct tern__coll *call)
+{
+    size_t count;
+    if ((!call->counts || tern__kind_counts_alike(call->kind)) && find_small(call)) {
+        return true;
+    }
+    uint64_t key = key_of(call);
+    const struct tern__shape *shape = shape_of(call, key, false, &count);
+    if (!is_shape(call, shape, key, count, false)) {
+        return false;
+    }
+    call->signature = shape->signature;
+    tern__call_sign_counts(call, false);
+    call->early = shape->early;
+    call->way = TERN__WAY_UNKNOWN;
+    call->window = shape->window;
+    call->staged = shape->staged;
+    call->tail = shape->staged;
+    call->window->users++;
+    call->staged->users += 2;
+    call->piece_bytes = shape->piece_bytes;
+    call->slot_limit = shape->slot_limit;
+    return true;
+}
+
+// A table of packed shares, and the counts that it is of, in one block; NULL: no memory.
+static struct tern__share *make_rows(const struct tern__coll *call)
+{
+    size_t n = (size_t)call->calls->nranks;
+    struct tern__share *rows = malloc(n * (sizeof *rows + sizeof *call->in_counts));
+    if (rows != NULL) {
+        tern__call_shares(call, rows);
+        tern__call_pack(call, rows);
+        memcpy(rows + n, alike_counts(call), n * sizeof *call->in_counts);
+    }
+    return rows;
+}
+
+// Only plans that scale: the others may be forgotten.
+void tern__call_remember_small(const struct tern__coll *call)
+{
+    size_t count;
+    uint64_t key = key_of(call);
+    const struct tern__program *program = call->slot;
+    struct tern__share *rows = NULL;
+    if (key == TERN__NO_KEY || !program->scaled || call->in_offsets != NULL ||
+        call->out_offsets != NULL || (call->counts && (rows = make_rows(call)) == NULL)) {
+        return;
+    }
+    uint64_t longest = call->counts ? tern__call_longest_in(call)
+                       : tern__kind_in_all(call->plan_kind)
+                           ? call->share_bytes * (uint64_t)call->calls->nranks
+                           : call->share_bytes;
+    struct tern__shape *shape = shape_of(call, key, true, &count);
+    free(shape->rows);
+    // A scaled plan for shares has ops of length 1, and so has one for slices of one rank.
+    bool quick = program->plain && call->function == NULL &&
+                 (call->counts || call->share_bytes > 0 || program->staged.lanes_count == 0);
+    *shape = (struct tern__shape){
+        .key = key,
+        .count = count,
+        .signature = call->signature,
+        .slot = call->slot,
+        .quick = quick,
+        .early = call->early,
+        .alone = tern__call_is_alone(call),
+        .gates = call->early ? program->gates : call->calls->others,
+        .in_line = longest <= TERN__LINE_BYTES,
+        .share_bytes = call->share_bytes,
+        .stride = tern__kind_has_shares(call->plan_kind) ? call->share_bytes : 0,
+        .bytes = call->bytes,
+        .in_bytes = call->in_bytes,
+        .out_bytes = call->out_bytes,
+        .elements = call->counts ? call->out_bytes / call->element_bytes : call->count,
+        .reduce = call->reduce,
+        .rows = rows,
+        .counts = rows != NULL ? (size_t *)(void *)(rows + call->calls->nranks) : NULL,
+    };
+}
+
+void tern__call_remember_large(const struct tern__coll *call)
+{
+    size_t count;
+    uint64_t key = key_of(call);
+    if (key != TERN__NO_KEY && call->counts && call->window != NULL && call->window->scaled &&
+        call->staged->scaled) {
+        struct tern__shape *shape = shape_of(call, key, false, &count);
+        free(shape->rows);
+        *shape = (struct tern__shape){
+            .key = key,
+            .count = count,
+            .signature = call->signature,
+            .early = call->early,
+            .window = call->window,
+            .staged = call->staged,
+            .piece_bytes = call->piece_bytes,
+            .slot_limit = call->slot_limit,
+        };
+    }
+}
