@@ -216,7 +216,7 @@ static int give_up_together(tern_comm *comm, void *arg)
     tern_graph *graph;
     tern_window *window;
     CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
-    CHECK(make(comm, 1, 1500 * MS, &chip, &graph) == 0);
+    CHECK(make(comm, 1, 3000 * MS, &chip, &graph) == 0);
     int waits = add_task(graph, "waits", do_nothing, TERN_CORE_AIV, 0, 0);
     CHECK(fine(add_wait(graph, waits, window, 8, 5, 0)));
     CHECK(fine(tern_comm_barrier(comm)));
