@@ -132,7 +132,7 @@ int tern__reach_fail(struct tern__group *group, const struct tern__unread *unrea
     int owner = theirs ? rank : group->rank;
     return tern__group_fail(group, TERN_ERR_ARG, owner,
                             "%s: '%s' of %s has fewer bytes of memory that can be %s than its "
-                            "count says",
+                            "count says; memory of a device needs TERN_DIRECT=off",
                             what, theirs ? "in" : "out", tern__rank_name(group, owner).text,
                             theirs ? "read" : "written");
 }
