@@ -51,7 +51,7 @@ static void watch_processes(struct tern__job *job)
         job->pidfd[rank] = (int)syscall(SYS_pidfd_open, (pid_t)tern__peek(&peer->pid), 0);
         if (job->pidfd[rank] < 0 && errno == ESRCH &&
             tern__flag_load(&peer->state) == TERN__RANK_ACTIVE) {
-            tern__ctl_mark_dead(job->ctl, rank);
+            tern__job_ended(job, rank);
         }
     }
 }

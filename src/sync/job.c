@@ -15,6 +15,10 @@
 #include "base/log.h"
 #include "base/process.h"
 
+// How long rank 0 may be about to end when a rank that it was letting in has already done so: its
+// connections are closed before its process is seen to end.
+#define HOST_ENDS_MS 200
+
 void tern__ctl_ring_all(struct tern__ctl *ctl)
 {
     for (uint32_t rank = 0; rank < ctl->nranks; rank++) {
@@ -159,6 +163,19 @@ static void look_for_dump(struct tern__job *job)
     }
 }
 
+void tern__job_ended(struct tern__job *job, int rank)
+{
+    const struct tern__ctl_rank *slots = job->ctl->ranks;
+    if (rank != 0 && job->rank != 0 && tern__peek(&slots[rank].threads) == 0 &&
+        tern__flag_load(&slots[0].state) == TERN__RANK_ACTIVE) {
+        struct pollfd host[] = {{.fd = job->pidfd[0], .events = POLLIN}, {.fd = job->outbox[0]}};
+        if (poll(host, 2, HOST_ENDS_MS) > 0) {
+            tern__ctl_mark_dead(job->ctl, 0);
+        }
+    }
+    tern__ctl_mark_dead(job->ctl, rank);
+}
+
 void tern__job_look(struct tern__job *job)
 {
     // Of each rank its process, and its inbox: a rank that becomes another program keeps the
@@ -186,7 +203,7 @@ void tern__job_look(struct tern__job *job)
     }
     for (nfds_t i = 0; i < count; i++) {
         if (fds[i].revents != 0) {
-            tern__ctl_mark_dead(job->ctl, ranks[i]);
+            tern__job_ended(job, ranks[i]);
         }
     }
 }

@@ -51,6 +51,10 @@ struct tern__ladder tern__job_ladder(struct tern__job *job);
 // other.
 void tern__job_look(struct tern__job *job);
 
+// A rank's process has ended: marks it dead. When it had not entered the job, rank 0, which lets
+// ranks in, may be the reason, and ends a moment later: that is waited for, and marked first.
+void tern__job_ended(struct tern__job *job, int rank);
+
 // Marks a rank dead, remembers the first one and wakes all. Also for the launcher, which has no job
 // but the control memory.
 void tern__ctl_mark_dead(struct tern__ctl *ctl, int rank);
