@@ -199,6 +199,17 @@ def measure_collectives(options, tern):
     return collectives.measure(tern, peers, options.quick, options.every_size, options.sizes)
 
 
+def command(options):
+    """How to make the same tables again."""
+    words = ["bench/run.py"]
+    words += ["--every-size"] if options.every_size else []
+    words += ["--no-peers"] if options.no_peers else []
+    words += [f"--only {options.only}"] if options.only else []
+    words += [f"--sizes {options.sizes}"] if options.sizes else []
+    words += [f"--rounds {options.rounds}"] if options.rounds else []
+    return "make bench" if len(words) == 1 else " ".join(words)
+
+
 def main():
     options = read_arguments()
     tern = os.path.join(options.build, "bin", "tern")
@@ -215,7 +226,7 @@ def main():
         date = time.strftime("%Y-%m-%d")
         with open(options.output, "w", encoding="utf-8") as file:
             file.write("# Results of the last run\n\n"
-                       f"`make bench`, {date}, commit {commit}; {machine()}.\n\n{text}")
+                       f"`{command(options)}`, {date}, commit {commit}; {machine()}.\n\n{text}")
     return 0 if good else 1
 
 
