@@ -140,12 +140,14 @@ struct tern__ladder tern__job_ladder(struct tern__job *job)
         struct tern__ladder ladder = tern__ladder_for(threads, cpus);
         tern__poke(&job->spins, ladder.spins);
         tern__poke(&job->yields, ladder.yields);
+        tern__poke(&job->alone, ladder.alone);
         tern__publish(&job->load_version, version); // partner: the observe above
         tern__log(TERN__LOG_DEBUG, "%d threads on %d processors: %u spins, %u yields", threads,
                   cpus, ladder.spins, ladder.yields);
     }
     return (struct tern__ladder){.spins = tern__peek(&job->spins),
-                                 .yields = tern__peek(&job->yields)};
+                                 .yields = tern__peek(&job->yields),
+                                 .alone = tern__peek(&job->alone) != 0};
 }
 
 // Looks whether a rank, another one at each call, has crashed and writes its core. All that wait do

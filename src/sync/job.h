@@ -35,6 +35,7 @@ struct tern__job {
     _Atomic uint32_t load_version; // of ctl->load_version when the ladder was chosen
     _Atomic uint32_t spins;
     _Atomic uint32_t yields;
+    _Atomic uint32_t alone;
 };
 
 // Publishes this process (affinity mask, one thread) and makes the rank ACTIVE.

@@ -28,7 +28,8 @@ struct tern__ladder tern__ladder_for(int threads, int cpus)
 {
     bool alone = threads <= cpus;
     return (struct tern__ladder){.spins = alone ? SPINS_ALONE : SPINS_CROWDED,
-                                 .yields = alone ? YIELDS_ALONE : YIELDS_CROWDED};
+                                 .yields = alone ? YIELDS_ALONE : YIELDS_CROWDED,
+                                 .alone = alone};
 }
 
 // Sleeps on the bell until the condition holds, is broken, or the deadline passes.

@@ -18,6 +18,7 @@ struct tern__ladder {
     // Then that often gives up the processor, with a few looks after each; for 1 ms together at
     // most.
     uint32_t yields;
+    bool alone; // each thread has a processor
 };
 
 #define TERN__LOOK_NS INT64_C(100000000)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "comm/registry.h"
 
 #define LENT UINT32_MAX                // in place of a piece's bytes: it is a placement
@@ -62,6 +63,19 @@ static bool is_ready(const struct tern__message *message, const struct tern__pip
     return tern__flag_load(&mail_of(message, next)->number) == next; // partner: put_piece
 }
 
+// From how many bytes on the receiver reads a message out of ordinary memory. A short one leaves its
+// sender free; with more ranks than processors pieces are faster, since one side works while the
+// other has no turn.
+static uint64_t lend_from(const struct tern__calls *calls)
+{
+    if (calls->lend_from != TERN__DIRECT_ON) {
+        return calls->lend_from; // off: nobody reads
+    }
+    return tern__job_ladder(calls->work.job).alone
+               ? (uint64_t)TERN__MAIL_SLOTS * TERN__MAIL_BYTES / 2 + 1
+               : UINT64_MAX;
+}
+
 // Whether the receiver can take it from where it lies: in a window, or in ordinary memory that it
 // may read.
 static bool lend(const struct tern__message *message, struct tern__mail *mail)
@@ -74,7 +88,7 @@ static bool lend(const struct tern__message *message, struct tern__mail *mail)
     placement.in_window =
         tern__call_place(calls, message->buffer, message->bytes, &placement.in_offset);
     if (placement.in_window == 0) {
-        if (message->bytes < calls->lend_from ||
+        if (message->bytes < lend_from(calls) ||
             !tern__reach_both(&calls->comm->group, message->peer)) {
             return false;
         }

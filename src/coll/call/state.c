@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/cgroup.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "coll/call/mail.h"
@@ -37,18 +36,6 @@ static void free_calls(void *arg)
     free(calls);
 }
 
-// A message that the mailbox holds leaves its sender free. With more ranks than processors, pieces
-// are faster: one side works while the other has no turn.
-static uint64_t lend_from(const struct tern__group *group)
-{
-    uint64_t from;
-    if (tern__direct_option(&from) == TERN_OK && from != TERN__DIRECT_ON) {
-        return from; // off: nobody reads
-    }
-    return group->size <= tern__cpus_allowed() ? (uint64_t)TERN__MAIL_SLOTS * TERN__MAIL_BYTES + 1
-                                               : UINT64_MAX;
-}
-
 int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls)
 {
     TERN_TRY(tern__comm_lives(name, comm));
@@ -73,7 +60,9 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->nranks = comm->group.size;
     made->others = tern__group_others(&comm->group);
     made->direct = tern__reach_all(&comm->group);
-    made->lend_from = lend_from(&comm->group);
+    if (tern__direct_option(&made->lend_from) != TERN_OK) {
+        made->lend_from = TERN__DIRECT_OFF;
+    }
     made->binding.rank = comm->group.rank;
     made->binding.group = &comm->group;
     made->bases = bases;

@@ -48,9 +48,9 @@ static bool reached(void *arg)
 // From no spin at all to some: the sleep begins at ever different points of the notifier's work.
 static struct tern__ladder ladder_of(uint32_t round)
 {
-    static const struct tern__ladder ladders[] = {{0, 0}, {1, 0},  {0, 1},
-                                                  {7, 0}, {70, 0}, {130, 0}};
-    return ladders[round % (sizeof ladders / sizeof ladders[0])];
+    static const uint32_t rungs[][2] = {{0, 0}, {1, 0}, {0, 1}, {7, 0}, {70, 0}, {130, 0}};
+    const uint32_t *of = rungs[round % (sizeof rungs / sizeof rungs[0])];
+    return (struct tern__ladder){.spins = of[0], .yields = of[1]};
 }
 
 static int wait_for(struct tern__bell *bell, const _Atomic uint32_t *word, uint32_t value)

@@ -217,10 +217,10 @@ static int follow_the_load(tern_comm *comm, void *arg)
     CHECK(tern__job_ladder(job).spins == fits.spins);
     tern__job_add_threads(job, 1);
     CHECK(tern__job_ladder(job).spins == crowded.spins);
-    CHECK(tern__job_ladder(job).yields == crowded.yields);
+    CHECK(tern__job_ladder(job).yields == crowded.yields && !tern__job_ladder(job).alone);
     tern__job_add_threads(job, -cpus);
     CHECK(tern__job_ladder(job).spins == fits.spins);
-    CHECK(tern__job_ladder(job).yields == fits.yields);
+    CHECK(tern__job_ladder(job).yields == fits.yields && tern__job_ladder(job).alone);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -157,6 +158,70 @@ static void what_one_rank_may_not_nobody_does(void **state)
         setenv("TERN_DIRECT", "4096", 1); // messages, too, with more ranks than processors
         assert_true(right && (does == WILL_NOT || ranks_run(3, exchange_much, &does, 60)));
     }
+}
+
+// To the nth processor that this process may use; false when there are not that many.
+static bool bind_to(int nth, int wanted)
+{
+    cpu_set_t all;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < wanted) {
+        return false;
+    }
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &all) && nth-- == 0) {
+            CPU_SET(cpu, &one);
+        }
+    }
+    return CPU_COUNT(&one) == 1 && sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+// What rank 0 writes into a message after it has started to send it arrives when rank 1 reads it
+// where it lies, and not when it was copied.
+static int change_what_is_sent(tern_comm *comm)
+{
+    struct tern__job *job = comm->group.job;
+    static char buffer[LARGE];
+    tern_request request = 0;
+    tern_coll call = {
+        .kind = TERN_COLL_SEND, .in = buffer, .count = LARGE, .dtype = TERN_U8, .root = 1};
+    buffer[0] = 0;
+    if (tern_comm_rank(comm) == 0) {
+        CHECK(tern_coll_start(comm, &call, &request) == TERN_OK);
+        buffer[0] = 1;
+    }
+    CHECK(tern_barrier(comm) == TERN_OK);
+    if (tern_comm_rank(comm) == 0) {
+        return tern_request_wait(&request);
+    }
+    CHECK(tern_recv(comm, buffer, LARGE, TERN_U8, 0) == TERN_OK);
+    CHECK(buffer[0] == tern__job_ladder(job).alone);
+    return 0;
+}
+
+static int send_from_own_processors(int rank, const struct ranks *ranks, void *arg)
+{
+    tern_comm *comm;
+    bool bound = bind_to(rank, ranks->count);
+    CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
+    CHECK(tern_barrier(comm) == TERN_OK);
+    CHECK(!bound || tern__job_ladder(comm->group.job).alone);
+    CHECK(change_what_is_sent(comm) == 0);
+    tern__job_add_threads(comm->group.job, 1000); // no rank has a processor for itself
+    CHECK(tern_barrier(comm) == TERN_OK);
+    CHECK(!tern__job_ladder(comm->group.job).alone);
+    CHECK(change_what_is_sent(comm) == 0);
+    CHECK(tern_comm_destroy(comm) == TERN_OK);
+    return 0;
+}
+
+static void messages_are_read_where_each_rank_has_a_processor(void **state)
+{
+    unsetenv("TERN_DIRECT");
+    bool right = ranks_run(2, send_from_own_processors, NULL, 60);
+    setenv("TERN_DIRECT", "4096", 1);
+    assert_true(right);
 }
 
 static int move(tern_comm *comm, tern_coll_kind kind, size_t bytes)
@@ -316,6 +381,7 @@ int main(void)
         cmocka_unit_test(results_are_right_wherever_the_buffers_are),
         cmocka_unit_test(without_it_slots_do_the_same),
         cmocka_unit_test(what_one_rank_may_not_nobody_does),
+        cmocka_unit_test(messages_are_read_where_each_rank_has_a_processor),
         cmocka_unit_test(small_and_very_large_shares_go_through_slots),
         cmocka_unit_test(a_buffer_that_is_too_short_names_its_rank),
         cmocka_unit_test(a_rank_that_dies_in_the_middle_is_named),
