@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "comm/registry.h"
+#include "xport/expose.h"
 
 #define LENT UINT32_MAX                // in place of a piece's bytes: it is a placement
 #define LENT_FROM ((uint64_t)16 << 10) // bytes that are worth waiting for the receiver
@@ -114,8 +115,8 @@ static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
         bool line = part <= TERN__LINE_BYTES;
         mail->bytes = (uint32_t)part;
         if (part > 0) {
-            memcpy(line ? (char *)mail->data : payload_of(message, number),
-                   message->buffer + message->moved, part);
+            tern__expose(line ? (char *)mail->data : payload_of(message, number),
+                         message->buffer + message->moved, part);
         }
         message->moved += part;
     }

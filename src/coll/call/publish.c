@@ -7,6 +7,7 @@
 #include "coll/call/place.h"
 #include "comm/registry.h"
 #include "plan/slices.h"
+#include "xport/expose.h"
 
 static bool has_all_ranks(const tern_comm *theirs, const tern_comm *ours)
 {
@@ -44,6 +45,18 @@ uint64_t tern__call_place(const struct tern__calls *calls, const char *address, 
     return (uint64_t)window->comm->group.slot << 32 | (window->number + 1);
 }
 
+// Into the slot. Sums are made of pieces that come and go in step, and ranks that share a processor
+// share its caches: there the lines are found where they were written.
+static void expose(const struct tern__coll *call, char *to, const char *from, uint64_t bytes)
+{
+    if (bytes >= TERN__EXPOSE_FROM && !tern__kinds[call->kind].sums &&
+        tern__job_ladder(call->calls->work.job).alone) {
+        tern__expose(to, from, bytes);
+    } else {
+        memcpy(to, from, bytes);
+    }
+}
+
 static void fill_shares(struct tern__coll *call, struct tern__placement *placement, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
@@ -64,12 +77,12 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
     uint64_t at = table_bytes;
     bool wide = tern__kind_in_all(call->plan_kind);
     if (!wide && call->in != NULL) {
-        memcpy(payload + at, call->in, call->in_bytes);
+        expose(call, payload + at, call->in, call->in_bytes);
     }
     for (int rank = 0; rank < calls->nranks; rank++) {
         struct tern__share *row = &table[rank];
         if (wide && row->in_bytes > 0) {
-            memcpy(payload + at, call->in + row->in_offset, row->in_bytes);
+            expose(call, payload + at, call->in + row->in_offset, row->in_bytes);
         }
         row->in_offset = at;
         at += wide ? tern__round_line(row->in_bytes) : 0;
@@ -127,7 +140,7 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
     if (!tern__kind_in_all(call->plan_kind)) {
         uint64_t length = call->counts ? call->in_bytes : call->share_bytes;
         uint64_t part = tern__piece_of(call, length, index, &skip);
-        memcpy(payload, call->in + (part > 0 ? skip : 0), part);
+        expose(call, payload, call->in + (part > 0 ? skip : 0), part);
         return;
     }
     for (int rank = 0; rank < calls->nranks; rank++) {
@@ -139,7 +152,7 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
         uint64_t part = tern__piece_of(call, own.in_bytes, index, &skip);
         uint64_t stride = call->counts ? call->piece_bytes : part;
         if (part > 0) {
-            memcpy(payload + (uint64_t)rank * stride, call->in + own.in_offset + skip, part);
+            expose(call, payload + (uint64_t)rank * stride, call->in + own.in_offset + skip, part);
         }
     }
 }
@@ -175,7 +188,7 @@ void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *h
     } else if (call->counts) {
         fill_packed(call, run, head);
     } else if (call->in_bytes > TERN__LINE_BYTES) {
-        memcpy(tern__area_payload(call->calls->area, call->calls->rank, run), call->in,
+        expose(call, tern__area_payload(call->calls->area, call->calls->rank, run), call->in,
                call->in_bytes);
     } else if (call->in_bytes > 0) {
         memcpy(head->data, call->in, call->in_bytes);

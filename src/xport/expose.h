@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copying what another processor reads next. Lines that one processor has just written stay in its
+// caches, and another one that reads them asks that processor for each: less than half as fast as
+// from memory, and a tenth when the two are far from each other. So longer copies go past the
+// caches of who writes (non-temporal stores).
+#ifndef TERN_XPORT_EXPOSE_H
+#define TERN_XPORT_EXPOSE_H
+
+#include <stdint.h>
+
+// From so many bytes on. Below, the lines are on their way to the reader before all are written.
+#define TERN__EXPOSE_FROM UINT64_C(16384)
+
+// memcpy, for bytes that other ranks read and this one does not. They are there for whoever
+// observes a flag that is stored afterwards. Data path.
+void tern__expose(void *to, const void *from, uint64_t bytes);
+
+#endif
