@@ -3,6 +3,7 @@
 // no call has to wait for memory. Sparse: what no call touches takes none. Each rank's part:
 //
 //     heads      a line for each slot: what the rank publishes at the beginning of a run
+//     letters    a line for each slot: what a v-collective of two ranks says to the other one
 //     arrivals   rank 0's are used, by all ranks: counters of a slot, a line each
 //     signals    of the plan that runs in a slot
 //     payloads   of a slot: inputs, scratch and outputs that are staged
@@ -26,7 +27,8 @@ enum {
 };
 
 #define TERN__AREA_HEADS 0
-#define TERN__AREA_ARRIVALS ((size_t)TERN__SLOTS * TERN_CACHE_LINE)
+#define TERN__AREA_LETTERS ((size_t)TERN__SLOTS * TERN_CACHE_LINE)
+#define TERN__AREA_ARRIVALS (TERN__AREA_LETTERS + (size_t)TERN__SLOTS * TERN_CACHE_LINE)
 #define TERN__AREA_SIGNALS                                                                         \
     (TERN__AREA_ARRIVALS + (size_t)TERN__SLOTS * TERN__SLOT_ARRIVALS * TERN_CACHE_LINE)
 #define TERN__AREA_MAIL                                                                            \

@@ -28,10 +28,12 @@
 // at the end. Signals of a slot count up from run to run.
 //
 // When a call has counts for each rank, the payload begins with a table of what goes to each other
-// rank and back (struct tern__share); in_offset counts from the payload when in_slot is set. Where
-// all ranks have the same counts, their digest is compared, and the table is for sentences only;
-// when they are small, nothing is said of buffers, and the input is behind the table, or in the
-// line.
+// rank and back (struct tern__share); in_offset counts from the payload when in_slot is set. Of two
+// ranks, each also writes what line and table say, and a few bytes, into one letter to the other,
+// which is there a moment before the line is published: who finds in it what it expects has fetched
+// one line instead of three. Where all ranks have the same counts, their digest is compared, and
+// the table is for sentences only; when they are small, nothing is said of buffers, and the input
+// is behind the table, or in the line.
 #ifndef TERN_COLL_CALL_AREA_H
 #define TERN_COLL_CALL_AREA_H
 
@@ -45,7 +47,10 @@
 enum { TERN__AHEAD = 4 };
 _Static_assert(TERN__SLOTS == 2 * TERN__AHEAD, "see above");
 
-enum { TERN__LINE_BYTES = 48 }; // of data in a published line
+enum {
+    TERN__LINE_BYTES = 48,   // of data in a published line
+    TERN__LETTER_BYTES = 32, // of data in a letter
+};
 
 // Where a rank's buffers are; windows by tern__placement_key, 0: in none that all ranks have.
 struct tern__placement {
@@ -65,6 +70,19 @@ struct tern__head {
     alignas(8) unsigned char data[TERN__LINE_BYTES];
 };
 _Static_assert(sizeof(struct tern__head) == TERN_CACHE_LINE, "shared layout");
+
+// In a run that opens a v-collective of two ranks, from one to the other. Whoever finds anything in
+// it that is not as it should be goes by the line and the table.
+struct tern__letter {
+    alignas(TERN_CACHE_LINE) _Atomic uint32_t run; // that it was written in
+    uint32_t digest;                               // as in the line
+    uint64_t signature;
+    uint32_t in_bytes, out_bytes;                      // as in the table; UINT32_MAX: or more
+    uint32_t in_offset;                                // in the payload
+    uint32_t in_slot;                                  // 0: the input is not in the slot
+    alignas(8) unsigned char data[TERN__LETTER_BYTES]; // the input, when it is not longer
+};
+_Static_assert(sizeof(struct tern__letter) == TERN_CACHE_LINE, "shared layout");
 
 // One line of a mailbox: a message, or a piece of one, is there when `number` has come to it.
 struct tern__mail {
@@ -92,6 +110,13 @@ static inline char *tern__area_part(const tern_window *area, int rank)
 static inline struct tern__head *tern__area_head(const tern_window *area, int rank, uint32_t run)
 {
     return (struct tern__head *)(void *)(tern__area_part(area, rank) + TERN__AREA_HEADS) +
+           run % TERN__SLOTS;
+}
+
+static inline struct tern__letter *tern__area_letter(const tern_window *area, int rank,
+                                                     uint32_t run)
+{
+    return (struct tern__letter *)(void *)(tern__area_part(area, rank) + TERN__AREA_LETTERS) +
            run % TERN__SLOTS;
 }
 

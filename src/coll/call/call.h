@@ -203,6 +203,7 @@ bool tern__call_quick_shares(struct tern__coll *call);
 // place.c: what the plan's ranges are, once all have.
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head);
 int tern__call_bind(struct tern__coll *call, uint32_t run);
+void tern__call_bind_letter(struct tern__coll *call, uint32_t run); // of two ranks: it has come
 void tern__call_unload(struct tern__coll *call); // out of the slot, to the caller
 
 // Which window, as all ranks number it, and where in it; 0 when the bytes are in none that all

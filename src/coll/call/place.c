@@ -135,6 +135,18 @@ static void bind_maps(struct tern__coll *call, const struct tern__program *progr
     }
 }
 
+// What is reduced; and nothing is far, but for what bind_placed says.
+static void bind_elements(const struct tern__coll *call)
+{
+    struct tern__binding *binding = &call->calls->binding;
+    binding->far = 0;
+    binding->dtype = call->dtype;
+    binding->element_bytes = call->element_bytes;
+    binding->reduce = call->reduce;
+    binding->function = call->function;
+    binding->function_arg = call->function_arg;
+}
+
 static void bind_slot(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
@@ -167,6 +179,31 @@ static void bind_slot_shares(struct tern__coll *call, uint32_t run)
     }
     binding->out[calls->rank] = call->out;
     calls->lanes.script = &call->staged->staged;
+}
+
+void tern__call_bind_letter(struct tern__coll *call, uint32_t run)
+{
+    struct tern__calls *calls = call->calls;
+    struct tern__binding *binding = &calls->binding;
+    int other = 1 - calls->rank;
+    const struct tern__letter *letter = tern__area_letter(calls->area, other, run);
+    const struct tern__share *own = table_of(calls, calls->rank, run);
+    bind_elements(call);
+    binding->in_map = TERN__MAP_SHARES; // of each input this rank's share is the only one
+    binding->in_stride = 0;
+    binding->out_map = TERN__MAP_TABLE;
+    binding->skip_bytes = 0;
+    binding->piece_bytes = UINT64_MAX;
+    binding->tables[calls->rank] = own;
+    binding->in[calls->rank] =
+        tern__area_payload(calls->area, calls->rank, run) + own[calls->rank].in_offset;
+    binding->in[other] = letter->in_bytes <= TERN__LETTER_BYTES
+                             ? (const char *)letter->data
+                             : tern__area_payload(calls->area, other, run) + letter->in_offset;
+    binding->out[calls->rank] = call->out;
+    calls->lanes.script = &call->staged->staged;
+    call->way = TERN__WAY_SLOT;
+    call->pieces = 1;
 }
 
 // Small counts that all ranks have alike: this rank's table speaks for all.
@@ -289,18 +326,6 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
             call->counts || call->out == NULL ? call->out : call->out + skip;
     }
     calls->lanes.script = call->copied ? &program->whole : &program->staged;
-}
-
-// What is reduced; and nothing is far, but for what bind_placed says.
-static void bind_elements(const struct tern__coll *call)
-{
-    struct tern__binding *binding = &call->calls->binding;
-    binding->far = 0;
-    binding->dtype = call->dtype;
-    binding->element_bytes = call->element_bytes;
-    binding->reduce = call->reduce;
-    binding->function = call->function;
-    binding->function_arg = call->function_arg;
 }
 
 int tern__call_bind(struct tern__coll *call, uint32_t run)

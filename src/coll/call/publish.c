@@ -89,6 +89,30 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
     }
 }
 
+static uint32_t bounded(uint64_t bytes)
+{
+    return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+static void write_letter(const struct tern__coll *call, bool in_slot, uint32_t run)
+{
+    const struct tern__calls *calls = call->calls;
+    const char *payload = tern__area_payload(calls->area, calls->rank, run);
+    const struct tern__share *row = (const struct tern__share *)(const void *)payload;
+    struct tern__letter *letter = tern__area_letter(calls->area, calls->rank, run);
+    row += 1 - calls->rank;
+    letter->digest = (uint32_t)call->digest;
+    letter->signature = call->signature;
+    letter->in_bytes = bounded(row->in_bytes);
+    letter->out_bytes = bounded(row->out_bytes);
+    letter->in_offset = bounded(row->in_offset);
+    letter->in_slot = in_slot;
+    if (in_slot && row->in_bytes > 0 && row->in_bytes <= TERN__LETTER_BYTES) {
+        memcpy(letter->data, payload + row->in_offset, row->in_bytes);
+    }
+    tern__flag_store(&letter->run, run); // partner: comes, in quick.c
+}
+
 static void fill_opening(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
     struct tern__placement placement = {.in_place = call->in_place};
@@ -103,6 +127,9 @@ static void fill_opening(struct tern__coll *call, uint32_t run, struct tern__hea
         fill_shares(call, &placement, run);
     }
     memcpy(head->data, &placement, sizeof placement);
+    if (call->counts && call->calls->nranks == 2) {
+        write_letter(call, placement.in_slot != 0, run);
+    }
 }
 
 // The slices of a piece that others read.

@@ -78,22 +78,36 @@ static bool has_room(struct tern__calls *calls)
     return tern__calls_has_room(calls);
 }
 
+struct looks {
+    uint32_t left;
+    bool more;
+};
+
+// Whether a run is published within the looks that are left.
+static bool comes(const struct tern__calls *calls, const _Atomic uint32_t *published, uint32_t run,
+                  struct looks *looks)
+{
+    while (tern__flag_load(published) != run) { // partner: publish; and write_letter in publish.c
+        if (looks->left-- == 0) {
+            if (!looks->more) {
+                return false;
+            }
+            looks->left = 2 * tern__job_ladder(calls->work.job).spins;
+            looks->more = false;
+        }
+    }
+    return true;
+}
+
 // Whether the ranks that this one waits for come within a few looks, and with the same call.
 static bool has_met(struct tern__calls *calls, uint64_t gates, uint64_t signature, uint32_t digest,
                     uint32_t run)
 {
-    uint32_t looks = FIRST_LOOKS;
-    bool more = true;
+    struct looks looks = {FIRST_LOOKS, true};
     for (uint64_t left = gates; left != 0; left &= left - 1) {
         const struct tern__head *head = tern__area_head(calls->area, __builtin_ctzll(left), run);
-        while (tern__flag_load(&head->run) != run) { // partner: publish
-            if (looks-- == 0) {
-                if (!more) {
-                    return false;
-                }
-                looks = 2 * tern__job_ladder(calls->work.job).spins;
-                more = false;
-            }
+        if (!comes(calls, &head->run, run, &looks)) {
+            return false;
         }
         if (head->signature != signature || head->digest != digest) {
             return false;
@@ -239,16 +253,46 @@ static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
                                                });
 }
 
-// Whether all inputs that this rank takes are in slots, and their counts are those it wants.
+// Whether a letter says all there is to know: with two ranks, when all runs before are settled.
+static bool letter_serves(const struct tern__coll *call, uint64_t gates, uint32_t run)
+{
+    const struct tern__calls *calls = call->calls;
+    return calls->nranks == 2 && gates == calls->others && calls->settled == run - 1 &&
+           !tern__kind_counts_alike(call->kind);
+}
+
+static bool has_letter(const struct tern__coll *call, uint32_t run)
+{
+    const struct tern__calls *calls = call->calls;
+    int other = 1 - calls->rank;
+    const struct tern__letter *letter = tern__area_letter(calls->area, other, run);
+    const char *payload = tern__area_payload(calls->area, calls->rank, run);
+    const struct tern__share *own = (const struct tern__share *)(const void *)payload + other;
+    struct looks looks = {FIRST_LOOKS, true};
+    return comes(calls, &letter->run, run, &looks) && letter->signature == call->signature &&
+           letter->digest == (uint32_t)call->digest && letter->in_slot != 0 &&
+           letter->in_bytes == own->out_bytes && letter->out_bytes == own->in_bytes;
+}
+
+// Whether all inputs that this rank takes are in slots, and their counts are those it wants; then
+// its steps are bound.
 static bool has_shares(struct tern__coll *call, uint64_t gates, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
+    if (letter_serves(call, gates, run)) {
+        if (!has_letter(call, run)) {
+            return false;
+        }
+        tern__call_bind_letter(call, run);
+        return true;
+    }
     if (!has_met(calls, gates, call->signature, (uint32_t)call->digest, run) ||
         gates != tern__call_gates(call, run)) {
         return false;
     }
     calls->met_all = gates == calls->others;
-    if (tern__call_open(call, run) == TERN_OK && call->way == TERN__WAY_SLOT) {
+    if (tern__call_open(call, run) == TERN_OK && call->way == TERN__WAY_SLOT &&
+        tern__call_bind(call, run) == TERN_OK) {
         return true;
     }
     call->way = TERN__WAY_UNKNOWN; // run.c finds out again how it goes on
@@ -267,7 +311,7 @@ bool tern__call_quick_shares(struct tern__coll *call)
     struct tern__record *record = open_shares(call, run);
     bool scatters = call->early && call->kind == TERN_COLL_SCATTER_V;
     uint64_t gates = scatters ? UINT64_C(1) << call->root & calls->others : calls->others;
-    if (!has_shares(call, gates, run) || tern__call_bind(call, run) != TERN_OK) {
+    if (!has_shares(call, gates, run)) {
         calls->handed = true;
         calls->handed_record = record;
         return false;
@@ -281,6 +325,7 @@ bool tern__call_quick_shares(struct tern__coll *call)
     end_run(calls, gates, run);
     uint64_t table_bytes = sizeof(struct tern__share) * (uint64_t)calls->nranks;
     own_ahead(calls, tern__round_line(table_bytes) + call->in_bytes, run + 1);
+    tern__own_line(tern__area_letter(calls->area, calls->rank, run + 1));
     tern__record_travels(record, TERN__WAY_SLOT, call->staged->index);
     tern__record_end(record, TERN_OK, 0);
     tern__call_drop(call);

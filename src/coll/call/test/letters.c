@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small v-collectives in which each rank has counts of its own, blocking, many in a row: right at
+// any counts, and nothing is written where the ranks disagree in anything.
+#include "support/cmocka.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "support/look.h"
+#include "support/random.h"
+#include "support/ranks.h"
+#include "tern/coll.h"
+
+enum { CALLS = 3000, MOST = 20, GAP = 3, ROOM = 4 * (MOST + GAP), UNTOUCHED = 0x5a5a5a5a };
+
+static const tern_coll_kind kinds[] = {TERN_COLL_GATHER_V, TERN_COLL_SCATTER_V,
+                                       TERN_COLL_ALL_TO_ALL_V};
+
+// What one rank of up to four gives to each, and where it has it and wants it.
+struct shares {
+    size_t counts[4][4]; // from, to
+    size_t in_offsets[4], out_offsets[4];
+};
+
+static int32_t element(int call, int from, int to, size_t i)
+{
+    return call * 10000 + from * 1000 + to * 100 + (int32_t)i;
+}
+
+static void draw(uint64_t *state, tern_coll_kind kind, int n, int root, struct shares *s)
+{
+    memset(s, 0, sizeof *s);
+    size_t in_at = 0;
+    size_t out_at = 0;
+    for (int from = 0; from < n; from++) {
+        for (int to = 0; to < n; to++) {
+            bool moves = kind == TERN_COLL_GATHER_V    ? to == root
+                         : kind == TERN_COLL_SCATTER_V ? from == root
+                                                       : true;
+            s->counts[from][to] = moves ? random_below(state, MOST + 1) : 0;
+        }
+    }
+    for (int rank = 0; rank < n; rank++) { // any order, with gaps; alike on all ranks
+        s->in_offsets[rank] = in_at += random_below(state, GAP);
+        s->out_offsets[rank] = out_at += random_below(state, GAP);
+        in_at += MOST;
+        out_at += MOST;
+    }
+}
+
+// The call of a rank. Its share of a rooted kind is one, at the beginning of the buffer.
+static tern_coll describe(const struct shares *s, tern_coll_kind kind, int rank, int root,
+                          size_t *mine, size_t *theirs)
+{
+    tern_coll call = {.kind = kind, .dtype = TERN_I32, .root = root};
+    for (int r = 0; r < 4; r++) {
+        mine[r] = s->counts[rank][r];
+        theirs[r] = s->counts[r][rank];
+    }
+    if (kind != TERN_COLL_GATHER_V) {
+        call.in_counts = mine;
+        call.in_offsets = s->in_offsets;
+    }
+    if (kind != TERN_COLL_SCATTER_V) {
+        call.out_counts = theirs;
+        call.out_offsets = s->out_offsets;
+    }
+    call.count = kind == TERN_COLL_GATHER_V    ? mine[root]
+                 : kind == TERN_COLL_SCATTER_V ? theirs[root]
+                                               : 0;
+    return call;
+}
+
+static int move_any_counts(tern_comm *comm, void *arg)
+{
+    uint64_t state = 11; // alike on all ranks
+    int n = tern_comm_size(comm);
+    int rank = tern_comm_rank(comm);
+    for (int number = 0; number < CALLS; number++) {
+        struct shares s;
+        size_t mine[4];
+        size_t theirs[4];
+        int32_t in[ROOM] = {0};
+        int32_t out[ROOM];
+        int32_t wanted[ROOM];
+        tern_coll_kind kind = kinds[random_below(&state, 3)];
+        int root = (int)random_below(&state, (uint64_t)n);
+        draw(&state, kind, n, root, &s);
+        tern_coll call = describe(&s, kind, rank, root, mine, theirs);
+        for (int r = 0; r < n; r++) {
+            size_t in_at = kind == TERN_COLL_GATHER_V ? 0 : s.in_offsets[r];
+            for (size_t i = 0; i < mine[r]; i++) {
+                in[in_at + i] = element(number, rank, r, i);
+            }
+        }
+        for (size_t i = 0; i < ROOM; i++) {
+            out[i] = wanted[i] = UNTOUCHED;
+        }
+        for (int r = 0; r < n; r++) {
+            size_t out_at = kind == TERN_COLL_SCATTER_V ? 0 : s.out_offsets[r];
+            for (size_t i = 0; i < theirs[r]; i++) {
+                wanted[out_at + i] = element(number, r, rank, i);
+            }
+        }
+        call.in = in;
+        call.out = out;
+        CHECK(tern_coll_run(comm, &call) == TERN_OK);
+        CHECK(memcmp(out, wanted, sizeof out) == 0);
+    }
+    return 0;
+}
+
+static void any_counts_are_right(void **state)
+{
+    assert_true(ranks_run_counts(1, 4, move_any_counts, NULL, 100));
+}
+
+// In what rank 1 differs from rank 0.
+enum difference { TAKES_LESS, TAKES_MORE, GIVES_LESS, GIVES_MORE, DTYPE, DIFFERENCES };
+
+struct lie {
+    tern_coll_kind kind;
+    enum difference what;
+    size_t share;
+};
+
+static int tell_a_lie(tern_comm *comm, void *arg)
+{
+    const struct lie *lie = arg;
+    struct shares s = {.in_offsets = {0, MOST}, .out_offsets = {0, MOST}};
+    int32_t in[ROOM] = {0};
+    int32_t out[ROOM];
+    size_t mine[4];
+    size_t theirs[4];
+    int rank = tern_comm_rank(comm);
+    bool gives = lie->kind != TERN_COLL_SCATTER_V; // rank 1, to the root
+    bool takes = lie->kind != TERN_COLL_GATHER_V;
+    s.counts[0][1] = takes ? lie->share : 0;
+    s.counts[1][0] = gives ? lie->share : 0;
+    for (int number = 0; number < 4; number++) {
+        if (number == 3 && rank == 1) {
+            s.counts[0][1] += lie->what == TAKES_MORE;
+            s.counts[0][1] -= lie->what == TAKES_LESS;
+            s.counts[1][0] += lie->what == GIVES_MORE;
+            s.counts[1][0] -= lie->what == GIVES_LESS;
+        }
+        tern_coll call = describe(&s, lie->kind, rank, 0, mine, theirs);
+        call.dtype = number == 3 && rank == 1 && lie->what == DTYPE ? TERN_U32 : TERN_I32;
+        call.in = in;
+        call.out = out;
+        memset(out, UNTOUCHED & 0xff, sizeof out);
+        int status = tern_coll_run(comm, &call);
+        if (number < 3) {
+            CHECK(status == TERN_OK);
+            continue;
+        }
+        if (status == TERN_OK && rank == 0 && lie->kind == TERN_COLL_SCATTER_V) {
+            status = tern_barrier(comm); // its root need not have met it
+        }
+        CHECK(status == TERN_ERR_MISMATCH && look_says("the ranks disagree on call 4"));
+        for (size_t i = 0; i < ROOM; i++) {
+            CHECK(out[i] == UNTOUCHED);
+        }
+    }
+    return 0;
+}
+
+static void who_disagrees_writes_nothing(void **state)
+{
+    const size_t shares[] = {1, 7, 8, 9, MOST - 1}; // as many bytes as fit a letter, and not
+    for (size_t k = 0; k < 3; k++) {
+        for (enum difference what = 0; what < DIFFERENCES; what++) {
+            bool gives = kinds[k] != TERN_COLL_SCATTER_V;
+            bool takes = kinds[k] != TERN_COLL_GATHER_V;
+            if ((what <= TAKES_MORE && !takes) ||
+                (what >= GIVES_LESS && what <= GIVES_MORE && !gives)) {
+                continue;
+            }
+            for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
+                struct lie lie = {kinds[k], what, shares[i]};
+                assert_true(ranks_run_comm(2, tell_a_lie, &lie, 60));
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_counts_are_right),
+        cmocka_unit_test(who_disagrees_writes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
