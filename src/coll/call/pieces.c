@@ -64,9 +64,9 @@ static bool is_ready(const struct tern__message *message, const struct tern__pip
     return tern__flag_load(&mail_of(message, next)->number) == next; // partner: put_piece
 }
 
-// From how many bytes on the receiver reads a message out of ordinary memory. A short one leaves its
-// sender free; with more ranks than processors pieces are faster, since one side works while the
-// other has no turn.
+// From how many bytes on the receiver reads a message out of ordinary memory. A short one leaves
+// its sender free; with more ranks than processors pieces are faster, since one side works while
+// the other has no turn.
 static uint64_t lend_from(const struct tern__calls *calls)
 {
     if (calls->lend_from != TERN__DIRECT_ON) {
