@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding the row of a kind on this many ranks: the algorithm for windows, the one for other
-// buffers and the size of its pieces, the one for slots, and up to which size slots are quicker.
+// buffers and the size of its pieces, which shares others read where they lie, the algorithm for
+// slots, and up to which size slots are quicker.
 // What is built in wins unless something is clearly better, so that noise changes nothing.
 
 #include <math.h>
@@ -12,17 +13,21 @@
 
 #define CLEARLY 0.97 // of the time of what is built in
 #define LARGEST ((size_t)4 << 20)
-#define SAMPLES_A_KIND 900 // about, to divide the time by
+#define SAMPLES_A_KIND 1000 // about, to divide the time by
 
 static const size_t large_sizes[] = {(size_t)256 << 10, (size_t)1 << 20, LARGEST};
 static const uint64_t chunks[] = {32768, 65536, 131072, 262144};
 // Sizes around which slots may stop to be quicker.
 static const size_t middle_sizes[] = {512,   1024,  2048,  4096,   8192,
                                       16384, 32768, 65536, 131072, 262144};
+// Sizes of a share around which reading others' memory may begin or stop to be quicker than slots.
+static const size_t share_sizes[] = {8192,   16384,  32768,   65536,  131072,
+                                     262144, 524288, 1048576, 2097152};
 enum {
     LARGE = sizeof large_sizes / sizeof large_sizes[0],
     CHUNKS = sizeof chunks / sizeof chunks[0],
     MIDDLE = sizeof middle_sizes / sizeof middle_sizes[0],
+    SHARES = sizeof share_sizes / sizeof share_sizes[0],
 };
 
 // The logarithm of the geometric mean of a candidate's times.
@@ -80,10 +85,14 @@ static bool goes(tern_plan_kind kind, int nranks, const char *name, const char *
 
 // Rows like `row`, but with each algorithm that can go this way in one field; the row's own first.
 static int vary(const tern_tune_row *row, size_t field, const char *transport,
-                tern_tune_row rows[TUNE_CANDIDATES_MAX])
+                tern_tune_row rows[TUNE_CANDIDATES_MAX], int *rows_count)
 {
     int count = 1;
     rows[0] = *row;
+    int status = tern_tune_use(row, 1);
+    if (status != TERN_OK) {
+        return status;
+    }
     for (int i = 0; tern_algo_name(row->kind, i) != NULL && count < TUNE_CANDIDATES_MAX; i++) {
         const char *name = tern_algo_name(row->kind, i);
         if (strcmp(name, (const char *)row + field) != 0 && !tern_algo_around_cut(row->kind, i) &&
@@ -93,7 +102,8 @@ static int vary(const tern_tune_row *row, size_t field, const char *transport,
             count++;
         }
     }
-    return count;
+    *rows_count = count;
+    return tern_tune_use(NULL, 0);
 }
 
 static int large_points(const struct tune_bench *bench, int windows, struct tune_point *points)
@@ -112,18 +122,22 @@ static int find_large(struct tune_bench *bench, tern_tune_row *row)
     tern_tune_row rows[TUNE_CANDIDATES_MAX];
     struct tune_point points[LARGE];
     int best;
-    tern_tune_row none_small = *row;
-    none_small.small_bytes = 0;
+    int count = 0;
+    tern_tune_row large = *row; // that knows of nothing else
+    large.small_bytes = 0;
+    large.direct_from = 0;
     int points_count = large_points(bench, 1, points);
-    int count = vary(&none_small, offsetof(tern_tune_row, window), "window", rows);
-    int status = race_rows(bench, rows, count, points, points_count, &best);
+    int status = vary(&large, offsetof(tern_tune_row, window), "window", rows, &count);
+    status =
+        status == TERN_OK ? race_rows(bench, rows, count, points, points_count, &best) : status;
     if (status != TERN_OK) {
         return status;
     }
     memcpy(row->window, rows[best].window, sizeof row->window);
     points_count = large_points(bench, 0, points);
-    count = vary(&none_small, offsetof(tern_tune_row, staged), "staged", rows);
-    status = race_rows(bench, rows, count, points, points_count, &best);
+    status = vary(&large, offsetof(tern_tune_row, staged), "staged", rows, &count);
+    status =
+        status == TERN_OK ? race_rows(bench, rows, count, points, points_count, &best) : status;
     if (status != TERN_OK) {
         return status;
     }
@@ -138,6 +152,57 @@ static int find_large(struct tune_bench *bench, tern_tune_row *row)
     }
     status = race_rows(bench, rows, count, points, points_count, &best);
     row->chunk_bytes = status == TERN_OK ? rows[best].chunk_bytes : row->chunk_bytes;
+    return status;
+}
+
+// From which share on others' memory is read, and up to which: the interval with the most to gain.
+static int find_direct(struct tune_bench *bench, tern_tune_row *row)
+{
+    const tern_kind_facts *facts = tern_coll_kind_facts(row->kind);
+    bool shares = facts->in == TERN_KIND_ALL || facts->out == TERN_KIND_ALL;
+    struct tune_candidate candidates[2] = {0};
+    struct tune_point points[SHARES];
+    double times[2 * SHARES];
+    int count = 0;
+    tern_tune_row never = *row;
+    never.small_bytes = 0;
+    never.direct_from = 0;
+    tern_tune_row always = never;
+    always.direct_from = 1;
+    always.direct_to = 0;
+    for (int i = 0; i < SHARES; i++) {
+        size_t bytes = share_sizes[i] * (shares ? (size_t)bench->nranks : 1);
+        if (bytes <= bench->bytes_max) {
+            points[count++] = (struct tune_point){bytes, 0};
+        }
+    }
+    int status = tune_candidate_open(bench, &never, &candidates[0]);
+    status = status == TERN_OK ? tune_candidate_open(bench, &always, &candidates[1]) : status;
+    status = status == TERN_OK ? tune_race(bench, candidates, 2, points, count, times) : status;
+    tune_candidates_close(candidates, 2);
+    double most = 0;
+    double built_in = 0;
+    tern_tune_row best = never;
+    for (int first = 0; status == TERN_OK && first < count; first++) {
+        double gain = 0;
+        for (int last = first; last < count; last++) {
+            gain += log(times[last] / times[count + last]);
+            if (gain > most) {
+                most = gain;
+                best.direct_from = share_sizes[first];
+                best.direct_to = last + 1 < count ? share_sizes[last] : 0;
+            }
+        }
+    }
+    for (int i = 0; status == TERN_OK && i < count; i++) {
+        bool reads = row->direct_from != 0 && share_sizes[i] >= row->direct_from &&
+                     (row->direct_to == 0 || share_sizes[i] <= row->direct_to);
+        built_in += reads ? log(times[i] / times[count + i]) : 0;
+    }
+    if (status == TERN_OK && most > built_in - log(CLEARLY)) {
+        row->direct_from = best.direct_from;
+        row->direct_to = best.direct_to;
+    }
     return status;
 }
 
@@ -158,8 +223,11 @@ static int find_small(struct tune_bench *bench, tern_tune_row *row)
         points[i] = (struct tune_point){middle_sizes[i], 0};
         points[MIDDLE + i] = (struct tune_point){middle_sizes[i], 1};
     }
-    int count = vary(&all_small, offsetof(tern_tune_row, small), "slot", rows);
-    int status = race_rows(bench, rows, count, points, 4, &best); // 512 to 4096 bytes
+    int count = 0;
+    int status = vary(&all_small, offsetof(tern_tune_row, small), "slot", rows, &count);
+    status = status == TERN_OK
+                 ? race_rows(bench, rows, count, points, 4, &best) // 512 to 4096 bytes
+                 : status;
     if (status != TERN_OK) {
         return status;
     }
@@ -227,7 +295,8 @@ static bool same(const tern_tune_row *a, const tern_tune_row *b)
 {
     return strcmp(a->small, b->small) == 0 && strcmp(a->window, b->window) == 0 &&
            strcmp(a->staged, b->staged) == 0 && a->small_bytes == b->small_bytes &&
-           a->chunk_bytes == b->chunk_bytes;
+           a->chunk_bytes == b->chunk_bytes && a->direct_from == b->direct_from &&
+           a->direct_to == b->direct_to;
 }
 
 static int measure_kind(struct tune_bench *bench, tern_plan_kind kind, FILE *rows)
@@ -239,6 +308,8 @@ static int measure_kind(struct tune_bench *bench, tern_plan_kind kind, FILE *row
     int status = tern_tune_get_built_in(kind, bench->nranks, &built_in);
     row = built_in;
     status = status == TERN_OK ? find_large(bench, &row) : status;
+    bool sums = tern_coll_kind_facts(kind)->sums;
+    status = status == TERN_OK && !sums ? find_direct(bench, &row) : status;
     status = status == TERN_OK ? find_small(bench, &row) : status;
     bool changed = !same(&row, &built_in);
     status = status == TERN_OK && changed ? compare(bench, &built_in, &row, gain) : status;

@@ -294,6 +294,10 @@ static int tune(const struct arguments *arguments, int argc, char **argv)
     // What decides otherwise is out of the way while it is found out.
     setenv("TERN_TUNE", "", 1);
     unsetenv("TERN_ALGO");
+    const char *direct = getenv("TERN_DIRECT");
+    if (direct != NULL && strcmp(direct, "off") != 0) { // sizes are what is looked for
+        unsetenv("TERN_DIRECT");
+    }
     int exit_status = prepare_output(arguments);
     exit_status = exit_status == 0 ? measure(arguments, argc, argv, &rows, &count) : exit_status;
     exit_status = exit_status == 0 ? keep_old(output, &rows, &count) : exit_status;

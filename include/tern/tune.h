@@ -48,9 +48,14 @@ typedef struct tern_tune_row {
     uint64_t small_bytes; // at most TERN_TUNE_SMALL_MAX; 0: nothing is small
     char window[32];      // above, when all buffers are in windows
     char staged[32];      // above, when not all buffers are in windows,
-    uint64_t
-        chunk_bytes; // in pieces of so many bytes: a multiple of 64, 1024 to TERN_TUNE_CHUNK_MAX
+    // in pieces of so many bytes: a multiple of 64, 1024 to TERN_TUNE_CHUNK_MAX; but in kinds
+    // without sums, shares from direct_from bytes (0: none; or TERN_TUNE_BUILT_IN) to direct_to (0:
+    // of any size) are read out of the memory of the other ranks. A broadcast is one share.
+    uint64_t chunk_bytes;
+    uint64_t direct_from, direct_to;
 } tern_tune_row;
+
+#define TERN_TUNE_BUILT_IN UINT64_MAX // of direct_from: as the built-in table says
 
 #define TERN_TUNE_SMALL_MAX 262144
 #define TERN_TUNE_CHUNK_MAX 262144

@@ -147,7 +147,7 @@ int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *
     TERN_TRY(tern__tune_look_up(kind, nranks, &made));
     TERN_TRY(read_agree(&made.strict));
     TERN_TRY(tern__direct_option(&from));
-    if (from != TERN__DIRECT_ON && from != TERN__DIRECT_OFF && !tern__kinds[kind].sums) {
+    if (from != TERN__DIRECT_ON && from != TERN__DIRECT_OFF && tern__choice_reads(kind)) {
         made.direct_from = from;
         made.direct_to = 0;
     }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/kind.h"
 #include "coll/algo.h"
 #include "tern/plan.h"
 #include "tern/tune.h"
@@ -31,6 +32,13 @@ struct tern__choice {
     bool strict;                   // TERN_AGREE: in rooted kinds, too, every rank waits for all
     char source[96];               // who decided, as a part of a sentence
 };
+
+// Whether ranks may read each other's ordinary memory in calls of the kind: sums would read what was
+// copied once more.
+static inline bool tern__choice_reads(tern_plan_kind kind)
+{
+    return kind != TERN_PLAN_BARRIER && !tern__kinds[kind].sums;
+}
 
 // tune_built_in.c
 

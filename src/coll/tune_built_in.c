@@ -51,7 +51,7 @@ void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *c
             int column = nranks <= 2 ? 0 : nranks <= 4 ? 1 : 2;
             choice->small_bytes = built_in[i].small_bytes[column];
             choice->direct_from = built_in[i].direct_from[column];
-            choice->direct_to = built_in[i].direct_to;
+            choice->direct_to = choice->direct_from != 0 ? built_in[i].direct_to : 0;
         }
     }
     choice->chunk_bytes = CHUNK_BYTES;

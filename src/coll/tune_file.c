@@ -2,8 +2,9 @@
 // The tune file: found, read strictly, and kept for the life of the process. Its form:
 //
 //     tern-tune 1
-//     # KIND ranks N small ALGORITHM BYTES window ALGORITHM staged ALGORITHM CHUNK
+//     # KIND ranks N small ALGORITHM BYTES window ALGORITHM staged ALGORITHM CHUNK [direct FROM TO]
 //     all_reduce ranks 2 small one_shot 4096 window fused staged staged 65536
+//     gather ranks 2 small pull 8192 window direct staged pull 131072 direct 32768 any
 //
 // One row a line, words separated by blanks, '#' to the end of a line is a comment.
 
@@ -21,6 +22,7 @@
 #define FILE_BYTES_MAX 262144
 #define ROWS_MAX 1024
 #define VERSION "1"
+#define DIRECT_MAX (UINT64_C(1) << 40)
 
 // A place in the text. `word` is the last word that was read.
 struct reader {
@@ -101,10 +103,15 @@ static int shown(const struct reader *r)
     return r->length > 40 ? 40 : (int)r->length;
 }
 
+static bool is_word(const struct reader *r, const char *word)
+{
+    return strlen(word) == r->length && memcmp(r->word, word, r->length) == 0;
+}
+
 static int read_keyword(struct reader *r, const char *keyword)
 {
     TERN_TRY(read_word(r, keyword));
-    if (strlen(keyword) != r->length || memcmp(r->word, keyword, r->length) != 0) {
+    if (!is_word(r, keyword)) {
         return wrong(r, r->word, "expected '%s', not '%.*s'", keyword, shown(r), r->word);
     }
     return TERN_OK;
@@ -181,6 +188,49 @@ static int read_algorithm(struct reader *r, const tern_tune_row *row, char name[
     return wrong(r, r->word, "%s", why);
 }
 
+// "direct off", "direct FROM any" or "direct FROM TO"; without it, what is built in holds.
+static int read_direct(struct reader *r, tern_tune_row *row)
+{
+    row->direct_from = tern__choice_reads(row->kind) ? TERN_TUNE_BUILT_IN : 0;
+    row->direct_to = 0;
+    skip_blanks(r);
+    if (at_line_end(r)) {
+        return TERN_OK;
+    }
+    const char *back = r->at;
+    TERN_TRY(read_word(r, "'direct'"));
+    bool said = is_word(r, "direct");
+    if (!tern__choice_reads(row->kind) && !said) {
+        r->at = back; // to the sentence on the end of the line
+        return TERN_OK;
+    }
+    if (!said) {
+        return wrong(r, r->word, "expected 'direct' or the end of the line, not '%.*s'", shown(r),
+                     r->word);
+    }
+    if (!tern__choice_reads(row->kind)) {
+        return wrong(r, r->word, "%s cannot go 'direct': %s", tern_plan_kind_name(row->kind),
+                     row->kind == TERN_PLAN_BARRIER ? "it moves nothing"
+                                                    : "what it sums goes through slots");
+    }
+    back = r->at;
+    TERN_TRY(read_word(r, "'off' or bytes of a share"));
+    if (is_word(r, "off")) {
+        row->direct_from = 0;
+        return TERN_OK;
+    }
+    r->at = back;
+    TERN_TRY(read_number(r, "'off' or bytes of a share", 1, DIRECT_MAX, 1, &row->direct_from));
+    back = r->at;
+    TERN_TRY(read_word(r, "'any' or bytes of a share"));
+    if (is_word(r, "any")) {
+        return TERN_OK;
+    }
+    r->at = back;
+    return read_number(r, "'any' or bytes of a share", row->direct_from, DIRECT_MAX, 1,
+                       &row->direct_to);
+}
+
 static int read_row(struct reader *r, const struct tern__tune *tune, tern_tune_row *row)
 {
     uint64_t nranks = 0;
@@ -205,6 +255,7 @@ static int read_row(struct reader *r, const struct tern__tune *tune, tern_tune_r
     TERN_TRY(read_algorithm(r, row, row->staged));
     TERN_TRY(read_number(r, "bytes of a piece", TERN__CHUNK_MIN, TERN__SLOT_BYTES, TERN__CHUNK_UNIT,
                          &row->chunk_bytes));
+    TERN_TRY(read_direct(r, row));
     skip_blanks(r);
     if (!at_line_end(r)) {
         return wrong(r, r->at, "expected the end of the line");

@@ -80,6 +80,10 @@ static void choice_of_row(const tern_tune_row *row, struct tern__choice *choice)
     memcpy(choice->staged, row->staged, sizeof choice->staged);
     choice->small_bytes = row->small_bytes;
     choice->chunk_bytes = row->chunk_bytes;
+    if (row->direct_from != TERN_TUNE_BUILT_IN) {
+        choice->direct_from = row->direct_from;
+        choice->direct_to = row->direct_to;
+    }
 }
 
 int tern__tune_look_up(tern_plan_kind kind, int nranks, struct tern__choice *choice)
@@ -112,6 +116,8 @@ static void row_of_choice(tern_plan_kind kind, int nranks, const struct tern__ch
     memcpy(row->staged, choice->staged, sizeof row->staged);
     row->small_bytes = choice->small_bytes;
     row->chunk_bytes = choice->chunk_bytes;
+    row->direct_from = choice->direct_from;
+    row->direct_to = choice->direct_to;
 }
 
 static int check_arguments(const char *call, tern_plan_kind kind, int nranks, const void *out)
@@ -149,10 +155,22 @@ int tern_tune_get_built_in(tern_plan_kind kind, int nranks, tern_tune_row *row)
 
 int tern_tune_print(const tern_tune_row *row, char *line, size_t size)
 {
-    return snprintf(line, size, "%s ranks %d small %s %llu window %s staged %s %llu",
+    unsigned long long from = row->direct_from;
+    unsigned long long to = row->direct_to;
+    char direct[64] = "";
+    if (row->direct_from == TERN_TUNE_BUILT_IN) {
+        direct[0] = '\0';
+    } else if (from != 0 && to != 0) {
+        snprintf(direct, sizeof direct, " direct %llu %llu", from, to);
+    } else if (from != 0) {
+        snprintf(direct, sizeof direct, " direct %llu any", from);
+    } else if (tern__choice_reads(row->kind)) {
+        snprintf(direct, sizeof direct, " direct off");
+    }
+    return snprintf(line, size, "%s ranks %d small %s %llu window %s staged %s %llu%s",
                     tern_plan_kind_name(row->kind), row->nranks, row->small,
                     (unsigned long long)row->small_bytes, row->window, row->staged,
-                    (unsigned long long)row->chunk_bytes);
+                    (unsigned long long)row->chunk_bytes, direct);
 }
 
 // Rows are checked by being printed and read: what is refused in a file is refused here.

@@ -63,6 +63,11 @@ static int compare(struct world *world, tern_coll call, int windows, bool in_pla
     return 0;
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static int compare_kind(struct world *world, tern_coll_kind kind)
 {
     int n = tern_comm_size(world->comm);
@@ -76,6 +81,9 @@ static int compare_kind(struct world *world, tern_coll_kind kind)
                             row.small_bytes - 4,
                             row.small_bytes,
                             row.small_bytes + 4 * share,
+                            (row.direct_from + 4) * share,
+                            (row.direct_from > 4 ? row.direct_from - 4 : 4) * share,
+                            (row.direct_to + 4) * share,
                             262144,
                             BYTES_MAX / 2};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
@@ -86,7 +94,9 @@ static int compare_kind(struct world *world, tern_coll_kind kind)
                 continue;
             }
             tern_coll call = {.kind = kind,
-                              .count = kind == TERN_COLL_BARRIER ? 0 : sizes[s] / 4 / share,
+                              .count = kind == TERN_COLL_BARRIER
+                                           ? 0
+                                           : least(sizes[s], BYTES_MAX / 2) / 4 / share,
                               .dtype = TERN_F32,
                               .op = TERN_SUM,
                               .root = n - 1};

@@ -241,6 +241,8 @@ static int move(tern_comm *comm, tern_coll_kind kind, size_t bytes)
 static int keep_to_the_sizes(tern_comm *comm, void *arg)
 {
     int bounded = 0;
+    const tern_tune_row *tuned = arg; // for gather; or what is built in holds
+    CHECK(tern_tune_use(tuned, tuned != NULL) == TERN_OK);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && kinds[k] != TERN_COLL_SEND; k++) {
         if (tern__kinds[kinds[k]].counts) {
             continue;
@@ -248,6 +250,8 @@ static int keep_to_the_sizes(tern_comm *comm, void *arg)
         CHECK(move(comm, kinds[k], 1) == 0); // after it the choice is known
         const struct tern__calls *calls = comm->calls;
         const struct tern__choice *choice = &calls->choices[kinds[k]][TERN_ORDER_RANK].choice;
+        CHECK(tuned == NULL || kinds[k] != TERN_COLL_GATHER ||
+              choice->direct_from == tuned->direct_from);
         const uint64_t sizes[] = {choice->direct_from, choice->direct_to, choice->direct_to + 1};
         for (int s = 0; s < (choice->direct_from == 0 ? 0 : choice->direct_to == 0 ? 1 : 3); s++) {
             CHECK(move(comm, kinds[k], sizes[s]) == 0);
@@ -262,7 +266,12 @@ static int keep_to_the_sizes(tern_comm *comm, void *arg)
 static void small_and_very_large_shares_go_through_slots(void **state)
 {
     unsetenv("TERN_DIRECT");
+    tern_tune_row row;
+    assert_int_equal(tern_tune_get_built_in(TERN_PLAN_GATHER, 2, &row), TERN_OK);
+    row.direct_from = 50000;
+    row.direct_to = 60000;
     bool right = ranks_run_comm(2, keep_to_the_sizes, NULL, 60) &&
+                 ranks_run_comm(2, keep_to_the_sizes, &row, 60) &&
                  ranks_run_comm(3, keep_to_the_sizes, NULL, 60);
     setenv("TERN_DIRECT", "4096", 1);
     assert_true(right);
