@@ -34,7 +34,7 @@ TERN_CALL int tern_coll_choose(const tern_coll *call, int nranks, int windows,
 
 // The plan that such a call runs, on the ranks of the topology, which must have a link between any
 // two. way: "window", when all buffers are in windows; "slot", when inputs are copied into shared
-// memory whole; "staged", when that is done piece by piece, and the plan is the first piece's, with
+// memory whole; "direct", when they are read where they lie; "staged", when that is done piece by piece, and the plan is the first piece's, with
 // its bytes. Those copies are in the plan's scratch. TERN_ERR_ARG, with the reason, also when no
 // call like this goes that way.
 TERN_CALL int tern_coll_plan(const tern_algo_request *request, const char *way, tern_plan **plan);

@@ -62,7 +62,7 @@ expect 0 "right on all ranks" "$tern" exec window.plan -n 4 --runs 1
 expect 0 "this is the plan of a piece of" \
     "$tern" plan reduce --topo mesh:4 --bytes 64M --as-run staged -o staged.plan
 expect 0 "if scratch lies in slots" "$tern" check staged.plan
-expect 1 "there is no way 'slots'; there are window, slot and staged" \
+expect 1 "there is no way 'slots'; there are window, slot, direct and staged" \
     "$tern" plan all_reduce --topo mesh:4 --bytes 4K --as-run slots
 expect 1 "goes through no slot: up to" "$tern" plan all_reduce --topo mesh:4 --bytes 64M --as-run slot
 expect 1 "has none from 0 to 1: mesh:4 has" \

@@ -2,6 +2,7 @@
 // The plan that a call runs, as a plan of its own: asks about a call that nobody makes, and takes
 // the steps (plan/steps.h) that such a call takes. Set-up path.
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -14,7 +15,8 @@
 
 static int way_of(const char *word, enum tern__way *way)
 {
-    static const enum tern__way ways[] = {TERN__WAY_WINDOW, TERN__WAY_SLOT, TERN__WAY_STAGED};
+    static const enum tern__way ways[] = {TERN__WAY_WINDOW, TERN__WAY_SLOT, TERN__WAY_DIRECT,
+                                          TERN__WAY_STAGED};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         if (strcmp(word, tern__way_name(ways[i])) == 0) {
             *way = ways[i];
@@ -22,8 +24,8 @@ static int way_of(const char *word, enum tern__way *way)
         }
     }
     return tern__fail(TERN_ERR_ARG,
-                      "there is no way '%.40s'; there are window, slot and "
-                      "staged",
+                      "there is no way '%.40s'; there are window, slot, direct "
+                      "and staged",
                       word);
 }
 
@@ -67,6 +69,42 @@ static tern_coll call_of(const tern_algo_request *request)
                        .root = request->root,
                        .order = request->order,
                        .algorithm = request->algorithm};
+}
+
+static int fail_direct(const struct tern__question *q)
+{
+    const char *kind = tern_plan_kind_name(q->call.plan_kind);
+    unsigned long long from = q->choice.direct_from;
+    unsigned long long to = q->choice.direct_to;
+    unsigned long long bytes = q->call.share_bytes;
+    if (!tern__choice_reads(q->call.plan_kind)) {
+        return tern__fail(TERN_ERR_ARG, "%s reads no memory of other ranks: %s", kind,
+                          q->call.kind == TERN_COLL_BARRIER ? "it moves nothing"
+                                                            : "what it sums goes through slots");
+    }
+    if (!q->calls.direct) {
+        return tern__fail(TERN_ERR_ARG,
+                          "ranks cannot read each other's memory here, or may not: TERN_DIRECT is "
+                          "off, or the kernel refuses it");
+    }
+    if (from == 0) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s on %d ranks reads no memory of other ranks: slots are quicker; %s",
+                          kind, q->calls.nranks, q->choice.source);
+    }
+    if (bytes < from || (to != 0 && bytes > to)) {
+        char most[48] = "";
+        if (to != 0) {
+            snprintf(most, sizeof most, " and at most %llu", to);
+        }
+        return tern__fail(TERN_ERR_ARG,
+                          "%s on %d ranks reads shares of at least %llu%s bytes out of the memory "
+                          "of other ranks, not of %llu; %s",
+                          kind, q->calls.nranks, from, most, bytes, q->choice.source);
+    }
+    return tern__fail(TERN_ERR_ARG,
+                      "'%s' and '%s' for %s do more than to read the inputs of other ranks",
+                      q->choice.window, q->choice.staged, kind);
 }
 
 // Why a call does not go this way.
@@ -143,6 +181,14 @@ static int make(struct tern__question *q, enum tern__way way, const tern_algo_re
         how.own_in = tern__reads_own_input(call);
         return stage(call->staged, call->copied ? &call->staged->plan : &call->staged->trimmed,
                      &spec, how, plan);
+    }
+    if (way == TERN__WAY_DIRECT && call->slot == NULL) {
+        const struct tern__program *direct = tern__call_direct(call, call->share_bytes);
+        if (direct == NULL) {
+            return fail_direct(q);
+        }
+        return take(direct, direct == call->window ? &call->window->plan : &call->staged->plan,
+                    &spec, plan);
     }
     return fail_way(q, way);
 }

@@ -174,11 +174,53 @@ static void what_calls_run_is_proved(void **state)
 
 // How many requests go each way; the others get a sentence.
 struct ways {
-    size_t window, slot, staged, refused;
+    size_t window, slot, direct, staged, refused;
 };
+
+// Whether it only reads inputs of other ranks and writes its own outputs.
+static bool only_reads(const tern_plan *plan)
+{
+    char *text;
+    size_t length;
+    bool reads = tern__plan_pulls(plan);
+    assert_int_equal(tern_plan_print(plan, &text, &length), TERN_OK);
+    reads = reads && strstr(text, "scratch+") == NULL && strstr(text, "\nreduce ") == NULL;
+    free(text);
+    return reads;
+}
+
+static void check_direct(const tern_algo_request *request, struct ways *ways)
+{
+    tern_plan *plan = NULL;
+    tern_coll_choice choice;
+    int n = tern_topo_size(request->topo);
+    uint64_t shares = kind_has_shares(request->kind) ? (uint64_t)n : 1;
+    tern_coll call = {.kind = (tern_coll_kind)request->kind,
+                      .count = request->bytes / 4 / shares,
+                      .dtype = TERN_F32,
+                      .root = request->root,
+                      .order = request->order,
+                      .algorithm = request->algorithm};
+    bool goes = tern_coll_choose(&call, n, false, &choice) == TERN_OK &&
+                strcmp(choice.transport, "direct") == 0;
+    int status = tern_coll_plan(request, "direct", &plan);
+    if (status == TERN_OK) {
+        assert_true(n == 1 || goes);
+        assert_true(only_reads(plan));
+        assert_true(tern_plan_get_spec(plan)->bytes == request->bytes);
+        assert_true(!goes || strcmp(tern_plan_get_spec(plan)->algorithm, choice.algorithm) == 0);
+        ways->direct++;
+        prove(plan, false, "direct");
+        tern_plan_destroy(plan);
+    } else {
+        assert_int_equal(status, TERN_ERR_ARG);
+        assert_true(!goes && strlen(tern_last_error()) > 20);
+    }
+}
 
 static void check_request(const tern_algo_request *request, struct ways *ways)
 {
+    check_direct(request, ways);
     tern_plan *window = NULL;
     tern_plan *slot = NULL;
     tern_plan *staged = NULL;
@@ -238,9 +280,10 @@ static void a_call_says_what_it_runs(void **state)
         }
         tern_topo_destroy(topo);
     }
-    printf("%zu in windows, %zu on slots, %zu in pieces, %zu neither in windows nor on slots\n",
-           ways.window, ways.slot, ways.staged, ways.refused);
-    assert_true(ways.window > 300 && ways.slot > 300 && ways.staged > 300);
+    printf("%zu in windows, %zu on slots, %zu direct, %zu in pieces, %zu neither in windows nor on "
+           "slots\n",
+           ways.window, ways.slot, ways.direct, ways.staged, ways.refused);
+    assert_true(ways.window > 300 && ways.slot > 300 && ways.direct > 30 && ways.staged > 300);
 }
 
 static void expect(const tern_algo_request *request, const char *way, const char *words)
@@ -260,7 +303,7 @@ static void what_no_call_runs_is_refused(void **state)
     tern_topo *large = mesh(65, NULL);
     tern_algo_request request = request_of(TERN_PLAN_ALL_REDUCE, topo, 16, 0);
     setenv("TERN_TUNE", "", 1);
-    expect(&request, "slots", "there is no way 'slots'; there are window, slot and staged");
+    expect(&request, "slots", "there is no way 'slots'; there are window, slot, direct and staged");
     expect(&request, "window", "all_reduce of 64 bytes on 4 ranks goes through a slot, as all");
     expect(&request, "staged", "all_reduce of 64 bytes on 4 ranks goes through a slot, as all");
     request.algorithm = "fused";
@@ -270,6 +313,17 @@ static void what_no_call_runs_is_refused(void **state)
     expect(&request, "slot", "all_reduce of 16777216 bytes on 4 ranks goes through no slot: up to");
     request.algorithm = "staged";
     expect(&request, "window", "'staged' for all_reduce does not run in windows: it needs scratch");
+    expect(&request, "direct", "all_reduce reads no memory of other ranks: what it sums goes");
+    request = request_of(TERN_PLAN_GATHER, topo, 1 << 20, 0);
+    expect(&request, "direct", "gather on 4 ranks reads no memory of other ranks: slots are quick");
+    request.kind = TERN_PLAN_SCATTER;
+    request.bytes = 1 << 18;
+    expect(&request, "direct", "scatter on 4 ranks reads shares of at least 262144 bytes out of");
+    request.bytes = 1 << 22;
+    setenv("TERN_DIRECT", "off", 1);
+    expect(&request, "direct", "TERN_DIRECT is off, or the kernel refuses it");
+    unsetenv("TERN_DIRECT");
+    request.kind = TERN_PLAN_ALL_REDUCE;
     request.bytes = 6;
     expect(&request, "slot", "must be a multiple of 4");
     request = request_of(TERN_PLAN_ALL_REDUCE, cut, 16, 0);
