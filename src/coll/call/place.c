@@ -24,13 +24,17 @@ static int compare_pair(struct tern__coll *call, int from, int to, uint32_t run)
     return sent == wanted ? TERN_OK : tern__call_counts_differ(call, from, to, sent, wanted);
 }
 
-// Every pair must agree on what goes from one to the other; all ranks look at all pairs.
+// Every pair must agree on what goes from one to the other; all ranks look at all pairs that have
+// anything to move.
 static int compare_shares(struct tern__coll *call, uint32_t run)
 {
     const struct tern__calls *calls = call->calls;
     for (int from = 0; from < calls->nranks; from++) {
-        for (int to = 0; to < calls->nranks; to++) {
-            TERN_TRY(compare_pair(call, from, to, run));
+        bool gives = tern__kind_has_in(call->kind, from, call->root);
+        for (int to = 0; gives && to < calls->nranks; to++) {
+            if (tern__kind_has_out(call->kind, to, call->root)) {
+                TERN_TRY(compare_pair(call, from, to, run));
+            }
         }
         const struct tern__placement *placement = tern__call_placement(calls, from, run);
         call->longest = placement->longest > call->longest ? placement->longest : call->longest;
