@@ -25,11 +25,13 @@ LOOPS = {"alone": [], "in a row": ["--back-to-back"], "8 buffers": ["--buffers",
 # Numbers 1 to 6 of its variable coll_tuned_allreduce_algorithm.
 OPENMPI_ALGORITHMS = ("linear", "reduce and broadcast", "recursive doubling", "ring",
                       "segmented ring", "Rabenseifner")
+DISTANCES = []  # of the processors, before each run
 MINUTES = {"some": 55, "every": 130}  # on two cores, most of it waiting for MPICH
 
 
 def run_perf(tern, arguments, title, settings=None):
     """The rows of one `tern perf --json`, and whether it ended well."""
+    DISTANCES.append(one_way_ns(tern))
     command = [tern, "perf", *arguments, "--json"]
     begin = time.monotonic()
     rows = []
@@ -42,6 +44,27 @@ def run_perf(tern, arguments, title, settings=None):
     if process.returncode != 0:
         print(f"{title}: exit status {process.returncode}: {' '.join(command)}", file=sys.stderr)
     return rows, process.returncode == 0
+
+
+def one_way_ns(tern):
+    """What a notify takes from one processor to another one now; None when it cannot be measured."""
+    program = os.path.join(os.path.dirname(tern), "bench_basics")
+    done = subprocess.run([tern, "run", "--bind", "core", "-n", "2", program, "notify", "2000"],
+                          capture_output=True, text=True, check=False)
+    words = done.stdout.split()
+    return 1000 * float(words[1]) if done.returncode == 0 and len(words) >= 2 else None
+
+
+def apart(samples):
+    """A sentence about samples of one_way_ns."""
+    known = sorted(sample for sample in samples if sample is not None)
+    if not known:
+        return ""
+    return (f"Before each run of `tern perf` a notify was timed from one processor to another: "
+            f"{known[0]:.0f} to {known[-1]:.0f} ns, median {statistics.median(known):.0f} "
+            f"({len(known)} times). A virtual machine may be moved while it runs, and its processors "
+            "with it, from one core to neighbours or to two ends of the chip. Tables of one kind "
+            "measured at different distances do not compare.\n")
 
 
 def size_text(size):
@@ -214,7 +237,7 @@ def chapter(windows, ordinary, extras, peers):
             "time. MPICH is run as Debian ships it: its processes spin and are not bound to "
             "processors (tern's and Open MPI's are, when there are enough), so even 2 of them can "
             "share one and take milliseconds for nothing.\n",
-            "In windows:\n", summary(windows, peers),
+            apart(DISTANCES), "In windows:\n", summary(windows, peers),
             "In ordinary memory:\n", summary(ordinary, peers)]
     for kind in dict.fromkeys(row["kind"] for row in windows):
         text.append(f"### {kind}\n")
