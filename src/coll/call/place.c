@@ -291,6 +291,26 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
     return TERN_OK;
 }
 
+// This rank's input where it lies. Of an input with a share for each rank its own is read, which
+// the plan finds at its number of strides.
+static void bind_own_input(const struct tern__coll *call, uint64_t skip)
+{
+    const struct tern__calls *calls = call->calls;
+    struct tern__binding *binding = &call->calls->binding;
+    struct tern__share own = {.in_bytes = call->in_bytes};
+    uint64_t before = 0;
+    if (tern__kind_in_all(call->plan_kind)) {
+        before = (uint64_t)calls->rank * binding->in_stride;
+        own.in_offset = (uint64_t)calls->rank * call->share_bytes;
+        own.in_bytes = call->share_bytes;
+        if (call->counts) {
+            tern__call_share(call, calls->rank, &own);
+        }
+    }
+    skip = skip < own.in_bytes ? skip : 0; // nothing is left of it
+    binding->in[calls->rank] = (const char *)((uintptr_t)call->in + own.in_offset + skip - before);
+}
+
 static void bind_piece(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
@@ -322,7 +342,7 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
         binding->out[rank] = payload + tern__round_line(in_bytes) + tern__round_line(scratch_bytes);
     }
     if (tern__reads_own_input(call)) {
-        binding->in[calls->rank] = call->in + skip;
+        bind_own_input(call, skip);
     }
     if (!call->copied) {
         binding->out_stride = call->share_bytes;

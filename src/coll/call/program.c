@@ -13,9 +13,14 @@
 #include "plan/ir.h"
 #include "plan/steps.h"
 
-static void survey_op(struct tern__program *program, const struct tern__op *op, int rank)
+static void survey_op(struct tern__program *program, const struct tern__op *op, int rank, int self)
 {
     const tern_plan_range *ranges = tern__op_operands(program->plan, op);
+    for (int i = 0; rank == self && i < op->sources_count; i++) {
+        if (ranges[i].rank == self && ranges[i].buffer == TERN_PLAN_IN) {
+            program->own_share &= ranges[i].offset == (uint64_t)self && op->length == 1;
+        }
+    }
     for (int i = 0; i < op->sources_count + op->destinations_count; i++) {
         uint64_t bit = UINT64_C(1) << ranges[i].rank; // a communicator has at most 64
         if (ranges[i].rank == rank) {
@@ -48,6 +53,7 @@ static int survey(struct tern__program *program, int self)
 {
     const tern_plan *plan = program->plan;
     program->pull = tern__plan_pulls(plan);
+    program->own_share = true;
     program->scratch_bytes = plan->scratch_bytes;
     uint32_t signals = tern__plan_signals(plan);
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
@@ -56,7 +62,7 @@ static int survey(struct tern__program *program, int self)
             for (size_t i = 0; i < row->lanes[lane].count; i++) {
                 const struct tern__op *op = &row->lanes[lane].ops[i];
                 if (tern__op_moves(op)) {
-                    survey_op(program, op, rank);
+                    survey_op(program, op, rank, self);
                 }
             }
         }

@@ -160,8 +160,11 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
     if (call->in == NULL) {
         return;
     }
-    if (tern__reads_own_input(call)) {
+    if (tern__reads_own_input(call) && !tern__kind_has_shares(call->plan_kind)) {
         fill_exposed(call, payload, index);
+        return;
+    }
+    if (tern__reads_own_input(call) && call->staged->exposed == 0) { // the root of a gather
         return;
     }
     if (!tern__kind_in_all(call->plan_kind)) {
@@ -170,7 +173,11 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
         expose(call, payload, call->in + (part > 0 ? skip : 0), part);
         return;
     }
+    bool own_stays = tern__reads_own_input(call) && (call->staged->exposed >> calls->rank & 1) == 0;
     for (int rank = 0; rank < calls->nranks; rank++) {
+        if (own_stays && rank == calls->rank) {
+            continue;
+        }
         struct tern__share own = {.in_offset = (uint64_t)rank * call->share_bytes,
                                   .in_bytes = call->share_bytes};
         if (call->counts) {
