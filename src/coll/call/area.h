@@ -77,9 +77,9 @@ struct tern__letter {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t run; // that it was written in
     uint32_t digest;                               // as in the line
     uint64_t signature;
-    uint32_t in_bytes, out_bytes;                      // as in the table; UINT32_MAX: or more
-    uint32_t in_offset;                                // in the payload
-    uint32_t in_slot;                                  // 0: the input is not in the slot
+    uint32_t in_bytes, out_bytes; // as in the table; UINT32_MAX: or more
+    uint32_t in_offset;           // in the payload
+    uint32_t in_slot;             // 0: it is not in the slot, or something is wrong
     alignas(8) unsigned char data[TERN__LETTER_BYTES]; // the input, when it is not longer
 };
 _Static_assert(sizeof(struct tern__letter) == TERN_CACHE_LINE, "shared layout");

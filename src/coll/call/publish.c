@@ -98,9 +98,11 @@ static void write_letter(const struct tern__coll *call, bool in_slot, uint32_t r
 {
     const struct tern__calls *calls = call->calls;
     const char *payload = tern__area_payload(calls->area, calls->rank, run);
-    const struct tern__share *row = (const struct tern__share *)(const void *)payload;
+    const struct tern__share *table = (const struct tern__share *)(const void *)payload;
+    const struct tern__share *row = &table[1 - calls->rank];
+    const struct tern__share *own = &table[calls->rank];
     struct tern__letter *letter = tern__area_letter(calls->area, calls->rank, run);
-    row += 1 - calls->rank;
+    in_slot = in_slot && own->in_bytes == own->out_bytes; // else the tables must be compared
     letter->digest = (uint32_t)call->digest;
     letter->signature = call->signature;
     letter->in_bytes = bounded(row->in_bytes);

@@ -244,10 +244,11 @@ static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
     tern__flag_store(&head->run, run); // partner: has_met, and is_published in meet.c
     tern__calls_arrive(calls, run, tern__call_is_alone(call));
     calls->published = run;
+    call->number = ++calls->made;
     return tern__record_begin(calls->work.job, (struct tern__beginning){
                                                    .comm_slot = calls->comm->group.slot,
                                                    .way = TERN__WAY_SLOT,
-                                                   .sequence = ++calls->made,
+                                                   .sequence = call->number,
                                                    .signature = call->signature,
                                                    .bytes = call->bytes,
                                                });
@@ -267,11 +268,14 @@ static bool has_letter(const struct tern__coll *call, uint32_t run)
     int other = 1 - calls->rank;
     const struct tern__letter *letter = tern__area_letter(calls->area, other, run);
     const char *payload = tern__area_payload(calls->area, calls->rank, run);
-    const struct tern__share *own = (const struct tern__share *)(const void *)payload + other;
+    const struct tern__share *table = (const struct tern__share *)(const void *)payload;
+    const struct tern__share *row = &table[other];
+    const struct tern__share *own = &table[calls->rank];
     struct looks looks = {FIRST_LOOKS, true};
     return comes(calls, &letter->run, run, &looks) && letter->signature == call->signature &&
            letter->digest == (uint32_t)call->digest && letter->in_slot != 0 &&
-           letter->in_bytes == own->out_bytes && letter->out_bytes == own->in_bytes;
+           letter->in_bytes == row->out_bytes && letter->out_bytes == row->in_bytes &&
+           own->in_bytes == own->out_bytes;
 }
 
 // Whether all inputs that this rank takes are in slots, and their counts are those it wants; then
