@@ -155,6 +155,18 @@ static int find_large(struct tune_bench *bench, tern_tune_row *row)
     return status;
 }
 
+// Whether a call with this row reads others' memory.
+static int goes_direct(const struct tune_bench *bench, const tern_tune_row *row, bool *goes)
+{
+    tern_coll_choice choice;
+    tern_coll call = {.kind = row->kind, .count = LARGEST, .dtype = TERN_F32};
+    int status = tern_tune_use(row, 1);
+    status = status == TERN_OK ? tern_coll_choose(&call, bench->nranks, 0, &choice) : status;
+    *goes = status == TERN_OK && strcmp(choice.transport, "direct") == 0;
+    int restored = tern_tune_use(NULL, 0);
+    return status == TERN_OK ? restored : status;
+}
+
 // From which share on others' memory is read, and up to which: the interval with the most to gain.
 static int find_direct(struct tune_bench *bench, tern_tune_row *row)
 {
@@ -176,7 +188,12 @@ static int find_direct(struct tune_bench *bench, tern_tune_row *row)
             points[count++] = (struct tune_point){bytes, 0};
         }
     }
-    int status = tune_candidate_open(bench, &never, &candidates[0]);
+    bool goes;
+    int status = goes_direct(bench, &always, &goes);
+    if (status != TERN_OK || !goes) {
+        return status;
+    }
+    status = tune_candidate_open(bench, &never, &candidates[0]);
     status = status == TERN_OK ? tune_candidate_open(bench, &always, &candidates[1]) : status;
     status = status == TERN_OK ? tune_race(bench, candidates, 2, points, count, times) : status;
     tune_candidates_close(candidates, 2);
@@ -199,7 +216,7 @@ static int find_direct(struct tune_bench *bench, tern_tune_row *row)
                      (row->direct_to == 0 || share_sizes[i] <= row->direct_to);
         built_in += reads ? log(times[i] / times[count + i]) : 0;
     }
-    if (status == TERN_OK && most > built_in - log(CLEARLY)) {
+    if (status == TERN_OK && most - built_in > -log(CLEARLY) * count) {
         row->direct_from = best.direct_from;
         row->direct_to = best.direct_to;
     }

@@ -150,6 +150,7 @@ int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *
     if (from != TERN__DIRECT_ON && from != TERN__DIRECT_OFF && tern__choice_reads(kind)) {
         made.direct_from = from;
         made.direct_to = 0;
+        made.direct_named = true;
     }
     if (algorithm != NULL) {
         set_all(&made, algorithm);

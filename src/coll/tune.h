@@ -28,6 +28,7 @@ struct tern__choice {
     uint64_t chunk_bytes;          // so many bytes, through slots; or
     uint64_t direct_from;          // shares from so many bytes on are read out of others' memory,
     uint64_t direct_to;            // up to so many; 0: of any size
+    bool direct_named;             // by TERN_DIRECT
     bool named;                    // by the call or by TERN_ALGO: all three are that one
     bool strict;                   // TERN_AGREE: in rooted kinds, too, every rank waits for all
     char source[96];               // who decided, as a part of a sentence

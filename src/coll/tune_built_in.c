@@ -30,14 +30,8 @@ static const struct built_in {
      0},
     {TERN_PLAN_BARRIER, "direct", "direct", "direct", {0, 0, 0}, {0, 0, 0}, 0},
     {TERN_PLAN_REDUCE_TO_ROOT, "pull", "fused", "staged", {4096, 8192, 16384}, {0, 0, 0}, 0},
-    {TERN_PLAN_GATHER, "pull", "direct", "pull", {8192, 65536, 65536}, {32768, 0, 0}, 2097152},
-    {TERN_PLAN_SCATTER,
-     "direct",
-     "direct",
-     "direct",
-     {8192, 16384, 65536},
-     {32768, 262144, 65536},
-     0},
+    {TERN_PLAN_GATHER, "pull", "direct", "pull", {8192, 65536, 65536}, {0, 0, 0}, 0},
+    {TERN_PLAN_SCATTER, "direct", "direct", "direct", {8192, 16384, 65536}, {0, 262144, 65536}, 0},
 };
 
 void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *choice)

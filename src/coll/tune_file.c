@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "coll/tune.h"
 #include "comm/area.h"
+#include "plan/steps.h"
 #include "tern/comm.h"
 
 #define FILE_BYTES_MAX 262144
@@ -32,6 +33,7 @@ struct reader {
     int line;
     const char *word;
     size_t length;
+    bool reads; // the algorithm that was read last only reads inputs of other ranks
 };
 
 static int TERN_PRINTF(3, 4)
@@ -167,6 +169,8 @@ static int check_suits(struct reader *r, const tern_tune_row *row, const char *n
                                  .unit = 1,
                                  .algorithm = name};
     int status = tern_algo_plan(&request, &plan);
+    r->reads = status == TERN_OK && tern__plan_pulls(plan) &&
+               tern_plan_buffer_bytes(plan, TERN_PLAN_SCRATCH) == 0;
     tern_plan_destroy(plan);
     tern_topo_destroy(topo);
     return status == TERN_ERR_ARG ? wrong(r, r->word, "%s", tern_last_error()) : status;
@@ -189,7 +193,7 @@ static int read_algorithm(struct reader *r, const tern_tune_row *row, char name[
 }
 
 // "direct off", "direct FROM any" or "direct FROM TO"; without it, what is built in holds.
-static int read_direct(struct reader *r, tern_tune_row *row)
+static int read_direct(struct reader *r, tern_tune_row *row, bool can)
 {
     row->direct_from = tern__choice_reads(row->kind) ? TERN_TUNE_BUILT_IN : 0;
     row->direct_to = 0;
@@ -220,6 +224,12 @@ static int read_direct(struct reader *r, tern_tune_row *row)
         return TERN_OK;
     }
     r->at = back;
+    if (!can) {
+        return wrong(r, r->word,
+                     "nothing can go 'direct': '%s' and '%s' do more than to read the "
+                     "inputs of other ranks",
+                     row->window, row->staged);
+    }
     TERN_TRY(read_number(r, "'off' or bytes of a share", 1, DIRECT_MAX, 1, &row->direct_from));
     back = r->at;
     TERN_TRY(read_word(r, "'any' or bytes of a share"));
@@ -251,11 +261,13 @@ static int read_row(struct reader *r, const struct tern__tune *tune, tern_tune_r
     TERN_TRY(read_number(r, "bytes", 0, TERN__SLOT_BYTES, 1, &row->small_bytes));
     TERN_TRY(read_keyword(r, "window"));
     TERN_TRY(read_algorithm(r, row, row->window));
+    bool can = r->reads;
     TERN_TRY(read_keyword(r, "staged"));
     TERN_TRY(read_algorithm(r, row, row->staged));
+    can = can || (r->reads && tern__algo_scales(row->kind, row->staged));
     TERN_TRY(read_number(r, "bytes of a piece", TERN__CHUNK_MIN, TERN__SLOT_BYTES, TERN__CHUNK_UNIT,
                          &row->chunk_bytes));
-    TERN_TRY(read_direct(r, row));
+    TERN_TRY(read_direct(r, row, can));
     skip_blanks(r);
     if (!at_line_end(r)) {
         return wrong(r, r->at, "expected the end of the line");

@@ -87,24 +87,25 @@ static int fail_direct(const struct tern__question *q)
                           "ranks cannot read each other's memory here, or may not: TERN_DIRECT is "
                           "off, or the kernel refuses it");
     }
+    if (tern__call_reader(&q->call) == NULL) {
+        return tern__fail(TERN_ERR_ARG,
+                          "'%s' and '%s' for %s do more than to read the inputs of other ranks",
+                          q->choice.window, q->choice.staged, kind);
+    }
+    const char *source = q->choice.direct_named ? "TERN_DIRECT" : q->choice.source;
     if (from == 0) {
         return tern__fail(TERN_ERR_ARG,
                           "%s on %d ranks reads no memory of other ranks: slots are quicker; %s",
-                          kind, q->calls.nranks, q->choice.source);
+                          kind, q->calls.nranks, source);
     }
-    if (bytes < from || (to != 0 && bytes > to)) {
-        char most[48] = "";
-        if (to != 0) {
-            snprintf(most, sizeof most, " and at most %llu", to);
-        }
-        return tern__fail(TERN_ERR_ARG,
-                          "%s on %d ranks reads shares of at least %llu%s bytes out of the memory "
-                          "of other ranks, not of %llu; %s",
-                          kind, q->calls.nranks, from, most, bytes, q->choice.source);
+    char most[48] = "";
+    if (to != 0) {
+        snprintf(most, sizeof most, " and at most %llu", to);
     }
     return tern__fail(TERN_ERR_ARG,
-                      "'%s' and '%s' for %s do more than to read the inputs of other ranks",
-                      q->choice.window, q->choice.staged, kind);
+                      "%s on %d ranks reads shares of at least %llu%s bytes out of the memory of "
+                      "other ranks, not of %llu; %s",
+                      kind, q->calls.nranks, from, most, bytes, source);
 }
 
 // Why a call does not go this way.

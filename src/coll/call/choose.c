@@ -67,8 +67,9 @@ static void find_way(const struct tern__coll *call, const struct tern__choice *c
             snprintf(most, sizeof most, " and at most %llu", (unsigned long long)choice->direct_to);
         }
         snprintf(found->why, sizeof found->why,
-                 "shares of at least %llu%s bytes in ordinary memory",
-                 (unsigned long long)choice->direct_from, most);
+                 "shares of at least %llu%s bytes in ordinary memory%s",
+                 (unsigned long long)choice->direct_from, most,
+                 choice->direct_named ? " (TERN_DIRECT)" : "");
     } else {
         found->way = TERN__WAY_STAGED;
         snprintf(found->why, sizeof found->why, "%s, pieces of up to %llu bytes",

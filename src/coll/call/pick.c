@@ -227,6 +227,11 @@ static int pick_large(struct tern__coll *call, const struct tern__choice *choice
         uint64_t longest = choice->chunk_bytes / n / LINE * LINE;
         call->piece_bytes = longest > 0 ? longest : LINE;
         TERN_TRY(program_of(call, choice->staged, order, 0, &call->staged));
+        if (!call->staged->pull && !choice->named) { // a tune file's, for equal shares
+            struct tern__choice built_in;
+            tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
+            TERN_TRY(program_of(call, built_in.staged, order, 0, &call->staged));
+        }
         call->staged->users++;
         call->tail = call->staged;
         call->tail->users++;

@@ -76,6 +76,13 @@ static bool reads_only(const struct tern__program *program)
     return program != NULL && program->pull && program->scratch_bytes == 0;
 }
 
+const struct tern__program *tern__call_reader(const struct tern__coll *call)
+{
+    return reads_only(call->window)                           ? call->window
+           : call->staged->scaled && reads_only(call->staged) ? call->staged
+                                                              : NULL;
+}
+
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest)
 {
     const struct tern__choice *choice = &call->calls->choices[call->plan_kind][call->order].choice;
@@ -83,9 +90,7 @@ const struct tern__program *tern__call_direct(const struct tern__coll *call, uin
         (choice->direct_to != 0 && longest > choice->direct_to)) {
         return NULL;
     }
-    return reads_only(call->window)                           ? call->window
-           : call->staged->scaled && reads_only(call->staged) ? call->staged
-                                                              : NULL;
+    return tern__call_reader(call);
 }
 
 int tern__call_open(struct tern__coll *call, uint32_t run)

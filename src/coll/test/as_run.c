@@ -320,6 +320,17 @@ static void what_no_call_runs_is_refused(void **state)
     request.bytes = 1 << 18;
     expect(&request, "direct", "scatter on 4 ranks reads shares of at least 262144 bytes out of");
     request.bytes = 1 << 22;
+    request.bytes = 1 << 18;
+    setenv("TERN_DIRECT", "100000", 1);
+    expect(&request, "direct", "of other ranks, not of 65536; TERN_DIRECT");
+    unsetenv("TERN_DIRECT");
+    request.bytes = 1 << 22;
+    request.kind = TERN_PLAN_ALL_GATHER;
+    request.root = 0;
+    request.algorithm = "ring";
+    expect(&request, "direct", "'ring' and 'ring' for all_gather do more than to read the inputs");
+    request.algorithm = NULL;
+    request.kind = TERN_PLAN_SCATTER;
     setenv("TERN_DIRECT", "off", 1);
     expect(&request, "direct", "TERN_DIRECT is off, or the kernel refuses it");
     unsetenv("TERN_DIRECT");

@@ -119,6 +119,8 @@ static const struct damage {
     {HEAD GATHER " direct 9", "t:2:73: the line ends; expected: 'any' or bytes of a share"},
     {HEAD GATHER " direct 9 8", "t:2:74: expected 'any' or bytes of a share from 9 to"},
     {HEAD GATHER " direct 9 10 11", "t:2:77: expected the end of the line"},
+    {HEAD "all_to_all ranks 2 small pull 1 window direct staged direct 1024 direct 9 any",
+     "t:2:73: nothing can go 'direct': 'direct' and 'direct' do more than to read the inputs"},
     {HEAD GATHER " direct off 11", "t:2:76: expected the end of the line"},
     {HEAD ROW "\n" ROW, "t:4:1: line 2 has a row for all_reduce of 2 ranks already"},
     {HEAD "all_\x80reduce", "t:2:5: byte 0x80 does not belong into a tune file"},

@@ -277,6 +277,41 @@ static void small_and_very_large_shares_go_through_slots(void **state)
     assert_true(right);
 }
 
+// A tune file may choose a plan that cannot do counts for each rank.
+static int exchange_with_counts(tern_comm *comm, void *arg)
+{
+    int n = tern_comm_size(comm);
+    int rank = tern_comm_rank(comm);
+    tern_tune_row row;
+    static char in[LARGE];
+    static char out[LARGE];
+    size_t counts[TERN_RANKS_MAX];
+    size_t share = (size_t)LARGE / (size_t)n;
+    CHECK(tern_tune_get_built_in(TERN_PLAN_ALL_TO_ALL, 2, &row) == TERN_OK);
+    snprintf(row.staged, sizeof row.staged, "direct");
+    row.direct_from = 0;
+    CHECK(tern_tune_use(&row, 1) == TERN_OK);
+    for (int r = 0; r < n; r++) {
+        counts[r] = share;
+    }
+    memset(in, rank, LARGE);
+    CHECK(tern_all_to_all(comm, in, out, share, TERN_U8) == TERN_OK);
+    CHECK(tern_all_to_all_v(comm, in, counts, NULL, out, counts, NULL, TERN_U8) == TERN_OK);
+    for (int from = 0; from < n; from++) {
+        CHECK(out[(size_t)from * share] == from && out[((size_t)from + 1) * share - 1] == from);
+    }
+    return 0;
+}
+
+static void a_tuned_plan_for_equal_shares_leaves_others_theirs(void **state)
+{
+    setenv("TERN_DIRECT", "off", 1);
+    bool right = ranks_run_comm(2, exchange_with_counts, NULL, 60) &&
+                 ranks_run_comm(3, exchange_with_counts, NULL, 60);
+    setenv("TERN_DIRECT", "4096", 1);
+    assert_true(right);
+}
+
 // The buffer of one rank ends before its count does.
 static int give_too_little(tern_comm *comm, void *arg)
 {
@@ -392,6 +427,7 @@ int main(void)
         cmocka_unit_test(what_one_rank_may_not_nobody_does),
         cmocka_unit_test(messages_are_read_where_each_rank_has_a_processor),
         cmocka_unit_test(small_and_very_large_shares_go_through_slots),
+        cmocka_unit_test(a_tuned_plan_for_equal_shares_leaves_others_theirs),
         cmocka_unit_test(a_buffer_that_is_too_short_names_its_rank),
         cmocka_unit_test(a_rank_that_dies_in_the_middle_is_named),
     };
