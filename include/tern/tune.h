@@ -33,10 +33,10 @@ TERN_CALL int tern_coll_choose(const tern_coll *call, int nranks, int windows,
                                tern_coll_choice *choice);
 
 // The plan that such a call runs, on the ranks of the topology, which must have a link between any
-// two. way: "window", when all buffers are in windows; "slot", when inputs are copied into shared
-// memory whole; "direct", when they are read where they lie; "staged", when that is done piece by piece, and the plan is the first piece's, with
-// its bytes. Those copies are in the plan's scratch. TERN_ERR_ARG, with the reason, also when no
-// call like this goes that way.
+// two. way: "window", when all buffers are in windows; "direct", when inputs are read where they
+// lie; "slot", when they are copied into shared memory whole; "staged", when that is done piece by
+// piece, and the plan is the first piece's, with its bytes. Those copies are in the plan's scratch.
+// TERN_ERR_ARG, with the reason, also when no call like this goes that way.
 TERN_CALL int tern_coll_plan(const tern_algo_request *request, const char *way, tern_plan **plan);
 
 // A row of the table: for a kind, from a rank count on. Sizes are the plan's bytes (tern/plan.h):

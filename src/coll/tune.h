@@ -34,8 +34,8 @@ struct tern__choice {
     char source[96];               // who decided, as a part of a sentence
 };
 
-// Whether ranks may read each other's ordinary memory in calls of the kind: sums would read what was
-// copied once more.
+// Whether ranks may read each other's ordinary memory in calls of the kind: sums would read what
+// was copied once more.
 static inline bool tern__choice_reads(tern_plan_kind kind)
 {
     return kind != TERN_PLAN_BARRIER && !tern__kinds[kind].sums;

@@ -224,8 +224,8 @@ void tern__call_pack(const struct tern__coll *call, struct tern__share *rows);
 void tern__call_share(const struct tern__coll *call, int rank, struct tern__share *row);
 void tern__call_shares(const struct tern__coll *call, struct tern__share *rows);
 
-// A plan that copies inputs out of the ordinary memory of other processes; or NULL. And the same, or
-// NULL when slots are quicker for shares of so many bytes, the largest in any rank's input.
+// A plan that copies inputs out of the ordinary memory of other processes; or NULL. And the same,
+// or NULL when slots are quicker for shares of so many bytes, the largest in any rank's input.
 const struct tern__program *tern__call_reader(const struct tern__coll *call);
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest);
 

@@ -26,9 +26,9 @@ static inline uint64_t tern__piece_of(const struct tern__coll *call, uint64_t le
 }
 
 // Whether this rank's ops read its input where it is, so that only what others read goes into the
-// slot. Not in place: then an op may overwrite what another one has yet to read. Where the input has
-// a share for each rank, pieces of them are not as far from each other as in slots, so one of them
-// must be all that is read.
+// slot. Not in place: then an op may overwrite what another one has yet to read. Where the input
+// has a share for each rank, pieces of them are not as far from each other as in slots, so one of
+// them must be all that is read.
 static inline bool tern__reads_own_input(const struct tern__coll *call)
 {
     return call->staged->scaled && !call->copied && !call->in_place && call->in != NULL &&
