@@ -94,7 +94,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (bytes.left > 0) {
         add_op(plan, &bytes, nranks);
     }
-    tern_plan_seal(plan);
+    if (tern_plan_seal(plan) != TERN_OK) {
+        abort();
+    }
     if (proved(plan)) {
         char *text;
         size_t length;
