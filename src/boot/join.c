@@ -201,10 +201,11 @@ static bool is_stopped(int pid)
 static int not_answered(const struct talk *talk, bool accepted)
 {
     int pid = tern__peer_pid(talk->fd);
+    const struct tern__place *place = talk->place;
+    int64_t waited_ns = place->whole_ns != 0 ? place->whole_ns : place->timeout_ns;
     return tern__fail(TERN_ERR_TIMEOUT, "%s (process %d) %s, but gave no answer within %.3g s%s",
-                      talk->place->host, pid,
-                      accepted ? "took this rank in" : "is there and was asked",
-                      (double)talk->place->timeout_ns * 1e-9,
+                      place->host, pid, accepted ? "took this rank in" : "is there and was asked",
+                      (double)waited_ns * 1e-9,
                       is_stopped(pid) ? "; it is stopped, by a signal or a debugger" : "");
 }
 

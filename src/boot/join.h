@@ -28,6 +28,7 @@ struct tern__place {
     int rank;
     int nranks;
     int64_t timeout_ns;
+    int64_t whole_ns; // of which timeout_ns is left; 0: all of it
     uint8_t token[16];
     const char *host; // where the hub is, for sentences: "the launcher"
 };

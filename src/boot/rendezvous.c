@@ -237,6 +237,7 @@ int tern__join_at(int rank, int nranks, const char *path, int64_t timeout_ns,
     struct tern__place place = {.rank = rank,
                                 .nranks = nranks,
                                 .timeout_ns = timeout_ns,
+                                .whole_ns = timeout_ns,
                                 .host = "rank 0"};
     struct tern__meeting meeting;
     TERN_TRY(tern__meeting_open(path, timeout_ns, &meeting));
