@@ -155,6 +155,9 @@ struct tern__ladder tern__job_ladder(struct tern__job *job)
 static void look_for_dump(struct tern__job *job)
 {
     uint32_t others = (uint32_t)job->nranks - 1;
+    if (others == 0) {
+        return;
+    }
     uint32_t turn = tern__flag_add(&job->dumps_next, 1) % others;
     int rank = (job->rank + 1 + (int)turn) % job->nranks;
     struct tern__ctl_rank *peer = &job->ctl->ranks[rank];
