@@ -72,10 +72,11 @@ struct tern__head {
 _Static_assert(sizeof(struct tern__head) == TERN_CACHE_LINE, "shared layout");
 
 // In a run that opens a v-collective of two ranks, from one to the other. Whoever finds anything in
-// it that is not as it should be goes by the line and the table.
+// it that is not as it should be goes by the line and the table. Other runs leave the slot's letter
+// as it is; so that one which is 2^32 runs old is not taken for a new one, there is its age.
 struct tern__letter {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t run; // that it was written in
-    uint32_t digest;                               // as in the line
+    uint32_t age;                                  // tern__letter_age of the call
     uint64_t signature;
     uint32_t in_bytes, out_bytes; // as in the table; UINT32_MAX: or more
     uint32_t in_offset;           // in the payload
@@ -111,6 +112,11 @@ static inline struct tern__head *tern__area_head(const tern_window *area, int ra
 {
     return (struct tern__head *)(void *)(tern__area_part(area, rank) + TERN__AREA_HEADS) +
            run % TERN__SLOTS;
+}
+
+static inline uint32_t tern__letter_age(uint64_t call_number)
+{
+    return (uint32_t)(call_number >> 16);
 }
 
 static inline struct tern__letter *tern__area_letter(const tern_window *area, int rank,

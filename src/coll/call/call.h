@@ -155,7 +155,7 @@ struct tern__calls {
     struct tern__shape shapes[TERN__SHAPES];
     bool handed; // by quick.c: the run that was published last is of the call that begins next
     struct tern__record *handed_record;
-    uint64_t lend_from;              // what TERN_DIRECT says (base/options.h)
+    uint64_t direct_option;          // what TERN_DIRECT says (base/options.h)
     struct tern__endpoint *endpoint; // mail.c: send and recv; NULL before the first
 };
 

@@ -69,8 +69,8 @@ static bool is_ready(const struct tern__message *message, const struct tern__pip
 // the other has no turn.
 static uint64_t lend_from(const struct tern__calls *calls)
 {
-    if (calls->lend_from != TERN__DIRECT_ON) {
-        return calls->lend_from; // off: nobody reads
+    if (calls->direct_option != TERN__DIRECT_ON) {
+        return calls->direct_option; // off: nobody reads
     }
     return tern__job_ladder(calls->work.job).alone
                ? (uint64_t)TERN__MAIL_SLOTS * TERN__MAIL_BYTES / 2 + 1

@@ -103,7 +103,7 @@ static void write_letter(const struct tern__coll *call, bool in_slot, uint32_t r
     const struct tern__share *own = &table[calls->rank];
     struct tern__letter *letter = tern__area_letter(calls->area, calls->rank, run);
     in_slot = in_slot && own->in_bytes == own->out_bytes; // else the tables must be compared
-    letter->digest = (uint32_t)call->digest;
+    letter->age = tern__letter_age(call->number);
     letter->signature = call->signature;
     letter->in_bytes = bounded(row->in_bytes);
     letter->out_bytes = bounded(row->out_bytes);

@@ -238,13 +238,13 @@ static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
     struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
+    call->number = ++calls->made;
     head->signature = call->signature;
     head->digest = (uint32_t)call->digest;
     tern__call_fill(call, run, head);
     tern__flag_store(&head->run, run); // partner: has_met, and is_published in meet.c
     tern__calls_arrive(calls, run, tern__call_is_alone(call));
     calls->published = run;
-    call->number = ++calls->made;
     return tern__record_begin(calls->work.job, (struct tern__beginning){
                                                    .comm_slot = calls->comm->group.slot,
                                                    .way = TERN__WAY_SLOT,
@@ -273,7 +273,7 @@ static bool has_letter(const struct tern__coll *call, uint32_t run)
     const struct tern__share *own = &table[calls->rank];
     struct looks looks = {FIRST_LOOKS, true};
     return comes(calls, &letter->run, run, &looks) && letter->signature == call->signature &&
-           letter->digest == (uint32_t)call->digest && letter->in_slot != 0 &&
+           letter->age == tern__letter_age(call->number) && letter->in_slot != 0 &&
            letter->in_bytes == row->out_bytes && letter->out_bytes == row->in_bytes &&
            own->in_bytes == own->out_bytes;
 }

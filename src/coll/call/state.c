@@ -60,8 +60,8 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->nranks = comm->group.size;
     made->others = tern__group_others(&comm->group);
     made->direct = tern__reach_all(&comm->group);
-    if (tern__direct_option(&made->lend_from) != TERN_OK) {
-        made->lend_from = TERN__DIRECT_OFF;
+    if (tern__direct_option(&made->direct_option) != TERN_OK) {
+        made->direct_option = TERN__DIRECT_OFF;
     }
     made->binding.rank = comm->group.rank;
     made->binding.group = &comm->group;
