@@ -50,30 +50,6 @@ static void a_file_is_read(void **state)
 }
 
 #define HEAD "tern-tune 1\n"
-#define GATHER "gather ranks 2 small pull 8192 window direct staged pull 131072"
-
-static void rows_say_what_is_read_where_it_lies(void **state)
-{
-    static const struct {
-        const char *words;
-        uint64_t from, to;
-    } rows[] = {{" direct off", 0, 0},
-                {" direct 1 any", 1, 0},
-                {" direct 70000 70000", 70000, 70000},
-                {" direct 4096 1099511627776 # x", 4096, UINT64_C(1) << 40}};
-    for (size_t i = 0; i <= sizeof rows / sizeof rows[0]; i++) {
-        bool said = i < sizeof rows / sizeof rows[0];
-        char text[200];
-        struct tern__tune tune;
-        snprintf(text, sizeof text, "%s%s%s\n", HEAD, GATHER, said ? rows[i].words : "");
-        assert_int_equal(tern__tune_parse(text, strlen(text), "t", &tune), TERN_OK);
-        const tern_tune_row *row = &tune.entries[0].row;
-        assert_true(row->direct_from == (said ? rows[i].from : TERN_TUNE_BUILT_IN));
-        assert_true(row->direct_to == (said ? rows[i].to : 0));
-        assert_string_equal(row->staged, "pull");
-        tern__tune_free(&tune);
-    }
-}
 
 // A text, and what must be said about it.
 static const struct damage {
@@ -108,20 +84,6 @@ static const struct damage {
      "t:2:63: the line ends; expected: bytes of a piece"},
     {HEAD "all_reduce ranks 2 small one_shot 1 window fused staged staged 1024 9",
      "t:2:69: expected the end of the line"},
-    {HEAD "all_reduce ranks 2 small one_shot 1 window fused staged staged 1024 direct 1 any",
-     "t:2:69: all_reduce cannot go 'direct': what it sums goes through slots"},
-    {HEAD "barrier ranks 2 small direct 0 window direct staged direct 1024 direct off",
-     "t:2:65: barrier cannot go 'direct': it moves nothing"},
-    {HEAD GATHER " direkt 5 any", "t:2:65: expected 'direct' or the end of the line, not 'direkt'"},
-    {HEAD GATHER " direct", "t:2:71: the line ends; expected: 'off' or bytes of a share"},
-    {HEAD GATHER " direct on", "t:2:72: expected 'off' or bytes of a share from 1 to"},
-    {HEAD GATHER " direct 0 any", "t:2:72: expected 'off' or bytes of a share from 1 to"},
-    {HEAD GATHER " direct 9", "t:2:73: the line ends; expected: 'any' or bytes of a share"},
-    {HEAD GATHER " direct 9 8", "t:2:74: expected 'any' or bytes of a share from 9 to"},
-    {HEAD GATHER " direct 9 10 11", "t:2:77: expected the end of the line"},
-    {HEAD "all_to_all ranks 2 small pull 1 window direct staged direct 1024 direct 9 any",
-     "t:2:73: nothing can go 'direct': 'direct' and 'direct' do more than to read the inputs"},
-    {HEAD GATHER " direct off 11", "t:2:76: expected the end of the line"},
     {HEAD ROW "\n" ROW, "t:4:1: line 2 has a row for all_reduce of 2 ranks already"},
     {HEAD "all_\x80reduce", "t:2:5: byte 0x80 does not belong into a tune file"},
     {HEAD "all_reduce\r\n", "t:2:11: byte 0x0d"},
@@ -451,34 +413,7 @@ static int replaced(void)
     CHECK(choose("gather", 4, NULL) == TERN_OK && choice.small_bytes == 123);
     CHECK(strcmp(choice.source, "tern_tune_use") == 0);
     CHECK(choose("gather", 3, NULL) == TERN_OK && choice.small_bytes != 123);
-    row.direct_from = 5000;
-    row.direct_to = 6000;
-    CHECK(tern_tune_use(&row, 1) == TERN_OK);
-    CHECK(choose("gather", 4, NULL) == TERN_OK);
-    CHECK(choice.direct_from == 5000 && choice.direct_to == 6000);
-    CHECK(setenv("TERN_DIRECT", "100", 1) == 0 && choose("gather", 4, NULL) == TERN_OK);
-    CHECK(choice.direct_from == 100 && choice.direct_to == 0 && unsetenv("TERN_DIRECT") == 0);
-    row.direct_from = 0; // off, whatever it would be up to
-    CHECK(tern_tune_use(&row, 1) == TERN_OK && choose("gather", 4, NULL) == TERN_OK);
-    CHECK(choice.direct_from == 0 && choice.direct_to == 0);
-    row.direct_from = TERN_TUNE_BUILT_IN; // whatever the rank count
-    row.nranks = 2;
-    CHECK(tern_tune_use(&row, 1) == TERN_OK);
-    for (int n = 2; n <= 8; n *= 2) {
-        struct tern__choice built_in;
-        tern__tune_built_in(kind_of("gather"), n, &built_in);
-        CHECK(choose("gather", n, NULL) == TERN_OK && choice.small_bytes == 123);
-        CHECK(choice.direct_from == built_in.direct_from);
-        CHECK(choice.direct_to == built_in.direct_to);
-    }
-    row.nranks = 4;
-    CHECK(tern_tune_use(&row, 1) == TERN_OK);
     // What is refused changes nothing.
-    tern_tune_row sums;
-    CHECK(tern_tune_get(kind_of("all_reduce"), 4, &sums) == TERN_OK);
-    sums.direct_from = 1;
-    CHECK(tern_tune_use(&sums, 1) == TERN_ERR_ARG);
-    SAYS("all_reduce cannot go 'direct'");
     row.chunk_bytes = 1;
     CHECK(tern_tune_use(&row, 1) == TERN_ERR_ARG);
     SAYS("expected bytes of a piece");
@@ -506,7 +441,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_read),
-        cmocka_unit_test(rows_say_what_is_read_where_it_lies),
         cmocka_unit_test(damaged_files_are_refused_with_the_place),
         cmocka_unit_test(every_beginning_is_handled),
         cmocka_unit_test(built_in_rows_can_be_written_and_read),

@@ -27,7 +27,7 @@ enum { ROUNDS = 40, LATEST_US = 8000, FINISHED = 0, NAMED = 10, AT_START = 11, G
 
 // When a thread that wakes up all the time has not run for so long, the machine has stood still.
 // Then the time of the start may be over before a rank was killed, or has ended.
-#define STALLED_NS (300 * TERN_NS_PER_MS)
+#define STALLED_NS (500 * TERN_NS_PER_MS)
 
 static uint64_t seed;
 
