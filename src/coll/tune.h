@@ -38,7 +38,7 @@ struct tern__choice {
 // was copied once more.
 static inline bool tern__choice_reads(tern_plan_kind kind)
 {
-    return kind != TERN_PLAN_BARRIER && !tern__kinds[kind].sums;
+    return kind != TERN_PLAN_BARRIER && !tern__kind_facts((int)kind)->sums;
 }
 
 // tune_built_in.c
