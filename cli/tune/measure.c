@@ -5,6 +5,7 @@
 // What is built in wins unless something is clearly better, so that noise changes nothing.
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tern/algo.h"
@@ -155,14 +156,22 @@ static int find_large(struct tune_bench *bench, tern_tune_row *row)
     return status;
 }
 
-// Whether a call with this row reads others' memory.
-static int goes_direct(const struct tune_bench *bench, const tern_tune_row *row, bool *goes)
+// Whether a call with the algorithms of this row can read others' memory. A row that says so of
+// algorithms which cannot would be refused. The variable holds nothing or "off" (tune.c).
+static int can_go_direct(const struct tune_bench *bench, const tern_tune_row *never, bool *can)
 {
     tern_coll_choice choice;
-    tern_coll call = {.kind = row->kind, .count = LARGEST, .dtype = TERN_F32};
-    int status = tern_tune_use(row, 1);
+    tern_coll call = {.kind = never->kind, .count = LARGEST, .dtype = TERN_F32};
+    bool off = getenv("TERN_DIRECT") != NULL;
+    setenv("TERN_DIRECT", "1", 1); // from one byte on
+    int status = tern_tune_use(never, 1);
     status = status == TERN_OK ? tern_coll_choose(&call, bench->nranks, 0, &choice) : status;
-    *goes = status == TERN_OK && strcmp(choice.transport, "direct") == 0;
+    if (off) {
+        setenv("TERN_DIRECT", "off", 1);
+    } else {
+        unsetenv("TERN_DIRECT");
+    }
+    *can = status == TERN_OK && strcmp(choice.transport, "direct") == 0;
     int restored = tern_tune_use(NULL, 0);
     return status == TERN_OK ? restored : status;
 }
@@ -188,10 +197,15 @@ static int find_direct(struct tune_bench *bench, tern_tune_row *row)
             points[count++] = (struct tune_point){bytes, 0};
         }
     }
-    bool goes;
-    int status = goes_direct(bench, &always, &goes);
-    if (status != TERN_OK || !goes) {
+    bool can;
+    int status = can_go_direct(bench, &never, &can);
+    if (status != TERN_OK || !can) {
+        row->direct_from = 0;
+        row->direct_to = 0;
         return status;
+    }
+    if (getenv("TERN_DIRECT") != NULL) { // not to be tried
+        return TERN_OK;
     }
     status = tune_candidate_open(bench, &never, &candidates[0]);
     status = status == TERN_OK ? tune_candidate_open(bench, &always, &candidates[1]) : status;

@@ -115,6 +115,54 @@ static void what_a_row_leaves_out_is_built_in(void **state)
     }
 }
 
+// A row may say 'direct' of algorithms with which a call would go direct, and of no others; what
+// tern tune asks for the second and writes the first.
+static void what_can_go_direct_may_say_so(void **state)
+{
+    int can = 0;
+    int cannot = 0;
+    for (int k = 0; k < TERN_PLAN_KINDS; k++) {
+        tern_plan_kind kind = (tern_plan_kind)k;
+        const char *window;
+        const char *staged;
+        for (int w = 0; tern__choice_reads(kind) && (window = tern_algo_name(kind, w)) != NULL;
+             w++) {
+            for (int s = 0; (staged = tern_algo_name(kind, s)) != NULL; s++) {
+                for (int n = 2; n <= 8; n++) {
+                    tern_tune_row row;
+                    assert_int_equal(tern_tune_get_built_in(kind, n, &row), TERN_OK);
+                    snprintf(row.window, sizeof row.window, "%s", window);
+                    snprintf(row.staged, sizeof row.staged, "%s", staged);
+                    row.small_bytes = 0;
+                    row.direct_from = 0;
+                    row.direct_to = 0;
+                    if (tern_tune_use(&row, 1) != TERN_OK) {
+                        continue;
+                    }
+                    tern_coll_choice choice;
+                    tern_coll call = {.kind = (tern_coll_kind)kind,
+                                      .count = 1 << 20,
+                                      .dtype = TERN_F32};
+                    setenv("TERN_DIRECT", "1", 1);
+                    assert_int_equal(tern_coll_choose(&call, n, 0, &choice), TERN_OK);
+                    unsetenv("TERN_DIRECT");
+                    bool goes = strcmp(choice.transport, "direct") == 0;
+                    row.direct_from = 1;
+                    int status = tern_tune_use(&row, 1);
+                    if (status != (goes ? TERN_OK : TERN_ERR_ARG)) {
+                        fail_msg("%s, %d ranks, window %s, staged %s: goes %s, the row is %s",
+                                 tern_plan_kind_name(kind), n, window, staged, choice.transport,
+                                 status == TERN_OK ? "used" : tern_last_error());
+                    }
+                    can += goes;
+                    cannot += !goes;
+                }
+            }
+        }
+    }
+    assert_true(can > 50 && cannot > 50);
+}
+
 static void rows_of_sums_are_refused(void **state)
 {
     tern_tune_row row;
@@ -131,6 +179,7 @@ int main(void)
         cmocka_unit_test(damaged_rows_are_refused_with_the_place),
         cmocka_unit_test(a_row_is_used_and_the_environment_comes_before_it),
         cmocka_unit_test(what_a_row_leaves_out_is_built_in),
+        cmocka_unit_test(what_can_go_direct_may_say_so),
         cmocka_unit_test(rows_of_sums_are_refused),
     };
     setenv("TERN_TUNE", "", 1);
