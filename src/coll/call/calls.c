@@ -199,19 +199,15 @@ int tern_barrier(tern_comm *comm)
 
 int tern_send(tern_comm *comm, const void *in, size_t count, tern_dtype dtype, int to)
 {
-    return run(
-        "tern_send", comm,
-        &(tern_coll){.kind = TERN_COLL_SEND, .in = in, .count = count, .dtype = dtype, .root = to});
+    tern_coll call = {.kind = TERN_COLL_SEND, .in = in, .count = count, .dtype = dtype, .root = to};
+    return tern__message_quick(comm, &call) ? TERN_OK : run("tern_send", comm, &call);
 }
 
 int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int from)
 {
-    return run("tern_recv", comm,
-               &(tern_coll){.kind = TERN_COLL_RECV,
-                            .out = out,
-                            .count = count,
-                            .dtype = dtype,
-                            .root = from});
+    tern_coll call = {
+        .kind = TERN_COLL_RECV, .out = out, .count = count, .dtype = dtype, .root = from};
+    return tern__message_quick(comm, &call) ? TERN_OK : run("tern_recv", comm, &call);
 }
 
 int tern_all_gather_v(tern_comm *comm, const void *in, void *out, const size_t *counts,

@@ -195,18 +195,7 @@ int tern__message_begin(struct tern__message *message)
     message->begun = false;
     message->done = false;
     message->next = NULL;
-    message->number = ++pipe->messages;
-    message->record =
-        tern__record_begin(endpoint->work.job,
-                           (struct tern__beginning){
-                               .comm_slot = endpoint->calls->comm->group.slot,
-                               .way = TERN__WAY_MAIL,
-                               .sequence = message->number,
-                               .signature = (message->signature & ~UINT64_C(31)) |
-                                            (message->sends ? TERN_COLL_SEND : TERN_COLL_RECV) |
-                                            (uint64_t)(unsigned)message->peer << 13,
-                               .bytes = message->bytes,
-                           });
+    tern__message_count(message, pipe);
     if (endpoint->waiting++ == 0) {
         tern__work_begin(&endpoint->work);
     }

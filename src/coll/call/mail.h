@@ -13,6 +13,7 @@
 struct tern__pipe {
     struct tern__message *oldest, *newest;
     uint32_t pieces;   // that have been put into the mailbox, or taken out of it
+    uint32_t taken;    // out: pieces that the receiver was seen to have taken
     uint64_t messages; // that have begun
 };
 
@@ -51,6 +52,24 @@ static inline struct tern__pipe *tern__pipe_of(struct tern__message *message)
     return message->sends ? &endpoint->out[message->peer] : &endpoint->in[message->peer];
 }
 
+// It begins as the next one of its pipe, and has a record.
+static inline void tern__message_count(struct tern__message *message, struct tern__pipe *pipe)
+{
+    const struct tern__endpoint *endpoint = message->endpoint;
+    message->number = ++pipe->messages;
+    message->record =
+        tern__record_begin(endpoint->work.job,
+                           (struct tern__beginning){
+                               .comm_slot = endpoint->calls->comm->group.slot,
+                               .way = TERN__WAY_MAIL,
+                               .sequence = message->number,
+                               .signature = (message->signature & ~UINT64_C(31)) |
+                                            (message->sends ? TERN_COLL_SEND : TERN_COLL_RECV) |
+                                            (uint64_t)(unsigned)message->peer << 13,
+                               .bytes = message->bytes,
+                           });
+}
+
 // mail.c
 int tern__message_check(const char *name, struct tern__calls *calls, const tern_coll *from,
                         struct tern__message *message);
@@ -60,6 +79,10 @@ int tern__message_begin(struct tern__message *message);
 int tern__message_wait(struct tern__message *message);
 int tern__message_failed(const struct tern__message *message); // words, after the communicator's
 void tern__endpoint_free(struct tern__endpoint *endpoint);
+
+// pieces.c: a whole small message, when nothing is before it and, of a recv, it is there or comes
+// at once; true when it has been made. What is wrong with a call is found by tern__message_check.
+bool tern__message_quick(tern_comm *comm, const tern_coll *call);
 
 // pieces.c: moves what can be moved; whether any message could be; ends all messages with a status.
 // 1 when anything moved. Not `lent`: leaves what would be copied from where it lies.
