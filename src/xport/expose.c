@@ -36,7 +36,7 @@ void tern__expose(void *to, const void *from, uint64_t bytes)
     }
     char *begin = to;
     const char *source = from;
-    uint64_t head = -(uintptr_t)begin % TERN_CACHE_LINE;
+    uint64_t head = TERN_CACHE_LINE - (uintptr_t)begin % TERN_CACHE_LINE;
     uint64_t lines = (bytes - head) / TERN_CACHE_LINE * TERN_CACHE_LINE;
     memcpy(begin, source, head);
     copy_lines(begin + head, source + head, lines);

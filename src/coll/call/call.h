@@ -121,9 +121,10 @@ struct tern__calls {
     tern_comm *comm;
     tern_window *area;
     int rank, nranks;
-    bool direct;               // all ranks may read each other's ordinary memory
-    uint64_t made;             // calls
-    uint32_t published, ended; // runs
+    bool direct;                    // all ranks may read each other's ordinary memory
+    struct tern__distance distance; // of the others, as sums in pieces find it
+    uint64_t made;                  // calls
+    uint32_t published, ended;      // runs
     // Runs that this rank has ended and seen all ranks publish, and in which they agree; and for
     // each rank, the last run that was compared with it, where that is later.
     uint32_t settled;

@@ -149,6 +149,7 @@ static void bind_elements(const struct tern__coll *call)
 {
     struct tern__binding *binding = &call->calls->binding;
     binding->far = 0;
+    binding->distance = NULL;
     binding->dtype = call->dtype;
     binding->element_bytes = call->element_bytes;
     binding->reduce = call->reduce;
@@ -345,6 +346,9 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
         binding->in[rank] = payload;
         binding->scratch[rank] = payload + tern__round_line(in_bytes);
         binding->out[rank] = payload + tern__round_line(in_bytes) + tern__round_line(scratch_bytes);
+    }
+    if (tern__job_ladder(calls->work.job).alone) {
+        binding->distance = &calls->distance;
     }
     if (tern__reads_own_input(call)) {
         bind_own_input(call, skip);

@@ -46,11 +46,12 @@ uint64_t tern__call_place(const struct tern__calls *calls, const char *address, 
 }
 
 // Into the slot. Sums are made of pieces that come and go in step, and ranks that share a processor
-// share its caches: there the lines are found where they were written.
+// share its caches: there the lines are found where they were written, unless that is far away.
 static void expose(const struct tern__coll *call, char *to, const char *from, uint64_t bytes)
 {
-    if (bytes >= TERN__EXPOSE_FROM && !tern__kinds[call->kind].sums &&
-        tern__job_ladder(call->calls->work.job).alone) {
+    const struct tern__calls *calls = call->calls;
+    if (bytes >= TERN__EXPOSE_FROM && tern__job_ladder(calls->work.job).alone &&
+        (!tern__kinds[call->kind].sums || tern__distance_is_long(&calls->distance))) {
         tern__expose(to, from, bytes);
     } else {
         memcpy(to, from, bytes);
@@ -147,7 +148,7 @@ static void fill_exposed(const struct tern__coll *call, char *payload, uint64_t 
         while (unit < n && (call->staged->exposed >> unit & 1) != 0) {
             unit++;
         }
-        memcpy(payload + bounds[first], call->in + skip + bounds[first],
+        expose(call, payload + bounds[first], call->in + skip + bounds[first],
                bounds[unit] - bounds[first]);
         unit += unit == first;
     }

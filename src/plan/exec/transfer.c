@@ -3,11 +3,18 @@
 
 #include "plan/exec/transfer.h"
 
+#include <stdalign.h>
+
 #include "base/trace.h"
 #include "isa/reduce_function.h"
+#include "xport/expose.h"
 
 // Bytes of a copy to several destinations that stay in the first-level cache between them.
 #define SPREAD_BLOCK 8192
+
+// Of sums, on their way to scratch that ranks far away read.
+#define EXPOSE_BLOCK TERN__EXPOSE_FROM
+_Static_assert(TERN__REDUCE_FUNCTION_MAX <= EXPOSE_BLOCK, "a block holds an element");
 
 static char *address_of(const struct tern__binding *binding, const tern_plan_range *range)
 {
@@ -119,17 +126,78 @@ static void copy(const struct tern__binding *binding, const struct tern__xport *
     }
 }
 
+static void reduce_elements(const struct tern__binding *binding, char *const *to, int to_count,
+                            const char *const *from, int from_count, size_t count)
+{
+    if (binding->reduce != NULL) {
+        binding->reduce(to, to_count, from, from_count, count);
+    } else {
+        tern__reduce_function(binding->function, binding->function_arg, binding->element_bytes, to,
+                              to_count, from, from_count, count);
+    }
+}
+
+// Into to[scratch] past the caches, into the others as ever.
+static void reduce_exposed(const struct tern__binding *binding, char *const *to, int to_count,
+                           int scratch, const char *const *from, int from_count, uint64_t length)
+{
+    alignas(TERN_CACHE_LINE) char block[EXPOSE_BLOCK];
+    char *part_to[TERN_RANKS_MAX];
+    const char *part_from[TERN_RANKS_MAX];
+    uint64_t most = EXPOSE_BLOCK / binding->element_bytes * binding->element_bytes;
+    for (uint64_t at = 0; at < length; at += most) {
+        uint64_t part = length - at < most ? length - at : most;
+        for (int s = 0; s < from_count; s++) {
+            part_from[s] = from[s] + at;
+        }
+        for (int d = 0; d < to_count; d++) {
+            part_to[d] = d == scratch ? block : to[d] + at;
+        }
+        reduce_elements(binding, part_to, to_count, part_from, from_count,
+                        part / binding->element_bytes);
+        tern__expose(to[scratch] + at, block, part);
+    }
+}
+
+// The number of the destination that others read from afar; -1: none.
+static int find_exposed(const struct tern__binding *binding, const struct tern__step *step)
+{
+    for (int d = 0; d < step->destinations_count; d++) {
+        if (step->operands[step->sources_count + d].buffer == TERN_PLAN_SCRATCH) {
+            return tern__distance_is_long(binding->distance) ? d : -1;
+        }
+    }
+    return -1;
+}
+
+static void measure(const struct tern__binding *binding, const struct tern__step *step,
+                    const char *const *from)
+{
+    for (int s = 0; s < step->sources_count; s++) {
+        const tern_plan_range *range = &step->operands[s];
+        if (range->rank != binding->rank && range->buffer == TERN_PLAN_IN) {
+            tern__distance_measure(binding->distance, from[s]);
+            return;
+        }
+    }
+}
+
 static void reduce(const struct tern__binding *binding, const struct tern__xport *xport,
                    const struct tern__step *step, uint64_t length)
 {
     const char *from[TERN_RANKS_MAX];
     char *to[TERN_RANKS_MAX];
     size_t count = length / binding->element_bytes;
+    int exposed = -1;
     for (int s = 0; s < step->sources_count; s++) {
         from[s] = address_of(binding, &step->operands[s]);
     }
     for (int d = 0; d < step->destinations_count; d++) {
         to[d] = address_of(binding, &step->operands[step->sources_count + d]);
+    }
+    if (binding->distance != NULL && length >= TERN__EXPOSE_FROM) {
+        measure(binding, step, from);
+        exposed = find_exposed(binding, step);
     }
     if (step->kind == TERN__STEP_ADD) {
         for (int d = 0; d < step->destinations_count; d++) {
@@ -137,11 +205,11 @@ static void reduce(const struct tern__binding *binding, const struct tern__xport
                 xport->put_add(to[d], from[s], count, binding->dtype);
             }
         }
-    } else if (binding->reduce != NULL) {
-        binding->reduce(to, step->destinations_count, from, step->sources_count, count);
+    } else if (exposed >= 0) {
+        reduce_exposed(binding, to, step->destinations_count, exposed, from, step->sources_count,
+                       length);
     } else {
-        tern__reduce_function(binding->function, binding->function_arg, binding->element_bytes, to,
-                              step->destinations_count, from, step->sources_count, count);
+        reduce_elements(binding, to, step->destinations_count, from, step->sources_count, count);
     }
 }
 

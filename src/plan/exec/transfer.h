@@ -9,6 +9,7 @@
 #include "sync/reach.h"
 #include "tern/comm.h"
 #include "tern/op.h"
+#include "xport/distance.h"
 #include "xport/xport.h"
 
 // What an offset of the plan counts.
@@ -41,6 +42,10 @@ struct tern__binding {
     // of the rank that runs, and do nothing else with it.
     uint64_t far;
     const struct tern__group *group; // that these are ranks of; NULL where nothing is ever far
+
+    // NULL: not measured. Else what others have just written is, when it is reduced, and what this
+    // rank reduces into its own scratch goes past the caches when they are far.
+    struct tern__distance *distance;
 
     // Of what is reduced.
     tern_dtype dtype;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of ordinary memory are right whatever the ranks think of their distance, alike or not, and
+// whenever they change their minds.
+#include "support/cmocka.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/call/call.h"
+#include "comm/comm.h"
+#include "support/random.h"
+#include "support/ranks.h"
+#include "tern/coll.h"
+
+enum { CALLS = 120, MOST = 150000, GUARD = 16, UNTOUCHED = 0x5a5a5a5a };
+
+static const tern_coll_kind kinds[] = {TERN_COLL_ALL_REDUCE, TERN_COLL_REDUCE,
+                                       TERN_COLL_REDUCE_SCATTER};
+
+static int32_t element(int call, int rank, size_t i)
+{
+    return (int32_t)((unsigned)call * 7919 + (unsigned)rank * 104729 + (unsigned)i * 31);
+}
+
+static int32_t sum_of(int call, int n, size_t i)
+{
+    int32_t sum = 0;
+    for (int rank = 0; rank < n; rank++) {
+        sum = (int32_t)((unsigned)sum + (unsigned)element(call, rank, i));
+    }
+    return sum;
+}
+
+struct buffers {
+    int32_t *in, *out; // with a guard behind
+};
+
+static int sum_once(tern_comm *comm, tern_coll_kind kind, int call, size_t count, bool in_place,
+                    const struct buffers *b)
+{
+    int n = tern_comm_size(comm);
+    int rank = tern_comm_rank(comm);
+    int root = call % n;
+    bool scatters = kind == TERN_COLL_REDUCE_SCATTER;
+    size_t in_count = scatters ? count * (size_t)n : count;
+    bool takes = kind != TERN_COLL_REDUCE || rank == root;
+    size_t first = scatters ? count * (size_t)rank : 0;
+    int32_t *out = in_place && takes ? b->in + (scatters ? first : 0) : b->out;
+    for (size_t i = 0; i < in_count; i++) {
+        b->in[i] = element(call, rank, i);
+    }
+    for (size_t i = 0; i < count + GUARD; i++) {
+        b->out[i] = UNTOUCHED;
+    }
+    tern_coll made = {.kind = kind,
+                      .dtype = TERN_I32,
+                      .op = TERN_SUM,
+                      .count = count,
+                      .root = root,
+                      .in = b->in,
+                      .out = takes ? out : NULL};
+    CHECK(tern_coll_run(comm, &made) == TERN_OK);
+    for (size_t i = 0; takes && i < count; i++) {
+        CHECK(out[i] == sum_of(call, n, first + i));
+    }
+    for (size_t i = out == b->out && takes ? count : 0; i < count + GUARD; i++) {
+        CHECK(b->out[i] == UNTOUCHED);
+    }
+    return 0;
+}
+
+static int sum_at_any_distance(tern_comm *comm, void *arg)
+{
+    uint64_t state = 23; // alike on all ranks
+    uint64_t own = 100 + (uint64_t)tern_comm_rank(comm);
+    size_t room = (size_t)MOST * (size_t)tern_comm_size(comm) + GUARD;
+    int32_t *memory = malloc(2 * room * sizeof *memory);
+    CHECK(memory != NULL);
+    struct buffers b = {memory, memory + room};
+    for (int call = 0; call < CALLS; call++) {
+        tern_coll_kind kind = kinds[random_below(&state, 3)];
+        size_t count = 1 + random_below(&state, MOST);
+        bool in_place = random_below(&state, 2) != 0;
+        // As many pieces as this go one way, if the processors are near.
+        struct tern__calls *calls = comm->calls;
+        uint32_t votes = (uint32_t)random_below(&own, TERN__DISTANCE_VOTES + 1);
+        if (calls != NULL) { // the first call makes it
+            calls->distance.votes = votes;
+        }
+        CHECK(sum_once(comm, kind, call, count, in_place, &b) == 0);
+    }
+    free(memory);
+    return 0;
+}
+
+static void any_distance_is_right(void **state)
+{
+    assert_true(ranks_run_counts(1, 3, sum_at_any_distance, NULL, 100));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_distance_is_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
