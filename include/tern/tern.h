@@ -16,6 +16,7 @@
 
 // Memory that other ranks reach, and what they do with it.
 #include "tern/context.h"
+#include "tern/isa.h"
 #include "tern/memory.h"
 #include "tern/put.h"
 #include "tern/signal.h"

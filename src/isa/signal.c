@@ -233,16 +233,18 @@ int tern_signal_wait(tern_window *window, size_t offset_bytes, tern_cmp cmp, int
     return TERN__CALL_WAIT(signal_wait(window, offset_bytes, cmp, value, timeout_ns), timeout_ns);
 }
 
-static int signal_wait_all(const tern_condition *conditions, size_t count, int64_t timeout_ns)
+int tern__conditions_wait(const char *call, const tern_condition *conditions, size_t count,
+                          int64_t timeout_ns)
 {
-    TERN_TRY(check_wait("tern_signal_wait_all", conditions, count, timeout_ns));
+    TERN_TRY(check_wait(call, conditions, count, timeout_ns));
     struct signal_wait wait = {.conditions = conditions, .count = count, .all = true};
     return wait_for(&wait, timeout_ns);
 }
 
 int tern_signal_wait_all(const tern_condition *conditions, size_t count, int64_t timeout_ns)
 {
-    return TERN__CALL_WAIT(signal_wait_all(conditions, count, timeout_ns), timeout_ns);
+    return TERN__CALL_WAIT(tern__conditions_wait(__func__, conditions, count, timeout_ns),
+                           timeout_ns);
 }
 
 static int signal_wait_any(const tern_condition *conditions, size_t count, int64_t timeout_ns,

@@ -49,4 +49,8 @@ static inline int32_t tern__condition_seen(const tern_condition *condition)
 // TERN_OK, or what is wrong with a condition; `call` begins the sentence.
 int tern__condition_check(const char *call, const tern_condition *condition);
 
+// Waits until all conditions hold in one scan, as tern_signal_wait_all, in the name of `call`.
+int tern__conditions_wait(const char *call, const tern_condition *conditions, size_t count,
+                          int64_t timeout_ns);
+
 #endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel instructions on tensors and tiles: load and store, put, get, notify, wait, test, and
+// gather, scatter, broadcast and reduce over a group. The meaning is that of TLOAD, TSTORE, TPUT,
+// TGET, TNOTIFY, TWAIT, TTEST, TGATHER, TSCATTER, TBROADCAST and TREDUCE of the PTO communication
+// ISA. The same operands, in the same order: what is written, what is read, tiles.
+//
+// A tensor is global memory: that of a window, of the caller's own rank or of another as it is
+// mapped here (tern_context_remote), or any other memory of this process. What lies in a window
+// must lie in one rank's part of it; a range that sticks out is TERN_ERR_ARG, with by how much.
+// Other memory is not known, so not checked. All calls: any thread; nothing is written when
+// something is wrong; TERN_ERR_PEER, TERN_ERR_LEFT, TERN_ERR_TIMEOUT of a failed communicator whose
+// window is used. Source and destination must not overlap.
+//
+// Order: what a thread has put, stored or written is visible to whoever sees a notify of it that
+// came later. Of each row that is stored, the first element, of four bytes or more, becomes visible
+// last, so a reader may wait for it (tern_tensor_wait) and then read the row.
+#ifndef TERN_ISA_H
+#define TERN_ISA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/api.h"
+#include "tern/dtype.h"
+#include "tern/op.h"
+#include "tern/signal.h"
+
+TERN_BEGIN_DECLS
+
+// Up to five dimensions; unused ones, the first, have extent 1. A row is dimension 4. Extents and
+// strides count elements and are not negative; an extent of 0: no element, and nothing happens.
+typedef struct tern_tensor {
+    void *data; // aligned to the element
+    tern_dtype dtype;
+    int64_t shape[5];
+    int64_t stride[5];
+} tern_tensor;
+
+// `rows` rows of `columns` elements, `row_stride` elements from one to the next.
+static inline tern_tensor tern_tensor_2d(void *data, tern_dtype dtype, int64_t rows,
+                                         int64_t columns, int64_t row_stride)
+{
+    tern_tensor tensor = {data,
+                          dtype,
+                          {1, 1, 1, rows, columns},
+                          {rows * row_stride, rows * row_stride, rows * row_stride, row_stride, 1}};
+    return tensor;
+}
+
+static inline tern_tensor tern_tensor_1d(void *data, tern_dtype dtype, int64_t count)
+{
+    return tern_tensor_2d(data, dtype, 1, count, count);
+}
+
+#define TERN_TILE_ROWS 1u    // in `dynamic`: a short last piece is allowed, and valid_rows
+#define TERN_TILE_COLUMNS 2u // (valid_columns) is that of the last piece afterwards
+
+// On-chip memory: rows * columns elements, row after row, of which the first valid_rows rows and in
+// each the first valid_columns elements are used.
+typedef struct tern_tile {
+    void *data; // aligned to the element
+    tern_dtype dtype;
+    int32_t rows, columns;
+    int32_t valid_rows, valid_columns;
+    uint32_t dynamic; // TERN_TILE_ROWS, TERN_TILE_COLUMNS, both, or 0
+} tern_tile;
+
+static inline tern_tile tern_tile_2d(void *data, tern_dtype dtype, int32_t rows, int32_t columns)
+{
+    tern_tile tile = {data, dtype, rows, columns, rows, columns, 0};
+    return tile;
+}
+
+typedef enum tern_atomic {
+    TERN_ATOMIC_NONE = 0, // destination = source
+    TERN_ATOMIC_ADD = 1,  // destination += source, each element atomically, as tern_put_add has it
+} tern_atomic;
+
+// Between a tensor and a tile, which must hold it: the rows of the tensor, in the order of its
+// dimensions, are the first rows of the tile. One dtype.
+TERN_CALL int tern_tile_load(tern_tile *tile, const tern_tensor *from);
+TERN_CALL int tern_tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic atomic);
+
+// to = from (put: from is here, to anywhere; get: the other way about), through one tile, or
+// through two in turn when pong is not NULL; these are alike. The extent is that of `from`; of `to`
+// data and strides count. One dtype.
+//
+// What does not fit into the tile goes in pieces of valid_rows rows of dimension 3 times
+// valid_columns elements, in the order of the dimensions; without TERN_TILE_ROWS, TERN_TILE_COLUMNS
+// these must divide extents 3 and 4. Afterwards the tile holds the last piece (of two tiles, the
+// other one the last but one).
+TERN_CALL int tern_tensor_put(const tern_tensor *to, const tern_tensor *from, tern_tile *ping,
+                              tern_tile *pong, tern_atomic atomic);
+TERN_CALL int tern_tensor_get(const tern_tensor *to, const tern_tensor *from, tern_tile *ping,
+                              tern_tile *pong);
+
+// Signals: tensors of TERN_I32. Notify changes the first element and wakes who waits for it.
+TERN_CALL int tern_tensor_notify(const tern_tensor *signal, int32_t value, tern_notify_op op);
+
+// Returns when all elements satisfy the comparison in one scan. In a window it is the caller's own
+// part. Deadline, deaths and sentences as those of tern_signal_wait; in other memory of this
+// process, where peers are not known, the deadline alone, and TERN_TIMEOUT_DEFAULT is what
+// TERN_TIMEOUT says.
+TERN_CALL int tern_tensor_wait(const tern_tensor *signal, tern_cmp cmp, int32_t value,
+                               int64_t timeout_ns);
+
+// One scan, of signals anywhere: 1 when all elements satisfy the comparison, else 0; negative on
+// error. Whoever polls lets others run: a thread whose tests fail in a row yields.
+TERN_CALL int tern_tensor_test(const tern_tensor *signal, tern_cmp cmp, int32_t value);
+
+// A tensor of each rank, as they are addressed here, all of one dtype, shape and strides.
+typedef struct tern_group {
+    const tern_tensor *tensors;
+    int count;
+    int root; // the caller
+} tern_group;
+
+// Called by the root alone; that the others' tensors are ready, and that they may be used again,
+// is the callers' business. H: extent 3 of a rank's tensor. Pieces and tiles as in tern_tensor_put.
+//
+//   gather     rows r*H..(r+1)*H of dimension 3 of `to` = tensor of rank r; extent 3 of `to` is at
+//              least count*H
+//   scatter    the other way about; of `from`
+//   broadcast  tensor of every rank = from
+//   reduce     to = (((tensor of root op that of rank 0) op that of rank 1) …), the root's once,
+//              each step rounded to the dtype; acc and recv (and pong) are tiles. TERN_SUM,
+//              TERN_MAX, TERN_MIN.
+TERN_CALL int tern_group_gather(const tern_group *group, const tern_tensor *to, tern_tile *ping,
+                                tern_tile *pong);
+TERN_CALL int tern_group_scatter(const tern_group *group, const tern_tensor *from, tern_tile *ping,
+                                 tern_tile *pong);
+TERN_CALL int tern_group_broadcast(const tern_group *group, const tern_tensor *from,
+                                   tern_tile *ping, tern_tile *pong);
+TERN_CALL int tern_group_reduce(const tern_group *group, const tern_tensor *to, tern_tile *acc,
+                                tern_tile *recv, tern_tile *pong, tern_reduce_op op);
+
+TERN_END_DECLS
+
+#endif

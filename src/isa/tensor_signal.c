@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notify, wait and test on tensors. Signals in windows are those of isa/signal.c. Data path: no
+// allocation but to wait for many, no lock or log, and no system call but to wake, to wait and,
+// when tests fail in a row, to let others run.
+
+#include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "base/public.h"
+#include "isa/signal.h"
+#include "isa/view.h"
+#include "sync/ladder.h"
+#include "sync/slice.h"
+
+enum {
+    FEW_WORDS = 64,     // that are waited for without an allocation
+    TESTS_BEFORE = 16,  // that fail in a row, before each further one yields
+    TESTS_A_LOOK = 512, // until it is asked whether all ranks live
+};
+
+// The words of a signal: all of it, or the first one.
+static int view_signal(const char *call, const tern_tensor *signal, bool all,
+                       struct tern__view *view)
+{
+    static const int64_t one[5] = {1, 1, 1, 1, 1};
+    TERN_TRY(tern__view_tensor(call, "signal", signal, all ? NULL : one, view));
+    if (view->dtype != TERN_I32) {
+        return tern__fail(TERN_ERR_ARG, "%s: a signal has i32, and not %s", call,
+                          tern_dtype_name(view->dtype));
+    }
+    return TERN_OK;
+}
+
+static int tensor_notify(const tern_tensor *signal, int32_t value, tern_notify_op op)
+{
+    struct tern__view view;
+    TERN_TRY(view_signal("tern_tensor_notify", signal, false, &view));
+    if (view.window != NULL) {
+        const tern_window *window = view.window;
+        size_t offset = (size_t)(view.data - tern__window_at(window, view.rank, 0));
+        return tern_signal_notify(view.window, view.rank, offset, value, op);
+    }
+    if ((unsigned)op > TERN_NOTIFY_SET) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_tensor_notify: %d is no way to notify; there are add and set",
+                          (int)op);
+    }
+    tern__xport_shm.notify(view.data, value, op);
+    tern__bell_ring(tern__local_bell());
+    return TERN_OK;
+}
+
+int tern_tensor_notify(const tern_tensor *signal, int32_t value, tern_notify_op op)
+{
+    return TERN__CALL_OF_CALLS(tensor_notify(signal, value, op));
+}
+
+static int32_t seen_at(const struct tern__view *view, const int64_t i[4], int64_t column)
+{
+    const char *word = tern__view_row(view, i) + column * view->stride[4] * 4;
+    return (int32_t)tern__flag_load((const _Atomic uint32_t *)(const void *)word);
+}
+
+struct scan {
+    const struct tern__view *view;
+    tern_cmp cmp;
+    int32_t value;
+    int64_t i[4], column; // of the element that failed last
+    int32_t seen;
+};
+
+static bool holds_here(struct scan *scan)
+{
+    scan->seen = seen_at(scan->view, scan->i, scan->column);
+    return tern__cmp_holds(scan->seen, scan->cmp, scan->value);
+}
+
+// Whether all elements hold in one scan, which is not begun before the last one that failed holds.
+static bool all_hold(void *arg)
+{
+    struct scan *scan = arg;
+    if (!holds_here(scan)) {
+        return false;
+    }
+    for (int d = 0; d < 4; d++) {
+        scan->i[d] = 0;
+    }
+    do {
+        for (scan->column = 0; scan->column < scan->view->shape[4]; scan->column++) {
+            if (!holds_here(scan)) {
+                return false;
+            }
+        }
+        scan->column = 0;
+    } while (tern__shape_next(scan->view->shape, scan->i));
+    return true;
+}
+
+static int check_cmp(const char *call, tern_cmp cmp)
+{
+    return (unsigned)cmp <= TERN_CMP_LE
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG, "%s: %d is no comparison", call, (int)cmp);
+}
+
+// Nobody is known to break it. But that it is asked makes the sleeper look now and then: not all
+// stores of a program ring.
+static int never_broken(void *arg, bool deep)
+{
+    (void)arg;
+    (void)deep;
+    return TERN_OK;
+}
+
+// In memory of this process.
+static int wait_here(const char *call, struct scan *scan, int64_t timeout_ns)
+{
+    struct tern__ladder ladder = tern__ladder_for(INT_MAX, 1); // nothing is known: let others run
+    if (timeout_ns == TERN_TIMEOUT_DEFAULT) {
+        TERN_TRY(tern__timeout_option(0, &timeout_ns));
+    }
+    struct tern__wait wait = {.bell = tern__local_bell(),
+                              .ladder = &ladder,
+                              .timeout_ns = timeout_ns,
+                              .holds = all_hold,
+                              .broken = never_broken,
+                              .arg = scan};
+    int status = tern__ladder_climb(&wait);
+    return status != TERN_ERR_TIMEOUT
+               ? status
+               : tern__fail(TERN_ERR_TIMEOUT,
+                            "%s: waited %.3g s for the signal at %p: element (%" PRId64 ", %" PRId64
+                            ", %" PRId64 ", %" PRId64 ", %" PRId64 ") is %d, wanted %s %d",
+                            call, (double)timeout_ns * 1e-9, (void *)scan->view->data, scan->i[0],
+                            scan->i[1], scan->i[2], scan->i[3], scan->column, scan->seen,
+                            tern__cmp_text(scan->cmp), scan->value);
+}
+
+// In the caller's own part of a window.
+static int wait_in_window(const char *call, const struct tern__view *view, tern_cmp cmp,
+                          int32_t value, int64_t timeout_ns)
+{
+    tern_window *window = view->window;
+    tern_condition few[FEW_WORDS];
+    tern_condition *conditions = few;
+    size_t count = (size_t)tern__shape_rows(view->shape) * (size_t)view->shape[4];
+    if (view->rank != window->rank) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: the signal is in rank %d's part of window %u, and only rank %d may "
+                          "wait there; tern_tensor_test may look at it",
+                          call, view->rank, window->number, view->rank);
+    }
+    if (count > FEW_WORDS) {
+        conditions = calloc(count, sizeof *conditions);
+        if (conditions == NULL) {
+            return tern__fail(TERN_ERR_MEMORY, "%s: no memory to wait for %zu words", call, count);
+        }
+    }
+    int64_t i[4] = {0};
+    size_t made = 0;
+    do {
+        const char *row = tern__view_row(view, i);
+        for (int64_t column = 0; column < view->shape[4]; column++) {
+            const char *word = row + column * view->stride[4] * 4;
+            conditions[made++] =
+                (tern_condition){.window = window,
+                                 .offset_bytes =
+                                     (size_t)(word - tern__window_at(window, window->rank, 0)),
+                                 .cmp = cmp,
+                                 .value = value};
+        }
+    } while (tern__shape_next(view->shape, i));
+    int status = tern__conditions_wait(call, conditions, made, timeout_ns);
+    if (conditions != few) {
+        free(conditions);
+    }
+    return status;
+}
+
+static int tensor_wait(const tern_tensor *signal, tern_cmp cmp, int32_t value, int64_t timeout_ns)
+{
+    const char *call = "tern_tensor_wait";
+    struct tern__view view;
+    TERN_TRY(view_signal(call, signal, true, &view));
+    TERN_TRY(check_cmp(call, cmp));
+    if (timeout_ns < 0 && timeout_ns != TERN_TIMEOUT_DEFAULT) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: timeout_ns is %lld; it must be TERN_TIMEOUT_DEFAULT, or 0 or more",
+                          call, (long long)timeout_ns);
+    }
+    if (tern__shape_is_empty(view.shape)) {
+        return TERN_OK;
+    }
+    struct scan scan = {.view = &view, .cmp = cmp, .value = value};
+    if (all_hold(&scan)) {
+        return TERN_OK;
+    }
+    return view.window != NULL ? wait_in_window(call, &view, cmp, value, timeout_ns)
+                               : wait_here(call, &scan, timeout_ns);
+}
+
+int tern_tensor_wait(const tern_tensor *signal, tern_cmp cmp, int32_t value, int64_t timeout_ns)
+{
+    return TERN__CALL_WAIT(tensor_wait(signal, cmp, value, timeout_ns), timeout_ns);
+}
+
+static _Thread_local unsigned tests_failed; // in a row
+
+// Polling programs do not wait in tern: they get their turns, and learn of deaths, here.
+static int let_others_run(const struct tern__view *view)
+{
+    if (++tests_failed < TESTS_BEFORE) {
+        return 0;
+    }
+    tern__slice_shorten();
+    sched_yield();
+    if (tests_failed % TESTS_A_LOOK == 0 && view->window != NULL) {
+        TERN_TRY(tern__group_check(&view->window->comm->group, true));
+    }
+    return 0;
+}
+
+static int tensor_test(const tern_tensor *signal, tern_cmp cmp, int32_t value)
+{
+    struct tern__view view;
+    TERN_TRY(view_signal("tern_tensor_test", signal, true, &view));
+    TERN_TRY(check_cmp("tern_tensor_test", cmp));
+    struct scan scan = {.view = &view, .cmp = cmp, .value = value};
+    if (tern__shape_is_empty(view.shape) || all_hold(&scan)) {
+        tests_failed = 0;
+        return 1;
+    }
+    return let_others_run(&view);
+}
+
+int tern_tensor_test(const tern_tensor *signal, tern_cmp cmp, int32_t value)
+{
+    return TERN__CALL(tensor_test(signal, cmp, value));
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a tensor is found here, and rows are moved here. Data path: no allocation,
+// lock or log, and no system call but to wake somebody.
+
+#include "isa/view.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "comm/registry.h"
+#include "sync/bell.h"
+
+struct tern__bell *tern__local_bell(void)
+{
+    static struct tern__bell bell;
+    return &bell;
+}
+
+// The elements from the first to behind the last; -1: more than can be counted.
+static int64_t span_of(const int64_t shape[5], const int64_t stride[5])
+{
+    int64_t span = 1;
+    for (int d = 0; d < 5; d++) {
+        int64_t reach;
+        if (__builtin_mul_overflow(shape[d] - 1, stride[d], &reach) ||
+            __builtin_add_overflow(span, reach, &span)) {
+            return -1;
+        }
+    }
+    return span;
+}
+
+static int check_numbers(const char *call, const char *name, const struct tern__view *view)
+{
+    if (view->element_bytes == 0) {
+        return tern__fail(TERN_ERR_ARG, "%s: %d, the dtype of %s, is none", call, (int)view->dtype,
+                          name);
+    }
+    int64_t elements = 1;
+    bool counted = true;
+    for (int d = 0; d < 5; d++) {
+        if (view->shape[d] < 0 || view->stride[d] < 0) {
+            return tern__fail(TERN_ERR_ARG,
+                              "%s: dimension %d of %s has extent %" PRId64 " and stride %" PRId64
+                              "; neither may be negative",
+                              call, d, name, view->shape[d], view->stride[d]);
+        }
+        counted = counted && !__builtin_mul_overflow(elements, view->shape[d], &elements);
+    }
+    int64_t bytes;
+    if (!tern__shape_is_empty(view->shape) &&
+        (!counted || __builtin_mul_overflow(elements, (int64_t)view->element_bytes, &bytes))) {
+        return tern__fail(TERN_ERR_ARG, "%s: %s has more elements than can be counted", call, name);
+    }
+    return TERN_OK;
+}
+
+// Where it is; and that it stays in one rank's part of a window, if it begins in one.
+static int find_window(const char *call, const char *name, struct tern__view *view)
+{
+    int64_t span = span_of(view->shape, view->stride);
+    size_t bytes;
+    if (span < 0 || __builtin_mul_overflow((uint64_t)span, (uint64_t)view->element_bytes, &bytes) ||
+        bytes > UINTPTR_MAX - (uintptr_t)view->data) {
+        return tern__fail(TERN_ERR_ARG, "%s: %s reaches beyond the address space", call, name);
+    }
+    if (!tern__registry_find(view->data, &view->window)) {
+        return TERN_OK;
+    }
+    const tern_window *window = view->window;
+    size_t at = (size_t)(view->data - window->base);
+    view->rank = (int)(at / window->size_bytes);
+    size_t offset = at % window->size_bytes;
+    if (bytes > window->size_bytes - offset) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: %s begins at byte %zu of rank %d's part of window %u and reaches "
+                          "%zu bytes beyond the %zu bytes of it",
+                          call, name, offset, view->rank, window->number,
+                          bytes - (window->size_bytes - offset), window->size_bytes);
+    }
+    if (!tern__window_is_mapped(window, view->rank)) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: %s is in rank %d's part of window %u, which has no address here; "
+                          "tern_put and tern_get reach it",
+                          call, name, view->rank, window->number);
+    }
+    return tern__comm_check(window->comm);
+}
+
+int tern__view_tensor(const char *call, const char *name, const tern_tensor *tensor,
+                      const int64_t *shape, struct tern__view *view)
+{
+    if (tensor == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", call, name);
+    }
+    *view = (struct tern__view){.data = tensor->data,
+                                .dtype = tensor->dtype,
+                                .element_bytes = tern_dtype_size(tensor->dtype)};
+    memcpy(view->shape, shape != NULL ? shape : tensor->shape, sizeof view->shape);
+    memcpy(view->stride, tensor->stride, sizeof view->stride);
+    TERN_TRY(check_numbers(call, name, view));
+    if (tern__shape_is_empty(view->shape)) {
+        return TERN_OK;
+    }
+    if (view->data == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: the data of %s must not be NULL", call, name);
+    }
+    if ((uintptr_t)view->data % view->element_bytes != 0) {
+        return tern__fail(TERN_ERR_ARG, "%s: %s at %p is not aligned to the %zu bytes of a %s",
+                          call, name, (void *)view->data, view->element_bytes,
+                          tern_dtype_name(view->dtype));
+    }
+    return find_window(call, name, view);
+}
+
+int tern__tile_check(const char *call, const char *name, const tern_tile *tile, tern_dtype dtype)
+{
+    if (tile == NULL || tile->data == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: %s must be a tile with memory", call, name);
+    }
+    if (tile->dtype != dtype) {
+        return tern__fail(TERN_ERR_ARG, "%s: %s holds %s, and the tensor %s", call, name,
+                          tern_dtype_name(tile->dtype), tern_dtype_name(dtype));
+    }
+    if (tile->rows < 1 || tile->columns < 1 || tile->valid_rows < 1 || tile->valid_columns < 1 ||
+        tile->valid_rows > tile->rows || tile->valid_columns > tile->columns) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: %s has %d rows of %d elements, of which %d rows and %d elements are "
+                          "valid; expected at least 1 and at most all",
+                          call, name, tile->rows, tile->columns, tile->valid_rows,
+                          tile->valid_columns);
+    }
+    if ((uintptr_t)tile->data % tern_dtype_size(dtype) != 0) {
+        return tern__fail(TERN_ERR_ARG, "%s: %s at %p is not aligned to the %zu bytes of a %s",
+                          call, name, tile->data, tern_dtype_size(dtype), tern_dtype_name(dtype));
+    }
+    return TERN_OK;
+}
+
+int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
+                    const int64_t shape[5], struct tern__view *view)
+{
+    int64_t rows = tern__shape_rows(shape);
+    if (rows > tile->valid_rows || shape[4] > tile->valid_columns) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: the tensor has %" PRId64 " rows of %" PRId64
+                          " elements, and %s holds %d of %d",
+                          call, rows, shape[4], name, tile->valid_rows, tile->valid_columns);
+    }
+    *view = (struct tern__view){.data = tile->data,
+                                .dtype = tile->dtype,
+                                .element_bytes = tern_dtype_size(tile->dtype)};
+    memcpy(view->shape, shape, sizeof view->shape);
+    view->stride[4] = 1;
+    view->stride[3] = tile->columns;
+    for (int d = 2; d >= 0; d--) {
+        view->stride[d] = view->stride[d + 1] * shape[d + 1];
+    }
+    return TERN_OK;
+}
+
+void tern__view_ring(const struct tern__view *view)
+{
+    atomic_thread_fence(memory_order_seq_cst); // partner: tern__wait, "sleepers += 1"
+    tern__bell_ring(view->window != NULL ? tern__window_bell(view->window, view->rank)
+                                         : tern__local_bell());
+}
+
+// The first word last, and all of the first line after the others.
+static void store_bytes(char *to, const char *from, size_t bytes)
+{
+    if ((uintptr_t)to % sizeof(uint32_t) != 0 || bytes < sizeof(uint32_t)) {
+        memcpy(to, from, bytes); // no word that anybody could wait for
+        return;
+    }
+    size_t line = TERN_CACHE_LINE - (uintptr_t)to % TERN_CACHE_LINE;
+    size_t first = bytes < line ? bytes : line;
+    uint32_t word;
+    memcpy(to + first, from + first, bytes - first);
+    memcpy(to + sizeof word, from + sizeof word, first - sizeof word);
+    memcpy(&word, from, sizeof word);
+    tern__publish((_Atomic uint32_t *)(void *)to, word); // partner: who waits for the row
+}
+
+// Elements that are not one after the other.
+static void copy_elements(char *to, int64_t to_stride, const char *from, int64_t from_stride,
+                          int64_t count, size_t element_bytes)
+{
+    int64_t size = (int64_t)element_bytes;
+    for (int64_t i = count - 1; i >= 0; i--) { // the first one last
+        store_bytes(to + i * to_stride * size, from + i * from_stride * size, element_bytes);
+    }
+}
+
+void tern__view_store_row(const struct tern__view *to, char *row, const char *from, int64_t count)
+{
+    if (to->stride[4] == 1 || count == 1) {
+        store_bytes(row, from, (size_t)count * to->element_bytes);
+    } else {
+        copy_elements(row, to->stride[4], from, 1, count, to->element_bytes);
+    }
+}
+
+static void add_row(const struct tern__view *to, char *to_row, const struct tern__view *from,
+                    const char *from_row, int64_t count)
+{
+    const struct tern__xport *xport =
+        to->window != NULL ? tern__window_xport(to->window, to->rank) : &tern__xport_shm;
+    if (count == 1 || (to->stride[4] == 1 && from->stride[4] == 1)) {
+        xport->put_add(to_row, from_row, (size_t)count, to->dtype);
+        return;
+    }
+    int64_t size = (int64_t)to->element_bytes;
+    for (int64_t i = 0; i < count; i++) {
+        xport->put_add(to_row + i * to->stride[4] * size, from_row + i * from->stride[4] * size, 1,
+                       to->dtype);
+    }
+}
+
+void tern__view_copy(const struct tern__view *to, const struct tern__view *from, tern_atomic atomic)
+{
+    int64_t i[4] = {0};
+    int64_t count = from->shape[4];
+    do {
+        char *to_row = tern__view_row(to, i);
+        const char *from_row = tern__view_row(from, i);
+        if (atomic == TERN_ATOMIC_ADD) {
+            add_row(to, to_row, from, from_row, count);
+        } else if (from->stride[4] == 1 || count == 1) {
+            tern__view_store_row(to, to_row, from_row, count);
+        } else {
+            copy_elements(to_row, to->stride[4], from_row, from->stride[4], count,
+                          to->element_bytes);
+        }
+    } while (tern__shape_next(from->shape, i));
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tensor or a tile that was found to be right, as an instruction goes through it: row by row. A
+// row is dimension 4.
+#ifndef TERN_ISA_VIEW_H
+#define TERN_ISA_VIEW_H
+
+#include <stdbool.h>
+
+#include "comm/window.h"
+#include "tern/isa.h"
+
+struct tern__view {
+    char *data;
+    tern_dtype dtype;
+    size_t element_bytes;
+    int64_t shape[5];
+    int64_t stride[5];   // elements
+    tern_window *window; // NULL: other memory of this process
+    int rank;            // whose part of it
+};
+
+// A tensor with the extents `shape` instead of its own, or NULL for its own. TERN_ERR_ARG, with a
+// sentence that begins with `call` and the operand's name, or the error of a failed communicator.
+int tern__view_tensor(const char *call, const char *name, const tern_tensor *tensor,
+                      const int64_t *shape, struct tern__view *view);
+
+// A tile as a tensor of this shape, which it must hold: the rows of all dimensions are the first
+// rows of the tile.
+int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
+                    const int64_t shape[5], struct tern__view *view);
+
+// The tile alone: TERN_OK when it has memory, sizes that fit and the dtype.
+int tern__tile_check(const char *call, const char *name, const tern_tile *tile, tern_dtype dtype);
+
+static inline bool tern__shape_is_empty(const int64_t shape[5])
+{
+    return shape[0] == 0 || shape[1] == 0 || shape[2] == 0 || shape[3] == 0 || shape[4] == 0;
+}
+
+// Rows of all dimensions; their number fits, because the view's bytes do.
+static inline int64_t tern__shape_rows(const int64_t shape[5])
+{
+    return shape[0] * shape[1] * shape[2] * shape[3];
+}
+
+// The address of row (i[0], i[1], i[2], i[3]).
+static inline char *tern__view_row(const struct tern__view *view, const int64_t i[4])
+{
+    int64_t at = i[0] * view->stride[0] + i[1] * view->stride[1] + i[2] * view->stride[2] +
+                 i[3] * view->stride[3];
+    return view->data + at * (int64_t)view->element_bytes;
+}
+
+// To the next row of the shape; false behind the last one.
+static inline bool tern__shape_next(const int64_t shape[5], int64_t i[4])
+{
+    for (int d = 3; d >= 0; d--) {
+        if (++i[d] < shape[d]) {
+            return true;
+        }
+        i[d] = 0;
+    }
+    return false;
+}
+
+// to = from, or with atomic additions, for all elements of `from`; same dtype. Of each row that is
+// stored the first element becomes visible last.
+void tern__view_copy(const struct tern__view *to, const struct tern__view *from,
+                     tern_atomic atomic);
+
+// A row of `to`, of `count` elements that lie at `from` one after the other; stored likewise.
+void tern__view_store_row(const struct tern__view *to, char *row, const char *from, int64_t count);
+
+// Wakes the rank whose part it is, where that may sleep.
+void tern__view_ring(const struct tern__view *view);
+
+// For waits in memory that is in no window: of this process, so are all who wait.
+struct tern__bell *tern__local_bell(void);
+
+#endif
