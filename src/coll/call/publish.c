@@ -135,22 +135,20 @@ static void fill_opening(struct tern__coll *call, uint32_t run, struct tern__hea
     }
 }
 
-// The slices of a piece that others read.
-static void fill_exposed(const struct tern__coll *call, char *payload, uint64_t index)
+// The slices of a piece that others read, one by one: each one's first line stays in the cache.
+static void fill_slices(const struct tern__coll *call, uint64_t slices, char *payload,
+                        uint64_t index)
 {
     uint64_t bounds[TERN_RANKS_MAX + 1];
     uint64_t skip;
     uint64_t part = tern__piece_of(call, call->share_bytes, index, &skip);
     int n = call->calls->nranks;
     tern__slice_bounds(bounds, part, (uint64_t)n, call->element_bytes);
-    for (int unit = 0; unit < n;) {
-        int first = unit;
-        while (unit < n && (call->staged->exposed >> unit & 1) != 0) {
-            unit++;
+    for (int unit = 0; unit < n; unit++) {
+        if ((slices >> unit & 1) != 0) {
+            expose(call, payload + bounds[unit], call->in + skip + bounds[unit],
+                   bounds[unit + 1] - bounds[unit]);
         }
-        expose(call, payload + bounds[first], call->in + skip + bounds[first],
-               bounds[unit] - bounds[first]);
-        unit += unit == first;
     }
 }
 
@@ -163,8 +161,10 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
     if (call->in == NULL) {
         return;
     }
-    if (tern__reads_own_input(call) && !tern__kind_has_shares(call->plan_kind)) {
-        fill_exposed(call, payload, index);
+    if (!tern__kind_has_shares(call->plan_kind) &&
+        (tern__kinds[call->kind].sums || tern__reads_own_input(call))) {
+        fill_slices(call, tern__reads_own_input(call) ? call->staged->exposed : UINT64_MAX, payload,
+                    index);
         return;
     }
     if (tern__reads_own_input(call) && call->staged->exposed == 0) { // the root of a gather
