@@ -65,6 +65,7 @@ int tern__heap_create(tern_comm *comm, size_t size_bytes)
 void tern__heap_let_go(struct tern__heap *heap)
 {
     if (heap != NULL) {
+        tern__registry_let_go(&heap->window);
         tern__extents_destroy(&heap->extents);
         free(heap);
     }

@@ -88,11 +88,42 @@ void tern__registry_remove(tern_window *window)
     pthread_mutex_unlock(&writers);
 }
 
+// The parent's, in the child of a fork.
+static struct range {
+    const tern_window *window;
+    uintptr_t begin, end;
+} inherited[TERN__WINDOWS_MAX];
+static uint32_t inherited_count;
+
 void tern__registry_forget(void)
 {
     pthread_mutex_init(&writers, NULL); // another thread of the parent may have held it
+    for (uint32_t at = 0; at < tern__peek(&used) && inherited_count < TERN__WINDOWS_MAX; at++) {
+        inherited[inherited_count++] =
+            (struct range){atomic_load(&entries[at].window), atomic_load(&entries[at].begin),
+                           atomic_load(&entries[at].end)};
+    }
     memset((void *)entries, 0, sizeof entries);
     tern__poke(&used, 0);
+}
+
+void tern__registry_let_go(const tern_window *window)
+{
+    for (uint32_t i = 0; i < inherited_count; i++) {
+        if (inherited[i].window == window) {
+            inherited[i] = (struct range){0};
+        }
+    }
+}
+
+bool tern__registry_is_inherited(const void *address)
+{
+    for (uint32_t i = 0; i < inherited_count; i++) {
+        if ((uintptr_t)address >= inherited[i].begin && (uintptr_t)address < inherited[i].end) {
+            return true;
+        }
+    }
+    return false;
 }
 
 struct found {

@@ -20,7 +20,10 @@ bool tern__registry_find(const void *address, tern_window **window);
 // job; NULL: this process has destroyed it. Data path: no allocation, no lock.
 char *tern__registry_base(const struct tern__job *job, int comm_slot, uint32_t number);
 
-// In the child of a fork: this process has no windows.
+// In the child of a fork: this process has no windows. But where those of its parent are is kept:
+// whether an address is in one that the child has not let go of.
 void tern__registry_forget(void);
+void tern__registry_let_go(const tern_window *window);
+bool tern__registry_is_inherited(const void *address);
 
 #endif

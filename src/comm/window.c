@@ -361,6 +361,7 @@ static int window_destroy(tern_window *window)
         return TERN_OK;
     }
     if (tern__handle_is_inherited(window, TERN__WINDOW)) { // in a child: its mapping, its copy
+        tern__registry_let_go(window);
         tern__memfd_unmap(window->base, window->size_bytes * (size_t)window->nranks);
         if (window->fd >= 0) {
             close(window->fd);
