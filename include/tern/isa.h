@@ -5,11 +5,11 @@
 // ISA. The same operands, in the same order: what is written, what is read, tiles.
 //
 // A tensor is global memory: that of a window, of the caller's own rank or of another as it is
-// mapped here (tern_context_remote), or any other memory of this process. What lies in a window
-// must lie in one rank's part of it; a range that sticks out is TERN_ERR_ARG, with by how much.
-// Other memory is not known, so not checked. All calls: any thread; nothing is written when
-// something is wrong; TERN_ERR_PEER, TERN_ERR_LEFT, TERN_ERR_TIMEOUT of a failed communicator whose
-// window is used. Source and destination must not overlap.
+// mapped here (tern_context_remote), or any other memory of this process, tern_alloc's too. What
+// lies in a window must lie in one rank's part of it; a range that sticks out is TERN_ERR_ARG, with
+// by how much. Other memory is not known, so not checked. All calls: any thread; nothing is written
+// when something is wrong; TERN_ERR_PEER, TERN_ERR_LEFT, TERN_ERR_TIMEOUT of a failed communicator
+// whose window is used. Source and destination must not overlap.
 //
 // Order: what a thread has put, stored or written is visible to whoever sees a notify of it that
 // came later. Of each row that is stored, the first element, of four bytes or more, becomes visible
@@ -52,8 +52,10 @@ static inline tern_tensor tern_tensor_1d(void *data, tern_dtype dtype, int64_t c
     return tern_tensor_2d(data, dtype, 1, count, count);
 }
 
-#define TERN_TILE_ROWS 1u    // in `dynamic`: a short last piece is allowed, and valid_rows
-#define TERN_TILE_COLUMNS 2u // (valid_columns) is that of the last piece afterwards
+// In `dynamic`: a short last piece is allowed, and when there were pieces, valid_rows
+// (valid_columns) is that of the last one in this tile afterwards.
+#define TERN_TILE_ROWS 1u
+#define TERN_TILE_COLUMNS 2u
 
 // On-chip memory: rows * columns elements, row after row, of which the first valid_rows rows and in
 // each the first valid_columns elements are used.
@@ -87,8 +89,8 @@ TERN_CALL int tern_tile_store(const tern_tensor *to, const tern_tile *tile, tern
 //
 // What does not fit into the tile goes in pieces of valid_rows rows of dimension 3 times
 // valid_columns elements, in the order of the dimensions; without TERN_TILE_ROWS, TERN_TILE_COLUMNS
-// these must divide extents 3 and 4. Afterwards the tile holds the last piece (of two tiles, the
-// other one the last but one).
+// these must divide extents 3 and 4. Two tiles are alike in all but their data. What the memory of
+// the tiles holds afterwards is not defined, here as for the groups below.
 TERN_CALL int tern_tensor_put(const tern_tensor *to, const tern_tensor *from, tern_tile *ping,
                               tern_tile *pong, tern_atomic atomic);
 TERN_CALL int tern_tensor_get(const tern_tensor *to, const tern_tensor *from, tern_tile *ping,
@@ -100,7 +102,7 @@ TERN_CALL int tern_tensor_notify(const tern_tensor *signal, int32_t value, tern_
 // Returns when all elements satisfy the comparison in one scan. In a window it is the caller's own
 // part. Deadline, deaths and sentences as those of tern_signal_wait; in other memory of this
 // process, where peers are not known, the deadline alone, and TERN_TIMEOUT_DEFAULT is what
-// TERN_TIMEOUT says.
+// TERN_TIMEOUT says; what the thread has begun (tern_coll_start) moves once a millisecond there.
 TERN_CALL int tern_tensor_wait(const tern_tensor *signal, tern_cmp cmp, int32_t value,
                                int64_t timeout_ns);
 
@@ -116,7 +118,8 @@ typedef struct tern_group {
 } tern_group;
 
 // Called by the root alone; that the others' tensors are ready, and that they may be used again,
-// is the callers' business. H: extent 3 of a rank's tensor. Pieces and tiles as in tern_tensor_put.
+// is the callers' business. H: extent 3 of a rank's tensor. What is written to has at least the
+// extents of what goes there. Pieces and tiles as in tern_tensor_put.
 //
 //   gather     rows r*H..(r+1)*H of dimension 3 of `to` = tensor of rank r; extent 3 of `to` is at
 //              least count*H

@@ -60,6 +60,21 @@ static int check_dtype(const char *call, const tern_group *group, const char *na
                             tern_dtype_name(group->tensors[0].dtype), name, tern_dtype_name(dtype));
 }
 
+// That a tensor has at least these extents; `except` is a dimension that does not count, or -1.
+static int check_extents(const char *call, const char *name, const tern_tensor *tensor,
+                         const int64_t wanted[5], int except)
+{
+    for (int d = 0; d < 5; d++) {
+        if (d != except && tensor->shape[d] < wanted[d]) {
+            return tern__fail(TERN_ERR_ARG,
+                              "%s: extent %d of %s is %" PRId64 ", and %" PRId64
+                              " elements go there",
+                              call, d, name, tensor->shape[d], wanted[d]);
+        }
+    }
+    return TERN_OK;
+}
+
 static void trace(const char *name, const int64_t shape[5], size_t element_bytes, int count,
                   int64_t begin_ns)
 {
@@ -87,7 +102,11 @@ static int share_out(const struct tern__tiles *tiles, const tern_group *group,
         TERN_TRY(view_member(call, group, rank, shape, &member[rank]));
     }
     int64_t rows = shape[3];
-    if (all != NULL && all->shape[3] / group->count < rows) {
+    if (all == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", call, name);
+    }
+    TERN_TRY(check_extents(call, name, all, shape, 3));
+    if (all->shape[3] / group->count < rows) {
         return tern__fail(TERN_ERR_ARG,
                           "%s: extent 3 of '%s' is %" PRId64 ", and %d ranks have %" PRId64
                           " rows each",
@@ -138,6 +157,8 @@ static int broadcast(const tern_group *group, const tern_tensor *from, tern_tile
     TERN_TRY(check_group(tiles.call, group));
     TERN_TRY(tern__view_tensor(tiles.call, "from", from, NULL, &source));
     TERN_TRY(check_dtype(tiles.call, group, "from", source.dtype));
+    TERN_TRY(
+        check_extents(tiles.call, "the tensor of a rank", &group->tensors[0], source.shape, -1));
     for (int rank = 0; rank < group->count; rank++) {
         TERN_TRY(view_member(tiles.call, group, rank, source.shape, &member[rank]));
     }
@@ -234,6 +255,7 @@ static int reduce(const tern_group *group, const tern_tensor *to, tern_tile *acc
     }
     TERN_TRY(tern__view_tensor(call, "to", to, shape, &destination));
     TERN_TRY(check_dtype(call, group, "to", destination.dtype));
+    TERN_TRY(check_extents(call, "to", to, shape, -1));
     if (tern__shape_is_empty(shape)) {
         return TERN_OK;
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks the reduce kernels that this processor can run. Set-up path.
+// Picks the reduce kernels that this processor can run. Data path, after the first time.
 
 #include "isa/reduce.h"
 
 #include <stdbool.h>
+
+#include "base/order.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -11,11 +13,17 @@
 // Not every compiler's __builtin_cpu_supports knows the word "f16c".
 static bool has_f16c(void)
 {
+    static _Atomic uint32_t known; // 1: it has not, 2: it has; the instruction below is slow
+    if (tern__peek(&known) != 0) {
+        return tern__peek(&known) == 2;
+    }
     unsigned a;
     unsigned b;
     unsigned c;
     unsigned d;
-    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+    bool has = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+    tern__poke(&known, has ? 2 : 1);
+    return has;
 }
 
 static const tern__reduce_table *find_table(enum tern__reduce_level level)

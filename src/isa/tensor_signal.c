@@ -16,6 +16,7 @@
 #include "isa/view.h"
 #include "sync/ladder.h"
 #include "sync/slice.h"
+#include "sync/work.h"
 
 enum {
     FEW_WORDS = 64,     // that are waited for without an allocation
@@ -23,12 +24,11 @@ enum {
     TESTS_A_LOOK = 512, // until it is asked whether all ranks live
 };
 
-// The words of a signal: all of it, or the first one.
-static int view_signal(const char *call, const tern_tensor *signal, bool all,
-                       struct tern__view *view)
+#define MOVE_EVERY_NS INT64_C(1000000)
+
+static int view_signal(const char *call, const tern_tensor *signal, struct tern__view *view)
 {
-    static const int64_t one[5] = {1, 1, 1, 1, 1};
-    TERN_TRY(tern__view_tensor(call, "signal", signal, all ? NULL : one, view));
+    TERN_TRY(tern__view_tensor(call, "signal", signal, NULL, view));
     if (view->dtype != TERN_I32) {
         return tern__fail(TERN_ERR_ARG, "%s: a signal has i32, and not %s", call,
                           tern_dtype_name(view->dtype));
@@ -39,16 +39,19 @@ static int view_signal(const char *call, const tern_tensor *signal, bool all,
 static int tensor_notify(const tern_tensor *signal, int32_t value, tern_notify_op op)
 {
     struct tern__view view;
-    TERN_TRY(view_signal("tern_tensor_notify", signal, false, &view));
-    if (view.window != NULL) {
-        const tern_window *window = view.window;
-        size_t offset = (size_t)(view.data - tern__window_at(window, view.rank, 0));
-        return tern_signal_notify(view.window, view.rank, offset, value, op);
-    }
+    TERN_TRY(view_signal("tern_tensor_notify", signal, &view));
     if ((unsigned)op > TERN_NOTIFY_SET) {
         return tern__fail(TERN_ERR_ARG,
                           "tern_tensor_notify: %d is no way to notify; there are add and set",
                           (int)op);
+    }
+    if (tern__shape_is_empty(view.shape)) {
+        return TERN_OK;
+    }
+    if (view.window != NULL) {
+        const tern_window *window = view.window;
+        size_t offset = (size_t)(view.data - tern__window_at(window, view.rank, 0));
+        return tern_signal_notify(view.window, view.rank, offset, value, op);
     }
     tern__xport_shm.notify(view.data, value, op);
     tern__bell_ring(tern__local_bell());
@@ -117,6 +120,24 @@ static int never_broken(void *arg, bool deep)
     return TERN_OK;
 }
 
+// What the thread has begun goes on meanwhile, if not at once: what it waits for rings other bells.
+static int climb(struct tern__wait *wait)
+{
+    int64_t deadline = tern__deadline_after(wait->timeout_ns);
+    if (!tern__work_exists()) {
+        return tern__ladder_climb(wait);
+    }
+    for (;;) {
+        tern__work_advance_all();
+        int64_t rest = deadline - tern__now_ns();
+        wait->timeout_ns = rest < MOVE_EVERY_NS ? rest : MOVE_EVERY_NS;
+        int status = tern__ladder_climb(wait);
+        if (status != TERN_ERR_TIMEOUT || rest <= MOVE_EVERY_NS) {
+            return status;
+        }
+    }
+}
+
 // In memory of this process.
 static int wait_here(const char *call, struct scan *scan, int64_t timeout_ns)
 {
@@ -130,7 +151,7 @@ static int wait_here(const char *call, struct scan *scan, int64_t timeout_ns)
                               .holds = all_hold,
                               .broken = never_broken,
                               .arg = scan};
-    int status = tern__ladder_climb(&wait);
+    int status = climb(&wait);
     return status != TERN_ERR_TIMEOUT
                ? status
                : tern__fail(TERN_ERR_TIMEOUT,
@@ -149,12 +170,6 @@ static int wait_in_window(const char *call, const struct tern__view *view, tern_
     tern_condition few[FEW_WORDS];
     tern_condition *conditions = few;
     size_t count = (size_t)tern__shape_rows(view->shape) * (size_t)view->shape[4];
-    if (view->rank != window->rank) {
-        return tern__fail(TERN_ERR_ARG,
-                          "%s: the signal is in rank %d's part of window %u, and only rank %d may "
-                          "wait there; tern_tensor_test may look at it",
-                          call, view->rank, window->number, view->rank);
-    }
     if (count > FEW_WORDS) {
         conditions = calloc(count, sizeof *conditions);
         if (conditions == NULL) {
@@ -186,7 +201,7 @@ static int tensor_wait(const tern_tensor *signal, tern_cmp cmp, int32_t value, i
 {
     const char *call = "tern_tensor_wait";
     struct tern__view view;
-    TERN_TRY(view_signal(call, signal, true, &view));
+    TERN_TRY(view_signal(call, signal, &view));
     TERN_TRY(check_cmp(call, cmp));
     if (timeout_ns < 0 && timeout_ns != TERN_TIMEOUT_DEFAULT) {
         return tern__fail(TERN_ERR_ARG,
@@ -195,6 +210,12 @@ static int tensor_wait(const tern_tensor *signal, tern_cmp cmp, int32_t value, i
     }
     if (tern__shape_is_empty(view.shape)) {
         return TERN_OK;
+    }
+    if (view.window != NULL && view.rank != view.window->rank) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: the signal is in rank %d's part of window %u, and only rank %d may "
+                          "wait there; tern_tensor_test may look at it",
+                          call, view.rank, view.window->number, view.rank);
     }
     struct scan scan = {.view = &view, .cmp = cmp, .value = value};
     if (all_hold(&scan)) {
@@ -209,17 +230,23 @@ int tern_tensor_wait(const tern_tensor *signal, tern_cmp cmp, int32_t value, int
     return TERN__CALL_WAIT(tensor_wait(signal, cmp, value, timeout_ns), timeout_ns);
 }
 
-static _Thread_local unsigned tests_failed; // in a row
+// Of this thread: tests that failed since the signal held that failed last. That of another one, as
+// in a sweep over several, does not count.
+static _Thread_local struct {
+    const void *signal;
+    unsigned failed;
+} polling;
 
 // Polling programs do not wait in tern: they get their turns, and learn of deaths, here.
 static int let_others_run(const struct tern__view *view)
 {
-    if (++tests_failed < TESTS_BEFORE) {
+    polling.signal = view->data;
+    if (++polling.failed < TESTS_BEFORE) {
         return 0;
     }
     tern__slice_shorten();
     sched_yield();
-    if (tests_failed % TESTS_A_LOOK == 0 && view->window != NULL) {
+    if (polling.failed % TESTS_A_LOOK == 0 && view->window != NULL) {
         TERN_TRY(tern__group_check(&view->window->comm->group, true));
     }
     return 0;
@@ -228,14 +255,14 @@ static int let_others_run(const struct tern__view *view)
 static int tensor_test(const tern_tensor *signal, tern_cmp cmp, int32_t value)
 {
     struct tern__view view;
-    TERN_TRY(view_signal("tern_tensor_test", signal, true, &view));
+    TERN_TRY(view_signal("tern_tensor_test", signal, &view));
     TERN_TRY(check_cmp("tern_tensor_test", cmp));
     struct scan scan = {.view = &view, .cmp = cmp, .value = value};
-    if (tern__shape_is_empty(view.shape) || all_hold(&scan)) {
-        tests_failed = 0;
-        return 1;
+    if (!tern__shape_is_empty(view.shape) && !all_hold(&scan)) {
+        return let_others_run(&view);
     }
-    return let_others_run(&view);
+    polling.failed = polling.signal == view.data ? 0 : polling.failed;
+    return 1;
 }
 
 int tern_tensor_test(const tern_tensor *signal, tern_cmp cmp, int32_t value)

@@ -5,7 +5,6 @@
 #include "isa/view.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -63,10 +62,18 @@ static int find_window(const char *call, const char *name, struct tern__view *vi
     int64_t span = span_of(view->shape, view->stride);
     size_t bytes;
     if (span < 0 || __builtin_mul_overflow((uint64_t)span, (uint64_t)view->element_bytes, &bytes) ||
-        bytes > UINTPTR_MAX - (uintptr_t)view->data) {
+        bytes > PTRDIFF_MAX || bytes > UINTPTR_MAX - (uintptr_t)view->data) {
         return tern__fail(TERN_ERR_ARG, "%s: %s reaches beyond the address space", call, name);
     }
     if (!tern__registry_find(view->data, &view->window)) {
+        return tern__registry_is_inherited(view->data)
+                   ? tern__fail(TERN_ERR_STATE,
+                                "%s: %s is in a window of the process that this one is a fork of",
+                                call, name)
+                   : TERN_OK;
+    }
+    if (view->window->heap) { // memory that this rank has alone
+        view->window = NULL;
         return TERN_OK;
     }
     const tern_window *window = view->window;
@@ -163,25 +170,38 @@ int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
 
 void tern__view_ring(const struct tern__view *view)
 {
-    atomic_thread_fence(memory_order_seq_cst); // partner: tern__wait, "sleepers += 1"
+    tern__flag_fence(); // partner: tern__wait, "sleepers += 1"
     tern__bell_ring(view->window != NULL ? tern__window_bell(view->window, view->rank)
                                          : tern__local_bell());
 }
 
-// The first word last, and all of the first line after the others.
-static void store_bytes(char *to, const char *from, size_t bytes)
+// An element, or the first word of a row, so that who sees it sees what was stored before.
+static void publish(char *to, const char *from, size_t bytes)
 {
-    if ((uintptr_t)to % sizeof(uint32_t) != 0 || bytes < sizeof(uint32_t)) {
+    if (bytes == sizeof(uint64_t)) {
+        uint64_t wide;
+        memcpy(&wide, from, sizeof wide);
+        tern__publish_wide((_Atomic uint64_t *)(void *)to, wide); // partner: who waits for the row
+    } else {
+        uint32_t word;
+        memcpy(&word, from, sizeof word);
+        tern__publish((_Atomic uint32_t *)(void *)to, word); // likewise
+    }
+}
+
+// The first element, or word, last, and all of the first line after the others.
+static void store_bytes(char *to, const char *from, size_t bytes, size_t element_bytes)
+{
+    size_t word = element_bytes > sizeof(uint32_t) ? element_bytes : sizeof(uint32_t);
+    if ((uintptr_t)to % word != 0 || bytes < word) {
         memcpy(to, from, bytes); // no word that anybody could wait for
         return;
     }
     size_t line = TERN_CACHE_LINE - (uintptr_t)to % TERN_CACHE_LINE;
     size_t first = bytes < line ? bytes : line;
-    uint32_t word;
     memcpy(to + first, from + first, bytes - first);
-    memcpy(to + sizeof word, from + sizeof word, first - sizeof word);
-    memcpy(&word, from, sizeof word);
-    tern__publish((_Atomic uint32_t *)(void *)to, word); // partner: who waits for the row
+    memcpy(to + word, from + word, first - word);
+    publish(to, from, word);
 }
 
 // Elements that are not one after the other.
@@ -190,14 +210,15 @@ static void copy_elements(char *to, int64_t to_stride, const char *from, int64_t
 {
     int64_t size = (int64_t)element_bytes;
     for (int64_t i = count - 1; i >= 0; i--) { // the first one last
-        store_bytes(to + i * to_stride * size, from + i * from_stride * size, element_bytes);
+        store_bytes(to + i * to_stride * size, from + i * from_stride * size, element_bytes,
+                    element_bytes);
     }
 }
 
 void tern__view_store_row(const struct tern__view *to, char *row, const char *from, int64_t count)
 {
     if (to->stride[4] == 1 || count == 1) {
-        store_bytes(row, from, (size_t)count * to->element_bytes);
+        store_bytes(row, from, (size_t)count * to->element_bytes, to->element_bytes);
     } else {
         copy_elements(row, to->stride[4], from, 1, count, to->element_bytes);
     }

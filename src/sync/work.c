@@ -112,6 +112,13 @@ void tern__work_advance_on(const struct tern__bell *bell)
     }
 }
 
+void tern__work_advance_all(void)
+{
+    for (const struct tern__work *work = current()->oldest; work != NULL;) {
+        work = tern__work_advance(work->job, NULL) ? current()->oldest : work->next;
+    }
+}
+
 static bool can_go_on(void *arg)
 {
     const struct tern__work *waiting = arg;

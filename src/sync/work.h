@@ -74,6 +74,9 @@ bool tern__work_exists(void);
 bool tern__work_ready_on(const struct tern__bell *bell);
 void tern__work_advance_on(const struct tern__bell *bell);
 
+// Moves all that the thread's queue has, of any job, as far as it goes without waiting.
+void tern__work_advance_all(void);
+
 // The thread moves what it has begun on the job of this item: as far as it goes without waiting, or
 // until *done. Whoever ends what the thread is after sets *done.
 void tern__work_drive(struct tern__work *work, const bool *done);

@@ -234,38 +234,51 @@ static void additions_are_exact(void **state)
 
 enum { ROWS = 6000, ROW = 4000 }; // elements of a row: it takes a while to store them
 
-// The first element of a row says that the row is there.
+// The first element of a row says that the row is there: words, and elements of eight bytes of
+// which only the upper half changes.
 static int rows_as_flags(tern_comm *comm, void *arg)
 {
     struct case_bench b;
     static int32_t memory[ROW];
     CHECK(case_open(comm, &b) == 0);
     tern_tile tile = tern_tile_2d(memory, TERN_I32, 1, ROW);
-    tern_tensor row = tern_tensor_1d((char *)case_area(&b, 1, CASE_OUT) + 20, TERN_I32, ROW);
-    tern_tensor flag = tern_tensor_1d(row.data, TERN_I32, 1);
+    char *place = (char *)case_area(&b, 1, CASE_OUT) + 24;
+    tern_tensor row = tern_tensor_1d(place, TERN_I32, ROW);
     tern_tensor taken = tern_tensor_1d(case_area(&b, 0, CASE_IN), TERN_I32, 1);
     for (int32_t number = 1; number <= ROWS; number++) {
+        bool wide = number % 4 >= 2;
+        tern_tensor flag = tern_tensor_1d(place + (wide ? 4 : 0), TERN_I32, 1);
         if (b.rank == 0) {
             int32_t *in = (int32_t *)case_area(&b, 0, CASE_OUT);
             for (int i = 0; i < ROW; i++) {
                 in[i] = memory[i] = number + i * 7;
             }
+            in[wide] = memory[wide] = number;
+            in[!wide] = memory[!wide] = -number;
             tern_tensor from = tern_tensor_1d(in, TERN_I32, ROW);
-            CHECK((number % 2 == 0 ? tern_tensor_put(&row, &from, &tile, NULL, TERN_ATOMIC_NONE)
-                                   : tern_tile_store(&row, &tile, TERN_ATOMIC_NONE)) == TERN_OK);
+            tern_tensor to = row;
+            tern_tile chip = tile;
+            if (wide) {
+                from = tern_tensor_1d(in, TERN_F64, ROW / 2);
+                to = tern_tensor_1d(place, TERN_F64, ROW / 2);
+                chip = tern_tile_2d(memory, TERN_F64, 1, ROW / 2);
+            }
+            CHECK((number % 2 == 0 ? tern_tensor_put(&to, &from, &chip, NULL, TERN_ATOMIC_NONE)
+                                   : tern_tile_store(&to, &chip, TERN_ATOMIC_NONE)) == TERN_OK);
             CHECK(tern_tensor_wait(&taken, TERN_CMP_EQ, number, RANKS_SOON_NS) == TERN_OK);
         } else {
             if (number % 3 != 0) {
                 CHECK(tern_tensor_wait(&flag, TERN_CMP_EQ, number, RANKS_SOON_NS) == TERN_OK);
             }
             int there;
-            while ((there = tern_tensor_test(&flag, TERN_CMP_GE, number)) == 0) {
+            while ((there = tern_tensor_test(&flag, TERN_CMP_EQ, number)) == 0) {
             }
             CHECK(there == 1);
             const int32_t *got = row.data;
-            for (int i = ROW - 1; i >= 0; i--) { // what comes last in most copies first
+            for (int i = ROW - 1; i > 1; i--) { // what comes last in most copies first
                 CHECK(got[i] == number + i * 7);
             }
+            CHECK(got[!wide] == -number);
             CHECK(tern_tensor_notify(&taken, number, TERN_NOTIFY_SET) == TERN_OK);
         }
     }

@@ -100,11 +100,17 @@ static void no_second(struct operands *o)
 static void rows_left(struct operands *o)
 {
     o->from.shape[3] = 5;
+}
+static void group_rows_left(struct operands *o)
+{
     o->members[0].shape[3] = o->members[1].shape[3] = 2;
 }
 static void columns_left(struct operands *o)
 {
     o->from.shape[4] = 6;
+}
+static void group_columns_left(struct operands *o)
+{
     o->members[0].shape[4] = o->members[1].shape[4] = 6;
 }
 static void strange_atomic(struct operands *o)
@@ -134,6 +140,20 @@ static void group_dtype(struct operands *o)
 static void group_short(struct operands *o)
 {
     o->to.shape[3] = o->from.shape[3] = 5;
+}
+static void small_to(struct operands *o)
+{
+    o->to.shape[4] = 4;
+}
+static void small_members(struct operands *o)
+{
+    o->members[0].shape[3] = o->members[1].shape[3] = 2;
+}
+static void far_apart(struct operands *o) // 2^63 bytes, if not 2^61 elements
+{
+    o->to.stride[3] = INT64_C(1) << 59;
+    o->from.shape[3] = 5;
+    o->ping.dynamic = o->pong.dynamic = TERN_TILE_ROWS;
 }
 static void strange_op(struct operands *o)
 {
@@ -165,8 +185,11 @@ static const struct {
     {tiles_unlike, "its tiles must be alike in all but their data", ALL},
     {second_dtype, "the second tile holds f16", ALL},
     {no_second, "the second tile must be a tile with memory", REDUCE},
-    {rows_left, "no multiple of the 3 valid rows of the tile", ALL},
-    {columns_left, "no multiple of the 4 valid elements of a row of the tile", ALL},
+    {rows_left, "no multiple of the 3 valid rows of the tile", MOVES | BROADCAST},
+    {group_rows_left, "no multiple of the 3 valid rows of the tile", SHARES | REDUCE},
+    {columns_left, "no multiple of the 4 valid elements of a row of the tile", MOVES | BROADCAST},
+    {group_columns_left, "no multiple of the 4 valid elements of a row of the tile",
+     SHARES | REDUCE},
     {strange_atomic, "2 is no way to store", PUT},
     {group_empty, "the group has 0 tensors; there may be 1 to 64", GROUPS},
     {group_root, "the root is 2; the group has ranks 0..1", GROUPS},
@@ -174,6 +197,9 @@ static const struct {
     {group_unlike, "the tensors of ranks 0 and 1 of the group differ", GROUPS},
     {group_dtype, "the group has i32, and ", GROUPS},
     {group_short, "is 5, and 2 ranks have 3 rows each", SHARES},
+    {small_to, "extent 4 of to is 4, and 8 elements go there", GATHER | REDUCE},
+    {small_members, "extent 3 of the tensor of a rank is 2, and 6 elements go there", BROADCAST},
+    {far_apart, "to reaches beyond the address space", MOVES},
     {strange_op, "(prod); there are sum, max and min", REDUCE},
 };
 
@@ -195,6 +221,17 @@ static int call(int which, struct operands *o)
     }
 }
 
+// Scatter and broadcast write the members.
+static void write_members(struct operands *o, int which)
+{
+    if (which == SCATTER || which == BROADCAST) {
+        o->members[0].data = o->members[1].data = target;
+    }
+    if (which == BROADCAST) {
+        o->members[0].shape[3] = o->members[1].shape[3] = ROWS;
+    }
+}
+
 static void every_damage_is_named(void **state)
 {
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
@@ -204,9 +241,7 @@ static void every_damage_is_named(void **state)
             }
             struct operands o;
             make(&o);
-            if (which == SCATTER || which == BROADCAST) { // they write the members
-                o.members[0].data = o.members[1].data = target;
-            }
+            write_members(&o, which);
             damages[i].damage(&o);
             int status = call(which, &o);
             if (status != TERN_ERR_ARG || !look_says(damages[i].says)) {
@@ -226,12 +261,7 @@ static void without_damage_they_work(void **state)
     for (int which = 1; which <= REDUCE; which *= 2) {
         struct operands o;
         make(&o);
-        if (which == SCATTER || which == BROADCAST) {
-            o.members[0].data = o.members[1].data = target;
-        }
-        if (which == BROADCAST) {
-            o.from.shape[3] = 3;
-        }
+        write_members(&o, which);
         assert_int_equal(call(which, &o), TERN_OK);
         assert_true(target[0] != -1);
     }

@@ -3,13 +3,17 @@
 // windows and in other memory; what times out, who died, and whose turn it is.
 #include "support/cmocka.h"
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/look.h"
 #include "support/ranks.h"
+#include "tern/coll.h"
 #include "tern/isa.h"
+#include "tern/memory.h"
 #include "tern/window.h"
 
 enum { FREE = 64, GRID_ROWS = 8, GRID = 16, WORDS = 512 };
@@ -230,20 +234,35 @@ static void the_dead_are_noticed(void **state)
     }
 }
 
-// With one processor for all, a loop of tests must let the notifier run.
+// With one processor for all, a loop of tests must let the notifier run; also one that looks at
+// signals which hold already. In turn: each turn would cost a slice of each poller.
+enum { POLLERS = 16, TURNS = 3000 };
+
 static int poll_each_other(tern_comm *comm, void *arg)
 {
     struct bench b;
+    cpu_set_t one;
     CHECK(open_bench(comm, &b) == 0);
+    CHECK(sched_getaffinity(0, sizeof one, &one) == 0);
+    int kept = 0;
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &one) && kept++ > 0) {
+            CPU_CLR(cpu, &one);
+        }
+    }
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
     int next = (b.rank + 1) % b.n;
+    tern_tensor holds = signal_at(&b, b.rank, 1);
     tern_tensor mine = signal_at(&b, b.rank, 0);
     tern_tensor to = signal_at(&b, next, 0);
-    for (int32_t round = 1; round <= 100; round++) {
-        CHECK(tern_tensor_notify(&to, 1, TERN_NOTIFY_ADD) == TERN_OK);
+    for (int32_t turn = 1; turn <= TURNS; turn++) {
+        CHECK(b.rank != 0 || tern_tensor_notify(&to, 1, TERN_NOTIFY_ADD) == TERN_OK);
         int there;
-        while ((there = tern_tensor_test(&mine, TERN_CMP_GE, round)) == 0) {
+        while ((there = tern_tensor_test(&holds, TERN_CMP_EQ, 0)) == 1 &&
+               (there = tern_tensor_test(&mine, TERN_CMP_GE, turn)) == 0) {
         }
         CHECK(there == 1);
+        CHECK(b.rank == 0 || tern_tensor_notify(&to, 1, TERN_NOTIFY_ADD) == TERN_OK);
     }
     CHECK(tern_comm_barrier(comm) == TERN_OK);
     CHECK(tern_window_destroy(b.window) == TERN_OK);
@@ -252,7 +271,7 @@ static int poll_each_other(tern_comm *comm, void *arg)
 
 static void pollers_let_others_run(void **state)
 {
-    assert_true(ranks_run_comm(16, poll_each_other, NULL, 60));
+    assert_true(ranks_run_comm(POLLERS, poll_each_other, NULL, 60));
 }
 
 static int refusals(tern_comm *comm, void *arg)
@@ -265,6 +284,7 @@ static int refusals(tern_comm *comm, void *arg)
     half.dtype = TERN_F32;
     tern_tensor wide = mine;
     wide.shape[4] = (int64_t)tern_window_size(b.window) / 4;
+    CHECK(tern_tensor_wait(&other, TERN_CMP_EQ, 0, 0) == TERN_ERR_ARG); // though it holds
     CHECK(tern_tensor_wait(&other, TERN_CMP_EQ, 1, 0) == TERN_ERR_ARG);
     CHECK(look_says("only rank") && look_says("tern_tensor_test may look at it"));
     CHECK(tern_tensor_test(&other, TERN_CMP_EQ, 1) == 0);
@@ -278,15 +298,96 @@ static int refusals(tern_comm *comm, void *arg)
     CHECK(look_says("is not aligned to the 4 bytes of a i32"));
     CHECK(tern_tensor_notify(NULL, 1, TERN_NOTIFY_SET) == TERN_ERR_ARG);
     CHECK(tern_tensor_notify(&mine, 1, (tern_notify_op)2) == TERN_ERR_ARG);
+    CHECK(look_says("tern_tensor_notify: 2 is no way to notify"));
+    tern_tensor none = mine;
+    none.shape[3] = 0;
+    CHECK(tern_tensor_notify(&none, 1, TERN_NOTIFY_SET) == TERN_OK);
+    none.shape[3] = -1;
+    CHECK(tern_tensor_notify(&none, 1, TERN_NOTIFY_SET) == TERN_ERR_ARG);
     CHECK(tern_tensor_wait(&mine, (tern_cmp)6, 1, 0) == TERN_ERR_ARG);
     CHECK(tern_tensor_test(&mine, (tern_cmp)6, 1) == TERN_ERR_ARG);
     CHECK(tern_tensor_wait(&mine, TERN_CMP_EQ, 1, -2) == TERN_ERR_ARG);
     CHECK(tern_tensor_wait(&mine, TERN_CMP_EQ, 1, 1000) == TERN_ERR_TIMEOUT);
     CHECK(look_says("seen 0, wanted == 1"));
     CHECK(value_of(&b, 0) == 0);
+    // Memory of tern_alloc is this process's alone; in the child of a fork a window is nobody's.
+    int32_t *own;
+    CHECK(tern_alloc(comm, 64, (void **)&own) == TERN_OK);
+    tern_tensor private = tern_tensor_1d(own, TERN_I32, 1);
+    *own = 0;
+    CHECK(tern_tensor_notify(&private, 3, TERN_NOTIFY_ADD) == TERN_OK && *own == 3);
+    CHECK(tern_tensor_wait(&private, TERN_CMP_EQ, 3, 0) == TERN_OK);
+    CHECK(tern_tensor_wait(&private, TERN_CMP_EQ, 4, 0) == TERN_ERR_TIMEOUT);
+    CHECK(tern_free(own) == TERN_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        bool refused = says(tern_tensor_notify(&mine, 9, TERN_NOTIFY_SET), TERN_ERR_STATE,
+                            "signal is in a window of the process that this one is a fork of");
+        _exit(refused ? 0 : 1);
+    }
+    int ended;
+    CHECK(child > 0 && waitpid(child, &ended, 0) == child && ended == 0);
+    CHECK(value_of(&b, 0) == 0);
     CHECK(tern_comm_barrier(comm) == TERN_OK);
     CHECK(tern_window_destroy(b.window) == TERN_OK);
     return 0;
+}
+
+// A thread that waits in memory of its process moves what it has begun: rank 0's all_reduce is in
+// many pieces, and its other thread answers only when rank 1 is through with it.
+static int32_t told;
+
+static void *tell(void *arg)
+{
+    tern_window *window = arg;
+    tern_tensor signal = tern_tensor_1d(&told, TERN_I32, 1);
+    int status = tern_signal_wait(window, 0, TERN_CMP_EQ, 1, RANKS_SOON_NS);
+    return status == TERN_OK && tern_tensor_notify(&signal, 1, TERN_NOTIFY_SET) == TERN_OK ? NULL
+                                                                                           : arg;
+}
+
+static int wait_while_calls_move(tern_comm *comm, void *arg)
+{
+    enum { COUNT = 1 << 19 };
+    static float in[COUNT];
+    static float out[COUNT];
+    struct bench b;
+    tern_request request;
+    pthread_t thread;
+    void *failed = NULL;
+    CHECK(open_bench(comm, &b) == 0);
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = (float)(b.rank + i);
+    }
+    CHECK(b.rank != 0 || pthread_create(&thread, NULL, tell, b.window) == 0);
+    tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
+                      .in = in,
+                      .out = out,
+                      .count = COUNT,
+                      .dtype = TERN_F32,
+                      .op = TERN_SUM};
+    CHECK(tern_coll_start(comm, &call, &request) == TERN_OK);
+    if (b.rank == 0) {
+        tern_tensor signal = tern_tensor_1d(&told, TERN_I32, 1);
+        CHECK(tern_tensor_wait(&signal, TERN_CMP_EQ, 1, RANKS_SOON_NS) == TERN_OK);
+    }
+    CHECK(tern_request_wait(&request) == TERN_OK);
+    if (b.rank == 1) {
+        CHECK(tern_signal_notify(b.window, 0, 0, 1, TERN_NOTIFY_SET) == TERN_OK);
+    } else {
+        CHECK(pthread_join(thread, &failed) == 0 && failed == NULL);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        CHECK(out[i] == (float)(2 * i + 1));
+    }
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    CHECK(tern_window_destroy(b.window) == TERN_OK);
+    return 0;
+}
+
+static void what_was_begun_moves_meanwhile(void **state)
+{
+    assert_true(ranks_run_comm(2, wait_while_calls_move, NULL, 60));
 }
 
 static void what_is_wrong_is_said(void **state)
@@ -303,6 +404,7 @@ int main(void)
         cmocka_unit_test(other_memory_of_the_process_will_do),
         cmocka_unit_test(the_dead_are_noticed),
         cmocka_unit_test(pollers_let_others_run),
+        cmocka_unit_test(what_was_begun_moves_meanwhile),
         cmocka_unit_test(what_is_wrong_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
