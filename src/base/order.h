@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory order, in one place. Every atomic that two threads or two processes share is touched
-// through these names; each use says which line is its partner. Over C11 atomics, so that
-// ThreadSanitizer understands all of it; the one fence orders a program's data before a bell, and
-// what it orders are atomics of their own.
+// through these names; each use says which line is its partner. Over C11 atomics, no fences, so
+// that ThreadSanitizer understands all of it.
 //
 //   publish / observe   release store, acquire load: what was written before publish is visible to
 //                       who observed the value.
@@ -57,13 +56,6 @@ static inline bool tern__flag_swap(_Atomic uint32_t *word, uint32_t expected, ui
 {
     return atomic_compare_exchange_strong_explicit(word, &expected, desired, memory_order_seq_cst,
                                                    memory_order_seq_cst);
-}
-
-// Of the two-sided handshake, when what was stored is no flag (tern__publish, or a store of the
-// program's own): between the store and the look at the other side.
-static inline void tern__flag_fence(void)
-{
-    atomic_thread_fence(memory_order_seq_cst);
 }
 
 static inline void tern__publish_wide(_Atomic uint64_t *word, uint64_t value)

@@ -125,7 +125,6 @@ static int share_out(const struct tern__tiles *tiles, const tern_group *group,
     for (int rank = 0; rank < group->count; rank++) {
         tern__view_copy(gathers ? &whole : &member[rank], gathers ? &member[rank] : &whole,
                         TERN_ATOMIC_NONE);
-        tern__view_ring(gathers ? &whole : &member[rank]);
         whole.data += step;
     }
     tern__pieces_end(tiles, shape);
@@ -168,7 +167,6 @@ static int broadcast(const tern_group *group, const tern_tensor *from, tern_tile
     TERN_TRY(tern__pieces_check(&tiles, source.shape, source.dtype));
     for (int rank = 0; rank < group->count; rank++) {
         tern__view_copy(&member[rank], &source, TERN_ATOMIC_NONE);
-        tern__view_ring(&member[rank]);
     }
     tern__pieces_end(&tiles, source.shape);
     trace("broadcast", source.shape, source.element_bytes, group->count, begin_ns);
@@ -272,7 +270,6 @@ static int reduce(const tern_group *group, const tern_tensor *to, tern_tile *acc
     do {
         combine_rows(&r, i);
     } while (tern__shape_next(shape, i));
-    tern__view_ring(&destination);
     tern__pieces_end(&(struct tern__tiles){call, acc, NULL}, shape);
     tern__pieces_end(&tiles, shape);
     trace("reduce", shape, destination.element_bytes, group->count, begin_ns);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load, store, put and get. Data path: no allocation, lock or log, and no system call but to wake
-// somebody.
+// Load, store, put and get. Data path: no allocation, lock, log or system call.
 
 #include <inttypes.h>
 
@@ -76,7 +75,6 @@ static int tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic 
     }
     TERN_TRY(tern__view_tile(call, "tile", tile, destination.shape, &from));
     tern__view_copy(&destination, &from, atomic);
-    tern__view_ring(&destination);
     trace(&destination, &from, "store", begin_ns);
     return TERN_OK;
 }
@@ -101,7 +99,6 @@ static int move(const struct tern__tiles *tiles, const tern_tensor *to, const te
     }
     TERN_TRY(tern__pieces_check(tiles, source.shape, source.dtype));
     tern__view_copy(&destination, &source, atomic);
-    tern__view_ring(&destination);
     tern__pieces_end(tiles, source.shape);
     trace(puts ? &destination : &source, &source, puts ? "put" : "get", begin_ns);
     return TERN_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong with a tensor is found here, and rows are moved here. Data path: no allocation,
-// lock or log, and no system call but to wake somebody.
+// lock, log or system call.
 
 #include "isa/view.h"
 
@@ -166,13 +166,6 @@ int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
         view->stride[d] = view->stride[d + 1] * shape[d + 1];
     }
     return TERN_OK;
-}
-
-void tern__view_ring(const struct tern__view *view)
-{
-    tern__flag_fence(); // partner: tern__wait, "sleepers += 1"
-    tern__bell_ring(view->window != NULL ? tern__window_bell(view->window, view->rank)
-                                         : tern__local_bell());
 }
 
 // An element, or the first word of a row, so that who sees it sees what was stored before.

@@ -71,9 +71,6 @@ void tern__view_copy(const struct tern__view *to, const struct tern__view *from,
 // A row of `to`, of `count` elements that lie at `from` one after the other; stored likewise.
 void tern__view_store_row(const struct tern__view *to, char *row, const char *from, int64_t count);
 
-// Wakes the rank whose part it is, where that may sleep.
-void tern__view_ring(const struct tern__view *view);
-
 // For waits in memory that is in no window: of this process, so are all who wait.
 struct tern__bell *tern__local_bell(void);
 

@@ -267,7 +267,7 @@ static int rows_as_flags(tern_comm *comm, void *arg)
                                    : tern_tile_store(&to, &chip, TERN_ATOMIC_NONE)) == TERN_OK);
             CHECK(tern_tensor_wait(&taken, TERN_CMP_EQ, number, RANKS_SOON_NS) == TERN_OK);
         } else {
-            if (number % 3 != 0) {
+            if (number % 500 == 0) { // who sleeps looks ten times a second
                 CHECK(tern_tensor_wait(&flag, TERN_CMP_EQ, number, RANKS_SOON_NS) == TERN_OK);
             }
             int there;
