@@ -9,7 +9,8 @@
 // lies in a window must lie in one rank's part of it; a range that sticks out is TERN_ERR_ARG, with
 // by how much. Other memory is not known, so not checked. All calls: any thread; nothing is written
 // when something is wrong; TERN_ERR_PEER, TERN_ERR_LEFT, TERN_ERR_TIMEOUT of a failed communicator
-// whose window is used. Source and destination must not overlap.
+// whose window is used; TERN_ERR_STATE for a window in the child of a fork. Source and destination
+// must not overlap.
 //
 // Order: what a thread has put, stored or written is visible to whoever sees a notify of it that
 // came later. Of each row that is stored, the first element, of four bytes or more, becomes visible

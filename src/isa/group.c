@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gather, scatter, broadcast and reduce over a group, by its root alone. Data path: no allocation,
-// lock or log, and no system call but to wake somebody.
+// lock, log or system call.
 
 #include <inttypes.h>
 #include <stdalign.h>

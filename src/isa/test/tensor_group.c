@@ -3,6 +3,8 @@
 // else touched; the order in which a reduction goes through the ranks, and where it rounds.
 #include "isa/test/tensor_cases.h"
 
+#include "base/half.h"
+
 enum kind { GATHER, SCATTER, BROADCAST, REDUCE_SUM, REDUCE_MAX, REDUCE_MIN, KINDS };
 
 // What the instruction does to `out` on this rank: an OUT area as it should be, in b->wanted.
@@ -228,12 +230,72 @@ static void long_and_scattered_rows_are_reduced(void **state)
     }
 }
 
+// Numbers that every dtype holds, as do their sums; bytes without a sign on both sides of 128.
+static void put_small(tern_dtype dtype, void *to, int number)
+{
+    uint16_t half =
+        dtype == TERN_BF16 ? tern__f32_to_bf16((float)number) : tern__f32_to_f16((float)number);
+    int64_t integer = number;
+    float f32 = (float)number;
+    double f64 = number;
+    const void *bits = dtype == TERN_F32                         ? (const void *)&f32
+                       : dtype == TERN_F64                       ? (const void *)&f64
+                       : dtype == TERN_F16 || dtype == TERN_BF16 ? (const void *)&half
+                                                                 : (const void *)&integer;
+    memcpy(to, bits, tern_dtype_size(dtype));
+}
+
+static void every_dtype_is_reduced(void **state)
+{
+    enum { N = 37, RANKS = 5 };
+    static const tern_dtype dtypes[] = {TERN_F32, TERN_F16, TERN_BF16, TERN_F64,
+                                        TERN_I8,  TERN_U8,  TERN_I16,  TERN_U16,
+                                        TERN_I32, TERN_U32, TERN_I64,  TERN_U64};
+    static const tern_reduce_op ops[] = {TERN_SUM, TERN_MAX, TERN_MIN};
+    for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
+        tern_dtype dtype = dtypes[d];
+        size_t element = tern_dtype_size(dtype);
+        bool is_unsigned =
+            dtype == TERN_U8 || dtype == TERN_U16 || dtype == TERN_U32 || dtype == TERN_U64;
+        for (int o = 0; o < 3; o++) {
+            alignas(8) char in[RANKS][N * 8];
+            alignas(8) char out[N * 8];
+            alignas(8) char wanted[N * 8];
+            alignas(8) char memory[2][N * 8];
+            tern_tensor tensors[RANKS];
+            for (int i = 0; i < N; i++) {
+                int result = 0;
+                for (int rank = 0; rank < RANKS; rank++) {
+                    int number = (i * 7 + rank * 11) % 19 + (is_unsigned ? 120 : -9);
+                    bool better = o == 1 ? number > result : number < result;
+                    result = rank == 0 ? number
+                             : o == 0  ? result + number
+                             : better  ? number
+                                       : result;
+                    put_small(dtype, in[rank] + (size_t)i * element, number);
+                }
+                put_small(dtype, wanted + (size_t)i * element, result);
+            }
+            for (int rank = 0; rank < RANKS; rank++) {
+                tensors[rank] = tern_tensor_1d(in[rank], dtype, N);
+            }
+            tern_tensor to = tern_tensor_1d(out, dtype, N);
+            tern_tile acc = tern_tile_2d(memory[0], dtype, 1, N);
+            tern_tile recv = tern_tile_2d(memory[1], dtype, 1, N);
+            const tern_group group = {tensors, RANKS, (int)(d % RANKS)};
+            assert_int_equal(tern_group_reduce(&group, &to, &acc, &recv, NULL, ops[o]), 0);
+            assert_memory_equal(out, wanted, N * element);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shape_is_right),
         cmocka_unit_test(sums_begin_with_the_root),
         cmocka_unit_test(each_step_is_rounded_to_the_dtype),
+        cmocka_unit_test(every_dtype_is_reduced),
         cmocka_unit_test(long_and_scattered_rows_are_reduced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,30 @@ static void elements_may_be_apart(void **state)
     }
 }
 
+// The same with elements of every size: bytes 0, 1, 2, … at every other element.
+static void elements_of_any_size_may_be_apart(void **state)
+{
+    const tern_dtype dtypes[] = {TERN_U8, TERN_BF16, TERN_F32, TERN_I64};
+    for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
+        size_t element = tern_dtype_size(dtypes[d]);
+        alignas(8) unsigned char in[10 * 8];
+        alignas(8) unsigned char out[2][30 * 8];
+        alignas(8) char memory[10 * 8];
+        for (size_t i = 0; i < sizeof in; i++) {
+            in[i] = (unsigned char)(i + 1);
+        }
+        memset(out, POISON, sizeof out);
+        tern_tile tile = tern_tile_2d(memory, dtypes[d], 1, 5);
+        tern_tensor from = {in, dtypes[d], {1, 1, 1, 1, 5}, {0, 0, 0, 0, 2}};
+        tern_tensor to = {out[0], dtypes[d], {1, 1, 1, 1, 5}, {0, 0, 0, 0, 3}};
+        assert_int_equal(tern_tensor_get(&to, &from, &tile, NULL), 0);
+        for (size_t i = 0; i < 5; i++) {
+            memcpy(out[1] + 3 * i * element, in + 2 * i * element, element);
+        }
+        assert_memory_equal(out[0], out[1], sizeof out[0]);
+    }
+}
+
 // What a dynamic tile says after the last piece; a static one stays as it is.
 static void tiles_end_as_the_last_piece(void **state)
 {
@@ -295,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shape_arrives),
         cmocka_unit_test(elements_may_be_apart),
+        cmocka_unit_test(elements_of_any_size_may_be_apart),
         cmocka_unit_test(tiles_end_as_the_last_piece),
         cmocka_unit_test(tiles_are_loaded_and_stored),
         cmocka_unit_test(additions_are_exact),
