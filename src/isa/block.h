@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The block that a thread runs: its number and its on-chip memory.
+#ifndef TERN_ISA_BLOCK_H
+#define TERN_ISA_BLOCK_H
+
+#include "base/order.h"
+#include "tern/block.h"
+
+struct tern__block {
+    int index, count;
+    const char *kernel; // NULL: the thread runs no block
+    char *memory;       // all buffers, one after the other; mapped when first asked for
+};
+
+// The calling thread's.
+struct tern__block *tern__block_here(void);
+
+#endif
