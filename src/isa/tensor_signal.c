@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/public.h"
+#include "isa/block.h"
 #include "isa/signal.h"
 #include "isa/view.h"
 #include "sync/ladder.h"
@@ -21,6 +22,7 @@
 enum {
     FEW_WORDS = 64,     // that are waited for without an allocation
     TESTS_BEFORE = 16,  // that fail in a row, before each further one yields
+    TESTS_A_CLOCK = 64, // until the time is looked at
     TESTS_A_LOOK = 512, // until it is asked whether all ranks live
 };
 
@@ -231,23 +233,68 @@ int tern_tensor_wait(const tern_tensor *signal, tern_cmp cmp, int32_t value, int
 }
 
 // Of this thread: tests that failed since the signal held that failed last. That of another one, as
-// in a sweep over several, does not count.
+// in a sweep over several, does not count; but it is progress.
 static _Thread_local struct {
     const void *signal;
     unsigned failed;
+    int64_t since_ns; // of the first look around without progress; 0: none
 } polling;
 
-// Polling programs do not wait in tern: they get their turns, and learn of deaths, here.
-static int let_others_run(const struct tern__view *view)
+static int64_t timeout_of(const struct tern__view *view)
 {
-    polling.signal = view->data;
+    static _Atomic uint64_t known;
+    if (view->window != NULL) {
+        return view->window->comm->group.job->timeout_ns;
+    }
+    int64_t timeout_ns = (int64_t)atomic_load_explicit(&known, memory_order_relaxed);
+    if (timeout_ns == 0) {
+        timeout_ns = TERN_DEFAULT_TIMEOUT_NS;
+        tern_status_ignore(tern__timeout_option(0, &timeout_ns));
+        atomic_store_explicit(&known, (uint64_t)timeout_ns, memory_order_relaxed);
+    }
+    return timeout_ns;
+}
+
+// A kernel that only polls is given up like one that waits. Other threads may poll for ever.
+static int look_around(const struct scan *scan)
+{
+    const struct tern__block *block = tern__block_here();
+    if (block->kernel == NULL) {
+        return TERN_OK;
+    }
+    TERN_TRY(tern__halted());
+    int64_t now_ns = tern__now_ns();
+    if (polling.since_ns == 0) {
+        polling.since_ns = now_ns;
+    }
+    int64_t timeout_ns = timeout_of(scan->view);
+    if (now_ns - polling.since_ns < timeout_ns) {
+        return TERN_OK;
+    }
+    polling.since_ns = 0;
+    return tern__fail(
+        TERN_ERR_TIMEOUT,
+        "tern_tensor_test: nothing that the block polls has come for %.3g s; last the "
+        "signal at %p, which is %d, wanted %s %d",
+        (double)timeout_ns * 1e-9, (void *)scan->view->data, scan->seen, tern__cmp_text(scan->cmp),
+        scan->value);
+}
+
+// Polling programs do not wait in tern: they get their turns, and learn of deaths, here.
+static int let_others_run(const struct scan *scan)
+{
+    const tern_window *window = scan->view->window;
+    polling.signal = scan->view->data;
     if (++polling.failed < TESTS_BEFORE) {
         return 0;
     }
     tern__slice_shorten();
     sched_yield();
-    if (polling.failed % TESTS_A_LOOK == 0 && view->window != NULL) {
-        TERN_TRY(tern__group_check(&view->window->comm->group, true));
+    if (polling.failed % TESTS_A_CLOCK == 0) {
+        TERN_TRY(look_around(scan));
+    }
+    if (polling.failed % TESTS_A_LOOK == 0 && window != NULL) {
+        TERN_TRY(tern__group_check(&window->comm->group, true));
     }
     return 0;
 }
@@ -259,8 +306,9 @@ static int tensor_test(const tern_tensor *signal, tern_cmp cmp, int32_t value)
     TERN_TRY(check_cmp("tern_tensor_test", cmp));
     struct scan scan = {.view = &view, .cmp = cmp, .value = value};
     if (!tern__shape_is_empty(view.shape) && !all_hold(&scan)) {
-        return let_others_run(&view);
+        return let_others_run(&scan);
     }
+    polling.since_ns = 0;
     polling.failed = polling.signal == view.data ? 0 : polling.failed;
     return 1;
 }

@@ -24,6 +24,8 @@ enum {
     YIELDS_TOGETHER_NS = 1000000,
 };
 
+_Thread_local int (*tern__halt_ask)(void);
+
 struct tern__ladder tern__ladder_for(int threads, int cpus)
 {
     bool alone = threads <= cpus;
@@ -43,6 +45,7 @@ static int sleep_until(const struct tern__wait *wait)
             return TERN_OK;
         }
         int status = wait->broken != NULL ? wait->broken(wait->arg, false) : TERN_OK;
+        status = status == TERN_OK ? tern__halted() : status;
         if (status != TERN_OK) {
             return wait->holds(wait->arg) ? TERN_OK : status;
         }

@@ -41,6 +41,15 @@ struct tern__wait {
 // which the caller words. What the thread has begun does not go on meanwhile: sync/wait.h.
 int tern__ladder_climb(const struct tern__wait *wait);
 
+// Asked by the waits of this thread once they sleep, when it is not NULL: TERN_OK, or an error with
+// its sentence, with which the wait then ends. For blocks of kernels, whose chip can fail.
+extern _Thread_local int (*tern__halt_ask)(void);
+
+static inline int tern__halted(void)
+{
+    return tern__halt_ask != NULL ? tern__halt_ask() : TERN_OK;
+}
+
 // The ladder for `threads` runnable threads on `cpus` processors.
 struct tern__ladder tern__ladder_for(int threads, int cpus);
 
