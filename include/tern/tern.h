@@ -22,8 +22,10 @@
 #include "tern/signal.h"
 #include "tern/window.h"
 
-// The chip: tasks on its cores, and a record of when each ran.
+// The chip: tasks on its cores, kernels on its blocks, and a record of when each ran.
+#include "tern/block.h"
 #include "tern/graph.h"
+#include "tern/stream.h"
 #include "tern/trace.h"
 
 // Collectives as data: made, read, proved, priced, executed; and which one a call gets.

@@ -43,6 +43,7 @@ static const struct {
     [TERN__CHECK] = {"check", "a check"},      [TERN__GRAPH] = {"graph", "a graph"},
     [TERN__COMM] = {"comm", "a communicator"}, [TERN__WINDOW] = {"window", "a window"},
     [TERN__CHIP] = {"chip", "a chip"},         [TERN__EXEC] = {"exec", "an executor"},
+    [TERN__STREAM] = {"stream", "a stream"},   [TERN__EVENT] = {"event", "an event"},
     [TERN__FACE_COMM] = {"h", "a CommHandle"},
 };
 _Static_assert(sizeof names / sizeof names[0] == TERN__HANDLE_KINDS, "a name for each kind");

@@ -30,6 +30,8 @@ enum tern__handle_kind {
     TERN__WINDOW,
     TERN__CHIP,
     TERN__EXEC,
+    TERN__STREAM,
+    TERN__EVENT,
     TERN__FACE_COMM, // CommHandle of include/faces/comm.h
     TERN__HANDLE_KINDS,
 };

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device of this process: the threads that run blocks, and the one lock under which streams
+// move on. Two designs were there: a worker thread per stream that starts its kernels and waits for
+// them, or none, where whoever ends something starts what follows. The second needs no thread that
+// only waits, and one switch less between two kernels.
+//
+// Blocks are threads, not fibers: a kernel may spin on plain memory, call BLAS, or be preempted
+// anywhere, and all of that works; fibers would save a switch.
+#ifndef TERN_STREAM_DEVICE_H
+#define TERN_STREAM_DEVICE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/handle.h"
+#include "tern/stream.h"
+
+enum tern__stream_op_kind { TERN__OP_KERNEL, TERN__OP_RECORD, TERN__OP_WAIT };
+
+// One thing that was appended to a stream. Freed when it has ended.
+struct tern__stream_op {
+    struct tern__stream_op *next;
+    enum tern__stream_op_kind kind;
+    struct tern_stream *stream;
+
+    struct tern_event *event; // of a record or a wait
+    uint64_t number;          // which of its records
+
+    tern_block_kernel kernel;
+    char *name;
+    int blocks;
+    int left; // blocks that have not returned
+    bool started;
+    uint64_t failures; // of the device when it started
+    _Alignas(16) char args[];
+};
+
+struct tern_stream {
+    struct tern__handle handle;
+    struct tern__stream_op *first, *last; // the first one runs, or waits
+    struct tern_stream *next;             // of those that wait for the same event
+    uint64_t appended, ended;
+    int64_t ended_ns; // when something last ended, or was appended to an empty stream
+    int status;       // the first failure since the last sync
+    char sentence[TERN_ERROR_BYTES];
+};
+
+struct tern_event {
+    struct tern__handle handle;
+    uint64_t recorded,
+        happened; // records that were appended, and the last of them that was reached
+    int64_t happened_ns;
+    int used; // operations that name it
+    bool destroyed;
+    struct tern_stream *waiting; // streams that go on when it happens
+};
+
+// All of what follows under the lock.
+void tern__device_lock(void);
+void tern__device_unlock(void);
+
+// Sleeps, without the lock, until something of any stream has ended, which who ended it tells with
+// wake, or the deadline has passed: then false.
+bool tern__device_sleep(int64_t deadline_ns);
+void tern__device_wake(void);
+
+// Starts what is at the head of the stream and can start.
+void tern__stream_advance(struct tern_stream *stream);
+
+// Appends what tern__stream_op_make, without the lock, has made; NULL: no memory, with its
+// sentence.
+struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, size_t args_bytes);
+void tern__stream_append(struct tern_stream *stream, struct tern__stream_op *op);
+
+// What timeout_ns of a public call means, without the lock.
+int tern__stream_timeout(const char *call, int64_t timeout_ns, int64_t *result_ns);
+
+// Starts the blocks of a kernel, or none: TERN_ERR_SYSTEM.
+int tern__device_start(struct tern__stream_op *op);
+
+// The stream's part when the last block has returned, or a block has failed (status < 0; its
+// sentence is the thread's).
+void tern__stream_kernel_ended(struct tern__stream_op *op);
+void tern__stream_block_failed(struct tern__stream_op *op, int block, int status);
+
+#endif

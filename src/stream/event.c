@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events. Set-up path.
+
+#include "base/clock.h"
+#include "base/public.h"
+#include "stream/device.h"
+
+static int event_create(tern_event **event)
+{
+    if (event == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_event_create: event must not be NULL");
+    }
+    struct tern_event *made = tern__handle_new(TERN__EVENT, sizeof *made);
+    if (made == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for an event");
+    }
+    *event = made;
+    return TERN_OK;
+}
+
+int tern_event_create(tern_event **event)
+{
+    return TERN__CALL(event_create(event));
+}
+
+static int event_destroy(tern_event *event)
+{
+    if (event == NULL) {
+        return TERN_OK;
+    }
+    if (!tern__handle_is_inherited(event, TERN__EVENT)) {
+        TERN_TRY(tern__handle_check("tern_event_destroy", event, TERN__EVENT));
+    }
+    tern__device_lock();
+    bool used = event->used > 0;
+    event->destroyed = true;
+    tern__device_unlock();
+    if (!used) {
+        tern__handle_free(event, sizeof *event);
+    }
+    return TERN_OK;
+}
+
+int tern_event_destroy(tern_event *event)
+{
+    return TERN__CALL(event_destroy(event));
+}
+
+static int check_event(const char *call, const tern_event *event)
+{
+    TERN_TRY(tern__handle_check(call, event, TERN__EVENT));
+    return event->destroyed ? tern__fail(TERN_ERR_ARG, "%s: the event has been destroyed", call)
+                            : TERN_OK;
+}
+
+static int append_event(const char *call, tern_stream *stream, tern_event *event,
+                        enum tern__stream_op_kind kind)
+{
+    TERN_TRY(tern__handle_check(call, stream, TERN__STREAM));
+    TERN_TRY(check_event(call, event));
+    struct tern__stream_op *op = tern__stream_op_make(kind, 0);
+    if (op == NULL) {
+        return TERN_ERR_MEMORY;
+    }
+    op->event = event;
+    tern__device_lock();
+    op->number = kind == TERN__OP_RECORD ? ++event->recorded : event->recorded;
+    tern__stream_append(stream, op);
+    tern__device_unlock();
+    return TERN_OK;
+}
+
+int tern_event_record(tern_event *event, tern_stream *stream)
+{
+    return TERN__CALL(append_event("tern_event_record", stream, event, TERN__OP_RECORD));
+}
+
+int tern_stream_wait_event(tern_stream *stream, tern_event *event)
+{
+    return TERN__CALL(append_event("tern_stream_wait_event", stream, event, TERN__OP_WAIT));
+}
+
+static int event_sync(tern_event *event, int64_t timeout_ns)
+{
+    const char *call = "tern_event_sync";
+    int status = TERN_OK;
+    TERN_TRY(check_event(call, event));
+    TERN_TRY(tern__stream_timeout(call, timeout_ns, &timeout_ns));
+    int64_t deadline = tern__deadline_after(timeout_ns);
+    tern__device_lock();
+    uint64_t wanted = event->recorded;
+    while (status == TERN_OK && event->happened < wanted) {
+        if (tern__now_ns() >= deadline) {
+            status = tern__fail(TERN_ERR_TIMEOUT, "%s: the event has not happened after %.3g s",
+                                call, (double)timeout_ns * 1e-9);
+        } else {
+            tern__device_sleep(deadline);
+        }
+    }
+    tern__device_unlock();
+    return status;
+}
+
+int tern_event_sync(tern_event *event, int64_t timeout_ns)
+{
+    return TERN__CALL_WAIT(event_sync(event, timeout_ns), timeout_ns);
+}
+
+static int event_test(tern_event *event)
+{
+    TERN_TRY(check_event("tern_event_test", event));
+    tern__device_lock();
+    bool happened = event->happened >= event->recorded;
+    tern__device_unlock();
+    return happened;
+}
+
+int tern_event_test(tern_event *event)
+{
+    return TERN__CALL(event_test(event));
+}
+
+static int event_elapsed(tern_event *from, tern_event *to, int64_t *elapsed_ns)
+{
+    const char *call = "tern_event_elapsed";
+    TERN_TRY(check_event(call, from));
+    TERN_TRY(check_event(call, to));
+    if (elapsed_ns == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: elapsed_ns must not be NULL", call);
+    }
+    tern__device_lock();
+    bool happened = from->recorded > 0 && from->happened >= from->recorded && to->recorded > 0 &&
+                    to->happened >= to->recorded;
+    int64_t elapsed = to->happened_ns - from->happened_ns;
+    tern__device_unlock();
+    if (!happened) {
+        return tern__fail(TERN_ERR_STATE, "%s: both events must have happened", call);
+    }
+    *elapsed_ns = elapsed;
+    return TERN_OK;
+}
+
+int tern_event_elapsed(tern_event *from, tern_event *to, int64_t *elapsed_ns)
+{
+    return TERN__CALL(event_elapsed(from, to, elapsed_ns));
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams: what is appended, and what follows what. Set-up path.
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/options.h"
+#include "base/public.h"
+#include "stream/device.h"
+
+static void event_let_go(struct tern_event *event)
+{
+    if (--event->used == 0 && event->destroyed) {
+        tern__handle_free(event, sizeof *event);
+    }
+}
+
+// The first one has ended.
+static void pop(struct tern_stream *stream)
+{
+    struct tern__stream_op *op = stream->first;
+    stream->first = op->next;
+    stream->ended++;
+    stream->ended_ns = tern__now_ns();
+    if (op->event != NULL) {
+        event_let_go(op->event);
+    }
+    free(op->name);
+    free(op);
+    tern__device_wake();
+}
+
+// Streams that wait for it go on; returns them, one behind the other.
+static struct tern_stream *happen(struct tern_event *event, uint64_t number)
+{
+    if (number > event->happened) {
+        event->happened = number;
+        event->happened_ns = tern__now_ns();
+    }
+    struct tern_stream *waiting = event->waiting;
+    event->waiting = NULL;
+    return waiting;
+}
+
+static void append_list(struct tern_stream **list, struct tern_stream *more)
+{
+    while (*list != NULL) {
+        list = &(*list)->next;
+    }
+    *list = more;
+}
+
+// The first one cannot end yet, or there is none.
+static bool advance_one(struct tern_stream *stream, struct tern_stream **others)
+{
+    struct tern__stream_op *op = stream->first;
+    if (op == NULL || op->started) {
+        return false;
+    }
+    switch (op->kind) {
+    case TERN__OP_RECORD:
+        append_list(others, happen(op->event, op->number));
+        break;
+    case TERN__OP_WAIT:
+        if (op->event->happened < op->number) {
+            op->started = true;
+            stream->next = op->event->waiting;
+            op->event->waiting = stream;
+            return false;
+        }
+        break;
+    case TERN__OP_KERNEL:
+        if (stream->status == TERN_OK) {
+            int status = tern__device_start(op);
+            if (status == TERN_OK) {
+                return false;
+            }
+            stream->status = status;
+            snprintf(stream->sentence, sizeof stream->sentence, "kernel '%s' cannot start: %s",
+                     op->name, tern_last_error());
+        }
+        break;
+    }
+    pop(stream);
+    return true;
+}
+
+void tern__stream_advance(struct tern_stream *stream)
+{
+    struct tern_stream *others = NULL;
+    while (stream != NULL) {
+        while (advance_one(stream, &others)) {
+        }
+        stream = others;
+        if (stream != NULL) {
+            others = stream->next;
+            stream->next = NULL;
+            stream->first->started = false; // it waited for an event, and looks again
+        }
+    }
+}
+
+void tern__stream_kernel_ended(struct tern__stream_op *op)
+{
+    struct tern_stream *stream = op->stream;
+    pop(stream);
+    tern__stream_advance(stream);
+}
+
+void tern__stream_block_failed(struct tern__stream_op *op, int block, int status)
+{
+    struct tern_stream *stream = op->stream;
+    if (stream->status == TERN_OK) {
+        stream->status = status;
+        snprintf(stream->sentence, sizeof stream->sentence, "kernel '%s', block %d of %d: %s",
+                 op->name, block, op->blocks, tern_last_error());
+    }
+}
+
+static int stream_create(tern_stream **stream)
+{
+    if (stream == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_stream_create: stream must not be NULL");
+    }
+    struct tern_stream *made = tern__handle_new(TERN__STREAM, sizeof *made);
+    if (made == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a stream");
+    }
+    *stream = made;
+    return TERN_OK;
+}
+
+int tern_stream_create(tern_stream **stream)
+{
+    return TERN__CALL(stream_create(stream));
+}
+
+struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, size_t args_bytes)
+{
+    struct tern__stream_op *op = calloc(1, (sizeof *op + args_bytes + 15) / 16 * 16);
+    if (op == NULL) {
+        tern__set_error("no memory for %zu bytes of arguments", args_bytes);
+        return NULL;
+    }
+    op->kind = kind;
+    return op;
+}
+
+void tern__stream_append(struct tern_stream *stream, struct tern__stream_op *op)
+{
+    op->stream = stream;
+    if (op->event != NULL) {
+        op->event->used++;
+    }
+    bool empty = stream->first == NULL;
+    *(empty ? &stream->first : &stream->last->next) = op;
+    stream->last = op;
+    stream->appended++;
+    if (empty) {
+        stream->ended_ns = tern__now_ns();
+        tern__stream_advance(stream);
+    }
+}
+
+static int stream_launch(tern_stream *stream, const tern_stream_kernel *launch)
+{
+    const char *call = "tern_stream_launch";
+    TERN_TRY(tern__handle_check(call, stream, TERN__STREAM));
+    if (launch == NULL || launch->kernel == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: there is no kernel", call);
+    }
+    if (launch->blocks < 1 || launch->blocks > TERN_BLOCKS_MAX) {
+        return tern__fail(TERN_ERR_ARG, "%s: %d blocks; there are 1 to %d", call, launch->blocks,
+                          TERN_BLOCKS_MAX);
+    }
+    if (launch->args_bytes > TERN_STREAM_ARGS_BYTES_MAX ||
+        (launch->args_bytes > 0 && launch->args == NULL)) {
+        return tern__fail(TERN_ERR_ARG, "%s: %zu bytes of arguments at %p; there are at most %d",
+                          call, launch->args_bytes, launch->args, TERN_STREAM_ARGS_BYTES_MAX);
+    }
+    struct tern__stream_op *op = tern__stream_op_make(TERN__OP_KERNEL, launch->args_bytes);
+    char *name = strdup(launch->name != NULL ? launch->name : "kernel");
+    if (op == NULL || name == NULL) {
+        free(op);
+        free(name);
+        return tern__fail(TERN_ERR_MEMORY, "%s: no memory", call);
+    }
+    op->kernel = launch->kernel;
+    op->name = name;
+    op->blocks = launch->blocks;
+    if (launch->args_bytes > 0) {
+        memcpy(op->args, launch->args, launch->args_bytes);
+    }
+    tern__device_lock();
+    tern__stream_append(stream, op);
+    tern__device_unlock();
+    return TERN_OK;
+}
+
+int tern_stream_launch(tern_stream *stream, const tern_stream_kernel *launch)
+{
+    return TERN__CALL(stream_launch(stream, launch));
+}
+
+int tern__stream_timeout(const char *call, int64_t timeout_ns, int64_t *result_ns)
+{
+    if (timeout_ns == TERN_TIMEOUT_DEFAULT) {
+        return tern__timeout_option(0, result_ns);
+    }
+    if (timeout_ns < 0) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: timeout_ns is %" PRId64
+                          "; it must be TERN_TIMEOUT_DEFAULT, or 0 or more",
+                          call, timeout_ns);
+    }
+    *result_ns = timeout_ns;
+    return TERN_OK;
+}
+
+// Nothing has ended for so long. Under the lock.
+static int say_stuck(const char *call, const struct tern_stream *stream, int64_t timeout_ns)
+{
+    const struct tern__stream_op *op = stream->first;
+    double seconds = (double)timeout_ns * 1e-9;
+    if (op->kind == TERN__OP_WAIT) {
+        return tern__fail(TERN_ERR_TIMEOUT,
+                          "%s: the stream has waited %.3g s for an event that has not happened",
+                          call, seconds);
+    }
+    return tern__fail(TERN_ERR_TIMEOUT,
+                      "%s: %d of the %d blocks of kernel '%s' have not returned after %.3g s", call,
+                      op->left, op->blocks, op->name, seconds);
+}
+
+// Sleeps until so many have ended.
+static int wait_ended(const char *call, const struct tern_stream *stream, uint64_t wanted,
+                      int64_t timeout_ns)
+{
+    int64_t begin_ns = tern__now_ns();
+    while (stream->ended < wanted) {
+        int64_t since = stream->ended_ns > begin_ns ? stream->ended_ns : begin_ns;
+        int64_t deadline = timeout_ns > INT64_MAX - since ? INT64_MAX : since + timeout_ns;
+        if (tern__now_ns() >= deadline) {
+            return say_stuck(call, stream, timeout_ns);
+        }
+        tern__device_sleep(deadline);
+    }
+    return TERN_OK;
+}
+
+static int sync_locked(const char *call, struct tern_stream *stream, int64_t timeout_ns)
+{
+    TERN_TRY(wait_ended(call, stream, stream->appended, timeout_ns));
+    int status = stream->status;
+    stream->status = TERN_OK;
+    return status == TERN_OK ? TERN_OK : tern__fail(status, "%s", stream->sentence);
+}
+
+static int stream_sync(const char *call, tern_stream *stream, int64_t timeout_ns)
+{
+    TERN_TRY(tern__handle_check(call, stream, TERN__STREAM));
+    TERN_TRY(tern__stream_timeout(call, timeout_ns, &timeout_ns));
+    tern__device_lock();
+    int status = sync_locked(call, stream, timeout_ns);
+    tern__device_unlock();
+    return status;
+}
+
+int tern_stream_sync(tern_stream *stream, int64_t timeout_ns)
+{
+    return TERN__CALL_WAIT(stream_sync("tern_stream_sync", stream, timeout_ns), timeout_ns);
+}
+
+static int stream_destroy(tern_stream *stream)
+{
+    if (stream == NULL) {
+        return TERN_OK;
+    }
+    if (tern__handle_is_inherited(stream, TERN__STREAM)) { // in a child: its work is the parent's
+        tern__handle_free(stream, sizeof *stream);
+        return TERN_OK;
+    }
+    int status = stream_sync("tern_stream_destroy", stream, TERN_TIMEOUT_DEFAULT);
+    tern__device_lock();
+    bool ended = tern__handle_lives(stream, TERN__STREAM) && stream->first == NULL;
+    tern__device_unlock();
+    if (ended) {
+        tern__handle_free(stream, sizeof *stream);
+    }
+    return status;
+}
+
+int tern_stream_destroy(tern_stream *stream)
+{
+    return TERN__CALL(stream_destroy(stream));
+}
+
+static int stream_test(tern_stream *stream)
+{
+    TERN_TRY(tern__handle_check("tern_stream_test", stream, TERN__STREAM));
+    tern__device_lock();
+    bool ended = stream->first == NULL;
+    tern__device_unlock();
+    return ended;
+}
+
+int tern_stream_test(tern_stream *stream)
+{
+    return TERN__CALL(stream_test(stream));
+}
