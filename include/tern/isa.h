@@ -59,19 +59,25 @@ static inline tern_tensor tern_tensor_1d(void *data, tern_dtype dtype, int64_t c
 #define TERN_TILE_ROWS 1u
 #define TERN_TILE_COLUMNS 2u
 
-// On-chip memory: rows * columns elements, row after row, of which the first valid_rows rows and in
-// each the first valid_columns elements are used.
+typedef enum tern_tile_order {
+    TERN_TILE_ROW_MAJOR = 0,    // row after row
+    TERN_TILE_COLUMN_MAJOR = 1, // column after column
+} tern_tile_order;
+
+// On-chip memory: rows * columns elements, of which the first valid_rows rows and in each the first
+// valid_columns elements are used.
 typedef struct tern_tile {
     void *data; // aligned to the element
     tern_dtype dtype;
     int32_t rows, columns;
     int32_t valid_rows, valid_columns;
     uint32_t dynamic; // TERN_TILE_ROWS, TERN_TILE_COLUMNS, both, or 0
+    tern_tile_order order;
 } tern_tile;
 
 static inline tern_tile tern_tile_2d(void *data, tern_dtype dtype, int32_t rows, int32_t columns)
 {
-    tern_tile tile = {data, dtype, rows, columns, rows, columns, 0};
+    tern_tile tile = {data, dtype, rows, columns, rows, columns, 0, TERN_TILE_ROW_MAJOR};
     return tile;
 }
 
@@ -81,7 +87,8 @@ typedef enum tern_atomic {
 } tern_atomic;
 
 // Between a tensor and a tile, which must hold it: the rows of the tensor, in the order of its
-// dimensions, are the first rows of the tile. One dtype.
+// dimensions, are the first rows of the tile. One dtype; but what a tile of TERN_F32 holds can also
+// be stored in TERN_F16 and TERN_BF16, rounded to nearest.
 TERN_CALL int tern_tile_load(tern_tile *tile, const tern_tensor *from);
 TERN_CALL int tern_tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic atomic);
 

@@ -69,12 +69,14 @@ static int tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic 
     struct tern__view from;
     TERN_TRY(check_atomic(call, atomic));
     TERN_TRY(tern__view_tensor(call, "to", to, NULL, &destination));
-    TERN_TRY(tern__tile_check(call, "tile", tile, destination.dtype));
+    bool rounds = tile != NULL && tile->dtype == TERN_F32 &&
+                  (destination.dtype == TERN_F16 || destination.dtype == TERN_BF16);
+    TERN_TRY(tern__tile_check(call, "tile", tile, rounds ? TERN_F32 : destination.dtype));
     if (tern__shape_is_empty(destination.shape)) {
         return TERN_OK;
     }
     TERN_TRY(tern__view_tile(call, "tile", tile, destination.shape, &from));
-    tern__view_copy(&destination, &from, atomic);
+    (rounds ? tern__view_copy_rounded : tern__view_copy)(&destination, &from, atomic);
     trace(&destination, &from, "store", begin_ns);
     return TERN_OK;
 }

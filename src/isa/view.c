@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "comm/registry.h"
+#include "isa/wide.h"
 #include "sync/bell.h"
 
 struct tern__bell *tern__local_bell(void)
@@ -127,6 +128,10 @@ int tern__tile_check(const char *call, const char *name, const tern_tile *tile, 
     if (tile == NULL || tile->data == NULL) {
         return tern__fail(TERN_ERR_ARG, "%s: %s must be a tile with memory", call, name);
     }
+    if ((unsigned)tile->order > TERN_TILE_COLUMN_MAJOR) {
+        return tern__fail(TERN_ERR_ARG, "%s: %d, the order of %s, is none", call, (int)tile->order,
+                          name);
+    }
     if (tile->dtype != dtype) {
         return tern__fail(TERN_ERR_ARG, "%s: %s holds %s, and the tensor %s", call, name,
                           tern_dtype_name(tile->dtype), tern_dtype_name(dtype));
@@ -160,8 +165,7 @@ int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
                                 .dtype = tile->dtype,
                                 .element_bytes = tern_dtype_size(tile->dtype)};
     memcpy(view->shape, shape, sizeof view->shape);
-    view->stride[4] = 1;
-    view->stride[3] = tile->columns;
+    tern__tile_strides(tile, &view->stride[3], &view->stride[4]);
     for (int d = 2; d >= 0; d--) {
         view->stride[d] = view->stride[d + 1] * shape[d + 1];
     }
@@ -247,6 +251,34 @@ void tern__view_copy(const struct tern__view *to, const struct tern__view *from,
         } else {
             copy_elements(to_row, to->stride[4], from_row, from->stride[4], count,
                           to->element_bytes);
+        }
+    } while (tern__shape_next(from->shape, i));
+}
+
+void tern__view_copy_rounded(const struct tern__view *to, const struct tern__view *from,
+                             tern_atomic atomic)
+{
+    enum { PIECE = 256 };
+    uint16_t halves[PIECE];
+    float floats[PIECE];
+    int64_t i[4] = {0};
+    do {
+        const float *row = (const float *)(const void *)tern__view_row(from, i);
+        for (int64_t at = (from->shape[4] - 1) / PIECE * PIECE; at >= 0;
+             at -= PIECE) { // the first last
+            int64_t count = from->shape[4] - at < PIECE ? from->shape[4] - at : PIECE;
+            for (int64_t n = 0; n < count; n++) {
+                floats[n] = row[(at + n) * from->stride[4]];
+            }
+            tern__floats_to_halves(halves, to->dtype, floats, (size_t)count);
+            struct tern__view piece = *to;
+            piece.data = tern__view_row(to, i) + at * to->stride[4] * (int64_t)sizeof *halves;
+            struct tern__view rounded = {.data = (char *)halves,
+                                         .dtype = to->dtype,
+                                         .element_bytes = sizeof *halves,
+                                         .shape = {1, 1, 1, 1, count},
+                                         .stride = {1, 1, 1, 1, 1}};
+            tern__view_copy(&piece, &rounded, atomic);
         }
     } while (tern__shape_next(from->shape, i));
 }

@@ -29,6 +29,14 @@ int tern__view_tensor(const char *call, const char *name, const tern_tensor *ten
 int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
                     const int64_t shape[5], struct tern__view *view);
 
+// Elements from one row of a tile to the next, and from one element of a row to the next.
+static inline void tern__tile_strides(const tern_tile *tile, int64_t *row, int64_t *element)
+{
+    bool by_rows = tile->order == TERN_TILE_ROW_MAJOR;
+    *row = by_rows ? tile->columns : 1;
+    *element = by_rows ? 1 : tile->rows;
+}
+
 // The tile alone: TERN_OK when it has memory, sizes that fit and the dtype.
 int tern__tile_check(const char *call, const char *name, const tern_tile *tile, tern_dtype dtype);
 
@@ -70,6 +78,10 @@ void tern__view_copy(const struct tern__view *to, const struct tern__view *from,
 
 // A row of `to`, of `count` elements that lie at `from` one after the other; stored likewise.
 void tern__view_store_row(const struct tern__view *to, char *row, const char *from, int64_t count);
+
+// The same from a tile of TERN_F32 to a tensor of TERN_F16 or TERN_BF16, rounded.
+void tern__view_copy_rounded(const struct tern__view *to, const struct tern__view *from,
+                             tern_atomic atomic);
 
 // For waits in memory that is in no window: of this process, so are all who wait.
 struct tern__bell *tern__local_bell(void);
