@@ -20,6 +20,7 @@
 #include "tern/memory.h"
 #include "tern/put.h"
 #include "tern/signal.h"
+#include "tern/tile.h"
 #include "tern/window.h"
 
 // The chip: tasks on its cores, kernels on its blocks, and a record of when each ran.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic on tiles (tern/isa.h): what kernels do between load and store. The meaning is that of
+// TADD, TSUB, TMUL, TDIV, TMAX, TMIN, their forms with a scalar, TEXPANDS, TAXPY, TCVT, TROWSUM,
+// TROWMAX, TROWMIN, TEXTRACT, TMATMUL and TMATMUL_ACC of the PTO ISA.
+//
+// What is computed are the valid rows and columns of `to`; the other tiles have at least as many
+// valid ones. `to` may be one of the others. Each result is that of the exact operation rounded
+// once to the dtype; integers wrap around. Any thread; nothing is written when something is wrong:
+// TERN_ERR_ARG.
+#ifndef TERN_TILE_H
+#define TERN_TILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/api.h"
+#include "tern/isa.h"
+
+TERN_BEGIN_DECLS
+
+// TERN_TILE_ADD, …
+typedef enum tern_tile_op {
+#define TERN_TILE_OP(NAME, name, value) TERN_TILE_##NAME = value,
+#include "tern/tile_op.def"
+#undef TERN_TILE_OP
+} tern_tile_op;
+
+// to = a op b. One dtype.
+TERN_CALL int tern_tile_combine(const tern_tile *to, const tern_tile *a, const tern_tile *b,
+                                tern_tile_op op);
+
+// to = from op *scalar, which is an element of the dtype.
+TERN_CALL int tern_tile_combine_scalar(const tern_tile *to, const tern_tile *from,
+                                       const void *scalar, tern_tile_op op);
+
+// to = *scalar, everywhere.
+TERN_CALL int tern_tile_fill(const tern_tile *to, const void *scalar);
+
+// to += from * *scalar, which is an element of `from`; of floating-point dtypes. `from` may have
+// another dtype than `to`.
+TERN_CALL int tern_tile_axpy(const tern_tile *to, const tern_tile *from, const void *scalar);
+
+// to = from in the dtype of `to`: to integers rounded to nearest, ties to even, what is too large
+// (small) becomes the largest (least), NaN 0; to floating point rounded to nearest; from integers
+// to integers modulo 2^bits.
+TERN_CALL int tern_tile_convert(const tern_tile *to, const tern_tile *from);
+
+// Column 0 of row r of `to` = the valid elements of row r of `from`, added up from the first
+// (TERN_TILE_ADD; floating point in twice the digits, rounded once), or the greatest or least of
+// them. As many rows as `to` has valid ones. One dtype.
+TERN_CALL int tern_tile_reduce_rows(const tern_tile *to, const tern_tile *from, tern_tile_op op);
+
+// to = the part of `from` whose first element is (row, column). One dtype.
+TERN_CALL int tern_tile_extract(const tern_tile *to, const tern_tile *from, int32_t row,
+                                int32_t column);
+
+// to = a b, or to += a b: a has M valid rows of K, b K of N, `to` M of N. `a` and `b` of one dtype:
+// TERN_F16, TERN_BF16 or TERN_F32 into TERN_F32, or TERN_I8 into TERN_I32. Sums are in the dtype of
+// `to`, in an order that is not defined, unlike all else here: by OpenBLAS where this machine has
+// it, on one thread.
+TERN_CALL int tern_tile_matmul(const tern_tile *to, const tern_tile *a, const tern_tile *b,
+                               int accumulate);
+
+TERN_END_DECLS
+
+#endif
