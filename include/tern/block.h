@@ -34,6 +34,22 @@ TERN_API size_t tern_buffer_size(tern_buffer buffer);
 TERN_CALL int tern_buffer_address(tern_buffer buffer, size_t offset_bytes, size_t size_bytes,
                                   void **address);
 
+// For a kernel that has found something wrong: remembers the sentence, and returns `status`, which
+// is below 0, for the kernel to return.
+TERN_API int tern_block_fail(int status, const char *format, ...) TERN_PRINTF(2, 3);
+
+// A full fence of memory: what pipe barriers and cache operations of the chip become.
+TERN_API void tern_fence(void);
+
+// Returns when all blocks of the kernel have come here; what they wrote before is visible. All of
+// them call it, as often. TERN_ERR_TIMEOUT after TERN_TIMEOUT seconds (60); TERN_ERR_KERNEL when
+// one failed.
+TERN_CALL int tern_block_sync(void);
+
+// The same for the first `blocks` that come (0: all of the kernel's), which count in *arrived, a
+// word in a window or in other memory. It has been 0 once, and counts up.
+TERN_CALL int tern_block_sync_soft(int32_t *arrived, int blocks);
+
 TERN_END_DECLS
 
 #endif

@@ -62,6 +62,9 @@ TERN_CALL int tern_stream_launch(tern_stream *stream, const tern_stream_kernel *
 // TERN_TIMEOUT_DEFAULT for TERN_TIMEOUT seconds, else 60 s. The work goes on.
 TERN_CALL int tern_stream_sync(tern_stream *stream, int64_t timeout_ns);
 
+// The same for all streams of the process: the first failure that is found.
+TERN_CALL int tern_stream_sync_all(int64_t timeout_ns);
+
 // Does not wait: 1 when all has ended, else 0; negative on error. Failures are kept for
 // tern_stream_sync.
 TERN_CALL int tern_stream_test(tern_stream *stream);

@@ -15,6 +15,7 @@
 #include "tern/status.h"
 
 // Memory that other ranks reach, and what they do with it.
+#include "tern/async.h"
 #include "tern/context.h"
 #include "tern/isa.h"
 #include "tern/memory.h"

@@ -32,7 +32,9 @@ enum tern__handle_kind {
     TERN__EXEC,
     TERN__STREAM,
     TERN__EVENT,
+    TERN__SESSION,
     TERN__FACE_COMM, // CommHandle of include/faces/comm.h
+    TERN__HCCL_COMM, // HcclComm of include/faces/hccl
     TERN__HANDLE_KINDS,
 };
 

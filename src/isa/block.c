@@ -5,13 +5,20 @@
 #include "isa/block.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/public.h"
+#include "sync/ladder.h"
+#include "tern/isa.h"
 
 enum { MODELS = 2, GUARD_BYTES = 64 << 10, ALIGN_BYTES = 32 };
 
@@ -145,4 +152,96 @@ static int buffer_address(tern_buffer buffer, size_t offset_bytes, size_t size_b
 int tern_buffer_address(tern_buffer buffer, size_t offset_bytes, size_t size_bytes, void **address)
 {
     return TERN__CALL(buffer_address(buffer, offset_bytes, size_bytes, address));
+}
+
+int tern_block_fail(int status, const char *format, ...)
+{
+    char text[TERN_ERROR_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return tern__fail(status < 0 ? status : TERN_ERR_KERNEL, "%s", text);
+}
+
+void tern_fence(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+struct arrival {
+    const struct tern__block_meeting *meeting;
+    uint32_t wanted;
+};
+
+static bool all_arrived(void *arg)
+{
+    const struct arrival *arrival = arg;
+    // partner: the add in block_sync; acquires what the blocks wrote
+    return tern__reached(tern__flag_load(&arrival->meeting->arrived), arrival->wanted);
+}
+
+// Nobody dies in a process; but who is asked looks now and then whether the kernel has failed.
+static int never_broken(void *arg, bool deep)
+{
+    (void)arg;
+    (void)deep;
+    return TERN_OK;
+}
+
+static int block_sync(void)
+{
+    uint32_t count = (uint32_t)here.count;
+    if (count == 1) {
+        return TERN_OK;
+    }
+    struct tern__block_meeting *meeting = here.meeting;
+    uint32_t before = tern__flag_add(&meeting->arrived, 1); // partner: all_arrived
+    struct arrival arrival = {meeting, (before / count + 1) * count};
+    struct tern__ladder ladder = tern__ladder_for(INT_MAX, 1);
+    struct tern__wait wait = {.bell = &meeting->bell,
+                              .ladder = &ladder,
+                              .holds = all_arrived,
+                              .broken = never_broken,
+                              .arg = &arrival};
+    TERN_TRY(tern__timeout_option(0, &wait.timeout_ns));
+    if (before + 1 == arrival.wanted) {
+        tern__bell_ring(&meeting->bell);
+        return TERN_OK;
+    }
+    int status = tern__ladder_climb(&wait);
+    return status != TERN_ERR_TIMEOUT
+               ? status
+               : tern__fail(TERN_ERR_TIMEOUT,
+                            "tern_block_sync: after %.3g s %u of the %u blocks of kernel '%s' have "
+                            "not come",
+                            (double)wait.timeout_ns * 1e-9,
+                            arrival.wanted - tern__flag_load(&meeting->arrived), count,
+                            here.kernel);
+}
+
+int tern_block_sync(void)
+{
+    return TERN__CALL(block_sync());
+}
+
+static int block_sync_soft(int32_t *arrived, int blocks)
+{
+    int32_t count = blocks > 0 ? blocks : here.count;
+    if (blocks < 0 || arrived == NULL || (uintptr_t)arrived % sizeof *arrived != 0) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_block_sync_soft: %d blocks count at %p; expected 0 or more, and an "
+                          "aligned word",
+                          blocks, (void *)arrived);
+    }
+    uint32_t before = tern__flag_add((_Atomic uint32_t *)(void *)arrived, 1);
+    tern_tensor signal = tern_tensor_1d(arrived, TERN_I32, 1);
+    TERN_TRY(tern_tensor_notify(&signal, 0, TERN_NOTIFY_ADD)); // wakes who sleeps
+    return tern_tensor_wait(&signal, TERN_CMP_GE, ((int32_t)before / count + 1) * count,
+                            TERN_TIMEOUT_DEFAULT);
+}
+
+int tern_block_sync_soft(int32_t *arrived, int blocks)
+{
+    return TERN__CALL_OF_CALLS(block_sync_soft(arrived, blocks));
 }

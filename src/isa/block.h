@@ -4,12 +4,20 @@
 #define TERN_ISA_BLOCK_H
 
 #include "base/order.h"
+#include "sync/bell.h"
 #include "tern/block.h"
+
+// Where the blocks of a kernel meet.
+struct tern__block_meeting {
+    _Atomic uint32_t arrived; // counts up
+    struct tern__bell bell;
+};
 
 struct tern__block {
     int index, count;
     const char *kernel; // NULL: the thread runs no block
-    char *memory;       // all buffers, one after the other; mapped when first asked for
+    struct tern__block_meeting *meeting;
+    char *memory; // all buffers, one after the other; mapped when first asked for
 };
 
 // The calling thread's.

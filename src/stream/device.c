@@ -109,6 +109,7 @@ static int run_block(struct tern__stream_op *op, int index)
     block->index = index;
     block->count = op->blocks;
     block->kernel = op->name;
+    block->meeting = &op->meeting;
     tern__halt_ask = ask_halted;
     int status = op->kernel(op->args);
     tern__halt_ask = NULL;

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/handle.h"
+#include "isa/block.h"
 #include "tern/stream.h"
 
 enum tern__stream_op_kind { TERN__OP_KERNEL, TERN__OP_RECORD, TERN__OP_WAIT };
@@ -33,6 +34,7 @@ struct tern__stream_op {
     int left; // blocks that have not returned
     bool started;
     uint64_t failures; // of the device when it started
+    struct tern__block_meeting meeting;
     _Alignas(16) char args[];
 };
 
@@ -40,6 +42,7 @@ struct tern_stream {
     struct tern__handle handle;
     struct tern__stream_op *first, *last; // the first one runs, or waits
     struct tern_stream *next;             // of those that wait for the same event
+    struct tern_stream *older, *newer;    // of the process's
     uint64_t appended, ended;
     int64_t ended_ns; // when something last ended, or was appended to an empty stream
     int status;       // the first failure since the last sync

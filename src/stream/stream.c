@@ -11,6 +11,20 @@
 #include "base/public.h"
 #include "stream/device.h"
 
+// The process's, linked; under the lock.
+static struct tern_stream *newest;
+
+// The child of a fork has none.
+static void forget_streams(void)
+{
+    newest = NULL;
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget_streams);
+}
+
 static void event_let_go(struct tern_event *event)
 {
     if (--event->used == 0 && event->destroyed) {
@@ -129,6 +143,15 @@ static int stream_create(tern_stream **stream)
     if (made == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for a stream");
     }
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    tern__device_lock();
+    made->older = newest;
+    if (newest != NULL) {
+        newest->newer = made;
+    }
+    newest = made;
+    tern__device_unlock();
     *stream = made;
     return TERN_OK;
 }
@@ -274,6 +297,26 @@ int tern_stream_sync(tern_stream *stream, int64_t timeout_ns)
     return TERN__CALL_WAIT(stream_sync("tern_stream_sync", stream, timeout_ns), timeout_ns);
 }
 
+static int stream_sync_all(int64_t timeout_ns)
+{
+    const char *call = "tern_stream_sync_all";
+    int status = TERN_OK;
+    TERN_TRY(tern__stream_timeout(call, timeout_ns, &timeout_ns));
+    tern__device_lock();
+    struct tern_stream *stream = newest;
+    while (stream != NULL && status == TERN_OK) {
+        status = sync_locked(call, stream, timeout_ns);
+        stream = stream->older;
+    }
+    tern__device_unlock();
+    return status;
+}
+
+int tern_stream_sync_all(int64_t timeout_ns)
+{
+    return TERN__CALL_WAIT(stream_sync_all(timeout_ns), timeout_ns);
+}
+
 static int stream_destroy(tern_stream *stream)
 {
     if (stream == NULL) {
@@ -286,6 +329,12 @@ static int stream_destroy(tern_stream *stream)
     int status = stream_sync("tern_stream_destroy", stream, TERN_TIMEOUT_DEFAULT);
     tern__device_lock();
     bool ended = tern__handle_lives(stream, TERN__STREAM) && stream->first == NULL;
+    if (ended) {
+        *(stream->newer != NULL ? &stream->newer->older : &newest) = stream->older;
+        if (stream->older != NULL) {
+            stream->older->newer = stream->newer;
+        }
+    }
     tern__device_unlock();
     if (ended) {
         tern__handle_free(stream, sizeof *stream);
