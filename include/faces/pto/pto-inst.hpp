@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instructions of the PTO ISA that are not communication: load and store, arithmetic on tiles,
+// flags, barriers, and which block this is. Operands: destination, sources, and events, whose
+// Wait() is called first. Each does what it says before it returns, so flags have nothing to order;
+// pipe barriers and cache operations are fences of memory.
+#ifndef TERN_FACES_PTO_PTO_INST_HPP
+#define TERN_FACES_PTO_PTO_INST_HPP
+
+#include <algorithm>
+#include <atomic>
+
+#include "pto/tern/call.hpp"
+#include "pto/tern/launch.hpp"
+#include "tern/stream.h"
+#include "tern/tile.h"
+
+// Which block this is.
+inline int64_t get_block_idx()
+{
+    return tern_block_index();
+}
+inline int64_t get_block_num()
+{
+    return tern_block_count();
+}
+inline int64_t get_subblockid()
+{
+    return 0;
+}
+inline int64_t get_subblockdim()
+{
+    return 1;
+}
+
+namespace pto::tern_detail
+{
+struct block_index {
+    operator int64_t() const
+    {
+        return tern_block_index();
+    }
+};
+} // namespace pto::tern_detail
+inline constexpr pto::tern_detail::block_index block_idx{};
+
+// Order within a core and towards other ranks.
+inline void set_flag(pipe_t, pipe_t, event_t)
+{
+}
+inline void wait_flag(pipe_t, pipe_t, event_t)
+{
+}
+inline void set_flag(pipe_t, pipe_t, int)
+{
+}
+inline void wait_flag(pipe_t, pipe_t, int)
+{
+}
+inline void pipe_barrier(pipe_t)
+{
+    tern_fence();
+}
+template <typename Mode> inline void dsb(Mode)
+{
+    tern_fence();
+}
+template <typename... Arguments> inline void dcci(Arguments...)
+{
+    tern_fence();
+}
+
+namespace pto
+{
+namespace tern_detail
+{
+
+constexpr tern_buffer buffer_of(TileType type)
+{
+    switch (type) {
+    case TileType::Mat:
+        return TERN_BUFFER_L1;
+    case TileType::Left:
+    case TileType::ScaleLeft:
+        return TERN_BUFFER_L0A;
+    case TileType::Right:
+    case TileType::ScaleRight:
+        return TERN_BUFFER_L0B;
+    case TileType::Acc:
+        return TERN_BUFFER_L0C;
+    case TileType::Bias:
+        return TERN_BUFFER_BT;
+    case TileType::Scaling:
+        return TERN_BUFFER_FB;
+    default:
+        return TERN_BUFFER_UB;
+    }
+}
+
+// No offset is as great, and no pointer as small.
+constexpr uint64_t least_pointer = uint64_t{1} << 32;
+
+template <typename T> void assign_offset(T &tile, uint64_t offset)
+{
+    void *memory = reinterpret_cast<void *>(static_cast<uintptr_t>(offset));
+    if (offset < least_pointer) {
+        check("TASSIGN", tern_buffer_address(buffer_of(T::Loc), offset, T::bytes, &memory));
+    }
+    tile.tern_assign(memory);
+}
+
+// A tensor of blocks (Layout::NZ: blocks of columns, blocks of rows, rows, elements) is loaded and
+// stored by columns of blocks.
+template <typename Move>
+void move_blocks(const tern_tensor &whole, const tern_tile &tile, const Move &move)
+{
+    int64_t size = static_cast<int64_t>(tern_dtype_size(whole.dtype));
+    for (int64_t column = 0; column < whole.shape[1]; column++) {
+        tern_tensor part = whole;
+        tern_tile view = tile;
+        part.data = static_cast<char *>(whole.data) + column * whole.stride[1] * size;
+        part.shape[1] = 1;
+        int64_t from = column * whole.shape[4];
+        view.data = static_cast<char *>(tile.data) + from * size;
+        view.valid_columns = static_cast<int32_t>(std::max<int64_t>(tile.valid_columns - from, 0));
+        move(part, view);
+    }
+}
+
+template <typename T, typename Global> void load(T &tile, const Global &global)
+{
+    tern_tile view = tile.tern_view();
+    tern_tensor from = global.tern_view();
+    if constexpr (Global::layout == Layout::NZ) {
+        move_blocks(from, view, [](const tern_tensor &part, tern_tile &to) {
+            check("TLOAD", tern_tile_load(&to, &part));
+        });
+    } else {
+        check("TLOAD", tern_tile_load(&view, &from));
+    }
+}
+
+template <typename T, typename Global>
+void store(const Global &global, const T &tile, AtomicType atomic)
+{
+    tern_tile view = tile.tern_view();
+    tern_tensor to = global.tern_view();
+    tern_atomic how = atomic == AtomicType::AtomicAdd ? TERN_ATOMIC_ADD : TERN_ATOMIC_NONE;
+    if constexpr (Global::layout == Layout::NZ) {
+        move_blocks(to, view, [how](const tern_tensor &part, tern_tile &from) {
+            check("TSTORE", tern_tile_store(&part, &from, how));
+        });
+    } else {
+        check("TSTORE", tern_tile_store(&to, &view, how));
+    }
+}
+
+template <typename D, typename A, typename B>
+void combine(const char *name, D &dst, A &a, B &b, tern_tile_op op)
+{
+    tern_tile views[3] = {dst.tern_view(), a.tern_view(), b.tern_view()};
+    check(name, tern_tile_combine(&views[0], &views[1], &views[2], op));
+}
+
+template <typename D, typename A>
+void combine_scalar(const char *name, D &dst, A &a, typename D::DType scalar, tern_tile_op op)
+{
+    tern_tile views[2] = {dst.tern_view(), a.tern_view()};
+    check(name, tern_tile_combine_scalar(&views[0], &views[1], &scalar, op));
+}
+
+} // namespace tern_detail
+
+// A tile at an offset of the block's buffer of its type, or where a pointer says; a tensor at a
+// pointer.
+template <typename T, typename Address> PTO_INST void TASSIGN(T &object, Address address)
+{
+    if constexpr (!tern_detail::is_tile<T>::value) {
+        object.SetAddr(address);
+    } else if constexpr (std::is_pointer_v<Address>) {
+        object.tern_assign(const_cast<void *>(static_cast<const volatile void *>(address)));
+    } else {
+        tern_detail::assign_offset(object, static_cast<uint64_t>(address));
+    }
+}
+
+template <std::size_t Address, typename T> PTO_INST void TASSIGN(T &tile)
+{
+    tern_detail::assign_offset(tile, Address);
+}
+
+template <typename T, typename Global, typename... Events>
+PTO_INST RecordEvent TLOAD(T &tile, Global &global, Events &...events)
+{
+    tern_detail::check_tile<Global, T>();
+    tern_detail::wait_for(events...);
+    tern_detail::load(tile, global);
+    return {};
+}
+
+template <typename T, typename Global, AtomicType atomic = AtomicType::AtomicNone>
+PTO_INST void TSTORE_IMPL(Global &global, T &tile)
+{
+    tern_detail::store(global, tile, atomic);
+}
+
+// From an accumulator of float also to half and bfloat16_t.
+template <typename T, typename Global, AtomicType atomic = AtomicType::AtomicNone,
+          typename... Events>
+PTO_INST RecordEvent TSTORE(Global &global, T &tile, Events &...events)
+{
+    tern_detail::wait_for(events...);
+    tern_detail::store(global, tile, atomic);
+    return {};
+}
+
+#define TERN_PTO_COMBINE(NAME, OP)                                                                 \
+    template <typename D, typename A, typename B, typename... Events>                              \
+    PTO_INST RecordEvent NAME(D &dst, A &src0, B &src1, Events &...events)                         \
+    {                                                                                              \
+        tern_detail::wait_for(events...);                                                          \
+        tern_detail::combine(#NAME, dst, src0, src1, OP);                                          \
+        return {};                                                                                 \
+    }                                                                                              \
+    template <typename D, typename A, typename... Events>                                          \
+    PTO_INST RecordEvent NAME##S(D &dst, A &src, typename D::DType scalar, Events &...events)      \
+    {                                                                                              \
+        tern_detail::wait_for(events...);                                                          \
+        tern_detail::combine_scalar(#NAME "S", dst, src, scalar, OP);                              \
+        return {};                                                                                 \
+    }
+TERN_PTO_COMBINE(TADD, TERN_TILE_ADD)
+TERN_PTO_COMBINE(TSUB, TERN_TILE_SUB)
+TERN_PTO_COMBINE(TMUL, TERN_TILE_MUL)
+TERN_PTO_COMBINE(TDIV, TERN_TILE_DIV)
+TERN_PTO_COMBINE(TMAX, TERN_TILE_MAX)
+TERN_PTO_COMBINE(TMIN, TERN_TILE_MIN)
+#undef TERN_PTO_COMBINE
+
+template <typename D, typename... Events>
+PTO_INST RecordEvent TEXPANDS(D &dst, typename D::DType scalar, Events &...events)
+{
+    tern_detail::wait_for(events...);
+    tern_tile view = dst.tern_view();
+    tern_detail::check("TEXPANDS", tern_tile_fill(&view, &scalar));
+    return {};
+}
+
+template <typename D, typename S, typename... Events>
+PTO_INST RecordEvent TAXPY(D &dst, S &src, typename S::DType scalar, Events &...events)
+{
+    tern_detail::wait_for(events...);
+    tern_tile views[2] = {dst.tern_view(), src.tern_view()};
+    tern_detail::check("TAXPY", tern_tile_axpy(&views[0], &views[1], &scalar));
+    return {};
+}
+
+// Rounded to nearest, ties to even: CAST_NONE and CAST_RINT. Other modes are refused.
+template <typename D, typename S, typename... Events>
+PTO_INST RecordEvent TCVT(D &dst, S &src, RoundMode mode, Events &...events)
+{
+    tern_detail::wait_for(events...);
+    if (mode != RoundMode::CAST_NONE && mode != RoundMode::CAST_RINT) {
+        tern_detail::check("TCVT", tern_block_fail(TERN_ERR_LIMIT, "of the modes of rounding there "
+                                                                   "are CAST_NONE and CAST_RINT"));
+    }
+    tern_tile views[2] = {dst.tern_view(), src.tern_view()};
+    tern_detail::check("TCVT", tern_tile_convert(&views[0], &views[1]));
+    return {};
+}
+
+template <typename D, typename S, typename... Events>
+PTO_INST RecordEvent TMOV(D &dst, S &src, Events &...events)
+{
+    tern_detail::wait_for(events...);
+    tern_tile views[2] = {dst.tern_view(), src.tern_view()};
+    tern_detail::check("TMOV", tern_tile_convert(&views[0], &views[1]));
+    return {};
+}
+
+#define TERN_PTO_ROWS(NAME, OP)                                                                    \
+    template <typename D, typename S, typename T, typename... Events>                              \
+    PTO_INST RecordEvent NAME(D &dst, S &src, T &, Events &...events)                              \
+    {                                                                                              \
+        tern_detail::wait_for(events...);                                                          \
+        tern_tile views[2] = {dst.tern_view(), src.tern_view()};                                   \
+        tern_detail::check(#NAME, tern_tile_reduce_rows(&views[0], &views[1], OP));                \
+        return {};                                                                                 \
+    }
+TERN_PTO_ROWS(TROWSUM, TERN_TILE_ADD)
+TERN_PTO_ROWS(TROWMAX, TERN_TILE_MAX)
+TERN_PTO_ROWS(TROWMIN, TERN_TILE_MIN)
+#undef TERN_PTO_ROWS
+
+template <typename D, typename S, typename... Events>
+PTO_INST RecordEvent TEXTRACT(D &dst, S &src, int row = 0, int column = 0, Events &...events)
+{
+    tern_detail::wait_for(events...);
+    tern_tile views[2] = {dst.tern_view(), src.tern_view()};
+    tern_detail::check("TEXTRACT", tern_tile_extract(&views[0], &views[1], row, column));
+    return {};
+}
+
+template <typename C, typename A, typename B, typename... Events>
+PTO_INST RecordEvent TMATMUL(C &c, A &a, B &b, Events &...events)
+{
+    tern_detail::wait_for(events...);
+    tern_tile views[3] = {c.tern_view(), a.tern_view(), b.tern_view()};
+    tern_detail::check("TMATMUL", tern_tile_matmul(&views[0], &views[1], &views[2], 0));
+    return {};
+}
+
+// c += a b.
+template <typename C, typename A, typename B> PTO_INST RecordEvent TMATMUL_ACC(C &c, A &a, B &b)
+{
+    tern_tile views[3] = {c.tern_view(), a.tern_view(), b.tern_view()};
+    tern_detail::check("TMATMUL_ACC", tern_tile_matmul(&views[0], &views[1], &views[2], 1));
+    return {};
+}
+
+// c = before + a b.
+template <typename C, typename D, typename A, typename B, typename... Events,
+          typename = std::enable_if_t<tern_detail::is_tile<B>::value>>
+PTO_INST RecordEvent TMATMUL_ACC(C &c, D &before, A &a, B &b, Events &...events)
+{
+    tern_detail::wait_for(events...);
+    if (static_cast<const void *>(c.data()) != static_cast<const void *>(before.data())) {
+        TMOV(c, before);
+    }
+    return TMATMUL_ACC(c, a, b);
+}
+
+// All blocks of the kernel wait for each other. The soft form counts in memory that all of them
+// name, whose first word has been 0 once; usedCores: as many blocks, 0: all.
+enum class SyncAllMode { Hard, Soft };
+enum class SyncCoreType { AIVOnly, AICOnly, Mix };
+
+template <SyncCoreType> PTO_INST void SYNCALL()
+{
+    tern_detail::check("SYNCALL", tern_block_sync());
+}
+
+template <SyncAllMode mode, SyncCoreType, typename Global>
+PTO_INST void SYNCALL(Global &workspace, int32_t usedCores = 0)
+{
+    static_assert(mode == SyncAllMode::Soft && std::is_same_v<typename Global::RawDType, int32_t>);
+    tern_detail::check("SYNCALL", tern_block_sync_soft(workspace.data(), usedCores));
+}
+
+} // namespace pto
+
+#endif
