@@ -15,6 +15,7 @@ int cli_check(int argc, char **argv);
 int cli_exec(int argc, char **argv);
 int cli_perf(int argc, char **argv);
 int cli_tune(int argc, char **argv);
+int cli_kernel_cc(int argc, char **argv);
 int cli_info(int argc, char **argv);
 
 #endif

@@ -22,6 +22,7 @@ static const struct command {
     {"exec", cli_exec, "run a plan on data, verify, and count the bytes on each link"},
     {"perf", cli_perf, "measure a collective call over sizes, and check its results"},
     {"tune", cli_tune, "measure which algorithms suit this machine, and write that down"},
+    {"kernel-cc", cli_kernel_cc, "compile kernels for the PTO ISA, and what launches them"},
     {"info", cli_info, "this build, what is selected when, and what a running job does"},
 };
 
@@ -33,7 +34,7 @@ static int print_help(void)
          "       tern help COMMAND\n"
          "       tern --help | --version\n");
     for (size_t i = 0; i < NCOMMANDS; i++) {
-        printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
     }
     puts("\n'tern COMMAND --help' says more about a command.");
     return 0;
