@@ -26,9 +26,9 @@ void put(Dst &dst, Src &src, T &ping, T *pong, AtomicType atomic)
     tern_tensor to = dst.tern_view();
     tern_tensor from = src.tern_view();
     tern_atomic how = atomic == AtomicType::AtomicAdd ? TERN_ATOMIC_ADD : TERN_ATOMIC_NONE;
-    tile_operand first(ping);
-    tile_operand second(pong != nullptr ? *pong : ping);
-    check("TPUT", tern_tensor_put(&to, &from, first, pong != nullptr ? second : nullptr, how));
+    tile_operand<T> first(&ping);
+    tile_operand<T> second(pong);
+    check("TPUT", tern_tensor_put(&to, &from, first, second, how));
 }
 
 template <typename Dst, typename Src, typename T> void get(Dst &dst, Src &src, T &ping, T *pong)
@@ -37,9 +37,9 @@ template <typename Dst, typename Src, typename T> void get(Dst &dst, Src &src, T
     check_tile<Src, T>();
     tern_tensor to = dst.tern_view();
     tern_tensor from = src.tern_view();
-    tile_operand first(ping);
-    tile_operand second(pong != nullptr ? *pong : ping);
-    check("TGET", tern_tensor_get(&to, &from, first, pong != nullptr ? second : nullptr));
+    tile_operand<T> first(&ping);
+    tile_operand<T> second(pong);
+    check("TGET", tern_tensor_get(&to, &from, first, second));
 }
 
 // The group as the C functions take it, with the tensors of all ranks.
@@ -165,7 +165,8 @@ PTO_INST bool TTEST(S &signal, int32_t cmpValue, WaitCmp cmp, Events &...events)
         tern_detail::wait_for(events...);                                                          \
         tern_detail::group_operand<PG> all(#NAME, group);                                          \
         tern_tensor view = tensor.tern_view();                                                     \
-        tern_detail::check(#NAME, FUNCTION(all, &view, tern_detail::tile_operand(tile), nullptr)); \
+        tern_detail::check(#NAME,                                                                  \
+                           FUNCTION(all, &view, tern_detail::tile_operand<T>(& tile), nullptr));  \
         return {};                                                                                 \
     }                                                                                              \
     template <CollEngine engine = CollEngine::AIV, typename PG, typename G, typename T,            \
@@ -178,8 +179,8 @@ PTO_INST bool TTEST(S &signal, int32_t cmpValue, WaitCmp cmp, Events &...events)
         tern_detail::wait_for(events...);                                                          \
         tern_detail::group_operand<PG> all(#NAME, group);                                          \
         tern_tensor view = tensor.tern_view();                                                     \
-        tern_detail::tile_operand first(ping);                                                     \
-        tern_detail::tile_operand second(pong);                                                    \
+        tern_detail::tile_operand<T> first(&ping);                                                 \
+        tern_detail::tile_operand<T> second(&pong);                                                \
         tern_detail::check(#NAME, FUNCTION(all, &view, first, second));                            \
         return {};                                                                                 \
     }
@@ -203,11 +204,10 @@ void reduce(PG &group, Dst &dst, T &acc, T &recv, T *pong, ReduceOp op)
     }
     group_operand<PG> all("TREDUCE", group);
     tern_tensor to = dst.tern_view();
-    tile_operand sum(acc);
-    tile_operand first(recv);
-    tile_operand second(pong != nullptr ? *pong : recv);
-    check("TREDUCE", tern_group_reduce(all, &to, sum, first, pong != nullptr ? second : nullptr,
-                                       ops[static_cast<int>(op)]));
+    tile_operand<T> sum(&acc);
+    tile_operand<T> first(&recv);
+    tile_operand<T> second(pong);
+    check("TREDUCE", tern_group_reduce(all, &to, sum, first, second, ops[static_cast<int>(op)]));
 }
 
 } // namespace tern_detail

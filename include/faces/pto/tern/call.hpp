@@ -58,26 +58,32 @@ template <typename... Events> inline void wait_for(Events &...events)
     (static_cast<void>(events.Wait()), ...);
 }
 
-// A tile as the C functions take it; what they make of a dynamic one goes back.
+// A tile, or nullptr for none, as the C functions take it; what they make of a dynamic one goes
+// back.
 template <typename T> class tile_operand
 {
   public:
-    explicit tile_operand(T &tile) : tile_(tile), view_(tile.tern_view())
+    explicit tile_operand(T *tile) : tile_(tile), view_()
     {
+        if (tile != nullptr) {
+            view_ = tile->tern_view();
+        }
     }
     ~tile_operand()
     {
-        tile_.tern_take(view_);
+        if (tile_ != nullptr) {
+            tile_->tern_take(view_);
+        }
     }
     tile_operand(const tile_operand &) = delete;
     tile_operand &operator=(const tile_operand &) = delete;
     operator tern_tile *()
     {
-        return &view_;
+        return tile_ != nullptr ? &view_ : nullptr;
     }
 
   private:
-    T &tile_;
+    T *tile_;
     tern_tile view_;
 };
 
