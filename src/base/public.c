@@ -74,10 +74,16 @@ static _Noreturn void end_process(const char *call, int status, const char *sent
     _exit(TERN__EXIT_FATAL);
 }
 
+const char *(*tern__public_place)(void);
+
 void tern__public_failed(const char *call, int status)
 {
     if (depth > 0) {
         return;
+    }
+    const char *place = tern__public_place != NULL ? tern__public_place() : NULL;
+    if (place != NULL) {
+        tern__set_error("%s: %s", place, tern_last_error());
     }
     bool again = told == status;
     told = TERN_OK;

@@ -35,6 +35,10 @@ void tern__public_told(int status);
 void tern__public_enter(void);
 void tern__public_leave(void);
 
+// Where in the program the call is, for the end of its sentence, or NULL; NULL: nobody knows. For
+// checking mode of kernels.
+extern const char *(*tern__public_place)(void);
+
 // Tells. Not for success.
 void tern__public_failed(const char *call, int status);
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "boot/join.h"
 #include "comm/area.h"
+#include "comm/checking.h"
 #include "comm/heap.h"
 #include "comm/registry.h"
 #include "comm/window.h"
@@ -65,7 +66,9 @@ int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **com
         made->xports[rank] = tern__xport_find("shm");
     }
     int status = make_area(made);
+    status = status == TERN_OK ? tern__checking_create(made) : status;
     if (status != TERN_OK) {
+        tern__checking_destroy(made);
         tern_window_destroy(made->area);
         tern__group_leave(&made->group);
         tern__job_leave(job);
@@ -94,7 +97,10 @@ int tern_comm_size(const tern_comm *comm)
 static int comm_barrier(tern_comm *comm)
 {
     TERN_TRY(tern__comm_lives("tern_comm_barrier", comm));
-    return tern__group_barrier(&comm->group, TERN__MEETING_BARRIER);
+    tern__checking_tick(comm);
+    int status = tern__group_barrier(&comm->group, TERN__MEETING_BARRIER);
+    tern__checking_join(comm);
+    return status;
 }
 
 int tern_comm_barrier(tern_comm *comm)
@@ -221,6 +227,7 @@ static int let_go(tern_comm *comm)
         comm->free_calls(comm->calls);
     }
     tern__heap_let_go(comm->heap);
+    tern__checking_destroy(comm);
     tern_window_destroy(comm->area);
     if (comm->first) {
         tern__job_let_go(comm->group.job);
@@ -279,6 +286,7 @@ static int comm_destroy(tern_comm *comm)
         comm->free_calls(comm->calls);
     }
     tern__heap_destroy(comm->heap);
+    tern__checking_destroy(comm);
     tern_window_destroy(comm->area);
     bool last = tern__group_leave(&comm->group);
     if (comm->first) {

@@ -31,6 +31,7 @@ struct tern_comm {
     struct tern_comm *parent;                         // the communicator it was split from
     struct tern_window *area;                         // comm/area.h
     struct tern__heap *heap;                          // comm/heap.h; of the first one, or NULL
+    struct tern_window *checking;                     // comm/checking.h; likewise
     void (*free_calls)(void *calls);
     void (*ended)(void); // the first one's: after it has left the job; or NULL
 };

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/trace.h"
 #include "coll/call/mail.h"
+#include "comm/checking.h"
 
 // The short path of a call that is described by its fields.
 static bool quick(tern_comm *comm, const tern_coll *call)
@@ -51,7 +52,15 @@ static int run_call(const char *name, tern_comm *comm, const tern_coll *from)
 static int run(const char *name, tern_comm *comm, const tern_coll *from)
 {
     tern__public_enter();
-    return tern__public_end_outer(name, run_call(name, comm, from));
+    bool lives = tern__handle_lives(comm, TERN__COMM);
+    if (lives) {
+        tern__checking_tick(comm);
+    }
+    int status = run_call(name, comm, from);
+    if (lives) {
+        tern__checking_join(comm);
+    }
+    return tern__public_end_outer(name, status);
 }
 
 int tern_coll_run(tern_comm *comm, const tern_coll *call)

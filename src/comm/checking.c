@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared memory of checking mode, and what a meeting of all ranks means in it.
+
+#include "comm/checking.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+bool tern__checking_asked(void)
+{
+    const char *text = getenv("TERN_ISA_CHECK");
+    return text != NULL && *text != '\0' && strcmp(text, "0") != 0;
+}
+
+// Of the jobs that this process is in.
+enum { JOBS = 16 };
+static struct {
+    pthread_mutex_t lock;
+    tern_window *shares[JOBS];
+} jobs = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void replace_share(const tern_window *old, tern_window *new)
+{
+    pthread_mutex_lock(&jobs.lock);
+    for (int i = 0; i < JOBS; i++) {
+        if (jobs.shares[i] == old) {
+            jobs.shares[i] = new;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&jobs.lock);
+}
+
+int tern__checking_create(tern_comm *comm)
+{
+    if (!tern__checking_asked()) {
+        return TERN_OK;
+    }
+    TERN_TRY(tern__window_create_sparse(comm, sizeof(struct tern__watch_part), &comm->checking));
+    replace_share(NULL, comm->checking);
+    return TERN_OK;
+}
+
+void tern__checking_destroy(tern_comm *comm)
+{
+    if (comm->checking != NULL) {
+        replace_share(comm->checking, NULL);
+        tern_window_destroy(comm->checking);
+    }
+}
+
+static struct tern__clock *share_clock(const tern_window *share, int rank)
+{
+    return &((struct tern__watch_part *)(void *)tern__window_at(share, rank, 0))->clock;
+}
+
+static void begin_on(const tern_window *share, uint64_t number)
+{
+    struct tern__clock *mine = share_clock(share, share->rank);
+    for (int rank = 0; rank < share->nranks; rank++) {
+        const struct tern__clock *other = share_clock(share, rank);
+        for (int i = 0; i < TERN__WATCH_LAUNCHES; i++) {
+            uint64_t ended = atomic_load(&other->launches[i]);
+            if (ended != 0 && ended >> 32 < number) {
+                tern__watch_raise(&mine->known[rank], (uint32_t)ended);
+            }
+        }
+    }
+}
+
+static void end_on(const tern_window *share, uint64_t number)
+{
+    struct tern__clock *mine = share_clock(share, share->rank);
+    uint32_t now = tern__flag_add(&mine->time, 1) + 1;
+    atomic_store(&mine->launches[number % TERN__WATCH_LAUNCHES], number << 32 | now);
+}
+
+void tern__checking_kernel_begins(uint64_t number)
+{
+    pthread_mutex_lock(&jobs.lock);
+    for (int i = 0; i < JOBS; i++) {
+        if (jobs.shares[i] != NULL) {
+            begin_on(jobs.shares[i], number);
+        }
+    }
+    pthread_mutex_unlock(&jobs.lock);
+}
+
+void tern__checking_kernel_ended(uint64_t number)
+{
+    pthread_mutex_lock(&jobs.lock);
+    for (int i = 0; i < JOBS; i++) {
+        if (jobs.shares[i] != NULL) {
+            end_on(jobs.shares[i], number);
+        }
+    }
+    pthread_mutex_unlock(&jobs.lock);
+}
+
+static const tern_comm *first_of(const tern_comm *comm)
+{
+    while (comm->parent != NULL) {
+        comm = comm->parent;
+    }
+    return comm;
+}
+
+static struct tern__clock *clock_of(const tern_comm *comm, int rank)
+{
+    const tern_window *share = first_of(comm)->checking;
+    struct tern__watch_part *part =
+        (struct tern__watch_part *)(void *)tern__window_at(share, comm->group.members[rank], 0);
+    return &part->clock;
+}
+
+void tern__checking_tick(tern_comm *comm)
+{
+    if (first_of(comm)->checking != NULL) {
+        struct tern__clock *mine = clock_of(comm, comm->group.rank);
+        tern__flag_add(&mine->time, 1); // partner: tern__checking_join
+    }
+}
+
+void tern__checking_join(tern_comm *comm)
+{
+    if (first_of(comm)->checking == NULL) {
+        return;
+    }
+    struct tern__clock *mine = clock_of(comm, comm->group.rank);
+    for (int rank = 0; rank < comm->group.size; rank++) {
+        tern__watch_raise(&mine->known[comm->group.members[rank]],
+                          tern__flag_load(&clock_of(comm, rank)->time));
+    }
+}
