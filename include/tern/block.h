@@ -38,8 +38,29 @@ TERN_CALL int tern_buffer_address(tern_buffer buffer, size_t offset_bytes, size_
 // is below 0, for the kernel to return.
 TERN_API int tern_block_fail(int status, const char *format, ...) TERN_PRINTF(2, 3);
 
-// A full fence of memory: what pipe barriers and cache operations of the chip become.
+// A full fence of memory: what cache operations of the chip become.
 TERN_API void tern_fence(void);
+
+// The pipes of a core. What is on one of them happens in order; between two, only a flag or a
+// barrier orders. Here all happens at once, so a barrier is a fence and a flag nothing, but in
+// checking mode (TERN_ISA_CHECK=1 in the environment): there what a block stores happens when a
+// barrier of MTE3 or all pipes, or a flag that MTE3 has set, orders it.
+typedef enum tern_pipe {
+    TERN_PIPE_S = 0,    // scalars
+    TERN_PIPE_V = 1,    // vectors
+    TERN_PIPE_M = 2,    // matrices
+    TERN_PIPE_MTE1 = 3, // between buffers
+    TERN_PIPE_MTE2 = 4, // loads
+    TERN_PIPE_MTE3 = 5, // stores
+    TERN_PIPE_ALL = 6,
+    TERN_PIPE_FIX = 10, // accumulator to memory
+} tern_pipe;
+TERN_API void tern_pipe_barrier(tern_pipe pipe);
+TERN_API void tern_flag_set(tern_pipe from, tern_pipe to, int event); // events 0..7
+TERN_API void tern_flag_wait(tern_pipe from, tern_pipe to, int event);
+
+// Not 0: checking mode may be on, so flags are worth a call.
+TERN_API extern int tern_isa_checking;
 
 // Returns when all blocks of the kernel have come here; what they wrote before is visible. All of
 // them call it, as often. TERN_ERR_TIMEOUT after TERN_TIMEOUT seconds (60); TERN_ERR_KERNEL when

@@ -86,6 +86,12 @@ static size_t offset_of(int buffer)
     return offset;
 }
 
+bool tern__block_has(const void *address)
+{
+    return here.memory != NULL &&
+           (uintptr_t)address - (uintptr_t)here.memory < offset_of(TERN_BUFFERS);
+}
+
 static pthread_key_t at_end;
 
 static void unmap(void *memory)

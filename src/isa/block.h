@@ -3,6 +3,8 @@
 #ifndef TERN_ISA_BLOCK_H
 #define TERN_ISA_BLOCK_H
 
+#include <stdbool.h>
+
 #include "base/order.h"
 #include "sync/bell.h"
 #include "tern/block.h"
@@ -22,5 +24,8 @@ struct tern__block {
 
 // The calling thread's.
 struct tern__block *tern__block_here(void);
+
+// Whether an address is in its on-chip memory.
+bool tern__block_has(const void *address);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/public.h"
 #include "base/trace.h"
+#include "isa/check.h"
 #include "isa/pieces.h"
 #include "isa/reduce.h"
 
@@ -87,6 +88,18 @@ static void trace(const char *name, const int64_t shape[5], size_t element_bytes
     }
 }
 
+static int copy(const char *what, const struct tern__view *to, const struct tern__view *from,
+                const struct tern__tiles *tiles)
+{
+    if (tern__checking()) {
+        tern__watch_staging(what, tiles->ping, tiles->pong);
+        tern__watch_load(what, from, true);
+        return tern__watch_store(what, to, from, TERN_ATOMIC_NONE, false);
+    }
+    tern__view_copy(to, from, TERN_ATOMIC_NONE);
+    return TERN_OK;
+}
+
 // Gather and scatter: `all` holds the rows of all ranks in dimension 3.
 static int share_out(const struct tern__tiles *tiles, const tern_group *group,
                      const tern_tensor *all, const char *name, bool gathers)
@@ -123,8 +136,8 @@ static int share_out(const struct tern__tiles *tiles, const tern_group *group,
     memcpy(whole.shape, shape, sizeof shape);
     int64_t step = rows * whole.stride[3] * (int64_t)whole.element_bytes;
     for (int rank = 0; rank < group->count; rank++) {
-        tern__view_copy(gathers ? &whole : &member[rank], gathers ? &member[rank] : &whole,
-                        TERN_ATOMIC_NONE);
+        TERN_TRY(copy(gathers ? "TGATHER" : "TSCATTER", gathers ? &whole : &member[rank],
+                      gathers ? &member[rank] : &whole, tiles));
         whole.data += step;
     }
     tern__pieces_end(tiles, shape);
@@ -166,7 +179,7 @@ static int broadcast(const tern_group *group, const tern_tensor *from, tern_tile
     }
     TERN_TRY(tern__pieces_check(&tiles, source.shape, source.dtype));
     for (int rank = 0; rank < group->count; rank++) {
-        tern__view_copy(&member[rank], &source, TERN_ATOMIC_NONE);
+        TERN_TRY(copy("TBROADCAST", &member[rank], &source, &tiles));
     }
     tern__pieces_end(&tiles, source.shape);
     trace("broadcast", source.shape, source.element_bytes, group->count, begin_ns);
@@ -266,6 +279,14 @@ static int reduce(const tern_group *group, const tern_tensor *to, tern_tile *acc
                                 .to = &destination,
                                 .sources = sources,
                                 .count = group->count};
+    if (tern__checking()) {
+        tern__watch_staging("TREDUCE", acc, recv);
+        tern__watch_staging("TREDUCE", acc, pong);
+        tern__watch_staging("TREDUCE", recv, pong);
+        for (int s = 0; s < group->count; s++) {
+            tern__watch_load("TREDUCE", &sources[s], true);
+        }
+    }
     int64_t i[4] = {0};
     do {
         combine_rows(&r, i);

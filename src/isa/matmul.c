@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/public.h"
+#include "isa/check.h"
 #include "isa/view.h"
 #include "isa/wide.h"
 #include "tern/tile.h"
@@ -175,6 +176,14 @@ static int check(const char *call, const tern_tile *to, const tern_tile *a, cons
 static int matmul(const tern_tile *to, const tern_tile *a, const tern_tile *b, bool accumulate)
 {
     TERN_TRY(check("tern_tile_matmul", to, a, b));
+    if (tern__checking()) {
+        tern__watch_tile("TMATMUL", a, false);
+        tern__watch_tile("TMATMUL", b, false);
+        if (accumulate) {
+            tern__watch_tile("TMATMUL_ACC", to, false);
+        }
+        tern__watch_tile("TMATMUL", to, true);
+    }
     if (a->dtype == TERN_I8) {
         multiply_bytes(to, a, b, accumulate);
         return TERN_OK;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/public.h"
 #include "base/trace.h"
+#include "isa/check.h"
 #include "isa/pieces.h"
 
 static int check_atomic(const char *call, tern_atomic atomic)
@@ -52,6 +53,10 @@ static int tile_load(tern_tile *tile, const tern_tensor *from)
         return TERN_OK;
     }
     TERN_TRY(tern__view_tile(call, "tile", tile, source.shape, &to));
+    if (tern__checking()) {
+        tern__watch_load("TLOAD", &source, false);
+        tern__watch_tile("TLOAD", tile, true);
+    }
     tern__view_copy(&to, &source, TERN_ATOMIC_NONE);
     return TERN_OK;
 }
@@ -76,6 +81,12 @@ static int tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic 
         return TERN_OK;
     }
     TERN_TRY(tern__view_tile(call, "tile", tile, destination.shape, &from));
+    if (tern__checking()) {
+        tern__watch_tile("TSTORE", tile, false);
+        if (!rounds) {
+            return tern__watch_store("TSTORE", &destination, &from, atomic, true);
+        }
+    }
     (rounds ? tern__view_copy_rounded : tern__view_copy)(&destination, &from, atomic);
     trace(&destination, &from, "store", begin_ns);
     return TERN_OK;
@@ -100,7 +111,14 @@ static int move(const struct tern__tiles *tiles, const tern_tensor *to, const te
         return TERN_OK;
     }
     TERN_TRY(tern__pieces_check(tiles, source.shape, source.dtype));
-    tern__view_copy(&destination, &source, atomic);
+    if (tern__checking()) {
+        const char *what = puts ? "TPUT" : "TGET";
+        tern__watch_staging(what, tiles->ping, tiles->pong);
+        tern__watch_load(what, &source, true);
+        TERN_TRY(tern__watch_store(what, &destination, &source, atomic, false));
+    } else {
+        tern__view_copy(&destination, &source, atomic);
+    }
     tern__pieces_end(tiles, source.shape);
     trace(puts ? &destination : &source, &source, puts ? "put" : "get", begin_ns);
     return TERN_OK;

@@ -5,12 +5,16 @@
 #include "isa/signal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/public.h"
 #include "base/error.h"
+#include "isa/check.h"
 #include "sync/doing.h"
 #include "sync/wait.h"
+
+#define BRIEF_NS INT64_C(20000000)
 
 const char *tern__cmp_text(tern_cmp cmp)
 {
@@ -60,6 +64,9 @@ static int signal_notify(tern_window *window, int rank, size_t offset_bytes, int
                           "tern_signal_notify: %d is no way to notify; there are add "
                           "and set",
                           (int)op);
+    }
+    if (tern__checking()) {
+        tern__watch_notify(window, rank, offset_bytes);
     }
     int64_t begin_ns = tern__trace_start();
     tern__window_xport(window, rank)->notify(address, value, op);
@@ -139,6 +146,11 @@ static int wait_timed_out(const struct signal_wait *wait, int64_t timeout_ns, bo
         used += snprintf(text + used, sizeof text - (size_t)used, "; ");
         tern__doing_ranks(group, tern__group_others(group), text + used,
                           sizeof text - (size_t)used);
+        used = (int)strlen(text);
+    }
+    if (tern__checking()) {
+        tern__watch_describe(condition->window, condition->offset_bytes, text + used,
+                             sizeof text - (size_t)used);
     }
     return fatal ? tern__group_fail(group, TERN_ERR_TIMEOUT, group->rank, "%s", text)
                  : tern__fail(TERN_ERR_TIMEOUT, "%s", text);
@@ -158,6 +170,32 @@ static void trace_wait(const struct signal_wait *wait, int64_t begin_ns)
     tern__trace_put(&event);
 }
 
+// What the block has stored happens before it waits for long; and what it learns.
+static int wait_checked(const struct tern__wait *climb)
+{
+    struct signal_wait *wait = climb->arg;
+    bool at_once = conditions_hold(wait);
+    if (!at_once) {
+        struct tern__wait brief = *climb;
+        brief.timeout_ns = climb->timeout_ns < BRIEF_NS ? climb->timeout_ns : BRIEF_NS;
+        int status = tern__wait(&brief);
+        if (status == TERN_ERR_TIMEOUT) {
+            tern__watch_waits();
+            status = tern__wait(climb);
+        }
+        TERN_TRY(status);
+    }
+    for (size_t i = 0; i < wait->count; i++) {
+        const tern_condition *condition = &wait->conditions[i];
+        if (wait->all || i == wait->index) {
+            tern__watch_seen(condition->window, condition->offset_bytes, condition->cmp,
+                             condition->value,
+                             at_once ? TERN__WATCH_AT_ONCE : TERN__WATCH_WAIT);
+        }
+    }
+    return TERN_OK;
+}
+
 static int wait_for(struct signal_wait *wait, int64_t timeout_ns)
 {
     tern_window *window = wait->conditions[0].window;
@@ -173,7 +211,7 @@ static int wait_for(struct signal_wait *wait, int64_t timeout_ns)
         .broken = wait_broken,
         .arg = wait,
     };
-    int status = tern__wait(&climb);
+    int status = tern__checking() ? wait_checked(&climb) : tern__wait(&climb);
     bool late = status == TERN_ERR_TIMEOUT;
     if (late) {
         status = wait_broken(wait, true);
@@ -273,7 +311,11 @@ static int signal_test(tern_window *window, size_t offset_bytes, tern_cmp cmp, i
                                 .cmp = cmp,
                                 .value = value};
     TERN_TRY(tern__condition_check("tern_signal_test", &condition));
-    return tern__cmp_holds(tern__condition_seen(&condition), cmp, value) ? 1 : 0;
+    bool holds = tern__cmp_holds(tern__condition_seen(&condition), cmp, value);
+    if (holds && tern__checking()) {
+        tern__watch_seen(window, offset_bytes, cmp, value, TERN__WATCH_TEST);
+    }
+    return holds ? 1 : 0;
 }
 
 int tern_signal_test(tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value)

@@ -13,6 +13,7 @@
 #include "base/options.h"
 #include "base/public.h"
 #include "isa/block.h"
+#include "isa/check.h"
 #include "isa/signal.h"
 #include "isa/view.h"
 #include "sync/ladder.h"
@@ -220,7 +221,7 @@ static int tensor_wait(const tern_tensor *signal, tern_cmp cmp, int32_t value, i
                           call, view.rank, view.window->number, view.rank);
     }
     struct scan scan = {.view = &view, .cmp = cmp, .value = value};
-    if (all_hold(&scan)) {
+    if (!(tern__checking() && view.window != NULL) && all_hold(&scan)) {
         return TERN_OK;
     }
     return view.window != NULL ? wait_in_window(call, &view, cmp, value, timeout_ns)
@@ -290,6 +291,9 @@ static int let_others_run(const struct scan *scan)
     }
     tern__slice_shorten();
     sched_yield();
+    if (polling.failed % TESTS_A_LOOK == 0 && tern__checking()) {
+        tern__watch_waits();
+    }
     if (polling.failed % TESTS_A_CLOCK == 0) {
         TERN_TRY(look_around(scan));
     }
@@ -297,6 +301,23 @@ static int let_others_run(const struct scan *scan)
         TERN_TRY(tern__group_check(&window->comm->group, true));
     }
     return 0;
+}
+
+// Checking mode: what a test that is true has learnt. Of the own part alone.
+static void seen_all(const struct tern__view *view, tern_cmp cmp, int32_t value)
+{
+    int64_t i[4] = {0};
+    if (view->window == NULL || view->rank != view->window->rank) {
+        return;
+    }
+    do {
+        const char *row = tern__view_row(view, i);
+        for (int64_t column = 0; column < view->shape[4]; column++) {
+            const char *word = row + column * view->stride[4] * 4;
+            size_t offset = (size_t)(word - tern__window_at(view->window, view->rank, 0));
+            tern__watch_seen(view->window, offset, cmp, value, TERN__WATCH_TEST);
+        }
+    } while (tern__shape_next(view->shape, i));
 }
 
 static int tensor_test(const tern_tensor *signal, tern_cmp cmp, int32_t value)
@@ -307,6 +328,9 @@ static int tensor_test(const tern_tensor *signal, tern_cmp cmp, int32_t value)
     struct scan scan = {.view = &view, .cmp = cmp, .value = value};
     if (!tern__shape_is_empty(view.shape) && !all_hold(&scan)) {
         return let_others_run(&scan);
+    }
+    if (tern__checking()) {
+        seen_all(&view, cmp, value);
     }
     polling.since_ns = 0;
     polling.failed = polling.signal == view.data ? 0 : polling.failed;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/public.h"
+#include "isa/check.h"
 #include "isa/reduce.h"
 #include "isa/view.h"
 #include "isa/wide.h"
@@ -172,6 +173,18 @@ static tern__reduce_fn *kernel_for(const struct side *to, const struct side *a,
     return tern__reduce_find(to->dtype, ops[op]);
 }
 
+// Checking mode: what reads which tile and writes which.
+static void check_use(const tern_tile *to, const tern_tile *a, const tern_tile *b)
+{
+    if (tern__checking()) {
+        tern__watch_tile("an operation on tiles", a, false);
+        if (b != NULL) {
+            tern__watch_tile("an operation on tiles", b, false);
+        }
+        tern__watch_tile("an operation on tiles", to, true);
+    }
+}
+
 static int combine(const tern_tile *to, const tern_tile *a, const tern_tile *b, tern_tile_op op)
 {
     const char *call = "tern_tile_combine";
@@ -181,6 +194,7 @@ static int combine(const tern_tile *to, const tern_tile *a, const tern_tile *b, 
     TERN_TRY(check_source(call, "b", b, to->valid_rows, to->valid_columns));
     TERN_TRY(check_dtype(call, "a", a, to));
     TERN_TRY(check_dtype(call, "b", b, to));
+    check_use(to, a, b);
     struct side sides[3] = {side_of(to), side_of(a), side_of(b)};
     tern__reduce_fn *kernel = kernel_for(&sides[0], &sides[1], &sides[2], op);
     for (int64_t row = 0; row < to->valid_rows; row++) {
@@ -225,6 +239,7 @@ static int combine_scalar(const tern_tile *to, const tern_tile *from, const void
     TERN_TRY(check_source(call, "from", from, to->valid_rows, to->valid_columns));
     TERN_TRY(check_dtype(call, "from", from, to));
     TERN_TRY(check_scalar(call, scalar));
+    check_use(to, from, NULL);
     struct side sides[2] = {side_of(to), side_of(from)};
     struct side same = side_of_scalar(scalar, to->dtype, &element);
     for (int64_t row = 0; row < to->valid_rows; row++) {
@@ -243,6 +258,9 @@ static int fill(const tern_tile *to, const void *scalar)
 {
     TERN_TRY(check_tile("tern_tile_fill", "to", to));
     TERN_TRY(check_scalar("tern_tile_fill", scalar));
+    if (tern__checking()) {
+        tern__watch_tile("TEXPANDS", to, true);
+    }
     struct side side = side_of(to);
     for (int64_t row = 0; row < to->valid_rows; row++) {
         for (int64_t column = 0; column < to->valid_columns; column++) {
@@ -274,6 +292,7 @@ static int axpy(const tern_tile *to, const tern_tile *from, const void *scalar)
     TERN_TRY(check_float(call, "to", to));
     TERN_TRY(check_float(call, "from", from));
     TERN_TRY(check_scalar(call, scalar));
+    check_use(to, from, to);
     struct side sides[2] = {side_of(to), side_of(from)};
     struct side same = side_of_scalar(scalar, from->dtype, &element);
     union tern__wide factor;
@@ -304,6 +323,7 @@ int tern_tile_axpy(const tern_tile *to, const tern_tile *from, const void *scala
 // to = the part of `from` at (row, column), in the dtype of `to`.
 static void copy_part(const tern_tile *to, const tern_tile *from, int32_t row, int32_t column)
 {
+    check_use(to, from, NULL);
     struct side sides[2] = {side_of(to), side_of(from)};
     enum tern__wide_kind kind = tern__wide_kind(from->dtype);
     bool same = to->dtype == from->dtype;
@@ -394,6 +414,7 @@ static int reduce_rows(const tern_tile *to, const tern_tile *from, tern_tile_op 
     if (op != TERN_TILE_ADD && op != TERN_TILE_MAX && op != TERN_TILE_MIN) {
         return tern__fail(TERN_ERR_ARG, "%s: there are add, max and min, not %d", call, (int)op);
     }
+    check_use(to, from, NULL);
     struct side sides[2] = {side_of(to), side_of(from)};
     for (int64_t row = 0; row < to->valid_rows; row++) {
         union tern__wide sum;

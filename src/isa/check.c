@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// What checking mode keeps of a block: the stores that nothing has ordered yet, the flags that
+// would, and which tile last wrote which bytes on the chip. All of the thread alone.
+
+#include "isa/check.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/public.h"
+#include "comm/checking.h"
+#include "isa/block.h"
+#include "tern/signal.h"
+
+enum { PENDING = 128, PIPES = 11, EVENTS = 8, TILES = 64, REPORTS = 64 };
+
+int tern_isa_checking = -1; // not looked at yet
+
+struct pending {
+    struct tern__view to, from;
+    char *copy; // what `from` is, or NULL: a tile in the block's memory
+    tern_atomic atomic;
+    uint64_t number;
+    struct tern__watch_slot slot;
+};
+
+static _Thread_local struct {
+    struct pending pending[PENDING];
+    int count;
+    uint64_t number;                      // of stores so far
+    uint64_t flags[PIPES][PIPES][EVENTS]; // the last store before it was set
+    uint64_t random;
+    struct {
+        const char *begin, *end;
+        uint32_t site;
+    } tiles[TILES]; // writes, the newest at tiles[(tiles_count - 1) % TILES]
+    unsigned tiles_count;
+    uint32_t reported[REPORTS];
+    unsigned reports;
+    char first[TERN_ERROR_BYTES];
+} core;
+
+static bool in_kernel(void)
+{
+    return tern__block_here()->kernel != NULL;
+}
+
+// Of a call that was refused.
+static const char *place_here(void)
+{
+    return in_kernel() ? tern__watch_site_text(tern__watch_site()) : NULL;
+}
+
+bool tern__watch_asked(void)
+{
+    if (tern_isa_checking < 0) {
+        tern_isa_checking = tern__checking_asked();
+        tern__public_place = tern_isa_checking != 0 ? place_here : NULL;
+    }
+    return tern_isa_checking != 0;
+}
+
+void tern__watch_report(uint32_t site, const char *format, ...)
+{
+    char text[TERN_ERROR_BYTES];
+    const struct tern__block *block = tern__block_here();
+    for (unsigned i = 0; i < core.reports && i < REPORTS; i++) {
+        if (core.reported[i] == site) {
+            return;
+        }
+    }
+    core.reported[core.reports++ % REPORTS] = site;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (core.reports == 1) {
+        snprintf(core.first, sizeof core.first, "%s: %s", tern__watch_site_text(site), text);
+    }
+    fprintf(stderr, "tern check: %s: kernel '%s', block %d: %s\n", tern__watch_site_text(site),
+            block->kernel != NULL ? block->kernel : "none", block->index, text);
+}
+
+// splitmix64 of TERN_ISA_SEED (1) and the block.
+static uint64_t random_next(void)
+{
+    if (core.random == 0) {
+        const char *seed = getenv("TERN_ISA_SEED");
+        core.random = (seed != NULL ? strtoull(seed, NULL, 10) : 1) * 2 + 1 +
+                      ((uint64_t)tern__block_here()->index << 32);
+    }
+    uint64_t z = core.random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static void bounds_of(const struct tern__view *view, const char **begin, const char **end)
+{
+    int64_t elements = 1;
+    for (int d = 0; d < 5; d++) {
+        elements += (view->shape[d] - 1) * view->stride[d];
+    }
+    *begin = view->data;
+    *end = view->data + elements * (int64_t)view->element_bytes;
+}
+
+static bool bounds_meet(const struct tern__view *one, const struct tern__view *other)
+{
+    const char *begin[2];
+    const char *end[2];
+    bounds_of(one, &begin[0], &end[0]);
+    bounds_of(other, &begin[1], &end[1]);
+    return begin[0] < end[1] && begin[1] < end[0];
+}
+
+static void happen(int at)
+{
+    struct pending *store = &core.pending[at];
+    tern__view_copy(&store->to, &store->from, store->atomic);
+    tern__watch_ordered(&store->slot);
+    free(store->copy);
+    core.count--;
+    memmove(store, store + 1, (size_t)(core.count - at) * sizeof *store);
+}
+
+// Those up to this number, in any order that leaves alike places alike.
+static void order_until(uint64_t number)
+{
+    for (;;) {
+        int some = 0;
+        while (some < core.count && core.pending[some].number <= number) {
+            some++;
+        }
+        if (some == 0) {
+            return;
+        }
+        int at = (int)(random_next() % (unsigned)some);
+        for (int i = 0; i < at; i++) {
+            if (bounds_meet(&core.pending[i].to, &core.pending[at].to)) {
+                at = i; // before it; and nothing before that one meets it, or it is next
+                i = -1;
+            }
+        }
+        happen(at);
+    }
+}
+
+void tern__watch_order(void)
+{
+    order_until(UINT64_MAX);
+}
+
+void tern_pipe_barrier(tern_pipe pipe)
+{
+    tern_fence();
+    if (tern__checking() &&
+        (pipe == TERN_PIPE_ALL || pipe == TERN_PIPE_MTE3 || pipe == TERN_PIPE_FIX)) {
+        tern__watch_order();
+    }
+}
+
+void tern_flag_set(tern_pipe from, tern_pipe to, int event)
+{
+    if (tern__checking() && (unsigned)from < PIPES && (unsigned)to < PIPES &&
+        (unsigned)event < EVENTS) {
+        core.flags[from][to][event] = core.number;
+    }
+}
+
+void tern_flag_wait(tern_pipe from, tern_pipe to, int event)
+{
+    if (tern__checking() && (unsigned)from < PIPES && (unsigned)to < PIPES &&
+        (unsigned)event < EVENTS && (from == TERN_PIPE_MTE3 || from == TERN_PIPE_FIX)) {
+        order_until(core.flags[from][to][event]);
+    }
+}
+
+// Bytes that the instruction loads, of which stores of this block are kept back.
+static bool own_pending(const struct tern__view *view)
+{
+    for (int i = 0; i < core.count; i++) {
+        if (bounds_meet(&core.pending[i].to, view)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void tern__watch_load(const char *what, const struct tern__view *view, bool own_waits)
+{
+    if (!in_kernel()) {
+        return;
+    }
+    uint32_t site = tern__watch_site();
+    if (own_pending(view)) {
+        if (!own_waits) {
+            tern__watch_report(site,
+                               "%s loads what this block stores, and no pipe_barrier or flag from "
+                               "MTE3 to MTE2 is between them",
+                               what);
+        }
+        tern__watch_order();
+    }
+    struct tern__watch_slot slot;
+    tern__watch_races(what, view, TERN__WATCH_LOAD, site);
+    tern__watch_note(view, TERN__WATCH_LOAD, site, &slot);
+}
+
+// The elements of a view, one after the other.
+static int copy_of(const struct tern__view *from, struct tern__view *copy, char **memory)
+{
+    size_t count = (size_t)tern__shape_rows(from->shape) * (size_t)from->shape[4];
+    *copy = *from;
+    *memory = malloc(count * from->element_bytes);
+    if (*memory == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "checking mode has no memory for %zu elements", count);
+    }
+    copy->data = *memory;
+    copy->window = NULL;
+    copy->stride[4] = 1;
+    for (int d = 3; d >= 0; d--) {
+        copy->stride[d] = copy->stride[d + 1] * from->shape[d + 1];
+    }
+    tern__view_copy(copy, from, TERN_ATOMIC_NONE);
+    return TERN_OK;
+}
+
+int tern__watch_store(const char *what, const struct tern__view *to, const struct tern__view *from,
+                      tern_atomic atomic, bool from_tile)
+{
+    if (!in_kernel()) {
+        tern__view_copy(to, from, atomic);
+        return TERN_OK;
+    }
+    uint32_t site = tern__watch_site();
+    enum tern__watch_kind kind = atomic == TERN_ATOMIC_ADD ? TERN__WATCH_ADD : TERN__WATCH_STORE;
+    tern__watch_races(what, to, kind, site);
+    if (core.count == PENDING) {
+        order_until(core.pending[0].number);
+    }
+    struct pending store = {.to = *to, .from = *from, .atomic = atomic};
+    if (!from_tile || !tern__block_has(from->data)) {
+        TERN_TRY(copy_of(from, &store.from, &store.copy));
+    }
+    memcpy(store.to.shape, from->shape, sizeof store.to.shape);
+    store.number = ++core.number;
+    tern__watch_note(&store.to, kind, site, &store.slot);
+    core.pending[core.count++] = store;
+    return TERN_OK;
+}
+
+void tern__watch_waits(void)
+{
+    if (in_kernel()) {
+        tern__watch_order();
+    }
+}
+
+static void note_tile(const char *begin, const char *end, uint32_t site)
+{
+    unsigned at = core.tiles_count++ % TILES;
+    core.tiles[at].begin = begin;
+    core.tiles[at].end = end;
+    core.tiles[at].site = site;
+}
+
+// Nothing that is kept back still reads the bytes that are written.
+static void check_tile_is_free(const char *what, const char *begin, const char *end, uint32_t site)
+{
+    for (int i = 0; i < core.count; i++) {
+        const char *b;
+        const char *e;
+        bounds_of(&core.pending[i].from, &b, &e);
+        if (core.pending[i].copy == NULL && b < end && begin < e) {
+            tern__watch_report(site,
+                               "%s writes a tile that a store may still read, and no pipe_barrier "
+                               "or flag of MTE3 is between them",
+                               what);
+            order_until(core.pending[i].number);
+            return;
+        }
+    }
+}
+
+// The bytes were written as a whole, or as a part of one another: a view. What lies across another
+// one's end has been overwritten in part.
+static void check_tile_bytes(const char *what, const char *begin, const char *end, bool writes)
+{
+    uint32_t site = tern__watch_site();
+    if (writes) {
+        check_tile_is_free(what, begin, end, site);
+        note_tile(begin, end, site);
+        return;
+    }
+    unsigned kept = core.tiles_count < TILES ? core.tiles_count : TILES;
+    for (unsigned back = 1; back <= kept; back++) {
+        unsigned at = (core.tiles_count - back) % TILES;
+        const char *b = core.tiles[at].begin;
+        const char *e = core.tiles[at].end;
+        if (e <= begin || b >= end) {
+            continue;
+        }
+        if ((b <= begin && e >= end) || (b >= begin && e <= end)) {
+            return;
+        }
+        tern__watch_report(site,
+                           "%s reads a tile of which %zd bytes were overwritten by another tile "
+                           "that lies across its end, at %s",
+                           what, (e < end ? e : end) - (b > begin ? b : begin),
+                           tern__watch_site_text(core.tiles[at].site));
+        return;
+    }
+}
+
+void tern__watch_tile(const char *what, const tern_tile *tile, bool writes)
+{
+    if (in_kernel() && tern__block_has(tile->data)) {
+        const char *begin = tile->data;
+        size_t bytes = (size_t)tile->rows * (size_t)tile->columns * tern_dtype_size(tile->dtype);
+        check_tile_bytes(what, begin, begin + bytes, writes);
+    }
+}
+
+void tern__watch_staging(const char *what, const tern_tile *one, const tern_tile *other)
+{
+    if (!in_kernel() || one == NULL || other == NULL) {
+        return;
+    }
+    const char *begin[2] = {one->data, other->data};
+    size_t bytes = (size_t)one->rows * (size_t)one->columns * tern_dtype_size(one->dtype);
+    if (begin[0] < begin[1] + bytes && begin[1] < begin[0] + bytes) {
+        tern__watch_report(tern__watch_site(),
+                           "%s has tiles that overlap: %zu bytes each, and %zd from one to the "
+                           "other",
+                           what, bytes, begin[1] - begin[0]);
+    }
+}
+
+unsigned tern__watch_end(char *first, size_t size)
+{
+    unsigned reports = core.reports;
+    tern__watch_order();
+    snprintf(first, size, "%s", core.first);
+    memset(&core, 0, sizeof core);
+    return reports;
+}
