@@ -59,7 +59,8 @@ TERN_CALL int tern_stream_launch(tern_stream *stream, const tern_stream_kernel *
 // works again.
 //
 // timeout_ns: TERN_ERR_TIMEOUT when nothing of the stream has ended for so long;
-// TERN_TIMEOUT_DEFAULT for TERN_TIMEOUT seconds, else 60 s. The work goes on.
+// TERN_TIMEOUT_DEFAULT for twice TERN_TIMEOUT seconds (60), so that a wait of a kernel says first
+// why. The work goes on.
 TERN_CALL int tern_stream_sync(tern_stream *stream, int64_t timeout_ns);
 
 // The same for all streams of the process: the first failure that is found.

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/handle.h"
 #include "base/public.h"
+#include "isa/check.h"
 #include "isa/view.h"
 #include "stream/core.h"
 #include "tern/async.h"
@@ -22,6 +23,8 @@ enum { ENGINES = 4 };
 struct transfer {
     struct tern__view to, from;
     bool done;
+    struct tern__watch_slot slot; // checking mode
+    uint32_t site;
 };
 
 struct engine {
@@ -38,6 +41,8 @@ struct tern_session {
     struct engine *engine;
     struct tern_session *next;
     uint64_t begun, taken, ended; // numbers: all up to `ended` have
+    uint64_t waited;              // the last that was waited for
+    uint64_t free;                // up to here they may be copied: checking mode keeps them back
     struct transfer ring[TERN_ASYNC_MAX];
 };
 
@@ -65,7 +70,7 @@ static void prepare(void)
 // it while it copies.
 static bool copy_one(struct tern_session *session)
 {
-    if (session->taken == session->begun) {
+    if (session->taken == session->free) {
         return false;
     }
     struct transfer *transfer = &session->ring[++session->taken % TERN_ASYNC_MAX];
@@ -145,10 +150,19 @@ int tern_session_create(tern_session **session)
 // Under the lock. Copies what is left itself, and sleeps only while others copy.
 static void wait_until(struct tern_session *session, uint64_t event)
 {
+    session->free = session->free > event ? session->free : event;
     while (session->ended < event) {
         if (!copy_one(session)) {
             pthread_cond_wait(&session->engine->ended, &session->engine->lock);
         }
+    }
+}
+
+// Checking mode: who waits for a transfer orders all up to it.
+static void order_until(struct tern_session *session, uint64_t before, uint64_t event)
+{
+    for (uint64_t number = before + 1; number <= event; number++) {
+        tern__watch_ordered(&session->ring[number % TERN_ASYNC_MAX].slot);
     }
 }
 
@@ -165,7 +179,13 @@ static int session_destroy(tern_session *session)
     TERN_TRY(tern__handle_check("tern_session_destroy", session, TERN__SESSION));
     struct engine *engine = session->engine;
     pthread_mutex_lock(&engine->lock);
+    uint64_t waited = session->waited;
+    if (tern__checking() && waited < session->begun) {
+        const struct transfer *lost = &session->ring[(waited + 1) % TERN_ASYNC_MAX];
+        tern__watch_report(lost->site, "an asynchronous transfer that is never waited for");
+    }
     wait_until(session, session->begun);
+    order_until(session, waited, session->begun);
     struct tern_session **at = &engine->sessions;
     while (*at != session) {
         at = &(*at)->next;
@@ -179,6 +199,14 @@ static int session_destroy(tern_session *session)
 int tern_session_destroy(tern_session *session)
 {
     return TERN__CALL(session_destroy(session));
+}
+
+static void begin_checked(struct transfer *transfer)
+{
+    transfer->site = tern__watch_site();
+    tern__watch_load("an asynchronous transfer", &transfer->from, true);
+    tern__watch_races("an asynchronous transfer", &transfer->to, TERN__WATCH_STORE, transfer->site);
+    tern__watch_note(&transfer->to, TERN__WATCH_STORE, transfer->site, &transfer->slot);
 }
 
 static int async_begin(const char *call, tern_session *session, void *to, const void *from,
@@ -197,13 +225,17 @@ static int async_begin(const char *call, tern_session *session, void *to, const 
     tensor.data = (void *)(uintptr_t)from;
     TERN_TRY(tern__view_tensor(call, "from", &tensor, NULL, &views[1]));
     pthread_mutex_lock(&session->engine->lock);
-    if (session->begun - session->ended == TERN_ASYNC_MAX) {
+    if (session->begun - session->ended == TERN_ASYNC_MAX) { // also in checking mode: in the end
         wait_until(session, session->ended + 1);
     }
     *event = session->begun + 1;
     struct transfer *transfer = &session->ring[*event % TERN_ASYNC_MAX];
     *transfer = (struct transfer){.to = views[0], .from = views[1], .done = false};
+    if (size_bytes > 0 && tern__checking()) {
+        begin_checked(transfer);
+    }
     session->begun++;
+    session->free = tern__checking() ? session->free : session->begun;
     pthread_cond_signal(&session->engine->begun);
     pthread_mutex_unlock(&session->engine->lock);
     return TERN_OK;
@@ -235,7 +267,10 @@ static int session_wait(tern_session *session, uint64_t event)
 {
     TERN_TRY(check_event("tern_session_wait", session, event));
     pthread_mutex_lock(&session->engine->lock);
+    uint64_t waited = session->waited;
     wait_until(session, event);
+    session->waited = waited > event ? waited : event;
+    order_until(session, waited, event);
     pthread_mutex_unlock(&session->engine->lock);
     return TERN_OK;
 }
@@ -250,6 +285,13 @@ static int session_test(tern_session *session, uint64_t event)
     TERN_TRY(check_event("tern_session_test", session, event));
     pthread_mutex_lock(&session->engine->lock);
     bool ended = session->ended >= event;
+    if (ended && session->waited < event) {
+        order_until(session, session->waited, event);
+        session->waited = event;
+    } else if (session->free < event) { // checking mode: who asks gets it going
+        session->free = event;
+        pthread_cond_signal(&session->engine->begun);
+    }
     pthread_mutex_unlock(&session->engine->lock);
     if (!ended) {
         sched_yield(); // a program that tests in a loop lets the engine run

@@ -11,7 +11,9 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
+#include "comm/checking.h"
 #include "isa/block.h"
+#include "isa/check.h"
 #include "stream/core.h"
 #include "sync/ladder.h"
 
@@ -102,10 +104,22 @@ static int ask_halted(void)
     return status;
 }
 
+// Checking mode: a kernel with reports has failed, if it has not anyway.
+static int end_checked(int status)
+{
+    char first[TERN_ERROR_BYTES];
+    unsigned reports = tern__watch_end(first, sizeof first);
+    if (status < 0 || reports == 0) {
+        return status;
+    }
+    return tern__fail(TERN_ERR_KERNEL, "%s (of %u reports of checking mode)", first, reports);
+}
+
 static int run_block(struct tern__stream_op *op, int index)
 {
     struct tern__block *block = tern__block_here();
     int64_t begin_ns = tern__trace_start();
+    bool checking = tern__checking();
     block->index = index;
     block->count = op->blocks;
     block->kernel = op->name;
@@ -113,6 +127,9 @@ static int run_block(struct tern__stream_op *op, int index)
     tern__halt_ask = ask_halted;
     int status = op->kernel(op->args);
     tern__halt_ask = NULL;
+    if (checking) {
+        status = end_checked(status);
+    }
     *block = (struct tern__block){.count = 1, .memory = block->memory};
     if (begin_ns != 0) {
         struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_TASK};
@@ -133,6 +150,9 @@ static void end_block(struct tern__stream_op *op, int index, int status)
         }
     }
     if (--op->left == 0) {
+        if (tern__checking()) {
+            tern__checking_kernel_ended(op->launch);
+        }
         tern__stream_kernel_ended(op);
     }
 }
@@ -186,6 +206,9 @@ int tern__device_start(struct tern__stream_op *op)
 {
     while (device.idle_count < op->blocks) {
         TERN_TRY(add_worker());
+    }
+    if (tern__checking()) {
+        tern__checking_kernel_begins(op->launch);
     }
     op->left = op->blocks;
     op->started = true;

@@ -29,6 +29,7 @@ struct tern__stream_op {
     uint64_t number;          // which of its records
 
     tern_block_kernel kernel;
+    uint64_t launch; // of the process's, from 1
     char *name;
     int blocks;
     int left; // blocks that have not returned

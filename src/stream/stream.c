@@ -13,6 +13,7 @@
 
 // The process's, linked; under the lock.
 static struct tern_stream *newest;
+static uint64_t launches;
 
 // The child of a fork has none.
 static void forget_streams(void)
@@ -218,6 +219,7 @@ static int stream_launch(tern_stream *stream, const tern_stream_kernel *launch)
         memcpy(op->args, launch->args, launch->args_bytes);
     }
     tern__device_lock();
+    op->launch = ++launches;
     tern__stream_append(stream, op);
     tern__device_unlock();
     return TERN_OK;
@@ -230,8 +232,10 @@ int tern_stream_launch(tern_stream *stream, const tern_stream_kernel *launch)
 
 int tern__stream_timeout(const char *call, int64_t timeout_ns, int64_t *result_ns)
 {
-    if (timeout_ns == TERN_TIMEOUT_DEFAULT) {
-        return tern__timeout_option(0, result_ns);
+    if (timeout_ns == TERN_TIMEOUT_DEFAULT) { // twice: a wait of a kernel says first why
+        TERN_TRY(tern__timeout_option(0, result_ns));
+        *result_ns = *result_ns > INT64_MAX / 2 ? INT64_MAX : 2 * *result_ns;
+        return TERN_OK;
     }
     if (timeout_ns < 0) {
         return tern__fail(TERN_ERR_ARG,
