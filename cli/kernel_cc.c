@@ -60,7 +60,7 @@ struct job {
     struct list link;       // and those of the last one: libraries, objects
     const char *output;
     bool compile_only, preprocess_only, assemble_only, shared;
-    bool has_standard, has_level, has_pic;
+    bool has_standard, has_level, has_pic, checks;
     char folder[64]; // for what lies between the steps
     char include[PATH_MAX], faces[PATH_MAX], library[PATH_MAX];
 };
@@ -221,6 +221,11 @@ static int parse(struct job *job, int argc, char **argv)
             i++;
             continue;
         }
+        if (strcmp(word, "--isa-check") == 0) {
+            job->checks = true;
+            i++;
+            continue;
+        }
         job->compile_only = job->compile_only || strcmp(word, "-c") == 0;
         job->assemble_only = job->assemble_only || strcmp(word, "-S") == 0;
         job->preprocess_only = job->preprocess_only || strcmp(word, "-E") == 0;
@@ -321,7 +326,7 @@ static int preprocess(const struct job *job, const char *source, const char *to)
     add(&command, "-isystem");
     add(&command, job->faces);
     add(&command, "-include");
-    add(&command, "pto/tern/launch.hpp");
+    add(&command, job->checks ? "pto/tern/checked.hpp" : "pto/tern/launch.hpp");
     add(&command, "-x");
     add(&command, "c++");
     add(&command, source);
@@ -342,6 +347,9 @@ static int compile(const struct job *job, const char *source, const char *to)
     }
     if (!job->has_level) {
         add(&command, "-O2");
+    }
+    if (job->checks) {
+        add(&command, "-g");
     }
     if (job->shared && !job->has_pic) {
         add(&command, "-fPIC");

@@ -44,21 +44,21 @@ struct block_index {
 inline constexpr pto::tern_detail::block_index block_idx{};
 
 // Order within a core and towards other ranks.
-inline void set_flag(pipe_t, pipe_t, event_t)
+inline void set_flag(pipe_t from, pipe_t to, int event)
 {
+    if (tern_isa_checking != 0) {
+        tern_flag_set(static_cast<tern_pipe>(from), static_cast<tern_pipe>(to), event);
+    }
 }
-inline void wait_flag(pipe_t, pipe_t, event_t)
+inline void wait_flag(pipe_t from, pipe_t to, int event)
 {
+    if (tern_isa_checking != 0) {
+        tern_flag_wait(static_cast<tern_pipe>(from), static_cast<tern_pipe>(to), event);
+    }
 }
-inline void set_flag(pipe_t, pipe_t, int)
+inline void pipe_barrier(pipe_t pipe)
 {
-}
-inline void wait_flag(pipe_t, pipe_t, int)
-{
-}
-inline void pipe_barrier(pipe_t)
-{
-    tern_fence();
+    tern_pipe_barrier(static_cast<tern_pipe>(pipe));
 }
 template <typename Mode> inline void dsb(Mode)
 {

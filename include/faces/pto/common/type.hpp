@@ -9,6 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "tern/block.h"
 #include "tern/dtype.h"
 
 // Host and chip are one program here, and one address space.
@@ -216,6 +217,7 @@ constexpr int TOTAL_DIM = 5;
 struct RecordEvent {
     void Wait() const
     {
+        tern_pipe_barrier(TERN_PIPE_MTE3);
     }
 };
 
