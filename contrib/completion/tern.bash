@@ -96,7 +96,7 @@ _tern() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        _tern_words "$word" "$("$tern" --help 2>/dev/null | sed -n 's/^  \([a-z]\+\)  .*/\1/p')" \
+        _tern_words "$word" "$("$tern" --help 2>/dev/null | sed -n 's/^  \([a-z-]\+\)  .*/\1/p')" \
             --help --version
         return
     fi
@@ -116,7 +116,7 @@ _tern() {
     perf) _tern_words "$word" all send_recv \
         "$("$tern" info --words kinds | grep -vxE 'send|recv')" ;;
     tune) _tern_words "$word" "$("$tern" info --words plan-kinds | grep -vx barrier)" ;;
-    check | exec) _tern_files "$word" ;;
+    check | exec | kernel-cc) _tern_files "$word" ;;
     esac
 }
 

@@ -36,7 +36,7 @@ TERN_CALL int tern_buffer_address(tern_buffer buffer, size_t offset_bytes, size_
 
 // For a kernel that has found something wrong: remembers the sentence, and returns `status`, which
 // is below 0, for the kernel to return.
-TERN_API int tern_block_fail(int status, const char *format, ...) TERN_PRINTF(2, 3);
+TERN_CALL int tern_block_fail(int status, const char *format, ...) TERN_PRINTF(2, 3);
 
 // A full fence of memory: what cache operations of the chip become.
 TERN_API void tern_fence(void);
