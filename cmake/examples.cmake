@@ -5,6 +5,8 @@
 # land in bin/.
 
 add_library(tern::tern ALIAS tern_shared)
+add_executable(tern::command ALIAS tern)
+include(cmake/ternKernel.cmake)
 link_libraries(tern_flags)
 file(GLOB example_lists CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*/CMakeLists.txt")
 foreach(list IN LISTS example_lists)

@@ -37,8 +37,8 @@ install(FILES "${PROJECT_BINARY_DIR}/tern.pc" DESTINATION "${CMAKE_INSTALL_LIBDI
 
 install(EXPORT ternTargets NAMESPACE tern:: DESTINATION "${tern_package_dir}")
 configure_package_config_file(cmake/ternConfig.cmake.in "${PROJECT_BINARY_DIR}/ternConfig.cmake"
-    INSTALL_DESTINATION "${tern_package_dir}")
+    INSTALL_DESTINATION "${tern_package_dir}" PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/ternConfigVersion.cmake"
     COMPATIBILITY SameMinorVersion)
-install(FILES "${PROJECT_BINARY_DIR}/ternConfig.cmake"
+install(FILES "${PROJECT_BINARY_DIR}/ternConfig.cmake" cmake/ternKernel.cmake
     "${PROJECT_BINARY_DIR}/ternConfigVersion.cmake" DESTINATION "${tern_package_dir}")
