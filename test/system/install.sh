@@ -107,6 +107,9 @@ for ring in "$dir/ring/ring" "$dir/ring/by_cc"; do
 done
 [ "$("$dir/comm_allreduce/comm_allreduce" 3)" = "3 ranks have the same sum" ] ||
     die "comm_allreduce fails outside the tree"
+expect 0 "verified" "$prefix/bin/tern" run -n 3 "$dir/patterns/pattern_all_reduce"
+touch "$dir/examples/patterns/phase_barrier.hpp"
+expect 0 "Compiling kernels pattern_all_reduce" cmake --build "$dir/patterns"
 
 loaded=$(ldd "$prefix/bin/tern" | sed -n 's/.*libtern\.so\.0 => \(\S*\).*/\1/p')
 [ "$(realpath -m "$loaded")" = "$(realpath "$libdir/libtern.so.0")" ] ||
