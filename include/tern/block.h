@@ -38,7 +38,9 @@ TERN_CALL int tern_buffer_address(tern_buffer buffer, size_t offset_bytes, size_
 // is below 0, for the kernel to return.
 TERN_CALL int tern_block_fail(int status, const char *format, ...) TERN_PRINTF(2, 3);
 
-// A full fence of memory: what cache operations of the chip become.
+// A full fence of memory: what cache operations of the chip become. Wakes who waits
+// (tern_tensor_wait) for what this thread has stored before: in memory of this process, and in
+// windows by the instructions of tern/isa.h.
 TERN_API void tern_fence(void);
 
 // The pipes of a core. What is on one of them happens in order; between two, only a flag or a

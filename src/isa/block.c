@@ -17,6 +17,8 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/public.h"
+#include "isa/view.h"
+#include "sync/bell.h"
 #include "sync/ladder.h"
 #include "tern/isa.h"
 
@@ -173,6 +175,7 @@ int tern_block_fail(int status, const char *format, ...)
 void tern_fence(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
+    tern__bell_ring(tern__local_bell()); // for who waits for what was only stored
 }
 
 struct arrival {

@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "support/look.h"
 #include "support/ranks.h"
+#include "tern/block.h"
 #include "tern/coll.h"
 #include "tern/isa.h"
 #include "tern/memory.h"
@@ -194,6 +196,45 @@ static void other_memory_of_the_process_will_do(void **state)
     assert_int_equal(tern_tensor_wait(&reply, TERN_CMP_LT, 0, 1000000), TERN_ERR_TIMEOUT);
     assert_true(look_says("waited 0.001 s for the signal at "));
     assert_true(look_says("element (0, 0, 0, 0, 0) is 200, wanted < 0"));
+}
+
+// A store wakes nobody, but the fence behind it does: each of these waits sleeps by then, and would
+// else go on for a tenth of a second.
+enum { STORES = 150 };
+
+static int32_t stored[2];
+
+static void *store_back(void *arg)
+{
+    tern_tensor there = tern_tensor_1d(&stored[0], TERN_I32, 1);
+    for (int32_t i = 1; i <= STORES; i++) {
+        if (tern_tensor_wait(&there, TERN_CMP_GE, i, RANKS_SOON_NS) != TERN_OK) {
+            return arg;
+        }
+        usleep(1000);
+        *(volatile int32_t *)&stored[1] = i;
+        tern_fence();
+    }
+    return NULL;
+}
+
+static void a_fence_wakes_who_waits_for_stores(void **state)
+{
+    pthread_t thread;
+    void *failed;
+    tern_tensor back = tern_tensor_1d(&stored[1], TERN_I32, 1);
+    int64_t begin_ns = tern__now_ns();
+    assert_int_equal(pthread_create(&thread, NULL, store_back, stored), 0);
+    for (int32_t i = 1; i <= STORES; i++) {
+        usleep(1000);
+        *(volatile int32_t *)&stored[0] = i;
+        tern_fence();
+        assert_int_equal(tern_tensor_wait(&back, TERN_CMP_GE, i, RANKS_SOON_NS), TERN_OK);
+    }
+    assert_int_equal(pthread_join(thread, &failed), 0);
+    assert_null(failed);
+    printf("%d stores and fences there and back: %.3f s, and 0.1 s each without\n", STORES,
+           (double)(tern__now_ns() - begin_ns) * 1e-9);
 }
 
 // Who polls for a signal of a rank that died learns of it; so does who waits.
@@ -402,6 +443,7 @@ int main(void)
         cmocka_unit_test(all_cells_must_hold_and_no_others),
         cmocka_unit_test(comparisons),
         cmocka_unit_test(other_memory_of_the_process_will_do),
+        cmocka_unit_test(a_fence_wakes_who_waits_for_stores),
         cmocka_unit_test(the_dead_are_noticed),
         cmocka_unit_test(pollers_let_others_run),
         cmocka_unit_test(what_was_begun_moves_meanwhile),
