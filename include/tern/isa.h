@@ -14,9 +14,9 @@
 //
 // Order: what a thread has put, stored or written is visible to whoever sees a notify of it that
 // came later. Of each row that is stored, the first element, of four bytes or more, becomes visible
-// last, so a reader may wait for it (tern_tensor_wait) and then read the row. But a store does not
-// wake who sleeps by then, as a notify does, and in memory of one process a fence (tern_fence): it
-// looks again ten times a second.
+// last, so a reader may wait for it (tern_tensor_wait) and then read the row. A reader that sleeps
+// by then is woken by a notify, or by the next fence or pipe barrier of who stored (tern/block.h);
+// it looks by itself ten times a second.
 #ifndef TERN_ISA_H
 #define TERN_ISA_H
 

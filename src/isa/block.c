@@ -176,6 +176,7 @@ void tern_fence(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
     tern__bell_ring(tern__local_bell()); // for who waits for what was only stored
+    tern__ring_owed();
 }
 
 struct arrival {

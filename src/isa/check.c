@@ -123,6 +123,7 @@ static void happen(int at)
     struct pending *store = &core.pending[at];
     tern__view_copy(&store->to, &store->from, store->atomic);
     tern__watch_ordered(&store->slot);
+    tern__owe_ring(store->to.window, store->to.rank);
     free(store->copy);
     core.count--;
     memmove(store, store + 1, (size_t)(core.count - at) * sizeof *store);
@@ -157,11 +158,11 @@ void tern__watch_order(void)
 
 void tern_pipe_barrier(tern_pipe pipe)
 {
-    tern_fence();
     if (tern__checking() &&
         (pipe == TERN_PIPE_ALL || pipe == TERN_PIPE_MTE3 || pipe == TERN_PIPE_FIX)) {
         tern__watch_order();
     }
+    tern_fence();
 }
 
 void tern_flag_set(tern_pipe from, tern_pipe to, int event)
@@ -258,6 +259,7 @@ void tern__watch_waits(void)
 {
     if (in_kernel()) {
         tern__watch_order();
+        tern_fence();
     }
 }
 

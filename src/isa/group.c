@@ -97,6 +97,7 @@ static int copy(const char *what, const struct tern__view *to, const struct tern
         return tern__watch_store(what, to, from, TERN_ATOMIC_NONE, false);
     }
     tern__view_copy(to, from, TERN_ATOMIC_NONE);
+    tern__owe_ring(to->window, to->rank);
     return TERN_OK;
 }
 

@@ -88,6 +88,7 @@ static int tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic 
         }
     }
     (rounds ? tern__view_copy_rounded : tern__view_copy)(&destination, &from, atomic);
+    tern__owe_ring(destination.window, destination.rank);
     trace(&destination, &from, "store", begin_ns);
     return TERN_OK;
 }
@@ -120,6 +121,7 @@ static int move(const struct tern__tiles *tiles, const tern_tensor *to, const te
         tern__view_copy(&destination, &source, atomic);
     }
     tern__pieces_end(tiles, source.shape);
+    tern__owe_ring(destination.window, destination.rank);
     trace(puts ? &destination : &source, &source, puts ? "put" : "get", begin_ns);
     return TERN_OK;
 }

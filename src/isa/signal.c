@@ -189,8 +189,7 @@ static int wait_checked(const struct tern__wait *climb)
         const tern_condition *condition = &wait->conditions[i];
         if (wait->all || i == wait->index) {
             tern__watch_seen(condition->window, condition->offset_bytes, condition->cmp,
-                             condition->value,
-                             at_once ? TERN__WATCH_AT_ONCE : TERN__WATCH_WAIT);
+                             condition->value, at_once ? TERN__WATCH_AT_ONCE : TERN__WATCH_WAIT);
         }
     }
     return TERN_OK;

@@ -18,6 +18,40 @@ struct tern__bell *tern__local_bell(void)
     return &bell;
 }
 
+enum { OWED = 8 };
+static _Thread_local struct {
+    tern_window *window; // may be destroyed meanwhile: then nobody waits in it
+    int rank;
+} owed[OWED];
+static _Thread_local int owed_count;
+
+void tern__ring_owed(void)
+{
+    for (int i = 0; i < owed_count; i++) {
+        if (tern__handle_lives(owed[i].window, TERN__WINDOW)) {
+            tern__bell_ring(tern__window_bell(owed[i].window, owed[i].rank));
+        }
+    }
+    owed_count = 0;
+}
+
+void tern__owe_ring(tern_window *window, int rank)
+{
+    if (window == NULL) {
+        return;
+    }
+    for (int i = 0; i < owed_count; i++) {
+        if (owed[i].window == window && owed[i].rank == rank) {
+            return;
+        }
+    }
+    if (owed_count == OWED) {
+        tern__ring_owed();
+    }
+    owed[owed_count].window = window;
+    owed[owed_count++].rank = rank;
+}
+
 // The elements from the first to behind the last; -1: more than can be counted.
 static int64_t span_of(const int64_t shape[5], const int64_t stride[5])
 {

@@ -83,6 +83,11 @@ void tern__view_store_row(const struct tern__view *to, char *row, const char *fr
 void tern__view_copy_rounded(const struct tern__view *to, const struct tern__view *from,
                              tern_atomic atomic);
 
+// Something was stored in a rank's part of a window, and no notify may follow: at the thread's next
+// fence that rank is woken, if it sleeps.
+void tern__owe_ring(tern_window *window, int rank);
+void tern__ring_owed(void);
+
 // For waits in memory that is in no window: of this process, so are all who wait.
 struct tern__bell *tern__local_bell(void);
 

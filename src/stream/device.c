@@ -130,6 +130,7 @@ static int run_block(struct tern__stream_op *op, int index)
     if (checking) {
         status = end_checked(status);
     }
+    tern_fence(); // wakes who waits for what it stored
     *block = (struct tern__block){.count = 1, .memory = block->memory};
     if (begin_ns != 0) {
         struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_TASK};

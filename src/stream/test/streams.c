@@ -391,13 +391,13 @@ static void what_is_wrong_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_that_only_polls_has_a_deadline), // before anybody has polled
         cmocka_unit_test(kernels_run_in_order),
         cmocka_unit_test(blocks_of_a_kernel_run_at_the_same_time),
         cmocka_unit_test(streams_wait_for_each_other),
         cmocka_unit_test(events_order_streams),
         cmocka_unit_test(a_failed_block_ends_the_waits_of_all),
         cmocka_unit_test(each_block_has_its_own_memory),
-        cmocka_unit_test(a_kernel_that_only_polls_has_a_deadline),
         cmocka_unit_test(what_is_wrong_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
