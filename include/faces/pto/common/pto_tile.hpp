@@ -276,8 +276,7 @@ struct Tile {
                 GetValidCol(),
                 (ValidRow == DYNAMIC ? TERN_TILE_ROWS : 0) |
                     (ValidCol == DYNAMIC ? TERN_TILE_COLUMNS : 0),
-                isRowMajor || SFractal != SLayout::NoneBox ? TERN_TILE_ROW_MAJOR
-                                                           : TERN_TILE_COLUMN_MAJOR};
+                rowsTogether ? TERN_TILE_ROW_MAJOR : TERN_TILE_COLUMN_MAJOR};
     }
     void tern_take(const tern_tile &view)
     {
@@ -286,9 +285,12 @@ struct Tile {
     }
 
   private:
+    // The boxes of the chip's matrix unit are not laid out here: their tiles lie in rows.
+    static constexpr bool rowsTogether = isRowMajor || SFractal != SLayout::NoneBox;
+
     static int offset(int row, int column)
     {
-        return isRowMajor ? row * Cols + column : column * Rows + row;
+        return rowsTogether ? row * Cols + column : column * Rows + row;
     }
 
     mutable DType *data_ = nullptr;
