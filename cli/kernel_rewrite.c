@@ -120,7 +120,7 @@ static size_t find_end(const char *text, size_t at, size_t count, size_t *behind
 {
     int depth = 0;
     int commas = 0;
-    while (at < count && text[at] != ';') {
+    while (at < count && depth >= 0 && (depth > 0 || text[at] != ';')) {
         size_t next = skip(text, at, count);
         if (next != at) {
             at = next;
