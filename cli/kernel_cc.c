@@ -61,7 +61,8 @@ struct job {
     const char *output;
     bool compile_only, preprocess_only, assemble_only, shared;
     bool has_standard, has_level, has_pic, checks;
-    char folder[64]; // for what lies between the steps
+    bool depends, has_depend_file, has_depend_target; // -MD or -MMD, -MF, -MT or -MQ
+    char folder[64];                                  // for what lies between the steps
     char include[PATH_MAX], faces[PATH_MAX], library[PATH_MAX];
 };
 
@@ -216,6 +217,11 @@ static int parse(struct job *job, int argc, char **argv)
             fputs("tern kernel-cc: -o needs the name of a file\n", stderr);
             return CLI_EXIT_USAGE;
         }
+        if (begins_with(word, "-o")) {
+            job->output = word + 2;
+            i++;
+            continue;
+        }
         if (word[0] != '-') {
             add(is_source(word) ? &job->sources : &job->link, word);
             i++;
@@ -233,6 +239,10 @@ static int parse(struct job *job, int argc, char **argv)
         job->has_standard = job->has_standard || begins_with(word, "-std=");
         job->has_level = job->has_level || begins_with(word, "-O");
         job->has_pic = job->has_pic || strcmp(word, "-fPIC") == 0 || strcmp(word, "-fpic") == 0;
+        job->depends = job->depends || strcmp(word, "-MD") == 0 || strcmp(word, "-MMD") == 0;
+        job->has_depend_file = job->has_depend_file || begins_with(word, "-MF");
+        job->has_depend_target =
+            job->has_depend_target || begins_with(word, "-MT") || begins_with(word, "-MQ");
         bool step = strcmp(word, "-c") == 0 || strcmp(word, "-S") == 0 || strcmp(word, "-E") == 0;
         i += step ? 1 : pass_on(job, argv + i, argc - i);
     }
@@ -311,9 +321,34 @@ static int rewrite_file(const char *from, const char *to)
     return status;
 }
 
+// The last part of a source's name, with another end.
+static void name_result(const char *source, const char *end, char *name, size_t size)
+{
+    const char *slash = strrchr(source, '/');
+    const char *last = slash != NULL ? slash + 1 : source;
+    const char *dot = strrchr(last, '.');
+    snprintf(name, size, "%.*s%s", (int)(dot - last), last, end);
+}
+
+// Where dependencies go, and what depends: the compiler would go by the names of this step.
+static void name_dependencies(const struct job *job, const char *source, char *file, char *target,
+                              size_t size)
+{
+    name_result(source, ".o", target, size);
+    if (job->compile_only && job->output != NULL) {
+        snprintf(target, size, "%s", job->output);
+    }
+    const char *slash = strrchr(target, '/');
+    const char *dot = strrchr(slash != NULL ? slash : target, '.');
+    int length = (int)(dot != NULL ? (size_t)(dot - target) : strlen(target));
+    snprintf(file, size, "%.*s.d", length, target);
+}
+
 static int preprocess(const struct job *job, const char *source, const char *to)
 {
     struct list command = {0};
+    char file[PATH_MAX];
+    char target[PATH_MAX];
     add(&command, job->compiler);
     add(&command, "-E");
     if (!job->has_standard) {
@@ -321,6 +356,17 @@ static int preprocess(const struct job *job, const char *source, const char *to)
     }
     add_all(&command, &job->compile);
     add_all(&command, &job->preprocess);
+    if (job->depends) {
+        name_dependencies(job, source, file, target, sizeof file);
+        if (!job->has_depend_file) {
+            add(&command, "-MF");
+            add(&command, file);
+        }
+        if (!job->has_depend_target) {
+            add(&command, "-MT");
+            add(&command, target);
+        }
+    }
     add(&command, "-isystem");
     add(&command, job->include);
     add(&command, "-isystem");
@@ -364,15 +410,6 @@ static int compile(const struct job *job, const char *source, const char *to)
     int status = run(&command);
     free(command.items);
     return status;
-}
-
-// The last part of a source's name, with another end.
-static void name_result(const char *source, const char *end, char *name, size_t size)
-{
-    const char *slash = strrchr(source, '/');
-    const char *last = slash != NULL ? slash + 1 : source;
-    const char *dot = strrchr(last, '.');
-    snprintf(name, size, "%.*s%s", (int)(dot - last), last, end);
 }
 
 static int build_source(const struct job *job, size_t index, char *object, size_t size)
