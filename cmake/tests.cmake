@@ -4,6 +4,7 @@
 # src/<floor>/test/kernels/<file>.c  a loadable kernel, lib/test/<file>.so
 # test/support/*.c                   helpers for all tests
 # test/system/<file>.sh              a check of the whole, not run under sanitizers
+# test/pto/<file>.cpp                kernels and hosts, which test/system/pto.sh compiles and runs
 #
 # A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s. Exit status 77 means
 # skipped. A test links what it needs of the static library. One that names TERN_TEST_KERNEL_DIR carries the
