@@ -23,7 +23,12 @@ enum { ENGINES = 4 };
 struct transfer {
     struct tern__view to, from;
     bool done;
-    struct tern__watch_slot slot; // checking mode
+};
+
+// Checking mode: one that has not been waited for.
+struct unordered {
+    uint64_t number;
+    struct tern__watch_slot slot;
     uint32_t site;
 };
 
@@ -41,9 +46,10 @@ struct tern_session {
     struct engine *engine;
     struct tern_session *next;
     uint64_t begun, taken, ended; // numbers: all up to `ended` have
-    uint64_t waited;              // the last that was waited for
     uint64_t free;                // up to here they may be copied: checking mode keeps them back
     struct transfer ring[TERN_ASYNC_MAX];
+    struct unordered *unordered; // in the order of their numbers
+    size_t unordered_count, unordered_room;
 };
 
 static struct engine engines[ENGINES];
@@ -159,10 +165,16 @@ static void wait_until(struct tern_session *session, uint64_t event)
 }
 
 // Checking mode: who waits for a transfer orders all up to it.
-static void order_until(struct tern_session *session, uint64_t before, uint64_t event)
+static void order_until(struct tern_session *session, uint64_t event)
 {
-    for (uint64_t number = before + 1; number <= event; number++) {
-        tern__watch_ordered(&session->ring[number % TERN_ASYNC_MAX].slot);
+    size_t some = 0;
+    while (some < session->unordered_count && session->unordered[some].number <= event) {
+        tern__watch_ordered(&session->unordered[some++].slot);
+    }
+    if (some > 0) {
+        session->unordered_count -= some;
+        memmove(session->unordered, session->unordered + some,
+                session->unordered_count * sizeof *session->unordered);
     }
 }
 
@@ -179,13 +191,14 @@ static int session_destroy(tern_session *session)
     TERN_TRY(tern__handle_check("tern_session_destroy", session, TERN__SESSION));
     struct engine *engine = session->engine;
     pthread_mutex_lock(&engine->lock);
-    uint64_t waited = session->waited;
-    if (tern__checking() && waited < session->begun) {
-        const struct transfer *lost = &session->ring[(waited + 1) % TERN_ASYNC_MAX];
-        tern__watch_report(lost->site, "an asynchronous transfer that is never waited for");
+    if (session->unordered_count > 0) {
+        tern__watch_report(session->unordered[0].site,
+                           "an asynchronous transfer that is never waited for");
     }
     wait_until(session, session->begun);
-    order_until(session, waited, session->begun);
+    order_until(session, session->begun);
+    free(session->unordered);
+    session->unordered = NULL;
     struct tern_session **at = &engine->sessions;
     while (*at != session) {
         at = &(*at)->next;
@@ -201,12 +214,26 @@ int tern_session_destroy(tern_session *session)
     return TERN__CALL(session_destroy(session));
 }
 
-static void begin_checked(struct transfer *transfer)
+static int begin_checked(struct tern_session *session, const struct transfer *transfer,
+                         uint64_t number)
 {
-    transfer->site = tern__watch_site();
+    if (session->unordered_count == session->unordered_room) {
+        size_t room = 2 * session->unordered_room + TERN_ASYNC_MAX;
+        struct unordered *more = realloc(session->unordered, room * sizeof *more);
+        if (more == NULL) {
+            return tern__fail(TERN_ERR_MEMORY, "checking mode has no memory for %zu transfers",
+                              room);
+        }
+        session->unordered = more;
+        session->unordered_room = room;
+    }
+    struct unordered *one = &session->unordered[session->unordered_count++];
+    one->number = number;
+    one->site = tern__watch_site();
     tern__watch_load("an asynchronous transfer", &transfer->from, true);
-    tern__watch_races("an asynchronous transfer", &transfer->to, TERN__WATCH_STORE, transfer->site);
-    tern__watch_note(&transfer->to, TERN__WATCH_STORE, transfer->site, &transfer->slot);
+    tern__watch_races("an asynchronous transfer", &transfer->to, TERN__WATCH_STORE, one->site);
+    tern__watch_note(&transfer->to, TERN__WATCH_STORE, one->site, &one->slot);
+    return TERN_OK;
 }
 
 static int async_begin(const char *call, tern_session *session, void *to, const void *from,
@@ -231,14 +258,15 @@ static int async_begin(const char *call, tern_session *session, void *to, const 
     *event = session->begun + 1;
     struct transfer *transfer = &session->ring[*event % TERN_ASYNC_MAX];
     *transfer = (struct transfer){.to = views[0], .from = views[1], .done = false};
+    int status = TERN_OK;
     if (size_bytes > 0 && tern__checking()) {
-        begin_checked(transfer);
+        status = begin_checked(session, transfer, *event);
     }
-    session->begun++;
+    session->begun += status == TERN_OK;
     session->free = tern__checking() ? session->free : session->begun;
     pthread_cond_signal(&session->engine->begun);
     pthread_mutex_unlock(&session->engine->lock);
-    return TERN_OK;
+    return status;
 }
 
 int tern_async_put(tern_session *session, void *to, const void *from, size_t size_bytes,
@@ -267,10 +295,8 @@ static int session_wait(tern_session *session, uint64_t event)
 {
     TERN_TRY(check_event("tern_session_wait", session, event));
     pthread_mutex_lock(&session->engine->lock);
-    uint64_t waited = session->waited;
     wait_until(session, event);
-    session->waited = waited > event ? waited : event;
-    order_until(session, waited, event);
+    order_until(session, event);
     pthread_mutex_unlock(&session->engine->lock);
     return TERN_OK;
 }
@@ -285,9 +311,8 @@ static int session_test(tern_session *session, uint64_t event)
     TERN_TRY(check_event("tern_session_test", session, event));
     pthread_mutex_lock(&session->engine->lock);
     bool ended = session->ended >= event;
-    if (ended && session->waited < event) {
-        order_until(session, session->waited, event);
-        session->waited = event;
+    if (ended) {
+        order_until(session, event);
     } else if (session->free < event) { // checking mode: who asks gets it going
         session->free = event;
         pthread_cond_signal(&session->engine->begun);

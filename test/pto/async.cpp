@@ -177,8 +177,11 @@ __global__ AICORE void ConsumePost(__gm__ int32_t *consumed, __gm__ int32_t *rec
     for (int64_t at = 0; at < POST; at += 256) {
         Part from(received + at), to(consumed + at);
         TLOAD(tile, from);
+        pipe_barrier(PIPE_ALL);
         TADDS(tile, tile, 100);
+        pipe_barrier(PIPE_ALL);
         TSTORE(to, tile);
+        pipe_barrier(PIPE_ALL);
     }
 }
 

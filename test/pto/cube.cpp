@@ -78,6 +78,7 @@ __global__ AICORE void MatmulKernel(__gm__ Stored<T> *out, __gm__ T *left, __gm_
     Matrix<bfloat16_t, M, N> g4(out->bf16);
     TSTORE(g0, other);
     TSTORE(g1, sum); // without the last step
+    pipe_barrier(PIPE_ALL);
     TMATMUL(sum, leftL0, rightL0);
     TSTORE(g2, sum); // the last step alone
     TSTORE(g3, other);

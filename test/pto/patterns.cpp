@@ -78,7 +78,11 @@ AICORE void SendToAll(__gm__ half *data, __gm__ CommDeviceContext *ctx, TileData
         Part to(CommRemotePtr(ctx, data, peer)), from(data);
         if constexpr (BY_STORES) {
             TLOAD(ping, from);
+            set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
+            wait_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
             TSTORE_IMPL<TileData, Part, AtomicType::AtomicNone>(to, ping);
+            set_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0);
+            wait_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0);
         } else {
             comm::TPUT(to, from, ping, pong);
         }

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 240
 #
-# Checking mode of kernels: each wrong kernel of test/pto/wrong.cpp is reported at its marked line, by
+# Checking mode of kernels: each wrong kernel of test/pto_check/wrong.cpp is reported at its marked line, by
 # the stream's status too; its right twin runs in silence. Without the mode nothing is reported.
 source "$(dirname "$0")/../support/shell.sh"
 
-source_file=$root/test/pto/wrong.cpp
+source_file=$root/test/pto_check/wrong.cpp
 if ! command -v addr2line >/dev/null; then
     echo "skipped: addr2line, which finds lines, is not installed (package binutils)"
     exit 77

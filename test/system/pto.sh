@@ -54,6 +54,16 @@ counted() {
     sed -n "$1" said.all | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
+# Checking mode has nothing to say of them (move moves megabytes, and has the same kernels as move_rules).
+runs_in_silence_when_checked() {
+    local program
+    for program in *.g++; do
+        [ "$program" != move.g++ ] || continue
+        TERN_ISA_CHECK=1 "$tern" run -n 3 "./$program" >out 2>err || die "$program, checked: $(head -3 err)"
+        ! grep 'tern check' err >&2 || die "$program, checked"
+    done
+}
+
 # Processes that nothing launched: one alone, and three that meet by the root info of HCCL.
 runs_without_a_launcher() {
     local program rank pids=()
@@ -210,6 +220,7 @@ write_sources
 refuses_wrong_usage
 compiles_without_warnings
 runs_the_matrix
+runs_in_silence_when_checked
 runs_without_a_launcher
 links_in_all_ways
 names_files_and_lines
