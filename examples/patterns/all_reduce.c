@@ -99,7 +99,11 @@ static int add_part(const struct all_reduce *call, tern_tile tiles[2], int owner
         tern_tensor to = output_of(call, owner, at, tile->valid_columns);
         status = tern_tile_load(tile, &from);
         if (status == TERN_OK) {
+            tern_flag_set(TERN_PIPE_MTE2, TERN_PIPE_MTE3, k % 2);
+            tern_flag_wait(TERN_PIPE_MTE2, TERN_PIPE_MTE3, k % 2);
             status = tern_tile_store(&to, tile, TERN_ATOMIC_ADD);
+            tern_flag_set(TERN_PIPE_MTE3, TERN_PIPE_MTE2, k % 2); // the tile is free again
+            tern_flag_wait(TERN_PIPE_MTE3, TERN_PIPE_MTE2, k % 2);
         }
     }
     return status;
@@ -121,6 +125,7 @@ static int give_part(const struct all_reduce *call, tern_tile *tile)
             tern_tensor to = output_of(call, (rank + step) % nranks, at, tile->valid_columns);
             status = tern_tile_store(&to, tile, TERN_ATOMIC_NONE);
         }
+        tern_pipe_barrier(TERN_PIPE_ALL);
     }
     return status;
 }

@@ -141,6 +141,7 @@ static int reduce_scatter_tile(const struct gemm_args *args, tern_tile tiles[2],
         tern_tensor from = box_at(shape, args->partial, box);
         tern_tensor to = box_at(shape, output, box);
         TRY(tern_tensor_put(&to, &from, &tiles[0], &tiles[1], TERN_ATOMIC_ADD));
+        tern_pipe_barrier(TERN_PIPE_ALL);
         TRY(notify(args, gemm_subtile_word(number), owner));
         TRY(notify(args, gemm_summary_word(shape, gemm_giver(shape, number)), owner));
     }

@@ -36,6 +36,7 @@ int phase_barrier(const tern_context *context, int32_t *words, int32_t phase)
     int32_t *left = words + PHASE_RANKS_MAX;
     int32_t *come = words + PHASE_RANKS_MAX + 1;
     int status;
+    tern_pipe_barrier(TERN_PIPE_ALL); // what the block has stored is there before it says so
     if (tern_block_index() != 0) {
         status = notify(come, 1, TERN_NOTIFY_ADD);
         return status < 0 ? status : wait_for(left, phase);
