@@ -92,9 +92,8 @@ static int check_numbers(const char *call, const char *name, const struct tern__
 }
 
 // Where it is; and that it stays in one rank's part of a window, if it begins in one.
-static int find_window(const char *call, const char *name, struct tern__view *view)
+static int find_window(const char *call, const char *name, struct tern__view *view, int64_t span)
 {
-    int64_t span = span_of(view->shape, view->stride);
     size_t bytes;
     if (span < 0 || __builtin_mul_overflow((uint64_t)span, (uint64_t)view->element_bytes, &bytes) ||
         bytes > PTRDIFF_MAX || bytes > UINTPTR_MAX - (uintptr_t)view->data) {
@@ -131,30 +130,67 @@ static int find_window(const char *call, const char *name, struct tern__view *vi
     return tern__comm_check(window->comm);
 }
 
+// The numbers of a tensor, one by one: it has just been filled in, number by number, and a load of
+// several at once would wait until those stores have left the processor.
+static void copy_numbers(int64_t to[5], const int64_t from[5])
+{
+    for (int d = 0; d < 5; d++) {
+        int64_t number = from[d];
+#if defined(__GNUC__)
+        __asm__("" : "+r"(number));
+#endif
+        to[d] = number;
+    }
+}
+
+// Whether all is well with the numbers, in one pass; and the elements from the first to behind the
+// last.
+static bool numbers_fit(const struct tern__view *view, int64_t *span)
+{
+    int64_t elements = (int64_t)view->element_bytes;
+    int64_t signs = 0;
+    bool over = elements == 0;
+    *span = 1;
+    for (int d = 0; d < 5; d++) {
+        int64_t reach;
+        signs |= view->shape[d] | view->stride[d];
+        over |= __builtin_mul_overflow(elements, view->shape[d], &elements);
+        over |= __builtin_mul_overflow(view->shape[d] - 1, view->stride[d], &reach);
+        over |= __builtin_add_overflow(*span, reach, span);
+    }
+    return signs >= 0 && !over;
+}
+
 int tern__view_tensor(const char *call, const char *name, const tern_tensor *tensor,
                       const int64_t *shape, struct tern__view *view)
 {
+    int64_t span;
     if (tensor == NULL) {
         return tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", call, name);
     }
-    *view = (struct tern__view){.data = tensor->data,
-                                .dtype = tensor->dtype,
-                                .element_bytes = tern_dtype_size(tensor->dtype)};
-    memcpy(view->shape, shape != NULL ? shape : tensor->shape, sizeof view->shape);
-    memcpy(view->stride, tensor->stride, sizeof view->stride);
-    TERN_TRY(check_numbers(call, name, view));
+    view->data = tensor->data;
+    view->dtype = tensor->dtype;
+    view->element_bytes = tern_dtype_size(tensor->dtype);
+    view->window = NULL;
+    view->rank = 0;
+    copy_numbers(view->shape, shape != NULL ? shape : tensor->shape);
+    copy_numbers(view->stride, tensor->stride);
+    if (!numbers_fit(view, &span)) {
+        TERN_TRY(check_numbers(call, name, view));
+        span = span_of(view->shape, view->stride);
+    }
     if (tern__shape_is_empty(view->shape)) {
         return TERN_OK;
     }
     if (view->data == NULL) {
         return tern__fail(TERN_ERR_ARG, "%s: the data of %s must not be NULL", call, name);
     }
-    if ((uintptr_t)view->data % view->element_bytes != 0) {
+    if (((uintptr_t)view->data & (view->element_bytes - 1)) != 0) { // a power of 2
         return tern__fail(TERN_ERR_ARG, "%s: %s at %p is not aligned to the %zu bytes of a %s",
                           call, name, (void *)view->data, view->element_bytes,
                           tern_dtype_name(view->dtype));
     }
-    return find_window(call, name, view);
+    return find_window(call, name, view, span);
 }
 
 int tern__tile_check(const char *call, const char *name, const tern_tile *tile, tern_dtype dtype)
