@@ -5,27 +5,9 @@
 
 #include <stdbool.h>
 
-#include "base/order.h"
+#include "base/f16c.h"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
-
-// Not every compiler's __builtin_cpu_supports knows the word "f16c".
-static bool has_f16c(void)
-{
-    static _Atomic uint32_t known; // 1: it has not, 2: it has; the instruction below is slow
-    if (tern__peek(&known) != 0) {
-        return tern__peek(&known) == 2;
-    }
-    unsigned a;
-    unsigned b;
-    unsigned c;
-    unsigned d;
-    bool has = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-    tern__poke(&known, has ? 2 : 1);
-    return has;
-}
-
 static const tern__reduce_table *find_table(enum tern__reduce_level level)
 {
     switch (level) {
@@ -35,7 +17,7 @@ static const tern__reduce_table *find_table(enum tern__reduce_level level)
                    ? &tern__reduce_avx512
                    : NULL;
     case TERN__REDUCE_AVX2:
-        return __builtin_cpu_supports("avx2") && has_f16c() ? &tern__reduce_avx2 : NULL;
+        return __builtin_cpu_supports("avx2") && tern__has_f16c() ? &tern__reduce_avx2 : NULL;
     case TERN__REDUCE_PORTABLE:
         return &tern__reduce_portable;
     case TERN__REDUCE_LEVELS:
