@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -202,17 +203,17 @@ static void other_memory_of_the_process_will_do(void **state)
 // else go on for a tenth of a second.
 enum { STORES = 150 };
 
-static int32_t stored[2];
+static _Atomic int32_t stored[2];
 
 static void *store_back(void *arg)
 {
-    tern_tensor there = tern_tensor_1d(&stored[0], TERN_I32, 1);
+    tern_tensor there = tern_tensor_1d((void *)&stored[0], TERN_I32, 1);
     for (int32_t i = 1; i <= STORES; i++) {
         if (tern_tensor_wait(&there, TERN_CMP_GE, i, RANKS_SOON_NS) != TERN_OK) {
             return arg;
         }
         usleep(1000);
-        *(volatile int32_t *)&stored[1] = i;
+        atomic_store_explicit(&stored[1], i, memory_order_relaxed);
         tern_fence();
     }
     return NULL;
@@ -222,12 +223,12 @@ static void a_fence_wakes_who_waits_for_stores(void **state)
 {
     pthread_t thread;
     void *failed;
-    tern_tensor back = tern_tensor_1d(&stored[1], TERN_I32, 1);
+    tern_tensor back = tern_tensor_1d((void *)&stored[1], TERN_I32, 1);
     int64_t begin_ns = tern__now_ns();
-    assert_int_equal(pthread_create(&thread, NULL, store_back, stored), 0);
+    assert_int_equal(pthread_create(&thread, NULL, store_back, (void *)stored), 0);
     for (int32_t i = 1; i <= STORES; i++) {
         usleep(1000);
-        *(volatile int32_t *)&stored[0] = i;
+        atomic_store_explicit(&stored[0], i, memory_order_relaxed);
         tern_fence();
         assert_int_equal(tern_tensor_wait(&back, TERN_CMP_GE, i, RANKS_SOON_NS), TERN_OK);
     }

@@ -16,6 +16,12 @@
 
 #define SOON TERN_TIMEOUT_DEFAULT
 
+#if defined(__SANITIZE_THREAD__)
+#define IS_TSAN 1
+#else
+#define IS_TSAN 0
+#endif
+
 struct log {
     _Atomic int next;
     int seen[4096];
@@ -371,9 +377,11 @@ static void what_is_wrong_is_refused(void **state)
         bool right = tern_stream_sync(stream, SOON) == TERN_ERR_STATE &&
                      tern_event_sync(event, SOON) == TERN_ERR_STATE &&
                      tern_stream_destroy(stream) == TERN_OK &&
-                     tern_event_destroy(event) == TERN_OK && tern_stream_create(&own) == TERN_OK &&
-                     tern_stream_launch(own, &what) == TERN_OK &&
-                     tern_stream_destroy(own) == TERN_OK; // a stream of its own works
+                     tern_event_destroy(event) == TERN_OK && tern_stream_create(&own) == TERN_OK;
+#if !IS_TSAN // which lets no such child start a thread
+        right = right && tern_stream_launch(own, &what) == TERN_OK; // a stream of its own works
+#endif
+        right = right && tern_stream_destroy(own) == TERN_OK;
         _exit(right ? 0 : 1);
     }
     int status;
