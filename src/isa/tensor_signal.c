@@ -31,6 +31,10 @@ enum {
 
 static int view_signal(const char *call, const tern_tensor *signal, struct tern__view *view)
 {
+    int status;
+    if (tern__view_word(call, "signal", signal, view, &status)) {
+        return status;
+    }
     TERN_TRY(tern__view_tensor(call, "signal", signal, NULL, view));
     if (view->dtype != TERN_I32) {
         return tern__fail(TERN_ERR_ARG, "%s: a signal has i32, and not %s", call,

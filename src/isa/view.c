@@ -193,6 +193,27 @@ int tern__view_tensor(const char *call, const char *name, const tern_tensor *ten
     return find_window(call, name, view, span);
 }
 
+bool tern__view_word(const char *call, const char *name, const tern_tensor *tensor,
+                     struct tern__view *view, int *status)
+{
+    if (tensor == NULL || tensor->dtype != TERN_I32 || tensor->data == NULL ||
+        (uintptr_t)tensor->data % sizeof(int32_t) != 0) {
+        return false;
+    }
+    for (int d = 0; d < 5; d++) {
+        if (tensor->shape[d] != 1 || tensor->stride[d] < 0) {
+            return false;
+        }
+    }
+    *view = (struct tern__view){.data = tensor->data,
+                                .dtype = TERN_I32,
+                                .element_bytes = sizeof(int32_t),
+                                .shape = {1, 1, 1, 1, 1},
+                                .stride = {1, 1, 1, 1, 1}};
+    *status = find_window(call, name, view, 1);
+    return true;
+}
+
 int tern__tile_check(const char *call, const char *name, const tern_tile *tile, tern_dtype dtype)
 {
     if (tile == NULL || tile->data == NULL) {

@@ -24,6 +24,10 @@ struct tern__view {
 int tern__view_tensor(const char *call, const char *name, const tern_tensor *tensor,
                       const int64_t *shape, struct tern__view *view);
 
+// The same for a tensor of one element of TERN_I32; false, and nothing done, when it is another.
+bool tern__view_word(const char *call, const char *name, const tern_tensor *tensor,
+                     struct tern__view *view, int *status);
+
 // A tile as a tensor of this shape, which it must hold: the rows of all dimensions are the first
 // rows of the tile.
 int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
