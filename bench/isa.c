@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel instructions against what memory allows, under `tern run -n 2`: put and get of tensors
 // against memcpy into and out of the same memory, rows of 512 bytes, a reduction of eight tensors
-// against copying as many bytes, notify to wait on tensors, and launching a kernel. "name value unit"
-// lines; ratios are medians of pairs taken in turn.
+// against copying as many bytes, notify to wait on tensors, and launching a kernel. "name value
+// unit" lines; ratios are medians of pairs taken in turn.
 
 #include <stdbool.h>
 #include <stdio.h>
