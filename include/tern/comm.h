@@ -54,7 +54,8 @@ typedef struct tern_options {
 // Errors: TERN_ERR_TIMEOUT (names the ranks that have not come), TERN_ERR_PEER (a rank ended before
 // it joined), TERN_ERR_STATE (already joined), TERN_ERR_ARG (a damaged environment, such as
 // TERN_RANK without the launcher's other variables; or a word that there is not in TERN_TIMEOUT,
-// TERN_LOG, TERN_ERRORS, TERN_CORE, TERN_ALGO, TERN_AGREE or TERN_DIRECT).
+// TERN_LOG, TERN_ERRORS, TERN_CORE, TERN_ALGO, TERN_AGREE, TERN_DIRECT, TERN_CHIP or
+// TERN_ISA_SEED).
 TERN_CALL int tern_init(const tern_options *options, tern_comm **comm);
 
 // The same for processes that anything else started: all call it with the same nranks and

@@ -70,6 +70,13 @@ static int model(void)
     return -1;
 }
 
+int tern__block_options(void)
+{
+    return model() >= 0 ? TERN_OK
+                        : tern__fail(TERN_ERR_ARG, "TERN_CHIP is '%.40s'; it must be a2a3 or a5",
+                                     getenv("TERN_CHIP"));
+}
+
 size_t tern_buffer_size(tern_buffer buffer)
 {
     int chip = model();
@@ -130,11 +137,8 @@ static int map_memory(int chip)
 static int buffer_address(tern_buffer buffer, size_t offset_bytes, size_t size_bytes,
                           void **address)
 {
+    TERN_TRY(tern__block_options());
     int chip = model();
-    if (chip < 0) {
-        return tern__fail(TERN_ERR_ARG, "TERN_CHIP is '%.40s'; it must be a2a3 or a5",
-                          getenv("TERN_CHIP"));
-    }
     if ((unsigned)buffer >= TERN_BUFFERS || address == NULL) {
         return tern__fail(TERN_ERR_ARG, address == NULL
                                             ? "tern_buffer_address: address must not be NULL"

@@ -22,6 +22,9 @@ struct tern__block {
     char *memory; // all buffers, one after the other; mapped when first asked for
 };
 
+// TERN_ERR_ARG for a word in TERN_CHIP that there is not.
+int tern__block_options(void);
+
 // The calling thread's.
 struct tern__block *tern__block_here(void);
 

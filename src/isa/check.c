@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/public.h"
 #include "comm/checking.h"
 #include "isa/block.h"
@@ -85,13 +86,29 @@ void tern__watch_report(uint32_t site, const char *format, ...)
             block->kernel != NULL ? block->kernel : "none", block->index, text);
 }
 
+static int read_seed(long *seed)
+{
+    const char *text = getenv("TERN_ISA_SEED");
+    *seed = 1;
+    return text == NULL || *text == '\0' || tern__parse_integer(text, 0, INT32_MAX, seed) == 0
+               ? TERN_OK
+               : tern__fail(TERN_ERR_ARG, "TERN_ISA_SEED is '%.40s'; it must be a number from 0 on",
+                            text);
+}
+
+int tern__watch_options(void)
+{
+    long seed;
+    return read_seed(&seed);
+}
+
 // splitmix64 of TERN_ISA_SEED (1) and the block.
 static uint64_t random_next(void)
 {
     if (core.random == 0) {
-        const char *seed = getenv("TERN_ISA_SEED");
-        core.random = (seed != NULL ? strtoull(seed, NULL, 10) : 1) * 2 + 1 +
-                      ((uint64_t)tern__block_here()->index << 32);
+        long seed;
+        (void)read_seed(&seed);
+        core.random = (uint64_t)seed * 2 + 1 + ((uint64_t)tern__block_here()->index << 32);
     }
     uint64_t z = core.random += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);

@@ -30,6 +30,9 @@ static inline bool tern__checking(void)
     return __builtin_expect(tern_isa_checking != 0, 0) && tern__watch_asked();
 }
 
+// TERN_ERR_ARG when TERN_ISA_SEED is no number from 0 on.
+int tern__watch_options(void);
+
 // What an instruction does with memory. `what` is its name as kernels have it.
 enum tern__watch_kind { TERN__WATCH_LOAD, TERN__WATCH_STORE, TERN__WATCH_ADD };
 

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/order.h"
 
 enum { FRAMES = 16, SITES = 4096, TEXT_BYTES = 200, LINE_BYTES = 4096 };
@@ -164,10 +165,7 @@ uint32_t tern__watch_site(void)
 {
     void *frames[FRAMES];
     int count = backtrace(frames, FRAMES);
-    uint64_t stack = 1469598103934665603u; // FNV-1a
-    for (int i = 0; i < count; i++) {
-        stack = (stack ^ (uintptr_t)frames[i]) * 1099511628211u;
-    }
+    uint64_t stack = tern__digest_add(TERN__DIGEST_EMPTY, frames, (size_t)count * sizeof *frames);
     pthread_mutex_lock(&lock);
     uint32_t site = 1;
     while (site < sites_count && sites[site].stack != stack) {

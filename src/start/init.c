@@ -12,6 +12,8 @@
 #include "base/public.h"
 #include "boot/join.h"
 #include "comm/comm.h"
+#include "isa/block.h"
+#include "isa/check.h"
 #include "start/tell.h"
 #include "tern/tune.h"
 
@@ -42,6 +44,8 @@ static void launched_ended(void)
 static int read_words(void)
 {
     TERN_TRY(tern__public_options());
+    TERN_TRY(tern__block_options());
+    TERN_TRY(tern__watch_options());
     return tern_tune_check();
 }
 

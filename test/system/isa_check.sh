@@ -52,6 +52,12 @@ check wrong as_many_as_are_waited_for
 grep -q "wanted >= 2.*block 0 of kernel 'kernel', at wrong.cpp:[0-9]*; last notified by rank [01] at wrong.cpp" \
     <<<"$out" || die "a wait in vain does not say who notified last: $out"
 
+# Words that there are not.
+unset TERN_ISA_SEED
+TERN_ISA_SEED=many expect 1 "TERN_ISA_SEED is 'many'; it must be a number from 0 on" \
+    "$tern" run -n 2 ./wrong right tiles_apart
+TERN_CHIP=a4 expect 1 "TERN_CHIP is 'a4'; it must be a2a3 or a5" "$tern" run -n 2 ./wrong right tiles_apart
+
 # Off.
 out=$("$tern" run -n 2 ./wrong wrong tiles_apart 2>&1) || die "without the mode: $out"
 [ -z "$out" ] || die "without the mode: $out"
