@@ -45,15 +45,6 @@ static void unlock_after_fork(void)
     pthread_mutex_unlock(&device.lock);
 }
 
-// The threads are the parent's; their memory is lost.
-static void in_child(void)
-{
-    device.idle = NULL;
-    device.idle_count = 0;
-    pthread_mutex_init(&device.lock, NULL);
-    me = NULL;
-}
-
 static void init_cond(pthread_cond_t *cond)
 {
     pthread_condattr_t attributes;
@@ -61,6 +52,16 @@ static void init_cond(pthread_cond_t *cond)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(cond, &attributes);
     pthread_condattr_destroy(&attributes);
+}
+
+// The threads are the parent's; their memory is lost.
+static void in_child(void)
+{
+    device.idle = NULL;
+    device.idle_count = 0;
+    pthread_mutex_init(&device.lock, NULL);
+    init_cond(&device.ended); // threads of the parent may sleep on it
+    me = NULL;
 }
 
 static void prepare(void)
