@@ -19,14 +19,22 @@
 
 enum tern__stream_op_kind { TERN__OP_KERNEL, TERN__OP_RECORD, TERN__OP_WAIT };
 
+// A record of an event. Each is a point of its own: who waits for one that an event meant once is
+// not concerned by what the event means later. Under the lock.
+struct tern__stream_point {
+    int users; // the event whose latest it is, operations, and calls that sleep
+    bool happened;
+    int64_t happened_ns;
+    struct tern_stream *waiting; // streams that go on when it happens
+};
+
 // One thing that was appended to a stream. Freed when it has ended.
 struct tern__stream_op {
     struct tern__stream_op *next;
     enum tern__stream_op_kind kind;
     struct tern_stream *stream;
 
-    struct tern_event *event; // of a record or a wait
-    uint64_t number;          // which of its records
+    struct tern__stream_point *point; // of a record or a wait; NULL: of no record
 
     tern_block_kernel kernel;
     uint64_t launch; // of the process's, from 1
@@ -42,7 +50,7 @@ struct tern__stream_op {
 struct tern_stream {
     struct tern__handle handle;
     struct tern__stream_op *first, *last; // the first one runs, or waits
-    struct tern_stream *next;             // of those that wait for the same event
+    struct tern_stream *next;             // of those that wait for the same point
     struct tern_stream *older, *newer;    // of the process's
     uint64_t appended, ended;
     int64_t ended_ns; // when something last ended, or was appended to an empty stream
@@ -52,12 +60,7 @@ struct tern_stream {
 
 struct tern_event {
     struct tern__handle handle;
-    uint64_t recorded,
-        happened; // records that were appended, and the last of them that was reached
-    int64_t happened_ns;
-    int used; // operations that name it
-    bool destroyed;
-    struct tern_stream *waiting; // streams that go on when it happens
+    struct tern__stream_point *latest; // NULL: never recorded
 };
 
 // All of what follows under the lock.
@@ -76,6 +79,9 @@ void tern__stream_advance(struct tern_stream *stream);
 // sentence.
 struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, size_t args_bytes);
 void tern__stream_append(struct tern_stream *stream, struct tern__stream_op *op);
+
+// One of its users has gone. NULL is allowed.
+void tern__stream_point_let_go(struct tern__stream_point *point);
 
 // What timeout_ns of a public call means, without the lock.
 int tern__stream_timeout(const char *call, int64_t timeout_ns, int64_t *result_ns);

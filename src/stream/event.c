@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events. Set-up path.
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/public.h"
 #include "stream/device.h"
@@ -32,12 +34,9 @@ static int event_destroy(tern_event *event)
         TERN_TRY(tern__handle_check("tern_event_destroy", event, TERN__EVENT));
     }
     tern__device_lock();
-    bool used = event->used > 0;
-    event->destroyed = true;
+    tern__stream_point_let_go(event->latest);
     tern__device_unlock();
-    if (!used) {
-        tern__handle_free(event, sizeof *event);
-    }
+    tern__handle_free(event, sizeof *event);
     return TERN_OK;
 }
 
@@ -48,9 +47,15 @@ int tern_event_destroy(tern_event *event)
 
 static int check_event(const char *call, const tern_event *event)
 {
-    TERN_TRY(tern__handle_check(call, event, TERN__EVENT));
-    return event->destroyed ? tern__fail(TERN_ERR_ARG, "%s: the event has been destroyed", call)
-                            : TERN_OK;
+    return tern__handle_check(call, event, TERN__EVENT);
+}
+
+// The event means this from now on. Under the lock.
+static void mean(struct tern_event *event, struct tern__stream_point *point)
+{
+    point->users = 1;
+    tern__stream_point_let_go(event->latest);
+    event->latest = point;
 }
 
 static int append_event(const char *call, tern_stream *stream, tern_event *event,
@@ -58,13 +63,23 @@ static int append_event(const char *call, tern_stream *stream, tern_event *event
 {
     TERN_TRY(tern__handle_check(call, stream, TERN__STREAM));
     TERN_TRY(check_event(call, event));
+    struct tern__stream_point *point = calloc(1, sizeof *point);
     struct tern__stream_op *op = tern__stream_op_make(kind, 0);
-    if (op == NULL) {
-        return TERN_ERR_MEMORY;
+    if (point == NULL || op == NULL) {
+        free(point);
+        free(op);
+        return tern__fail(TERN_ERR_MEMORY, "%s: no memory", call);
     }
-    op->event = event;
     tern__device_lock();
-    op->number = kind == TERN__OP_RECORD ? ++event->recorded : event->recorded;
+    if (kind == TERN__OP_RECORD) {
+        mean(event, point);
+    } else {
+        free(point);
+    }
+    op->point = event->latest;
+    if (op->point != NULL) {
+        op->point->users++;
+    }
     tern__stream_append(stream, op);
     tern__device_unlock();
     return TERN_OK;
@@ -80,6 +95,11 @@ int tern_stream_wait_event(tern_stream *stream, tern_event *event)
     return TERN__CALL(append_event("tern_stream_wait_event", stream, event, TERN__OP_WAIT));
 }
 
+static bool has_happened(const struct tern__stream_point *point)
+{
+    return point == NULL || point->happened;
+}
+
 static int event_sync(tern_event *event, int64_t timeout_ns)
 {
     const char *call = "tern_event_sync";
@@ -88,8 +108,11 @@ static int event_sync(tern_event *event, int64_t timeout_ns)
     TERN_TRY(tern__stream_timeout(call, timeout_ns, &timeout_ns));
     int64_t deadline = tern__deadline_after(timeout_ns);
     tern__device_lock();
-    uint64_t wanted = event->recorded;
-    while (status == TERN_OK && event->happened < wanted) {
+    struct tern__stream_point *point = event->latest;
+    if (point != NULL) {
+        point->users++;
+    }
+    while (status == TERN_OK && !has_happened(point)) {
         if (tern__now_ns() >= deadline) {
             status = tern__fail(TERN_ERR_TIMEOUT, "%s: the event has not happened after %.3g s",
                                 call, (double)timeout_ns * 1e-9);
@@ -97,6 +120,7 @@ static int event_sync(tern_event *event, int64_t timeout_ns)
             tern__device_sleep(deadline);
         }
     }
+    tern__stream_point_let_go(point);
     tern__device_unlock();
     return status;
 }
@@ -110,7 +134,7 @@ static int event_test(tern_event *event)
 {
     TERN_TRY(check_event("tern_event_test", event));
     tern__device_lock();
-    bool happened = event->happened >= event->recorded;
+    bool happened = has_happened(event->latest);
     tern__device_unlock();
     return happened;
 }
@@ -129,9 +153,9 @@ static int event_elapsed(tern_event *from, tern_event *to, int64_t *elapsed_ns)
         return tern__fail(TERN_ERR_ARG, "%s: elapsed_ns must not be NULL", call);
     }
     tern__device_lock();
-    bool happened = from->recorded > 0 && from->happened >= from->recorded && to->recorded > 0 &&
-                    to->happened >= to->recorded;
-    int64_t elapsed = to->happened_ns - from->happened_ns;
+    bool happened = from->latest != NULL && from->latest->happened && to->latest != NULL &&
+                    to->latest->happened;
+    int64_t elapsed = happened ? to->latest->happened_ns - from->latest->happened_ns : 0;
     tern__device_unlock();
     if (!happened) {
         return tern__fail(TERN_ERR_STATE, "%s: both events must have happened", call);

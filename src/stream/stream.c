@@ -26,10 +26,10 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forget_streams);
 }
 
-static void event_let_go(struct tern_event *event)
+void tern__stream_point_let_go(struct tern__stream_point *point)
 {
-    if (--event->used == 0 && event->destroyed) {
-        tern__handle_free(event, sizeof *event);
+    if (point != NULL && --point->users == 0) {
+        free(point);
     }
 }
 
@@ -40,23 +40,19 @@ static void pop(struct tern_stream *stream)
     stream->first = op->next;
     stream->ended++;
     stream->ended_ns = tern__now_ns();
-    if (op->event != NULL) {
-        event_let_go(op->event);
-    }
+    tern__stream_point_let_go(op->point);
     free(op->name);
     free(op);
     tern__device_wake();
 }
 
 // Streams that wait for it go on; returns them, one behind the other.
-static struct tern_stream *happen(struct tern_event *event, uint64_t number)
+static struct tern_stream *happen(struct tern__stream_point *point)
 {
-    if (number > event->happened) {
-        event->happened = number;
-        event->happened_ns = tern__now_ns();
-    }
-    struct tern_stream *waiting = event->waiting;
-    event->waiting = NULL;
+    struct tern_stream *waiting = point->waiting;
+    point->happened = true;
+    point->happened_ns = tern__now_ns();
+    point->waiting = NULL;
     return waiting;
 }
 
@@ -77,13 +73,13 @@ static bool advance_one(struct tern_stream *stream, struct tern_stream **others)
     }
     switch (op->kind) {
     case TERN__OP_RECORD:
-        append_list(others, happen(op->event, op->number));
+        append_list(others, happen(op->point));
         break;
     case TERN__OP_WAIT:
-        if (op->event->happened < op->number) {
+        if (op->point != NULL && !op->point->happened) {
             op->started = true;
-            stream->next = op->event->waiting;
-            op->event->waiting = stream;
+            stream->next = op->point->waiting;
+            op->point->waiting = stream;
             return false;
         }
         break;
@@ -176,9 +172,6 @@ struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, siz
 void tern__stream_append(struct tern_stream *stream, struct tern__stream_op *op)
 {
     op->stream = stream;
-    if (op->event != NULL) {
-        op->event->used++;
-    }
     bool empty = stream->first == NULL;
     *(empty ? &stream->first : &stream->last->next) = op;
     stream->last = op;

@@ -3,6 +3,7 @@
 // is refused, the child of a fork.
 #include "support/cmocka.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -213,6 +214,35 @@ static void events_order_streams(void **state)
     assert_int_equal(tern_stream_destroy(two), TERN_OK);
 }
 
+static int spin(void *args);
+
+// A wait is for the event as it was recorded by then, whatever is recorded later and elsewhere.
+static void a_later_record_ends_no_wait(void **state)
+{
+    static struct log log;
+    _Atomic int end = 0;
+    _Atomic int *at = &end;
+    tern_stream *streams[3] = {new_stream(), new_stream(), new_stream()};
+    tern_event *event;
+    assert_int_equal(tern_event_create(&event), TERN_OK);
+    launch(streams[0], spin, 1, &at, sizeof at);
+    assert_int_equal(tern_event_record(event, streams[0]), TERN_OK);
+    assert_int_equal(tern_stream_wait_event(streams[1], event), TERN_OK);
+    launch(streams[1], write_entry, 1, &(struct entry){&log, 1}, sizeof(struct entry));
+    assert_int_equal(tern_event_record(event, streams[2]), TERN_OK);
+    assert_int_equal(tern_event_sync(event, SOON), TERN_OK);
+    assert_int_equal(tern_event_test(event), 1);
+    assert_int_equal(tern_stream_sync(streams[1], 20000000), TERN_ERR_TIMEOUT);
+    assert_int_equal(log.next, 0);
+    end = 1;
+    assert_int_equal(tern_stream_sync_all(SOON), TERN_OK);
+    assert_int_equal(log.next, 1);
+    assert_int_equal(tern_event_destroy(event), TERN_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tern_stream_destroy(streams[i]), TERN_OK);
+    }
+}
+
 // Block 1 has a tile that does not fit; the others wait for it in vain.
 static int fail_or_wait(void *args)
 {
@@ -336,6 +366,46 @@ static int spin(void *args)
     return TERN_OK;
 }
 
+static void *synchronize(void *stream)
+{
+    return tern_stream_sync(stream, SOON) == TERN_OK ? stream : NULL;
+}
+
+// Threads of the parent sleep in a sync when it forks.
+static void the_child_of_a_waiting_parent_has_streams(void **state)
+{
+    _Atomic int end = 0;
+    _Atomic int *at = &end;
+    tern_stream *stream = new_stream();
+    pthread_t threads[3];
+    launch(stream, spin, 1, &at, sizeof at);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, synchronize, stream), 0);
+    }
+    usleep(20000);
+    pid_t child = fork();
+    if (child == 0) {
+        static struct log log;
+        alarm(20);
+        stream = new_stream();
+        for (int i = 0; i < 100; i++) {
+            launch(stream, write_entry, 2, &(struct entry){&log, i}, sizeof(struct entry));
+            assert_int_equal(tern_stream_sync(stream, SOON), TERN_OK);
+        }
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    end = 1;
+    for (int i = 0; i < 3; i++) {
+        void *seen;
+        assert_int_equal(pthread_join(threads[i], &seen), 0);
+        assert_ptr_equal(seen, stream);
+    }
+    assert_int_equal(status, 0);
+    assert_int_equal(tern_stream_destroy(stream), TERN_OK);
+}
+
 static void what_is_wrong_is_refused(void **state)
 {
     tern_stream *stream = new_stream();
@@ -404,8 +474,10 @@ int main(void)
         cmocka_unit_test(blocks_of_a_kernel_run_at_the_same_time),
         cmocka_unit_test(streams_wait_for_each_other),
         cmocka_unit_test(events_order_streams),
+        cmocka_unit_test(a_later_record_ends_no_wait),
         cmocka_unit_test(a_failed_block_ends_the_waits_of_all),
         cmocka_unit_test(each_block_has_its_own_memory),
+        cmocka_unit_test(the_child_of_a_waiting_parent_has_streams),
         cmocka_unit_test(what_is_wrong_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
