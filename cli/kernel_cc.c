@@ -155,6 +155,17 @@ static const struct {
     {"-I", STEP_PREPROCESS, false},
     {"-D", STEP_PREPROCESS, false},
     {"-U", STEP_PREPROCESS, false},
+    {"--param", STEP_COMPILE, true},
+    {"-isysroot", STEP_COMPILE, true},
+    {"--sysroot", STEP_COMPILE, true},
+    {"-target", STEP_COMPILE, true},
+    {"-Xpreprocessor", STEP_PREPROCESS, true},
+    {"-Xassembler", STEP_COMPILE, true},
+    {"-B", STEP_COMPILE, true},
+    {"-T", STEP_LINK, true},
+    {"-u", STEP_LINK, true},
+    {"-z", STEP_LINK, true},
+    {"-e", STEP_LINK, true},
     {"-L", STEP_LINK, true},
     {"-l", STEP_LINK, true},
     {"-Xlinker", STEP_LINK, true},
@@ -206,6 +217,7 @@ static int print_help(void)
 // 0, or the exit status after one sentence.
 static int parse(struct job *job, int argc, char **argv)
 {
+    bool all_sources = false;
     for (int i = 1; i < argc;) {
         const char *word = argv[i];
         if (strcmp(word, "-o") == 0 && i + 1 < argc) {
@@ -223,7 +235,7 @@ static int parse(struct job *job, int argc, char **argv)
             continue;
         }
         if (word[0] != '-') {
-            add(is_source(word) ? &job->sources : &job->link, word);
+            add(all_sources || is_source(word) ? &job->sources : &job->link, word);
             i++;
             continue;
         }
@@ -243,6 +255,12 @@ static int parse(struct job *job, int argc, char **argv)
         job->has_depend_file = job->has_depend_file || begins_with(word, "-MF");
         job->has_depend_target =
             job->has_depend_target || begins_with(word, "-MT") || begins_with(word, "-MQ");
+        if (begins_with(word, "-x")) { // what follows are sources: of C++, whatever it says
+            const char *language = word[2] != '\0' || i + 1 == argc ? word + 2 : argv[i + 1];
+            all_sources = language[0] != '\0' && strcmp(language, "none") != 0;
+            i += word[2] != '\0' ? 1 : 2;
+            continue;
+        }
         bool step = strcmp(word, "-c") == 0 || strcmp(word, "-S") == 0 || strcmp(word, "-E") == 0;
         i += step ? 1 : pass_on(job, argv + i, argc - i);
     }
@@ -259,14 +277,16 @@ static int parse(struct job *job, int argc, char **argv)
     return 0;
 }
 
-// The compiler that runs, 0: none.
+// The compiler that runs, 0: none. The signal that has come, 0: none.
 static volatile sig_atomic_t child;
+static volatile sig_atomic_t told;
 
 // What ends this command ends the compiler; this command then cleans up.
 static void pass_signal(int number)
 {
+    told = number;
     if (child != 0) {
-        kill((pid_t)child, number);
+        kill(-(pid_t)child, number);
     }
 }
 
@@ -274,8 +294,16 @@ static void pass_signal(int number)
 static int run(const struct list *command)
 {
     pid_t pid;
-    int error = posix_spawnp(&pid, command->items[0], NULL, NULL,
+    if (told != 0) {
+        return EXIT_FAILED;
+    }
+    // A group of its own: a compiler that is ended leaves its parts running.
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    int error = posix_spawnp(&pid, command->items[0], NULL, &attributes,
                              (char *const *)(uintptr_t)command->items, environ);
+    posix_spawnattr_destroy(&attributes);
     if (error != 0) {
         fprintf(stderr, "tern kernel-cc: cannot run '%s': %s\n", command->items[0],
                 strerror(error));
@@ -283,6 +311,9 @@ static int run(const struct list *command)
     }
     int status = 0;
     child = pid;
+    if (told != 0) { // when there was no child yet
+        kill(-pid, told);
+    }
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     child = 0;
@@ -308,11 +339,11 @@ static int rewrite_file(const char *from, const char *to)
         if (file != NULL && fwrite(rewritten, 1, count, file) == count) {
             status = 0;
         }
-        if (file != NULL && file != stdout && fclose(file) != 0) {
+        if (file != NULL && (file == stdout ? fflush(file) : fclose(file)) != 0) {
             status = EXIT_FAILED;
         }
     }
-    if (status != 0) {
+    if (status != 0 && told == 0) {
         fprintf(stderr, "tern kernel-cc: cannot rewrite '%s' to '%s': %s\n", from, to,
                 strerror(errno));
     }
@@ -327,7 +358,7 @@ static void name_result(const char *source, const char *end, char *name, size_t 
     const char *slash = strrchr(source, '/');
     const char *last = slash != NULL ? slash + 1 : source;
     const char *dot = strrchr(last, '.');
-    snprintf(name, size, "%.*s%s", (int)(dot - last), last, end);
+    snprintf(name, size, "%.*s%s", dot != NULL ? (int)(dot - last) : (int)strlen(last), last, end);
 }
 
 // Where dependencies go, and what depends: the compiler would go by the names of this step.
@@ -498,10 +529,18 @@ static int make_and_build(struct job *job)
                 strerror(errno));
         return EXIT_FAILED;
     }
-    signal(SIGINT, pass_signal);
-    signal(SIGTERM, pass_signal);
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (signal(signals[i], pass_signal) == SIG_IGN) { // as under nohup
+            signal(signals[i], SIG_IGN);
+        }
+    }
     int status = build(job);
     remove_folder(job);
+    if (told != 0) { // ends as who has sent it expects
+        signal(told, SIG_DFL);
+        raise(told);
+    }
     return status;
 }
 

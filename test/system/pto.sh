@@ -130,10 +130,36 @@ links_in_all_ways() {
         expect 42 '' ./shared
         expect 0 '% ::pto_launch("Kernel",1, nullptr, stream)(sum, 40);' \
             "$tern" kernel-cc -E kernel.cpp
+        cp host.cpp host
+        expect 0 '' "$tern" kernel-cc -O0 -x c++ kernel.cpp host -x none -u main -o whole
+        expect 42 '' ./whole
         rm -f whole linked mixed shared ./*.o ./*.d ./*.so
         unset CXX
     done
+    nothing_stays_behind
+}
+
+nothing_stays_behind() {
     [ -z "$(compgen -G "$dir/tern-kernel-*")" ] || die "the folder of the steps stays behind"
+}
+
+# A reader that goes away, and signals at any time.
+cleans_up_when_it_is_ended() {
+    local seconds status signal
+    "$tern" kernel-cc -E kernel.cpp | head -c 1 >/dev/null || true
+    nothing_stays_behind
+    for signal in TERM HUP; do
+        for seconds in 0.05 0.3 0.6; do
+            "$tern" kernel-cc -O2 kernel.cpp host.cpp -o ended &
+            sleep $seconds
+            kill -$signal $! 2>/dev/null || true
+            status=0
+            wait $! 2>/dev/null || status=$?
+            [ $status -gt 128 ] || [ $status -eq 0 ] || die "SIG$signal after $seconds s: status $status"
+            nothing_stays_behind
+        done
+    done
+    rm -f ended
 }
 
 # Errors carry the user's file and line, also behind launches and in templates.
@@ -191,6 +217,7 @@ refuses_wrong_usage() {
     expect 2 '-o is for one source' "$tern" kernel-cc -c kernel.cpp host.cpp -o both.o
     CXX=no-such-compiler expect 1 "cannot run 'no-such-compiler'" "$tern" kernel-cc kernel.cpp
     expect 1 'missing.cpp' "$tern" kernel-cc missing.cpp -o program
+    expect 1 'No space left' bash -c "'$tern' kernel-cc -E host.cpp >/dev/full"
     expect 0 'usage: tern kernel-cc' "$tern" kernel-cc --help
 }
 
@@ -223,6 +250,7 @@ runs_the_matrix
 runs_in_silence_when_checked
 runs_without_a_launcher
 links_in_all_ways
+cleans_up_when_it_is_ended
 names_files_and_lines
 refuses_when_compiling
 headers_stand_alone
