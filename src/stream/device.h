@@ -53,6 +53,8 @@ struct tern_stream {
     struct tern_stream *next;             // of those that wait for the same point
     struct tern_stream *older, *newer;    // of the process's
     uint64_t appended, ended;
+    int sleepers;     // calls that wait for it
+    bool leaves;      // is being destroyed
     int64_t ended_ns; // when something last ended, or was appended to an empty stream
     int status;       // the first failure since the last sync
     char sentence[TERN_ERROR_BYTES];

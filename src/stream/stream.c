@@ -273,7 +273,12 @@ static int wait_ended(const char *call, const struct tern_stream *stream, uint64
 
 static int sync_locked(const char *call, struct tern_stream *stream, int64_t timeout_ns)
 {
-    TERN_TRY(wait_ended(call, stream, stream->appended, timeout_ns));
+    stream->sleepers++;
+    int waited = wait_ended(call, stream, stream->appended, timeout_ns);
+    if (--stream->sleepers == 0 && stream->leaves) {
+        tern__device_wake();
+    }
+    TERN_TRY(waited);
     int status = stream->status;
     stream->status = TERN_OK;
     return status == TERN_OK ? TERN_OK : tern__fail(status, "%s", stream->sentence);
@@ -326,6 +331,10 @@ static int stream_destroy(tern_stream *stream)
     int status = stream_sync("tern_stream_destroy", stream, TERN_TIMEOUT_DEFAULT);
     tern__device_lock();
     bool ended = tern__handle_lives(stream, TERN__STREAM) && stream->first == NULL;
+    stream->leaves = ended;
+    while (ended && stream->sleepers > 0) { // tern_stream_sync_all of another thread
+        tern__device_sleep(INT64_MAX);
+    }
     if (ended) {
         *(stream->newer != NULL ? &stream->newer->older : &newest) = stream->older;
         if (stream->older != NULL) {
