@@ -87,6 +87,15 @@ static int compare_wishes(const struct wish *wishes, const struct tern__group *g
                               "tern_window_create: %s has no memory for a window's bookkeeping",
                               tern__rank_name(group, rank).text);
         }
+        if (((wishes[rank].flags ^ wishes[0].flags) & SPARSE) != 0) {
+            int checks = (wishes[0].flags & SPARSE) != 0 ? 0 : rank;
+            return tern__fail(
+                TERN_ERR_MISMATCH,
+                "tern_window_create: %s has TERN_ISA_CHECK in its environment, %s has "
+                "not; all ranks run in checking mode, or none",
+                tern__rank_name(group, checks).text,
+                tern__rank_name(group, checks == 0 ? rank : 0).text);
+        }
         if (wishes[rank].size_bytes != wishes[0].size_bytes ||
             wishes[rank].flags != wishes[0].flags) {
             return tern__fail(TERN_ERR_MISMATCH,
