@@ -85,7 +85,8 @@ HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, u
         return no_pointer("HcclCommInitRootInfo");
     }
     if (strncmp(rootInfo->internal, root_info_mark, mark) != 0 ||
-        memchr(rootInfo->internal, '\0', sizeof rootInfo->internal) == NULL) {
+        memchr(rootInfo->internal, '\0', sizeof rootInfo->internal) == NULL ||
+        strchr(rootInfo->internal, '/') == NULL) {
         return from_status(tern__fail(TERN_ERR_ARG,
                                       "HcclCommInitRootInfo: this root info was not made by "
                                       "HcclGetRootInfo; all ranks get a copy of the root's"));
