@@ -16,20 +16,35 @@ bool tern__checking_asked(void)
 }
 
 // Of the jobs that this process is in.
-enum { JOBS = 16 };
 static struct {
     pthread_mutex_t lock;
-    tern_window *shares[JOBS];
+    tern_window **shares;
+    size_t count;
 } jobs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void replace_share(const tern_window *old, tern_window *new)
+static int add_share(tern_window *share)
 {
     pthread_mutex_lock(&jobs.lock);
-    for (int i = 0; i < JOBS; i++) {
-        if (jobs.shares[i] == old) {
-            jobs.shares[i] = new;
-            break;
+    tern_window **more = realloc(jobs.shares, (jobs.count + 1) * sizeof(tern_window *));
+    if (more != NULL) {
+        jobs.shares = more;
+        jobs.shares[jobs.count++] = share;
+    }
+    pthread_mutex_unlock(&jobs.lock);
+    return more != NULL ? TERN_OK : tern__fail(TERN_ERR_MEMORY, "no memory for checking mode");
+}
+
+static void remove_share(const tern_window *share)
+{
+    pthread_mutex_lock(&jobs.lock);
+    for (size_t i = 0; i < jobs.count; i++) {
+        if (jobs.shares[i] == share) {
+            jobs.shares[i] = jobs.shares[--jobs.count];
         }
+    }
+    if (jobs.count == 0) {
+        free(jobs.shares);
+        jobs.shares = NULL;
     }
     pthread_mutex_unlock(&jobs.lock);
 }
@@ -40,14 +55,13 @@ int tern__checking_create(tern_comm *comm)
         return TERN_OK;
     }
     TERN_TRY(tern__window_create_sparse(comm, sizeof(struct tern__watch_part), &comm->checking));
-    replace_share(NULL, comm->checking);
-    return TERN_OK;
+    return add_share(comm->checking);
 }
 
 void tern__checking_destroy(tern_comm *comm)
 {
     if (comm->checking != NULL) {
-        replace_share(comm->checking, NULL);
+        remove_share(comm->checking);
         tern_window_destroy(comm->checking);
     }
 }
@@ -81,10 +95,8 @@ static void end_on(const tern_window *share, uint64_t number)
 void tern__checking_kernel_begins(uint64_t number)
 {
     pthread_mutex_lock(&jobs.lock);
-    for (int i = 0; i < JOBS; i++) {
-        if (jobs.shares[i] != NULL) {
-            begin_on(jobs.shares[i], number);
-        }
+    for (size_t i = 0; i < jobs.count; i++) {
+        begin_on(jobs.shares[i], number);
     }
     pthread_mutex_unlock(&jobs.lock);
 }
@@ -92,10 +104,8 @@ void tern__checking_kernel_begins(uint64_t number)
 void tern__checking_kernel_ended(uint64_t number)
 {
     pthread_mutex_lock(&jobs.lock);
-    for (int i = 0; i < JOBS; i++) {
-        if (jobs.shares[i] != NULL) {
-            end_on(jobs.shares[i], number);
-        }
+    for (size_t i = 0; i < jobs.count; i++) {
+        end_on(jobs.shares[i], number);
     }
     pthread_mutex_unlock(&jobs.lock);
 }

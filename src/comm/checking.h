@@ -58,6 +58,7 @@ struct tern__watch_part {
     struct tern__clock clock;
     char sites[TERN__WATCH_SITES][128];
     struct tern__watch_signal signals[TERN__WATCH_SIGNALS];
+    struct tern__watch_signal rest; // all words that found no place among them
     struct tern__watch_ring loads[TERN_RANKS_MAX];
     struct tern__watch_ring stores[TERN_RANKS_MAX];
 };

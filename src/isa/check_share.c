@@ -219,7 +219,12 @@ void tern__watch_races(const char *what, const struct tern__view *view, enum ter
     }
 }
 
-// The entry of a word of a rank's part; NULL: there are too many.
+// How far from its place the entry of a word may be. Entries are never given up, so a word that has
+// found none finds none later.
+enum { SIGNAL_TRIES = 128 };
+
+// The entry of a word of a rank's part, with many words the one of the rest, which carries what any
+// of them does: who waits for one is taken to know more than it does. NULL: not in checking mode.
 static struct tern__watch_signal *find_signal(const tern_window *window, int rank,
                                               size_t offset_bytes)
 {
@@ -230,7 +235,7 @@ static struct tern__watch_signal *find_signal(const tern_window *window, int ran
     struct tern__watch_part *part = part_of(share, job_rank(window, rank));
     uint64_t key = (uint64_t)(key_of(window) + 1) << 32 | (uint32_t)(offset_bytes / 4);
     uint64_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    for (int tries = 0; tries < TERN__WATCH_SIGNALS; tries++) {
+    for (int tries = 0; tries < SIGNAL_TRIES; tries++) {
         struct tern__watch_signal *signal =
             &part->signals[(at + (uint64_t)tries) % TERN__WATCH_SIGNALS];
         uint64_t seen = 0;
@@ -238,7 +243,12 @@ static struct tern__watch_signal *find_signal(const tern_window *window, int ran
             return signal;
         }
     }
-    return NULL;
+    return &part->rest;
+}
+
+static bool is_rest(const struct tern__watch_signal *signal)
+{
+    return atomic_load(&signal->key) == 0;
 }
 
 void tern__watch_notify(const tern_window *window, int rank, size_t offset_bytes)
@@ -328,7 +338,7 @@ void tern__watch_seen(const tern_window *window, size_t offset_bytes, tern_cmp c
         tern__watch_raise(&mine->clock.known[k], tern__flag_load(&signal->carries[k]));
     }
     take_from_stores(window, offset_bytes, mine, share);
-    if (look != TERN__WATCH_TEST && notified) {
+    if (look != TERN__WATCH_TEST && notified && !is_rest(signal)) {
         check_stale(signal, window, offset_bytes, cmp, value, look == TERN__WATCH_AT_ONCE);
     }
 }
@@ -344,6 +354,9 @@ void tern__watch_describe(const tern_window *window, size_t offset_bytes, char *
                  tern__watch_site_text(tern__watch_site()));
     if (used < 0 || (size_t)used >= size) {
         return;
+    }
+    if (signal != NULL && is_rest(signal)) {
+        return; // who knows
     }
     if (signal == NULL || tern__flag_load(&signal->notifies) == 0) {
         snprintf(text + used, size - (size_t)used, "; nobody has notified it");

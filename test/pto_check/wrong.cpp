@@ -469,6 +469,34 @@ KERNEL(columns_apart)
     }
 }
 
+// 25: behind more signals than are told apart.
+KERNEL(barrier_with_many_signals)
+{
+    Place p(ctx);
+    RowTile tile;
+    TASSIGN(tile, 0x0);
+    Row mine(p.row(0)), theirs(p.there(p.row(1))), got(p.row(1));
+    constexpr int MANY = 5000;
+    for (int i = 0; i <= MANY; i++) {
+        __gm__ int32_t *word = p.base + 8000 + i;
+        comm::Signal here(word), there(p.there(word));
+        if (i == MANY && p.rank == 0) {
+            comm::TPUT(theirs, mine, tile);
+            if (right) {
+                pipe_barrier(PIPE_ALL);
+            }
+        }
+        if (p.rank == 0) {
+            comm::TNOTIFY(there, 1, comm::NotifyOp::AtomicAdd);
+        } else {
+            comm::TWAIT(here, 1, comm::WaitCmp::GE);
+        }
+    }
+    if (p.rank == 1) {
+        TLOAD(tile, got); // WRONG: barrier_with_many_signals
+    }
+}
+
 using Kernel = void (*)(CommContext *);
 struct Case {
     const char *name;
@@ -483,7 +511,7 @@ static const Case cases[] = {
     CASE(put_inside_window), CASE(async_wait_before_notify), CASE(async_wait_at_all),
     CASE(store_before_load), CASE(notify_the_other), CASE(as_many_as_are_waited_for),
     CASE(a_place_each), CASE(get_after_the_notify), CASE(tile_free_before_reuse),
-    CASE(columns_apart),
+    CASE(columns_apart), CASE(barrier_with_many_signals),
 };
 
 static int run(const Case &one, bool wrong)
