@@ -53,6 +53,9 @@ aclError aclrtSetDevice(int32_t deviceId)
 
 aclError aclrtGetDevice(int32_t *deviceId)
 {
+    if (deviceId == NULL) {
+        return from_status(tern__fail(TERN_ERR_ARG, "aclrtGetDevice: deviceId must not be NULL"));
+    }
     *deviceId = device;
     return ACL_SUCCESS;
 }
@@ -65,6 +68,9 @@ aclError aclrtResetDevice(int32_t deviceId)
 
 aclError aclrtGetDeviceCount(uint32_t *count)
 {
+    if (count == NULL) {
+        return from_status(tern__fail(TERN_ERR_ARG, "aclrtGetDeviceCount: count must not be NULL"));
+    }
     *count = TERN_RANKS_MAX; // one for each rank that there may be
     return ACL_SUCCESS;
 }
@@ -259,12 +265,25 @@ aclError aclrtDestroyEvent(aclrtEvent event)
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
 {
-    return from_status(tern_event_record(event, stream));
+    if (stream != NULL) {
+        return from_status(tern_event_record(event, stream));
+    }
+    // All that was appended to the default stream has ended.
+    tern_stream *own = NULL;
+    int status = tern_stream_create(&own);
+    if (status == TERN_OK) {
+        status = tern_event_record(event, own);
+        int ended = tern_stream_destroy(own);
+        status = status != TERN_OK ? status : ended;
+    }
+    return from_status(status);
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
 {
-    return from_status(tern_stream_wait_event(stream, event));
+    // What is appended to the default stream later begins when its caller goes on.
+    return from_status(stream != NULL ? tern_stream_wait_event(stream, event)
+                                      : tern_event_sync(event, TERN_TIMEOUT_DEFAULT));
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event)

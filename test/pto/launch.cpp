@@ -244,6 +244,13 @@ void Streams()
         CHECK(aclrtSynchronizeStream(other) == ACL_SUCCESS);
         EXPECT(copy[0], 4 + 2 * i);
     }
+    // The default stream has events, too: they are in order with the caller.
+    AddKernel<<<1, nullptr, other>>>(words + 32, 1);
+    CHECK(aclrtRecordEvent(event, other) == ACL_SUCCESS);
+    CHECK(aclrtStreamWaitEvent(nullptr, event) == ACL_SUCCESS);
+    EXPECT(words[32], 203);
+    CHECK(aclrtRecordEvent(event, nullptr) == ACL_SUCCESS);
+    CHECK(aclrtSynchronizeEvent(event) == ACL_SUCCESS);
     CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS && aclrtDestroyStream(other) == ACL_SUCCESS);
 }
 
