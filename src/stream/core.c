@@ -125,8 +125,7 @@ int tern__thread_start(pthread_t *thread, void *(*body)(void *), void *arg)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (error != 0) {
-        return tern__fail(TERN_ERR_SYSTEM, "tern_chip_create: cannot start a thread: %s",
-                          strerror(error));
+        return tern__fail(TERN_ERR_SYSTEM, "cannot start a thread: %s", strerror(error));
     }
     return TERN_OK;
 }

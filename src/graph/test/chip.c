@@ -298,7 +298,7 @@ static int no_threads(tern_comm *comm, void *arg)
     CHECK(setrlimit(RLIMIT_AS, &narrow) == 0);
     int status = tern_chip_create(comm, &options, &chip);
     CHECK(setrlimit(RLIMIT_AS, &before) == 0);
-    CHECK(says(status, TERN_ERR_SYSTEM, "tern_chip_create: cannot start a thread"));
+    CHECK(says(status, TERN_ERR_SYSTEM, "cannot start a thread"));
     CHECK(chip == NULL && entries("/proc/self/task") == threads);
     CHECK(fine(tern_chip_create(comm, &options, &chip))); // with room it can
     CHECK(fine(tern_chip_destroy(chip)));
