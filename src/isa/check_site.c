@@ -6,6 +6,7 @@
 #include "isa/check.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
@@ -130,10 +131,12 @@ static bool resolve(const struct object *object, char *text)
 static void describe(void *frame, const struct object *object, char *text)
 {
     Dl_info info;
-    const char *slash = strrchr(object->name, '/');
+    bool program = strcmp(object->name, "/proc/self/exe") == 0;
+    const char *name = program ? program_invocation_short_name : object->name;
+    const char *slash = strrchr(name, '/');
     bool named = dladdr(frame, &info) != 0 && info.dli_sname != NULL;
     snprintf(text, TEXT_BYTES, "%s+%#zx%s%s (compile with -g for the line)",
-             slash != NULL ? slash + 1 : object->name, (size_t)object->inside, named ? " in " : "",
+             slash != NULL ? slash + 1 : name, (size_t)object->inside, named ? " in " : "",
              named ? info.dli_sname : "");
 }
 
@@ -147,7 +150,9 @@ static void make_text(void *const *frames, int count, char *text)
         if (dl_iterate_phdr(find_object, &object) == 0) {
             continue;
         }
-        bool library = object.base == own.base && strstr(object.name, "libtern") != NULL;
+        // The C library may have lines; they are those of who starts threads.
+        bool library = (object.base == own.base && strstr(object.name, "libtern") != NULL) ||
+                       strstr(object.name, "/libc.so") != NULL;
         if (!library && resolve(&object, text)) {
             return;
         }
