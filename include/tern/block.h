@@ -61,9 +61,6 @@ TERN_API void tern_pipe_barrier(tern_pipe pipe);
 TERN_API void tern_flag_set(tern_pipe from, tern_pipe to, int event); // events 0..7
 TERN_API void tern_flag_wait(tern_pipe from, tern_pipe to, int event);
 
-// Not 0: checking mode may be on, so flags are worth a call.
-TERN_API extern int tern_isa_checking;
-
 // Returns when all blocks of the kernel have come here; what they wrote before is visible. All of
 // them call it, as often. TERN_ERR_TIMEOUT after TERN_TIMEOUT seconds (60); TERN_ERR_KERNEL when
 // one failed.

@@ -3,6 +3,7 @@
 
 #include "base/public.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,14 +75,20 @@ static _Noreturn void end_process(const char *call, int status, const char *sent
     _exit(TERN__EXIT_FATAL);
 }
 
-const char *(*tern__public_place)(void);
+static const char *(*_Atomic find_place)(void);
+
+void tern__public_find_place(const char *(*find)(void))
+{
+    atomic_store(&find_place, find);
+}
 
 void tern__public_failed(const char *call, int status)
 {
     if (depth > 0) {
         return;
     }
-    const char *place = tern__public_place != NULL ? tern__public_place() : NULL;
+    const char *(*find)(void) = atomic_load(&find_place);
+    const char *place = find != NULL ? find() : NULL;
     if (place != NULL) {
         tern__set_error("%s: %s", place, tern_last_error());
     }

@@ -35,9 +35,9 @@ void tern__public_told(int status);
 void tern__public_enter(void);
 void tern__public_leave(void);
 
-// Where in the program the call is, for the end of its sentence, or NULL; NULL: nobody knows. For
-// checking mode of kernels.
-extern const char *(*tern__public_place)(void);
+// Where in the program a call that failed is, for the beginning of its sentence, is found by this;
+// it may answer NULL. NULL: nobody knows. For checking mode of kernels.
+void tern__public_find_place(const char *(*find)(void));
 
 // Tells. Not for success.
 void tern__public_failed(const char *call, int status);

@@ -19,7 +19,7 @@
 
 enum { PENDING = 128, PIPES = 11, EVENTS = 8, TILES = 64, REPORTS = 64 };
 
-int tern_isa_checking = -1; // not looked at yet
+_Atomic uint32_t tern__watch_mode;
 
 struct pending {
     struct tern__view to, from;
@@ -58,11 +58,12 @@ static const char *place_here(void)
 
 bool tern__watch_asked(void)
 {
-    if (tern_isa_checking < 0) {
-        tern_isa_checking = tern__checking_asked();
-        tern__public_place = tern_isa_checking != 0 ? place_here : NULL;
+    if (tern__peek(&tern__watch_mode) == TERN__WATCH_UNKNOWN) { // several threads: all the same
+        bool asked = tern__checking_asked();
+        tern__public_find_place(asked ? place_here : NULL);
+        tern__poke(&tern__watch_mode, asked ? TERN__WATCH_ON : TERN__WATCH_OFF);
     }
-    return tern_isa_checking != 0;
+    return tern__peek(&tern__watch_mode) == TERN__WATCH_ON;
 }
 
 void tern__watch_report(uint32_t site, const char *format, ...)

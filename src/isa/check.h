@@ -25,9 +25,13 @@
 // Whether the mode is on: TERN_ISA_CHECK in the environment is neither empty nor 0. Looked at once.
 bool tern__watch_asked(void);
 
+enum { TERN__WATCH_UNKNOWN, TERN__WATCH_OFF, TERN__WATCH_ON };
+extern _Atomic uint32_t tern__watch_mode;
+
 static inline bool tern__checking(void)
 {
-    return __builtin_expect(tern_isa_checking != 0, 0) && tern__watch_asked();
+    return __builtin_expect(tern__peek(&tern__watch_mode) != TERN__WATCH_OFF, 0) &&
+           tern__watch_asked();
 }
 
 // TERN_ERR_ARG when TERN_ISA_SEED is no number from 0 on.

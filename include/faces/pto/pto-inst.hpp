@@ -46,15 +46,11 @@ inline constexpr pto::tern_detail::block_index block_idx{};
 // Order within a core and towards other ranks.
 inline void set_flag(pipe_t from, pipe_t to, int event)
 {
-    if (tern_isa_checking != 0) {
-        tern_flag_set(static_cast<tern_pipe>(from), static_cast<tern_pipe>(to), event);
-    }
+    tern_flag_set(static_cast<tern_pipe>(from), static_cast<tern_pipe>(to), event);
 }
 inline void wait_flag(pipe_t from, pipe_t to, int event)
 {
-    if (tern_isa_checking != 0) {
-        tern_flag_wait(static_cast<tern_pipe>(from), static_cast<tern_pipe>(to), event);
-    }
+    tern_flag_wait(static_cast<tern_pipe>(from), static_cast<tern_pipe>(to), event);
 }
 inline void pipe_barrier(pipe_t pipe)
 {
