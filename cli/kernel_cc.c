@@ -53,7 +53,7 @@ static void add_all(struct list *list, const struct list *more)
 }
 
 struct job {
-    const char *compiler;
+    struct list compiler;
     struct list sources;
     struct list preprocess; // options of that step alone, such as -I and -D
     struct list compile;    // options of all steps
@@ -380,7 +380,7 @@ static int preprocess(const struct job *job, const char *source, const char *to)
     struct list command = {0};
     char file[PATH_MAX];
     char target[PATH_MAX];
-    add(&command, job->compiler);
+    add_all(&command, &job->compiler);
     add(&command, "-E");
     if (!job->has_standard) {
         add(&command, "-std=c++17");
@@ -417,7 +417,7 @@ static int preprocess(const struct job *job, const char *source, const char *to)
 static int compile(const struct job *job, const char *source, const char *to)
 {
     struct list command = {0};
-    add(&command, job->compiler);
+    add_all(&command, &job->compiler);
     add(&command, job->assemble_only ? "-S" : "-c");
     if (!job->has_standard) {
         add(&command, "-std=c++17");
@@ -473,7 +473,7 @@ static int link_all(const struct job *job, char (*objects)[96])
 {
     char path[PATH_MAX + 32];
     struct list command = {0};
-    add(&command, job->compiler);
+    add_all(&command, &job->compiler);
     add_all(&command, &job->compile);
     for (size_t i = 0; i < job->sources.count; i++) {
         add(&command, objects[i]);
@@ -550,12 +550,20 @@ int cli_kernel_cc(int argc, char **argv)
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         return print_help();
     }
+    char words[1024]; // CXX may be a command with its first arguments
     const char *compiler = getenv("CXX");
-    job.compiler = compiler != NULL && compiler[0] != '\0' ? compiler : "g++";
+    snprintf(words, sizeof words, "%s", compiler != NULL ? compiler : "");
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+        add(&job.compiler, word);
+    }
+    if (job.compiler.count == 0) {
+        add(&job.compiler, "g++");
+    }
     int status = parse(&job, argc, argv);
     if (status == 0) {
         status = find_tern(&job) ? make_and_build(&job) : EXIT_FAILED;
     }
+    free(job.compiler.items);
     free(job.sources.items);
     free(job.preprocess.items);
     free(job.compile.items);

@@ -119,7 +119,7 @@ links_in_all_ways() {
         expect 42 '' ./whole
         expect 0 '' "$tern" kernel-cc -O0 -c -MMD kernel.cpp
         grep -q '^kernel.o: kernel.cpp' kernel.d || die "kernel.d is: $(cat kernel.d)"
-        expect 0 '' "$tern" kernel-cc -O0 -c host.cpp -o other.o
+        CXX="env $compiler" expect 0 '' "$tern" kernel-cc -O0 -c host.cpp -o other.o
         expect 0 '' "$compiler" kernel.o other.o -L "$build/lib" -Wl,-rpath,"$build/lib" -ltern \
             -pthread -o linked
         expect 42 '' ./linked
