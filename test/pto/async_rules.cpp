@@ -134,6 +134,10 @@ __global__ AICORE void FormsKernel(__gm__ int32_t *dst, __gm__ int32_t *src)
     AsyncSession session;
     CHECK(comm::BuildAsyncSession<DmaEngine::URMA>(nullptr, session) && session.valid);
     CHECK(comm::BuildAsyncSession<DmaEngine::URMA>(nullptr, uint32_t{0}, session));
+    Scratch scratch;
+    CHECK(comm::BuildAsyncSession<DmaEngine::RDMA>(scratch, nullptr, 0u, session, 1u));
+    CHECK(comm::BuildAsyncSession<DmaEngine::RDMA>(scratch, nullptr, 0u, 0u, session, 1u) &&
+          session.engine == DmaEngine::RDMA);
     Row to(dst), from(src);
     LateEvent late{[&] { src[0]++; }};
     auto expect = [&](const AsyncEvent &event, int value, DmaEngine engine) {

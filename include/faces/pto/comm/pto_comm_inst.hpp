@@ -166,7 +166,7 @@ PTO_INST bool TTEST(S &signal, int32_t cmpValue, WaitCmp cmp, Events &...events)
         tern_detail::group_operand<PG> all(#NAME, group);                                          \
         tern_tensor view = tensor.tern_view();                                                     \
         tern_detail::check(#NAME,                                                                  \
-                           FUNCTION(all, &view, tern_detail::tile_operand<T>(& tile), nullptr));  \
+                           FUNCTION(all, &view, tern_detail::tile_operand<T>(&tile), nullptr));    \
         return {};                                                                                 \
     }                                                                                              \
     template <CollEngine engine = CollEngine::AIV, typename PG, typename G, typename T,            \
@@ -263,6 +263,24 @@ PTO_INST bool BuildAsyncSession(Scratch &, const void *, AsyncSession &session, 
     return tern_detail::build_session(session, engine, config.comm_block_offset);
 }
 
+// RDMA: workspace, the peer (left out: any), the caller's rank.
+template <DmaEngine engine, typename Scratch,
+          typename = std::enable_if_t<pto::tern_detail::is_tile<Scratch>::value>>
+PTO_INST bool BuildAsyncSession(Scratch &, const void *, uint32_t, AsyncSession &session,
+                                uint32_t = 0)
+{
+    return tern_detail::build_session(session, engine, 0);
+}
+
+template <DmaEngine engine, typename Scratch,
+          typename = std::enable_if_t<pto::tern_detail::is_tile<Scratch>::value>>
+PTO_INST bool BuildAsyncSession(Scratch &, const void *, uint32_t, uint32_t, AsyncSession &session,
+                                uint32_t = 0)
+{
+    return tern_detail::build_session(session, engine, 0);
+}
+
+// URMA: workspace, the peer (left out: any).
 template <DmaEngine engine>
 PTO_INST bool BuildAsyncSession(const void *, uint32_t, AsyncSession &session)
 {
