@@ -27,7 +27,9 @@ static void put(struct out *out, const char *text, size_t count)
         out->data = data;
         out->room = room;
     }
-    memcpy(out->data + out->count, text, count);
+    if (count > 0) {
+        memcpy(out->data + out->count, text, count);
+    }
     out->count += count;
 }
 

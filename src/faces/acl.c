@@ -206,7 +206,7 @@ aclError aclrtCreateStream(aclrtStream *stream)
 {
     tern_stream *made = NULL;
     int status = tern_stream_create(stream != NULL ? &made : NULL);
-    if (status == TERN_OK) {
+    if (status == TERN_OK && stream != NULL) {
         *stream = made;
     }
     return from_status(status);
@@ -252,7 +252,7 @@ aclError aclrtCreateEvent(aclrtEvent *event)
 {
     tern_event *made = NULL;
     int status = tern_event_create(event != NULL ? &made : NULL);
-    if (status == TERN_OK) {
+    if (status == TERN_OK && event != NULL) {
         *event = made;
     }
     return from_status(status);

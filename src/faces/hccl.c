@@ -174,16 +174,20 @@ HcclResult HcclGetCommName(HcclComm comm, char *commName)
         return no_pointer("HcclGetCommName");
     }
     int status = check("HcclGetCommName", hccl);
-    if (status == TERN_OK) {
+    if (status == TERN_OK && hccl != NULL) {
         memcpy(commName, hccl->name, sizeof hccl->name);
     }
     return from_status(status);
 }
 
+struct barrier {
+    tern_comm *comm;
+};
+
 static int run_barrier(void *args)
 {
-    tern_comm *const *comm = args;
-    return tern_comm_barrier(*comm);
+    const struct barrier *barrier = args;
+    return tern_comm_barrier(barrier->comm);
 }
 
 HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
@@ -193,11 +197,12 @@ HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
     if (status == TERN_OK && stream == NULL) {
         status = tern_comm_barrier(hccl->comm);
     } else if (status == TERN_OK) {
+        struct barrier barrier = {hccl->comm};
         status = tern_stream_launch(stream, &(tern_stream_kernel){.kernel = run_barrier,
                                                                   .name = "HcclBarrier",
                                                                   .blocks = 1,
-                                                                  .args = &hccl->comm,
-                                                                  .args_bytes = sizeof hccl->comm});
+                                                                  .args = &barrier,
+                                                                  .args_bytes = sizeof barrier});
     }
     return from_status(status);
 }

@@ -137,8 +137,10 @@ static int map_memory(int chip)
 static int buffer_address(tern_buffer buffer, size_t offset_bytes, size_t size_bytes,
                           void **address)
 {
-    TERN_TRY(tern__block_options());
     int chip = model();
+    if (chip < 0) {
+        return tern__block_options();
+    }
     if ((unsigned)buffer >= TERN_BUFFERS || address == NULL) {
         return tern__fail(TERN_ERR_ARG, address == NULL
                                             ? "tern_buffer_address: address must not be NULL"

@@ -140,10 +140,10 @@ static void multiply_bytes(const tern_tile *to, const tern_tile *a, const tern_t
         for (int column = 0; column < to->valid_columns; column++) {
             int32_t *at = (int32_t *)to->data + row * row_stride[0] + column * element_stride[0];
             uint32_t sum = accumulate ? (uint32_t)*at : 0;
+            const int8_t *x = (const int8_t *)a->data + row * row_stride[1];
+            const int8_t *y = (const int8_t *)b->data + column * element_stride[2];
             for (int k = 0; k < a->valid_columns; k++) {
-                int x = ((const int8_t *)a->data)[row * row_stride[1] + k * element_stride[1]];
-                int y = ((const int8_t *)b->data)[k * row_stride[2] + column * element_stride[2]];
-                sum += (uint32_t)(x * y);
+                sum += (uint32_t)(x[k * element_stride[1]] * y[k * row_stride[2]]);
             }
             *at = (int32_t)sum;
         }

@@ -52,7 +52,7 @@ void tern__wide_load(union tern__wide *wide, tern_dtype dtype, const void *from,
     case TERN_F64:
         LOAD(double, f, );
     case TERN_I8:
-        LOAD(int8_t, i, );
+        LOAD(int8_t, i, (int64_t));
     case TERN_I16:
         LOAD(int16_t, i, );
     case TERN_I32:

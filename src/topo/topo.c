@@ -22,7 +22,7 @@ int tern__topo_new(const char *word, int size, tern_topo **topo)
     int status = made->word == NULL || made->cells == NULL
                      ? tern__fail(TERN_ERR_MEMORY, "no memory for a topology of %d ranks", size)
                      : tern__topo_retell(made);
-    if (status != TERN_OK) {
+    if (status < 0) {
         tern_topo_destroy(made);
         return status;
     }

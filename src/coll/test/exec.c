@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/half.h"
 #include "support/kinds.h"
 #include "support/ranks.h"
 #include "tern/algo.h"
@@ -100,7 +101,7 @@ static int run_plan(tern_comm *comm, struct subject *subject, const tern_plan *p
         CHECK(tern_exec_run(exec) == TERN_OK);
         for (uint64_t i = 0; i < out_count; i++) {
             float expected = expected_at(subject, i);
-            if (memcmp(&out[i], &expected, sizeof expected) != 0) {
+            if (tern__f32_to_bits(out[i]) != tern__f32_to_bits(expected)) {
                 fprintf(stderr, "%s %s, %d ranks, rank %d, run %d: out[%llu] is %a, not %a\n",
                         tern_plan_kind_name(subject->spec->kind), subject->spec->algorithm,
                         subject->spec->nranks, subject->rank, subject->run, (unsigned long long)i,

@@ -192,7 +192,8 @@ static void elements_are_combined(void **state)
             for (int orders = 0; orders < 8; orders++) {
                 tern_tile tiles[3];
                 for (int i = 0; i < 3; i++) {
-                    fill_random(&memories[i], (tern_dtype)dtype, (uint64_t)(17 * op + i + 1));
+                    fill_random(&memories[i], (tern_dtype)dtype,
+                                17 * (uint64_t)op + (uint64_t)i + 1);
                     tiles[i] = tile_of(&memories[i], (tern_dtype)dtype,
                                        (tern_tile_order)(orders >> i & 1));
                 }
@@ -214,7 +215,7 @@ static void a_scalar_is_an_element(void **state)
         for (int op = 0; op <= TERN_TILE_MIN; op++) {
             tern_tile tiles[3];
             for (int i = 0; i < 3; i++) {
-                fill_random(&memories[i], (tern_dtype)dtype, (uint64_t)(op + i + 1));
+                fill_random(&memories[i], (tern_dtype)dtype, (uint64_t)op + (uint64_t)i + 1);
                 tiles[i] = tile_of(&memories[i], (tern_dtype)dtype, TERN_TILE_ROW_MAJOR);
             }
             before = memories[2];
@@ -364,7 +365,7 @@ static void matrices_are_multiplied(void **state)
             tern_tile to = {memories[0], sum_dtype, WIDE, WIDE,
                             M,           N,         0,    (tern_tile_order)(orders >> 2)};
             double values[2][WIDE][WIDE];
-            uint64_t state_of = (uint64_t)(d * 8 + orders + 1);
+            uint64_t state_of = 8 * (uint64_t)d + (uint64_t)orders + 1;
             for (int side = 0; side < 2; side++) {
                 for (int i = 0; i < WIDE * WIDE; i++) {
                     const tern_tile *tile = side == 0 ? &a : &b;
