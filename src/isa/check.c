@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What checking mode keeps of a block: the stores that nothing has ordered yet, the flags that
-// would, and which tile last wrote which bytes on the chip. All of the thread alone.
+// would, and the reports. All of the thread alone.
 
 #include "isa/check.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include "isa/block.h"
 #include "tern/signal.h"
 
-enum { PENDING = 128, PIPES = 11, EVENTS = 8, TILES = 64, REPORTS = 64 };
+enum { PENDING = 128, PIPES = 11, EVENTS = 8, REPORTS = 64 };
 
 _Atomic uint32_t tern__watch_mode;
 
@@ -29,23 +30,57 @@ struct pending {
     struct tern__watch_slot slot;
 };
 
-static _Thread_local struct {
+struct core {
     struct pending pending[PENDING];
     int count;
     uint64_t number;                      // of stores so far
     uint64_t flags[PIPES][PIPES][EVENTS]; // the last store before it was set
     uint64_t random;
-    struct {
-        const char *begin, *end;
-        uint32_t site;
-    } tiles[TILES]; // writes, the newest at tiles[(tiles_count - 1) % TILES]
-    unsigned tiles_count;
     uint32_t reported[REPORTS];
     unsigned reports;
     char first[TERN_ERROR_BYTES];
-} core;
+};
 
-static bool in_kernel(void)
+static _Thread_local void *kept[TERN__WATCH_MEMORIES];
+static pthread_key_t at_end;
+
+static void free_kept(void *memories)
+{
+    void **memory = memories;
+    for (int i = 0; i < TERN__WATCH_MEMORIES; i++) {
+        free(memory[i]);
+        memory[i] = NULL;
+    }
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&at_end, free_kept);
+}
+
+void *tern__watch_memory(enum tern__watch_memory which, size_t bytes)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (kept[which] == NULL && bytes > 0) {
+        pthread_once(&once, make_key);
+        kept[which] = calloc(1, bytes);
+        pthread_setspecific(at_end, kept);
+    }
+    return kept[which];
+}
+
+// NULL: nothing yet.
+static struct core *core_kept(void)
+{
+    return tern__watch_memory(TERN__WATCH_CORE, 0);
+}
+
+static struct core *core_made(void)
+{
+    return tern__watch_memory(TERN__WATCH_CORE, sizeof(struct core));
+}
+
+bool tern__watch_in_kernel(void)
 {
     return tern__block_here()->kernel != NULL;
 }
@@ -53,7 +88,7 @@ static bool in_kernel(void)
 // Of a call that was refused.
 static const char *place_here(void)
 {
-    return in_kernel() ? tern__watch_site_text(tern__watch_site()) : NULL;
+    return tern__watch_in_kernel() ? tern__watch_site_text(tern__watch_site()) : NULL;
 }
 
 bool tern__watch_asked(void)
@@ -66,22 +101,31 @@ bool tern__watch_asked(void)
     return tern__peek(&tern__watch_mode) == TERN__WATCH_ON;
 }
 
+static bool is_new(struct core *core, uint32_t site)
+{
+    for (unsigned i = 0; i < core->reports && i < REPORTS; i++) {
+        if (core->reported[i] == site) {
+            return false;
+        }
+    }
+    core->reported[core->reports++ % REPORTS] = site;
+    return true;
+}
+
 void tern__watch_report(uint32_t site, const char *format, ...)
 {
     char text[TERN_ERROR_BYTES];
     const struct tern__block *block = tern__block_here();
-    for (unsigned i = 0; i < core.reports && i < REPORTS; i++) {
-        if (core.reported[i] == site) {
-            return;
-        }
+    struct core *core = core_made();
+    if (core != NULL && !is_new(core, site)) {
+        return;
     }
-    core.reported[core.reports++ % REPORTS] = site;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (core.reports == 1) {
-        snprintf(core.first, sizeof core.first, "%s: %s", tern__watch_site_text(site), text);
+    if (core != NULL && core->reports == 1) {
+        snprintf(core->first, sizeof core->first, "%s: %s", tern__watch_site_text(site), text);
     }
     fprintf(stderr, "tern check: %s: kernel '%s', block %d: %s\n", tern__watch_site_text(site),
             block->kernel != NULL ? block->kernel : "none", block->index, text);
@@ -104,14 +148,14 @@ int tern__watch_options(void)
 }
 
 // splitmix64 of TERN_ISA_SEED (1) and the block.
-static uint64_t random_next(void)
+static uint64_t random_next(struct core *core)
 {
-    if (core.random == 0) {
+    if (core->random == 0) {
         long seed;
         (void)read_seed(&seed);
-        core.random = (uint64_t)seed * 2 + 1 + ((uint64_t)tern__block_here()->index << 32);
+        core->random = (uint64_t)seed * 2 + 1 + ((uint64_t)tern__block_here()->index << 32);
     }
-    uint64_t z = core.random += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = core->random += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
@@ -136,36 +180,37 @@ static bool bounds_meet(const struct tern__view *one, const struct tern__view *o
     return begin[0] < end[1] && begin[1] < end[0];
 }
 
-static void happen(int at)
+static void happen(struct core *core, int at)
 {
-    struct pending *store = &core.pending[at];
+    struct pending *store = &core->pending[at];
     tern__view_copy(&store->to, &store->from, store->atomic);
     tern__watch_ordered(&store->slot);
     tern__owe_ring(store->to.window, store->to.rank);
     free(store->copy);
-    core.count--;
-    memmove(store, store + 1, (size_t)(core.count - at) * sizeof *store);
+    core->count--;
+    memmove(store, store + 1, (size_t)(core->count - at) * sizeof *store);
 }
 
 // Those up to this number, in any order that leaves alike places alike.
 static void order_until(uint64_t number)
 {
-    for (;;) {
+    struct core *core = core_kept();
+    while (core != NULL) {
         int some = 0;
-        while (some < core.count && core.pending[some].number <= number) {
+        while (some < core->count && core->pending[some].number <= number) {
             some++;
         }
         if (some == 0) {
             return;
         }
-        int at = (int)(random_next() % (unsigned)some);
+        int at = (int)(random_next(core) % (unsigned)some);
         for (int i = 0; i < at; i++) {
-            if (bounds_meet(&core.pending[i].to, &core.pending[at].to)) {
+            if (bounds_meet(&core->pending[i].to, &core->pending[at].to)) {
                 at = i; // before it; and nothing before that one meets it, or it is next
                 i = -1;
             }
         }
-        happen(at);
+        happen(core, at);
     }
 }
 
@@ -187,7 +232,10 @@ void tern_flag_set(tern_pipe from, tern_pipe to, int event)
 {
     if (tern__checking() && (unsigned)from < PIPES && (unsigned)to < PIPES &&
         (unsigned)event < EVENTS) {
-        core.flags[from][to][event] = core.number;
+        struct core *core = core_kept();
+        if (core != NULL) { // else there is nothing that it could order
+            core->flags[from][to][event] = core->number;
+        }
     }
 }
 
@@ -195,15 +243,17 @@ void tern_flag_wait(tern_pipe from, tern_pipe to, int event)
 {
     if (tern__checking() && (unsigned)from < PIPES && (unsigned)to < PIPES &&
         (unsigned)event < EVENTS && (from == TERN_PIPE_MTE3 || from == TERN_PIPE_FIX)) {
-        order_until(core.flags[from][to][event]);
+        const struct core *core = core_kept();
+        order_until(core != NULL ? core->flags[from][to][event] : 0);
     }
 }
 
 // Bytes that the instruction loads, of which stores of this block are kept back.
 static bool own_pending(const struct tern__view *view)
 {
-    for (int i = 0; i < core.count; i++) {
-        if (bounds_meet(&core.pending[i].to, view)) {
+    const struct core *core = core_kept();
+    for (int i = 0; core != NULL && i < core->count; i++) {
+        if (bounds_meet(&core->pending[i].to, view)) {
             return true;
         }
     }
@@ -212,7 +262,7 @@ static bool own_pending(const struct tern__view *view)
 
 void tern__watch_load(const char *what, const struct tern__view *view, bool own_waits)
 {
-    if (!in_kernel()) {
+    if (!tern__watch_in_kernel()) {
         return;
     }
     uint32_t site = tern__watch_site();
@@ -252,120 +302,60 @@ static int copy_of(const struct tern__view *from, struct tern__view *copy, char 
 int tern__watch_store(const char *what, const struct tern__view *to, const struct tern__view *from,
                       tern_atomic atomic, bool from_tile)
 {
-    if (!in_kernel()) {
+    if (!tern__watch_in_kernel()) {
         tern__view_copy(to, from, atomic);
         return TERN_OK;
+    }
+    struct core *core = core_made();
+    if (core == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for checking mode");
     }
     uint32_t site = tern__watch_site();
     enum tern__watch_kind kind = atomic == TERN_ATOMIC_ADD ? TERN__WATCH_ADD : TERN__WATCH_STORE;
     tern__watch_races(what, to, kind, site);
-    if (core.count == PENDING) {
-        order_until(core.pending[0].number);
+    if (core->count == PENDING) {
+        order_until(core->pending[0].number);
     }
     struct pending store = {.to = *to, .from = *from, .atomic = atomic};
     if (!from_tile || !tern__block_has(from->data)) {
         TERN_TRY(copy_of(from, &store.from, &store.copy));
     }
     memcpy(store.to.shape, from->shape, sizeof store.to.shape);
-    store.number = ++core.number;
+    store.number = ++core->number;
     tern__watch_note(&store.to, kind, site, &store.slot);
-    core.pending[core.count++] = store;
+    core->pending[core->count++] = store;
     return TERN_OK;
 }
 
 void tern__watch_waits(void)
 {
-    if (in_kernel()) {
+    if (tern__watch_in_kernel()) {
         tern__watch_order();
         tern_fence();
     }
 }
 
-static void note_tile(const char *begin, const char *end, uint32_t site)
+bool tern__watch_frees(const char *begin, const char *end)
 {
-    unsigned at = core.tiles_count++ % TILES;
-    core.tiles[at].begin = begin;
-    core.tiles[at].end = end;
-    core.tiles[at].site = site;
-}
-
-// Nothing that is kept back still reads the bytes that are written.
-static void check_tile_is_free(const char *what, const char *begin, const char *end, uint32_t site)
-{
-    for (int i = 0; i < core.count; i++) {
+    const struct core *core = core_kept();
+    for (int i = 0; core != NULL && i < core->count; i++) {
         const char *b;
         const char *e;
-        bounds_of(&core.pending[i].from, &b, &e);
-        if (core.pending[i].copy == NULL && b < end && begin < e) {
-            tern__watch_report(site,
-                               "%s writes a tile that a store may still read, and no pipe_barrier "
-                               "or flag of MTE3 is between them",
-                               what);
-            order_until(core.pending[i].number);
-            return;
+        bounds_of(&core->pending[i].from, &b, &e);
+        if (core->pending[i].copy == NULL && b < end && begin < e) {
+            order_until(core->pending[i].number);
+            return true;
         }
     }
-}
-
-// The bytes were written as a whole, or as a part of one another: a view. What lies across another
-// one's end has been overwritten in part.
-static void check_tile_bytes(const char *what, const char *begin, const char *end, bool writes)
-{
-    uint32_t site = tern__watch_site();
-    if (writes) {
-        check_tile_is_free(what, begin, end, site);
-        note_tile(begin, end, site);
-        return;
-    }
-    unsigned kept = core.tiles_count < TILES ? core.tiles_count : TILES;
-    for (unsigned back = 1; back <= kept; back++) {
-        unsigned at = (core.tiles_count - back) % TILES;
-        const char *b = core.tiles[at].begin;
-        const char *e = core.tiles[at].end;
-        if (e <= begin || b >= end) {
-            continue;
-        }
-        if ((b <= begin && e >= end) || (b >= begin && e <= end)) {
-            return;
-        }
-        tern__watch_report(site,
-                           "%s reads a tile of which %zd bytes were overwritten by another tile "
-                           "that lies across its end, at %s",
-                           what, (e < end ? e : end) - (b > begin ? b : begin),
-                           tern__watch_site_text(core.tiles[at].site));
-        return;
-    }
-}
-
-void tern__watch_tile(const char *what, const tern_tile *tile, bool writes)
-{
-    if (in_kernel() && tern__block_has(tile->data)) {
-        const char *begin = tile->data;
-        size_t bytes = (size_t)tile->rows * (size_t)tile->columns * tern_dtype_size(tile->dtype);
-        check_tile_bytes(what, begin, begin + bytes, writes);
-    }
-}
-
-void tern__watch_staging(const char *what, const tern_tile *one, const tern_tile *other)
-{
-    if (!in_kernel() || one == NULL || other == NULL) {
-        return;
-    }
-    const char *begin[2] = {one->data, other->data};
-    size_t bytes = (size_t)one->rows * (size_t)one->columns * tern_dtype_size(one->dtype);
-    if (begin[0] < begin[1] + bytes && begin[1] < begin[0] + bytes) {
-        tern__watch_report(tern__watch_site(),
-                           "%s has tiles that overlap: %zu bytes each, and %zd from one to the "
-                           "other",
-                           what, bytes, begin[1] - begin[0]);
-    }
+    return false;
 }
 
 unsigned tern__watch_end(char *first, size_t size)
 {
-    unsigned reports = core.reports;
     tern__watch_order();
-    snprintf(first, size, "%s", core.first);
-    memset(&core, 0, sizeof core);
+    const struct core *core = core_kept();
+    unsigned reports = core != NULL ? core->reports : 0;
+    snprintf(first, size, "%s", core != NULL ? core->first : "");
+    free_kept(kept);
     return reports;
 }

@@ -4,7 +4,8 @@
 //
 //   check.c        of a block: its stores are kept back until a pipe barrier, a flag, an event or
 //                  the kernel's end orders them, and then happen in an order that TERN_ISA_SEED
-//                  decides; its tiles
+//                  decides
+//   check_tile.c   of a block: its tiles
 //   check_share.c  of a rank, in shared memory: when its stores and loads were ordered, and which
 //                  of them the others know of
 //   check_site.c   file and line of what called an instruction
@@ -75,6 +76,22 @@ unsigned tern__watch_end(char *first, size_t size);
 
 // Prints a report of the calling block; each place once.
 void tern__watch_report(uint32_t site, const char *format, ...) TERN_PRINTF(2, 3);
+
+// What the mode remembers of the calling thread, until its block ends or the thread does: zeros at
+// first. NULL when there is no memory, and with 0 bytes when nothing is remembered yet.
+enum tern__watch_memory {
+    TERN__WATCH_CORE,
+    TERN__WATCH_TILES,
+    TERN__WATCH_WAITS,
+    TERN__WATCH_MEMORIES
+};
+void *tern__watch_memory(enum tern__watch_memory which, size_t bytes);
+
+// Whether the calling thread runs a block.
+bool tern__watch_in_kernel(void);
+
+// Whether a store of a tile that is kept back still reads these bytes: then it happens now.
+bool tern__watch_frees(const char *begin, const char *end);
 
 // check_share.c. One access of a block of this rank; *slot: where to tell that it has been ordered.
 struct tern__access;

@@ -290,38 +290,44 @@ static void take_from_stores(const tern_window *window, size_t offset_bytes,
 
 // The waits of a block that ended well, to tell that a value is used twice.
 enum { WAITS = 64 };
-static _Thread_local struct {
-    const struct tern__watch_signal *signal;
-    tern_cmp cmp;
-    int32_t value;
-    uint32_t notifies, site;
-} waits[WAITS];
-static _Thread_local unsigned waits_count;
+struct waits {
+    struct {
+        const struct tern__watch_signal *signal;
+        tern_cmp cmp;
+        int32_t value;
+        uint32_t notifies, site;
+    } list[WAITS];
+    unsigned count;
+};
 
 static void check_stale(const struct tern__watch_signal *signal, const tern_window *window,
                         size_t offset_bytes, tern_cmp cmp, int32_t value, bool at_once)
 {
+    struct waits *waits = tern__watch_memory(TERN__WATCH_WAITS, sizeof *waits);
+    if (waits == NULL) { // no memory: nothing is found
+        return;
+    }
     uint32_t notifies = tern__flag_load(&signal->notifies);
     uint32_t site = tern__watch_site();
     unsigned at = 0;
-    while (at < WAITS &&
-           (waits[at].signal != signal || waits[at].cmp != cmp || waits[at].value != value)) {
+    while (at < WAITS && (waits->list[at].signal != signal || waits->list[at].cmp != cmp ||
+                          waits->list[at].value != value)) {
         at++;
     }
-    if (at_once && at < WAITS && waits[at].notifies == notifies) {
+    if (at_once && at < WAITS && waits->list[at].notifies == notifies) {
         tern__watch_report(
             site,
             "TWAIT for the signal at byte %zu of window %u ends at once, by what the "
             "wait at %s has already seen: nobody has notified since (count up, or "
             "set it back)",
-            offset_bytes, window->number, tern__watch_site_text(waits[at].site));
+            offset_bytes, window->number, tern__watch_site_text(waits->list[at].site));
     }
-    at = at < WAITS ? at : waits_count++ % WAITS;
-    waits[at].signal = signal;
-    waits[at].cmp = cmp;
-    waits[at].value = value;
-    waits[at].notifies = notifies;
-    waits[at].site = site;
+    at = at < WAITS ? at : waits->count++ % WAITS;
+    waits->list[at].signal = signal;
+    waits->list[at].cmp = cmp;
+    waits->list[at].value = value;
+    waits->list[at].notifies = notifies;
+    waits->list[at].site = site;
 }
 
 void tern__watch_seen(const tern_window *window, size_t offset_bytes, tern_cmp cmp, int32_t value,

@@ -52,6 +52,11 @@ check wrong as_many_as_are_waited_for
 grep -q "wanted >= 2.*block 0 of kernel 'kernel', at wrong.cpp:[0-9]*; last notified by rank [01] at wrong.cpp" \
     <<<"$out" || die "a wait in vain does not say who notified last: $out"
 
+# A thread of a program that does not ask for the mode has no memory for it: the library's variables
+# of a thread are small.
+bytes=$(readelf -lW "$build/lib/libtern.so" | awk '$1 == "TLS" { print $6 }')
+[ -n "$bytes" ] && [ $((bytes)) -le 4096 ] || die "each thread has $((bytes)) bytes of the library"
+
 # Words that there are not.
 unset TERN_ISA_SEED
 TERN_ISA_SEED=many expect 1 "TERN_ISA_SEED is 'many'; it must be a number from 0 on" \
