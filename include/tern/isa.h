@@ -74,11 +74,12 @@ typedef struct tern_tile {
     int32_t valid_rows, valid_columns;
     uint32_t dynamic; // TERN_TILE_ROWS, TERN_TILE_COLUMNS, both, or 0
     tern_tile_order order;
+    const void *object; // for checking mode: whose copy this is; NULL: nobody's
 } tern_tile;
 
 static inline tern_tile tern_tile_2d(void *data, tern_dtype dtype, int32_t rows, int32_t columns)
 {
-    tern_tile tile = {data, dtype, rows, columns, rows, columns, 0, TERN_TILE_ROW_MAJOR};
+    tern_tile tile = {data, dtype, rows, columns, rows, columns, 0, TERN_TILE_ROW_MAJOR, NULL};
     return tile;
 }
 

@@ -7,11 +7,17 @@
 
 enum { TILES = 64 };
 
+struct write {
+    const char *begin, *end;
+    const void *object; // the tile that was written; NULL: nobody's
+    uint32_t site;
+    bool read;   // something has read it, or need not
+    bool lost;   // before that, another tile was written at the same place:
+    uint32_t by; // there
+};
+
 struct tiles {
-    struct {
-        const char *begin, *end;
-        uint32_t site;
-    } writes[TILES]; // the newest at writes[(count - 1) % TILES]
+    struct write writes[TILES]; // the newest at writes[(count - 1) % TILES]
     unsigned count;
 };
 
@@ -21,37 +27,99 @@ static struct tiles *tiles_made(void)
     return tern__watch_memory(TERN__WATCH_TILES, sizeof(struct tiles));
 }
 
-static void note_write(struct tiles *tiles, const char *begin, const char *end, uint32_t site)
+// The write before which there were `back` - 1 newer ones; NULL: it is not remembered.
+static struct write *write_at(struct tiles *tiles, unsigned back)
 {
-    unsigned at = tiles->count++ % TILES;
-    tiles->writes[at].begin = begin;
-    tiles->writes[at].end = end;
-    tiles->writes[at].site = site;
+    unsigned kept = tiles->count < TILES ? tiles->count : TILES;
+    return back <= kept ? &tiles->writes[(tiles->count - back) % TILES] : NULL;
+}
+
+static bool meet(const struct write *one, const struct write *other)
+{
+    return one->begin < other->end && other->begin < one->end;
+}
+
+// Whether `one` begins where `other` does and covers it.
+static bool takes_place(const struct write *one, const struct write *other)
+{
+    return one->begin == other->begin && one->end >= other->end;
+}
+
+// What nobody has read is lost where another tile takes its place. A tile that is written anew, or
+// for nobody (TEXPANDS), loses nothing.
+static void note_write(struct tiles *tiles, const struct write *write)
+{
+    struct write *before;
+    for (unsigned back = 1; (before = write_at(tiles, back)) != NULL; back++) {
+        if (before->read || before->object == NULL || !takes_place(write, before)) {
+            continue;
+        }
+        if (write->object == NULL || write->object == before->object) {
+            before->read = true;
+        } else if (!before->lost) {
+            before->lost = true;
+            before->by = write->site;
+        }
+    }
+    tiles->writes[tiles->count++ % TILES] = *write;
+}
+
+// A tile that reads what another one has written at its place is a view of that, unless it had
+// values of its own there that nobody has read.
+static void check_lost(struct tiles *tiles, const char *what, const struct write *read)
+{
+    struct write *write;
+    bool reported = read->object == NULL;
+    for (unsigned back = 1; (write = write_at(tiles, back)) != NULL; back++) {
+        if (write->read || !meet(write, read)) {
+            continue;
+        }
+        if (!write->lost) {
+            write->read = true;
+        } else if (write->object == read->object && !reported) {
+            tern__watch_report(read->site,
+                               "%s reads a tile after another tile at the same place was written, "
+                               "at %s: what was written to it at %s is lost, and nothing has read "
+                               "it",
+                               what, tern__watch_site_text(write->by),
+                               tern__watch_site_text(write->site));
+            write->read = true;
+            reported = true;
+        }
+    }
 }
 
 // The bytes were written as a whole, or as a part of one another: a view. What lies across another
 // one's end has been overwritten in part.
-static void check_read(const struct tiles *tiles, const char *what, const char *begin,
-                       const char *end, uint32_t site)
+static void check_parts(struct tiles *tiles, const char *what, const struct write *read)
 {
-    unsigned kept = tiles->count < TILES ? tiles->count : TILES;
-    for (unsigned back = 1; back <= kept; back++) {
-        unsigned at = (tiles->count - back) % TILES;
-        const char *b = tiles->writes[at].begin;
-        const char *e = tiles->writes[at].end;
-        if (e <= begin || b >= end) {
+    const struct write *write;
+    for (unsigned back = 1; (write = write_at(tiles, back)) != NULL; back++) {
+        if (!meet(write, read)) {
             continue;
         }
-        if ((b <= begin && e >= end) || (b >= begin && e <= end)) {
+        if ((write->begin <= read->begin && write->end >= read->end) ||
+            (write->begin >= read->begin && write->end <= read->end)) {
             return;
         }
-        tern__watch_report(site,
+        tern__watch_report(read->site,
                            "%s reads a tile of which %zd bytes were overwritten by another tile "
                            "that lies across its end, at %s",
-                           what, (e < end ? e : end) - (b > begin ? b : begin),
-                           tern__watch_site_text(tiles->writes[at].site));
+                           what,
+                           (write->end < read->end ? write->end : read->end) -
+                               (write->begin > read->begin ? write->begin : read->begin),
+                           tern__watch_site_text(write->site));
         return;
     }
+}
+
+// The elements from the first to behind the last one that is used.
+static size_t span_of(const tern_tile *tile)
+{
+    int64_t row;
+    int64_t element;
+    tern__tile_strides(tile, &row, &element);
+    return (size_t)((tile->valid_rows - 1) * row + (tile->valid_columns - 1) * element + 1);
 }
 
 void tern__watch_tile(const char *what, const tern_tile *tile, bool writes)
@@ -60,20 +128,19 @@ void tern__watch_tile(const char *what, const tern_tile *tile, bool writes)
         return;
     }
     struct tiles *tiles = tiles_made();
-    uint32_t site = tern__watch_site();
-    const char *begin = tile->data;
-    const char *end =
-        begin + (size_t)tile->rows * (size_t)tile->columns * tern_dtype_size(tile->dtype);
-    if (writes && tern__watch_frees(begin, end)) {
-        tern__watch_report(site,
+    struct write use = {.begin = tile->data, .object = tile->object, .site = tern__watch_site()};
+    use.end = use.begin + span_of(tile) * tern_dtype_size(tile->dtype);
+    if (writes && tern__watch_frees(use.begin, use.end)) {
+        tern__watch_report(use.site,
                            "%s writes a tile that a store may still read, and no pipe_barrier or "
                            "flag of MTE3 is between them",
                            what);
     }
     if (tiles != NULL && writes) {
-        note_write(tiles, begin, end, site);
+        note_write(tiles, &use);
     } else if (tiles != NULL) {
-        check_read(tiles, what, begin, end, site);
+        check_parts(tiles, what, &use);
+        check_lost(tiles, what, &use);
     }
 }
 

@@ -259,7 +259,9 @@ static int fill(const tern_tile *to, const void *scalar)
     TERN_TRY(check_tile("tern_tile_fill", "to", to));
     TERN_TRY(check_scalar("tern_tile_fill", scalar));
     if (tern__checking()) {
-        tern__watch_tile("TEXPANDS", to, true);
+        tern_tile filled = *to;
+        filled.object = NULL; // on purpose, also at the place of another tile
+        tern__watch_tile("TEXPANDS", &filled, true);
     }
     struct side side = side_of(to);
     for (int64_t row = 0; row < to->valid_rows; row++) {

@@ -29,9 +29,18 @@ struct Place {
         peer = 1 - rank;
         base = reinterpret_cast<__gm__ int32_t *>(ctx->windowsIn[rank]);
     }
-    __gm__ int32_t *row(int i) const { return base + 64 + i * N; }
-    __gm__ int32_t *there(__gm__ int32_t *mine) const { return CommRemotePtr(ctx, mine, peer); }
-    __gm__ int32_t *signal(int i) const { return base + 64 + 8 * N + 16 * i; }
+    __gm__ int32_t *row(int i) const
+    {
+        return base + 64 + i * N;
+    }
+    __gm__ int32_t *there(__gm__ int32_t *mine) const
+    {
+        return CommRemotePtr(ctx, mine, peer);
+    }
+    __gm__ int32_t *signal(int i) const
+    {
+        return base + 64 + 8 * N + 16 * i;
+    }
     void notify(int i, int32_t value = 1, comm::NotifyOp op = comm::NotifyOp::AtomicAdd) const
     {
         comm::Signal s(there(signal(i)));
@@ -276,6 +285,15 @@ KERNEL(tiles_apart)
     TLOAD(one, first);
     TLOAD(two, second);
     TSTORE(out, one); // WRONG: tiles_apart
+    if (right) {      // blocks of columns: the parts of one tile
+        using Blocks = GlobalTensor<int32_t, TileShape2D<int32_t, 32, 32, Layout::NZ>,
+                                    BaseShape2D<int32_t, 32, 32, Layout::NZ>, Layout::NZ>;
+        Tile<TileType::Mat, int32_t, 32, 32, BLayout::ColMajor, 32, 32, SLayout::RowMajor> tile;
+        TASSIGN(tile, 0x0);
+        Blocks from(p.row(4)), to(p.row(12));
+        TLOAD(tile, from);
+        TSTORE(to, tile);
+    }
 }
 
 // 12: the two tiles of a put overlap.
@@ -497,21 +515,70 @@ KERNEL(barrier_with_many_signals)
     }
 }
 
+// 26: two tiles at the same place: the second load takes the first one's values.
+KERNEL(tiles_at_places_of_their_own)
+{
+    Place p(ctx);
+    RowTile one, two, sum;
+    TASSIGN(one, 0x0);
+    TASSIGN(two, right ? 0x400 : 0x0);
+    TASSIGN(sum, 0x800);
+    Row first(p.row(0)), second(p.row(1)), out(p.row(2));
+    TLOAD(one, first);
+    TLOAD(two, second);
+    TADD(sum, one, two); // WRONG: tiles_at_places_of_their_own
+    TSTORE(out, sum);
+    pipe_barrier(PIPE_ALL);
+    if (right) { // two names for one place: what is read is what was written last
+        RowTile again, other;
+        TASSIGN(again, 0x0);
+        TASSIGN(other, 0x0);
+        TLOAD(again, first);
+        TADD(sum, again, two);
+        TLOAD(other, second);
+        TADD(sum, again, two);
+        TLOAD(again, first);
+        TEXPANDS(other, 0);
+        TADD(sum, again, other);
+    }
+}
+
 using Kernel = void (*)(CommContext *);
 struct Case {
     const char *name;
     Kernel wrong, right;
 };
-#define CASE(name) {#name, name<false>, name<true>}
+#define CASE(name)                                                                                 \
+    {                                                                                              \
+#name, name < false>, name < true>                                                         \
+    }
 static const Case cases[] = {
-    CASE(barrier_before_notify), CASE(barrier_of_the_stores), CASE(barrier_after_notify),
-    CASE(flag_after_store), CASE(flag_too_early), CASE(event_waited_for), CASE(wait_before_load),
-    CASE(wait_for_the_right_signal), CASE(credit_before_reuse), CASE(signal_counts_up),
-    CASE(tiles_apart), CASE(ping_and_pong_apart), CASE(acc_and_recv_apart), CASE(tile_inside_ub),
-    CASE(put_inside_window), CASE(async_wait_before_notify), CASE(async_wait_at_all),
-    CASE(store_before_load), CASE(notify_the_other), CASE(as_many_as_are_waited_for),
-    CASE(a_place_each), CASE(get_after_the_notify), CASE(tile_free_before_reuse),
-    CASE(columns_apart), CASE(barrier_with_many_signals),
+    CASE(barrier_before_notify),
+    CASE(barrier_of_the_stores),
+    CASE(barrier_after_notify),
+    CASE(flag_after_store),
+    CASE(flag_too_early),
+    CASE(event_waited_for),
+    CASE(wait_before_load),
+    CASE(wait_for_the_right_signal),
+    CASE(credit_before_reuse),
+    CASE(signal_counts_up),
+    CASE(tiles_apart),
+    CASE(ping_and_pong_apart),
+    CASE(acc_and_recv_apart),
+    CASE(tile_inside_ub),
+    CASE(put_inside_window),
+    CASE(async_wait_before_notify),
+    CASE(async_wait_at_all),
+    CASE(store_before_load),
+    CASE(notify_the_other),
+    CASE(as_many_as_are_waited_for),
+    CASE(a_place_each),
+    CASE(get_after_the_notify),
+    CASE(tile_free_before_reuse),
+    CASE(columns_apart),
+    CASE(barrier_with_many_signals),
+    CASE(tiles_at_places_of_their_own),
 };
 
 static int run(const Case &one, bool wrong)

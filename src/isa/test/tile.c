@@ -359,11 +359,14 @@ static void matrices_are_multiplied(void **state)
         for (int orders = 0; orders < 8; orders++) {
             tern_dtype dtype = dtypes[d];
             tern_dtype sum_dtype = dtype == TERN_I8 ? TERN_I32 : TERN_F32;
-            tern_tile a = {memories[1], dtype, WIDE, WIDE, M, K, 0, (tern_tile_order)(orders & 1)};
+            tern_tile a = {memories[1], dtype, WIDE, WIDE, M, K, 0, (tern_tile_order)(orders & 1),
+                           NULL};
             tern_tile b = {memories[2], dtype, WIDE, WIDE,
-                           K,           N,     0,    (tern_tile_order)(orders >> 1 & 1)};
+                           K,           N,     0,    (tern_tile_order)(orders >> 1 & 1),
+                           NULL};
             tern_tile to = {memories[0], sum_dtype, WIDE, WIDE,
-                            M,           N,         0,    (tern_tile_order)(orders >> 2)};
+                            M,           N,         0,    (tern_tile_order)(orders >> 2),
+                            NULL};
             double values[2][WIDE][WIDE];
             uint64_t state_of = 8 * (uint64_t)d + (uint64_t)orders + 1;
             for (int side = 0; side < 2; side++) {

@@ -276,7 +276,8 @@ struct Tile {
                 GetValidCol(),
                 (ValidRow == DYNAMIC ? TERN_TILE_ROWS : 0) |
                     (ValidCol == DYNAMIC ? TERN_TILE_COLUMNS : 0),
-                rowsTogether ? TERN_TILE_ROW_MAJOR : TERN_TILE_COLUMN_MAJOR};
+                rowsTogether ? TERN_TILE_ROW_MAJOR : TERN_TILE_COLUMN_MAJOR,
+                this};
     }
     void tern_take(const tern_tile &view)
     {
