@@ -277,6 +277,7 @@ void tern__watch_load(const char *what, const struct tern__view *view, bool own_
     }
     struct tern__watch_slot slot;
     tern__watch_races(what, view, TERN__WATCH_LOAD, site);
+    tern__watch_astray(what, view, site);
     tern__watch_note(view, TERN__WATCH_LOAD, site, &slot);
 }
 
@@ -299,9 +300,22 @@ static int copy_of(const struct tern__view *from, struct tern__view *copy, char 
     return TERN_OK;
 }
 
-int tern__watch_store(const char *what, const struct tern__view *to, const struct tern__view *from,
-                      tern_atomic atomic, bool from_tile)
+void tern__watch_direction(bool puts, const struct tern__view *here)
 {
+    if (tern__watch_in_kernel() && here->window != NULL && here->rank != here->window->rank) {
+        tern__watch_report(tern__watch_site(),
+                           puts ? "TPUT reads rank %d's part of window %u: its source must be this "
+                                  "rank's, and TGET is the other way about"
+                                : "TGET writes rank %d's part of window %u: its destination must "
+                                  "be this rank's, and TPUT is the other way about",
+                           here->rank, here->window->number);
+    }
+}
+
+int tern__watch_store(const char *what, const struct tern__view *to, const struct tern__view *from,
+                      enum tern__watch_kind kind, bool from_tile)
+{
+    tern_atomic atomic = kind == TERN__WATCH_ADD ? TERN_ATOMIC_ADD : TERN_ATOMIC_NONE;
     if (!tern__watch_in_kernel()) {
         tern__view_copy(to, from, atomic);
         return TERN_OK;
@@ -311,7 +325,6 @@ int tern__watch_store(const char *what, const struct tern__view *to, const struc
         return tern__fail(TERN_ERR_MEMORY, "no memory for checking mode");
     }
     uint32_t site = tern__watch_site();
-    enum tern__watch_kind kind = atomic == TERN_ATOMIC_ADD ? TERN__WATCH_ADD : TERN__WATCH_STORE;
     tern__watch_races(what, to, kind, site);
     if (core->count == PENDING) {
         order_until(core->pending[0].number);

@@ -39,7 +39,7 @@ static inline bool tern__checking(void)
 int tern__watch_options(void);
 
 // What an instruction does with memory. `what` is its name as kernels have it.
-enum tern__watch_kind { TERN__WATCH_LOAD, TERN__WATCH_STORE, TERN__WATCH_ADD };
+enum tern__watch_kind { TERN__WATCH_LOAD, TERN__WATCH_STORE, TERN__WATCH_ADD, TERN__WATCH_PUT };
 
 // A load from global memory happens. own_waits: what this block has stored there happens first, as
 // put and get do it; else that it has not yet is reported.
@@ -47,7 +47,10 @@ void tern__watch_load(const char *what, const struct tern__view *view, bool own_
 
 // to = from, later. `from` is copied now, but of a tile in the block's memory when it happens.
 int tern__watch_store(const char *what, const struct tern__view *to, const struct tern__view *from,
-                      tern_atomic atomic, bool from_tile);
+                      enum tern__watch_kind kind, bool from_tile);
+
+// What must be this rank's: the source of a put, the destination of a get.
+void tern__watch_direction(bool puts, const struct tern__view *here);
 
 // All of the block's stores happen.
 void tern__watch_order(void);
@@ -107,6 +110,10 @@ void tern__watch_ordered(const struct tern__watch_slot *slot);
 // What others do with these bytes and this rank does not know of: reports it.
 void tern__watch_races(const char *what, const struct tern__view *view, enum tern__watch_kind kind,
                        uint32_t site);
+
+// A load of nothing but zeros that nobody has stored, of this rank's part, while another rank, of
+// which this one knows, has put to the same place of another part: reports it.
+void tern__watch_astray(const char *what, const struct tern__view *view, uint32_t site);
 
 // Whether an element of the view lies in [begin, end), in bytes from its first one.
 bool tern__watch_hits(const int64_t shape[5], const int64_t stride[5], int64_t element_bytes,

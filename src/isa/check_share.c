@@ -160,7 +160,7 @@ static bool read_access(const struct tern__access *access, struct tern__access *
     return tern__flag_load(&access->version) == version;
 }
 
-static const char *const kind_names[] = {"loads", "stores", "adds to"};
+static const char *const kind_names[] = {"loads", "stores", "adds to", "stores"};
 
 static void report_race(const char *what, const struct tern__view *view, uint32_t site, int other,
                         const struct tern__watch_part *part, const struct tern__access *access)
@@ -177,22 +177,33 @@ static void report_race(const char *what, const struct tern__view *view, uint32_
                        kind_names[access->kind], part->sites[access->site], why);
 }
 
+// The next access in the ring, from *at on, to bytes of the view that was not ordered before the
+// time `least`; false: there is no more.
+static bool next_access(const struct tern__watch_ring *ring, int *at, const struct tern__view *view,
+                        uint32_t least, struct tern__access *access)
+{
+    int64_t offset = view->data - tern__window_at(view->window, view->rank, 0);
+    while (*at < TERN__WATCH_ACCESSES) {
+        if (read_access(&ring->accesses[(*at)++], access) &&
+            access->window == key_of(view->window) && tern__peek(&access->epoch) >= least &&
+            overlap(access, view, offset)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // The first access in the ring of another rank that conflicts.
 static bool find_race(const char *what, const struct tern__view *view, enum tern__watch_kind kind,
                       uint32_t site, int other, const struct tern__watch_part *part,
                       const struct tern__watch_ring *ring, uint32_t known)
 {
-    int64_t offset = view->data - tern__window_at(view->window, view->rank, 0);
-    for (int i = 0; i < TERN__WATCH_ACCESSES; i++) {
-        struct tern__access access;
-        if (!read_access(&ring->accesses[i], &access) || access.window != key_of(view->window) ||
-            tern__peek(&access.epoch) < known ||
-            (kind == TERN__WATCH_ADD && access.kind == TERN__WATCH_ADD) ||
-            !overlap(&access, view, offset)) {
-            continue;
+    struct tern__access access;
+    for (int at = 0; next_access(ring, &at, view, known, &access);) {
+        if (kind != TERN__WATCH_ADD || access.kind != TERN__WATCH_ADD) {
+            report_race(what, view, site, other, part, &access);
+            return true;
         }
-        report_race(what, view, site, other, part, &access);
-        return true;
     }
     return false;
 }
@@ -215,6 +226,87 @@ void tern__watch_races(const char *what, const struct tern__view *view, enum ter
         }
         if (kind != TERN__WATCH_LOAD) {
             find_race(what, view, kind, site, other, part, &part->loads[owner], known);
+        }
+    }
+}
+
+static bool only_zeros(const struct tern__view *view)
+{
+    int64_t i[4] = {0};
+    do {
+        const char *row = tern__view_row(view, i);
+        for (int64_t k = 0; k < view->shape[4]; k++) {
+            const char *element = row + k * view->stride[4] * (int64_t)view->element_bytes;
+            for (size_t byte = 0; byte < view->element_bytes; byte++) {
+                if (element[byte] != 0) {
+                    return false;
+                }
+            }
+        }
+    } while (tern__shape_next(view->shape, i));
+    return true;
+}
+
+// Whether any rank has stored there, or may have: what a ring has forgotten.
+static bool is_stored(const tern_window *share, const struct tern__view *view)
+{
+    int owner = job_rank(view->window, view->rank);
+    for (int rank = 0; rank < share->nranks; rank++) {
+        const struct tern__watch_ring *ring = &part_of(share, rank)->stores[owner];
+        struct tern__access access;
+        int at = 0;
+        if (tern__flag_load(&ring->accesses[0].version) > 2 ||
+            next_access(ring, &at, view, 0, &access)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A put of another rank to bytes of the view that this rank knows of: reports it.
+static bool find_astray(const char *what, const struct tern__view *view, uint32_t site,
+                        const tern_window *share)
+{
+    const struct tern__clock *mine = &part_of(share, share->rank)->clock;
+    int owner = job_rank(view->window, view->rank);
+    for (int other = 0; other < share->nranks; other++) {
+        const struct tern__watch_part *part = part_of(share, other);
+        struct tern__access access;
+        for (int at = 0;
+             other != share->rank && next_access(&part->stores[owner], &at, view, 0, &access);) {
+            if (access.kind == TERN__WATCH_PUT &&
+                tern__peek(&access.epoch) < tern__flag_load(&mine->known[other])) {
+                tern__watch_report(site,
+                                   "%s finds nothing but zeros in this rank's part of window %u, "
+                                   "and nobody has stored there; rank %d, block %u, has put to the "
+                                   "same place of rank %d's part at %s",
+                                   what, view->window->number, other, access.block, view->rank,
+                                   part->sites[access.site]);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void tern__watch_astray(const char *what, const struct tern__view *view, uint32_t site)
+{
+    tern_window *window = view->window;
+    tern_window *share = window != NULL ? share_of(window) : NULL;
+    if (share == NULL || view->rank != window->rank || !only_zeros(view) ||
+        is_stored(share, view)) {
+        return;
+    }
+    size_t offset = (size_t)(view->data - tern__window_at(window, view->rank, 0));
+    for (int rank = 0; rank < window->nranks; rank++) {
+        struct tern__view elsewhere = *view;
+        if (rank != window->rank && tern__window_is_mapped(window, rank)) {
+            elsewhere.rank = rank;
+            elsewhere.data = tern__window_at(window, rank, offset);
+            // Zeros there as well: a rank that has passed on what it got from here.
+            if (!only_zeros(&elsewhere) && find_astray(what, &elsewhere, site, share)) {
+                return;
+            }
         }
     }
 }

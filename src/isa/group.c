@@ -94,7 +94,7 @@ static int copy(const char *what, const struct tern__view *to, const struct tern
     if (tern__checking()) {
         tern__watch_staging(what, tiles->ping, tiles->pong);
         tern__watch_load(what, from, true);
-        return tern__watch_store(what, to, from, TERN_ATOMIC_NONE, false);
+        return tern__watch_store(what, to, from, TERN__WATCH_STORE, false);
     }
     tern__view_copy(to, from, TERN_ATOMIC_NONE);
     tern__owe_ring(to->window, to->rank);

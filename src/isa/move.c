@@ -84,7 +84,10 @@ static int tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic 
     if (tern__checking()) {
         tern__watch_tile("TSTORE", tile, false);
         if (!rounds) {
-            return tern__watch_store("TSTORE", &destination, &from, atomic, true);
+            return tern__watch_store("TSTORE", &destination, &from,
+                                     atomic == TERN_ATOMIC_ADD ? TERN__WATCH_ADD
+                                                               : TERN__WATCH_STORE,
+                                     true);
         }
     }
     (rounds ? tern__view_copy_rounded : tern__view_copy)(&destination, &from, atomic);
@@ -115,8 +118,13 @@ static int move(const struct tern__tiles *tiles, const tern_tensor *to, const te
     if (tern__checking()) {
         const char *what = puts ? "TPUT" : "TGET";
         tern__watch_staging(what, tiles->ping, tiles->pong);
+        tern__watch_direction(puts, puts ? &source : &destination);
         tern__watch_load(what, &source, true);
-        TERN_TRY(tern__watch_store(what, &destination, &source, atomic, false));
+        TERN_TRY(tern__watch_store(what, &destination, &source,
+                                   atomic == TERN_ATOMIC_ADD ? TERN__WATCH_ADD
+                                   : puts                    ? TERN__WATCH_PUT
+                                                             : TERN__WATCH_STORE,
+                                   false));
     } else {
         tern__view_copy(&destination, &source, atomic);
     }

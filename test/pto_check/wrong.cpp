@@ -543,6 +543,50 @@ KERNEL(tiles_at_places_of_their_own)
     }
 }
 
+// 27: what should be put is got: the other rank's row goes over the own one.
+KERNEL(put_from_here)
+{
+    Place p(ctx);
+    RowTile tile;
+    TASSIGN(tile, 0x0);
+    Row mine(p.row(0)), theirs(p.there(p.row(1)));
+    if (p.rank == 0) {
+        comm::TPUT(right ? theirs : mine, right ? mine : theirs, tile); // WRONG: put_from_here
+    }
+}
+
+// 28: the other way about.
+KERNEL(get_to_here)
+{
+    Place p(ctx);
+    RowTile tile;
+    TASSIGN(tile, 0x0);
+    Row mine(p.row(0)), theirs(p.there(p.row(1)));
+    if (p.rank == 0) {
+        comm::TGET(right ? mine : theirs, right ? theirs : mine, tile); // WRONG: get_to_here
+    }
+}
+
+// 29: put to one rank (here: to itself), and told another.
+KERNEL(put_to_whom_it_tells)
+{
+    Place p(ctx);
+    RowTile tile;
+    TASSIGN(tile, 0x0);
+    Row mine(p.row(0)), place(right ? p.there(p.row(1)) : p.row(1)), got(p.row(1));
+    if (p.rank == 0) {
+        TEXPANDS(tile, 7);
+        TSTORE(mine, tile);
+        pipe_barrier(PIPE_ALL);
+        comm::TPUT(place, mine, tile);
+        pipe_barrier(PIPE_ALL);
+        p.notify(0);
+    } else {
+        p.wait(0, 1);
+        TLOAD(tile, got); // WRONG: put_to_whom_it_tells
+    }
+}
+
 using Kernel = void (*)(CommContext *);
 struct Case {
     const char *name;
@@ -579,6 +623,9 @@ static const Case cases[] = {
     CASE(columns_apart),
     CASE(barrier_with_many_signals),
     CASE(tiles_at_places_of_their_own),
+    CASE(put_from_here),
+    CASE(get_to_here),
+    CASE(put_to_whom_it_tells),
 };
 
 static int run(const Case &one, bool wrong)
