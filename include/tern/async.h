@@ -27,7 +27,8 @@ TERN_API int tern_session_destroy(tern_session *session);
 // Begins to = from, of size_bytes bytes: put from here to anywhere, get the other way about; what
 // is in a window lies in one rank's part of it, as for tern_tensor_put, with its errors. *event is
 // the transfer's number, from 1 on. `from` must not change and `to` not be used before it is waited
-// for. When TERN_ASYNC_MAX are under way the calling thread takes part in the copying.
+// for; but who waits for what `to` holds is woken when the transfer has ended. When TERN_ASYNC_MAX
+// are under way the calling thread takes part in the copying.
 TERN_CALL int tern_async_put(tern_session *session, void *to, const void *from, size_t size_bytes,
                              uint64_t *event);
 TERN_CALL int tern_async_get(tern_session *session, void *to, const void *from, size_t size_bytes,

@@ -17,6 +17,7 @@
 #include "isa/view.h"
 #include "stream/core.h"
 #include "tern/async.h"
+#include "tern/block.h"
 
 enum { ENGINES = 4 };
 
@@ -83,6 +84,8 @@ static bool copy_one(struct tern_session *session)
     pthread_mutex_unlock(&session->engine->lock);
     if (!tern__shape_is_empty(transfer->from.shape)) {
         tern__view_copy(&transfer->to, &transfer->from, TERN_ATOMIC_NONE);
+        tern__owe_ring(transfer->to.window, transfer->to.rank);
+        tern_fence(); // wakes who waits for what has been stored
     }
     pthread_mutex_lock(&session->engine->lock);
     transfer->done = true;

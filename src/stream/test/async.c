@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "support/ranks.h"
 #include "tern/async.h"
 #include "tern/isa.h"
@@ -106,6 +107,46 @@ static void what_is_under_way_is_ended_by_destroy(void **state)
     }
 }
 
+// Nothing is notified: each of the waits sleeps by the time that the engine of the other rank
+// stores its word, and would else go on for a tenth of a second.
+static int answer_by_puts(tern_comm *comm, void *arg)
+{
+    enum { ROUNDS = 150 };
+    int rank = tern_comm_rank(comm);
+    int other = 1 - rank;
+    tern_window *window;
+    tern_session *session;
+    CHECK(tern_window_create(comm, 8192, NULL, &window) == TERN_OK);
+    CHECK(tern_session_create(&session) == TERN_OK);
+    int32_t *mine = tern_window_address(window, rank);
+    int32_t *there = tern_window_address(window, other);
+    tern_tensor word = tern_tensor_1d(mine, TERN_I32, 1);
+    uint64_t event;
+    int64_t begin_ns = tern__now_ns();
+    for (int32_t i = 1; i <= ROUNDS; i++) {
+        if (rank == 1) {
+            CHECK(tern_tensor_wait(&word, TERN_CMP_GE, i, RANKS_SOON_NS) == TERN_OK);
+        }
+        int32_t *from = mine + 1024 + i; // of its own: nothing is waited for
+        *from = i;
+        usleep(2000);
+        CHECK(tern_async_put(session, there, from, sizeof *from, &event) == TERN_OK);
+        if (rank == 0) {
+            CHECK(tern_tensor_wait(&word, TERN_CMP_GE, i, RANKS_SOON_NS) == TERN_OK);
+        }
+    }
+    CHECK(tern__now_ns() - begin_ns < INT64_C(10000000000)); // 15 s at least when nobody is woken
+    CHECK(tern_session_destroy(session) == TERN_OK);
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    CHECK(tern_window_destroy(window) == TERN_OK);
+    return 0;
+}
+
+static void a_transfer_wakes_who_waits_for_it(void **state)
+{
+    assert_true(ranks_run_comm(2, answer_by_puts, NULL, 60));
+}
+
 struct rounds {
     int32_t *counts; // of each block
     int32_t *arrived;
@@ -185,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transfers_end_in_order_of_waiting),
         cmocka_unit_test(what_is_under_way_is_ended_by_destroy),
+        cmocka_unit_test(a_transfer_wakes_who_waits_for_it),
         cmocka_unit_test(blocks_meet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
