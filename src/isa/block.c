@@ -197,14 +197,6 @@ static bool all_arrived(void *arg)
     return tern__reached(tern__flag_load(&arrival->meeting->arrived), arrival->wanted);
 }
 
-// Nobody dies in a process; but who is asked looks now and then whether the kernel has failed.
-static int never_broken(void *arg, bool deep)
-{
-    (void)arg;
-    (void)deep;
-    return TERN_OK;
-}
-
 static int block_sync(void)
 {
     uint32_t count = (uint32_t)here.count;
@@ -218,7 +210,7 @@ static int block_sync(void)
     struct tern__wait wait = {.bell = &meeting->bell,
                               .ladder = &ladder,
                               .holds = all_arrived,
-                              .broken = never_broken,
+                              .broken = tern__never_broken,
                               .arg = &arrival};
     TERN_TRY(tern__timeout_option(0, &wait.timeout_ns));
     if (before + 1 == arrival.wanted) {

@@ -118,15 +118,6 @@ static int check_cmp(const char *call, tern_cmp cmp)
                : tern__fail(TERN_ERR_ARG, "%s: %d is no comparison", call, (int)cmp);
 }
 
-// Nobody is known to break it. But that it is asked makes the sleeper look now and then: not all
-// stores of a program ring.
-static int never_broken(void *arg, bool deep)
-{
-    (void)arg;
-    (void)deep;
-    return TERN_OK;
-}
-
 // What the thread has begun goes on meanwhile, if not at once: what it waits for rings other bells.
 static int climb(struct tern__wait *wait)
 {
@@ -156,7 +147,7 @@ static int wait_here(const char *call, struct scan *scan, int64_t timeout_ns)
                               .ladder = &ladder,
                               .timeout_ns = timeout_ns,
                               .holds = all_hold,
-                              .broken = never_broken,
+                              .broken = tern__never_broken,
                               .arg = scan};
     int status = climb(&wait);
     return status != TERN_ERR_TIMEOUT

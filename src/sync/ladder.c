@@ -34,6 +34,13 @@ struct tern__ladder tern__ladder_for(int threads, int cpus)
                                  .alone = alone};
 }
 
+int tern__never_broken(void *arg, bool deep)
+{
+    (void)arg;
+    (void)deep;
+    return TERN_OK;
+}
+
 // Sleeps on the bell until the condition holds, is broken, or the deadline passes.
 static int sleep_until(const struct tern__wait *wait)
 {

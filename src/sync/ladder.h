@@ -41,6 +41,10 @@ struct tern__wait {
 // which the caller words. What the thread has begun does not go on meanwhile: sync/wait.h.
 int tern__ladder_climb(const struct tern__wait *wait);
 
+// `broken` of waits that nobody is known to break: TERN_OK. That it is asked makes the sleeper look
+// now and then: not all stores of a program ring, and the kernel may have failed.
+int tern__never_broken(void *arg, bool deep);
+
 // Asked by the waits of this thread once they sleep, when it is not NULL: TERN_OK, or an error with
 // its sentence, with which the wait then ends. For blocks of kernels, whose chip can fail.
 extern _Thread_local int (*tern__halt_ask)(void);

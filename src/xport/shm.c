@@ -66,36 +66,22 @@ static uint64_t sum_f64(uint64_t a, uint64_t b)
 }
 
 // All elements of a word, each by itself.
-static uint64_t words_of(const uint16_t lanes[4])
-{
-    uint64_t word;
-    memcpy(&word, lanes, sizeof word);
-    return word;
-}
-
-static uint64_t lanes_f16(uint64_t a, uint64_t b)
-{
-    uint16_t x[4];
-    uint16_t y[4];
-    memcpy(x, &a, sizeof x);
-    memcpy(y, &b, sizeof y);
-    for (int i = 0; i < 4; i++) {
-        x[i] = sum_f16(x[i], y[i]);
+#define DEFINE_LANES(name)                                                                         \
+    static uint64_t lanes_##name(uint64_t a, uint64_t b)                                           \
+    {                                                                                              \
+        uint16_t x[4];                                                                             \
+        uint16_t y[4];                                                                             \
+        memcpy(x, &a, sizeof x);                                                                   \
+        memcpy(y, &b, sizeof y);                                                                   \
+        for (int i = 0; i < 4; i++) {                                                              \
+            x[i] = sum_##name(x[i], y[i]);                                                         \
+        }                                                                                          \
+        memcpy(&a, x, sizeof a);                                                                   \
+        return a;                                                                                  \
     }
-    return words_of(x);
-}
 
-static uint64_t lanes_bf16(uint64_t a, uint64_t b)
-{
-    uint16_t x[4];
-    uint16_t y[4];
-    memcpy(x, &a, sizeof x);
-    memcpy(y, &b, sizeof y);
-    for (int i = 0; i < 4; i++) {
-        x[i] = sum_bf16(x[i], y[i]);
-    }
-    return words_of(x);
-}
+DEFINE_LANES(f16)
+DEFINE_LANES(bf16)
 
 static uint64_t lanes_f32(uint64_t a, uint64_t b)
 {
