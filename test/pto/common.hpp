@@ -307,6 +307,17 @@ TileData MakeTile([[maybe_unused]] int rows, [[maybe_unused]] int columns)
     }
 }
 
+// An instruction through one tile, or through two in turn.
+template <bool PING_PONG, typename TileData, typename Instruction>
+void Through(TileData &ping, TileData &pong, const Instruction &instruction)
+{
+    if constexpr (PING_PONG) {
+        instruction(ping, pong);
+    } else {
+        instruction(ping);
+    }
+}
+
 // A dense tensor of these extents.
 #define DENSE(T, D0, D1, D2, D3, D4)                                                               \
     pto::GlobalTensor<T, pto::Shape<D0, D1, D2, D3, D4>,                                           \

@@ -27,15 +27,9 @@ __global__ AICORE void MoveKernel(__gm__ T *dst, __gm__ T *src, __gm__ CommDevic
     TileData pong = MakeTile<TileData>(ROWS, COLUMNS);
     TASSIGN(ping, 0x0);
     TASSIGN(pong, 0x10000);
-    if constexpr (way == Put && PING_PONG) {
-        comm::TPUT(dstG, srcG, ping, pong);
-    } else if constexpr (way == Put) {
-        comm::TPUT(dstG, srcG, ping);
-    } else if constexpr (PING_PONG) {
-        comm::TGET(dstG, srcG, ping, pong);
-    } else {
-        comm::TGET(dstG, srcG, ping);
-    }
+    Through<PING_PONG>(ping, pong, [&](auto &...tiles) {
+        way == Put ? comm::TPUT(dstG, srcG, tiles...) : comm::TGET(dstG, srcG, tiles...);
+    });
     pipe_barrier(PIPE_ALL);
 }
 

@@ -27,15 +27,9 @@ __global__ AICORE void StrideKernel(__gm__ float *dst, __gm__ float *src)
     TileData pong(3, 2);
     TASSIGN(ping, 0);
     TASSIGN(pong, 1024);
-    if constexpr (way == Put && PING_PONG) {
-        comm::TPUT(dstG, srcG, ping, pong);
-    } else if constexpr (way == Put) {
-        comm::TPUT(dstG, srcG, ping);
-    } else if constexpr (PING_PONG) {
-        comm::TGET(dstG, srcG, ping, pong);
-    } else {
-        comm::TGET(dstG, srcG, ping);
-    }
+    Through<PING_PONG>(ping, pong, [&](auto &...tiles) {
+        way == Put ? comm::TPUT(dstG, srcG, tiles...) : comm::TGET(dstG, srcG, tiles...);
+    });
 }
 
 template <Way way, int CLAIMED, bool PING_PONG> void ExtentAndStrides()

@@ -97,15 +97,10 @@ __global__ AICORE void ShareKernel(__gm__ T *whole, __gm__ T *own, __gm__ CommDe
     TILE_OF(T, TILE_ROWS, COLUMNS, ROWS % TILE_ROWS != 0) ping, pong;
     TASSIGN(ping, 0x0);
     TASSIGN(pong, 0x10000);
-    if constexpr (share == Gather && PING_PONG) {
-        comm::TGATHER(group, all, ping, pong);
-    } else if constexpr (share == Gather) {
-        comm::TGATHER(group, all, ping);
-    } else if constexpr (PING_PONG) {
-        comm::TSCATTER(group, all, ping, pong);
-    } else {
-        comm::TSCATTER(group, all, ping);
-    }
+    Through<PING_PONG>(ping, pong, [&](auto &...tiles) {
+        share == Gather ? comm::TGATHER(group, all, tiles...)
+                        : comm::TSCATTER(group, all, tiles...);
+    });
     pipe_barrier(PIPE_ALL);
 }
 
