@@ -1,9 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernel_cc.c does with a source between preprocessing and compiling.
+// The parts of tern kernel-cc:
+//
+//   kernel_options.c  what the command line asks for, and which step gets which option
+//   kernel_rewrite.c  what becomes of a source between preprocessing and compiling
+//   kernel_cc.c       the steps
 #ifndef TERN_CLI_KERNEL_CC_H
 #define TERN_CLI_KERNEL_CC_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+
+#define KERNEL_EXIT_FAILED 1
+
+// An argument list that grows and ends with NULL; the strings are others'.
+struct kernel_list {
+    const char **items;
+    size_t count, room;
+};
+
+void kernel_add(struct kernel_list *list, const char *item);
+
+struct kernel_job {
+    struct kernel_list compiler;
+    struct kernel_list sources;
+    struct kernel_list preprocess; // options of that step alone, such as -I and -D
+    struct kernel_list compile;    // options of all steps
+    struct kernel_list link;       // and those of the last one: libraries, objects
+    const char *output;
+    bool compile_only, preprocess_only, assemble_only, shared;
+    bool has_standard, has_level, has_pic, checks;
+    bool depends, has_depend_file, has_depend_target; // -MD or -MMD, -MF, -MT or -MQ
+    char folder[64];                                  // for what lies between the steps
+    char include[PATH_MAX], faces[PATH_MAX], library[PATH_MAX];
+};
+
+// 0, or the exit status after one sentence.
+int kernel_parse(struct kernel_job *job, int argc, char **argv);
 
 // The preprocessed source with each launch  K<<<blocks, nullptr, stream>>>(arguments)  as
 // K % ::pto_launch("K", blocks, nullptr, stream)(arguments),  on the same lines. To be freed; NULL:
