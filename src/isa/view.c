@@ -143,6 +143,17 @@ static void copy_numbers(int64_t to[5], const int64_t from[5])
     }
 }
 
+// Whether it has two dimensions of numbers so small that nothing overflows.
+static bool is_small_matrix(const struct tern__view *view)
+{
+    const uint64_t least_large = UINT64_C(1) << 28; // two of them, and 8 bytes: 59 bits
+    uint64_t all = (uint64_t)view->shape[3] | (uint64_t)view->shape[4] | (uint64_t)view->stride[3] |
+                   (uint64_t)view->stride[4];
+    int64_t others = view->stride[0] | view->stride[1] | view->stride[2];
+    return view->shape[0] == 1 && view->shape[1] == 1 && view->shape[2] == 1 && all < least_large &&
+           others >= 0;
+}
+
 // Whether all is well with the numbers, in one pass; and the elements from the first to behind the
 // last.
 static bool numbers_fit(const struct tern__view *view, int64_t *span)
@@ -150,6 +161,10 @@ static bool numbers_fit(const struct tern__view *view, int64_t *span)
     int64_t elements = (int64_t)view->element_bytes;
     int64_t signs = 0;
     bool over = elements == 0;
+    if (is_small_matrix(view)) { // of most
+        *span = 1 + (view->shape[3] - 1) * view->stride[3] + (view->shape[4] - 1) * view->stride[4];
+        return !over;
+    }
     *span = 1;
     for (int d = 0; d < 5; d++) {
         int64_t reach;
@@ -159,6 +174,19 @@ static bool numbers_fit(const struct tern__view *view, int64_t *span)
         over |= __builtin_add_overflow(*span, reach, span);
     }
     return signs >= 0 && !over;
+}
+
+static int check_data(const char *call, const char *name, const struct tern__view *view)
+{
+    if (view->data == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: the data of %s must not be NULL", call, name);
+    }
+    if (((uintptr_t)view->data & (view->element_bytes - 1)) != 0) { // a power of 2
+        return tern__fail(TERN_ERR_ARG, "%s: %s at %p is not aligned to the %zu bytes of a %s",
+                          call, name, (void *)view->data, view->element_bytes,
+                          tern_dtype_name(view->dtype));
+    }
+    return TERN_OK;
 }
 
 int tern__view_tensor(const char *call, const char *name, const tern_tensor *tensor,
@@ -182,15 +210,22 @@ int tern__view_tensor(const char *call, const char *name, const tern_tensor *ten
     if (tern__shape_is_empty(view->shape)) {
         return TERN_OK;
     }
-    if (view->data == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: the data of %s must not be NULL", call, name);
-    }
-    if (((uintptr_t)view->data & (view->element_bytes - 1)) != 0) { // a power of 2
-        return tern__fail(TERN_ERR_ARG, "%s: %s at %p is not aligned to the %zu bytes of a %s",
-                          call, name, (void *)view->data, view->element_bytes,
-                          tern_dtype_name(view->dtype));
-    }
+    TERN_TRY(check_data(call, name, view));
     return find_window(call, name, view, span);
+}
+
+int tern__view_bytes(const char *call, const char *name, const tern_tensor *tensor, int64_t count,
+                     struct tern__view *view)
+{
+    view->data = tensor->data;
+    view->dtype = tensor->dtype;
+    view->element_bytes = tern_dtype_size(tensor->dtype);
+    view->window = NULL;
+    view->rank = 0;
+    view->shape[4] = count;
+    view->stride[4] = 1;
+    TERN_TRY(check_data(call, name, view));
+    return find_window(call, name, view, count);
 }
 
 bool tern__view_word(const char *call, const char *name, const tern_tensor *tensor,
@@ -235,7 +270,7 @@ int tern__tile_check(const char *call, const char *name, const tern_tile *tile, 
                           call, name, tile->rows, tile->columns, tile->valid_rows,
                           tile->valid_columns);
     }
-    if ((uintptr_t)tile->data % tern_dtype_size(dtype) != 0) {
+    if (((uintptr_t)tile->data & (tern_dtype_size(dtype) - 1)) != 0) { // a power of 2
         return tern__fail(TERN_ERR_ARG, "%s: %s at %p is not aligned to the %zu bytes of a %s",
                           call, name, tile->data, tern_dtype_size(dtype), tern_dtype_name(dtype));
     }

@@ -28,6 +28,11 @@ int tern__view_tensor(const char *call, const char *name, const tern_tensor *ten
 bool tern__view_word(const char *call, const char *name, const tern_tensor *tensor,
                      struct tern__view *view, int *status);
 
+// The same of `count` elements, 1 to INT32_MAX, that lie together; of the view's shape and strides
+// only the last ones are filled in.
+int tern__view_bytes(const char *call, const char *name, const tern_tensor *tensor, int64_t count,
+                     struct tern__view *view);
+
 // A tile as a tensor of this shape, which it must hold: the rows of all dimensions are the first
 // rows of the tile.
 int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
