@@ -224,9 +224,10 @@ static void blocks_meet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        // First: it forks, and the others start threads.
+        cmocka_unit_test(a_transfer_wakes_who_waits_for_it),
         cmocka_unit_test(transfers_end_in_order_of_waiting),
         cmocka_unit_test(what_is_under_way_is_ended_by_destroy),
-        cmocka_unit_test(a_transfer_wakes_who_waits_for_it),
         cmocka_unit_test(blocks_meet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
