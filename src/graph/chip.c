@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "comm/window.h"
+#include "stream/thread.h"
 
 static _Atomic uint64_t chips_made;
 

@@ -4,16 +4,14 @@
 
 #include "stream/core.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cgroup.h"
+#include "stream/thread.h"
 #include "sync/wait.h"
-
-enum { STACK_BYTES = 2 << 20 };
 
 // The core whose kernel this thread runs, or NULL.
 static _Thread_local struct tern__core *current;
@@ -110,24 +108,6 @@ static void *core_main(void *arg)
         tern__flag_add(&core->done, 1); // partner: tern__core_busy; releases what the kernel wrote
         tern__bell_ring(tern__cores_bell(core->all));
     }
-}
-
-int tern__thread_start(pthread_t *thread, void *(*body)(void *), void *arg)
-{
-    sigset_t all;
-    sigset_t before;
-    pthread_attr_t attributes;
-    sigfillset(&all);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, &attributes, body, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (error != 0) {
-        return tern__fail(TERN_ERR_SYSTEM, "cannot start a thread: %s", strerror(error));
-    }
-    return TERN_OK;
 }
 
 int tern__cores_start(struct tern__cores *cores, struct tern__job *job, int aic_count,

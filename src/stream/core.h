@@ -99,7 +99,4 @@ static inline void tern__core_give(struct tern__core *core, const struct tern__k
 // "AIV 1"
 void tern__core_text(const struct tern__core *core, char *text, size_t size);
 
-// Starts a thread of a chip: signals of the process are not for it.
-int tern__thread_start(pthread_t *thread, void *(*body)(void *), void *arg);
-
 #endif

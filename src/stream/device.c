@@ -14,7 +14,7 @@
 #include "comm/checking.h"
 #include "isa/block.h"
 #include "isa/check.h"
-#include "stream/core.h"
+#include "stream/thread.h"
 #include "sync/ladder.h"
 
 struct worker {
