@@ -28,6 +28,7 @@ enum {
     TERN__TRACE_HAS_SIGNAL = 2,
     TERN__TRACE_OVERLAPS = 4,    // it may overlap others of its thread
     TERN__TRACE_IN_AT_BEGIN = 8, // its arrow ends at its beginning, not at its end
+    TERN__TRACE_IN_HERE = 16,    // its arrow comes from this rank; else from another one
 };
 
 #define TERN__TRACE_NAME_BYTES 36
@@ -99,6 +100,7 @@ enum tern__trace_thing {
     TERN__ARROW_MAIL,
     TERN__ARROW_TAKEN,
     TERN__ARROW_BEGUN,
+    TERN__ARROW_TASK, // `comm_slot` is the chip's number
 };
 uint64_t tern__trace_arrow(enum tern__trace_thing thing, int comm_slot, uint64_t which,
                            uint64_t where);

@@ -233,16 +233,16 @@ static size_t lower_bound(const struct writer *writer, uint64_t key, int64_t tim
 
 // What this arrow comes from; NULL when that is not in the trace.
 static const struct origin *find_origin(const struct writer *writer, uint64_t key, uint16_t nth,
-                                        int64_t end_ns)
+                                        int64_t end_ns, bool here)
 {
     size_t low = lower_bound(writer, key, end_ns);
     size_t wanted = nth > 0 ? lower_bound(writer, key, INT64_MIN) + nth - 1 : low;
-    if (wanted < low && writer->origins[wanted].rank != writer->rank) {
+    if (wanted < low && (writer->origins[wanted].rank == writer->rank) == here) {
         return &writer->origins[wanted];
     }
     while (low > 0 && writer->origins[low - 1].key == key) {
         low--;
-        if (writer->origins[low].rank != writer->rank) {
+        if ((writer->origins[low].rank == writer->rank) == here) {
             return &writer->origins[low];
         }
     }
@@ -254,18 +254,20 @@ static void write_arrow(struct writer *writer, int track, const struct tern__tra
 {
     bool at_begin = (event->has & TERN__TRACE_IN_AT_BEGIN) != 0;
     int64_t end_ns = event->begin_ns + (at_begin ? 0 : event->duration_ns - 1);
-    const struct origin *origin = find_origin(writer, event->in, event->nth, end_ns);
+    const struct origin *origin =
+        find_origin(writer, event->in, event->nth, end_ns, (event->has & TERN__TRACE_IN_HERE) != 0);
     if (origin == NULL) {
         return;
     }
     uint64_t id = ++writer->arrows;
     write_place(writer, "s", origin->rank, origin->track);
     write_moment(writer, origin->begin_ns);
-    fprintf(writer->file, ",\"cat\":\"arrow\",\"name\":\"notify\",\"id\":%" PRIu64 "}", id);
+    const char *name = (event->has & TERN__TRACE_IN_HERE) != 0 ? "after" : "notify";
+    fprintf(writer->file, ",\"cat\":\"arrow\",\"name\":\"%s\",\"id\":%" PRIu64 "}", name, id);
     write_place(writer, "f", writer->rank, track);
     write_moment(writer, end_ns);
-    fprintf(writer->file, ",\"bp\":\"e\",\"cat\":\"arrow\",\"name\":\"notify\",\"id\":%" PRIu64 "}",
-            id);
+    fprintf(writer->file, ",\"bp\":\"e\",\"cat\":\"arrow\",\"name\":\"%s\",\"id\":%" PRIu64 "}",
+            name, id);
 }
 
 static void write_event(struct writer *writer, int track, const struct tern__trace_event *event)

@@ -101,11 +101,14 @@ def check_arrows(events, tracks):
     for pair in ends.values():
         need(sorted(e["ph"] for e in pair) == ["f", "s"], "no arrow", pair)
         first, last = sorted(pair, key=lambda e: e["ph"], reverse=True)
-        need(first["pid"] != last["pid"], "an arrow inside a rank", pair)
+        inside = first["name"] == "after"  # from a task to one that it released
+        need((first["pid"] == last["pid"]) == inside, "an arrow inside a rank, or out of it", pair)
         need(ns(first["ts"]) < ns(last["ts"]), "an arrow that ends before it begins", pair)
         need(first["cat"] == last["cat"] and first["name"] == last["name"] and last["bp"] == "e",
              "the ends do not match", pair)
-        arrows.append((find_slice(tracks, first), find_slice(tracks, last)))
+        found = (find_slice(tracks, first), find_slice(tracks, last))
+        if not inside:
+            arrows.append(found)
     return arrows
 
 
