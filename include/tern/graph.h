@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task graphs on a chip. A chip is a scheduler thread, which decides, and core threads, which
-// compute: AIC (matrix) and AIV (vector). A graph is built before it runs (the first of the three
-// builders): tasks, edges between them, and waits: a task that also waits until a signal of this
-// rank's window reaches a value. The scheduler watches signals; a waiting task holds no core.
+// Task graphs on a chip. A chip has cores, threads that compute: AIC (matrix) and AIV (vector), in
+// clusters of one AIC and two AIV; and a scheduler, a thread that watches signals and deadlines. A
+// core takes the next task itself, in the order in which tasks became ready.
+//
+// Three builders:
+//   * on the host: the graph is whole before it runs, and can run often (below);
+//   * on the chip: an orchestration adds tasks and edges while tasks already run (below);
+//   * from tensors: an orchestration only names the memory that tasks read and write, and their
+//     order follows (tern/submit.h).
+//
+// A task may also wait until signals of this rank's windows reach values; it holds no core then.
 //
 //     tern_graph_create(&graph);
 //     tern_graph_add_task(graph, &(tern_task){.name = "add", .kernel = add, ...}, &add_task);
@@ -12,11 +19,13 @@
 #ifndef TERN_GRAPH_H
 #define TERN_GRAPH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "tern/api.h"
 #include "tern/comm.h"
+#include "tern/dtype.h"
 #include "tern/signal.h"
 
 TERN_BEGIN_DECLS
@@ -24,12 +33,19 @@ TERN_BEGIN_DECLS
 typedef struct tern_chip tern_chip;
 typedef struct tern_graph tern_graph;
 
-typedef enum tern_core { TERN_CORE_AIC = 0, TERN_CORE_AIV = 1 } tern_core;
+typedef enum tern_core {
+    TERN_CORE_AIC = 0,
+    TERN_CORE_AIV = 1,
+    TERN_CORE_MIX = 2,  // two or three cores of one cluster, at the same time
+    TERN_CORE_NONE = 3, // none: the task has no kernel, and only orders others
+} tern_core;
 
 #define TERN_CORES_MAX 256           // of both kinds together
 #define TERN_CHIP_LAUNCHES_MAX 256   // queued and running
 #define TERN_TASK_ARGS_MAX 48        // arguments of a task
 #define TERN_GRAPH_TASKS_MAX 1048576 // tasks of a graph
+#define TERN_TASK_BLOCKS_MAX 65536   // blocks of a task
+#define TERN_TASK_DEFERS_MAX 64      // conditions of a block that tern_kernel_defer is given
 
 // A kernel: a plain function, called by a core thread with the task's arguments: a copy of those
 // given to tern_graph_add_task, its own for each run.
@@ -51,7 +67,7 @@ TERN_CALL int tern_chip_create(tern_comm *comm, const tern_chip_options *options
 // names it, and the chip and its threads are left. NULL is allowed.
 TERN_API int tern_chip_destroy(tern_chip *chip);
 
-// Builders. A graph is built by one thread; after the first launch it can no longer be changed
+// Building on the host. By one thread; after the first launch a graph can no longer be changed
 // (TERN_ERR_STATE), only launched again.
 TERN_CALL int tern_graph_create(tern_graph **graph);
 TERN_API int tern_graph_destroy(tern_graph *graph);
@@ -61,6 +77,16 @@ TERN_API int tern_graph_destroy(tern_graph *graph);
 // opened.
 TERN_CALL int tern_graph_load(tern_graph *graph, const char *path);
 
+// element <cmp> value, when the task would start, both as doubles: exact up to 2^53. Of all dtypes
+// but TERN_F16 and TERN_BF16.
+typedef struct tern_predicate {
+    const void *address; // aligned to the element
+    tern_dtype dtype;
+    tern_cmp cmp;
+    double value;
+} tern_predicate;
+
+// Zero-initialised fields mean none of it.
 typedef struct tern_task {
     const char *name;        // for reports and traces; copied; NULL: the kernel's name
     tern_kernel kernel;      // the function, or NULL: look for kernel_name
@@ -68,6 +94,16 @@ typedef struct tern_task {
     tern_core core;          // the kind of core it runs on
     const int64_t *args;     // copied; may be NULL when args_count is 0
     int args_count;          // 0..TERN_TASK_ARGS_MAX
+
+    // Of TERN_CORE_MIX, instead of `kernel`: what the AIC, the first and the second AIV of a
+    // cluster run, all with the same arguments; at least two. Where there is none (neither kernel
+    // nor name), that core stays free for other tasks.
+    tern_kernel mix[3];
+    const char *mix_names[3];
+
+    int blocks;      // calls of the kernel, tern_kernel_block() of which is 0, 1, …; 0: one
+    bool sync_start; // all blocks start together: there must be as many cores (clusters)
+    const tern_predicate *predicate; // copied; false: the task ends without having run
 } tern_task;
 
 // Adds a task; *id (which may be NULL) counts from 0 in the order of calls. TERN_ERR_KERNEL when
@@ -102,12 +138,46 @@ TERN_CALL int tern_chip_launch(tern_chip *chip, tern_graph *graph);
 // sentence says how many launches behind it did not start. The chip then takes launches again.
 // TERN_ERR_KERNEL: a kernel called tern_kernel_fail; TERN_ERR_TIMEOUT: the run's deadline passed,
 // TERN_ERR_PEER: a rank died; the sentence names the tasks that were running or waiting, and for a
-// wait the signal, the value seen and the value wanted, and what each other rank does. After a
-// failed run no further task of it is started, and running kernels have returned, unless the
-// sentence says that one has not. The chip's communicator has then failed too, so that peers which
-// wait for this run's signals learn why. When the communicator failed first, its status outranks
-// TERN_ERR_KERNEL of a kernel that failed of it. TERN_ERR_STATE when nothing was launched.
+// wait the signal, the value seen and the value wanted, and what each other rank does. What comes
+// after a task that failed has not run, the rest of the run has; after the deadline, and after a
+// death, nothing that had not started. Running kernels have returned, unless the sentence says that
+// one has not. The chip's communicator has failed too, so that peers which wait for this run's
+// signals learn why, and with it what waits for theirs. When the communicator failed first, its
+// status outranks TERN_ERR_KERNEL of a kernel that failed of it. TERN_ERR_STATE when nothing was
+// launched.
 TERN_CALL int tern_chip_synchronize(tern_chip *chip);
+
+// Building on the chip. The orchestration runs on a thread of the chip's own, when the launches
+// before have ended; it adds tasks, edges and waits to the graph that it is given, and publishes
+// each task when that is complete. A published task may start at once, and an edge from a task that
+// has finished is met. Edges to a published task are TERN_ERR_STATE. The run ends when the
+// orchestration has returned and all tasks have finished. What it returns below 0 (its sentence is
+// tern_last_error()) fails the run, as does a task that was never published. In an orchestration
+// tern_chip_synchronize and tern_chip_destroy are TERN_ERR_STATE.
+typedef int (*tern_orchestration)(tern_graph *graph, void *arg);
+
+typedef struct tern_orchestrate_options {
+    bool build_first; // tasks start when the orchestration has returned
+} tern_orchestrate_options;
+
+// Queues a run of the orchestration, as tern_chip_launch does. The graph is one that has not run:
+// from tern_graph_create, or from tern_graph_create_rings (tern/submit.h), which may run often.
+// `arg` is the orchestration's own. options may be NULL.
+TERN_CALL int tern_chip_orchestrate(tern_chip *chip, tern_graph *graph,
+                                    tern_orchestration orchestration, void *arg,
+                                    const tern_orchestrate_options *options);
+
+// Nothing more will be said of the task. By the orchestration; in a graph that is built on the
+// host, nothing.
+TERN_CALL int tern_graph_publish(tern_graph *graph, int task);
+
+// Cores of a kind; clusters for TERN_CORE_MIX.
+TERN_API int tern_chip_cores(const tern_chip *chip, tern_core core);
+
+// The number of the last failed run's error in tern/graph_code.def, 0 when none of them was it.
+// tern_graph_code_name: its name ("HEAP_RING_DEADLOCK"), or "NONE".
+TERN_API int tern_chip_code(const tern_chip *chip);
+TERN_API const char *tern_graph_code_name(int code);
 
 // For kernels, on the core thread that runs them.
 
@@ -119,6 +189,19 @@ TERN_API void tern_kernel_fail(const char *format, ...) TERN_PRINTF(1, 2);
 // among those of its kind. 0 outside a kernel.
 TERN_API int tern_kernel_run(void);
 TERN_API int tern_kernel_core(void);
+
+// Which of the task's blocks this is, and of how many; and of a TERN_CORE_MIX task which of its
+// kernels: 0 AIC, 1 the first AIV, 2 the second. 0, 1 and 0 outside a kernel.
+TERN_API int tern_kernel_block(void);
+TERN_API int tern_kernel_blocks(void);
+TERN_API int tern_kernel_slot(void);
+
+// This block ends only when the condition holds, too: the kernel returns and frees its core, and
+// the scheduler watches. The second form: when the word, counting up, has reached a value; in any
+// memory of this process. At most TERN_TASK_DEFERS_MAX of both; beyond, and outside a kernel, an
+// error, and the task fails.
+TERN_CALL int tern_kernel_defer(const tern_condition *condition);
+TERN_CALL int tern_kernel_defer_word(const uint32_t *word, uint32_t expected);
 
 TERN_END_DECLS
 

@@ -27,7 +27,9 @@
 // The chip: tasks on its cores, kernels on its blocks, and a record of when each ran.
 #include "tern/block.h"
 #include "tern/graph.h"
+#include "tern/region.h"
 #include "tern/stream.h"
+#include "tern/submit.h"
 #include "tern/trace.h"
 
 // Collectives as data: made, read, proved, priced, executed; and which one a call gets.
