@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensor map: which live tasks read and write which regions, and so which of them a new task
+// must come after. One thread uses it: the orchestration's. Its memory is fixed when it is made,
+// but for the list of ids. Data path: a lookup or an insert is one probe of a hash by the buffer's
+// address and a walk over the live entries of that buffer.
+//
+// An entry is one region of one task. It lives until its task retires, or until a later writer
+// covers it: whoever would come after it then comes after that writer. Entries of a ring are given
+// and taken in order.
+//
+// Buffers of programs (owner TERN_REGION_NO_OWNER) may overlap although they begin at different
+// addresses (&a[0] and &a[100]). Their extents are in a tree; a buffer that has ever overlapped
+// with another one is marked, and then lookups ask the tree, too. Buffers that tasks made overlap
+// with nothing: their memory is given again only when all who used it have finished.
+#ifndef TERN_GRAPH_TENSOR_MAP_H
+#define TERN_GRAPH_TENSOR_MAP_H
+
+#include <stdint.h>
+
+#include "tern/region.h"
+#include "tern/submit.h"
+
+struct tern__tensor_map;
+
+// Zero-initialised is empty; free(ids.ids).
+struct tern__ids {
+    tern_task_id *ids;
+    uint32_t count, room;
+};
+
+// TERN_ERR_MEMORY. The same twice in a row is once.
+int tern__ids_add(struct tern__ids *ids, tern_task_id id);
+
+// `entries` of each ring, 1 at least. Memory is touched only when used. TERN_ERR_MEMORY,
+// TERN_ERR_ARG with a sentence.
+int tern__map_create(const uint32_t entries[TERN_RINGS], struct tern__tensor_map **map);
+void tern__map_free(struct tern__tensor_map *map); // may be NULL
+
+// Nothing is live, all rings begin anew. Costs what is in use.
+void tern__map_clear(struct tern__tensor_map *map);
+
+// Entries whose task is earlier in its ring than `alive` (low 32 bits of its id, wrapping) are
+// gone. Costs what it drops.
+void tern__map_retire(struct tern__tensor_map *map, int ring, uint32_t alive);
+
+// Adds to `ids` the live tasks that a task with this access must come after, each at least once;
+// and forgets entries that the region covers, if the task writes it: the task must then insert it,
+// after it has looked up all its regions.
+//
+//   access            comes after               is found later as   forgets
+//   TERN_IN           writers                   reader              -
+//   TERN_INOUT        writers and readers       writer              both
+//   TERN_OUT_EXISTING writers and readers       writer              both
+//   others            none                      -                   -
+//   with TERN_RINGS_UPSTREAM:
+//   TERN_IN           writers                   -                   -
+//   TERN_INOUT        writers                   writer              writers
+//   TERN_OUT_EXISTING none                      writer              -
+//
+// Regions with no_dependences, and empty ones, are as others. TERN_ERR_MEMORY.
+int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, tern_access access,
+                     uint32_t flags, struct tern__ids *ids);
+
+// The task, the newest of its ring, has the region with this access. TERN_ERR_LIMIT, without a
+// sentence, when all entries of its ring are in use.
+int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
+                     uint32_t flags, tern_task_id task);
+
+// Entries in use: those whose tasks have not retired.
+uint32_t tern__map_used(const struct tern__tensor_map *map, int ring);
+
+#endif
