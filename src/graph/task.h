@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// A task and its edges, of all three builders. Who builds writes a task before its last `pending`
+// is taken away; then it belongs to who runs it.
+//
+// In graphs that grow while they run: pending is what the task still comes after, and one for who
+// builds until it is published. Who takes the last one makes it ready. after: what comes after it.
+// Who finishes a task puts CLOSED there, so that a later edge from it is known to be met; both
+// sides are one atomic operation on that word, and no lock. Graphs that are whole before they run
+// have both in dense arrays (struct tern__order).
+#ifndef TERN_GRAPH_TASK_H
+#define TERN_GRAPH_TASK_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/order.h"
+#include "tern/graph.h"
+
+#define TERN__TASK_NAME_BYTES 36
+
+struct tern__task;
+
+#define TERN__PUBLISHED UINT32_MAX // `before_count` of a task of the second builder
+
+struct tern__edge {
+    struct tern__task *from, *to;
+    struct tern__edge *next;        // of those that begin at `from`
+    struct tern__edge *next_before; // of those that end at `to`; not of tasks in rings
+};
+
+#define TERN__EDGES_CLOSED ((struct tern__edge *)(uintptr_t)1)
+
+// Conditions that something waits for: a task, to be ready; or a block, to have ended. Held in a
+// list until all hold.
+struct tern__hold {
+    struct tern__hold *next;
+    struct tern__task *task;
+    bool ends;        // a block's; else a task's, to start
+    uint32_t count;   // of conditions
+    int64_t since_ns; // for traces
+    struct tern__until *untils;
+};
+
+// A signal of a window, or, without a window, a word of this process (at least `value`).
+struct tern__until {
+    tern_condition condition; // of run 0
+    int32_t step_per_run;
+    const _Atomic uint32_t *word; // NULL: the condition's
+};
+
+// What few tasks have.
+struct tern__task_more {
+    struct tern__hold hold; // its waits
+    tern_predicate predicate;
+    bool has_predicate;
+    bool sync_start;
+    tern_kernel mix[3];
+    // Of a task that is being placed on cores; under a lock of its own.
+    struct tern__task *next_gang;
+    uint32_t turn; // counts up from task to task
+    int next_block;
+    int reserve; // the cluster whose cores are kept for it, or -1
+};
+
+enum tern__task_special {
+    TERN__TASK_WAITS = 1,
+    TERN__TASK_PREDICATE = 2,
+    TERN__TASK_EMPTY = 4, // no kernel
+    TERN__TASK_GANG = 8,  // several cores, or several blocks
+    TERN__TASK_JOIN = 16, // nobody's task: the graph made it, and it does not count
+};
+
+// Of `flags`.
+enum { TERN__TASK_POISONED = 1 };
+
+struct tern__task {
+    alignas(TERN_CACHE_LINE) tern_kernel kernel;
+    const int64_t *args; // the kernel gets a copy
+    const char *name;    // for reports and traces
+    struct tern__task_more *more;
+    struct tern__edge *before; // those that end here; in rings an array of before_count
+    uint32_t before_count;     // different tasks before it, or TERN__PUBLISHED
+    uint32_t record;           // its place in the record of the run
+    uint32_t blocks;
+    uint16_t args_count;
+    uint8_t core;    // tern_core
+    uint8_t special; // enum tern__task_special
+    uint8_t ring;
+    _Atomic uint32_t flags;
+
+    alignas(TERN_CACHE_LINE) _Atomic(struct tern__edge *) after;
+    struct tern__task *next; // in the list it is in
+    _Atomic uint32_t pending;
+    _Atomic uint32_t left;  // calls of kernels that have not ended, of a gang
+    _Atomic uint32_t users; // in rings: itself, and the tasks after it, that have not finished
+    uint32_t number;        // in its ring, or in its table
+    // Of rings, by the orchestration alone: what is in use up to and with this task.
+    uint64_t heap_end, edges_end, args_end;
+    uint64_t by; // for traces: the id of the task that released it, + 1
+};
+_Static_assert(sizeof(struct tern__task) == 2 * TERN_CACHE_LINE, "two lines");
+
+// What it is called in records and traces.
+static inline uint64_t tern__task_id_of(const struct tern__task *task)
+{
+    return (uint64_t)task->ring << 32 | task->number;
+}
+
+// Kernels that a call of the task has: blocks times cores.
+static inline uint32_t tern__task_calls(const struct tern__task *task)
+{
+    uint32_t cores = 1;
+    if (task->core == TERN_CORE_MIX) {
+        cores = 0;
+        for (int i = 0; i < 3; i++) {
+            cores += task->more->mix[i] != NULL;
+        }
+    }
+    return cores * task->blocks;
+}
+
+// `to`, which is not published, comes after edge->from, unless that has finished. The edge's
+// memory stays while the graph runs.
+static inline bool tern__task_link(struct tern__edge *edge)
+{
+    struct tern__edge *seen = atomic_load_explicit(&edge->from->after, memory_order_acquire);
+    // Before the edge can be seen; taken back when it is met already.
+    atomic_fetch_add_explicit(&edge->to->pending, 1, memory_order_relaxed);
+    do {
+        if (seen == TERN__EDGES_CLOSED) { // partner: the exchange in run.c
+            atomic_fetch_sub_explicit(&edge->to->pending, 1, memory_order_relaxed);
+            if (tern__peek(&edge->from->flags) != 0) { // poisoned: so is what comes after it
+                tern__poke(&edge->to->flags, TERN__TASK_POISONED);
+            }
+            return false;
+        }
+        edge->next = seen;
+    } while (!atomic_compare_exchange_weak_explicit(&edge->from->after, &seen, edge,
+                                                    memory_order_acq_rel, memory_order_acquire));
+    return true;
+}
+
+static inline bool tern__task_finished(const struct tern__task *task)
+{
+    return atomic_load_explicit(&task->after, memory_order_acquire) == TERN__EDGES_CLOSED;
+}
+
+#endif
