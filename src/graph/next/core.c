@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+// Core threads, and what kernels may ask and say. Data path: no lock, system call or log, unless
+// the core has nothing to do and sleeps; memory is taken only when a kernel first defers its end.
+
+#include "graph/core.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cgroup.h"
+#include "base/clock.h"
+#include "base/public.h"
+#include "base/trace.h"
+#include "graph/chip.h"
+#include "graph/gang.h"
+#include "graph/hold.h"
+#include "graph/run.h"
+#include "isa/block.h"
+#include "isa/signal.h"
+#include "stream/thread.h"
+#include "sync/wait.h"
+
+enum { LOOKS_ALONE = 60, LOOKS_CROWDED = 4 }; // in a row, about 40 ns each
+
+// The core whose kernel this thread runs, or NULL.
+static _Thread_local struct tern__core *current;
+
+bool tern__core_runs_on(const struct tern_chip *chip)
+{
+    return current != NULL && current->chip == chip;
+}
+
+static void core_fails(struct tern__core *core, int code, const char *format, va_list arguments)
+{
+    if (core->failed) {
+        return; // the first failure is the one to report
+    }
+    vsnprintf(core->failure, sizeof core->failure, format, arguments);
+    core->code = code;
+    core->failed = true;
+}
+
+void tern_kernel_fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (current != NULL) {
+        core_fails(current, 0, format, arguments);
+    }
+    va_end(arguments);
+}
+
+int tern_kernel_run(void)
+{
+    return current != NULL ? (int)current->chip->run.number : 0;
+}
+
+int tern_kernel_core(void)
+{
+    return current != NULL ? current->index : 0;
+}
+
+int tern_kernel_block(void)
+{
+    return current != NULL ? current->block : 0;
+}
+
+int tern_kernel_blocks(void)
+{
+    return current != NULL ? current->here->count : 1;
+}
+
+int tern_kernel_slot(void)
+{
+    return current != NULL ? current->slot : 0;
+}
+
+// Refuses, and fails the task.
+static int refuse_defer(int code, const char *format, ...) TERN_PRINTF(2, 3);
+static int refuse_defer(int code, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    va_start(arguments, format);
+    core_fails(current, code, format, arguments);
+    va_end(arguments);
+    return tern__fail(code == TERN__CODE_ASYNC_WAIT_OVERFLOW ? TERN_ERR_LIMIT : TERN_ERR_ARG, "%s",
+                      text);
+}
+
+static int defer(const char *call, const struct tern__until *until)
+{
+    if (current->defers == NULL) {
+        current->defers = malloc(sizeof *current->defers);
+        if (current->defers == NULL) {
+            return tern__fail(TERN_ERR_MEMORY, "%s: no memory", call);
+        }
+        current->defers->count = 0;
+    }
+    if (current->defers->count == TERN_TASK_DEFERS_MAX) {
+        return refuse_defer(TERN__CODE_ASYNC_WAIT_OVERFLOW,
+                            "%s: a block may wait for %d conditions at most", call,
+                            TERN_TASK_DEFERS_MAX);
+    }
+    current->defers->untils[current->defers->count++] = *until;
+    return TERN_OK;
+}
+
+static int kernel_defer(const tern_condition *condition)
+{
+    if (current == NULL) {
+        return tern__fail(TERN_ERR_STATE, "tern_kernel_defer: the caller is no kernel of a task");
+    }
+    const struct tern_comm *comm = current->chip->comm;
+    int status = condition == NULL
+                     ? tern__fail(TERN_ERR_ARG, "tern_kernel_defer: condition must not be NULL")
+                     : tern__condition_check("tern_kernel_defer", condition);
+    if (status == TERN_OK &&
+        (comm == NULL || condition->window->comm->group.job != comm->group.job)) {
+        status = tern__fail(TERN_ERR_ARG,
+                            "tern_kernel_defer: a signal of another job than the chip's");
+    }
+    return status == TERN_OK
+               ? defer("tern_kernel_defer", &(struct tern__until){.condition = *condition})
+               : refuse_defer(TERN__CODE_ASYNC_COMPLETION_INVALID, "%.200s", tern_last_error());
+}
+
+int tern_kernel_defer(const tern_condition *condition)
+{
+    return TERN__CALL(kernel_defer(condition));
+}
+
+static int kernel_defer_word(const uint32_t *word, uint32_t expected)
+{
+    if (current == NULL) {
+        return tern__fail(TERN_ERR_STATE,
+                          "tern_kernel_defer_word: the caller is no kernel of a task");
+    }
+    if (word == NULL || (uintptr_t)word % sizeof *word != 0) {
+        return refuse_defer(TERN__CODE_ASYNC_COMPLETION_INVALID,
+                            "tern_kernel_defer_word: %p is no aligned word", (const void *)word);
+    }
+    return defer("tern_kernel_defer_word",
+                 &(struct tern__until){.condition.value = (int32_t)expected,
+                                       .word = (const _Atomic uint32_t *)(const void *)word});
+}
+
+int tern_kernel_defer_word(const uint32_t *word, uint32_t expected)
+{
+    return TERN__CALL(kernel_defer_word(word, expected));
+}
+
+void tern__core_text(const struct tern__core *core, char *text, size_t size)
+{
+    snprintf(text, size, "%s %d", core->kind == TERN_CORE_AIC ? "AIC" : "AIV", core->index);
+}
+
+struct tern__ladder tern__cores_ladder(const struct tern__cores *cores)
+{
+    if (cores->job != NULL) {
+        return tern__job_ladder(cores->job);
+    }
+    return tern__ladder_for(1 + tern__cores_count(cores), cores->cpus);
+}
+
+static struct tern__ready *queue_of(struct tern__cores *cores, int kind)
+{
+    return atomic_load(&cores->ready[kind]); // partner: tern__cores_room
+}
+
+// Whether the next task of its kind is to wake it: a bit, which who wakes it takes away.
+static _Atomic uint64_t *idle_word(struct tern__core *core)
+{
+    return &core->chip->cores.idle[core->kind][core->index / 64];
+}
+
+static bool is_idle(struct tern__core *core)
+{
+    return (atomic_load(idle_word(core)) >> core->index % 64 & 1) != 0;
+}
+
+static void set_idle(struct tern__core *core, bool idle)
+{
+    uint64_t bit = UINT64_C(1) << core->index % 64;
+    if (idle) {
+        atomic_fetch_or(idle_word(core), bit); // partner: tern__cores_wake
+    } else if (is_idle(core)) {
+        atomic_fetch_and(idle_word(core), ~bit);
+    }
+}
+
+void tern__cores_wake(struct tern__cores *cores, int kind)
+{
+    for (int i = 0; i * 64 < tern__cores_of(cores, kind); i++) {
+        uint64_t bits = atomic_load(&cores->idle[kind][i]); // partner: set_idle
+        while (bits != 0) {
+            uint64_t bit = bits & -bits;
+            bits = atomic_fetch_and(&cores->idle[kind][i], ~bit);
+            if (bits & bit) {
+                tern__bell_ring(&tern__core_at(cores, kind, i * 64 + __builtin_ctzll(bit))->bell);
+                return;
+            }
+        }
+    }
+}
+
+static bool sees_work(struct tern__core *core)
+{
+    struct tern_chip *chip = core->chip;
+    uint32_t state = tern__flag_load(&core->state); // partner: gang.c
+    return state == TERN__CORE_GIVEN ||
+           (state == TERN__CORE_IDLE && tern__ready_any(queue_of(&chip->cores, core->kind))) ||
+           tern__flag_load(&chip->cores.stopping) != 0; // partner: tern__cores_stop
+}
+
+static bool has_work(void *arg)
+{
+    struct tern__core *core = arg;
+    // A core that waits has time to look at signals.
+    tern__holds_look(core->chip, false);
+    if (sees_work(core)) {
+        return true;
+    }
+    if (tern__flag_load(&core->state) != TERN__CORE_IDLE) { // held: another one is to be woken
+        set_idle(core, false);
+        struct tern__cores *cores = &core->chip->cores;
+        if (tern__ready_any(queue_of(cores, core->kind))) {
+            tern__cores_wake(cores, core->kind);
+        }
+        return false;
+    }
+    if (is_idle(core)) {
+        return false;
+    }
+    // It was woken for a task that another core has taken; the next one is to wake it again.
+    set_idle(core, true);
+    return sees_work(core);
+}
+
+// Calls the kernel, unless the task is poisoned. False when its end waits for signals.
+static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_kernel kernel,
+                       int block, int slot)
+{
+    int64_t args[TERN_TASK_ARGS_MAX + 2]; // two more for kernels that look there
+    if (__builtin_expect(tern__peek(&core->chip->run.cancelled) != 0, 0)) {
+        tern__task_poison(task);
+    }
+    if (__builtin_expect(tern__peek(&task->flags) != 0, 0)) { // poisoned
+        return true;
+    }
+    if (task->args_count > 0) { // else `args` may be NULL
+        memcpy(args, task->args, task->args_count * sizeof *args);
+    }
+    atomic_store_explicit(&core->running, task, memory_order_relaxed);
+    core->block = block;
+    core->slot = slot;
+    core->here->index = block;
+    core->here->count = (int)task->blocks;
+    core->here->kernel = task->name;
+    int64_t begin_ns = tern__trace_start();
+    struct tern__history *record = core->chip->history;
+    int64_t called_ns = 0;
+    if (__builtin_expect(record != NULL, 0)) {
+        tern__history_args(record, core, task);
+        called_ns = tern__now_ns();
+    }
+    current = core;
+    kernel(args);
+    current = NULL;
+    if (called_ns != 0) {
+        tern__history_call(record, core, task, called_ns, tern__now_ns());
+    }
+    core->here->kernel = NULL;
+    if (begin_ns != 0) {
+        tern__run_trace(core, task, begin_ns);
+    }
+    atomic_store_explicit(&core->running, NULL, memory_order_relaxed);
+    if (core->failed) {
+        tern__run_failed(core, task);
+        core->failed = false;
+    } else if (core->defers != NULL && core->defers->count > 0) {
+        if (tern__hold_end(core->chip, task, core->defers->untils, core->defers->count)) {
+            core->defers->count = 0;
+            return false;
+        }
+        core->code = 0;
+        snprintf(core->failure, sizeof core->failure, "no memory for its %u conditions",
+                 core->defers->count);
+        tern__run_failed(core, task);
+    }
+    if (core->defers != NULL) {
+        core->defers->count = 0;
+    }
+    return true;
+}
+
+// A block that gang.c has given. Returns a task to go on with, or NULL.
+static struct tern__task *run_given(struct tern__core *core)
+{
+    struct tern__task *task = core->given;
+    tern_kernel kernel =
+        task->core == TERN_CORE_MIX ? task->more->mix[core->given_slot] : task->kernel;
+    tern__poke(&core->state, TERN__CORE_BUSY);
+    return run_kernel(core, task, kernel, core->given_block, core->given_slot)
+               ? tern__run_call_ended(core->chip, task, core)
+               : NULL;
+}
+
+// Waits for something to do. False: the thread is to end.
+static bool await_task(struct tern__core *core, struct tern__task **task)
+{
+    struct tern_chip *chip = core->chip;
+    struct tern__cores *cores = &chip->cores;
+    tern__flag_store(&core->state, TERN__CORE_IDLE); // partner: gang.c
+    tern__run_tell(core);
+    for (;;) {
+        if (tern__flag_load(&chip->gangs.count) != 0) { // partner: tern__gang_add
+            tern__gangs_place(chip);
+        }
+        struct tern__ladder ladder = tern__cores_ladder(cores);
+        struct tern__wait idle = {.bell = &core->bell,
+                                  .ladder = &ladder,
+                                  .timeout_ns = INT64_MAX, // ended by `stopping`
+                                  .holds = has_work,
+                                  .arg = core};
+        set_idle(core, true);
+        tern__wait(&idle);
+        set_idle(core, false);
+        uint32_t state = tern__flag_load(&core->state);
+        if (state == TERN__CORE_GIVEN) {
+            *task = run_given(core);
+            return true;
+        }
+        if (state == TERN__CORE_IDLE &&
+            tern__flag_swap(&core->state, TERN__CORE_IDLE, TERN__CORE_BUSY)) {
+            *task = tern__ready_take(queue_of(cores, core->kind));
+            if (*task != NULL) {
+                return true;
+            }
+            if (tern__flag_load(&cores->stopping) != 0) {
+                return false;
+            }
+            sched_yield(); // for who is just putting one
+            tern__flag_store(&core->state, TERN__CORE_IDLE);
+        }
+    }
+}
+
+// A task that is just coming costs less without saying to everybody that the core has nothing to
+// do, and taking that back.
+static struct tern__task *await_shortly(struct tern__core *core)
+{
+    struct tern_chip *chip = core->chip;
+    struct tern__ready *ready = queue_of(&chip->cores, core->kind);
+    int looks = tern__cores_ladder(&chip->cores).alone ? LOOKS_ALONE : LOOKS_CROWDED;
+    struct tern__task *task = NULL;
+    for (int i = 0; i < looks && task == NULL && tern__peek(&chip->gangs.count) == 0; i++) {
+        tern__cpu_relax();
+        task = tern__ready_take(ready);
+    }
+    return task;
+}
+
+static void *core_main(void *arg)
+{
+    struct tern__core *core = arg;
+    struct tern_chip *chip = core->chip;
+    char track[24];
+    tern__core_text(core, track, sizeof track);
+    tern__trace_name_thread(track);
+    core->here = tern__block_here();
+    struct tern__task *task = NULL;
+    bool ran = false;
+    for (;;) {
+        if (task == NULL && tern__peek(&chip->gangs.count) == 0) {
+            task = tern__ready_take(queue_of(&chip->cores, core->kind));
+            task = task == NULL && ran ? await_shortly(core) : task;
+        }
+        ran = false;
+        if (task == NULL && !await_task(core, &task)) {
+            return NULL;
+        }
+        if (task != NULL) {
+            task = run_kernel(core, task, task->kernel, 0, 0) ? tern__run_finish(chip, task, core)
+                                                              : NULL;
+            ran = true;
+        }
+    }
+}
+
+int tern__cores_room(struct tern__cores *cores, uint64_t tasks)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        struct tern__ready *now = atomic_load(&cores->ready[kind]);
+        if (now == NULL || now->mask + 1 < tasks) {
+            struct tern__ready *made = tern__ready_make(tasks, now);
+            if (made == NULL) {
+                return tern__fail(TERN_ERR_MEMORY, "no memory for a queue of %llu tasks",
+                                  (unsigned long long)tasks);
+            }
+            atomic_store(&cores->ready[kind], made); // partner: queue_of
+        }
+    }
+    return TERN_OK;
+}
+
+int tern__cores_start(struct tern_chip *chip, int aic_count, int aiv_count)
+{
+    struct tern__cores *cores = &chip->cores;
+    size_t count = (size_t)aic_count + (size_t)aiv_count;
+    cores->job = chip->comm != NULL ? chip->comm->group.job : NULL;
+    cores->aic_count = aic_count;
+    cores->aiv_count = aiv_count;
+    cores->cpus = tern__cpus_allowed();
+    cores->list = aligned_alloc(TERN_CACHE_LINE, count * sizeof *cores->list);
+    if (cores->list == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a chip of %zu cores", count);
+    }
+    memset(cores->list, 0, count * sizeof *cores->list);
+    int status = tern__cores_room(cores, 1);
+    for (int i = 0; i < tern__cores_count(cores) && status == TERN_OK; i++) {
+        struct tern__core *core = &cores->list[i];
+        core->chip = chip;
+        core->kind = i < aic_count ? TERN_CORE_AIC : TERN_CORE_AIV;
+        core->index = i < aic_count ? i : i - aic_count;
+        status = tern__thread_start(&core->thread, core_main, core);
+        core->started = status == TERN_OK;
+    }
+    if (status != TERN_OK) {
+        tern__cores_stop(cores);
+    }
+    return status;
+}
+
+void tern__cores_stop(struct tern__cores *cores)
+{
+    tern__flag_store(&cores->stopping, 1); // partner: has_work
+    for (int i = 0; cores->list != NULL && i < tern__cores_count(cores); i++) {
+        tern__bell_ring(&cores->list[i].bell);
+        if (cores->list[i].started) {
+            pthread_join(cores->list[i].thread, NULL);
+        }
+    }
+    tern__cores_forget(cores);
+}
+
+void tern__cores_forget(struct tern__cores *cores)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        tern__ready_free(atomic_exchange(&cores->ready[kind], NULL));
+    }
+    for (int i = 0; cores->list != NULL && i < tern__cores_count(cores); i++) {
+        free(cores->list[i].defers);
+    }
+    free(cores->list);
+    cores->list = NULL;
+}
