@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waits for signals (hold.h). A hold is put into the list by who has seen, under the lock,
+// that it does not hold; the notify that comes later rings the scheduler, which looks under the
+// lock. So none is overlooked.
+
+#include "graph/hold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/chip.h"
+#include "graph/run.h"
+#include "isa/signal.h"
+
+int32_t tern__until_seen(const struct tern__until *until)
+{
+    return until->word != NULL ? (int32_t)tern__flag_load(until->word)
+                               : tern__condition_seen(&until->condition);
+}
+
+int32_t tern__until_wanted(const struct tern__until *until, uint32_t run)
+{
+    return (int32_t)((uint32_t)until->condition.value + run * (uint32_t)until->step_per_run);
+}
+
+bool tern__until_holds(const struct tern__until *until, uint32_t run)
+{
+    int32_t seen = tern__until_seen(until);
+    if (until->word != NULL) {
+        return tern__reached((uint32_t)seen, (uint32_t)until->condition.value);
+    }
+    return tern__cmp_holds(seen, until->condition.cmp, tern__until_wanted(until, run));
+}
+
+static bool all_hold(const struct tern_chip *chip, const struct tern__hold *hold)
+{
+    for (uint32_t i = 0; i < hold->count; i++) {
+        if (!tern__until_holds(&hold->untils[i], chip->run.number)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_word(const struct tern__hold *hold)
+{
+    for (uint32_t i = 0; i < hold->count; i++) {
+        if (hold->untils[i].word != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void append(struct tern__holds *holds, struct tern__hold *hold)
+{
+    hold->next = NULL;
+    *(holds->first != NULL ? &holds->last->next : &holds->first) = hold;
+    holds->last = hold;
+}
+
+// False: it holds already, or it is in vain, and the task is poisoned.
+static bool add(struct tern_chip *chip, struct tern__hold *hold)
+{
+    struct tern__holds *holds = &chip->holds;
+    pthread_mutex_lock(&holds->lock);
+    // The count first: who sets in_vain then looks at it.
+    tern__flag_add(&holds->count, 1); // partner: tern__holds_look
+    bool holds_now = all_hold(chip, hold);
+    bool waits = !holds_now && tern__flag_load(&chip->run.in_vain) == 0;
+    if (waits) {
+        append(holds, hold);
+        if (has_word(hold) && tern__flag_add(&holds->words, 1) == 0) {
+            tern__bell_ring(tern__chip_bell(chip)); // from now on it looks by itself
+        }
+    } else {
+        tern__flag_add(&holds->count, UINT32_MAX);
+        if (!holds_now) {
+            tern__task_poison(hold->task);
+        }
+    }
+    pthread_mutex_unlock(&holds->lock);
+    return waits;
+}
+
+// Waits overlap one another. Their arrows end at the tasks, which are slices.
+static void trace_wait(const struct tern__hold *hold)
+{
+    const struct tern__until *until = &hold->untils[0];
+    struct tern__trace_event event = {.begin_ns = hold->since_ns,
+                                      .kind = TERN__TRACE_WAIT,
+                                      .has = TERN__TRACE_HAS_SIGNAL | TERN__TRACE_OVERLAPS,
+                                      .signal = until->condition.offset_bytes};
+    tern__trace_name(&event, hold->task->name);
+    tern__trace_put(&event);
+}
+
+bool tern__hold_start(struct tern_chip *chip, struct tern__task *task)
+{
+    struct tern__hold *hold = &task->more->hold;
+    hold->since_ns = tern__trace_start();
+    if (add(chip, hold)) {
+        return false;
+    }
+    if (hold->since_ns != 0) {
+        trace_wait(hold);
+    }
+    return true;
+}
+
+bool tern__hold_end(struct tern_chip *chip, struct tern__task *task,
+                    const struct tern__until *untils, uint32_t count)
+{
+    struct tern__hold *hold = malloc(sizeof *hold + count * sizeof *untils);
+    if (hold == NULL) {
+        return false;
+    }
+    *hold = (struct tern__hold){.task = task,
+                                .ends = true,
+                                .count = count,
+                                .untils = (struct tern__until *)(void *)(hold + 1)};
+    memcpy(hold->untils, untils, count * sizeof *untils);
+    if (!add(chip, hold)) {
+        free(hold);
+        tern__run_call_ended(chip, task, NULL);
+    }
+    return true;
+}
+
+static void let_go(struct tern_chip *chip, struct tern__hold *hold)
+{
+    struct tern__task *task = hold->task;
+    if (tern__flag_load(&chip->run.in_vain) != 0 && !all_hold(chip, hold)) {
+        tern__task_poison(task);
+    }
+    if (!hold->ends) {
+        if (hold->since_ns != 0) {
+            trace_wait(hold);
+        }
+        tern__run_start(chip, task);
+        return;
+    }
+    free(hold);
+    tern__run_call_ended(chip, task, NULL);
+}
+
+bool tern__holds_look(struct tern_chip *chip, bool must)
+{
+    struct tern__holds *holds = &chip->holds;
+    if (tern__flag_load(&holds->count) == 0) {
+        return false;
+    }
+    if (must) {
+        pthread_mutex_lock(&holds->lock);
+    } else if (pthread_mutex_trylock(&holds->lock) != 0) {
+        return false;
+    }
+    bool in_vain = tern__flag_load(&chip->run.in_vain) != 0;
+    struct tern__hold *hold = holds->first;
+    struct tern__hold *gone = NULL;
+    struct tern__hold **gone_end = &gone;
+    holds->first = NULL;
+    while (hold != NULL) {
+        struct tern__hold *next = hold->next;
+        if (in_vain || all_hold(chip, hold)) {
+            *gone_end = hold;
+            gone_end = &hold->next;
+            if (has_word(hold)) {
+                tern__flag_add(&holds->words, UINT32_MAX);
+            }
+            tern__flag_add(&holds->count, UINT32_MAX);
+        } else {
+            append(holds, hold);
+        }
+        hold = next;
+    }
+    *gone_end = NULL;
+    pthread_mutex_unlock(&holds->lock);
+    bool any = gone != NULL;
+    while (gone != NULL) {
+        struct tern__hold *next = gone->next;
+        let_go(chip, gone);
+        gone = next;
+    }
+    return any;
+}

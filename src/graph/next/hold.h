@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waits for signals: tasks, to start; and blocks, to have ended. No core is held by them. The
+// scheduler looks at them when it is rung, and cores while they have nothing else to do.
+#ifndef TERN_GRAPH_HOLD_H
+#define TERN_GRAPH_HOLD_H
+
+#include <pthread.h>
+
+#include "graph/task.h"
+
+struct tern__holds {
+    pthread_mutex_t lock;
+    struct tern__hold *first, *last;
+    _Atomic uint32_t count;
+    _Atomic uint32_t words; // holds of words that nobody rings for
+};
+
+// The task's waits. True: nothing waits, since all hold already, or the task is poisoned.
+bool tern__hold_start(struct tern_chip *chip, struct tern__task *task);
+
+// A block of the task ends when the untils, which are copied, all hold. False: no memory.
+bool tern__hold_end(struct tern_chip *chip, struct tern__task *task,
+                    const struct tern__until *untils, uint32_t count);
+
+// Lets go what need not wait any more. `must`: not only when nobody else is just looking. Returns
+// whether that was anything.
+bool tern__holds_look(struct tern_chip *chip, bool must);
+
+// The value that is seen, and what it is compared with in a run.
+int32_t tern__until_seen(const struct tern__until *until);
+int32_t tern__until_wanted(const struct tern__until *until, uint32_t run);
+
+// Whether it holds in a run.
+bool tern__until_holds(const struct tern__until *until, uint32_t run);
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second builder, and the thread that orchestrations of the second and third run on.
+#ifndef TERN_GRAPH_ORCHESTRATE_H
+#define TERN_GRAPH_ORCHESTRATE_H
+
+#include "graph/chip.h"
+
+// Whether the caller is an orchestration of the graph.
+bool tern__orchestrates(const tern_graph *graph);
+
+// Whether it is one of a graph that runs on the chip.
+bool tern__orchestrates_on(const struct tern_chip *chip);
+
+// A task of the running orchestration is complete: now, or, when it builds first, later.
+void tern__orchestrate_publish(tern_graph *graph, struct tern__task *task);
+
+// What was put off starts. Also when an orchestration that builds first waits for room.
+void tern__orchestrate_release(tern_graph *graph);
+
+#endif
