@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "comm/window.h"
+#include "graph/orchestrate.h"
+#include "graph/rings.h"
 #include "stream/thread.h"
 
 static _Atomic uint64_t chips_made;
@@ -23,19 +25,24 @@ static void free_chip(tern_chip *chip)
 
 static void end_chip(struct tern_chip *chip)
 {
-    tern__flag_store(&chip->stop, 1); // partner: has_launch
+    tern__flag_store(&chip->stop, 1); // partner: has_launch, has_orchestration
     tern__bell_ring(&chip->launch_bell);
+    tern__bell_ring(&chip->orchestrator_bell);
     if (chip->scheduler_started) {
         pthread_join(chip->scheduler, NULL);
     }
+    if (chip->orchestrator_started) {
+        pthread_join(chip->orchestrator, NULL);
+    }
     tern__cores_stop(&chip->cores);
+    pthread_mutex_destroy(&chip->gangs.lock);
+    pthread_mutex_destroy(&chip->holds.lock);
     free_chip(chip);
 }
 
 static int start_threads(struct tern_chip *chip, const tern_chip_options *wanted)
 {
-    struct tern__job *job = chip->comm != NULL ? chip->comm->group.job : NULL;
-    TERN_TRY(tern__cores_start(&chip->cores, job, wanted->aic_count, wanted->aiv_count));
+    TERN_TRY(tern__cores_start(chip, wanted->aic_count, wanted->aiv_count));
     TERN_TRY(tern__thread_start(&chip->scheduler, tern__scheduler_main, chip));
     chip->scheduler_started = true;
     return TERN_OK;
@@ -81,6 +88,8 @@ static int chip_create(tern_comm *comm, const tern_chip_options *options, tern_c
     made->comm = comm;
     made->timeout_ns = timeout_ns;
     made->number = atomic_fetch_add(&chips_made, 1) + 1;
+    pthread_mutex_init(&made->gangs.lock, NULL);
+    pthread_mutex_init(&made->holds.lock, NULL);
     int status = start_threads(made, &wanted);
     if (status != TERN_OK) {
         end_chip(made);
@@ -99,21 +108,39 @@ int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chi
     return TERN__CALL(chip_create(comm, options, chip));
 }
 
-// A core whose kernel has not returned from a failed run, or NULL. When the last one has, the chip
-// and that run's graph are free again.
-static const struct tern__core *find_stuck(struct tern_chip *chip)
+// Whether a kernel or an orchestration of a failed run has not returned; when the last one has,
+// the chip and that run's graph are free again. `what`: which.
+static bool find_stuck(struct tern_chip *chip, char *what, size_t size)
 {
+    if (chip->stuck && tern__run_is_over(chip)) {
+        chip->stuck = false;
+        tern__graph_leave(chip->run.graph);
+    }
     if (!chip->stuck) {
-        return NULL;
+        return false;
+    }
+    snprintf(what, size, "%s", "a kernel");
+    if (tern__flag_load(&chip->orchestrates) != 0) {
+        snprintf(what, size, "%s", "the orchestration");
     }
     for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
-        if (tern__core_busy(&chip->cores.list[i])) {
-            return &chip->cores.list[i];
+        const struct tern__task *task =
+            atomic_load_explicit(&chip->cores.list[i].running, memory_order_acquire);
+        if (task != NULL) {
+            snprintf(what, size, "the kernel of task '%s'", task->name);
         }
     }
-    chip->stuck = false;
-    tern__graph_leave(chip->run.graph);
-    return NULL;
+    return true;
+}
+
+static int check_outside(const char *call, const struct tern_chip *chip)
+{
+    return !tern__orchestrates_on(chip) && !tern__core_runs_on(chip)
+               ? TERN_OK
+               : tern__fail(
+                     TERN_ERR_STATE,
+                     "%s: the caller is part of a run of this chip, and would wait for itself",
+                     call);
 }
 
 static int chip_destroy(tern_chip *chip)
@@ -126,15 +153,14 @@ static int chip_destroy(tern_chip *chip)
         return TERN_OK;
     }
     TERN_TRY(tern__handle_check("tern_chip_destroy", chip, TERN__CHIP));
+    TERN_TRY(check_outside("tern_chip_destroy", chip));
     if (chip->unsynchronized) {
         tern_status_ignore(tern_chip_synchronize(chip)); // nobody waits for its result any more
     }
-    const struct tern__core *stuck = find_stuck(chip);
-    if (stuck != NULL) {
+    char stuck[96];
+    if (find_stuck(chip, stuck, sizeof stuck)) {
         return tern__fail(TERN_ERR_TIMEOUT,
-                          "tern_chip_destroy: the kernel of task '%s' has not "
-                          "returned; its thread is left",
-                          stuck->call->name);
+                          "tern_chip_destroy: %s has not returned; its thread is left", stuck);
     }
     if (chip->comm != NULL) {
         tern__job_add_threads(chip->comm->group.job, -tern__cores_count(&chip->cores));
@@ -149,78 +175,144 @@ int tern_chip_destroy(tern_chip *chip)
     return TERN__CALL_OF_CALLS(chip_destroy(chip));
 }
 
-// The kinds of cores and the windows that a graph needs.
+// What the tasks of a graph that is whole need.
 static int check_fit(const struct tern_chip *chip, const tern_graph *graph)
 {
+    int code;
     for (uint32_t i = 0; i < graph->table.count; i++) {
-        const struct tern__graph_task *task = tern__table_at(&graph->table, i);
-        bool aic = task->call.core == TERN_CORE_AIC;
-        if ((aic ? chip->cores.aic_count : chip->cores.aiv_count) == 0) {
-            return tern__fail(TERN_ERR_KERNEL,
-                              "tern_chip_launch: task '%s' needs an %s core and the "
-                              "chip has none",
-                              task->call.name, aic ? "AIC" : "AIV");
-        }
-        for (const struct tern__graph_wait *wait = task->waits; wait != NULL; wait = wait->next) {
-            const tern_window *window = wait->condition.window;
-            TERN_TRY(tern__window_lives("tern_chip_launch", window));
-            if (chip->comm == NULL || window->comm->group.job != chip->comm->group.job) {
-                return tern__fail(TERN_ERR_ARG,
-                                  "tern_chip_launch: task '%s' waits for a signal of "
-                                  "another job than the chip's",
-                                  task->call.name);
-            }
-        }
+        const struct tern__task *task = tern__table_at(&graph->table, i);
+        TERN_TRY(tern__task_fits("tern_chip_launch", chip, task, &code));
     }
     return TERN_OK;
 }
 
-int tern__chip_start(struct tern_chip *chip, tern_graph *graph)
+static int start_launch(const char *call, struct tern_chip *chip,
+                        const struct tern__chip_launch *launch)
 {
     uint32_t launched = tern__peek(&chip->launched);
     // partner: the add in tern__scheduler_main; the place of an ended launch is free
     if (launched - tern__flag_load(&chip->completed) == TERN_CHIP_LAUNCHES_MAX) {
-        return tern__fail(TERN_ERR_LIMIT,
-                          "tern_chip_launch: %d launches have not ended; synchronize first",
+        return tern__fail(TERN_ERR_LIMIT, "%s: %d launches have not ended; synchronize first", call,
                           TERN_CHIP_LAUNCHES_MAX);
     }
-    if (!tern__graph_take(graph, chip->number)) {
-        return tern__fail(TERN_ERR_STATE, "tern_chip_launch: the graph runs on another chip");
+    if (!tern__graph_take(launch->graph, chip->number)) {
+        return tern__fail(TERN_ERR_STATE, "%s: the graph runs on another chip", call);
     }
-    chip->launches[launched % TERN_CHIP_LAUNCHES_MAX] =
-        (struct tern__chip_launch){.graph = graph, .number = graph->runs++};
+    struct tern__chip_launch *place = &chip->launches[launched % TERN_CHIP_LAUNCHES_MAX];
+    *place = *launch;
+    place->number = launch->graph->runs++;
     chip->unsynchronized = true;
     tern__flag_add(&chip->launched, 1); // partner: has_launch in scheduler.c
     tern__bell_ring(&chip->launch_bell);
     return TERN_OK;
 }
 
+static int check_chip(const char *call, tern_chip *chip, const tern_graph *graph)
+{
+    char stuck[96];
+    TERN_TRY(tern__handle_check(call, chip, TERN__CHIP));
+    TERN_TRY(tern__handle_check(call, graph, TERN__GRAPH));
+    if (!chip->unsynchronized && find_stuck(chip, stuck, sizeof stuck)) {
+        return tern__fail(TERN_ERR_STATE, "%s: %s of an earlier run has not returned", call, stuck);
+    }
+    return chip->comm != NULL ? tern__comm_check(chip->comm) : TERN_OK;
+}
+
 static int chip_launch(tern_chip *chip, tern_graph *graph)
 {
-    TERN_TRY(tern__handle_check("tern_chip_launch", chip, TERN__CHIP));
-    TERN_TRY(tern__handle_check("tern_chip_launch", graph, TERN__GRAPH));
-    if (!chip->unsynchronized && find_stuck(chip) != NULL) {
+    const char *call = "tern_chip_launch";
+    TERN_TRY(check_chip(call, chip, graph));
+    if (graph->rings != NULL || (graph->runs > 0 && !graph->sealed)) {
         return tern__fail(TERN_ERR_STATE,
-                          "tern_chip_launch: a kernel of an earlier run has not returned");
+                          "tern_chip_launch: the graph is built by an orchestration: "
+                          "tern_chip_orchestrate");
     }
-    if (chip->comm != NULL) {
-        TERN_TRY(tern__comm_check(chip->comm));
-    }
+    bool sealed = graph->sealed;
     TERN_TRY(tern__graph_seal(graph));
     int status = check_fit(chip, graph);
-    if (status != TERN_OK) {
-        if (graph->runs == 0) { // it may still be changed
-            tern__table_reopen(&graph->table);
-        }
-        return status;
+    if (status == TERN_OK) {
+        struct tern__chip_launch launch = {.graph = graph, .room = graph->table.count};
+        status = start_launch(call, chip, &launch);
     }
-    return tern__chip_start(chip, graph);
+    if (status != TERN_OK) {
+        graph->sealed = sealed; // else it may still be changed
+    }
+    return status;
 }
 
 int tern_chip_launch(tern_chip *chip, tern_graph *graph)
 {
     return TERN__CALL(chip_launch(chip, graph));
 }
+
+static int start_orchestrator(struct tern_chip *chip)
+{
+    if (!chip->orchestrator_started) {
+        TERN_TRY(tern__thread_start(&chip->orchestrator, tern__orchestrator_main, chip));
+        chip->orchestrator_started = true;
+    }
+    return TERN_OK;
+}
+
+static int chip_orchestrate(tern_chip *chip, tern_graph *graph, tern_orchestration orchestration,
+                            void *arg, const tern_orchestrate_options *options)
+{
+    const char *call = "tern_chip_orchestrate";
+    TERN_TRY(check_chip(call, chip, graph));
+    if (orchestration == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: orchestration must not be NULL", call);
+    }
+    if (graph->rings == NULL && (graph->runs > 0 || graph->table.count > 0)) {
+        return tern__fail(TERN_ERR_STATE,
+                          "%s: the graph has tasks already or has run; one of tern_graph_create "
+                          "is orchestrated once, and empty",
+                          call);
+    }
+    uint64_t tasks = graph->rings != NULL ? tern__rings_tasks(graph->rings) : TERN_GRAPH_TASKS_MAX;
+    TERN_TRY(start_orchestrator(chip));
+    return start_launch(call, chip,
+                        &(struct tern__chip_launch){.graph = graph,
+                                                    .orchestration = orchestration,
+                                                    .arg = arg,
+                                                    .room = tasks,
+                                                    .build_first =
+                                                        options != NULL && options->build_first});
+}
+
+int tern_chip_orchestrate(tern_chip *chip, tern_graph *graph, tern_orchestration orchestration,
+                          void *arg, const tern_orchestrate_options *options)
+{
+    return TERN__CALL(chip_orchestrate(chip, graph, orchestration, arg, options));
+}
+
+int tern_chip_cores(const tern_chip *chip, tern_core core)
+{
+    if (!tern__handle_lives(chip, TERN__CHIP)) {
+        return 0;
+    }
+    return core == TERN_CORE_MIX   ? tern__cores_clusters(&chip->cores)
+           : core <= TERN_CORE_AIV ? tern__cores_of(&chip->cores, (int)core)
+                                   : 0;
+}
+
+int tern_chip_code(const tern_chip *chip)
+{
+    return tern__handle_lives(chip, TERN__CHIP) ? chip->told_code : 0;
+}
+
+const char *tern_graph_code_name(int code)
+{
+    switch (code) {
+#define TERN_GRAPH_CODE(number, name, meaning, cure)                                               \
+    case number:                                                                                   \
+        return #name;
+#include "tern/graph_code.def"
+#undef TERN_GRAPH_CODE
+    default:
+        return "NONE";
+    }
+}
+
 static bool run_ended(void *arg)
 {
     const struct tern_chip *chip = arg;
@@ -231,6 +323,7 @@ static bool run_ended(void *arg)
 static int chip_synchronize(tern_chip *chip)
 {
     TERN_TRY(tern__handle_check("tern_chip_synchronize", chip, TERN__CHIP));
+    TERN_TRY(check_outside("tern_chip_synchronize", chip));
     if (!chip->unsynchronized) {
         return tern__fail(TERN_ERR_STATE, "tern_chip_synchronize: nothing was launched");
     }
@@ -248,6 +341,7 @@ static int chip_synchronize(tern_chip *chip)
                  chip->dropped == 1 ? "" : "es");
     }
     chip->unsynchronized = false;
+    chip->told_code = result != TERN_OK ? chip->result_code : 0;
     chip->dropped = 0;
     chip->result = TERN_OK;
     return result == TERN_OK ? TERN_OK : tern__fail(result, "%s%s", chip->result_text, behind);

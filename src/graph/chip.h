@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chip from inside: its scheduler, its cores, and the state of a run.
+// A chip from inside: its cores, its scheduler, what is launched, and the run that goes on.
 #ifndef TERN_GRAPH_CHIP_H
 #define TERN_GRAPH_CHIP_H
 
@@ -8,36 +8,21 @@
 #include "base/error.h"
 #include "base/handle.h"
 #include "comm/comm.h"
-#include "stream/core.h"
+#include "graph/code.h"
+#include "graph/core.h"
+#include "graph/gang.h"
 #include "graph/graph.h"
+#include "graph/hold.h"
+#include "graph/run.h"
 #include "sync/wait.h"
-
-// `last` counts while `first` is not NULL.
-struct tern__task_list {
-    struct tern__graph_task *first, *last;
-};
-
-static inline void tern__task_append(struct tern__task_list *list, struct tern__graph_task *task)
-{
-    task->next = NULL;
-    *(list->first != NULL ? &list->last->next : &list->first) = task;
-    list->last = task;
-}
-
-// One run of one graph; only the scheduler touches it.
-struct tern__run {
-    tern_graph *graph;
-    uint32_t number;
-    struct tern__task_list ready[2]; // per kind of core, in the order in which they became ready
-    struct tern__task_list waiting;  // those that only wait for signals
-    uint32_t finished;
-    int64_t deadline_ns;
-    int64_t look_ns; // when to look again whether the peers live
-};
 
 struct tern__chip_launch {
     tern_graph *graph;
-    uint32_t number; // of the graph's launches
+    uint32_t number;                  // of the graph's launches
+    tern_orchestration orchestration; // NULL: the graph is whole
+    void *arg;
+    bool build_first;
+    uint64_t room; // tasks that may be ready at once
 };
 
 struct tern_chip {
@@ -45,39 +30,58 @@ struct tern_chip {
     struct tern_comm *comm; // or NULL
     int64_t timeout_ns;
     struct tern__cores cores;
+    struct tern__gangs gangs;
+    struct tern__holds holds;
     bool scheduler_started;
     pthread_t scheduler;
+    bool orchestrator_started;
+    pthread_t orchestrator;
 
     uint64_t number; // of the process's chips, from 1
 
-    struct tern__bell launch_bell; // the scheduler sleeps on it between runs
-    struct tern__bell host_bell;   // tern_chip_synchronize sleeps on it
-    _Atomic uint32_t launched;     // launches so far; written by the host
-    _Atomic uint32_t completed;    // those of them that have ended; written by the scheduler
+    struct tern__bell bell;              // of a chip without peers: tern__chip_bell
+    struct tern__bell launch_bell;       // the scheduler sleeps on it between runs
+    struct tern__bell host_bell;         // tern_chip_synchronize sleeps on it
+    struct tern__bell orchestrator_bell; // the orchestration's thread sleeps on it between runs
+    struct tern__bell room_bell;         // and on this while it waits for room or an element
+    _Atomic uint32_t launched;           // launches so far; written by the host
+    _Atomic uint32_t completed;          // those of them that have ended; by the scheduler
     struct tern__chip_launch
-        launches[TERN_CHIP_LAUNCHES_MAX]; // launch i is in i % TERN_CHIP_LAUNCHES_MAX
-    _Atomic uint32_t stop;                // the scheduler ends
-    struct tern__run run;                 // the last that was started
-    bool unsynchronized;                  // there are launches that have not been synchronized
-    bool stuck;                           // a kernel has not returned
+        launches[TERN_CHIP_LAUNCHES_MAX];   // launch i is in i % TERN_CHIP_LAUNCHES_MAX
+    _Atomic uint32_t stop;                  // the scheduler and the orchestrator end
+    struct tern__run run;                   // the last that was started
+    _Atomic uint32_t orchestrates;          // the orchestration has not returned
+    _Atomic uint32_t orchestrator_waits;    // for what: a code of graph_code.def
+    struct tern__chip_launch *orchestrated; // meanwhile
+    bool unsynchronized;                    // there are launches that have not been synchronized
+    bool stuck;                             // a kernel or an orchestration has not returned
     int result;       // the first failure since the host synchronized, valid with `completed`
+    int result_code;  // its number in graph_code.def
+    int told_code;    // that of the last failure that the host was told
     uint32_t dropped; // launches that were not started because of it
     char result_text[TERN_ERROR_BYTES];
 };
 
-// tern_chip_launch without its checks, also of a graph whose table is still open.
-int tern__chip_start(struct tern_chip *chip, tern_graph *graph);
+// Whoever ends something that the scheduler waits for rings it: the rank's doorbell, which peers
+// ring too.
+static inline struct tern__bell *tern__chip_bell(struct tern_chip *chip)
+{
+    struct tern__job *job = chip->comm != NULL ? chip->comm->group.job : NULL;
+    return job == NULL ? &chip->bell : &job->ctl->ranks[job->rank].bell;
+}
 
-// report.c: what runs and what waits, as a sentence without its end; `held` is the task of each
-// core.
-void tern__run_describe(const struct tern_chip *chip, struct tern__graph_task *const *held,
-                        char *text, size_t size);
+// report.c: what runs and what waits, as a sentence without its end.
+void tern__run_describe(struct tern_chip *chip, char *text, size_t size);
+
+// Why a run has not ended in time, as a sentence without its end; its code.
+int tern__run_classify(struct tern_chip *chip, char *text, size_t size);
 
 // What the other ranks do, "; " before it, when tasks wait for signals of theirs: who of them could
 // notify is not known.
-void tern__run_describe_others(const struct tern_chip *chip, int status, char *text, size_t size);
+void tern__run_describe_others(struct tern_chip *chip, int status, char *text, size_t size);
 
-// The scheduler's thread; the argument is the chip.
+// The threads; the argument is the chip.
 void *tern__scheduler_main(void *chip);
+void *tern__orchestrator_main(void *chip);
 
 #endif

@@ -8,49 +8,94 @@
 #include "sync/doing.h"
 
 // A wait whose signal has not come, "; " before it; returns the length.
-static size_t describe_wait(const struct tern__run *run, const struct tern__graph_task *task,
-                            const struct tern__graph_wait *wait, char *text, size_t size)
+static size_t describe_until(const struct tern__run *run, const struct tern__hold *hold,
+                             const struct tern__until *until, char *text, size_t size)
 {
-    tern_condition condition = tern__wait_in_run(wait, run->number);
-    int32_t seen = tern__condition_seen(&condition);
-    if (tern__cmp_holds(seen, condition.cmp, condition.value)) {
+    if (tern__until_holds(until, run->number)) {
         return 0;
     }
+    const char *does = hold->ends ? "has run and ends with" : "waits for";
+    int32_t seen = tern__until_seen(until);
+    if (until->word != NULL) {
+        return (size_t)snprintf(text, size, "; task '%s' %s the word at %p: seen %u, wanted %u",
+                                hold->task->name, does, (const void *)until->word, (uint32_t)seen,
+                                (uint32_t)until->condition.value);
+    }
     return (size_t)snprintf(text, size,
-                            "; task '%s' waits for the signal at byte %zu of window "
+                            "; task '%s' %s the signal at byte %zu of window "
                             "%u: seen %d, wanted %s %d",
-                            task->call.name, condition.offset_bytes, condition.window->number, seen,
-                            tern__cmp_text(condition.cmp), condition.value);
+                            hold->task->name, does, until->condition.offset_bytes,
+                            until->condition.window->number, seen,
+                            tern__cmp_text(until->condition.cmp),
+                            tern__until_wanted(until, run->number));
 }
 
-void tern__run_describe(const struct tern_chip *chip, struct tern__graph_task *const *held,
-                        char *text, size_t size)
+static size_t describe_total(const struct tern_chip *chip, char *text, size_t size)
+{
+    uint64_t skipped;
+    uint64_t ended = tern__run_ended(chip, &skipped);
+    uint64_t total = atomic_load(&chip->run.total);
+    if (total == TERN__TOTAL_OPEN) {
+        return (size_t)snprintf(text, size, "%llu tasks finished, and the orchestration goes on",
+                                (unsigned long long)(ended - skipped));
+    }
+    return (size_t)snprintf(text, size, "%llu of %llu tasks finished",
+                            (unsigned long long)(ended - skipped), (unsigned long long)total);
+}
+
+void tern__run_describe(struct tern_chip *chip, char *text, size_t size)
 {
     const struct tern__run *run = &chip->run;
-    size_t used = (size_t)snprintf(text, size, "%u of %u tasks finished", run->finished,
-                                   run->graph->table.admitted);
+    size_t used = describe_total(chip, text, size);
     for (int i = 0; i < tern__cores_count(&chip->cores) && used + 160 < size; i++) {
-        if (held[i] != NULL) {
-            char core[24];
-            tern__core_text(&chip->cores.list[i], core, sizeof core);
+        const struct tern__core *core = &chip->cores.list[i];
+        const struct tern__task *task = atomic_load_explicit(&core->running, memory_order_acquire);
+        if (task != NULL) {
+            char name[24];
+            tern__core_text(core, name, sizeof name);
             used += (size_t)snprintf(text + used, size - used, "; task '%s' is running on %s",
-                                     held[i]->call.name, core);
+                                     task->name, name);
         }
     }
-    for (const struct tern__graph_task *task = run->waiting.first; task != NULL;
-         task = task->next) {
-        const struct tern__graph_wait *wait = task->waits;
-        for (; wait != NULL && used + 160 < size; wait = wait->next) {
-            used += describe_wait(run, task, wait, text + used, size - used);
+    pthread_mutex_lock(&chip->holds.lock);
+    for (const struct tern__hold *hold = chip->holds.first; hold != NULL; hold = hold->next) {
+        for (uint32_t i = 0; i < hold->count && used + 160 < size; i++) {
+            used += describe_until(run, hold, &hold->untils[i], text + used, size - used);
         }
     }
+    pthread_mutex_unlock(&chip->holds.lock);
 }
 
-void tern__run_describe_others(const struct tern_chip *chip, int status, char *text, size_t size)
+// Running goes before ready, ready before waiting, waiting before the orchestration.
+int tern__run_classify(struct tern_chip *chip, char *text, size_t size)
+{
+    bool runs = false;
+    bool ready = tern__flag_load(&chip->gangs.count) != 0;
+    for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
+        runs = runs || atomic_load_explicit(&chip->cores.list[i].running, memory_order_acquire);
+    }
+    for (int kind = 0; kind < 2; kind++) {
+        ready = ready || tern__ready_any(atomic_load(&chip->cores.ready[kind]));
+    }
+    bool orchestrates = tern__flag_load(&chip->orchestrates) != 0;
+    bool element = tern__peek(&chip->orchestrator_waits) == TERN__CODE_TENSOR_WAIT_TIMEOUT;
+    const char *class = runs    ? "running-stalled: a kernel runs"
+                        : ready ? "ready-but-idle: tasks are ready and no core takes them"
+                        : tern__flag_load(&chip->holds.count) != 0
+                            ? "dependency deadlock: tasks wait for signals"
+                        : orchestrates ? "orchestrator starvation: no task is in flight"
+                                       : "dependency deadlock: tasks wait for others";
+    int code = element ? TERN__CODE_TENSOR_WAIT_TIMEOUT : TERN__CODE_SCHEDULER_TIMEOUT;
+    snprintf(text, size, "%s: it did not end within %.3g s (%s)", tern_graph_code_name(code),
+             (double)chip->timeout_ns * 1e-9, class);
+    return code;
+}
+
+void tern__run_describe_others(struct tern_chip *chip, int status, char *text, size_t size)
 {
     text[0] = '\0';
     if (status == TERN_ERR_TIMEOUT && chip->comm != NULL && chip->comm->group.size > 1 &&
-        chip->run.waiting.first != NULL) {
+        tern__flag_load(&chip->holds.count) != 0) {
         const struct tern__group *group = &chip->comm->group;
         snprintf(text, size, "; ");
         tern__doing_ranks(group, tern__group_others(group), text + 2, size - 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The task table. Adding allocates, a block for many items; admitting does not.
+// The task table. Adding allocates, a block for many items.
 
 #include "graph/table.h"
 
@@ -13,136 +13,115 @@ enum { BLOCK_BYTES = 64 << 10 };
 
 struct tern__table_block {
     struct tern__table_block *next;
-    size_t used;
-    alignas(16) char bytes[BLOCK_BYTES - 16];
+    size_t left;
+    alignas(16) char bytes[];
 };
 
-_Static_assert(offsetof(struct tern__graph_task, call) == 0, "a call is its task");
-
-// Memory that stays where it is until the table is freed; no item is larger than a block.
+// Memory that stays where it is until the table is freed. What is larger than a block has one of
+// its own.
 static void *store(struct tern__table *table, size_t bytes)
 {
     size_t rounded = (bytes + 7) / 8 * 8;
     struct tern__table_block *block = table->blocks;
-    if (block == NULL || rounded > sizeof block->bytes - block->used) {
-        block = malloc(sizeof *block);
+    if (block == NULL || rounded > block->left) {
+        size_t room = BLOCK_BYTES - sizeof *block;
+        room = rounded > room ? rounded : room;
+        block = malloc(sizeof *block + room);
         if (block == NULL) {
             tern__set_error("no memory for a graph of %u tasks", table->count);
             return NULL;
         }
         block->next = table->blocks;
-        block->used = 0;
+        block->left = room;
         table->blocks = block;
     }
-    void *item = block->bytes + block->used;
-    block->used += rounded;
-    return item;
+    block->left -= rounded;
+    return block->bytes + block->left;
 }
 
 static int make_chunk(struct tern__table *table)
 {
-    struct tern__graph_task **chunk = &table->chunks[table->count / TERN__TABLE_CHUNK];
+    struct tern__task **chunk = &table->chunks[table->count / TERN__TABLE_CHUNK];
     if (*chunk == NULL) {
-        *chunk = malloc(TERN__TABLE_CHUNK * sizeof **chunk);
+        *chunk = aligned_alloc(TERN_CACHE_LINE, TERN__TABLE_CHUNK * sizeof **chunk);
     }
     return *chunk != NULL
                ? TERN_OK
                : tern__fail(TERN_ERR_MEMORY, "no memory for a graph of %u tasks", table->count + 1);
 }
 
-int tern__table_add(struct tern__table *table, const struct tern__kernel_call *call,
-                    struct tern__graph_task **task)
+static int make_more(struct tern__table *table, struct tern__task *task,
+                     const struct tern__task_more *more)
 {
-    size_t args_bytes = call->args_count * sizeof *call->args;
-    size_t name_bytes = strlen(call->name) + 1;
+    task->more = store(table, sizeof *more);
+    if (task->more == NULL) {
+        return TERN_ERR_MEMORY;
+    }
+    *task->more = more != NULL ? *more : (struct tern__task_more){.reserve = -1};
+    task->more->hold.task = task;
+    return TERN_OK;
+}
+
+int tern__table_add(struct tern__table *table, const struct tern__task *task,
+                    const struct tern__task_more *more, struct tern__task **made)
+{
+    size_t args_bytes = task->args_count * sizeof *task->args;
+    size_t name_bytes = strlen(task->name) + 1;
     TERN_TRY(make_chunk(table));
     char *stored = store(table, args_bytes + name_bytes);
     if (stored == NULL) {
         return TERN_ERR_MEMORY;
     }
-    struct tern__graph_task *made = tern__table_at(table, table->count);
-    *made = (struct tern__graph_task){.call = *call};
+    struct tern__task *row = tern__table_at(table, table->count);
+    memcpy(row, task, sizeof *row);
+    if (more != NULL) {
+        TERN_TRY(make_more(table, row, more));
+    }
     if (args_bytes > 0) {
-        memcpy(stored, call->args, args_bytes);
+        memcpy(stored, task->args, args_bytes);
     }
-    memcpy(stored + args_bytes, call->name, name_bytes);
-    made->call.args = (const int64_t *)(const void *)stored;
-    made->call.name = stored + args_bytes;
-    table->count++;
-    *task = made;
+    memcpy(stored + args_bytes, task->name, name_bytes);
+    row->args = (const int64_t *)(const void *)stored;
+    row->name = stored + args_bytes;
+    row->number = table->count++;
+    *made = row;
     return TERN_OK;
 }
 
-int tern__table_add_edge(struct tern__table *table, struct tern__graph_task *from,
-                         struct tern__graph_task *to)
+int tern__table_add_edge(struct tern__table *table, struct tern__task *from, struct tern__task *to,
+                         struct tern__edge **edge)
 {
-    struct tern__graph_edge *edge = store(table, sizeof *edge);
-    if (edge == NULL) {
+    struct tern__edge *made = store(table, sizeof *made);
+    if (made == NULL) {
         return TERN_ERR_MEMORY;
     }
-    *edge = (struct tern__graph_edge){.from = from, .to = to, .next_before = to->before};
-    to->before = edge;
+    *made = (struct tern__edge){.from = from, .to = to, .next_before = to->before};
+    to->before = made;
+    *edge = made;
     return TERN_OK;
 }
 
-int tern__table_add_wait(struct tern__table *table, struct tern__graph_task *task,
-                         const tern_condition *condition, int32_t step_per_run)
+int tern__table_add_until(struct tern__table *table, struct tern__task *task,
+                          const struct tern__until *until)
 {
-    struct tern__graph_wait *wait = store(table, sizeof *wait);
-    if (wait == NULL) {
-        return TERN_ERR_MEMORY;
+    if (task->more == NULL) {
+        TERN_TRY(make_more(table, task, NULL));
     }
-    *wait = (struct tern__graph_wait){.step_per_run = step_per_run, .condition = *condition};
-    struct tern__graph_wait **end = &task->waits;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = wait;
-    return TERN_OK;
-}
-
-void tern__table_publish(struct tern__table *table)
-{
-    tern__flag_store(&table->published, table->count); // partner: tern__table_admit
-}
-
-void tern__table_close(struct tern__table *table)
-{
-    tern__flag_store(&table->closed, 1); // partner: tern__table_is_closed
-}
-
-void tern__table_reopen(struct tern__table *table)
-{
-    for (uint32_t i = 0; i < table->count; i++) {
-        struct tern__graph_task *task = tern__table_at(table, i);
-        task->after = task->after_last = NULL;
-        task->pending = 0;
-    }
-    table->admitted = 0;
-    tern__flag_store(&table->published, 0);
-    tern__flag_store(&table->closed, 0);
-}
-
-struct tern__graph_task *tern__table_admit(struct tern__table *table)
-{
-    if (table->admitted == tern__flag_load(&table->published)) { // partner: tern__table_publish
-        return NULL;
-    }
-    struct tern__graph_task *task = tern__table_at(table, table->admitted++);
-    task->fanin = 0;
-    task->pending = 0;
-    for (struct tern__graph_edge *edge = task->before; edge != NULL; edge = edge->next_before) {
-        struct tern__graph_task *from = edge->from;
-        if (from->after_last != NULL && from->after_last->to == task) {
-            continue; // the same edge once more
+    struct tern__hold *hold = &task->more->hold;
+    if ((hold->count & (hold->count - 1)) == 0) { // 0 or a power of two: room for twice as many
+        uint32_t room = hold->count > 0 ? 2 * hold->count : 1;
+        struct tern__until *untils = store(table, room * sizeof *untils);
+        if (untils == NULL) {
+            return TERN_ERR_MEMORY;
         }
-        edge->next_after = NULL;
-        *(from->after_last != NULL ? &from->after_last->next_after : &from->after) = edge;
-        from->after_last = edge;
-        task->fanin++;
-        task->pending += from->pending != TERN__TASK_FINISHED;
+        if (hold->count > 0) {
+            memcpy(untils, hold->untils, hold->count * sizeof *untils);
+        }
+        hold->untils = untils;
     }
-    return task;
+    hold->untils[hold->count++] = *until;
+    task->special |= TERN__TASK_WAITS;
+    return TERN_OK;
 }
 
 void tern__table_free(struct tern__table *table)

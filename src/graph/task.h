@@ -33,7 +33,7 @@ struct tern__edge {
 #define TERN__EDGES_CLOSED ((struct tern__edge *)(uintptr_t)1)
 
 // Conditions that something waits for: a task, to be ready; or a block, to have ended. Held in a
-// list until all hold.
+// list (hold.c) until all hold.
 struct tern__hold {
     struct tern__hold *next;
     struct tern__task *task;
@@ -57,7 +57,7 @@ struct tern__task_more {
     bool has_predicate;
     bool sync_start;
     tern_kernel mix[3];
-    // Of a task that is being placed on cores; under a lock of its own.
+    // Of a task that is being placed on cores; under the lock of gang.c.
     struct tern__task *next_gang;
     uint32_t turn; // counts up from task to task
     int next_block;
@@ -69,7 +69,7 @@ enum tern__task_special {
     TERN__TASK_PREDICATE = 2,
     TERN__TASK_EMPTY = 4, // no kernel
     TERN__TASK_GANG = 8,  // several cores, or several blocks
-    TERN__TASK_JOIN = 16, // nobody's task: the graph made it, and it does not count
+    TERN__TASK_JOIN = 16, // nobody's task: seal.c made it, and it does not count
 };
 
 // Of `flags`.

@@ -54,6 +54,27 @@ static void launches_run_in_their_order(void **state)
     }
 }
 
+// A core that tells of its tasks may be so late that the next run has begun.
+static void runs_follow_one_another_at_once(void **state)
+{
+    enum { TASKS = 8, LAUNCHES = 200 };
+    tern_chip *chip;
+    tern_graph *graph;
+    _Atomic int calls = 0;
+    assert_true(fine(tern_chip_create(NULL, &(tern_chip_options){.aiv_count = 4}, &chip)));
+    assert_true(fine(tern_graph_create(&graph)));
+    for (int i = 0; i < TASKS; i++) {
+        assert_int_equal(add_task(graph, "count", count_call, TERN_CORE_AIV, word(&calls), 0), i);
+    }
+    for (int i = 0; i < LAUNCHES; i++) {
+        assert_true(fine(tern_chip_launch(chip, graph)));
+    }
+    assert_true(fine(tern_chip_synchronize(chip)));
+    assert_int_equal(calls, TASKS * LAUNCHES);
+    assert_true(fine(tern_chip_destroy(chip)));
+    assert_true(fine(tern_graph_destroy(graph)));
+}
+
 static int each_run_waits_for_its_own(tern_comm *comm, void *arg)
 {
     tern_chip *chip;
@@ -149,6 +170,7 @@ static void what_is_queued_is_not_destroyed(void **state)
     tern_chip *other;
     tern_graph *first;
     tern_graph *queued;
+    tern_graph *refused;
     assert_true(fine(tern_chip_create(NULL, &(tern_chip_options){.aiv_count = 1}, &chip)));
     assert_true(fine(tern_chip_create(NULL, &(tern_chip_options){.aiv_count = 1}, &other)));
     assert_true(fine(tern_graph_create(&first)));
@@ -161,6 +183,11 @@ static void what_is_queued_is_not_destroyed(void **state)
     }
     assert_true(
         says(tern_chip_launch(chip, queued), TERN_ERR_LIMIT, "256 launches have not ended"));
+    assert_true(fine(tern_graph_create(&refused)));
+    assert_true(
+        says(tern_chip_launch(chip, refused), TERN_ERR_LIMIT, "256 launches have not ended"));
+    assert_int_equal(add_task(refused, "more", do_nothing, TERN_CORE_AIV, 0, 0), 0);
+    assert_true(fine(tern_graph_destroy(refused)));
     assert_true(says(tern_graph_destroy(queued), TERN_ERR_STATE, "its turn has not come"));
     assert_true(says(tern_graph_destroy(first), TERN_ERR_STATE, "the graph is running"));
     assert_true(says(tern_chip_launch(other, queued), TERN_ERR_STATE, "runs on another chip"));
@@ -179,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_run_in_their_order),
+        cmocka_unit_test(runs_follow_one_another_at_once),
         cmocka_unit_test(the_waits_of_a_queued_run_are_those_of_its_number),
         cmocka_unit_test(a_failure_keeps_those_behind_it_from_starting),
         cmocka_unit_test(what_is_queued_is_not_destroyed),

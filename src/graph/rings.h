@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rings of the third builder: rows of tasks, heaps of outputs, edges and arguments, each of a
+// fixed size, used in the order of submission and given back in that order. A task's part is given
+// back when all before it in its ring have been, the scope that submitted it has ended, and it and
+// the tasks after it have finished: it has retired.
+//
+// The orchestration alone takes; whoever finishes the oldest task of a ring lets it retire.
+#ifndef TERN_GRAPH_RINGS_H
+#define TERN_GRAPH_RINGS_H
+
+#include "graph/graph.h"
+#include "graph/tensor_map.h"
+#include "tern/submit.h"
+
+// Memory that is taken at one end and given back at the other. Positions count up; a piece never
+// straddles the end of the memory; an empty one begins anew at its beginning.
+struct tern__bump {
+    char *base;
+    uint64_t size, head, tail;
+    uint64_t usual;  // bytes: beyond them only when the beginning is in use
+    uint64_t offset; // of head in the memory
+    uint64_t most;   // that was in use at once
+};
+
+struct tern__ring {
+    struct tern__task *rows;
+    uint32_t window, mask;
+    uint32_t next;         // number of the next task
+    uint32_t freed;        // tasks before have been given back
+    uint32_t most;         // rows in use at once
+    uint32_t entries;      // of the map
+    uint32_t most_entries; // in use at once
+    struct tern__bump heap, edges, args;
+    alignas(TERN_CACHE_LINE) _Atomic uint32_t alive; // the oldest that has not retired
+    _Atomic uint32_t released;                       // tasks before are of scopes that have ended
+    _Atomic uint32_t retiring;                       // a lock: somebody counts `alive` up
+    _Atomic uint32_t wake_at; // when `alive` comes there, the orchestration is rung
+};
+
+struct tern__open_scope {
+    tern_scope mode;
+    uint32_t tasks; // submitted in it, not in those inside
+    uint32_t first; // of these
+};
+
+struct tern__rings {
+    struct tern__ring ring[TERN_RINGS];
+    uint32_t flags;
+    tern_graph *graph;
+    struct tern__bell *bell; // that the orchestration sleeps on
+    struct tern__tensor_map *map;
+    struct tern__ids ids; // of the task that is being submitted
+    int depth;            // of the innermost scope; -1: no run
+    struct tern__open_scope scopes[TERN_SCOPES_MAX];
+    uint64_t tasks; // of the run
+    int waits_code; // what the orchestration waits for, for the report
+};
+
+static inline int tern__ring_of_depth(int depth)
+{
+    return depth < TERN_RINGS ? depth : TERN_RINGS - 1;
+}
+
+// For a run, and at its end: how many tasks there were.
+void tern__rings_begin(struct tern__rings *rings, tern_graph *graph);
+uint64_t tern__rings_end(struct tern__rings *rings);
+
+// The task has finished. From any thread.
+void tern__rings_ended(struct tern__rings *rings, struct tern__task *task);
+
+// Scopes, checked by the caller.
+void tern__rings_open(struct tern__rings *rings, tern_scope mode);
+void tern__rings_close(struct tern__rings *rings);
+
+// Room for one more task in the ring of the innermost scope: a row, and so many bytes, edges and
+// entries of the map. Waits for it. TERN_ERR_LIMIT when it is certain that none can come,
+// TERN_ERR_STATE when the run has failed meanwhile: the run knows why.
+struct tern__room {
+    uint64_t heap, args;
+    uint32_t edges, entries;
+};
+int tern__rings_await(struct tern__rings *rings, const struct tern__room *need);
+
+// A piece of what tern__rings_await has found.
+void *tern__bump_take(struct tern__bump *bump, uint64_t size);
+
+// The row of a task that has not retired, else NULL.
+struct tern__task *tern__rings_find(const struct tern__rings *rings, tern_task_id id);
+
+// One more task uses what this one, which has not retired, has made. False: it has retired.
+bool tern__rings_use(const struct tern__rings *rings, tern_task_id id, struct tern__task *task);
+
+// Takes in what has retired.
+void tern__rings_collect(struct tern__rings *rings);
+
+// Waits until `holds`. TERN_ERR_STATE when the run has failed meanwhile.
+int tern__rings_wait(struct tern__rings *rings, bool (*holds)(void *arg), void *arg, int code);
+
+// Tasks in flight at most.
+uint64_t tern__rings_tasks(const struct tern__rings *rings);
+
+void tern__rings_free(struct tern__rings *rings);
+
+#endif
