@@ -20,6 +20,7 @@ static _Atomic uint64_t chips_made;
 static void free_chip(tern_chip *chip)
 {
     tern__cores_forget(&chip->cores);
+    tern__history_free(chip->history);
     tern__handle_free(chip, sizeof *chip);
 }
 
@@ -88,6 +89,7 @@ static int chip_create(tern_comm *comm, const tern_chip_options *options, tern_c
     made->comm = comm;
     made->timeout_ns = timeout_ns;
     made->number = atomic_fetch_add(&chips_made, 1) + 1;
+    made->history = tern__history_make();
     pthread_mutex_init(&made->gangs.lock, NULL);
     pthread_mutex_init(&made->holds.lock, NULL);
     int status = start_threads(made, &wanted);

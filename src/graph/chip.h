@@ -13,6 +13,7 @@
 #include "graph/gang.h"
 #include "graph/graph.h"
 #include "graph/hold.h"
+#include "graph/history.h"
 #include "graph/run.h"
 #include "sync/wait.h"
 
@@ -50,6 +51,7 @@ struct tern_chip {
         launches[TERN_CHIP_LAUNCHES_MAX];   // launch i is in i % TERN_CHIP_LAUNCHES_MAX
     _Atomic uint32_t stop;                  // the scheduler and the orchestrator end
     struct tern__run run;                   // the last that was started
+    struct tern__history *history;          // NULL: not asked for
     _Atomic uint32_t orchestrates;          // the orchestration has not returned
     _Atomic uint32_t orchestrator_waits;    // for what: a code of graph_code.def
     struct tern__chip_launch *orchestrated; // meanwhile

@@ -264,9 +264,18 @@ static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_ke
     core->here->count = (int)task->blocks;
     core->here->kernel = task->name;
     int64_t begin_ns = tern__trace_start();
+    struct tern__history *record = core->chip->history;
+    int64_t called_ns = 0;
+    if (__builtin_expect(record != NULL, 0)) {
+        tern__history_args(record, core, task);
+        called_ns = tern__now_ns();
+    }
     current = core;
     kernel(args);
     current = NULL;
+    if (called_ns != 0) {
+        tern__history_call(record, core, task, called_ns, tern__now_ns());
+    }
     core->here->kernel = NULL;
     if (begin_ns != 0) {
         tern__run_trace(core, task, begin_ns);

@@ -68,6 +68,12 @@ static int graph_publish(tern_graph *graph, int id)
     }
     task->before_count = TERN__PUBLISHED;
     graph->unpublished--;
+    if (graph->chip->history != NULL) {
+        tern__history_add(graph->chip->history, task, task->number);
+        for (const struct tern__edge *edge = task->before; edge != NULL; edge = edge->next_before) {
+            tern__history_edge(graph->chip->history, task, edge->from->number);
+        }
+    }
     tern__orchestrate_publish(graph, task);
     return TERN_OK;
 }

@@ -215,6 +215,9 @@ static void begin(struct tern_chip *chip, const struct tern__chip_launch *launch
     for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
         tern__poke(&chip->cores.list[i].skipped, 0);
     }
+    if (chip->history != NULL) {
+        tern__history_begin(chip->history, chip);
+    }
 }
 
 static int run_graph(struct tern_chip *chip, struct tern__chip_launch *launch)
@@ -257,6 +260,9 @@ static void serve_launch(struct tern_chip *chip, struct tern__chip_launch *launc
         snprintf(chip->result_text, sizeof chip->result_text, "%s", tern_last_error());
     }
     if (!chip->stuck) { // a kernel that still runs still reads the graph
+        if (chip->history != NULL) {
+            tern__history_end(chip->history, chip);
+        }
         tern__graph_leave(launch->graph);
     }
 }

@@ -82,7 +82,7 @@ struct tern__task {
     struct tern__task_more *more;
     struct tern__edge *before; // those that end here; in rings an array of before_count
     uint32_t before_count;     // different tasks before it, or TERN__PUBLISHED
-    uint32_t record;           // its place in the record of the run
+    uint32_t record;           // its place in the record of the run (history.h)
     uint32_t blocks;
     uint16_t args_count;
     uint8_t core;    // tern_core
