@@ -5,165 +5,232 @@
 //                             waits for    waits for            waits for   waits for
 //                             ready a      done a               ready y     done y
 //
-// A chunk's AllReduce thus runs on the AIV cores while the AIC cores multiply the next chunk. The
-// waits grow by the number of ranks in each run, so no signal is ever reset.
+// A chunk's AllReduce thus runs on the AIV cores while the AIC cores multiply the next chunk. A
+// task names the chunk's rows that it reads and writes in this rank's window, and the arrows
+// follow; the waits are for what peers do. Their values grow by the number of ranks in each run, so
+// no signal is ever reset.
 #include "graphs.h"
 
 #include <stdio.h>
 
 #include <tern/status.h>
 
-// What is being built. After a failure the steps that follow do nothing.
-struct builder {
-    tern_graph *graph;
-    struct device *device;
-    enum signal_set set;
-    struct failure *failure;
-    int status;
+#define TRY(expression)                                                                            \
+    do {                                                                                           \
+        int status_ = (expression);                                                                \
+        if (status_ != TERN_OK) {                                                                  \
+            return status_;                                                                        \
+        }                                                                                          \
+    } while (0)
+
+// The four buffers of a window (layout.h).
+enum rows { ROWS_NONE, ROWS_PARTIAL_A, ROWS_SUM_A, ROWS_PARTIAL_Y, ROWS_SUM_Y };
+
+enum awaited { AWAITS_NOBODY, AWAITS_READY_A, AWAITS_DONE_A, AWAITS_READY_Y, AWAITS_DONE_Y };
+
+// A task of a chunk. Of a sum it writes a part, while the peers write the others.
+struct step {
+    const char *verb;
+    tern_kernel kernel;
+    tern_core core;
+    enum stage stage; // of an AllReduce
+    enum rows reads, writes;
+    enum awaited awaits;
 };
 
-static const char stage_letters[STAGE_COUNT] = {'a', 'y'};
-
-static void check(struct builder *builder, int status)
-{
-    if (status != TERN_OK) {
-        builder->status = fail_tern(builder->failure, "the graph cannot be built");
-    }
-}
-
-static int add_task(struct builder *builder, const char *name, tern_kernel kernel, tern_core core,
-                    size_t chunk, enum stage stage)
-{
-    int64_t args[KERNEL_ARGS] = {(int64_t)(intptr_t)builder->device, (int64_t)chunk, (int64_t)stage,
-                                 (int64_t)builder->set};
-    int id = 0;
-    if (builder->status == 0) {
-        tern_task task = {
-            .name = name, .kernel = kernel, .core = core, .args = args, .args_count = KERNEL_ARGS};
-        check(builder, tern_graph_add_task(builder->graph, &task, &id));
-    }
-    return id;
-}
-
-// A task of an AllReduce.
-static int add_step(struct builder *builder, const char *verb, tern_kernel kernel, size_t chunk,
-                    enum stage stage)
-{
-    char name[48];
-    snprintf(name, sizeof name, "%s %c %zu", verb, stage_letters[stage], chunk);
-    return add_task(builder, name, kernel, TERN_CORE_AIV, chunk, stage);
-}
-
-static int add_product(struct builder *builder, const char *verb, tern_kernel kernel, size_t chunk)
-{
-    char name[48];
-    snprintf(name, sizeof name, "%s %zu", verb, chunk);
-    return add_task(builder, name, kernel, TERN_CORE_AIC, chunk, STAGE_A);
-}
-
-static void add_edge(struct builder *builder, int from, int to)
-{
-    if (builder->status == 0) {
-        check(builder, tern_graph_add_edge(builder->graph, from, to));
-    }
-}
-
-// The task waits until every rank has notified the signal once more than before the run.
-static void add_wait(struct builder *builder, int task, size_t chunk, enum stage stage,
-                     enum signal signal)
-{
-    const struct layout *layout = &builder->device->layout;
-    tern_condition condition = {.window = builder->device->window,
-                                .offset_bytes =
-                                    layout_signal(layout, builder->set, stage, signal, chunk),
-                                .cmp = TERN_CMP_GE,
-                                .value = (int32_t)layout->nranks};
-    if (builder->status == 0) {
-        check(builder,
-              tern_graph_add_wait(builder->graph, task, &condition, (int32_t)layout->nranks));
-    }
-}
-
-// The AllReduce of a chunk up to the stores; returns the announcing task.
-static int add_all_reduce(struct builder *builder, size_t chunk, enum stage stage)
-{
-    int announce = add_step(builder, "announce", kernel_announce, chunk, stage);
-    int reduce = add_step(builder, "reduce", kernel_reduce, chunk, stage);
-    add_wait(builder, reduce, chunk, stage, SIGNAL_READY);
-    return announce;
-}
-
+static const struct step linear = {"linear",  kernel_linear,  TERN_CORE_AIC, STAGE_A,
+                                   ROWS_NONE, ROWS_PARTIAL_A, AWAITS_NOBODY};
+static const struct step ffn = {"ffn",      kernel_ffn,     TERN_CORE_AIC, STAGE_Y,
+                                ROWS_SUM_A, ROWS_PARTIAL_Y, AWAITS_DONE_A};
+static const struct step announce_a = {"announce a",   kernel_announce, TERN_CORE_AIV, STAGE_A,
+                                       ROWS_PARTIAL_A, ROWS_NONE,       AWAITS_NOBODY};
+static const struct step announce_y = {"announce y",   kernel_announce, TERN_CORE_AIV, STAGE_Y,
+                                       ROWS_PARTIAL_Y, ROWS_NONE,       AWAITS_NOBODY};
+static const struct step reduce_a = {"reduce a",     kernel_reduce, TERN_CORE_AIV, STAGE_A,
+                                     ROWS_PARTIAL_A, ROWS_SUM_A,    AWAITS_READY_A};
+static const struct step reduce_y = {"reduce y",     kernel_reduce, TERN_CORE_AIV, STAGE_Y,
+                                     ROWS_PARTIAL_Y, ROWS_SUM_Y,    AWAITS_READY_Y};
 // The run ends only when all of y is here.
-static void add_complete(struct builder *builder, size_t chunk)
+static const struct step complete = {"complete y", kernel_complete, TERN_CORE_AIV, STAGE_Y,
+                                     ROWS_SUM_Y,   ROWS_NONE,       AWAITS_DONE_Y};
+
+// Signals count up with the runs of a variant, so each that communicates has its own.
+static enum signal_set signals_of(const struct orchestra *orchestra)
 {
-    int complete = add_step(builder, "complete", kernel_complete, chunk, STAGE_Y);
-    add_wait(builder, complete, chunk, STAGE_Y, SIGNAL_DONE);
+    return orchestra->variant == VARIANT_COMMUNICATION ? SIGNALS_COMMUNICATION : SIGNALS_FULL;
 }
 
-static void build_full(struct builder *builder, size_t chunks)
+// The chunk's rows of a buffer.
+static int rows_of(const struct device *device, enum rows rows, size_t chunk, tern_region *region)
 {
+    const struct layout *layout = &device->layout;
+    const struct shape *shape = &layout->shape;
+    enum stage stage = rows >= ROWS_PARTIAL_Y ? STAGE_Y : STAGE_A;
+    bool partial = rows == ROWS_PARTIAL_A || rows == ROWS_PARTIAL_Y;
+    struct range range = shape_chunk(shape, chunk);
+    const uint32_t all[] = {(uint32_t)shape->tokens, (uint32_t)shape->hidden};
+    const uint32_t extent[] = {(uint32_t)range.count, (uint32_t)shape->hidden};
+    const uint32_t offset[] = {(uint32_t)range.begin, 0};
+    char *own = tern_window_address(device->window, (int)device->rank);
+    tern_region buffer;
+    TRY(tern_region_make(&buffer, own + (partial ? layout->partial : layout->sum)[stage], all, 2,
+                         shape->dtype == TERN_BF16 ? TERN_REGION_BF16 : TERN_REGION_F32));
+    return tern_region_view(&buffer, extent, offset, region);
+}
+
+// Every rank has notified the signal once more than before this run.
+static tern_condition condition_of(const struct orchestra *orchestra, enum awaited awaited,
+                                   size_t chunk)
+{
+    const struct layout *layout = &orchestra->device->layout;
+    enum stage stage = awaited >= AWAITS_READY_Y ? STAGE_Y : STAGE_A;
+    bool ready = awaited == AWAITS_READY_A || awaited == AWAITS_READY_Y;
+    return (tern_condition){.window = orchestra->device->window,
+                            .offset_bytes =
+                                layout_signal(layout, signals_of(orchestra), stage,
+                                              ready ? SIGNAL_READY : SIGNAL_DONE, chunk),
+                            .cmp = TERN_CMP_GE,
+                            .value = orchestra->runs * (int32_t)layout->nranks};
+}
+
+// after: NULL, or what the task also comes after.
+static int submit(const struct orchestra *orchestra, const struct step *step, size_t chunk,
+                  const tern_task_id *after, tern_task_id *id)
+{
+    const struct device *device = orchestra->device;
+    char name[48];
+    tern_region reads;
+    tern_region writes;
+    tern_task_arg args[KERNEL_ARGS + 2] = {{.access = TERN_SCALAR,
+                                            .scalar = (uint64_t)(uintptr_t)device},
+                                           {.access = TERN_SCALAR, .scalar = chunk},
+                                           {.access = TERN_SCALAR, .scalar = step->stage},
+                                           {.access = TERN_SCALAR,
+                                            .scalar = signals_of(orchestra)}};
+    int count = KERNEL_ARGS;
+    snprintf(name, sizeof name, "%s %zu", step->verb, chunk);
+    if (step->reads != ROWS_NONE) {
+        TRY(rows_of(device, step->reads, chunk, &reads));
+        args[count++] = (tern_task_arg){.access = TERN_IN, .region = &reads};
+    }
+    if (step->writes != ROWS_NONE) {
+        TRY(rows_of(device, step->writes, chunk, &writes));
+        args[count++] = (tern_task_arg){.access = TERN_INOUT, .region = &writes};
+    }
+    tern_condition condition = condition_of(orchestra, step->awaits, chunk);
+    tern_submission submission = {
+        .task = {.name = name, .kernel = step->kernel, .core = step->core},
+        .args = args,
+        .args_count = count,
+        .after = after,
+        .after_count = after != NULL,
+        .waits = &condition,
+        .waits_count = step->awaits != AWAITS_NOBODY,
+    };
+    return tern_graph_submit(orchestra->graph, &submission, id);
+}
+
+// In a scope of their own, so that rows and edges are used again when there are many chunks.
+static int submit_all(const struct orchestra *orchestra, const struct step *const *steps,
+                      size_t chunk)
+{
+    TRY(tern_graph_scope_begin(orchestra->graph, TERN_SCOPE_AUTO));
+    for (; *steps != NULL; steps++) {
+        TRY(submit(orchestra, *steps, chunk, NULL, NULL));
+    }
+    return tern_graph_scope_end(orchestra->graph);
+}
+
+static int submit_full(const struct orchestra *orchestra, size_t chunks)
+{
+    static const struct step *const first[] = {&linear, &announce_a, &reduce_a, NULL};
+    static const struct step *const second[] = {&ffn, &announce_y, &reduce_y, &complete, NULL};
     for (size_t chunk = 0; chunk < chunks; chunk++) {
-        int linear = add_product(builder, "linear", kernel_linear, chunk);
-        add_edge(builder, linear, add_all_reduce(builder, chunk, STAGE_A));
+        TRY(submit_all(orchestra, first, chunk));
     }
     for (size_t chunk = 0; chunk < chunks; chunk++) {
-        int ffn = add_product(builder, "ffn", kernel_ffn, chunk);
-        add_wait(builder, ffn, chunk, STAGE_A, SIGNAL_DONE);
-        add_edge(builder, ffn, add_all_reduce(builder, chunk, STAGE_Y));
-        add_complete(builder, chunk);
+        TRY(submit_all(orchestra, second, chunk));
     }
+    return TERN_OK;
 }
 
 // The ffn tasks read what the last full run left in a.
-static void build_compute(struct builder *builder, size_t chunks)
+static int submit_compute(const struct orchestra *orchestra, size_t chunks)
 {
+    struct step alone = ffn;
+    alone.awaits = AWAITS_NOBODY;
     for (size_t chunk = 0; chunk < chunks; chunk++) {
-        int linear = add_product(builder, "linear", kernel_linear, chunk);
-        int ffn = add_product(builder, "ffn", kernel_ffn, chunk);
-        add_edge(builder, linear, ffn);
+        tern_task_id before;
+        TRY(tern_graph_scope_begin(orchestra->graph, TERN_SCOPE_AUTO));
+        TRY(submit(orchestra, &linear, chunk, NULL, &before));
+        TRY(submit(orchestra, &alone, chunk, &before, NULL));
+        TRY(tern_graph_scope_end(orchestra->graph));
     }
+    return TERN_OK;
 }
 
 // Sums what the last full run left in the partial sums: a chunk's second AllReduce follows its
 // first.
-static void build_communication(struct builder *builder, size_t chunks)
+static int submit_communication(const struct orchestra *orchestra, size_t chunks)
 {
+    struct step later = announce_y;
+    later.awaits = AWAITS_DONE_A;
+    const struct step *const first[] = {&announce_a, &reduce_a, NULL};
+    const struct step *const second[] = {&later, &reduce_y, &complete, NULL};
     for (size_t chunk = 0; chunk < chunks; chunk++) {
-        add_all_reduce(builder, chunk, STAGE_A);
+        TRY(submit_all(orchestra, first, chunk));
     }
     for (size_t chunk = 0; chunk < chunks; chunk++) {
-        int announce = add_all_reduce(builder, chunk, STAGE_Y);
-        add_wait(builder, announce, chunk, STAGE_A, SIGNAL_DONE);
-        add_complete(builder, chunk);
+        TRY(submit_all(orchestra, second, chunk));
     }
+    return TERN_OK;
 }
 
-int graph_build(enum variant variant, struct device *device, tern_graph **graph,
-                struct failure *failure)
+static int orchestrate(tern_graph *graph, void *arg)
 {
-    struct builder builder = {.device = device, .set = SIGNALS_FULL, .failure = failure};
-    if (tern_graph_create(&builder.graph) != TERN_OK) {
-        return fail_tern(failure, "the graph cannot be created");
-    }
-    size_t chunks = device->layout.shape.chunks;
-    switch (variant) {
+    const struct orchestra *orchestra = arg;
+    size_t chunks = orchestra->device->layout.shape.chunks;
+    (void)graph; // orchestra->graph
+    switch (orchestra->variant) {
     case VARIANT_FULL:
-        build_full(&builder, chunks);
-        break;
+        return submit_full(orchestra, chunks);
     case VARIANT_COMPUTE:
-        build_compute(&builder, chunks);
-        break;
+        return submit_compute(orchestra, chunks);
     case VARIANT_COMMUNICATION:
-        builder.set = SIGNALS_COMMUNICATION;
-        build_communication(&builder, chunks);
-        break;
+        return submit_communication(orchestra, chunks);
     case VARIANT_COUNT:
         break;
     }
-    if (builder.status != 0) {
-        tern_graph_destroy(builder.graph);
-        return builder.status;
+    return TERN_OK;
+}
+
+int orchestra_create(struct orchestra *orchestra, enum variant variant, struct device *device,
+                     struct failure *failure)
+{
+    *orchestra = (struct orchestra){.variant = variant, .device = device};
+    // Tasks ahead of those that have finished; no task has outputs from a heap.
+    tern_ring_options options = {.window = {1024},
+                                 .heap = {1024},
+                                 .edges = {4096},
+                                 .regions = {4096}};
+    return tern_graph_create_rings(&options, &orchestra->graph) == TERN_OK
+               ? 0
+               : fail_tern(failure, "the graph cannot be created");
+}
+
+void orchestra_destroy(struct orchestra *orchestra)
+{
+    if (orchestra->graph != NULL) {
+        tern_graph_destroy(orchestra->graph);
     }
-    *graph = builder.graph;
-    return 0;
+}
+
+int orchestra_run(struct orchestra *orchestra, tern_chip *chip, struct failure *failure)
+{
+    orchestra->runs++;
+    int status = tern_chip_orchestrate(chip, orchestra->graph, orchestrate, orchestra, NULL);
+    if (status == TERN_OK) {
+        status = tern_chip_synchronize(chip);
+    }
+    return status == TERN_OK ? 0 : fail_tern(failure, "the run failed");
 }

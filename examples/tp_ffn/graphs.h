@@ -3,16 +3,27 @@
 #ifndef TP_FFN_GRAPHS_H
 #define TP_FFN_GRAPHS_H
 
-#include <tern/graph.h>
+#include <tern/submit.h>
 
 #include "kernels.h"
 
 // The layer; its matrix products alone; its AllReduces alone. The last two show what overlaps.
 enum variant { VARIANT_FULL, VARIANT_COMPUTE, VARIANT_COMMUNICATION, VARIANT_COUNT };
 
-// Builds the graph of a variant. Every rank launches the same variants in the same order. To be
-// destroyed with tern_graph_destroy.
-int graph_build(enum variant variant, struct device *device, tern_graph **graph,
-                struct failure *failure);
+// A variant, which may run often. Every rank runs the same variants in the same order.
+struct orchestra {
+    enum variant variant;
+    struct device *device;
+    tern_graph *graph;
+    int32_t runs; // that were launched
+};
+
+// To be destroyed with orchestra_destroy, also after a failure.
+int orchestra_create(struct orchestra *orchestra, enum variant variant, struct device *device,
+                     struct failure *failure);
+void orchestra_destroy(struct orchestra *orchestra);
+
+// Runs it on the chip, to its end.
+int orchestra_run(struct orchestra *orchestra, tern_chip *chip, struct failure *failure);
 
 #endif

@@ -21,7 +21,8 @@ struct device {
 };
 
 // args[0]: the address of the device; args[1]: the chunk; args[2]: enum stage; args[3]: enum
-// signal_set. The last two mean nothing to kernel_linear and kernel_ffn.
+// signal_set. The last two mean nothing to kernel_linear and kernel_ffn. Behind them: the chunk's
+// rows that the task reads, and those that it writes, as regions of this rank's window.
 enum { KERNEL_ARGS = 4 };
 
 void kernel_linear(int64_t *args);   // AIC: the chunk's rows of the first partial sum

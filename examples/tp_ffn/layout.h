@@ -13,7 +13,7 @@ enum stage { STAGE_A, STAGE_Y, STAGE_COUNT };
 // it sums into this window. Each counts to the number of ranks in every run.
 enum signal { SIGNAL_READY, SIGNAL_DONE, SIGNAL_COUNT };
 
-// Signals count up with the runs of one graph, so each graph that communicates has its own.
+// Signals count up with the runs of a variant, so each that communicates has its own.
 enum signal_set { SIGNALS_FULL, SIGNALS_COMMUNICATION, SIGNAL_SET_COUNT };
 
 struct layout {

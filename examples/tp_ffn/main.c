@@ -3,8 +3,8 @@
 // to the verified result. The phases, in the order of this file:
 //
 //     1  meet: the communicator, the windows with their signals, the ranks' addresses (device)
-//     2  start the chip with them; build the graphs (runner)
-//     3  launch    4  the scheduler runs the tasks, ranks put and notify    5  synchronise, verify
+//     2  start the chip with them; create the graphs (runner)
+//     3  submit    4  the chip runs the tasks, ranks put and notify    5  synchronise, verify
 //
 // Phases 3 to 5 repeat for each round. Only rank 0 prints.
 #include <fcntl.h>

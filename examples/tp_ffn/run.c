@@ -23,7 +23,7 @@ int runner_create(struct runner *runner, struct job *job, struct device *device,
     runner->snapshot = allocate(layout->shape.tokens, layout->row_bytes, failure);
     int status = runner->snapshot == NULL ? failure->exit_status : 0;
     for (enum variant v = 0; v < VARIANT_COUNT && status == 0; v++) {
-        status = graph_build(v, device, &runner->graphs[v], failure);
+        status = orchestra_create(&runner->orchestras[v], v, device, failure);
     }
     return status;
 }
@@ -32,20 +32,9 @@ void runner_destroy(struct runner *runner)
 {
     tern_chip_destroy(runner->chip);
     for (enum variant v = 0; v < VARIANT_COUNT; v++) {
-        if (runner->graphs[v] != NULL) {
-            tern_graph_destroy(runner->graphs[v]);
-        }
+        orchestra_destroy(&runner->orchestras[v]);
     }
     free(runner->snapshot);
-}
-
-static int run_graph(struct runner *runner, enum variant variant, struct failure *failure)
-{
-    int status = tern_chip_launch(runner->chip, runner->graphs[variant]);
-    if (status == TERN_OK) {
-        status = tern_chip_synchronize(runner->chip);
-    }
-    return status == TERN_OK ? 0 : fail_tern(failure, "the run failed");
 }
 
 // Fills the four buffers of this rank with NaN (all bits set, in either dtype), so that nothing of
@@ -134,7 +123,7 @@ int runner_round(struct runner *runner, const struct reference *reference,
         return status;
     }
     double begin = seconds_now();
-    status = run_graph(runner, VARIANT_FULL, failure);
+    status = orchestra_run(&runner->orchestras[VARIANT_FULL], runner->chip, failure);
     *seconds = seconds_now() - begin;
     if (status == 0) {
         const struct layout *layout = &runner->device->layout;
@@ -164,7 +153,7 @@ static int time_graph(struct runner *runner, enum variant variant, double *secon
     int status = job_barrier(runner->job, failure);
     double begin = seconds_now();
     if (status == 0) {
-        status = run_graph(runner, variant, failure);
+        status = orchestra_run(&runner->orchestras[variant], runner->chip, failure);
     }
     if (status == 0) {
         status = job_barrier(runner->job, failure); // the slowest rank counts

@@ -21,11 +21,12 @@ struct runner {
     struct job *job;
     struct device *device;
     tern_chip *chip;
-    tern_graph *graphs[VARIANT_COUNT];
+    struct orchestra orchestras[VARIANT_COUNT];
     char *snapshot; // [tokens, hidden]: y as it was when a run ended here
 };
 
-// Starts the chip and builds the graphs. To be destroyed with runner_destroy, also after a failure.
+// Starts the chip and creates the graphs. To be destroyed with runner_destroy, also after a
+// failure.
 int runner_create(struct runner *runner, struct job *job, struct device *device,
                   struct failure *failure);
 void runner_destroy(struct runner *runner);
