@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+from cells import markdown, number, ratio
+
 RANKS = (2, 4, 8)
 # Those of the figures asked for, and between them no more than a factor of 8.
 SIZES = "8,64,1K,8K,32K,256K,1M,4M,16M,64M,256M"
@@ -73,21 +75,6 @@ def size_text(size):
             return f"{size} {unit}"
         size //= 1024
     return f"{size} GiB"
-
-
-def number(value):
-    return "" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
-
-
-def ratio(value):
-    if value is None:
-        return ""
-    return f"**{value:.3g}**" if value < 1 else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
-
-
-def markdown(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
 def peer_cells(row, peer):

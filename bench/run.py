@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures tern beside its peers, in turn in one run, and prints tables of ratios of medians.
 
-    bench/run.py [--quick] [--no-peers] [--rounds N] [--only basics|collectives] [--every-size]
+    bench/run.py [--quick] [--no-peers] [--rounds N] [--only basics|tasks|collectives] [--every-size]
                  [--build DIR] [--output FILE]
 
-Peers are Open MPI and MPICH if their compilers are installed; their programs are compiled here. The
-basics are this file's; the collective calls, which take most of the time, are bench/collectives.py.
+Peers are Open MPI and MPICH if their compilers are installed, and of task graphs GNU OpenMP and
+StarPU; their programs are compiled here. The basics are this file's, task graphs bench/tasks.py; the
+collective calls, which take most of the time, are bench/collectives.py.
 With --output (as `make bench` calls it) the tables are written there too, with machine, date and
 commit. --every-size takes all powers of two from 8 B to 256 MiB instead of eleven sizes. --quick runs
 everything once with few iterations: a test that the benchmark still works.
@@ -23,6 +24,8 @@ import tempfile
 import time
 
 import collectives
+import tasks
+from cells import markdown, ratio, spread
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -122,15 +125,11 @@ def collect(systems, quick, rounds):
     return values, failed
 
 
-def spread(numbers):
-    return f"{statistics.median(numbers):.3g} ({min(numbers):.3g}..{max(numbers):.3g})"
-
-
 def table(systems, values):
     names = [name for name, _, _ in systems]
     peers = names[1:]
     head = ["what", "unit", "asked for", "tern"] + peers + [f"{peer} / tern" for peer in peers]
-    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    lines = []
     for case, row in zip(CASES, values):
         title, _, _, _, _, unit, bound, better = case
         if not row["tern"]:
@@ -144,11 +143,9 @@ def table(systems, values):
                 cells.append("")
                 continue
             other = statistics.median(row[peer])
-            ratio = other / own if better == "less" else own / other if other else 0
-            text = f"{ratio:.3g}"
-            cells.append(f"**{text}**" if ratio < 1 else text)
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+            cells.append(ratio(other / own if better == "less" else own / other if other else 0))
+        lines.append(cells)
+    return markdown(head, lines)
 
 
 def first_line(command):
@@ -170,11 +167,11 @@ def machine():
 
 
 def read_arguments():
-    parser = argparse.ArgumentParser(description="Measures tern beside Open MPI and MPICH.")
+    parser = argparse.ArgumentParser(description="Measures tern beside its peers.")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--rounds", type=int, default=0)
-    parser.add_argument("--only", choices=("basics", "collectives"))
+    parser.add_argument("--only", choices=("basics", "tasks", "collectives"))
     parser.add_argument("--every-size", action="store_true")
     parser.add_argument("--sizes", help="of the collective calls, such as 8,1K,1M")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
@@ -202,6 +199,11 @@ def measure_basics(options, tern):
     return text, not failed and not missing
 
 
+def measure_tasks(options, tern):
+    rounds = options.rounds or (1 if options.quick else 5)
+    return tasks.measure(tern, not options.no_peers, options.quick, rounds)
+
+
 def measure_collectives(options, tern):
     installed = [title for title, compiler, launcher in PEERS
                  if shutil.which(compiler) and shutil.which(launcher[0])]
@@ -224,7 +226,8 @@ def main():
     options = read_arguments()
     tern = os.path.join(options.build, "bin", "tern")
     chapters, good = [], True
-    for name, measure_chapter in (("basics", measure_basics), ("collectives", measure_collectives)):
+    for name, measure_chapter in (("basics", measure_basics), ("tasks", measure_tasks),
+                                  ("collectives", measure_collectives)):
         if options.only in (None, name):
             text, right = measure_chapter(options, tern)
             chapters.append(text)

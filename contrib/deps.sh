@@ -5,7 +5,7 @@
 #   contrib/deps.sh            compilers, build tools, cmocka, OpenBLAS
 #   contrib/deps.sh --check    installs nothing: fails with a sentence when a tool that the build cannot
 #                              do without is missing, wherever it comes from
-#   contrib/deps.sh --bench    also Open MPI and MPICH, the peers; their absence is not an error
+#   contrib/deps.sh --bench    also Open MPI, MPICH and StarPU, the peers; their absence is not an error
 #   contrib/deps.sh --tools    also clang, clang-tidy, clang-format, libFuzzer
 set -euo pipefail
 
@@ -15,7 +15,7 @@ check=no
 for arg in "$@"; do
     case $arg in
     --check) check=yes ;;
-    --bench) peers+=(openmpi-bin libopenmpi-dev mpich libmpich-dev) ;;
+    --bench) peers+=(openmpi-bin libopenmpi-dev mpich libmpich-dev libstarpu-dev) ;;
     --tools) needed+=(clang clang-tidy clang-format libclang-rt-14-dev) ;;
     *)
         echo "deps.sh: unknown argument '$arg' (--check, --bench, --tools)" >&2

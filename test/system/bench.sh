@@ -3,9 +3,22 @@
 # ctest-timeout: 400
 # The benchmark still runs and prints a value of tern for every row. Says nothing about speed.
 source "$(dirname "$0")/../support/shell.sh"
+
+# Lines of the table with a value or a heading: not those that say which peer is missing.
+expect_rows() {
+    local rows
+    rows=$(grep '^| [a-zA-Z0-9]' results.md | grep -vc ' is not \| does not ')
+    [ "$rows" -eq "$1" ] || { echo "the table has $rows lines, not $1"; cat results.md; exit 1; }
+}
+
 # Without the peers: their columns are for `make bench`.
 python3 "$root/bench/run.py" --quick --no-peers --only basics --build "$build" --output "results.md"
-rows=$(grep -c '^| [a-zA-Z]' "results.md")
-# the heading and twenty-seven rows
-[ "$rows" -eq 28 ] || { echo "the table has $rows lines, not 28"; cat "results.md"; exit 1; }
+expect_rows 28 # the heading and twenty-seven rows
 grep -q 'barrier, 8 ranks' "results.md"
+
+# Their peers need no launcher, and are quick; what is not installed has a row that says so.
+python3 "$root/bench/run.py" --quick --only tasks --build "$build" --output "results.md"
+expect_rows 37 # the heading and thirty-six rows
+for peer in OpenMP StarPU; do
+    grep -q "^| what .*| $peer |\|^| $peer is not " "results.md"
+done
