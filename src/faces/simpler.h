@@ -112,7 +112,7 @@ void tern__simpler_log_info(const char *func, const char *format, ...) TERN_PRIN
 void tern__simpler_log_debug(const char *func, const char *format, ...) TERN_PRINTF(2, 3);
 void tern__simpler_log_always(const char *func, const char *format, ...) TERN_PRINTF(2, 3);
 
-// The kinds: simpler_graph.c.
+// The kinds: simpler_graph.c, simpler_build.c, simpler_tensors.c.
 extern const struct simpler_kind tern__simpler_host, tern__simpler_april_host, tern__simpler_chip;
 extern const struct simpler_kind tern__simpler_april_build;
 extern const struct simpler_kind tern__simpler_tensors, tern__simpler_april_tensors;
