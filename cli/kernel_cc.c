@@ -167,7 +167,7 @@ static void name_dependencies(const struct kernel_job *job, const char *source, 
     snprintf(file, size, "%.*s.d", length, target);
 }
 
-static int preprocess(const struct kernel_job *job, const char *source, const char *to)
+static int preprocess(struct kernel_job *job, const char *source, const char *to)
 {
     struct kernel_list command = {0};
     char file[PATH_MAX];
@@ -194,6 +194,7 @@ static int preprocess(const struct kernel_job *job, const char *source, const ch
     kernel_add(&command, job->include);
     kernel_add(&command, "-isystem");
     kernel_add(&command, job->faces);
+    kernel_add_runtime(job, &command);
     kernel_add(&command, "-include");
     kernel_add(&command, job->checks ? "pto/tern/checked.hpp" : "pto/tern/launch.hpp");
     kernel_add(&command, "-x");
@@ -204,6 +205,18 @@ static int preprocess(const struct kernel_job *job, const char *source, const ch
     int status = run(&command);
     free(command.items);
     return status;
+}
+
+// Whether the compiler makes symbols that a process has once, for which a shared object is never
+// unloaded: a host loads an orchestration and its kernels any number of times.
+static bool knows_unique(const struct kernel_job *job)
+{
+    for (size_t i = 0; i < job->compiler.count; i++) {
+        if (strstr(job->compiler.items[i], "clang") != NULL) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static int compile(const struct kernel_job *job, const char *source, const char *to)
@@ -223,6 +236,9 @@ static int compile(const struct kernel_job *job, const char *source, const char 
     if (job->shared && !job->has_pic) {
         kernel_add(&command, "-fPIC");
     }
+    if (job->runtime != NULL && knows_unique(job)) {
+        kernel_add(&command, "-fno-gnu-unique");
+    }
     kernel_add(&command, "-pthread");
     add_all(&command, &job->compile);
     kernel_add(&command, "-x");
@@ -235,7 +251,7 @@ static int compile(const struct kernel_job *job, const char *source, const char 
     return status;
 }
 
-static int build_source(const struct kernel_job *job, size_t index, char *object, size_t size)
+static int build_source(struct kernel_job *job, size_t index, char *object, size_t size)
 {
     char before[96];
     char after[96];
@@ -284,7 +300,7 @@ static int link_all(const struct kernel_job *job, char (*objects)[96])
     return status;
 }
 
-static int build(const struct kernel_job *job)
+static int build(struct kernel_job *job)
 {
     char(*objects)[96] = calloc(job->sources.count, sizeof *objects);
     int status = objects != NULL ? 0 : KERNEL_EXIT_FAILED;
@@ -349,6 +365,8 @@ static int print_help(void)
         "  -shared      a shared object of kernels instead of a program\n"
         "  -c, -S, -E   no link; assembly; the rewritten source\n"
         "  -o FILE      the result (a.out; with -c, SRC.o)\n"
+        "  --runtime NAME  with the headers of a chip runtime: host_build_graph,\n"
+        "               aicpu_build_graph, tensormap_and_ringbuffer, or april/ and one of these\n"
         "\n"
         "All other options go to the compiler. Without -std=, -std=c++17; without -O, -O2.");
     return 0;

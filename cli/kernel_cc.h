@@ -2,6 +2,7 @@
 // The parts of tern kernel-cc:
 //
 //   kernel_options.c  what the command line asks for, and which step gets which option
+//   kernel_runtime.c  of which chip runtime the headers are found
 //   kernel_rewrite.c  what becomes of a source between preprocessing and compiling
 //   kernel_cc.c       the steps
 #ifndef TERN_CLI_KERNEL_CC_H
@@ -33,10 +34,22 @@ struct kernel_job {
     bool depends, has_depend_file, has_depend_target; // -MD or -MMD, -MF, -MT or -MQ
     char folder[64];                                  // for what lies between the steps
     char include[PATH_MAX], faces[PATH_MAX], library[PATH_MAX];
+    const char *runtime; // NULL: none
+    char runtime_folder[PATH_MAX + 64], april_folder[PATH_MAX + 64], runtimes_folder[PATH_MAX + 32];
 };
 
 // 0, or the exit status after one sentence.
 int kernel_parse(struct kernel_job *job, int argc, char **argv);
+
+// --runtime NAME: how many arguments it is, 0 when argv[0] is something else.
+int kernel_take_runtime(struct kernel_job *job, char **argv, int left);
+
+// False after a sentence: there is no such runtime.
+bool kernel_check_runtime(const struct kernel_job *job);
+
+// Adds options of the preprocessor: the folders of the runtime, and what calls its kernels. Their
+// text is kept in the job.
+void kernel_add_runtime(struct kernel_job *job, struct kernel_list *command);
 
 // The preprocessed source with each launch  K<<<blocks, nullptr, stream>>>(arguments)  as
 // K % ::pto_launch("K", blocks, nullptr, stream)(arguments),  on the same lines. To be freed; NULL:

@@ -138,6 +138,11 @@ int kernel_parse(struct kernel_job *job, int argc, char **argv)
             i++;
             continue;
         }
+        int taken = kernel_take_runtime(job, argv + i, argc - i);
+        if (taken > 0) {
+            i += taken;
+            continue;
+        }
         if (strcmp(word, "--isa-check") == 0) {
             job->checks = true;
             i++;
@@ -173,5 +178,5 @@ int kernel_parse(struct kernel_job *job, int argc, char **argv)
         fputs("tern kernel-cc: with -c, -S or -E, -o is for one source\n", stderr);
         return CLI_EXIT_USAGE;
     }
-    return 0;
+    return kernel_check_runtime(job) ? 0 : CLI_EXIT_USAGE;
 }

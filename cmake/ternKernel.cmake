@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# tern_add_kernel(NAME SOURCES... [PROGRAM] [OPTIONS ...])
+# tern_add_kernel(NAME SOURCES... [PROGRAM] [RUNTIME ...] [OPTIONS ...])
 #
 # A shared library of kernels for the PTO ISA, or with PROGRAM a program that launches kernels, from
 # sources with launches K<<<blocks, nullptr, stream>>>(arguments): each is compiled by
 # `tern kernel-cc` with the project's C++ compiler, CMAKE_CXX_FLAGS, and OPTIONS (of the compiler:
 # -Wall, -I...). NAME is a target like any other: include directories and definitions of it and of
-# what it links count for its sources, and so do the sources' headers when they change.
+# what it links count for its sources, and so do the sources' headers when they change. RUNTIME is that
+# of `tern kernel-cc --runtime`, for orchestrations of the chip runtime and their kernels.
 #
 #     find_package(tern REQUIRED)
 #     tern_add_kernel(pattern p2p.cpp PROGRAM OPTIONS -Wall)
@@ -26,7 +27,7 @@ function(tern_kernel_flags result)
 endfunction()
 
 function(tern_add_kernel name)
-    cmake_parse_arguments(PARSE_ARGV 1 kernel "PROGRAM" "" "OPTIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 kernel "PROGRAM" "RUNTIME" "OPTIONS")
     if(NOT CMAKE_CXX_COMPILER_LOADED)
         message(FATAL_ERROR "tern_add_kernel: kernels are C++: project(... LANGUAGES CXX)")
     endif()
@@ -36,6 +37,9 @@ function(tern_add_kernel name)
     tern_kernel_flags(flags)
     if(NOT kernel_PROGRAM)
         list(APPEND flags -fPIC)
+    endif()
+    if(kernel_RUNTIME)
+        list(APPEND flags --runtime "${kernel_RUNTIME}")
     endif()
     set(includes "$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>")
     set(definitions "$<TARGET_PROPERTY:${name},COMPILE_DEFINITIONS>")
