@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// (out, counter): returns at once; its task is complete when the counter has reached 3.
+#include "pto_async_kernel_api.h"
+#include "tensor.h"
+
+#include "at.hpp"
+
+extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args)
+{
+    AsyncCtx ctx = get_async_ctx(args);
+    save_expected_notification_counter(ctx, reinterpret_cast<void *>(args[1]), 3);
+}
