@@ -71,6 +71,8 @@ verifies_odd_cuts() {
     expect_verified 3 --tokens 5 --hidden 9 --intermediate 15 --chunks 5
     # Fewer cache lines in a chunk than ranks: some ranks sum nothing.
     expect_verified 8 --tokens 3 --hidden 8 --intermediate 8 --chunks 3 --dtype bf16
+    # More tasks than rows in the rings of the graph.
+    expect_verified 2 --tokens 1000 --hidden 16 --intermediate 16 --chunks 1000 --rounds 1
     expect_verified 2 --rounds 1
     status=0
     "$tp_ffn" "${small[@]}" >"$dir/out" 2>"$dir/err" || status=$?
