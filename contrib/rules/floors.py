@@ -75,7 +75,7 @@ def judge_include(path, name, floor, allowed, layers):
         return f"{floor} may not include {name}: contrib/layers.txt gives it no {target}"
     if (ROOT / path.parent / name).exists():
         return None
-    if face and floor != "faces":
+    if face and floor.split("/")[0] != "faces":
         return f"{floor} may not include the face {name}"
     return None
 

@@ -6,7 +6,10 @@
 #include <stdint.h>
 
 #define HCCL_ROOT_INFO_BYTES 4108
+#define HCCL_COMM_CONFIG_MAGIC_WORD 0xf0f0f0f0U
+#define HCCL_COMM_CONFIG_NOT_SET 0xffffffffU
 #define COMM_NAME_MAX_LENGTH 128
+#define UDI_MAX_LENGTH 128
 
 typedef enum HcclResult {
     HCCL_SUCCESS = 0,
@@ -19,11 +22,90 @@ typedef enum HcclResult {
     HCCL_E_UNAVAIL = 7,
     HCCL_E_SYSCALL = 8,
     HCCL_E_TIMEOUT = 9,
+    HCCL_E_OPEN_FILE_FAILURE = 10,
+    HCCL_E_TCP_CONNECT = 11,
+    HCCL_E_ROCE_CONNECT = 12,
+    HCCL_E_TCP_TRANSFER = 13,
+    HCCL_E_ROCE_TRANSFER = 14,
     HCCL_E_RUNTIME = 15,
+    HCCL_E_DRV = 16,
+    HCCL_E_PROFILING = 17,
+    HCCL_E_CCE = 18,
     HCCL_E_NETWORK = 19,
     HCCL_E_AGAIN = 20,
     HCCL_E_REMOTE = 21,
+    HCCL_E_SUSPENDING = 22,
+    HCCL_E_OPRETRY_FAIL = 23,
+    HCCL_E_OOM = 24,
+    HCCL_E_IN_STATUS = 1041,
+    HCCL_E_RESERVED = 1042,
 } HcclResult;
+
+typedef enum HcclReduceOp {
+    HCCL_REDUCE_SUM = 0,
+    HCCL_REDUCE_PROD = 1,
+    HCCL_REDUCE_MAX = 2,
+    HCCL_REDUCE_MIN = 3,
+    HCCL_REDUCE_RESERVED = 255,
+} HcclReduceOp;
+
+// Beyond 12 the headers of HCCL disagree about the numbers, so there is nothing here.
+typedef enum HcclDataType {
+    HCCL_DATA_TYPE_INT8 = 0,
+    HCCL_DATA_TYPE_INT16 = 1,
+    HCCL_DATA_TYPE_INT32 = 2,
+    HCCL_DATA_TYPE_FP16 = 3,
+    HCCL_DATA_TYPE_FP32 = 4,
+    HCCL_DATA_TYPE_INT64 = 5,
+    HCCL_DATA_TYPE_UINT64 = 6,
+    HCCL_DATA_TYPE_UINT8 = 7,
+    HCCL_DATA_TYPE_UINT16 = 8,
+    HCCL_DATA_TYPE_UINT32 = 9,
+    HCCL_DATA_TYPE_FP64 = 10,
+    HCCL_DATA_TYPE_BFP16 = 11,
+    HCCL_DATA_TYPE_INT128 = 12, // a number without a use
+    HCCL_DATA_TYPE_RESERVED = 255,
+} HcclDataType;
+
+typedef enum HcclCMDType {
+    HCCL_CMD_INVALID = 0,
+    HCCL_CMD_BROADCAST = 1,
+    HCCL_CMD_ALLREDUCE = 2,
+    HCCL_CMD_REDUCE = 3,
+    HCCL_CMD_SEND = 4,
+    HCCL_CMD_RECEIVE = 5,
+    HCCL_CMD_ALLGATHER = 6,
+    HCCL_CMD_REDUCE_SCATTER = 7,
+    HCCL_CMD_ALLTOALLV = 8,
+    HCCL_CMD_ALLTOALLVC = 9,
+    HCCL_CMD_ALLTOALL = 10,
+    HCCL_CMD_GATHER = 11,
+    HCCL_CMD_SCATTER = 12,
+    HCCL_CMD_BATCH_SEND_RECV = 13,
+    HCCL_CMD_BATCH_PUT = 14,
+    HCCL_CMD_BATCH_GET = 15,
+    HCCL_CMD_ALLGATHER_V = 16,
+    HCCL_CMD_REDUCE_SCATTER_V = 17,
+    HCCL_CMD_BATCH_WRITE = 18,
+    HCCL_CMD_HALF_ALLTOALLV = 20,
+    HCCL_CMD_ALL = 21,
+    HCCL_CMD_FINALIZE = 100,
+    HCCL_CMD_INTER_GROUP_SYNC = 101,
+    HCCL_CMD_INIT = 102,
+    HCCL_CMD_BARRIER = 103,
+} HcclCMDType;
+
+typedef enum HcclSendRecvType { HCCL_SEND = 0, HCCL_RECV = 1 } HcclSendRecvType;
+
+// The one thing that HcclSetConfig sets, for all communicators of the process.
+typedef enum HcclConfig { HCCL_DETERMINISTIC = 0 } HcclConfig;
+
+typedef enum HcclCommStatus {
+    HCCL_COMM_STATUS_READY = 0,
+    HCCL_COMM_STATUS_SUSPENDING = 1,
+    HCCL_COMM_STATUS_INVALID = 254,
+    HCCL_COMM_STATUS_RESERVED = 255,
+} HcclCommStatus;
 
 typedef void *HcclComm;
 

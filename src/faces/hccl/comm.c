@@ -11,9 +11,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/handle.h"
 #include "base/options.h"
-#include "faces/hccl/hccl_comm.h"
+#include "faces/hccl/state.h"
 #include "tern/comm.h"
 #include "tern/stream.h"
 #include "tern/window.h"
@@ -22,18 +21,10 @@ enum { DEFAULT_BUFFER_MIB = 200, BUFFER_MIB_MAX = 1 << 20 };
 
 static const char root_info_mark[] = "tern:";
 
-struct hccl {
-    struct tern__handle handle;
-    tern_comm *comm;
-    tern_window *window;
-    char name[COMM_NAME_MAX_LENGTH];
-    struct hccl *next; // of this process
-};
-
 static struct hccl *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of `all`
 
-static HcclResult from_status(int status)
+HcclResult tern__hccl_result(int status)
 {
     switch (status) {
     case TERN_OK:
@@ -54,7 +45,7 @@ static HcclResult from_status(int status)
     }
 }
 
-static HcclResult no_pointer(const char *call)
+HcclResult tern__hccl_no_pointer(const char *call)
 {
     tern__set_error("%s: a pointer is NULL", call);
     return HCCL_E_PTR;
@@ -63,12 +54,13 @@ static HcclResult no_pointer(const char *call)
 HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
 {
     if (rootInfo == NULL) {
-        return no_pointer("HcclGetRootInfo");
+        return tern__hccl_no_pointer("HcclGetRootInfo");
     }
     uint64_t number = 0;
     const char *folder = getenv("TMPDIR");
     if (getrandom(&number, sizeof number, 0) != sizeof number) {
-        return from_status(tern__fail_errno(TERN_ERR_SYSTEM, "HcclGetRootInfo: no random number"));
+        return tern__hccl_result(
+            tern__fail_errno(TERN_ERR_SYSTEM, "HcclGetRootInfo: no random number"));
     }
     memset(rootInfo, 0, sizeof *rootInfo);
     snprintf(rootInfo->internal, sizeof rootInfo->internal, "%s%s/tern-hccl-%d-%016" PRIx64,
@@ -82,17 +74,17 @@ HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, u
 {
     const size_t mark = sizeof root_info_mark - 1;
     if (rootInfo == NULL || comm == NULL) {
-        return no_pointer("HcclCommInitRootInfo");
+        return tern__hccl_no_pointer("HcclCommInitRootInfo");
     }
     if (strncmp(rootInfo->internal, root_info_mark, mark) != 0 ||
         memchr(rootInfo->internal, '\0', sizeof rootInfo->internal) == NULL ||
         strchr(rootInfo->internal, '/') == NULL) {
-        return from_status(tern__fail(TERN_ERR_ARG,
-                                      "HcclCommInitRootInfo: this root info was not made by "
-                                      "HcclGetRootInfo; all ranks get a copy of the root's"));
+        return tern__hccl_result(tern__fail(TERN_ERR_ARG,
+                                            "HcclCommInitRootInfo: this root info was not made by "
+                                            "HcclGetRootInfo; all ranks get a copy of the root's"));
     }
     if (nRanks == 0 || nRanks > TERN_RANKS_MAX || rank >= nRanks) {
-        return from_status(
+        return tern__hccl_result(
             tern__fail(TERN_ERR_ARG,
                        "HcclCommInitRootInfo: rank %u of %u; there are 1 to %d ranks, "
                        "from 0 on",
@@ -100,12 +92,12 @@ HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, u
     }
     struct hccl *made = tern__handle_new(TERN__HCCL_COMM, sizeof *made);
     if (made == NULL) {
-        return from_status(tern__fail(TERN_ERR_MEMORY, "no memory for a communicator"));
+        return tern__hccl_result(tern__fail(TERN_ERR_MEMORY, "no memory for a communicator"));
     }
     int status = tern_init_at((int)rank, (int)nRanks, rootInfo->internal + mark, NULL, &made->comm);
     if (status != TERN_OK) {
         tern__handle_free(made, sizeof *made);
-        return from_status(status);
+        return tern__hccl_result(status);
     }
     const char *slash = strrchr(rootInfo->internal, '/');
     snprintf(made->name, sizeof made->name, "%s", slash + 1);
@@ -117,7 +109,7 @@ HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, u
     return HCCL_SUCCESS;
 }
 
-static int check(const char *call, const struct hccl *comm)
+int tern__hccl_check(const char *call, const struct hccl *comm)
 {
     return tern__handle_check(call, comm, TERN__HCCL_COMM);
 }
@@ -125,9 +117,9 @@ static int check(const char *call, const struct hccl *comm)
 HcclResult HcclCommDestroy(HcclComm comm)
 {
     struct hccl *hccl = comm;
-    int status = check("HcclCommDestroy", hccl);
+    int status = tern__hccl_check("HcclCommDestroy", hccl);
     if (status != TERN_OK) {
-        return from_status(status);
+        return tern__hccl_result(status);
     }
     pthread_mutex_lock(&lock);
     struct hccl **at = &all;
@@ -141,20 +133,20 @@ HcclResult HcclCommDestroy(HcclComm comm)
     status = tern_window_destroy(hccl->window);
     int left = tern_comm_destroy(hccl->comm);
     tern__handle_free(hccl, sizeof *hccl);
-    return from_status(status != TERN_OK ? status : left);
+    return tern__hccl_result(status != TERN_OK ? status : left);
 }
 
 static HcclResult ask(const char *call, const struct hccl *hccl, uint32_t *answer,
                       int (*question)(const tern_comm *))
 {
     if (answer == NULL) {
-        return no_pointer(call);
+        return tern__hccl_no_pointer(call);
     }
-    int status = check(call, hccl);
+    int status = tern__hccl_check(call, hccl);
     if (status == TERN_OK) {
         *answer = (uint32_t)question(hccl->comm);
     }
-    return from_status(status);
+    return tern__hccl_result(status);
 }
 
 HcclResult HcclGetRankSize(HcclComm comm, uint32_t *rankSize)
@@ -171,13 +163,13 @@ HcclResult HcclGetCommName(HcclComm comm, char *commName)
 {
     const struct hccl *hccl = comm;
     if (commName == NULL) {
-        return no_pointer("HcclGetCommName");
+        return tern__hccl_no_pointer("HcclGetCommName");
     }
-    int status = check("HcclGetCommName", hccl);
+    int status = tern__hccl_check("HcclGetCommName", hccl);
     if (status == TERN_OK && hccl != NULL) {
         memcpy(commName, hccl->name, sizeof hccl->name);
     }
-    return from_status(status);
+    return tern__hccl_result(status);
 }
 
 struct barrier {
@@ -193,7 +185,7 @@ static int run_barrier(void *args)
 HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
 {
     const struct hccl *hccl = comm;
-    int status = check("HcclBarrier", hccl);
+    int status = tern__hccl_check("HcclBarrier", hccl);
     if (status == TERN_OK && stream == NULL) {
         status = tern_comm_barrier(hccl->comm);
     } else if (status == TERN_OK) {
@@ -204,13 +196,13 @@ HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
                                                                   .args = &barrier,
                                                                   .args_bytes = sizeof barrier});
     }
-    return from_status(status);
+    return tern__hccl_result(status);
 }
 
 HcclResult HcomGetCommHandleByGroup(const char *group, HcclComm *comm)
 {
     if (group == NULL || comm == NULL) {
-        return no_pointer("HcomGetCommHandleByGroup");
+        return tern__hccl_no_pointer("HcomGetCommHandleByGroup");
     }
     pthread_mutex_lock(&lock);
     struct hccl *found = all;
@@ -232,7 +224,7 @@ HcclResult HcomGetL0TopoTypeEx(const char *group, uint32_t *topoType, uint32_t i
     (void)group;
     (void)isSetDevice;
     if (topoType == NULL) {
-        return no_pointer("HcomGetL0TopoTypeEx");
+        return tern__hccl_no_pointer("HcomGetL0TopoTypeEx");
     }
     *topoType = COMM_TOPO_MESH;
     return HCCL_SUCCESS;
@@ -256,10 +248,10 @@ HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tilin
     (void)stream;
     (void)tiling;
     if (ctx == NULL) {
-        return no_pointer("HcclAllocComResourceByTiling");
+        return tern__hccl_no_pointer("HcclAllocComResourceByTiling");
     }
     size_t bytes;
-    int status = check("HcclAllocComResourceByTiling", hccl);
+    int status = tern__hccl_check("HcclAllocComResourceByTiling", hccl);
     if (status == TERN_OK && hccl->window == NULL) {
         status = buffer_option(&bytes);
         if (status == TERN_OK) {
@@ -267,7 +259,7 @@ HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tilin
         }
     }
     if (status != TERN_OK) {
-        return from_status(status);
+        return tern__hccl_result(status);
     }
     *ctx = (void *)(uintptr_t)tern_window_context(hccl->window);
     return HCCL_SUCCESS;
