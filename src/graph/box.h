@@ -66,6 +66,18 @@ static inline void tern__box_make(const tern_region *region, struct tern__box *b
     box->element = element;
 }
 
+static inline void tern__box_copy(struct tern__box *to, const struct tern__box *from)
+{
+    to->first = from->first;
+    to->end = from->end;
+    to->run = from->run;
+    to->levels = from->levels;
+    to->element = from->element;
+    for (uint32_t i = 0; i < from->levels && i < TERN_REGION_DIMS_MAX; i++) {
+        to->level[i] = from->level[i];
+    }
+}
+
 static inline enum tern__overlap tern__box_overlap(const struct tern__box *later,
                                                    const struct tern__box *earlier)
 {

@@ -384,7 +384,7 @@ static int graph_add_edge(tern_graph *graph, int from, int to)
     TERN_TRY(check_unpublished(call, graph, second));
     TERN_TRY(tern__table_add_edge(&graph->table, first, second, &edge));
     if (graph->chip != NULL) {
-        tern__task_link(edge);
+        tern__task_link_one(edge);
     }
     return TERN_OK;
 }

@@ -123,8 +123,8 @@ static int kernel_defer(const tern_condition *condition)
                      : tern__condition_check("tern_kernel_defer", condition);
     if (status == TERN_OK &&
         (comm == NULL || condition->window->comm->group.job != comm->group.job)) {
-        status = tern__fail(TERN_ERR_ARG,
-                            "tern_kernel_defer: a signal of another job than the chip's");
+        status =
+            tern__fail(TERN_ERR_ARG, "tern_kernel_defer: a signal of another job than the chip's");
     }
     return status == TERN_OK
                ? defer("tern_kernel_defer", &(struct tern__until){.condition = *condition})
@@ -387,6 +387,11 @@ static void *core_main(void *arg)
             return NULL;
         }
         if (task != NULL) {
+            if (chip->run.rings != NULL) { // whose users its end counts; other caches have them
+                for (uint32_t i = 0; i < task->before_count && i < 4; i++) {
+                    tern__own_line(&task->before[i].from->users_done);
+                }
+            }
             task = run_kernel(core, task, task->kernel, 0, 0) ? tern__run_finish(chip, task, core)
                                                               : NULL;
             ran = true;

@@ -239,7 +239,7 @@ void tern__gangs_place(struct tern_chip *chip)
         uint32_t calls = tern__task_calls(dropped);
         uint32_t given = calls / dropped->blocks * (uint32_t)dropped->more->next_block;
         tern__task_poison(dropped);
-        if (atomic_fetch_sub(&dropped->left, calls - given) == calls - given) {
+        if (atomic_fetch_sub(&dropped->more->left, calls - given) == calls - given) {
             tern__run_finish(chip, dropped, NULL);
         }
         dropped = next;

@@ -93,6 +93,16 @@ static inline bool tern__map_is_foreign(const tern_region *region)
     return region->owner == TERN_REGION_NO_OWNER;
 }
 
+// Whether this is the region's buffer, and known as large as that.
+static inline bool tern__map_buffers_is(const struct tern__map_buffers *buffers, uint32_t index,
+                                        const tern_region *region)
+{
+    const struct tern__map_buffer *buffer = &buffers->at[index];
+    return index != 0 && buffer->interval.first == region->address && !buffer->is_cell &&
+           (!tern__map_is_foreign(region) ||
+            (buffer->spread && buffer->interval.end >= region->address + region->buffer_bytes));
+}
+
 // The index of the region's buffer, which is known from now on, until another one is made known.
 static inline uint32_t tern__map_buffers_get(struct tern__map_buffers *buffers,
                                              const tern_region *region)
@@ -102,13 +112,9 @@ static inline uint32_t tern__map_buffers_get(struct tern__map_buffers *buffers,
            (buffers->at[index].interval.first != region->address || buffers->at[index].is_cell)) {
         index = buffers->at[index].next;
     }
-    const struct tern__map_buffer *buffer = &buffers->at[index];
-    if (index != 0 &&
-        (!tern__map_is_foreign(region) ||
-         (buffer->spread && buffer->interval.end >= region->address + region->buffer_bytes))) {
-        return index;
-    }
-    return tern__map_buffers_learn(buffers, region, index);
+    return tern__map_buffers_is(buffers, index, region)
+               ? index
+               : tern__map_buffers_learn(buffers, region, index);
 }
 
 // In steps of 1024, as addresses of outputs, so that cells in a row have buckets in a row; those of

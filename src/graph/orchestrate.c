@@ -24,12 +24,13 @@ bool tern__orchestrates_on(const struct tern_chip *chip)
     return here != NULL && here->chip == chip;
 }
 
-void tern__orchestrate_publish(tern_graph *graph, struct tern__task *task)
+void tern__orchestrate_publish(tern_graph *graph, struct tern__task *task, uint32_t met)
 {
     if (!graph->chip->run.build_first) {
-        tern__run_release(graph->chip, task);
+        tern__run_release(graph->chip, task, 1 + met);
         return;
     }
+    atomic_fetch_sub_explicit(&task->pending, met, memory_order_relaxed);
     task->next = NULL;
     *(graph->later != NULL ? &graph->later_last->next : &graph->later) = task;
     graph->later_last = task;
@@ -41,7 +42,7 @@ void tern__orchestrate_release(tern_graph *graph)
     while (graph->later != NULL) {
         struct tern__task *task = graph->later;
         graph->later = task->next;
-        tern__run_release(graph->chip, task);
+        tern__run_release(graph->chip, task, 1);
     }
 }
 
@@ -74,7 +75,7 @@ static int graph_publish(tern_graph *graph, int id)
             tern__history_edge(graph->chip->history, task, edge->from->number);
         }
     }
-    tern__orchestrate_publish(graph, task);
+    tern__orchestrate_publish(graph, task, 0);
     return TERN_OK;
 }
 
@@ -95,7 +96,7 @@ static void end_unpublished(tern_graph *graph)
             task->before_count = TERN__PUBLISHED;
             graph->unpublished--;
             tern__task_poison(task);
-            tern__run_release(graph->chip, task);
+            tern__run_release(graph->chip, task, 1);
         }
     }
 }

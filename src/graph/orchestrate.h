@@ -11,8 +11,9 @@ bool tern__orchestrates(const tern_graph *graph);
 // Whether it is one of a graph that runs on the chip.
 bool tern__orchestrates_on(const struct tern_chip *chip);
 
-// A task of the running orchestration is complete: now, or, when it builds first, later.
-void tern__orchestrate_publish(tern_graph *graph, struct tern__task *task);
+// A task of the running orchestration is complete: now, or, when it builds first, later. `met`
+// edges of those that its `pending` counts are met.
+void tern__orchestrate_publish(tern_graph *graph, struct tern__task *task, uint32_t met);
 
 // What was put off starts. Also when an orchestration that builds first waits for room.
 void tern__orchestrate_release(tern_graph *graph);

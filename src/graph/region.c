@@ -17,6 +17,8 @@ const uint8_t tern__region_dtype_bytes[TERN__REGION_DTYPES] = {
     [TERN_REGION_U64] = 8, [TERN_REGION_U16] = 2, [TERN_REGION_U32] = 4,
 };
 
+static const uint8_t shift_of_bytes[9] = {[1] = 0, [2] = 1, [4] = 2, [8] = 3};
+
 static_assert(sizeof(tern_region) == 128, "kernels read this layout");
 static_assert(offsetof(tern_region, shape) == 44 && offsetof(tern_region, raw_shape) == 64 &&
                   offsetof(tern_region, offset) == 84 && offsetof(tern_region, stride) == 104,
@@ -36,7 +38,7 @@ static int check_header(const char *call, const tern_region *region)
         return tern__fail(TERN_ERR_ARG, "%s: the region has %u dimensions; it must have 1..%d",
                           call, region->ndims, TERN_REGION_DIMS_MAX);
     }
-    if (tern_region_dtype_size(region->dtype) == 0) {
+    if (region->dtype >= TERN__REGION_DTYPES) {
         return tern__fail(TERN_ERR_ARG, "%s: the region has dtype %u, which there is not", call,
                           region->dtype);
     }
@@ -46,19 +48,23 @@ static int check_header(const char *call, const tern_region *region)
 int tern__region_check(const char *call, const tern_region *region)
 {
     TERN_TRY(check_header(call, region));
-    uint64_t end = region->start + 1; // elements
+    const uint64_t room =
+        region->buffer_bytes >> shift_of_bytes[tern__region_dtype_bytes[region->dtype]];
+    uint64_t end = region->start; // of the last element
+    bool fits = end < room;
     for (uint32_t i = 0; i < region->ndims; i++) {
         if (region->shape[i] == 0) {
             return TERN_OK;
         }
-        end += (uint64_t)(region->shape[i] - 1) * region->stride[i];
+        const uint64_t extent = (uint64_t)(region->shape[i] - 1) * region->stride[i];
+        end += extent;
+        fits = fits && extent < room && end < room && end >= extent;
     }
-    uint64_t room = region->buffer_bytes / tern_region_dtype_size(region->dtype);
-    if (region->start >= room || end > room) {
+    if (__builtin_expect(!fits, 0)) {
         return tern__fail(TERN_ERR_ARG,
                           "%s: the region ends with element %llu of a buffer that has room for "
                           "%llu (%llu bytes)",
-                          call, (unsigned long long)end - 1, (unsigned long long)room,
+                          call, (unsigned long long)end, (unsigned long long)room,
                           (unsigned long long)region->buffer_bytes);
     }
     return TERN_OK;

@@ -62,7 +62,7 @@ static void retire(struct tern__rings *rings, struct tern__ring *ring)
         }
         uint32_t released = tern__flag_load(&ring->released);
         uint32_t alive = tern__flag_load(&ring->alive);
-        while (alive != released && tern__flag_load(&ring->rows[alive & ring->mask].users) == 0) {
+        while (alive != released && tern__task_unused(&ring->rows[alive & ring->mask])) {
             alive++;
         }
         tern__flag_store(&ring->alive, alive); // partner: drop_user, is_enough
@@ -71,18 +71,21 @@ static void retire(struct tern__rings *rings, struct tern__ring *ring)
             tern__bell_ring(rings->bell);
         }
         if (alive == tern__flag_load(&ring->released) ||
-            tern__flag_load(&ring->rows[alive & ring->mask].users) != 0) {
+            !tern__task_unused(&ring->rows[alive & ring->mask])) {
             return;
         }
     }
 }
 
+// Before the scope has ended, nothing retires, and more users may come; its end looks at them all.
 static void drop_user(struct tern__rings *rings, struct tern__task *task)
 {
     struct tern__ring *ring = &rings->ring[task->ring];
-    uint32_t number = task->number;
-    if (tern__flag_add(&task->users, UINT32_MAX) == 1 && // partner: retire
-        tern__flag_load(&ring->alive) == number) {
+    const uint32_t number = task->number;
+    const uint32_t done = tern__flag_add(&task->users_done, 1) + 1; // partner: retire
+    // From here on it may have retired, and its row be another task's.
+    if ((int32_t)(number - tern__flag_load(&ring->released)) < 0 &&
+        done == tern__peek(&task->users) && tern__flag_load(&ring->alive) == number) {
         retire(rings, ring);
     }
 }
@@ -306,24 +309,12 @@ int tern__rings_await(struct tern__rings *rings, const struct tern__room *need)
     }
 }
 
-struct tern__task *tern__rings_find(const struct tern__rings *rings, tern_task_id id)
+bool tern__rings_use_late(struct tern__task *task)
 {
-    const struct tern__ring *ring = &rings->ring[(id >> 32) % TERN_RINGS];
-    uint32_t number = (uint32_t)id;
-    // What has retired stays where it is until the caller collects it.
-    return (int32_t)(number - ring->freed) < 0 ? NULL : &ring->rows[number & ring->mask];
-}
-
-bool tern__rings_use(const struct tern__rings *rings, tern_task_id id, struct tern__task *task)
-{
-    const struct tern__ring *ring = &rings->ring[(id >> 32) % TERN_RINGS];
-    if ((int32_t)((uint32_t)id - tern__peek(&ring->released)) >= 0) {
-        atomic_fetch_add_explicit(&task->users, 1, memory_order_relaxed); // it cannot retire
-        return true;
-    }
-    uint32_t users = tern__flag_load(&task->users);
-    while (users != 0) { // with none it may retire at any time
-        if (atomic_compare_exchange_weak(&task->users, &users, users + 1)) {
+    const uint32_t users = tern__peek(&task->users);
+    uint32_t done = tern__flag_load(&task->users_done);
+    while (done != users) { // else it may retire at any time
+        if (atomic_compare_exchange_weak(&task->users_done, &done, done - 1)) {
             return true;
         }
     }

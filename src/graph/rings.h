@@ -84,11 +84,28 @@ int tern__rings_await(struct tern__rings *rings, const struct tern__room *need);
 // A piece of what tern__rings_await has found.
 void *tern__bump_take(struct tern__bump *bump, uint64_t size);
 
-// The row of a task that has not retired, else NULL.
-struct tern__task *tern__rings_find(const struct tern__rings *rings, tern_task_id id);
+// The row of a task that has not retired, else NULL. What has retired stays where it is until the
+// caller collects it.
+static inline struct tern__task *tern__rings_find(const struct tern__rings *rings, tern_task_id id)
+{
+    const struct tern__ring *ring = &rings->ring[(id >> 32) % TERN_RINGS];
+    const uint32_t number = (uint32_t)id;
+    return (int32_t)(number - ring->freed) < 0 ? NULL : &ring->rows[number & ring->mask];
+}
 
 // One more task uses what this one, which has not retired, has made. False: it has retired.
-bool tern__rings_use(const struct tern__rings *rings, tern_task_id id, struct tern__task *task);
+bool tern__rings_use_late(struct tern__task *task);
+
+static inline bool tern__rings_use(const struct tern__rings *rings, tern_task_id id,
+                                   struct tern__task *task)
+{
+    const struct tern__ring *ring = &rings->ring[(id >> 32) % TERN_RINGS];
+    if ((int32_t)((uint32_t)id - tern__peek(&ring->released)) < 0) {
+        return tern__rings_use_late(task);
+    }
+    tern__poke(&task->users, tern__peek(&task->users) + 1); // it cannot retire
+    return true;
+}
 
 // Takes in what has retired.
 void tern__rings_collect(struct tern__rings *rings);

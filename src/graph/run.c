@@ -114,7 +114,7 @@ static void start(struct todo *todo, struct tern__task *task)
         ((task->special & TERN__TASK_PREDICATE) != 0 && !predicate_holds(&task->more->predicate))) {
         end_later(todo, task);
     } else if ((task->special & TERN__TASK_GANG) != 0) {
-        tern__poke(&task->left, tern__task_calls(task));
+        tern__poke(&task->more->left, tern__task_calls(task));
         tern__gang_add(todo->chip, task);
     } else {
         put(todo, task, task->core);
@@ -135,13 +135,6 @@ static void ready(struct todo *todo, struct tern__task *task)
 static bool was_last(_Atomic uint32_t *pending)
 {
     return atomic_fetch_sub_explicit(pending, 1, memory_order_acq_rel) == 1;
-}
-
-static void release(struct todo *todo, struct tern__task *task)
-{
-    if (was_last(&task->pending)) {
-        ready(todo, task);
-    }
 }
 
 // In a trace an arrow leads from here to the task.
@@ -271,7 +264,7 @@ struct tern__task *tern__run_call_ended(struct tern_chip *chip, struct tern__tas
 {
     bool last = (task->special & TERN__TASK_GANG) == 0 ||
                 // partner: the same of other cores; acquires what their calls have written
-                atomic_fetch_sub(&task->left, 1) == 1;
+                atomic_fetch_sub(&task->more->left, 1) == 1;
     return last ? tern__run_finish(chip, task, core) : NULL;
 }
 
@@ -282,10 +275,17 @@ void tern__run_ready(struct tern_chip *chip, struct tern__task *task)
     end_all(&todo);
 }
 
-void tern__run_release(struct tern_chip *chip, struct tern__task *task)
+void tern__run_release(struct tern_chip *chip, struct tern__task *task, uint32_t count)
 {
     struct todo todo = {.chip = chip};
-    release(&todo, task);
+    // When nobody else has a part in it, no atomic operation is needed: one would wait until all
+    // that the caller has just written is in its cache.
+    if (atomic_load_explicit(&task->pending, memory_order_acquire) == count) { // partner: was_last
+        tern__poke(&task->pending, 0);
+        ready(&todo, task);
+    } else if (atomic_fetch_sub_explicit(&task->pending, count, memory_order_acq_rel) == count) {
+        ready(&todo, task);
+    }
     end_all(&todo);
 }
 

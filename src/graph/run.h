@@ -36,8 +36,8 @@ struct tern__run {
 // Graphs that run often: all that comes before the task is done, or nothing does.
 void tern__run_ready(struct tern_chip *chip, struct tern__task *task);
 
-// One less of what the task waits for: an edge, or who builds it.
-void tern__run_release(struct tern_chip *chip, struct tern__task *task);
+// So many less of what the task waits for: edges that are met, and who builds it.
+void tern__run_release(struct tern_chip *chip, struct tern__task *task, uint32_t count);
 
 // The task has ended. `core`: of the caller, or NULL. Returns a task that this core is to run next,
 // or NULL.

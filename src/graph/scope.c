@@ -32,10 +32,10 @@ int tern__submit_rings(const char *call, const tern_graph *graph, struct tern__r
 
 // An orchestration that gives a call wrong arguments: the run fails, with the call's sentence. But
 // when the communicator has failed, as every call with a window of it says, the cause is elsewhere.
-int tern__submit_refuse(tern_graph *graph, int code, int status)
+int tern__submit_fail(tern_graph *graph, int code, int status)
 {
     struct tern_comm *comm = graph->chip->comm;
-    if (status == TERN_OK || status == TERN_ERR_STATE) {
+    if (status == TERN_ERR_STATE) {
         return status;
     }
     if (comm != NULL && status != TERN_ERR_ARG &&
@@ -48,21 +48,6 @@ int tern__submit_refuse(tern_graph *graph, int code, int status)
                        named ? "" : ": ", tern_last_error());
     }
     return status;
-}
-
-// The memory of an output may be another's as soon as its scope has ended. Whether it is already is
-// a matter of time, so it is never taken.
-int tern__submit_check_owner(const struct tern__rings *rings, const char *call,
-                             const tern_region *region)
-{
-    tern_task_id owner = region->owner;
-    if (owner >> 32 < TERN_RINGS && (rings->flags & TERN_RINGS_UPSTREAM) == 0 &&
-        (int32_t)((uint32_t)owner - tern__peek(&rings->ring[owner >> 32].released)) < 0) {
-        return tern__fail(TERN_ERR_ARG,
-                          "%s: the region's memory is that of an output whose scope has ended",
-                          call);
-    }
-    return TERN_OK;
 }
 
 static int check_scope(const struct tern__rings *rings, tern_scope mode)
@@ -153,7 +138,7 @@ static bool all_finished(void *arg)
     for (uint32_t i = 0; i < element->ids->count; i++) {
         const struct tern__task *task = tern__rings_find(element->rings, element->ids->ids[i]);
         if (task != NULL &&
-            (element->users ? tern__flag_load(&task->users) != 0 : !tern__task_finished(task))) {
+            !(element->users ? tern__task_unused(task) : tern__task_finished(task))) {
             return false;
         }
     }
@@ -191,7 +176,8 @@ static int await_element(const char *call, tern_graph *graph, const tern_region 
         TERN_TRY(tern__ids_add(&rings->ids, region->owner));
     }
     // As a writer that nobody comes after: all of them have finished when this returns.
-    TERN_TRY(tern__map_lookup(rings->map, &one, writes ? TERN_INOUT : TERN_IN, 0, &rings->ids));
+    TERN_TRY(tern__map_lookup(rings->map, &one, writes ? TERN_INOUT : TERN_IN, 0, &rings->ids,
+                              &(struct tern__map_place){.buffer = 0}));
     struct element element = {rings, &rings->ids, writes};
     TERN_TRY(tern__rings_wait(rings, all_finished, &element, TERN__CODE_TENSOR_WAIT_TIMEOUT));
     *place = tern_region_data(&one);

@@ -32,6 +32,7 @@ struct reading {
     int regions;
     size_t name_bytes;
     tern_task_id id;
+    struct tern__map_place places[TERN_SUBMIT_REGIONS_MAX];
 };
 
 static int check_arg(const tern_task_arg *arg, int at)
@@ -63,6 +64,13 @@ static uint64_t output_bytes(const tern_region *region)
     return region->buffer_bytes < most ? round_up(region->buffer_bytes, OUTPUT_ALIGN) : most;
 }
 
+// The owner's row is likely in the cache of the core that ran it.
+static void ask_for_owner(const struct tern__rings *rings, const tern_region *region)
+{
+    const struct tern__ring *ring = &rings->ring[(region->owner >> 32) % TERN_RINGS];
+    tern__own_line(&ring->rows[(uint32_t)region->owner & ring->mask].after);
+}
+
 // The arguments: how much of everything the task needs.
 static int read_args(struct reading *reading)
 {
@@ -80,6 +88,7 @@ static int read_args(struct reading *reading)
             scalars++;
             continue;
         }
+        ask_for_owner(reading->rings, arg->region);
         TERN_TRY(tern__region_check("tern_graph_submit", arg->region));
         reading->regions++;
         reading->need.heap += arg->access == TERN_OUT ? output_bytes(arg->region) : 0;
@@ -147,6 +156,7 @@ static int find_before(struct reading *reading)
     const tern_submission *given = reading->given;
     struct tern__ids *ids = &rings->ids;
     bool automatic = rings->scopes[rings->depth].mode == TERN_SCOPE_AUTO;
+    int region = 0;
     ids->count = 0;
     for (int i = 0; i < given->after_count; i++) {
         TERN_TRY(tern__ids_add(ids, given->after[i]));
@@ -156,6 +166,7 @@ static int find_before(struct reading *reading)
         if (arg->access == TERN_SCALAR || arg->access == TERN_OUT) {
             continue;
         }
+        struct tern__map_place *place = &reading->places[region++];
         TERN_TRY(tern__submit_check_owner(rings, "tern_graph_submit", arg->region));
         if (!automatic) {
             continue;
@@ -163,7 +174,7 @@ static int find_before(struct reading *reading)
         if (arg->region->owner != TERN_REGION_NO_OWNER) {
             TERN_TRY(tern__ids_add(ids, arg->region->owner));
         }
-        TERN_TRY(tern__map_lookup(rings->map, arg->region, arg->access, rings->flags, ids));
+        TERN_TRY(tern__map_lookup(rings->map, arg->region, arg->access, rings->flags, ids, place));
     }
     return TERN_OK;
 }
@@ -259,7 +270,6 @@ static struct tern__task *place_row(struct reading *reading, struct tern__ring *
     row->args = reading->task.args;
     row->name = reading->task.name;
     row->more = reading->task.more;
-    row->before_count = 0;
     row->blocks = reading->task.blocks;
     row->args_count = reading->task.args_count;
     row->core = reading->task.core;
@@ -269,9 +279,9 @@ static struct tern__task *place_row(struct reading *reading, struct tern__ring *
     row->heap_end = ring->heap.head;
     row->args_end = ring->args.head;
     atomic_store_explicit(&row->after, NULL, memory_order_relaxed);
-    tern__poke(&row->pending, 1); // until it is published
     tern__poke(&row->flags, 0);
     tern__poke(&row->users, 1); // itself
+    tern__poke(&row->users_done, 0);
     row->by = 0;
     if (row->more != NULL) {
         row->more->hold.task = row;
@@ -279,43 +289,69 @@ static struct tern__task *place_row(struct reading *reading, struct tern__ring *
     return row;
 }
 
-static void link_before(struct reading *reading, struct tern__ring *ring, struct tern__task *row)
+// Returns how many edges are met.
+static uint32_t link_before(struct reading *reading, struct tern__ring *ring,
+                            struct tern__task *row)
 {
     const struct tern__ids *ids = &reading->rings->ids;
     const struct tern__run *run = &reading->rings->graph->chip->run;
     struct tern__edge *edges = tern__bump_take(&ring->edges, ids->count * sizeof *edges);
+    uint32_t count = 0, met = 0;
     row->before = edges;
     row->edges_end = ring->edges.head;
+    tern__poke(&row->pending,
+               1 + ids->count); // before an edge can be seen; 1 until it is published
     for (uint32_t i = 0; i < ids->count; i++) {
         struct tern__task *from = tern__rings_find(reading->rings, ids->ids[i]);
         if (from != NULL && tern__rings_use(reading->rings, ids->ids[i], from)) {
-            struct tern__edge *edge = &edges[row->before_count++];
+            struct tern__edge *edge = &edges[count++];
             edge->from = from;
             edge->to = row;
             if (reading->rings->graph->chip->history != NULL) {
                 tern__history_edge(reading->rings->graph->chip->history, row, ids->ids[i]);
             }
-            tern__task_link(edge);
+            met += !tern__task_link(edge);
+        } else {
+            met++;
         }
     }
+    row->before_count = count;
     // What has retired since the call began may have failed, and then not done its part.
     if (__builtin_expect(tern__flag_load(&run->failed) != TERN__RUN_WELL, 0)) {
         tern__task_poison(row);
     }
+    return met;
 }
 
 static int insert_regions(struct reading *reading)
 {
     struct tern__rings *rings = reading->rings;
     const tern_submission *given = reading->given;
+    int region = 0;
     for (int i = 0; i < given->args_count; i++) {
         const tern_task_arg *arg = &given->args[i];
         if (arg->access != TERN_SCALAR && arg->access != TERN_OUT) {
-            TERN_TRY(
-                tern__map_insert(rings->map, arg->region, arg->access, rings->flags, reading->id));
+            TERN_TRY(tern__map_insert(rings->map, arg->region, arg->access, rings->flags,
+                                      reading->id, &reading->places[region++]));
         }
     }
     return TERN_OK;
+}
+
+static void ask_for_row(const struct tern__rings *rings, int count)
+{
+    const struct tern__ring *ring = &rings->ring[tern__ring_of_depth(rings->depth)];
+    const struct tern__task *row = &ring->rows[ring->next & ring->mask];
+    tern__own_line(row);
+    tern__own_line(&row->after);
+    const char *args = ring->args.base + ring->args.offset;
+    const char *edges = ring->edges.base + ring->edges.offset;
+    tern__own_line(edges);
+    tern__own_line(edges + TERN_CACHE_LINE);
+    for (int i = 0; i < count && i < 8; i++, args += sizeof(tern_region)) {
+        tern__own_line(args);
+        tern__own_line(args + TERN_CACHE_LINE);
+    }
 }
 
 static int submit(tern_graph *graph, struct tern__rings *rings, const tern_submission *given,
@@ -326,6 +362,7 @@ static int submit(tern_graph *graph, struct tern__rings *rings, const tern_submi
     reading.given = given;
     reading.need = (struct tern__room){0};
     reading.regions = 0;
+    ask_for_row(rings, given->args_count);
     int code = TERN__CODE_INVALID_ARGS;
     TERN_TRY(tern__submit_refuse(graph, code, read_submission(graph, &reading)));
     reading.task.more = reading.task.special != 0 ? &reading.more : NULL;
@@ -344,12 +381,12 @@ static int submit(tern_graph *graph, struct tern__rings *rings, const tern_submi
     if (graph->chip->history != NULL) {
         tern__history_add(graph->chip->history, row, reading.id);
     }
-    link_before(&reading, ring, row);
+    const uint32_t met = link_before(&reading, ring, row);
     scope->first = scope->tasks++ == 0 ? ring->next : scope->first;
     ring->next++;
     rings->tasks++;
     int status = scope->mode == TERN_SCOPE_AUTO ? insert_regions(&reading) : TERN_OK;
-    tern__orchestrate_publish(graph, row);
+    tern__orchestrate_publish(graph, row, met);
     if (id != NULL) {
         *id = reading.id;
     }

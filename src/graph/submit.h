@@ -3,6 +3,7 @@
 #ifndef TERN_GRAPH_SUBMIT_H
 #define TERN_GRAPH_SUBMIT_H
 
+#include "base/error.h"
 #include "graph/rings.h"
 
 // The rings of a graph whose orchestration calls, while its run goes well.
@@ -10,10 +11,26 @@ int tern__submit_rings(const char *call, const tern_graph *graph, struct tern__r
 
 // A status that is an error ends the run, with the call's sentence and a code of graph_code.def.
 // Returns it.
-int tern__submit_refuse(tern_graph *graph, int code, int status);
+int tern__submit_fail(tern_graph *graph, int code, int status);
 
-// The region's memory is not that of an output whose scope has ended.
-int tern__submit_check_owner(const struct tern__rings *rings, const char *call,
-                             const tern_region *region);
+static inline int tern__submit_refuse(tern_graph *graph, int code, int status)
+{
+    return __builtin_expect(status == TERN_OK, 1) ? TERN_OK
+                                                  : tern__submit_fail(graph, code, status);
+}
+
+// The memory of an output may be another's as soon as its scope has ended. Whether it is already is
+// a matter of time, so it is never taken.
+static inline int tern__submit_check_owner(const struct tern__rings *rings, const char *call,
+                                           const tern_region *region)
+{
+    const tern_task_id owner = region->owner;
+    return owner >> 32 < TERN_RINGS && (rings->flags & TERN_RINGS_UPSTREAM) == 0 &&
+                   (int32_t)((uint32_t)owner - tern__peek(&rings->ring[owner >> 32].released)) < 0
+               ? tern__fail(TERN_ERR_ARG,
+                            "%s: the region's memory is that of an output whose scope has ended",
+                            call)
+               : TERN_OK;
+}
 
 #endif

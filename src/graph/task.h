@@ -59,7 +59,8 @@ struct tern__task_more {
     tern_kernel mix[3];
     // Of a task that is being placed on cores; under the lock of gang.c.
     struct tern__task *next_gang;
-    uint32_t turn; // counts up from task to task
+    _Atomic uint32_t left; // calls of kernels that have not ended
+    uint32_t turn;         // counts up from task to task
     int next_block;
     int reserve; // the cluster whose cores are kept for it, or -1
 };
@@ -93,9 +94,10 @@ struct tern__task {
     alignas(TERN_CACHE_LINE) _Atomic(struct tern__edge *) after;
     struct tern__task *next; // in the list it is in
     _Atomic uint32_t pending;
-    _Atomic uint32_t left;  // calls of kernels that have not ended, of a gang
-    _Atomic uint32_t users; // in rings: itself, and the tasks after it, that have not finished
-    uint32_t number;        // in its ring, or in its table
+    // In rings. Itself and the tasks after it: all of them, as the orchestration alone counts, and
+    // those that have finished. Until the scope has ended, more can come.
+    _Atomic uint32_t users, users_done;
+    uint32_t number; // in its ring, or in its table
     // Of rings, by the orchestration alone: what is in use up to and with this task.
     uint64_t heap_end, edges_end, args_end;
     uint64_t by; // for traces: the id of the task that released it, + 1
@@ -121,16 +123,14 @@ static inline uint32_t tern__task_calls(const struct tern__task *task)
     return cores * task->blocks;
 }
 
-// `to`, which is not published, comes after edge->from, unless that has finished. The edge's
-// memory stays while the graph runs.
+// `to`, which is not published, comes after edge->from; its `pending` counts the edge already.
+// False: that has finished, and who calls takes the edge back. Its memory stays while the graph
+// runs.
 static inline bool tern__task_link(struct tern__edge *edge)
 {
     struct tern__edge *seen = atomic_load_explicit(&edge->from->after, memory_order_acquire);
-    // Before the edge can be seen; taken back when it is met already.
-    atomic_fetch_add_explicit(&edge->to->pending, 1, memory_order_relaxed);
     do {
-        if (seen == TERN__EDGES_CLOSED) { // partner: the exchange in run.c
-            atomic_fetch_sub_explicit(&edge->to->pending, 1, memory_order_relaxed);
+        if (seen == TERN__EDGES_CLOSED) {              // partner: the exchange in run.c
             if (tern__peek(&edge->from->flags) != 0) { // poisoned: so is what comes after it
                 tern__poke(&edge->to->flags, TERN__TASK_POISONED);
             }
@@ -140,6 +140,21 @@ static inline bool tern__task_link(struct tern__edge *edge)
     } while (!atomic_compare_exchange_weak_explicit(&edge->from->after, &seen, edge,
                                                     memory_order_acq_rel, memory_order_acquire));
     return true;
+}
+
+// The same for an edge that `pending` does not count yet.
+static inline void tern__task_link_one(struct tern__edge *edge)
+{
+    atomic_fetch_add_explicit(&edge->to->pending, 1, memory_order_relaxed);
+    if (!tern__task_link(edge)) {
+        atomic_fetch_sub_explicit(&edge->to->pending, 1, memory_order_relaxed);
+    }
+}
+
+// Of rings: it has finished, and so have all that came after it so far.
+static inline bool tern__task_unused(const struct tern__task *task)
+{
+    return tern__flag_load(&task->users_done) == tern__peek(&task->users);
 }
 
 static inline bool tern__task_finished(const struct tern__task *task)

@@ -291,7 +291,7 @@ struct lookup {
     const struct rule *rule;
     struct tern__ids *ids;
     const tern_region *region;
-    struct tern__box box;
+    const struct tern__box *box;
     uint32_t buffer;
     int32_t version;
     // Of the buffer that is looked at: below this version entries are met wherever they are.
@@ -305,7 +305,7 @@ static int look_at_entry(const struct lookup *lookup, const struct entry *entry)
 {
     enum tern__overlap overlap = entry->version < lookup->raised
                                      ? TERN__OVERLAPS
-                                     : tern__box_overlap(&lookup->box, &entry->box);
+                                     : tern__box_overlap(lookup->box, &entry->box);
     if (overlap == TERN__APART) {
         return 0;
     }
@@ -331,8 +331,8 @@ static int look_at_tree(struct lookup *lookup, const struct tern__map_buffer *bu
     const bool all = lookup->raised > buffer->version;
     lookup->covered = 0;
     int status =
-        tern__interval_visit(&map->intervals, buffer->sorted[role], all ? 0 : lookup->box.first,
-                             all ? UINT64_MAX : lookup->box.end, look_at_sorted, lookup);
+        tern__interval_visit(&map->intervals, buffer->sorted[role], all ? 0 : lookup->box->first,
+                             all ? UINT64_MAX : lookup->box->end, look_at_sorted, lookup);
     for (uint32_t at = lookup->covered; at != 0; at = map->entries[at].next) {
         forget_entry(map, &map->entries[at]);
     }
@@ -475,10 +475,10 @@ static int look_at_cells(struct lookup *lookup, uint32_t index)
     const struct tern__map_buffer *buffer = &buffers->at[index];
     struct tern__grid *grid = &buffers->grids[buffer->grid];
     const uint32_t known = lookup->ids->count;
-    bool few = lookup->raised <= buffer->version && lookup->box.first >= buffer->interval.first;
+    bool few = lookup->raised <= buffer->version && lookup->box->first >= buffer->interval.first;
     struct tern__grid_span span;
     if (few) {
-        tern__grid_find(grid, buffer->interval.first, &lookup->box, &span);
+        tern__grid_find(grid, buffer->interval.first, lookup->box, &span);
         if (span.cells == 1) {
             return look_at_cell(lookup, index, span.number);
         }
@@ -508,12 +508,30 @@ static int look_at_other(void *arg, uint32_t index)
     return index != lookup->buffer ? look_at_buffer(lookup, index) : TERN_OK;
 }
 
+// Most outputs have one writer, which is the region's owner and not in the map.
+static inline bool has_nothing(const struct rule *rule, const struct tern__map_buffer *buffer)
+{
+    const uint32_t writers = buffer->newest[TERN__MAP_WRITER] | buffer->sorted[TERN__MAP_WRITER];
+    const uint32_t readers = buffer->newest[TERN__MAP_READER] | buffer->sorted[TERN__MAP_READER];
+    return (!rule->after[TERN__MAP_WRITER] || writers == 0) &&
+           (!rule->after[TERN__MAP_READER] || readers == 0) && buffer->grid == 0 && !buffer->shares;
+}
+
 int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, tern_access access,
-                     uint32_t flags, struct tern__ids *ids)
+                     uint32_t flags, struct tern__ids *ids, struct tern__map_place *place)
 {
     const struct rule *rule = find_rule(access, flags);
+    place->buffer = 0;
     if ((!rule->after[TERN__MAP_WRITER] && !rule->after[TERN__MAP_READER]) ||
         region->no_dependences) {
+        return TERN_OK;
+    }
+    tern__box_make(region, &place->box);
+    if (place->box.end == 0) {
+        return TERN_OK;
+    }
+    place->buffer = tern__map_buffers_get(&map->buffers, region);
+    if (has_nothing(rule, &map->buffers.at[place->buffer])) {
         return TERN_OK;
     }
     struct lookup lookup; // not zeroed: that costs more than the rest of it
@@ -522,21 +540,18 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
     lookup.ids = ids;
     lookup.region = region;
     lookup.version = region->version;
-    tern__box_make(region, &lookup.box);
-    if (lookup.box.end == 0) {
-        return TERN_OK;
-    }
-    lookup.buffer = tern__map_buffers_get(&map->buffers, region);
+    lookup.box = &place->box;
+    lookup.buffer = place->buffer;
     TERN_TRY(look_at_buffer(&lookup, lookup.buffer));
     // Buffers that begin elsewhere.
     return map->buffers.at[lookup.buffer].shares
-               ? tern__interval_visit(&map->buffers.intervals, map->buffers.root, lookup.box.first,
-                                      lookup.box.end, look_at_other, &lookup)
+               ? tern__interval_visit(&map->buffers.intervals, map->buffers.root, place->box.first,
+                                      place->box.end, look_at_other, &lookup)
                : TERN_OK;
 }
 
 int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
-                     uint32_t flags, tern_task_id task)
+                     uint32_t flags, tern_task_id task, struct tern__map_place *place)
 {
     const struct rule *rule = find_rule(access, flags);
     if (rule->becomes == TERN__MAP_NONE || region->no_dependences) {
@@ -546,20 +561,25 @@ int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, te
     if (ring->used == ring->room) {
         return TERN_ERR_LIMIT;
     }
-    const uint32_t at = take_entry(map);
-    struct entry *entry = &map->entries[at];
-    tern__box_make(region, &entry->box);
-    if (entry->box.end == 0) {
-        give_entry(map, at);
+    if (place->buffer == 0) {
+        tern__box_make(region, &place->box);
+    }
+    if (place->box.end == 0) {
         return TERN_OK;
     }
-    const uint32_t index = tern__map_buffers_get(&map->buffers, region);
+    const uint32_t at = take_entry(map);
+    struct entry *entry = &map->entries[at];
+    tern__box_copy(&entry->box, &place->box);
+    // Other regions of the task may have made its buffer another one's.
+    const uint32_t index = tern__map_buffers_is(&map->buffers, place->buffer, region)
+                               ? place->buffer
+                               : tern__map_buffers_get(&map->buffers, region);
     struct tern__map_buffer *buffer = &map->buffers.at[index];
     entry->task = task;
     entry->version = region->version;
     file_entry(map, index, (int)rule->becomes, at);
     buffer->version = region->version < buffer->version ? region->version : buffer->version;
-    uint32_t place = ring->oldest + ring->used++;
-    ring->queue[place < ring->room ? place : place - ring->room] = at;
+    const uint32_t slot = ring->oldest + ring->used++;
+    ring->queue[slot < ring->room ? slot : slot - ring->room] = at;
     return TERN_OK;
 }

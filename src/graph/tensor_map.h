@@ -17,10 +17,17 @@
 
 #include <stdint.h>
 
+#include "graph/box.h"
 #include "tern/region.h"
 #include "tern/submit.h"
 
 struct tern__tensor_map;
+
+// What a lookup knows of a region, for its insert. buffer 0: nothing.
+struct tern__map_place {
+    struct tern__box box;
+    uint32_t buffer;
+};
 
 // Zero-initialised is empty; free(ids.ids).
 struct tern__ids {
@@ -59,12 +66,13 @@ void tern__map_retire(struct tern__tensor_map *map, int ring, uint32_t alive);
 //
 // Regions with no_dependences, and empty ones, are as others. TERN_ERR_MEMORY.
 int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, tern_access access,
-                     uint32_t flags, struct tern__ids *ids);
+                     uint32_t flags, struct tern__ids *ids, struct tern__map_place *place);
 
-// The task, the newest of its ring, has the region with this access. TERN_ERR_LIMIT, without a
-// sentence, when all entries of its ring are in use.
+// The task, the newest of its ring, has the region with this access. `place` is of the last lookup
+// of the region, or has buffer 0. TERN_ERR_LIMIT, without a sentence, when all entries of its ring
+// are in use.
 int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
-                     uint32_t flags, tern_task_id task);
+                     uint32_t flags, tern_task_id task, struct tern__map_place *place);
 
 // Entries in use: those whose tasks have not retired.
 uint32_t tern__map_used(const struct tern__tensor_map *map, int ring);

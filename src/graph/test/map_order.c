@@ -158,6 +158,7 @@ static void submit_random(struct model *model)
     static struct tern__ids ids;
     struct submitted *task = &model->tasks[model->count];
     int ring = (int)random_below(&model->seed, TERN_RINGS);
+    struct tern__map_place places[REGIONS];
     memset(task, 0, sizeof *task);
     task->id = task_id(ring, model->next[ring]++);
     task->count = (int)(1 + random_below(&model->seed, REGIONS));
@@ -174,12 +175,12 @@ static void submit_random(struct model *model)
                                ? random_tile(model)
                                : random_region(model);
         assert_int_equal(tern__map_lookup(model->map, &task->regions[i], task->access[i],
-                                          model->flags, &ids),
+                                          model->flags, &ids, &places[i]),
                          TERN_OK);
     }
     for (int i = 0; i < task->count; i++) {
         assert_int_equal(tern__map_insert(model->map, &task->regions[i], task->access[i],
-                                          model->flags, task->id),
+                                          model->flags, task->id, &places[i]),
                          TERN_OK);
     }
     for (int other = 0; other < model->count; other++) {

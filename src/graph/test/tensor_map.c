@@ -3,14 +3,16 @@
 // the order is right for any sequence: map_order.c.
 #include "map_kit.h"
 
+static struct tern__map_place place; // of the region last looked up
+
 // Submits a task with one region; returns the ids that it comes after.
 static const struct tern__ids *submit(struct tern__tensor_map *map, const tern_region *region,
                                       tern_access access, uint32_t flags, tern_task_id id)
 {
     static struct tern__ids ids;
     ids.count = 0;
-    assert_int_equal(tern__map_lookup(map, region, access, flags, &ids), TERN_OK);
-    assert_int_equal(tern__map_insert(map, region, access, flags, id), TERN_OK);
+    assert_int_equal(tern__map_lookup(map, region, access, flags, &ids, &place), TERN_OK);
+    assert_int_equal(tern__map_insert(map, region, access, flags, id, &place), TERN_OK);
     return &ids;
 }
 
@@ -107,7 +109,8 @@ static void a_full_ring_says_so_until_a_task_retires(void **state)
     for (uint32_t i = 0; i < 5; i++) {
         submit(map, &region, TERN_IN, 0, task_id(2, i));
     }
-    assert_int_equal(tern__map_insert(map, &region, TERN_IN, 0, task_id(2, 5)), TERN_ERR_LIMIT);
+    assert_int_equal(tern__map_insert(map, &region, TERN_IN, 0, task_id(2, 5), &place),
+                     TERN_ERR_LIMIT);
     assert_int_equal(tern__map_used(map, 2), 5);
     submit(map, &region, TERN_IN, 0, task_id(1, 0)); // other rings have room of their own
     tern__map_retire(map, 2, 3);
@@ -133,11 +136,11 @@ static void cycle_buffers(uint32_t live)
         assert_int_equal(submit(map, &region, TERN_INOUT, 0, i)->count, i > 0);
         region.address += 1 << 30; // only looked up
         ids.count = 0;
-        assert_int_equal(tern__map_lookup(map, &region, TERN_IN, 0, &ids), TERN_OK);
+        assert_int_equal(tern__map_lookup(map, &region, TERN_IN, 0, &ids, &place), TERN_OK);
         assert_int_equal(ids.count, 0);
         if (i >= live) { // one of the middle, and its neighbours
             region = make_region(memory + UINT64_C(64) * (i - live / 2), 32);
-            assert_int_equal(tern__map_lookup(map, &region, TERN_IN, 0, &ids), TERN_OK);
+            assert_int_equal(tern__map_lookup(map, &region, TERN_IN, 0, &ids, &place), TERN_OK);
             assert_int_equal(ids.count, 3);
         }
     }
@@ -286,8 +289,8 @@ static int64_t time_steps(struct tern__tensor_map *map, const tern_region *regio
         const tern_region *region = &regions[*number % live];
         ids.count = 0;
         tern__map_retire(map, 0, *number - live);
-        status |= tern__map_lookup(map, region, access, 0, &ids);
-        status |= tern__map_insert(map, region, access, 0, *number);
+        status |= tern__map_lookup(map, region, access, 0, &ids, &place);
+        status |= tern__map_insert(map, region, access, 0, *number, &place);
     }
     assert_int_equal(status, TERN_OK);
     return clock_ns() - begin;
