@@ -8,6 +8,7 @@
 
 #include "base/public.h"
 #include "graph/chip.h"
+#include "graph/join.h"
 #include "graph/orchestrate.h"
 
 static void empty_bump(struct tern__bump *bump)
@@ -21,6 +22,8 @@ void tern__rings_begin(struct tern__rings *rings, tern_graph *graph)
     rings->bell = &graph->chip->room_bell;
     rings->tasks = 0;
     rings->depth = -1;
+    rings->has_joins = false;
+    memset(rings->joins, 0, sizeof rings->joins);
     tern__map_clear(rings->map);
     for (int r = 0; r < TERN_RINGS; r++) {
         struct tern__ring *ring = &rings->ring[r];
@@ -77,12 +80,28 @@ static void retire(struct tern__rings *rings, struct tern__ring *ring)
     }
 }
 
+// The last user of a join but the join itself: then nobody needs those before it. It is there until
+// it has dropped itself.
+static void drop_join(struct tern__rings *rings, struct tern__task *task)
+{
+    for (uint32_t i = 0; i < task->before_count; i++) {
+        tern__rings_drop_user(rings, task->before[i].from);
+    }
+    tern__rings_drop_user(rings, task);
+}
+
 // Before the scope has ended, nothing retires, and more users may come; its end looks at them all.
-static void drop_user(struct tern__rings *rings, struct tern__task *task)
+void tern__rings_drop_user(struct tern__rings *rings, struct tern__task *task)
 {
     struct tern__ring *ring = &rings->ring[task->ring];
     const uint32_t number = task->number;
+    const bool join = (task->special & TERN__TASK_JOIN) != 0;
     const uint32_t done = tern__flag_add(&task->users_done, 1) + 1; // partner: retire
+    // Not before its hold is dropped, and then it gets no more users.
+    if (join && done + 1 == tern__peek(&task->users)) {
+        drop_join(rings, task);
+        return;
+    }
     // From here on it may have retired, and its row be another task's.
     if ((int32_t)(number - tern__flag_load(&ring->released)) < 0 &&
         done == tern__peek(&task->users) && tern__flag_load(&ring->alive) == number) {
@@ -93,9 +112,9 @@ static void drop_user(struct tern__rings *rings, struct tern__task *task)
 void tern__rings_ended(struct tern__rings *rings, struct tern__task *task)
 {
     for (uint32_t i = 0; i < task->before_count; i++) {
-        drop_user(rings, task->before[i].from);
+        tern__rings_drop_user(rings, task->before[i].from);
     }
-    drop_user(rings, task);
+    tern__rings_drop_user(rings, task);
 }
 
 void tern__rings_open(struct tern__rings *rings, tern_scope mode)
@@ -105,6 +124,7 @@ void tern__rings_open(struct tern__rings *rings, tern_scope mode)
 
 void tern__rings_close(struct tern__rings *rings)
 {
+    tern__joins_drop(rings, true);
     int which = tern__ring_of_depth(rings->depth--);
     struct tern__ring *ring = &rings->ring[which];
     uint32_t released = ring->next;
@@ -176,6 +196,12 @@ static uint64_t skip_of(const struct tern__bump *bump, uint64_t size)
 static bool has_room(const struct tern__bump *bump, uint64_t size)
 {
     return size == 0 || bump->head + skip_of(bump, size) + size - bump->tail <= bump->size;
+}
+
+bool tern__rings_has_room(const struct tern__ring *ring, uint32_t rows, uint32_t edges)
+{
+    return ring->next - ring->freed + rows < ring->window &&
+           has_room(&ring->edges, edges * sizeof(struct tern__edge));
 }
 
 void *tern__bump_take(struct tern__bump *bump, uint64_t size)

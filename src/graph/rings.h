@@ -53,7 +53,9 @@ struct tern__rings {
     int depth;            // of the innermost scope; -1: no run
     struct tern__open_scope scopes[TERN_SCOPES_MAX];
     uint64_t tasks; // of the run
-    int waits_code; // what the orchestration waits for, for the report
+    bool has_joins;
+    struct tern__task *joins[TERN__MAP_SHARES]; // that a lookup may find; NULL: none
+    int waits_code;                             // what the orchestration waits for, for the report
 };
 
 static inline int tern__ring_of_depth(int depth)
@@ -112,6 +114,12 @@ void tern__rings_collect(struct tern__rings *rings);
 
 // Waits until `holds`. TERN_ERR_STATE when the run has failed meanwhile.
 int tern__rings_wait(struct tern__rings *rings, bool (*holds)(void *arg), void *arg, int code);
+
+// Whether there is room for so many more rows and edges, without waiting.
+bool tern__rings_has_room(const struct tern__ring *ring, uint32_t rows, uint32_t edges);
+
+// One who uses what the task has made has finished. From any thread.
+void tern__rings_drop_user(struct tern__rings *rings, struct tern__task *task);
 
 // Tasks in flight at most.
 uint64_t tern__rings_tasks(const struct tern__rings *rings);

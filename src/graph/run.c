@@ -137,11 +137,12 @@ static bool was_last(_Atomic uint32_t *pending)
     return atomic_fetch_sub_explicit(pending, 1, memory_order_acq_rel) == 1;
 }
 
-// In a trace an arrow leads from here to the task.
+// In a trace an arrow leads from here to the task; from a join, from what released that.
 static void note_release(const struct tern__task *task, struct tern__task *released)
 {
     if (__builtin_expect(tern__peek(&tern__trace_on) != 0, 0)) {
-        released->by = tern__task_id_of(task) + 1;
+        const bool join = (task->special & TERN__TASK_JOIN) != 0;
+        released->by = join ? task->by : tern__task_id_of(task) + 1;
     }
 }
 

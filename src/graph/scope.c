@@ -8,6 +8,7 @@
 
 #include "base/public.h"
 #include "graph/chip.h"
+#include "graph/join.h"
 #include "graph/orchestrate.h"
 #include "graph/region.h"
 #include "graph/submit.h"
@@ -172,6 +173,7 @@ static int await_element(const char *call, tern_graph *graph, const tern_region 
     TERN_TRY(tern__submit_refuse(graph, code, tern_region_view(region, ones, index, &one)));
     TERN_TRY(tern__submit_refuse(graph, code, tern__submit_check_owner(rings, call, region)));
     rings->ids.count = 0;
+    tern__joins_drop(rings, true); // they keep writers in use that this waits for
     if (region->owner != TERN_REGION_NO_OWNER) {
         TERN_TRY(tern__ids_add(&rings->ids, region->owner));
     }

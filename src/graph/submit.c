@@ -11,6 +11,7 @@
 #include "base/public.h"
 #include "comm/window.h"
 #include "graph/chip.h"
+#include "graph/join.h"
 #include "graph/orchestrate.h"
 #include "graph/region.h"
 #include "isa/signal.h"
@@ -158,6 +159,9 @@ static int find_before(struct reading *reading)
     bool automatic = rings->scopes[rings->depth].mode == TERN_SCOPE_AUTO;
     int region = 0;
     ids->count = 0;
+    if (rings->has_joins) {
+        tern__joins_drop(rings, false);
+    }
     for (int i = 0; i < given->after_count; i++) {
         TERN_TRY(tern__ids_add(ids, given->after[i]));
     }
@@ -171,10 +175,14 @@ static int find_before(struct reading *reading)
         if (!automatic) {
             continue;
         }
-        if (arg->region->owner != TERN_REGION_NO_OWNER) {
+        const uint32_t found = ids->count;
+        TERN_TRY(tern__map_lookup(rings->map, arg->region, arg->access, rings->flags, ids, place));
+        if (arg->region->owner != TERN_REGION_NO_OWNER && !place->joined) {
             TERN_TRY(tern__ids_add(ids, arg->region->owner));
         }
-        TERN_TRY(tern__map_lookup(rings->map, arg->region, arg->access, rings->flags, ids, place));
+        if (place->found_again) {
+            tern__join_make(rings, place, found);
+        }
     }
     return TERN_OK;
 }
@@ -289,40 +297,6 @@ static struct tern__task *place_row(struct reading *reading, struct tern__ring *
     return row;
 }
 
-// Returns how many edges are met.
-static uint32_t link_before(struct reading *reading, struct tern__ring *ring,
-                            struct tern__task *row)
-{
-    const struct tern__ids *ids = &reading->rings->ids;
-    const struct tern__run *run = &reading->rings->graph->chip->run;
-    struct tern__edge *edges = tern__bump_take(&ring->edges, ids->count * sizeof *edges);
-    uint32_t count = 0, met = 0;
-    row->before = edges;
-    row->edges_end = ring->edges.head;
-    tern__poke(&row->pending,
-               1 + ids->count); // before an edge can be seen; 1 until it is published
-    for (uint32_t i = 0; i < ids->count; i++) {
-        struct tern__task *from = tern__rings_find(reading->rings, ids->ids[i]);
-        if (from != NULL && tern__rings_use(reading->rings, ids->ids[i], from)) {
-            struct tern__edge *edge = &edges[count++];
-            edge->from = from;
-            edge->to = row;
-            if (reading->rings->graph->chip->history != NULL) {
-                tern__history_edge(reading->rings->graph->chip->history, row, ids->ids[i]);
-            }
-            met += !tern__task_link(edge);
-        } else {
-            met++;
-        }
-    }
-    row->before_count = count;
-    // What has retired since the call began may have failed, and then not done its part.
-    if (__builtin_expect(tern__flag_load(&run->failed) != TERN__RUN_WELL, 0)) {
-        tern__task_poison(row);
-    }
-    return met;
-}
-
 static int insert_regions(struct reading *reading)
 {
     struct tern__rings *rings = reading->rings;
@@ -381,7 +355,7 @@ static int submit(tern_graph *graph, struct tern__rings *rings, const tern_submi
     if (graph->chip->history != NULL) {
         tern__history_add(graph->chip->history, row, reading.id);
     }
-    const uint32_t met = link_before(&reading, ring, row);
+    const uint32_t met = tern__rings_link(rings, ring, row, rings->ids.ids, rings->ids.count);
     scope->first = scope->tasks++ == 0 ? ring->next : scope->first;
     ring->next++;
     rings->tasks++;

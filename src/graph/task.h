@@ -70,7 +70,7 @@ enum tern__task_special {
     TERN__TASK_PREDICATE = 2,
     TERN__TASK_EMPTY = 4, // no kernel
     TERN__TASK_GANG = 8,  // several cores, or several blocks
-    TERN__TASK_JOIN = 16, // nobody's task: seal.c made it, and it does not count
+    TERN__TASK_JOIN = 16, // nobody's task: seal.c or join.c made it, and it does not count
 };
 
 // Of `flags`.

@@ -28,6 +28,7 @@
 #define LISTED_FEW 8
 #define TRY_EVERY 32 // lookups that find more than a few
 #define TRY_ENTRIES 16
+#define SHARED_LEAST 8
 
 struct entry {
     alignas(2 * TERN_CACHE_LINE) tern_task_id task;
@@ -59,6 +60,7 @@ struct tern__tensor_map {
     struct tern__map_buffers buffers;
     struct tern__intervals intervals; // of entries
     uint32_t tries;
+    struct tern__map_share shares[TERN__MAP_SHARES];
 };
 
 // --- memory -----------------------------------------------------------------------------------
@@ -111,6 +113,7 @@ void tern__map_clear(struct tern__tensor_map *map)
     tern__map_buffers_clear(&map->buffers);
     map->entries_made = 1;
     map->free = 0;
+    memset(map->shares, 0, sizeof map->shares);
     for (int i = 0; i < TERN_RINGS; i++) {
         map->rings[i].used = map->rings[i].oldest = 0;
     }
@@ -508,6 +511,34 @@ static int look_at_other(void *arg, uint32_t index)
     return index != lookup->buffer ? look_at_buffer(lookup, index) : TERN_OK;
 }
 
+struct tern__map_share *tern__map_shared(struct tern__tensor_map *map, uint32_t buffer)
+{
+    return &map->shares[tern__map_share_of(buffer)];
+}
+
+// A lookup of a reader whose writers are all of this buffer.
+static int look_shared(struct lookup *lookup, struct tern__map_place *place)
+{
+    struct tern__map_share *share = tern__map_shared(lookup->map, place->buffer);
+    const bool same = share->buffer == place->buffer && share->version == lookup->version &&
+                      share->first == place->box.first && share->end == place->box.end;
+    if (same && share->join != TERN_TASK_ID_NONE) {
+        place->joined = true;
+        return tern__ids_add(lookup->ids, share->join);
+    }
+    const uint32_t known = lookup->ids->count;
+    TERN_TRY(look_at_buffer(lookup, place->buffer));
+    if (lookup->ids->count - known >= SHARED_LEAST) {
+        place->found_again = same;
+        *share = (struct tern__map_share){.buffer = place->buffer,
+                                          .version = lookup->version,
+                                          .first = place->box.first,
+                                          .end = place->box.end,
+                                          .join = TERN_TASK_ID_NONE};
+    }
+    return TERN_OK;
+}
+
 // Most outputs have one writer, which is the region's owner and not in the map.
 static inline bool has_nothing(const struct rule *rule, const struct tern__map_buffer *buffer)
 {
@@ -522,6 +553,7 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
 {
     const struct rule *rule = find_rule(access, flags);
     place->buffer = 0;
+    place->found_again = place->joined = false;
     if ((!rule->after[TERN__MAP_WRITER] && !rule->after[TERN__MAP_READER]) ||
         region->no_dependences) {
         return TERN_OK;
@@ -542,6 +574,9 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
     lookup.version = region->version;
     lookup.box = &place->box;
     lookup.buffer = place->buffer;
+    if (access == TERN_IN && place->box.levels == 0 && !map->buffers.at[place->buffer].shares) {
+        return look_shared(&lookup, place);
+    }
     TERN_TRY(look_at_buffer(&lookup, lookup.buffer));
     // Buffers that begin elsewhere.
     return map->buffers.at[lookup.buffer].shares
@@ -577,6 +612,10 @@ int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, te
     struct tern__map_buffer *buffer = &map->buffers.at[index];
     entry->task = task;
     entry->version = region->version;
+    struct tern__map_share *share = tern__map_shared(map, index);
+    if (rule->becomes == TERN__MAP_WRITER && share->buffer == index) {
+        share->buffer = 0;
+    }
     file_entry(map, index, (int)rule->becomes, at);
     buffer->version = region->version < buffer->version ? region->version : buffer->version;
     const uint32_t slot = ring->oldest + ring->used++;

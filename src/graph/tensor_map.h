@@ -15,6 +15,7 @@
 #ifndef TERN_GRAPH_TENSOR_MAP_H
 #define TERN_GRAPH_TENSOR_MAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "graph/box.h"
@@ -27,7 +28,27 @@ struct tern__tensor_map;
 struct tern__map_place {
     struct tern__box box;
     uint32_t buffer;
+    bool found_again; // many writers, the same as the lookup of the same region before
+    bool joined;      // it found the join of these, which comes after the region's owner, too
 };
+
+// A region that a lookup with TERN_IN has found many writers of, and which nothing has been written
+// into since. Its next lookup finds `join` instead, once the caller has put one there that comes
+// after all of them and the owner.
+struct tern__map_share {
+    uint32_t buffer; // 0: none
+    int32_t version;
+    uint64_t first, end; // of a box without levels
+    tern_task_id join;   // TERN_TASK_ID_NONE: not yet
+};
+
+#define TERN__MAP_SHARES 4u
+
+// Where that of a buffer is.
+static inline uint32_t tern__map_share_of(uint32_t buffer)
+{
+    return buffer % TERN__MAP_SHARES;
+}
 
 // Zero-initialised is empty; free(ids.ids).
 struct tern__ids {
@@ -73,6 +94,8 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
 // are in use.
 int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
                      uint32_t flags, tern_task_id task, struct tern__map_place *place);
+
+struct tern__map_share *tern__map_shared(struct tern__tensor_map *map, uint32_t buffer);
 
 // Entries in use: those whose tasks have not retired.
 uint32_t tern__map_used(const struct tern__tensor_map *map, int ring);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edges and joins of rings (join.h). Data path: no allocation, lock or system call.
+
+#include "graph/join.h"
+
+#include "base/trace.h"
+#include "graph/chip.h"
+#include "graph/orchestrate.h"
+
+uint32_t tern__rings_link(struct tern__rings *rings, struct tern__ring *ring,
+                          struct tern__task *row, const tern_task_id *ids, uint32_t count)
+{
+    const struct tern_chip *chip = rings->graph->chip;
+    struct tern__edge *edges = tern__bump_take(&ring->edges, count * sizeof *edges);
+    uint32_t made = 0, met = 0;
+    row->before = edges;
+    row->edges_end = ring->edges.head;
+    tern__poke(&row->pending, 1 + count); // before an edge can be seen; 1 until it is published
+    for (uint32_t i = 0; i < count; i++) {
+        struct tern__task *from = tern__rings_find(rings, ids[i]);
+        if (from != NULL && tern__rings_use(rings, ids[i], from)) {
+            struct tern__edge *edge = &edges[made++];
+            edge->from = from;
+            edge->to = row;
+            if (chip->history != NULL) {
+                tern__history_edge(chip->history, row, ids[i]);
+            }
+            met += !tern__task_link(edge);
+        } else {
+            met++;
+        }
+    }
+    row->before_count = made;
+    // What has retired since the call began may have failed, and then not done its part.
+    if (__builtin_expect(tern__flag_load(&chip->run.failed) != TERN__RUN_WELL, 0)) {
+        tern__task_poison(row);
+    }
+    return met;
+}
+
+// In a record and in a trace edges are those that the program means. What has no edges to make is
+// not worth one; and a scope begins with a task.
+static bool may_join(const struct tern__rings *rings, const struct tern__ring *ring, uint32_t from)
+{
+    const struct tern__ids *ids = &rings->ids;
+    const uint32_t count = ids->count - from;
+    if (rings->graph->chip->history != NULL || tern__peek(&tern__trace_on) != 0 ||
+        rings->scopes[rings->depth].tasks == 0 ||
+        !tern__rings_has_room(ring, 2, count + 1 + from)) {
+        return false;
+    }
+    for (uint32_t i = from; i < ids->count; i++) { // of scopes that are open
+        const struct tern__ring *of = &rings->ring[(ids->ids[i] >> 32) % TERN_RINGS];
+        if ((int32_t)((uint32_t)ids->ids[i] - tern__peek(&of->released)) < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct tern__task *place_row(struct tern__ring *ring, int which)
+{
+    struct tern__task *row = &ring->rows[ring->next & ring->mask];
+    row->kernel = NULL;
+    row->args = NULL;
+    row->name = "join";
+    row->more = NULL;
+    row->blocks = 1;
+    row->args_count = 0;
+    row->core = TERN_CORE_NONE;
+    row->special = TERN__TASK_EMPTY | TERN__TASK_JOIN;
+    row->ring = (uint8_t)which;
+    row->number = ring->next;
+    row->heap_end = ring->heap.head;
+    row->args_end = ring->args.head;
+    atomic_store_explicit(&row->after, NULL, memory_order_relaxed);
+    tern__poke(&row->flags, 0);
+    tern__poke(&row->users, 2); // the hold, and as a user of those before (drop_user in rings.c)
+    tern__poke(&row->users_done, 0);
+    row->by = 0;
+    return row;
+}
+
+void tern__join_make(struct tern__rings *rings, const struct tern__map_place *place, uint32_t from)
+{
+    const int which = tern__ring_of_depth(rings->depth);
+    struct tern__ring *ring = &rings->ring[which];
+    struct tern__ids *ids = &rings->ids;
+    if (!may_join(rings, ring, from)) {
+        return;
+    }
+    struct tern__task *row = place_row(ring, which);
+    const tern_task_id id = tern__task_id_of(row);
+    const uint32_t met = tern__rings_link(rings, ring, row, ids->ids + from, ids->count - from);
+    ring->next++;
+    ids->ids[from] = id;
+    ids->count = from + 1;
+    rings->joins[tern__map_share_of(place->buffer)] = row;
+    tern__map_shared(rings->map, place->buffer)->join = id;
+    rings->has_joins = true;
+    tern__orchestrate_publish(rings->graph, row, met);
+}
+
+void tern__joins_drop(struct tern__rings *rings, bool all)
+{
+    rings->has_joins = false;
+    for (uint32_t i = 0; i < TERN__MAP_SHARES; i++) {
+        struct tern__task *row = rings->joins[i];
+        struct tern__map_share *share = tern__map_shared(rings->map, i);
+        if (all) {
+            share->buffer = 0;
+        }
+        if (row != NULL && (share->buffer == 0 || share->join != tern__task_id_of(row))) {
+            rings->joins[i] = NULL;
+            tern__rings_drop_user(rings, row);
+        }
+        rings->has_joins = rings->has_joins || rings->joins[i] != NULL;
+    }
+}

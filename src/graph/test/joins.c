@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many readers of many writers: they see all writers and the last ones, what they read is not given
+// away while one still reads, and their edges are few.
+#include "support/cmocka.h"
+
+#include "rings_kit.h"
+
+enum { WRITERS = 24, READERS_MOST = 12, LAYERS = 60 };
+
+// A layer is a buffer that WRITERS write, each an element, and some read as a whole; in between an
+// element may get a new value, from a task or from the orchestration.
+struct layers {
+    uint64_t seed;
+    bool fails; // the first writer of the first layer
+    _Atomic int read, wrong;
+    int submitted;
+};
+
+// Some take their time.
+static void pause_for(int64_t steps)
+{
+    for (_Atomic int64_t i = 0; i < steps; i++) {
+    }
+}
+
+// args: element, value, steps
+static void write_element(int64_t *args)
+{
+    const tern_region *region = pointer(args[0]);
+    pause_for(args[2]);
+    *(int64_t *)tern_region_data(region) = args[1];
+}
+
+// What the memory had before is gone: nothing but who still uses it keeps the memory from that.
+static void clear(int64_t *args)
+{
+    const tern_region *region = pointer(args[0]);
+    memset(tern_region_data(region), 0xff, region->shape[0] * sizeof(int64_t));
+}
+
+static void fail_on_purpose(int64_t *args)
+{
+    (void)args;
+    tern_kernel_fail("on purpose");
+}
+
+// args: whole, sum, steps, struct layers
+static void read_whole(int64_t *args)
+{
+    const tern_region *region = pointer(args[0]);
+    const int64_t *elements = tern_region_data(region);
+    struct layers *layers = pointer(args[3]);
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < region->shape[0]; i++) {
+        sum += elements[i];
+        pause_for(args[2] / WRITERS);
+    }
+    atomic_fetch_add(&layers->read, 1);
+    atomic_fetch_add(&layers->wrong, sum != args[1]);
+}
+
+static int64_t some_steps(struct layers *layers)
+{
+    return random_below(&layers->seed, 8) == 0 ? (int64_t)random_below(&layers->seed, 20000) : 0;
+}
+
+static int submit_write(tern_graph *graph, struct layers *layers, tern_region *whole, uint32_t at,
+                        int64_t value, bool fails)
+{
+    const tern_task task = {.kernel = fails ? fail_on_purpose : write_element,
+                            .core = TERN_CORE_AIV};
+    tern_region part;
+    TRY(tern_region_view(whole, (uint32_t[]){1}, (uint32_t[]){at}, &part));
+    tern_task_arg args[] = {region_arg(TERN_OUT_EXISTING, &part), scalar_arg(value),
+                            scalar_arg(some_steps(layers))};
+    return submit(graph, &task, args, 3, NULL);
+}
+
+// One element gets a new value.
+static int change(tern_graph *graph, struct layers *layers, tern_region *whole, int64_t *values)
+{
+    const uint32_t at = (uint32_t)random_below(&layers->seed, WRITERS);
+    values[at] = (int64_t)random_below(&layers->seed, 1000);
+    return random_below(&layers->seed, 4) == 0
+               ? tern_graph_set_element(graph, whole, &at, (uint64_t)values[at])
+               : submit_write(graph, layers, whole, at, values[at], false);
+}
+
+static int submit_read(tern_graph *graph, struct layers *layers, tern_region *whole,
+                       const int64_t *values)
+{
+    const tern_task task = {.kernel = read_whole, .core = TERN_CORE_AIV};
+    int64_t sum = 0;
+    for (int i = 0; i < WRITERS; i++) {
+        sum += values[i];
+    }
+    tern_task_arg args[] = {region_arg(TERN_IN, whole), scalar_arg(sum),
+                            scalar_arg(some_steps(layers)), scalar_arg(word(layers))};
+    layers->submitted++;
+    return submit(graph, &task, args, 4, NULL);
+}
+
+static int submit_layer(tern_graph *graph, struct layers *layers, bool fails)
+{
+    static const tern_task maker = {.kernel = clear, .core = TERN_CORE_AIV};
+    tern_region whole = row_of(NULL, WRITERS, TERN_REGION_I64);
+    int64_t values[WRITERS];
+    tern_task_arg out = region_arg(TERN_OUT, &whole);
+    TRY(submit(graph, &maker, &out, 1, NULL));
+    for (uint32_t i = 0; i < WRITERS; i++) {
+        values[i] = (int64_t)random_below(&layers->seed, 1000);
+        TRY(submit_write(graph, layers, &whole, i, values[i], fails && i == 0));
+    }
+    const int readers = (int)random_below(&layers->seed, READERS_MOST + 1);
+    for (int i = 0; i < readers; i++) {
+        const bool inside = random_below(&layers->seed, 6) == 0;
+        if (!fails && random_below(&layers->seed, 8) == 0) {
+            TRY(change(graph, layers, &whole, values));
+        }
+        if (inside) { // a reader that ends before its writers' scope
+            TRY(tern_graph_scope_begin(graph, TERN_SCOPE_AUTO));
+        }
+        TRY(submit_read(graph, layers, &whole, values));
+        if (inside) {
+            TRY(tern_graph_scope_end(graph));
+        }
+    }
+    return TERN_OK;
+}
+
+static int submit_layers(tern_graph *graph, void *arg)
+{
+    struct layers *layers = arg;
+    for (int i = 0; i < LAYERS; i++) {
+        TRY(tern_graph_scope_begin(graph, TERN_SCOPE_AUTO));
+        TRY(submit_layer(graph, layers, layers->fails && i == 0));
+        TRY(tern_graph_scope_end(graph));
+    }
+    return TERN_OK;
+}
+
+// The heap has room for one buffer, so that of a layer is the next one's as soon as it may be.
+static const tern_ring_options narrow = {.window = {128, 128, 128, 128},
+                                         .heap = {1024, 1024, 1024, 1024}};
+
+static void readers_see_the_last_writers_and_what_they_read_stays(void **state)
+{
+    const uint64_t seed = random_seed();
+    for (int cores = 1; cores <= 3; cores++) {
+        tern_chip *chip = chip_of(0, cores);
+        for (uint64_t i = 0; i < cases_wanted(20); i++) {
+            struct layers layers = {.seed = seed + i};
+            assert_true(fine(run_rings(chip, &narrow, submit_layers, &layers, i % 4 == 3)));
+            assert_int_equal(layers.read, layers.submitted);
+            assert_int_equal(layers.wrong, 0);
+        }
+        assert_true(fine(tern_chip_destroy(chip)));
+    }
+}
+
+static void readers_of_a_writer_that_fails_do_not_run(void **state)
+{
+    tern_chip *chip = chip_of(0, 2);
+    for (uint64_t i = 0; i < 20; i++) {
+        struct layers layers = {.seed = i, .fails = true};
+        assert_int_equal(run_rings(chip, &narrow, submit_layers, &layers, true), TERN_ERR_KERNEL);
+        assert_true(said("on purpose"));
+        assert_int_equal(layers.wrong, 0);
+    }
+    assert_true(fine(tern_chip_destroy(chip)));
+}
+
+enum { MANY = 64 };
+
+static int submit_many(tern_graph *graph, void *arg)
+{
+    struct layers *layers = arg;
+    static int64_t memory[WRITERS];
+    tern_region whole = row_of(memory, WRITERS, TERN_REGION_I64);
+    const int64_t values[WRITERS] = {0};
+    for (uint32_t i = 0; i < WRITERS; i++) {
+        TRY(submit_write(graph, layers, &whole, i, 0, false));
+    }
+    for (int i = 0; i < MANY; i++) {
+        TRY(submit_read(graph, layers, &whole, values));
+    }
+    return TERN_OK;
+}
+
+// The first has an edge for each writer, so has the join, and the others have one.
+static void many_readers_have_few_edges(void **state)
+{
+    tern_chip *chip = chip_of(0, 1);
+    tern_graph *graph;
+    struct layers layers = {.seed = 1};
+    tern_ring_marks marks;
+    assert_true(fine(tern_graph_create_rings(NULL, &graph)));
+    assert_true(fine(tern_chip_orchestrate(chip, graph, submit_many, &layers, NULL)));
+    assert_true(fine(tern_chip_synchronize(chip)));
+    assert_true(fine(tern_graph_marks(graph, &marks)));
+    assert_int_equal(marks.tasks, WRITERS + MANY);
+    assert_in_range(marks.edges[0], 1, 2 * WRITERS + MANY);
+    assert_int_equal(layers.read, MANY);
+    assert_int_equal(layers.wrong, 0);
+    assert_true(fine(tern_graph_destroy(graph)));
+    assert_true(fine(tern_chip_destroy(chip)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(readers_see_the_last_writers_and_what_they_read_stays),
+        cmocka_unit_test(readers_of_a_writer_that_fails_do_not_run),
+        cmocka_unit_test(many_readers_have_few_edges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
