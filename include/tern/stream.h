@@ -54,6 +54,27 @@ typedef struct tern_stream_kernel {
 // Appends to the stream, and returns at once.
 TERN_CALL int tern_stream_launch(tern_stream *stream, const tern_stream_kernel *launch);
 
+// A function of the host in the stream's order: no block, no on-chip memory. It may call tern and
+// may block, but must not wait for its own stream. It runs on a thread of tern's or, when nobody
+// has begun it, on one that waits in tern_stream_sync or tern_event_sync with TERN_TIMEOUT_DEFAULT:
+// so who appends and then waits pays for no change of threads. For a stream whose last function ran
+// that way, a function that nobody waits for begins within half a millisecond.
+typedef struct tern_stream_host_call {
+    // TERN_OK, or a status below 0 whose sentence is the thread's tern_last_error(): then the
+    // stream has failed, as by a kernel.
+    int (*function)(void *args);
+    // Called instead when the stream has failed before, whose sentence is tern_last_error(). NULL:
+    // nothing is.
+    void (*dropped)(void *args);
+    const char *name; // for sentences; copied; NULL: "call"
+    const void *args; // args_bytes bytes, copied, aligned to 16
+    size_t args_bytes;
+    tern_event *ended; // NULL, or an event that is recorded right behind it
+} tern_stream_host_call;
+
+// Appends to the stream, and returns at once.
+TERN_CALL int tern_stream_call(tern_stream *stream, const tern_stream_host_call *call);
+
 // Returns when all that was appended before has ended: TERN_OK, or the status of the first that
 // failed since the last call, with its sentence; kernels behind it were not run. Then the stream
 // works again.

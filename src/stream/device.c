@@ -14,6 +14,7 @@
 #include "comm/checking.h"
 #include "isa/block.h"
 #include "isa/check.h"
+#include "stream/call.h"
 #include "stream/thread.h"
 #include "sync/ladder.h"
 
@@ -22,6 +23,7 @@ struct worker {
     pthread_cond_t wake;
     struct tern__stream_op *op; // NULL: sleep
     int index;                  // of the block
+    bool summoned;              // to run calls
 };
 
 static struct {
@@ -45,7 +47,7 @@ static void unlock_after_fork(void)
     pthread_mutex_unlock(&device.lock);
 }
 
-static void init_cond(pthread_cond_t *cond)
+void tern__device_init_cond(pthread_cond_t *cond)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -60,13 +62,14 @@ static void in_child(void)
     device.idle = NULL;
     device.idle_count = 0;
     pthread_mutex_init(&device.lock, NULL);
-    init_cond(&device.ended); // threads of the parent may sleep on it
+    tern__device_init_cond(&device.ended); // threads of the parent may sleep on it
     me = NULL;
+    tern__calls_forget();
 }
 
 static void prepare(void)
 {
-    init_cond(&device.ended);
+    tern__device_init_cond(&device.ended);
     pthread_atfork(lock_for_fork, unlock_after_fork, in_child);
 }
 
@@ -82,10 +85,15 @@ void tern__device_unlock(void)
     pthread_mutex_unlock(&device.lock);
 }
 
-bool tern__device_sleep(int64_t deadline_ns)
+bool tern__device_sleep_on(pthread_cond_t *cond, int64_t deadline_ns)
 {
     struct timespec until = tern__timespec(deadline_ns);
-    return pthread_cond_timedwait(&device.ended, &device.lock, &until) == 0;
+    return pthread_cond_timedwait(cond, &device.lock, &until) == 0;
+}
+
+bool tern__device_sleep(int64_t deadline_ns)
+{
+    return tern__device_sleep_on(&device.ended, deadline_ns);
 }
 
 void tern__device_wake(void)
@@ -126,7 +134,7 @@ static int run_block(struct tern__stream_op *op, int index)
     block->kernel = op->name;
     block->meeting = &op->meeting;
     tern__halt_ask = ask_halted;
-    int status = op->kernel(op->args);
+    int status = op->function(op->args);
     tern__halt_ask = NULL;
     if (checking) {
         status = end_checked(status);
@@ -155,8 +163,26 @@ static void end_block(struct tern__stream_op *op, int index, int status)
         if (tern__checking()) {
             tern__checking_kernel_ended(op->launch);
         }
-        tern__stream_kernel_ended(op);
+        tern__stream_op_ended(op);
     }
+}
+
+// This thread has nothing to do.
+static void rest(void)
+{
+    me->next = device.idle;
+    device.idle = me;
+    device.idle_count++;
+}
+
+// Out of those that have nothing to do; there is one.
+static struct worker *take_idle(void)
+{
+    struct worker *worker = device.idle;
+    device.idle = worker->next;
+    device.idle_count--;
+    pthread_cond_signal(&worker->wake);
+    return worker;
 }
 
 static void *worker_main(void *arg)
@@ -165,19 +191,23 @@ static void *worker_main(void *arg)
     tern__trace_name_thread("block");
     pthread_mutex_lock(&device.lock);
     for (;;) {
-        while (me->op == NULL) {
+        while (me->op == NULL && !me->summoned) {
             pthread_cond_wait(&me->wake, &device.lock);
         }
         struct tern__stream_op *op = me->op;
+        if (op == NULL) {
+            me->summoned = false;
+            tern__calls_run_summoned();
+            rest();
+            continue;
+        }
         int index = me->index;
         pthread_mutex_unlock(&device.lock);
         int status = run_block(op, index);
         pthread_mutex_lock(&device.lock);
         // Idle first: what follows in the stream may be for this thread.
         me->op = NULL;
-        me->next = device.idle;
-        device.idle = me;
-        device.idle_count++;
+        rest();
         end_block(op, index, status);
     }
     return NULL;
@@ -191,7 +221,7 @@ static int add_worker(void)
     if (worker == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for a block");
     }
-    init_cond(&worker->wake);
+    tern__device_init_cond(&worker->wake);
     int status = tern__thread_start(&thread, worker_main, worker);
     if (status != TERN_OK) {
         free(worker);
@@ -216,12 +246,18 @@ int tern__device_start(struct tern__stream_op *op)
     op->started = true;
     op->failures = device.failures;
     for (int i = 0; i < op->blocks; i++) {
-        struct worker *worker = device.idle;
-        device.idle = worker->next;
-        device.idle_count--;
+        struct worker *worker = take_idle();
         worker->op = op;
         worker->index = i;
-        pthread_cond_signal(&worker->wake);
     }
+    return TERN_OK;
+}
+
+int tern__device_summon(void)
+{
+    if (device.idle_count == 0) {
+        TERN_TRY(add_worker());
+    }
+    take_idle()->summoned = true;
     return TERN_OK;
 }

@@ -17,7 +17,7 @@
 #include "isa/block.h"
 #include "tern/stream.h"
 
-enum tern__stream_op_kind { TERN__OP_KERNEL, TERN__OP_RECORD, TERN__OP_WAIT };
+enum tern__stream_op_kind { TERN__OP_KERNEL, TERN__OP_RECORD, TERN__OP_WAIT, TERN__OP_CALL };
 
 // A record of an event. Each is a point of its own: who waits for one that an event meant once is
 // not concerned by what the event means later. Under the lock.
@@ -26,6 +26,7 @@ struct tern__stream_point {
     bool happened;
     int64_t happened_ns;
     struct tern_stream *waiting; // streams that go on when it happens
+    struct tern_stream *stream;  // until it has happened: where it was recorded
 };
 
 // One thing that was appended to a stream. Freed when it has ended.
@@ -36,9 +37,10 @@ struct tern__stream_op {
 
     struct tern__stream_point *point; // of a record or a wait; NULL: of no record
 
-    tern_block_kernel kernel;
-    uint64_t launch; // of the process's, from 1
-    char *name;
+    const char *name;            // behind the arguments
+    int (*function)(void *args); // of a call, and a kernel's block
+    void (*dropped)(void *args);
+    uint64_t launch; // of the process's kernels, from 1
     int blocks;
     int left; // blocks that have not returned
     bool started;
@@ -53,10 +55,13 @@ struct tern_stream {
     struct tern_stream *next;             // of those that wait for the same point
     struct tern_stream *older, *newer;    // of the process's
     uint64_t appended, ended;
-    int sleepers;     // calls that wait for it
-    bool leaves;      // is being destroyed
-    int64_t ended_ns; // when something last ended, or was appended to an empty stream
-    int status;       // the first failure since the last sync
+    int sleepers;                   // calls that wait for it
+    struct tern_stream *next_ready; // of those whose first is a ready call: stream/call.h
+    bool summoned;                  // a thread comes for that call
+    bool waited_for;                // a waiting thread ran its last call
+    bool leaves;                    // is being destroyed
+    int64_t ended_ns;               // when something last ended, or was appended to an empty stream
+    int status;                     // the first failure since the last sync
     char sentence[TERN_ERROR_BYTES];
 };
 
@@ -74,13 +79,21 @@ void tern__device_unlock(void);
 bool tern__device_sleep(int64_t deadline_ns);
 void tern__device_wake(void);
 
+// The same on another condition, made by this: on the clock of deadlines.
+void tern__device_init_cond(pthread_cond_t *cond);
+bool tern__device_sleep_on(pthread_cond_t *cond, int64_t deadline_ns);
+
 // Starts what is at the head of the stream and can start.
 void tern__stream_advance(struct tern_stream *stream);
 
 // Appends what tern__stream_op_make, without the lock, has made; NULL: no memory, with its
 // sentence.
-struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, size_t args_bytes);
+struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, const char *name,
+                                             const void *args, size_t args_bytes);
 void tern__stream_append(struct tern_stream *stream, struct tern__stream_op *op);
+
+// The event means this from now on.
+void tern__event_mean(struct tern_event *event, struct tern__stream_point *point);
 
 // One of its users has gone. NULL is allowed.
 void tern__stream_point_let_go(struct tern__stream_point *point);
@@ -91,9 +104,12 @@ int tern__stream_timeout(const char *call, int64_t timeout_ns, int64_t *result_n
 // Starts the blocks of a kernel, or none: TERN_ERR_SYSTEM.
 int tern__device_start(struct tern__stream_op *op);
 
-// The stream's part when the last block has returned, or a block has failed (status < 0; its
-// sentence is the thread's).
-void tern__stream_kernel_ended(struct tern__stream_op *op);
+// A thread comes and runs the calls that are summoned (stream/call.h), or there can be none.
+int tern__device_summon(void);
+
+// The stream's part when the last block has returned, or the call, or when a block has failed
+// (status < 0; its sentence is the thread's).
+void tern__stream_op_ended(struct tern__stream_op *op);
 void tern__stream_block_failed(struct tern__stream_op *op, int block, int status);
 
 #endif

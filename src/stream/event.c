@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/public.h"
+#include "stream/call.h"
 #include "stream/device.h"
 
 static int event_create(tern_event **event)
@@ -50,8 +51,7 @@ static int check_event(const char *call, const tern_event *event)
     return tern__handle_check(call, event, TERN__EVENT);
 }
 
-// The event means this from now on. Under the lock.
-static void mean(struct tern_event *event, struct tern__stream_point *point)
+void tern__event_mean(struct tern_event *event, struct tern__stream_point *point)
 {
     point->users = 1;
     tern__stream_point_let_go(event->latest);
@@ -64,7 +64,7 @@ static int append_event(const char *call, tern_stream *stream, tern_event *event
     TERN_TRY(tern__handle_check(call, stream, TERN__STREAM));
     TERN_TRY(check_event(call, event));
     struct tern__stream_point *point = calloc(1, sizeof *point);
-    struct tern__stream_op *op = tern__stream_op_make(kind, 0);
+    struct tern__stream_op *op = tern__stream_op_make(kind, "event", NULL, 0);
     if (point == NULL || op == NULL) {
         free(point);
         free(op);
@@ -72,13 +72,17 @@ static int append_event(const char *call, tern_stream *stream, tern_event *event
     }
     tern__device_lock();
     if (kind == TERN__OP_RECORD) {
-        mean(event, point);
+        point->stream = stream;
+        tern__event_mean(event, point);
     } else {
         free(point);
     }
     op->point = event->latest;
     if (op->point != NULL) {
         op->point->users++;
+    }
+    if (kind == TERN__OP_WAIT) {
+        tern__calls_hurry();
     }
     tern__stream_append(stream, op);
     tern__device_unlock();
@@ -105,6 +109,7 @@ static int event_sync(tern_event *event, int64_t timeout_ns)
     const char *call = "tern_event_sync";
     int status = TERN_OK;
     TERN_TRY(check_event(call, event));
+    bool runs = timeout_ns == TERN_TIMEOUT_DEFAULT;
     TERN_TRY(tern__stream_timeout(call, timeout_ns, &timeout_ns));
     int64_t deadline = tern__deadline_after(timeout_ns);
     tern__device_lock();
@@ -113,6 +118,9 @@ static int event_sync(tern_event *event, int64_t timeout_ns)
         point->users++;
     }
     while (status == TERN_OK && !has_happened(point)) {
+        if (tern__call_help(point->stream, runs)) {
+            continue;
+        }
         if (tern__now_ns() >= deadline) {
             status = tern__fail(TERN_ERR_TIMEOUT, "%s: the event has not happened after %.3g s",
                                 call, (double)timeout_ns * 1e-9);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/public.h"
+#include "stream/call.h"
 #include "stream/device.h"
 
 // The process's, linked; under the lock.
@@ -41,7 +42,6 @@ static void pop(struct tern_stream *stream)
     stream->ended++;
     stream->ended_ns = tern__now_ns();
     tern__stream_point_let_go(op->point);
-    free(op->name);
     free(op);
     tern__device_wake();
 }
@@ -53,6 +53,7 @@ static struct tern_stream *happen(struct tern__stream_point *point)
     point->happened = true;
     point->happened_ns = tern__now_ns();
     point->waiting = NULL;
+    point->stream = NULL;
     return waiting;
 }
 
@@ -64,6 +65,13 @@ static void append_list(struct tern_stream **list, struct tern_stream *more)
     *list = more;
 }
 
+static void happen_if_any(struct tern__stream_point *point, struct tern_stream **others)
+{
+    if (point != NULL) {
+        append_list(others, happen(point));
+    }
+}
+
 // The first one cannot end yet, or there is none.
 static bool advance_one(struct tern_stream *stream, struct tern_stream **others)
 {
@@ -73,7 +81,7 @@ static bool advance_one(struct tern_stream *stream, struct tern_stream **others)
     }
     switch (op->kind) {
     case TERN__OP_RECORD:
-        append_list(others, happen(op->point));
+        happen_if_any(op->point, others);
         break;
     case TERN__OP_WAIT:
         if (op->point != NULL && !op->point->happened) {
@@ -94,14 +102,21 @@ static bool advance_one(struct tern_stream *stream, struct tern_stream **others)
                      op->name, tern_last_error());
         }
         break;
+    case TERN__OP_CALL:
+        if (stream->status != TERN_OK && op->dropped == NULL) {
+            happen_if_any(op->point, others);
+            break;
+        }
+        op->started = true;
+        tern__call_ready(stream);
+        return false;
     }
     pop(stream);
     return true;
 }
 
-void tern__stream_advance(struct tern_stream *stream)
+static void advance(struct tern_stream *stream, struct tern_stream *others)
 {
-    struct tern_stream *others = NULL;
     while (stream != NULL) {
         while (advance_one(stream, &others)) {
         }
@@ -114,11 +129,17 @@ void tern__stream_advance(struct tern_stream *stream)
     }
 }
 
-void tern__stream_kernel_ended(struct tern__stream_op *op)
+void tern__stream_advance(struct tern_stream *stream)
 {
-    struct tern_stream *stream = op->stream;
+    advance(stream, NULL);
+}
+
+void tern__stream_op_ended(struct tern__stream_op *op)
+{
+    struct tern_stream *stream = op->stream, *others = NULL;
+    happen_if_any(op->point, &others);
     pop(stream);
-    tern__stream_advance(stream);
+    advance(stream, others);
 }
 
 void tern__stream_block_failed(struct tern__stream_op *op, int block, int status)
@@ -158,14 +179,22 @@ int tern_stream_create(tern_stream **stream)
     return TERN__CALL(stream_create(stream));
 }
 
-struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, size_t args_bytes)
+struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, const char *name,
+                                             const void *args, size_t args_bytes)
 {
-    struct tern__stream_op *op = calloc(1, (sizeof *op + args_bytes + 15) / 16 * 16);
+    size_t name_bytes = strlen(name) + 1;
+    size_t more = args_bytes + name_bytes;
+    struct tern__stream_op *op =
+        more < args_bytes || more > PTRDIFF_MAX - sizeof *op ? NULL : calloc(1, sizeof *op + more);
     if (op == NULL) {
         tern__set_error("no memory for %zu bytes of arguments", args_bytes);
         return NULL;
     }
     op->kind = kind;
+    if (args_bytes > 0) {
+        memcpy(op->args, args, args_bytes);
+    }
+    op->name = memcpy(op->args + args_bytes, name, name_bytes);
     return op;
 }
 
@@ -198,19 +227,14 @@ static int stream_launch(tern_stream *stream, const tern_stream_kernel *launch)
         return tern__fail(TERN_ERR_ARG, "%s: %zu bytes of arguments at %p; there are at most %d",
                           call, launch->args_bytes, launch->args, TERN_STREAM_ARGS_BYTES_MAX);
     }
-    struct tern__stream_op *op = tern__stream_op_make(TERN__OP_KERNEL, launch->args_bytes);
-    char *name = strdup(launch->name != NULL ? launch->name : "kernel");
-    if (op == NULL || name == NULL) {
-        free(op);
-        free(name);
-        return tern__fail(TERN_ERR_MEMORY, "%s: no memory", call);
+    struct tern__stream_op *op =
+        tern__stream_op_make(TERN__OP_KERNEL, launch->name != NULL ? launch->name : "kernel",
+                             launch->args, launch->args_bytes);
+    if (op == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "%s: %s", call, tern_last_error());
     }
-    op->kernel = launch->kernel;
-    op->name = name;
+    op->function = launch->kernel;
     op->blocks = launch->blocks;
-    if (launch->args_bytes > 0) {
-        memcpy(op->args, launch->args, launch->args_bytes);
-    }
     tern__device_lock();
     op->launch = ++launches;
     tern__stream_append(stream, op);
@@ -250,17 +274,24 @@ static int say_stuck(const char *call, const struct tern_stream *stream, int64_t
                           "%s: the stream has waited %.3g s for an event that has not happened",
                           call, seconds);
     }
+    if (op->kind == TERN__OP_CALL) {
+        return tern__fail(TERN_ERR_TIMEOUT, "%s: '%s' has not returned after %.3g s", call,
+                          op->name, seconds);
+    }
     return tern__fail(TERN_ERR_TIMEOUT,
                       "%s: %d of the %d blocks of kernel '%s' have not returned after %.3g s", call,
                       op->left, op->blocks, op->name, seconds);
 }
 
-// Sleeps until so many have ended.
-static int wait_ended(const char *call, const struct tern_stream *stream, uint64_t wanted,
-                      int64_t timeout_ns)
+// Sleeps until so many have ended; runs calls of the stream that nobody has begun.
+static int wait_ended(const char *call, struct tern_stream *stream, uint64_t wanted,
+                      int64_t timeout_ns, bool runs)
 {
     int64_t begin_ns = tern__now_ns();
     while (stream->ended < wanted) {
+        if (tern__call_help(stream, runs)) {
+            continue;
+        }
         int64_t since = stream->ended_ns > begin_ns ? stream->ended_ns : begin_ns;
         int64_t deadline = timeout_ns > INT64_MAX - since ? INT64_MAX : since + timeout_ns;
         if (tern__now_ns() >= deadline) {
@@ -271,10 +302,10 @@ static int wait_ended(const char *call, const struct tern_stream *stream, uint64
     return TERN_OK;
 }
 
-static int sync_locked(const char *call, struct tern_stream *stream, int64_t timeout_ns)
+static int sync_locked(const char *call, struct tern_stream *stream, int64_t timeout_ns, bool runs)
 {
     stream->sleepers++;
-    int waited = wait_ended(call, stream, stream->appended, timeout_ns);
+    int waited = wait_ended(call, stream, stream->appended, timeout_ns, runs);
     if (--stream->sleepers == 0 && stream->leaves) {
         tern__device_wake();
     }
@@ -286,10 +317,11 @@ static int sync_locked(const char *call, struct tern_stream *stream, int64_t tim
 
 static int stream_sync(const char *call, tern_stream *stream, int64_t timeout_ns)
 {
+    bool runs = timeout_ns == TERN_TIMEOUT_DEFAULT;
     TERN_TRY(tern__handle_check(call, stream, TERN__STREAM));
     TERN_TRY(tern__stream_timeout(call, timeout_ns, &timeout_ns));
     tern__device_lock();
-    int status = sync_locked(call, stream, timeout_ns);
+    int status = sync_locked(call, stream, timeout_ns, runs);
     tern__device_unlock();
     return status;
 }
@@ -303,11 +335,13 @@ static int stream_sync_all(int64_t timeout_ns)
 {
     const char *call = "tern_stream_sync_all";
     int status = TERN_OK;
+    bool runs = timeout_ns == TERN_TIMEOUT_DEFAULT;
     TERN_TRY(tern__stream_timeout(call, timeout_ns, &timeout_ns));
     tern__device_lock();
+    tern__calls_hurry(); // they may need each other
     struct tern_stream *stream = newest;
     while (stream != NULL && status == TERN_OK) {
-        status = sync_locked(call, stream, timeout_ns);
+        status = sync_locked(call, stream, timeout_ns, runs);
         stream = stream->older;
     }
     tern__device_unlock();

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls. Set-up path, as all of streams; a call that a waiting thread runs costs a few hundred
+// nanoseconds and no system call.
+
+#include "stream/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/public.h"
+#include "base/trace.h"
+#include "isa/block.h"
+#include "stream/thread.h"
+
+#define TICK_NS INT64_C(200000)
+
+// Under the lock of the device.
+static struct {
+    struct tern_stream *ready; // oldest first
+    pthread_cond_t wake;
+    bool runs;   // there is a ticker
+    bool sleeps; // until somebody wakes it
+    bool used;   // something was left to it in this tick
+} calls;
+
+void tern__calls_forget(void)
+{
+    calls.ready = NULL;
+    calls.runs = false;
+}
+
+static void *ticker_main(void *arg)
+{
+    (void)arg;
+    tern__trace_name_thread("ticker");
+    tern__device_lock();
+    for (;;) {
+        calls.sleeps = calls.ready == NULL && !calls.used;
+        if (calls.sleeps) {
+            tern__device_sleep_on(&calls.wake, INT64_MAX);
+            continue;
+        }
+        calls.used = false;
+        tern__device_sleep_on(&calls.wake, tern__now_ns() + TICK_NS);
+        tern__calls_hurry();
+    }
+    return NULL;
+}
+
+// The ticker will look; false: there can be none.
+static bool leave_to_ticker(void)
+{
+    calls.used = true;
+    if (!calls.runs) {
+        pthread_t thread;
+        tern__device_init_cond(&calls.wake);
+        calls.sleeps = false;
+        calls.runs = tern__thread_start(&thread, ticker_main, NULL) == TERN_OK;
+        if (calls.runs) {
+            pthread_detach(thread);
+        }
+    } else if (calls.sleeps) {
+        calls.sleeps = false;
+        pthread_cond_signal(&calls.wake);
+    }
+    return calls.runs;
+}
+
+void tern__call_ready(struct tern_stream *stream)
+{
+    struct tern_stream **last = &calls.ready;
+    while (*last != NULL) {
+        last = &(*last)->next_ready;
+    }
+    *last = stream;
+    stream->next_ready = NULL;
+    stream->summoned = false;
+    if (!stream->waited_for || !leave_to_ticker()) {
+        stream->summoned = tern__device_summon() == TERN_OK;
+    }
+}
+
+// Takes it out of the list; false: it is not there.
+static bool take(const struct tern_stream *stream)
+{
+    struct tern_stream **at = &calls.ready;
+    while (*at != NULL && *at != stream) {
+        at = &(*at)->next_ready;
+    }
+    if (*at == NULL) {
+        return false;
+    }
+    *at = stream->next_ready;
+    return true;
+}
+
+static void run(struct tern_stream *stream)
+{
+    struct tern__stream_op *op = stream->first;
+    bool drop = stream->status != TERN_OK;
+    int status = TERN_OK;
+    if (drop) {
+        tern__set_error("%s", stream->sentence);
+    }
+    tern__device_unlock();
+    int64_t begin_ns = tern__trace_start();
+    if (drop) {
+        op->dropped(op->args);
+    } else {
+        status = op->function(op->args);
+    }
+    tern_fence(); // wakes who waits for what it stored
+    if (begin_ns != 0) {
+        struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_TASK};
+        tern__trace_name(&event, op->name);
+        tern__trace_put(&event);
+    }
+    tern__device_lock();
+    if (status < 0 && stream->status == TERN_OK) {
+        stream->status = status;
+        snprintf(stream->sentence, sizeof stream->sentence, "%s: %s", op->name, tern_last_error());
+    }
+    tern__stream_op_ended(op);
+}
+
+bool tern__call_help(struct tern_stream *stream, bool runs)
+{
+    if (stream != NULL && runs && take(stream)) {
+        stream->waited_for = true;
+        run(stream);
+        return true;
+    }
+    if (calls.ready != NULL) {
+        tern__calls_hurry();
+    }
+    return false;
+}
+
+void tern__calls_hurry(void)
+{
+    for (struct tern_stream *stream = calls.ready; stream != NULL; stream = stream->next_ready) {
+        stream->summoned = stream->summoned || tern__device_summon() == TERN_OK;
+    }
+}
+
+void tern__calls_run_summoned(void)
+{
+    struct tern_stream *stream = calls.ready;
+    while (stream != NULL) {
+        if (stream->summoned) {
+            take(stream);
+            stream->waited_for = false;
+            run(stream);
+            stream = calls.ready;
+        } else {
+            stream = stream->next_ready;
+        }
+    }
+}
+
+static int stream_call(tern_stream *stream, const tern_stream_host_call *what)
+{
+    const char *call = "tern_stream_call";
+    TERN_TRY(tern__handle_check(call, stream, TERN__STREAM));
+    if (what == NULL || what->function == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: there is no function", call);
+    }
+    if (what->args_bytes > 0 && what->args == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: %zu bytes of arguments at NULL", call,
+                          what->args_bytes);
+    }
+    struct tern__stream_point *point = NULL;
+    if (what->ended != NULL) {
+        TERN_TRY(tern__handle_check(call, what->ended, TERN__EVENT));
+        point = calloc(1, sizeof *point);
+    }
+    struct tern__stream_op *op =
+        tern__stream_op_make(TERN__OP_CALL, what->name != NULL ? what->name : "call", what->args,
+                             what->args_bytes);
+    if (op == NULL || (what->ended != NULL && point == NULL)) {
+        free(op);
+        free(point);
+        return tern__fail(TERN_ERR_MEMORY, "%s: no memory", call);
+    }
+    op->function = what->function;
+    op->dropped = what->dropped;
+    tern__device_lock();
+    if (point != NULL) {
+        point->stream = stream;
+        tern__event_mean(what->ended, point);
+        point->users++;
+        op->point = point;
+    }
+    tern__stream_append(stream, op);
+    tern__device_unlock();
+    return TERN_OK;
+}
+
+int tern_stream_call(tern_stream *stream, const tern_stream_host_call *call)
+{
+    return TERN__CALL(stream_call(stream, call));
+}
