@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of HCCL that programs for the PTO ISA bring themselves up with: root info, a
-// communicator, the context that kernels read, a barrier. Collectives are not here.
+// The host API of HCCL over tern's collective calls (docs/hccl.md). Names, arguments and values are
+// those of HCCL; what a call computes is said in tern/coll.h.
 //
-// Functions return HCCL_SUCCESS, or the number of an error whose sentence is in tern_last_error().
+// Calls with a stream return at once and run in the stream's order. Calls on one communicator run
+// in the order they were made, also from several streams and threads; communicators do not wait for
+// each other. With the stream NULL a call is done when it returns. What a rank can see alone is
+// refused by the call itself; other failures are returned by aclrtSynchronizeStream and told by
+// HcclGetCommAsyncError. Arrays of counts and displacements hold uint64_t, elements, and are read
+// before the call returns; buffers belong to it until it has ended.
+//
+// Functions return HCCL_SUCCESS, or the number of an error: its sentence is in tern_last_error(),
+// in HcclGetErrorString of the same thread, and in the log (TERN_LOG).
 #ifndef TERN_FACES_HCCL_HCCL_H
 #define TERN_FACES_HCCL_HCCL_H
+
+#include <stdbool.h>
+#include <string.h>
 
 #include "acl/acl.h"
 #include "hccl/hccl_types.h"
@@ -17,15 +28,49 @@ TERN_API HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo);
 // Collective. All ranks have a copy of the root's info; rank 0 need not have made it.
 TERN_API HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo,
                                          uint32_t rank, HcclComm *comm);
+
+// Waits until the calls that were made have ended.
 TERN_API HcclResult HcclCommDestroy(HcclComm comm);
 
 TERN_API HcclResult HcclGetRankSize(HcclComm comm, uint32_t *rankSize);
 TERN_API HcclResult HcclGetRankId(HcclComm comm, uint32_t *rank);
 
-// commName has COMM_NAME_MAX_LENGTH bytes.
+// commName has COMM_NAME_MAX_LENGTH bytes. A name stands for one communicator of a process.
 TERN_API HcclResult HcclGetCommName(HcclComm comm, char *commName);
 
-// In the order of the stream (NULL: at once): goes on when the streams of all ranks have come.
+// Sets everything to "not set".
+static inline void HcclCommConfigInit(HcclCommConfig *config)
+{
+    if (config == NULL) {
+        return;
+    }
+    const size_t size = sizeof *config;
+    const uint32_t words[2] = {HCCL_COMM_CONFIG_MAGIC_WORD, HCCL_COMM_CONFIG_VERSION};
+    memset(config, 0, sizeof *config);
+    memcpy(config->reserved, &size, sizeof size);
+    memcpy(config->reserved + sizeof size, words, sizeof words);
+    config->hcclBufferSize = HCCL_COMM_CONFIG_NOT_SET;
+    config->hcclDeterministic = HCCL_COMM_CONFIG_NOT_SET;
+    config->hcclRdmaTrafficClass = HCCL_COMM_CONFIG_NOT_SET;
+    config->hcclRdmaServiceLevel = HCCL_COMM_CONFIG_NOT_SET;
+    config->hcclExecTimeOut = HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET;
+    config->hcclQos = HCCL_COMM_CONFIG_NOT_SET;
+}
+TERN_API uint32_t HcclGetCommConfigCapability(void);
+
+// For all communicators of the process. HCCL_DETERMINISTIC is 0, 1 or 2; results are the same bits
+// with each.
+TERN_API HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue);
+TERN_API HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue *configValue);
+
+// Why calls of the communicator have failed, or ranks have died: HCCL_SUCCESS, or the first result.
+TERN_API HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError);
+
+// Valid until the thread's next call of this. Behind the name of the result, when it is what the
+// thread's last failing call returned, the sentence.
+TERN_API const char *HcclGetErrorString(HcclResult code);
+
+// In the order of the stream: goes on when the streams of all ranks have come.
 TERN_API HcclResult HcclBarrier(HcclComm comm, aclrtStream stream);
 
 TERN_END_DECLS

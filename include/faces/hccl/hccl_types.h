@@ -3,13 +3,30 @@
 #ifndef TERN_FACES_HCCL_HCCL_TYPES_H
 #define TERN_FACES_HCCL_HCCL_TYPES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define HCCL_ROOT_INFO_BYTES 4108
-#define HCCL_COMM_CONFIG_MAGIC_WORD 0xf0f0f0f0U
-#define HCCL_COMM_CONFIG_NOT_SET 0xffffffffU
 #define COMM_NAME_MAX_LENGTH 128
 #define UDI_MAX_LENGTH 128
+#define BUFFER_NAME_MAX_LENGTH 128
+#define HCCL_COMM_ALGO_MAX_LENGTH 1600
+#define HCCL_COMM_RETRY_ENABLE_MAX_LENGTH 50
+#define HCCL_COMM_RETRY_PARAMS_MAX_LENGTH 128
+
+#define HCCL_COMM_CONFIG_INFO_BYTES 24
+#define HCCL_COMM_CONFIG_MAGIC_WORD 0xf0f0f0f0U
+#define HCCL_COMM_CONFIG_VERSION 11
+#define HCCL_COMM_CONFIG_NOT_SET 0xffffffffU
+#define HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET HCCL_COMM_CONFIG_NOT_SET
+#define HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET HCCL_COMM_CONFIG_NOT_SET
+#define HCCL_COMM_TRAFFIC_CLASS_CONFIG_NOT_SET HCCL_COMM_CONFIG_NOT_SET
+#define HCCL_COMM_SERVICE_LEVEL_CONFIG_NOT_SET HCCL_COMM_CONFIG_NOT_SET
+#define HCCL_COMM_QOS_CONFIG_NOT_SET HCCL_COMM_CONFIG_NOT_SET
+#define HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET (-1)
+#define HCCL_COMM_DEFAULT_BUFFSIZE 200
+#define HCCL_COMM_DEFAULT_DETERMINISTIC 0
+#define HCCL_COMM_DEFAULT_OP_EXPANSION_MODE 0
 
 typedef enum HcclResult {
     HCCL_SUCCESS = 0,
@@ -108,6 +125,61 @@ typedef enum HcclCommStatus {
 } HcclCommStatus;
 
 typedef void *HcclComm;
+
+typedef union HcclConfigValue {
+    int32_t value;
+} HcclConfigValue;
+
+// Of HcclBatchSendRecv: a message to or from a rank.
+typedef struct HcclSendRecvItem {
+    HcclSendRecvType sendRecvType;
+    void *buf;
+    uint64_t count; // elements
+    HcclDataType dataType;
+    uint32_t remoteRank;
+} HcclSendRecvItem;
+
+// How a communicator is to be; HcclCommConfigInit before anything is set. The reserved bytes hold
+// {size_t size; uint32_t magic, version; uint64_t reserved}. A program may have been built with
+// another version of this struct: versions only append.
+typedef struct HcclCommConfig {
+    char reserved[HCCL_COMM_CONFIG_INFO_BYTES];
+    uint32_t hcclBufferSize;                 // MiB; also of HcclAllocComResourceByTiling
+    uint32_t hcclDeterministic;              // 0, 1, 2: results are the same bits with each
+    char hcclCommName[COMM_NAME_MAX_LENGTH]; // "": the library makes one
+    char hcclUdi[UDI_MAX_LENGTH];            // not used
+    uint32_t hcclOpExpansionMode;            // 0 to 3, no meaning here
+    uint32_t hcclRdmaTrafficClass;           // no meaning here
+    uint32_t hcclRdmaServiceLevel;           // no meaning here
+    // Until here version 5.
+    uint32_t hcclWorldRankID; // from here on no meaning but where it is said
+    uint64_t hcclJobID;
+    uint8_t aclGraphZeroCopyEnable;
+    int32_t hcclExecTimeOut; // seconds: the deadline of calls
+    char hcclAlgo[HCCL_COMM_ALGO_MAX_LENGTH];
+    char hcclRetryEnable[HCCL_COMM_RETRY_ENABLE_MAX_LENGTH];
+    char hcclRetryParams[HCCL_COMM_RETRY_PARAMS_MAX_LENGTH];
+    char hcclBufferName[BUFFER_NAME_MAX_LENGTH];
+    uint32_t hcclQos;
+    uint64_t hcclSymWinMaxMemSizePerRank;
+} HcclCommConfig;
+
+// HcclGetCommConfigCapability: the first number that stands for nothing.
+typedef enum HcclCommConfigCapability {
+    HCCL_COMM_CONFIG_BUFFER_SIZE = 0,
+    HCCL_COMM_CONFIG_DETERMINISTIC = 1,
+    HCCL_COMM_CONFIG_COMM_NAME = 2,
+    HCCL_COMM_CONFIG_OP_EXPANSION_MODE = 3,
+    HCCL_COMM_CONFIG_SUPPORT_INIT_BY_ENV = 4,
+    HCCL_COMM_CONFIG_WORLD_RANKID = 5,
+    HCCL_COMM_CONFIG_JOBID = 6,
+    HCCL_COMM_CONFIG_ACLGRAPH_ZEROCOPY_ENABLE = 7,
+    HCCL_COMM_CONFIG_EXEC_TIMEOUT = 8,
+    HCCL_COMM_CONFIG_ALGO = 9,
+    HCCL_COMM_CONFIG_RETRY = 10,
+    HCCL_COMM_CONFIG_BUFFER_NAME = 11,
+    HCCL_COMM_CONFIG_RESERVED = 12,
+} HcclCommConfigCapability;
 
 // What the root makes and all ranks are given: 4108 bytes, to be copied as they are.
 typedef struct HcclRootInfo {

@@ -3,7 +3,6 @@
 // at which the ranks meet. Set-up path.
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,33 +22,6 @@ static const char root_info_mark[] = "tern:";
 
 static struct hccl *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of `all`
-
-HcclResult tern__hccl_result(int status)
-{
-    switch (status) {
-    case TERN_OK:
-        return HCCL_SUCCESS;
-    case TERN_ERR_ARG:
-        return HCCL_E_PARA;
-    case TERN_ERR_MEMORY:
-        return HCCL_E_MEMORY;
-    case TERN_ERR_SYSTEM:
-        return HCCL_E_SYSCALL;
-    case TERN_ERR_TIMEOUT:
-        return HCCL_E_TIMEOUT;
-    case TERN_ERR_PEER:
-    case TERN_ERR_LEFT:
-        return HCCL_E_REMOTE;
-    default:
-        return HCCL_E_INTERNAL;
-    }
-}
-
-HcclResult tern__hccl_no_pointer(const char *call)
-{
-    tern__set_error("%s: a pointer is NULL", call);
-    return HCCL_E_PTR;
-}
 
 HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
 {
@@ -107,11 +79,6 @@ HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, u
     pthread_mutex_unlock(&lock);
     *comm = made;
     return HCCL_SUCCESS;
-}
-
-int tern__hccl_check(const char *call, const struct hccl *comm)
-{
-    return tern__handle_check(call, comm, TERN__HCCL_COMM);
 }
 
 HcclResult HcclCommDestroy(HcclComm comm)
