@@ -28,6 +28,9 @@ TERN_API HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo);
 // Collective. All ranks have a copy of the root's info; rank 0 need not have made it.
 TERN_API HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo,
                                          uint32_t rank, HcclComm *comm);
+TERN_API HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootInfo,
+                                               uint32_t rank, const HcclCommConfig *config,
+                                               HcclComm *comm);
 
 // Waits until the calls that were made have ended.
 TERN_API HcclResult HcclCommDestroy(HcclComm comm);
@@ -37,6 +40,7 @@ TERN_API HcclResult HcclGetRankId(HcclComm comm, uint32_t *rank);
 
 // commName has COMM_NAME_MAX_LENGTH bytes. A name stands for one communicator of a process.
 TERN_API HcclResult HcclGetCommName(HcclComm comm, char *commName);
+TERN_API HcclResult HcclCommGetHandleWithName(const char *commName, HcclComm *comm);
 
 // Sets everything to "not set".
 static inline void HcclCommConfigInit(HcclCommConfig *config)
@@ -66,9 +70,24 @@ TERN_API HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue *configValu
 // Why calls of the communicator have failed, or ranks have died: HCCL_SUCCESS, or the first result.
 TERN_API HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError);
 
+// Between these, calls on the communicator are HCCL_E_SUSPENDING on this rank; those that were made
+// before go on.
+TERN_API HcclResult HcclCommSuspend(HcclComm comm);
+TERN_API HcclResult HcclCommResume(HcclComm comm);
+TERN_API HcclResult HcclCommGetStatus(const char *commId, HcclCommStatus *status);
+
 // Valid until the thread's next call of this. Behind the name of the result, when it is what the
 // thread's last failing call returned, the sentence.
 TERN_API const char *HcclGetErrorString(HcclResult code);
+
+// Calls of this thread between these are made by the last HcclGroupEnd: those of one communicator
+// and stream are under way together, so messages among them may be in any order.
+TERN_API HcclResult HcclGroupStart(void);
+TERN_API HcclResult HcclGroupEnd(void);
+
+// There are no network cards: HCCL_E_NOT_SUPPORT where a second one is asked for.
+TERN_API HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t *ranks, bool *useBackup,
+                                             uint32_t nRanks);
 
 // In the order of the stream: goes on when the streams of all ranks have come.
 TERN_API HcclResult HcclBarrier(HcclComm comm, aclrtStream stream);

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "faces/hccl/state.h"
+#include "faces/hccl/form.h"
 #include "tern/comm.h"
 #include "tern/stream.h"
 #include "tern/window.h"
@@ -23,71 +23,220 @@ static const char root_info_mark[] = "tern:";
 static struct hccl *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of `all`
 
+const char *tern__hccl_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && *folder == '/' && strlen(folder) < 64 ? folder : "/tmp";
+}
+
+uint64_t tern__hccl_key(const char *path)
+{
+    uint64_t key = UINT64_C(0xcbf29ce484222325);
+    for (; *path != '\0'; path++) {
+        key = (key ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
+    }
+    return key;
+}
+
 HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
 {
+    const char *call = "HcclGetRootInfo";
     if (rootInfo == NULL) {
-        return tern__hccl_no_pointer("HcclGetRootInfo");
+        return tern__hccl_no_pointer(call);
     }
     uint64_t number = 0;
-    const char *folder = getenv("TMPDIR");
     if (getrandom(&number, sizeof number, 0) != sizeof number) {
-        return tern__hccl_result(
-            tern__fail_errno(TERN_ERR_SYSTEM, "HcclGetRootInfo: no random number"));
+        return tern__hccl_refuse(call, HCCL_E_SYSCALL, "no random number");
     }
     memset(rootInfo, 0, sizeof *rootInfo);
     snprintf(rootInfo->internal, sizeof rootInfo->internal, "%s%s/tern-hccl-%d-%016" PRIx64,
-             root_info_mark, folder != NULL && strlen(folder) < 64 ? folder : "/tmp", (int)getpid(),
-             number);
+             root_info_mark, tern__hccl_folder(), (int)getpid(), number);
     return HCCL_SUCCESS;
+}
+
+static struct hccl *find(const char *name)
+{
+    struct hccl *found = all;
+    while (found != NULL && strcmp(found->name, name) != 0) {
+        found = found->next;
+    }
+    return found;
+}
+
+bool tern__hccl_has_key(uint64_t key)
+{
+    pthread_mutex_lock(&lock);
+    const struct hccl *found = all;
+    while (found != NULL && found->key != key) {
+        found = found->next;
+    }
+    pthread_mutex_unlock(&lock);
+    return found != NULL;
+}
+
+HcclResult tern__hccl_find(const char *call, const char *name, struct hccl **comm)
+{
+    pthread_mutex_lock(&lock);
+    struct hccl *found = find(name);
+    pthread_mutex_unlock(&lock);
+    if (found == NULL) {
+        return tern__hccl_refuse(call, HCCL_E_NOT_FOUND,
+                                 "this process has no communicator '%.100s'", name);
+    }
+    *comm = found;
+    return HCCL_SUCCESS;
+}
+
+// Frees what was made of one that has left the list.
+static int unmake(struct hccl *hccl)
+{
+    int status = tern_window_destroy(hccl->window);
+    int left = tern_comm_destroy(hccl->comm);
+    int forgotten = tern_event_destroy(hccl->ended);
+    status = status != TERN_OK ? status : left != TERN_OK ? left : forgotten;
+    free(hccl->form);
+    pthread_mutex_destroy(&hccl->order);
+    tern__handle_free(hccl, sizeof *hccl);
+    return status;
+}
+
+// Takes its place in the list, under its name; false: the name is taken.
+static bool enlist(struct hccl *made)
+{
+    pthread_mutex_lock(&lock);
+    bool free_name = find(made->name) == NULL;
+    if (free_name) {
+        made->next = all;
+        all = made;
+    }
+    pthread_mutex_unlock(&lock);
+    return free_name;
+}
+
+static bool name_is_taken(const char *name)
+{
+    pthread_mutex_lock(&lock);
+    bool taken = find(name) != NULL;
+    pthread_mutex_unlock(&lock);
+    return taken;
+}
+
+static void name_it(struct hccl *made, const char *path, const struct tern__hccl_settings *settings)
+{
+    if (settings != NULL && settings->name[0] != '\0') {
+        snprintf(made->name, sizeof made->name, "%s", settings->name);
+    } else {
+        const char *slash = strrchr(path, '/');
+        snprintf(made->name, sizeof made->name, "%s", slash != NULL ? slash + 1 : path);
+    }
+}
+
+static HcclResult refuse_name(const char *call, const char *name)
+{
+    return tern__hccl_refuse(call, HCCL_E_PARA,
+                             "this process has a communicator '%s' already; names are unique",
+                             name);
+}
+
+HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, const char *path,
+                              uint32_t rank, const struct tern__hccl_settings *settings,
+                              HcclComm *comm)
+{
+    if (size == 0 || size > TERN_RANKS_MAX || rank >= size) {
+        return tern__hccl_refuse(call, HCCL_E_PARA,
+                                 "rank %u of %u; there are 1 to %d ranks, from 0 on", rank, size,
+                                 TERN_RANKS_MAX);
+    }
+    if (settings != NULL && settings->name[0] != '\0' && name_is_taken(settings->name)) {
+        return refuse_name(call, settings->name);
+    }
+    struct hccl *made = tern__handle_new(TERN__HCCL_COMM, sizeof *made);
+    if (made == NULL) {
+        tern__set_error("%s: no memory for a communicator", call);
+        return tern__hccl_result(TERN_ERR_MEMORY);
+    }
+    made->key = key;
+    made->rank = rank;
+    made->size = size;
+    made->buffer_bytes = settings != NULL ? settings->buffer_bytes : 0;
+    made->form = tern__hccl_form_new(rank, size);
+    pthread_mutex_init(&made->order, NULL);
+    name_it(made, path, settings);
+    tern_options options = {.timeout_ns = settings != NULL ? settings->timeout_ns : 0};
+    int status = made->form != NULL ? tern_event_create(&made->ended) : TERN_ERR_MEMORY;
+    if (status == TERN_OK) {
+        status = tern_init_at((int)rank, (int)size, path, &options, &made->comm);
+    }
+    if (status != TERN_OK) {
+        HcclResult result = tern__hccl_result(status);
+        unmake(made);
+        return result;
+    }
+    if (!enlist(made)) {
+        HcclResult result = refuse_name(call, made->name);
+        unmake(made);
+        return result;
+    }
+    *comm = made;
+    return HCCL_SUCCESS;
+}
+
+HcclResult tern__hccl_join(const char *call, uint32_t size, const char *path, uint32_t rank,
+                           const struct tern__hccl_settings *settings, HcclComm *comm)
+{
+    return tern__hccl_join_as(call, tern__hccl_key(path), size, path, rank, settings, comm);
+}
+
+static HcclResult join_at_root_info(const char *call, uint32_t size, const HcclRootInfo *info,
+                                    uint32_t rank, const struct tern__hccl_settings *settings,
+                                    HcclComm *comm)
+{
+    const size_t mark = sizeof root_info_mark - 1;
+    if (info == NULL || comm == NULL) {
+        return tern__hccl_no_pointer(call);
+    }
+    if (strncmp(info->internal, root_info_mark, mark) != 0 ||
+        memchr(info->internal, '\0', sizeof info->internal) == NULL ||
+        strchr(info->internal, '/') == NULL) {
+        return tern__hccl_refuse(call, HCCL_E_PARA,
+                                 "this root info was not made by HcclGetRootInfo; all ranks get a "
+                                 "copy of the root's");
+    }
+    return tern__hccl_join(call, size, info->internal + mark, rank, settings, comm);
 }
 
 HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank,
                                 HcclComm *comm)
 {
-    const size_t mark = sizeof root_info_mark - 1;
-    if (rootInfo == NULL || comm == NULL) {
-        return tern__hccl_no_pointer("HcclCommInitRootInfo");
+    return join_at_root_info("HcclCommInitRootInfo", nRanks, rootInfo, rank, NULL, comm);
+}
+
+HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank,
+                                      const HcclCommConfig *config, HcclComm *comm)
+{
+    const char *call = "HcclCommInitRootInfoConfig";
+    struct tern__hccl_settings settings;
+    if (config == NULL) {
+        return tern__hccl_no_pointer(call);
     }
-    if (strncmp(rootInfo->internal, root_info_mark, mark) != 0 ||
-        memchr(rootInfo->internal, '\0', sizeof rootInfo->internal) == NULL ||
-        strchr(rootInfo->internal, '/') == NULL) {
-        return tern__hccl_result(tern__fail(TERN_ERR_ARG,
-                                            "HcclCommInitRootInfo: this root info was not made by "
-                                            "HcclGetRootInfo; all ranks get a copy of the root's"));
-    }
-    if (nRanks == 0 || nRanks > TERN_RANKS_MAX || rank >= nRanks) {
-        return tern__hccl_result(
-            tern__fail(TERN_ERR_ARG,
-                       "HcclCommInitRootInfo: rank %u of %u; there are 1 to %d ranks, "
-                       "from 0 on",
-                       rank, nRanks, TERN_RANKS_MAX));
-    }
-    struct hccl *made = tern__handle_new(TERN__HCCL_COMM, sizeof *made);
-    if (made == NULL) {
-        return tern__hccl_result(tern__fail(TERN_ERR_MEMORY, "no memory for a communicator"));
-    }
-    int status = tern_init_at((int)rank, (int)nRanks, rootInfo->internal + mark, NULL, &made->comm);
-    if (status != TERN_OK) {
-        tern__handle_free(made, sizeof *made);
-        return tern__hccl_result(status);
-    }
-    const char *slash = strrchr(rootInfo->internal, '/');
-    snprintf(made->name, sizeof made->name, "%s", slash + 1);
-    pthread_mutex_lock(&lock);
-    made->next = all;
-    all = made;
-    pthread_mutex_unlock(&lock);
-    *comm = made;
-    return HCCL_SUCCESS;
+    HcclResult result = tern__hccl_settings(call, config, &settings);
+    return result != HCCL_SUCCESS
+               ? result
+               : join_at_root_info(call, nRanks, rootInfo, rank, &settings, comm);
 }
 
 HcclResult HcclCommDestroy(HcclComm comm)
 {
     struct hccl *hccl = comm;
-    int status = tern__hccl_check("HcclCommDestroy", hccl);
-    if (status != TERN_OK) {
-        return tern__hccl_result(status);
+    HcclResult lives = tern__hccl_lives("HcclCommDestroy", hccl);
+    if (lives != HCCL_SUCCESS) {
+        return lives;
     }
+    int waited = tern__hccl_enter(hccl);
+    if (waited != TERN_OK) { // its calls use it
+        return tern__hccl_result(waited);
+    }
+    tern__hccl_leave(hccl);
     pthread_mutex_lock(&lock);
     struct hccl **at = &all;
     while (*at != NULL && *at != hccl) {
@@ -97,10 +246,7 @@ HcclResult HcclCommDestroy(HcclComm comm)
         *at = hccl->next;
     }
     pthread_mutex_unlock(&lock);
-    status = tern_window_destroy(hccl->window);
-    int left = tern_comm_destroy(hccl->comm);
-    tern__handle_free(hccl, sizeof *hccl);
-    return tern__hccl_result(status != TERN_OK ? status : left);
+    return tern__hccl_result(unmake(hccl));
 }
 
 static HcclResult ask(const char *call, const struct hccl *hccl, uint32_t *answer,
@@ -109,11 +255,11 @@ static HcclResult ask(const char *call, const struct hccl *hccl, uint32_t *answe
     if (answer == NULL) {
         return tern__hccl_no_pointer(call);
     }
-    int status = tern__hccl_check(call, hccl);
-    if (status == TERN_OK) {
+    HcclResult result = tern__hccl_lives(call, hccl);
+    if (result == HCCL_SUCCESS) {
         *answer = (uint32_t)question(hccl->comm);
     }
-    return tern__hccl_result(status);
+    return result;
 }
 
 HcclResult HcclGetRankSize(HcclComm comm, uint32_t *rankSize)
@@ -128,62 +274,39 @@ HcclResult HcclGetRankId(HcclComm comm, uint32_t *rank)
 
 HcclResult HcclGetCommName(HcclComm comm, char *commName)
 {
+    const char *call = "HcclGetCommName";
     const struct hccl *hccl = comm;
     if (commName == NULL) {
-        return tern__hccl_no_pointer("HcclGetCommName");
+        return tern__hccl_no_pointer(call);
     }
-    int status = tern__hccl_check("HcclGetCommName", hccl);
-    if (status == TERN_OK && hccl != NULL) {
+    HcclResult result = tern__hccl_lives(call, hccl);
+    if (result == HCCL_SUCCESS) {
         memcpy(commName, hccl->name, sizeof hccl->name);
     }
-    return tern__hccl_result(status);
+    return result;
 }
 
-struct barrier {
-    tern_comm *comm;
-};
-
-static int run_barrier(void *args)
+static HcclResult get_by_name(const char *call, const char *name, HcclComm *comm)
 {
-    const struct barrier *barrier = args;
-    return tern_comm_barrier(barrier->comm);
-}
-
-HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
-{
-    const struct hccl *hccl = comm;
-    int status = tern__hccl_check("HcclBarrier", hccl);
-    if (status == TERN_OK && stream == NULL) {
-        status = tern_comm_barrier(hccl->comm);
-    } else if (status == TERN_OK) {
-        struct barrier barrier = {hccl->comm};
-        status = tern_stream_launch(stream, &(tern_stream_kernel){.kernel = run_barrier,
-                                                                  .name = "HcclBarrier",
-                                                                  .blocks = 1,
-                                                                  .args = &barrier,
-                                                                  .args_bytes = sizeof barrier});
+    if (name == NULL || comm == NULL) {
+        return tern__hccl_no_pointer(call);
     }
-    return tern__hccl_result(status);
+    struct hccl *found = NULL;
+    HcclResult result = tern__hccl_find(call, name, &found);
+    if (result == HCCL_SUCCESS) {
+        *comm = found;
+    }
+    return result;
 }
 
 HcclResult HcomGetCommHandleByGroup(const char *group, HcclComm *comm)
 {
-    if (group == NULL || comm == NULL) {
-        return tern__hccl_no_pointer("HcomGetCommHandleByGroup");
-    }
-    pthread_mutex_lock(&lock);
-    struct hccl *found = all;
-    while (found != NULL && strcmp(found->name, group) != 0) {
-        found = found->next;
-    }
-    pthread_mutex_unlock(&lock);
-    if (found == NULL) {
-        tern__set_error("HcomGetCommHandleByGroup: this process has no communicator '%.100s'",
-                        group);
-        return HCCL_E_NOT_FOUND;
-    }
-    *comm = found;
-    return HCCL_SUCCESS;
+    return get_by_name("HcomGetCommHandleByGroup", group, comm);
+}
+
+HcclResult HcclCommGetHandleWithName(const char *commName, HcclComm *comm)
+{
+    return get_by_name("HcclCommGetHandleWithName", commName, comm);
 }
 
 HcclResult HcomGetL0TopoTypeEx(const char *group, uint32_t *topoType, uint32_t isSetDevice)
@@ -217,13 +340,20 @@ HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tilin
     if (ctx == NULL) {
         return tern__hccl_no_pointer("HcclAllocComResourceByTiling");
     }
-    size_t bytes;
-    int status = tern__hccl_check("HcclAllocComResourceByTiling", hccl);
-    if (status == TERN_OK && hccl->window == NULL) {
-        status = buffer_option(&bytes);
-        if (status == TERN_OK) {
+    HcclResult lives = tern__hccl_lives("HcclAllocComResourceByTiling", hccl);
+    if (lives != HCCL_SUCCESS) {
+        return lives;
+    }
+    size_t bytes = hccl->buffer_bytes;
+    int status = tern__hccl_enter(hccl);
+    if (status == TERN_OK) {
+        if (hccl->window == NULL) {
+            status = bytes != 0 ? TERN_OK : buffer_option(&bytes);
+        }
+        if (hccl->window == NULL && status == TERN_OK) {
             status = tern_window_create(hccl->comm, bytes, NULL, &hccl->window);
         }
+        tern__hccl_leave(hccl);
     }
     if (status != TERN_OK) {
         return tern__hccl_result(status);
