@@ -32,6 +32,14 @@ TERN_API HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootIn
                                                uint32_t rank, const HcclCommConfig *config,
                                                HcclComm *comm);
 
+// Collective among the ranks of the new communicator alone: the others need not call; those that do
+// pass rankIds NULL and rankNum 0, and get NULL. rankIds: ranks of *comm, in the order of their new
+// ranks, alike on all; subCommRankId: the caller's place in it. The id is one that no living
+// communicator of this process that was made from the same one has; config may be NULL.
+TERN_API HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *rankIds,
+                                            uint64_t subCommId, uint32_t subCommRankId,
+                                            HcclCommConfig *config, HcclComm *subComm);
+
 // Waits until the calls that were made have ended.
 TERN_API HcclResult HcclCommDestroy(HcclComm comm);
 
@@ -89,8 +97,56 @@ TERN_API HcclResult HcclGroupEnd(void);
 TERN_API HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t *ranks, bool *useBackup,
                                              uint32_t nRanks);
 
+TERN_API HcclResult HcclAllReduce(void *sendBuf, void *recvBuf, uint64_t count,
+                                  HcclDataType dataType, HcclReduceOp op, HcclComm comm,
+                                  aclrtStream stream);
+TERN_API HcclResult HcclBroadcast(void *buf, uint64_t count, HcclDataType dataType, uint32_t root,
+                                  HcclComm comm, aclrtStream stream);
+TERN_API HcclResult HcclReduce(void *sendBuf, void *recvBuf, uint64_t count, HcclDataType dataType,
+                               HcclReduceOp op, uint32_t root, HcclComm comm, aclrtStream stream);
+TERN_API HcclResult HcclReduceScatter(void *sendBuf, void *recvBuf, uint64_t recvCount,
+                                      HcclDataType dataType, HcclReduceOp op, HcclComm comm,
+                                      aclrtStream stream);
+TERN_API HcclResult HcclAllGather(void *sendBuf, void *recvBuf, uint64_t sendCount,
+                                  HcclDataType dataType, HcclComm comm, aclrtStream stream);
+TERN_API HcclResult HcclScatter(void *sendBuf, void *recvBuf, uint64_t recvCount,
+                                HcclDataType dataType, uint32_t root, HcclComm comm,
+                                aclrtStream stream);
+TERN_API HcclResult HcclAlltoAll(const void *sendBuf, uint64_t sendCount, HcclDataType sendType,
+                                 const void *recvBuf, uint64_t recvCount, HcclDataType recvType,
+                                 HcclComm comm, aclrtStream stream);
+
 // In the order of the stream: goes on when the streams of all ranks have come.
 TERN_API HcclResult HcclBarrier(HcclComm comm, aclrtStream stream);
+
+// With a count and a displacement for each rank. recvCount and sendCount are this rank's count in
+// the array.
+TERN_API HcclResult HcclReduceScatterV(void *sendBuf, const void *sendCounts,
+                                       const void *sendDispls, void *recvBuf, uint64_t recvCount,
+                                       HcclDataType dataType, HcclReduceOp op, HcclComm comm,
+                                       aclrtStream stream);
+TERN_API HcclResult HcclAllGatherV(void *sendBuf, uint64_t sendCount, void *recvBuf,
+                                   const void *recvCounts, const void *recvDispls,
+                                   HcclDataType dataType, HcclComm comm, aclrtStream stream);
+TERN_API HcclResult HcclAlltoAllV(const void *sendBuf, const void *sendCounts, const void *sdispls,
+                                  HcclDataType sendType, const void *recvBuf,
+                                  const void *recvCounts, const void *rdispls,
+                                  HcclDataType recvType, HcclComm comm, aclrtStream stream);
+
+// sendCountMatrix[i * n + j] elements go from rank i to rank j; shares are packed in rank order.
+TERN_API HcclResult HcclAlltoAllVC(const void *sendBuf, const void *sendCountMatrix,
+                                   HcclDataType sendType, const void *recvBuf,
+                                   HcclDataType recvType, HcclComm comm, aclrtStream stream);
+
+// Messages between two ranks arrive in the order sent. To oneself only in a batch or a group.
+TERN_API HcclResult HcclSend(void *sendBuf, uint64_t count, HcclDataType dataType,
+                             uint32_t destRank, HcclComm comm, aclrtStream stream);
+TERN_API HcclResult HcclRecv(void *recvBuf, uint64_t count, HcclDataType dataType, uint32_t srcRank,
+                             HcclComm comm, aclrtStream stream);
+
+// All items are under way together, so their order does not matter but between the same two ranks.
+TERN_API HcclResult HcclBatchSendRecv(HcclSendRecvItem *sendRecvInfo, uint32_t itemNum,
+                                      HcclComm comm, aclrtStream stream);
 
 TERN_END_DECLS
 
