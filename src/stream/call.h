@@ -6,8 +6,8 @@
 // Whether to summon at once is guessed from the stream's last call. If a waiting thread ran it, the
 // next is left to such a thread; should none come, the ticker summons at its next tick. While calls
 // come, the ticker wakes once a tick, so that who appends one has nobody to wake; then it sleeps.
-// Summoning for every call adds 25 us to an AllReduce of 8 B and its synchronisation, with two ranks
-// on two processors; leaving them to who waits, 0.4.
+// With two ranks on two processors, summoning for every call adds 25 us to an AllReduce of 8 B and
+// its synchronisation; leaving it to who waits, 0.4.
 #ifndef TERN_STREAM_CALL_H
 #define TERN_STREAM_CALL_H
 
