@@ -168,6 +168,39 @@ static void events_order_calls_of_two_communicators(void **state)
     assert_true(hccl_run(5, run_events, NULL, 60));
 }
 
+// Ranks make the calls of two communicators in orders of their own, and wait for them in others.
+static int run_crossed(HcclComm comm, void *arg)
+{
+    static float buffers[2][N];
+    HcclComm comms[2] = {comm, NULL};
+    aclrtStream streams[2];
+    float n = (float)hccl_size_of(comm);
+    uint64_t state = (uint64_t)hccl_rank_of(comm) + 1;
+    CHECK(other_comm(comm, 1, &comms[1]) == HCCL_SUCCESS);
+    CHECK(aclrtCreateStream(&streams[0]) == 0 && aclrtCreateStream(&streams[1]) == 0);
+    for (int round = 0; round < 200; round++) {
+        uint64_t first = random_below(&state, 2), awaited = random_below(&state, 2);
+        for (uint64_t i = 0; i < 2; i++) {
+            uint64_t k = first ^ i;
+            fill(buffers[k], N, 1);
+            CHECK(sum(buffers[k], buffers[k], comms[k], streams[k]) == HCCL_SUCCESS);
+        }
+        for (uint64_t i = 0; i < 2; i++) {
+            CHECK(aclrtSynchronizeStream(streams[awaited ^ i]) == ACL_SUCCESS);
+            CHECK(all_sum_to(buffers[awaited ^ i], N, n) == 0);
+        }
+    }
+    CHECK(aclrtDestroyStream(streams[0]) == 0 && aclrtDestroyStream(streams[1]) == 0);
+    CHECK(HcclCommDestroy(comms[1]) == HCCL_SUCCESS);
+    return 0;
+}
+
+static void ranks_may_differ_in_which_communicator_is_first(void **state)
+{
+    assert_true(hccl_run(2, run_crossed, NULL, 60));
+    assert_true(hccl_run(3, run_crossed, NULL, 60));
+}
+
 // Everybody sends to everybody, itself too, in an order of its own.
 static int run_batches(HcclComm comm, void *arg)
 {
@@ -333,6 +366,7 @@ int main(void)
         cmocka_unit_test(calls_on_two_streams_keep_their_order),
         cmocka_unit_test(communicators_do_not_wait_for_each_other),
         cmocka_unit_test(events_order_calls_of_two_communicators),
+        cmocka_unit_test(ranks_may_differ_in_which_communicator_is_first),
         cmocka_unit_test(messages_of_a_batch_are_under_way_together),
         cmocka_unit_test(a_group_may_have_several_communicators),
         cmocka_unit_test(blocks_of_a_reduce_scatter_may_lie_anywhere),
