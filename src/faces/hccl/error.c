@@ -10,7 +10,16 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of the failures of communicators
 
-static _Thread_local HcclResult last; // that this thread's sentence belongs to
+// What this thread's last failing call returned, and its sentence.
+static _Thread_local HcclResult last;
+static _Thread_local char last_sentence[TERN_ERROR_BYTES];
+
+static HcclResult remember(HcclResult result)
+{
+    last = result;
+    snprintf(last_sentence, sizeof last_sentence, "%s", tern_last_error());
+    return result;
+}
 
 static const char *const names[] = {
     [HCCL_SUCCESS] = "HCCL_SUCCESS: no error",
@@ -79,11 +88,7 @@ static int status_of(HcclResult result)
 
 HcclResult tern__hccl_result(int status)
 {
-    if (status < 0) {
-        last = result_of(status);
-        return last;
-    }
-    return HCCL_SUCCESS;
+    return status < 0 ? remember(result_of(status)) : HCCL_SUCCESS;
 }
 
 HcclResult tern__hccl_refuse(const char *call, HcclResult result, const char *format, ...)
@@ -95,8 +100,7 @@ HcclResult tern__hccl_refuse(const char *call, HcclResult result, const char *fo
     va_end(args);
     tern__set_error("%s: %s", call, text);
     tern__public_failed(call, status_of(result));
-    last = result;
-    return result;
+    return remember(result);
 }
 
 HcclResult tern__hccl_no_pointer(const char *call)
@@ -137,7 +141,7 @@ HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError)
     *asyncError = hccl->failed;
     if (hccl->failed != HCCL_SUCCESS) {
         tern__set_error("%s", hccl->sentence);
-        last = hccl->failed;
+        remember(hccl->failed);
     }
     pthread_mutex_unlock(&lock);
     if (*asyncError == HCCL_SUCCESS) {
@@ -161,6 +165,6 @@ const char *HcclGetErrorString(HcclResult code)
     if (code == HCCL_SUCCESS || code != last) {
         return name;
     }
-    snprintf(text, sizeof text, "%s: %s", name, tern_last_error());
+    snprintf(text, sizeof text, "%s: %s", name, last_sentence);
     return text;
 }

@@ -338,6 +338,12 @@ static void of_two_with_one_rank_one_is_refused(void **state)
 
 static void every_result_has_a_text(void **state)
 {
+    HcclComm comm = NULL;
+    assert_int_equal(HcclGetRootInfo(NULL), HCCL_E_PTR);
+    assert_int_equal(tern_comm_barrier(NULL), TERN_ERR_ARG); // another sentence
+    assert_non_null(strstr(HcclGetErrorString(HCCL_E_PTR), "HcclGetRootInfo: "));
+    assert_int_equal(HcclCommGetHandleWithName("nobody", &comm), HCCL_E_NOT_FOUND);
+    assert_null(strstr(HcclGetErrorString(HCCL_E_PTR), "HcclGetRootInfo: "));
     for (int i = 0; i <= HCCL_E_OOM; i++) {
         assert_non_null(strstr(HcclGetErrorString((HcclResult)i), "HCCL_"));
     }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of HCCL from several threads: each with a communicator of its own, all with one that has
+// one rank; and messages without a batch.
+#include "faces/hccl/test/kit.h"
+
+#include <pthread.h>
+
+enum { THREADS = 4, N = 200, ROUNDS = 100 };
+
+struct part {
+    HcclComm comm;
+    int number;
+    int wrong;
+};
+
+// Sums, each on the result of the one before, waited for now and then.
+static int sum_up(const struct part *part)
+{
+    int64_t values[N], factor = 1;
+    int64_t n = hccl_size_of(part->comm);
+    aclrtStream stream;
+    CHECK(aclrtCreateStream(&stream) == 0);
+    for (int i = 0; i < N; i++) {
+        values[i] = part->number + i;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        HcclReduceOp op = round % 5 == 0 ? HCCL_REDUCE_SUM : HCCL_REDUCE_MAX;
+        factor *= round % 5 == 0 ? n : 1;
+        CHECK(HcclAllReduce(values, values, N, HCCL_DATA_TYPE_INT64, op, part->comm, stream) ==
+              HCCL_SUCCESS);
+        if (round % 7 == part->number) {
+            CHECK(aclrtSynchronizeStream(stream) == ACL_SUCCESS);
+        }
+    }
+    CHECK(aclrtSynchronizeStream(stream) == ACL_SUCCESS);
+    for (int i = 0; i < N; i++) {
+        CHECK(values[i] == (part->number + i) * factor);
+    }
+    CHECK(aclrtDestroyStream(stream) == 0);
+    return 0;
+}
+
+static void *run_part(void *arg)
+{
+    struct part *part = arg;
+    part->wrong = sum_up(part);
+    return NULL;
+}
+
+static int run_threads(struct part *parts)
+{
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        parts[i].number = i;
+        parts[i].wrong = 1;
+        CHECK(pthread_create(&threads[i], NULL, run_part, &parts[i]) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(parts[i].wrong == 0);
+    }
+    return 0;
+}
+
+static int own_communicators(HcclComm comm, void *arg)
+{
+    struct part parts[THREADS];
+    uint32_t list[TERN_RANKS_MAX];
+    uint32_t n = (uint32_t)hccl_size_of(comm), rank = (uint32_t)hccl_rank_of(comm);
+    for (uint32_t i = 0; i < n; i++) {
+        list[i] = i;
+    }
+    for (uint64_t i = 0; i < THREADS; i++) {
+        CHECK(HcclCreateSubCommConfig(&comm, n, list, i, rank, NULL, &parts[i].comm) ==
+              HCCL_SUCCESS);
+    }
+    CHECK(run_threads(parts) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(HcclCommDestroy(parts[i].comm) == HCCL_SUCCESS);
+    }
+    return 0;
+}
+
+static int one_communicator(HcclComm comm, void *arg)
+{
+    struct part parts[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        parts[i].comm = comm;
+    }
+    return run_threads(parts);
+}
+
+static void threads_have_communicators_of_their_own(void **state)
+{
+    assert_true(hccl_run(2, own_communicators, NULL, 60));
+    assert_true(hccl_run(3, own_communicators, NULL, 60));
+}
+
+static void threads_share_a_communicator_of_one_rank(void **state)
+{
+    assert_true(hccl_run(1, one_communicator, NULL, 60));
+}
+
+// A token of many sizes goes round twice, without a batch.
+static int pass_on(HcclComm comm, void *arg)
+{
+    static uint16_t token[100000];
+    uint32_t n = (uint32_t)hccl_size_of(comm), rank = (uint32_t)hccl_rank_of(comm);
+    aclrtStream stream;
+    CHECK(aclrtCreateStream(&stream) == 0);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint64_t count = 0; count <= 100000; count = count * 3 + 1) {
+            memset(token, rank == 0 ? (int)round + 1 : 0, sizeof token);
+            if (rank > 0) {
+                CHECK(HcclRecv(token, count, HCCL_DATA_TYPE_UINT16, rank - 1, comm, stream) ==
+                      HCCL_SUCCESS);
+            }
+            CHECK(HcclSend(token, count, HCCL_DATA_TYPE_UINT16, (rank + 1) % n, comm, stream) ==
+                  HCCL_SUCCESS);
+            if (rank == 0) {
+                CHECK(HcclRecv(token, count, HCCL_DATA_TYPE_UINT16, n - 1, comm, stream) ==
+                      HCCL_SUCCESS);
+            }
+            CHECK(aclrtSynchronizeStream(stream) == ACL_SUCCESS);
+            for (uint64_t i = 0; i < count; i++) {
+                CHECK(token[i] == (round + 1) * 0x101);
+            }
+        }
+    }
+    CHECK(aclrtDestroyStream(stream) == 0);
+    return 0;
+}
+
+static void messages_arrive(void **state)
+{
+    assert_true(hccl_run(2, pass_on, NULL, 60));
+    assert_true(hccl_run(3, pass_on, NULL, 60));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_have_communicators_of_their_own),
+        cmocka_unit_test(threads_share_a_communicator_of_one_rank),
+        cmocka_unit_test(messages_arrive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
