@@ -4,6 +4,7 @@
 #include "faces/hccl/test/kit.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 enum { THREADS = 4, N = 200, ROUNDS = 100 };
 
@@ -83,13 +84,64 @@ static int own_communicators(HcclComm comm, void *arg)
     return 0;
 }
 
+// Call k copies row k to row k + 1, whichever thread and stream it is made by.
+static struct {
+    pthread_mutex_t lock;
+    HcclComm comm;
+    const int *closed;
+    _Atomic int made;
+    int32_t rows[THREADS * ROUNDS + 1][N];
+} chain = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+// The stream of one thread begins when all calls have been made.
+static int wait_for_calls(void *args)
+{
+    (void)args;
+    while (chain.made < THREADS * ROUNDS) {
+        sched_yield();
+    }
+    return TERN_OK;
+}
+
+static void *run_link(void *arg)
+{
+    int *wrong = arg;
+    aclrtStream stream;
+    *wrong += aclrtCreateStream(&stream) != 0;
+    if (wrong == chain.closed) {
+        *wrong += tern_stream_call(stream, &(tern_stream_host_call){.function = wait_for_calls});
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_mutex_lock(&chain.lock);
+        int k = chain.made++;
+        *wrong += HcclAllReduce(chain.rows[k], chain.rows[k + 1], N, HCCL_DATA_TYPE_INT32,
+                                HCCL_REDUCE_SUM, chain.comm, stream) != HCCL_SUCCESS;
+        pthread_mutex_unlock(&chain.lock);
+    }
+    *wrong += aclrtSynchronizeStream(stream) != 0;
+    *wrong += aclrtDestroyStream(stream) != 0;
+    return NULL;
+}
+
 static int one_communicator(HcclComm comm, void *arg)
 {
-    struct part parts[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        parts[i].comm = comm;
+    pthread_t threads[THREADS];
+    int wrong[THREADS] = {0};
+    chain.comm = comm;
+    chain.closed = &wrong[1];
+    for (int i = 0; i < N; i++) {
+        chain.rows[0][i] = i + 1;
     }
-    return run_threads(parts);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, run_link, &wrong[i]) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0 && wrong[i] == 0);
+    }
+    for (int i = 0; i < N; i++) {
+        CHECK(chain.rows[THREADS * ROUNDS][i] == i + 1);
+    }
+    return 0;
 }
 
 static void threads_have_communicators_of_their_own(void **state)
