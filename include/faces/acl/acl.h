@@ -26,6 +26,7 @@ typedef void *aclrtContext;
 #define ACL_ERROR_UNINITIALIZE 100001
 #define ACL_ERROR_REPEAT_INITIALIZE 100002
 #define ACL_ERROR_BAD_ALLOC 200000
+#define ACL_ERROR_RT_MEMORY_ALLOCATION 207001
 #define ACL_ERROR_INTERNAL_ERROR 500000
 #define ACL_ERROR_RT_STREAM_SYNC_TIMEOUT 507046
 #define ACL_ERROR_RT_AICORE_EXCEPTION 507015
@@ -54,7 +55,10 @@ TERN_API aclError aclrtResetDevice(int32_t deviceId);
 TERN_API aclError aclrtGetDeviceCount(uint32_t *count);
 TERN_API aclError aclrtSynchronizeDevice(void);
 
-// Aligned to 512 bytes. The first gives memory of the device, the second of the host: both alike.
+// Aligned to 512 bytes. The first gives memory of the device, the second of the host; both may be
+// used by either. Memory of the device that is allocated while the process has a communicator of
+// HCCL is moved by its calls without a copy. An address that was not given, or was freed, is
+// refused.
 TERN_API aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 TERN_API aclError aclrtFree(void *devPtr);
 TERN_API aclError aclrtMallocHost(void **hostPtr, size_t size);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "faces/acl/memory.h"
 #include "faces/hccl/form.h"
 #include "tern/comm.h"
 #include "tern/stream.h"
@@ -91,7 +92,7 @@ HcclResult tern__hccl_find(const char *call, const char *name, struct hccl **com
 static int unmake(struct hccl *hccl)
 {
     int status = tern_window_destroy(hccl->window);
-    int left = tern_comm_destroy(hccl->comm);
+    int left = tern__acl_memory_leave(hccl->comm);
     int forgotten = tern_event_destroy(hccl->ended);
     status = status != TERN_OK ? status : left != TERN_OK ? left : forgotten;
     free(hccl->form);
@@ -172,6 +173,7 @@ HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, con
         unmake(made);
         return result;
     }
+    (void)tern__acl_memory_join(made->comm); // without it, memory of the device is ordinary
     if (!enlist(made)) {
         HcclResult result = refuse_name(call, made->name);
         unmake(made);

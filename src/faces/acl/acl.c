@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // ACL over tern's streams. Set-up path.
 
-#include "faces/acl/acl.h"
-
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/order.h"
-#include "faces/runtime/rt.h"
+#include "faces/acl/state.h"
+#include "runtime/rt.h"
 #include "tern/stream.h"
-
-enum { MEMORY_ALIGNMENT = 512 };
 
 static _Atomic uint32_t initialised;
 
-static aclError from_status(int status)
+aclError tern__acl_error(int status)
 {
     switch (status) {
     case TERN_OK:
@@ -30,6 +26,11 @@ static aclError from_status(int status)
     default:
         return ACL_ERROR_INTERNAL_ERROR;
     }
+}
+
+aclError tern__acl_no_pointer(const char *call, const char *what)
+{
+    return tern__acl_error(tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", call, what));
 }
 
 aclError aclInit(const char *configPath)
@@ -51,10 +52,16 @@ aclError aclrtSetDevice(int32_t deviceId)
     return ACL_SUCCESS;
 }
 
+int32_t tern__acl_device(void)
+{
+    return device;
+}
+
 aclError aclrtGetDevice(int32_t *deviceId)
 {
     if (deviceId == NULL) {
-        return from_status(tern__fail(TERN_ERR_ARG, "aclrtGetDevice: deviceId must not be NULL"));
+        return tern__acl_error(
+            tern__fail(TERN_ERR_ARG, "aclrtGetDevice: deviceId must not be NULL"));
     }
     *deviceId = device;
     return ACL_SUCCESS;
@@ -69,45 +76,10 @@ aclError aclrtResetDevice(int32_t deviceId)
 aclError aclrtGetDeviceCount(uint32_t *count)
 {
     if (count == NULL) {
-        return from_status(tern__fail(TERN_ERR_ARG, "aclrtGetDeviceCount: count must not be NULL"));
+        return tern__acl_error(
+            tern__fail(TERN_ERR_ARG, "aclrtGetDeviceCount: count must not be NULL"));
     }
     *count = TERN_RANKS_MAX; // one for each rank that there may be
-    return ACL_SUCCESS;
-}
-
-static aclError allocate(const char *call, void **memory, size_t size)
-{
-    if (memory == NULL || size == 0) {
-        return from_status(tern__fail(TERN_ERR_ARG, "%s: %zu bytes to %p; expected 1 or more", call,
-                                      size, (void *)memory));
-    }
-    size_t room = (size + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
-    *memory = room < size ? NULL : aligned_alloc(MEMORY_ALIGNMENT, room);
-    return *memory != NULL ? ACL_SUCCESS
-                           : from_status(tern__fail(TERN_ERR_MEMORY, "%s: no memory for %zu bytes",
-                                                    call, size));
-}
-
-aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
-{
-    (void)policy;
-    return allocate("aclrtMalloc", devPtr, size);
-}
-
-aclError aclrtFree(void *devPtr)
-{
-    free(devPtr);
-    return ACL_SUCCESS;
-}
-
-aclError aclrtMallocHost(void **hostPtr, size_t size)
-{
-    return allocate("aclrtMallocHost", hostPtr, size);
-}
-
-aclError aclrtFreeHost(void *hostPtr)
-{
-    free(hostPtr);
     return ACL_SUCCESS;
 }
 
@@ -145,7 +117,7 @@ static aclError transfer_now(const char *call, struct transfer transfer, size_t 
     if (status == TERN_OK && transfer.count > 0) {
         run_transfer(&transfer);
     }
-    return from_status(status);
+    return tern__acl_error(status);
 }
 
 static aclError transfer_later(const char *call, struct transfer transfer, size_t most,
@@ -162,12 +134,12 @@ static aclError transfer_later(const char *call, struct transfer transfer, size_
                                                                   .args = &transfer,
                                                                   .args_bytes = sizeof transfer});
     }
-    return from_status(status);
+    return tern__acl_error(status);
 }
 
 static aclError refuse_null(const char *call)
 {
-    return from_status(tern__fail(TERN_ERR_ARG, "%s: src must not be NULL", call));
+    return tern__acl_error(tern__fail(TERN_ERR_ARG, "%s: src must not be NULL", call));
 }
 
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind)
@@ -209,7 +181,7 @@ aclError aclrtCreateStream(aclrtStream *stream)
     if (status == TERN_OK && stream != NULL) {
         *stream = made;
     }
-    return from_status(status);
+    return tern__acl_error(status);
 }
 
 // A failure of kernels is told; the default stream is in order with its caller.
@@ -255,18 +227,18 @@ aclError aclrtCreateEvent(aclrtEvent *event)
     if (status == TERN_OK && event != NULL) {
         *event = made;
     }
-    return from_status(status);
+    return tern__acl_error(status);
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event)
 {
-    return from_status(tern_event_destroy(event));
+    return tern__acl_error(tern_event_destroy(event));
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
 {
     if (stream != NULL) {
-        return from_status(tern_event_record(event, stream));
+        return tern__acl_error(tern_event_record(event, stream));
     }
     // All that was appended to the default stream has ended.
     tern_stream *own = NULL;
@@ -276,19 +248,19 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
         int ended = tern_stream_destroy(own);
         status = status != TERN_OK ? status : ended;
     }
-    return from_status(status);
+    return tern__acl_error(status);
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
 {
     // What is appended to the default stream later begins when its caller goes on.
-    return from_status(stream != NULL ? tern_stream_wait_event(stream, event)
-                                      : tern_event_sync(event, TERN_TIMEOUT_DEFAULT));
+    return tern__acl_error(stream != NULL ? tern_stream_wait_event(stream, event)
+                                          : tern_event_sync(event, TERN_TIMEOUT_DEFAULT));
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event)
 {
-    return from_status(tern_event_sync(event, TERN_TIMEOUT_DEFAULT));
+    return tern__acl_error(tern_event_sync(event, TERN_TIMEOUT_DEFAULT));
 }
 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent)
@@ -298,7 +270,7 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
     if (status == TERN_OK && ms != NULL) {
         *ms = (float)((double)elapsed_ns * 1e-6);
     }
-    return from_status(status);
+    return tern__acl_error(status);
 }
 
 const char *aclGetRecentErrMsg(void)
