@@ -39,13 +39,20 @@ static const struct {
     const char *argument; // as the headers call it
     const char *noun;     // with its article
 } names[] = {
-    [TERN__PLAN] = {"plan", "a plan"},           [TERN__TOPO] = {"topo", "a topology"},
-    [TERN__CHECK] = {"check", "a check"},        [TERN__GRAPH] = {"graph", "a graph"},
-    [TERN__COMM] = {"comm", "a communicator"},   [TERN__WINDOW] = {"window", "a window"},
-    [TERN__CHIP] = {"chip", "a chip"},           [TERN__EXEC] = {"exec", "an executor"},
-    [TERN__STREAM] = {"stream", "a stream"},     [TERN__EVENT] = {"event", "an event"},
-    [TERN__SESSION] = {"session", "a session"},  [TERN__FACE_COMM] = {"h", "a CommHandle"},
+    [TERN__PLAN] = {"plan", "a plan"},
+    [TERN__TOPO] = {"topo", "a topology"},
+    [TERN__CHECK] = {"check", "a check"},
+    [TERN__GRAPH] = {"graph", "a graph"},
+    [TERN__COMM] = {"comm", "a communicator"},
+    [TERN__WINDOW] = {"window", "a window"},
+    [TERN__CHIP] = {"chip", "a chip"},
+    [TERN__EXEC] = {"exec", "an executor"},
+    [TERN__STREAM] = {"stream", "a stream"},
+    [TERN__EVENT] = {"event", "an event"},
+    [TERN__SESSION] = {"session", "a session"},
+    [TERN__FACE_COMM] = {"h", "a CommHandle"},
     [TERN__HCCL_COMM] = {"comm", "an HcclComm"},
+    [TERN__ACL_CONTEXT] = {"context", "an aclrtContext"},
 };
 _Static_assert(sizeof names / sizeof names[0] == TERN__HANDLE_KINDS, "a name for each kind");
 

@@ -3,9 +3,11 @@
 
 #include "faces/acl/memory.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <search.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cgroup.h"
 #include "base/error.h"
@@ -244,7 +246,7 @@ static aclError give(const char *call, void **memory, size_t size, bool of_devic
     if (block == NULL || size > SIZE_MAX / 2) {
         free(block);
         tern__set_error("%s: no memory for %zu bytes", call, size);
-        return none;
+        return tern__acl_fail(none);
     }
     *block = (struct block){.bytes = size, .job = of_device ? take_job() : NULL};
     bool given = allocate(block, round_up(size));
@@ -259,7 +261,7 @@ static aclError give(const char *call, void **memory, size_t size, bool of_devic
     if (!given) {
         free(block);
         tern__set_error("%s: no memory for %zu bytes", call, size);
-        return none;
+        return tern__acl_fail(none);
     }
     *memory = (void *)block->begin;
     return ACL_SUCCESS;
@@ -308,4 +310,66 @@ aclError aclrtMallocHost(void **hostPtr, size_t size)
 aclError aclrtFreeHost(void *hostPtr)
 {
     return take_back("aclrtFreeHost", hostPtr);
+}
+
+aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
+{
+    (void)policy;
+    return give("aclrtMallocAlign32", devPtr, size, true);
+}
+
+aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
+{
+    (void)policy;
+    return give("aclrtMallocCached", devPtr, size, true);
+}
+
+aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free_bytes, size_t *total)
+{
+    (void)attr;
+    if (free_bytes == NULL || total == NULL) {
+        return tern__acl_no_pointer("aclrtGetMemInfo", free_bytes == NULL ? "free" : "total");
+    }
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    size_t there = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
+    size_t available = (size_t)tern__memory_available();
+    *free_bytes = available < there ? available : there;
+    *total = there;
+    return ACL_SUCCESS;
+}
+
+static aclError check_range(const char *call, const void *memory)
+{
+    return memory != NULL ? ACL_SUCCESS : tern__acl_no_pointer(call, "the address");
+}
+
+aclError aclrtMemFlush(void *devPtr, size_t size)
+{
+    (void)size;
+    return check_range("aclrtMemFlush", devPtr);
+}
+
+aclError aclrtMemInvalidate(void *devPtr, size_t size)
+{
+    (void)size;
+    return check_range("aclrtMemInvalidate", devPtr);
+}
+
+aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr)
+{
+    const char *call = "aclrtHostRegister";
+    if (ptr == NULL || devPtr == NULL || size == 0 || type != ACL_HOST_REGISTER_MAPPED) {
+        return tern__acl_error(tern__fail(TERN_ERR_ARG,
+                                          "%s: %" PRIu64 " bytes at %p to %p as type %d; there is "
+                                          "ACL_HOST_REGISTER_MAPPED",
+                                          call, size, ptr, (void *)devPtr, (int)type));
+    }
+    *devPtr = ptr;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtHostUnregister(void *ptr)
+{
+    return check_range("aclrtHostUnregister", ptr);
 }

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all of ACL uses: error numbers, types of data, half precision. Names and numbers are those
+// of ACL.
+#ifndef TERN_FACES_ACL_ACL_BASE_H
+#define TERN_FACES_ACL_ACL_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tern/api.h"
+
+TERN_BEGIN_DECLS
+
+typedef int aclError;
+typedef void *aclrtStream;
+typedef void *aclrtEvent;
+typedef void *aclrtContext;
+typedef uint16_t aclFloat16;
+typedef struct aclDataBuffer aclDataBuffer;
+typedef struct aclTensorDesc aclTensorDesc;
+
+#define ACL_ERROR_NONE 0
+#define ACL_SUCCESS 0
+
+#define ACL_ERROR_INVALID_PARAM 100000
+#define ACL_ERROR_UNINITIALIZE 100001
+#define ACL_ERROR_REPEAT_INITIALIZE 100002
+#define ACL_ERROR_INVALID_FILE 100003
+#define ACL_ERROR_WRITE_FILE 100004
+#define ACL_ERROR_INVALID_FILE_SIZE 100005
+#define ACL_ERROR_PARSE_FILE 100006
+#define ACL_ERROR_UNSUPPORTED_DATA_TYPE 100026
+#define ACL_ERROR_REPEAT_SUBSCRIBE 100033
+#define ACL_ERROR_STREAM_NOT_SUBSCRIBE 100034
+#define ACL_ERROR_THREAD_NOT_SUBSCRIBE 100035
+#define ACL_ERROR_WAIT_CALLBACK_TIMEOUT 100036
+#define ACL_ERROR_REPEAT_FINALIZE 100037
+#define ACL_ERROR_BAD_ALLOC 200000
+#define ACL_ERROR_API_NOT_SUPPORT 200001
+#define ACL_ERROR_INVALID_DEVICE 200002
+#define ACL_ERROR_MEMORY_ADDRESS_UNALIGNED 200003
+#define ACL_ERROR_RESOURCE_NOT_MATCH 200004
+#define ACL_ERROR_INVALID_RESOURCE_HANDLE 200005
+#define ACL_ERROR_FEATURE_UNSUPPORTED 200006
+#define ACL_ERROR_STORAGE_OVER_LIMIT 300000
+#define ACL_ERROR_INTERNAL_ERROR 500000
+#define ACL_ERROR_FAILURE 500001
+
+// Of the runtime.
+#define ACL_ERROR_RT_PARAM_INVALID 107000
+#define ACL_ERROR_RT_INVALID_DEVICEID 107001
+#define ACL_ERROR_RT_CONTEXT_NULL 107002
+#define ACL_ERROR_RT_STREAM_CONTEXT 107003
+#define ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID 107006
+#define ACL_ERROR_RT_STREAM_SUBSCRIBE 107011
+#define ACL_ERROR_RT_THREAD_SUBSCRIBE 107012
+#define ACL_ERROR_RT_STREAM_NO_CB_REG 107015
+#define ACL_ERROR_RT_INVALID_MEMORY_TYPE 107016
+#define ACL_ERROR_RT_INVALID_HANDLE 107017
+#define ACL_ERROR_RT_WAIT_TIMEOUT 107019
+#define ACL_ERROR_RT_FEATURE_NOT_SUPPORT 207000
+#define ACL_ERROR_RT_MEMORY_ALLOCATION 207001
+#define ACL_ERROR_RT_MEMORY_FREE 207002
+#define ACL_ERROR_RT_NO_DEVICE 207004
+#define ACL_ERROR_RT_INTERNAL_ERROR 507000
+#define ACL_ERROR_RT_STREAM_NOT_COMPLETE 507004
+#define ACL_ERROR_RT_EVENT_NOT_COMPLETE 507006
+#define ACL_ERROR_RT_AICORE_TIMEOUT 507014
+#define ACL_ERROR_RT_AICORE_EXCEPTION 507015
+#define ACL_ERROR_RT_AICPU_TIMEOUT 507017
+#define ACL_ERROR_RT_AICPU_EXCEPTION 507018
+#define ACL_ERROR_RT_STREAM_SYNC_TIMEOUT 507046
+
+typedef enum aclDataType {
+    ACL_DT_UNDEFINED = -1,
+    ACL_FLOAT = 0,
+    ACL_FLOAT16 = 1,
+    ACL_INT8 = 2,
+    ACL_INT32 = 3,
+    ACL_UINT8 = 4,
+    ACL_INT16 = 6,
+    ACL_UINT16 = 7,
+    ACL_UINT32 = 8,
+    ACL_INT64 = 9,
+    ACL_UINT64 = 10,
+    ACL_DOUBLE = 11,
+    ACL_BOOL = 12,
+    ACL_STRING = 13,
+    ACL_COMPLEX64 = 16,
+    ACL_COMPLEX128 = 17,
+    ACL_BF16 = 27,
+    ACL_INT4 = 29,
+    ACL_UINT1 = 30,
+    ACL_COMPLEX32 = 33,
+} aclDataType;
+
+typedef enum aclFormat {
+    ACL_FORMAT_UNDEFINED = -1,
+    ACL_FORMAT_NCHW = 0,
+    ACL_FORMAT_NHWC = 1,
+    ACL_FORMAT_ND = 2,
+    ACL_FORMAT_NC1HWC0 = 3,
+    ACL_FORMAT_FRACTAL_Z = 4,
+    ACL_FORMAT_NC1HWC0_C04 = 12,
+    ACL_FORMAT_HWCN = 16,
+    ACL_FORMAT_NDHWC = 27,
+    ACL_FORMAT_FRACTAL_NZ = 29,
+    ACL_FORMAT_NCDHW = 30,
+    ACL_FORMAT_NDC1HWC0 = 32,
+    ACL_FRACTAL_Z_3D = 33,
+} aclFormat;
+
+// Bytes of an element; 0 for types of less than a byte, of no fixed size, and unknown ones.
+TERN_API size_t aclDataTypeSize(aclDataType dataType);
+
+// To nearest, ties to even.
+TERN_API float aclFloat16ToFloat(aclFloat16 value);
+TERN_API aclFloat16 aclFloatToFloat16(float value);
+
+// The sentence of this thread's last error.
+TERN_API const char *aclGetRecentErrMsg(void);
+
+TERN_END_DECLS
+
+#endif
