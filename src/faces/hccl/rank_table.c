@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators of a rank table. All ranks that read the same table meet at a path made from its
+// text and the user. Set-up path.
+
+#include "faces/hccl/rank_table.h"
+
+#include <ifaddrs.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "faces/hccl/state.h"
+
+enum { TABLE_BYTES_MAX = 16 << 20 };
+
+// HCCL's name for the communicator of a rank table.
+static const char world_name[] = "hccl_world_group";
+
+// Whether an address of this machine is written so.
+static bool is_here(const struct ifaddrs *own, const char *id)
+{
+    for (; own != NULL; own = own->ifa_next) {
+        char text[NI_MAXHOST] = "";
+        int family = own->ifa_addr != NULL ? own->ifa_addr->sa_family : AF_UNSPEC;
+        if ((family == AF_INET || family == AF_INET6) &&
+            getnameinfo(own->ifa_addr,
+                        family == AF_INET ? sizeof(struct sockaddr_in)
+                                          : sizeof(struct sockaddr_in6),
+                        text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0 &&
+            strcmp(text, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A table of several servers may be tried out on one machine, which then is all of them. But where
+// one of them is this machine by its address, the others are not.
+static int find_other_machine(const struct tern__hccl_table *table)
+{
+    struct ifaddrs *own = NULL;
+    int here = 0, other = -1;
+    if (table->servers < 2 || getifaddrs(&own) != 0) {
+        return -1;
+    }
+    for (int i = 0; i < table->servers; i++) {
+        bool is = is_here(own, table->server_ids[i]);
+        here += is;
+        other = is ? other : i;
+    }
+    freeifaddrs(own);
+    return here > 0 ? other : -1;
+}
+
+static HcclResult read_table(const char *call, const char *path, struct tern__hccl_table *table,
+                             uint64_t *digest)
+{
+    char *text;
+    size_t size;
+    int status = tern__file_read(path, "rank table", TABLE_BYTES_MAX, &text, &size);
+    if (status != TERN_OK) {
+        return tern__hccl_refuse(call,
+                                 status == TERN_ERR_SYSTEM ? HCCL_E_OPEN_FILE_FAILURE : HCCL_E_PARA,
+                                 "%s", tern_last_error());
+    }
+    status = tern__hccl_table_read(path, text, size, table);
+    *digest = tern__digest_add(TERN__DIGEST_EMPTY, text, size);
+    free(text);
+    return status == TERN_OK ? HCCL_SUCCESS
+                             : tern__hccl_refuse(call, HCCL_E_PARA, "%s", tern_last_error());
+}
+
+static HcclResult join_table(const char *call, const char *file, uint32_t rank,
+                             struct tern__hccl_settings *settings, HcclComm *comm)
+{
+    struct tern__hccl_table *table = calloc(1, sizeof *table);
+    uint64_t digest = 0;
+    if (table == NULL) {
+        return tern__hccl_refuse(call, HCCL_E_MEMORY, "no memory for a rank table");
+    }
+    HcclResult result = read_table(call, file, table, &digest);
+    int other = result == HCCL_SUCCESS ? find_other_machine(table) : -1;
+    if (other >= 0) {
+        result = tern__hccl_refuse(call, HCCL_E_NOT_SUPPORT,
+                                   "server '%.100s' of '%.200s' is another machine; several "
+                                   "machines: not yet",
+                                   table->server_ids[other], file);
+    }
+    uint32_t ranks = (uint32_t)table->ranks;
+    free(table);
+    if (result != HCCL_SUCCESS) {
+        return result;
+    }
+    if (settings->name[0] == '\0') {
+        snprintf(settings->name, sizeof settings->name, "%s", world_name);
+    }
+    char path[160];
+    snprintf(path, sizeof path, "%s/tern-hccl-table-%u-%016" PRIx64, tern__hccl_folder(),
+             (unsigned)getuid(), digest);
+    return tern__hccl_join(call, ranks, path, rank, settings, comm);
+}
+
+HcclResult HcclCommInitClusterInfo(const char *rankTableFile, uint32_t rank, HcclComm *comm)
+{
+    struct tern__hccl_settings settings = {.buffer_bytes = 0};
+    if (rankTableFile == NULL || comm == NULL) {
+        return tern__hccl_no_pointer(__func__);
+    }
+    return join_table(__func__, rankTableFile, rank, &settings, comm);
+}
+
+HcclResult HcclCommInitClusterInfoConfig(const char *rankTableFile, uint32_t rank,
+                                         HcclCommConfig *config, HcclComm *comm)
+{
+    struct tern__hccl_settings settings;
+    if (rankTableFile == NULL || config == NULL || comm == NULL) {
+        return tern__hccl_no_pointer(__func__);
+    }
+    HcclResult result = tern__hccl_settings(__func__, config, &settings);
+    return result != HCCL_SUCCESS ? result
+                                  : join_table(__func__, rankTableFile, rank, &settings, comm);
+}
