@@ -156,6 +156,11 @@ TERN_API HcclResult HcclCommInitClusterInfo(const char *rankTableFile, uint32_t 
 TERN_API HcclResult HcclCommInitClusterInfoConfig(const char *rankTableFile, uint32_t rank,
                                                   HcclCommConfig *config, HcclComm *comm);
 
+// All ndev ranks in this process: comms[i] is rank i, on devices[i]. One thread may make the calls
+// of all of them, each communicator's on a stream of its own. On the stream NULL, which is at once,
+// a call would wait for the next one of the same thread.
+TERN_API HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms);
+
 TERN_END_DECLS
 
 #endif
