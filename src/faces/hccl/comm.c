@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "faces/acl/memory.h"
+#include "faces/hccl/environment.h"
 #include "faces/hccl/form.h"
 #include "tern/comm.h"
 #include "tern/stream.h"
@@ -151,6 +152,11 @@ HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, con
     if (settings != NULL && settings->name[0] != '\0' && name_is_taken(settings->name)) {
         return refuse_name(call, settings->name);
     }
+    tern_options options = {0};
+    HcclResult known = tern__hccl_environment(call, &options.timeout_ns);
+    if (known != HCCL_SUCCESS) {
+        return known;
+    }
     struct hccl *made = tern__handle_new(TERN__HCCL_COMM, sizeof *made);
     if (made == NULL) {
         tern__set_error("%s: no memory for a communicator", call);
@@ -163,7 +169,9 @@ HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, con
     made->form = tern__hccl_form_new(rank, size);
     pthread_mutex_init(&made->order, NULL);
     name_it(made, path, settings);
-    tern_options options = {.timeout_ns = settings != NULL ? settings->timeout_ns : 0};
+    if (settings != NULL && settings->timeout_ns != 0) {
+        options.timeout_ns = settings->timeout_ns;
+    }
     int status = made->form != NULL ? tern_event_create(&made->ended) : TERN_ERR_MEMORY;
     if (status == TERN_OK) {
         status = tern_init_at((int)rank, (int)size, path, &options, &made->comm);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// HCCL's environment: the deadline, words that there are not, and one line for what has no meaning.
+#include "support/cmocka.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hccl/hccl.h"
+#include "support/folder.h"
+#include "support/ranks.h"
+
+static HcclResult join(uint32_t rank, uint32_t size, HcclComm *comm)
+{
+    HcclRootInfo info;
+    HcclResult result = HcclGetRootInfo(&info);
+    return result == HCCL_SUCCESS ? HcclCommInitRootInfo(size, &info, rank, comm) : result;
+}
+
+static int wrong_words(int rank, const struct ranks *ranks, void *arg)
+{
+    HcclComm comm;
+    CHECK(setenv("HCCL_DETERMINISTIC", "maybe", 1) == 0);
+    CHECK(join(0, 1, &comm) == HCCL_E_PARA);
+    CHECK(strstr(tern_last_error(), "HCCL_DETERMINISTIC is 'maybe'; there are: false true strict"));
+    CHECK(setenv("HCCL_DETERMINISTIC", "tru", 1) == 0);
+    CHECK(join(0, 1, &comm) == HCCL_E_PARA);
+    CHECK(setenv("HCCL_DETERMINISTIC", "strict", 1) == 0);
+    CHECK(setenv("HCCL_EXEC_TIMEOUT", "soon", 1) == 0);
+    CHECK(join(0, 1, &comm) == HCCL_E_PARA);
+    CHECK(strstr(tern_last_error(), "HCCL_EXEC_TIMEOUT is 'soon'; it must be a number of seconds"));
+    CHECK(setenv("HCCL_EXEC_TIMEOUT", "0", 1) == 0);
+    CHECK(join(0, 1, &comm) == HCCL_SUCCESS);
+    CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
+    return 0;
+}
+
+static int deadline(int rank, const struct ranks *ranks, void *arg)
+{
+    HcclComm comm;
+    CHECK(setenv("HCCL_EXEC_TIMEOUT", "1", 1) == 0);
+    CHECK(join(0, 2, &comm) == HCCL_E_TIMEOUT); // rank 1 never comes
+    return 0;
+}
+
+static int one_line(int rank, const struct ranks *ranks, void *arg)
+{
+    HcclComm comm;
+    char text[4096];
+    CHECK(setenv("TERN_LOG", "warn", 1) == 0);
+    CHECK(setenv("HCCL_ALGO", "level0:NA;level1:ring", 1) == 0);
+    CHECK(setenv("HCCL_IF_IP", "10.0.0.1", 1) == 0);
+    CHECK(setenv("HCCL_DETERMINISTIC", "true", 1) == 0);
+    CHECK(freopen(folder_file, "w", stderr) != NULL);
+    for (int round = 0; round < 2; round++) {
+        CHECK(join(0, 1, &comm) == HCCL_SUCCESS && HcclCommDestroy(comm) == HCCL_SUCCESS);
+    }
+    fflush(stderr);
+    FILE *file = fopen(folder_file, "r");
+    CHECK(file != NULL);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    const char *line = strstr(text, "HCCL: set, but without a meaning here: "
+                                    "HCCL_ALGO (here TERN_ALGO), HCCL_IF_IP\n");
+    return line != NULL && strstr(line + 1, "HCCL_IF_IP\n") != NULL &&
+                   strstr(line + 1, "HCCL: set") == NULL
+               ? 0
+               : 1;
+}
+
+static void words_that_there_are_not_are_refused(void **state)
+{
+    assert_true(ranks_run(1, wrong_words, NULL, 60));
+}
+
+static void calls_have_the_deadline_of_the_environment(void **state)
+{
+    assert_true(ranks_run(1, deadline, NULL, 30));
+}
+
+static void what_means_nothing_is_named_in_one_line(void **state)
+{
+    assert_true(ranks_run(1, one_line, NULL, 60));
+    unlink(folder_file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_that_there_are_not_are_refused),
+        cmocka_unit_test(calls_have_the_deadline_of_the_environment),
+        cmocka_unit_test(what_means_nothing_is_named_in_one_line),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}
