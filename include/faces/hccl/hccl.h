@@ -161,6 +161,24 @@ TERN_API HcclResult HcclCommInitClusterInfoConfig(const char *rankTableFile, uin
 // a call would wait for the next one of the same thread.
 TERN_API HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms);
 
+// Memory that a program announces, for its own answers: calls find what a buffer is by its address,
+// and none of this makes them faster or is needed. Announced memory of one kind does not overlap in
+// a communicator, and is forgotten with it. Get: the window that these bytes are in, and where.
+typedef void *HcclCommSymWindow;
+TERN_API HcclResult HcclCommSymWinRegister(HcclComm comm, void *addr, uint64_t size,
+                                           HcclCommSymWindow *win, uint32_t flag);
+TERN_API HcclResult HcclCommSymWinDeregister(HcclCommSymWindow win);
+TERN_API HcclResult HcclCommSymWinGet(HcclComm comm, void *ptr, size_t size, HcclCommSymWindow *win,
+                                      size_t *offset);
+
+// Active memory lies in a range. flags must be 0; alignment, offset and handle are not used.
+TERN_API HcclResult HcclCommSetMemoryRange(HcclComm comm, void *baseVirPtr, size_t size,
+                                           size_t alignment, uint64_t flags);
+TERN_API HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void *baseVirPtr);
+TERN_API HcclResult HcclCommActivateCommMemory(HcclComm comm, void *virPtr, size_t size,
+                                               size_t offset, void *handle, uint64_t flags);
+TERN_API HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void *virPtr);
+
 TERN_END_DECLS
 
 #endif

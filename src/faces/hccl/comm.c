@@ -92,6 +92,7 @@ HcclResult tern__hccl_find(const char *call, const char *name, struct hccl **com
 // Frees what was made of one that has left the list.
 static int unmake(struct hccl *hccl)
 {
+    tern__hccl_symmetric_forget(hccl);
     int status = tern_window_destroy(hccl->window);
     int left = tern__acl_memory_leave(hccl->comm);
     int forgotten = tern_event_destroy(hccl->ended);

@@ -80,4 +80,7 @@ bool tern__hccl_has_key(uint64_t key);
 // The communicator of this name in this process: HCCL_E_NOT_FOUND.
 HcclResult tern__hccl_find(const char *call, const char *name, struct hccl **comm);
 
+// symmetric.c. Forgets what was announced to a communicator that is being destroyed.
+void tern__hccl_symmetric_forget(const struct hccl *comm);
+
 #endif

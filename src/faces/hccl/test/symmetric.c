@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that is announced: which window an address is in, and what is refused.
+#include "support/cmocka.h"
+#include <string.h>
+#include <unistd.h>
+
+#include "hccl/hccl.h"
+#include "support/ranks.h"
+
+#define SAYS(words) CHECK(strstr(tern_last_error(), words) != NULL)
+
+static int windows(HcclComm comm, HcclComm other)
+{
+    static char memory[4096];
+    HcclCommSymWindow first, second, found = NULL;
+    size_t offset = 0;
+    CHECK(HcclCommSymWinRegister(comm, memory, 1024, &first, 0) == HCCL_SUCCESS);
+    CHECK(HcclCommSymWinRegister(comm, memory + 1024, 1024, &second, 0) == HCCL_SUCCESS);
+    CHECK(HcclCommSymWinRegister(comm, memory + 1023, 2, &found, 0) == HCCL_E_PARA);
+    SAYS("overlap what was announced before");
+    CHECK(HcclCommSymWinGet(comm, memory + 1030, 100, &found, &offset) == HCCL_SUCCESS);
+    CHECK(found == second && offset == 6);
+    CHECK(HcclCommSymWinGet(comm, memory, 1024, &found, &offset) == HCCL_SUCCESS);
+    CHECK(found == first && offset == 0);
+    CHECK(HcclCommSymWinGet(comm, memory, 1025, &found, &offset) == HCCL_E_NOT_FOUND);
+    CHECK(HcclCommSymWinGet(other, memory, 1, &found, &offset) == HCCL_E_NOT_FOUND);
+    CHECK(HcclCommSymWinRegister(comm, NULL, 8, &found, 0) == HCCL_E_PTR);
+    CHECK(HcclCommSymWinRegister(comm, memory, 0, &found, 0) == HCCL_E_PARA);
+    CHECK(HcclCommSymWinRegister(comm, memory, UINT64_MAX, &found, 0) == HCCL_E_PARA);
+    CHECK(HcclCommSymWinRegister(NULL, memory, 8, &found, 0) == HCCL_E_PTR);
+    CHECK(HcclCommSymWinDeregister(first) == HCCL_SUCCESS);
+    CHECK(HcclCommSymWinDeregister(first) == HCCL_E_NOT_FOUND);
+    CHECK(HcclCommSymWinDeregister(memory) == HCCL_E_NOT_FOUND);
+    CHECK(HcclCommSymWinDeregister(NULL) == HCCL_E_PTR);
+    CHECK(HcclCommSymWinGet(comm, memory, 8, &found, &offset) == HCCL_E_NOT_FOUND);
+    return 0; // the second one goes with its communicator
+}
+
+static int ranges(HcclComm comm)
+{
+    char *block = NULL;
+    CHECK(aclrtMalloc((void **)&block, 8192, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+    CHECK(HcclCommSetMemoryRange(comm, block, 8193, 0, 0) == HCCL_E_PARA);
+    SAYS("more than its block of 8192 has");
+    CHECK(HcclCommSetMemoryRange(comm, block, 4096, 0, 1) == HCCL_E_PARA);
+    CHECK(HcclCommSetMemoryRange(comm, block, 4096, 0, 0) == HCCL_SUCCESS);
+    CHECK(HcclCommActivateCommMemory(comm, block + 4000, 200, 0, NULL, 0) == HCCL_E_PARA);
+    SAYS("are in no range of HcclCommSetMemoryRange");
+    CHECK(HcclCommActivateCommMemory(comm, block + 1000, 200, 0, NULL, 0) == HCCL_SUCCESS);
+    CHECK(HcclCommUnsetMemoryRange(comm, block) == HCCL_E_PARA);
+    SAYS("has memory that is active");
+    CHECK(HcclCommDeactivateCommMemory(comm, block) == HCCL_E_NOT_FOUND);
+    CHECK(HcclCommDeactivateCommMemory(comm, block + 1000) == HCCL_SUCCESS);
+    CHECK(HcclCommUnsetMemoryRange(comm, block) == HCCL_SUCCESS);
+    CHECK(HcclCommUnsetMemoryRange(comm, block) == HCCL_E_NOT_FOUND);
+    CHECK(aclrtFree(block) == ACL_SUCCESS);
+    return 0;
+}
+
+static int announce(int rank, const struct ranks *ranks, void *arg)
+{
+    HcclComm comms[2];
+    int32_t devices[2] = {0, 1};
+    CHECK(HcclCommInitAll(2, devices, comms) == HCCL_SUCCESS);
+    CHECK(windows(comms[0], comms[1]) == 0);
+    CHECK(ranges(comms[1]) == 0);
+    CHECK(HcclCommDestroy(comms[0]) == HCCL_SUCCESS && HcclCommDestroy(comms[1]) == HCCL_SUCCESS);
+    CHECK(HcclCommUnsetMemoryRange(comms[0], &comms) != HCCL_SUCCESS);
+    return 0;
+}
+
+static void what_is_announced_is_found_and_checked(void **state)
+{
+    assert_true(ranks_run(1, announce, NULL, 60));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_announced_is_found_and_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
