@@ -2,21 +2,13 @@
 // The host API of HCCL as a program sees it: the type of every function, the number of every
 // enumerator, the place of every field. Compiled as C11, C17, C++11, C++14 and C++17 by
 // test/system/hccl.sh.
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "hccl/hccl.h"
 #include "hccl/hccl_comm.h"
 #include "hccl/hccl_types.h"
-
-#ifdef __cplusplus
-#define SAME(a, b) static_assert((size_t)(a) == (size_t)(b), #a)
-#else
-#define SAME(a, b) _Static_assert((size_t)(a) == (size_t)(b), #a)
-#endif
-
-#define IS(name, ...) HcclResult (*call_##name)(__VA_ARGS__) = name
+#include "names.h"
 
 typedef HcclDataType Type;
 typedef HcclReduceOp Op;
