@@ -12,10 +12,11 @@
 #include "base/cgroup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/public.h"
 #include "faces/acl/state.h"
 #include "tern/memory.h"
 
-enum { ALIGNMENT = 512 };
+enum { ALIGNMENT = 512, ASK_FROM = 1 << 20 };
 
 // A job of this process whose memory is given out.
 struct job {
@@ -207,17 +208,26 @@ static size_t round_up(size_t value)
     return (value + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-// Fills the block in.
+// Whether the machine has so much now; asked for large blocks only. Else the system would promise
+// it, and end the process when it is used.
+static bool machine_has(size_t bytes)
+{
+    return bytes < ASK_FROM || (uint64_t)tern__memory_available() >= bytes;
+}
+
+// Fills the block in. What tern_alloc refuses is no error of a call, since there is other memory.
 static bool allocate(struct block *block, size_t room)
 {
     void *memory = NULL;
+    tern__public_enter();
     if (block->job != NULL && tern_alloc(block->job->comm, room + ALIGNMENT, &memory) != TERN_OK) {
         tern__log(TERN__LOG_DEBUG, "aclrtMalloc: ordinary memory: %s", tern_last_error());
         (void)let_job_go(block->job);
         block->job = NULL;
     }
+    tern__public_leave();
     if (block->job == NULL) {
-        memory = aligned_alloc(ALIGNMENT, room);
+        memory = machine_has(room) ? aligned_alloc(ALIGNMENT, room) : NULL;
     }
     block->memory = memory;
     block->begin = round_up((uintptr_t)memory);

@@ -4,6 +4,7 @@
 #include "support/cmocka.h"
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,6 +64,12 @@ static void what_was_not_given_is_refused(void **state)
     assert_int_equal(aclrtMalloc((void **)&memory, SIZE_MAX - 7, ACL_MEM_MALLOC_NORMAL_ONLY),
                      ACL_ERROR_RT_MEMORY_ALLOCATION);
     assert_int_equal(aclrtMallocHost((void **)&memory, SIZE_MAX - 7), ACL_ERROR_BAD_ALLOC);
+
+    size_t free_bytes, total;
+    assert_int_equal(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total), ACL_SUCCESS);
+    assert_int_equal(aclrtMalloc((void **)&memory, total + total / 8, ACL_MEM_MALLOC_HUGE_FIRST),
+                     ACL_ERROR_RT_MEMORY_ALLOCATION);
+    assert_non_null(strstr(aclGetRecentErrMsg(), "aclrtMalloc: no memory for "));
 }
 
 static void *allocate_and_look(void *arg)
@@ -92,6 +99,33 @@ static void threads_allocate_at_once(void **state)
     }
 }
 
+static HcclResult join(int rank, const struct ranks *ranks, HcclComm *comm)
+{
+    HcclRootInfo info = {{0}};
+    snprintf(info.internal, sizeof info.internal, "tern:%s", ranks->path);
+    return HcclCommInitRootInfo((uint32_t)ranks->count, &info, (uint32_t)rank, comm);
+}
+
+static int allocate_too_much(int rank, const struct ranks *ranks, void *arg)
+{
+    HcclComm comm;
+    void *memory = NULL;
+    size_t free_bytes, total;
+    CHECK(setenv("TERN_ERRORS", "fatal", 1) == 0);
+    CHECK(join(rank, ranks, &comm) == HCCL_SUCCESS);
+    CHECK(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total) == ACL_SUCCESS);
+    CHECK(aclrtMalloc(&memory, total + total / 8, ACL_MEM_MALLOC_HUGE_FIRST) ==
+          ACL_ERROR_RT_MEMORY_ALLOCATION);
+    CHECK(aclrtMalloc(&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+    CHECK(aclrtFree(memory) == ACL_SUCCESS && HcclCommDestroy(comm) == HCCL_SUCCESS);
+    return 0;
+}
+
+static void too_much_memory_is_refused_in_a_job_too(void **state)
+{
+    assert_true(ranks_run(2, allocate_too_much, NULL, 60));
+}
+
 // How a program ends, in all its orders.
 enum end { FREE_FIRST, FREE_LAST, FREE_NEVER, END_COUNT };
 
@@ -99,13 +133,6 @@ static bool is_of_job(const void *memory)
 {
     tern_window *window;
     return tern__registry_find(memory, &window) && window->heap;
-}
-
-static HcclResult join(int rank, const struct ranks *ranks, HcclComm *comm)
-{
-    HcclRootInfo info = {{0}};
-    snprintf(info.internal, sizeof info.internal, "tern:%s", ranks->path);
-    return HcclCommInitRootInfo((uint32_t)ranks->count, &info, (uint32_t)rank, comm);
 }
 
 static int memory_and_communicator(int rank, const struct ranks *ranks, void *arg)
@@ -179,6 +206,7 @@ int main(void)
         cmocka_unit_test(blocks_are_known_to_their_last_byte),
         cmocka_unit_test(what_was_not_given_is_refused),
         cmocka_unit_test(threads_allocate_at_once),
+        cmocka_unit_test(too_much_memory_is_refused_in_a_job_too),
         cmocka_unit_test(memory_may_outlive_its_communicator),
         cmocka_unit_test(a_process_may_join_again_with_blocks_left),
     };
