@@ -38,6 +38,11 @@ TERN_CALL int tern_buffer_address(tern_buffer buffer, size_t offset_bytes, size_
 // is below 0, for the kernel to return.
 TERN_CALL int tern_block_fail(int status, const char *format, ...) TERN_PRINTF(2, 3);
 
+// For a kernel that has found something wrong and goes on: synchronizing with its stream returns
+// the status and the sentence of the block's first note, unless the block fails otherwise. Waits of
+// other blocks go on. Returns `status`, which is below 0.
+TERN_API int tern_block_note(int status, const char *format, ...) TERN_PRINTF(2, 3);
+
 // A full fence of memory: what cache operations of the chip become. Wakes who waits
 // (tern_tensor_wait) for what this thread has stored before: in memory of this process, and in
 // windows by the instructions of tern/isa.h.

@@ -178,6 +178,30 @@ int tern_block_fail(int status, const char *format, ...)
     return tern__fail(status < 0 ? status : TERN_ERR_KERNEL, "%s", text);
 }
 
+static _Thread_local char note[TERN_ERROR_BYTES]; // of here.noted
+
+int tern_block_note(int status, const char *format, ...)
+{
+    char text[TERN_ERROR_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    status = status < 0 ? status : TERN_ERR_KERNEL;
+    if (here.kernel != NULL && here.noted == TERN_OK) {
+        here.noted = status;
+        memcpy(note, text, sizeof note);
+    }
+    return tern__fail(status, "%s", text);
+}
+
+int tern__block_noted(void)
+{
+    int status = here.noted;
+    here.noted = TERN_OK;
+    return status == TERN_OK ? TERN_OK : tern__fail(status, "%s", note);
+}
+
 void tern_fence(void)
 {
     atomic_thread_fence(memory_order_seq_cst);

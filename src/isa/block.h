@@ -19,6 +19,7 @@ struct tern__block {
     int index, count;
     const char *kernel; // NULL: the thread runs no block
     struct tern__block_meeting *meeting;
+    int noted;    // status of the first note; TERN_OK: none
     char *memory; // all buffers, one after the other; mapped when first asked for
 };
 
@@ -27,6 +28,10 @@ int tern__block_options(void);
 
 // The calling thread's.
 struct tern__block *tern__block_here(void);
+
+// What tern_block_note has noted first for the calling thread's block: its status, and the sentence
+// is the thread's; TERN_OK: nothing. Forgets it.
+int tern__block_noted(void);
 
 // Whether an address is in its on-chip memory.
 bool tern__block_has(const void *address);

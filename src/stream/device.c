@@ -124,7 +124,8 @@ static int end_checked(int status)
     return tern__fail(TERN_ERR_KERNEL, "%s (of %u reports of checking mode)", first, reports);
 }
 
-static int run_block(struct tern__stream_op *op, int index)
+// *noted: it went on behind what it had found wrong.
+static int run_block(struct tern__stream_op *op, int index, bool *noted)
 {
     struct tern__block *block = tern__block_here();
     int64_t begin_ns = tern__trace_start();
@@ -139,6 +140,9 @@ static int run_block(struct tern__stream_op *op, int index)
     if (checking) {
         status = end_checked(status);
     }
+    int note = status < 0 ? TERN_OK : tern__block_noted();
+    *noted = note < 0;
+    status = note < 0 ? note : status;
     tern_fence(); // wakes who waits for what it stored
     *block = (struct tern__block){.count = 1, .memory = block->memory};
     if (begin_ns != 0) {
@@ -149,12 +153,12 @@ static int run_block(struct tern__stream_op *op, int index)
     return status;
 }
 
-static void end_block(struct tern__stream_op *op, int index, int status)
+static void end_block(struct tern__stream_op *op, int index, int status, bool noted)
 {
     if (status < 0) {
         bool follows = op->failures != device.failures; // of another block's failure
         tern__stream_block_failed(op, index, status);
-        if (!follows) {
+        if (!follows && !noted) { // waits of others may still come true behind a note
             device.failures++;
             snprintf(device.failure, sizeof device.failure, "%s", op->stream->sentence);
         }
@@ -203,12 +207,13 @@ static void *worker_main(void *arg)
         }
         int index = me->index;
         pthread_mutex_unlock(&device.lock);
-        int status = run_block(op, index);
+        bool noted;
+        int status = run_block(op, index, &noted);
         pthread_mutex_lock(&device.lock);
         // Idle first: what follows in the stream may be for this thread.
         me->op = NULL;
         rest();
-        end_block(op, index, status);
+        end_block(op, index, status, noted);
     }
     return NULL;
 }
