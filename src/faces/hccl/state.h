@@ -18,7 +18,8 @@ struct tern__calls;
 struct hccl {
     struct tern__handle handle;
     tern_comm *comm;
-    tern_window *window; // of HcclAllocComResourceByTiling; NULL before
+    tern_window *window;        // of HcclAllocComResourceByTiling; NULL before
+    struct hccl_server *server; // of kernels' calls (device.h); there as long as the window is
     char name[COMM_NAME_MAX_LENGTH];
     uint64_t key;      // of where its ranks met; for the places where parts of it meet
     struct hccl *next; // of this process

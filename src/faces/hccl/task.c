@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a task of a kernel can be done, as far as one rank sees it: element types and operations,
+// and all turns inside their buffers. A buffer's end is known in windows of the communicator and in
+// memory of aclrtMalloc; other memory is believed. Set-up path.
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "faces/acl/memory.h"
+#include "faces/hccl/device.h"
+
+static const struct {
+    tern_dtype dtype;
+    bool reduces; // on the chip
+    const char *name;
+} dtypes[] = {
+    [HCCL_DATA_TYPE_INT8] = {TERN_I8, true, "int8"},
+    [HCCL_DATA_TYPE_INT16] = {TERN_I16, true, "int16"},
+    [HCCL_DATA_TYPE_INT32] = {TERN_I32, true, "int32"},
+    [HCCL_DATA_TYPE_FP16] = {TERN_F16, true, "fp16"},
+    [HCCL_DATA_TYPE_FP32] = {TERN_F32, true, "fp32"},
+    [HCCL_DATA_TYPE_INT64] = {TERN_I64, false, "int64"},
+    [HCCL_DATA_TYPE_UINT64] = {TERN_U64, false, "uint64"},
+    [HCCL_DATA_TYPE_UINT8] = {TERN_U8, false, "uint8"},
+    [HCCL_DATA_TYPE_UINT16] = {TERN_U16, false, "uint16"},
+    [HCCL_DATA_TYPE_UINT32] = {TERN_U32, false, "uint32"},
+    [HCCL_DATA_TYPE_FP64] = {TERN_F64, false, "fp64"},
+    [HCCL_DATA_TYPE_BFP16] = {TERN_BF16, true, "bfp16"},
+};
+
+const char *tern__hccl_task_name(uint32_t type)
+{
+    switch (type) {
+    case HCCL_CMD_ALLREDUCE:
+        return "AllReduce";
+    case HCCL_CMD_ALLGATHER:
+        return "AllGather";
+    case HCCL_CMD_REDUCE_SCATTER:
+        return "ReduceScatter";
+    case HCCL_CMD_ALLTOALL:
+        return "AlltoAll";
+    case HCCL_CMD_ALLTOALLV:
+        return "AlltoAllV";
+    case HCCL_CMD_BATCH_WRITE:
+        return "BatchWrite";
+    case HCCL_CMD_BARRIER:
+        return "QueueBarrier";
+    case HCCL_CMD_INTER_GROUP_SYNC:
+        return "InterHcclGroupSync";
+    default:
+        return "a call";
+    }
+}
+
+static bool is_reduction(uint32_t type)
+{
+    return type == HCCL_CMD_ALLREDUCE || type == HCCL_CMD_REDUCE_SCATTER;
+}
+
+static int check_words(struct device_task *task)
+{
+    const struct tern_hccl_task *call = &task->call;
+    const char *name = tern__hccl_task_name(call->type);
+    if (call->repeat == 0) {
+        return tern__fail(TERN_ERR_ARG, "%s: repeat is 0; it must be 1 or more", name);
+    }
+    if (call->dtype >= sizeof dtypes / sizeof dtypes[0]) {
+        return tern__fail(TERN_ERR_ARG, "%s: %u is no element type; there are 0 to 11", name,
+                          (unsigned)call->dtype);
+    }
+    if (call->type == HCCL_CMD_ALLTOALLV && call->dtype != call->recv_dtype) {
+        return tern__fail(TERN_ERR_ARG, "%s: sendType is %u and recvType %u; they must be the same",
+                          name, (unsigned)call->dtype, (unsigned)call->recv_dtype);
+    }
+    if (is_reduction(call->type)) {
+        if (!dtypes[call->dtype].reduces) {
+            return tern__fail(TERN_ERR_ARG,
+                              "%s: not of %s; kernels reduce fp32, fp16, bfp16, int8, int16 and "
+                              "int32",
+                              name, dtypes[call->dtype].name);
+        }
+        if (call->op != HCCL_REDUCE_SUM && call->op != HCCL_REDUCE_MAX &&
+            call->op != HCCL_REDUCE_MIN) {
+            return tern__fail(TERN_ERR_ARG, "%s: op is %u; kernels reduce by sum, max and min",
+                              name, (unsigned)call->op);
+        }
+    }
+    task->dtype = dtypes[call->dtype].dtype;
+    task->element = tern_dtype_size(task->dtype);
+    return TERN_OK;
+}
+
+// The elements from the beginning of a buffer to the last that any turn touches.
+struct extent {
+    uint64_t send, recv;
+};
+
+// Of n blocks that begin `stride` apart. False: no such memory.
+static bool reach(uint64_t n, uint64_t stride, uint64_t block, uint64_t *elements)
+{
+    return !__builtin_mul_overflow(n - 1, stride, elements) &&
+           !__builtin_add_overflow(*elements, block, elements);
+}
+
+static bool reach_lists(const struct device_task *task, int n, const size_t *counts,
+                        const size_t *offsets, uint64_t *elements)
+{
+    *elements = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t end;
+        if (__builtin_mul_overflow((uint64_t)task->call.repeat, counts[i], &end) ||
+            __builtin_add_overflow(end, offsets[i], &end)) {
+            return false;
+        }
+        *elements = counts[i] > 0 && end > *elements ? end : *elements;
+    }
+    return true;
+}
+
+static bool measure(const struct device_task *task, int n, struct extent *extent)
+{
+    const struct tern_hccl_task *call = &task->call;
+    uint64_t stride = call->stride > 0 ? call->stride : call->count;
+    uint64_t block;
+    uint64_t all = 0;
+    if (call->type == HCCL_CMD_ALLTOALLV) {
+        return reach_lists(task, n, task->lists[0], task->lists[1], &extent->send) &&
+               reach_lists(task, n, task->lists[2], task->lists[3], &extent->recv);
+    }
+    if (__builtin_mul_overflow((uint64_t)call->repeat, call->count, &block) ||
+        (call->type != HCCL_CMD_ALLREDUCE && !reach((uint64_t)n, stride, block, &all))) {
+        return false;
+    }
+    all = call->count > 0 ? all : 0;
+    bool gathers = call->type == HCCL_CMD_ALLGATHER || call->type == HCCL_CMD_ALLTOALL;
+    bool scatters = call->type == HCCL_CMD_REDUCE_SCATTER || call->type == HCCL_CMD_ALLTOALL;
+    extent->send = scatters ? all : block;
+    extent->recv = gathers ? all : block;
+    return true;
+}
+
+// Bytes from an address to the end of the memory that it lies in; false: not known.
+static bool find_left(const struct hccl_server *server, const void *address, uint64_t *left)
+{
+    for (int i = 0; i < server->ranks; i++) {
+        uint64_t offset = (uintptr_t)address - server->context->windowsIn[i];
+        if (offset < server->context->winSize) {
+            *left = server->context->winSize - offset;
+            return true;
+        }
+    }
+    uintptr_t begin;
+    size_t bytes;
+    const bool found = tern__acl_memory_of(address, &begin, &bytes);
+    *left = found ? begin + bytes - (uintptr_t)address : 0;
+    return found;
+}
+
+static int check_buffer(const struct hccl_server *server, struct device_task *task,
+                        const char *what, const void *buffer, uint64_t elements)
+{
+    const char *name = tern__hccl_task_name(task->call.type);
+    uint64_t bytes;
+    uint64_t left;
+    if (__builtin_mul_overflow(elements, (uint64_t)task->element, &bytes) || bytes > SIZE_MAX / 2) {
+        task->past_bytes = UINT64_MAX;
+        return tern__fail(TERN_ERR_ARG, "%s: rank %d: %s has more bytes than there is memory", name,
+                          server->rank, what);
+    }
+    if (bytes > 0 && buffer == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: rank %d: %s must not be NULL", name, server->rank,
+                          what);
+    }
+    if (bytes == 0 || !find_left(server, buffer, &left) || bytes <= left) {
+        return TERN_OK;
+    }
+    task->past_bytes = bytes - left;
+    return tern__fail(TERN_ERR_ARG,
+                      "%s: rank %d: %" PRIu64 " bytes of %s are %" PRIu64
+                      " bytes past the end of its memory, which has %" PRIu64 " from there",
+                      name, server->rank, bytes, what, bytes - left, left);
+}
+
+static int check_blocks(const struct hccl_server *server, const struct device_task *task)
+{
+    const struct tern_hccl_task *call = &task->call;
+    const char *name = tern__hccl_task_name(call->type);
+    bool gathers = call->type == HCCL_CMD_ALLGATHER || call->type == HCCL_CMD_ALLTOALL;
+    if (gathers && call->stride > 0 && call->stride < call->count) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s: strideCount is %" PRIu64 " and the count %" PRIu64
+                          ": blocks of two ranks would overlap",
+                          name, call->stride, call->count);
+    }
+    for (int i = 0; call->type == HCCL_CMD_ALLTOALLV && i < server->ranks; i++) {
+        for (int k = 0; k < i; k++) {
+            const size_t *counts = task->lists[2];
+            const size_t *offsets = task->lists[3];
+            if (counts[i] > 0 && counts[k] > 0 && offsets[i] < offsets[k] + counts[k] &&
+                offsets[k] < offsets[i] + counts[i]) {
+                return tern__fail(TERN_ERR_ARG,
+                                  "%s: what arrives from rank %d and from rank %d overlaps", name,
+                                  k, i);
+            }
+        }
+    }
+    return TERN_OK;
+}
+
+static int copy_lists(const struct hccl_server *server, struct device_task *task)
+{
+    static const char *const names[] = {"sendCounts", "sdispls", "recvCounts", "rdispls"};
+    for (int k = 0; k < 4; k++) {
+        const uint64_t *list = task->call.lists[k];
+        if (list == NULL) {
+            return tern__fail(TERN_ERR_ARG, "AlltoAllV: %s must not be NULL", names[k]);
+        }
+        for (int i = 0; i < server->ranks; i++) {
+            task->lists[k][i] = list[i];
+        }
+    }
+    return TERN_OK;
+}
+
+// An item of BatchWrite in either of its forms.
+struct batch_item_a2 {
+    uint64_t local, remote, count;
+    uint32_t dtype, rank;
+};
+struct batch_item_a3 {
+    uint64_t type;
+    uint32_t reserved[5];
+    uint32_t length;
+    uint32_t source[2], target[2]; // lower half first
+    uint32_t more[4];
+};
+_Static_assert(sizeof(struct batch_item_a2) == 32, "layout of kernels");
+_Static_assert(sizeof(struct batch_item_a3) == 64, "layout of kernels");
+
+int tern__hccl_batch_item(const struct tern_hccl_task *call, uint32_t index,
+                          struct batch_write *write)
+{
+    // The first word of the one form is an address, and of the other 0.
+    uint64_t first;
+    memcpy(&first, call->send, sizeof first);
+    if (first == 0) {
+        struct batch_item_a3 item;
+        memcpy(&item, (const char *)call->send + index * sizeof item, sizeof item);
+        write->bytes = item.length;
+        write->from = (uintptr_t)item.source[1] << 32 | item.source[0];
+        write->to = (uintptr_t)item.target[1] << 32 | item.target[0];
+        write->rank = -1;
+        return TERN_OK;
+    }
+    struct batch_item_a2 item;
+    memcpy(&item, (const char *)call->send + index * sizeof item, sizeof item);
+    if (item.dtype >= sizeof dtypes / sizeof dtypes[0]) {
+        return tern__fail(TERN_ERR_ARG, "BatchWrite: item %u: %u is no element type",
+                          (unsigned)index, (unsigned)item.dtype);
+    }
+    *write = (struct batch_write){.from = (uintptr_t)item.local,
+                                  .to = (uintptr_t)item.remote,
+                                  .rank = (int)item.rank};
+    if (__builtin_mul_overflow(item.count, tern_dtype_size(dtypes[item.dtype].dtype),
+                               &write->bytes)) {
+        return tern__fail(TERN_ERR_ARG, "BatchWrite: item %u: no memory has %" PRIu64 " elements",
+                          (unsigned)index, item.count);
+    }
+    return TERN_OK;
+}
+
+static int check_item(const struct hccl_server *server, struct device_task *task, uint32_t index)
+{
+    struct batch_write write;
+    TERN_TRY(tern__hccl_batch_item(&task->call, index, &write));
+    if (write.rank >= server->ranks) {
+        return tern__fail(TERN_ERR_ARG, "BatchWrite: item %u is for rank %d of %d", (unsigned)index,
+                          write.rank, server->ranks);
+    }
+    int owner = -1;
+    uint64_t offset = 0;
+    for (int i = 0; i < server->ranks && owner < 0; i++) {
+        offset = write.to - server->context->windowsIn[i];
+        owner = offset < server->context->winSize ? i : -1;
+    }
+    if (write.bytes > 0 && (owner < 0 || (write.rank >= 0 && owner != write.rank))) {
+        return tern__fail(TERN_ERR_ARG,
+                          "BatchWrite: item %u: its destination is not in the window of %s",
+                          (unsigned)index, write.rank >= 0 ? "its rank" : "a rank");
+    }
+    if (write.bytes > 0 && write.bytes > server->context->winSize - offset) {
+        task->past_bytes = write.bytes - (server->context->winSize - offset);
+        return tern__fail(TERN_ERR_ARG,
+                          "BatchWrite: rank %d: item %u: %" PRIu64 " bytes are %" PRIu64
+                          " bytes past the end of the window of rank %d",
+                          server->rank, (unsigned)index, write.bytes, task->past_bytes, owner);
+    }
+    task->element = 1;
+    return check_buffer(server, task, "a source", (const void *)write.from, write.bytes);
+}
+
+static int check_batch(const struct hccl_server *server, struct device_task *task)
+{
+    const struct tern_hccl_task *call = &task->call;
+    if (call->send == NULL || call->count == 0 || call->count > TERN_HCCL_BATCH_ITEMS_MAX) {
+        return tern__fail(TERN_ERR_ARG, "BatchWrite: %" PRIu64 " items at %p; there are 1 to %d",
+                          call->count, call->send, TERN_HCCL_BATCH_ITEMS_MAX);
+    }
+    if (call->stride >= TERN_HCCL_QUEUES_MAX) {
+        return tern__fail(TERN_ERR_ARG, "BatchWrite: queue %" PRIu64 "; there are 0 to %d",
+                          call->stride, TERN_HCCL_QUEUES_MAX - 1);
+    }
+    for (uint32_t i = 0; i < call->count; i++) {
+        TERN_TRY(check_item(server, task, i));
+    }
+    return TERN_OK;
+}
+
+int tern__hccl_task_check(const struct hccl_server *server, struct device_task *task)
+{
+    struct extent extent;
+    uint32_t type = task->call.type;
+    if (type == HCCL_CMD_BATCH_WRITE) {
+        return check_batch(server, task);
+    }
+    if (type == HCCL_CMD_HALF_ALLTOALLV) {
+        return tern__fail(TERN_ERR_LIMIT,
+                          "AlltoAllvWrite is not here; BatchWrite and AlltoAllV are");
+    }
+    if (type == HCCL_CMD_BARRIER || type == HCCL_CMD_INTER_GROUP_SYNC) {
+        return TERN_OK;
+    }
+    TERN_TRY(check_words(task));
+    if (type == HCCL_CMD_ALLTOALLV) {
+        TERN_TRY(copy_lists(server, task));
+    }
+    if (!measure(task, server->ranks, &extent)) {
+        return tern__fail(TERN_ERR_ARG, "%s: rank %d: no memory has so many elements",
+                          tern__hccl_task_name(type), server->rank);
+    }
+    TERN_TRY(check_buffer(server, task, "sendBuf", task->call.send, extent.send));
+    TERN_TRY(check_buffer(server, task, "recvBuf", task->call.recv, extent.recv));
+    return check_blocks(server, task);
+}
