@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "faces/acl/memory.h"
+#include "faces/hccl/device.h"
 #include "faces/hccl/environment.h"
 #include "faces/hccl/form.h"
 #include "tern/comm.h"
@@ -93,6 +94,7 @@ HcclResult tern__hccl_find(const char *call, const char *name, struct hccl **com
 static int unmake(struct hccl *hccl)
 {
     tern__hccl_symmetric_forget(hccl);
+    tern__hccl_server_stop(hccl);
     int status = tern_window_destroy(hccl->window);
     int left = tern__acl_memory_leave(hccl->comm);
     int forgotten = tern_event_destroy(hccl->ended);
@@ -363,6 +365,7 @@ HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tilin
         }
         if (hccl->window == NULL && status == TERN_OK) {
             status = tern_window_create(hccl->comm, bytes, NULL, &hccl->window);
+            status = status == TERN_OK ? tern__hccl_server_start(hccl) : status;
         }
         tern__hccl_leave(hccl);
     }
