@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sources of AscendC kernels that communicate include first: the words that kernels are
+// written with, which block of which kind of core this is, and where all blocks meet. C++11 to
+// C++20; with C++17 and newer also `half`, `bfloat16_t`, pipes and events (pto/common/type.hpp).
+//
+// A kernel that `tern kernel-cc` compiles runs on vector cores (AIV), all its blocks at the same
+// time.
+#ifndef TERN_FACES_KERNEL_OPERATOR_H
+#define TERN_FACES_KERNEL_OPERATOR_H
+
+#include "tern/block.h"
+#include "tern/status.h"
+
+#ifdef __cplusplus // nothing here is for C
+
+#include <cstddef>
+#include <cstdint>
+
+#if __cplusplus >= 201703L
+#include "pto/tern/call.hpp"
+#else
+#include <stdexcept>
+#define __gm__
+#endif
+#ifndef __global__
+#define __global__
+#endif
+#ifndef __aicore__
+#define __aicore__
+#endif
+#ifndef GM_ADDR
+#define GM_ADDR __gm__ uint8_t *
+#endif
+#ifndef ASCEND_IS_AIV
+#define ASCEND_IS_AIV (AscendC::g_coreType == AscendC::AIV)
+#define ASCEND_IS_AIC (AscendC::g_coreType == AscendC::AIC)
+#endif
+
+// A kernel's tiling is what its host has put at an address.
+#ifndef REGISTER_TILING_DEFAULT
+#define REGISTER_TILING_DEFAULT(type)
+#define GET_TILING_DATA_WITH_STRUCT(type, name, address)                                           \
+    const type &name = *reinterpret_cast<const type *>(address)
+#endif
+
+namespace AscendC
+{
+
+constexpr int32_t MIX = 0;
+constexpr int32_t AIC = 1; // matrices
+constexpr int32_t AIV = 2; // vectors
+
+// The kind of core that this is compiled for.
+#ifdef __DAV_C220_CUBE__
+constexpr int32_t g_coreType = AIC;
+#else
+constexpr int32_t g_coreType = AIV;
+#endif
+
+inline int64_t GetBlockIdx()
+{
+    return tern_block_index();
+}
+inline int64_t GetBlockNum()
+{
+    return tern_block_count();
+}
+inline int64_t GetSubBlockIdx()
+{
+    return 0;
+}
+inline int64_t GetSubBlockNum()
+{
+    return 1;
+}
+
+// Returns when all blocks of the kernel have come here. A block that fails, or does not come in
+// time, ends the others.
+template <bool isAIVOnly = true> inline void SyncAll()
+{
+    int status = tern_block_sync();
+#if __cplusplus >= 201703L
+    pto::tern_detail::check("SyncAll", status);
+#else
+    if (status < 0) {
+        throw std::runtime_error(tern_last_error());
+    }
+#endif
+}
+
+} // namespace AscendC
+
+using AscendC::g_coreType;
+
+#endif
+
+#endif
