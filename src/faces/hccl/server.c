@@ -20,6 +20,7 @@
 #include "stream/thread.h"
 #include "sync/ladder.h"
 #include "tern/block.h"
+#include "tern/memory.h"
 
 static struct hccl_server *groups[TERN_HCCL_GROUPS_MAX];
 static pthread_mutex_t groups_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -292,10 +293,10 @@ static int take_group(struct hccl_server *server)
 
 static void free_server(struct hccl_server *server)
 {
+    tern_free(server->scratch);
     tern_window_destroy(server->lines);
     tern_comm_destroy(server->comm);
     pthread_mutex_destroy(&server->lock);
-    free(server->scratch);
     free(server);
 }
 
