@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 300
+# The device class AscendC::Hccl: the programs of test/hccl_device, compiled by `tern kernel-cc` without
+# a warning and run for 1 to 8 ranks; and the names in all dialects.
+source "$(dirname "$0")/../support/shell.sh"
+sources=$root/test/hccl_device
+export TERN_TIMEOUT=60
+compilers=(g++)
+! command -v clang++ >/dev/null || compilers+=(clang++)
+
+for compiler in "${compilers[@]}"; do
+    for standard in 11 14 17 20; do
+        expect 0 '' "$compiler" -std=c++$standard -fsyntax-only -Wall -Wextra -Wpedantic -Werror \
+            -I"$root/include" -I"$root/include/faces" "$sources/names.cpp"
+    done
+done
+
+for program in gather; do
+    expect 0 '' "$tern" kernel-cc -O1 -Wall -Wextra -Wshadow -Werror "$sources/$program.cpp" -o $program
+    expect 0 '' ./$program
+    [ ! -s said ] || die "$program is not silent: $(head -3 said)"
+done
+
+# A source whose launches stand behind `extern "C"` kernels compiles with the other compiler, too.
+if [ ${#compilers[@]} -eq 2 ]; then
+    CXX=clang++ expect 0 '' "$tern" kernel-cc -std=c++20 -O0 -Wall -Wextra -Werror "$sources/gather.cpp" -o other
+    expect 0 '' ./other
+fi
+echo "hccl_device.sh: ${compilers[*]}, all verified in $SECONDS s"
