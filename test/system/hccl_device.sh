@@ -16,7 +16,7 @@ for compiler in "${compilers[@]}"; do
     done
 done
 
-for program in gather; do
+for program in gather kinds rules order; do
     expect 0 '' "$tern" kernel-cc -O1 -Wall -Wextra -Wshadow -Werror "$sources/$program.cpp" -o $program
     expect 0 '' ./$program
     [ ! -s said ] || die "$program is not silent: $(head -3 said)"
