@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 300
 # The device class AscendC::Hccl: the programs of test/hccl_device, compiled by `tern kernel-cc` without
-# a warning and run for 1 to 8 ranks; and the names in all dialects.
+# a warning and run for 1 to 8 ranks; the
+# names in all dialects; and the operators of examples/hccl_device.
 source "$(dirname "$0")/../support/shell.sh"
 sources=$root/test/hccl_device
 export TERN_TIMEOUT=60
@@ -27,4 +28,10 @@ if [ ${#compilers[@]} -eq 2 ]; then
     CXX=clang++ expect 0 '' "$tern" kernel-cc -std=c++20 -O0 -Wall -Wextra -Werror "$sources/gather.cpp" -o other
     expect 0 '' ./other
 fi
+for operator in all_gather_matmul matmul_all_reduce; do
+    for n in 1 2 3 4 8; do
+        expect 0 "hccl_$operator, $n ranks: verified" "$build/bin/hccl_$operator" "$n"
+    done
+    expect 2 "usage: hccl_$operator [RANKS]" "$build/bin/hccl_$operator" 9
+done
 echo "hccl_device.sh: ${compilers[*]}, all verified in $SECONDS s"
