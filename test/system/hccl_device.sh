@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 300
 # The device class AscendC::Hccl: the programs of test/hccl_device, compiled by `tern kernel-cc` without
-# a warning and run for 1 to 8 ranks; the
-# names in all dialects; and the operators of examples/hccl_device.
+# a warning and run for 1 to 8 ranks; the names in all dialects; and the operators of examples/hccl_device.
 source "$(dirname "$0")/../support/shell.sh"
 sources=$root/test/hccl_device
 export TERN_TIMEOUT=60
