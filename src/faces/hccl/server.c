@@ -9,7 +9,6 @@
 
 #include "faces/hccl/device.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

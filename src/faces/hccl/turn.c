@@ -7,6 +7,7 @@
 // AllGather of a record: a task that a rank refuses moves nothing on any rank.
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +17,10 @@
 #include "tern/block.h"
 #include "tern/memory.h"
 
-#define PATIENCE_NS INT64_C(20000)
+#define PATIENCE_NS INT64_C(50000)
+#define YIELDS_NS INT64_C(1000000)
 
-enum { LOOKS = 64 };
+enum { LOOKS = 64, LOOKS_CROWDED = 8 };
 
 struct record {
     uint32_t type, number; // of the collective tasks of this life
@@ -227,36 +229,46 @@ static bool all_entered(const struct hccl_server *server, uint32_t turn)
     return true;
 }
 
-// Where others have committed this turn and do not come for a while, their threads are rung.
+// Rings the threads of ranks that have committed a turn and not begun it, each once.
+static void ring_late(struct hccl_server *server, uint32_t turn, uint64_t *rung)
+{
+    for (int i = 0; i < server->ranks; i++) {
+        const struct server_line *other = server->line[i];
+        if ((*rung >> i & 1) == 0 && !tern__reached(tern__observe(&other->entered), turn) &&
+            tern__reached(tern__flag_load(&other->committed), turn)) {
+            *rung |= UINT64_C(1) << i;
+            tern__hccl_server_ring(server, i);
+        }
+    }
+}
+
+// Looks and yields, as all waits of tern begin. Where others have committed the turn and do not
+// come for a while, their threads are rung; then this rank sleeps in the call itself, and whoever
+// commits the turn later sees that it is awaited.
 static void await_others(struct hccl_server *server)
 {
     struct server_line *line = server->line[server->rank];
     uint32_t turn = tern__peek(&line->entered) + 1;
     tern__publish(&line->entered, turn); // partner: all_entered
-    int64_t deadline = 0;
-    for (int look = 0; !all_entered(server, turn); look++) {
+    int64_t begin_ns = 0;
+    uint64_t rung = 0;
+    for (int look = 1; !all_entered(server, turn); look++) {
         tern__cpu_relax();
-        if (server->crowded && look == LOOKS) {
-            break;
+        if (look % (server->crowded ? LOOKS_CROWDED : LOOKS) != 0) {
+            continue;
         }
-        if (look % LOOKS == LOOKS - 1) {
-            int64_t now = tern__now_ns();
-            deadline = deadline == 0 ? now + PATIENCE_NS : deadline;
-            if (now >= deadline) {
-                break;
-            }
+        int64_t now_ns = tern__now_ns();
+        begin_ns = begin_ns == 0 ? now_ns : begin_ns;
+        if (now_ns - begin_ns > PATIENCE_NS) {
+            ring_late(server, turn, &rung);
         }
-    }
-    if (all_entered(server, turn)) {
-        return;
-    }
-    tern__flag_store(&line->impatient, turn); // partner: is_awaited, in server.c
-    for (int i = 0; i < server->ranks; i++) {
-        struct server_line *other = server->line[i];
-        if (!tern__reached(tern__observe(&other->entered), turn) &&
-            tern__reached(tern__flag_load(&other->committed), turn)) {
-            tern__hccl_server_ring(server, i);
+        if (now_ns - begin_ns > YIELDS_NS) {
+            tern__flag_store(&line->impatient, turn); // partner: is_awaited, in server.c
+            rung = 0;
+            ring_late(server, turn, &rung);
+            return;
         }
+        sched_yield();
     }
 }
 
