@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executor: runs a sealed plan on the windows of a communicator, as often as wanted. While
-// bytes move it allocates nothing, locks nothing, and makes no system call, except to sleep when
-// nothing is ready. Lanes of a rank are interleaved by readiness. Signals count up from run to run.
+// bytes move it allocates nothing, waits for no lock, and makes no system call, except to sleep
+// when nothing is ready. Lanes of a rank are interleaved by readiness. Signals count up from run to
+// run.
 #ifndef TERN_EXEC_H
 #define TERN_EXEC_H
 

@@ -95,9 +95,10 @@ typedef enum tern_plan_op_kind {
     TERN_PLAN_WAIT,
 } tern_plan_op_kind;
 
-// A reduce that adds its sources, one by one, to what its destinations hold, atomically per
-// element: several may work on one range at a time. The order of the sum is then left to chance. No
-// source may be one of its destinations.
+// A reduce that adds its sources to what its destinations hold (or multiplies, takes the maximum or
+// minimum), atomically per element: several ops of a run may work on one range at a time. The order
+// of the sum is then left to chance, and so are the last bits of sums of floats. No source may be
+// one of its destinations.
 #define TERN_PLAN_ATOMIC 1u
 
 // An op, as it is read.

@@ -52,6 +52,12 @@ static inline uint32_t tern__flag_add(_Atomic uint32_t *word, uint32_t value)
     return atomic_fetch_add_explicit(word, value, memory_order_seq_cst);
 }
 
+// What it was; it is 0 now.
+static inline uint32_t tern__flag_take(_Atomic uint32_t *word)
+{
+    return atomic_exchange_explicit(word, 0, memory_order_seq_cst);
+}
+
 static inline bool tern__flag_swap(_Atomic uint32_t *word, uint32_t expected, uint32_t desired)
 {
     return atomic_compare_exchange_strong_explicit(word, &expected, desired, memory_order_seq_cst,

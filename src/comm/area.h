@@ -6,6 +6,7 @@
 //     letters    a line for each slot: what a v-collective of two ranks says to the other one
 //     arrivals   rank 0's are used, by all ranks: counters of a slot, a line each
 //     signals    of the plan that runs in a slot
+//     locks      a line each; of atomic reduces of any plan
 //     payloads   of a slot: inputs, scratch and outputs that are staged
 //     mailboxes  one for each sender: lines of a ring of messages, and their payloads
 //
@@ -21,6 +22,7 @@ enum {
     TERN__SLOTS = 8,         // runs of a communicator that may be in shared memory at a time
     TERN__SLOT_ARRIVALS = 3, // of a run's beginning, and of signals 0 and 1 of its plan
     TERN__SLOT_SIGNALS = 64, // lines of signals of a slot
+    TERN__AREA_LOCKS_COUNT = 64,
     TERN__SLOT_BYTES = 256 << 10,
     TERN__MAIL_SLOTS = 4,        // messages from one sender that may be on their way
     TERN__MAIL_BYTES = 32 << 10, // of one of them
@@ -31,8 +33,9 @@ enum {
 #define TERN__AREA_ARRIVALS (TERN__AREA_LETTERS + (size_t)TERN__SLOTS * TERN_CACHE_LINE)
 #define TERN__AREA_SIGNALS                                                                         \
     (TERN__AREA_ARRIVALS + (size_t)TERN__SLOTS * TERN__SLOT_ARRIVALS * TERN_CACHE_LINE)
-#define TERN__AREA_MAIL                                                                            \
+#define TERN__AREA_LOCKS                                                                           \
     (TERN__AREA_SIGNALS + (size_t)TERN__SLOTS * TERN__SLOT_SIGNALS * TERN_CACHE_LINE)
+#define TERN__AREA_MAIL (TERN__AREA_LOCKS + (size_t)TERN__AREA_LOCKS_COUNT * TERN_CACHE_LINE)
 #define TERN__MAIL_LINES (TERN__MAIL_SLOTS + 1) // heads, and the line of acknowledgements
 #define TERN__AREA_ALIGN ((size_t)4096)
 

@@ -150,7 +150,6 @@ static void bind_elements(const struct tern__coll *call)
     struct tern__binding *binding = &call->calls->binding;
     binding->far = 0;
     binding->distance = NULL;
-    binding->dtype = call->dtype;
     binding->element_bytes = call->element_bytes;
     binding->reduce = call->reduce;
     binding->function = call->function;

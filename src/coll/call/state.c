@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "coll/call/mail.h"
+#include "plan/exec/add.h"
 #include "sync/doing.h"
 
 // What this rank has not waited for, as far as it can be seen now: those who stay must learn of it.
@@ -36,6 +37,10 @@ static void free_calls(void *arg)
     free(calls);
 }
 
+_Static_assert(TERN__AREA_LOCKS_COUNT == TERN__ADD_LOCKS &&
+                   sizeof(struct tern__add_lock) == TERN_CACHE_LINE,
+               "the lines of the area are these locks");
+
 int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls)
 {
     TERN_TRY(tern__comm_lives(name, comm));
@@ -64,6 +69,9 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
         made->direct_option = TERN__DIRECT_OFF;
     }
     made->binding.rank = comm->group.rank;
+    made->binding.nranks = (uint32_t)comm->group.size;
+    made->binding.locks = tern__window_at(comm->area, 0, TERN__AREA_LOCKS);
+    made->binding.locks_stride = comm->area->size_bytes;
     made->binding.group = &comm->group;
     made->bases = bases;
     made->lanes.window = comm->area;

@@ -71,28 +71,6 @@ struct op_place {
     size_t index;
 };
 
-static int check_atomic(const struct tern_exec *exec, const struct op_place *place,
-                        const tern_plan_range *range)
-{
-    size_t base = range->buffer == TERN_PLAN_IN    ? exec->in_offsets[range->rank]
-                  : range->buffer == TERN_PLAN_OUT ? exec->out_offsets[range->rank]
-                                                   : 0;
-    if (exec->options.op != TERN_SUM) {
-        return tern__fail(TERN_ERR_ARG,
-                          "tern_exec_create: rank %d, lane %d, op %zu reduces atomically, which is "
-                          "there for sums only",
-                          place->rank, place->lane, place->index);
-    }
-    if ((base + range->offset) % exec->plan->spec.unit != 0) {
-        return tern__fail(
-            TERN_ERR_ARG,
-            "tern_exec_create: rank %d, lane %d, op %zu adds atomically at an address "
-            "that is no multiple of the %u bytes of an element",
-            place->rank, place->lane, place->index, exec->plan->spec.unit);
-    }
-    return TERN_OK;
-}
-
 static int check_op(const struct tern_exec *exec, const struct op_place *place,
                     const struct tern__op *op)
 {
@@ -115,9 +93,6 @@ static int check_op(const struct tern_exec *exec, const struct op_place *place,
                 place->rank, place->lane, place->index,
                 tern__op_kind_name((tern_plan_op_kind)op->kind), i, op->length, ranges[i].offset,
                 tern__buffer_name((tern_plan_buffer)ranges[i].buffer), ranges[i].rank, bytes);
-        }
-        if ((op->flags & TERN_PLAN_ATOMIC) != 0 && i >= op->sources_count) {
-            TERN_TRY(check_atomic(exec, place, &ranges[i]));
         }
     }
     return TERN_OK;

@@ -91,7 +91,9 @@ static void bind(struct tern_exec *exec)
         .rank = exec->comm->group.rank,
         .in_map = TERN__MAP_BYTES,
         .out_map = TERN__MAP_BYTES,
-        .dtype = options->dtype,
+        .locks = tern__window_at(exec->window, 0, exec->locks_offset),
+        .locks_stride = exec->window->size_bytes,
+        .nranks = (uint32_t)exec->plan->spec.nranks,
         .element_bytes = tern_dtype_size(options->dtype),
         .reduce = tern__reduce_find(options->dtype, options->op),
     };

@@ -7,6 +7,7 @@
 
 #include "base/public.h"
 #include "base/error.h"
+#include "plan/exec/add.h"
 #include "plan/exec/exec.h"
 #include "plan/ir.h"
 
@@ -100,14 +101,15 @@ static int compare_offers(const struct offer *offers, const struct tern__group *
     return TERN_OK;
 }
 
-// The executor's own window: head, signals, scratch.
+// The executor's own window: head, signals, locks, scratch.
 static int make_window(struct tern_exec *exec)
 {
     const tern_plan *plan = exec->plan;
     size_t signals = tern__plan_signals(plan);
     size_t stride = signals <= TERN__EXEC_LINES_MAX ? TERN_CACHE_LINE : sizeof(uint32_t);
     size_t offset = sizeof(struct tern__exec_head) + signals * stride;
-    exec->scratch_offset = (offset + TERN_CACHE_LINE - 1) / TERN_CACHE_LINE * TERN_CACHE_LINE;
+    exec->locks_offset = (offset + TERN_CACHE_LINE - 1) / TERN_CACHE_LINE * TERN_CACHE_LINE;
+    exec->scratch_offset = exec->locks_offset + TERN__ADD_LOCKS * sizeof(struct tern__add_lock);
     tern_window_options options = {.flags = TERN_WINDOW_PREFAULT};
     return tern_window_create(exec->comm, exec->scratch_offset + plan->scratch_bytes, &options,
                               &exec->window);

@@ -4,6 +4,7 @@
 //
 //     line 0        the run the rank has begun last, and where it is stuck (for reports)
 //     signals       a line each, or packed when there are very many; posted by anybody
+//     locks         a line each; of atomic reduces (add.h)
 //     scratch       the plan's
 //
 // Two rules make runs follow each other without a barrier. No op touches a rank's memory, and no
@@ -56,7 +57,7 @@ struct tern_exec {
     tern_exec_options options;
     size_t in_offsets[TERN_RANKS_MAX];
     size_t out_offsets[TERN_RANKS_MAX];
-    size_t scratch_offset;
+    size_t locks_offset, scratch_offset;
     uint64_t runs_ended;
     uint64_t read_bytes[TERN_RANKS_MAX]; // of a run, from each rank
     uint64_t written_bytes[TERN_RANKS_MAX];

@@ -7,13 +7,15 @@
 
 #include "base/error.h"
 #include "base/trace.h"
+#include "plan/exec/add.h"
 #include "sync/bell.h"
 
 int tern__lanes_create(struct tern__lanes *lanes, size_t count)
 {
     lanes->open = calloc(count + 1, sizeof *lanes->open);
     lanes->next = calloc(count + 1, sizeof(void *));
-    return lanes->open != NULL && lanes->next != NULL
+    lanes->added = calloc(count + 1, sizeof *lanes->added);
+    return lanes->open != NULL && lanes->next != NULL && lanes->added != NULL
                ? TERN_OK
                : tern__fail(TERN_ERR_MEMORY, "no memory for a plan of %zu lanes", count);
 }
@@ -22,6 +24,7 @@ void tern__lanes_free(struct tern__lanes *lanes)
 {
     free(lanes->open);
     free((void *)lanes->next);
+    free(lanes->added);
 }
 
 void tern__lanes_begin(struct tern__lanes *lanes)
@@ -31,6 +34,7 @@ void tern__lanes_begin(struct tern__lanes *lanes)
     for (uint32_t lane = 0; lane < lanes->open_count; lane++) {
         lanes->open[lane] = (uint16_t)lane;
         lanes->next[lane] = lanes->script->lanes[lane].begin;
+        lanes->added[lane] = 0;
     }
 }
 
@@ -115,6 +119,22 @@ static void post(const struct tern__lanes *lanes, const struct tern__step *step)
     tern__bell_ring(tern__window_bell(lanes->window, step->peer));
 }
 
+// Goes on with a transfer; true when it is over.
+static bool transfer(struct tern__lanes *lanes, uint32_t lane, const struct tern__step *step)
+{
+    bool wanted = false;
+    if (step->kind != TERN__STEP_ADD) {
+        lanes->failed = !tern__transfer(lanes->binding, lanes->window->xport, step, &lanes->unread);
+        return !lanes->failed;
+    }
+    bool over = tern__add(lanes->binding, step, &lanes->added[lane], &wanted);
+    if (wanted) {
+        tern__ring_others(lanes->window); // partner: the look of tern__add_is_free
+    }
+    lanes->added[lane] = over ? 0 : lanes->added[lane];
+    return over;
+}
+
 // Does what is ready of a lane, up to the second transfer; true when that was anything.
 static bool advance(struct tern__lanes *lanes, uint32_t lane)
 {
@@ -122,6 +142,7 @@ static bool advance(struct tern__lanes *lanes, uint32_t lane)
     const struct tern__step *end = lanes->script->lanes[lane].end;
     const struct tern__step *step = begin;
     bool transferred = false;
+    bool moved = false;
     for (; step != end; step++) {
         int64_t begin_ns = tern__trace_start();
         if (!is_ready(lanes, step)) {
@@ -136,9 +157,9 @@ static bool advance(struct tern__lanes *lanes, uint32_t lane)
             if (transferred) {
                 break;
             }
-            lanes->failed =
-                !tern__transfer(lanes->binding, lanes->window->xport, step, &lanes->unread);
-            if (lanes->failed) {
+            uint32_t added = lanes->added[lane];
+            if (!transfer(lanes, lane, step)) {
+                moved = lanes->added[lane] != added;
                 break;
             }
             transferred = true;
@@ -149,7 +170,7 @@ static bool advance(struct tern__lanes *lanes, uint32_t lane)
         }
     }
     lanes->next[lane] = step;
-    return step != begin;
+    return moved || step != begin;
 }
 
 bool tern__lanes_sweep(struct tern__lanes *lanes)
@@ -170,7 +191,11 @@ bool tern__lanes_sweep(struct tern__lanes *lanes)
 bool tern__lanes_ready(struct tern__lanes *lanes)
 {
     for (uint32_t i = 0; i < lanes->open_count; i++) {
-        if (is_ready(lanes, lanes->next[lanes->open[i]])) {
+        uint32_t lane = lanes->open[i];
+        const struct tern__step *step = lanes->next[lane];
+        if (is_ready(lanes, step) &&
+            (step->kind != TERN__STEP_ADD ||
+             tern__add_is_free(tern__add_next(lanes->binding, step, lanes->added[lane])))) {
             return true;
         }
     }

@@ -26,6 +26,7 @@ struct tern__lanes {
     uint32_t open_count;
     uint16_t *open;                 // the lanes that have not ended
     const struct tern__step **next; // of each lane
+    uint32_t *added;                // of each lane: stripes of an atomic reduce that are done
     bool failed;                    // a transfer could not be done, and nothing goes on:
     struct tern__unread unread;     // why
     // A step that is over, but a transfer; called only while a trace is recorded.

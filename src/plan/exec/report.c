@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "plan/exec/add.h"
 #include "plan/exec/exec.h"
 #include "plan/ir.h"
 #include "sync/doing.h"
@@ -51,6 +52,22 @@ static int describe_posters(const struct tern_exec *exec, uint64_t ranks, char *
     return culprit;
 }
 
+// Who holds the stripe that the first open lane adds to next.
+static uint64_t describe_lock(const struct tern_exec *exec, const struct tern__step *step,
+                              char *text, size_t size)
+{
+    const struct tern__lanes *lanes = &exec->lanes;
+    int holder =
+        tern__add_holder(tern__add_next(lanes->binding, step, lanes->added[lanes->open[0]]));
+    if (holder < 0) {
+        snprintf(text, size, "a destination that is free again");
+        return 0;
+    }
+    snprintf(text, size, "%s to be done with what it adds to one of its destinations",
+             tern__rank_name(&exec->comm->group, holder).text);
+    return UINT64_C(1) << holder;
+}
+
 int tern__exec_timed_out(struct tern_exec *exec)
 {
     struct tern__group *group = &exec->comm->group;
@@ -69,6 +86,8 @@ int tern__exec_timed_out(struct tern_exec *exec)
         snprintf(wants, sizeof wants,
                  "signal %u: seen %d, wanted %u of the posts of this run (it is posted by %s)",
                  step->signal, (int32_t)tern__lanes_seen(&exec->lanes, step), step->count, list);
+    } else if (step->kind == TERN__STEP_ADD && (step->gates & ~exec->lanes.begun) == 0) {
+        ranks = describe_lock(exec, step, wants, sizeof wants);
     } else {
         ranks = step->gates & ~exec->lanes.begun;
         tern__ranks_text(&exec->comm->group, ranks, list, sizeof list);

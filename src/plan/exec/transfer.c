@@ -16,42 +16,33 @@
 #define EXPOSE_BLOCK TERN__EXPOSE_FROM
 _Static_assert(TERN__REDUCE_FUNCTION_MAX <= EXPOSE_BLOCK, "a block holds an element");
 
-static char *address_of(const struct tern__binding *binding, const tern_plan_range *range)
+uint64_t tern__range_offset(const struct tern__binding *binding, const tern_plan_range *range)
 {
-    const char *base;
-    enum tern__map map;
-    uint64_t stride;
-    if (range->buffer == TERN_PLAN_IN) {
-        base = binding->in[range->rank];
-        map = binding->in_map;
-        stride = binding->in_stride;
-    } else if (range->buffer == TERN_PLAN_OUT) {
-        base = binding->out[range->rank];
-        map = binding->out_map;
-        stride = binding->out_stride;
-    } else {
-        base = binding->scratch[range->rank];
-        map = binding->in_map;
-        stride = 0;
-    }
-    uint64_t offset = range->offset;
-    switch (map) {
+    bool is_out = range->buffer == TERN_PLAN_OUT;
+    switch (is_out ? binding->out_map : binding->in_map) {
     case TERN__MAP_BYTES:
         break;
     case TERN__MAP_SLICES:
-        offset = binding->bounds[offset];
-        break;
+        return binding->bounds[range->offset];
     case TERN__MAP_SHARES:
-        offset *= stride;
-        break;
+        return range->offset * (is_out                          ? binding->out_stride
+                                : range->buffer == TERN_PLAN_IN ? binding->in_stride
+                                                                : 0);
     case TERN__MAP_TABLE: {
-        const struct tern__share *row = &binding->tables[range->rank][offset];
-        offset = (range->buffer == TERN_PLAN_IN ? row->in_offset : row->out_offset) +
-                 binding->skip_bytes;
-        break;
+        const struct tern__share *row = &binding->tables[range->rank][range->offset];
+        return (range->buffer == TERN_PLAN_IN ? row->in_offset : row->out_offset) +
+               binding->skip_bytes;
     }
     }
-    return (char *)(uintptr_t)base + offset;
+    return range->offset;
+}
+
+char *tern__range_address(const struct tern__binding *binding, const tern_plan_range *range)
+{
+    const char *base = range->buffer == TERN_PLAN_IN    ? binding->in[range->rank]
+                       : range->buffer == TERN_PLAN_OUT ? binding->out[range->rank]
+                                                        : binding->scratch[range->rank];
+    return (char *)(uintptr_t)base + tern__range_offset(binding, range);
 }
 
 // Of a v-collective: from its first source to its first destination.
@@ -64,7 +55,7 @@ static uint64_t share_length(const struct tern__binding *binding, const tern_pla
     return rest < binding->piece_bytes ? rest : binding->piece_bytes;
 }
 
-static uint64_t length_of(const struct tern__binding *binding, const struct tern__step *step)
+uint64_t tern__step_length(const struct tern__binding *binding, const struct tern__step *step)
 {
     const tern_plan_range *first = &step->operands[0];
     if (binding->out_map == TERN__MAP_TABLE) {
@@ -91,9 +82,9 @@ static bool fetch(const struct tern__binding *binding, const struct tern__step *
                   uint64_t length, struct tern__unread *unread)
 {
     const tern_plan_range *range = &step->operands[0];
-    uint64_t from = (uintptr_t)address_of(binding, range);
+    uint64_t from = (uintptr_t)tern__range_address(binding, range);
     for (int d = 0; d < step->destinations_count; d++) {
-        char *to = address_of(binding, &step->operands[1 + d]);
+        char *to = tern__range_address(binding, &step->operands[1 + d]);
         if (!tern__reach_read(binding->group, range->rank, to, from, length, unread)) {
             return false;
         }
@@ -104,9 +95,9 @@ static bool fetch(const struct tern__binding *binding, const struct tern__step *
 static void copy(const struct tern__binding *binding, const struct tern__xport *xport,
                  const struct tern__step *step, uint64_t length)
 {
-    const char *from = address_of(binding, &step->operands[0]);
+    const char *from = tern__range_address(binding, &step->operands[0]);
     if (step->destinations_count == 1) {
-        char *to = address_of(binding, &step->operands[1]);
+        char *to = tern__range_address(binding, &step->operands[1]);
         if (to != from) {
             xport->put(to, from, length);
         }
@@ -114,7 +105,7 @@ static void copy(const struct tern__binding *binding, const struct tern__xport *
     }
     char *to[TERN_RANKS_MAX];
     for (int d = 0; d < step->destinations_count; d++) {
-        to[d] = address_of(binding, &step->operands[1 + d]);
+        to[d] = tern__range_address(binding, &step->operands[1 + d]);
     }
     for (uint64_t at = 0; at < length; at += SPREAD_BLOCK) {
         uint64_t part = length - at < SPREAD_BLOCK ? length - at : SPREAD_BLOCK;
@@ -126,8 +117,8 @@ static void copy(const struct tern__binding *binding, const struct tern__xport *
     }
 }
 
-static void reduce_elements(const struct tern__binding *binding, char *const *to, int to_count,
-                            const char *const *from, int from_count, size_t count)
+void tern__reduce_elements(const struct tern__binding *binding, char *const *to, int to_count,
+                           const char *const *from, int from_count, size_t count)
 {
     if (binding->reduce != NULL) {
         binding->reduce(to, to_count, from, from_count, count);
@@ -153,8 +144,8 @@ static void reduce_exposed(const struct tern__binding *binding, char *const *to,
         for (int d = 0; d < to_count; d++) {
             part_to[d] = d == scratch ? block : to[d] + at;
         }
-        reduce_elements(binding, part_to, to_count, part_from, from_count,
-                        part / binding->element_bytes);
+        tern__reduce_elements(binding, part_to, to_count, part_from, from_count,
+                              part / binding->element_bytes);
         tern__expose(to[scratch] + at, block, part);
     }
 }
@@ -182,34 +173,29 @@ static void measure(const struct tern__binding *binding, const struct tern__step
     }
 }
 
-static void reduce(const struct tern__binding *binding, const struct tern__xport *xport,
-                   const struct tern__step *step, uint64_t length)
+static void reduce(const struct tern__binding *binding, const struct tern__step *step,
+                   uint64_t length)
 {
     const char *from[TERN_RANKS_MAX];
     char *to[TERN_RANKS_MAX];
     size_t count = length / binding->element_bytes;
     int exposed = -1;
     for (int s = 0; s < step->sources_count; s++) {
-        from[s] = address_of(binding, &step->operands[s]);
+        from[s] = tern__range_address(binding, &step->operands[s]);
     }
     for (int d = 0; d < step->destinations_count; d++) {
-        to[d] = address_of(binding, &step->operands[step->sources_count + d]);
+        to[d] = tern__range_address(binding, &step->operands[step->sources_count + d]);
     }
     if (binding->distance != NULL && length >= TERN__EXPOSE_FROM) {
         measure(binding, step, from);
         exposed = find_exposed(binding, step);
     }
-    if (step->kind == TERN__STEP_ADD) {
-        for (int d = 0; d < step->destinations_count; d++) {
-            for (int s = 0; s < step->sources_count; s++) {
-                xport->put_add(to[d], from[s], count, binding->dtype);
-            }
-        }
-    } else if (exposed >= 0) {
+    if (exposed >= 0) {
         reduce_exposed(binding, to, step->destinations_count, exposed, from, step->sources_count,
                        length);
     } else {
-        reduce_elements(binding, to, step->destinations_count, from, step->sources_count, count);
+        tern__reduce_elements(binding, to, step->destinations_count, from, step->sources_count,
+                              count);
     }
 }
 
@@ -217,7 +203,7 @@ bool tern__transfer(const struct tern__binding *binding, const struct tern__xpor
                     const struct tern__step *step, struct tern__unread *unread)
 {
     int64_t begin_ns = tern__trace_start();
-    uint64_t length = length_of(binding, step);
+    uint64_t length = tern__step_length(binding, step);
     if (length == 0) {
         return true;
     }
@@ -228,7 +214,7 @@ bool tern__transfer(const struct tern__binding *binding, const struct tern__xpor
     } else if (step->kind == TERN__STEP_COPY) {
         copy(binding, xport, step, length);
     } else {
-        reduce(binding, xport, step, length);
+        reduce(binding, step, length);
     }
     tern__trace_add(TERN__TRACE_TRANSFER, step->kind == TERN__STEP_COPY ? "copy" : "reduce",
                     begin_ns, length * step->destinations_count);

@@ -47,16 +47,30 @@ struct tern__binding {
     // rank reduces into its own scratch goes past the caches when they are far.
     struct tern__distance *distance;
 
+    // Of atomic reduces: the locks of rank 0, and how far it is to those of the next rank.
+    char *locks;
+    size_t locks_stride;
+    uint32_t nranks;
+
     // Of what is reduced.
-    tern_dtype dtype;
     size_t element_bytes;
     tern__reduce_fn *reduce; // NULL: the function
     tern_reduce_function *function;
     void *function_arg;
 };
 
-// A step that is a copy or a reduction; false when bytes of another process could not be read. Data
-// path: no allocation, lock or log, and no system call but for what is far, but the function's.
+// Where a range begins in its buffer, in bytes, and where that is; and the bytes of a step.
+uint64_t tern__range_offset(const struct tern__binding *binding, const tern_plan_range *range);
+char *tern__range_address(const struct tern__binding *binding, const tern_plan_range *range);
+uint64_t tern__step_length(const struct tern__binding *binding, const struct tern__step *step);
+
+// Reduces as isa/reduce.h has it, with what the binding says.
+void tern__reduce_elements(const struct tern__binding *binding, char *const *to, int to_count,
+                           const char *const *from, int from_count, size_t count);
+
+// A step that is a copy or a reduction, but no atomic one (add.h); false when bytes of another
+// process could not be read. Data path: no allocation, lock or log, and no system call but for what
+// is far, but the function's.
 bool tern__transfer(const struct tern__binding *binding, const struct tern__xport *xport,
                     const struct tern__step *step, struct tern__unread *unread);
 

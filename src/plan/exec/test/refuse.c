@@ -174,9 +174,8 @@ static int refuse_operands(tern_comm *comm, void *arg)
         {hand_at(0, TERN_PLAN_IN, UINT64_C(1) << 48), out, 4, 0, 0, 0, "lane 2, op 0 (reduce)"},
         {in, hand_at(0, TERN_PLAN_SCRATCH, 8), 4, 0, 0, 0, "of scratch of rank 0"},
         {in, out, 6, 0, 0, 0, "no multiple of the unit"},
-        {in, out, 8, TERN_PLAN_ATOMIC, TERN_MAX, 0, "there for sums only"},
-        {in, hand_at(0, TERN_PLAN_OUT, 2), 8, TERN_PLAN_ATOMIC, TERN_SUM, 0,
-         "no multiple of the 4 bytes"},
+        {in, hand_at(n - 1, TERN_PLAN_OUT, COUNT * 4), 8, TERN_PLAN_ATOMIC, 0, 0,
+         "reaches beyond its"},
         {in, out, 8, 0, 0, 4096, "reaches beyond the 4096 bytes of its window"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -47,7 +47,6 @@ static void sum_up(const struct sum *sum, struct tern__distance *distance)
     struct tern__binding binding = {
         .rank = 0,
         .distance = distance,
-        .dtype = TERN_U8,
         .element_bytes = sum->element_bytes,
         .function = xor_elements,
         .function_arg = (void *)(uintptr_t)&sum->element_bytes,
@@ -56,7 +55,6 @@ static void sum_up(const struct sum *sum, struct tern__distance *distance)
         .scratch = {(char *)scratch[far] + GUARD + 2 * sum->shift},
     };
     if (sum->element_bytes == 4) {
-        binding.dtype = TERN_F32;
         binding.reduce = tern__reduce_find(TERN_F32, TERN_MAX);
     }
     if (sum->in_place) {
