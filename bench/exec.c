@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the executor costs above the copies, sums and signals themselves. Run alone it measures one
 // rank: time per op, and the reduce kernel against a loop written by hand. Under `tern run -n 2` it
-// also measures AllReduce of 1 MiB: the one-pass plan against the same written by hand. "name value
-// unit" lines; ratios are medians of pairs taken in turn.
+// also measures AllReduce of 1 MiB: the one-pass plan against the same written by hand; with more
+// ranks, that of owners with atomic reduces against two_shot. "name value unit" lines; ratios are
+// medians of pairs taken in turn, the last one that of medians.
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -11,9 +12,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "support/owners.h" // before report.h, whose `rank` it has as a parameter
+
 #include "base/order.h"
 #include "isa/reduce.h"
 #include "job.h"
+#include "tern/algo.h"
 #include "tern/exec.h"
 #include "tern/signal.h"
 #include "tern/window.h"
@@ -254,6 +258,54 @@ static void bench_all_reduce(size_t bytes)
     must(tern_window_destroy(signals));
 }
 
+// The owners' plan, a link cut, and two_shot in turn: what atomic reduces cost.
+static void bench_atomic(size_t bytes)
+{
+    enum { BEFORE = 20 };
+    tern_window *in;
+    tern_window *out;
+    tern_topo *topo;
+    tern_plan *plans[] = {owners_plan(nranks, true, bytes, 4), NULL};
+    tern_exec *execs[2];
+    tern_window_options prefault = {.flags = TERN_WINDOW_PREFAULT};
+    char mesh[16];
+    snprintf(mesh, sizeof mesh, "mesh:%d", nranks);
+    must(tern_topo_create(mesh, &topo));
+    tern_algo_request request = {.kind = TERN_PLAN_ALL_REDUCE,
+                                 .topo = topo,
+                                 .bytes = bytes,
+                                 .unit = 4,
+                                 .algorithm = "two_shot"};
+    must(tern_algo_plan(&request, &plans[1]));
+    must(tern_window_create(world, bytes, &prefault, &in));
+    must(tern_window_create(world, bytes, &prefault, &out));
+    memset(tern_window_address(in, rank), 0, bytes);
+    tern_exec_options options = {.in = in, .out = out, .dtype = TERN_F32};
+    must(tern_exec_create(world, plans[0], &options, &execs[0]));
+    must(tern_exec_create(world, plans[1], &options, &execs[1]));
+    double times[2][PAIRS * RUNS];
+    for (int run = -BEFORE; run < PAIRS * RUNS; run++) {
+        for (int i = 0; i < 2; i++) {
+            must(tern_comm_barrier(world));
+            double begin = now_ns();
+            must(tern_exec_run(execs[i]));
+            times[i][run < 0 ? 0 : run] = now_ns() - begin;
+        }
+    }
+    double atomic = cli_median(times[0], PAIRS * RUNS);
+    double two_shot = cli_median(times[1], PAIRS * RUNS);
+    report("atomic", atomic * 1e-3, "us");
+    report("two_shot", two_shot * 1e-3, "us");
+    report("atomic_to_two_shot", atomic / two_shot, "x");
+    for (int i = 0; i < 2; i++) {
+        must(tern_exec_destroy(execs[i]));
+        must(tern_plan_destroy(plans[i]));
+    }
+    must(tern_window_destroy(in));
+    must(tern_window_destroy(out));
+    must(tern_topo_destroy(topo));
+}
+
 int main(void)
 {
     must(tern_init(NULL, &world));
@@ -269,6 +321,9 @@ int main(void)
         bench_all_reduce(8 << 10);
         bench_all_reduce(1 << 20);
         bench_all_reduce(16 << 20);
+    }
+    if (nranks > 2) {
+        bench_atomic(1 << 20);
     }
     must(tern_comm_destroy(world));
     return 0;

@@ -44,6 +44,8 @@ CASES = [
      "all_reduce_to_hand_1024KiB", "x", 1.1, "less"),
     ("plan: a copy op beyond its copy", "exec", 1, (0, 0), "copy_op_overhead", "ns", 40, "less"),
     ("plan: a signal op", "exec", 1, (0, 0), "signal_op_overhead", "ns", 40, "less"),
+    ("plan: AllReduce of 1 MiB by atomic reduces, 8 ranks / two_shot", "exec", 8, (0, 0), "atomic_to_two_shot",
+     "x", 2, "less"),
     ("TNOTIFY to TWAIT, one way", "isa", 2, (0, 0), "tensor_notify", "us", 0.15, "less"),
     *((f"{name.upper()} of {text} / memcpy", "isa", 2, (0, 0), f"{name[1:]}_to_memcpy_{kib}KiB", "x", 0.9,
        "more") for name in ("tput", "tget")
