@@ -29,6 +29,37 @@ typedef enum tern_check_rule {
     TERN_CHECK_RULES,
 } tern_check_rule;
 
+// What sort of mistake a finding is.
+typedef enum tern_check_cause {
+    TERN_CHECK_OUTSIDE,      // bounds: an operand outside its buffer, or in one that is not there
+    TERN_CHECK_NOT_UNITS,    // bounds: bytes that are not whole elements
+    TERN_CHECK_OVERLAP,      // bounds: operands of an op overlap
+    TERN_CHECK_NO_LINK,      // link
+    TERN_CHECK_STARVED,      // deadlock: a wait for more posts than there are
+    TERN_CHECK_CYCLE,        // deadlock: lanes that wait for each other
+    TERN_CHECK_CONFLICT,     // race
+    TERN_CHECK_UNAWAITED,    // race: after a post that nobody waits for
+    TERN_CHECK_UNWRITTEN,    // result: bytes that nobody has written
+    TERN_CHECK_WRONG_SUM,    // result: a sum that was wrong when it was made
+    TERN_CHECK_MISSING,      // result: a sum without all contributions
+    TERN_CHECK_MISPLACED,    // result: the right thing of another place
+    TERN_CHECK_WRONG_SOURCE, // result: the input of another rank
+    TERN_CHECK_NOT_COPIED,   // result: a sum where an input is wanted
+    TERN_CHECK_NOT_MET,      // result of a barrier: a rank may end before all have begun
+    TERN_CHECK_OVERWRITTEN,  // in place
+    TERN_CHECK_CAUSES,
+} tern_check_cause;
+
+// A finding for programs: its sort, and the ops it is about, up to two.
+typedef struct tern_check_detail {
+    tern_check_cause cause;
+    int ops_count;
+    struct {
+        int rank, lane;
+        size_t index;
+    } ops[2];
+} tern_check_detail;
+
 // In which order the sums of a proved reducing plan are taken.
 typedef enum tern_check_order {
     TERN_CHECK_ORDER_NONE, // the kind has no sums
@@ -58,8 +89,14 @@ TERN_API tern_check_order tern_check_sum_order(const tern_check *check);
 // sentence of one, with the ops by rank, lane and index; NULL when there is none. What follows from
 // a finding is no finding of its own: its sentence ends in "(and 15 more that follow from it)".
 TERN_API size_t tern_check_count(const tern_check *check, tern_check_rule rule);
+// False when the findings of another rule have left a rule without a verdict.
+TERN_API bool tern_check_decided(const tern_check *check, tern_check_rule rule);
 TERN_API const char *tern_check_finding(const tern_check *check, tern_check_rule rule,
                                         size_t index);
+
+// What tern_check_finding says, for programs; false when there is no such finding.
+TERN_API bool tern_check_get_detail(const tern_check *check, tern_check_rule rule, size_t index,
+                                    tern_check_detail *detail);
 
 // One summary line per rule, always; then the findings; then what is outside the checker's reach.
 TERN_CALL int tern_check_print(const tern_check *check, FILE *file);

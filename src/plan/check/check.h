@@ -32,6 +32,7 @@ struct findings {
     size_t count;
     char **texts;      // of the first TERN__FINDINGS_KEPT
     size_t *followers; // of each: those with the same cause
+    tern_check_detail *details;
     size_t kept, room;
     struct finding_cause *causes; // a table by key
 };
@@ -98,6 +99,9 @@ int tern__check_plan_within(const tern_plan *plan, const tern_topo *topo, uint64
 // Findings. The text is cut at 400 bytes. After memory has run out nothing is added.
 void tern__check_add(struct tern_check *check, tern_check_rule rule, const char *format, ...)
     TERN_PRINTF(3, 4);
+// What sort the finding is that was added last, and its ops; `second`, and both, may be no place.
+void tern__check_mark(struct checking *checking, tern_check_rule rule, tern_check_cause cause,
+                      struct place first, struct place second);
 // One finding for each cause: true when there is one of that cause already, which then counts
 // another that follows from it; false when it must be added next, and will be the one of that
 // cause.

@@ -80,6 +80,7 @@ static void report_starved(const struct search *search, uint32_t lane)
                     "%s waits for %llu posts of signal %u, and the whole plan has %llu%s", where,
                     (unsigned long long)wait->length, wait->signal,
                     (unsigned long long)signal->total, posts);
+    tern__check_mark(checking, TERN_CHECK_DEADLOCK, TERN_CHECK_STARVED, place, TERN__NO_PLACE);
     tern__check_followed(checking->check, TERN_CHECK_DEADLOCK, search->behind[lane]);
 }
 
@@ -109,6 +110,12 @@ static void report_cycle(const struct search *search, uint32_t start)
                  left_out);
     }
     tern__check_add(checking->check, TERN_CHECK_DEADLOCK, "a cycle: %s the first", text);
+    uint32_t then = search->next[start];
+    tern__check_mark(checking, TERN_CHECK_DEADLOCK, TERN_CHECK_CYCLE,
+                     (struct place){.lane = start, .index = checking->position[start]},
+                     then == start
+                         ? TERN__NO_PLACE
+                         : (struct place){.lane = then, .index = checking->position[then]});
 }
 
 // Finds the shortest cycle through a lane that is in one; next[l] is then the lane that l waits

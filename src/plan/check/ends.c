@@ -109,6 +109,8 @@ static void check_met(struct checking *checking, int rank, const struct clock *e
         if (!begun) {
             tern__check_add(checking->check, TERN_CHECK_RESULT,
                             "rank %d may end before rank %d has begun", rank, other);
+            tern__check_mark(checking, TERN_CHECK_RESULT, TERN_CHECK_NOT_MET, TERN__NO_PLACE,
+                             TERN__NO_PLACE);
         }
     }
 }

@@ -23,7 +23,9 @@ void tern__check_add(struct tern_check *check, tern_check_rule rule, const char 
         findings->texts = texts != NULL ? texts : findings->texts;
         size_t *followers = realloc(findings->followers, room * sizeof *followers);
         findings->followers = followers != NULL ? followers : findings->followers;
-        if (texts == NULL || followers == NULL) {
+        tern_check_detail *details = realloc(findings->details, room * sizeof *details);
+        findings->details = details != NULL ? details : findings->details;
+        if (texts == NULL || followers == NULL || details == NULL) {
             check->out_of_memory = true;
             return;
         }
@@ -39,7 +41,29 @@ void tern__check_add(struct tern_check *check, tern_check_rule rule, const char 
         check->out_of_memory = true;
         return;
     }
+    findings->details[findings->kept] = (tern_check_detail){0};
     findings->followers[findings->kept++] = 0;
+}
+
+void tern__check_mark(struct checking *checking, tern_check_rule rule, tern_check_cause cause,
+                      struct place first, struct place second)
+{
+    struct findings *findings = &checking->check->rules[rule];
+    struct place places[] = {first, second};
+    if (findings->kept == 0 || findings->kept < findings->count) {
+        return;
+    }
+    tern_check_detail *detail = &findings->details[findings->kept - 1];
+    detail->cause = cause;
+    for (int i = 0; i < 2; i++) {
+        if (tern__is_place(places[i])) {
+            int rank = checking->lanes.rank[places[i].lane];
+            int at = detail->ops_count++;
+            detail->ops[at].rank = rank;
+            detail->ops[at].lane = (int)(places[i].lane - checking->lanes.first[rank]);
+            detail->ops[at].index = places[i].index;
+        }
+    }
 }
 
 enum { CAUSES_BITS = 12 }; // a table for four times as many as are kept
@@ -107,6 +131,7 @@ void tern__check_forget(struct tern_check *check, tern_check_rule rule)
     }
     free(findings->texts);
     free(findings->followers);
+    free(findings->details);
     free(findings->causes);
     *findings = (struct findings){0};
 }
@@ -169,12 +194,28 @@ size_t tern_check_count(const tern_check *check, tern_check_rule rule)
                : 0;
 }
 
+bool tern_check_decided(const tern_check *check, tern_check_rule rule)
+{
+    return tern__handle_lives(check, TERN__CHECK) && (unsigned)rule < TERN_CHECK_RULES &&
+           !check->unchecked[rule];
+}
+
 const char *tern_check_finding(const tern_check *check, tern_check_rule rule, size_t index)
 {
     return tern__handle_lives(check, TERN__CHECK) && (unsigned)rule < TERN_CHECK_RULES &&
                    index < check->rules[rule].kept
                ? check->rules[rule].texts[index]
                : NULL;
+}
+
+bool tern_check_get_detail(const tern_check *check, tern_check_rule rule, size_t index,
+                           tern_check_detail *detail)
+{
+    if (detail == NULL || tern_check_finding(check, rule, index) == NULL) {
+        return false;
+    }
+    *detail = check->rules[rule].details[index];
+    return true;
 }
 
 static const char *const rule_names[TERN_CHECK_RULES] = {"bounds", "links",  "deadlock",

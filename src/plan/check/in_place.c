@@ -97,6 +97,8 @@ static void check_within(struct checking *checking, struct place place, const st
                                 "%s: %s %d and destination %d overlap when rank %u is in place",
                                 where, i < sources ? "source" : "destination",
                                 i < sources ? i : i - sources, d - sources, operands[d].rank);
+                tern__check_mark(checking, TERN_CHECK_IN_PLACE, TERN_CHECK_OVERWRITTEN, place,
+                                 TERN__NO_PLACE);
                 return;
             }
         }
@@ -125,6 +127,7 @@ void tern__in_place_report(struct checking *checking, int rank, uint64_t begin, 
                               "out, and nothing orders them",
                     reader, (unsigned long long)first + begin, (unsigned long long)first + end,
                     rank, writer);
+    tern__check_mark(checking, TERN_CHECK_IN_PLACE, TERN_CHECK_OVERWRITTEN, as_in, as_out);
 }
 
 bool tern__in_place_execute(struct checking *checking, struct place place,

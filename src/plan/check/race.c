@@ -72,6 +72,7 @@ void tern__race_add(struct checking *checking, struct place early, struct place 
     }
     if (!tern__is_place(post)) {
         tern__check_add(checking->check, TERN_CHECK_RACE, "%s", text);
+        tern__check_mark(checking, TERN_CHECK_RACE, TERN_CHECK_CONFLICT, early, late);
         return;
     }
     const struct signal *signal =
@@ -80,5 +81,6 @@ void tern__race_add(struct checking *checking, struct place early, struct place 
         char cause[220];
         cause_text(checking, post, signal, cause, sizeof cause);
         tern__check_add(checking->check, TERN_CHECK_RACE, "%s: %s", cause, text);
+        tern__check_mark(checking, TERN_CHECK_RACE, TERN_CHECK_UNAWAITED, early, late);
     }
 }

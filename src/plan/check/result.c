@@ -132,8 +132,8 @@ static void mistake_text(const struct output *output, char *text, size_t size)
     }
 }
 
-// What is wrong with a part of an output, in `text`; false when nothing is.
-static bool wrong(const struct output *output, char *text, size_t size)
+// What is wrong with a part of an output, in `text` and *cause; false when nothing is.
+static bool wrong(const struct output *output, tern_check_cause *cause, char *text, size_t size)
 {
     const struct node_facts *facts = output->facts;
     int source = output->wanted.source;
@@ -141,21 +141,28 @@ static bool wrong(const struct output *output, char *text, size_t size)
     long long found = (long long)output->begin + output->content.delta;
     char ranks[120];
     if (facts->undefined) {
+        *cause = TERN_CHECK_UNWRITTEN;
         snprintf(text, size, "what nobody has written");
     } else if (source >= 0 && facts->sum) {
+        *cause = TERN_CHECK_NOT_COPIED;
         snprintf(text, size, "a sum instead of in+%lld of rank %d", wanted, source);
     } else if (source >= 0 && facts->rank != source) {
+        *cause = TERN_CHECK_WRONG_SOURCE;
         snprintf(text, size, "in+%lld of rank %d instead of in+%lld of rank %d", found, facts->rank,
                  wanted, source);
     } else if (facts->mistake != 0) {
+        *cause = TERN_CHECK_WRONG_SUM;
         mistake_text(output, text, size);
     } else if (found != wanted && facts->sum) {
+        *cause = TERN_CHECK_MISPLACED;
         snprintf(text, size, "the sum of in+%lld instead of in+%lld, shifted by %lld", found,
                  wanted, found - wanted);
     } else if (found != wanted) {
+        *cause = TERN_CHECK_MISPLACED;
         snprintf(text, size, "in+%lld of rank %d instead of in+%lld, shifted by %lld", found,
                  facts->rank, wanted, found - wanted);
     } else if (source < 0 && !facts->whole) {
+        *cause = TERN_CHECK_MISSING;
         list_ranks(output->checking, output->content.node, false, ranks, sizeof ranks);
         snprintf(text, size, "%s without %s", facts->sum ? "a sum" : "one input", ranks);
     } else {
@@ -177,7 +184,7 @@ static struct place culprit_of(const struct output *output, struct place writer)
 }
 
 static void report(const struct expectation *expected, struct output *output, uint64_t end,
-                   const char *text)
+                   tern_check_cause cause, const char *text)
 {
     struct tern_check *check = expected->checking->check;
     struct place culprit = output->culprit;
@@ -192,6 +199,7 @@ static void report(const struct expectation *expected, struct output *output, ui
     tern__check_add(check, TERN_CHECK_RESULT, "out of rank %d, bytes %llu..%llu: %s%s%s",
                     expected->rank, (unsigned long long)output->begin, (unsigned long long)end,
                     text, where[0] != '\0' ? ", made by " : "", where);
+    tern__check_mark(expected->checking, TERN_CHECK_RESULT, cause, culprit, TERN__NO_PLACE);
 }
 
 static void look(void *arg, uint64_t begin, uint64_t end, struct content content,
@@ -204,12 +212,13 @@ static void look(void *arg, uint64_t begin, uint64_t end, struct content content
     expected->atomic = expected->atomic || output.facts->atomic;
     while (begin < end) {
         char text[256];
+        tern_check_cause cause;
         output.begin = begin;
         output.wanted = tern__result_wanted(expected->checking->plan, expected->rank, begin);
         begin = end < output.wanted.end ? end : output.wanted.end;
-        if (wrong(&output, text, sizeof text)) {
+        if (wrong(&output, &cause, text, sizeof text)) {
             output.culprit = culprit_of(&output, writer);
-            report(expected, &output, begin, text);
+            report(expected, &output, begin, cause, text);
         }
     }
 }

@@ -11,6 +11,11 @@ static const char *where_text(const struct checking *checking, struct place plac
     return text;
 }
 
+static void mark(struct checking *checking, tern_check_cause cause, struct place place)
+{
+    tern__check_mark(checking, TERN_CHECK_BOUNDS, cause, place, TERN__NO_PLACE);
+}
+
 static bool overlap(const tern_plan_range *a, const tern_plan_range *b, uint64_t length)
 {
     return a->rank == b->rank && a->buffer == b->buffer && a->offset < b->offset + length &&
@@ -33,6 +38,7 @@ static bool fits(struct checking *checking, struct place place, const struct ter
                         where_text(checking, place, where), range->rank,
                         tern__buffer_name((tern_plan_buffer)range->buffer),
                         tern_plan_kind_name(plan->spec.kind), plan->spec.root);
+        mark(checking, TERN_CHECK_OUTSIDE, place);
         return false;
     }
     if (range->offset > size || op->length > size - range->offset) {
@@ -42,6 +48,7 @@ static bool fits(struct checking *checking, struct place place, const struct ter
                         (unsigned long long)range->offset + op->length,
                         tern__buffer_name((tern_plan_buffer)range->buffer), range->rank,
                         (unsigned long long)size);
+        mark(checking, TERN_CHECK_OUTSIDE, place);
         return false;
     }
     if (range->offset % plan->spec.unit != 0 || op->length % plan->spec.unit != 0) {
@@ -51,6 +58,7 @@ static bool fits(struct checking *checking, struct place place, const struct ter
                         (unsigned long long)range->offset,
                         tern__buffer_name((tern_plan_buffer)range->buffer), range->rank,
                         plan->spec.unit);
+        mark(checking, TERN_CHECK_NOT_UNITS, place);
         return false;
     }
     return true;
@@ -78,6 +86,7 @@ static bool destinations_apart(struct checking *checking, struct place place,
                                 where_text(checking, place, where),
                                 source ? "source" : "destination",
                                 source ? other : other - op->sources_count, d - op->sources_count);
+                mark(checking, TERN_CHECK_OVERLAP, place);
                 return false;
             }
         }
@@ -96,6 +105,7 @@ static void check_link(struct checking *checking, struct place place, int from, 
                     "%s: %s needs the link %d>%d, which does not "
                     "exist",
                     where_text(checking, place, where), use, from, to);
+    tern__check_mark(checking, TERN_CHECK_LINK, TERN_CHECK_NO_LINK, place, TERN__NO_PLACE);
 }
 
 static void check_links(struct checking *checking, struct place place, const struct tern__op *op)

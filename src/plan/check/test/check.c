@@ -77,6 +77,27 @@ static void assert_proved(tern_plan *plan, tern_check_order order)
     tern_check_destroy(check);
 }
 
+// The sort of a finding belongs to its rule, and its sentence names its ops.
+static void assert_detail(const tern_check *check, tern_check_rule rule, size_t index)
+{
+    static const tern_check_cause first[] = {
+        [TERN_CHECK_BOUNDS] = TERN_CHECK_OUTSIDE,   [TERN_CHECK_LINK] = TERN_CHECK_NO_LINK,
+        [TERN_CHECK_DEADLOCK] = TERN_CHECK_STARVED, [TERN_CHECK_RACE] = TERN_CHECK_CONFLICT,
+        [TERN_CHECK_RESULT] = TERN_CHECK_UNWRITTEN, [TERN_CHECK_IN_PLACE] = TERN_CHECK_OVERWRITTEN,
+        [TERN_CHECK_RULES] = TERN_CHECK_CAUSES};
+    tern_check_detail detail;
+    assert_true(tern_check_get_detail(check, rule, index, &detail));
+    assert_in_range(detail.cause, first[rule], first[rule + 1] - 1);
+    assert_true(detail.ops_count > 0 || rule == TERN_CHECK_RESULT);
+    for (int i = 0; i < detail.ops_count; i++) {
+        char place[80];
+        snprintf(place, sizeof place, "rank %d, lane %d, op %zu (", detail.ops[i].rank,
+                 detail.ops[i].lane, detail.ops[i].index);
+        assert_non_null(strstr(tern_check_finding(check, rule, index), place));
+    }
+    assert_false(tern_check_get_detail(check, rule, tern_check_count(check, rule), &detail));
+}
+
 // Refuted by this rule alone, with a finding that contains the text.
 static void assert_refuted(tern_plan *plan, tern_check_rule rule, const char *text)
 {
@@ -90,6 +111,7 @@ static void assert_refuted(tern_plan *plan, tern_check_rule rule, const char *te
     }
     bool found = false;
     for (size_t i = 0; i < tern_check_count(check, rule); i++) {
+        assert_detail(check, rule, i);
         found = found || strstr(tern_check_finding(check, rule, i), text) != NULL;
     }
     if (!found) {
