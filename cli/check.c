@@ -5,7 +5,9 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "check_hccl.h"
 #include "cli.h"
 #include "options.h"
 #include "tern/check.h"
@@ -15,7 +17,7 @@
 static const struct cli_command command = {
     .name = "check",
     .head =
-        "usage: tern check FILE [--in-place] [--topo T] [--cut A-B] ...\n"
+        "usage: tern check FILE [--in-place] [--topo T] [--cut A-B] ... [--style hccl]\n"
         "\n"
         "Proves that a plan does what its kind says under every interleaving, or lists what is wrong.\n"
         "FILE may be '-' for standard input.\n"
@@ -27,8 +29,17 @@ static const struct cli_command command = {
 struct arguments {
     const char *file;
     struct cli_topo topo;
-    bool in_place;
+    bool in_place, is_hccl;
 };
+
+static int take_style(void *into, const char *option, const char *word)
+{
+    struct arguments *arguments = into;
+    arguments->is_hccl = strcmp(word, "hccl") == 0;
+    return arguments->is_hccl || strcmp(word, "tern") == 0
+               ? -1
+               : cli_refuse(&command, "%s takes tern or hccl, not '%s'", option, word);
+}
 
 static int take_edit(void *into, const char *option, const char *links)
 {
@@ -47,6 +58,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
          .word = &arguments->topo.word},
         {"--cut A-B", "without the link between two ranks; A>B for one direction; repeatable",
          .take = take_edit},
+        {"--style S", "hccl: the checks, codes and tasks of HCCL's analyser; default: tern",
+         .take = take_style},
         {0},
     };
     arguments->topo.command = &command;
@@ -84,8 +97,16 @@ int cli_check(int argc, char **argv)
         status = arguments.in_place ? tern_check_plan_in_place(plan, topo, &check)
                                     : tern_check_plan(plan, topo, &check);
     }
-    status = status == TERN_OK ? tern_check_print(check, stdout) : status;
-    if (status != TERN_OK) {
+    bool lost = false;
+    if (status == TERN_OK && arguments.is_hccl) {
+        lost = check_print_hccl(check, plan, arguments.in_place, stdout) != 0;
+    } else if (status == TERN_OK) {
+        status = tern_check_print(check, stdout);
+    }
+    if (lost) {
+        fputs("tern check: no memory for the report\n", stderr);
+        exit_status = CLI_EXIT_USAGE;
+    } else if (status != TERN_OK) {
         fprintf(stderr, "tern check: %s\n", tern_last_error());
         exit_status = CLI_EXIT_USAGE;
     } else {
