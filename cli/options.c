@@ -13,7 +13,7 @@
 #include "ranks.h"
 #include "suggest.h"
 
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 48
 #define WORD_BYTES 24
 #define FIRST_ROW 256 // getopt's codes of long options; those of short ones are their letters
 

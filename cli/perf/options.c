@@ -12,6 +12,7 @@
 #include "perf/perf.h"
 #include "perf/help.h"
 #include "perf/peers.h"
+#include "perf/style.h"
 #include "ranks.h"
 #include "suggest.h"
 #include "tern/coll.h"
@@ -20,6 +21,7 @@
 
 #define BYTES_MAX (UINT64_C(1) << 40)
 #define DEFAULT_MIN 8
+#define DEFAULT_WARMUP 5
 #define DEFAULT_MAX (UINT64_C(64) << 20)
 
 static const struct cli_command command = {
@@ -36,7 +38,31 @@ struct given {
     uint64_t min, max, step;
     long nranks, root, factor, check;                     // check: 0 or 1
     bool has_min, has_max, has_sizes, has_order, is_rank; // is_rank: the environment says so too
+    long threads, gpus;                                   // of nccl-tests: that many ranks
+    char nothing[16];                                     // letters that mean nothing, as given
 };
+
+static int take_style(void *into, const char *option, const char *word)
+{
+    struct perf_options *options = ((struct given *)into)->options;
+    options->style = perf_style_find(word);
+    return options->style != NULL || strcmp(word, "tern") == 0
+               ? -1
+               : cli_refuse(&command, "%s takes tern, hccl_test or nccl-tests, not '%s'", option,
+                            word);
+}
+
+// Of a style; which one is known at the end.
+static int take_nothing(void *into, const char *option, const char *word)
+{
+    (void)word;
+    char *nothing = ((struct given *)into)->nothing;
+    size_t length = strlen(nothing);
+    if (length + 1 < sizeof((struct given *)into)->nothing) {
+        nothing[length] = option[1];
+    }
+    return -1;
+}
 
 static int take_dtype(void *into, const char *option, const char *word)
 {
@@ -162,11 +188,50 @@ static int take_budget(void *into, const char *option, const char *text)
                  : cli_refuse(&command, "%s takes seconds, 0.001 to 3600, not '%s'", option, text);
 }
 
-// What other tools call it.
-static int refuse_ranks(void *into, const char *option, const char *text)
+// What the words mean once the style is known. Returns -1 to go on.
+static int judge_style(struct given *given)
 {
-    (void)into, (void)text;
-    return cli_refuse(&command, "there is no option '%s'; the number of ranks is -p", option);
+    struct perf_options *options = given->options;
+    const struct perf_style *style = options->style;
+    if ((given->threads > 0 || given->gpus > 0) && (style == NULL || !style->has_threads)) {
+        return cli_refuse(&command, "there is no option '-%c'; the number of ranks is -p",
+                          given->gpus > 0 ? 'g' : 't');
+    }
+    for (const char *letter = given->nothing; *letter != '\0'; letter++) {
+        if (style == NULL || strchr(style->nothing, *letter) == NULL) {
+            return cli_refuse(&command, "there is no option '-%c'", *letter);
+        }
+    }
+    if (style == NULL) {
+        return -1;
+    }
+    if (options->json || options->verbose || options->peers[0] || options->peers[1] ||
+        options->nalgos > 1) {
+        return cli_refuse(&command,
+                          "--style %s has lines of its own: not with --json, --verbose, "
+                          "--compare or several algorithms",
+                          style->word);
+    }
+    if (given->nothing[0] != '\0' && cli_speaks() && !given->is_rank) {
+        fprintf(stderr, "tern perf: -%c", given->nothing[0]);
+        for (const char *letter = given->nothing + 1; *letter != '\0'; letter++) {
+            fprintf(stderr, ", -%c", *letter);
+        }
+        fputs(": of no meaning here, ignored\n", stderr);
+    }
+    long ranks = (given->threads > 0 ? given->threads : 1) * (given->gpus > 0 ? given->gpus : 1);
+    if (given->nranks == 0 && (given->threads > 0 || given->gpus > 0)) {
+        given->nranks = ranks;
+    }
+    given->min = given->has_min ? given->min : style->min;
+    given->max = given->has_max ? given->max : style->max;
+    options->iterations = options->iterations > 0 ? options->iterations : style->iterations;
+    options->warmup = options->warmup >= 0 ? options->warmup : style->warmup;
+    options->in_place = options->in_place && !style->both;
+    return given->nranks <= TERN_RANKS_MAX
+               ? -1
+               : cli_refuse(&command, "these are %ld ranks; %d is the most", given->nranks,
+                            TERN_RANKS_MAX);
 }
 
 static int read_options(int argc, char **argv, struct given *given)
@@ -224,8 +289,18 @@ static int read_options(int argc, char **argv, struct given *given)
         {"--plot FILE.svg", "draw time and bus bandwidth against size", .word = &options->plot},
         {"--verbose", "also how long the same ranks copied as many bytes",
          .flag = &options->verbose},
-        {"-g RANKS", .take = refuse_ranks},
-        {"-t RANKS", .take = refuse_ranks},
+        {"--style S", "hccl_test or nccl-tests: their lines, defaults and sizes",
+         .take = take_style},
+        {"-g GPUS", .number = &given->gpus, .least = 1, .most = TERN_RANKS_MAX},
+        {"-t THREADS", .number = &given->threads, .least = 1, .most = TERN_RANKS_MAX},
+        {"-m N", .take = take_nothing},
+        {"-N N", .take = take_nothing},
+        {"-a N", .take = take_nothing},
+        {"-z N", .take = take_nothing},
+        {"-G N", .take = take_nothing},
+        {"-R N", .take = take_nothing},
+        {"-J FILE", .take = take_nothing},
+        {"-T N", .take = take_nothing},
         {"--as-rank", .flag = &given->is_rank},
         {0},
     };
@@ -250,6 +325,13 @@ static int make_sizes(struct given *given)
         return cli_refuse(&command, "-b %llu is more than -e %llu%s",
                           (unsigned long long)given->min, (unsigned long long)given->max,
                           given->has_max ? "" : " (the default)");
+    }
+    options->min = given->min;
+    options->max = given->max;
+    if (options->style != NULL && given->factor == 0 && given->step == 0) {
+        given->step =
+            options->style->step > 0 ? options->style->step : (given->max - given->min) / 10;
+        given->step += given->step == 0; // only one size, or all between
     }
     uint64_t factor = given->step > 0 ? 1 : given->factor > 0 ? (uint64_t)given->factor : 2;
     for (uint64_t bytes = given->min; bytes <= given->max; bytes = bytes * factor + given->step) {
@@ -292,7 +374,13 @@ static int read_kind(int argc, char **argv, struct perf_options *options)
         return cli_refuse(&command,
                           argc == optind ? "which KIND?" : "only one KIND can be measured");
     }
-    options->kind = perf_kind_of(argv[optind]);
+    char text[PERF_NAME_BYTES];
+    const char *word = options->style != NULL ? perf_style_kind(argv[optind], text) : argv[optind];
+    options->kind = perf_kind_of(word);
+    if (options->style != NULL && (options->kind == PERF_BARRIER || strcmp(word, "all") == 0)) {
+        return cli_refuse(&command, "--style %s measures one kind that has a size, not '%s'",
+                          options->style->word, word);
+    }
     if (options->kind == PERF_KINDS && strcmp(argv[optind], "all") != 0) {
         tern_coll_kind kind;
         int status = tern_coll_kind_parse(argv[optind], &kind); // for its sentence
@@ -305,9 +393,11 @@ static int read_kind(int argc, char **argv, struct perf_options *options)
 
 int perf_read_options(int argc, char **argv, struct perf_options *options)
 {
-    *options = (struct perf_options){.warmup = 5, .budget_us = 2e6, .nbuffers = 1};
+    *options = (struct perf_options){.warmup = -1, .budget_us = 2e6, .nbuffers = 1};
     struct given given = {.options = options, .min = DEFAULT_MIN, .max = DEFAULT_MAX, .check = 1};
     int status = read_options(argc, argv, &given);
+    status = status < 0 ? judge_style(&given) : status;
+    options->warmup = options->warmup >= 0 ? options->warmup : DEFAULT_WARMUP;
     options->nranks = (int)given.nranks;
     options->root = (int)given.root;
     options->check = given.check == 1;

@@ -25,9 +25,13 @@
 // Where the buffers are: calls use those of the first two where they lie.
 enum perf_memory { PERF_WINDOW, PERF_ALLOC, PERF_MALLOC };
 
+struct perf_style; // style.h
+
 struct perf_options {
-    enum perf_kind kind; // PERF_KINDS: all of them
-    int nranks;          // 0: not given
+    const struct perf_style *style; // NULL: our own
+    uint64_t min, max;              // as they were given
+    enum perf_kind kind;            // PERF_KINDS: all of them
+    int nranks;                     // 0: not given
     uint64_t sizes[PERF_SIZES_MAX];
     int nsizes;
     tern_dtype dtype;
@@ -51,7 +55,9 @@ struct perf_options {
 // Calls between two barriers.
 static inline long perf_calls_together(const struct perf_options *options)
 {
-    return options->back_to_back ? PERF_BACK_TO_BACK : 1;
+    return options->style != NULL  ? options->iterations
+           : options->back_to_back ? PERF_BACK_TO_BACK
+                                   : 1;
 }
 
 // Returns -1 to go on, else the exit status. The options point into
@@ -73,6 +79,7 @@ struct perf_row {
     uint64_t bytes, count; // count: elements of the largest share, else of the total
     tern_dtype dtype;
     const char *op; // "none" when nothing is reduced
+    bool in_place;
     char algo[PERF_NAME_BYTES], transport[16];
     struct perf_time time, copy, peers[PERF_PEERS];
     double algbw_GBps, busbw_GBps, bound_pct;

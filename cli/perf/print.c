@@ -10,6 +10,7 @@
 
 #include "numbers.h"
 #include "perf/peers.h"
+#include "perf/style.h"
 #include "ranks.h"
 
 const char *const perf_memory_words[] = {
@@ -88,6 +89,11 @@ static void print_columns(const struct perf_options *options, bool units)
 void perf_print_head(const struct perf_options *options, int nranks)
 {
     if (options->json) {
+        return;
+    }
+    if (options->style != NULL) {
+        options->style->print_head(options, nranks);
+        fflush(stdout);
         return;
     }
     printf(
@@ -189,7 +195,9 @@ static void print_json(const struct perf_options *options, const struct perf_row
 void perf_print_row(const struct perf_options *options, const struct perf_row *row)
 {
     hide_progress();
-    if (options->json) {
+    if (options->style != NULL) {
+        options->style->print_row(options, row);
+    } else if (options->json) {
         print_json(options, row);
     } else {
         print_text(options, row);
@@ -199,6 +207,11 @@ void perf_print_row(const struct perf_options *options, const struct perf_row *r
 
 void perf_print_foot(const struct perf_options *options, const struct perf_row *rows, long nrows)
 {
+    if (options->style != NULL) {
+        options->style->print_foot(options, rows, nrows);
+        fflush(stdout);
+        return;
+    }
     bool fewer = false;
     double sum = 0;
     long with_bytes = 0;

@@ -114,6 +114,7 @@ static void prepare_size(const struct perf_sweep *sweep, uint64_t total, struct 
                                   shares ? perf_share(kind, total, sweep->nranks, sweep->nranks - 1)
                                          : total,
                               .dtype = options->dtype,
+                              .in_place = options->in_place,
                               .op = call->data.reduces ? tern_reduce_op_name(options->op) : "none",
                               .errors = options->check ? 0 : -1};
         choose_names(sweep, call, row);

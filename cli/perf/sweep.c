@@ -11,6 +11,7 @@
 #include "perf/call.h"
 #include "perf/plot.h"
 #include "perf/print.h"
+#include "perf/style.h"
 #include "tern/status.h"
 
 #define BUFFERS_EACH 4 // of a rank: in, out, and as much for the copying or an MPI
@@ -43,6 +44,7 @@ static uint64_t next_total(const struct perf_sweep *sweep, enum perf_kind kind, 
     size_t element = perf_data_of(kind, options).element_bytes;
     while (*index < options->nsizes) {
         uint64_t bytes = options->sizes[(*index)++];
+        bytes = perf_style_bytes(options, kind, sweep->nranks, bytes);
         uint64_t total = perf_total(kind, sweep->nranks, bytes, element);
         if (total != last && bytes <= sweep->bytes_max) {
             return total;
@@ -51,8 +53,25 @@ static uint64_t next_total(const struct perf_sweep *sweep, enum perf_kind kind, 
     return 0;
 }
 
-// Calls `perf_measure_size` for every line, or, with `measure` false, counts them.
-static int for_all(struct perf_sweep *sweep, bool measure)
+// One line; of a style whose lines have both also in place, if the kind can be.
+static int measure(struct perf_sweep *sweep, enum perf_kind kind, uint64_t total)
+{
+    const struct perf_options *options = sweep->options;
+    int status = perf_measure_size(sweep, kind, total);
+    if (status == TERN_OK && options->style != NULL && options->style->both &&
+        perf_has(kind, PERF_IN_PLACE)) {
+        static struct perf_options in_place;
+        in_place = *options;
+        in_place.in_place = true;
+        sweep->options = &in_place;
+        status = perf_measure_size(sweep, kind, total);
+        sweep->options = options;
+    }
+    return status;
+}
+
+// Measures every line, or, with `measures` false, counts them.
+static int for_all(struct perf_sweep *sweep, bool measures)
 {
     int status = TERN_OK;
     for (int i = 0; status == TERN_OK && i < PERF_KINDS; i++) {
@@ -63,7 +82,7 @@ static int for_all(struct perf_sweep *sweep, bool measure)
         int index = 0;
         uint64_t total = kind == PERF_BARRIER ? 0 : next_total(sweep, kind, &index, 0);
         do {
-            if (!measure) {
+            if (!measures) {
                 sweep->all += kind == PERF_BARRIER || total > 0;
             } else if (kind == PERF_BARRIER || total > 0) {
                 size_t element = perf_data_of(kind, sweep->options).element_bytes;
@@ -71,7 +90,7 @@ static int for_all(struct perf_sweep *sweep, bool measure)
                 if (sweep->rank == 0) {
                     perf_progress(perf_shapes[kind].word, total * element, sweep->done, sweep->all);
                 }
-                status = perf_measure_size(sweep, kind, total);
+                status = measure(sweep, kind, total);
             }
             total = kind == PERF_BARRIER ? 0 : next_total(sweep, kind, &index, total);
         } while (status == TERN_OK && total > 0);
@@ -92,7 +111,8 @@ static int limit_sizes(struct perf_sweep *sweep, bool *any)
     *any = options->kind == PERF_BARRIER;
     sweep->bytes_max = (uint64_t)limit;
     for (int i = 0; i < options->nsizes; i++) {
-        bool fits = options->sizes[i] <= sweep->bytes_max;
+        uint64_t bytes = perf_style_bytes(options, options->kind, sweep->nranks, options->sizes[i]);
+        bool fits = bytes <= sweep->bytes_max;
         *any = *any || fits;
         if (!fits && options->sizes[i] < least_left_out) {
             least_left_out = options->sizes[i];
