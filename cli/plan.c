@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "emit/emit.h"
 #include "numbers.h"
 #include "options.h"
 #include "suggest.h"
@@ -36,9 +37,23 @@ struct arguments {
     tern_algo_request request;
     bool has_bytes, has_order, summary, list;
     long unit, root;
-    const char *output, *as_run;
+    const char *output, *as_run, *executor_out, *from;
+    enum emit_target target;
     struct cli_topo topo;
 };
+
+static int take_target(void *into, const char *option, const char *word)
+{
+    static const char *const words[] = {
+        [EMIT_910B] = "910B", [EMIT_910_93] = "910_93", [EMIT_950] = "950"};
+    for (int i = EMIT_910B; i <= EMIT_950; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            ((struct arguments *)into)->target = (enum emit_target)i;
+            return -1;
+        }
+    }
+    return cli_refuse(&command, "%s takes 910B, 910_93 or 950, not '%s'", option, word);
+}
 
 static int take_edit(void *into, const char *option, const char *links)
 {
@@ -100,6 +115,11 @@ static int read_options(int argc, char **argv, struct arguments *arguments)
          "the plan that a call runs on these ranks: window, slot, direct or\nstaged",
          .word = &arguments->as_run},
         {"-o FILE", "write the plan there; '-' is standard output", .word = &arguments->output},
+        {"--from FILE", "the plan in this file instead of a new one", .word = &arguments->from},
+        {"--emit-executor FILE", "write it as the C++ source of an executor for HCCL's framework",
+         .word = &arguments->executor_out},
+        {"--target T", "910B, 910_93 or 950: warn of reduces that its engines do not have",
+         .take = take_target},
         {"--summary", "print what it costs, and the lower bound of the topology",
          .flag = &arguments->summary},
         {"--list", "print the algorithms of the kind", .flag = &arguments->list},
@@ -127,6 +147,13 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     }
     if (arguments->list) {
         return -1;
+    }
+    if (arguments->from != NULL) {
+        bool both = arguments->has_bytes || arguments->request.algorithm != NULL ||
+                    arguments->as_run != NULL || arguments->summary;
+        return both ? cli_refuse(&command, "--from: the plan is made; not with --bytes, --algo, "
+                                           "--as-run or --summary")
+                    : -1;
     }
     if (arguments->topo.word == NULL) {
         return cli_refuse(&command, "--topo is missing: for which ranks and links?");
@@ -164,6 +191,37 @@ static void note_piece(const tern_algo_request *request, const tern_plan *plan)
     }
 }
 
+// 0, or the exit status after a sentence.
+static int emit(const struct arguments *arguments, const tern_plan *plan)
+{
+    return arguments->executor_out == NULL ||
+                   emit_executor(plan, arguments->executor_out, arguments->target) == 0
+               ? 0
+               : EXIT_NO_PLAN;
+}
+
+static int take_plan(const struct arguments *arguments)
+{
+    tern_plan *plan = NULL;
+    int status = tern_plan_load(arguments->from, &plan);
+    if (status == TERN_OK && tern_plan_get_spec(plan)->kind != arguments->request.kind) {
+        fprintf(stderr, "tern plan: '%s' has a plan of %s\n", arguments->from,
+                tern_plan_kind_name(tern_plan_get_spec(plan)->kind));
+        tern_plan_destroy(plan);
+        return EXIT_NO_PLAN;
+    }
+    bool prints = arguments->output != NULL || arguments->executor_out == NULL;
+    if (status == TERN_OK && prints) {
+        status = tern_plan_save(plan, arguments->output != NULL ? arguments->output : "-");
+    }
+    if (status != TERN_OK) {
+        fprintf(stderr, "tern plan: %s\n", tern_last_error());
+    }
+    int exit_status = status == TERN_OK ? emit(arguments, plan) : EXIT_NO_PLAN;
+    tern_plan_destroy(plan);
+    return exit_status;
+}
+
 static int make_plan(struct arguments *arguments)
 {
     tern_topo *topo = NULL;
@@ -177,7 +235,7 @@ static int make_plan(struct arguments *arguments)
                      ? tern_coll_plan(&arguments->request, arguments->as_run, &plan)
                      : tern_algo_plan(&arguments->request, &plan);
     const char *output = arguments->output;
-    if (output == NULL && !arguments->summary) {
+    if (output == NULL && !arguments->summary && arguments->executor_out == NULL) {
         output = "-";
     }
     if (status == TERN_OK) {
@@ -196,9 +254,10 @@ static int make_plan(struct arguments *arguments)
         fprintf(stderr, "tern plan: %s%s\n", tern_last_error(),
                 algorithm != NULL ? cli_suggest_algorithm(algorithm) : "");
     }
+    int exit_status = status == TERN_OK ? emit(arguments, plan) : EXIT_NO_PLAN;
     tern_plan_destroy(plan);
     tern_topo_destroy(topo);
-    return status == TERN_OK ? 0 : EXIT_NO_PLAN;
+    return exit_status;
 }
 
 int cli_plan(int argc, char **argv)
@@ -212,5 +271,5 @@ int cli_plan(int argc, char **argv)
         print_list(arguments.request.kind);
         return 0;
     }
-    return make_plan(&arguments);
+    return arguments.from != NULL ? take_plan(&arguments) : make_plan(&arguments);
 }

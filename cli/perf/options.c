@@ -312,6 +312,8 @@ static int make_sizes(struct given *given)
 {
     struct perf_options *options = given->options;
     if (given->has_sizes) {
+        options->min = options->sizes[0];
+        options->max = options->sizes[options->nsizes - 1];
         bool range = given->has_min || given->has_max || given->factor > 0 || given->step > 0;
         return range ? cli_refuse(&command, "--sizes takes the place of -b, -e, -f and -i") : -1;
     }

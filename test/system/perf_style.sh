@@ -37,6 +37,7 @@ line hccl 3 "48 .* success"
 "$tern" perf all_reduce --style hccl_test -p 7 -b 64 -e 64 -d int8 -o prod -n 1 >hccl
 line hccl 3 "64 .* NULL"
 "$tern" perf all_reduce --style hccl_test -p 2 --sizes 1K,1M -n 1 -w 0 >hccl
+line hccl 1 'the minbytes is 1024, maxbytes is 1048576, .*'
 [ "$(grep -c mean hccl)" -eq 0 ] || die "a mean of two sizes: $(cat hccl)"
 
 # Both halves of a line; shares of 16 bytes; -t and -g; one warning for all that means nothing.
