@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ops are tasks of HCCL's framework: a copy from one place to one other, a reduce of one place
-// into one other, by the rank that has one of the two; of other ranks it sees the CCL buffers alone,
-// which are the plan's scratch. A slave stream is begun and ended by the main stream of its rank.
+// Which ops are tasks of HCCL's framework: a copy from one place to one other, a reduce of one
+// place into one other, by the rank that has one of the two; of other ranks it sees the CCL buffers
+// alone, which are the plan's scratch. A slave stream is begun and ended by the main stream of its
+// rank.
 
 #include <stdarg.h>
 #include <stdio.h>

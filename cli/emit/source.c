@@ -267,7 +267,7 @@ static void put_tasks(FILE *file, const tern_plan *plan, const struct emit_bits 
     fputs("    {COPY, 0, 0, 0, {USER_IN, 0, 0}, {USER_IN, 0, 0}}, // the end\n};\n", file);
 }
 
-// The bytes of the elements that the caller counts: of a share where the input or the output is one.
+// The bytes of the elements that the caller counts: of a share where in or out is one.
 static uint64_t counted_bytes(const tern_plan *plan)
 {
     uint64_t in = tern_plan_buffer_bytes(plan, TERN_PLAN_IN);
