@@ -188,7 +188,38 @@ static void learn(struct state *state, size_t lane, size_t post)
     for (size_t i = 0; i < state->lanes; i++) {
         clock[i] = state->known[post][i] > clock[i] ? state->known[post][i] : clock[i];
     }
-    clock[from] = (uint32_t)(post - state->bits->op_first[from]) + 1;
+    uint32_t done = (uint32_t)(post - state->bits->op_first[from]) + 1;
+    clock[from] = done > clock[from] ? done : clock[from];
+}
+
+// Whether something of a rank must be over before the next op of a lane.
+static bool has_begun(const struct state *state, size_t lane, int rank)
+{
+    const uint32_t *clock = &state->clocks[lane * state->lanes];
+    for (size_t i = state->bits->lane_first[rank]; i < state->bits->lane_first[rank + 1]; i++) {
+        if (clock[i] > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void look_at_transfer(struct state *state, size_t lane, const tern_plan_op *op)
+{
+    int rank = state->rank_of[lane];
+    for (int i = 0; op->length > 0 && i < op->sources_count + op->destinations_count; i++) {
+        const tern_plan_range *range =
+            i < op->sources_count ? &op->sources[i] : &op->destinations[i - op->sources_count];
+        if (range->rank == rank || has_begun(state, lane, range->rank)) {
+            continue;
+        }
+        if (state->bits->early++ == 0) {
+            emit_refuse(&state->bits->first_early, rank, lane_number(state, lane),
+                        state->position[lane], op, "nothing says that rank %u has begun",
+                        range->rank);
+        }
+        return;
+    }
 }
 
 // Runs a lane as far as it goes; false without memory. *moved becomes true when it was anything.
@@ -206,6 +237,9 @@ static bool run_lane(struct state *state, size_t lane, bool *moved)
             op.kind == TERN_PLAN_WAIT ? state->signals[state->rank_of[lane]][op.signal].post : NONE;
         if (op.kind == TERN_PLAN_WAIT && (post == NONE || state->known[post] == NULL)) {
             break;
+        }
+        if (op.kind == TERN_PLAN_COPY || op.kind == TERN_PLAN_REDUCE) {
+            look_at_transfer(state, lane, &op);
         }
         bool signals = op.kind == TERN_PLAN_WAIT || op.kind == TERN_PLAN_POST;
         if (signals && !keep_clock(state, lane, number)) {

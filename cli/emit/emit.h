@@ -16,7 +16,7 @@
 // Which engines the source is for: their inline reduces are warned about.
 enum emit_target { EMIT_ANY, EMIT_910B, EMIT_910_93, EMIT_950 };
 
-// Why a plan cannot be written.
+// Why a plan cannot be written, or what is wrong with an op.
 struct emit_refusal {
     char text[320];
 };
@@ -30,7 +30,11 @@ struct emit_bits {
     size_t *lane_of;    // by op
     size_t *order;      // the ops in an order in which they can happen, those of rank 0 first
     uint16_t *peers;    // by op: of a post its owner, of a wait its poster
-    uint32_t notifies;  // of the rank that has most
+    // Transfers with a rank that may not have begun: its last operation may use the buffers still.
+    // The executor of tern sees to that, the framework does not.
+    size_t early;
+    struct emit_refusal first_early; // in words
+    uint32_t notifies;               // of the rank that has most
 };
 
 // express.c. False with a sentence that names the op.

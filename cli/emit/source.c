@@ -353,6 +353,18 @@ static bool has_inline_reduces(const tern_plan *plan)
     return false;
 }
 
+// What is right in tern and not there.
+static void warn_of_early(const struct emit_bits *bits)
+{
+    if (bits->early > 0) {
+        fprintf(
+            stderr,
+            "tern plan: warning: %s, so its last operation may use its CCL buffers still: a post "
+            "of that rank must come first%s\n",
+            bits->first_early.text, bits->early > 1 ? " (and others like it)" : "");
+    }
+}
+
 // What the engines of a target cannot reduce inline.
 static void warn_of(const tern_plan *plan, enum emit_target target)
 {
@@ -389,6 +401,7 @@ int emit_executor(const tern_plan *plan, const char *path, enum emit_target targ
         fprintf(stderr, "tern plan: --emit-executor: cannot write '%s'\n", path);
     } else {
         warn_of(plan, target);
+        warn_of_early(&bits);
     }
     emit_bits_free(&bits);
     return status;
