@@ -268,6 +268,98 @@ static void who_keeps_a_lock_is_an_error_in_time(void **state)
     assert_true(ranks_run(3, hold, &dies, 30));
 }
 
+// Rank 1 begins the run and keeps what it holds; the others say for whom they wait.
+static int name_holder(int rank, const struct ranks *ranks, void *arg)
+{
+    int n = ranks->count;
+    tern_comm *comm;
+    struct kit_bench bench;
+    CHECK(ranks_join(rank, ranks, 2 * INT64_C(1000000000), &comm) == TERN_OK);
+    tern_plan *plan = make_wide(n);
+    if (kit_open(comm, plan, (tern_exec_options){.dtype = TERN_I16}, &bench) != 0) {
+        return 1;
+    }
+    struct tern__add_lock *locks = (struct tern__add_lock *)(void *)bench.exec->binding.locks;
+    for (int i = 0; rank == 1 && i < TERN__ADD_LOCKS; i++) {
+        CHECK(tern__add_take(&locks[i], 1));
+    }
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    int status = tern_exec_start(bench.exec);
+    while (rank == 1 && status == TERN_OK) {
+        usleep(1000);
+        status = tern_comm_health(comm);
+    }
+    status = rank == 1 ? status : tern_exec_wait(bench.exec);
+    CHECK(status == TERN_ERR_TIMEOUT);
+    CHECK(rank == 1 || strstr(tern_last_error(), "at lane 0, op 0 (reduce), for rank 1 to be done "
+                                                 "with what it adds to one of its") != NULL);
+    CHECK(kit_close(&bench) == 0);
+    tern_plan_destroy(plan);
+    return tern_comm_destroy(comm);
+}
+
+static void who_keeps_a_lock_is_named(void **state)
+{
+    assert_true(ranks_run(3, name_holder, NULL, 30));
+}
+
+// As a collective call binds it: slices of a scaled plan, elements of 12 bytes, a caller's function.
+struct triple {
+    uint32_t words[3];
+};
+
+static void add_triples(void *accumulator, const void *source, size_t count, void *arg)
+{
+    struct triple *to = accumulator;
+    const struct triple *from = source;
+    for (size_t i = 0; i < count; i++) {
+        for (int word = 0; word < 3; word++) {
+            to[i].words[word] += from[i].words[word];
+        }
+    }
+}
+
+static void slices_of_odd_elements_are_added(void **state)
+{
+    enum { COUNT = 9000, BEGIN = 7 };
+    static struct triple in[COUNT], out[COUNT];
+    static struct tern__add_lock locks[TERN__ADD_LOCKS];
+    tern_plan_range operands[] = {hand_at(0, TERN_PLAN_IN, 1), hand_at(0, TERN_PLAN_OUT, 1)};
+    struct tern__step step = {.kind = TERN__STEP_ADD,
+                              .sources_count = 1,
+                              .destinations_count = 1,
+                              .operands = operands,
+                              .length = 1};
+    struct tern__binding binding = {.in_map = TERN__MAP_SLICES,
+                                    .out_map = TERN__MAP_SLICES,
+                                    .bounds = {0, BEGIN * 12, COUNT * 12},
+                                    .in = {(const char *)in},
+                                    .out = {(char *)out},
+                                    .locks = (char *)locks,
+                                    .nranks = 1,
+                                    .element_bytes = 12,
+                                    .function = add_triples};
+    for (uint32_t i = 0; i < COUNT; i++) {
+        in[i] = (struct triple){{i, 2 * i, 3 * i}};
+        out[i] = (struct triple){{1, 2, 3}};
+    }
+    uint32_t done = 0;
+    bool wanted = false;
+    assert_true(tern__add_take(&locks[2], 5)); // somebody else is at the third stripe
+    assert_false(tern__add(&binding, &step, &done, &wanted));
+    assert_int_equal(done, 2);
+    assert_ptr_equal(tern__add_next(&binding, &step, done), &locks[2]);
+    assert_false(tern__add(&binding, &step, &done, &wanted));
+    assert_true(tern__add_drop(&locks[2]));
+    assert_true(tern__add(&binding, &step, &done, &wanted));
+    assert_false(wanted);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint32_t added = i < BEGIN ? 0 : i;
+        assert_int_equal(out[i].words[0], 1 + added);
+        assert_int_equal(out[i].words[2], 3 + 3 * added);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +370,8 @@ int main(void)
         cmocka_unit_test(a_wanted_lock_says_so_when_it_is_freed),
         cmocka_unit_test(who_dies_with_a_lock_is_an_error),
         cmocka_unit_test(who_keeps_a_lock_is_an_error_in_time),
+        cmocka_unit_test(who_keeps_a_lock_is_named),
+        cmocka_unit_test(slices_of_odd_elements_are_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
