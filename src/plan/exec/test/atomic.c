@@ -303,7 +303,7 @@ static void who_keeps_a_lock_is_named(void **state)
     assert_true(ranks_run(3, name_holder, NULL, 30));
 }
 
-// As a collective call binds it: slices of a scaled plan, elements of 12 bytes, a caller's function.
+// As a collective call binds it: slices of a scaled plan, elements of 12 bytes, a function.
 struct triple {
     uint32_t words[3];
 };
