@@ -58,7 +58,7 @@ for command in $commands; do
 done
 expect "perf plan" tern p
 expect "all_gather all_reduce all_to_all" tern plan all_
-expect "--topo" tern plan all_reduce --t
+expect "--topo" tern plan all_reduce --to
 expect "mesh:" tern check x.plan --topo me
 expect "cut_optimal cut_owners cut_relay cut_small" tern plan all_reduce --algo cut_
 expect "direct pull ring" tern plan all_gather --algo ""
