@@ -13,6 +13,7 @@
 #include "options.h"
 #include "suggest.h"
 #include "tern/algo.h"
+#include "tern/check.h"
 #include "tern/summary.h"
 #include "tern/tune.h"
 #include "topo.h"
@@ -35,7 +36,7 @@ static const struct cli_command command = {
 
 struct arguments {
     tern_algo_request request;
-    bool has_bytes, has_order, summary, list;
+    bool has_bytes, has_order, summary, list, simple;
     long unit, root;
     const char *output, *as_run, *executor_out, *from;
     enum emit_target target;
@@ -116,6 +117,8 @@ static int read_options(int argc, char **argv, struct arguments *arguments)
          .word = &arguments->as_run},
         {"-o FILE", "write the plan there; '-' is standard output", .word = &arguments->output},
         {"--from FILE", "the plan in this file instead of a new one", .word = &arguments->from},
+        {"--simple", "with ops of one source and one destination each, all in scratch",
+         .flag = &arguments->simple},
         {"--emit-executor FILE", "write it as the C++ source of an executor for HCCL's framework",
          .word = &arguments->executor_out},
         {"--target T", "910B, 910_93 or 950: warn of reduces that its engines do not have",
@@ -200,6 +203,32 @@ static int emit(const struct arguments *arguments, const tern_plan *plan)
                : EXIT_NO_PLAN;
 }
 
+// In the place of a plan the simple one, proved. 0, or 1 after a sentence.
+static int simplify(tern_plan **plan, const tern_topo *topo)
+{
+    struct emit_refusal refusal;
+    tern_plan *made = NULL;
+    tern_check *check = NULL;
+    if (emit_simplify(*plan, &made, &refusal) != 0) {
+        fprintf(stderr, "tern plan: --simple: %s\n", refusal.text);
+        return 1;
+    }
+    tern_plan_destroy(*plan);
+    *plan = made;
+    int status = tern_check_plan(made, topo, &check);
+    if (status != TERN_OK) {
+        fprintf(stderr, "tern plan: --simple: %s\n", tern_last_error());
+        return 1;
+    }
+    bool proved = tern_check_proved(check);
+    if (!proved) {
+        fputs("tern plan: --simple: what came of it is not right:\n", stderr);
+        status = tern_check_print(check, stderr);
+    }
+    tern_check_destroy(check);
+    return proved && status == TERN_OK ? 0 : 1;
+}
+
 static int take_plan(const struct arguments *arguments)
 {
     tern_plan *plan = NULL;
@@ -207,6 +236,10 @@ static int take_plan(const struct arguments *arguments)
     if (status == TERN_OK && tern_plan_get_spec(plan)->kind != arguments->request.kind) {
         fprintf(stderr, "tern plan: '%s' has a plan of %s\n", arguments->from,
                 tern_plan_kind_name(tern_plan_get_spec(plan)->kind));
+        tern_plan_destroy(plan);
+        return EXIT_NO_PLAN;
+    }
+    if (status == TERN_OK && arguments->simple && simplify(&plan, NULL) != 0) {
         tern_plan_destroy(plan);
         return EXIT_NO_PLAN;
     }
@@ -234,6 +267,11 @@ static int make_plan(struct arguments *arguments)
     int status = arguments->as_run != NULL
                      ? tern_coll_plan(&arguments->request, arguments->as_run, &plan)
                      : tern_algo_plan(&arguments->request, &plan);
+    if (status == TERN_OK && arguments->simple && simplify(&plan, topo) != 0) {
+        tern_plan_destroy(plan);
+        tern_topo_destroy(topo);
+        return EXIT_NO_PLAN;
+    }
     const char *output = arguments->output;
     if (output == NULL && !arguments->summary && arguments->executor_out == NULL) {
         output = "-";

@@ -50,6 +50,9 @@ void emit_bits_free(struct emit_bits *bits);
 bool emit_refuse(struct emit_refusal *refusal, int rank, int lane, size_t index,
                  const tern_plan_op *op, const char *format, ...) TERN_PRINTF(6, 7);
 
+// simple.c: the same collective with simple ops, in scratch; the caller proves it. 0, or -1.
+int emit_simplify(const tern_plan *plan, tern_plan **made, struct emit_refusal *refusal);
+
 // source.c: writes the whole source to a file; 0, or -1 after a sentence on standard error.
 int emit_executor(const tern_plan *plan, const char *path, enum emit_target target);
 

@@ -124,6 +124,26 @@ refuse "rank 0, lane 0, op 2 (post): " bits.plan
 sed 's/signal 1$/signal 0/' bits.plan >twice.plan
 refuse "rank 0, lane 0, op 1 (post): its signal is posted more than once" twice.plan
 
+# Algorithms of tern, made simple: proved, run, and with tasks that executors have.
+simple() { # KIND ALGORITHM TOPOLOGY...
+    "$tern" plan "$1" --algo "$2" --bytes 15K --topo "${@:3}" --simple -o simple.plan --emit-executor simple.cc ||
+        die "$* cannot be made simple"
+    "$tern" check simple.plan --topo "${@:3}" >said || die "$*: $(cat said)"
+}
+for algorithm in fused one_shot two_shot staged tree cut_small cut_owners; do
+    simple all_reduce $algorithm mesh:5
+    "$tern" exec simple.plan -n 5 --runs 3 >said || die "$algorithm: $(cat said)"
+done
+simple all_gather pull mesh:5
+simple all_to_all pull mesh:5
+simple reduce_scatter direct mesh:5
+"$tern" exec simple.plan -n 5 --runs 3 >said || die "$(cat said)"
+for algorithm in cut_small cut_owners tree; do
+    simple all_reduce $algorithm mesh:5 --cut 0-1
+done
+"$tern" plan all_reduce --algo halving_doubling --bytes 16K --topo mesh:4 --simple -o simple.plan
+"$tern" exec simple.plan -n 4 --runs 3 >said || die "$(cat said)"
+
 # Wrong usage, and a place that cannot be written.
 expect() {
     local wanted=$1 text=$2 status=0
@@ -135,6 +155,9 @@ expect() {
 expect 1 "has a plan of all_reduce" broadcast --from owners.plan
 expect 2 "not with --bytes" all_reduce --from owners.plan --bytes 4
 expect 2 "takes 910B, 910_93 or 950, not '310P'" all_reduce --from owners.plan --target 310P
+expect 1 "--simple: a rank has several lanes" all_to_all --topo mesh:4 --bytes 4K --algo direct --simple
+expect 1 "--simple: not all ranks have" reduce --topo mesh:4 --bytes 4K --simple
+expect 1 "both bits of its link" all_reduce --topo mesh:4 --bytes 4K --algo ring --simple --emit-executor -
 expect 1 "cannot write" all_reduce --from owners.plan --emit-executor "$dir/missing/x.cc"
 
 # With the framework's header.
@@ -142,6 +165,9 @@ expect 1 "cannot write" all_reduce --from owners.plan --emit-executor "$dir/miss
     echo "emit_executor.sh: no coll_comm_executor.h: what was written is not compiled"
     exit 77
 }
+"$tern" plan all_reduce --algo cut_owners --bytes 15K --topo mesh:5 --cut 0-1 --simple --emit-executor cut.cc
+"$tern" plan all_reduce --executor cut.cc --topo mesh:5 --cut 0-1 --bytes 15K --ccl-bytes 64K -o cut.plan
+"$tern" check cut.plan --topo mesh:5 --cut 0-1 >said || die "cut_owners, written and recorded: $(cat said)"
 for n in 2 3 5; do
     ops $n >owners.plan
     "$tern" plan all_reduce --from owners.plan --emit-executor owners.cc
