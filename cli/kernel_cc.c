@@ -23,6 +23,18 @@
 
 extern char **environ;
 
+void kernel_add_compiler(struct kernel_list *list, char *words, size_t size)
+{
+    const char *compiler = getenv("CXX");
+    snprintf(words, size, "%s", compiler != NULL ? compiler : "");
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+        kernel_add(list, word);
+    }
+    if (list->count == 0) {
+        kernel_add(list, "g++");
+    }
+}
+
 static void add_all(struct kernel_list *list, const struct kernel_list *more)
 {
     for (size_t i = 0; i < more->count; i++) {
@@ -35,8 +47,7 @@ static bool exists(const char *path)
     return access(path, R_OK) == 0;
 }
 
-// Headers and library: where this command is installed, else where it was built.
-static bool find_tern(struct kernel_job *job)
+bool kernel_find_tern(struct kernel_job *job)
 {
     char here[PATH_MAX - 256];
     ssize_t length = readlink("/proc/self/exe", here, sizeof here - 1);
@@ -61,9 +72,8 @@ static bool find_tern(struct kernel_job *job)
     }
     if (!exists(header)) {
         fprintf(stderr,
-                "tern kernel-cc: there are no headers in %s; install tern, or run it from its "
-                "build\n",
-                job->faces);
+                "tern %s: there are no headers in %s; install tern, or run it from its build\n",
+                job->name, job->faces);
         return false;
     }
     return true;
@@ -82,8 +92,7 @@ static void pass_signal(int number)
     }
 }
 
-// Runs the compiler; its exit status.
-static int run(const struct kernel_list *command)
+int kernel_run(const struct kernel_job *job, const struct kernel_list *command)
 {
     pid_t pid;
     if (told != 0) {
@@ -97,7 +106,7 @@ static int run(const struct kernel_list *command)
                              (char *const *)(uintptr_t)command->items, environ);
     posix_spawnattr_destroy(&attributes);
     if (error != 0) {
-        fprintf(stderr, "tern kernel-cc: cannot run '%s': %s\n", command->items[0],
+        fprintf(stderr, "tern %s: cannot run '%s': %s\n", job->name, command->items[0],
                 strerror(error));
         return KERNEL_EXIT_FAILED;
     }
@@ -202,7 +211,7 @@ static int preprocess(struct kernel_job *job, const char *source, const char *to
     kernel_add(&command, source);
     kernel_add(&command, "-o");
     kernel_add(&command, to);
-    int status = run(&command);
+    int status = kernel_run(job, &command);
     free(command.items);
     return status;
 }
@@ -246,7 +255,7 @@ static int compile(const struct kernel_job *job, const char *source, const char 
     kernel_add(&command, source);
     kernel_add(&command, "-o");
     kernel_add(&command, to);
-    int status = run(&command);
+    int status = kernel_run(job, &command);
     free(command.items);
     return status;
 }
@@ -295,7 +304,7 @@ static int link_all(const struct kernel_job *job, char (*objects)[96])
     kernel_add(&command, "-ltern");
     kernel_add(&command, "-o");
     kernel_add(&command, job->output != NULL ? job->output : "a.out");
-    int status = run(&command);
+    int status = kernel_run(job, &command);
     free(command.items);
     return status;
 }
@@ -327,28 +336,46 @@ static void remove_folder(const struct kernel_job *job)
     rmdir(job->folder);
 }
 
-static int make_and_build(struct kernel_job *job)
+static void handle_signals(void (*handler)(int))
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (signal(signals[i], handler) == SIG_IGN) { // as under nohup
+            signal(signals[i], SIG_IGN);
+        }
+    }
+}
+
+bool kernel_enter(struct kernel_job *job)
 {
     const char *temporary = getenv("TMPDIR");
     int used = snprintf(job->folder, sizeof job->folder, "%s/tern-kernel-XXXXXX",
                         temporary != NULL && strlen(temporary) < 32 ? temporary : "/tmp");
     if (used < 0 || mkdtemp(job->folder) == NULL) {
-        fprintf(stderr, "tern kernel-cc: cannot make the folder %s: %s\n", job->folder,
+        fprintf(stderr, "tern %s: cannot make the folder %s: %s\n", job->name, job->folder,
                 strerror(errno));
-        return KERNEL_EXIT_FAILED;
+        return false;
     }
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        if (signal(signals[i], pass_signal) == SIG_IGN) { // as under nohup
-            signal(signals[i], SIG_IGN);
-        }
+    handle_signals(pass_signal);
+    return true;
+}
+
+void kernel_leave(void)
+{
+    handle_signals(SIG_DFL);
+    if (told != 0) { // ends as who has sent it expects
+        raise(told);
+    }
+}
+
+static int make_and_build(struct kernel_job *job)
+{
+    if (!kernel_enter(job)) {
+        return KERNEL_EXIT_FAILED;
     }
     int status = build(job);
     remove_folder(job);
-    if (told != 0) { // ends as who has sent it expects
-        signal(told, SIG_DFL);
-        raise(told);
-    }
+    kernel_leave();
     return status;
 }
 
@@ -374,22 +401,15 @@ static int print_help(void)
 
 int cli_kernel_cc(int argc, char **argv)
 {
-    struct kernel_job job = {0};
+    struct kernel_job job = {.name = "kernel-cc"};
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         return print_help();
     }
-    char words[1024]; // CXX may be a command with its first arguments
-    const char *compiler = getenv("CXX");
-    snprintf(words, sizeof words, "%s", compiler != NULL ? compiler : "");
-    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
-        kernel_add(&job.compiler, word);
-    }
-    if (job.compiler.count == 0) {
-        kernel_add(&job.compiler, "g++");
-    }
+    char words[1024];
+    kernel_add_compiler(&job.compiler, words, sizeof words);
     int status = kernel_parse(&job, argc, argv);
     if (status == 0) {
-        status = find_tern(&job) ? make_and_build(&job) : KERNEL_EXIT_FAILED;
+        status = kernel_find_tern(&job) ? make_and_build(&job) : KERNEL_EXIT_FAILED;
     }
     free(job.compiler.items);
     free(job.sources.items);

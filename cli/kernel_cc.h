@@ -4,7 +4,7 @@
 //   kernel_options.c  what the command line asks for, and which step gets which option
 //   kernel_runtime.c  of which chip runtime the headers are found
 //   kernel_rewrite.c  what becomes of a source between preprocessing and compiling
-//   kernel_cc.c       the steps
+//   kernel_cc.c       the steps, and running the compiler for other commands
 #ifndef TERN_CLI_KERNEL_CC_H
 #define TERN_CLI_KERNEL_CC_H
 
@@ -23,6 +23,7 @@ struct kernel_list {
 void kernel_add(struct kernel_list *list, const char *item);
 
 struct kernel_job {
+    const char *name; // the command, for its sentences: "kernel-cc"
     struct kernel_list compiler;
     struct kernel_list sources;
     struct kernel_list preprocess; // options of that step alone, such as -I and -D
@@ -37,6 +38,22 @@ struct kernel_job {
     const char *runtime; // NULL: none
     char runtime_folder[PATH_MAX + 64], april_folder[PATH_MAX + 64], runtimes_folder[PATH_MAX + 32];
 };
+
+// The words of CXX, which may be a command with its first arguments, else g++. `words` must outlive
+// the list.
+void kernel_add_compiler(struct kernel_list *list, char *words, size_t size);
+
+// Headers and library: where this command is installed, else where it was built. False after a
+// sentence.
+bool kernel_find_tern(struct kernel_job *job);
+
+// Makes the folder of a job; what ends this command from here on ends the compiler first. False
+// after a sentence. The second ends this command if it was told to, when the folder is gone.
+bool kernel_enter(struct kernel_job *job);
+void kernel_leave(void);
+
+// Runs the compiler; its exit status.
+int kernel_run(const struct kernel_job *job, const struct kernel_list *command);
 
 // 0, or the exit status after one sentence.
 int kernel_parse(struct kernel_job *job, int argc, char **argv);
