@@ -98,7 +98,7 @@ endforeach()
 
 if(NOT TERN_SANITIZE)
     # A checker and a simulator need no windows and no transports: these floors link by themselves.
-    add_library(tern_plan_alone MODULE $<FILTER:$<TARGET_OBJECTS:tern_objects>,INCLUDE,/src/\(base|topo|plan|plan/check|plan/sim\)/[^/]*$>)
+    add_library(tern_plan_alone MODULE $<FILTER:$<TARGET_OBJECTS:tern_objects>,INCLUDE,/src/\(base|topo|plan|plan/check|plan/record|plan/sim\)/[^/]*$>)
     set_target_properties(tern_plan_alone PROPERTIES
         LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY "${tern_kernel_dir}")
     target_link_options(tern_plan_alone PRIVATE -Wl,--no-undefined)

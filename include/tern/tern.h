@@ -37,6 +37,7 @@
 #include "tern/check.h"
 #include "tern/exec.h"
 #include "tern/plan.h"
+#include "tern/record.h"
 #include "tern/summary.h"
 #include "tern/topo.h"
 #include "tern/tune.h"

@@ -119,3 +119,15 @@ int tern__direct_option(uint64_t *from)
     }
     return TERN_OK;
 }
+
+int tern__ccl_option(uint64_t *bytes)
+{
+    const char *text = getenv("HCCL_BUFFSIZE");
+    long mib = 200; // TERN_RECORD_CCL_MIB
+    if (text != NULL && *text != '\0' && tern__parse_integer(text, 1, 1L << 20, &mib) != 0) {
+        return tern__fail(TERN_ERR_ARG,
+                          "HCCL_BUFFSIZE is '%.40s'; it must be a number of MiB from 1 on", text);
+    }
+    *bytes = (uint64_t)mib << 20;
+    return TERN_OK;
+}

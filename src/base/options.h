@@ -27,6 +27,10 @@ int tern__dump_option(enum tern__dump *dump);
 #define TERN__DIRECT_ON UINT64_MAX // from where the table of choices says
 int tern__direct_option(uint64_t *from);
 
+// HCCL_BUFFSIZE: the MiB of each CCL buffer, in bytes; 200 MiB where it is not set.
+// TERN_ERR_ARG for what is no number from 1 on.
+int tern__ccl_option(uint64_t *bytes);
+
 // Parses a whole decimal number in [low, high]. Returns -1 for anything else.
 int tern__parse_integer(const char *text, long low, long high, long *value);
 
