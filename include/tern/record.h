@@ -8,7 +8,7 @@
 // A notify is one bit: a post sets it, a wait clears it. The recorder proves that no post can come
 // before the wait for the last one (such a post is lost), that no wait can take another one's
 // post, that slave streams run between the begin and the end of the main one, and that no bit is
-// left set.
+// left set. Executors write these through a face: coll_comm_executor.h (docs/executors.md).
 #ifndef TERN_RECORD_H
 #define TERN_RECORD_H
 
