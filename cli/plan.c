@@ -9,11 +9,13 @@
 
 #include "cli.h"
 #include "emit/emit.h"
+#include "executor.h"
 #include "numbers.h"
 #include "options.h"
 #include "suggest.h"
 #include "tern/algo.h"
 #include "tern/check.h"
+#include "tern/record.h"
 #include "tern/summary.h"
 #include "tern/tune.h"
 #include "topo.h"
@@ -24,6 +26,7 @@ static const struct cli_command command = {
     .name = "plan",
     .head =
         "usage: tern plan KIND --topo T [--bytes B] [OPTIONS]\n"
+        "       tern plan KIND --topo T [--bytes B] --executor FILE [OPTIONS]\n"
         "       tern plan KIND --list\n"
         "\n"
         "Emits the plan of a collective: all_reduce, reduce_scatter, all_gather, broadcast, reduce,\n"
@@ -41,6 +44,7 @@ struct arguments {
     const char *output, *as_run, *executor_out, *from;
     enum emit_target target;
     struct cli_topo topo;
+    struct cli_executor executor;
 };
 
 static int take_target(void *into, const char *option, const char *word)
@@ -71,6 +75,12 @@ static int take_bytes(void *into, const char *option, const char *text)
                : cli_refuse(&command,
                             "%s takes a number up to 2^48, as 4096, 64K, 1M or 1G, not '%s'",
                             option, text);
+}
+
+static int take_ccl(void *into, const char *option, const char *text)
+{
+    struct arguments *arguments = into;
+    return cli_take_ccl(&command, &arguments->executor, option, text);
 }
 
 static int take_unit(void *into, const char *option, const char *text)
@@ -115,6 +125,13 @@ static int read_options(int argc, char **argv, struct arguments *arguments)
         {"--as-run WAY",
          "the plan that a call runs on these ranks: window, slot, direct or\nstaged",
          .word = &arguments->as_run},
+        {"--executor FILE",
+         "the plan that an executor of HCCL's framework asks for: a C++ source\nor a shared object",
+         .word = &arguments->executor.file},
+        {"--executor-name NAME", "which, if it registers several",
+         .word = &arguments->executor.name},
+        {"--ccl-bytes B", "of each of its CCL buffers; default HCCL_BUFFSIZE MiB, else 200M",
+         .take = take_ccl},
         {"-o FILE", "write the plan there; '-' is standard output", .word = &arguments->output},
         {"--from FILE", "the plan in this file instead of a new one", .word = &arguments->from},
         {"--simple", "with ops of one source and one destination each, all in scratch",
@@ -163,6 +180,13 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     }
     if (!arguments->has_bytes && arguments->request.kind != TERN_PLAN_BARRIER) {
         return cli_refuse(&command, "--bytes is missing: how large?");
+    }
+    bool executor = arguments->executor.file != NULL;
+    if (executor && (arguments->request.algorithm != NULL || arguments->as_run != NULL)) {
+        return cli_refuse(&command, "--executor goes without --algo and --as-run");
+    }
+    if (!executor && (arguments->executor.name != NULL || arguments->executor.has_ccl_bytes)) {
+        return cli_refuse(&command, "--executor-name and --ccl-bytes go with --executor");
     }
     if (arguments->request.algorithm != NULL && !arguments->has_order) {
         arguments->request.order = TERN_ORDER_ANY; // an algorithm that is named has its own order
@@ -255,6 +279,27 @@ static int take_plan(const struct arguments *arguments)
     return exit_status;
 }
 
+// TERN_OK, a status with a sentence, or 1 after one on standard error.
+static int record_plan(struct arguments *arguments, tern_plan **plan)
+{
+    const tern_algo_request *asked = &arguments->request;
+    const char *library = cli_executor_build(&command, &arguments->executor);
+    if (library == NULL) {
+        return EXIT_NO_PLAN;
+    }
+    tern_record_request request = {.library = library,
+                                   .executor = arguments->executor.name,
+                                   .kind = asked->kind,
+                                   .bytes = asked->bytes,
+                                   .unit = asked->unit,
+                                   .root = asked->root,
+                                   .topo = asked->topo,
+                                   .ccl_bytes = arguments->executor.ccl_bytes};
+    int status = tern_record_plan(&request, plan);
+    cli_executor_remove(&arguments->executor);
+    return status;
+}
+
 static int make_plan(struct arguments *arguments)
 {
     tern_topo *topo = NULL;
@@ -264,7 +309,8 @@ static int make_plan(struct arguments *arguments)
         return EXIT_NO_PLAN;
     }
     arguments->request.topo = topo;
-    int status = arguments->as_run != NULL
+    int status = arguments->executor.file != NULL ? record_plan(arguments, &plan)
+                 : arguments->as_run != NULL
                      ? tern_coll_plan(&arguments->request, arguments->as_run, &plan)
                      : tern_algo_plan(&arguments->request, &plan);
     if (status == TERN_OK && arguments->simple && simplify(&plan, topo) != 0) {
@@ -287,7 +333,7 @@ static int make_plan(struct arguments *arguments)
         bool beside = output != NULL && strcmp(output, "-") == 0;
         status = print_summary(plan, topo, beside ? stderr : stdout);
     }
-    if (status != TERN_OK) {
+    if (status < 0) {
         const char *algorithm = arguments->request.algorithm;
         fprintf(stderr, "tern plan: %s%s\n", tern_last_error(),
                 algorithm != NULL ? cli_suggest_algorithm(algorithm) : "");
