@@ -210,26 +210,29 @@ static void run_lane(struct proof *proof, uint32_t number)
     }
 }
 
-// Lanes that wait for ever, told by the first of them.
+// What a lane that cannot go on waits for; NULL: it can, or has ended.
+static const struct record_task *stuck_at(const struct lane *lane)
+{
+    return lane->done < lane->stream->count ? &lane->stream->tasks[lane->done] : NULL;
+}
+
+// Lanes that wait for ever. From lane to the lane that would post, as often as there are lanes: that
+// is on a cycle, or at a wait that nobody posts for.
 static void find_stuck(const struct proof *proof)
 {
     size_t stuck = 0;
-    const struct record_task *first = NULL;
     const struct lane *where = NULL;
     for (uint32_t i = 0; i < proof->lanes_count; i++) {
-        const struct lane *lane = &proof->lanes[i];
-        if (lane->done < lane->stream->count) {
-            const struct record_task *task = &lane->stream->tasks[lane->done];
-            bool nobody = task->use >= task->bit->posts.count; // a cause, not a consequence
-            if (first == NULL || (nobody && first->use < first->bit->posts.count)) {
-                first = task;
-                where = lane;
-            }
-            stuck++;
-        }
+        stuck += stuck_at(&proof->lanes[i]) != NULL;
+        where = stuck == 1 && where == NULL ? &proof->lanes[i] : where;
     }
-    if (first == NULL) {
+    if (where == NULL) {
         return;
+    }
+    const struct record_task *first = stuck_at(where);
+    for (uint32_t i = 0; i < proof->lanes_count && first->use < first->bit->posts.count; i++) {
+        where = &proof->lanes[first->bit->posts.items[first->use].lane];
+        first = stuck_at(where);
     }
     char name[96];
     char post[320] = "nobody makes that post";
