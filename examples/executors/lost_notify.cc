@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An error on purpose: ranks 2 and 3 say "the result is there" with the DataSignal that has just said
-// "I have read yours", and nothing says that ranks 0 and 1 have heard that. If they have not, the
-// second post sets a bit that is set, and they wait for it for ever. It works most of the time.
+// An error on purpose: ranks 2 and 3 say "the result is there" with the DataSignal that has just
+// said "I have read yours", and nothing says that ranks 0 and 1 have heard that. If they have not,
+// the second post sets a bit that is set, and they wait for ever. It works most of the time.
 #include "medium.h"
 
 namespace hccl

@@ -216,7 +216,7 @@ static const struct record_task *stuck_at(const struct lane *lane)
     return lane->done < lane->stream->count ? &lane->stream->tasks[lane->done] : NULL;
 }
 
-// Lanes that wait for ever. From lane to the lane that would post, as often as there are lanes: that
+// Lanes that wait for ever. From lane to the lane that would post, as often as there are lanes: it
 // is on a cycle, or at a wait that nobody posts for.
 static void find_stuck(const struct proof *proof)
 {

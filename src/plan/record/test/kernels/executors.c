@@ -163,7 +163,7 @@ static int misuse(const struct job *job)
         break;
     case LOOPS:
         for (;;) {
-            sink++;
+            sink = 1;
         }
     case POSTS_FOR_EVER:
         for (;;) {

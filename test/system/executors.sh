@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 600
+# Executors of HCCL's framework as a person would use them: ours become plans that are proved from
+# 4 B to 1 GiB and run right; the large one has the tasks, blocks and bytes that its design says, and
+# as many bytes on every link as cut_owners; two that are wrong are refused, with the place.
+source "$(dirname "$0")/../support/shell.sh"
+folder=$root/examples/executors
+mesh=(--topo mesh:8 --cut 0-1)
+
+# Compiled once: what is tested here is not the compiler.
+for name in small medium large past_end lost_notify; do
+    "${CXX:-g++}" -shared -fPIC -g -I "$root/include" -I "$root/include/faces" "$folder/$name.cc" \
+        -L "$build/lib" -ltern -Wl,-rpath,"$build/lib" -o $name.so
+done
+
+record() { # NAME BYTES OPTIONS...
+    local name=$1 bytes=$2
+    shift 2
+    "$tern" plan all_reduce --executor "$dir/$name.so" "${mesh[@]}" --bytes "$bytes" -o "$name.plan" "$@"
+}
+
+# Proved at all sizes.
+for bytes in 4 1K 100000 1M 10M 1G; do
+    for name in small medium large; do
+        record $name $bytes
+        expect 0 "proved for 8 ranks" "$tern" check $name.plan "${mesh[@]}"
+        grep -q 'atomic reduces' said || die "$name: nothing is said about the order of sums"
+    done
+done
+
+# The golden counts of the large one: blocks of the owners 2 to 7, then tasks of a rank.
+blocks() { # what each owner copies to its own CCL_Out; 0 for none
+    for rank in 2 3 4 5 6 7; do
+        awk -v r=$rank '$1 == "rank" {lane = $2 == r && $4 == 0}
+            lane && $1 == "copy" && $NF ~ r".scratch" {sum = $3} END {printf "%d ", sum}' large.plan
+    done
+}
+tasks() { # RANK: copies, reduces, posts, waits
+    awk -v r="$1" '$1 == "rank" {own = $2 == r} own {n[$1]++}
+        END {printf "%d %d %d %d", n["copy"], n["reduce"], n["post"], n["wait"]}' large.plan
+}
+golden() { # BYTES BLOCKS TASKS
+    record large "$1"
+    [ "$(blocks)" = "$2 " ] || die "blocks of $1 bytes: $(blocks)"
+    [ "$(grep -cE '^(copy|reduce|post|wait)' large.plan)" -eq "$3" ] ||
+        die "$1 bytes: not $3 tasks but $(grep -cE '^(copy|reduce|post|wait)' large.plan)"
+}
+golden 4 "4 0 0 0 0 0" 874
+golden 1K "1024 0 0 0 0 0" 874
+golden 100000 "32768 32768 32768 1696 0 0" 880
+golden 10M "1753088 1753088 1753088 1753088 1753088 1720320" 884
+golden 1G "178962432 178962432 178962432 178962432 178962432 178929664" 884
+golden 1M "180224 180224 180224 180224 180224 147456" 884
+for rank in 0 1 2 3 4 5 6 7; do
+    [ "$(tasks $rank)" = "$([ $rank -lt 2 ] && echo 8 6 40 40 || echo 7 5 52 52)" ] ||
+        die "tasks of rank $rank: $(tasks $rank)"
+done
+
+# Executed, bit for bit; in chunks, too. A third of all bytes on each healthy link, as cut_owners.
+for name in small medium large; do
+    for bytes in 4 100000 1M 10M; do
+        record $name $bytes --ccl-bytes 1000000
+        expect 0 "right on all ranks" "$tern" exec $name.plan -n 8 --runs 2 --dtype i32
+    done
+done
+record large 64M
+expect 0 "right on all ranks" "$tern" exec large.plan -n 8 --runs 1 --dtype i32
+for bytes in 6M 1G; do
+    record large $bytes --summary >recorded
+    "$tern" plan all_reduce --algo cut_owners "${mesh[@]}" --bytes $bytes --summary -o owners.plan >own
+    busiest=$(grep -E '^(busiest|mean)' recorded)
+    [ "$busiest" = "$(grep -E '^(busiest|mean)' own)" ] ||
+        die "$bytes: recorded $busiest, cut_owners $(cat own)"
+done
+record large 6M
+"$tern" plan all_reduce --algo cut_owners "${mesh[@]}" --bytes 6M -o owners.plan
+for plan in large owners; do
+    "$tern" exec $plan.plan -n 8 --runs 5 --dtype i32 >$plan.ran || die "$plan: $(cat $plan.ran)"
+    sed -n 2p $plan.ran # the times, side by side
+    grep '^link ' $plan.ran >$plan.links
+done
+cmp large.links owners.links || die "the recorded plan has other bytes on the links"
+grep -q '^link *2>3 2097152 ' large.links || die "2>3 does not carry a third"
+! grep -qE '^link *(0>1|1>0) ' large.links || die "the cut link is used"
+
+# Other numbers of ranks, and CCL buffers that are no multiple of anything.
+for n in 4 5 7; do
+    for name in small medium large; do
+        "$tern" plan all_reduce --executor "$dir/$name.so" --topo mesh:$n --cut 0-1 --bytes 300000 \
+            --ccl-bytes 50004 -o n.plan
+        expect 0 "proved for $n ranks" "$tern" check n.plan --topo mesh:$n --cut 0-1
+        expect 0 "right on all ranks" "$tern" exec n.plan -n $n --runs 2 --dtype i32
+    done
+done
+
+# Wrong on purpose, and wrong by use.
+expect 1 "lost_notify.cc:" record lost_notify 1M
+grep -q 'lost notify: DataSignal from rank . at rank .: the post at' said || die "$(cat said)"
+record past_end 6000000 --ccl-bytes 1M
+expect 1 "CCL_Out of rank 2, which has 1000000: 15808 bytes past its end" \
+    record past_end 6000000 --ccl-bytes 1000000
+expect 1 "rank 2: stream 1: a post needs a link that is missing: rank 2 has no link to rank 3" \
+    "$tern" plan all_reduce --executor "$dir/large.so" --topo mesh:8 --cut 2-3 --bytes 1M
+expect 1 "returned 5: 2 ranks leave none that is healthy" \
+    "$tern" plan all_reduce --executor "$dir/large.so" --topo mesh:2 --bytes 1M
+expect 1 "no executor 'Mine', but 'AllReduceLarge'" record large 1M --executor-name Mine
+expect 2 "--ccl-bytes takes a number" record large 1M --ccl-bytes 0
+expect 2 "go with --executor" "$tern" plan all_reduce "${mesh[@]}" --bytes 1M --ccl-bytes 5
+expect 1 "cannot be read" "$tern" plan all_reduce --executor no.cc "${mesh[@]}" --bytes 1M
+
+# Sources: compiled here; what throws, what does not compile, what is none.
+cat >throws.cc <<'END'
+#include "coll_comm_executor.h"
+#include <stdexcept>
+namespace hccl {
+class Throws : public CollCommExecutor {
+public:
+    using CollCommExecutor::CollCommExecutor;
+
+private:
+    HcclResult Orchestrate(OpParam &, AlgResourceResponse &) override
+    {
+        throw std::runtime_error("not today");
+    }
+};
+REGISTER_EXEC("Throws", ThrowsExecutor, Throws);
+REGISTER_EXEC("Throws", ThrowsTwice, Throws);
+} // namespace hccl
+END
+echo 'int main(' >broken.cc
+echo 'int one = 1;' >nothing.cc
+expect 1 "it threw an exception: 'not today'" \
+    "$tern" plan all_reduce --executor throws.cc "${mesh[@]}" --bytes 1M
+expect 1 "'broken.cc' does not compile" \
+    "$tern" plan all_reduce --executor broken.cc "${mesh[@]}" --bytes 1M
+expect 1 "registers no executor; it needs REGISTER_EXEC" \
+    "$tern" plan all_reduce --executor nothing.cc "${mesh[@]}" --bytes 1M
+expect 0 "" "$tern" plan all_reduce --executor "$folder/large.cc" "${mesh[@]}" --bytes 6M -o compiled.plan
+cmp compiled.plan large.plan || die "the source and the shared object have different plans"
