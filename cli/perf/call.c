@@ -148,6 +148,9 @@ static int send_recv(tern_comm *comm, const struct perf_call *call)
 
 int perf_call_run(tern_comm *comm, const struct perf_call *call)
 {
+    if (call->recorded != NULL) {
+        return tern_exec_run(call->recorded);
+    }
     return call->kind == PERF_SEND_RECV ? send_recv(comm, call) : tern_coll_run(comm, &call->coll);
 }
 

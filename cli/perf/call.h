@@ -7,6 +7,7 @@
 #include "perf/perf.h"
 #include "data.h"
 #include "tern/coll.h"
+#include "tern/exec.h"
 
 // Behind a buffer, to see whether a call writes there.
 #define PERF_GUARD_BYTES 64
@@ -20,6 +21,7 @@ struct perf_call {
     uint64_t in_count, out_count; // of this rank
     char *in, *out;               // as the library gets them; in place they overlap
     tern_coll coll;
+    tern_exec *recorded; // NULL: the call itself
     size_t in_counts[TERN_RANKS_MAX], out_counts[TERN_RANKS_MAX];
 };
 

@@ -178,6 +178,12 @@ static int take_window(void *into, const char *option, const char *text)
     return cli_refuse(&command, "%s takes 'yes', 'no' or 'alloc', not '%s'", option, text);
 }
 
+static int take_ccl(void *into, const char *option, const char *text)
+{
+    struct given *given = into;
+    return cli_take_ccl(&command, &given->options->executor, option, text);
+}
+
 static int take_budget(void *into, const char *option, const char *text)
 {
     struct given *given = into;
@@ -280,6 +286,13 @@ static int read_options(int argc, char **argv, struct given *given)
          .take = take_order},
         {"--window yes|no|alloc", "buffers in windows (default), malloc'ed, or of tern_alloc",
          .take = take_window},
+        {"--executor FILE",
+         "run the plans that an executor of HCCL's framework asks for: a C++\n"
+         "source or a shared object",
+         .word = &options->executor.file},
+        {"--executor-name NAME", "which, if it registers several", .word = &options->executor.name},
+        {"--ccl-bytes B", "of each of its CCL buffers; default HCCL_BUFFSIZE MiB, else 200M",
+         .take = take_ccl},
         {"--in-place", "where the kind allows it", .flag = &options->in_place},
         {"--compare P[,Q]",
          "the same for openmpi, mpich: a small MPI program is compiled now, and\n"
@@ -305,6 +318,21 @@ static int read_options(int argc, char **argv, struct given *given)
         {0},
     };
     return cli_read_options(&command, known, argc, argv, given);
+}
+
+// What an executor cannot be asked for with. Returns -1 to go on, else the exit status.
+static int judge_executor(const struct perf_options *options)
+{
+    const struct cli_executor *executor = &options->executor;
+    if (executor->file == NULL) {
+        return executor->name == NULL && !executor->has_ccl_bytes
+                   ? -1
+                   : cli_refuse(&command, "--executor-name and --ccl-bytes go with --executor");
+    }
+    if (options->kind == PERF_KINDS || options->nalgos > 0 || options->memory != PERF_WINDOW) {
+        return cli_refuse(&command, "--executor is for one kind, without --algo, in windows");
+    }
+    return -1;
 }
 
 // From -b, -e, -f, -i to the list of sizes.
@@ -408,7 +436,8 @@ int perf_read_options(int argc, char **argv, struct perf_options *options)
     if (status < 0 && options->nranks == 0 && !cli_is_rank()) {
         options->nranks = cli_usual_nranks();
     }
-    if (!given.has_order && options->nalgos > 0) {
+    status = status < 0 ? judge_executor(options) : status;
+    if (!given.has_order && (options->nalgos > 0 || options->executor.file != NULL)) {
         options->order = TERN_ORDER_ANY;
     }
     // What TERN_ALGO names may sum in any order, too.

@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "perf/call.h"
 #include "perf/peers.h"
+#include "perf/record.h"
 #include "perf/sweep.h"
 #include "ranks.h"
 #include "suggest.h"
@@ -87,13 +88,15 @@ static int be_a_rank(const struct perf_options *options)
 }
 
 // The ranks remove what the MPIs had in files, unless they are killed.
-static int start_ranks(const struct perf_options *options, int argc, char *const *argv)
+static int start_ranks(struct perf_options *options, int argc, char *const *argv)
 {
     bool peers = options->peers[0] || options->peers[1];
     if (peers) {
         perf_folders_name();
     }
-    int status = cli_start_ranks(options->nranks, argc, argv);
+    int status = perf_record_prepare(options);
+    status = status == 0 ? cli_start_ranks(options->nranks, argc, argv) : status;
+    perf_record_clean(options);
     if (peers) {
         perf_folders_remove();
     }

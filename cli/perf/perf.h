@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "executor.h"
 #include "perf/shape.h"
 #include "tern/algo.h"
 #include "tern/dtype.h"
@@ -50,6 +51,7 @@ struct perf_options {
     char algo_words[256]; // what they point into
     const char *plot;
     bool peers[PERF_PEERS];
+    struct cli_executor executor; // whose plans run in place of calls
 };
 
 // Calls between two barriers.

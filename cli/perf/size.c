@@ -11,6 +11,7 @@
 #include "timing.h"
 #include "perf/call.h"
 #include "perf/print.h"
+#include "perf/record.h"
 #include "tern/status.h"
 #include "tern/tune.h"
 
@@ -31,6 +32,7 @@ struct size {
     struct perf_row rows[PERF_ALGOS_MAX];
     struct perf_time times[PERF_ALGOS_MAX][ROUNDS], peers[PERF_PEERS][ROUNDS], copies[ROUNDS];
     long warmup, iterations;
+    struct perf_recorded recorded; // of an executor, which is the only algorithm
 };
 
 struct action {
@@ -76,8 +78,13 @@ static int checked_calls(struct perf_sweep *sweep, const struct perf_call *calls
 }
 
 static void choose_names(const struct perf_sweep *sweep, const struct perf_call *call,
-                         struct perf_row *row)
+                         const struct perf_recorded *recorded, struct perf_row *row)
 {
+    if (recorded->plan != NULL) {
+        snprintf(row->algo, sizeof row->algo, "%s", tern_plan_get_spec(recorded->plan)->algorithm);
+        snprintf(row->transport, sizeof row->transport, "plan");
+        return;
+    }
     tern_coll_choice choice = {.algorithm = "-"};
     int status = tern_coll_choose(&call->coll, sweep->nranks, sweep->options->memory != PERF_MALLOC,
                                   &choice);
@@ -87,7 +94,7 @@ static void choose_names(const struct perf_sweep *sweep, const struct perf_call 
              status != TERN_OK ? "-" : choice.transport);
 }
 
-static void prepare_size(const struct perf_sweep *sweep, uint64_t total, struct size *size)
+static int prepare_size(struct perf_sweep *sweep, uint64_t total, struct size *size)
 {
     const struct perf_options *options = sweep->options;
     enum perf_kind kind = size->kind;
@@ -117,8 +124,13 @@ static void prepare_size(const struct perf_sweep *sweep, uint64_t total, struct 
                               .in_place = options->in_place,
                               .op = call->data.reduces ? tern_reduce_op_name(options->op) : "none",
                               .errors = options->check ? 0 : -1};
-        choose_names(sweep, call, row);
+        int status = perf_record_open(sweep, call, &size->recorded);
+        if (status != TERN_OK) {
+            return status;
+        }
+        choose_names(sweep, call, &size->recorded, row);
     }
+    return TERN_OK;
 }
 
 // Warms up, and finds how long the slowest of the calls takes. The first calls of a process are
@@ -278,9 +290,8 @@ int perf_measure_size(struct perf_sweep *sweep, enum perf_kind kind, uint64_t to
 {
     static struct size size; // large, and one at a time
     size = (struct size){.kind = kind};
-    prepare_size(sweep, total, &size);
+    int status = prepare_size(sweep, total, &size);
     double one_us = 0;
-    int status = TERN_OK;
     for (int i = 0; status == TERN_OK && i < size.ncalls; i++) {
         struct perf_time time = {0};
         status = checked_calls(sweep, size.calls[i], 0, &size.rows[i], &time);
@@ -294,5 +305,6 @@ int perf_measure_size(struct perf_sweep *sweep, enum perf_kind kind, uint64_t to
         struct perf_time time = {0};
         status = checked_calls(sweep, size.calls[i], 1, &size.rows[i], &time);
     }
+    perf_record_close(&size.recorded);
     return status == TERN_OK && sweep->rank == 0 ? finish_rows(sweep, &size) : status;
 }

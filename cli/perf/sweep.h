@@ -21,6 +21,7 @@ struct perf_sweep {
     bool kinds[PERF_KINDS]; // which are measured
     uint64_t bytes_max;     // sizes above are left out
     long done, all;         // lines
+    bool told;              // why it ends has been said already
     bool failed;            // a wrong result, or a peer that failed
     struct perf_row *rows;  // all lines, on rank 0
     long nrows;

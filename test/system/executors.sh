@@ -138,3 +138,11 @@ expect 1 "registers no executor; it needs REGISTER_EXEC" \
     "$tern" plan all_reduce --executor nothing.cc "${mesh[@]}" --bytes 1M
 expect 0 "" "$tern" plan all_reduce --executor "$folder/large.cc" "${mesh[@]}" --bytes 6M -o compiled.plan
 cmp compiled.plan large.plan || die "the source and the shared object have different plans"
+
+# Measured, each size by a plan of its own; one that is refused is not run.
+expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 8 --executor "$dir/large.so" --sizes 1K,100000 \
+    -n 3 -w 1 -d i32
+expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 3 --executor "$folder/large.cc" --in-place \
+    --sizes 4K -n 3 -w 1 -d i32 --buffers 3
+expect 1 "lost notify" "$tern" perf all_reduce -p 8 --executor "$dir/lost_notify.so" --sizes 1K
+expect 2 "--executor is for one kind" "$tern" perf all --executor "$dir/large.so"

@@ -40,7 +40,7 @@ enum fault {
 };
 
 static volatile int sink;
-static volatile int *volatile nowhere;
+static volatile int *volatile nowhere = (volatile int *)16; // NOLINT
 
 static int recurse(int depth)
 {
