@@ -18,12 +18,17 @@ static HcclComm comm;
 static aclrtStream stream;
 static float in[COUNT] = {1, 2}, out[COUNT];
 
-static void must_hccl(int result)
+static void must_hccl(HcclResult result)
 {
-    if (result != 0) {
+    if (result != HCCL_SUCCESS) {
         fprintf(stderr, "rank %d: %s\n", rank, tern_last_error());
         exit(1);
     }
+}
+
+static void must_acl(aclError error)
+{
+    must_hccl(error == ACL_SUCCESS ? HCCL_SUCCESS : HCCL_E_RUNTIME);
 }
 
 static void call(void)
@@ -41,14 +46,14 @@ static void by_hccl(int i)
 {
     (void)i;
     call();
-    must_hccl(aclrtSynchronizeStream(stream));
+    must_acl(aclrtSynchronizeStream(stream));
 }
 
 static void by_ten(int i)
 {
     call();
     if (i % EVERY == EVERY - 1) {
-        must_hccl(aclrtSynchronizeStream(stream));
+        must_acl(aclrtSynchronizeStream(stream));
     }
 }
 
@@ -86,10 +91,10 @@ int main(int argc, char **argv)
     HcclRootInfo info;
     must(tern_init(NULL, &world));
     rank = tern_comm_rank(world);
-    must_hccl(rank == 0 ? (int)HcclGetRootInfo(&info) : 0);
+    must_hccl(rank == 0 ? HcclGetRootInfo(&info) : HCCL_SUCCESS);
     must(tern_broadcast(world, &info, &info, sizeof info, TERN_U8, 0));
     must_hccl(HcclCommInitRootInfo((uint32_t)tern_comm_size(world), &info, (uint32_t)rank, &comm));
-    must_hccl(aclrtCreateStream(&stream));
+    must_acl(aclrtCreateStream(&stream));
     for (int batch = 0; batch < BATCHES; batch++) {
         for (int way = 0; way < WAYS; way++) {
             times[way][batch] = batch_us(ways[way].one, iterations / ways[way].part + 1);
@@ -102,7 +107,7 @@ int main(int argc, char **argv)
     }
     report("HcclAllReduce_8B_adds", cli_median(added, BATCHES), "us");
     report("HcclAllReduce_8B_to_tern", cli_median(ratios, BATCHES), "x");
-    must_hccl(aclrtDestroyStream(stream));
+    must_acl(aclrtDestroyStream(stream));
     must_hccl(HcclCommDestroy(comm));
     must(tern_comm_destroy(world));
     return 0;

@@ -90,13 +90,31 @@ HcclResult tern__hccl_find(const char *call, const char *name, struct hccl **com
     return HCCL_SUCCESS;
 }
 
-// Frees what was made of one that has left the list.
+static void strike_off(const struct hccl *hccl)
+{
+    pthread_mutex_lock(&lock);
+    struct hccl **at = &all;
+    while (*at != NULL && *at != hccl) {
+        at = &(*at)->next;
+    }
+    if (*at != NULL) {
+        *at = hccl->next;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+// TERN_ERR_STATE: something else was made on it, and it stays.
 static int unmake(struct hccl *hccl)
 {
-    tern__hccl_symmetric_forget(hccl);
     tern__hccl_server_stop(hccl);
     int status = tern_window_destroy(hccl->window);
+    hccl->window = NULL;
     int left = tern__acl_memory_leave(hccl->comm);
+    if (left == TERN_ERR_STATE) {
+        return left;
+    }
+    tern__hccl_symmetric_forget(hccl);
+    strike_off(hccl);
     int forgotten = tern_event_destroy(hccl->ended);
     status = status != TERN_OK ? status : left != TERN_OK ? left : forgotten;
     free(hccl->form);
@@ -250,15 +268,6 @@ HcclResult HcclCommDestroy(HcclComm comm)
         return tern__hccl_result(waited);
     }
     tern__hccl_leave(hccl);
-    pthread_mutex_lock(&lock);
-    struct hccl **at = &all;
-    while (*at != NULL && *at != hccl) {
-        at = &(*at)->next;
-    }
-    if (*at != NULL) {
-        *at = hccl->next;
-    }
-    pthread_mutex_unlock(&lock);
     return tern__hccl_result(unmake(hccl));
 }
 

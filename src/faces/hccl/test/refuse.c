@@ -135,6 +135,10 @@ static int refuse_states(HcclComm comm, void *arg)
     backup[0] = true;
     CHECK(refused(HcclCommWorkingDevNicSet(comm, ranks, backup, 1), HCCL_E_NOT_SUPPORT, "card"));
     CHECK(refused(HcclCommDestroy(NULL), HCCL_E_PTR, "HcclCommDestroy"));
+    tern_window *window = NULL; // something that HCCL did not make
+    CHECK(tern_window_create(((struct hccl *)comm)->comm, 4096, NULL, &window) == TERN_OK);
+    CHECK(refused(HcclCommDestroy(comm), HCCL_E_UNAVAIL, "window"));
+    CHECK(tern_window_destroy(window) == TERN_OK && HcclBarrier(comm, NULL) == HCCL_SUCCESS);
     pid_t child = fork();
     if (child == 0) { // of a rank is no rank
         _exit(refused(HcclBarrier(comm, NULL), HCCL_E_UNAVAIL, "fork") ? 0 : 1);
