@@ -22,3 +22,5 @@ for compiler in gcc clang; do
     done
 done
 [ "$tried" -gt 0 ] || die 'there is no compiler'
+
+expect 0 'HcclAllReduce_8B_adds' "$tern" run -n 2 "$build/bin/bench_hccl" 40

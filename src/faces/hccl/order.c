@@ -116,12 +116,15 @@ static void drop(void *args)
 
 int tern__hccl_enter(struct hccl *comm)
 {
-    pthread_mutex_lock(&comm->order);
-    int status = tern_event_sync(comm->ended, TERN_TIMEOUT_DEFAULT);
-    if (status != TERN_OK) {
+    for (;;) {
+        // Without the lock: what is waited for may be behind a callback that makes such calls.
+        TERN_TRY(tern_event_sync(comm->ended, TERN_TIMEOUT_DEFAULT));
+        pthread_mutex_lock(&comm->order);
+        if (tern_event_test(comm->ended) == 1) { // no other has been made since
+            return TERN_OK;
+        }
         pthread_mutex_unlock(&comm->order);
     }
-    return status;
 }
 
 void tern__hccl_leave(struct hccl *comm)

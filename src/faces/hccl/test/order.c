@@ -360,6 +360,52 @@ static void destroying_waits_for_the_calls_that_were_made(void **state)
     assert_true(hccl_run(3, run_destroy, NULL, 60));
 }
 
+struct from_callback {
+    HcclComm comm;
+    aclrtStream stream;
+    float *values;
+};
+
+static int call_from_stream(void *args)
+{
+    const struct from_callback *to = args;
+    return sum(to->values, to->values, to->comm, to->stream) == HCCL_SUCCESS ? TERN_OK
+                                                                             : TERN_ERR_ARG;
+}
+
+// A function in one stream makes a call on another, while somebody waits for the communicator and,
+// likely, runs that function.
+static int run_callback(HcclComm comm, void *arg)
+{
+    static float a[N], b[N];
+    aclrtStream streams[2];
+    CHECK(aclrtCreateStream(&streams[0]) == 0 && aclrtCreateStream(&streams[1]) == 0);
+    fill(a, N, 1);
+    for (int round = 0; round < 50; round++) {
+        struct from_callback to = {comm, streams[1], a};
+        tern_stream_host_call what = {.function = call_from_stream,
+                                      .args = &to,
+                                      .args_bytes = sizeof to};
+        for (int i = 0; i < 5; i++) { // somebody waits for its calls
+            CHECK(sum(b, b, comm, streams[0]) == HCCL_SUCCESS);
+            CHECK(aclrtSynchronizeStream(streams[0]) == ACL_SUCCESS);
+        }
+        CHECK(tern_stream_call(streams[0], &what) == TERN_OK);
+        CHECK(sum(b, b, comm, streams[0]) == HCCL_SUCCESS);
+        CHECK(HcclBarrier(comm, NULL) == HCCL_SUCCESS);
+        CHECK(aclrtSynchronizeStream(streams[0]) == ACL_SUCCESS);
+        CHECK(aclrtSynchronizeStream(streams[1]) == ACL_SUCCESS);
+    }
+    CHECK(all_sum_to(a, N, 1) == 0);
+    CHECK(aclrtDestroyStream(streams[0]) == 0 && aclrtDestroyStream(streams[1]) == 0);
+    return 0;
+}
+
+static void functions_in_streams_may_make_calls(void **state)
+{
+    assert_true(hccl_run(1, run_callback, NULL, 60)); // of more ranks: in which order?
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +416,7 @@ int main(void)
         cmocka_unit_test(messages_of_a_batch_are_under_way_together),
         cmocka_unit_test(a_group_may_have_several_communicators),
         cmocka_unit_test(blocks_of_a_reduce_scatter_may_lie_anywhere),
+        cmocka_unit_test(functions_in_streams_may_make_calls),
         cmocka_unit_test(destroying_waits_for_the_calls_that_were_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
