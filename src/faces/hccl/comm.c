@@ -123,10 +123,17 @@ static int unmake(struct hccl *hccl)
     return status;
 }
 
-// Takes its place in the list, under its name; false: the name is taken.
+// Takes its place in the list, under its name; false: the name is taken. Where ranks of one
+// communicator are threads of one process, the names of all but the first end in their ranks.
 static bool enlist(struct hccl *made)
 {
     pthread_mutex_lock(&lock);
+    const struct hccl *other = find(made->name);
+    if (other != NULL && other->key == made->key && other->rank != made->rank) {
+        char name[COMM_NAME_MAX_LENGTH];
+        snprintf(name, sizeof name, "%.100s-%u", made->name, made->rank);
+        memcpy(made->name, name, sizeof name);
+    }
     bool free_name = find(made->name) == NULL;
     if (free_name) {
         made->next = all;

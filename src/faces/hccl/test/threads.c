@@ -191,12 +191,61 @@ static void messages_arrive(void **state)
     assert_true(hccl_run(3, pass_on, NULL, 60));
 }
 
+// A rank that is a thread, with the root info of its process.
+struct member {
+    const HcclRootInfo *info;
+    uint32_t rank;
+    int wrong;
+};
+
+static int be_member(const struct member *member)
+{
+    struct part part = {.number = 1};
+    char name[COMM_NAME_MAX_LENGTH];
+    HcclComm found = NULL;
+    CHECK(HcclCommInitRootInfo(THREADS, member->info, member->rank, &part.comm) == HCCL_SUCCESS);
+    CHECK(sum_up(&part) == 0);
+    CHECK(HcclGetCommName(part.comm, name) == HCCL_SUCCESS);
+    CHECK(HcclCommGetHandleWithName(name, &found) == HCCL_SUCCESS && found == part.comm);
+    CHECK(HcclCommDestroy(part.comm) == HCCL_SUCCESS);
+    return 0;
+}
+
+static void *run_member(void *arg)
+{
+    struct member *member = arg;
+    member->wrong = be_member(member);
+    return NULL;
+}
+
+static int threads_as_ranks(int rank, const struct ranks *ranks, void *arg)
+{
+    struct member members[THREADS];
+    pthread_t threads[THREADS];
+    for (uint32_t i = 0; i < THREADS; i++) {
+        members[i] = (struct member){.info = arg, .rank = i, .wrong = 1};
+        CHECK(pthread_create(&threads[i], NULL, run_member, &members[i]) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0 && members[i].wrong == 0);
+    }
+    return 0;
+}
+
+static void ranks_may_be_threads_of_one_process(void **state)
+{
+    HcclRootInfo info;
+    assert_int_equal(HcclGetRootInfo(&info), HCCL_SUCCESS);
+    assert_true(ranks_run(1, threads_as_ranks, &info, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_have_communicators_of_their_own),
         cmocka_unit_test(threads_share_a_communicator_of_one_rank),
         cmocka_unit_test(messages_arrive),
+        cmocka_unit_test(ranks_may_be_threads_of_one_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
