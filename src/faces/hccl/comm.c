@@ -66,11 +66,11 @@ static struct hccl *find(const char *name)
     return found;
 }
 
-bool tern__hccl_has_key(uint64_t key)
+bool tern__hccl_has_part(uint64_t key, const struct hccl *of)
 {
     pthread_mutex_lock(&lock);
     const struct hccl *found = all;
-    while (found != NULL && found->key != key) {
+    while (found != NULL && !(found->key == key && found->part_of == of->rank + 1)) {
         found = found->next;
     }
     pthread_mutex_unlock(&lock);
@@ -153,11 +153,14 @@ static bool name_is_taken(const char *name)
 
 static void name_it(struct hccl *made, const char *path, const struct tern__hccl_settings *settings)
 {
+    const char *slash = strrchr(path, '/');
+    const char *last = slash != NULL ? slash + 1 : path;
     if (settings != NULL && settings->name[0] != '\0') {
         snprintf(made->name, sizeof made->name, "%s", settings->name);
+    } else if (made->in_one_process) {
+        snprintf(made->name, sizeof made->name, "%.100s-%u", last, made->rank);
     } else {
-        const char *slash = strrchr(path, '/');
-        snprintf(made->name, sizeof made->name, "%s", slash != NULL ? slash + 1 : path);
+        snprintf(made->name, sizeof made->name, "%s", last);
     }
 }
 
@@ -191,6 +194,8 @@ HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, con
         return tern__hccl_result(TERN_ERR_MEMORY);
     }
     made->key = key;
+    made->part_of = settings != NULL ? settings->part_of : 0;
+    made->in_one_process = settings != NULL && settings->in_one_process;
     made->rank = rank;
     made->size = size;
     made->buffer_bytes = settings != NULL ? settings->buffer_bytes : 0;

@@ -24,10 +24,7 @@ struct member {
 static void *join_member(void *arg)
 {
     struct member *member = arg;
-    struct tern__hccl_settings settings = {.buffer_bytes = 0};
-    // Names are unique in a process.
-    snprintf(settings.name, sizeof settings.name, "%.100s-%u", strrchr(member->path, '/') + 1,
-             member->rank);
+    const struct tern__hccl_settings settings = {.in_one_process = true};
     member->result = aclrtSetDevice(member->device) == ACL_SUCCESS
                          ? tern__hccl_join("HcclCommInitAll", member->count, member->path,
                                            member->rank, &settings, &member->comm)

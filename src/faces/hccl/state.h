@@ -24,6 +24,8 @@ struct hccl {
     uint64_t key;      // of where its ranks met; for the places where parts of it meet
     struct hccl *next; // of this process
     uint32_t rank, size;
+    uint32_t part_of;    // 1 + the rank in the communicator that it is a part of; 0: of none
+    bool in_one_process; // so are other ranks of it
     size_t buffer_bytes; // 0: HCCL_BUFFSIZE
 
     struct tern__calls *form; // that calls are checked against
@@ -58,6 +60,8 @@ struct tern__hccl_settings {
     char name[COMM_NAME_MAX_LENGTH]; // "": none
     size_t buffer_bytes;             // 0: not set
     int64_t timeout_ns;              // 0: not set
+    uint32_t part_of;                // as in struct hccl, and what follows
+    bool in_one_process;
 };
 HcclResult tern__hccl_settings(const char *call, const HcclCommConfig *config,
                                struct tern__hccl_settings *settings);
@@ -75,8 +79,8 @@ HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, con
 uint64_t tern__hccl_key(const char *path);
 const char *tern__hccl_folder(void);
 
-// Whether this process has a communicator that met at a place with this key.
-bool tern__hccl_has_key(uint64_t key);
+// Whether this process has made the part with this key of a communicator, as the same rank of it.
+bool tern__hccl_has_part(uint64_t key, const struct hccl *of);
 
 // The communicator of this name in this process: HCCL_E_NOT_FOUND.
 HcclResult tern__hccl_find(const char *call, const char *name, struct hccl **comm);

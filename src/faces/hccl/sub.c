@@ -80,12 +80,14 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
     const char *folder = tern__hccl_folder();
     snprintf(place, sizeof place, "tern-hccl-%016" PRIx64 "-%" PRIx64, hccl->key, subCommId);
     const uint64_t key = tern__hccl_key(place);
-    if (tern__hccl_has_key(key)) {
+    if (tern__hccl_has_part(key, hccl)) {
         return tern__hccl_refuse(call, HCCL_E_PARA,
                                  "a communicator of '%s' with subCommId %" PRIu64 " lives here; "
                                  "each has an id of its own",
                                  hccl->name, subCommId);
     }
     snprintf(path, sizeof path, "%s/%s-%016" PRIx64, folder, place, key_of_list(rankIds, rankNum));
+    settings.part_of = hccl->rank + 1;
+    settings.in_one_process = hccl->in_one_process;
     return tern__hccl_join_as(call, key, rankNum, path, subCommRankId, &settings, subComm);
 }

@@ -2,6 +2,7 @@
 // All ranks in one process: one thread makes every call of HCCL on one communicator after the
 // other, each on its stream, in memory of its device, of another one, and in ordinary memory.
 #include "support/cmocka.h"
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -184,6 +185,49 @@ static int try_place(struct all *a, int place)
     return 0;
 }
 
+struct part {
+    pthread_t thread;
+    HcclComm comm;
+    int n, rank;
+    const char *wrong;
+};
+
+static void *make_part(void *arg)
+{
+    struct part *part = arg;
+    uint32_t list[MOST], sum = 0, one = (uint32_t)part->rank + 1;
+    HcclComm backwards;
+    for (int i = 0; i < part->n; i++) {
+        list[i] = (uint32_t)(part->n - 1 - i);
+    }
+    if (HcclCreateSubCommConfig(&part->comm, (uint32_t)part->n, list, 3,
+                                (uint32_t)(part->n - 1 - part->rank), NULL,
+                                &backwards) != HCCL_SUCCESS) {
+        part->wrong = "no part";
+    } else if (HcclAllReduce(&one, &sum, 1, HCCL_DATA_TYPE_UINT32, SUM, backwards, NULL) !=
+                   HCCL_SUCCESS ||
+               sum != (uint32_t)(part->n * (part->n + 1) / 2) ||
+               HcclCommDestroy(backwards) != HCCL_SUCCESS) {
+        part->wrong = "a wrong sum";
+    }
+    return NULL;
+}
+
+// Each rank of the process makes the same part, in a thread of its own.
+static int try_parts(const struct all *a)
+{
+    struct part parts[MOST];
+    for (int r = 0; r < a->n; r++) {
+        parts[r] = (struct part){.comm = a->comms[r], .n = a->n, .rank = r};
+        CHECK(pthread_create(&parts[r].thread, NULL, make_part, &parts[r]) == 0);
+    }
+    for (int r = 0; r < a->n; r++) {
+        CHECK(pthread_join(parts[r].thread, NULL) == 0);
+        CHECK(parts[r].wrong == NULL);
+    }
+    return 0;
+}
+
 // In a process of its own: it is in many jobs.
 static int try_all(int rank, const struct ranks *ranks, void *arg)
 {
@@ -201,6 +245,7 @@ static int try_all(int rank, const struct ranks *ranks, void *arg)
     for (int place = 0; place < 3; place++) {
         CHECK(try_place(&a, place) == 0);
     }
+    CHECK(try_parts(&a) == 0);
     for (int r = 0; r < a.n; r++) {
         CHECK(aclrtDestroyStream(a.streams[r]) == ACL_SUCCESS);
         CHECK(HcclCommDestroy(a.comms[r]) == HCCL_SUCCESS);
