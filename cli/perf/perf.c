@@ -65,7 +65,7 @@ static int check_algorithms(const struct perf_options *options)
         return -1;
     }
     const char *meant = "";
-    for (int i = 0; i < options->nalgos && meant[0] == '\0'; i++) {
+    for (int i = 0; i < options->nalgos && options->algos[i] != NULL && meant[0] == '\0'; i++) {
         meant = cli_suggest_algorithm(options->algos[i]);
     }
     perf_say("%s%s", tern_last_error(), meant);
