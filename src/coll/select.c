@@ -13,6 +13,7 @@
 #include "base/handle.h"
 #include "coll/algo.h"
 #include "coll/coll.h"
+#include "coll/executor.h"
 
 #define IN_PLACE true
 #define APART false
@@ -67,7 +68,8 @@ int tern__algo_index(tern_plan_kind kind, const char *name)
     while ((row = by_index(kind, index)) != NULL && strcmp(row->name, name) != 0) {
         index++;
     }
-    return row != NULL ? index : -1;
+    bool known = row != NULL || tern__executor_name(kind, name, strlen(name)) != NULL;
+    return known ? index : -1; // all executors have the number behind the last one
 }
 
 void tern__algo_unknown(tern_plan_kind kind, const char *name, size_t length, char *text,
@@ -293,6 +295,11 @@ static int find_and_make(const tern_algo_request *request, struct tern__emit *e,
     // Kind, sizes and root are the plan's to check, before anybody calculates with them.
     TERN_TRY(make(request, NULL, e, NULL));
     const struct tern__algo *row = NULL;
+    const char *name = request->algorithm;
+    if (name != NULL && by_index(request->kind, tern__algo_index(request->kind, name)) == NULL &&
+        tern__executor_name(request->kind, name, strlen(name)) != NULL) {
+        return tern__executor_plan(request, plan);
+    }
     TERN_TRY(request->algorithm != NULL ? by_name(request, &row) : pick(request, e, &row));
     return make(request, row, e, plan);
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/kind.h"
 #include "base/options.h"
+#include "coll/executor.h"
 
 static int no_such_algorithm(tern_plan_kind kind, const char *name, size_t length,
                              const char *where)
@@ -64,6 +65,7 @@ static int read_part(const char *part, size_t length, tern_plan_kind kind, const
         size_t rest_length = length - (size_t)(rest - part);
         TERN_TRY(kind_of_word(part, (size_t)(colon - part), &said));
         const char *found = find_algorithm(said, rest, rest_length);
+        found = found != NULL ? found : tern__executor_name(said, rest, rest_length);
         if (found == NULL) {
             return no_such_algorithm(said, rest, rest_length, "TERN_ALGO: ");
         }

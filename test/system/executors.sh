@@ -146,3 +146,26 @@ expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 3 --executor "$folder/large
     --sizes 4K -n 3 -w 1 -d i32 --buffers 3
 expect 1 "lost notify" "$tern" perf all_reduce -p 8 --executor "$dir/lost_notify.so" --sizes 1K
 expect 2 "--executor is for one kind" "$tern" perf all --executor "$dir/large.so"
+
+# In real calls: all ways of memory, sizes that take pieces, with and without the kind's own place.
+for n in 4 5 8; do
+    for name in Small Medium Large; do
+        lower=$(echo $name | tr SML sml)
+        TERN_EXECUTOR=$dir/$lower.so TERN_ALGO=all_reduce:AllReduce$name \
+            expect 0 "AllReduce$name" "$tern" perf all_reduce -p $n --sizes 4,1000,300000 -n 2 -w 0 -d i32
+    done
+done
+export TERN_EXECUTOR=$dir/large.so
+expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 4 --sizes 4,30000 -n 2 -w 0 -d i32 --in-place \
+    --window no --algo AllReduceLarge
+expect 2 "registers no executor 'Nobody', but 'AllReduceLarge'" \
+    "$tern" perf all_reduce -p 4 --sizes 4 --algo Nobody
+expect 2 "not in the order of the ranks" \
+    "$tern" perf all_reduce -p 4 --sizes 4 --algo AllReduceLarge --order rank
+TERN_ALGO=all_reduce:Nobody TERN_EXECUTOR=$dir/no.so \
+    expect 2 "no.so' cannot be read" "$tern" perf all_reduce -p 4 --sizes 4
+TERN_ALGO=all_reduce:AllReduceLostNotify TERN_EXECUTOR=$dir/lost_notify.so \
+    expect 2 "lost notify" "$tern" perf all_reduce -p 4 --sizes 4
+unset TERN_EXECUTOR
+TERN_ALGO=all_reduce:AllReduceLarge \
+    expect 2 "there is no algorithm 'AllReduceLarge'" "$tern" perf all_reduce -p 4 --sizes 4
