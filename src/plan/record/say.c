@@ -68,7 +68,8 @@ void tern_record_say(bool error, const char *file, int line, const char *format,
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     tern__log(level, "%s:%d: %s", file, line, text);
-    if (error && recording != NULL) {
+    // The last one before a call has failed is about that.
+    if (error && recording != NULL && recording->returned[0] == '\0') {
         snprintf(recording->said, sizeof recording->said, "%s", text);
     }
 }
