@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executors for the tests of the recorder, each right or wrong in one way: an AllReduce in which
-// every rank puts its input into its CCL_In, and adds up what lies in those of its peers.
+// every rank puts its input into its CCL_In, and adds up what lies in those of its peers. Asked for
+// an AllGather, the right one copies instead.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +103,12 @@ static int phase(const struct job *job, void *to)
         }
         add.to =
             job->fault == PAST_END ? (char *)call->ccl_out + call->ccl_bytes - bytes + 4 : add.to;
-        DO(tern_record_reduce(job->slave, &add, HERE));
+        if (call->kind == TERN_PLAN_ALL_GATHER) {
+            char *place = (char *)to + (uint64_t)peer * bytes;
+            DO(tern_record_copy(job->slave, place, bytes, theirs, bytes, HERE));
+        } else {
+            DO(tern_record_reduce(job->slave, &add, HERE));
+        }
         if (job->fault != LOST) {
             DO(tern_record_link_post(job->slave, link, 1, HERE));
         }
@@ -195,7 +201,9 @@ static int run(const tern_record_call *call, enum fault fault)
     DO(misuse(&job));
     uint64_t bytes = call->in_bytes;
     DO(tern_record_copy(job.main, call->ccl_in, call->ccl_bytes, call->in, bytes, HERE));
-    DO(tern_record_copy(job.main, call->out, call->out_bytes, call->in, bytes, HERE));
+    uint64_t own = call->kind == TERN_PLAN_ALL_GATHER ? (uint64_t)call->rank * bytes : 0;
+    char *place = (char *)call->out + own;
+    DO(tern_record_copy(job.main, place, call->out_bytes - own, call->in, bytes, HERE));
     DO(phase(&job, call->out));
     if (fault == SWAPPED) { // beside the first wait for it
         DO(tern_record_post(job.main, job.go, HERE));
