@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     } ways[] = {{"tern_all_reduce_8B", by_tern, 1},
                 {"HcclAllReduce_8B_synchronize", by_hccl, 1},
                 {"HcclAllReduce_8B_synchronize_every_10", by_ten, 1},
-                {"HcclAllReduce_8B_query", by_looking, 20}};
+                {"HcclAllReduce_8B_query", by_looking, 200}};
     enum { WAYS = sizeof ways / sizeof ways[0] };
     static double times[WAYS][BATCHES], added[BATCHES], ratios[BATCHES];
     int iterations = argc >= 2 ? atoi(argv[1]) : 20000;
