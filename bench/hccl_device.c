@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of kernels by AscendC::Hccl beside the collective calls that they become, under
-// `tern run -n N`: AllGather from Prepare to Wait, in windows, also with a stride and with two turns.
-// "name value unit" lines; medians of batches taken in turn.
+// The calls of kernels by AscendC::Hccl beside the collective calls that they become, with any
+// number of ranks: AllGather from Prepare to Wait, in windows, also with a stride and with two
+// turns. "name value unit" lines; medians of batches taken in turn.
 
 #include <stdbool.h>
 #include <stdio.h>
