@@ -204,6 +204,7 @@ extern "C" __global__ __aicore__ void bad_arguments(Memory m)
     bad += hccl.AllReduce<true>(m.in, m.out, 64, I32, HCCL_REDUCE_PROD) == -1;
     bad += hccl.AllReduce<true>(m.in, m.out, 8, HCCL_DATA_TYPE_FP64, HCCL_REDUCE_SUM) == -1;
     bad += hccl.AllReduce<true>(m.in, m.out, 65, I32, HCCL_REDUCE_SUM) == -1;
+    bad += hccl.AllReduce<true>(m.in + 256, m.out, 1, I32, HCCL_REDUCE_SUM) == -1;
     bad += hccl.ReduceScatter<true>(m.in, m.out, 64, I32, HCCL_REDUCE_SUM, 64, 2) == -1;
     uint64_t list[8] = {};
     bad +=
@@ -360,12 +361,12 @@ static void Handles()
 
 static void Arguments()
 {
-    EXPECT(bad_arguments, 1, true, 17, "repeat is 0", "12 is no element type", "must not be NULL",
+    EXPECT(bad_arguments, 1, true, 18, "repeat is 0", "12 is no element type", "must not be NULL",
            "blocks of two ranks would overlap", "op is 1", "not of fp64",
            "260 bytes of sendBuf are 4 bytes past the end", "they must be the same",
            "sendCounts must not be NULL", "2048 items");
     // Reads past the end of `in` on more than one rank; alone, its two blocks are past it as well.
-    TOLD(16, 0, -1);
+    TOLD(17, 0, -1);
     CHECK(Gathered());
     Expect("bad on rank 0", [] { bad_on_one<<<1, nullptr, job.stream>>>(memory); }, true,
            job.me == 0, {});

@@ -150,9 +150,11 @@ static bool find_left(const struct hccl_server *server, const void *address, uin
             return true;
         }
     }
-    uintptr_t begin;
-    size_t bytes;
-    const bool found = tern__acl_memory_of(address, &begin, &bytes);
+    uintptr_t begin = 0;
+    size_t bytes = 0;
+    const bool found =
+        tern__acl_memory_of(address, &begin, &bytes) ||
+        tern__acl_memory_of((const char *)address - 1, &begin, &bytes); // the end of it
     *left = found ? begin + bytes - (uintptr_t)address : 0;
     return found;
 }

@@ -18,7 +18,7 @@ TERN_BEGIN_DECLS
 #define TERN_HCCL_TASKS_MAX 32    // Prepare calls between Init and Finalize
 #define TERN_HCCL_TASKS_NEWEST 63 // the same after InitV2
 #define TERN_HCCL_SLOTS 64        // of those, and of QueueBarrier and InterHcclGroupSync
-#define TERN_HCCL_GROUPS_MAX 8    // communicators with resources
+#define TERN_HCCL_GROUPS_MAX 256  // communicators with resources
 #define TERN_HCCL_QUEUES_MAX 48   // of BatchWrite
 #define TERN_HCCL_BATCH_ITEMS_MAX 2047
 
