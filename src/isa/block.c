@@ -178,8 +178,6 @@ int tern_block_fail(int status, const char *format, ...)
     return tern__fail(status < 0 ? status : TERN_ERR_KERNEL, "%s", text);
 }
 
-static _Thread_local char note[TERN_ERROR_BYTES]; // of here.noted
-
 int tern_block_note(int status, const char *format, ...)
 {
     char text[TERN_ERROR_BYTES];
@@ -190,7 +188,7 @@ int tern_block_note(int status, const char *format, ...)
     status = status < 0 ? status : TERN_ERR_KERNEL;
     if (here.kernel != NULL && here.noted == TERN_OK) {
         here.noted = status;
-        memcpy(note, text, sizeof note);
+        here.note = strdup(text); // without it the status has the thread's last sentence
     }
     return tern__fail(status, "%s", text);
 }
@@ -198,8 +196,16 @@ int tern_block_note(int status, const char *format, ...)
 int tern__block_noted(void)
 {
     int status = here.noted;
+    if (status == TERN_OK) {
+        return TERN_OK;
+    }
     here.noted = TERN_OK;
-    return status == TERN_OK ? TERN_OK : tern__fail(status, "%s", note);
+    if (here.note != NULL) {
+        tern__set_error("%s", here.note);
+        free(here.note);
+        here.note = NULL;
+    }
+    return status;
 }
 
 void tern_fence(void)

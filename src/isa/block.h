@@ -20,6 +20,7 @@ struct tern__block {
     const char *kernel; // NULL: the thread runs no block
     struct tern__block_meeting *meeting;
     int noted;    // status of the first note; TERN_OK: none
+    char *note;   // its sentence, of malloc; NULL: none, or there was no memory
     char *memory; // all buffers, one after the other; mapped when first asked for
 };
 

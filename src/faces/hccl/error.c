@@ -2,7 +2,9 @@
 // Results, their sentences, and what HcclGetCommAsyncError tells. Error path.
 
 #include <stdarg.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/public.h"
@@ -10,14 +12,45 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of the failures of communicators
 
-// What this thread's last failing call returned, and its sentence.
-static _Thread_local HcclResult last;
-static _Thread_local char last_sentence[TERN_ERROR_BYTES];
+// What this thread's last failing call returned, and its sentence: made by the first failure, since
+// every thread of a program has what is thread-local here.
+struct remembered {
+    HcclResult last;
+    char sentence[TERN_ERROR_BYTES];
+    char text[TERN_ERROR_BYTES + 64]; // of HcclGetErrorString
+};
+static pthread_key_t remembered_key;
+static pthread_once_t remembered_once = PTHREAD_ONCE_INIT;
+
+static void make_key(void)
+{
+    if (pthread_key_create(&remembered_key, free) != 0) {
+        abort(); // a process has a thousand keys
+    }
+}
+
+// NULL: no memory.
+static struct remembered *remembered(void)
+{
+    pthread_once(&remembered_once, make_key);
+    struct remembered *mine = pthread_getspecific(remembered_key);
+    if (mine == NULL) {
+        mine = calloc(1, sizeof *mine);
+        if (mine != NULL && pthread_setspecific(remembered_key, mine) != 0) {
+            free(mine);
+            mine = NULL;
+        }
+    }
+    return mine;
+}
 
 static HcclResult remember(HcclResult result)
 {
-    last = result;
-    snprintf(last_sentence, sizeof last_sentence, "%s", tern_last_error());
+    struct remembered *mine = remembered();
+    if (mine != NULL) {
+        mine->last = result;
+        snprintf(mine->sentence, sizeof mine->sentence, "%s", tern_last_error());
+    }
     return result;
 }
 
@@ -152,19 +185,19 @@ HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError)
 
 const char *HcclGetErrorString(HcclResult code)
 {
-    static _Thread_local char text[TERN_ERROR_BYTES + 64];
+    struct remembered *mine = remembered();
     const unsigned number = (unsigned)code;
     const char *name = code == HCCL_E_IN_STATUS ? "HCCL_E_IN_STATUS: not in this state" : NULL;
     if (number < sizeof names / sizeof names[0]) {
         name = names[number];
     }
+    if (mine == NULL || (name != NULL && (code == HCCL_SUCCESS || code != mine->last))) {
+        return name != NULL ? name : "no result of HCCL";
+    }
     if (name == NULL) {
-        snprintf(text, sizeof text, "%d is no result of HCCL", (int)code);
-        return text;
+        snprintf(mine->text, sizeof mine->text, "%d is no result of HCCL", (int)code);
+    } else {
+        snprintf(mine->text, sizeof mine->text, "%s: %s", name, mine->sentence);
     }
-    if (code == HCCL_SUCCESS || code != last) {
-        return name;
-    }
-    snprintf(text, sizeof text, "%s: %s", name, last_sentence);
-    return text;
+    return mine->text;
 }
