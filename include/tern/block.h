@@ -41,7 +41,7 @@ TERN_CALL int tern_block_fail(int status, const char *format, ...) TERN_PRINTF(2
 // For a kernel that has found something wrong and goes on: synchronizing with its stream returns
 // the status and the sentence of the block's first note, unless the block fails otherwise. Waits of
 // other blocks go on. Returns `status`, which is below 0.
-TERN_API int tern_block_note(int status, const char *format, ...) TERN_PRINTF(2, 3);
+TERN_CALL int tern_block_note(int status, const char *format, ...) TERN_PRINTF(2, 3);
 
 // A full fence of memory: what cache operations of the chip become. Wakes who waits
 // (tern_tensor_wait) for what this thread has stored before: in memory of this process, and in

@@ -73,11 +73,11 @@ TERN_CALL int tern_record_register(const char *name, tern_record_drive *drive);
 
 // Of the rank that is recorded. The first stream is the main one.
 TERN_API void *tern_record_stream(void);
-TERN_API int tern_record_stream_number(const void *stream);
+TERN_CALL int tern_record_stream_number(const void *stream);
 TERN_API void *tern_record_notify(void);
 TERN_API void *tern_record_alloc(uint64_t bytes);
 TERN_API void *tern_record_link(int peer); // NULL: missing, or itself
-TERN_API int tern_record_link_peer(const void *link, const char *file, int line); // -1: no link
+TERN_CALL int tern_record_link_peer(const void *link, const char *file, int line); // -1: no link
 // The peer's CCL_In (output false) or CCL_Out.
 TERN_CALL int tern_record_link_memory(const void *link, bool output, void **address,
                                       uint64_t *bytes, const char *file, int line);
@@ -104,7 +104,7 @@ TERN_CALL int tern_record_link_wait(void *stream, void *link, int bit, const cha
 
 // What goes wrong outside of tasks. A failure begins with the place; so does what an executor
 // logs: errors are kept as its own words for why it has failed.
-TERN_API int tern_record_fail(const char *file, int line, const char *format, ...)
+TERN_CALL int tern_record_fail(const char *file, int line, const char *format, ...)
     TERN_PRINTF(3, 4);
 TERN_API void tern_record_returned(const char *file, int line, const char *call, int result);
 TERN_API void tern_record_say(bool error, const char *file, int line, const char *format, ...);

@@ -148,8 +148,9 @@ class CollCommExecutor
         const std::size_t plane = static_cast<std::size_t>(levelIndex);
         if (algResResp_ == nullptr || plane >= algResResp_->opTransportResponse.size() ||
             subLevelIndex >= algResResp_->opTransportResponse[plane].size()) {
-            ::tern_record_fail(file, line, "plane %zu has no communicator %u of links", plane,
-                               subLevelIndex);
+            ::tern_status_ignore(::tern_record_fail(file, line,
+                                                    "plane %zu has no communicator %u of links",
+                                                    plane, subLevelIndex));
             return SubCommInfo();
         }
         return algResResp_->opTransportResponse[plane][subLevelIndex];

@@ -174,9 +174,10 @@ class DeviceMem
     DeviceMem range(u64 offset, u64 size, TERN_RECORD_HERE) const
     {
         if (offset > size_ || size > size_ - offset) {
-            ::tern_record_fail(file, line,
-                               "bytes %llu..%llu of a memory of %llu: %llu bytes past its end",
-                               offset, offset + size, size_, offset + size - size_);
+            ::tern_status_ignore(
+                ::tern_record_fail(file, line,
+                                   "bytes %llu..%llu of a memory of %llu: %llu bytes past its end",
+                                   offset, offset + size, size_, offset + size - size_));
             return DeviceMem();
         }
         return DeviceMem(static_cast<u8 *>(ptr_) + offset, size);

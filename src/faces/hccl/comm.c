@@ -386,7 +386,9 @@ HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tilin
         }
         if (hccl->window == NULL && status == TERN_OK) {
             status = tern_window_create(hccl->comm, bytes, NULL, &hccl->window);
-            status = status == TERN_OK ? tern__hccl_server_start(hccl) : status;
+        }
+        if (hccl->server == NULL && status == TERN_OK) {
+            status = tern__hccl_server_start(hccl);
         }
         tern__hccl_leave(hccl);
     }

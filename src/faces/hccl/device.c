@@ -23,8 +23,8 @@ static void tell(tern_hccl_site site, int status, const char *format, ...)
     va_end(arguments);
     fprintf(stderr, "tern hccl: %s:%d: %s\n", site.file != NULL ? site.file : "?", site.line, text);
     if (status < 0) {
-        (void)tern_block_note(status, "%s:%d: %s", site.file != NULL ? site.file : "?", site.line,
-                              text);
+        tern_status_ignore(tern_block_note(status, "%s:%d: %s", site.file != NULL ? site.file : "?",
+                                           site.line, text));
     }
 }
 
@@ -235,8 +235,8 @@ void tern_hccl_commit(tern_hccl *object, int handle, tern_hccl_site site)
 static int outcome(const struct device_task *task)
 {
     if (task->status < 0) {
-        (void)tern_block_note(task->status, "%s:%d: %s", task->site.file, task->site.line,
-                              task->why);
+        tern_status_ignore(tern_block_note(task->status, "%s:%d: %s", task->site.file,
+                                           task->site.line, task->why));
     }
     return task->status < 0 ? -1 : 0;
 }

@@ -161,8 +161,9 @@ const struct record_link *tern__record_check_link(const void *link, const char *
     }
     char missing[256];
     missing_text(missing, sizeof missing);
-    tern_record_fail(place.file, place.line, "%s needs a link that is %s: %s", what,
-                     link == NULL ? "missing" : "not one of its own", missing);
+    tern_status_ignore(tern_record_fail(place.file, place.line, "%s needs a link that is %s: %s",
+                                        what, link == NULL ? "missing" : "not one of its own",
+                                        missing));
     return NULL;
 }
 
@@ -201,7 +202,8 @@ struct record_stream *tern__record_check_stream(void *stream, struct record_plac
     }
     int number = tern_record_stream_number(stream);
     if (number < 0) {
-        tern_record_fail(place.file, place.line, "this is no stream of this rank");
+        tern_status_ignore(
+            tern_record_fail(place.file, place.line, "this is no stream of this rank"));
         return NULL;
     }
     return own_rank()->streams[number];
@@ -215,8 +217,9 @@ struct record_bit *tern__record_check_notify(const void *notify, struct record_p
         }
     }
     if (tern__recording != NULL) {
-        tern_record_fail(place.file, place.line, "%s",
-                         notify == NULL ? "the notify is null" : "this is no notify of this rank");
+        tern_status_ignore(tern_record_fail(place.file, place.line, "%s",
+                                            notify == NULL ? "the notify is null"
+                                                           : "this is no notify of this rank"));
     }
     return NULL;
 }

@@ -28,8 +28,8 @@ static struct record_stream *begin_task(void *stream, struct record_place place)
     }
     show_place(recording, place);
     if (recording->tasks == TERN_RECORD_TASKS_MAX) {
-        tern_record_fail(place.file, place.line, "there are more than %u tasks",
-                         TERN_RECORD_TASKS_MAX);
+        tern_status_ignore(tern_record_fail(place.file, place.line, "there are more than %u tasks",
+                                            TERN_RECORD_TASKS_MAX));
         return NULL;
     }
     return tern__record_check_stream(stream, place);

@@ -26,7 +26,7 @@ static int notes(void *memory)
 static int fails(void *memory)
 {
     (void)memory;
-    (void)tern_block_note(TERN_ERR_STATE, "a note");
+    tern_status_ignore(tern_block_note(TERN_ERR_STATE, "a note"));
     return tern_block_fail(TERN_ERR_KERNEL, "a failure");
 }
 
