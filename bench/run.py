@@ -54,11 +54,13 @@ CASES = [
     ("TREDUCE of 8 x 4 MiB / copying as much", "isa", 2, (0, 0), "reduce_to_copy", "x", 0.8, "more"),
     ("kernel of 1 block, launched and ended", "isa", 2, (0, 0), "launch_1", "us", None, "less"),
     ("kernel of 24 blocks, launched and ended", "isa", 2, (0, 0), "launch_24", "us", None, "less"),
+    ("HcclAllReduce of 8 B and its synchronization, beyond tern_all_reduce", "hccl", 2, (50, 5000),
+     "HcclAllReduce_8B_adds", "us", 3, "less"),
     ("AllGather of 600 B in a kernel, Prepare to Wait", "hccl_device", 2, (0, 0), "device_all_gather_600B", "us",
      5, "less"),
 ]
 
-ALONE = ("exec", "isa", "hccl_device")  # programs of their own, and of tern alone
+ALONE = ("exec", "isa", "hccl", "hccl_device")  # programs of their own, and of tern alone
 
 PEERS = [
     ("Open MPI", "mpicc.openmpi",

@@ -13,7 +13,7 @@ expect_rows() {
 
 # Without the peers: their columns are for `make bench`.
 python3 "$root/bench/run.py" --quick --no-peers --only basics --build "$build" --output "results.md"
-expect_rows 30 # the heading and twenty-nine rows
+expect_rows 31 # the heading and thirty rows
 grep -q 'barrier, 8 ranks' "results.md"
 
 # Their peers need no launcher, and are quick; what is not installed has a row that says so.
