@@ -193,18 +193,19 @@ int tern_block_note(int status, const char *format, ...)
     return tern__fail(status, "%s", text);
 }
 
-int tern__block_noted(void)
+int tern__block_end(int status)
 {
-    int status = here.noted;
-    if (status == TERN_OK) {
-        return TERN_OK;
-    }
+    const int noted = here.noted;
+    char *note = here.note;
     here.noted = TERN_OK;
-    if (here.note != NULL) {
-        tern__set_error("%s", here.note);
-        free(here.note);
-        here.note = NULL;
+    here.note = NULL;
+    if (status >= 0 && noted != TERN_OK) {
+        status = noted;
+        if (note != NULL) {
+            tern__set_error("%s", note);
+        }
     }
+    free(note);
     return status;
 }
 

@@ -30,9 +30,9 @@ int tern__block_options(void);
 // The calling thread's.
 struct tern__block *tern__block_here(void);
 
-// What tern_block_note has noted first for the calling thread's block: its status, and the sentence
-// is the thread's; TERN_OK: nothing. Forgets it.
-int tern__block_noted(void);
+// The calling thread's block has ended, with this status. Returns it if it is an error, else that
+// of its first note, and the sentence is the thread's. Forgets the note.
+int tern__block_end(int status);
 
 // Whether an address is in its on-chip memory.
 bool tern__block_has(const void *address);

@@ -140,9 +140,8 @@ static int run_block(struct tern__stream_op *op, int index, bool *noted)
     if (checking) {
         status = end_checked(status);
     }
-    int note = status < 0 ? TERN_OK : tern__block_noted();
-    *noted = note < 0;
-    status = note < 0 ? note : status;
+    *noted = status >= 0 && block->noted < 0;
+    status = tern__block_end(status);
     tern_fence(); // wakes who waits for what it stored
     *block = (struct tern__block){.count = 1, .memory = block->memory};
     if (begin_ns != 0) {

@@ -59,7 +59,9 @@ static void prepare_child(pid_t parent)
 #endif
     dup2(STDERR_FILENO, STDOUT_FILENO); // standard output may be where the plan goes
     size_t bytes = (size_t)sysconf(_SC_SIGSTKSZ) + PIECE_BYTES;
-    stack_t stack = {.ss_sp = malloc(bytes), .ss_size = bytes}; // endless recursion has no other
+    static void *memory; // a name, so that an executor that calls exit() leaks nothing
+    memory = malloc(bytes);
+    stack_t stack = {.ss_sp = memory, .ss_size = bytes}; // endless recursion has no other
     sigaltstack(&stack, NULL);
     struct sigaction action = {.sa_sigaction = tell_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
