@@ -16,7 +16,7 @@ foreach(floor IN LISTS TERN_FLOORS)
         string(REPLACE "/" "_" prefix "${floor}")
         set(target "fuzz_${prefix}_${name}")
         add_executable(${target} "${source}")
-        target_include_directories(${target} PRIVATE src)
+        target_include_directories(${target} PRIVATE src test)
         # No header declares LLVMFuzzerTestOneInput; a source's options come after its target's.
         set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)
         target_link_libraries(${target} PRIVATE tern_static tern_flags)

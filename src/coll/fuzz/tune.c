@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tune files from any bytes. What is taken must print as lines that are taken again and mean the
 // same; what is refused must say where.
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "coll/tune.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "support/fuzz.h"
 
 static void retell(const struct tern__tune *tune)
 {

@@ -2,20 +2,9 @@
 // Topologies from any bytes. The first byte chooses: a file, or a word and changes on lines of
 // their own. What is taken must tell itself in a text that makes the same again; what is refused
 // must say why and leave the output alone.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "topo/topo.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "support/fuzz.h"
 
 static void look(const tern_topo *topo)
 {

@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rank tables from any bytes: what is taken has each rank once, and what is refused says where.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "faces/hccl/rank_table.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
