@@ -108,6 +108,7 @@ struct recording {
     struct record_memory *memory;
     size_t memory_count, memory_room;
     size_t tasks;
+    int answer_fd;         // what the child has to say goes there
     const char *last_file; // that is in shared
     int status;            // the first finding
     size_t findings;
@@ -121,6 +122,9 @@ extern struct recording *tern__recording;
 
 // A finding: keeps the sentence of the first, and counts. Returns status.
 int tern__record_finding(int status, const char *format, ...) TERN_PRINTF(2, 3);
+
+// run.c: ends the child with the first finding.
+_Noreturn void tern__record_give_up(const struct recording *recording);
 
 // memory.c
 int tern__record_map(struct recording *recording);

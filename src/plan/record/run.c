@@ -24,6 +24,7 @@
 
 #define DATA_BYTES_MAX (UINT64_C(8) << 30) // of the child
 #define PIECE_BYTES 65536
+#define LOOK_MS 50 // between looks whether the child has ended
 
 struct answer {
     char *bytes;
@@ -101,29 +102,54 @@ static int record(struct recording *recording, char **text, size_t *length)
     return tern_plan_print(plan, text, length);
 }
 
-static void run_child(struct recording *recording, int fd)
+// The sentence of a recording that has failed, and how many more there were.
+static void send_sentence(const struct recording *recording, int32_t status)
+{
+    char sentence[TERN_ERROR_BYTES];
+    size_t more = recording->findings > 1 ? recording->findings - 1 : 0;
+    snprintf(sentence, sizeof sentence, "%s",
+             recording->findings > 0 ? recording->text : tern_last_error());
+    size_t used = strlen(sentence);
+    if (more > 0 && used < sizeof sentence) {
+        snprintf(sentence + used, sizeof sentence - used, " (and %zu more)", more);
+    }
+    send_all(recording->answer_fd, &status, sizeof status);
+    send_all(recording->answer_fd, sentence, strlen(sentence));
+}
+
+void tern__record_give_up(const struct recording *recording)
+{
+    send_sentence(recording, recording->status);
+    _exit(0);
+}
+
+static void run_child(struct recording *recording)
 {
     char *text = NULL;
     size_t length = 0;
-    char sentence[TERN_ERROR_BYTES];
+    pid_t self = getpid();
     int32_t status = record(recording, &text, &length);
-    if (status != TERN_OK) {
-        size_t more = recording->findings > 1 ? recording->findings - 1 : 0;
-        snprintf(sentence, sizeof sentence, "%s",
-                 recording->findings > 0 ? recording->text : tern_last_error());
-        size_t used = strlen(sentence);
-        if (more > 0 && used < sizeof sentence) {
-            snprintf(sentence + used, sizeof sentence - used, " (and %zu more)", more);
-        }
-        text = sentence;
-        length = strlen(sentence);
+    if (getpid() != self) { // the executor has forked; one answer is enough
+        return;
     }
-    send_all(fd, &status, sizeof status);
-    send_all(fd, text, length);
+    if (status != TERN_OK) {
+        send_sentence(recording, status);
+        return;
+    }
+    send_all(recording->answer_fd, &status, sizeof status);
+    send_all(recording->answer_fd, text, length);
+}
+
+// What an executor has started may keep the pipe open for longer.
+static bool has_ended(pid_t child)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == child;
 }
 
 // All that the child sends, until the deadline.
-static int read_answer(int fd, int64_t deadline_ns, struct answer *answer)
+static int read_answer(int fd, pid_t child, int64_t deadline_ns, struct answer *answer)
 {
     for (;;) {
         if (answer->room - answer->count < PIECE_BYTES) {
@@ -136,7 +162,11 @@ static int read_answer(int fd, int64_t deadline_ns, struct answer *answer)
             answer->room = room;
         }
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        int polled = poll(&ready, 1, tern__deadline_ms(deadline_ns, 1000));
+        bool ended = has_ended(child); // then all that it has sent is there
+        int polled = poll(&ready, 1, ended ? 0 : tern__deadline_ms(deadline_ns, LOOK_MS));
+        if (polled == 0 && ended) {
+            return TERN_OK;
+        }
         if (polled == 0 && tern__now_ns() >= deadline_ns) {
             answer->late = true;
             return TERN_OK;
@@ -203,7 +233,8 @@ static int run_recording(struct recording *recording, int64_t timeout_ns, tern_p
     if (child == 0) {
         close(ends[0]);
         prepare_child(parent);
-        run_child(recording, ends[1]);
+        recording->answer_fd = ends[1];
+        run_child(recording);
         _exit(0);
     }
     close(ends[1]);
@@ -211,7 +242,7 @@ static int run_recording(struct recording *recording, int64_t timeout_ns, tern_p
         close(ends[0]);
         return tern__fail_errno(TERN_ERR_SYSTEM, "a process for the executor cannot be made");
     }
-    int status = read_answer(ends[0], deadline_ns, &answer);
+    int status = read_answer(ends[0], child, deadline_ns, &answer);
     int ended = 0;
     setpgid(child, child);
     if (status != TERN_OK || answer.late) {

@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "plan/record/record.h"
 
+#define FINDINGS_MAX 100000 // then it does not look at results, and may never return
+
 struct recording *tern__recording;
 
 static int keep(int status, const char *text)
@@ -18,6 +20,9 @@ static int keep(int status, const char *text)
     if (recording != NULL && recording->findings++ == 0) {
         recording->status = status;
         snprintf(recording->text, sizeof recording->text, "%s", text);
+    }
+    if (recording != NULL && recording->findings == FINDINGS_MAX) {
+        tern__record_give_up(recording);
     }
     return status;
 }

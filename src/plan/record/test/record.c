@@ -55,6 +55,22 @@ static void becomes_a_plan(void **state)
     becomes_a_plan_of(TERN_PLAN_ALL_GATHER);
 }
 
+// What it has started does not keep the recording waiting, and does not answer, too.
+static void may_start_processes(void **state)
+{
+    static const char *const names[] = {"FORKS", "TWICE"};
+    tern_topo *topo;
+    assert_int_equal(tern_topo_create("mesh:3", &topo), TERN_OK);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        tern_plan *plan;
+        tern_record_request request = request_of(names[i], topo);
+        int status = tern_record_plan(&request, &plan);
+        assert_string_equal(status == TERN_OK ? "" : tern_last_error(), "");
+        tern_plan_destroy(plan);
+    }
+    tern_topo_destroy(topo);
+}
+
 // Each names what is wrong, and where.
 static const struct {
     const char *executor;
@@ -82,6 +98,7 @@ static const struct {
     {"RECURSES", TERN_ERR_ARG, {"crashed (signal"}},
     {"LOOPS", TERN_ERR_TIMEOUT, {"has not returned after 1 s", "while rank 0 was recorded"}},
     {"POSTS_FOR_EVER", TERN_ERR_ARG, {"more than 4194304 tasks"}},
+    {"DEAF", TERN_ERR_ARG, {"executors.c:", "no stream of this rank (and 99999 more)"}},
     {"EXITS", TERN_ERR_ARG, {"has ended its process, with status 0"}},
     {"ABORTS", TERN_ERR_ARG, {"crashed (signal 6"}},
     {"FAILS", TERN_ERR_ARG, {"my.cc:7: rank 0: Guess() returned 4: no idea"}},
@@ -175,9 +192,8 @@ static void requests_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(becomes_a_plan),
-        cmocka_unit_test(is_refused),
-        cmocka_unit_test(links_are_those_of_the_topology),
+        cmocka_unit_test(becomes_a_plan),       cmocka_unit_test(may_start_processes),
+        cmocka_unit_test(is_refused),           cmocka_unit_test(links_are_those_of_the_topology),
         cmocka_unit_test(requests_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

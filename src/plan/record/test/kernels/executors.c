@@ -33,6 +33,9 @@ enum fault {
     READS, // device memory
     RECURSES,
     LOOPS,
+    DEAF,  // does not look at results
+    FORKS, // leaves a process behind
+    TWICE, // returns in two processes
     POSTS_FOR_EVER,
     EXITS,
     ABORTS,
@@ -161,6 +164,16 @@ static int misuse(const struct job *job)
     case NO_BIT:
         DO(tern_record_link_post(job->slave, tern_record_link(1 - job->call->rank), 64, HERE));
         break;
+    default:
+        break;
+    }
+    return TERN_OK;
+}
+
+// What does not come back as it should.
+static int misbehave(const struct job *job)
+{
+    switch (job->fault) {
     case READS:
         sink = *(const int *)job->call->in;
         break;
@@ -175,6 +188,18 @@ static int misuse(const struct job *job)
         for (;;) {
             DO(tern_record_copy(job->main, NULL, 0, NULL, 0, HERE));
         }
+    case DEAF:
+        for (;;) {
+            tern_status_ignore(tern_record_copy(NULL, NULL, 0, NULL, 0, HERE));
+        }
+    case FORKS:
+        while (fork() == 0) {
+            pause();
+        }
+        break;
+    case TWICE:
+        (void)fork();
+        break;
     case EXITS:
         exit(0);
     case ABORTS:
@@ -199,6 +224,7 @@ static int run(const tern_record_call *call, enum fault fault)
     job.go = tern_record_notify();
     job.done = tern_record_notify();
     DO(misuse(&job));
+    DO(misbehave(&job));
     uint64_t bytes = call->in_bytes;
     DO(tern_record_copy(job.main, call->ccl_in, call->ccl_bytes, call->in, bytes, HERE));
     uint64_t own = call->kind == TERN_PLAN_ALL_GATHER ? (uint64_t)call->rank * bytes : 0;
@@ -240,6 +266,9 @@ static int run(const tern_record_call *call, enum fault fault)
     X(RECURSES)                                                                                    \
     X(LOOPS)                                                                                       \
     X(POSTS_FOR_EVER)                                                                              \
+    X(DEAF)                                                                                        \
+    X(FORKS)                                                                                       \
+    X(TWICE)                                                                                       \
     X(EXITS)                                                                                       \
     X(ABORTS)                                                                                      \
     X(FAILS)                                                                                       \
