@@ -3,6 +3,7 @@
 
 #include "executor.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,30 @@ static int compile(const struct kernel_job *job, const char *source, const char 
     return status;
 }
 
+// What is there to be removed, for whoever ends this command: it lies there until it is recorded.
+static struct {
+    char library[sizeof((struct cli_executor *)NULL)->library];
+    char folder[sizeof((struct cli_executor *)NULL)->folder];
+    pid_t owner; // not its children
+} kept;
+
+static void remove_and_end(int number)
+{
+    if (kept.owner == getpid()) {
+        unlink(kept.library);
+        rmdir(kept.folder);
+    }
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void keep(const struct cli_executor *executor)
+{
+    snprintf(kept.library, sizeof kept.library, "%s", executor->library);
+    snprintf(kept.folder, sizeof kept.folder, "%s", executor->folder);
+    kept.owner = getpid();
+}
+
 const char *cli_executor_build(const struct cli_command *command, struct cli_executor *executor)
 {
     if (!is_source(executor->file)) {
@@ -88,7 +113,11 @@ const char *cli_executor_build(const struct cli_command *command, struct cli_exe
                     executor->file);
             cli_executor_remove(executor);
         }
-        kernel_leave();
+        bool there = executor->library[0] != '\0';
+        if (there) {
+            keep(executor);
+        }
+        kernel_leave(there ? remove_and_end : SIG_DFL);
     }
     free(job);
     return executor->library[0] != '\0' ? executor->library : NULL;
@@ -100,5 +129,6 @@ void cli_executor_remove(struct cli_executor *executor)
         unlink(executor->library);
         rmdir(executor->folder);
         executor->library[0] = '\0';
+        kernel_handle_signals(SIG_DFL);
     }
 }

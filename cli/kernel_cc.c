@@ -336,7 +336,7 @@ static void remove_folder(const struct kernel_job *job)
     rmdir(job->folder);
 }
 
-static void handle_signals(void (*handler)(int))
+void kernel_handle_signals(void (*handler)(int))
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
@@ -356,13 +356,13 @@ bool kernel_enter(struct kernel_job *job)
                 strerror(errno));
         return false;
     }
-    handle_signals(pass_signal);
+    kernel_handle_signals(pass_signal);
     return true;
 }
 
-void kernel_leave(void)
+void kernel_leave(void (*then)(int))
 {
-    handle_signals(SIG_DFL);
+    kernel_handle_signals(then);
     if (told != 0) { // ends as who has sent it expects
         raise(told);
     }
@@ -375,7 +375,7 @@ static int make_and_build(struct kernel_job *job)
     }
     int status = build(job);
     remove_folder(job);
-    kernel_leave();
+    kernel_leave(SIG_DFL);
     return status;
 }
 

@@ -48,9 +48,12 @@ void kernel_add_compiler(struct kernel_list *list, char *words, size_t size);
 bool kernel_find_tern(struct kernel_job *job);
 
 // Makes the folder of a job; what ends this command from here on ends the compiler first. False
-// after a sentence. The second ends this command if it was told to, when the folder is gone.
+// after a sentence. The second ends this command if it was told to, when the folder is gone; from
+// there on `then` takes the signals that end a command.
 bool kernel_enter(struct kernel_job *job);
-void kernel_leave(void);
+void kernel_leave(void (*then)(int));
+// Signals that end a command; those that are ignored stay so.
+void kernel_handle_signals(void (*handler)(int));
 
 // Runs the compiler; its exit status.
 int kernel_run(const struct kernel_job *job, const struct kernel_list *command);

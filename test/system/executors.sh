@@ -61,11 +61,11 @@ done
 for name in small medium large; do
     for bytes in 4 100000 1M 10M; do
         record $name $bytes --ccl-bytes 1000000
-        expect 0 "right on all ranks" "$tern" exec $name.plan -n 8 --runs 2 --dtype i32
+        expect 0 "right on all ranks" "$tern" exec $name.plan -n 8 --runs 2 --dtype f32
     done
 done
 record large 64M
-expect 0 "right on all ranks" "$tern" exec large.plan -n 8 --runs 1 --dtype i32
+expect 0 "right on all ranks" "$tern" exec large.plan -n 8 --runs 1 --dtype f32
 for bytes in 6M 1G; do
     record large $bytes --summary >recorded
     "$tern" plan all_reduce --algo cut_owners "${mesh[@]}" --bytes $bytes --summary -o owners.plan >own
@@ -76,7 +76,7 @@ done
 record large 6M
 "$tern" plan all_reduce --algo cut_owners "${mesh[@]}" --bytes 6M -o owners.plan
 for plan in large owners; do
-    "$tern" exec $plan.plan -n 8 --runs 5 --dtype i32 >$plan.ran || die "$plan: $(cat $plan.ran)"
+    "$tern" exec $plan.plan -n 8 --runs 5 --dtype f32 >$plan.ran || die "$plan: $(cat $plan.ran)"
     sed -n 2p $plan.ran # the times, side by side
     grep '^link ' $plan.ran >$plan.links
 done
@@ -90,7 +90,7 @@ for n in 4 5 7; do
         "$tern" plan all_reduce --executor "$dir/$name.so" --topo mesh:$n --cut 0-1 --bytes 300000 \
             --ccl-bytes 50004 -o n.plan
         expect 0 "proved for $n ranks" "$tern" check n.plan --topo mesh:$n --cut 0-1
-        expect 0 "right on all ranks" "$tern" exec n.plan -n $n --runs 2 --dtype i32
+        expect 0 "right on all ranks" "$tern" exec n.plan -n $n --runs 2 --dtype f32
     done
 done
 
@@ -139,11 +139,26 @@ expect 1 "registers no executor; it needs REGISTER_EXEC" \
 expect 0 "" "$tern" plan all_reduce --executor "$folder/large.cc" "${mesh[@]}" --bytes 6M -o compiled.plan
 cmp compiled.plan large.plan || die "the source and the shared object have different plans"
 
+# Who ends the command while it records leaves nothing behind.
+mkdir left
+sed 's/throw.*/HCCL_RUN_INFO("it begins"); for (;;) {}/' throws.cc >loops.cc
+for signal in INT TERM; do
+    env --default-signal=INT,TERM TMPDIR=$PWD/left TERN_LOG=info "$tern" plan all_reduce \
+        --executor loops.cc "${mesh[@]}" --bytes 1M >ended 2>&1 &
+    until grep -q 'it begins' ended; do
+        kill -0 $! || die "it has ended: $(cat ended)"
+        sleep 0.05
+    done
+    kill -s $signal $!
+    ! wait $! || die "SIG$signal has not ended it"
+    [ -z "$(ls left)" ] || die "SIG$signal leaves $(find left)"
+done
+
 # Measured, each size by a plan of its own; one that is refused is not run.
 expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 8 --executor "$dir/large.so" --sizes 1K,100000 \
-    -n 3 -w 1 -d i32
+    -n 3 -w 1 -d f32
 expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 3 --executor "$folder/large.cc" --in-place \
-    --sizes 4K -n 3 -w 1 -d i32 --buffers 3
+    --sizes 4K -n 3 -w 1 -d f32 --buffers 3
 expect 1 "lost notify" "$tern" perf all_reduce -p 8 --executor "$dir/lost_notify.so" --sizes 1K
 expect 2 "--executor is for one kind" "$tern" perf all --executor "$dir/large.so"
 
@@ -152,12 +167,14 @@ for n in 4 5 8; do
     for name in Small Medium Large; do
         lower=$(echo $name | tr SML sml)
         TERN_EXECUTOR=$dir/$lower.so TERN_ALGO=all_reduce:AllReduce$name \
-            expect 0 "AllReduce$name" "$tern" perf all_reduce -p $n --sizes 4,1000,300000 -n 2 -w 0 -d i32
+            expect 0 "AllReduce$name" "$tern" perf all_reduce -p $n --sizes 4,1000,300000 -n 2 -w 0 -d f32
     done
 done
 export TERN_EXECUTOR=$dir/large.so
-expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 4 --sizes 4,30000 -n 2 -w 0 -d i32 --in-place \
+expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 4 --sizes 4,30000 -n 2 -w 0 -d f32 --in-place \
     --window no --algo AllReduceLarge
+expect 2 "'AllReduceLarge' cannot do avg, which needs all inputs in one op" \
+    "$tern" perf all_reduce -p 4 --sizes 4 --algo AllReduceLarge -d f32 -o avg
 expect 2 "registers no executor 'Nobody', but 'AllReduceLarge'" \
     "$tern" perf all_reduce -p 4 --sizes 4 --algo Nobody
 expect 2 "not in the order of the ranks" \
