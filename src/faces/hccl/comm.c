@@ -19,8 +19,6 @@
 #include "tern/stream.h"
 #include "tern/window.h"
 
-enum { DEFAULT_BUFFER_MIB = 200, BUFFER_MIB_MAX = 1 << 20 };
-
 static const char root_info_mark[] = "tern:";
 
 static struct hccl *all;
@@ -354,18 +352,6 @@ HcclResult HcomGetL0TopoTypeEx(const char *group, uint32_t *topoType, uint32_t i
     return HCCL_SUCCESS;
 }
 
-static int buffer_option(size_t *bytes)
-{
-    const char *text = getenv("HCCL_BUFFSIZE");
-    long mib = DEFAULT_BUFFER_MIB;
-    if (text != NULL && *text != '\0' && tern__parse_integer(text, 1, BUFFER_MIB_MAX, &mib) != 0) {
-        return tern__fail(TERN_ERR_ARG,
-                          "HCCL_BUFFSIZE is '%.40s'; it must be a number of MiB from 1 on", text);
-    }
-    *bytes = (size_t)mib << 20;
-    return TERN_OK;
-}
-
 HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tiling, void **ctx)
 {
     struct hccl *hccl = comm;
@@ -378,11 +364,11 @@ HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tilin
     if (lives != HCCL_SUCCESS) {
         return lives;
     }
-    size_t bytes = hccl->buffer_bytes;
+    uint64_t bytes = hccl->buffer_bytes;
     int status = tern__hccl_enter(hccl);
     if (status == TERN_OK) {
         if (hccl->window == NULL) {
-            status = bytes != 0 ? TERN_OK : buffer_option(&bytes);
+            status = bytes != 0 ? TERN_OK : tern__ccl_option(&bytes);
         }
         if (hccl->window == NULL && status == TERN_OK) {
             status = tern_window_create(hccl->comm, bytes, NULL, &hccl->window);

@@ -22,7 +22,7 @@ struct tern__calls *tern__hccl_form_new(uint32_t rank, uint32_t size)
     return form;
 }
 
-HcclResult tern__hccl_dtype(const char *call, HcclDataType type, tern_dtype *dtype)
+bool tern__hccl_dtype_is(uint32_t number, tern_dtype *dtype)
 {
     static const tern_dtype dtypes[] = {
         [HCCL_DATA_TYPE_INT8] = TERN_I8,    [HCCL_DATA_TYPE_INT16] = TERN_I16,
@@ -32,8 +32,16 @@ HcclResult tern__hccl_dtype(const char *call, HcclDataType type, tern_dtype *dty
         [HCCL_DATA_TYPE_UINT16] = TERN_U16, [HCCL_DATA_TYPE_UINT32] = TERN_U32,
         [HCCL_DATA_TYPE_FP64] = TERN_F64,   [HCCL_DATA_TYPE_BFP16] = TERN_BF16,
     };
-    if ((unsigned)type < sizeof dtypes / sizeof dtypes[0]) {
-        *dtype = dtypes[type];
+    if (number >= sizeof dtypes / sizeof dtypes[0]) {
+        return false;
+    }
+    *dtype = dtypes[number];
+    return true;
+}
+
+HcclResult tern__hccl_dtype(const char *call, HcclDataType type, tern_dtype *dtype)
+{
+    if (tern__hccl_dtype_is((uint32_t)type, dtype)) {
         return HCCL_SUCCESS;
     }
     if (type == HCCL_DATA_TYPE_INT128) {

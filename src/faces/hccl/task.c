@@ -9,24 +9,14 @@
 
 #include "faces/acl/memory.h"
 #include "faces/hccl/device.h"
+#include "faces/hccl/form.h"
 
-static const struct {
-    tern_dtype dtype;
-    bool reduces; // on the chip
-    const char *name;
-} dtypes[] = {
-    [HCCL_DATA_TYPE_INT8] = {TERN_I8, true, "int8"},
-    [HCCL_DATA_TYPE_INT16] = {TERN_I16, true, "int16"},
-    [HCCL_DATA_TYPE_INT32] = {TERN_I32, true, "int32"},
-    [HCCL_DATA_TYPE_FP16] = {TERN_F16, true, "fp16"},
-    [HCCL_DATA_TYPE_FP32] = {TERN_F32, true, "fp32"},
-    [HCCL_DATA_TYPE_INT64] = {TERN_I64, false, "int64"},
-    [HCCL_DATA_TYPE_UINT64] = {TERN_U64, false, "uint64"},
-    [HCCL_DATA_TYPE_UINT8] = {TERN_U8, false, "uint8"},
-    [HCCL_DATA_TYPE_UINT16] = {TERN_U16, false, "uint16"},
-    [HCCL_DATA_TYPE_UINT32] = {TERN_U32, false, "uint32"},
-    [HCCL_DATA_TYPE_FP64] = {TERN_F64, false, "fp64"},
-    [HCCL_DATA_TYPE_BFP16] = {TERN_BF16, true, "bfp16"},
+// Of the element types that kernels do not reduce.
+static const char *const unreduced[] = {
+    [HCCL_DATA_TYPE_INT64] = "int64",   [HCCL_DATA_TYPE_UINT64] = "uint64",
+    [HCCL_DATA_TYPE_UINT8] = "uint8",   [HCCL_DATA_TYPE_UINT16] = "uint16",
+    [HCCL_DATA_TYPE_UINT32] = "uint32", [HCCL_DATA_TYPE_FP64] = "fp64",
+    [HCCL_DATA_TYPE_BFP16] = NULL,
 };
 
 const char *tern__hccl_task_name(uint32_t type)
@@ -65,7 +55,7 @@ static int check_words(struct device_task *task)
     if (call->repeat == 0) {
         return tern__fail(TERN_ERR_ARG, "%s: repeat is 0; it must be 1 or more", name);
     }
-    if (call->dtype >= sizeof dtypes / sizeof dtypes[0]) {
+    if (!tern__hccl_dtype_is(call->dtype, &task->dtype)) {
         return tern__fail(TERN_ERR_ARG, "%s: %u is no element type; there are 0 to 11", name,
                           (unsigned)call->dtype);
     }
@@ -74,11 +64,11 @@ static int check_words(struct device_task *task)
                           name, (unsigned)call->dtype, (unsigned)call->recv_dtype);
     }
     if (is_reduction(call->type)) {
-        if (!dtypes[call->dtype].reduces) {
+        if (unreduced[call->dtype] != NULL) {
             return tern__fail(TERN_ERR_ARG,
                               "%s: not of %s; kernels reduce fp32, fp16, bfp16, int8, int16 and "
                               "int32",
-                              name, dtypes[call->dtype].name);
+                              name, unreduced[call->dtype]);
         }
         if (call->op != HCCL_REDUCE_SUM && call->op != HCCL_REDUCE_MAX &&
             call->op != HCCL_REDUCE_MIN) {
@@ -86,7 +76,6 @@ static int check_words(struct device_task *task)
                               name, (unsigned)call->op);
         }
     }
-    task->dtype = dtypes[call->dtype].dtype;
     task->element = tern_dtype_size(task->dtype);
     return TERN_OK;
 }
@@ -257,15 +246,15 @@ int tern__hccl_batch_item(const struct tern_hccl_task *call, uint32_t index,
     }
     struct batch_item_a2 item;
     memcpy(&item, (const char *)call->send + index * sizeof item, sizeof item);
-    if (item.dtype >= sizeof dtypes / sizeof dtypes[0]) {
+    tern_dtype dtype;
+    if (!tern__hccl_dtype_is(item.dtype, &dtype)) {
         return tern__fail(TERN_ERR_ARG, "BatchWrite: item %u: %u is no element type",
                           (unsigned)index, (unsigned)item.dtype);
     }
     *write = (struct batch_write){.from = (uintptr_t)item.local,
                                   .to = (uintptr_t)item.remote,
                                   .rank = (int)item.rank};
-    if (__builtin_mul_overflow(item.count, tern_dtype_size(dtypes[item.dtype].dtype),
-                               &write->bytes)) {
+    if (__builtin_mul_overflow(item.count, tern_dtype_size(dtype), &write->bytes)) {
         return tern__fail(TERN_ERR_ARG, "BatchWrite: item %u: no memory has %" PRIu64 " elements",
                           (unsigned)index, item.count);
     }
