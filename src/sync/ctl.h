@@ -13,7 +13,7 @@
 #include "tern/comm.h"
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
-#define TERN__CTL_ABI 6u
+#define TERN__CTL_ABI 7u // one more when ranks find anything else here, or in a communicator's area
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 736
