@@ -303,6 +303,7 @@ static bool prepare(struct proof *proof)
 {
     struct recording *recording = proof->recording;
     uint32_t uses = 0;
+    tern__record_turns(recording);
     for (int r = 0; r < recording->nranks; r++) {
         for (size_t i = 0; i < recording->ranks[r].bits_count; i++) {
             struct record_bit *bit = recording->ranks[r].bits[i];

@@ -6,6 +6,7 @@
 //     memory.c    addresses without memory, and back: address -> (rank, buffer, offset)
 //     handle.c    streams, notifies, links
 //     task.c      tasks, checked one by one
+//     turns.c     the order in which bits are used
 //     order.c     the proof that bits are used in turn
 //     emit.c      the plan
 //     say.c       findings, and the executor's own words
@@ -39,7 +40,9 @@ struct record_bit {
         } * items;
         size_t count, room;
     } posts, waits;
-    uint32_t signal; // of its first use
+    uint32_t signal;                // of its first use
+    uint32_t posted, waited;        // turns.c: so many uses have a number
+    struct record_stream *sleepers; // likewise: streams that wait for it
 };
 
 enum record_kind { RECORD_COPY, RECORD_REDUCE, RECORD_POST, RECORD_WAIT };
@@ -59,6 +62,8 @@ struct record_stream {
     int rank, number;
     struct record_task *tasks;
     size_t count, room;
+    size_t done;                // turns.c: so many tasks have been executed
+    struct record_stream *next; // likewise: in the list that it is in
 };
 
 struct record_link {
@@ -152,7 +157,8 @@ bool tern__record_grow(void **items, size_t *room, size_t count, size_t size);
 // register.c: loads the shared object, runs the executor for all ranks.
 int tern__record_drive(struct recording *recording);
 
-// order.c, emit.c
+// turns.c, order.c, emit.c
+void tern__record_turns(struct recording *recording);
 int tern__record_prove(struct recording *recording);
 int tern__record_emit(struct recording *recording, tern_plan **plan);
 

@@ -55,10 +55,11 @@ static void becomes_a_plan(void **state)
     becomes_a_plan_of(TERN_PLAN_ALL_GATHER);
 }
 
-// What it has started does not keep the recording waiting, and does not answer, too.
-static void may_start_processes(void **state)
+// What it has started does not keep the recording waiting, and does not answer, too; and the tasks
+// of its streams come in any order.
+static void is_as_right(void **state)
 {
-    static const char *const names[] = {"FORKS", "TWICE"};
+    static const char *const names[] = {"FORKS", "TWICE", "BACKWARDS"};
     tern_topo *topo;
     assert_int_equal(tern_topo_create("mesh:3", &topo), TERN_OK);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -103,7 +104,7 @@ static const struct {
     {"ABORTS", TERN_ERR_ARG, {"crashed (signal 6"}},
     {"FAILS", TERN_ERR_ARG, {"my.cc:7: rank 0: Guess() returned 4: no idea"}},
     {"FAULTS", TERN_ERR_ARG, {"a null pointer"}},
-    {"NOBODY", TERN_ERR_ARG, {"registers no executor 'NOBODY', but 'NONE', 'LOST'"}},
+    {"NOBODY", TERN_ERR_ARG, {"registers no executor 'NOBODY', but 'NONE', 'BACKWARDS', 'LOST'"}},
     {NULL, TERN_ERR_ARG, {"registers several executors", "which of them?"}},
 };
 
@@ -192,7 +193,7 @@ static void requests_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(becomes_a_plan),       cmocka_unit_test(may_start_processes),
+        cmocka_unit_test(becomes_a_plan),       cmocka_unit_test(is_as_right),
         cmocka_unit_test(is_refused),           cmocka_unit_test(links_are_those_of_the_topology),
         cmocka_unit_test(requests_are_checked),
     };

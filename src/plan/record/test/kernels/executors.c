@@ -13,6 +13,7 @@
 
 enum fault {
     NONE,
+    BACKWARDS,  // the second use of a notify is appended before the first
     LOST,       // the second phase without hearing of the first
     SWAPPED,    // two streams wait for the same notify
     STUCK,      // everybody waits first
@@ -137,6 +138,22 @@ static int misuse(const struct job *job)
         DO(tern_record_wait(job->main, job->done, HERE));
         break;
     }
+    case BACKWARDS: {
+        void *first = tern_record_notify();
+        void *third = tern_record_stream();
+        void *back = tern_record_notify();
+        DO(tern_record_wait(third, first, HERE)); // second
+        DO(tern_record_wait(third, job->done, HERE));
+        DO(tern_record_post(third, back, HERE));
+        DO(tern_record_post(job->main, job->go, HERE));
+        DO(tern_record_wait(job->slave, job->go, HERE));
+        DO(tern_record_post(job->slave, job->done, HERE)); // first
+        DO(tern_record_wait(job->main, job->done, HERE));
+        DO(tern_record_post(job->main, first, HERE));
+        DO(tern_record_post(job->main, job->done, HERE));
+        DO(tern_record_wait(job->main, back, HERE));
+        break;
+    }
     case NO_POST:
         DO(tern_record_wait(job->main, tern_record_notify(), HERE));
         break;
@@ -245,6 +262,7 @@ static int run(const tern_record_call *call, enum fault fault)
     }
 #define EXECUTORS(X)                                                                               \
     X(NONE)                                                                                        \
+    X(BACKWARDS)                                                                                   \
     X(LOST)                                                                                        \
     X(SWAPPED)                                                                                     \
     X(STUCK)                                                                                       \
