@@ -143,6 +143,7 @@ static int run_block(struct tern__stream_op *op, int index, bool *noted)
     *noted = status >= 0 && block->noted < 0;
     status = tern__block_end(status);
     tern_fence(); // wakes who waits for what it stored
+    free(block->note); // of a block that failed behind it
     *block = (struct tern__block){.count = 1, .memory = block->memory};
     if (begin_ns != 0) {
         struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_TASK};
