@@ -278,7 +278,8 @@ HcclResult HcclCommDestroy(HcclComm comm)
         return tern__hccl_result(waited);
     }
     tern__hccl_leave(hccl);
-    return tern__hccl_result(unmake(hccl));
+    waited = tern__hccl_server_close(hccl);
+    return tern__hccl_result(waited == TERN_OK ? unmake(hccl) : waited);
 }
 
 static HcclResult ask(const char *call, const struct hccl *hccl, uint32_t *answer,

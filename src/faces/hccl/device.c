@@ -88,12 +88,13 @@ static void claim(tern_hccl *object, struct hccl_server *server, tern_hccl_site 
     bool free_now = server->owner == NULL;
     if (free_now) {
         server->owner = object;
-        server->life++;
+        object->life = ++server->life;
         server->prepares = server->collective = 0;
         server->refused = false;
     }
     pthread_mutex_unlock(&server->lock);
     if (!free_now) {
+        tern__hccl_server_give(server);
         object->state = OBJECT_REFUSED;
         tell(site, TERN_ERR_STATE,
              "Init: another object is in use on this context; it has to call Finalize first");
@@ -107,7 +108,7 @@ void tern_hccl_init(tern_hccl *object, const tern_hccl_start *start, tern_hccl_s
              object->state == OBJECT_LIVE ? "has been initialised" : "has called Finalize");
         return;
     }
-    struct hccl_server *server = tern__hccl_server_of_context(start->context);
+    struct hccl_server *server = tern__hccl_server_take(start->context);
     if (server == NULL) {
         object->state = OBJECT_REFUSED;
         tell(site, TERN_ERR_ARG,
@@ -122,7 +123,8 @@ void tern_hccl_init(tern_hccl *object, const tern_hccl_start *start, tern_hccl_s
                           .right = start->kind_fits != 0 && tern_block_index() == start->block};
     if (object->right != 0) {
         claim(object, server, site);
-        object->life = server->life;
+    } else {
+        tern__hccl_server_give(server);
     }
 }
 
@@ -378,6 +380,7 @@ static void end_life(struct hccl_server *server)
     pthread_mutex_lock(&server->lock);
     server->owner = NULL;
     pthread_mutex_unlock(&server->lock);
+    tern__hccl_server_give(server);
 }
 
 void tern_hccl_finalize(tern_hccl *object, tern_hccl_site site)

@@ -74,6 +74,7 @@ struct hccl_server {
 
     pthread_t thread;
     _Atomic uint32_t stop;
+    uint32_t users; // objects that own it or are about to; under the lock of groups
 
     _Atomic uint32_t busy;
     struct tern__bell done; // rung when busy ends
@@ -99,7 +100,13 @@ struct hccl_server {
 int tern__hccl_server_start(struct hccl *hccl);
 void tern__hccl_server_stop(struct hccl *hccl);
 struct hccl_server *tern__hccl_server_of_group(uint32_t group);
-struct hccl_server *tern__hccl_server_of_context(const void *context);
+
+// The server of a context, which stays until it is given back; NULL: there is none.
+struct hccl_server *tern__hccl_server_take(const void *context);
+void tern__hccl_server_give(struct hccl_server *server);
+
+// Waits until no object of a kernel uses the communicator's server; from then on none can.
+int tern__hccl_server_close(struct hccl *hccl);
 
 // Turns have been committed; the thread is woken where that pays.
 void tern__hccl_server_commit(struct hccl_server *server, struct device_task *task, uint32_t turns);

@@ -16,6 +16,7 @@
 #include "base/cgroup.h"
 #include "base/clock.h"
 #include "base/options.h"
+#include "faces/acl/state.h"
 #include "stream/thread.h"
 #include "sync/ladder.h"
 #include "tern/block.h"
@@ -32,7 +33,7 @@ struct hccl_server *tern__hccl_server_of_group(uint32_t group)
     return found;
 }
 
-struct hccl_server *tern__hccl_server_of_context(const void *context)
+struct hccl_server *tern__hccl_server_take(const void *context)
 {
     struct hccl_server *found = NULL;
     pthread_mutex_lock(&groups_lock);
@@ -41,8 +42,19 @@ struct hccl_server *tern__hccl_server_of_context(const void *context)
             found = groups[i];
         }
     }
+    if (found != NULL) {
+        found->users++;
+    }
     pthread_mutex_unlock(&groups_lock);
     return found;
+}
+
+void tern__hccl_server_give(struct hccl_server *server)
+{
+    pthread_mutex_lock(&groups_lock);
+    server->users--;
+    tern__bell_ring(&server->done); // under the lock: who waits for it frees the server
+    pthread_mutex_unlock(&groups_lock);
 }
 
 void tern__hccl_server_ring(struct hccl_server *server, int rank)
@@ -299,13 +311,40 @@ static void free_server(struct hccl_server *server)
     free(server);
 }
 
-static void leave_group(const struct hccl_server *server)
+// False: an object uses it.
+static bool leave_group(void *arg)
 {
+    const struct hccl_server *server = arg;
     pthread_mutex_lock(&groups_lock);
-    if (groups[server->group] == server) {
+    bool unused = server->users == 0;
+    if (unused && groups[server->group] == server) {
         groups[server->group] = NULL;
     }
     pthread_mutex_unlock(&groups_lock);
+    return unused;
+}
+
+int tern__hccl_server_close(struct hccl *hccl)
+{
+    struct hccl_server *server = hccl->server;
+    if (server == NULL || leave_group(server)) {
+        return TERN_OK;
+    }
+    TERN_TRY(tern__acl_may_wait());
+    struct tern__ladder ladder = tern__ladder_for(server->ranks, tern__cpus_allowed());
+    struct tern__wait climb = {.bell = &server->done,
+                               .ladder = &ladder,
+                               .holds = leave_group,
+                               .broken = tern__never_broken,
+                               .arg = server};
+    TERN_TRY(tern__timeout_option(0, &climb.timeout_ns));
+    climb.timeout_ns *= 2; // as in wait_for_thread
+    int status = tern__ladder_climb(&climb);
+    return status != TERN_ERR_TIMEOUT
+               ? status
+               : tern__fail(status,
+                            "HcclCommDestroy: a kernel's object has not called Finalize in %.3g s",
+                            (double)climb.timeout_ns * 1e-9);
 }
 
 int tern__hccl_server_start(struct hccl *hccl)
