@@ -366,7 +366,9 @@ static int stream_destroy(tern_stream *stream)
     int status = stream_sync("tern_stream_destroy", stream, TERN_TIMEOUT_DEFAULT);
     tern__device_lock();
     bool ended = tern__handle_lives(stream, TERN__STREAM) && stream->first == NULL;
-    stream->leaves = ended;
+    if (ended) { // else it may be no stream at all
+        stream->leaves = true;
+    }
     while (ended && stream->sleepers > 0) { // tern_stream_sync_all of another thread
         tern__device_sleep(INT64_MAX);
     }

@@ -227,6 +227,19 @@ static void bad_calls_are_refused(void **state)
     assert_int_equal(tern_stream_destroy(stream), TERN_OK);
 }
 
+static void destroying_what_is_no_stream_writes_nothing(void **state)
+{
+    static char page[4096], before[sizeof page];
+    memset(page, 0x5a, sizeof page);
+    memcpy(before, page, sizeof page);
+    assert_true(says(tern_stream_destroy((tern_stream *)(void *)page), TERN_ERR_ARG,
+                     "stream points to something that is no stream"));
+    assert_memory_equal(page, before, sizeof page);
+    tern_stream *stream = new_stream();
+    assert_int_equal(tern_stream_destroy(stream), TERN_OK);
+    assert_true(says(tern_stream_destroy(stream), TERN_ERR_ARG, "has been destroyed"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +250,7 @@ int main(void)
         cmocka_unit_test(streams_do_not_wait_for_each_other),
         cmocka_unit_test(what_follows_a_failure_is_dropped),
         cmocka_unit_test(bad_calls_are_refused),
+        cmocka_unit_test(destroying_what_is_no_stream_writes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
