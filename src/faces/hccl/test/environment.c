@@ -22,8 +22,15 @@ static int wrong_words(int rank, const struct ranks *ranks, void *arg)
     CHECK(setenv("HCCL_DETERMINISTIC", "maybe", 1) == 0);
     CHECK(join(0, 1, &comm) == HCCL_E_PARA);
     CHECK(strstr(tern_last_error(), "HCCL_DETERMINISTIC is 'maybe'; there are: false true strict"));
-    CHECK(setenv("HCCL_DETERMINISTIC", "tru", 1) == 0);
-    CHECK(join(0, 1, &comm) == HCCL_E_PARA);
+    static const char *const wrong[] = {"tru", "rue", "false true", " ", "ue st"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK(setenv("HCCL_DETERMINISTIC", wrong[i], 1) == 0);
+        CHECK(join(0, 1, &comm) == HCCL_E_PARA);
+    }
+    CHECK(setenv("HCCL_DETERMINISTIC", "", 1) == 0); // as if it were not set
+    CHECK(setenv("HCCL_EXEC_TIMEOUT", "", 1) == 0);
+    CHECK(join(0, 1, &comm) == HCCL_SUCCESS);
+    CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
     CHECK(setenv("HCCL_DETERMINISTIC", "strict", 1) == 0);
     CHECK(setenv("HCCL_EXEC_TIMEOUT", "soon", 1) == 0);
     CHECK(join(0, 1, &comm) == HCCL_E_PARA);
@@ -39,6 +46,20 @@ static int deadline(int rank, const struct ranks *ranks, void *arg)
     HcclComm comm;
     CHECK(setenv("HCCL_EXEC_TIMEOUT", "1", 1) == 0);
     CHECK(join(0, 2, &comm) == HCCL_E_TIMEOUT); // rank 1 never comes
+    return 0;
+}
+
+// 0: rank 0 waits for longer than tern would by itself.
+static int no_deadline(int rank, const struct ranks *ranks, void *arg)
+{
+    HcclComm comm;
+    CHECK(setenv("TERN_TIMEOUT", rank == 0 ? "0.2" : "30", 1) == 0);
+    CHECK(setenv("HCCL_EXEC_TIMEOUT", "0", 1) == 0);
+    if (rank == 1) {
+        usleep(600000);
+    }
+    CHECK(HcclCommInitRootInfo(2, arg, (uint32_t)rank, &comm) == HCCL_SUCCESS);
+    CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
     return 0;
 }
 
@@ -74,7 +95,10 @@ static void words_that_there_are_not_are_refused(void **state)
 
 static void calls_have_the_deadline_of_the_environment(void **state)
 {
+    HcclRootInfo info;
     assert_true(ranks_run(1, deadline, NULL, 30));
+    assert_int_equal(HcclGetRootInfo(&info), HCCL_SUCCESS);
+    assert_true(ranks_run(2, no_deadline, &info, 60));
 }
 
 static void what_means_nothing_is_named_in_one_line(void **state)

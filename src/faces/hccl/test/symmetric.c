@@ -9,12 +9,14 @@
 
 #define SAYS(words) CHECK(strstr(tern_last_error(), words) != NULL)
 
-static int windows(HcclComm comm, HcclComm other)
+static int windows(HcclComm comm, HcclComm other, HcclCommSymWindow *left)
 {
     static char memory[4096];
-    HcclCommSymWindow first, second, found = NULL;
+    HcclCommSymWindow first, second, low, found = NULL;
     size_t offset = 0;
     CHECK(HcclCommSymWinRegister(comm, memory, 1024, &first, 0) == HCCL_SUCCESS);
+    CHECK(HcclCommSymWinRegister(comm, memory + 3072, 1024, &second, 0) == HCCL_SUCCESS);
+    CHECK(HcclCommSymWinRegister(comm, memory + 2048, 1024, &low, 0) == HCCL_SUCCESS); // adjacent
     CHECK(HcclCommSymWinRegister(comm, memory + 1024, 1024, &second, 0) == HCCL_SUCCESS);
     CHECK(HcclCommSymWinRegister(comm, memory + 1023, 2, &found, 0) == HCCL_E_PARA);
     SAYS("overlap what was announced before");
@@ -33,7 +35,8 @@ static int windows(HcclComm comm, HcclComm other)
     CHECK(HcclCommSymWinDeregister(memory) == HCCL_E_NOT_FOUND);
     CHECK(HcclCommSymWinDeregister(NULL) == HCCL_E_PTR);
     CHECK(HcclCommSymWinGet(comm, memory, 8, &found, &offset) == HCCL_E_NOT_FOUND);
-    return 0; // the second one goes with its communicator
+    *left = second; // goes with its communicator
+    return 0;
 }
 
 static int ranges(HcclComm comm)
@@ -62,9 +65,11 @@ static int announce(int rank, const struct ranks *ranks, void *arg)
     HcclComm comms[2];
     int32_t devices[2] = {0, 1};
     CHECK(HcclCommInitAll(2, devices, comms) == HCCL_SUCCESS);
-    CHECK(windows(comms[0], comms[1]) == 0);
+    HcclCommSymWindow left;
+    CHECK(windows(comms[0], comms[1], &left) == 0);
     CHECK(ranges(comms[1]) == 0);
     CHECK(HcclCommDestroy(comms[0]) == HCCL_SUCCESS && HcclCommDestroy(comms[1]) == HCCL_SUCCESS);
+    CHECK(HcclCommSymWinDeregister(left) == HCCL_E_NOT_FOUND);
     CHECK(HcclCommUnsetMemoryRange(comms[0], &comms) != HCCL_SUCCESS);
     return 0;
 }
