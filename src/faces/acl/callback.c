@@ -77,6 +77,11 @@ aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream)
         free(made);
         return tern__acl_no_pointer(call, stream == NULL ? "stream" : "threadId");
     }
+    int lives = tern_stream_test(stream);
+    if (lives < 0) {
+        free(made);
+        return tern__acl_error(lives);
+    }
     enter();
     struct subscription **at = find(0, stream);
     bool taken = *at != NULL;

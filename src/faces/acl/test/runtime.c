@@ -56,6 +56,8 @@ static void initialising_twice_is_an_error(void **state)
     OK(aclrtGetVersion(&major, &minor, &patch));
     OK(aclrtDeviceCanAccessPeer(&can, 0, 1));
     assert_int_equal(can, 1);
+    OK(aclrtDeviceCanAccessPeer(&can, 3, 3));
+    assert_int_equal(can, 0);
     OK(aclrtDeviceEnablePeerAccess(1, 0));
     OK(aclrtDeviceDisablePeerAccess(1));
 }
@@ -100,6 +102,11 @@ static void copies_keep_to_their_blocks(void **state)
     assert_int_equal(block[16 * 3 + 8], 1);
     assert_int_equal(block[59], 0);
     assert_int_equal(block[63], 9);
+    OK(aclrtMemcpyAsync(rows + 1, 31, rows, 31, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    OK(aclrtSynchronizeStream(stream));
+    for (int i = 1; i < 32; i++) { // what overlaps is copied as it was
+        assert_int_equal(rows[i], i - 1);
+    }
     memset(rows, 0, sizeof rows);
     OK(aclrtMemcpy2d(rows, 8, block, 16, 8, 4, ACL_MEMCPY_DEVICE_TO_HOST));
     assert_int_equal(rows[31], 31);
@@ -260,6 +267,8 @@ static void a_callback_that_nobody_runs_is_told(void **state)
     assert_int_equal(aclrtProcessReport(1), ACL_ERROR_WAIT_CALLBACK_TIMEOUT);
     OK(aclrtUnSubscribeReport(self, stream));
     OK(aclrtDestroyStream(stream));
+    assert_int_equal(aclrtSubscribeReport(self, stream), ACL_ERROR_INVALID_PARAM);
+    SAYS("this stream has been destroyed");
     assert_int_equal(reports.count, 0);
 }
 
