@@ -179,6 +179,39 @@ static void streams_and_events_say_whether_they_have_ended(void **state)
     assert_int_equal(aclrtQueryEvent(event, &happened), ACL_ERROR_INVALID_PARAM);
 }
 
+struct order {
+    bool gate;
+    bool seen; // whether it was open
+};
+
+static void look_at_gate(void *arg)
+{
+    struct order *order = arg;
+    order->seen = __atomic_load_n(&order->gate, __ATOMIC_ACQUIRE);
+}
+
+static void a_stream_waits_for_an_event_of_another(void **state)
+{
+    struct order order = {0};
+    aclrtStream first, second;
+    aclrtEvent event;
+    OK(aclrtCreateStream(&first));
+    OK(aclrtCreateStream(&second));
+    OK(aclrtCreateEvent(&event));
+    OK(aclrtLaunchHostFunc(first, hold, &order.gate));
+    OK(aclrtRecordEvent(event, first));
+    OK(aclrtStreamWaitEvent(second, event));
+    OK(aclrtLaunchHostFunc(second, look_at_gate, &order));
+    assert_int_equal(aclrtSynchronizeStreamWithTimeout(second, 20),
+                     ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+    __atomic_store_n(&order.gate, true, __ATOMIC_RELEASE);
+    OK(aclrtSynchronizeStream(second));
+    assert_true(order.seen);
+    OK(aclrtDestroyEvent(event));
+    OK(aclrtDestroyStream(second));
+    OK(aclrtDestroyStream(first));
+}
+
 static void wait_for_all(void *error)
 {
     *(aclError *)error = aclrtSynchronizeDevice();
@@ -303,6 +336,7 @@ int main(void)
         cmocka_unit_test(copies_keep_to_their_blocks),
         cmocka_unit_test(memory_of_the_host_is_seen_by_the_device),
         cmocka_unit_test(streams_and_events_say_whether_they_have_ended),
+        cmocka_unit_test(a_stream_waits_for_an_event_of_another),
         cmocka_unit_test(a_kernel_may_not_wait_for_all_streams),
         cmocka_unit_test(callbacks_run_on_the_thread_that_subscribed),
         cmocka_unit_test(a_callback_that_nobody_runs_is_told),
