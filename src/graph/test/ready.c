@@ -35,10 +35,12 @@ static void what_is_put_first_comes_out_first(void **state)
     free(tasks);
 }
 
-// Who puts never has more than ROOM of its own in flight, as rings and tables see to.
+// Who puts never has more than ROOM of its own in flight, as rings and tables see to, and writes a
+// row again only when who took it has read it.
 struct shared {
     struct tern__ready *ready;
     struct tern__task *tasks; // THREADS * ROOM
+    _Atomic bool in_use[THREADS * ROOM];
     _Atomic uint32_t taken[THREADS];
     _Atomic uint32_t wrong, left;
 };
@@ -54,10 +56,12 @@ static void *put_all(void *arg)
     struct putter *putter = arg;
     struct shared *shared = putter->shared;
     for (uint32_t i = 0; i < EACH; i++) {
-        while (i - atomic_load(&shared->taken[putter->index]) >= ROOM) {
+        const int row = putter->index * ROOM + (int)(i % ROOM);
+        struct tern__task *task = &shared->tasks[row];
+        while (atomic_load(&shared->in_use[row])) {
             sched_yield();
         }
-        struct tern__task *task = &shared->tasks[putter->index * ROOM + (int)(i % ROOM)];
+        atomic_store(&shared->in_use[row], true);
         task->number = i;
         task->ring = (uint8_t)putter->index;
         tern__ready_put(shared->ready, task);
@@ -80,6 +84,7 @@ static void *take_all(void *arg)
         }
         last[task->ring] = task->number + 1;
         atomic_fetch_add(&shared->taken[task->ring], 1);
+        atomic_store(&shared->in_use[task - shared->tasks], false);
         atomic_fetch_sub(&shared->left, 1);
     }
     return NULL;
