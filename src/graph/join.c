@@ -86,7 +86,8 @@ void tern__join_make(struct tern__rings *rings, const struct tern__map_place *pl
     const int which = tern__ring_of_depth(rings->depth);
     struct tern__ring *ring = &rings->ring[which];
     struct tern__ids *ids = &rings->ids;
-    if (!may_join(rings, ring, from)) {
+    // Another one in its place is of the same submission, which is going to use it.
+    if (rings->joins[tern__map_share_of(place->buffer)] != NULL || !may_join(rings, ring, from)) {
         return;
     }
     struct tern__task *row = place_row(ring, which);

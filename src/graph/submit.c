@@ -158,7 +158,7 @@ static int find_before(struct reading *reading)
     struct tern__ids *ids = &rings->ids;
     bool automatic = rings->scopes[rings->depth].mode == TERN_SCOPE_AUTO;
     int region = 0;
-    ids->count = 0;
+    ids->count = ids->apart = 0;
     if (rings->has_joins) {
         tern__joins_drop(rings, false);
     }
@@ -175,7 +175,7 @@ static int find_before(struct reading *reading)
         if (!automatic) {
             continue;
         }
-        const uint32_t found = ids->count;
+        const uint32_t found = ids->apart = ids->count; // a join is after all that is found here
         TERN_TRY(tern__map_lookup(rings->map, arg->region, arg->access, rings->flags, ids, place));
         if (arg->region->owner != TERN_REGION_NO_OWNER && !place->joined) {
             TERN_TRY(tern__ids_add(ids, arg->region->owner));

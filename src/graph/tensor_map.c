@@ -272,7 +272,7 @@ static const struct rule *find_rule(tern_access access, uint32_t flags)
 
 int tern__ids_add(struct tern__ids *ids, tern_task_id id)
 {
-    if (ids->count > 0 && ids->ids[ids->count - 1] == id) {
+    if (ids->count > ids->apart && ids->ids[ids->count - 1] == id) {
         return TERN_OK;
     }
     if (ids->count == ids->room) {

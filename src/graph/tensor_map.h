@@ -54,9 +54,10 @@ static inline uint32_t tern__map_share_of(uint32_t buffer)
 struct tern__ids {
     tern_task_id *ids;
     uint32_t count, room;
+    uint32_t apart; // of those before, an id is not the same
 };
 
-// TERN_ERR_MEMORY. The same twice in a row is once.
+// TERN_ERR_MEMORY. The same twice in a row, from `apart` on, is once.
 int tern__ids_add(struct tern__ids *ids, tern_task_id id);
 
 // `entries` of each ring, 1 at least. Memory is touched only when used. TERN_ERR_MEMORY,

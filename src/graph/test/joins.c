@@ -206,9 +206,85 @@ static void many_readers_have_few_edges(void **state)
     assert_true(fine(tern_chip_destroy(chip)));
 }
 
+// Buffers of a scope; each is written in FEW parts.
+enum { BUFFERS = 6, FEW = 10 };
+
+static int64_t buffers[BUFFERS][FEW];
+
+static int write_parts(tern_graph *graph, int buffer, int64_t value, int64_t last_steps,
+                       tern_task_id *last)
+{
+    const tern_task task = {.kernel = write_element, .core = TERN_CORE_AIV};
+    for (int i = 0; i < FEW; i++) {
+        tern_region part = row_of(buffers[buffer], FEW, TERN_REGION_I64);
+        TRY(tern_region_view(&part, (uint32_t[]){1}, (uint32_t[]){(uint32_t)i}, &part));
+        tern_task_arg args[] = {region_arg(TERN_OUT_EXISTING, &part), scalar_arg(value),
+                                scalar_arg(i == FEW - 1 ? last_steps : 0)};
+        TRY(submit(graph, &task, args, 3, last));
+    }
+    return TERN_OK;
+}
+
+// One task has several regions with many writers, each twice, so that it makes joins of them all.
+static int submit_pairs(tern_graph *graph, void *arg)
+{
+    const tern_task task = {.kernel = do_nothing, .core = TERN_CORE_AIV};
+    for (int round = 0; round < BUFFERS * BUFFERS; round++) {
+        TRY(tern_graph_scope_begin(graph, TERN_SCOPE_AUTO));
+        tern_region regions[2];
+        tern_task_arg args[4];
+        for (int i = 0; i < 2; i++) {
+            const int buffer = i == 0 ? round / BUFFERS : round % BUFFERS;
+            TRY(write_parts(graph, buffer, round, 0, NULL));
+            regions[i] = row_of(buffers[buffer], FEW, TERN_REGION_I64);
+            args[2 * i] = args[2 * i + 1] = region_arg(TERN_IN, &regions[i]);
+        }
+        TRY(submit(graph, &task, args, 4, NULL));
+        TRY(tern_graph_scope_end(graph));
+    }
+    return TERN_OK;
+}
+
+static void a_task_that_makes_several_joins_retires(void **state)
+{
+    tern_chip *chip = chip_within(0, 1, 5000 * MS);
+    assert_true(fine(run_rings(chip, &narrow, submit_pairs, NULL, false)));
+    assert_true(fine(tern_chip_destroy(chip)));
+}
+
+// The second reader names the last writer itself, too.
+static int submit_named(tern_graph *graph, void *arg)
+{
+    const tern_task task = {.kernel = read_whole, .core = TERN_CORE_AIV};
+    tern_task_id last = TERN_TASK_ID_NONE;
+    tern_region whole = row_of(buffers[0], FEW, TERN_REGION_I64);
+    const tern_task_arg args[] = {region_arg(TERN_IN, &whole), scalar_arg(FEW), scalar_arg(0),
+                                  scalar_arg(word(arg))};
+    TRY(write_parts(graph, 0, 1, 20000000, &last));
+    for (int i = 0; i < 4; i++) {
+        const tern_submission submission = {
+            .task = task, .args = args, .args_count = 4, .after = &last, .after_count = i == 1};
+        TRY(tern_graph_submit(graph, &submission, NULL));
+    }
+    return TERN_OK;
+}
+
+static void a_writer_that_is_named_is_not_forgotten(void **state)
+{
+    tern_chip *chip = chip_of(0, 2);
+    struct layers layers = {.seed = 1};
+    memset(buffers, 0, sizeof buffers);
+    assert_true(fine(run_rings(chip, NULL, submit_named, &layers, false)));
+    assert_int_equal(layers.read, 4);
+    assert_int_equal(layers.wrong, 0);
+    assert_true(fine(tern_chip_destroy(chip)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_task_that_makes_several_joins_retires),
+        cmocka_unit_test(a_writer_that_is_named_is_not_forgotten),
         cmocka_unit_test(readers_see_the_last_writers_and_what_they_read_stays),
         cmocka_unit_test(readers_of_a_writer_that_fails_do_not_run),
         cmocka_unit_test(many_readers_have_few_edges),
