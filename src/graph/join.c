@@ -75,7 +75,7 @@ static struct tern__task *place_row(struct tern__ring *ring, int which)
     row->args_end = ring->args.head;
     atomic_store_explicit(&row->after, NULL, memory_order_relaxed);
     tern__poke(&row->flags, 0);
-    tern__poke(&row->users, 2); // the hold, and as a user of those before (drop_user in rings.c)
+    tern__poke(&row->users, 2); // the hold, and as a user of those before
     tern__poke(&row->users_done, 0);
     row->by = 0;
     return row;
@@ -113,7 +113,7 @@ void tern__joins_drop(struct tern__rings *rings, bool all)
         }
         if (row != NULL && (share->buffer == 0 || share->join != tern__task_id_of(row))) {
             rings->joins[i] = NULL;
-            tern__rings_drop_user(rings, row);
+            tern__rings_drop_hold(rings, row);
         }
         rings->has_joins = rings->has_joins || rings->joins[i] != NULL;
     }

@@ -80,6 +80,10 @@ static void retire(struct tern__rings *rings, struct tern__ring *ring)
     }
 }
 
+// What users_done of a join comes to, and by nothing else, with the last of those after it and its
+// hold: who sees it needs no other word of a row that may be another task's.
+#define JOIN_UNUSED (UINT32_C(1) << 31)
+
 // The last user of a join but the join itself: then nobody needs those before it. It is there until
 // it has dropped itself.
 static void drop_join(struct tern__rings *rings, struct tern__task *task)
@@ -91,14 +95,13 @@ static void drop_join(struct tern__rings *rings, struct tern__task *task)
 }
 
 // Before the scope has ended, nothing retires, and more users may come; its end looks at them all.
-void tern__rings_drop_user(struct tern__rings *rings, struct tern__task *task)
+static void drop_users(struct tern__rings *rings, struct tern__task *task, uint32_t count)
 {
     struct tern__ring *ring = &rings->ring[task->ring];
     const uint32_t number = task->number;
     const bool join = (task->special & TERN__TASK_JOIN) != 0;
-    const uint32_t done = tern__flag_add(&task->users_done, 1) + 1; // partner: retire
-    // Not before its hold is dropped, and then it gets no more users.
-    if (join && done + 1 == tern__peek(&task->users)) {
+    const uint32_t done = tern__flag_add(&task->users_done, count) + count; // partner: retire
+    if (join && done == JOIN_UNUSED) {
         drop_join(rings, task);
         return;
     }
@@ -107,6 +110,18 @@ void tern__rings_drop_user(struct tern__rings *rings, struct tern__task *task)
         done == tern__peek(&task->users) && tern__flag_load(&ring->alive) == number) {
         retire(rings, ring);
     }
+}
+
+void tern__rings_drop_user(struct tern__rings *rings, struct tern__task *task)
+{
+    drop_users(rings, task, 1);
+}
+
+void tern__rings_drop_hold(struct tern__rings *rings, struct tern__task *join)
+{
+    const uint32_t readers = tern__peek(&join->users) - 2;
+    tern__poke(&join->users, JOIN_UNUSED + 1); // the join itself
+    drop_users(rings, join, JOIN_UNUSED - readers);
 }
 
 void tern__rings_ended(struct tern__rings *rings, struct tern__task *task)

@@ -121,6 +121,9 @@ bool tern__rings_has_room(const struct tern__ring *ring, uint32_t rows, uint32_t
 // One who uses what the task has made has finished. From any thread.
 void tern__rings_drop_user(struct tern__rings *rings, struct tern__task *task);
 
+// Nobody comes after the join any more. By the orchestration, once.
+void tern__rings_drop_hold(struct tern__rings *rings, struct tern__task *join);
+
 // Tasks in flight at most.
 uint64_t tern__rings_tasks(const struct tern__rings *rings);
 

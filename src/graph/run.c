@@ -196,6 +196,8 @@ static bool end_one(struct todo *todo, struct tern__task *task)
     struct tern_chip *chip = todo->chip;
     bool grows = chip->run.grows;
     bool poisoned = (tern__peek(&task->flags) & TERN__TASK_POISONED) != 0;
+    // Once what comes after it has been released, a join may retire, and its row be another task's.
+    const bool join = (task->special & TERN__TASK_JOIN) != 0;
     if (grows) {
         release_edges(todo, task, poisoned);
     } else {
@@ -204,7 +206,7 @@ static bool end_one(struct todo *todo, struct tern__task *task)
     if (poisoned && !grows) {
         tern__poke(&task->flags, 0);
     }
-    if ((task->special & TERN__TASK_JOIN) != 0) {
+    if (join) {
         return false;
     }
     if (todo->core != NULL) {
