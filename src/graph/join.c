@@ -45,8 +45,7 @@ static bool may_join(const struct tern__rings *rings, const struct tern__ring *r
     const struct tern__ids *ids = &rings->ids;
     const uint32_t count = ids->count - from;
     if (rings->graph->chip->history != NULL || tern__peek(&tern__trace_on) != 0 ||
-        rings->scopes[rings->depth].tasks == 0 ||
-        !tern__rings_has_room(ring, 2, count + 1 + from)) {
+        rings->scopes[rings->depth].tasks == 0 || !tern__rings_has_room(ring, count + 1 + from)) {
         return false;
     }
     for (uint32_t i = from; i < ids->count; i++) { // of scopes that are open
@@ -94,6 +93,7 @@ void tern__join_make(struct tern__rings *rings, const struct tern__map_place *pl
     const tern_task_id id = tern__task_id_of(row);
     const uint32_t met = tern__rings_link(rings, ring, row, ids->ids + from, ids->count - from);
     ring->next++;
+    ring->joins++;
     ids->ids[from] = id;
     ids->count = from + 1;
     rings->joins[tern__map_share_of(place->buffer)] = row;

@@ -27,7 +27,7 @@ void tern__rings_begin(struct tern__rings *rings, tern_graph *graph)
     tern__map_clear(rings->map);
     for (int r = 0; r < TERN_RINGS; r++) {
         struct tern__ring *ring = &rings->ring[r];
-        ring->next = ring->freed = ring->most = ring->most_entries = 0;
+        ring->next = ring->freed = ring->joins = ring->most = ring->most_entries = 0;
         tern__flag_store(&ring->alive, 0);
         tern__flag_store(&ring->wake_at, 0);
         tern__flag_store(&ring->released, 0);
@@ -174,7 +174,7 @@ static void collect(struct tern__rings *rings, int which)
         return;
     }
     const struct tern__task *last = &ring->rows[(alive - 1) & ring->mask];
-    uint32_t used = ring->next - ring->freed;
+    uint32_t used = tern__ring_used(ring);
     ring->most = used > ring->most ? used : ring->most;
     uint32_t entries = tern__map_used(rings->map, which);
     ring->most_entries = entries > ring->most_entries ? entries : ring->most_entries;
@@ -182,6 +182,9 @@ static void collect(struct tern__rings *rings, int which)
     give_back(&ring->edges, last->edges_end);
     give_back(&ring->args, last->args_end);
     tern__map_retire(rings->map, which, alive);
+    for (uint32_t at = ring->freed; ring->joins > 0 && at != alive; at++) {
+        ring->joins -= (ring->rows[at & ring->mask].special & TERN__TASK_JOIN) != 0;
+    }
     ring->freed = alive;
 }
 
@@ -213,9 +216,9 @@ static bool has_room(const struct tern__bump *bump, uint64_t size)
     return size == 0 || bump->head + skip_of(bump, size) + size - bump->tail <= bump->size;
 }
 
-bool tern__rings_has_room(const struct tern__ring *ring, uint32_t rows, uint32_t edges)
+bool tern__rings_has_room(const struct tern__ring *ring, uint32_t edges)
 {
-    return ring->next - ring->freed + rows < ring->window &&
+    return ring->joins + 1 < ring->window &&
            has_room(&ring->edges, edges * sizeof(struct tern__edge));
 }
 
@@ -232,7 +235,7 @@ static int lacks(const struct tern__rings *rings, const struct tern__room *need)
 {
     int which = tern__ring_of_depth(rings->depth);
     const struct tern__ring *ring = &rings->ring[which];
-    if (ring->next - ring->freed + 1 >= ring->window || !has_room(&ring->args, need->args)) {
+    if (tern__ring_used(ring) + 1 >= ring->window || !has_room(&ring->args, need->args)) {
         return rings->scopes[rings->depth].tasks + 1 >= ring->window
                    ? TERN__CODE_SCOPE_DEADLOCK
                    : TERN__CODE_FLOW_CONTROL_DEADLOCK;
@@ -306,7 +309,7 @@ static int refuse(struct tern__rings *rings, int code, const struct tern__room *
         chip, TERN_ERR_LIMIT, code,
         "%s: ring %d: %s; %u of %u rows, %llu of %llu heap bytes, %llu of %llu edges are "
         "in use; the task needs %llu bytes and %u edges; scope depth %d has %u tasks",
-        tern_graph_code_name(code), which, why, ring->next - ring->freed, ring->window - 1,
+        tern_graph_code_name(code), which, why, tern__ring_used(ring), ring->window - 1,
         (unsigned long long)(ring->heap.head - ring->heap.tail),
         (unsigned long long)ring->heap.size,
         (unsigned long long)((ring->edges.head - ring->edges.tail) / sizeof(struct tern__edge)),

@@ -27,6 +27,7 @@ struct tern__ring {
     uint32_t window, mask;
     uint32_t next;         // number of the next task
     uint32_t freed;        // tasks before have been given back
+    uint32_t joins;        // rows in use that are no tasks, beyond the window
     uint32_t most;         // rows in use at once
     uint32_t entries;      // of the map
     uint32_t most_entries; // in use at once
@@ -115,8 +116,14 @@ void tern__rings_collect(struct tern__rings *rings);
 // Waits until `holds`. TERN_ERR_STATE when the run has failed meanwhile.
 int tern__rings_wait(struct tern__rings *rings, bool (*holds)(void *arg), void *arg, int code);
 
-// Whether there is room for so many more rows and edges, without waiting.
-bool tern__rings_has_room(const struct tern__ring *ring, uint32_t rows, uint32_t edges);
+// Rows of tasks in use.
+static inline uint32_t tern__ring_used(const struct tern__ring *ring)
+{
+    return ring->next - ring->freed - ring->joins;
+}
+
+// Whether there is room for a join, and so many more edges, without waiting.
+bool tern__rings_has_room(const struct tern__ring *ring, uint32_t edges);
 
 // One who uses what the task has made has finished. From any thread.
 void tern__rings_drop_user(struct tern__rings *rings, struct tern__task *task);

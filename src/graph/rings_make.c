@@ -65,12 +65,12 @@ static uint64_t larger(uint64_t one, uint64_t other)
 static bool make_ring(struct tern__ring *ring, uint64_t heap, uint32_t edges)
 {
     uint64_t window = ring->window;
-    ring->mask = ring->window - 1;
+    ring->mask = 2 * ring->window - 1; // as many joins as tasks
     ring->heap.size = ring->heap.usual = heap / 1024 * 1024;
     ring->edges.size = ring->edges.usual = edges * sizeof(struct tern__edge);
     ring->args.usual = larger(window * ARGS_PER_TASK, ARGS_LEAST);
     ring->args.size = larger(window * ARGS_MOST, ring->args.usual);
-    ring->rows = map_memory(ring->window * sizeof *ring->rows);
+    ring->rows = map_memory(2 * window * sizeof *ring->rows);
     ring->heap.base = map_memory(ring->heap.size);
     ring->edges.base = map_memory(ring->edges.size);
     ring->args.base = map_memory(ring->args.size);

@@ -280,11 +280,46 @@ static void a_writer_that_is_named_is_not_forgotten(void **state)
     assert_true(fine(tern_chip_destroy(chip)));
 }
 
+// A window of 16 rows has room for 15 tasks, whatever joins there are.
+static int submit_fifteen(tern_graph *graph, void *arg)
+{
+    const tern_task task = {.kernel = read_whole, .core = TERN_CORE_AIV};
+    tern_region whole = row_of(buffers[0], FEW, TERN_REGION_I64);
+    const tern_task_arg args[] = {region_arg(TERN_IN, &whole), scalar_arg(FEW), scalar_arg(0),
+                                  scalar_arg(word(arg))};
+    const int count = 15 + ((const struct layers *)arg)->submitted;
+    for (int round = 0; round < 20; round++) {
+        TRY(tern_graph_scope_begin(graph, TERN_SCOPE_AUTO));
+        TRY(write_parts(graph, 0, 1, 0, NULL));
+        for (int i = FEW; i < count; i++) {
+            TRY(submit(graph, &task, args, 4, NULL));
+        }
+        TRY(tern_graph_scope_end(graph));
+    }
+    return TERN_OK;
+}
+
+static void joins_take_no_rows_of_the_window(void **state)
+{
+    const tern_ring_options options = {.window = {16, 16, 16, 16}};
+    tern_chip *chip = chip_of(0, 2);
+    struct layers layers = {.seed = 1};
+    assert_true(fine(run_rings(chip, &options, submit_fifteen, &layers, false)));
+    assert_int_equal(layers.read, 20 * (15 - FEW));
+    assert_int_equal(layers.wrong, 0);
+    layers.submitted = 1; // one task more than there is room for
+    assert_int_equal(run_rings(chip, &options, submit_fifteen, &layers, false), TERN_ERR_LIMIT);
+    assert_true(said("SCOPE_DEADLOCK"));
+    assert_int_equal(tern_chip_code(chip), 1);
+    assert_true(fine(tern_chip_destroy(chip)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_that_makes_several_joins_retires),
         cmocka_unit_test(a_writer_that_is_named_is_not_forgotten),
+        cmocka_unit_test(joins_take_no_rows_of_the_window),
         cmocka_unit_test(readers_see_the_last_writers_and_what_they_read_stays),
         cmocka_unit_test(readers_of_a_writer_that_fails_do_not_run),
         cmocka_unit_test(many_readers_have_few_edges),
