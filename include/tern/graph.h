@@ -171,6 +171,10 @@ TERN_CALL int tern_chip_orchestrate(tern_chip *chip, tern_graph *graph,
 // host, nothing.
 TERN_CALL int tern_graph_publish(tern_graph *graph, int task);
 
+// In an orchestration: which run of the graph this is (0, 1, 2, …), as tern_kernel_run() says in
+// its kernels; for values of waits that grow from run to run. TERN_ERR_STATE outside of one.
+TERN_CALL int tern_graph_run(const tern_graph *graph);
+
 // Cores of a kind; clusters for TERN_CORE_MIX.
 TERN_API int tern_chip_cores(const tern_chip *chip, tern_core core);
 

@@ -84,6 +84,20 @@ int tern_graph_publish(tern_graph *graph, int task)
     return TERN__CALL(graph_publish(graph, task));
 }
 
+static int graph_run(const tern_graph *graph)
+{
+    TERN_TRY(tern__handle_check("tern_graph_run", graph, TERN__GRAPH));
+    return tern__orchestrates(graph)
+               ? (int)graph->chip->run.number
+               : tern__fail(TERN_ERR_STATE,
+                            "tern_graph_run: the caller is no orchestration of the graph");
+}
+
+int tern_graph_run(const tern_graph *graph)
+{
+    return TERN__CALL(graph_run(graph));
+}
+
 // What was never published ends, poisoned; the run fails.
 static void end_unpublished(tern_graph *graph)
 {

@@ -121,9 +121,66 @@ static void an_output_is_not_used_behind_its_scope(void **state)
     assert_true(fine(tern_chip_destroy(chip)));
 }
 
+struct runs {
+    tern_graph *other;
+    int count, seen[4], kernels[4];
+};
+
+static void note_run(int64_t *args)
+{
+    *(int *)pointer(args[0]) = tern_kernel_run();
+}
+
+static int note_runs(tern_graph *graph, void *arg)
+{
+    struct runs *runs = arg;
+    const int at = runs->count++;
+    const tern_task task = {.kernel = note_run, .core = TERN_CORE_AIV};
+    const tern_task_arg args[] = {scalar_arg(word(&runs->kernels[at]))};
+    runs->seen[at] = tern_graph_run(graph);
+    if (tern_graph_run(runs->other) != TERN_ERR_STATE || tern_graph_run(NULL) != TERN_ERR_ARG) {
+        return TERN_ERR_ARG;
+    }
+    return submit(graph, &task, args, 1, NULL);
+}
+
+static int note_run_on_the_chip(tern_graph *graph, void *arg)
+{
+    *(int *)arg = tern_graph_run(graph);
+    return TERN_OK;
+}
+
+static void an_orchestration_knows_its_run(void **state)
+{
+    tern_chip *chip = chip_of(0, 1);
+    tern_graph *graph;
+    struct runs runs = {0};
+    int on_the_chip = -1;
+    assert_true(fine(tern_graph_create_rings(NULL, &graph)));
+    assert_true(fine(tern_graph_create(&runs.other)));
+    for (int i = 0; i < 4; i++) { // queued two at a time
+        assert_true(fine(tern_chip_orchestrate(chip, graph, note_runs, &runs, NULL)));
+        assert_true(i % 2 == 0 || fine(tern_chip_synchronize(chip)));
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(runs.seen[i], i);
+        assert_int_equal(runs.kernels[i], i);
+    }
+    assert_int_equal(tern_graph_run(graph), TERN_ERR_STATE);
+    assert_true(said("the caller is no orchestration of the graph"));
+    assert_true(
+        fine(tern_chip_orchestrate(chip, runs.other, note_run_on_the_chip, &on_the_chip, NULL)));
+    assert_true(fine(tern_chip_synchronize(chip)));
+    assert_int_equal(on_the_chip, 0);
+    assert_true(fine(tern_graph_destroy(runs.other)));
+    assert_true(fine(tern_graph_destroy(graph)));
+    assert_true(fine(tern_chip_destroy(chip)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_orchestration_knows_its_run),
         cmocka_unit_test(an_orchestration_need_not_have_a_sentence),
         cmocka_unit_test(a_failure_of_a_peer_is_no_wrong_argument),
         cmocka_unit_test(an_output_is_not_used_behind_its_scope),
