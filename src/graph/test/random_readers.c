@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random orchestrations of buffers with many writers and many readers: parts are written by tasks of
-// their own, and read as a whole, in nested scopes, by several in turn; in between a part or an
+// Random orchestrations of buffers with many writers and many readers: parts are written by tasks
+// of their own and read as a whole, in nested scopes, by several in turn; in between a part or an
 // element gets a new value. What a reader is to see is known when it is submitted. Small rings, so
-// that memory and rows that are given back too early are another task's. TERN_TEST_CASES: how many;
-// TERN_TEST_SEED.
+// that memory and rows that are given back too early are another task's. TERN_TEST_CASES: how
+// many; TERN_TEST_SEED.
 #include "support/cmocka.h"
 
 #include <stdlib.h>
@@ -310,7 +310,7 @@ static void readers_see_what_was_submitted_before(void **state)
     for (int i = 0; i < CHIPS; i++) {
         chips[i] = chip_of(0, cores[i]);
     }
-    for (uint64_t i = 0; i < cases_wanted(1000); i++) {
+    for (uint64_t i = 0; i < cases_wanted(300); i++) {
         make(&o, seed + i);
         const tern_ring_options options = {.window = {64},
                                            .heap = {8 << 10},
