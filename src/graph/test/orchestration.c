@@ -2,6 +2,8 @@
 // What a run says when its orchestration does wrong, or goes on in vain.
 #include "support/cmocka.h"
 
+#include <sys/wait.h>
+
 #include "rings_kit.h"
 
 static int returns_a_status(tern_graph *graph, void *arg)
@@ -177,10 +179,51 @@ static void an_orchestration_knows_its_run(void **state)
     assert_true(fine(tern_chip_destroy(chip)));
 }
 
+static void wait_for_go(int64_t *args)
+{
+    while (atomic_load((_Atomic int *)pointer(args[0])) == 0) {
+        sleep_ns(MS);
+    }
+}
+
+// In the child; 0: each call that would use the chip was refused.
+static int use_in_a_fork(tern_chip *chip, tern_graph *graph)
+{
+    CHECK(tern_chip_launch(chip, graph) == TERN_ERR_STATE && said("is a fork of process"));
+    CHECK(tern_chip_synchronize(chip) == TERN_ERR_STATE && said("is a fork of process"));
+    CHECK(tern_graph_run(graph) == TERN_ERR_STATE);
+    return 0;
+}
+
+static void a_fork_does_not_use_a_chip_that_runs(void **state)
+{
+    tern_chip *chip = chip_of(0, 1);
+    tern_graph *graph;
+    _Atomic int go = 0;
+    int status = -1;
+    assert_true(fine(tern_graph_create(&graph)));
+    assert_int_equal(add_task(graph, "held", wait_for_go, TERN_CORE_AIV, word(&go), 0), 0);
+    assert_true(fine(tern_chip_launch(chip, graph)));
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        _exit(use_in_a_fork(chip, graph));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    atomic_store(&go, 1);
+    assert_true(fine(tern_chip_synchronize(chip)));
+    assert_true(fine(tern_chip_launch(chip, graph))); // the parent goes on
+    assert_true(fine(tern_chip_synchronize(chip)));
+    assert_true(fine(tern_graph_destroy(graph)));
+    assert_true(fine(tern_chip_destroy(chip)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_orchestration_knows_its_run),
+        cmocka_unit_test(a_fork_does_not_use_a_chip_that_runs),
         cmocka_unit_test(an_orchestration_need_not_have_a_sentence),
         cmocka_unit_test(a_failure_of_a_peer_is_no_wrong_argument),
         cmocka_unit_test(an_output_is_not_used_behind_its_scope),
