@@ -45,7 +45,7 @@ void tern__rings_free(struct tern__rings *rings)
     }
     for (int r = 0; r < TERN_RINGS; r++) {
         struct tern__ring *ring = &rings->ring[r];
-        unmap_memory(ring->rows, ring->window * sizeof *ring->rows);
+        unmap_memory(ring->rows, 2 * ring->window * sizeof *ring->rows);
         unmap_memory(ring->heap.base, ring->heap.size);
         unmap_memory(ring->edges.base, ring->edges.size);
         unmap_memory(ring->args.base, ring->args.size);
