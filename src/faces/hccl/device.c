@@ -12,9 +12,7 @@
 
 #include "tern/block.h"
 
-// A line on standard error; fails the stream when status < 0.
-TERN_PRINTF(3, 4)
-static void tell(tern_hccl_site site, int status, const char *format, ...)
+void tern__hccl_tell(tern_hccl_site site, int status, const char *format, ...)
 {
     char text[WHY_BYTES + 64];
     va_list arguments;
@@ -41,10 +39,15 @@ static struct hccl_server *server_of(const tern_hccl *object, const char *call, 
         const char *why = object->state == OBJECT_NEW     ? "before Init"
                           : object->state == OBJECT_ENDED ? "after Finalize"
                                                           : "on an object whose Init was refused";
-        tell(site, TERN_ERR_STATE, "%s: called %s", call, why);
+        tern__hccl_tell(site, TERN_ERR_STATE, "%s: called %s", call, why);
         return NULL;
     }
     return object->server;
+}
+
+static bool is_follower(const tern_hccl *object)
+{
+    return object->state == OBJECT_LIVE && object->follows != 0;
 }
 
 // The same for calls that are the owner's.
@@ -55,15 +58,17 @@ static struct hccl_server *owned(const tern_hccl *object, const char *call, tern
         return NULL;
     }
     if (object->right == 0) {
-        tell(site, TERN_ERR_STATE,
-             "%s: called by block %d, or on the wrong kind of core; one block of one kind of core "
-             "calls it",
-             call, tern_block_index());
+        tern__hccl_tell(site, TERN_ERR_STATE,
+                        "%s: called by block %d, or on the wrong kind of core; %s", call,
+                        tern_block_index(),
+                        object->follows != 0
+                            ? "the block that works calls it"
+                            : "the configuration of the object names another kind");
         return NULL;
     }
     if (server->owner != object || server->life != object->life) {
-        tell(site, TERN_ERR_STATE, "%s: called on a copy of the object that Init was called on",
-             call);
+        tern__hccl_tell(site, TERN_ERR_STATE,
+                        "%s: called on a copy of the object that Init was called on", call);
         return NULL;
     }
     return server;
@@ -77,7 +82,7 @@ static struct device_task *task_of(struct hccl_server *server, const char *call,
         return &server->tasks[handle];
     }
     if (handle != -1 || !server->refused) { // else it has been told why the handle is -1
-        tell(site, TERN_ERR_ARG, "%s: there is no handle %d", call, handle);
+        tern__hccl_tell(site, TERN_ERR_ARG, "%s: there is no handle %d", call, handle);
     }
     return NULL;
 }
@@ -89,6 +94,7 @@ static void claim(tern_hccl *object, struct hccl_server *server, tern_hccl_site 
     if (free_now) {
         server->owner = object;
         object->life = ++server->life;
+        tern__flag_store(&server->begun, server->life); // partner: task_of, in follow.c
         server->prepares = server->collective = 0;
         server->refused = false;
     }
@@ -96,32 +102,39 @@ static void claim(tern_hccl *object, struct hccl_server *server, tern_hccl_site 
     if (!free_now) {
         tern__hccl_server_give(server);
         object->state = OBJECT_REFUSED;
-        tell(site, TERN_ERR_STATE,
-             "Init: another object is in use on this context; it has to call Finalize first");
+        tern__hccl_tell(
+            site, TERN_ERR_STATE,
+            "Init: another object is in use on this context; it has to call Finalize first");
     }
 }
 
 void tern_hccl_init(tern_hccl *object, const tern_hccl_start *start, tern_hccl_site site)
 {
     if (object->state == OBJECT_LIVE || object->state == OBJECT_ENDED) {
-        tell(site, TERN_ERR_STATE, "Init: the object %s; an object is initialised once",
-             object->state == OBJECT_LIVE ? "has been initialised" : "has called Finalize");
+        tern__hccl_tell(site, TERN_ERR_STATE, "Init: the object %s; an object is initialised once",
+                        object->state == OBJECT_LIVE ? "has been initialised"
+                                                     : "has called Finalize");
         return;
     }
     struct hccl_server *server = tern__hccl_server_take(start->context);
     if (server == NULL) {
         object->state = OBJECT_REFUSED;
-        tell(site, TERN_ERR_ARG,
-             "Init: %p is no context of HcclAllocComResourceByTiling (GetHcclContext gives it)",
-             start->context);
+        tern__hccl_tell(
+            site, TERN_ERR_ARG,
+            "Init: %p is no context of HcclAllocComResourceByTiling (GetHcclContext gives it)",
+            start->context);
         return;
     }
     *object = (tern_hccl){.server = server,
                           .tiling = start->tiling,
+                          .works = start->block,
                           .state = OBJECT_LIVE,
                           .newest = start->newest,
-                          .right = start->kind_fits != 0 && tern_block_index() == start->block};
-    if (object->right != 0) {
+                          .right = start->kind_fits != 0 && tern_block_index() == start->block,
+                          .follows = start->kind_fits != 0 && tern_block_index() != start->block};
+    if (object->follows != 0) {
+        tern__hccl_follow_begin(object, server);
+    } else if (object->right != 0) {
         claim(object, server, site);
     } else {
         tern__hccl_server_give(server);
@@ -136,12 +149,12 @@ int tern_hccl_set_tiling(tern_hccl *object, const void *tiling, uint64_t offset,
         return -1;
     }
     if (by_offset != 0 && (object->newest == 0 || object->tiling == NULL)) {
-        tell(site, TERN_ERR_STATE, "%s: it needs InitV2 with a tiling", call);
+        tern__hccl_tell(site, TERN_ERR_STATE, "%s: it needs InitV2 with a tiling", call);
         return -1;
     }
     const char *found = by_offset != 0 ? (const char *)object->tiling + offset : tiling;
     if (found == NULL) {
-        tell(site, TERN_ERR_ARG, "%s: the tiling must not be NULL", call);
+        tern__hccl_tell(site, TERN_ERR_ARG, "%s: the tiling must not be NULL", call);
         return -1;
     }
     return 0; // how a call runs is tern's choice; a tiling says nothing that changes a result
@@ -155,11 +168,12 @@ static struct device_task *next_slot(const tern_hccl *object, struct hccl_server
     uint32_t slot = tern__peek(&server->prepared);
     if ((prepare && server->prepares >= most) || slot == TERN_HCCL_SLOTS) {
         server->refused = server->refused || prepare;
-        tell(site, TERN_ERR_LIMIT,
-             "%s: there are %u Prepare calls between Init and Finalize (%u after InitV2), and %u "
-             "with control messages",
-             call, (unsigned)TERN_HCCL_TASKS_MAX, (unsigned)TERN_HCCL_TASKS_NEWEST,
-             (unsigned)TERN_HCCL_SLOTS);
+        tern__hccl_tell(
+            site, TERN_ERR_LIMIT,
+            "%s: there are %u Prepare calls between Init and Finalize (%u after InitV2), and %u "
+            "with control messages",
+            call, (unsigned)TERN_HCCL_TASKS_MAX, (unsigned)TERN_HCCL_TASKS_NEWEST,
+            (unsigned)TERN_HCCL_SLOTS);
         return NULL;
     }
     struct device_task *task = &server->tasks[slot];
@@ -189,8 +203,11 @@ static void add(struct hccl_server *server, struct device_task *task, uint32_t t
 int tern_hccl_prepare(tern_hccl *object, const tern_hccl_task *call, tern_hccl_site site)
 {
     const char *name = tern__hccl_task_name(call->type);
-    struct hccl_server *server = owned(object, name, site);
     bool prepare = call->type != HCCL_CMD_BARRIER;
+    if (is_follower(object)) {
+        return tern__hccl_follow_prepare(object, call->type, prepare, site);
+    }
+    struct hccl_server *server = owned(object, name, site);
     struct device_task *task =
         server != NULL ? next_slot(object, server, name, prepare, site) : NULL;
     if (task == NULL) {
@@ -208,7 +225,7 @@ int tern_hccl_prepare(tern_hccl *object, const tern_hccl_task *call, tern_hccl_s
     snprintf(task->why, sizeof task->why, "%s", tern_last_error());
     task->status = status;
     server->refused = true;
-    tell(site, status, "%s", task->why);
+    tern__hccl_tell(site, status, "%s", task->why);
     if (task->collective) { // the others learn of it in the agreement
         task->prepare = false;
         server->prepares++;
@@ -219,14 +236,18 @@ int tern_hccl_prepare(tern_hccl *object, const tern_hccl_task *call, tern_hccl_s
 
 void tern_hccl_commit(tern_hccl *object, int handle, tern_hccl_site site)
 {
+    if (is_follower(object)) {
+        return;
+    }
     struct hccl_server *server = owned(object, "Commit", site);
     struct device_task *task = server != NULL ? task_of(server, "Commit", handle, site) : NULL;
     if (task == NULL) {
         return;
     }
     if (task->released >= task->call.repeat) {
-        tell(site, TERN_OK, "Commit: all %u turns of handle %d have been committed; ignored",
-             (unsigned)task->call.repeat, handle);
+        tern__hccl_tell(site, TERN_OK,
+                        "Commit: all %u turns of handle %d have been committed; ignored",
+                        (unsigned)task->call.repeat, handle);
         return;
     }
     task->released++;
@@ -245,6 +266,9 @@ static int outcome(const struct device_task *task)
 
 int tern_hccl_wait(tern_hccl *object, int handle, tern_hccl_site site)
 {
+    if (is_follower(object)) {
+        return tern__hccl_follow_wait(object, handle);
+    }
     struct hccl_server *server = owned(object, "Wait", site);
     struct device_task *task = server != NULL ? task_of(server, "Wait", handle, site) : NULL;
     if (task == NULL) {
@@ -252,16 +276,17 @@ int tern_hccl_wait(tern_hccl *object, int handle, tern_hccl_site site)
     }
     if (task->waited >= task->released) {
         bool all = task->released == task->call.repeat;
-        tell(site, all ? TERN_OK : TERN_ERR_STATE,
-             "Wait: handle %d (%s of line %d) has %u turns, %u of them committed, and this is "
-             "Wait number %u",
-             handle, tern__hccl_task_name(task->call.type), task->site.line,
-             (unsigned)task->call.repeat, (unsigned)task->released, (unsigned)task->waited + 1);
+        tern__hccl_tell(
+            site, all ? TERN_OK : TERN_ERR_STATE,
+            "Wait: handle %d (%s of line %d) has %u turns, %u of them committed, and this is "
+            "Wait number %u",
+            handle, tern__hccl_task_name(task->call.type), task->site.line,
+            (unsigned)task->call.repeat, (unsigned)task->released, (unsigned)task->waited + 1);
         return -1;
     }
     task->waited++;
     if (tern__hccl_server_drive(server, task, task->waited) != TERN_OK) {
-        tell(site, TERN_ERR_TIMEOUT, "Wait: handle %d: %s", handle, tern_last_error());
+        tern__hccl_tell(site, TERN_ERR_TIMEOUT, "Wait: handle %d: %s", handle, tern_last_error());
         return -1;
     }
     return outcome(task);
@@ -269,6 +294,9 @@ int tern_hccl_wait(tern_hccl *object, int handle, tern_hccl_site site)
 
 int tern_hccl_query(tern_hccl *object, int handle, tern_hccl_site site)
 {
+    if (is_follower(object)) {
+        return tern__hccl_follow_query(object, handle);
+    }
     struct hccl_server *server = owned(object, "Query", site);
     struct device_task *task = server != NULL ? task_of(server, "Query", handle, site) : NULL;
     if (task == NULL) {
@@ -290,7 +318,8 @@ int tern_hccl_iterate(tern_hccl *object, int handle, uint16_t *slices, uint16_t 
         return -1;
     }
     if (task->call.type != HCCL_CMD_ALLTOALLV || slices == NULL || length == 0) {
-        tell(site, TERN_ERR_ARG, "Iterate: it is for AlltoAllV, with room for 1 slice or more");
+        tern__hccl_tell(site, TERN_ERR_ARG,
+                        "Iterate: it is for AlltoAllV, with room for 1 slice or more");
         return -1;
     }
     uint32_t n = (uint32_t)server->ranks;
@@ -300,8 +329,9 @@ int tern_hccl_iterate(tern_hccl *object, int handle, uint16_t *slices, uint16_t 
         return 0;
     }
     if (sync != 0 && turn >= task->released) {
-        tell(site, TERN_ERR_STATE, "Iterate: turn %u of handle %d has not been committed",
-             (unsigned)turn, handle);
+        tern__hccl_tell(site, TERN_ERR_STATE,
+                        "Iterate: turn %u of handle %d has not been committed", (unsigned)turn,
+                        handle);
         return -1;
     }
     if (sync != 0 &&
@@ -319,14 +349,18 @@ int tern_hccl_iterate(tern_hccl *object, int handle, uint16_t *slices, uint16_t 
 void tern_hccl_group_sync(tern_hccl *object, int group, int handle, tern_hccl_site site)
 {
     const char *name = "InterHcclGroupSync";
+    if (is_follower(object)) {
+        (void)tern__hccl_follow_prepare(object, HCCL_CMD_INTER_GROUP_SYNC, false, site);
+        return;
+    }
     struct hccl_server *server = owned(object, name, site);
     if (server == NULL) {
         return;
     }
     struct hccl_server *other = group >= 0 ? tern__hccl_server_of_group((uint32_t)group) : NULL;
     if (other == NULL || other == server) {
-        tell(site, TERN_ERR_ARG, "%s: group %d is %s", name, group,
-             other == NULL ? "of no communicator" : "the object's own");
+        tern__hccl_tell(site, TERN_ERR_ARG, "%s: group %d is %s", name, group,
+                        other == NULL ? "of no communicator" : "the object's own");
         return;
     }
     if (task_of(other, name, handle, site) == NULL) {
@@ -354,17 +388,17 @@ static void tell_open(const struct hccl_server *server, tern_hccl_site site)
             continue;
         }
         if (task->released < turns) {
-            tell(site, TERN_ERR_STATE,
-                 "Finalize: handle %u (%s of line %d): %u of its %u turns "
-                 "were committed; the others will not run",
-                 (unsigned)i, tern__hccl_task_name(task->call.type), task->site.line,
-                 (unsigned)task->released, turns);
+            tern__hccl_tell(site, TERN_ERR_STATE,
+                            "Finalize: handle %u (%s of line %d): %u of its %u turns "
+                            "were committed; the others will not run",
+                            (unsigned)i, tern__hccl_task_name(task->call.type), task->site.line,
+                            (unsigned)task->released, turns);
         } else if (task->waited < turns && !task->iterated) {
-            tell(site, TERN_OK,
-                 "Finalize: handle %u (%s of line %d) has %u turns, and Wait was "
-                 "called %u times",
-                 (unsigned)i, tern__hccl_task_name(task->call.type), task->site.line, turns,
-                 (unsigned)task->waited);
+            tern__hccl_tell(site, TERN_OK,
+                            "Finalize: handle %u (%s of line %d) has %u turns, and Wait was "
+                            "called %u times",
+                            (unsigned)i, tern__hccl_task_name(task->call.type), task->site.line,
+                            turns, (unsigned)task->waited);
         }
     }
 }
@@ -376,9 +410,11 @@ static void end_life(struct hccl_server *server)
     for (uint32_t i = 0; i < prepared; i++) {
         outcome(&server->tasks[i]);
     }
+    tern__poke(&server->last, prepared);
     tern__hccl_server_rest(server);
     pthread_mutex_lock(&server->lock);
     server->owner = NULL;
+    tern__flag_store(&server->ended, server->life); // partner: has_ended, in follow.c
     pthread_mutex_unlock(&server->lock);
     tern__hccl_server_give(server);
 }
@@ -396,6 +432,8 @@ void tern_hccl_finalize(tern_hccl *object, tern_hccl_site site)
         }
         tell_open(server, site);
         end_life(server);
+    } else if (object->follows != 0) {
+        tern__hccl_follow_end(object);
     }
     object->state = OBJECT_ENDED;
 }
@@ -408,12 +446,13 @@ void tern_hccl_drop(tern_hccl *object, tern_hccl_site site)
         return;
     }
     if (tern__peek(&server->prepared) > 0) {
-        tell(site, TERN_ERR_STATE,
-             "an object ends that has prepared tasks and not called Finalize "
-             "(the last of them: %s of %s:%d)",
-             tern__hccl_task_name(server->tasks[tern__peek(&server->prepared) - 1].call.type),
-             server->tasks[tern__peek(&server->prepared) - 1].site.file,
-             server->tasks[tern__peek(&server->prepared) - 1].site.line);
+        tern__hccl_tell(site, TERN_ERR_STATE,
+                        "an object ends that has prepared tasks and not called Finalize "
+                        "(the last of them: %s of %s:%d)",
+                        tern__hccl_task_name(
+                            server->tasks[tern__peek(&server->prepared) - 1].call.type),
+                        server->tasks[tern__peek(&server->prepared) - 1].site.file,
+                        server->tasks[tern__peek(&server->prepared) - 1].site.line);
     }
     end_life(server);
     object->state = OBJECT_ENDED;

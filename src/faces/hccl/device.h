@@ -3,6 +3,7 @@
 // has prepared, and a thread that runs their turns.
 //
 //   device.c   what an object asks: init, prepare, commit, wait, query, finalize
+//   follow.c   the same of blocks that repeat the calls of the one that works
 //   task.c     whether a task can be done: element types, bounds
 //   turn.c     a turn by tern's collective calls, behind an agreement of all ranks on the task
 //   server.c   which turn is next, who runs it, and when the thread wakes
@@ -83,6 +84,8 @@ struct hccl_server {
     tern_hccl *owner; // under `lock`
     pthread_mutex_t lock;
     uint32_t life;
+    _Atomic uint32_t begun, ended; // lives, for objects that follow
+    _Atomic uint32_t last;         // tasks of the life that ended last
     _Atomic uint32_t prepared;
     uint32_t collective;
     uint32_t prepares;
@@ -95,6 +98,16 @@ struct hccl_server {
     void *scratch;
     size_t scratch_bytes;
 };
+
+// A line on standard error; fails the stream when status < 0.
+void tern__hccl_tell(tern_hccl_site site, int status, const char *format, ...) TERN_PRINTF(3, 4);
+
+// follow.c: of objects whose calls become no tasks. Wait and query as in lib/hccl/hccl_client.h.
+void tern__hccl_follow_begin(tern_hccl *object, struct hccl_server *server);
+int tern__hccl_follow_prepare(tern_hccl *object, uint32_t type, bool prepare, tern_hccl_site site);
+int tern__hccl_follow_wait(tern_hccl *object, int handle);
+int tern__hccl_follow_query(const tern_hccl *object, int handle);
+void tern__hccl_follow_end(const tern_hccl *object);
 
 // server.c. Start and stop are called by comm.c; start is collective.
 int tern__hccl_server_start(struct hccl *hccl);

@@ -28,16 +28,24 @@ typedef struct tern_hccl_site {
     int line;
 } tern_hccl_site;
 
+typedef struct tern_hccl_call {
+    tern_hccl_site site;
+    uint32_t type, waits;
+} tern_hccl_call;
+
 // An object. All zero before Init; private to these functions.
 typedef struct tern_hccl {
     void *server;
     const void *tiling; // of InitV2
     uint32_t life;      // of the server when the object was initialised
     uint32_t state;
-    int32_t newest;   // InitV2
-    int32_t right;    // whether this core and block may call
-    uint32_t tilings; // kinds whose tiling is set, a bit each
-    int32_t reserved;
+    int32_t newest;  // InitV2
+    int32_t right;   // whether the calls of this core and block become tasks
+    int32_t follows; // whether they repeat those of block `works`
+    int64_t works;
+    // Of an object that follows: its Prepare calls, and messages like them.
+    uint32_t followed, prepares;
+    tern_hccl_call calls[TERN_HCCL_SLOTS];
 } tern_hccl;
 
 // What Init is told. kind_fits: the template's configuration names no other kind of core than this.
