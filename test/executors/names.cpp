@@ -57,6 +57,15 @@ class Names : public CollCommExecutor
     }
 
   private: // with and without the word override; both are called through the base
+    HcclResult CalcResRequest(const OpParam &param, AlgResourceRequest &resourceRequest)
+    {
+        return CollCommExecutor::CalcResRequest(param, resourceRequest);
+    }
+    HcclResult GetIfNeedAivBuffer(bool &needAivBuffer)
+    {
+        needAivBuffer = false;
+        return HCCL_SUCCESS;
+    }
     HcclResult CalcScratchMemSize(u64 &scratchMemSize)
 #if __cplusplus >= 201402L
         override
