@@ -42,9 +42,12 @@ static HcclResult read_config(const char *call, const HcclCommConfig *from, Hccl
                        : sizeof *config;
     if (info.version == 0 || info.size < least || info.size > SIZE_MOST) {
         return tern__hccl_refuse(call, HCCL_E_PARA,
-                                 "the config says version %u and %zu bytes; that version has %zu "
-                                 "or more",
-                                 info.version, info.size, least);
+                                 info.version == 0
+                                     ? "the config says version %u and %zu bytes; versions begin "
+                                       "with 1, of %zu to %d bytes"
+                                     : "the config says version %u and %zu bytes; that version "
+                                       "has %zu to %d",
+                                 info.version, info.size, least, (int)SIZE_MOST);
     }
     HcclCommConfigInit(config);
     // A version between the two may end inside of a field that it does not have.
