@@ -288,6 +288,7 @@ static int record_plan(struct arguments *arguments, tern_plan **plan)
         return EXIT_NO_PLAN;
     }
     tern_record_request request = {.library = library,
+                                   .source = arguments->executor.file,
                                    .executor = arguments->executor.name,
                                    .kind = asked->kind,
                                    .bytes = asked->bytes,

@@ -43,6 +43,7 @@ static int record(const struct perf_sweep *sweep, const struct perf_call *call,
     }
     snprintf(word, sizeof word, "mesh:%d", sweep->nranks);
     tern_record_request request = {.library = library,
+                                   .source = executor.file,
                                    .executor = executor.name,
                                    .kind = call->coll.kind,
                                    .bytes = call->total * call->data.element_bytes,

@@ -30,6 +30,7 @@ TERN_BEGIN_DECLS
 
 typedef struct tern_record_request {
     const char *library;  // path of the shared object
+    const char *source;   // what sentences call it, the file it was made of; NULL: its path
     const char *executor; // the name it registers; NULL: the only one
     tern_plan_kind kind;  // not broadcast, not barrier
     uint64_t bytes;       // as in tern_plan_spec, also unit and root

@@ -134,7 +134,7 @@ expect 1 "it threw an exception: 'not today'" \
     "$tern" plan all_reduce --executor throws.cc "${mesh[@]}" --bytes 1M
 expect 1 "'broken.cc' does not compile" \
     "$tern" plan all_reduce --executor broken.cc "${mesh[@]}" --bytes 1M
-expect 1 "registers no executor; it needs REGISTER_EXEC" \
+expect 1 "tern plan: nothing.cc registers no executor; it needs REGISTER_EXEC" \
     "$tern" plan all_reduce --executor nothing.cc "${mesh[@]}" --bytes 1M
 expect 0 "" "$tern" plan all_reduce --executor "$folder/large.cc" "${mesh[@]}" --bytes 6M -o compiled.plan
 cmp compiled.plan large.plan || die "the source and the shared object have different plans"

@@ -88,7 +88,9 @@ int tern__record_drive(struct recording *recording)
     if (dlopen(recording->request.library, RTLD_NOW | RTLD_LOCAL) == NULL) {
         return tern__record_finding(TERN_ERR_ARG, "the executor cannot be loaded: %s", dlerror());
     }
-    int chosen = choose(recording->request.executor, recording->request.library);
+    const tern_record_request *request = &recording->request;
+    int chosen =
+        choose(request->executor, request->source != NULL ? request->source : request->library);
     if (chosen < 0) {
         return recording->status;
     }
