@@ -441,6 +441,11 @@ void tern_hccl_finalize(tern_hccl *object, tern_hccl_site site)
 void tern_hccl_drop(tern_hccl *object, tern_hccl_site site)
 {
     struct hccl_server *server = object->server;
+    if (is_follower(object)) {
+        tern__hccl_server_give(server);
+        object->state = OBJECT_ENDED;
+        return;
+    }
     if (object->state != OBJECT_LIVE || object->right == 0 || server->owner != object ||
         server->life != object->life) {
         return;

@@ -7,15 +7,12 @@
 // object is of the life that runs when it is initialised, or else of the next one; its Finalize
 // waits for the end of that life, so that the block's next object is of a later one.
 
-#include <time.h>
-
-#include "base/clock.h"
+#include "base/cgroup.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "faces/hccl/device.h"
+#include "sync/ladder.h"
 #include "tern/block.h"
-
-enum { FOLLOW_SLEEP_NS = 20000 };
 
 void tern__hccl_follow_begin(tern_hccl *object, struct hccl_server *server)
 {
@@ -40,19 +37,17 @@ static bool has_ended(const tern_hccl *object, const struct hccl_server *server)
     return (int32_t)(tern__flag_load(&server->ended) - object->life) >= 0;
 }
 
-// Sleeps for a moment; false: it has waited for too long.
-static bool pause_until(int64_t deadline)
+// Waits on the bell that rings when turns have been run and when a life ends.
+static int wait_until(struct hccl_server *server, bool (*holds)(void *arg), void *arg)
 {
-    nanosleep(&(struct timespec){.tv_nsec = FOLLOW_SLEEP_NS}, NULL);
-    return tern__now_ns() < deadline;
-}
-
-static int deadline_of(int64_t *deadline)
-{
-    int64_t timeout;
-    TERN_TRY(tern__timeout_option(0, &timeout));
-    *deadline = tern__deadline_after(timeout);
-    return TERN_OK;
+    struct tern__ladder ladder = tern__ladder_for(server->ranks + 1, tern__cpus_allowed());
+    struct tern__wait wait = {.bell = &server->done,
+                              .ladder = &ladder,
+                              .holds = holds,
+                              .broken = tern__never_broken,
+                              .arg = arg};
+    TERN_TRY(tern__timeout_option(0, &wait.timeout_ns));
+    return tern__ladder_climb(&wait);
 }
 
 // The working block's task of that number; NULL: it has not prepared it.
@@ -73,37 +68,56 @@ static void tell_alone(const tern_hccl *object, int handle, const char *until)
                     (long long)object->works);
 }
 
+// A Wait of a following object for a turn, and what it returns.
+struct follow {
+    const tern_hccl *object;
+    struct hccl_server *server;
+    int handle;
+    uint32_t turn;
+    bool woken;
+    int result;
+};
+
+static bool turn_is_over(void *arg)
+{
+    struct follow *follow = arg;
+    struct hccl_server *server = follow->server;
+    const struct device_task *task = task_of(follow->object, server, follow->handle);
+    const uint32_t finished = task != NULL ? tern__flag_load(&task->finished) : 0;
+    if (task != NULL && finished >= task->call.repeat && follow->turn > finished) {
+        follow->result = -1; // the working block says why
+        return true;
+    }
+    if (task != NULL && finished >= follow->turn) {
+        follow->result = task->status < 0 ? -1 : 0;
+        return true;
+    }
+    if (task != NULL && !follow->woken && tern__observe(&task->committed) >= follow->turn) {
+        tern__hccl_server_ring(server, server->rank); // the working block may not wait
+        follow->woken = true;
+    }
+    if (has_ended(follow->object, server)) {
+        follow->result = (uint32_t)follow->handle < tern__peek(&server->last) ? 0 : -1;
+        return true;
+    }
+    return false;
+}
+
 int tern__hccl_follow_wait(tern_hccl *object, int handle)
 {
-    struct hccl_server *server = object->server;
     if (handle < 0 || (uint32_t)handle >= object->followed) {
         return -1;
     }
-    int64_t deadline;
-    if (deadline_of(&deadline) != TERN_OK) {
+    struct follow follow = {.object = object,
+                            .server = object->server,
+                            .handle = handle,
+                            .turn = ++object->calls[handle].waits,
+                            .result = -1};
+    if (wait_until(follow.server, turn_is_over, &follow) == TERN_ERR_TIMEOUT) {
+        tell_alone(object, handle, " until the deadline of its Wait");
         return -1;
     }
-    uint32_t turn = ++object->calls[handle].waits;
-    bool woken = false;
-    do {
-        const struct device_task *task = task_of(object, server, handle);
-        uint32_t finished = task != NULL ? tern__flag_load(&task->finished) : 0;
-        if (task != NULL && finished >= task->call.repeat && turn > finished) {
-            return -1; // the working block says why
-        }
-        if (task != NULL && finished >= turn) {
-            return task->status < 0 ? -1 : 0;
-        }
-        if (task != NULL && !woken && tern__observe(&task->committed) >= turn) {
-            tern__hccl_server_ring(server, server->rank); // the working block may not wait
-            woken = true;
-        }
-        if (has_ended(object, server)) {
-            return (uint32_t)handle < tern__peek(&server->last) ? 0 : -1;
-        }
-    } while (pause_until(deadline));
-    tell_alone(object, handle, " until the deadline of its Wait");
-    return -1;
+    return follow.result;
 }
 
 int tern__hccl_follow_query(const tern_hccl *object, int handle)
@@ -121,19 +135,22 @@ int tern__hccl_follow_query(const tern_hccl *object, int handle)
     return finished >= task->call.repeat && task->status < 0 ? -1 : (int)finished;
 }
 
+static bool life_is_over(void *arg)
+{
+    const struct follow *follow = arg;
+    return has_ended(follow->object, follow->server);
+}
+
 void tern__hccl_follow_end(const tern_hccl *object)
 {
     struct hccl_server *server = object->server;
-    int64_t deadline;
-    if (object->followed == 0 || deadline_of(&deadline) != TERN_OK) {
-        return;
+    struct follow follow = {.object = object, .server = server};
+    if (object->followed > 0) {
+        const bool ended = wait_until(server, life_is_over, &follow) == TERN_OK;
+        const uint32_t last = ended ? tern__peek(&server->last) : 0;
+        if (last < object->followed) {
+            tell_alone(object, (int)last, "");
+        }
     }
-    bool ended = has_ended(object, server);
-    while (!ended && pause_until(deadline)) {
-        ended = has_ended(object, server);
-    }
-    uint32_t last = ended ? tern__peek(&server->last) : 0;
-    if (last < object->followed) {
-        tell_alone(object, (int)last, "");
-    }
+    tern__hccl_server_give(server);
 }

@@ -139,10 +139,11 @@ static void end_busy(struct hccl_server *server)
 void tern__hccl_server_commit(struct hccl_server *server, struct device_task *task, uint32_t turns)
 {
     struct server_line *line = server->line[server->rank];
-    tern__publish(&task->committed, tern__peek(&task->committed) + turns); // partner: can_run
+    tern__flag_store(&task->committed, tern__peek(&task->committed) + turns); // partner: can_run
     if (task->collective) {
         tern__flag_add(&line->committed, turns); // partner: await_others, in turn.c
     }
+    tern__bell_ring(&server->done); // a block that follows may wait for this
     consider_thread(server);
 }
 
