@@ -77,8 +77,8 @@ TERN_API int tern_graph_destroy(tern_graph *graph);
 // opened.
 TERN_CALL int tern_graph_load(tern_graph *graph, const char *path);
 
-// element <cmp> value, when the task would start, both as doubles: exact up to 2^53. Of all dtypes
-// but TERN_F16 and TERN_BF16.
+// element <cmp> value, when the task would start, compared exactly. Of all dtypes but TERN_F16 and
+// TERN_BF16.
 typedef struct tern_predicate {
     const void *address; // aligned to the element
     tern_dtype dtype;

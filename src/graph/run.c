@@ -4,6 +4,8 @@
 
 #include "graph/run.h"
 
+#include <assert.h>
+#include <float.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,14 +46,16 @@ static void end_later(struct todo *todo, struct tern__task *task)
     todo->first = task;
 }
 
-static double element_of(const tern_predicate *predicate)
+// Exact: a long double has 64 bits of mantissa, or more.
+static_assert(LDBL_MANT_DIG >= 64, "a predicate compares 64-bit integers as long double");
+static long double element_of(const tern_predicate *predicate)
 {
     const void *at = predicate->address;
     switch (predicate->dtype) {
     case TERN_F32: {
         float value;
         memcpy(&value, at, sizeof value);
-        return (double)value;
+        return (long double)value;
     }
     case TERN_F64: {
         double value;
@@ -71,9 +75,9 @@ static double element_of(const tern_predicate *predicate)
     case TERN_U32:
         return *(const uint32_t *)at;
     case TERN_I64:
-        return (double)*(const int64_t *)at;
+        return (long double)*(const int64_t *)at;
     case TERN_U64:
-        return (double)*(const uint64_t *)at;
+        return (long double)*(const uint64_t *)at;
     default:
         return 0;
     }
@@ -81,20 +85,20 @@ static double element_of(const tern_predicate *predicate)
 
 static bool predicate_holds(const tern_predicate *predicate)
 {
-    double seen = element_of(predicate);
+    const long double seen = element_of(predicate), value = (long double)predicate->value;
     switch (predicate->cmp) {
     case TERN_CMP_EQ:
-        return seen == predicate->value;
+        return seen == value;
     case TERN_CMP_NE:
-        return seen != predicate->value;
+        return seen != value;
     case TERN_CMP_GT:
-        return seen > predicate->value;
+        return seen > value;
     case TERN_CMP_GE:
-        return seen >= predicate->value;
+        return seen >= value;
     case TERN_CMP_LT:
-        return seen < predicate->value;
+        return seen < value;
     case TERN_CMP_LE:
-        return seen <= predicate->value;
+        return seen <= value;
     }
     return false;
 }
