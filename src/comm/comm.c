@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators: the first of a job, split, barrier, health, destroy. Set-up path, but for the
-// barrier.
+// Communicators: the first of a job, barrier, health, destroy. Set-up path, but for the barrier.
 
 #include "comm/comm.h"
 
@@ -16,6 +15,7 @@
 #include "comm/area.h"
 #include "comm/checking.h"
 #include "comm/heap.h"
+#include "comm/part.h"
 #include "comm/registry.h"
 #include "comm/window.h"
 #include "sync/work.h"
@@ -114,111 +114,6 @@ int tern_comm_health(tern_comm *comm)
     return tern__group_check(&comm->group, true);
 }
 
-// What a rank says in a split, and where its part's shared state is.
-struct split_choice {
-    int32_t color;
-    int32_t key;
-};
-
-// Fills in the members that chose this rank's colour, ordered by (key, rank); members are ranks of
-// the parent.
-static void choose_members(const struct split_choice *choices, const struct tern__group *parent,
-                           struct tern__group *part)
-{
-    int color = choices[parent->rank].color;
-    for (int rank = 0; rank < parent->size; rank++) {
-        if (choices[rank].color != color) {
-            continue;
-        }
-        int at = part->size++;
-        while (at > 0 && choices[part->members[at - 1]].key > choices[rank].key) {
-            part->members[at] = part->members[at - 1];
-            at--;
-        }
-        part->members[at] = rank;
-    }
-}
-
-// Takes a free slot of the control memory, or returns -1. A slot is zero when it is free.
-static int take_slot(struct tern__ctl *ctl, int holders)
-{
-    for (int slot = 1; slot < TERN__COMM_SLOTS; slot++) {
-        if (tern__peek(&ctl->slots[slot]) == 0 && tern__flag_swap(&ctl->slots[slot], 0, 1)) {
-            tern__poke(&ctl->comms[slot].holders, (uint32_t)holders);
-            return slot;
-        }
-    }
-    return -1;
-}
-
-static void release_slot(struct tern__ctl *ctl, int slot)
-{
-    memset((void *)&ctl->comms[slot], 0, sizeof ctl->comms[slot]);
-    tern__flag_store(&ctl->slots[slot], 0); // partner: take_slot
-}
-
-static int comm_split(tern_comm *comm, int color, int key, tern_comm **part)
-{
-    TERN_TRY(tern__comm_lives("tern_comm_split", comm));
-    if (part == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_comm_split: part must not be NULL");
-    }
-    struct tern__group *parent = &comm->group;
-    struct split_choice mine = {.color = color < 0 ? -1 : color, .key = key};
-    struct split_choice choices[TERN_RANKS_MAX];
-    int32_t slots[TERN_RANKS_MAX];
-    tern_comm *made = tern__handle_new(TERN__COMM, sizeof *made);
-    int32_t slot = -1;
-    int status = tern__group_exchange(parent, TERN__MEETING_SPLIT, &mine, sizeof mine, choices);
-    if (status == TERN_OK && made != NULL && color >= 0) {
-        choose_members(choices, parent, &made->group);
-        if (made->group.members[0] == parent->rank) {
-            slot = take_slot(parent->job->ctl, made->group.size);
-        }
-    }
-    if (status == TERN_OK) {
-        status = tern__group_exchange(parent, TERN__MEETING_SPLIT, &slot, sizeof slot, slots);
-    }
-    if (status == TERN_OK && made == NULL) {
-        status = tern__fail(TERN_ERR_MEMORY, "no memory for a communicator");
-    }
-    if (status != TERN_OK || color < 0) {
-        tern__handle_free(made, sizeof *made);
-        *part = status == TERN_OK ? NULL : *part;
-        return status;
-    }
-    struct tern__group *group = &made->group;
-    group->job = parent->job;
-    group->slot = slots[group->members[0]];
-    if (group->slot < 0) {
-        tern__handle_free(made, sizeof *made);
-        return tern__fail(TERN_ERR_LIMIT,
-                          "tern_comm_split: %d communicators of this job are alive "
-                          "and there cannot be more",
-                          TERN__COMM_SLOTS);
-    }
-    group->shared = &group->job->ctl->comms[group->slot];
-    for (int rank = 0; rank < group->size; rank++) {
-        group->rank = group->members[rank] == parent->rank ? rank : group->rank;
-        made->xports[rank] = comm->xports[group->members[rank]];
-        group->members[rank] = parent->members[group->members[rank]];
-    }
-    made->parent = comm;
-    tern__comm_gains(comm, TERN__CHILD_PART);
-    status = tern__window_create_sparse(made, tern__area_bytes(group->size), &made->area);
-    if (status != TERN_OK) {
-        tern_comm_destroy(made);
-        return status;
-    }
-    *part = made;
-    return TERN_OK;
-}
-
-int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
-{
-    return TERN__CALL_OF_CALLS(comm_split(comm, color, key, part));
-}
-
 // In the child of a fork: frees the child's copies and mappings. The job, where the parent goes on,
 // sees nothing of it.
 static int let_go(tern_comm *comm)
@@ -297,7 +192,7 @@ static int comm_destroy(tern_comm *comm)
         }
     } else {
         if (last) {
-            release_slot(job->ctl, slot);
+            tern__part_release(job->ctl, slot);
         }
         tern__comm_loses(comm->parent, TERN__CHILD_PART);
     }
