@@ -91,6 +91,16 @@ TERN_CALL int tern_comm_barrier(tern_comm *comm);
 // the job) …".
 TERN_CALL int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part);
 
+// A communicator of some ranks, which only these call (as MPI_Comm_create_group): ranks[0..count-1]
+// are ranks of comm, all different, the caller among them; ranks[i] becomes rank i. All pass the
+// same ranks and tag. Groups that are being made at the same time and begin with the same rank have
+// different tags; afterwards a tag may be used again. Limits as of tern_comm_split.
+//
+// Errors: TERN_ERR_ARG before anybody is waited for. comm fails with TERN_ERR_MISMATCH when the
+// members name different ranks, and as from tern_comm_barrier when one does not come.
+TERN_CALL int tern_comm_create_group(tern_comm *comm, const int *ranks, int count, uint64_t tag,
+                                     tern_comm **part);
+
 // TERN_OK while the communicator works, else why it failed (status; sentence in tern_last_error()).
 // Looks whether all ranks still live, so it may take a system call.
 TERN_CALL int tern_comm_health(tern_comm *comm);

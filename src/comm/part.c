@@ -11,6 +11,7 @@
 #include "comm/area.h"
 #include "comm/comm.h"
 #include "comm/window.h"
+#include "sync/invite.h"
 
 // What a rank says in a split, and where its part's shared state is.
 struct split_choice {
@@ -122,4 +123,79 @@ static int comm_split(tern_comm *comm, int color, int key, tern_comm **part)
 int tern_comm_split(tern_comm *comm, int color, int key, tern_comm **part)
 {
     return TERN__CALL_OF_CALLS(comm_split(comm, color, key, part));
+}
+
+// TERN_OK when ranks[0..count-1] are different ranks of the group, the caller among them.
+static int check_members(const struct tern__group *group, const int *ranks, int count)
+{
+    uint64_t seen = 0;
+    if (ranks == NULL || count < 1 || count > group->size) {
+        return tern__fail(
+            TERN_ERR_ARG,
+            "tern_comm_create_group: %d ranks%s; expected 1 to %d of the communicator", count,
+            ranks == NULL ? " at NULL" : "", group->size);
+    }
+    for (int i = 0; i < count; i++) {
+        if (ranks[i] < 0 || ranks[i] >= group->size) {
+            return tern__fail(TERN_ERR_ARG,
+                              "tern_comm_create_group: ranks[%d] is %d; the communicator has the "
+                              "ranks 0 to %d",
+                              i, ranks[i], group->size - 1);
+        }
+        if ((seen >> ranks[i] & 1) != 0) {
+            return tern__fail(TERN_ERR_ARG, "tern_comm_create_group: rank %d is named twice",
+                              ranks[i]);
+        }
+        seen |= UINT64_C(1) << ranks[i];
+    }
+    if ((seen >> group->rank & 1) == 0) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_comm_create_group: the caller, rank %d, is not among the ranks; "
+                          "only members make the call",
+                          group->rank);
+    }
+    return TERN_OK;
+}
+
+static int comm_create_group(tern_comm *comm, const int *ranks, int count, uint64_t tag,
+                             tern_comm **part)
+{
+    TERN_TRY(tern__comm_lives("tern_comm_create_group", comm));
+    if (part == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_comm_create_group: part must not be NULL");
+    }
+    struct tern__group *parent = &comm->group;
+    TERN_TRY(check_members(parent, ranks, count));
+    TERN_TRY(tern__comm_check(comm));
+    tern_comm *made = tern__handle_new(TERN__COMM, sizeof *made);
+    if (made == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a communicator");
+    }
+    struct tern__invite invite = {.tag = tag, .count = count};
+    made->group.size = count;
+    for (int i = 0; i < count; i++) {
+        made->group.members[i] = ranks[i];
+        invite.ranks[i] = ranks[i];
+    }
+    bool first = ranks[0] == parent->rank;
+    if (first) {
+        invite.slot = take_slot(parent->job->ctl, count);
+    }
+    int status = tern__group_invite(parent, &invite);
+    if (status != TERN_OK) {
+        if (first && invite.slot >= 0) { // members that have come are in it: it stays taken
+            tern__ctl_comm_fail(parent->job->ctl, invite.slot, status, -1, tern_last_error());
+        }
+        tern__handle_free(made, sizeof *made);
+        return status;
+    }
+    TERN_TRY(begin_part("tern_comm_create_group", comm, invite.slot, made));
+    *part = made;
+    return TERN_OK;
+}
+
+int tern_comm_create_group(tern_comm *comm, const int *ranks, int count, uint64_t tag,
+                           tern_comm **part)
+{
+    return TERN__CALL_OF_CALLS(comm_create_group(comm, ranks, count, tag, part));
 }

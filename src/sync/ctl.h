@@ -13,7 +13,7 @@
 #include "tern/comm.h"
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
-#define TERN__CTL_ABI 7u // one more when ranks find anything else here, or in a communicator's area
+#define TERN__CTL_ABI 8u // one more when ranks find anything else here, or in a communicator's area
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 736
@@ -97,6 +97,18 @@ struct tern__ctl_records {
     struct tern__record ring[TERN__RECORDS];
 };
 
+// Where a rank says who takes part in what it begins: protocol in sync/invite.c.
+struct tern__ctl_invite {
+    alignas(TERN_CACHE_LINE) _Atomic uint32_t number; // odd: open
+    _Atomic uint32_t busy;                            // a thread of the rank uses it
+    _Atomic uint32_t slot_of_group;                   // of the communicator whose ranks these are
+    _Atomic uint32_t slot;                            // what is handed over
+    _Atomic uint32_t count;
+    _Atomic uint64_t tag;
+    _Atomic uint64_t ranks[TERN_RANKS_MAX / 8]; // a byte each
+    _Atomic uint32_t come[TERN_RANKS_MAX];      // by rank of the job: the number it came to last
+};
+
 enum tern__failed { TERN__WORKING, TERN__FAILING, TERN__FAILED };
 
 // What a communicator shares. Zero before its slot is given out.
@@ -133,6 +145,7 @@ struct tern__ctl {
     struct tern__ctl_rank ranks[TERN_RANKS_MAX];
     struct tern__ctl_comm comms[TERN__COMM_SLOTS];
     struct tern__ctl_records records[TERN_RANKS_MAX];
+    struct tern__ctl_invite invites[TERN_RANKS_MAX];
 
     // The first communicator that failed; kept when that is destroyed, for the launcher.
     _Atomic uint32_t failure; // enum tern__failed

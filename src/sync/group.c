@@ -26,9 +26,12 @@
 const char *tern__meeting_name(enum tern__meeting_kind meeting)
 {
     static const char *const names[] = {
-        [TERN__MEETING_BARRIER] = "tern_comm_barrier", [TERN__MEETING_SPLIT] = "tern_comm_split",
-        [TERN__MEETING_WINDOW] = "tern_window_create", [TERN__MEETING_EXEC] = "tern_exec_create",
+        [TERN__MEETING_BARRIER] = "tern_comm_barrier",
+        [TERN__MEETING_SPLIT] = "tern_comm_split",
+        [TERN__MEETING_WINDOW] = "tern_window_create",
+        [TERN__MEETING_EXEC] = "tern_exec_create",
         [TERN__MEETING_TRACE] = "tern_trace_end",
+        [TERN__MEETING_GROUP] = "tern_comm_create_group",
     };
     return (unsigned)meeting < TERN__MEETINGS ? names[meeting] : "a call of tern";
 }

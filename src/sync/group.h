@@ -16,6 +16,7 @@ enum tern__meeting_kind {
     TERN__MEETING_WINDOW,
     TERN__MEETING_EXEC,
     TERN__MEETING_TRACE,
+    TERN__MEETING_GROUP,
     TERN__MEETINGS,
 };
 
