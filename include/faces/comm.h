@@ -10,6 +10,8 @@
 //   * Windows are zero before any rank can reach them. Kernels' addresses are valid in their own
 //     process only.
 //
+//   * A handle is used by one thread at a time.
+//
 // Link with -ltern. Errors never print.
 #ifndef TERN_FACES_COMM_H
 #define TERN_FACES_COMM_H
@@ -39,6 +41,36 @@ TERN_API int comm_get_window_size(CommHandle h, size_t *size_out);
 
 // Returns when all ranks have entered it. -1 before comm_alloc_windows.
 TERN_API int comm_barrier(CommHandle h);
+
+// A context of some ranks in parts of the base windows: rank_ids[i], a rank of the handle, is rank
+// i there, and its window is window_size bytes of its base window from window_offset on. The caller
+// is rank_ids[domain_rank]. After comm_alloc_windows; nobody else takes part. Valid until
+// comm_destroy.
+TERN_API int comm_derive_context(CommHandle h, const uint32_t *rank_ids, size_t rank_count,
+                                 uint32_t domain_rank, size_t window_offset, size_t window_size,
+                                 uint64_t *device_ctx_out);
+
+// Windows of window_size bytes for some ranks, which only these call, all with the same rank_ids.
+// allocation_id: a number that no living allocation of a caller has. The windows are zero before
+// any rank can reach them. They and the context live until they are released, or until
+// comm_destroy.
+TERN_API int comm_alloc_domain_windows(CommHandle h, uint64_t allocation_id,
+                                       const uint32_t *rank_ids, size_t rank_count,
+                                       uint32_t domain_rank, size_t window_size,
+                                       uint64_t *device_ctx_out, uint64_t *local_window_base_out);
+
+// All ranks of the allocation call it, with the arguments of the allocation; it returns when all
+// have come. -1 also when one does not come: the allocation is released nevertheless.
+TERN_API int comm_release_domain_windows(CommHandle h, uint64_t allocation_id, size_t rank_count,
+                                         uint32_t domain_rank);
+
+// Workspaces of the engines of asynchronous transfers. Here transfers need none: the mask and the
+// number of channels are 0, and to provide one is refused (mask 0: 0, *handle_out NULL).
+TERN_API uint32_t dma_workspace_supported_mask(void);
+TERN_API uint32_t dma_workspace_channel_count(void);
+TERN_API int dma_workspace_provision(uint32_t mask, uint64_t *addr_out, int count,
+                                     void **handle_out);
+TERN_API void dma_workspace_release(void *handle);
 
 // Frees everything; waits for nobody. The handle must not be used again, whatever is returned.
 TERN_API int comm_destroy(CommHandle h);

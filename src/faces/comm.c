@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The comm_* platform API over tern's communicator and window.
 
-#include "faces/comm.h"
+#include "faces/comm_handle.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/handle.h"
-#include "tern/comm.h"
-#include "tern/window.h"
-
-struct CommHandle_ {
-    struct tern__handle handle;
-    tern_comm *comm;
-    tern_window *window; // NULL before comm_alloc_windows
-};
 
 // -1 with a sentence, unless the handle has windows and no pointer is NULL.
 static int check_windows(const char *call, CommHandle h, const void *out)
@@ -100,8 +91,40 @@ int comm_destroy(CommHandle h)
         tern__handle_check("comm_destroy", h, TERN__FACE_COMM) != TERN_OK) {
         return -1;
     }
+    int ended = tern__comm_domains_end(h);
     int status = tern_window_destroy(h->window);
     int left = tern_comm_destroy(h->comm);
     tern__handle_free(h, sizeof *h);
-    return status == TERN_OK && left == TERN_OK ? 0 : -1;
+    return ended == 0 && status == TERN_OK && left == TERN_OK ? 0 : -1;
+}
+
+uint32_t dma_workspace_supported_mask(void)
+{
+    return 0;
+}
+
+uint32_t dma_workspace_channel_count(void)
+{
+    return 0;
+}
+
+int dma_workspace_provision(uint32_t mask, uint64_t *addr_out, int count, void **handle_out)
+{
+    (void)addr_out;
+    (void)count;
+    if (mask != 0 || handle_out == NULL) {
+        tern__set_error(mask != 0 ? "dma_workspace_provision: mask 0x%x; no engine has a workspace "
+                                    "here (dma_workspace_supported_mask is 0), and asynchronous "
+                                    "transfers need none"
+                                  : "dma_workspace_provision: handle_out must not be NULL",
+                        mask);
+        return -1;
+    }
+    *handle_out = NULL;
+    return 0;
+}
+
+void dma_workspace_release(void *handle)
+{
+    (void)handle;
 }
