@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern for Python: programs for clusters of accelerator chips, run on ordinary Linux machines.
+
+Importing it loads nothing: names are looked up when they are first used, and libtern when a call
+needs it. docs/python.md has a page about the whole.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import List
+
+# Public name -> the module that has it.
+_PUBLIC = {
+    name: module
+    for module, names in {
+        "_errors": (
+            "Error ArgumentError OutOfMemoryError SystemCallError TimeoutError PeerError LeftError "
+            "MismatchError StateError LimitError RefusedError CycleError KernelError"
+        ),
+        "_library": "LibraryError",
+    }.items()
+    for name in names.split()
+}
+
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str):
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module 'tern' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f"tern.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted(set(globals()) | set(__all__))
