@@ -9,6 +9,7 @@
 #include "tern/comm.h"
 #include "tern/dtype.h"
 #include "tern/file.h"
+#include "tern/interrupt.h"
 #include "tern/kind.h"
 #include "tern/machine.h"
 #include "tern/op.h"

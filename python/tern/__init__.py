@@ -16,7 +16,8 @@ _PUBLIC = {
     for module, names in {
         "_errors": (
             "Error ArgumentError OutOfMemoryError SystemCallError TimeoutError PeerError LeftError "
-            "MismatchError StateError LimitError RefusedError CycleError KernelError"
+            "MismatchError StateError LimitError RefusedError CycleError KernelError "
+            "InterruptedError"
         ),
         "_library": "LibraryError",
     }.items()

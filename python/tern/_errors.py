@@ -85,6 +85,11 @@ class KernelError(Error):
     """TERN_ERR_KERNEL: a kernel is unknown or failed."""
 
 
+class InterruptedError(Error):  # noqa: A001
+    """TERN_ERR_INTERRUPTED: Ctrl-C, or a handler of a signal that raised, on some rank; on that rank
+    it is what the handler raised instead. The communicator has failed."""
+
+
 CLASSES: Dict[str, Type[Error]] = {
     "TERN_ERR_ARG": ArgumentError,
     "TERN_ERR_MEMORY": OutOfMemoryError,
@@ -98,6 +103,7 @@ CLASSES: Dict[str, Type[Error]] = {
     "TERN_ERR_REFUSED": RefusedError,
     "TERN_ERR_CYCLE": CycleError,
     "TERN_ERR_KERNEL": KernelError,
+    "TERN_ERR_INTERRUPTED": InterruptedError,
 }
 
 

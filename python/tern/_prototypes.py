@@ -75,6 +75,7 @@ HEADERS = {
         int tern_comm_split(ptr, int, int, ptr)
         int tern_comm_health(ptr)
         int tern_comm_destroy(ptr)
+        int tern_comm_release(ptr)
     """,
     "dtype.h": """
         size tern_dtype_size(int)
@@ -109,6 +110,9 @@ HEADERS = {
         int tern_chip_cores(ptr, int)
         int tern_chip_code(ptr)
         text tern_graph_code_name(int)
+    """,
+    "interrupt.h": """
+        ptr tern_interrupt_set(ptr)
     """,
     "job.h": """
         int tern_job_report(int, int, int, ptr)
@@ -226,6 +230,7 @@ HEADERS = {
     "window.h": """
         int tern_window_create(ptr, size, ptr, ptr)
         int tern_window_destroy(ptr)
+        int tern_window_release(ptr)
         size tern_window_size(ptr)
         ptr tern_window_address(ptr, int)
         ptr tern_window_context(ptr)

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "sync/doing.h"
+#include "sync/interrupt.h"
 #include "sync/wait.h"
 
 // Who finds that a communicator fails writes why: a microsecond, or its time slices on a busy
@@ -209,6 +210,10 @@ int tern__group_check(struct tern__group *group, bool deep)
         tern__job_look(group->job);
     }
     int dead = dead_member(group);
+    if (dead < 0 && deep && tern__interrupt_now) {
+        return tern__group_fail(group, TERN_ERR_INTERRUPTED, group->rank, "%s was interrupted",
+                                tern__rank_name(group, group->rank).text);
+    }
     if (dead < 0) {
         return TERN_OK;
     }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "sync/interrupt.h"
 #include "sync/slice.h"
 #include "tern/status.h"
 
@@ -62,7 +63,9 @@ static int sleep_until(const struct tern__wait *wait)
         }
         tern__bell_sleep(wait->bell, seen, look < deadline ? look : deadline);
         if (wait->broken != NULL && tern__now_ns() >= look && !wait->holds(wait->arg)) {
-            status = wait->broken(wait->arg, true);
+            tern__interrupt_now = tern__interrupt_wanted();
+            status = wait->broken(wait->arg, true); // partner of the flag: tern__group_check
+            tern__interrupt_now = false;
             if (status != TERN_OK) { // what came true before the peer died still counts
                 return wait->holds(wait->arg) ? TERN_OK : status;
             }

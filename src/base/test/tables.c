@@ -28,6 +28,7 @@ static const struct {
     {-10, "TERN_ERR_REFUSED", "refused by the rendezvous"},
     {-11, "TERN_ERR_CYCLE", "the graph has a cycle"},
     {-12, "TERN_ERR_KERNEL", "a kernel is unknown or failed"},
+    {-13, "TERN_ERR_INTERRUPTED", "interrupted by the program"},
 };
 
 static const struct {
