@@ -112,6 +112,10 @@ TERN_CALL int tern_comm_health(tern_comm *comm);
 // until they let go. NULL is allowed. A rank that ends without this counts as dead.
 TERN_API int tern_comm_destroy(tern_comm *comm);
 
+// The same, but blocks of tern_alloc may be left: their memory stays mapped at its addresses, as
+// ordinary memory, until the process ends. They cannot be given to tern_free any more.
+TERN_API int tern_comm_release(tern_comm *comm);
+
 TERN_END_DECLS
 
 #endif

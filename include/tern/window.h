@@ -48,6 +48,12 @@ TERN_CALL int tern_window_create(tern_comm *comm, size_t size_bytes,
 // still use the window keep it. NULL is allowed.
 TERN_API int tern_window_destroy(tern_window *window);
 
+// The same, but the memory of all ranks stays mapped at its addresses in this process: pointers to
+// it stay good, as ordinary memory that may still be shared, until the program gives the range to
+// munmap: from the address of rank 0, as many times the size as there are ranks. For runtimes whose
+// objects outlive a window.
+TERN_API int tern_window_release(tern_window *window);
+
 // Usable bytes per rank: the size asked for, rounded up to pages.
 TERN_API size_t tern_window_size(const tern_window *window);
 

@@ -114,16 +114,25 @@ int tern_comm_health(tern_comm *comm)
     return tern__group_check(&comm->group, true);
 }
 
+static void free_area(const tern_comm *comm, bool keeps_memory)
+{
+    if (keeps_memory) {
+        tern_window_release(comm->area);
+    } else {
+        tern_window_destroy(comm->area);
+    }
+}
+
 // In the child of a fork: frees the child's copies and mappings. The job, where the parent goes on,
 // sees nothing of it.
-static int let_go(tern_comm *comm)
+static int let_go(tern_comm *comm, bool keeps_memory)
 {
     if (comm->calls != NULL) {
         comm->free_calls(comm->calls);
     }
     tern__heap_let_go(comm->heap);
     tern__checking_destroy(comm);
-    tern_window_destroy(comm->area);
+    free_area(comm, keeps_memory);
     if (comm->first) {
         tern__job_let_go(comm->group.job);
     }
@@ -132,7 +141,7 @@ static int let_go(tern_comm *comm)
 }
 
 // TERN_OK when nothing is left that was made from it; else what.
-static int check_childless(struct tern_comm *comm)
+static int check_childless(const char *call, struct tern_comm *comm, bool keeps_memory)
 {
     static const char *const names[TERN__CHILDREN] = {"window", "chip", "split communicator",
                                                       "request", "tern_alloc block"};
@@ -142,6 +151,7 @@ static int check_childless(struct tern_comm *comm)
     uint32_t requests = 0;
     for (int child = 0; child < TERN__CHILDREN; child++) {
         uint32_t count = tern__flag_load(&comm->children[child]);
+        count = keeps_memory && child == TERN__CHILD_MEMORY ? 0 : count;
         if (count > 0) {
             used +=
                 (size_t)snprintf(text + used, sizeof text - used, "%s%u %s%s", used > 0 ? ", " : "",
@@ -153,8 +163,8 @@ static int check_childless(struct tern_comm *comm)
     if (total == 0) {
         return TERN_OK;
     }
-    bool blocks = tern__flag_load(&comm->children[TERN__CHILD_MEMORY]) > 0;
-    return tern__fail(TERN_ERR_STATE, "tern_comm_destroy: %s of it %s not ended; %s%s%s", text,
+    bool blocks = !keeps_memory && tern__flag_load(&comm->children[TERN__CHILD_MEMORY]) > 0;
+    return tern__fail(TERN_ERR_STATE, "%s: %s of it %s not ended; %s%s%s", call, text,
                       total > 1 ? "have" : "has",
                       blocks             ? "tern_free and destroy what was made from it first"
                       : total > requests ? "destroy what was made from it first"
@@ -165,16 +175,16 @@ static int check_childless(struct tern_comm *comm)
                                    : "");
 }
 
-static int comm_destroy(tern_comm *comm)
+static int comm_destroy(const char *call, tern_comm *comm, bool keeps_memory)
 {
     if (comm == NULL) {
         return TERN_OK;
     }
     if (tern__handle_is_inherited(comm, TERN__COMM)) {
-        return let_go(comm);
+        return let_go(comm, keeps_memory);
     }
-    TERN_TRY(tern__comm_lives("tern_comm_destroy", comm));
-    TERN_TRY(check_childless(comm));
+    TERN_TRY(tern__comm_lives(call, comm));
+    TERN_TRY(check_childless(call, comm, keeps_memory));
     struct tern__job *job = comm->group.job;
     int slot = comm->group.slot;
     if (comm->calls != NULL) {
@@ -182,7 +192,7 @@ static int comm_destroy(tern_comm *comm)
     }
     tern__heap_destroy(comm->heap);
     tern__checking_destroy(comm);
-    tern_window_destroy(comm->area);
+    free_area(comm, keeps_memory);
     bool last = tern__group_leave(&comm->group);
     if (comm->first) {
         tern__job_leave(job);
@@ -202,5 +212,10 @@ static int comm_destroy(tern_comm *comm)
 
 int tern_comm_destroy(tern_comm *comm)
 {
-    return TERN__CALL_OF_CALLS(comm_destroy(comm));
+    return TERN__CALL_OF_CALLS(comm_destroy("tern_comm_destroy", comm, false));
+}
+
+int tern_comm_release(tern_comm *comm)
+{
+    return TERN__CALL_OF_CALLS(comm_destroy("tern_comm_release", comm, true));
 }

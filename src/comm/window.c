@@ -277,10 +277,12 @@ static int build_window(tern_window *window, const struct wish *wishes)
     return status;
 }
 
-static void free_window(tern_window *window)
+static void free_window(tern_window *window, bool keeps_memory)
 {
     tern__registry_remove(window);
-    tern__memfd_unmap(window->base, window->size_bytes * (size_t)window->nranks);
+    if (!keeps_memory) {
+        tern__memfd_unmap(window->base, window->size_bytes * (size_t)window->nranks);
+    }
     if (window->fd >= 0) {
         disown(window);
         close(window->fd);
@@ -319,7 +321,7 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
     made->sparse = (flags & SPARSE) != 0;
     status = build_window(made, wishes);
     if (status != TERN_OK) {
-        free_window(made);
+        free_window(made, false);
         return status;
     }
     *window = made;
@@ -364,31 +366,38 @@ int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window *
     return TERN_OK;
 }
 
-static int window_destroy(tern_window *window)
+static int window_destroy(const char *call, tern_window *window, bool keeps_memory)
 {
     if (window == NULL) {
         return TERN_OK;
     }
     if (tern__handle_is_inherited(window, TERN__WINDOW)) { // in a child: its mapping, its copy
         tern__registry_let_go(window);
-        tern__memfd_unmap(window->base, window->size_bytes * (size_t)window->nranks);
+        if (!keeps_memory) {
+            tern__memfd_unmap(window->base, window->size_bytes * (size_t)window->nranks);
+        }
         if (window->fd >= 0) {
             close(window->fd);
         }
         tern__handle_free(window, sizeof *window);
         return TERN_OK;
     }
-    TERN_TRY(tern__window_lives("tern_window_destroy", window));
+    TERN_TRY(tern__window_lives(call, window));
     if (!window->sparse) {
         tern__comm_loses(window->comm, TERN__CHILD_WINDOW);
     }
-    free_window(window);
+    free_window(window, keeps_memory);
     return TERN_OK;
 }
 
 int tern_window_destroy(tern_window *window)
 {
-    return TERN__CALL(window_destroy(window));
+    return TERN__CALL(window_destroy("tern_window_destroy", window, false));
+}
+
+int tern_window_release(tern_window *window)
+{
+    return TERN__CALL(window_destroy("tern_window_release", window, true));
 }
 
 size_t tern_window_size(const tern_window *window)
