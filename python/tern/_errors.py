@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from typing import Dict, NoReturn, Optional, Type
 
-from . import _library
+from . import _interrupt, _library
 
 
 class Error(Exception):
@@ -149,8 +149,13 @@ def make(status: int, sentence: Optional[str] = None) -> Error:
 
 
 def fail(status: int) -> NoReturn:
-    """Raises the exception of a status that a call of this thread has just returned."""
-    raise make(status)
+    """Raises the exception of a status that a call of this thread has just returned; when Ctrl-C
+    or another signal ended its wait, what the handler raised."""
+    error = make(status)
+    raised = _interrupt.take() if isinstance(error, InterruptedError) else None
+    if raised is not None:
+        raise raised
+    raise error
 
 
 def check(status: int) -> int:

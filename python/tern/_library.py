@@ -18,7 +18,7 @@ import threading
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from . import _prototypes
+from . import _interrupt, _prototypes
 
 SONAME = "libtern.so.0"
 NAMES = (SONAME, "libtern.so")
@@ -128,5 +128,7 @@ def lib() -> Library:
     if _loaded is None:
         with _lock:
             if _loaded is None:
-                _loaded = Library(find())
+                library = Library(find())
+                _interrupt.arm(library)
+                _loaded = library
     return _loaded

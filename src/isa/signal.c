@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "isa/check.h"
 #include "sync/doing.h"
+#include "sync/interrupt.h"
 #include "sync/wait.h"
 
 #define BRIEF_NS INT64_C(20000000)
@@ -89,6 +90,7 @@ struct signal_wait {
     bool all;     // or any
     size_t index; // the first that does not hold (all), or the first that holds (any)
     bool published;
+    bool own_deadline; // not the communicator's
 };
 
 static bool conditions_hold(void *arg)
@@ -113,6 +115,9 @@ static int wait_broken(void *arg, bool deep)
     if (!wait->published) {
         tern__job_doing(comm->group.job, TERN__DOING_SIGNAL, wait->conditions[0].offset_bytes);
         wait->published = true;
+    }
+    if (wait->own_deadline && deep && tern__interrupt_now) {
+        return tern__fail(TERN_ERR_INTERRUPTED, "the wait for a signal was interrupted");
     }
     for (size_t i = 0; i < wait->count; i++) {
         if (i == 0 || wait->conditions[i].window->comm != comm) {
@@ -201,6 +206,7 @@ static int wait_for(struct signal_wait *wait, int64_t timeout_ns)
     struct tern__job *job = window->comm->group.job;
     struct tern__ladder ladder = tern__job_ladder(job);
     bool fatal = timeout_ns == TERN_TIMEOUT_DEFAULT;
+    wait->own_deadline = !fatal;
     int64_t begin_ns = tern__trace_start();
     struct tern__wait climb = {
         .bell = tern__window_bell(window, window->rank),

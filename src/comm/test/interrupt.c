@@ -97,6 +97,8 @@ static int ask_on_main_only(int rank, const struct ranks *ranks, void *arg)
     CHECK(pthread_join(thread, &returned) == 0);
     CHECK(returned == window && atomic_load(&asked) == 0);
     CHECK(wait_elsewhere(window) == window && atomic_load(&asked) > 0);
+    tern_interrupt_set(go_on_once); // of a wait with a deadline of its own nobody else hears
+    CHECK(tern_signal_wait(window, 0, TERN_CMP_GE, 1, RANKS_SOON_NS) == TERN_ERR_INTERRUPTED);
     CHECK(tern_comm_health(comm) == TERN_OK);
     CHECK(tern_window_destroy(window) == TERN_OK);
     CHECK(tern_comm_destroy(comm) == TERN_OK);

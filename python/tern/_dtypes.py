@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element types and operations: NumPy's words, the library's numbers.
+
+bf16 is ml_dtypes.bfloat16 when that package is there; without it, arrays of uint16 hold the bits and
+calls are told dtype="bf16".
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Dict, Optional, Tuple
+
+import numpy as np
+
+from ._errors import argument_error
+from ._library import lib
+
+_KINDS = {"f": "float", "i": "int", "u": "uint"}
+
+
+@functools.lru_cache(maxsize=None)
+def bfloat16() -> Optional[np.dtype]:
+    """ml_dtypes' bfloat16, or None where that package is not installed."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return None
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+@functools.lru_cache(maxsize=None)
+def words() -> Dict[str, int]:
+    """The dtypes of the library: word ("f32") to number."""
+    table: Dict[str, int] = {}
+    stranger = lib().tern_dtype_name(-1)
+    number = 0
+    while lib().tern_dtype_name(number) != stranger:
+        table[lib().tern_dtype_name(number).decode()] = number
+        number += 1
+    return table
+
+
+@functools.lru_cache(maxsize=None)
+def _numbers() -> Dict[np.dtype, int]:
+    table = {
+        np.dtype(_KINDS[word[0]] + word[1:]): number
+        for word, number in words().items()
+        if word != "bf16"
+    }
+    if bfloat16() is not None:
+        table[bfloat16()] = words()["bf16"]
+    return table
+
+
+def numpy_dtype(dtype: Any) -> np.dtype:
+    """A dtype of NumPy, from anything that NumPy takes or a word of the library ("f32", "bf16")."""
+    if isinstance(dtype, str) and dtype in words():
+        if dtype == "bf16":
+            return bfloat16() or np.dtype(np.uint16)
+        return np.dtype(_KINDS[dtype[0]] + dtype[1:])
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        raise argument_error(f"dtype is {dtype!r}; {_known()}") from error
+
+
+def _known() -> str:
+    return "the dtypes are " + ", ".join(words())
+
+
+def _pair_value(dtype: np.dtype) -> Optional[np.dtype]:
+    """The values of pairs (value, int32 index), as of minloc and maxloc; None for other dtypes."""
+    if dtype.names is None or len(dtype.names) != 2:
+        return None
+    value, index = (dtype.fields[name][0] for name in dtype.names)
+    return value if index == np.dtype(np.int32) else None
+
+
+def dtype_number(where: str, array_dtype: np.dtype, said: Any = None) -> int:
+    """The library's number for the elements of an array; `said` is a word that overrides it, for
+    bits in arrays of another dtype of the same size (bf16 in uint16). Pairs have that of their
+    values."""
+    if said is not None and not (isinstance(said, str) and said in words()):
+        said_number = _numbers().get(numpy_dtype(said))
+        if said_number is None:
+            raise argument_error(f"{where}: dtype is {said!r}; {_known()}")
+    elif said is not None:
+        said_number = words()[said]
+    else:
+        value = _pair_value(array_dtype)
+        number = _numbers().get(array_dtype if value is None else value)
+        if number is None:
+            raise argument_error(f"{where}: the array has dtype {array_dtype}; {_known()}")
+        return number
+    size = lib().tern_dtype_size(said_number)
+    if size != array_dtype.itemsize:
+        raise argument_error(
+            f"{where}: dtype {said} has {size} bytes, the elements of the array ({array_dtype}) "
+            f"{array_dtype.itemsize}"
+        )
+    return said_number
+
+
+@functools.lru_cache(maxsize=None)
+def operations() -> Dict[str, int]:
+    """The operations of reductions: word ("sum") to number."""
+    table: Dict[str, int] = {}
+    stranger = lib().tern_reduce_op_name(-1)
+    number = 0
+    while lib().tern_reduce_op_name(number) != stranger:
+        table[lib().tern_reduce_op_name(number).decode()] = number
+        number += 1
+    return table
+
+
+def operation_number(where: str, op: Any) -> int:
+    """The number of an operation; a callable is the caller's own ("function")."""
+    if callable(op):
+        return operations()["function"]
+    number = operations().get(op) if isinstance(op, str) else None
+    if number is None or op == "function":
+        named = ", ".join(word for word in operations() if word != "function")
+        raise argument_error(f"{where}: op is {op!r}; it is one of {named}, or a function of two "
+                             "arrays that changes the first")
+    return number
+
+
+def check_array(where: str, array: Any, writable: bool = False) -> Tuple[int, int]:
+    """(address, elements) of an array that the library may read, or also write."""
+    if not isinstance(array, np.ndarray):
+        raise argument_error(
+            f"{where} is of type {type(array).__name__}; it must be an array of NumPy"
+        )
+    if not array.flags.c_contiguous:
+        raise argument_error(
+            f"{where} is not contiguous: shape {array.shape}, strides {array.strides}; "
+            "numpy.ascontiguousarray makes a copy that is"
+        )
+    if writable and not array.flags.writeable:
+        raise argument_error(f"{where} is read-only; the call writes into it")
+    if not array.dtype.isnative:
+        raise argument_error(f"{where} has dtype {array.dtype}, in the other byte order")
+    return array.ctypes.data, array.size
