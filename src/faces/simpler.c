@@ -184,12 +184,20 @@ static int load(struct simpler *runtime, const tern_simpler_program *program)
         TERN_TRY(tern__simpler_load_kernel(runtime->kernels, id, program->kernels[i],
                                            program->kernel_sizes[i]));
         runtime->runtime.kernel_addrs[id] = (uint64_t)(uintptr_t)runtime->kernels[id].function;
+        if (program->kernel_names != NULL && program->kernel_names[i] != NULL) {
+            snprintf(runtime->kernels[id].name, sizeof runtime->kernels[id].name, "%s",
+                     program->kernel_names[i]);
+        }
     }
     TERN_TRY(tern__simpler_load("orchestration", program->orchestration,
                                 program->orchestration_size, &runtime->orchestration));
     runtime->kind = tern__simpler_kind(runtime->orchestration);
     if (runtime->kind == NULL) {
         return TERN_ERR_KERNEL;
+    }
+    if (program->runtime != NULL && strcmp(program->runtime, runtime->kind->name) != 0) {
+        return tern__fail(TERN_ERR_KERNEL, "the orchestration was compiled for %s, not for %s",
+                          runtime->kind->name, program->runtime);
     }
     runtime->function_name =
         program->function_name != NULL ? program->function_name : "aicpu_orchestration_entry";
@@ -251,18 +259,16 @@ static int finish(struct simpler *runtime, const char *call, int status)
     return told;
 }
 
-int tern_simpler_init(RuntimeHandle handle, const tern_simpler_program *program,
-                      const ChipStorageTaskArgs *args, const int *directions)
+static int init(const char *call, struct simpler *runtime, const tern_simpler_program *program,
+                const ChipStorageTaskArgs *args, const int *directions)
 {
-    static const ChipStorageTaskArgs none;
-    struct simpler *runtime = begin(handle);
-    if (runtime == NULL || program == NULL) {
-        return tell("tern_simpler_init", tern__fail(TERN_ERR_ARG, "no argument may be NULL"));
-    }
     runtime->comm = program->comm;
     int status = load(runtime, program);
     if (status == TERN_OK) {
-        status = tern__simpler_take(runtime, args != NULL ? args : &none, directions);
+        status = args != NULL
+                     ? tern__simpler_take(runtime, args, directions)
+                     : tern__simpler_take_values(runtime, program->values, program->value_types,
+                                                 program->value_sizes, program->values_count);
     }
     if (status == TERN_OK) {
         status = tern__simpler_stage(runtime);
@@ -270,7 +276,17 @@ int tern_simpler_init(RuntimeHandle handle, const tern_simpler_program *program,
     if (status == TERN_OK) {
         status = runtime->kind->build(runtime);
     }
-    return finish(runtime, "tern_simpler_init", status);
+    return finish(runtime, call, status);
+}
+
+int tern_simpler_init(RuntimeHandle handle, const tern_simpler_program *program,
+                      const ChipStorageTaskArgs *args, const int *directions)
+{
+    struct simpler *runtime = begin(handle);
+    if (runtime == NULL || program == NULL) {
+        return tell("tern_simpler_init", tern__fail(TERN_ERR_ARG, "no argument may be NULL"));
+    }
+    return init("tern_simpler_init", runtime, program, args, directions);
 }
 
 int init_runtime(RuntimeHandle handle, const uint8_t *orch_so, size_t orch_so_size,
@@ -289,19 +305,12 @@ int init_runtime(RuntimeHandle handle, const uint8_t *orch_so, size_t orch_so_si
                                     .kernel_ids = kernel_func_ids,
                                     .kernels = kernel_binaries,
                                     .kernel_sizes = kernel_sizes,
-                                    .kernel_count = kernel_count};
-    int status = load(runtime, &program);
-    if (status == TERN_OK) {
-        status =
-            tern__simpler_take_values(runtime, func_args, arg_types, arg_sizes, func_args_count);
-    }
-    if (status == TERN_OK) {
-        status = tern__simpler_stage(runtime);
-    }
-    if (status == TERN_OK) {
-        status = runtime->kind->build(runtime);
-    }
-    return finish(runtime, "init_runtime", status);
+                                    .kernel_count = kernel_count,
+                                    .values = func_args,
+                                    .value_types = arg_types,
+                                    .value_sizes = arg_sizes,
+                                    .values_count = func_args_count};
+    return init("init_runtime", runtime, &program, NULL, NULL);
 }
 
 // A chip of so many clusters, the one of the last launch if it has as many.

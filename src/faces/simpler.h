@@ -10,7 +10,7 @@
 #include "tern/graph.h"
 
 enum {
-    TERN__SIMPLER_NAME = 24,
+    TERN__SIMPLER_NAME = 36,
     TERN__SIMPLER_RAW = TERN_SIMPLER_ARG_TENSORS + TERN_SIMPLER_ARG_SCALARS,
 };
 
@@ -31,7 +31,7 @@ struct simpler;
 
 // What a header of the face is to libtern.
 struct simpler_kind {
-    const char *name; // of its folder
+    const char *name; // of its folder, and for kernel-cc's --runtime
     const char *mark; // the symbol that the header leaves
     bool april;       // the arguments are ChipStorageTaskArgs
     bool on_host;     // and those of the host: they are not copied to the device

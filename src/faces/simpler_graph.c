@@ -311,12 +311,17 @@ static int chip_add_task(tern_simpler_runtime *runtime, uint64_t *args, int num_
                          CoreType core_type, uint64_t function)
 {
     tern_kernel kernel;
+    const struct simpler_kernel *known = tern__simpler_kernel(of(runtime)->kernels, func_id);
     char name[TERN__SIMPLER_NAME];
     if (function == 0) {
         return add_task(of(runtime), args, num_args, func_id, core_type);
     }
     memcpy(&kernel, &function, sizeof kernel);
-    snprintf(name, sizeof name, "kernel %d", func_id);
+    if (known != NULL && known->function == kernel) {
+        snprintf(name, sizeof name, "%s", known->name);
+    } else {
+        snprintf(name, sizeof name, "kernel %d", func_id);
+    }
     int id = add_kernel(of(runtime), name, kernel, args, num_args, core_type);
     tern__simpler_note(of(runtime), id);
     return id < 0 ? -1 : id;

@@ -77,11 +77,18 @@ typedef struct tern_simpler_program {
     const uint8_t *const *kernels;
     const size_t *kernel_sizes;
     int kernel_count;
-    tern_comm *comm; // of the chips whose kernels wait for each other; NULL: none
+    tern_comm *comm;     // of the chips whose kernels wait for each other; NULL: none
+    const char *runtime; // --runtime of kernel-cc that the orchestration must be of; NULL: any
+    const char *const *kernel_names; // of tasks in traces and sentences, up to 35 letters, copied;
+                                     // NULL, of all or of one: "kernel 3"
+    const uint64_t *values;          // the arguments as init_runtime takes them
+    const int *value_types;
+    const uint64_t *value_sizes;
+    int values_count;
 } tern_simpler_program;
 
-// init_runtime with the arguments of April. directions: of each tensor TERN_SIMPLER_ARG_INPUT_PTR,
-// …; NULL: all are copied in and back.
+// init_runtime with the arguments of April, or those of March that the program names when `args` is
+// NULL. directions: of each tensor TERN_SIMPLER_ARG_INPUT_PTR, …; NULL: all are copied in and back.
 TERN_API int tern_simpler_init(RuntimeHandle runtime, const tern_simpler_program *program,
                                const ChipStorageTaskArgs *args, const int *directions);
 
