@@ -20,6 +20,7 @@
 
 #include "cli.h"
 #include "kernel_cc.h"
+#include "place.h"
 
 extern char **environ;
 
@@ -50,14 +51,8 @@ static bool exists(const char *path)
 bool kernel_find_tern(struct kernel_job *job)
 {
     char here[PATH_MAX - 256];
-    ssize_t length = readlink("/proc/self/exe", here, sizeof here - 1);
-    if (length <= 0) {
+    if (!cli_find_prefix(here, sizeof here)) {
         return false;
-    }
-    here[length] = '\0';
-    for (int up = 0; up < 2; up++) { // …/bin/tern
-        char *slash = strrchr(here, '/');
-        *(slash != NULL ? slash : here) = '\0';
     }
     char header[PATH_MAX + 32];
     snprintf(job->include, sizeof job->include, "%s/%s", here, TERN_INCLUDEDIR);
