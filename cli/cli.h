@@ -16,6 +16,7 @@ int cli_exec(int argc, char **argv);
 int cli_perf(int argc, char **argv);
 int cli_tune(int argc, char **argv);
 int cli_kernel_cc(int argc, char **argv);
+int cli_example(int argc, char **argv);
 int cli_info(int argc, char **argv);
 
 #endif

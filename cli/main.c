@@ -23,6 +23,7 @@ static const struct command {
     {"perf", cli_perf, "measure a collective call over sizes, and check its results"},
     {"tune", cli_tune, "measure which algorithms suit this machine, and write that down"},
     {"kernel-cc", cli_kernel_cc, "compile kernels for the PTO ISA, and what launches them"},
+    {"example", cli_example, "compile a folder of kernels, run it on n chips, and verify it"},
     {"info", cli_info, "this build, what is selected when, and what a running job does"},
 };
 
