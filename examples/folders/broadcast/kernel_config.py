@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""broadcast: all ranks get the root's input."""
+
+from pathlib import Path
+from runpy import run_path
+
+_runtimes = run_path(str(Path(__file__).resolve().parents[1] / "common" / "runtimes.py"))
+
+KERNELS = [{"func_id": 0, "source": "kernels/aiv/broadcast.cpp", "core_type": "aiv"}]
+ORCHESTRATION = _runtimes["orchestration"]()
+RUNTIME_CONFIG = {"runtime": _runtimes["RUNTIME"], "block_dim": 1}
+
+DISTRIBUTED_CONFIG = {
+    "nranks": 4,
+    "root": 1,
+    "win_sync_prefix": 256,
+    "buffers": [
+        {"name": "input", "dtype": "float32", "count": 256, "placement": "device"},
+        {"name": "output", "dtype": "float32", "count": 256, "placement": "device"},
+        {"name": "shared", "dtype": "float32", "count": 256, "placement": "window"},
+        {"name": "signals", "dtype": "int32", "count": lambda n: 16 * n, "placement": "window"},
+    ],
+    "inputs": ["input"],
+    "outputs": ["output"],
+    "args": ["input", "output", "shared", "signals", "nranks", "root", "deviceCtx"],
+}
