@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of the library as arrays that can never point to nothing.
+
+An array's `base` leads to the object here that stands for the memory; that goes when the last array
+has gone. A window that is closed, or whose communicator is destroyed, before its arrays: tern lets
+go of it, and the memory stays mapped for as long as there are arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Optional
+
+import numpy as np
+
+from ._library import lib
+
+
+class _View:
+    """What NumPy makes an array of bytes from: its `base`, which keeps the owner."""
+
+    def __init__(self, owner: Any, address: int, size_bytes: int) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": (size_bytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+
+def as_bytes(owner: Any, address: int, size_bytes: int) -> np.ndarray:
+    """An array of uint8 over memory that lives at least as long as `owner`."""
+    if size_bytes == 0:
+        return np.empty(0, np.uint8)
+    return np.asarray(_View(owner, address, size_bytes))
+
+
+class WindowMemory:
+    """The memory of a window, of all ranks: mapped for as long as this object lives."""
+
+    def __init__(self, handle: int, ranks: int) -> None:
+        self.handle: Optional[int] = handle  # None: tern has let go of it
+        self.size = lib().tern_window_size(handle)
+        self.address = lib().tern_window_address(handle, 0)
+        self.total = self.size * ranks
+        self._library = lib()
+        self._unmap = _munmap()
+
+    def address_of(self, rank: int) -> int:
+        return self.address + rank * self.size
+
+    def release(self) -> None:
+        """Lets tern go of the window: no call takes it any more, and the memory stays."""
+        handle, self.handle = self.handle, None
+        if handle is not None:
+            self._library.tern_window_release(handle)
+
+    def __del__(self) -> None:
+        if getattr(self, "_unmap", None) is not None:
+            self.release()
+            self._unmap(self.address, self.total)
+
+
+class Block:
+    """A block of tern_alloc; given back with the last array."""
+
+    def __init__(self, comm_handle: int, size_bytes: int) -> None:
+        from ._errors import check
+
+        address = ctypes.c_void_p()
+        self.address = 0
+        check(lib().tern_alloc(comm_handle, size_bytes, ctypes.byref(address)))
+        self.address = address.value
+        self._free = lib().tern_free
+
+    def forget(self) -> None:
+        """The communicator is gone, and the memory stays until the process ends."""
+        self.address = 0
+
+    def __del__(self) -> None:
+        if self.address:
+            self._free(self.address)
+
+
+def _munmap():
+    function = ctypes.CDLL(None, use_errno=True).munmap
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    function.restype = ctypes.c_int
+    return function
