@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collective calls with a count for each rank, described as data: counts and offsets in elements,
+offsets None when the shares lie packed in rank order."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import numpy as np
+
+from . import _dtypes
+from ._coll import ALL, ROOT_FROM, ROOT_NONE, ROOT_TO, Call, Kind, describe_operation
+from ._errors import argument_error
+
+Counts = Optional[Sequence[int]]
+
+
+def _reach(counts: np.ndarray, offsets: Optional[np.ndarray]) -> int:
+    """The elements that a buffer needs."""
+    if offsets is None:
+        return int(counts.sum())
+    used = counts > 0
+    return int((offsets + counts)[used].max()) if used.any() else 0
+
+
+def _buffer(call: Call, name: str, array: np.ndarray, needed: int, exact: bool) -> None:
+    where = f"{call.kind.word}: {name}"
+    writable = name == "out"
+    address, elements = _dtypes.check_array(where, array, writable)
+    if exact and elements != needed:
+        raise argument_error(f"{where} has {elements} elements; this rank's count is {needed}")
+    if elements < needed:
+        raise argument_error(f"{where} has {elements} elements; the counts need {needed}")
+    setattr(call.coll, "out" if writable else "in_", address)
+    call.kept.append(array)
+    if writable:
+        call.result = array
+
+
+def describe_v(kind: Kind, rank: int, ranks: int, x: Optional[np.ndarray],
+               out: Optional[np.ndarray], counts: dict, op: Any, root: int, dtype: Any) -> Call:
+    """A call of a (v) kind. counts: in_counts, in_offsets, out_counts, out_offsets, where the kind
+    has them on this rank. A buffer of all shares may be longer than needed."""
+    call = Call(kind)
+    where = kind.word
+    if kind.root != ROOT_NONE and not 0 <= root < ranks:
+        raise argument_error(f"{where}: root is {root}; the communicator has ranks 0..{ranks - 1}")
+    rows = {name: call.keep_counts(name, name, counts.get(name), ranks)
+            for name in ("in_counts", "in_offsets", "out_counts", "out_offsets")}
+    has_in = kind.root != ROOT_FROM or rank == root
+    has_out = kind.root != ROOT_TO or rank == root
+    for side, extent, has in (("in", kind.in_, has_in), ("out", kind.out, has_out)):
+        if extent == ALL and has and rows[f"{side}_counts"] is None:
+            raise argument_error(f"{where}: counts are missing, one for each of {ranks} ranks")
+    own = _own_count(call, rank, x, out, rows, (has_in, has_out))
+    if has_in:
+        needed = _reach(rows["in_counts"], rows["in_offsets"]) if kind.in_ == ALL else own
+        _buffer(call, "x", x, needed, kind.in_ != ALL)
+    if has_out:
+        needed = _reach(rows["out_counts"], rows["out_offsets"]) if kind.out == ALL else own
+        if out is None and has_in:
+            out = np.zeros((needed,), x.dtype)
+        if out is None:
+            raise argument_error(f"{where}: out is missing; only the root's could be made for it")
+        _buffer(call, "out", out, needed, kind.out != ALL)
+    if has_in and has_out and x.dtype != out.dtype:
+        raise argument_error(f"{where}: x has dtype {x.dtype}, out {out.dtype}; they are the same")
+    shared = x if has_in else out
+    call.coll.dtype = _dtypes.dtype_number(where, shared.dtype, dtype)
+    call.coll.root = int(root) if kind.root != ROOT_NONE else 0
+    if kind.sums:
+        describe_operation(call, op, shared)
+    return call
+
+
+def _own_count(call: Call, rank: int, x: Any, out: Any, rows: dict, has: tuple) -> int:
+    """The elements of this rank's share: of the counts where the rank has them, else of its array
+    (gather_v, scatter_v), whose length is then the call's count."""
+    kind = call.kind
+    all_side = "in" if kind.in_ == ALL else "out"
+    counts = rows[f"{all_side}_counts"]
+    if kind.root == ROOT_NONE:
+        return int(counts[rank])
+    one = x if kind.in_ != ALL else out
+    name = "x" if kind.in_ != ALL else "out"
+    if one is None and counts is not None and name == "out":
+        own = int(counts[rank])
+    else:
+        own = _dtypes.check_array(f"{kind.word}: {name}", one)[1]
+    call.coll.count = own
+    return own
