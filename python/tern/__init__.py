@@ -20,6 +20,10 @@ _PUBLIC = {
             "InterruptedError"
         ),
         "_library": "LibraryError",
+        "comm": "Comm init init_at",
+        "window": "Window wait_all_signals wait_any_signal",
+        "requests": "Request wait_all wait_any",
+        "context": "Context",
     }.items()
     for name in names.split()
 }
