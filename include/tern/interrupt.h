@@ -16,8 +16,8 @@ typedef int tern_interrupt_ask(void);
 // what was set before; NULL: nothing (the default). To end a wait is as if its deadline had passed
 // at that moment, with TERN_ERR_INTERRUPTED instead of TERN_ERR_TIMEOUT: the communicator fails for
 // all of its ranks, with a sentence that says which one was interrupted; a wait for a signal with a
-// deadline of its own only ends itself. Waits that are no communicator's do not end. Stays set in the child of a fork(). Any
-// thread.
+// deadline of its own only ends itself. Waits that are no communicator's do not end. Stays set in
+// the child of a fork(). Any thread.
 TERN_API tern_interrupt_ask *tern_interrupt_set(tern_interrupt_ask *ask);
 
 TERN_END_DECLS
