@@ -24,6 +24,8 @@ _PUBLIC = {
         "window": "Window wait_all_signals wait_any_signal",
         "requests": "Request wait_all wait_any",
         "context": "Context",
+        "launch": "launch LaunchError",
+        "platform": "comm_init comm_alloc_windows comm_get_local_window_base comm_barrier comm_destroy",
     }.items()
     for name in names.split()
 }
