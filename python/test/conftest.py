@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared by the tests: rank counts, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+
+import pytest
+
+import tern
+
+RANKS = (1, 2, 3, 5, 8)
+TIMEOUT_S = 60  # on a busy machine; a test never waits for it when all is well
+
+
+@pytest.fixture
+def on_ranks():
+    """launch with a deadline for tests; afterwards no child and no folder is left."""
+
+    def run(nranks, fn, *args, timeout=TIMEOUT_S):
+        return tern.launch(fn, nranks, *args, timeout=timeout)
+
+    before = set(glob.glob(os.path.join(tempfile.gettempdir(), "tern-launch-*")))
+    yield run
+    after = set(glob.glob(os.path.join(tempfile.gettempdir(), "tern-launch-*")))
+    own = [path for path in after - before if os.stat(path).st_uid == os.getuid()]
+    assert not own
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
