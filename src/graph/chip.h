@@ -75,6 +75,9 @@ static inline struct tern__bell *tern__chip_bell(struct tern_chip *chip)
 // report.c: what runs and what waits, as a sentence without its end.
 void tern__run_describe(struct tern_chip *chip, char *text, size_t size);
 
+// Whether a core runs a kernel now.
+bool tern__run_has_kernel(const struct tern_chip *chip);
+
 // Why a run has not ended in time, as a sentence without its end; its code.
 int tern__run_classify(struct tern_chip *chip, char *text, size_t size);
 

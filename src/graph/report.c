@@ -66,14 +66,20 @@ void tern__run_describe(struct tern_chip *chip, char *text, size_t size)
     pthread_mutex_unlock(&chip->holds.lock);
 }
 
-// Running goes before ready, ready before waiting, waiting before the orchestration.
-int tern__run_classify(struct tern_chip *chip, char *text, size_t size)
+bool tern__run_has_kernel(const struct tern_chip *chip)
 {
     bool runs = false;
-    bool ready = tern__flag_load(&chip->gangs.count) != 0;
     for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
         runs = runs || atomic_load_explicit(&chip->cores.list[i].running, memory_order_acquire);
     }
+    return runs;
+}
+
+// Running goes before ready, ready before waiting, waiting before the orchestration.
+int tern__run_classify(struct tern_chip *chip, char *text, size_t size)
+{
+    bool runs = tern__run_has_kernel(chip);
+    bool ready = tern__flag_load(&chip->gangs.count) != 0;
     for (int kind = 0; kind < 2; kind++) {
         ready = ready || tern__ready_any(atomic_load(&chip->cores.ready[kind]));
     }

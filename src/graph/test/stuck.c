@@ -285,6 +285,31 @@ static void a_kernel_that_does_not_return_is_named(void **state)
     check_stuck(submit_stuck, 5, "the kernel of task 'stuck'");
 }
 
+// Like a wait of its own with the chip's deadline, which began a little later than the run.
+static void wait_in_vain(int64_t *args)
+{
+    sleep_ns(args[0]);
+    tern_kernel_fail("nobody has come");
+}
+
+// On a busy machine the kernel may be later than the scheduler allows: then another time.
+static void a_kernel_that_waited_in_vain_says_for_what(void **state)
+{
+    bool told = false;
+    for (int i = 0; i < 20 && !told; i++) {
+        tern_chip *chip = chip_within(0, 1, 200 * MS);
+        tern_graph *graph;
+        assert_true(fine(tern_graph_create(&graph)));
+        assert_true(add_task(graph, "waits", wait_in_vain, TERN_CORE_AIV, 205 * MS, 0) == 0);
+        assert_true(fine(tern_chip_launch(chip, graph)));
+        assert_true(tern_chip_synchronize(chip) != TERN_OK);
+        told = said("task 'waits' failed: nobody has come");
+        assert_true(fine(tern_chip_destroy(chip)));
+        assert_true(fine(tern_graph_destroy(graph)));
+    }
+    assert_true(told);
+}
+
 static void an_orchestration_that_does_not_return_is_named(void **state)
 {
     check_stuck(never_return, 1, "the orchestration");
@@ -432,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_task_ends_with_a_signal_of_another_rank),
         cmocka_unit_test(a_task_ends_with_words_that_the_host_sets),
         cmocka_unit_test(a_kernel_that_does_not_return_is_named),
+        cmocka_unit_test(a_kernel_that_waited_in_vain_says_for_what),
         cmocka_unit_test(an_orchestration_that_does_not_return_is_named),
         cmocka_unit_test(what_is_never_published_fails_the_run),
         cmocka_unit_test(a_rank_that_dies_ends_the_run_of_an_orchestration),
