@@ -108,8 +108,7 @@ int rank_parse_buffer(const char *option, const char *word, enum rank_place plac
 // "name:type:value": the 64 bits that an orchestration gets for it.
 int rank_parse_scalar(const char *option, const char *word, uint64_t *bits);
 
-// "[rank 3] text" on standard output, and on standard error the sentence of a failure, whose exit
-// status it returns.
+// "[rank 3] text" on standard output; the second says why the rank fails, and returns its status.
 void rank_say(const struct rank_job *job, const char *format, ...) TERN_PRINTF(2, 3);
 int rank_fail(const struct rank_job *job, int status, const char *format, ...) TERN_PRINTF(3, 4);
 
