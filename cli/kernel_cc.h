@@ -37,6 +37,7 @@ struct kernel_job {
     char include[PATH_MAX], faces[PATH_MAX], library[PATH_MAX];
     const char *runtime; // NULL: none
     char runtime_folder[PATH_MAX + 64], april_folder[PATH_MAX + 64], runtimes_folder[PATH_MAX + 32];
+    char runtime_macro[64];
 };
 
 // The words of CXX, which may be a command with its first arguments, else g++. `words` must outlive
@@ -67,8 +68,8 @@ int kernel_take_runtime(struct kernel_job *job, char **argv, int left);
 // False after a sentence: there is no such runtime.
 bool kernel_check_runtime(const struct kernel_job *job);
 
-// Adds options of the preprocessor: the folders of the runtime, and what calls its kernels. Their
-// text is kept in the job.
+// Adds options of the preprocessor: the folders of the runtime, what calls its kernels, and its
+// macro. Their text is kept in the job.
 void kernel_add_runtime(struct kernel_job *job, struct kernel_list *command);
 
 // The preprocessed source with each launch  K<<<blocks, nullptr, stream>>>(arguments)  as

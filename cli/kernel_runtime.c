@@ -58,4 +58,11 @@ void kernel_add_runtime(struct kernel_job *job, struct kernel_list *command)
     kernel_add(command, job->runtimes_folder);
     kernel_add(command, "-include");
     kernel_add(command, "simpler/tern/kernel.hpp");
+    // By which a source that is for several knows: TERN_RUNTIME_april_host_build_graph.
+    snprintf(job->runtime_macro, sizeof job->runtime_macro, "-DTERN_RUNTIME_%s", job->runtime);
+    char *slash = strchr(job->runtime_macro, '/');
+    if (slash != NULL) {
+        *slash = '_';
+    }
+    kernel_add(command, job->runtime_macro);
 }

@@ -206,6 +206,17 @@ headers_come_in_any_order() {
     done | two_at_a_time
 }
 
+# A source that is for several runtimes knows for which one it is compiled.
+sources_know_the_runtime() {
+    local runtime
+    for runtime in {,april/}{host_build_graph,aicpu_build_graph,tensormap_and_ringbuffer}; do
+        printf '#ifndef TERN_RUNTIME_%s\n#error "another runtime"\n#endif\n' "${runtime/\//_}" \
+            >which.cpp
+        expect 0 '' "$tern" kernel-cc --runtime "$runtime" -E which.cpp -o which.ii
+    done
+    expect 1 'another runtime' "$tern" kernel-cc --runtime host_build_graph -E which.cpp -o which.ii
+}
+
 # tern_add_kernel(... RUNTIME ...), of a project with the tree's tern.
 builds_with_cmake() {
     mkdir project
@@ -233,6 +244,7 @@ for compiler in "${compilers[@]}"; do
     runs_all "$compiler"
     needs_no_library "$compiler"
 done
+sources_know_the_runtime
 builds_with_cmake
 refuses_wrong_runtimes
 echo "simpler.sh: ${compilers[*]}, all verified in $SECONDS s"
