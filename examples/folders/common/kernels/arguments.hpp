@@ -5,7 +5,7 @@
 
 #include "pto/pto-inst.hpp"
 
-#if __has_include("tensor.h") // of the runtime that `tern kernel-cc --runtime` names
+#ifdef TERN_RUNTIME_tensormap_and_ringbuffer // by `tern kernel-cc --runtime`
 #include "tensor.h"
 #endif
 
@@ -14,7 +14,7 @@ namespace folders
 
 template <typename T> AICORE __gm__ T *At(int64_t argument)
 {
-#if __has_include("tensor.h")
+#ifdef TERN_RUNTIME_tensormap_and_ringbuffer
     auto *tensor = reinterpret_cast<__gm__ Tensor *>(argument);
     return reinterpret_cast<__gm__ T *>(tensor->buffer.addr) + tensor->start_offset;
 #else
