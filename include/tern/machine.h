@@ -24,6 +24,10 @@ typedef struct tern_machine {
 // Looks. Any thread. TERN_ERR_ARG for NULL.
 TERN_CALL int tern_machine_look(tern_machine *machine);
 
+// The version of the library that runs, "MAJOR.MINOR.PATCH"; the macros TERN_VERSION_MAJOR, …
+// (tern/api.h) are that of the headers. Any thread.
+TERN_API const char *tern_version(void);
+
 TERN_END_DECLS
 
 #endif

@@ -3,10 +3,12 @@
 // names, and what is said of a number or a word that is in none.
 #include "support/cmocka.h"
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tern/dtype.h"
 #include "tern/kind.h"
+#include "tern/machine.h"
 #include "tern/status.h"
 
 // Written out a second time on purpose: these are promises to who has stored a number.
@@ -108,6 +110,14 @@ static void every_dtype_has_its_number_word_and_size(void **state)
     assert_int_equal(TERN_U64, DTYPES - 1);
 }
 
+static void the_library_says_the_version_of_its_headers(void **state)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "%d.%d.%d", TERN_VERSION_MAJOR, TERN_VERSION_MINOR,
+             TERN_VERSION_PATCH);
+    assert_string_equal(tern_version(), wanted);
+}
+
 static void a_number_that_is_no_dtype_has_no_size(void **state)
 {
     static const int strangers[] = {-1, DTYPES, INT32_MAX, INT32_MIN};
@@ -183,6 +193,7 @@ int main(void)
         cmocka_unit_test(every_status_has_its_name_and_text),
         cmocka_unit_test(a_number_that_is_no_status_is_said_to_be_none),
         cmocka_unit_test(every_dtype_has_its_number_word_and_size),
+        cmocka_unit_test(the_library_says_the_version_of_its_headers),
         cmocka_unit_test(a_number_that_is_no_dtype_has_no_size),
         cmocka_unit_test(a_word_that_is_no_dtype_is_answered_with_those_that_are),
         cmocka_unit_test(parsing_a_dtype_refuses_null),
