@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import List
 
+from . import _version
+
 # Public name -> the module that has it.
 _PUBLIC = {
     name: module
@@ -31,6 +33,7 @@ _PUBLIC = {
 }
 
 __all__ = sorted(_PUBLIC)
+__version__ = _version.VERSION
 
 
 def __getattr__(name: str):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from . import _interrupt, _prototypes
+from ._version import VERSION
 
 SONAME = "libtern.so.0"
 NAMES = (SONAME, "libtern.so")
@@ -56,7 +57,8 @@ def prototypes() -> Dict[str, Tuple[str, Tuple[str, ...]]]:
 
 def _candidates() -> Iterator[Path]:
     """Where the library may be, the nearest first: beside the package, in the prefix that it is
-    installed in (PREFIX/lib/tern/python/tern), in the build tree of its source tree."""
+    installed in (PREFIX/lib/tern/python/tern), in the build tree of its source tree, and where it
+    was when pip installed the package."""
     package = Path(__file__).resolve().parent
     folders: List[Path] = [package]
     if package.parts[-3:-1] == ("tern", "python"):
@@ -66,13 +68,18 @@ def _candidates() -> Iterator[Path]:
     for folder in folders:
         for name in NAMES:
             yield folder / name
+    try:
+        from ._installed import LIBRARY
+    except ImportError:
+        return
+    yield Path(LIBRARY)
 
 
 def find() -> str:
     """The library that lib() loads: a path, or a bare name for the dynamic linker.
 
     TERN_LIBRARY names it; else it is looked for beside the package, in its prefix, in the build
-    tree, and where the dynamic linker looks.
+    tree, where it was when pip installed the package, and where the dynamic linker looks.
     """
     named = os.environ.get("TERN_LIBRARY")
     if named:
@@ -99,6 +106,12 @@ class Library:
                 "folders; TERN_LIBRARY=/path/to/libtern.so says where it is"
             ) from error
         self._table = prototypes()
+        version = self.tern_version().decode()
+        if version != VERSION:
+            raise LibraryError(
+                f"{path} is tern {version}, and {Path(__file__).parent} is the package of "
+                f"tern {VERSION}; TERN_LIBRARY=/path/to/libtern.so says where the right one is"
+            )
 
     def __getattr__(self, name: str):
         # Called once per function: the attribute is found without it afterwards.

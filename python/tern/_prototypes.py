@@ -128,6 +128,7 @@ HEADERS = {
     """,
     "machine.h": """
         int tern_machine_look(ptr)
+        text tern_version()
     """,
     "memory.h": """
         int tern_alloc(ptr, size, ptr)
