@@ -42,3 +42,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/ternConfigVersion.cmake"
     COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/ternConfig.cmake" cmake/ternKernel.cmake
     "${PROJECT_BINARY_DIR}/ternConfigVersion.cmake" DESTINATION "${tern_package_dir}")
+
+# Python finds the package there by PYTHONPATH, and pip installs it from there.
+install(DIRECTORY python/ DESTINATION "${CMAKE_INSTALL_LIBDIR}/tern/python"
+    PATTERN "__pycache__" EXCLUDE PATTERN "test" EXCLUDE PATTERN ".pytest_cache" EXCLUDE)

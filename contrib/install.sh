@@ -60,6 +60,12 @@ install() {
     echo "installed to $root$prefix; to take it away: make uninstall $(variables)"
 }
 
+# What Python has made of a module while it was used.
+drop_compiled() {
+    rm -f -- "$1/${2%.py}".*.pyc
+    rmdir -- "$1" 2>/dev/null || true
+}
+
 uninstall() {
     local path count=0
     [ -f "$root$list" ] || fail "$root$list is not there: no tern was installed with" \
@@ -74,6 +80,7 @@ uninstall() {
                 rm -f -- "$root$path"
                 count=$((count + 1))
             fi
+            [[ $path != *.py ]] || drop_compiled "$root${path%/*}/__pycache__" "${path##*/}"
             ;;
         *) fail "$root$list is damaged: it names $path, outside $prefix" ;;
         esac
