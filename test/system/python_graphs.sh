@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 90
+# Plans, task graphs and weight files from Python.
+source "$(dirname "$0")/../support/shell.sh"
+source "$root/test/support/python.sh"
+run_pytest test_safetensors.py
