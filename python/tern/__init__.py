@@ -28,6 +28,9 @@ _PUBLIC = {
         "context": "Context",
         "launch": "launch LaunchError",
         "platform": "comm_init comm_alloc_windows comm_get_local_window_base comm_barrier comm_destroy",
+        "topo": "Topology Link",
+        "plan": "Plan PlanBuilder Op Range algorithms",
+        "check": "Check CheckError Finding",
     }.items()
     for name in names.split()
 }

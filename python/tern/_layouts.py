@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structures of the headers that plans and graphs use, as ctypes knows them. Each is named by
+its C name; a test lets a C compiler compare every field with the headers."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t
+from ctypes import c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+
+NAME_BYTES_MAX = 160  # tern_summary.bound_text
+REGION_DIMS_MAX = 5
+RINGS = 4
+
+
+def _struct(name: str, header: str, *fields):
+    """A structure whose C_NAME and HEADER the test reads."""
+    return type(name, (ctypes.Structure,),
+                {"_fields_": list(fields), "C_NAME": name, "HEADER": header})
+
+
+Link = _struct("tern_link", "topo.h", ("bandwidth_GBps", c_double), ("latency_us", c_double))
+
+PlanSpec = _struct(
+    "tern_plan_spec", "plan.h", ("kind", c_int), ("nranks", c_int), ("bytes", c_uint64),
+    ("unit", c_uint32), ("root", c_int), ("algorithm", c_char_p), ("slots", c_uint32))
+
+PlanRange = _struct("tern_plan_range", "plan.h", ("offset", c_uint64), ("rank", c_uint16),
+                    ("buffer", c_uint16))
+
+PlanOp = _struct(
+    "tern_plan_op", "plan.h", ("kind", c_int), ("flags", c_uint32), ("round", c_int),
+    ("length", c_uint64), ("sources", ctypes.POINTER(PlanRange)), ("sources_count", c_int),
+    ("destinations", ctypes.POINTER(PlanRange)), ("destinations_count", c_int), ("peer", c_int),
+    ("signal", c_uint32), ("count", c_uint32))
+
+AlgoRequest = _struct(
+    "tern_algo_request", "algo.h", ("kind", c_int), ("topo", c_void_p), ("bytes", c_uint64),
+    ("unit", c_uint32), ("root", c_int), ("order", c_int), ("algorithm", c_char_p))
+
+Summary = _struct(
+    "tern_summary", "summary.h", ("spec", PlanSpec), ("rounds", c_int), ("ops", c_size_t),
+    ("copies", c_size_t), ("reduces", c_size_t), ("posts", c_size_t), ("waits", c_size_t),
+    ("missing", c_size_t), ("scratch_bytes", c_uint64), ("links", c_int),
+    ("link_bytes", c_uint64), ("busiest_bytes", c_uint64), ("busiest_from", c_int),
+    ("busiest_to", c_int), ("mean_bytes", c_double), ("busiest_us", c_double),
+    ("estimate_us", c_double), ("bound_us", c_double), ("reached", c_double),
+    ("bound_text", c_char * NAME_BYTES_MAX))
+
+
+class CheckPlace(ctypes.Structure):
+    """An op of tern_check_detail, which has no name of its own."""
+
+    _fields_ = [("rank", c_int), ("lane", c_int), ("index", c_size_t)]
+
+
+CheckDetail = _struct("tern_check_detail", "check.h", ("cause", c_int), ("ops_count", c_int),
+                      ("ops", CheckPlace * 2))
+
+ExecOptions = _struct(
+    "tern_exec_options", "exec.h", ("in", c_void_p), ("in_offset", c_size_t), ("out", c_void_p),
+    ("out_offset", c_size_t), ("dtype", c_int), ("op", c_int), ("flags", c_uint32))
+
+Condition = _struct("tern_condition", "signal.h", ("window", c_void_p),
+                    ("offset_bytes", c_size_t), ("cmp", c_int), ("value", c_int32))
+
+ChipOptions = _struct("tern_chip_options", "graph.h", ("aic_count", c_int), ("aiv_count", c_int),
+                      ("timeout_ns", c_int64))
+
+Predicate = _struct("tern_predicate", "graph.h", ("address", c_void_p), ("dtype", c_int),
+                    ("cmp", c_int), ("value", c_double))
+
+Task = _struct(
+    "tern_task", "graph.h", ("name", c_char_p), ("kernel", c_void_p), ("kernel_name", c_char_p),
+    ("core", c_int), ("args", ctypes.POINTER(c_int64)), ("args_count", c_int),
+    ("mix", c_void_p * 3), ("mix_names", c_char_p * 3), ("blocks", c_int),
+    ("sync_start", c_bool), ("predicate", ctypes.POINTER(Predicate)))
+
+OrchestrateOptions = _struct("tern_orchestrate_options", "graph.h", ("build_first", c_bool))
+
+Region = _struct(
+    "tern_region", "region.h", ("address", c_uint64), ("buffer_bytes", c_uint64),
+    ("owner", c_uint64), ("start", c_uint64), ("version", c_int32), ("ndims", c_uint32),
+    ("dtype", c_uint8), ("all_offsets_zero", c_uint8), ("whole", c_uint8),
+    ("no_dependences", c_uint8), ("shape", c_uint32 * REGION_DIMS_MAX),
+    ("raw_shape", c_uint32 * REGION_DIMS_MAX), ("offset", c_uint32 * REGION_DIMS_MAX),
+    ("stride", c_uint32 * REGION_DIMS_MAX), ("unused", c_uint32))
+
+RingOptions = _struct(
+    "tern_ring_options", "submit.h", ("window", c_uint32 * RINGS), ("heap", c_uint64 * RINGS),
+    ("edges", c_uint32 * RINGS), ("regions", c_uint32 * RINGS), ("flags", c_uint32))
+
+RingMarks = _struct(
+    "tern_ring_marks", "submit.h", ("window", c_uint32 * RINGS), ("edges", c_uint32 * RINGS),
+    ("regions", c_uint32 * RINGS), ("heap", c_uint64 * RINGS), ("tasks", c_uint64))
+
+TaskArg = _struct("tern_task_arg", "submit.h", ("access", c_int),
+                  ("region", ctypes.POINTER(Region)), ("scalar", c_uint64), ("filled", c_bool),
+                  ("fill", c_uint64))
+
+Submission = _struct(
+    "tern_submission", "submit.h", ("task", Task), ("args", ctypes.POINTER(TaskArg)),
+    ("args_count", c_int), ("after", ctypes.POINTER(c_uint64)), ("after_count", c_int),
+    ("waits", ctypes.POINTER(Condition)), ("waits_count", c_int))
