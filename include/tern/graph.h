@@ -143,8 +143,8 @@ TERN_CALL int tern_chip_launch(tern_chip *chip, tern_graph *graph);
 // death, nothing that had not started. Running kernels have returned, unless the sentence says that
 // one has not. The chip's communicator has failed too, so that peers which wait for this run's
 // signals learn why, and with it what waits for theirs. When the communicator failed first, its
-// status outranks TERN_ERR_KERNEL of a kernel that failed of it. TERN_ERR_STATE when nothing was
-// launched.
+// status outranks TERN_ERR_KERNEL of a kernel that failed of it. TERN_ERR_INTERRUPTED
+// (tern/interrupt.h) ends the run as its deadline would. TERN_ERR_STATE when nothing was launched.
 TERN_CALL int tern_chip_synchronize(tern_chip *chip);
 
 // Building on the chip. The orchestration runs on a thread of the chip's own, when the launches

@@ -14,6 +14,7 @@
 #include "graph/orchestrate.h"
 #include "graph/rings.h"
 #include "stream/thread.h"
+#include "sync/interrupt.h"
 
 static _Atomic uint64_t chips_made;
 
@@ -322,6 +323,17 @@ static bool run_ended(void *arg)
     return tern__flag_load(&chip->completed) == tern__peek(&chip->launched);
 }
 
+// An interrupted host still waits: the scheduler ends the run, and its kernels return.
+static int synchronize_goes_on(void *arg, bool deep)
+{
+    struct tern_chip *chip = arg;
+    if (deep && tern__interrupt_now) {
+        tern__flag_store(&chip->interrupted, 1); // partner: run_broken in scheduler.c
+        tern__bell_ring(tern__chip_bell(chip));
+    }
+    return TERN_OK;
+}
+
 static int chip_synchronize(tern_chip *chip)
 {
     TERN_TRY(tern__handle_check("tern_chip_synchronize", chip, TERN__CHIP));
@@ -334,8 +346,10 @@ static int chip_synchronize(tern_chip *chip)
                               .ladder = &ladder,
                               .timeout_ns = INT64_MAX, // the scheduler keeps the run's deadline
                               .holds = run_ended,
+                              .broken = synchronize_goes_on,
                               .arg = chip};
     tern__wait(&wait);
+    tern__flag_store(&chip->interrupted, 0);
     char behind[96] = "";
     int result = chip->result;
     if (chip->dropped > 0) {

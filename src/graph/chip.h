@@ -50,6 +50,7 @@ struct tern_chip {
     struct tern__chip_launch
         launches[TERN_CHIP_LAUNCHES_MAX];   // launch i is in i % TERN_CHIP_LAUNCHES_MAX
     _Atomic uint32_t stop;                  // the scheduler and the orchestrator end
+    _Atomic uint32_t interrupted;           // who synchronizes wants the run to end
     struct tern__run run;                   // the last that was started
     struct tern__history *history;          // NULL: not asked for
     _Atomic uint32_t orchestrates;          // the orchestration has not returned

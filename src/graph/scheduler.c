@@ -31,7 +31,8 @@ static bool something_changed(void *arg)
     struct tern_chip *chip = pause->chip;
     tern__holds_look(chip, true);
     return tern__run_is_over(chip) ||
-           (!pause->told && tern__flag_load(&chip->run.failed) == TERN__RUN_FAILED);
+           (!pause->told && (tern__flag_load(&chip->run.failed) == TERN__RUN_FAILED ||
+                             tern__flag_load(&chip->interrupted) != 0));
 }
 
 // Windows may belong to other communicators of the job than the chip's: those count too.
@@ -58,7 +59,14 @@ static int run_broken(void *arg, bool deep)
 {
     struct pause *pause = arg;
     struct tern_comm *comm = pause->chip->comm;
-    if (comm == NULL || pause->told) {
+    if (pause->told) {
+        return TERN_OK;
+    }
+    if (tern__flag_load(&pause->chip->interrupted) != 0) { // partner: synchronize_goes_on
+        pause->broken = true;
+        return tern__fail(TERN_ERR_INTERRUPTED, "it was interrupted");
+    }
+    if (comm == NULL) {
         return TERN_OK;
     }
     if (!pause->announced) {
@@ -71,7 +79,7 @@ static int run_broken(void *arg, bool deep)
     return status;
 }
 
-// Waits until the run is over or has failed. After `deadline_ns` TERN_ERR_TIMEOUT.
+// Waits until the run is over, has failed or is interrupted. After `deadline_ns` TERN_ERR_TIMEOUT.
 static int await(struct pause *pause, int64_t deadline_ns)
 {
     struct tern_chip *chip = pause->chip;
@@ -186,6 +194,9 @@ static int await_end(struct tern_chip *chip)
         return TERN_OK;
     }
     char sentence[TERN_ERROR_BYTES];
+    if (result == TERN_OK && tern__flag_load(&run->failed) == TERN__RUN_WELL) {
+        result = run_broken(&pause, false); // interrupted
+    }
     bool by_kernel = result == TERN_OK;
     result = tell_failure(&pause, by_kernel ? run->status : result, by_kernel);
     snprintf(sentence, sizeof sentence, "%s", tern_last_error());
