@@ -114,7 +114,7 @@ TERN_CALL int tern_graph_set_element(tern_graph *graph, const tern_region *regio
                                      const uint32_t *index, uint64_t value);
 
 // Gives the run up, with a code of tern/graph_code.def (9 for one's own reasons). Returns
-// TERN_ERR_STATE, for the orchestration to return.
+// TERN_ERR_STATE, for the orchestration to return. Of a graph without rings, too.
 TERN_CALL int tern_graph_give_up(tern_graph *graph, int code, const char *format, ...)
     TERN_PRINTF(3, 4);
 

@@ -13,13 +13,11 @@
 #include "graph/region.h"
 #include "graph/submit.h"
 
-int tern__submit_rings(const char *call, const tern_graph *graph, struct tern__rings **rings)
+// That the caller is the graph's orchestration, and the run goes on.
+static int check_orchestrates(const char *call, const tern_graph *graph)
 {
-    TERN_TRY(tern__handle_check(call, graph, TERN__GRAPH));
-    if (graph->rings == NULL || !tern__orchestrates(graph)) {
-        return tern__fail(TERN_ERR_STATE, "%s: %s", call,
-                          graph->rings == NULL ? "the graph has no rings (tern_graph_create_rings)"
-                                               : "the caller is no orchestration of the graph");
+    if (!tern__orchestrates(graph)) {
+        return tern__fail(TERN_ERR_STATE, "%s: the caller is no orchestration of the graph", call);
     }
     const struct tern__run *run = &graph->chip->run;
     if (__builtin_expect(tern__flag_load(&run->failed) != TERN__RUN_WELL ||
@@ -27,6 +25,17 @@ int tern__submit_rings(const char *call, const tern_graph *graph, struct tern__r
                          0)) {
         return tern__fail(TERN_ERR_STATE, "%s: the run of the graph has failed", call);
     }
+    return TERN_OK;
+}
+
+int tern__submit_rings(const char *call, const tern_graph *graph, struct tern__rings **rings)
+{
+    TERN_TRY(tern__handle_check(call, graph, TERN__GRAPH));
+    if (graph->rings == NULL) {
+        return tern__fail(TERN_ERR_STATE, "%s: the graph has no rings (tern_graph_create_rings)",
+                          call);
+    }
+    TERN_TRY(check_orchestrates(call, graph));
     *rings = graph->rings;
     return TERN_OK;
 }
@@ -102,12 +111,14 @@ int tern_graph_scope_end(tern_graph *graph)
 int tern_graph_give_up(tern_graph *graph, int code, const char *format, ...)
 {
     char text[400];
-    struct tern__rings *rings;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    int status = tern__submit_rings("tern_graph_give_up", graph, &rings);
+    int status = tern__handle_check("tern_graph_give_up", graph, TERN__GRAPH);
+    if (status == TERN_OK) {
+        status = check_orchestrates("tern_graph_give_up", graph);
+    }
     if (status == TERN_OK) {
         bool known = strcmp(tern_graph_code_name(code), tern_graph_code_name(0)) != 0;
         code = known ? code : TERN__CODE_EXPLICIT_ORCH_FATAL;

@@ -254,11 +254,25 @@ static void an_element_that_is_never_written_has_a_code(void **state)
     assert_true(fine(tern_chip_destroy(chip)));
 }
 
+static void a_graph_without_rings_is_given_up_too(void **state)
+{
+    tern_chip *chip = chip_of(0, 1);
+    tern_graph *graph;
+    assert_true(fine(tern_graph_create(&graph)));
+    assert_true(says(tern_graph_give_up(graph, 9, "why"), TERN_ERR_STATE, "no orchestration"));
+    assert_true(fine(tern_chip_orchestrate(chip, graph, give_up, NULL, NULL)));
+    assert_true(says(tern_chip_synchronize(chip), TERN_ERR_KERNEL,
+                     "EXPLICIT_ORCH_FATAL: I have 3 reasons"));
+    assert_int_equal(tern_chip_code(chip), 9);
+    assert_true(fine(tern_graph_destroy(graph)) && fine(tern_chip_destroy(chip)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_code_ends_the_run_and_not_the_chip),
         cmocka_unit_test(an_element_that_is_never_written_has_a_code),
+        cmocka_unit_test(a_graph_without_rings_is_given_up_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
