@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the example runner share: a folder that is right, changed one line at a time, and a
-command `tern` that only seems to compile and run (fake_tern.py), so that a test takes no compiler."""
+"""What the tests of the example runner share: a folder that is right, changed one line at a time,
+and a command `tern` that only seems to compile and run (fake_tern.py), so that a test takes no
+compiler."""
 
 from __future__ import annotations
 

@@ -84,8 +84,9 @@ BAD = {
     "misspelt table": ("DISTRIBUTED_CONFIG =", "DISTRIBUTED_CONFG =", "DISTRIBUTED_CONFG",
                        "there is no table 'DISTRIBUTED_CONFG'; did you mean 'DISTRIBUTED_CONFIG'?"),
     "host orchestration": ("RUNTIME_ENV =", "DISTRIBUTED_HOST_ORCH = {}\nRUNTIME_ENV =",
-                           "DISTRIBUTED_HOST_ORCH", "orchestrations of a host over several chips are "
-                           "not supported; DISTRIBUTED_CONFIG runs one orchestration on each chip"),
+                           "DISTRIBUTED_HOST_ORCH", "orchestrations of a host over several chips "
+                           "are not supported; DISTRIBUTED_CONFIG runs one orchestration on each "
+                           "chip"),
     "no orchestration": ("ORCHESTRATION =", "SOMETHING =", None,
                          "the table ORCHESTRATION is missing"),
     "no file": ('"orch.cpp"', '"orhc.cpp"', 'ORCHESTRATION["source"]',

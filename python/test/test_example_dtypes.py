@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a golden as arrays of a buffer's dtype: what is kept, and what is refused by its index."""
+"""Values of a golden as arrays of a buffer's dtype: what is kept, and what is refused by its
+index."""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ def read_distributed(value: object, place: str, folder: Path,
         raise Problem(f"a window of {size} bytes is too large", fields.at("buffers"))
     return Distributed(nranks, root, tuple(_read_includes(fields)), prefix, tuple(buffers),
                        tuple(inputs), tuple(outputs), tuple(args),
-                       read_verify(fields.raw("verify", "all"), fields.at("verify"), outputs, nranks,
-                                   root), place)
+                       read_verify(fields.raw("verify", "all"), fields.at("verify"), outputs,
+                                   nranks, root), place)
 
 
 def _read_includes(fields: Fields) -> List[str]:
@@ -128,7 +128,8 @@ def _read_args(fields: Fields, names: List[str]) -> List[str]:
     for index, item in enumerate(fields.items("args", ())):
         if item not in names and item not in TOKENS:
             raise Problem(f"{shown(item)} is no buffer and none of the tokens {listed(TOKENS)}"
-                          f"{nearest_only(item, names + list(TOKENS))}", f"{fields.at('args')}[{index}]")
+                          f"{nearest_only(item, names + list(TOKENS))}",
+                          f"{fields.at('args')}[{index}]")
         args.append(str(item))
     if len(args) > MOST_ARGS:
         raise Problem(f"there are {len(args)}; an orchestration has at most {MOST_ARGS}",

@@ -2,7 +2,8 @@
 """kernel_config.py as checked data: what is compiled, which runtime runs it, on which buffers.
 
 Every field is honoured or refused with a sentence that names the file and the field; which of them
-have no effect is said in docs/example-runner.md. Nothing after this looks at the user's dictionaries.
+have no effect is said in docs/example-runner.md. Nothing after this looks at the user's
+dictionaries.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class Config:
 
 
 def load_config(folder: Path, nranks: Optional[int], seconds: Optional[float]) -> Config:
-    """Reads FOLDER/kernel_config.py; `nranks` of the command line goes before that of the config."""
+    """Reads FOLDER/kernel_config.py; `nranks` of the command line goes before that of the
+    config."""
     if not folder.is_dir():
         raise Problem("there is no such folder", str(folder))
     file = folder / NAME

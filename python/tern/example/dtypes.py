@@ -77,10 +77,11 @@ def is_scalar(value: object) -> bool:
 
 
 def to_array(values: object, dtype: str, place: str) -> "numpy.ndarray":
-    """One-dimensional array of storage(dtype) with the values of a list, array or tensor, in C order.
+    """One-dimensional array of storage(dtype) with the values of a list, array or tensor, in C
+    order.
 
-    Raises Problem for what is no sequence of numbers, for a number that `dtype` cannot hold, and for a
-    fraction or NaN where `dtype` has integers. Floats are rounded to the nearest.
+    Raises Problem for what is no sequence of numbers, for a number that `dtype` cannot hold, and
+    for a fraction or NaN where `dtype` has integers. Floats are rounded to the nearest.
     """
     import numpy
 

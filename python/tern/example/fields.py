@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A dictionary of kernel_config.py with the place where it stands, read field by field.
 
-Every reader takes a field once and says in one sentence what is wrong with it; fields that nobody may
-give are refused with the nearest name that there is.
+Every reader takes a field once and says in one sentence what is wrong with it; fields that nobody
+may give are refused with the nearest name that there is.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from typing import Iterable, Optional
 class Problem(Exception):
     """Something of the user's is wrong, or something failed.
 
-    `sentence` says what, in one sentence without a final newline; `place` is the file and the field or
-    the line; `details` are lines for people that come before the sentence: a traceback, messages of a
-    compiler.
+    `sentence` says what, in one sentence without a final newline; `place` is the file and the field
+    or the line; `details` are lines for people that come before the sentence: a traceback, messages
+    of a compiler.
     """
 
     def __init__(self, sentence: str, place: Optional[str] = None, details: str = "") -> None:

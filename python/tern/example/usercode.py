@@ -2,8 +2,8 @@
 """Runs Python code of the user's: kernel_config.py, golden.py and their functions.
 
 What goes wrong in it becomes a Problem with the user's own frames. Its folder is first on sys.path
-while it runs and not afterwards, modules that it imports from there are forgotten again (the folder of a
-golden may have another module of the same name), and nothing is written beside it.
+while it runs and not afterwards, modules that it imports from there are forgotten again (the folder
+of a golden may have another module of the same name), and nothing is written beside it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class _Deadline(BaseException):
 
 @contextmanager
 def _limited(seconds: Optional[float]) -> Iterator[None]:
-    """Raises _Deadline inside the block after so many seconds, again each second if it is caught."""
+    """Raises _Deadline inside the block after so many seconds, again each second if it is
+    caught."""
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
