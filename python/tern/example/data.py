@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a run: objects, the files of each rank's buffers, logs.
+
+    artifacts/NAME.so        the orchestration and kernel-FUNC_ID.so
+    data/rank_R/NAME.bin     inputs before the run, outputs after it
+    logs/rank-R.log          what each rank has printed
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+from .dtypes import SIZES, storage
+from .problem import Problem
+
+if TYPE_CHECKING:
+    import numpy
+
+
+class Workspace:
+    """A context manager: a temporary folder that goes at the end, or one that stays (`keep`)."""
+
+    def __init__(self, keep: Optional[Path]) -> None:
+        self._keep = keep
+        self.folder = Path()
+
+    def __enter__(self) -> "Workspace":
+        try:
+            if self._keep is None:
+                self.folder = Path(tempfile.mkdtemp(prefix="tern-example-"))
+            else:
+                self.folder = self._keep
+                self.folder.mkdir(parents=True, exist_ok=True)
+                for name in ("artifacts", "data", "logs", "objects"):  # of a run before
+                    shutil.rmtree(self.folder / name, ignore_errors=True)
+            for name in ("artifacts", "data", "logs", "objects"):
+                (self.folder / name).mkdir()
+        except OSError as error:
+            raise Problem(f"cannot make the folder {error.filename}: {error.strerror}",
+                          "--savetemp" if self._keep else None) from None
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        shutil.rmtree(self.folder / "objects", ignore_errors=True)
+        if self._keep is None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def artifacts(self) -> Path:
+        return self.folder / "artifacts"
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def objects(self) -> Path:
+        return self.folder / "objects"
+
+    def file(self, rank: int, name: str) -> Path:
+        return self.data / f"rank_{rank}" / f"{name}.bin"
+
+    def write(self, rank: int, name: str, data: bytes) -> None:
+        path = self.file(rank, name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+
+    def prepare(self, nranks: int) -> None:
+        """Folders for all ranks, also for those without inputs."""
+        for rank in range(nranks):
+            os.makedirs(self.data / f"rank_{rank}", exist_ok=True)
+
+
+def read_output(path: Path, dtype: str, count: int) -> "numpy.ndarray | str":
+    """The elements that a rank has saved, or the sentence that says why there are none."""
+    import numpy
+
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return "the rank has saved nothing"
+    wanted = count * SIZES[dtype][0]
+    if len(data) != wanted:
+        return f"the rank has saved {len(data)} bytes instead of {wanted}"
+    return numpy.frombuffer(data, dtype=storage(dtype))
