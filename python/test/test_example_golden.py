@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goldens: inputs and expectations that are wrong, each with its sentence; and those that are right."""
+"""Goldens: inputs and expectations that are wrong, each with its sentence; and those that are
+right."""
 
 from __future__ import annotations
 
