@@ -7,18 +7,21 @@
 #                              do without is missing, wherever it comes from
 #   contrib/deps.sh --bench    also Open MPI, MPICH and StarPU, the peers; their absence is not an error
 #   contrib/deps.sh --tools    also clang, clang-tidy, clang-format, libFuzzer
+#   contrib/deps.sh --browser  also Chromium and its driver, which test pages; their absence is no error
 set -euo pipefail
 
 needed=(gcc g++ cmake ninja-build pkg-config libcmocka-dev libopenblas-dev python3)
 peers=()
 check=no
+browser=no
 for arg in "$@"; do
     case $arg in
     --check) check=yes ;;
     --bench) peers+=(openmpi-bin libopenmpi-dev mpich libmpich-dev libstarpu-dev) ;;
     --tools) needed+=(clang clang-tidy clang-format libclang-rt-14-dev) ;;
+    --browser) browser=yes ;;
     *)
-        echo "deps.sh: unknown argument '$arg' (--check, --bench, --tools)" >&2
+        echo "deps.sh: unknown argument '$arg' (--check, --bench, --tools, --browser)" >&2
         exit 2
         ;;
     esac
@@ -112,4 +115,18 @@ if [ ${#missing[@]} -gt 0 ]; then
     if ! can_install || ! install_packages "${missing[@]}"; then
         echo "deps.sh: not installed, so the benchmark runs without these peers: ${missing[*]}" >&2
     fi
+fi
+
+# Node and npm may come from elsewhere than Debian, so commands are looked for, not packages.
+install_browser() {
+    local pair missing=()
+    for pair in chromium:chromium node:nodejs npm:npm; do
+        command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
+    done
+    [ ${#missing[@]} -eq 0 ] || { can_install && install_packages "${missing[@]}"; } || return 1
+    cd "$(dirname "$0")/../test/browser"
+    [ -d node_modules/playwright-core ] || npm ci --silent --no-audit --no-fund
+}
+if [ "$browser" = yes ] && ! install_browser; then
+    echo "deps.sh: no Chromium, npm or playwright-core, so pages are not tested in a browser" >&2
 fi
