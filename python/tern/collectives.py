@@ -165,8 +165,9 @@ def _with_order(call: Call, algorithm: Optional[str], any_order: bool) -> Call:
 
 class Cache:
     """Calls that were made before with the same arrays: no look at their addresses, which costs more
-    than a small call. An entry is good as long as its arrays are these very objects (an array that
-    somebody has a weak reference to does not change its memory) with the same dtype, length and flags.
+    than a small call. An entry is good as long as its arrays are these very objects, with the same
+    dtype and flags: NumPy does not resize an array that somebody has a weak reference to, and its
+    length changes with its dtype only.
     """
 
     LIMIT = 256
@@ -185,14 +186,13 @@ class Cache:
             entries.pop(key, None)
 
         self.entries[key] = (
-            weakref.ref(x, forget), x.dtype, x.size,
-            weakref.ref(out, forget), out.dtype, out.size,
-            call.reference, call,
+            weakref.ref(x, forget), x.dtype, weakref.ref(out, forget), call.reference, call,
         )
 
 
 def can_cache(call: Call, x: Optional[Array], out: Optional[Array]) -> bool:
     """Whether the call may be made again without a look: both arrays, given by the caller, with a
     plain operation."""
-    return (x is not None and out is not None and call.coll.function is None
+    return (x is not None and out is not None and x.dtype is out.dtype
+            and call.coll.function is None
             and call.kind.in_ != NONE and call.kind.root != ROOT_FROM)

@@ -48,6 +48,7 @@ class Comm(Collectives):
         self.size = check(lib().tern_comm_size(handle))
         self._process = os.getpid()
         self._lock = threading.Lock()
+        self._acquire, self._release = self._lock.acquire, self._lock.release
         self._run = lib().tern_coll_run
         self._argument = ctypes.c_void_p.from_param(handle)
         self._cache = Cache()
@@ -93,32 +94,30 @@ class Comm(Collectives):
 
     def _do(self, word: str, x: Optional[Array], out: Optional[Array], op: Any, root: int,
             dtype: Any, algorithm: Optional[str] = None, any_order: bool = False) -> Any:
+        if algorithm is not None or any_order:
+            return Collectives._do(self, word, x, out, op, root, dtype, algorithm, any_order)
         # Short path: nothing here asks an array for its address, or makes an object of its own.
-        key = (word, id(x), id(out), op, root, dtype)
-        entry = self._entries.get(key) if algorithm is None and not any_order else None
+        key = (id(x), id(out), word, op, root, dtype)
+        entry = self._entries.get(key)
         if entry is None:
-            return self._do_first(key, x, out, algorithm, any_order)
-        x_ref, x_dtype, x_size, out_ref, out_dtype, out_size, reference, _ = entry
-        if (x_ref() is not x or x.dtype is not x_dtype or x.size != x_size
-                or out_ref() is not out or out.dtype is not out_dtype or out.size != out_size
-                or not x.flags.c_contiguous or not out.flags.carray):
+            return self._do_first(key, x, out)
+        x_ref, dtype, out_ref, reference, _ = entry
+        if (x_ref() is not x or out_ref() is not out or x.dtype is not dtype
+                or out.dtype is not dtype or not x.flags.c_contiguous or not out.flags.carray):
             del self._entries[key]
-            return self._do_first(key, x, out, algorithm, any_order)
-        if not self._lock.acquire(False):
+            return self._do_first(key, x, out)
+        if not self._acquire(False):
             self._enter()
         try:
             status = self._run(self._argument, reference)
         finally:
-            self._lock.release()
+            self._release()
         if status:
             fail(status)
         return out
 
-    def _do_first(self, key: tuple, x: Optional[Array], out: Optional[Array],
-                  algorithm: Optional[str], any_order: bool) -> Any:
-        word, _, _, op, root, dtype = key
-        if algorithm is not None or any_order:
-            return Collectives._do(self, word, x, out, op, root, dtype, algorithm, any_order)
+    def _do_first(self, key: tuple, x: Optional[Array], out: Optional[Array]) -> Any:
+        _, _, word, op, root, dtype = key
         call = describe(kinds()[word], self.rank, self.size, x, out, op, root, dtype)
         result = self._go(call)
         if can_cache(call, x, out):
