@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "job.h"
+#include "tern/coll.h"
 #include "tern/put.h"
 #include "tern/signal.h"
 #include "tern/window.h"
@@ -101,6 +102,36 @@ static void bench_start(void)
     report_start();
 }
 
+// Collective calls back to back, as bench/python_calls.py makes them from Python; large ones fewer.
+static void bench_all_reduce(void)
+{
+    static const struct {
+        const char *name;
+        size_t bytes;
+        int share;
+    } sizes[] = {{"all_reduce_8B", 8, 1}, {"all_reduce_1MiB", 1 << 20, 50}};
+    tern_window *window;
+    must(tern_window_create(world, 2 << 20, NULL, &window));
+    float *in = tern_window_address(window, rank);
+    float *out = in + ((1 << 20) / sizeof *in);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        double batches[BATCHES];
+        size_t count = sizes[s].bytes / sizeof *in;
+        int calls = iterations / sizes[s].share > 2 ? iterations / sizes[s].share : 2;
+        for (int batch = 0; batch < BATCHES; batch++) {
+            must(tern_comm_barrier(world));
+            double begin = cli_now_us();
+            for (int i = 0; i < calls; i++) {
+                must(tern_all_reduce(world, in, out, count, TERN_F32, TERN_SUM));
+            }
+            batches[batch] = (cli_now_us() - begin) / calls;
+        }
+        report(sizes[s].name, cli_median(batches, BATCHES), "us");
+    }
+    must(tern_comm_barrier(world));
+    must(tern_window_destroy(window));
+}
+
 // Rank 1 waits for a signal that rank 0 sends after some seconds; what did waiting cost?
 static void bench_idle(void)
 {
@@ -126,8 +157,12 @@ int main(int argc, char **argv)
         void (*run)(void);
         int iterations;
     } benches[] = {
-        {"barrier", bench_barrier, 2000}, {"notify", bench_notify, 2000}, {"put", bench_put, 0},
-        {"start", bench_start, 0},        {"idle", bench_idle, 5},
+        {"barrier", bench_barrier, 2000},
+        {"notify", bench_notify, 2000},
+        {"put", bench_put, 0},
+        {"start", bench_start, 0},
+        {"idle", bench_idle, 5},
+        {"all_reduce", bench_all_reduce, 20000},
     };
     must(tern_init(NULL, &world));
     rank = tern_comm_rank(world);
@@ -141,7 +176,8 @@ int main(int argc, char **argv)
         }
     }
     if (!known && rank == 0) {
-        fprintf(stderr, "usage: bench_basics barrier|notify|put|start|idle [iterations]\n");
+        fprintf(stderr,
+                "usage: bench_basics barrier|notify|put|start|idle|all_reduce [iterations]\n");
     }
     must(tern_comm_destroy(world));
     return known ? 0 : 2;

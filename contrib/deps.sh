@@ -2,22 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs, through apt, what the build needs and this machine lacks; says nothing when all is there.
-#   contrib/deps.sh            compilers, build tools, cmocka, OpenBLAS
+#   contrib/deps.sh            compilers, build tools, cmocka, OpenBLAS, NumPy and pytest
 #   contrib/deps.sh --check    installs nothing: fails with a sentence when a tool that the build cannot
 #                              do without is missing, wherever it comes from
-#   contrib/deps.sh --bench    also Open MPI, MPICH and StarPU, the peers; their absence is not an error
+#   contrib/deps.sh --bench    also Open MPI, MPICH, StarPU and mpi4py, the peers; their absence is not an error
 #   contrib/deps.sh --tools    also clang, clang-tidy, clang-format, libFuzzer
 #   contrib/deps.sh --browser  also Chromium and its driver, which test pages; their absence is no error
 set -euo pipefail
 
-needed=(gcc g++ cmake ninja-build pkg-config libcmocka-dev libopenblas-dev python3)
+needed=(gcc g++ cmake ninja-build pkg-config libcmocka-dev libopenblas-dev python3
+    python3-numpy python3-pytest)
 peers=()
 check=no
 browser=no
 for arg in "$@"; do
     case $arg in
     --check) check=yes ;;
-    --bench) peers+=(openmpi-bin libopenmpi-dev mpich libmpich-dev libstarpu-dev) ;;
+    --bench) peers+=(openmpi-bin libopenmpi-dev mpich libmpich-dev libstarpu-dev python3-mpi4py) ;;
     --tools) needed+=(clang clang-tidy clang-format libclang-rt-14-dev) ;;
     --browser) browser=yes ;;
     *)

@@ -16,6 +16,11 @@ python3 "$root/bench/run.py" --quick --no-peers --only basics --build "$build" -
 expect_rows 31 # the heading and thirty rows
 grep -q 'barrier, 8 ranks' "results.md"
 
+# The Python bindings, beside C and, where it is installed, mpi4py.
+python3 "$root/bench/run.py" --quick --only python --build "$build" --output "results.md"
+grep -q '^| Python is not ' results.md || expect_rows 3 # the heading and two rows
+grep -q '^| all_reduce, 2 ranks | .*mpi4py\|^| mpi4py is not ' results.md
+
 # Their peers need no launcher, and are quick; what is not installed has a row that says so.
 python3 "$root/bench/run.py" --quick --only tasks --build "$build" --output "results.md"
 expect_rows 37 # the heading and thirty-six rows
