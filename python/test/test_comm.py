@@ -254,7 +254,8 @@ def run_program(nranks, end):
     command = os.path.join(os.path.dirname(_library.lib().path), "../bin/tern")
     return subprocess.run(
         [command, "run", "-n", str(nranks), sys.executable, "-c", PROGRAM.format(end=end)],
-        capture_output=True, text=True, timeout=TIMEOUT_S)
+        capture_output=True, text=True, timeout=TIMEOUT_S,
+        env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tern.__file__))})
 
 
 def test_tern_run_starts_the_ranks_of_a_program():

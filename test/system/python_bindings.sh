@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 300
 # python/tern: the library and its prototypes, communicators, windows and what outlives them, the
-# comm_* functions. Not the collectives and the launcher, which have scripts of their own.
+# comm_* functions, the examples of docs/python.md. Not the collectives and the launcher, which have scripts of their own.
 source "$(dirname "$0")/../support/shell.sh"
 source "$root/test/support/python.sh"
-run_pytest test_library.py test_comm.py test_window.py test_platform.py
+run_pytest test_library.py test_comm.py test_window.py test_platform.py test_docs.py
