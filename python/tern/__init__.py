@@ -24,6 +24,7 @@ _PUBLIC = {
         "_library": "LibraryError",
         "comm": "Comm init init_at",
         "window": "Window wait_all_signals wait_any_signal",
+        "session": "Session",
         "requests": "Request wait_all wait_any",
         "context": "Context",
         "launch": "launch LaunchError",

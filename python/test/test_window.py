@@ -78,6 +78,43 @@ def test_put_get_and_signals(on_ranks, nranks):
     on_ranks(nranks, transfers)
 
 
+def beside(comm):
+    right, n = (comm.rank + 1) % comm.size, 1 << 16
+    window = comm.window(8 * n)
+    with tern.Session() as session:
+        first = session.put(window, right, np.full(n // 2, comm.rank, np.int64))
+        second = session.put(window, right, np.full(8, 100 + comm.rank, np.int64), offset=4 * n)
+        session.wait(second)
+        assert session.test(first) and not session._kept
+        window.notify(right, 8 * n - 8)
+        window.wait(8 * n - 8, 1)
+        left = (comm.rank - 1) % comm.size
+        assert (window.array(np.int64, n // 2) == left).all()
+        out = np.zeros(8, np.int64)
+        session.get(window, comm.rank, out, offset=4 * n)
+        session.wait()
+        session.wait()
+        assert (out == 100 + left).all()
+        for call, text in [
+            (lambda: session.put(window, 0, out, offset=8 * n), "reach beyond"),
+            (lambda: session.put(window, 99, out), "rank is 99"),
+            (lambda: session.get(window, 0, out[::2]), "not contiguous"),
+            (lambda: session.wait(77), "77"),
+        ]:
+            with pytest.raises(tern.ArgumentError, match=text):
+                call()
+        comm.barrier()  # all have looked
+        session.put(window, right, np.zeros(n // 2, np.int64))
+    with pytest.raises(tern.StateError, match="closed"):
+        session.put(window, 0, out)
+    comm.barrier()
+
+
+@pytest.mark.parametrize("nranks", (1, 3))
+def test_transfers_beside_the_caller(on_ranks, nranks):
+    on_ranks(nranks, beside)
+
+
 def several_signals(comm):
     window, other = comm.window(64), comm.window(64)
     for peer in range(comm.size):
@@ -243,6 +280,11 @@ def changed_between_calls(comm):
     with pytest.raises(tern.ArgumentError, match="x has dtype float32, out int32"):
         comm.all_reduce(x, out)
     x.dtype = np.int32
+    comm.all_reduce(x, out)
+    out.dtype = np.float32
+    with pytest.raises(tern.ArgumentError, match="x has dtype int32, out float32"):
+        comm.all_reduce(x, out)
+    out.dtype = np.int32
     comm.all_reduce(x, out)
     out.flags.writeable = False
     with pytest.raises(tern.ArgumentError, match="read-only"):
