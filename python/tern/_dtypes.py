@@ -138,6 +138,9 @@ def check_array(where: str, array: Any, writable: bool = False) -> Tuple[int, in
         )
     if writable and not array.flags.writeable:
         raise argument_error(f"{where} is read-only; the call writes into it")
+    if not array.flags.aligned:
+        raise argument_error(f"{where} is not aligned to its elements; numpy.require(..., 'A') makes a "
+                             "copy that is")
     if not array.dtype.isnative:
         raise argument_error(f"{where} has dtype {array.dtype}, in the other byte order")
     return array.ctypes.data, array.size

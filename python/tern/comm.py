@@ -23,7 +23,7 @@ from .collectives import Array, Cache, Collectives, Op, can_cache
 from .requests import Preparer, Starter
 from .window import Shape, Window
 
-_open: "weakref.WeakSet[Comm]" = weakref.WeakSet()
+_open: "set[Comm]" = set()  # not destroyed yet; a rank leaves at the end of its program
 
 
 class _Options(ctypes.Structure):  # tern_options
@@ -34,7 +34,7 @@ class Comm(Collectives):
     """A communicator, made by tern.init, tern.init_at or split. All ranks make the same collective
     calls in the same order; one thread at a time, else StateError. It fails as a whole: when a rank
     dies, misses a deadline or is interrupted by Ctrl-C, calls on every rank raise an error that names
-    it, until it is destroyed.
+    it, until it is destroyed; by destroy, or at the end of the program, never by being forgotten.
 
     handle   the tern_comm * of the library, for what these bindings have no call for
     rank, size   this process's rank, 0..size-1, and the number of ranks
@@ -55,7 +55,7 @@ class Comm(Collectives):
         self._entries = self._cache.entries
         self._windows: "weakref.WeakSet" = weakref.WeakSet()
         self._blocks: "weakref.WeakSet[Block]" = weakref.WeakSet()
-        self._parts: "weakref.WeakSet[Comm]" = weakref.WeakSet()
+        self._parts: "set[Comm]" = set()
         self._requests: set = set()
         self.start = Starter(self)
         self.prepare = Preparer(self)
@@ -190,6 +190,7 @@ class Comm(Collectives):
                 block.forget()
             self._handle = None
             self._entries.clear()
+            _open.discard(self)
             if self._parent is not None:
                 self._parent._parts.discard(self)
 

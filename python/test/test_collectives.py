@@ -159,11 +159,37 @@ def with_counts(comm, dtype):
     assert (out == rows[rank]).all()
     assert (comm.reduce_scatter_v(packed, counts)
             == total(np.stack([packed] * n))[sum(counts[:rank]) :][: counts[rank]]).all()
+    at = offsets if rank == root else None
+    got = comm.gather_v(x, counts if rank == root else None, spread, at, root=root)
+    assert got is None if rank != root else (got[offsets[-1] :][: counts[-1]] == rows[-1]).all()
+    out[:] = 0
+    comm.scatter_v(spread if rank == root else None, counts if rank == root else None, out, at,
+                   root=root)
+    assert (out == rows[rank]).all()
     to = [(rank + q) % 3 for q in range(n)]
     sent = [np.full(count, 10 * rank + q).astype(dtype) for q, count in enumerate(to)]
     got = comm.all_to_all_v(np.concatenate(sent), to, to)
     wanted = [np.full((q + rank) % 3, 10 * q + rank).astype(dtype) for q in range(n)]
     assert (got == np.concatenate(wanted)).all()
+    apart = [5 * q for q in range(n)]
+    x, out = np.zeros((2, 5 * n), dtype)
+    for q, one in enumerate(sent):
+        x[apart[q] :][: to[q]] = one
+    comm.all_to_all_v(x, to, to, out, apart, apart)
+    for q, one in enumerate(wanted):
+        assert (out[apart[q] :][: len(one)] == one).all()
+
+
+def nothing_to_move(comm):
+    nothing = np.zeros(0)
+    assert comm.all_reduce(nothing).size == comm.all_gather(nothing).size == 0
+    assert comm.all_gather_v(nothing, [0] * comm.size).size == 0
+    comm.broadcast(nothing)
+    return comm.all_reduce(np.array(2.0)).shape
+
+
+def test_arrays_without_elements_and_without_axes(on_ranks):
+    assert on_ranks(3, nothing_to_move) == [()] * 3
 
 
 def every_count(comm):

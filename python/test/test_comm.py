@@ -177,6 +177,7 @@ def refused(comm):
         (lambda: comm.all_reduce(x, np.zeros(5)), "x has 6 elements .6., out 5 .5."),
         (lambda: comm.all_reduce(x, np.zeros(6, np.float32)), "x has dtype float64, out float32"),
         (lambda: comm.all_reduce(x, frozen), "out is read-only"),
+        (lambda: comm.all_reduce(np.zeros(17, np.uint8)[1:].view(np.float64)), "not aligned"),
         (lambda: comm.all_reduce(x.astype(">f8")), "other byte order"),
         (lambda: comm.all_reduce(x.astype(complex)), "dtype complex128; the dtypes are f32"),
         (lambda: comm.all_reduce(np.array(["a"])), "the dtypes are f32"),
