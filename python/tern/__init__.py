@@ -27,7 +27,7 @@ _PUBLIC = {
         "session": "Session",
         "requests": "Request wait_all wait_any",
         "context": "Context",
-        "launch": "launch LaunchError",
+        "launcher": "launch LaunchError",
         "platform": "comm_init comm_alloc_windows comm_get_local_window_base comm_barrier comm_destroy",
         "topo": "Topology Link",
         "plan": "Plan PlanBuilder Op Range algorithms",
@@ -42,6 +42,8 @@ __version__ = _version.VERSION
 
 def __getattr__(name: str):
     module = _PUBLIC.get(name)
+    if name == "platform":
+        return importlib.import_module("tern.platform")
     if module is None:
         raise AttributeError(f"module 'tern' has no attribute '{name}'")
     value = getattr(importlib.import_module(f"tern.{module}"), name)

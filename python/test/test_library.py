@@ -133,6 +133,15 @@ def test_every_class_can_be_made_and_pickled():
         raise _errors.make(_errors.status_number("TERN_ERR_TIMEOUT"), "late")
 
 
+def test_public_names_in_any_order():
+    names = sorted(tern.__all__)
+    for order in (names, names[::-1]):
+        code = "import tern\n" + "".join(f"tern.{name}\n" for name in order)
+        code += "assert callable(tern.launch) and callable(tern.init) and tern.platform.comm_init"
+        done = run(code)
+        assert done.returncode == 0, done.stderr
+
+
 def test_a_name_that_there_is_not():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         tern.nothing
