@@ -29,14 +29,11 @@ static int print_help(void)
         "Compiles a folder of kernels and their orchestration, prepares data, runs it on n chips of\n"
         "this machine, a process each, and verifies what they computed.\n"
         "\n"
-        "  -k, --kernels DIR  the folder with kernel_config.py\n"
-        "  -g, --golden FILE  makes inputs, and says what must come out\n"
-        "  --nranks N         chips, instead of what the folder says\n"
-        "  -v, --silent       more lines, or only errors\n"
+        "'tern example run --help' lists the options, which are those of\n"
+        "'python3 -m tern.run_example'. A Python with NumPy is needed: TERN_PYTHON, or python3, or\n"
+        "/usr/bin/python3.\n"
         "\n"
-        "'tern example run --help' lists all options; they are those of\n"
-        "'python3 -m tern.run_example'. Python and NumPy are needed: TERN_PYTHON, or python3, or\n"
-        "/usr/bin/python3.");
+        "Exit status: 0 when all is verified, 1 when not, 2 for wrong usage.");
     return 0;
 }
 

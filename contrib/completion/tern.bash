@@ -6,7 +6,7 @@
 
 # The options of a help text, one a line: from the lines that show usage and those that begin with one.
 _tern_options() {
-    "$1" "$2" --help 2>/dev/null | grep -E '^usage: |^ +tern |^  +-' | grep -oE '(^|[ [|,])--?[a-zA-Z][a-z-]*' | tr -d ' [|,' | sort -u
+    "$@" --help 2>/dev/null | grep -E '^usage: |^ +tern |^  +-' | grep -oE '(^|[ [|,])--?[a-zA-Z][a-z-]*' | tr -d ' [|,' | sort -u
 }
 
 # Completes the last item of a list with commas from the words given.
@@ -57,15 +57,34 @@ _tern_value() {
         sed 's/,//g; s/ or / /')" ;;
     run--bind) _tern_words "$word" core none ;;
     run--output) _tern_folders "$word" ;;
+    example-k | example--kernels | example--savetemp) _tern_folders "$word" ;;
+    example-g | example--golden | example--json | example--timeline) _tern_files "$word" ;;
+    example-p | example--platform) _tern_words "$word" a2a3 a2a3sim a5 a5sim ;;
+    example--log-level) _tern_words "$word" error warn info debug ;;
+    example--verify) _tern_words "$word" all root ;;
     *--order) _tern_words "$word" rank any ;;
     perf--window) _tern_words "$word" yes no alloc ;;
     perf--compare) _tern_words "$word" openmpi mpich ;;
     *--job) _tern_words "$word" "$(pgrep -u "$(id -u)" -x tern)" ;;
     plan-o | *--plot | *--trace | *--output) _tern_files "$word" ;;
     run-n | run-np | exec-n | *-p | *--cut | *--slow | *--bytes | *--unit | *--root | perf-[befirwnc]) ;;
-    run--timeout | *--budget | *--sizes | *--last | *--runs | *--seed | *--time) ;;
+    example-[ndc] | example--nranks | example--rounds | example--case | example--device* | \
+        example--pto-isa-commit | example--clone-protocol) ;;
+    *--timeout | *--budget | *--sizes | *--last | *--runs | *--seed | *--time) ;;
     *) return 1 ;;
     esac
+}
+
+# `tern example run`, which is Python.
+_tern_example() {
+    local tern=$1 word=$2 before=$3
+    if [ "$COMP_CWORD" -eq 2 ]; then
+        _tern_words "$word" run --help
+    elif [[ $before == -* ]] && _tern_value "$tern" example "$before" "$word"; then
+        return
+    elif [[ $word == -* ]]; then
+        _tern_words "$word" "$(_tern_options "$tern" example run)"
+    fi
 }
 
 # `tern run`: after its options, a program, and then that program's own arguments.
@@ -102,6 +121,10 @@ _tern() {
     fi
     if [ "$command" = run ]; then
         _tern_run "$tern" "$word" "$before"
+        return
+    fi
+    if [ "$command" = example ]; then
+        _tern_example "$tern" "$word" "$before"
         return
     fi
     if [[ $before == -* ]] && _tern_value "$tern" "$command" "$before" "$word"; then

@@ -37,6 +37,14 @@ for page in "$root/man/tern.1" $(sed "s|\(.*\)|$root/man/tern-\1.1|" <<<"$comman
         bad "man/tern.1 lacks $name"
 done
 
+# The runner of example folders is Python, and needs NumPy.
+if tern example run --help >help 2>said; then
+    plain "$root/man/tern-example.1" >text
+    for option in $(grep -oE -- '(^ +|, |\[|\| )--?[a-zA-Z][a-z-]*' help | grep -oE -- '-.*' | sort -u); do
+        grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" text || bad "man/tern-example.1 lacks $option"
+    done
+fi
+
 # completes WORDS...: what bash offers for the last of them, on one line
 source "$root/contrib/completion/tern.bash"
 completes() {
@@ -75,6 +83,10 @@ expect "--timeout" tern run -n 2 --ti
 touch a.plan program.x
 mkdir a.folder
 expect "a.folder" tern run --output a.
+expect "run" tern example r
+expect "a.folder" tern example run -k a.
+expect "a.folder a.plan" tern example run -k a.folder -g a.
+expect "a2a3 a2a3sim" tern example run -p a2
 expect "a.plan" tern check a.pl
 expect "program.x" tern run -n 2 --label program.
 expect "a.folder a.plan" tern run -n 2 ./program a.

@@ -206,10 +206,40 @@ ends() {
             --artifact-dir . --runtime host_build_graph --orch-file x' "$tern"
 }
 
+# `tern example run` of an installation hands over to its Python package.
+hands_over() {
+    local libdir
+    libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt")
+    mkdir -p prefix/bin "prefix/$libdir/tern/python/tern"
+    cp "$tern" prefix/bin/tern
+    ln -s "$build"/lib/libtern.so* "prefix/$libdir/"
+    echo >"prefix/$libdir/tern/python/tern/run_example.py"
+    cat >python <<'EOF'
+#!/bin/bash
+[ "$1" != -c ] || exit "${NO_NUMPY:-0}"
+printf '%s\n' "$*" "$PYTHONPATH" "$TERN_COMMAND"
+exit 3
+EOF
+    chmod +x python
+    export PYTHONPATH=before TERN_PYTHON=$dir/python
+    expect 3 "" prefix/bin/tern example run -k 'a b' --nranks 3
+    diff - said <<EOF || die "what Python gets"
+-m tern.run_example -k a b --nranks 3
+$dir/prefix/$libdir/tern/python:before
+$dir/prefix/bin/tern
+EOF
+    NO_NUMPY=1 expect 1 "$dir/python is no Python with NumPy" prefix/bin/tern example run
+    TERN_PYTHON=$dir/none expect 1 "$dir/none is no Python" prefix/bin/tern example run
+    ln -s python python3
+    TERN_PYTHON='' PATH=$dir:$PATH expect 3 "run_example -g x" prefix/bin/tern example run -g x
+    unset PYTHONPATH TERN_PYTHON
+}
+
 compiles
 sums_on_ranks
 says_what_it_does
 one_chip
 refuses
 ends
+hands_over
 echo "example_rank.sh: all as it should be"
