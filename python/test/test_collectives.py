@@ -4,6 +4,9 @@ memory, against NumPy: sums in rank order, f16 in f32, so the bits are the same.
 
 from __future__ import annotations
 
+import sys
+import types
+
 import numpy as np
 import pytest
 from conftest import RANKS
@@ -253,6 +256,24 @@ def bits_of_bf16(comm):
 
 def test_bf16_in_uint16(on_ranks):
     assert on_ranks(2, bits_of_bf16) == [[3.0, -4.0]] * 2
+
+
+def dtype_of_a_package(comm):
+    """A package that has the dtype: here one of two bytes that NumPy does not know either."""
+    package = types.ModuleType("ml_dtypes")
+    package.bfloat16 = np.dtype("V2")
+    sys.modules["ml_dtypes"] = package
+    for cached in (_dtypes.bfloat16, _dtypes._numbers):
+        cached.cache_clear()
+    assert _dtypes.numpy_dtype("bf16") == np.dtype("V2")
+    x = np.array([0x3FC0], np.uint16).view("V2")  # 1.5
+    out = comm.all_reduce(x)
+    assert out.dtype == x.dtype
+    return int(out.view(np.uint16)[0])
+
+
+def test_bf16_of_a_package(on_ranks):
+    assert on_ranks(2, dtype_of_a_package) == [0x4040] * 2  # 3.0
 
 
 def messages(comm):

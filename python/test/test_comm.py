@@ -120,9 +120,9 @@ def test_calls_let_other_threads_run(on_ranks):
 
 def two_threads(comm):
     """One thread at a time; another communicator is another thread's business."""
-    part = comm.split(0)
+    part, window = comm.split(0), comm.window(64)
     if comm.rank == 1:
-        time.sleep(0.3)
+        window.wait(0, 1)
         comm.barrier()
         part.barrier()
         return
@@ -137,10 +137,11 @@ def two_threads(comm):
                 comm.all_reduce(np.ones(1))
         except tern.StateError as error:
             errors.append(str(error))
+        window.notify(1)
 
     thread = threading.Thread(target=intrude)
     thread.start()
-    threading.Timer(0.1, inside.set).start()
+    threading.Timer(0.3, inside.set).start()
     comm.barrier()
     thread.join()
     part.barrier()

@@ -92,8 +92,8 @@ def test_a_rank_that_ends(on_ranks, end, text):
 
 def test_a_rank_that_hangs_is_named(on_ranks):
     before = time.monotonic()
-    with pytest.raises(tern.LaunchError, match="have not returned after 1 s") as caught:
-        on_ranks(3, lambda comm: comm.barrier() if comm.rank else time.sleep(TIMEOUT_S), timeout=1)
+    with pytest.raises(tern.LaunchError, match="have not returned after 2 s") as caught:
+        on_ranks(3, lambda comm: comm.barrier() if comm.rank else time.sleep(TIMEOUT_S), timeout=2)
     assert "waits in barrier 1 of communicator 0 for rank 0" in str(caught.value)
     assert time.monotonic() - before < TIMEOUT_S / 2
 
