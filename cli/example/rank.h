@@ -93,6 +93,8 @@ struct rank_job {
     int rank;
     tern_comm *comm;
     tern_window *window;
+    struct rank_loaded *loaded; // rank_program.c
+    RuntimeHandle handle;
 };
 
 extern const struct cli_command rank_command;

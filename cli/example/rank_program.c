@@ -10,7 +10,7 @@
 
 #include "example/rank.h"
 
-struct loaded {
+struct rank_loaded {
     uint8_t *orchestration;
     size_t orchestration_size;
     uint8_t *kernels[RANK_KERNELS_MAX];
@@ -31,7 +31,7 @@ static int read_object(const struct rank_job *job, const char *file, uint8_t **b
     return rank_read_file(job, path, bytes, size);
 }
 
-static int read_objects(const struct rank_job *job, struct loaded *loaded)
+static int read_objects(const struct rank_job *job, struct rank_loaded *loaded)
 {
     int status =
         read_object(job, job->orchestration, &loaded->orchestration, &loaded->orchestration_size);
@@ -43,7 +43,7 @@ static int read_objects(const struct rank_job *job, struct loaded *loaded)
     return status;
 }
 
-static void free_objects(struct loaded *loaded)
+static void free_objects(struct rank_loaded *loaded)
 {
     free(loaded->orchestration);
     for (int i = 0; i < RANK_KERNELS_MAX; i++) {
@@ -60,7 +60,7 @@ static int direction_of(const struct rank_buffer *buffer)
     return buffer->saves ? TERN_SIMPLER_ARG_INOUT_PTR : TERN_SIMPLER_ARG_INPUT_PTR;
 }
 
-static void add_value(struct loaded *loaded, uint64_t value, int type, uint64_t size)
+static void add_value(struct rank_loaded *loaded, uint64_t value, int type, uint64_t size)
 {
     loaded->values[loaded->count] = value;
     loaded->types[loaded->count] = type;
@@ -75,7 +75,7 @@ static uint64_t value_of(const struct rank_job *job, const struct rank_argument 
 }
 
 // In the order of the command line, or tensors, their sizes and scalars.
-static void make_values(const struct rank_job *job, struct loaded *loaded)
+static void make_values(const struct rank_job *job, struct rank_loaded *loaded)
 {
     for (int pass = 0; pass < (job->sizes ? 3 : 1); pass++) {
         for (int i = 0; i < job->args_count; i++) {
@@ -93,7 +93,7 @@ static void make_values(const struct rank_job *job, struct loaded *loaded)
 }
 
 // The same for the interfaces of April, which have tensors apart from scalars.
-static int make_april(const struct rank_job *job, struct loaded *loaded)
+static int make_april(const struct rank_job *job, struct rank_loaded *loaded)
 {
     ChipStorageTaskArgs *args = &loaded->april;
     int next = 0; // among the arguments of the command line
@@ -127,8 +127,10 @@ static int fail_run(const struct rank_job *job, const char *call, int status)
     return rank_fail(job, RANK_EXIT_KERNEL, "%s failed (%d): %s", call, status, tern_last_error());
 }
 
-static int run_once(const struct rank_job *job, const struct loaded *loaded, RuntimeHandle runtime)
+static int run_once(const struct rank_job *job)
 {
+    const struct rank_loaded *loaded = job->loaded;
+    RuntimeHandle runtime = job->handle;
     bool april = strncmp(job->runtime, "april/", 6) == 0;
     tern_simpler_program program = {.orchestration = loaded->orchestration,
                                     .orchestration_size = loaded->orchestration_size,
@@ -179,12 +181,12 @@ static double now_ms(void)
 }
 
 // Nobody stages while a peer may still read, and nobody runs before all have staged.
-static int run_round(struct rank_job *job, const struct loaded *loaded, RuntimeHandle runtime)
+static int run_round(struct rank_job *job)
 {
     int status = rank_stage(job);
     status = status != 0 ? status : barrier(job);
     double begin = now_ms();
-    status = status != 0 ? status : run_once(job, loaded, runtime);
+    status = status != 0 ? status : run_once(job);
     double end = now_ms();
     status = status != 0 ? status : barrier(job);
     if (status == 0 && job->rounds > 1) {
@@ -195,22 +197,22 @@ static int run_round(struct rank_job *job, const struct loaded *loaded, RuntimeH
 
 int rank_run(struct rank_job *job)
 {
-    struct loaded *loaded = calloc(1, sizeof *loaded);
-    void *runtime = malloc(get_runtime_size());
-    if (loaded == NULL || runtime == NULL) {
+    job->loaded = calloc(1, sizeof *job->loaded);
+    job->handle = malloc(get_runtime_size());
+    if (job->loaded == NULL || job->handle == NULL) {
         return rank_fail(job, RANK_EXIT_MEMORY, "no memory");
     }
-    int status = read_objects(job, loaded);
+    int status = read_objects(job, job->loaded);
     if (status == 0) {
-        make_values(job, loaded);
-        status = make_april(job, loaded);
+        make_values(job, job->loaded);
+        status = make_april(job, job->loaded);
     }
     for (long i = 0; i < job->rounds && status == 0; i++) {
-        status = run_round(job, loaded, runtime);
+        status = run_round(job);
     }
     if (status == 0) { // else a kernel may still run
-        free_objects(loaded);
-        free(runtime);
+        free_objects(job->loaded);
+        free(job->handle);
     }
     return status;
 }

@@ -184,6 +184,7 @@ refuses() {
 goes_wrong() {
     local status=0 rank
     rm -rf logs
+    echo stale >data/rank_0/output.bin
     EXAMPLE_TEST=$1 TERN_TIMEOUT=1 RUN='--timeout 20 --output logs' \
         rank 3 host_build_graph --kernel-name 0:sum_all >said 2>&1 || status=$?
     [[ " $2 " == *" $status "* ]] || die "$1: exit status $status: $(tail -5 said)"
@@ -191,6 +192,7 @@ goes_wrong() {
         tail -1 "logs/rank-$rank.log" | grep -qE "rank $rank\]?:? .*$3" ||
             die "$1: rank $rank ends with: $(tail -1 "logs/rank-$rank.log")"
     done
+    [ ! -e data/rank_0/output.bin ] || die "$1: there is an output, of an earlier run"
     [ -z "$(pgrep -f "$dir/[d]ata" || true)" ] || die "$1: a process is left"
 }
 ends() {
