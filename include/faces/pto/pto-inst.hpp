@@ -6,7 +6,6 @@
 #ifndef TERN_FACES_PTO_PTO_INST_HPP
 #define TERN_FACES_PTO_PTO_INST_HPP
 
-#include <algorithm>
 #include <atomic>
 
 #include "pto/tern/call.hpp"
@@ -117,7 +116,8 @@ void move_blocks(const tern_tensor &whole, const tern_tile &tile, const Move &mo
         part.shape[1] = 1;
         int64_t from = column * whole.shape[4];
         view.data = static_cast<char *>(tile.data) + from * size;
-        view.valid_columns = static_cast<int32_t>(std::max<int64_t>(tile.valid_columns - from, 0));
+        view.valid_columns =
+            static_cast<int32_t>(tile.valid_columns > from ? tile.valid_columns - from : 0);
         move(part, view);
     }
 }

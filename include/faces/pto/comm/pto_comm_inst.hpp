@@ -5,7 +5,7 @@
 #ifndef TERN_FACES_PTO_COMM_PTO_COMM_INST_HPP
 #define TERN_FACES_PTO_COMM_PTO_COMM_INST_HPP
 
-#include <vector>
+#include <memory>
 
 #include "pto/comm/async/sdma/sdma_types.hpp"
 #include "pto/comm/comm_types.hpp"
@@ -52,10 +52,11 @@ template <typename PG> class group_operand
         if (group.nranks < 1 || group.tensors == nullptr) {
             check(name, tern_block_fail(TERN_ERR_ARG, "the group has %d ranks", group.nranks));
         }
+        tensors_.reset(new tern_tensor[static_cast<std::size_t>(group.nranks)]);
         for (int rank = 0; rank < group.nranks; rank++) {
-            tensors_.push_back(group.tensors[rank].tern_view());
+            tensors_[static_cast<std::size_t>(rank)] = group.tensors[rank].tern_view();
         }
-        group_.tensors = tensors_.data();
+        group_.tensors = tensors_.get();
     }
     operator const tern_group *() const
     {
@@ -63,7 +64,7 @@ template <typename PG> class group_operand
     }
 
   private:
-    std::vector<tern_tensor> tensors_;
+    std::unique_ptr<tern_tensor[]> tensors_;
     tern_group group_;
 };
 

@@ -5,8 +5,8 @@
 #ifndef TERN_FACES_PTO_TERN_CALL_HPP
 #define TERN_FACES_PTO_TERN_CALL_HPP
 
+#include <cstdio>
 #include <exception>
-#include <string>
 
 #include "pto/common/pto_tile.hpp"
 #include "tern/block.h"
@@ -18,13 +18,13 @@ namespace pto
 class tern_refusal : public std::exception
 {
   public:
-    tern_refusal(const char *name, int status)
-        : status_(status), text_(std::string(name) + ": " + tern_last_error())
+    tern_refusal(const char *name, int status) : status_(status)
     {
+        std::snprintf(text_, sizeof text_, "%s: %s", name, tern_last_error());
     }
     const char *what() const noexcept override
     {
-        return text_.c_str();
+        return text_;
     }
     int status() const noexcept
     {
@@ -33,7 +33,7 @@ class tern_refusal : public std::exception
 
   private:
     int status_;
-    std::string text_;
+    char text_[1100]; // tern_last_error() has less than 1024
 };
 
 namespace tern_detail
