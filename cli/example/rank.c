@@ -24,7 +24,7 @@ void rank_say(const struct rank_job *job, const char *format, ...)
 int rank_fail(const struct rank_job *job, int status, const char *format, ...)
 {
     va_list arguments;
-    char sentence[1024];
+    char sentence[1200]; // tern_last_error() has less than 1024
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);

@@ -203,8 +203,8 @@ static int resolve_names(struct rank_job *job)
         buffer->saves = buffer->saves || !loads;
     }
     for (int i = 0; i < job->names_count; i++) {
-        int id;
-        const char *name;
+        int id = -1;
+        const char *name = "";
         int status = take_id("--kernel-name", job->names[i], "id:name", &id, &name);
         struct rank_kernel *kernel = status < 0 ? find_kernel(job, id) : NULL;
         if (status >= 0) {

@@ -124,7 +124,11 @@ static int make_april(const struct rank_job *job, struct rank_loaded *loaded)
 
 static int fail_run(const struct rank_job *job, const char *call, int status)
 {
-    return rank_fail(job, RANK_EXIT_KERNEL, "%s failed (%d): %s", call, status, tern_last_error());
+    int cause = status - TERN_SIMPLER_FAILED;
+    return rank_fail(job,
+                     cause == TERN_ERR_PEER || cause == TERN_ERR_LEFT ? RANK_EXIT_COMM
+                                                                      : RANK_EXIT_KERNEL,
+                     "%s failed (%d): %s", call, status, tern_last_error());
 }
 
 static int run_once(const struct rank_job *job)
