@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 600
+# All folders of examples/folders by `tern example run`, for each runtime and several numbers of
+# ranks; and each with a kernel and with a golden that is wrong in one line: it fails and says where.
+source "$(dirname "$0")/../support/shell.sh"
+export TERN_TIMEOUT=60 XDG_CACHE_HOME=$dir/cache
+folders=$root/examples/folders kernels=$root/examples/folders
+
+python=${TERN_PYTHON:-python3}
+"$python" -c 'import numpy' 2>/dev/null || python=/usr/bin/python3
+
+# Compiling is what costs; what these kernels compute is little.
+printf '#!/bin/sh\nexec g++ "$@" -O0\n' >g++-O0
+chmod +x g++-O0
+export CXX=$dir/g++-O0
+
+runtimes=(host_build_graph aicpu_build_graph tensormap_and_ringbuffer)
+several=(treduce_distributed allreduce/{onephase,twophase,ring,bidirectional_ring} all_gather
+    reduce_scatter broadcast all_to_all ffn_tp ep_dispatch_combine)
+single=(vector_example scalar_example)
+
+# RESULT GOLDENS FOLDER RUNTIME OPTIONS...: a line that says how a folder is run, with the golden of
+# which tree, and under which name what it prints and its exit status are kept.
+job() {
+    local result=$1 goldens=$2 folder=$3 runtime=$4
+    local golden=${folder%%/*} options=${*:5}
+    [ "$folder" != treduce_distributed ] || folder+=/$runtime
+    echo "$result $runtime -k $kernels/$folder -g $goldens/$golden/golden.py${options:+ $options}"
+}
+by_command() {
+    tern=$tern xargs -P 2 -L 1 bash -c 'result=$0
+        EXAMPLE_RUNTIME=$1 "$tern" example run "${@:2}" >"said.$result" 2>&1
+        echo $? >"status.$result"'
+}
+# As the command, but Python starts once for all.
+in_one_go() {
+    cat >all.py <<'EOF'
+import os
+import sys
+
+from tern.example.runner import main
+
+running = 0
+for line in sys.stdin:
+    result, runtime, *words = line.split()
+    if running == 2:
+        os.wait()
+        running -= 1
+    if os.fork() == 0:
+        for to in (1, 2):
+            os.dup2(os.open(f"said.{result}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666), to)
+        os.environ["EXAMPLE_RUNTIME"] = runtime
+        status = main(words)
+        sys.stdout.flush()
+        with open(f"status.{result}", "w") as file:
+            print(status, file=file)
+        os._exit(0)
+    running += 1
+while running > 0:
+    os.wait()
+    running -= 1
+EOF
+    TERN_COMMAND=$tern PYTHONPATH=$root/python "$python" all.py
+}
+name_of() {
+    tr / . <<<"$1"
+}
+
+# One run for each folder and runtime compiles everything; the others find it in the cache.
+first_jobs() {
+    local runtime folder
+    for runtime in "${runtimes[@]}"; do
+        for folder in "${several[@]}"; do
+            job "$(name_of "$folder").$runtime.2" "$folders" "$folder" "$runtime" --nranks 2
+        done
+        for folder in "${single[@]}"; do
+            job "$folder.$runtime" "$folders" "$folder" "$runtime" --all --rounds 2
+        done
+    done
+}
+# Odd numbers on one runtime: what they may break is in kernels, which are the same for all.
+ranks_of() {
+    [ "$1" = host_build_graph ] && echo 2 3 4 5 8 16 || echo 2 4 8 16
+}
+other_jobs() {
+    local runtime folder ranks
+    for runtime in "${runtimes[@]}"; do
+        for folder in "${several[@]}"; do
+            for ranks in $(ranks_of "$runtime"); do
+                [ "$ranks" != 2 ] || continue
+                job "$(name_of "$folder").$runtime.$ranks" "$folders" "$folder" "$runtime" \
+                    --nranks "$ranks" --rounds $((ranks % 2 == 0 ? 1 : 3))
+            done
+        done
+    done
+}
+passes() {
+    [ "$(cat "status.$1")" = 0 ] && grep -qx 'TEST PASSED' "said.$1" ||
+        die "$1: exit status $(cat "status.$1"): $(tail -n 20 "said.$1")"
+}
+# RESULT RANKS: so many ranks are verified.
+verified() {
+    passes "$1"
+    [ "$(grep -o '^VERIFY PASSED: rank [0-9]*' "said.$1" | sort -u | wc -l)" -eq "$2" ] ||
+        die "$1: verified are not all $2 ranks: $(grep ^VERIFY "said.$1")"
+}
+all_pass() {
+    local runtime folder ranks
+    first_jobs | by_command
+    other_jobs | in_one_go
+    for runtime in "${runtimes[@]}"; do
+        for folder in "${single[@]}"; do
+            passes "$folder.$runtime"
+        done
+        for ranks in $(ranks_of "$runtime"); do
+            for folder in "${several[@]}"; do
+                [ "$folder" = treduce_distributed ] ||
+                    verified "$(name_of "$folder").$runtime.$ranks" "$ranks"
+            done
+            verified "treduce_distributed.$runtime.$ranks" 1 # the root
+        done
+    done
+    grep -qxF '  Sample: [12000.0, 12016.0, 12032.0, 12048.0, 12064.0]' \
+        said.treduce_distributed.host_build_graph.16 || die "the sum of 16 ranks"
+}
+
+# FOLDER|FILE|WHAT SED DOES|WHERE|WHAT: three ranks then say VERIFY FAILED: WHERE mismatches, and WHAT.
+wrong_kernels=(
+    'treduce_distributed|kernels/aiv/treduce.cpp|s/ReduceOp::Sum/ReduceOp::Max/|rank 0 output — 256/256|rank 0 output[0]: got 200.0, expected 300.0'
+    'allreduce/onephase|kernels/aiv/onephase.cpp|s/ranks.count, input_of/ranks.count - 1, input_of/|rank 2 output — 256/256|rank 2 output[1]: got 102.0, expected 303.0'
+    'allreduce/twophase|kernels/aiv/twophase.cpp|s/ranks.count, input_of/1, input_of/|rank 1 output — 256/256|rank 1 output[2]: got 2.0, expected 306.0'
+    'allreduce/ring|kernels/aiv/ring.cpp|s/step < ranks.count - 1/step < ranks.count - 2/|rank 1 output — 80/256|rank 1 output[0]: got 100.0, expected 300.0'
+    'allreduce/bidirectional_ring|kernels/aiv/bidirectional_ring.cpp|s/Push<AtomicType::AtomicAdd>/Push<AtomicType::AtomicNone>/|rank 0 output — 256/256|rank 0 output[0]: got 0.0, expected 300.0'
+    'all_gather|kernels/aiv/all_gather.cpp|s/There(shared, rank)/There(shared, ranks.rank)/|rank 1 output — 128/192|rank 1 output[0]: got 100.0, expected 0.0'
+    'reduce_scatter|kernels/aiv/reduce_scatter.cpp|s/shared + ranks.rank \* count/shared/|rank 1 output — 64/64|rank 1 output[0]: got 300.0, expected 492.0'
+    'broadcast|kernels/aiv/broadcast.cpp|s/There(shared, root)/There(shared, ranks.rank)/|rank 0 output — 256/256|rank 0 output[2]: got 0.0, expected 102.0'
+    'all_to_all|kernels/aiv/all_to_all.cpp|s/input + rank \* count/input/|rank 1 output — 192/192|rank 1 output[0]: got 0.0, expected 100.0'
+    'ffn_tp|kernels/aiv/sum.cpp|s/ranks.count, slot_of/ranks.count - 1, slot_of/|rank 0 y — 4096/4096|rank 0 y[0]: got '
+    'ep_dispatch_combine|kernels/aiv/dispatch.cpp|s/next\[expert\]++/next[expert]/|rank 2 received — 1890/8192|rank 2 received[0]: got -3.0, expected 4.0'
+    'vector_example|kernels/aiv/mul.cpp|s/TMUL/TADD/||f[0]: got 13.0, expected 42.0'
+    'scalar_example|kernels/aiv/scale.cpp|s/TADDS/TSUBS/||out[0]: got -3.0, expected 3.0'
+)
+wrong_goldens=(
+    'treduce_distributed|golden.py|s/50 \* n/51 * n/|rank 0 output — 256/256|rank 0 output[0]: got 300.0, expected 306.0'
+    'all_gather|golden.py|s/float(i + 100 \* rank) for rank/float(i + 101 * rank) for rank/|rank 1 output — 128/192|rank 1 output[64]: got 100.0, expected 101.0'
+    'reduce_scatter|golden.py|s/rank \* COUNT + i/COUNT + i/|rank 0 output — 64/64|rank 0 output[0]: got 300.0, expected 492.0'
+    'broadcast|golden.py|s/100 \* params\["root"\]/50/|rank 0 output — 256/256|rank 0 output[0]: got 100.0, expected 50.0'
+    'all_to_all|golden.py|s/1000 \* s + 100 \* rank/1000 * s + 100/|rank 0 output — 192/192|rank 0 output[0]: got 0.0, expected 100.0'
+    'ffn_tp|golden.py|s/x.astype(np.float64) @/x.astype(np.float64).T @/|rank 2 y — 4095/4096|rank 2 y[0]: got '
+    'ep_dispatch_combine|golden.py|s/y\[token\] += gate/y[token] += 2 * gate/|rank 1 y — 1024/1024|rank 1 y[0]: got 1.5, expected 3.0'
+    'vector_example|golden.py|s/(c + 1)/(c + 3)/||f[0]: got 42.0, expected 56.0'
+    'scalar_example|golden.py|s/+ params\["shift"\]/- params["shift"]/||out[0]: got 3.0, expected -3.0'
+)
+# TREE LINE...: a copy of the folders that has these changes. $kernels says whose kernels run.
+fail_and_say_where() {
+    local tree=$1 line folder file change where what result
+    shift
+    cp -r "$folders" "$tree"
+    for line in "$@"; do
+        IFS='|' read -r folder file change where what <<<"$line"
+        file=${folder%%/*}/$file
+        sed -i "$change" "$tree/$file"
+        ! cmp -s "$folders/$file" "$tree/$file" || die "$folder: '$change' changes nothing"
+        job "$tree.$(name_of "$folder")" "$dir/$tree" "$folder" host_build_graph \
+            "$([ -z "$where" ] || echo --nranks 3)"
+    done >jobs
+    by_command <jobs
+    for line in "$@"; do
+        IFS='|' read -r folder file change where what <<<"$line"
+        result=$tree.$(name_of "$folder")
+        [ "$(cat "status.$result")" = 1 ] || die "$result: exit status $(cat "status.$result")"
+        for line in "  $what" "${where:+VERIFY FAILED: $where}" 'TEST FAILED'; do
+            grep -qF -- "$line" "said.$result" ||
+                die "$result does not say '$line': $(grep -v OK "said.$result")"
+        done
+    done
+}
+
+all_pass
+echo "example_folders.sh: all pass, in $SECONDS s"
+fail_and_say_where wrong_goldens "${wrong_goldens[@]}"
+kernels=$dir/wrong_kernels
+fail_and_say_where wrong_kernels "${wrong_kernels[@]}"
+echo "example_folders.sh: all done in $SECONDS s"
