@@ -19,6 +19,7 @@
 #include "graph/hold.h"
 #include "graph/run.h"
 #include "isa/block.h"
+#include "isa/check.h"
 #include "isa/signal.h"
 #include "stream/thread.h"
 #include "sync/wait.h"
@@ -272,6 +273,9 @@ static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_ke
     }
     current = core;
     kernel(args);
+    if (tern__checking() && tern__watch_end(TERN_OK) < 0 && !core->failed) {
+        tern_kernel_fail("%s", tern_last_error());
+    }
     current = NULL;
     if (called_ns != 0) {
         tern__history_call(record, core, task, called_ns, tern__now_ns());

@@ -363,12 +363,16 @@ bool tern__watch_frees(const char *begin, const char *end)
     return false;
 }
 
-unsigned tern__watch_end(char *first, size_t size)
+int tern__watch_end(int status)
 {
+    char first[TERN_ERROR_BYTES];
     tern__watch_order();
     const struct core *core = core_kept();
     unsigned reports = core != NULL ? core->reports : 0;
-    snprintf(first, size, "%s", core != NULL ? core->first : "");
+    snprintf(first, sizeof first, "%s", core != NULL ? core->first : "");
     free_kept(kept);
-    return reports;
+    if (status < 0 || reports == 0) {
+        return status;
+    }
+    return tern__fail(TERN_ERR_KERNEL, "%s (of %u reports of checking mode)", first, reports);
 }

@@ -74,8 +74,9 @@ void tern__watch_staging(const char *what, const tern_tile *one, const tern_tile
 // A wait begins to take long: what the block has stored happens in the end.
 void tern__watch_waits(void);
 
-// The block ends. How many reports it had, and the first one's sentence.
-unsigned tern__watch_end(char *first, size_t size);
+// The block ends with this status: all of its stores happen. TERN_ERR_KERNEL when it had reports,
+// if the status is no error anyway.
+int tern__watch_end(int status);
 
 // Prints a report of the calling block; each place once.
 void tern__watch_report(uint32_t site, const char *format, ...) TERN_PRINTF(2, 3);
