@@ -32,6 +32,7 @@ _PUBLIC = {
         "topo": "Topology Link",
         "plan": "Plan PlanBuilder Op Range algorithms",
         "check": "Check CheckError Finding",
+        "execute": "PlanRun",
     }.items()
     for name in names.split()
 }

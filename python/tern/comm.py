@@ -57,6 +57,7 @@ class Comm(Collectives):
         self._blocks: "weakref.WeakSet[Block]" = weakref.WeakSet()
         self._parts: "set[Comm]" = set()
         self._requests: set = set()
+        self._users: "weakref.WeakSet" = weakref.WeakSet()  # what else is closed before it
         self.start = Starter(self)
         self.prepare = Preparer(self)
         _open.add(self)
@@ -177,6 +178,8 @@ class Comm(Collectives):
         if self._handle is None:
             return
         with self._alone():
+            for user in list(self._users):
+                user.close()
             for part in list(self._parts):
                 part.destroy()
             for request in list(self._requests):

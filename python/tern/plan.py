@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: a collective of one kind, rank count and size as data, which is read, written by hand,
-made by an algorithm, printed and proved (check.py). include/tern/plan.h says what
+made by an algorithm, printed, proved (check.py) and run (execute.py). include/tern/plan.h says what
 a plan means.
 
     plan = Plan.make("all_reduce", "mesh:4", 1 << 20)
     plan.prove("mesh:4")                     # CheckError says what is wrong, and which op
+    out = plan.run(comm, x)                  # on arrays
 
     build = PlanBuilder("broadcast", nranks=2, bytes=64)
     build.copy(0, "0.in+0", ["0.out+0", "1.out+0"], 64)
@@ -302,6 +303,16 @@ class Plan:
         check = self.check(topo, in_place)
         check.require()
         return check
+
+    def prepare(self, comm, x=None, out=None, op: str = "sum", **options):
+        """A tern.PlanRun, which runs it on arrays as often as wanted. Collective."""
+        from .execute import PlanRun
+        return PlanRun(comm, self, x, out, op, **options)
+
+    def run(self, comm, x=None, out=None, op: str = "sum", **options):
+        """Runs it once on arrays, and returns the output: prepare, run, close. Collective."""
+        with self.prepare(comm, x, out, op, **options) as run:
+            return run.run()
 
 
 def _ranges(operands: Iterable[Operand]) -> "ctypes.Array":
