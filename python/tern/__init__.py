@@ -33,6 +33,10 @@ _PUBLIC = {
         "plan": "Plan PlanBuilder Op Range algorithms",
         "check": "Check CheckError Finding",
         "execute": "PlanRun",
+        "chip": "Chip",
+        "graph": "Graph",
+        "kernels": "Kernel Kernels kernel_block kernel_core kernel_run fail_kernel",
+        "region": "Region",
     }.items()
     for name in names.split()
 }

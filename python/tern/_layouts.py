@@ -61,9 +61,6 @@ ExecOptions = _struct(
     "tern_exec_options", "exec.h", ("in", c_void_p), ("in_offset", c_size_t), ("out", c_void_p),
     ("out_offset", c_size_t), ("dtype", c_int), ("op", c_int), ("flags", c_uint32))
 
-Condition = _struct("tern_condition", "signal.h", ("window", c_void_p),
-                    ("offset_bytes", c_size_t), ("cmp", c_int), ("value", c_int32))
-
 ChipOptions = _struct("tern_chip_options", "graph.h", ("aic_count", c_int), ("aiv_count", c_int),
                       ("timeout_ns", c_int64))
 
@@ -101,4 +98,4 @@ TaskArg = _struct("tern_task_arg", "submit.h", ("access", c_int),
 Submission = _struct(
     "tern_submission", "submit.h", ("task", Task), ("args", ctypes.POINTER(TaskArg)),
     ("args_count", c_int), ("after", ctypes.POINTER(c_uint64)), ("after_count", c_int),
-    ("waits", ctypes.POINTER(Condition)), ("waits_count", c_int))
+    ("waits", c_void_p), ("waits_count", c_int))

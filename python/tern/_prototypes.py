@@ -111,6 +111,9 @@ HEADERS = {
         int tern_chip_cores(ptr, int)
         int tern_chip_code(ptr)
         text tern_graph_code_name(int)
+        int tern_kernel_run()
+        int tern_kernel_core()
+        int tern_kernel_block()
     """,
     "interrupt.h": """
         ptr tern_interrupt_set(ptr)

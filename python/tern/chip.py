@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chips: threads of this process that run task graphs (include/tern/graph.h)."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, List, Optional
+
+from . import _enums, _errors, _layouts
+from ._library import lib
+from .graph import Graph, _Base
+
+if TYPE_CHECKING:
+    from .comm import Comm
+
+_ORCHESTRATION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def _destroy(handle: int, launched: List[Any]) -> int:
+    """Waits for what still runs; `launched` lives until here."""
+    status = lib().tern_chip_destroy(handle)
+    launched.clear()
+    return status
+
+
+class Chip:
+    """A chip with cores of two kinds, AIC and AIV, that take tasks in the order in which they
+    become ready.
+
+        with tern.Chip(comm, aic=2, aiv=2) as chip:
+            chip.run(graph)
+
+    comm: its graphs may wait for signals of peers, and its failures are theirs; None: a chip
+    alone. aic, aiv: cores, together up to 256; both None: one of each. timeout: seconds that a run
+    may take; None: the communicator's deadline. Used by one thread at a time.
+    """
+
+    def __init__(self, comm: Optional["Comm"] = None, *, aic: Optional[int] = None,
+                 aiv: Optional[int] = None, timeout: Optional[float] = None) -> None:
+        options = _layouts.ChipOptions(aic or 0, aiv or 0, int((timeout or 0) * 1e9))
+        handle = ctypes.c_void_p()
+        _errors.check(lib().tern_chip_create(comm.handle if comm is not None else None,
+                                             ctypes.byref(options), ctypes.byref(handle)))
+        self._handle = handle.value
+        self.comm = comm
+        self._launched: List[Any] = []  # graphs and orchestrations of runs that may not have ended
+        self._close = weakref.finalize(self, _destroy, self._handle, self._launched)
+        if comm is not None:
+            comm._users.add(self)
+
+    def _live(self) -> int:
+        if not self._close.alive:
+            raise _errors.make(_errors.status_number("TERN_ERR_STATE"), "the chip is closed")
+        return self._handle
+
+    def cores(self, core: str) -> int:
+        """Cores of a kind, "aic" or "aiv"; clusters for "mix"."""
+        return lib().tern_chip_cores(self._live(), _enums.number("tern_core", core, "core"))
+
+    def launch(self, graph: Graph) -> None:
+        """Queues a run of a graph and returns. It starts when the launches before it have ended."""
+        if not isinstance(graph, Graph):
+            raise _errors.argument_error("launch: a graph from tensors has no tasks before it "
+                                         "runs; orchestrate runs it")
+        _errors.check(lib().tern_chip_launch(self._live(), graph._handle))
+        self._launched.append(graph)
+
+    def orchestrate(self, graph: _Base, build: Callable[[Any], Any], *,
+                    build_first: bool = False) -> None:
+        """Queues a run in which build(graph), on a thread of the chip, adds or submits the tasks;
+        they start meanwhile, or (build_first) when it has returned. A Graph has not run before; a
+        TensorGraph may run often. What build raises fails the run."""
+
+        def run(*_: Any) -> int:
+            graph._orchestrated = True
+            try:
+                build(graph)
+                return 0
+            except BaseException as error:
+                graph._raised.append(error)
+                text = f"{type(error).__name__}: {error}"
+                graph.give_up(str(error) if isinstance(error, _errors.Error) else text)
+                return getattr(error, "status", _errors.status_number("TERN_ERR_STATE"))
+            finally:
+                graph._orchestrated = False
+
+        function = _ORCHESTRATION(run)
+        options = _layouts.OrchestrateOptions(build_first)
+        _errors.check(lib().tern_chip_orchestrate(self._live(), graph._handle, function, None,
+                                                  ctypes.byref(options)))
+        self._launched += [graph, function]
+
+    def synchronize(self) -> None:
+        """Waits until all launches have ended. KernelError: a kernel failed, and what came after
+        its task did not run; TimeoutError names the tasks that ran or waited, with the signals;
+        PeerError a rank that died. Where Python raised, that is the error's __cause__. Ctrl-C ends
+        the run. The chip then takes launches again."""
+        launched = list(self._launched)
+        try:
+            _errors.check(lib().tern_chip_synchronize(self._live()))
+        except _errors.Error as error:
+            raised = [one for graph in launched for one in getattr(graph, "_raised", ())]
+            raise error from (raised[0] if raised else None)
+        finally:
+            for graph in launched:
+                if isinstance(graph, _Base):
+                    graph._ran()
+            self._launched.clear()
+
+    def run(self, graph: Graph) -> None:
+        """launch and synchronize."""
+        self.launch(graph)
+        self.synchronize()
+
+    @property
+    def code(self) -> str:
+        """The name of the last failed run's error in include/tern/graph_code.def, such as
+        "HEAP_RING_DEADLOCK"; or "NONE"."""
+        return lib().tern_graph_code_name(lib().tern_chip_code(self._live())).decode()
+
+    def close(self) -> None:
+        """Ends the threads, after what still runs. TimeoutError names a kernel that never returns.
+        May be called again."""
+        if self._close.alive:
+            status = self._close()
+            self._close.detach()
+            _errors.check(status)
+
+    def __enter__(self) -> "Chip":
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        try:
+            self.close()
+        except _errors.Error:
+            if kind is None:  # else the first error is the one to see
+                raise
+
+    def __repr__(self) -> str:
+        state = "" if self._close.alive else ", closed"
+        return f"<tern.Chip of {self.comm!r}{state}>"
