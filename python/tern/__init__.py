@@ -37,6 +37,7 @@ _PUBLIC = {
         "graph": "Graph",
         "kernels": "Kernel Kernels kernel_block kernel_core kernel_run fail_kernel",
         "region": "Region",
+        "submit": "TensorGraph Submission In InOut OutTo NoDep Out",
     }.items()
     for name in names.split()
 }
