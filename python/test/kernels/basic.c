@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for the tests of graphs from Python, compiled by them: on pointers, on regions, on windows.
+// Kernels for the tests of graphs from Python, which compile them: on pointers, regions, windows.
 #include <stdint.h>
 #include <string.h>
 
