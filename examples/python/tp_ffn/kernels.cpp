@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of the layer (tp_ffn.py). Matrices come as regions, so that a rank's columns of a
-// weight are used where they lie in the file. The AllReduce of a chunk is one pass: each rank sums a
-// slice of all ranks' partial sums, in rank order, and stores it on all, so all have the same bits.
+// weight are used where they lie in the file. The AllReduce of a chunk is one pass: each rank sums
+// a slice of all ranks' partial sums, in rank order, and stores it on all, so all have the same
+// bits.
 //
-// Signals only count up. `ready` of a chunk: a rank's partial sums lie in its window; `done`: a rank
-// has stored its slice here. Nothing is overwritten while a peer reads it: a run ends after it has
+// Signals only count up. `ready` of a chunk: a rank's partial sums lie in its window; `done`: a
+// rank has stored its slice here. Nothing is overwritten while a peer reads it: a run ends after it has
 // seen `done` of all, who have then read its partial sums; and in the next run a rank stores sums
 // only after `ready` of all, which a rank says when its last run, and its reads, have ended.
 #include <cmath>

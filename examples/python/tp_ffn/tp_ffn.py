@@ -9,7 +9,8 @@
 
 Each rank has a part of the weights: rows of the Linear and of `down`, columns of `gate` and `up`;
 they stay where they lie in the file. Tokens are cut into chunks, and the task graph (graph_of) sums
-one chunk over the ranks while the next one is multiplied. Checked against NumPy in double precision.
+one chunk over the ranks while the next one is multiplied. Checked against NumPy in double
+precision.
 """
 
 from __future__ import annotations
