@@ -238,11 +238,11 @@ def fail_on_one(comm, library):
     kernels, window = tern.Kernels(library), comm.window(4096)
     graph = tern.Graph()
     chip = tern.Chip(comm)
-    comm.barrier()
     if comm.rank == 1:
         graph.add(kernels.refuse, [7], name="check")
     else:
         graph.add(kernels.notify, [window, comm.rank, 64], waits=[(window, 0, 1)], name="in vain")
+    comm.barrier()
     with pytest.raises(tern.KernelError, match="task 'check' failed: 7 is too many in run 0"):
         chip.run(graph)
     return "told"

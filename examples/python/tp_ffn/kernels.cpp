@@ -5,9 +5,9 @@
 // bits.
 //
 // Signals only count up. `ready` of a chunk: a rank's partial sums lie in its window; `done`: a
-// rank has stored its slice here. Nothing is overwritten while a peer reads it: a run ends after it has
-// seen `done` of all, who have then read its partial sums; and in the next run a rank stores sums
-// only after `ready` of all, which a rank says when its last run, and its reads, have ended.
+// rank has stored its slice here. Nothing is overwritten while a peer reads it: a run ends after it
+// has seen `done` of all, who have then read its partial sums; and in the next run a rank stores
+// sums only after `ready` of all, which a rank says when its last run, and its reads, have ended.
 #include <cmath>
 #include <cstdint>
 
