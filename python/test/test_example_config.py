@@ -31,7 +31,7 @@ BAD = {
     "buffer as token": ('"name": "y"', '"name": "root"', f'{D}["buffers"][1]["name"]',
                         "'root' is a token of args and no name for a buffer"),
     "buffer as path": ('"name": "y"', '"name": "../y"', f'{D}["buffers"][1]["name"]',
-                       "it is '../y'; a name has letters, digits and _"),
+                       "it is '../y'; a name has letters, digits and _, at most 63 bytes"),
     "count 0": ('"count": 4, "placement": "window"', '"count": 0, "placement": "window"',
                 f'{D}["buffers"][0]["count"]', "it is 0; it must be 1 to 1099511627776"),
     "count no number": ('"count": 4, "placement": "window"', '"count": "4", "placement": "window"',

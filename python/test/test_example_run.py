@@ -212,9 +212,30 @@ def test_savetemp(folder):
         assert folder.run("--savetemp", "kept", "--enable-profiling")[0] == 0
     kept = folder.path / "kept"
     found = {str(path.relative_to(kept)) for path in kept.rglob("*") if path.is_file()}
-    assert found == {"artifacts/orchestration.so", "artifacts/kernel-0.so", "data/rank_0/x.bin",
-                     "data/rank_0/y.bin", "data/rank_1/x.bin", "data/rank_1/y.bin",
+    assert found == {".tern-example", "artifacts/orchestration.so", "artifacts/kernel-0.so",
+                     "data/rank_0/x.bin", "data/rank_0/y.bin", "data/rank_1/x.bin", "data/rank_1/y.bin",
                      "logs/launcher.log", "logs/rank-0.log", "logs/rank-1.log", "swimlane.json"}
+
+
+def test_savetemp_removes_nothing_of_the_users(folder):
+    (folder.path / "data").mkdir()
+    (folder.path / "data" / "precious").write_text("x")
+    status, _, err = folder.run("--savetemp", ".")
+    assert status == 1 and "/data, which is not of a run before; choose an empty folder" in err
+    assert (folder.path / "data" / "precious").exists()
+
+
+def test_a_second_signal_while_the_first_is_served(folder):
+    folder.golden.write_text(GOLDEN.replace(
+        "    return [(", "    import os, signal\n    try:\n        os.kill(os.getpid(), 15)\n"
+        "        os.kill(os.getpid(), 15)\n    except BaseException: pass\n    return [("))
+    status, out, err = folder.run()
+    assert (status, err) == (143, "") and "run  " not in out
+
+
+def test_a_terminal_without_utf8(folder):
+    status, out, err = folder.run(PYTHONIOENCODING="ascii")
+    assert (status, err) == (0, "") and "VERIFY PASSED: rank 0 y ? 4 elements correct" in out
 
 
 def test_compiler_errors(folder):

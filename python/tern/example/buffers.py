@@ -99,9 +99,9 @@ def _read_buffers(fields: Fields, nranks: int, folder: Path) -> List[Buffer]:
         name = one.text("name")
         if name in TOKENS:
             raise Problem(f"'{name}' is a token of args and no name for a buffer", one.at("name"))
-        if not all(c.isalnum() or c in "_-." for c in name) or name.startswith((".", "-")):
-            raise Problem(f"it is {shown(name)}; a name has letters, digits and _",
-                          one.at("name"))
+        if not is_name(name):
+            raise Problem(f"it is {shown(name)}; a name has letters, digits and _, at most 63 "
+                          "bytes", one.at("name"))
         if name in [buffer.name for buffer in buffers]:
             raise Problem(f"there is a buffer '{name}' before", one.at("name"))
         dtype = check_dtype(one.raw("dtype"), one.at("dtype"))
@@ -112,6 +112,12 @@ def _read_buffers(fields: Fields, nranks: int, folder: Path) -> List[Buffer]:
         buffers.append(Buffer(name, dtype, count, one.word("placement", ("window", "device")),
                               one.integer("data_prefix_elems", count, 1, count), one.place))
     return buffers
+
+
+def is_name(name: str) -> bool:
+    """Whether a name can stand in a command line and in a file's name."""
+    return (0 < len(name.encode(errors="replace")) < 64 and not name.startswith((".", "-"))
+            and all(c.isalnum() or c in "_-." for c in name))
 
 
 def _known(fields: Fields, field: str, names: List[str]) -> List[str]:

@@ -22,6 +22,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 from . import cache as store
 from .config import Config, Kernel
 from .elf import defined_names
+from .interrupts import deferred
 from .problem import Problem, nearest
 
 # What the environment tells a compiler about where things are found.
@@ -67,6 +68,7 @@ class Builder:
         self._cache = cache
         self._debug = debug
         self._start = time.time()
+        self._hashes = store.Hashes()
         self._running: List[subprocess.Popen] = []
         self._lock = threading.Lock()
         self._stopped = False
@@ -85,7 +87,7 @@ class Builder:
         settings = [f"{name}={os.environ.get(name)}" for name in _VARIABLES]
         return "\n".join([str(words), path, str(about.st_size), str(about.st_mtime_ns),
                           version.stdout.decode(errors="replace"), str(self._tern),
-                          str(store.hash_of_file(str(self._tern))), self._runtime] + settings)
+                          str(self._hashes.of(str(self._tern))), self._runtime] + settings)
 
     def run(self, jobs: Sequence[Job], folder: Path, progress: Callable[[int], None]) -> None:
         """Fills in the jobs. `folder` is for what lies between the steps."""
@@ -93,7 +95,9 @@ class Builder:
         missing = []
         for job in jobs:
             began = time.monotonic()
-            found = self._cache.find(self._key(job)) if self._cache is not None else None
+            found = None
+            if self._cache is not None:
+                found = self._cache.find(self._key(job), self._hashes)
             if found is None:
                 missing.append(job)
                 continue
@@ -131,9 +135,10 @@ class Builder:
                 for thread in threads:
                     thread.join(0.05)
         finally:
-            self.stop()
-            for thread in threads:
-                thread.join(5)
+            with deferred():
+                self.stop()
+                for thread in threads:
+                    thread.join(5)
         if errors:
             raise errors[0]
 
@@ -150,7 +155,7 @@ class Builder:
 
     def _key(self, job: Job) -> str:
         parts = [self._compiler, "\n".join(self._command(job)),
-                 str(store.hash_of_file(str(job.source)))]
+                 str(self._hashes.of(str(job.source)))]
         return store.hash_of("\0".join(parts).encode(errors="surrogateescape"))
 
     def _compile(self, job: Job, base: Path) -> None:
@@ -193,7 +198,7 @@ class Builder:
                 return
             if max(about.st_mtime, about.st_ctime) > self._start - 0.02:
                 return  # may have changed since it was read
-            found = store.hash_of_file(path)
+            found = self._hashes.of(path)
             if found is None:
                 return
             hashes[path] = found

@@ -22,7 +22,6 @@ from typing import Dict, Iterable, List, Optional, Sequence
 LIMIT = 256 << 20
 _RECORDS = 4
 _FORMAT = 1
-_hashes: Dict[str, Optional[str]] = {}
 
 
 def default_folder() -> Path:
@@ -35,15 +34,21 @@ def hash_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def hash_of_file(path: str) -> Optional[str]:
-    """Of the file's content, looked at once in a run; None: it is not there."""
-    if path not in _hashes:
-        try:
-            with open(path, "rb") as file:
-                _hashes[path] = hash_of(file.read())
-        except OSError:
-            _hashes[path] = None
-    return _hashes[path]
+class Hashes:
+    """Hashes of files, each looked at once: for one run."""
+
+    def __init__(self) -> None:
+        self._known: Dict[str, Optional[str]] = {}
+
+    def of(self, path: str) -> Optional[str]:
+        """None: the file is not there."""
+        if path not in self._known:
+            try:
+                with open(path, "rb") as file:
+                    self._known[path] = hash_of(file.read())
+            except OSError:
+                self._known[path] = None
+        return self._known[path]
 
 
 def read_depends(path: Path) -> List[str]:
@@ -87,10 +92,10 @@ class Cache:
         self.folder = folder
         self._stored = False
 
-    def find(self, key: str) -> Optional[bytes]:
+    def find(self, key: str, hashes: Hashes) -> Optional[bytes]:
         """The object that was compiled of what is there at this moment, or None."""
         for record in self._records(key):
-            if not all(hash_of_file(path) == hash for path, hash in record["depends"].items()):
+            if not all(hashes.of(path) == hash for path, hash in record["depends"].items()):
                 continue
             if any(os.path.lexists(name) for name in record["absent"]):
                 continue

@@ -15,10 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
 from .dtypes import SIZES, storage
+from .interrupts import deferred
 from .problem import Problem
 
 if TYPE_CHECKING:
     import numpy
+
+
+_PARTS = ("artifacts", "data", "logs", "objects")
+_MARK = ".tern-example"
 
 
 class Workspace:
@@ -30,24 +35,43 @@ class Workspace:
 
     def __enter__(self) -> "Workspace":
         try:
-            if self._keep is None:
-                self.folder = Path(tempfile.mkdtemp(prefix="tern-example-"))
-            else:
-                self.folder = self._keep
-                self.folder.mkdir(parents=True, exist_ok=True)
-                for name in ("artifacts", "data", "logs", "objects"):  # of a run before
-                    shutil.rmtree(self.folder / name, ignore_errors=True)
-            for name in ("artifacts", "data", "logs", "objects"):
-                (self.folder / name).mkdir()
+            with deferred():
+                self._make()
+            return self
         except OSError as error:
-            raise Problem(f"cannot make the folder {error.filename}: {error.strerror}",
-                          "--savetemp" if self._keep else None) from None
-        return self
+            raise Problem(f"cannot make the folder {error.filename or tempfile.gettempprefix()}: "
+                          f"{error.strerror}", "--savetemp" if self._keep else None) from None
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _make(self) -> None:
+        if self._keep is None:
+            self.folder = Path(tempfile.mkdtemp(prefix="tern-example-"))
+        else:
+            self._clear(self._keep)
+            self.folder = self._keep
+        for name in _PARTS:
+            (self.folder / name).mkdir()
+
+    def _clear(self, folder: Path) -> None:
+        """Removes what a run before has left, and nothing that is not of one."""
+        folder.mkdir(parents=True, exist_ok=True)
+        mark = folder / _MARK
+        there = [name for name in _PARTS if os.path.lexists(folder / name)]
+        if there and not mark.exists():
+            raise Problem(f"there is {folder / there[0]}, which is not of a run before; choose an "
+                          "empty folder", "--savetemp")
+        mark.touch()
+        for name in there:
+            shutil.rmtree(folder / name)
 
     def __exit__(self, *error: object) -> None:
-        shutil.rmtree(self.folder / "objects", ignore_errors=True)
-        if self._keep is None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        with deferred():
+            if self.folder.is_absolute():  # else it was never made
+                shutil.rmtree(self.folder / "objects", ignore_errors=True)
+                if self._keep is None:
+                    shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def artifacts(self) -> Path:

@@ -123,6 +123,21 @@ class Asked(dict):
     def get(self, key: object, default: object = None) -> object:
         return self[key] if key in self else default
 
+    def __iter__(self) -> Iterator:  # so do **params and dict(params)
+        self.asked = True
+        return super().__iter__()
+
+    def items(self):  # type: ignore[no-untyped-def]
+        self.asked = True
+        return super().items()
+
+    def values(self):  # type: ignore[no-untyped-def]
+        self.asked = True
+        return super().values()
+
+    def copy(self) -> dict:
+        return dict(self.items())
+
 
 def expected_outputs(golden: Golden, config: Distributed,
                      saved: Callable[[int, str], Optional[list]]) -> Callable[[int], Dict]:

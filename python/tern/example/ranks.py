@@ -16,6 +16,7 @@ from typing import Callable, Dict, List, Optional
 from .build import Built
 from .config import Config
 from .data import Workspace
+from .interrupts import deferred
 from .problem import Problem
 
 TAIL = 5
@@ -115,12 +116,15 @@ def run_ranks(tern: Path, nranks: int, words: List[str], space: Workspace, timeo
         command += ["--trace", str(trace)]
     command += ["--", str(tern), "example", "rank", *words]
     with open(space.logs / "launcher.log", "wb") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                   stderr=log, env=variables)
+        process = None
         try:
+            with deferred():
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.DEVNULL, stderr=log, env=variables)
             status = _wait(process, progress, timeout)
         finally:
-            _end(process)
+            if process is not None:
+                _end(process)
     text = (space.logs / "launcher.log").read_text(errors="replace")
     return _outcome(status, text, nranks, space)
 
@@ -141,8 +145,7 @@ def _end(process: subprocess.Popen) -> None:
     """Ends the launcher, which ends its ranks. A second Ctrl-C must not leave them."""
     if process.poll() is not None:
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
+    with deferred():
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)
         try:
@@ -150,13 +153,12 @@ def _end(process: subprocess.Popen) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _outcome(status: int, text: str, nranks: int, space: Workspace) -> Outcome:
     own = [line for line in text.splitlines() if line.startswith("tern run: ")]
-    cause = own[0][len("tern run: "):] if own else ""
+    others = [line for line in text.splitlines() if line.strip()]
+    cause = own[0][len("tern run: "):] if own else others[-1] if others and status else ""
     culprit = re.match(r"rank (\d+) (?:exited with status|was killed by signal) (\d+)", cause)
     ends = []
     for rank in range(nranks):

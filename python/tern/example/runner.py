@@ -7,7 +7,6 @@ import dataclasses
 import os
 import signal
 import sys
-from types import FrameType
 from typing import List, Optional, Tuple
 
 from . import distributed, single
@@ -17,6 +16,7 @@ from .cache import Cache, default_folder
 from .config import Config, load_config, with_rounds
 from .data import Workspace
 from .golden import Golden, cases_of
+from .interrupts import handled
 from .options import Options, parse_options
 from .output import Output
 from .problem import Interrupted, Problem
@@ -172,10 +172,6 @@ class Run:
         return passed
 
 
-def _interrupt(number: int, frame: Optional[FrameType]) -> None:
-    raise Interrupted(number)
-
-
 def _run(options: Options, output: Output, report: Report) -> bool:
     """What the system refuses, on whichever way, is a sentence as well."""
     try:
@@ -213,8 +209,6 @@ def _guarded(options: Options, idle: List[str], output: Output,
              report: Report) -> Tuple[int, Optional[BaseException]]:
     try:
         return _execute(options, idle, output, report), None
-    except KeyboardInterrupt as error:
-        return 128 + signal.SIGINT, error
     except Interrupted as error:
         return 128 + error.number, error
     except BrokenPipeError as error:
@@ -224,12 +218,12 @@ def _guarded(options: Options, idle: List[str], output: Output,
 def main(arguments: List[str]) -> int:
     """Runs the command line; returns the exit status."""
     options, idle = parse_options(arguments)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
-            signal.signal(number, _interrupt)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # where the terminal has no UTF-8
     output = Output(options.level, sys.stdout)
     report = Report(options)
-    status, ended = _guarded(options, idle, output, report)
+    with handled():
+        status, ended = _guarded(options, idle, output, report)
     if ended is not None:
         report.data["verdict"] = "interrupted"
     try:

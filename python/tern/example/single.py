@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Dict, List, Tuple
 
+from .buffers import is_name
 from .data import Workspace, read_output
 from .distributed import Results
 from .dtypes import SIZES, is_scalar, to_array
@@ -39,8 +40,7 @@ class Inputs:
 
 
 def _check_name(name: str, place: str) -> None:
-    if not name or len(name) > 63 or not all(c.isalnum() or c in "_-." for c in name) or (
-            name.startswith((".", "-"))):
+    if not is_name(name):
         raise Problem(f"{shown(name)} is no name for an argument", place)
 
 

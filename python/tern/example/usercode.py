@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 from typing import Callable, Iterator, Optional, Tuple, Type
 
+from .interrupts import check
 from .problem import Problem, shown
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -109,7 +110,9 @@ def run_user_code(folder: Path, place: str, function: Callable[..., object], arg
     """
     try:
         with _inside(folder), _limited(seconds):
-            return function(*arguments)
+            result = function(*arguments)
+        check()
+        return result
     except SystemExit as error:
         raise _told(SystemExit, error, place, f"it calls sys.exit({shown(error.code)})") from None
     except _Deadline as error:
