@@ -3,7 +3,10 @@
 
 import sys
 
-from tern.example.runner import main
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        from tern.example.runner import main
+
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:  # before it has begun
+        sys.exit(130)

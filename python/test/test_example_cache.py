@@ -200,6 +200,23 @@ def test_all_errors_of_all_sources_are_shown(place, tmp_path):
     assert caught.value.sentence == "they do not compile"
 
 
+def test_folders_of_the_isa(place, monkeypatch, tmp_path):
+    """Relative to the root, or absolute; what is not there may be a folder whose headers tern
+    has."""
+    (tmp_path / "isa" / "tests").mkdir(parents=True)
+    monkeypatch.setenv("PTO_ISA_ROOT", str(tmp_path / "isa"))
+    config = place.folder.kernels / "kernel_config.py"
+    config.write_text(config.read_text().replace(
+        '"root": 0,', f'"root": 0, "comm_include_dirs": ["tests", "none", "{place.first}"],'))
+    notes = []
+    built = plan_jobs(load_config(place.folder.kernels, None, None), FAKE, notes.append)
+    wanted = (f"-I{tmp_path}/isa/tests", f"-I{place.first}")
+    assert built.orchestration.options == wanted
+    assert built.kernels[0][1].options == wanted + ("-D__DAV_VEC__",)
+    assert notes == [f"comm_include_dirs: there is no folder {tmp_path}/isa/none; tern's headers "
+                     "are used"]
+
+
 @pytest.mark.parametrize("names, place_of, sentence", [
     ("build_graf kernel_entry", 'ORCHESTRATION["function_name"]',
      "orch.cpp has no function build_graph; did you mean 'build_graf'?"),

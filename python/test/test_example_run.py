@@ -4,15 +4,21 @@ statuses, the report, and that nothing is left behind at any end."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import time
 
 import pytest
 
-from example_fixtures import CONFIG, GOLDEN, SINGLE_CONFIG, SINGLE_GOLDEN, Folder
+from example_fixtures import (CONFIG, FAKE, GOLDEN, PYTHON, SINGLE_CONFIG, SINGLE_GOLDEN,
+                              Folder)
+from tern.example.output import Output
+from tern.example.runner import main
 
 
 @pytest.fixture
@@ -180,9 +186,10 @@ def test_a_report(folder):
     (("--timeout", "-1"), "it must be more than 0 seconds, not -1"),
     (("--no-such-flag",), "unrecognized arguments: --no-such-flag"),
 ])
-def test_wrong_usage(folder, flags, sentence):
-    status, _, err = folder.run(*flags)
-    assert status == 2 and sentence in err
+def test_wrong_usage(capsys, flags, sentence):
+    with pytest.raises(SystemExit) as caught:
+        main(["-k", "x", "-g", "y", *flags])
+    assert caught.value.code == 2 and sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flags, sentence", [
@@ -213,7 +220,8 @@ def test_savetemp(folder):
     kept = folder.path / "kept"
     found = {str(path.relative_to(kept)) for path in kept.rglob("*") if path.is_file()}
     assert found == {".tern-example", "artifacts/orchestration.so", "artifacts/kernel-0.so",
-                     "data/rank_0/x.bin", "data/rank_0/y.bin", "data/rank_1/x.bin", "data/rank_1/y.bin",
+                     "data/rank_0/x.bin", "data/rank_0/y.bin", "data/rank_1/x.bin",
+                     "data/rank_1/y.bin",
                      "logs/launcher.log", "logs/rank-0.log", "logs/rank-1.log", "swimlane.json"}
 
 
@@ -236,6 +244,46 @@ def test_a_second_signal_while_the_first_is_served(folder):
 def test_a_terminal_without_utf8(folder):
     status, out, err = folder.run(PYTHONIOENCODING="ascii")
     assert (status, err) == (0, "") and "VERIFY PASSED: rank 0 y ? 4 elements correct" in out
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_rewritten_on_a_terminal_and_lines_in_a_pipe(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    for stream in (Terminal(), io.StringIO()):
+        output = Output("info", stream)
+        with output.phase("compile") as phase:
+            phase.update("0 of 2 sources")
+            phase.update("1 of 2 sources")
+            phase.note = "2 sources"
+        output.say("next")
+        text = re.sub(r"\d+\.\d+", "T", stream.getvalue())
+        lines = "compile    T s  2 sources\nnext\n".replace("   T", "  T")
+        if stream.isatty():
+            assert text == ("\r\033[Kcompile    T s  0 of 2 sources"
+                            "\r\033[Kcompile    T s  1 of 2 sources\r\033[K") + lines
+        else:
+            assert text == lines
+
+
+def test_the_command_of_an_installation(folder, tmp_path):
+    prefix = tmp_path / "prefix"
+    shutil.copytree(PYTHON / "tern", prefix / "lib" / "tern" / "python" / "tern")
+    (prefix / "bin").mkdir()
+    shutil.copy(FAKE, prefix / "bin" / "tern")
+    variables = folder.environment(PYTHONPATH=str(prefix / "lib" / "tern" / "python"))
+    del variables["TERN_COMMAND"]
+    variables.pop("TERN_BUILD_DIR", None)
+    done = subprocess.run(folder.command("-v"), env=variables, capture_output=True, text=True,
+                          cwd=folder.path,
+                          check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{prefix}/bin/tern kernel-cc" in done.stdout
+    status, _, err = folder.run(TERN_COMMAND="/no/such/tern")
+    assert status == 1 and "TERN_COMMAND: there is no command '/no/such/tern'" in err
 
 
 def test_compiler_errors(folder):

@@ -49,17 +49,17 @@ def find_tern() -> Path:
     build = os.environ.get("TERN_BUILD_DIR")
     places = [Path(wanted)] if wanted else [
         *([Path(build) / "bin" / "tern"] if build else []),
-        package.parents[1] / "bin" / "tern",  # PREFIX/lib/tern/python
+        package.parents[2] / "bin" / "tern",  # PREFIX/lib/tern/python
         package.parent / "build" / "release" / "bin" / "tern"]
     for place in places:
         if place.is_file() and os.access(place, os.X_OK):
-            return Path(os.path.abspath(place))
+            return Path(os.path.realpath(place))
     found = None if wanted else shutil.which("tern")
     if found is None:
         raise Problem("there is no command 'tern'; put it on PATH, or set TERN_COMMAND to it"
                       if not wanted else f"there is no command '{wanted}'",
                       "TERN_COMMAND" if wanted else None)
-    return Path(os.path.abspath(found))
+    return Path(os.path.realpath(found))
 
 
 def common_words(config: Config, built: Built, space: Workspace, rounds: int) -> List[str]:
