@@ -49,7 +49,8 @@ BAD_EXPECTED = {
     "hangs": (OUTPUT, "    while True: pass", "compute_golden, line 9",
               "it has not returned after 0.3 s"),
     "hangs on": (OUTPUT, "    try:\n        while True:\n            len(tensors)\n"
-                 "    except BaseException: pass\n    while True:\n        len(tensors)", "compute_golden",
+                 "    except BaseException: pass\n    while True:\n        len(tensors)",
+                 "compute_golden",
                  "it has not returned after 0.3 s"),
     "shrinks": (OUTPUT, '    tensors["y"].pop()', "compute_golden",
                 "it leaves 'y' with 3 elements; there must be 4"),

@@ -132,7 +132,7 @@ def _known(fields: Fields, field: str, names: List[str]) -> List[str]:
 def _read_args(fields: Fields, names: List[str]) -> List[str]:
     args = []
     for index, item in enumerate(fields.items("args", ())):
-        if item not in names and item not in TOKENS:
+        if not isinstance(item, str) or item not in (*names, *TOKENS):
             raise Problem(f"{shown(item)} is no buffer and none of the tokens {listed(TOKENS)}"
                           f"{nearest_only(item, names + list(TOKENS))}",
                           f"{fields.at('args')}[{index}]")
@@ -159,10 +159,8 @@ def read_verify(value: object, place: str, outputs: List[str], nranks: int,
 
 
 def _ranks(value: object, place: str, nranks: int, root: int) -> Tuple[int, ...]:
-    if value == "all":
-        return tuple(range(nranks))
-    if value == "root":
-        return (root,)
+    if isinstance(value, str) and value in ("all", "root"):
+        return tuple(range(nranks)) if value == "all" else (root,)
     if not isinstance(value, (list, tuple, set, range)):
         raise Problem(f"it is {shown(value)}; it must be 'all', 'root' or a list of ranks", place)
     ranks = sorted({whole(rank, place, 0, nranks - 1) for rank in value})

@@ -109,8 +109,8 @@ def _check_tables(module: ModuleType, file: Path) -> None:
 
 def _source(fields: Fields, folder: Path) -> Path:
     path = Path(os.path.normpath(folder / fields.text("source")))
-    if not path.is_file():
-        what = "it is a folder" if path.is_dir() else "there is no such file"
+    if not os.path.isfile(path):
+        what = "it is a folder" if os.path.isdir(path) else "there is no such file"
         raise Problem(f"{what}: {path}", fields.at("source"))
     return path
 
@@ -153,7 +153,7 @@ def _read_runtime(module: ModuleType, file: Path, distributed: bool) -> RuntimeC
     fields = Fields(getattr(module, "RUNTIME_CONFIG", {}), f"{file}: RUNTIME_CONFIG",
                     ("runtime", "aicpu_thread_num", "block_dim", "orch_thread_num", "rounds"))
     runtime = fields.raw("runtime", RUNTIMES[0])
-    if runtime not in RUNTIMES:
+    if not isinstance(runtime, str) or runtime not in RUNTIMES:
         raise Problem(f"there is no runtime {shown(runtime)}: {listed(_MARCH)}, or one of them "
                       f"behind april/{nearest_only(runtime, RUNTIMES)}", fields.at("runtime"))
     return RuntimeConfig(

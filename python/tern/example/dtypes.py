@@ -25,9 +25,9 @@ SIZES = {
 
 def check_dtype(name: object, place: str) -> str:
     """The name of a dtype, or a sentence."""
-    if name not in SIZES:
+    if not isinstance(name, str) or name not in SIZES:
         raise Problem(f"there is no dtype {shown(name)}{nearest(name, SIZES)}", place)
-    return str(name)
+    return name
 
 
 def is_float(dtype: str) -> bool:

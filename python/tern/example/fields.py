@@ -56,7 +56,7 @@ class Fields:
     def word(self, name: str, known: Iterable[str], default: object = REQUIRED) -> str:
         value = self.raw(name, default)
         names = list(known)
-        if value not in names:
+        if not isinstance(value, str) or value not in names:
             raise Problem(f"it is {shown(value)}; it must be {listed(names)}"
                           f"{nearest_only(value, names)}", self.at(name))
         return str(value)

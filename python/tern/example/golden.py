@@ -34,9 +34,13 @@ class Golden:
 
     def _tolerance(self, name: str) -> float:
         value = bare(getattr(self._module, name, DEFAULT_TOLERANCE))
-        if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
-            raise Problem(f"it is {shown(value)}; it must be a number", f"{self.file}: {name}")
-        number = float(value)
+        try:
+            if isinstance(value, (bool, str)):
+                raise TypeError
+            number = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            raise Problem(f"it is {shown(value)}; it must be a number",
+                          f"{self.file}: {name}") from None
         if not (math.isfinite(number) and number >= 0):
             raise Problem(f"it is {number}; it must be 0 or more", f"{self.file}: {name}")
         return number
@@ -207,7 +211,7 @@ def cases_of(golden: Golden, case: Optional[str],
         else:
             raise Problem(f"there is no DEFAULT_CASE; choose with --case: {listed(table)}",
                           golden.place)
-    if chosen not in table:
+    if not isinstance(chosen, str) or chosen not in table:
         where = f"{golden.file}: DEFAULT_CASE" if case is None else golden.place
         raise Problem(f"there is no case {shown(chosen)}{nearest(chosen, table)}", where)
-    return [(str(chosen), dict(table[chosen]))]
+    return [(chosen, dict(table[chosen]))]

@@ -44,7 +44,7 @@ def listed(names: Iterable[object]) -> str:
 def nearest(name: object, known: Iterable[str]) -> str:
     """The words to add to a sentence about an unknown name: the one that may be meant, or all."""
     names = list(known)
-    close = difflib.get_close_matches(str(name), names, 1, 0.6)
+    close = difflib.get_close_matches(name, names, 1, 0.6) if isinstance(name, str) else []
     if close:
         return f"; did you mean '{close[0]}'?"
     return f"; there are {listed(names)}" if names else ""

@@ -89,9 +89,9 @@ def _output_names(golden: Golden, names: List[str]) -> List[str]:
     if not isinstance(listed, (list, tuple)) or not listed:
         raise Problem(f"it is {shown(listed)}; it must be a list of names", place)
     for name in listed:
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             raise Problem(f"there is no tensor {shown(name)}{nearest(name, names)}", place)
-    return [str(name) for name in listed]
+    return list(listed)
 
 
 def _in_order(golden: Golden, given: object, place: str) -> List[Tuple[str, object]]:
@@ -106,7 +106,7 @@ def _in_order(golden: Golden, given: object, place: str) -> List[Tuple[str, obje
         raise Problem("generate_inputs returns a dict, so there must be a list TENSOR_ORDER", where)
     table = dict(pairs)
     for name in order:
-        if name not in table:
+        if not isinstance(name, str) or name not in table:
             raise Problem(f"there is no {shown(name)}{nearest(name, table)}", where)
     for name, value in pairs:
         if name not in order and not is_scalar(value):
