@@ -35,7 +35,8 @@ class Odd:
 
 VALUES = [None, 0, -1, 1, 2**70, 1.5, float("nan"), True, "", "x", "x\0y", "\ud800", b"x", [], [[]],
           (), {}, {"a": 1}, {1: 2}, set(), {1}, object(), Odd(), [None], ["x"], ["x", "x"], [{}],
-          [1, 2], [Odd()], lambda: 1, lambda n: n, lambda n: "x", range(3), np.arange(3), np.float32(2),
+          [1, 2], [Odd()], lambda: 1, lambda n: n, lambda n: "x", range(3), np.arange(3),
+          np.float32(2),
           np.array(3), np.array(["a"]), np.array([None]), np.array([]), 10**400, "a" * 10_000,
           SimpleNamespace(dtype="float32", shape=(1,)), iter([1]), ("x", [1.0] * 4), [("x", None)],
           [("x", Odd())], [("x", [1.0, "2", 3, 4])], [(1, 2)], [("x", {"a": 1})], Exception("x")]

@@ -169,6 +169,14 @@ def test_a_trace(folder):
     assert any(event.get("name") == "kernel" for event in events), "the name of the kernel's source"
 
 
+def test_a_page_of_the_run(folder):
+    pytest.importorskip("tern.timeline", reason="tern.timeline is not in this tree")
+    status, out, err = run(folder, "--timeline", "t.html")
+    assert status == 0, out + err
+    text = (folder.path / "t.html").read_text()
+    assert text.lstrip().lower().startswith("<!doctype html") and "kernels, 2 ranks" in text
+
+
 def test_a_single_chip(tmp_path, cache):
     golden = """
 import ctypes
