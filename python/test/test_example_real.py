@@ -124,6 +124,14 @@ def test_results_on_the_root_alone(folder):
     assert status == 0 and "VERIFY SKIPPED: rank 1 y" in out
 
 
+def test_what_a_rank_says_at_its_end(folder):
+    text = ORCHESTRATION.replace("? 1 : 0", "? 1 : 7")
+    (folder.kernels / "orch.cpp").write_text(text)
+    status, out, _ = run(folder, "--nranks", "1")
+    assert status == 1
+    assert "The run failed: rank 0 exited with status 6: init_runtime failed" in out
+
+
 @pytest.mark.parametrize("what, line", [
     ("__builtin_trap()", "The run failed: rank 1 was killed by signal"),
     ("for (;;) asm volatile(\"\")", "The run failed: "),

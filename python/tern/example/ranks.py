@@ -167,6 +167,7 @@ def _outcome(status: int, text: str, nranks: int, space: Workspace) -> Outcome:
         if culprit and int(culprit[1]) == rank:
             code = int(culprit[2]) + (128 if "signal" in culprit[0] else 0)
             ends.append(RankEnd(rank, False, code, lines[-TAIL:]))
+            cause += _last_words(rank, lines)
         else:
             passed = status == 0 or done
             code = 0 if passed else EXIT_TIMEOUT if status == EXIT_TIMEOUT else None
@@ -176,6 +177,13 @@ def _outcome(status: int, text: str, nranks: int, space: Workspace) -> Outcome:
     if status != 0 and not cause:
         cause = f"tern run ended with status {status}"
     return Outcome(status, cause, ends)
+
+
+def _last_words(rank: int, lines: List[str]) -> str:
+    """The sentence that a rank ends with when it fails."""
+    begin = f"[rank {rank}] "
+    said = lines[-1] if lines else ""
+    return f": {said[len(begin):]}" if said.startswith(begin) else ""
 
 
 def _lines(path: Path) -> List[str]:
