@@ -83,6 +83,7 @@ def path():
     made.slice((0, aiv), "C", 320, 400)
     made.slice((0, aiv), "n", 380, 395, "notify", peer=1, signal=64)
     made.arrow((0, aic), 100, (0, aiv), 320, "after")
+    made.slice((1, aiv), "p", 0, 40)
     made.slice((1, aiv), "P", 0, 350)
     made.slice((1, aiv), "D", 420, 600)
     made.slice((1, aiv), "m", 590, 600, "notify", peer=0, signal=0)

@@ -32,6 +32,8 @@ async function open(browser, name, options = {}) {
   });
   page.on("request", (request) => page.requests.push(request.url()));
   await page.goto(file);
+  await page.waitForFunction(() => window.timeline?.drawn > 0, null, { timeout: 30000 })
+    .catch(() => assert.fail(`${name}: the page shows nothing; ${page.problems.join("; ")}`));
   await drawn(page);
   page.done = async () => {
     assert.deepEqual(page.problems, [], `${name}: nothing is said on the console`);
@@ -212,6 +214,12 @@ async function testSelection(browser) {
   assert.match(text, /^CKindtaskWhererank 0 · AIV 0Begins0.000 000 320 sTakes80 ns/);
   assert.match(text, /Waited forBrank 0 · AIC 0, after, 220 ns/);
   assert.equal(await page.textContent("#live"), "C, rank 0 · AIV 0, 80 ns");
+  const around = await page.evaluate(() => {
+    const { model } = timeline;
+    const named = (name) => [...model.what].findIndex((what) => model.whats[what].name === name);
+    return model.parent[named("p")] === named("P");
+  });
+  assert.ok(around, "of two slices that begin together the longer is around the other");
   await page.click("#panel-body .links button:has-text('B')");
   await drawn(page);
   assert.match(await page.textContent("#panel-body"), /^BKindtask.*Led toCrank 0/);

@@ -27,4 +27,4 @@ done
     echo "skipped: the page in a browser; contrib/deps.sh --browser installs playwright-core"
     exit 0
 }
-TERN_CHROMIUM=$(command -v chromium) HOME=$dir node "$root/test/browser/timeline.mjs" .
+TERN_CHROMIUM=$(command -v chromium) HOME=$dir timeout 180 node "$root/test/browser/timeline.mjs" .
