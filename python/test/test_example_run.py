@@ -329,6 +329,30 @@ def test_a_signal_ends_everything(folder, tmp_path, number, status):
     assert json.loads((folder.path / "r.json").read_text())["verdict"] == "interrupted"
 
 
+def test_a_runner_that_is_killed_leaves_no_rank(folder, tmp_path):
+    pid = tmp_path / "pid"
+    process = subprocess.Popen(folder.command(), stdout=subprocess.DEVNULL, cwd=folder.path,
+                               env=folder.environment(FAKE_RANKS="hang", FAKE_PID=str(pid)))
+    last = time.monotonic() + 30
+    while not (pid.exists() and pid.read_text()):
+        assert time.monotonic() < last and process.poll() is None
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    while is_running(int(pid.read_text())):
+        assert time.monotonic() < last
+        time.sleep(0.02)
+
+
+def is_running(pid):
+    """A process that nobody has waited for yet counts as ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def test_nobody_reads(folder):
     process = subprocess.run(" ".join(folder.command()) + " | true", shell=True, text=True,
                              env=folder.environment(), capture_output=True, check=False)

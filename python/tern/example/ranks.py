@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ from .interrupts import deferred
 from .problem import Problem
 
 TAIL = 5
+_PR_SET_PDEATHSIG = 1
 EXIT_TIMEOUT = 124
 
 
@@ -120,13 +122,27 @@ def run_ranks(tern: Path, nranks: int, words: List[str], space: Workspace, timeo
         try:
             with deferred():
                 process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
-                                           stdout=subprocess.DEVNULL, stderr=log, env=variables)
+                                           stdout=subprocess.DEVNULL, stderr=log, env=variables,
+                                           preexec_fn=_ends_with_parent())
             status = _wait(process, progress, timeout)
         finally:
             if process is not None:
                 _end(process)
     text = (space.logs / "launcher.log").read_text(errors="replace")
     return _outcome(status, text, nranks, space)
+
+
+def _ends_with_parent() -> Callable[[], None]:
+    """For the launcher between fork and exec: SIGTERM when this process is killed, so no rank
+    stays."""
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+
+    def arrange() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() != parent:  # killed already
+            os._exit(EXIT_TIMEOUT)
+
+    return arrange
 
 
 def _wait(process: subprocess.Popen, progress: Callable[[], None], timeout: float) -> int:
