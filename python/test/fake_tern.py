@@ -36,6 +36,8 @@ def kernel_cc(words):
         print(f"{source}:1:2: error: #error {text.split('#error ')[1].splitlines()[0]}")
         return 1
     time.sleep(float(os.environ.get("FAKE_SECONDS", "0")))
+    if "FAKE_CHANGES" in os.environ:  # an editor, while the compiler runs
+        Path(os.environ["FAKE_CHANGES"]).write_text("#define ONE 5\n")
     names = os.environ.get("FAKE_NAMES", "build_graph kernel_entry").split()
     Path(words[words.index("-o") + 1]).write_bytes(make_object(names))
     headers = [line.split('"')[1] for line in text.splitlines() if line.startswith('#include "')]

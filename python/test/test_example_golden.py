@@ -47,11 +47,11 @@ BAD_EXPECTED = {
     "exits": (OUTPUT, "    raise SystemExit(0)", "compute_golden, line 9",
               "it calls sys.exit(0)"),
     "hangs": (OUTPUT, "    while True: pass", "compute_golden, line 9",
-              "it has not returned after 0.3 s"),
+              "it has not returned after 0.5 s"),
     "hangs on": (OUTPUT, "    try:\n        while True:\n            len(tensors)\n"
                  "    except BaseException: pass\n    while True:\n        len(tensors)",
                  "compute_golden",
-                 "it has not returned after 0.3 s"),
+                 "it has not returned after 0.5 s"),
     "shrinks": (OUTPUT, '    tensors["y"].pop()', "compute_golden",
                 "it leaves 'y' with 3 elements; there must be 4"),
     "removes": (OUTPUT, '    del tensors["y"]', "compute_golden", "it has removed the output 'y'"),
@@ -97,7 +97,7 @@ def test_bad_inputs(tmp_path, name):
 def test_bad_expectations(tmp_path, name):
     old, new, place, sentence = BAD_EXPECTED[name]
     folder, config = opened(tmp_path, old, new)
-    golden = Golden(folder.golden, 0.3 if "hangs" in name else None)
+    golden = Golden(folder.golden, 0.5 if "hangs" in name else None)
     with pytest.raises(Problem) as caught:
         expected_outputs(golden, config, lambda rank, output: [0.0] * 4)
     assert "tern/example" not in caught.value.details

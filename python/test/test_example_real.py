@@ -132,19 +132,17 @@ def test_what_a_rank_says_at_its_end(folder):
     assert "The run failed: rank 0 exited with status 6: init_runtime failed" in out
 
 
-@pytest.mark.parametrize("what, line", [
-    ("__builtin_trap()", "The run failed: rank 1 was killed by signal"),
-    ("for (;;) asm volatile(\"\")", "The run failed: "),
+@pytest.mark.parametrize("what, line, timeout", [
+    ("__builtin_trap()", "The run failed: rank 1 was killed by signal", "60"),
+    ("for (;;) asm volatile(\"\")", "The run failed: ", "5"),
 ])
-def test_a_rank_that_dies_or_hangs(folder, what, line):
+def test_a_rank_that_dies_or_hangs(folder, what, line, timeout):
     (folder.kernels / "step.h").write_text(
         f"#define STEP(sum) sum; if (context->rankId == 1) {{ {what}; }}\n")
-    begin = time.monotonic()
-    status, out, _ = run(folder, "--timeout", "4", "--json", "r.json")
+    status, out, _ = run(folder, "--timeout", timeout, "--json", "r.json")
     assert status == 1 and line in out, out
     assert "--- RANK 0 (last 5 lines) ---" in out and "--- RANK 1 (last 5 lines) ---" in out
     assert "Rank 1: FAILED (" in out
-    assert time.monotonic() - begin < 40
     assert json.loads((folder.path / "r.json").read_text())["runs"][0]["passed"] is False
 
 

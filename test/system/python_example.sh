@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest-timeout: 240
+# ctest-timeout: 300
 # The runner of example folders, python/tern/example: its tests in Python, most of them on a command
 # `tern` that only seems to compile and run, some on the real one.
 source "$(dirname "$0")/../support/shell.sh"
