@@ -7,84 +7,13 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+import { assertShare, assertTime, cells, drawn, folder, open, view } from "./page.mjs";
 import { eventsOf, namesOf, sharesOf } from "./trace.mjs";
 
-const folder = path.resolve(process.argv[2]);
 const browsers = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const executablePath = process.env.TERN_CHROMIUM ?? browsers.find((file) => existsSync(file));
 const readTrace = (name) => JSON.parse(readFileSync(path.join(folder, `${name}.json`), "utf8"));
-
-async function open(browser, name, options = {}) {
-  const context = await browser.newContext({
-    viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options,
-  });
-  const page = await context.newPage();
-  const file = pathToFileURL(path.join(folder, `${name}.html`)).href;
-  page.problems = [];
-  page.requests = [];
-  page.on("console", (message) => page.problems.push(`console: ${message.text()}`));
-  page.on("pageerror", (error) => page.problems.push(`error: ${error.message}`));
-  page.on("dialog", (dialog) => {
-    page.problems.push(`dialog: ${dialog.message()}`);
-    dialog.dismiss();
-  });
-  page.on("request", (request) => page.requests.push(request.url()));
-  await page.goto(file);
-  await page.waitForFunction(() => window.timeline?.drawn > 0, null, { timeout: 30000 })
-    .catch(() => assert.fail(`${name}: the page shows nothing; ${page.problems.join("; ")}`));
-  await drawn(page);
-  page.done = async () => {
-    assert.deepEqual(page.problems, [], `${name}: nothing is said on the console`);
-    const others = page.requests.filter((url) => url !== file && !url.startsWith("data:"));
-    assert.deepEqual(others, [], `${name}: nothing else is loaded`);
-    await context.close();
-  };
-  return page;
-}
-
-// After what was asked for is drawn, and what was to move has moved.
-function drawn(page) {
-  return page.evaluate(() => new Promise((resolve) => {
-    const look = () => (window.timeline.frame === 0 ? resolve()
-      : requestAnimationFrame(() => setTimeout(look)));
-    requestAnimationFrame(() => setTimeout(look));
-  }));
-}
-
-const view = async (page) => {
-  await drawn(page);
-  return page.evaluate(() => ({ from: timeline.view.from, to: timeline.view.to }));
-};
-
-// The texts of the cells of a table of the panel.
-function cells(page, nth = 0) {
-  return page.evaluate((which) => {
-    const rows = document.querySelectorAll("#panel-body table")[which].querySelectorAll("tr");
-    return [...rows].map((row) => [...row.children].map((cell) => cell.textContent));
-  }, nth);
-}
-
-// "12.34 µs" in ns, and how far the text may be from what it says.
-function textTime(text) {
-  const [value, unit] = text.split(" ");
-  const size = { s: 1e9, ms: 1e6, µs: 1e3, ns: 1 }[unit];
-  const digits = (value.split(".")[1] ?? "").length;
-  return [Number(value) * size, (0.5001 * size) / 10 ** digits];
-}
-
-function assertTime(text, expected, what) {
-  const [value, near] = textTime(text);
-  assert.ok(Math.abs(value - expected) <= near, `${what}: ${text}, not ${expected} ns`);
-}
-
-function assertShare(text, part, whole, what) {
-  const share = (100 * part) / whole;
-  const said = text === "–" ? 0 : text === "<0.1" ? share : Number(text);
-  assert.ok(Math.abs(said - share) <= 0.0501 && (text === "–") === (part === 0),
-    `${what}: ${text}, not ${share}`);
-}
 
 async function testTables(browser) {
   const trace = eventsOf(readTrace("ffn"));
@@ -336,6 +265,45 @@ async function testOdd(browser) {
   }
 }
 
+// Every 971st event has its colour where it is, when it fills the view; and something is drawn where it is
+// when the whole trace is in view and many share a pixel.
+async function testPicture(browser) {
+  const page = await open(browser, "large");
+  const wrong = await page.evaluate(() => {
+    const { model, view: now, canvas, layout, theme } = timeline;
+    const context = canvas.getContext("2d");
+    const pixel = (event, time) => {
+      const strip = layout.stripOf(event);
+      timeline.scroll = strip.y - 20;
+      timeline.paint();
+      const x = Math.min(now.width - 2, Math.floor(now.x(time)));
+      return [...context.getImageData(x - 1, strip.y - timeline.scroll + 2, 3, 1).data];
+    };
+    const colour = (fill) => {
+      const other = document.createElement("canvas").getContext("2d");
+      other.fillStyle = fill;
+      other.fillRect(0, 0, 1, 1);
+      return [...other.getImageData(0, 0, 1, 1).data];
+    };
+    timeline.toggle("arrows", false);
+    const found = [];
+    for (let event = 50; event < model.count; event += 971) {
+      now.set(model.from, model.to);
+      const near = pixel(event, model.start[event]);
+      if (Math.max(near[3], near[7], near[11]) < 60) found.push(`nothing at ${event}`);
+      const length = model.end[event] - model.start[event];
+      now.set(model.start[event] - length / 10, model.end[event] + length / 10);
+      const seen = pixel(event, model.end[event] - length / 50).slice(4, 8);
+      if (`${seen}` !== `${colour(theme.fill[model.what[event]])}`) found.push(`${event} is ${seen}`);
+    }
+    return found;
+  });
+  assert.deepEqual(wrong, []);
+  // Chromium's advice to who reads pictures back.
+  page.problems = page.problems.filter((text) => !text.includes("willReadFrequently"));
+  await page.done();
+}
+
 // Prints how long a frame takes with 100 000 events. Judges nothing but that it is no second.
 async function testSpeed(browser) {
   const page = await open(browser, "large", { reducedMotion: "no-preference" });
@@ -373,7 +341,7 @@ async function testSpeed(browser) {
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
 try {
   const tests = [testTables, testScope, testPath, testArrows, testSelection, testMoves, testSearch,
-    testOdd, testSpeed];
+    testOdd, testPicture, testSpeed];
   for (const test of tests) await test(browser);
   console.log(`${tests.length} tests in ${await browser.version()}: what the page shows is right`);
 } finally {
