@@ -154,6 +154,10 @@ async function testSelection(browser) {
   assert.match(await page.textContent("#panel-body"), /^BKindtask.*Led toCrank 0/);
   await page.keyboard.press("Escape");
   assert.match(await page.textContent("#panel-body"), /Nothing is selected/);
+  await page.focus("#rows");
+  await page.keyboard.press(".");
+  assert.match(await page.textContent("#live"), /^meet, rank 0/, "the first event in view");
+  await page.keyboard.press("Escape");
   await page.done();
 }
 

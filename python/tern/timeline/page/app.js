@@ -146,9 +146,20 @@ class App {
     }
   }
 
+  // To the event before or after the selected one in its lane; at first to one in view.
   step(direction) {
-    const next = this.selected < 0 ? -1 : neighbour(this.model, this.selected, direction);
+    const next = this.selected < 0 ? this.firstInView()
+      : neighbour(this.model, this.selected, direction);
     if (next >= 0) this.visit(next);
+  }
+
+  // The first event that begins in view, in the highest lane that has one; -1: none.
+  firstInView() {
+    for (const { lane } of this.layout.between(this.scroll, this.scroll + this.height)) {
+      const at = lowerBound(lane.starts, this.view.from, 0, lane.length);
+      if (at < lane.length && lane.starts[at] <= this.view.to) return lane.ids[at];
+    }
+    return -1;
   }
 
   measure(from, to) {

@@ -2,7 +2,7 @@
 // Colours, from the style sheet, so that light and dark are written there. Kinds have a hue; tasks
 // vary theirs by name, names that differ only in a number have one.
 
-const TASK_HUES = [212, 232, 196, 252, 222, 204, 242, 186];
+const TASK_HUES = [212, 236, 200, 254, 224, 245, 206, 264];
 
 function readTheme(model) {
   const style = getComputedStyle(document.documentElement);
