@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/public.h"
+#include "base/trace.h"
 #include "base/clock.h"
 #include "base/options.h"
 #include "comm/window.h"
@@ -341,6 +342,7 @@ static int chip_synchronize(tern_chip *chip)
     if (!chip->unsynchronized) {
         return tern__fail(TERN_ERR_STATE, "tern_chip_synchronize: nothing was launched");
     }
+    int64_t begin_ns = tern__trace_start();
     struct tern__ladder ladder = tern__cores_ladder(&chip->cores);
     struct tern__wait wait = {.bell = &chip->host_bell,
                               .ladder = &ladder,
@@ -349,6 +351,7 @@ static int chip_synchronize(tern_chip *chip)
                               .broken = synchronize_goes_on,
                               .arg = chip};
     tern__wait(&wait);
+    tern__trace_add(TERN__TRACE_WAIT, "tern_chip_synchronize", begin_ns, 0);
     tern__flag_store(&chip->interrupted, 0);
     char behind[96] = "";
     int result = chip->result;

@@ -23,6 +23,7 @@ for e in calls if e['args'].get('transport') != 'mail')" \
 expect 0 "verified" "$tern" run -n 2 --trace ffn.json "$build/bin/tp_ffn" --tokens 64 \
     --hidden 64 --intermediate 128 --rounds 2
 holds ffn.json 2 "{e['cat'] for e in X} >= {'task', 'notify', 'barrier'}" \
+    "{rank(e) for e in named('tern_chip_synchronize') if e['cat'] == 'wait'} == {0, 1}" \
     "any(a['cat'] == 'notify' and b['cat'] == 'task' for a, b in arrows)"
 
 # A plan.
