@@ -167,6 +167,11 @@ int rank_save(struct rank_job *job)
 static int remove_results(const struct rank_job *job)
 {
     char path[RANK_PATH_BYTES];
+    name_file(job, "", "", path);
+    if (access(path, W_OK) != 0) { // better now than after the run
+        return rank_fail(job, RANK_EXIT_FILE, "cannot write to the folder %s: %s", path,
+                         strerror(errno));
+    }
     name_unwritten(job, path);
     int status = unlink(path) == 0 || errno == ENOENT ? 0 : -1;
     for (int i = 0; i < job->buffers_count && status == 0; i++) {
@@ -241,10 +246,12 @@ int rank_place(struct rank_job *job)
     return status;
 }
 
-int rank_stage(struct rank_job *job)
+int rank_stage(struct rank_job *job, bool first)
 {
     int status = 0;
-    memset(tern_window_address(job->window, job->rank), 0, window_bytes(job));
+    if (!first) { // a new window is zero already, and costs no memory before it is used
+        memset(tern_window_address(job->window, job->rank), 0, window_bytes(job));
+    }
     for (int i = 0; i < job->buffers_count && status == 0; i++) {
         struct rank_buffer *buffer = &job->buffers[i];
         if (has_canaries(buffer)) {

@@ -185,9 +185,9 @@ static double now_ms(void)
 }
 
 // Nobody stages while a peer may still read, and nobody runs before all have staged.
-static int run_round(struct rank_job *job)
+static int run_round(struct rank_job *job, bool first)
 {
-    int status = rank_stage(job);
+    int status = rank_stage(job, first);
     status = status != 0 ? status : barrier(job);
     double begin = now_ms();
     status = status != 0 ? status : run_once(job);
@@ -212,7 +212,7 @@ int rank_run(struct rank_job *job)
         status = make_april(job, job->loaded);
     }
     for (long i = 0; i < job->rounds && status == 0; i++) {
-        status = run_round(job);
+        status = run_round(job, i == 0);
     }
     if (status == 0) { // else a kernel may still run
         free_objects(job->loaded);

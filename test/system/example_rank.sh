@@ -169,7 +169,9 @@ refuses() {
         --load big
     wrong 3 "no memory for 17592186044416 x float64" --dev-buffer x:float64:65536x65536x4096
     wrong 4 "cannot read ./none.so: No such file" --orch-file none.so
-    wrong 4 "cannot read none/rank_0/input.bin: No such file" --data-dir none
+    wrong 4 "cannot write to the folder none/rank_0/: No such file" --data-dir none
+    mkdir -p empty/rank_0
+    wrong 4 "cannot read empty/rank_0/input.bin: No such file" --data-dir empty
     wrong 6 "was compiled for host_build_graph, not for aicpu_build_graph" --runtime aicpu_build_graph
     wrong 6 "has no function none" --orch-func none
     wrong 6 "no kernel_entry" --kernel-bin 1:host_build_graph.so
