@@ -204,6 +204,8 @@ ends() {
     local late='rank [012]: SCHEDULER_TIMEOUT: it did not end within 1 s' # on a busy machine
     goes_wrong wait '5 6' "(waited 1 s for the signal at byte [048] of .*seen 1, wanted == 2|$late)"
     goes_wrong spin '5 6' "(waited 1 s for the signal at byte 4 of .*seen 0, wanted == 1|$late)"
+    EXAMPLE_TEST=wait RUN='--timeout 1' expect 124 "timeout of 1 s" rank 3 host_build_graph
+    [ -z "$(pgrep -f "$dir/[d]ata" || true)" ] || die "the launcher's deadline: a process is left"
     data make 1 # a peer that never comes
     expect 5 "rank" env TERN_TIMEOUT=1 "$tern" run -n 2 --timeout 20 -- bash -c \
         '[ "$TERN_RANK" = 1 ] || exec "$0" example rank --nranks 2 --data-dir data \
