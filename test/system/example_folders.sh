@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 600
 # All folders of examples/folders by `tern example run`, for each runtime and several numbers of
-# ranks; and each with a kernel and with a golden that is wrong in one line: it fails and says where.
+# ranks, and in checking mode; and each with a kernel and with a golden that is wrong in one line: it
+# fails and says where.
 source "$(dirname "$0")/../support/shell.sh"
 export TERN_TIMEOUT=60 XDG_CACHE_HOME=$dir/cache
 folders=$root/examples/folders kernels=$root/examples/folders
@@ -177,7 +178,33 @@ fail_and_say_where() {
     done
 }
 
+checked_jobs() {
+    local folder
+    for folder in "${several[@]}"; do
+        job "checked.$(name_of "$folder")" "$folders" "$folder" host_build_graph --nranks 3 --rounds 2
+    done
+    for folder in "${single[@]}"; do
+        job "checked.$folder" "$folders" "$folder" host_build_graph
+    done
+}
+nothing_works_by_luck() {
+    local folder
+    checked_jobs | TERN_ISA_CHECK=1 in_one_go
+    for folder in "${several[@]}" "${single[@]}"; do
+        passes "checked.$(name_of "$folder")"
+    done
+    cp -r "$folders" unordered
+    sed -i '0,/ranks.Barrier();/s///' unordered/allreduce/kernels/aiv/onephase.cpp
+    kernels=$dir/unordered
+    job unordered "$folders" allreduce/onephase host_build_graph --nranks 3 |
+        TERN_ISA_CHECK=1 by_command
+    kernels=$folders
+    [ "$(cat status.unordered)" = 1 ] && grep -q "tern check: .* kernel 'onephase', .*TLOAD" said.unordered ||
+        die "without a barrier: $(cut -c 1-300 said.unordered)"
+}
+
 all_pass
+nothing_works_by_luck
 echo "example_folders.sh: all pass, in $SECONDS s"
 fail_and_say_where wrong_goldens "${wrong_goldens[@]}"
 kernels=$dir/wrong_kernels
