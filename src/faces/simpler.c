@@ -190,7 +190,7 @@ static int load(struct simpler *runtime, const tern_simpler_program *program)
         }
     }
     TERN_TRY(tern__simpler_load("orchestration", program->orchestration,
-                                program->orchestration_size, &runtime->orchestration));
+                                program->orchestration_size, NULL, &runtime->orchestration));
     runtime->kind = tern__simpler_kind(runtime->orchestration);
     if (runtime->kind == NULL) {
         return TERN_ERR_KERNEL;

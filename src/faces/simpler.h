@@ -17,6 +17,7 @@ enum {
 struct simpler_kernel {
     tern_kernel function; // NULL: no kernel has this id
     void *library;
+    int file; // descriptor of the object, by which checking mode finds lines; 0: closed
     char name[TERN__SIMPLER_NAME];
 };
 
@@ -71,8 +72,9 @@ struct simpler {
 // simpler_kinds.c: the kind that the object is marked as; NULL with a sentence: none, or several.
 const struct simpler_kind *tern__simpler_kind(void *orchestration);
 
-// simpler_load.c. Bytes of a shared object, `what` in sentences.
-int tern__simpler_load(const char *what, const void *bytes, size_t size, void **library);
+// simpler_load.c. Bytes of a shared object, `what` in sentences. *file, if not NULL: the descriptor
+// that they stay in, in checking mode, else 0.
+int tern__simpler_load(const char *what, const void *bytes, size_t size, int *file, void **library);
 
 // Loads a kernel under an id, instead of the one that has it.
 int tern__simpler_load_kernel(struct simpler_kernel *kernels, int id, const void *bytes,

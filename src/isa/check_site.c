@@ -96,6 +96,7 @@ static bool read_lines(int fd, char *text)
 
 static bool resolve(const struct object *object, char *text)
 {
+    static const char own[] = "/proc/self";
     char address[32];
     char path[4096];
     int ends[2];
@@ -103,6 +104,8 @@ static bool resolve(const struct object *object, char *text)
     ssize_t length = readlink(object->name, path, sizeof path - 1);
     if (strcmp(object->name, "/proc/self/exe") == 0 && length > 0) {
         path[length] = '\0';
+    } else if (strncmp(object->name, own, strlen(own)) == 0) { // memory of this process
+        snprintf(path, sizeof path, "/proc/%ld%s", (long)getpid(), object->name + strlen(own));
     } else {
         snprintf(path, sizeof path, "%s", object->name);
     }
