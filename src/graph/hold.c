@@ -10,7 +10,9 @@
 
 #include "graph/chip.h"
 #include "graph/run.h"
+#include "isa/check.h"
 #include "isa/signal.h"
+#include "tern/window.h"
 
 int32_t tern__until_seen(const struct tern__until *until)
 {
@@ -32,12 +34,29 @@ bool tern__until_holds(const struct tern__until *until, uint32_t run)
     return tern__cmp_holds(seen, until->condition.cmp, tern__until_wanted(until, run));
 }
 
+// Checking mode: what ranks had done before they notified is known to this one from here on.
+static void tell_check(const struct tern__until *until)
+{
+    tern_window *window = until->condition.window;
+    size_t offset_bytes = until->condition.offset_bytes;
+    int rank = -1;
+    if (until->word == NULL || (tern_window_find((const void *)(uintptr_t)until->word, &window,
+                                                 &rank, &offset_bytes) == TERN_OK &&
+                                rank == window->rank)) {
+        tern__watch_seen(window, offset_bytes, until->condition.cmp, until->condition.value,
+                         TERN__WATCH_TEST);
+    }
+}
+
 static bool all_hold(const struct tern_chip *chip, const struct tern__hold *hold)
 {
     for (uint32_t i = 0; i < hold->count; i++) {
         if (!tern__until_holds(&hold->untils[i], chip->run.number)) {
             return false;
         }
+    }
+    for (uint32_t i = 0; i < hold->count && tern__checking(); i++) {
+        tell_check(&hold->untils[i]);
     }
     return true;
 }

@@ -14,6 +14,7 @@ struct setting {
     tern_window *window;
     int ranks;
     bool orders; // a barrier stands between the store and the notify
+    bool held;   // the graph waits for the notify, not the kernel
 };
 
 static void or_fail(int status)
@@ -62,22 +63,26 @@ static void kernel_load(int64_t *args)
     static float values[COUNT];
     tern_tile tile = tile_of(values);
     tern_tensor from = tern_tensor_1d(data_of(s), TERN_F32, COUNT);
-    or_fail(tern_signal_wait(s->window, SIGNAL, TERN_CMP_GE, 1, 30000 * MS));
+    if (!s->held) {
+        or_fail(tern_signal_wait(s->window, SIGNAL, TERN_CMP_GE, 1, 30000 * MS));
+    }
     or_fail(tern_tile_load(&tile, &from));
 }
 
 // *status: of the run. What it says stays the last sentence.
-static int run(tern_comm *comm, bool orders, int *status)
+static int run(tern_comm *comm, bool orders, bool held, int *status)
 {
     tern_chip_options options = {.aiv_count = 1, .timeout_ns = 30000 * MS};
-    struct setting s = {.ranks = tern_comm_size(comm), .orders = orders};
+    struct setting s = {.ranks = tern_comm_size(comm), .orders = orders, .held = held};
     tern_kernel kernel = tern_comm_rank(comm) == 0 ? kernel_tell : kernel_load;
     tern_chip *chip;
     tern_graph *graph;
     CHECK(fine(tern_window_create(comm, 4096, NULL, &s.window)));
     CHECK(fine(tern_chip_create(comm, &options, &chip)));
     CHECK(fine(tern_graph_create(&graph)));
-    CHECK(add_task(graph, "one", kernel, TERN_CORE_AIV, word(&s), 0) >= 0);
+    int task = add_task(graph, "one", kernel, TERN_CORE_AIV, word(&s), 0);
+    CHECK(task >= 0);
+    CHECK(!held || kernel == kernel_tell || fine(add_wait(graph, task, s.window, SIGNAL, 1, 0)));
     CHECK(fine(tern_chip_launch(chip, graph)));
     *status = tern_chip_synchronize(chip);
     CHECK(kernel == kernel_load || *status != TERN_OK || data_of(&s)[2] == 3);
@@ -91,7 +96,9 @@ static int run(tern_comm *comm, bool orders, int *status)
 static int ordered(tern_comm *comm, void *arg)
 {
     int status;
-    CHECK(run(comm, true, &status) == 0);
+    CHECK(run(comm, true, false, &status) == 0);
+    CHECK(fine(status));
+    CHECK(run(comm, true, true, &status) == 0);
     CHECK(fine(status));
     return 0;
 }
@@ -104,7 +111,7 @@ static void a_right_kernel_passes(void **state)
 static int by_luck(tern_comm *comm, void *arg)
 {
     int status;
-    CHECK(run(comm, false, &status) == 0);
+    CHECK(run(comm, false, false, &status) == 0);
     CHECK(tern_comm_rank(comm) == 0 || status == TERN_ERR_KERNEL);
     return 0;
 }
@@ -117,7 +124,7 @@ static void a_kernel_that_works_by_luck_fails_its_task(void **state)
 static int alone(tern_comm *comm, void *arg)
 {
     int status;
-    CHECK(run(comm, false, &status) == 0);
+    CHECK(run(comm, false, false, &status) == 0);
     CHECK(fine(status));
     return 0;
 }
