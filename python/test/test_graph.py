@@ -214,7 +214,7 @@ def neighbours(comm, library):
     assert told == 0
     for _ in range(3):
         chip.run(graph)
-    assert window.signal(0) == 3 and (out == 2 * comm.rank).all()
+    assert window.signal(0) >= 3 and (out == 2 * comm.rank).all()
     tensors = tern.TensorGraph()
 
     def build(graph):
@@ -225,7 +225,8 @@ def neighbours(comm, library):
     for _ in range(2):
         chip.orchestrate(tensors, build)
         chip.synchronize()
-    assert window.signal(0) == 5 and (out == comm.rank + 1).all()
+    assert window.signal(0) >= 5 and (out == comm.rank + 1).all()
+    comm.barrier()
     comm.destroy()  # closes the chip
     return "well"
 
