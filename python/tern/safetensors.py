@@ -22,6 +22,8 @@ from typing import Dict, Iterator, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
+from . import _dtypes
+
 HEADER_BYTES_MAX = 100_000_000
 DIMENSIONS_MAX = 32  # of a NumPy array
 
@@ -46,11 +48,7 @@ class TensorInfo(NamedTuple):
 
 
 def _bfloat16() -> np.dtype:
-    try:
-        import ml_dtypes
-    except ImportError:
-        return np.dtype("<u2")
-    return np.dtype(ml_dtypes.bfloat16)
+    return _dtypes.bfloat16() or np.dtype("<u2")
 
 
 def to_f32(array: np.ndarray, dtype: Optional[str] = None) -> np.ndarray:
