@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional
 
 from . import _enums, _errors, _layouts
 from ._library import lib
@@ -17,9 +19,14 @@ if TYPE_CHECKING:
 _ORCHESTRATION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
+_left: List[Any] = []  # what kernels that never return may still use
+
+
 def _destroy(handle: int, launched: List[Any]) -> int:
     """Waits for what still runs; `launched` lives until here."""
     status = lib().tern_chip_destroy(handle)
+    if status != 0:
+        _left.append(list(launched))
     launched.clear()
     return status
 
@@ -44,6 +51,7 @@ class Chip:
                                              ctypes.byref(options), ctypes.byref(handle)))
         self._handle = handle.value
         self.comm = comm
+        self._lock = threading.Lock()
         self._launched: List[Any] = []  # graphs and orchestrations of runs that may not have ended
         self._close = weakref.finalize(self, _destroy, self._handle, self._launched)
         if comm is not None:
@@ -54,6 +62,18 @@ class Chip:
             raise _errors.make(_errors.status_number("TERN_ERR_STATE"), "the chip is closed")
         return self._handle
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[int]:
+        """The handle, while no other thread is in a call."""
+        if not self._lock.acquire(False):
+            raise _errors.make(_errors.status_number("TERN_ERR_STATE"),
+                               "another thread is in a call of this chip, or this is a part of its "
+                               "run; one at a time")
+        try:
+            yield self._live()
+        finally:
+            self._lock.release()
+
     def cores(self, core: str) -> int:
         """Cores of a kind, "aic" or "aiv"; clusters for "mix"."""
         return lib().tern_chip_cores(self._live(), _enums.number("tern_core", core, "core"))
@@ -63,8 +83,9 @@ class Chip:
         if not isinstance(graph, Graph):
             raise _errors.argument_error("launch: a graph from tensors has no tasks before it "
                                          "runs; orchestrate runs it")
-        _errors.check(lib().tern_chip_launch(self._live(), graph._handle))
-        self._launched.append(graph)
+        with self._alone() as handle:
+            _errors.check(lib().tern_chip_launch(handle, graph._handle))
+            self._launched.append(graph)
 
     def orchestrate(self, graph: _Base, build: Callable[[Any], Any], *,
                     build_first: bool = False) -> None:
@@ -87,25 +108,28 @@ class Chip:
 
         function = _ORCHESTRATION(run)
         options = _layouts.OrchestrateOptions(build_first)
-        _errors.check(lib().tern_chip_orchestrate(self._live(), graph._handle, function, None,
-                                                  ctypes.byref(options)))
-        self._launched += [graph, function]
+        with self._alone() as handle:
+            _errors.check(lib().tern_chip_orchestrate(handle, graph._handle, function, None,
+                                                      ctypes.byref(options)))
+            self._launched += [graph, function]
 
     def synchronize(self) -> None:
         """Waits until all launches have ended. KernelError: a kernel failed, and what came after
         its task did not run; TimeoutError names the tasks that ran or waited, with the signals;
         PeerError a rank that died. Where Python raised, that is the error's __cause__. Ctrl-C ends
         the run. The chip then takes launches again."""
-        launched = list(self._launched)
-        try:
-            _errors.check(lib().tern_chip_synchronize(self._live()))
-        except _errors.Error as error:
-            raised = [one for graph in launched for one in getattr(graph, "_raised", ())]
-            raise error from (raised[0] if raised else None)
-        finally:
+        with self._alone() as handle:
+            launched = [one for one in self._launched if isinstance(one, _Base)]
+            try:
+                _errors.check(lib().tern_chip_synchronize(handle))
+            except _errors.Error as error:
+                # A kernel may not have returned, so all stays until a run has gone well.
+                raised = [one for graph in launched for one in graph._raised]
+                for graph in launched:
+                    graph._raised.clear()
+                raise error from (raised[0] if raised else None)
             for graph in launched:
-                if isinstance(graph, _Base):
-                    graph._ran()
+                graph._ran()
             self._launched.clear()
 
     def run(self, graph: Graph) -> None:

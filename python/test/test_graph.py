@@ -298,6 +298,21 @@ def test_what_is_wrong_is_a_sentence(kernels, library):
     assert NoDep(x).access == "no_dep"
 
 
+def test_one_thread_at_a_time_uses_a_chip():
+    graph, seen, chip = tern.Graph(), [], tern.Chip()
+
+    def use():
+        try:
+            chip.launch(graph)
+        except tern.StateError as error:
+            seen.append(str(error))
+
+    graph.add(use)  # a part of the run that would wait for itself
+    chip.run(graph)
+    chip.close()
+    assert len(seen) == 1 and "one at a time" in seen[0]
+
+
 def test_a_deadline_names_the_task(kernels):
     graph = tern.Graph()
     graph.add(lambda: time.sleep(0.6), name="sleeper")
@@ -305,6 +320,23 @@ def test_a_deadline_names_the_task(kernels):
         with pytest.raises(tern.TimeoutError, match="task 'sleeper' is running"):
             chip.run(graph)
         assert chip.code == "SCHEDULER_TIMEOUT"
+
+
+def test_what_a_kernel_uses_that_does_not_return_stays():
+    array, enough = numbers(4), threading.Event()
+    chip, graph, gone = tern.Chip(timeout=0.1), tern.Graph(), weakref.ref(array)
+    graph.add(lambda x, event=enough: event.wait(30) and x.sum(), [array], name="stuck")
+    del array
+    with pytest.raises(tern.TimeoutError, match="'stuck' has not returned"):
+        chip.run(graph)
+    del graph
+    gc.collect()
+    assert gone() is not None
+    with pytest.raises(tern.TimeoutError, match="has not returned; its thread is left"):
+        chip.close()
+    gc.collect()
+    assert gone() is not None
+    enough.set()
 
 
 def test_ctrl_c_ends_a_run_and_the_chip_goes_on():
