@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import tern
-from tern import In, InOut, NoDep, Out, OutTo
+from tern import In, InOut, NoDep, Out, OutTo, _library
 
 SOURCE = Path(__file__).parent / "kernels/basic.c"
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
@@ -174,6 +174,27 @@ def test_order_follows_from_what_tasks_read_and_write(kernels):
         assert seen == [13, 21, 29]
         marks = graph.marks()
         assert marks["tasks"] == 13 and marks["window"][0] > 0
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+def test_kernels_of_the_chip_runtime_take_tensors(tmp_path):
+    command = Path(_library.lib().path).resolve().parents[1] / "bin/tern"
+    subprocess.run(
+        [str(command), "kernel-cc", "--runtime", "tensormap_and_ringbuffer", "-O1", "-shared",
+         str(SOURCE.parents[3] / "test/simpler/tensors/add.cpp"), "-o", str(tmp_path / "add.so")],
+        check=True)
+    add = tern.Kernels(tmp_path / "add.so").kernel_entry
+    a = np.arange(128 * 128, dtype=np.float32).reshape(128, 128)
+    b, c = np.ones_like(a), np.zeros_like(a)
+
+    def build(graph):
+        both = graph.submit(add, [In(a), In(b), Out(a.shape), a.size], name="both")
+        graph.submit(add, [In(both.out), In(b), OutTo(c), a.size])
+
+    with tern.Chip() as chip:
+        chip.orchestrate(tern.TensorGraph(), build)
+        chip.synchronize()
+    assert np.array_equal(c, a + 2)
 
 
 def test_regions_are_parts_of_their_array():
