@@ -10,6 +10,12 @@ folders=$root/examples/folders kernels=$root/examples/folders
 
 python=${TERN_PYTHON:-python3}
 "$python" -c 'import numpy' 2>/dev/null || python=/usr/bin/python3
+"$python" -c 'import numpy' 2>/dev/null || {
+    echo "example_folders.sh: no Python with NumPy: apt-get install python3-numpy"
+    exit 77
+}
+export PYTHONDONTWRITEBYTECODE=1
+unset TERN_COMMAND TERN_ISA_CHECK
 
 # Compiling is what costs; what these kernels compute is little.
 printf '#!/bin/sh\nexec g++ "$@" -O0\n' >g++-O0
