@@ -137,16 +137,55 @@ def test_data_prefix(tmp_path):
 def test_expectations_are_computed_once_from_what_the_root_saved(tmp_path):
     folder, config = opened(tmp_path, OUTPUT,
                             "    calls.append((params['nranks'], params['root']))\n"
-                            '    tensors["y"][0] = 7', GOLDEN + "\ncalls = []\n")
+                            '    tensors["y"][:] = [one + 6 for one in tensors["y"]]',
+                            GOLDEN + "\ncalls = []\n")
     golden = Golden(folder.golden, None)
     expected = expected_outputs(golden, config, lambda rank, name: [rank + 1.0] * 4)
-    assert [expected(rank)["y"].tolist() for rank in (0, 1)] == [[7, 1, 1, 1]] * 2
+    assert [expected(rank)["y"].tolist() for rank in (0, 1)] == [[7] * 4] * 2
     assert golden.attribute("calls") == [(2, 0)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("body, sentence", [
+    ("pass", "it fills nothing of 'y', which would be compared with itself"),
+    ("y = tensors['y']; y = [3] * 4",
+     "it fills nothing of 'y', which would be compared with itself"),
+    ("for i in range(3): tensors['y'][i] = 3",
+     "it fills 3 of the 4 elements of 'y'; the others would be compared with themselves "
+     "(data_prefix_elems says how many matter)"),
+    ("tensors['y'][:] = [3] * 4", None),
+    ("tensors['y'] = np.array(tensors['y'])", None),
+    ("if params['rank'] == 0: tensors['y'][:] = [3] * 4",
+     "it fills nothing of 'y', which would be compared with itself"),
+])
+def test_what_a_golden_does_not_fill(tmp_path, dtype, body, sentence):
+    folder = Folder(tmp_path / "f", CONFIG.replace("float32", dtype),
+                    "import numpy as np" + GOLDEN.replace(OUTPUT, f"    {body}"))
+    config = load_config(folder.kernels, None, None).distributed
+    saved = [3.0 if dtype == "float32" else 3] * 4
+    expected = expected_outputs(Golden(folder.golden, None), config, lambda rank, name: saved)
+    if sentence is None:
+        assert expected(1)["y"].tolist() == [3] * 4
+        return
+    with pytest.raises(Problem) as caught:
+        expected(1)
+    check(caught, folder, "compute_golden", sentence)
+
+
+def test_a_golden_need_not_fill_what_is_not_verified(tmp_path):
+    config = CONFIG.replace('"args"', '"verify": [0], "args"')
+    golden = GOLDEN.replace(OUTPUT, f"    if params['rank'] == 0:\n    {OUTPUT}")
+    folder = Folder(tmp_path / "f", config, golden)
+    table = load_config(folder.kernels, None, None).distributed
+    expected = expected_outputs(Golden(folder.golden, None), table, lambda rank, name: [0.0] * 4)
+    assert [expected(rank)["y"].tolist() for rank in (0, 1)] == [[0, 1, 2, 3], [0] * 4]
 
 
 @pytest.mark.parametrize("asks", ['params["rank"]', 'params.get("rank", 0)',
                                   'dict(**params)["rank"]', 'dict(params)["rank"]',
-                                  'params.copy()["rank"]', "list(params.values())[2]"])
+                                  'params.copy()["rank"]', "list(params.values())[2]",
+                                  'params.pop("rank")', 'params.setdefault("rank", 0)',
+                                  "int(str(params).split()[-1][:-1])"])
 def test_a_golden_that_looks_at_the_rank_is_asked_for_each(tmp_path, asks):
     folder, config = opened(tmp_path, OUTPUT, f'    tensors["y"] = [{asks} * 10.0] * 4')
     expected = expected_outputs(Golden(folder.golden, None), config, lambda rank, name: None)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from .buffers import Distributed
-from .dtypes import bare, is_scalar, to_array
+from .dtypes import bare, is_float, is_scalar, to_array
 from .problem import Problem, listed, nearest, shown
 from .usercode import load_module, run_user_code
 
@@ -142,6 +142,46 @@ class Asked(dict):
     def copy(self) -> dict:
         return dict(self.items())
 
+    def pop(self, key, *default):  # type: ignore[no-untyped-def]
+        self.asked = self.asked or key == "rank"
+        return super().pop(key, *default)
+
+    def setdefault(self, key, default=None):  # type: ignore[no-untyped-def]
+        self.asked = self.asked or key == "rank"
+        return super().setdefault(key, default)
+
+    def popitem(self):  # type: ignore[no-untyped-def]
+        self.asked = True
+        return super().popitem()
+
+    def __repr__(self) -> str:
+        self.asked = True
+        return super().__repr__()
+
+
+class Given(int):
+    """A whole number that a rank saved; another object than an equal one that a golden writes."""
+
+
+def _lists(config: Distributed,
+           saved: Callable[[int, str], Optional[list]], rank: int) -> Dict[str, list]:
+    """What compute_golden gets: copies of what a rank saved, zeros where it saved nothing."""
+    lists = {}
+    for name in config.outputs:
+        buffer = config.buffer(name)
+        values = saved(rank, name)
+        if values is None:
+            values = [0.0 if is_float(buffer.dtype) else 0] * buffer.data_count
+        lists[name] = list(values) if is_float(buffer.dtype) else [Given(one) for one in values]
+    return lists
+
+
+def _left(after: object, before: list) -> int:
+    """How many elements of a list are still those that were there."""
+    if not isinstance(after, list):
+        return 0
+    return sum(new is old for new, old in zip(after, before))
+
 
 def expected_outputs(golden: Golden, config: Distributed,
                      saved: Callable[[int, str], Optional[list]]) -> Callable[[int], Dict]:
@@ -149,28 +189,40 @@ def expected_outputs(golden: Golden, config: Distributed,
 
     compute_golden gets copies of what the root saved (zeros where it saved nothing), and one result
     holds for all ranks; unless it looks at params["rank"]: then it is called for each rank, with
-    what that rank saved.
+    what that rank saved. An element that it leaves as it was would be compared with itself: that is
+    a Problem where the output is verified.
     """
+    place = f"{golden.file}: compute_golden"
 
-    def compute(rank: int) -> Tuple[Dict, bool]:
+    def compute(rank: int) -> Tuple[Dict, Dict[str, int], bool]:
         params = Asked(nranks=config.nranks, root=config.root, rank=rank)
-        tensors: Dict[str, object] = {}
-        for name in config.outputs:
-            buffer = config.buffer(name)
-            values = saved(rank, name)
-            tensors[name] = [0] * buffer.data_count if values is None else values
+        given = _lists(config, saved, rank)
+        tensors: Dict[str, object] = {name: list(values) for name, values in given.items()}
         golden.call("compute_golden", tensors, params)
-        place = f"{golden.file}: compute_golden"
+        left = {name: _left(tensors.get(name), values) for name, values in given.items()}
         return {name: filled(tensors, name, config.buffer(name).dtype,
                              config.buffer(name).data_count, place)
-                for name in config.outputs}, params.asked
+                for name in config.outputs}, left, params.asked
 
-    shared, by_rank = compute(config.root)
+    shared, shared_left, by_rank = compute(config.root)
 
     def of(rank: int) -> Dict:
-        return compute(rank)[0] if by_rank and rank != config.root else shared
+        expected, left = shared, shared_left
+        if by_rank and rank != config.root:
+            expected, left, _ = compute(rank)
+        for name in config.outputs:
+            if left[name] > 0 and rank in config.verify[name]:
+                raise Problem(_unfilled(name, left[name], config.buffer(name).data_count), place)
+        return expected
 
     return of
+
+
+def _unfilled(name: str, left: int, count: int) -> str:
+    if left == count:
+        return f"it fills nothing of '{name}', which would be compared with itself"
+    return (f"it fills {count - left} of the {count} elements of '{name}'; the others would be "
+            "compared with themselves (data_prefix_elems says how many matter)")
 
 
 def filled(tensors: Dict[str, object], name: str, dtype: str, count: int, place: str) -> object:
