@@ -255,3 +255,25 @@ def test_runs_at_the_same_time(place):
     for thread in threads:
         thread.join(30)
     assert not errors and not list(place.cache.folder.glob("*.tmp"))
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(place, monkeypatch):
+    mask = os.umask(0o002)  # as many systems have it
+    try:
+        assert place.both() == (False, True)
+    finally:
+        os.umask(mask)
+    place.cache.folder.chmod(0o777)
+    assert not place.compile()
+    place.cache.folder.chmod(0o755)
+    assert place.compile()
+    monkeypatch.setattr(os, "geteuid", lambda: os.stat(place.cache.folder).st_uid + 1)
+    assert not place.compile()
+
+
+def test_no_home_is_no_cache(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # a user without an entry
+    assert store.default_folder() is None
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert str(store.default_folder()) == "/somewhere/tern"

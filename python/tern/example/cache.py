@@ -24,10 +24,11 @@ _RECORDS = 4
 _FORMAT = 1
 
 
-def default_folder() -> Path:
+def default_folder() -> Optional[Path]:
+    """None: the user has no home."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(base) if os.path.isabs(base) else Path(os.path.expanduser("~")) / ".cache"
-    return root / "tern"
+    root = base if os.path.isabs(base) else os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(root) / "tern" if os.path.isabs(root) else None
 
 
 def hash_of(data: bytes) -> str:
@@ -86,7 +87,7 @@ def absent_names(depends: Iterable[str], folders: Sequence[str]) -> List[str]:
 
 class Cache:
     """Compiled objects in a folder; every error of the file system is a miss, and never an
-    object."""
+    object. A folder that others can write to is not used: what is in it will run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -119,8 +120,14 @@ class Cache:
         self._write(f"{key}.json", text.encode())
         self._stored = True
 
+    def _is_safe(self) -> bool:
+        about = os.stat(self.folder)
+        return about.st_uid == os.geteuid() and about.st_mode & 0o022 == 0
+
     def _records(self, key: str) -> List[dict]:
         try:
+            if not self._is_safe():
+                return []
             found = json.loads((self.folder / f"{key}.json").read_bytes())
             records = found["records"] if found["format"] == _FORMAT else []
             for record in records:
@@ -132,7 +139,7 @@ class Cache:
     def _write(self, name: str, data: bytes) -> None:
         temporary = self.folder / f"{name}.{os.getpid()}.{time.monotonic_ns()}.tmp"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             temporary.write_bytes(data)
             os.replace(temporary, self.folder / name)
         except OSError:

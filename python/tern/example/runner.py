@@ -70,7 +70,8 @@ class Run:
         return self._single()
 
     def _compile(self, space: Workspace) -> Built:
-        cache = Cache(default_folder()) if self.options.cache else None
+        folder = default_folder() if self.options.cache else None
+        cache = Cache(folder) if folder is not None else None
         builder = Builder(self.tern, self.config.runtime.runtime, cache, self.output.debug)
         with self.output.phase("compile") as phase:
             built = plan_jobs(self.config, self.tern, self.output.debug)
