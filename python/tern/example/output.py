@@ -19,6 +19,32 @@ LEVELS = ("error", "warn", "info", "debug")
 COMMAND = "tern example run"
 
 
+def standard_output() -> TextIO:
+    """sys.stdout, also where it has no UTF-8; where it is closed, one that takes everything.
+
+    The numbers of closed streams are taken, so that no file of a run gets what somebody prints.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stdout is None:
+        return open(os.devnull, "w", encoding="utf-8")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    return sys.stdout
+
+
+def complain(problem: Problem) -> None:
+    """The details, and the sentence with its place, on standard error, if that can be written."""
+    details = [problem.details] if problem.details else []
+    try:
+        print(*details, f"{COMMAND}: {problem}", sep="\n", file=sys.stderr, flush=True)
+    except OSError:
+        pass  # the exit status and the report have it as well
+
+
 class Output:
     """`level` is one of LEVELS; lines above it are not printed."""
 
@@ -42,6 +68,13 @@ class Output:
         self._clear()
         self._stream.flush()
 
+    def close(self) -> None:
+        """What cannot be written is given up: the interpreter would try once more."""
+        try:
+            self._stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
     def _clear(self) -> None:
         if self._shown:
             self._stream.write("\r\033[K")
@@ -50,9 +83,7 @@ class Output:
     def problem(self, problem: Problem) -> None:
         """The details, and the sentence with its place, on standard error."""
         self.flush()
-        if problem.details:
-            print(problem.details, file=sys.stderr)
-        print(f"{COMMAND}: {problem}", file=sys.stderr, flush=True)
+        complain(problem)
 
     @contextmanager
     def phase(self, name: str) -> Iterator["Phase"]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
-import sys
 from typing import List, Optional, Tuple
 
 from . import distributed, single
@@ -18,7 +17,7 @@ from .data import Workspace
 from .golden import Golden, cases_of
 from .interrupts import handled
 from .options import Options, parse_options
-from .output import Output
+from .output import Output, complain, standard_output
 from .problem import Interrupted, Problem
 from .ranks import common_words, distributed_words, environment, find_tern, run_ranks
 from .report import Report, check_writable, write_timeline
@@ -195,9 +194,9 @@ def _execute(options: Options, idle: List[str], output: Output, report: Report) 
         passed = _run(options, output, report)
         report.data["verdict"] = verified if passed else "failed"
     except Problem as problem:
-        output.problem(problem)
         report.problem(problem)
         report.data["verdict"] = "failed"
+        output.problem(problem)
         passed = False
     if passed and options.skip_golden:
         output.say("TEST RUN, not verified (--skip-golden)")
@@ -214,27 +213,37 @@ def _guarded(options: Options, idle: List[str], output: Output,
         return 128 + error.number, error
     except BrokenPipeError as error:
         return 128 + signal.SIGPIPE, error
+    except OSError as error:  # all others are Problems: of the lines themselves
+        problem = Problem(f"cannot be written: {error.strerror}", "standard output")
+        complain(problem)
+        report.problem(problem)
+        report.data["verdict"] = "failed"
+        return 1, None
 
 
 def main(arguments: List[str]) -> int:
     """Runs the command line; returns the exit status."""
     options, idle = parse_options(arguments)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # where the terminal has no UTF-8
-    output = Output(options.level, sys.stdout)
+    output = Output(options.level, standard_output())
     report = Report(options)
     with handled():
         status, ended = _guarded(options, idle, output, report)
     if ended is not None:
         report.data["verdict"] = "interrupted"
+    return _finish(status, output, report)
+
+
+def _finish(status: int, output: Output, report: Report) -> int:
     try:
-        report.write(status, output.seconds)
         output.flush()
-    except Problem as problem:
-        output.problem(problem)
-        status = status or 1
     except BrokenPipeError:
         status = status or 128 + signal.SIGPIPE
-    if status == 128 + signal.SIGPIPE:  # nobody reads; the interpreter would try once more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError:
+        status = status or 1
+    try:
+        report.write(status, output.seconds)
+    except Problem as problem:
+        complain(problem)
+        status = status or 1
+    output.close()
     return status
