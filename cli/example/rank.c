@@ -54,7 +54,10 @@ static int join(struct rank_job *job)
 static int leave(struct rank_job *job)
 {
     rank_release(job);
-    int status = tern_window_destroy(job->window);
+    int status = tern_window_destroy(job->ends);
+    if (status == TERN_OK) {
+        status = tern_window_destroy(job->window);
+    }
     if (status == TERN_OK) {
         status = tern_comm_destroy(job->comm);
     }

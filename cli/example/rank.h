@@ -93,6 +93,7 @@ struct rank_job {
     int rank;
     tern_comm *comm;
     tern_window *window;
+    tern_window *ends;          // with a signal: how many runs of ranks have ended
     struct rank_loaded *loaded; // rank_program.c
     RuntimeHandle handle;
 };

@@ -239,6 +239,9 @@ int rank_place(struct rank_job *job)
         return rank_fail(job, RANK_EXIT_COMM, "no windows of %zu bytes: %s", bytes,
                          tern_last_error());
     }
+    if (tern_window_create(job->comm, sizeof(int32_t), NULL, &job->ends) != TERN_OK) {
+        return rank_fail(job, RANK_EXIT_COMM, "no window for a signal: %s", tern_last_error());
+    }
     rank_say(job, "Comm initialized, local_base=%p", tern_window_address(job->window, job->rank));
     for (int i = 0; i < job->buffers_count && status == 0; i++) {
         status = place_buffer(job, &job->buffers[i], &offset);

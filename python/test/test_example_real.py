@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -134,16 +135,25 @@ def test_what_a_rank_says_at_its_end(folder):
 
 @pytest.mark.parametrize("what, line, timeout", [
     ("__builtin_trap()", "The run failed: rank 1 was killed by signal", "60"),
-    ("for (;;) asm volatile(\"\")", "The run failed: ", "5"),
+    ("for (;;) asm volatile(\"\")", "task 'kernel' is running on AIV", "5"),
 ])
 def test_a_rank_that_dies_or_hangs(folder, what, line, timeout):
     (folder.kernels / "step.h").write_text(
         f"#define STEP(sum) sum; if (context->rankId == 1) {{ {what}; }}\n")
     status, out, _ = run(folder, "--timeout", timeout, "--json", "r.json")
-    assert status == 1 and line in out, out
+    assert status == 1, out
+    assert any("The run failed: " in one and line in one for one in out.splitlines()), out
     assert "--- RANK 0 (last 5 lines) ---" in out and "--- RANK 1 (last 5 lines) ---" in out
     assert "Rank 1: FAILED (" in out
     assert json.loads((folder.path / "r.json").read_text())["runs"][0]["passed"] is False
+
+
+def test_a_kernel_that_cannot_be_ended(folder):
+    (folder.kernels / "step.h").write_text("#define STEP(sum) sum; for (;;) asm volatile(\"\")\n")
+    status, out, _ = run(folder, "--timeout", "2", "--nranks", "1")
+    assert status == 1 and "Rank 0: FAILED (exit code 124)" in out
+    assert re.search(r"The run failed: ended after the timeout of 2 s: run 0 of a graph on rank 0: .*"
+                     r"task 'kernel' is running on AIV", out), out
 
 
 def test_an_interrupt_leaves_no_rank(folder, tmp_path):

@@ -101,9 +101,10 @@ def distributed_words(config: Config) -> List[str]:
 
 def environment(config: Config, timeout: float) -> Dict[str, str]:
     """Of the ranks: a wait inside tern gives up before the launcher does, so it can say for
-    what."""
+    what; a chip takes 2 s more to give up a kernel that does not return."""
     variables = dict(os.environ)
-    variables.setdefault("TERN_TIMEOUT", f"{max(1, int(timeout * 0.8))}")
+    room = min(timeout / 2, max(3.0, timeout / 5))
+    variables.setdefault("TERN_TIMEOUT", f"{timeout - room:g}")
     variables.update(config.environment)
     return variables
 
@@ -183,13 +184,15 @@ def _outcome(status: int, text: str, nranks: int, space: Workspace) -> Outcome:
         if culprit and int(culprit[1]) == rank:
             code = int(culprit[2]) + (128 if "signal" in culprit[0] else 0)
             ends.append(RankEnd(rank, False, code, lines[-TAIL:]))
-            cause += _last_words(rank, lines)
+            cause += _last_words(rank, lines) if "status" in culprit[0] else ""
         else:
             passed = status == 0 or done
             code = 0 if passed else EXIT_TIMEOUT if status == EXIT_TIMEOUT else None
             ends.append(RankEnd(rank, passed, code, lines[-TAIL:]))
     if status != 0 and all(end.passed for end in ends):  # as when a communicator had failed
         ends = [RankEnd(end.rank, False, status, end.tail) for end in ends]
+    if status == EXIT_TIMEOUT:
+        cause += _cause_of_timeout(space, nranks)
     if status != 0 and not cause:
         cause = f"tern run ended with status {status}"
     return Outcome(status, cause, ends)
@@ -200,6 +203,16 @@ def _last_words(rank: int, lines: List[str]) -> str:
     begin = f"[rank {rank}] "
     said = lines[-1] if lines else ""
     return f": {said[len(begin):]}" if said.startswith(begin) else ""
+
+
+def _cause_of_timeout(space: Workspace, nranks: int) -> str:
+    """What the communicator has failed of, as where a kernel runs that cannot be ended."""
+    for rank in range(nranks):
+        for line in _lines(space.logs / f"rank-{rank}.log"):
+            found = re.search(r"communicator \d+ has failed: TERN_ERR_[A-Z]+: (.*)", line)
+            if found:
+                return f": {found[1]}"
+    return ""
 
 
 def _lines(path: Path) -> List[str]:
