@@ -4,6 +4,7 @@ statuses, the report, and that nothing is left behind at any end."""
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import pytest
 
 from example_fixtures import (CONFIG, FAKE, GOLDEN, PYTHON, SINGLE_CONFIG, SINGLE_GOLDEN,
                               Folder)
+from tern.example.data import sweep
 from tern.example.output import Output
 from tern.example.runner import main
 
@@ -329,7 +331,8 @@ def test_a_signal_ends_everything(folder, tmp_path, number, status):
     assert json.loads((folder.path / "r.json").read_text())["verdict"] == "interrupted"
 
 
-def test_a_runner_that_is_killed_leaves_no_rank(folder, tmp_path):
+def test_a_runner_that_is_killed_leaves_no_rank_and_the_next_one_removes_its_folder(folder,
+                                                                                    tmp_path):
     pid = tmp_path / "pid"
     process = subprocess.Popen(folder.command(), stdout=subprocess.DEVNULL, cwd=folder.path,
                                env=folder.environment(FAKE_RANKS="hang", FAKE_PID=str(pid)))
@@ -342,6 +345,17 @@ def test_a_runner_that_is_killed_leaves_no_rank(folder, tmp_path):
     while is_running(int(pid.read_text())):
         assert time.monotonic() < last
         time.sleep(0.02)
+    other = folder.path / "tmp" / "tern-example-of-somebody"
+    other.mkdir()
+    mine, = (entry for entry in (folder.path / "tmp").iterdir() if entry != other)
+    with open(mine / "lock", "rb") as file:  # as if it lived
+        fcntl.flock(file, fcntl.LOCK_EX)
+        sweep(str(folder.path / "tmp"))
+        assert (mine / "logs").is_dir()
+    sweep(str(folder.path / "tmp"))
+    assert list((folder.path / "tmp").iterdir()) == [other]
+    other.rmdir()
+    assert folder.run()[0] == 0
 
 
 def is_running(pid):

@@ -4,10 +4,14 @@
     artifacts/NAME.so        the orchestration and kernel-FUNC_ID.so
     data/rank_R/NAME.bin     inputs before the run, outputs after it
     logs/rank-R.log          what each rank has printed
+
+A temporary folder has a file that its runner holds a lock on, so the next run sees which folders
+are of runners that were killed, and removes them.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -24,6 +28,25 @@ if TYPE_CHECKING:
 
 _PARTS = ("artifacts", "data", "logs", "objects")
 _MARK = ".tern-example"
+_PREFIX = "tern-example-"
+_LOCK = "lock"
+
+
+def sweep(parent: str) -> None:
+    """Removes this user's temporary folders whose runner is dead."""
+    try:
+        found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(_PREFIX)
+                 and entry.is_dir(follow_symlinks=False)
+                 and entry.stat(follow_symlinks=False).st_uid == os.geteuid()]
+    except OSError:
+        return
+    for folder in found:
+        try:
+            with open(os.path.join(folder, _LOCK), "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            pass  # its runner lives, or has not come to make the lock
 
 
 class Workspace:
@@ -31,6 +54,7 @@ class Workspace:
 
     def __init__(self, keep: Optional[Path]) -> None:
         self._keep = keep
+        self._lock: Optional[int] = None
         self.folder = Path()
 
     def __enter__(self) -> "Workspace":
@@ -47,12 +71,24 @@ class Workspace:
 
     def _make(self) -> None:
         if self._keep is None:
-            self.folder = Path(tempfile.mkdtemp(prefix="tern-example-"))
+            sweep(tempfile.gettempdir())
+            self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            self._hold()
         else:
             self._clear(self._keep)
             self.folder = self._keep
         for name in _PARTS:
             (self.folder / name).mkdir()
+
+    def _hold(self) -> None:
+        """Nobody finds the lock before it is held."""
+        name = self.folder / f".{_LOCK}"
+        self._lock = os.open(name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return  # a file system without locks: nobody will remove the folder
+        os.rename(name, self.folder / _LOCK)
 
     def _clear(self, folder: Path) -> None:
         """Removes what a run before has left, and nothing that is not of one."""
@@ -72,6 +108,9 @@ class Workspace:
                 shutil.rmtree(self.folder / "objects", ignore_errors=True)
                 if self._keep is None:
                     shutil.rmtree(self.folder, ignore_errors=True)
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
 
     @property
     def artifacts(self) -> Path:

@@ -194,7 +194,8 @@ def _outcome(status: int, text: str, nranks: int, space: Workspace) -> Outcome:
     if status == EXIT_TIMEOUT:
         cause += _cause_of_timeout(space, nranks)
     if status != 0 and not cause:
-        cause = f"tern run ended with status {status}"
+        cause = (f"tern run was killed by signal {-status}" if status < 0 else
+                 f"tern run ended with status {status}")
     return Outcome(status, cause, ends)
 
 
