@@ -140,7 +140,10 @@ def test_a_damaged_cache_is_no_cache(place):
     entry.write_bytes(entry.read_bytes()[:-1])
     assert place.both() == (False, True)
     records = next(place.cache.folder.glob("*.json"))
-    for text in ("", "[]", '{"format": 1}', '{"format": 1, "records": [{"depends": 3}]}'):
+    record = '{"format": 1, "records": [{"depends": %s, "absent": %s, "object": "%s"}]}'
+    for text in ("", "[]", '{"format": 1}', '{"format": 1, "records": [{"depends": 3}]}',
+                 record % ("{}", "[3]", "x"), record % ("{}", "[]", "\\u0000"), "[" * 100000,
+                 record % ('{"\\u0000": "x"}', "[]", "x")):
         records.write_text(text)
         assert place.both() == (False, True)
 

@@ -47,7 +47,7 @@ class Hashes:
             try:
                 with open(path, "rb") as file:
                     self._known[path] = hash_of(file.read())
-            except OSError:
+            except (OSError, ValueError):  # a name with a NUL
                 self._known[path] = None
         return self._known[path]
 
@@ -108,7 +108,7 @@ class Cache:
                 os.utime(path)
                 os.utime(self.folder / f"{key}.json")
                 return data
-            except OSError:
+            except (OSError, ValueError):
                 continue
         return None
 
@@ -131,9 +131,11 @@ class Cache:
             found = json.loads((self.folder / f"{key}.json").read_bytes())
             records = found["records"] if found["format"] == _FORMAT else []
             for record in records:
-                record["depends"].items(), iter(record["absent"]), str(record["object"])
+                record["depends"].items()
+                if not all(isinstance(name, str) for name in [*record["absent"], record["object"]]):
+                    return []
             return list(records)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return []
 
     def _write(self, name: str, data: bytes) -> None:
