@@ -405,6 +405,32 @@ def test_a_single_chip(tmp_path):
     assert out.count("FAIL (1/64 elements matched)") == 1
 
 
+def test_of_several_cases_each_is_told(tmp_path):
+    folder = Folder(tmp_path / "s", SINGLE_CONFIG, SINGLE_GOLDEN.replace(
+        "{", '{"bad": {}, "worse": {"n": 4, "x": 1}, ', 1) + "    len(params) == 1 or 1 / 0\n")
+    status, out, err = folder.run("--all", "--json", "r.json")
+    assert status == 1
+    assert [line for line in out.splitlines() if line.startswith("===") or "PASS" in line] == [
+        "=== Case bad ===", "=== Case worse ===", "=== Case small ===",
+        "  f: PASS (4/4 elements matched)", "=== Case large ===",
+        "  f: PASS (64/64 elements matched)"]
+    assert out.endswith("2 of 4 cases failed: bad, worse\nTEST FAILED\n")
+    assert "KeyError: 'n'" in err and "ZeroDivisionError" in err
+    report = json.loads((folder.path / "r.json").read_text())
+    assert [run["case"] for run in report["runs"]] == ["bad", "worse", "small", "large"]
+    assert "KeyError" in report["runs"][0]["cause"] and "KeyError" in report["problem"]["sentence"]
+    assert "ZeroDivisionError" in report["runs"][1]["cause"]
+    assert [run["passed"] for run in report["runs"]] == [False, True, True, True]
+
+
+def test_an_expectation_that_doing_nothing_meets(tmp_path):
+    golden = SINGLE_GOLDEN.replace("np.arange(n", "np.zeros(n").replace(
+        '    tensors["f"][:] = tensors["a"]', "    pass")
+    status, out, _ = Folder(tmp_path / "s", SINGLE_CONFIG, golden).run()
+    assert status == 0
+    assert "'f' is expected to be as it begins, so a kernel that does nothing passes" in out
+
+
 SINGLE_BAD = {  # what is replaced, by what, the sentence
     "no outputs": ('__outputs__ = ["f"]', "", "it has no outputs: say __outputs__ = [...], or "
                    "begin their names with out_"),

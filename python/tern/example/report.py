@@ -42,6 +42,16 @@ class Report:
         assert isinstance(runs, list)
         runs.append(run)
 
+    def case_problem(self, case: Optional[str], problem: Problem) -> None:
+        """What ended a case, of which there are several: before its run, or behind it."""
+        runs = self.data["runs"]
+        assert isinstance(runs, list)
+        if not runs or runs[-1]["case"] != case:
+            runs.append({"case": case, "passed": False, "ranks": [], "outputs": []})
+        runs[-1]["cause"] = str(problem)
+        if self.data["problem"] is None:
+            self.problem(problem)
+
     def write(self, status: int, seconds: Dict[str, float]) -> None:
         """Writes the file under another name first, so that nobody reads half of it."""
         if self._path is None:

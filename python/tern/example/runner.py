@@ -151,8 +151,24 @@ class Run:
             raise Problem("a trace is of one case; choose it with --case", "--all")
         with Workspace(options.savetemp) as space:
             built = self._compile(space)
-            results = [self._case(case, params, built, space) for case, params in cases]
-            return all(results)
+            failed = [str(case) for case, params in cases
+                      if not self._tried(case, params, built, space, len(cases) == 1)]
+            if len(cases) > 1 and failed:
+                self.output.say(f"{len(failed)} of {len(cases)} cases failed: {', '.join(failed)}",
+                                "error")
+            return not failed
+
+    def _tried(self, case: Optional[str], params: dict, built: Built, space: Workspace,
+               alone: bool) -> bool:
+        """A case; of several, one that cannot be run does not keep the others from it."""
+        try:
+            return self._case(case, params, built, space)
+        except Problem as problem:
+            if alone:
+                raise
+            self.output.problem(problem)
+            self.report.case_problem(case, problem)
+            return False
 
     def _case(self, case: Optional[str], params: dict, built: Built, space: Workspace) -> bool:
         output = self.output
@@ -165,7 +181,7 @@ class Run:
         if not run["passed"] or self.options.skip_golden:
             return bool(run["passed"])
         with output.phase("verify") as phase:
-            results = single.compare_outputs(self.golden, inputs, space)
+            results = single.compare_outputs(self.golden, inputs, space, output)
             passed = single.say_results(inputs, results, output)
             phase.note = f"{len(results)} outputs"
         run["outputs"] = distributed.report_of(results)
