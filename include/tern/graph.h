@@ -194,6 +194,9 @@ TERN_API void tern_kernel_fail(const char *format, ...) TERN_PRINTF(1, 2);
 TERN_API int tern_kernel_run(void);
 TERN_API int tern_kernel_core(void);
 
+// The name of the kernel's task; NULL outside a kernel. Handlers of signals may call it.
+TERN_API const char *tern_kernel_name(void);
+
 // Which of the task's blocks this is, and of how many; and of a TERN_CORE_MIX task which of its
 // kernels: 0 AIC, 1 the first AIV, 2 the second. 0, 1 and 0 outside a kernel.
 TERN_API int tern_kernel_block(void);

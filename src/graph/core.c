@@ -26,8 +26,9 @@
 
 enum { LOOKS_ALONE = 60, LOOKS_CROWDED = 4 }; // in a row, about 40 ns each
 
-// The core whose kernel this thread runs, or NULL.
-static _Thread_local struct tern__core *current;
+// The core whose kernel this thread runs, or NULL. A handler of signals may look at it: that does
+// not allocate its memory.
+static _Thread_local struct tern__core *current __attribute__((tls_model("initial-exec")));
 
 bool tern__core_runs_on(const struct tern_chip *chip)
 {
@@ -62,6 +63,11 @@ int tern_kernel_run(void)
 int tern_kernel_core(void)
 {
     return current != NULL ? current->index : 0;
+}
+
+const char *tern_kernel_name(void)
+{
+    return current != NULL ? current->here->kernel : NULL;
 }
 
 int tern_kernel_block(void)

@@ -8,15 +8,26 @@
 
 enum { STACK_BYTES = 2 << 20 };
 
+// Signals are for the program's own threads, but an error of a kernel is told to who asks for it:
+// where it is blocked, the process would die without its handler.
+static void block_signals(sigset_t *before)
+{
+    static const int errors[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    sigset_t set;
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        sigdelset(&set, errors[i]);
+    }
+    pthread_sigmask(SIG_SETMASK, &set, before);
+}
+
 int tern__thread_start(pthread_t *thread, void *(*body)(void *), void *arg)
 {
-    sigset_t all;
     sigset_t before;
     pthread_attr_t attributes;
-    sigfillset(&all);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    block_signals(&before);
     int error = pthread_create(thread, &attributes, body, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);

@@ -2,7 +2,9 @@
 // Runs that fail: kernels that say so, deadlines, kernels that block or never return. Each ends
 // with a status and a sentence on every rank, in time.
 #include "support/cmocka.h"
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "kit.h"
 
@@ -360,6 +362,40 @@ static void a_chip_works_again_when_a_late_kernel_has_returned(void **state)
     assert_int_equal(end(chip, graph), 0);
 }
 
+static void leave_by_name(int number)
+{
+    const char *name = tern_kernel_name();
+    _exit(name != NULL && strcmp(name, "breaks") == 0 ? 7 : number);
+}
+
+static void break_down(int64_t *args)
+{
+    *(volatile int *)pointer(args[0]) = 1;
+}
+
+// Threads of a chip block the signals of the program, but not the errors of its kernels.
+static void a_handler_of_the_program_hears_of_a_bad_address_in_a_kernel(void **state)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        tern_chip *chip;
+        tern_graph *graph;
+        signal(SIGSEGV, leave_by_name);
+        if (make(NULL, 1, 0, &chip, &graph) == 0) {
+            add_task(graph, "breaks", break_down, TERN_CORE_AIV, 16, 0);
+            fine(tern_chip_launch(chip, graph));
+            fine(tern_chip_synchronize(chip));
+        }
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+    assert_null(tern_kernel_name());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +411,7 @@ int main(void)
         cmocka_unit_test(a_kernel_blocked_in_a_wait_is_freed_by_the_deadline),
         cmocka_unit_test(a_kernel_that_never_returns_is_named_and_left),
         cmocka_unit_test(a_chip_works_again_when_a_late_kernel_has_returned),
+        cmocka_unit_test(a_handler_of_the_program_hears_of_a_bad_address_in_a_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
