@@ -81,6 +81,7 @@ int cli_example_rank(int argc, char **argv)
     job.rank = rank != NULL ? atoi(rank) : 0;
     status = join(&job);
     if (status == 0) {
+        rank_tell_faults(&job);
         status = rank_place(&job);
     }
     if (status == 0) {

@@ -16,6 +16,12 @@ static void misbehave(const char *how)
 {
     if (strcmp(how, "kill") == 0) {
         raise(SIGKILL);
+    } else if (strcmp(how, "address") == 0) {
+        *reinterpret_cast<volatile int *>(16) = 1;
+    } else if (strcmp(how, "pointer") == 0) {
+        *reinterpret_cast<volatile int *>(0x40e0000040c00000) = 1; // two floats
+    } else if (strcmp(how, "abort") == 0) {
+        abort();
     }
     for (volatile bool forever = strcmp(how, "spin") == 0; forever;) {
     }
