@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -90,9 +91,10 @@ class Call:
         if counts is None:
             return None
         try:
-            row = np.array(counts, dtype=np.int64)
+            row = np.array([operator.index(count) for count in counts], dtype=np.int64)
         except (TypeError, ValueError, OverflowError) as error:
-            raise argument_error(f"{self.kind.word}: {what} are no list of numbers: {error}") from None
+            raise argument_error(f"{self.kind.word}: {what} are no list of numbers: "
+                                 f"{error}") from None
         if row.shape != (ranks,):
             raise argument_error(f"{self.kind.word}: {what} has shape {row.shape}; it has one number "
                                  f"for each of {ranks} ranks")
@@ -109,9 +111,12 @@ class Call:
         def reduce(accumulator: int, source: int, count: int, _: Any) -> None:
             try:
                 if self.raised is None:
-                    arrays = [_array_at(address, count, dtype) for address in (accumulator, source)]
-                    arrays[1].flags.writeable = False
-                    function(*arrays)
+                    there = _array_at(accumulator, count, dtype)
+                    # Copies: the function may keep them, and the memory is the library's.
+                    result, other = there.copy(), _array_at(source, count, dtype).copy()
+                    other.flags.writeable = False
+                    function(result, other)
+                    there[...] = result
             except BaseException as error:  # raised again when the call has ended
                 self.raised = error
 
@@ -148,13 +153,18 @@ def _first_axis(kind: Kind, x: np.ndarray, ranks: int, root: bool) -> tuple:
     return (x.shape[0] // ranks, *x.shape[1:])
 
 
+def check_root(kind: Kind, root: Any, ranks: int) -> None:
+    if kind.root != ROOT_NONE and not (isinstance(root, (int, np.integer)) and 0 <= root < ranks):
+        raise argument_error(f"{kind.word}: root is {root!r}; the communicator has ranks "
+                             f"0..{ranks - 1}")
+
+
 def describe(kind: Kind, rank: int, ranks: int, x: Optional[np.ndarray],
              out: Optional[np.ndarray], op: Any, root: int, dtype: Any) -> Call:
     """A call of a kind without counts, with its output made where the caller has given none."""
     call = Call(kind)
     where = kind.word
-    if kind.root != ROOT_NONE and not (isinstance(root, (int, np.integer)) and 0 <= root < ranks):
-        raise argument_error(f"{where}: root is {root}; the communicator has ranks 0..{ranks - 1}")
+    check_root(kind, root, ranks)
     has_in = kind.in_ != NONE and (kind.root != ROOT_FROM or rank == root)
     has_out = kind.out != NONE and (kind.root != ROOT_TO or rank == root)
     address = elements = None
@@ -175,7 +185,7 @@ def describe(kind: Kind, rank: int, ranks: int, x: Optional[np.ndarray],
             raise argument_error(f"{where}: x has dtype {x.dtype}, out {out.dtype}; they are the same")
     shared = x if has_in else out
     if shared is not None:
-        call.coll.dtype = _dtypes.dtype_number(where, shared.dtype, dtype)
+        call.coll.dtype = _dtypes.dtype_number(where, shared.dtype, dtype, kind.sums)
     _count(call, ranks, elements if has_in else None, out_elements if has_out else None)
     call.coll.root = int(root) if kind.root != ROOT_NONE else 0
     if kind.sums:

@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from . import _dtypes
-from ._coll import ALL, ROOT_FROM, ROOT_NONE, ROOT_TO, Call, Kind, describe_operation
+from ._coll import ALL, ROOT_FROM, ROOT_NONE, ROOT_TO, Call, Kind, check_root, describe_operation
 from ._errors import argument_error
 
 Counts = Optional[Sequence[int]]
@@ -18,9 +18,8 @@ Counts = Optional[Sequence[int]]
 def _reach(counts: np.ndarray, offsets: Optional[np.ndarray]) -> int:
     """The elements that a buffer needs."""
     if offsets is None:
-        return int(counts.sum())
-    used = counts > 0
-    return int((offsets + counts)[used].max()) if used.any() else 0
+        return sum(map(int, counts))
+    return max((int(at) + int(count) for at, count in zip(offsets, counts) if count), default=0)
 
 
 def _buffer(call: Call, name: str, array: np.ndarray, needed: int, exact: bool) -> None:
@@ -43,8 +42,7 @@ def describe_v(kind: Kind, rank: int, ranks: int, x: Optional[np.ndarray],
     has them on this rank. A buffer of all shares may be longer than needed."""
     call = Call(kind)
     where = kind.word
-    if kind.root != ROOT_NONE and not 0 <= root < ranks:
-        raise argument_error(f"{where}: root is {root}; the communicator has ranks 0..{ranks - 1}")
+    check_root(kind, root, ranks)
     rows = {name: call.keep_counts(name, name, counts.get(name), ranks)
             for name in ("in_counts", "in_offsets", "out_counts", "out_offsets")}
     has_in = kind.root != ROOT_FROM or rank == root
@@ -66,7 +64,7 @@ def describe_v(kind: Kind, rank: int, ranks: int, x: Optional[np.ndarray],
     if has_in and has_out and x.dtype != out.dtype:
         raise argument_error(f"{where}: x has dtype {x.dtype}, out {out.dtype}; they are the same")
     shared = x if has_in else out
-    call.coll.dtype = _dtypes.dtype_number(where, shared.dtype, dtype)
+    call.coll.dtype = _dtypes.dtype_number(where, shared.dtype, dtype, kind.sums)
     call.coll.root = int(root) if kind.root != ROOT_NONE else 0
     if kind.sums:
         describe_operation(call, op, shared)

@@ -64,6 +64,15 @@ def numpy_dtype(dtype: Any) -> np.dtype:
         raise argument_error(f"dtype is {dtype!r}; {_known()}") from error
 
 
+def memory_dtype(where: str, dtype: Any) -> np.dtype:
+    """A dtype of elements that can lie in memory of tern."""
+    found = numpy_dtype(dtype)
+    if found.hasobject or found.itemsize == 0:
+        raise argument_error(f"{where}: dtype is {found}; its elements are "
+                             f"{'objects of this process' if found.hasobject else 'of 0 bytes'}")
+    return found
+
+
 def _known() -> str:
     return "the dtypes are " + ", ".join(words())
 
@@ -72,14 +81,17 @@ def _pair_value(dtype: np.dtype) -> Optional[np.dtype]:
     """The values of pairs (value, int32 index), as of minloc and maxloc; None for other dtypes."""
     if dtype.names is None or len(dtype.names) != 2:
         return None
-    value, index = (dtype.fields[name][0] for name in dtype.names)
-    return value if index == np.dtype(np.int32) else None
+    value = dtype.fields[dtype.names[0]][0]
+    pair = np.dtype([("value", value), ("index", np.int32)], align=True)
+    same = dtype.itemsize == pair.itemsize and all(
+        dtype.fields[mine] == pair.fields[name] for mine, name in zip(dtype.names, pair.names))
+    return value if same else None
 
 
-def dtype_number(where: str, array_dtype: np.dtype, said: Any = None) -> int:
+def dtype_number(where: str, array_dtype: np.dtype, said: Any = None, pairs: bool = False) -> int:
     """The library's number for the elements of an array; `said` is a word that overrides it, for
-    bits in arrays of another dtype of the same size (bf16 in uint16). Pairs have that of their
-    values."""
+    bits in arrays of another dtype of the same size (bf16 in uint16). `pairs`: may be pairs, which
+    have that of their values."""
     if said is not None and not (isinstance(said, str) and said in words()):
         said_number = _numbers().get(numpy_dtype(said))
         if said_number is None:
@@ -87,7 +99,7 @@ def dtype_number(where: str, array_dtype: np.dtype, said: Any = None) -> int:
     elif said is not None:
         said_number = words()[said]
     else:
-        value = _pair_value(array_dtype)
+        value = _pair_value(array_dtype) if pairs else None
         number = _numbers().get(array_dtype if value is None else value)
         if number is None:
             raise argument_error(f"{where}: the array has dtype {array_dtype}; {_known()}")
@@ -131,6 +143,9 @@ def check_array(where: str, array: Any, writable: bool = False) -> Tuple[int, in
         raise argument_error(
             f"{where} is of type {type(array).__name__}; it must be an array of NumPy"
         )
+    if array.dtype.hasobject:
+        raise argument_error(f"{where} has dtype {array.dtype}: objects of this process, which mean "
+                             "nothing in another one")
     if not array.flags.c_contiguous:
         raise argument_error(
             f"{where} is not contiguous: shape {array.shape}, strides {array.strides}; "

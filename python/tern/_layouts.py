@@ -5,17 +5,54 @@ its C name; a test lets a C compiler compare every field with the headers."""
 from __future__ import annotations
 
 import ctypes
+import numbers
 from ctypes import c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t
 from ctypes import c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+
+from ._errors import argument_error
 
 NAME_BYTES_MAX = 160  # tern_summary.bound_text
 REGION_DIMS_MAX = 5
 RINGS = 4
 
 
+LIMITS = {  # of these ctypes would take the low bits
+    kind: (-(1 << bits - 1), 1 << bits - 1) if kind(-1).value < 0 else (0, 1 << bits)
+    for kind in (c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64)
+    for bits in (8 * ctypes.sizeof(kind),)
+}
+
+
+def within(kind, value, what: str):
+    """The number, where a C type has room for it; ArgumentError else."""
+    low, high = LIMITS[kind]
+    if isinstance(value, numbers.Integral) and not low <= value < high:
+        raise argument_error(f"{what} is {value}; it is a whole number from {low} to {high - 1}")
+    return value
+
+
+def array_of(kind, values, what: str):
+    """A C array of at least one number, each of which there is room for."""
+    values = [within(kind, value, what) for value in values]
+    return (kind * max(len(values), 1))(*values)
+
+
+class Checked(ctypes.Structure):
+    """A structure that is made of numbers that its fields have room for."""
+
+    def __init__(self, *values, **named) -> None:
+        for (field, kind), value in zip(self._fields_, values):
+            named[field] = value
+        kinds = dict(self._fields_)
+        for field, value in named.items():
+            if kinds.get(field) in LIMITS:
+                within(kinds[field], value, field.rstrip("_"))
+        ctypes.Structure.__init__(self, **named)
+
+
 def _struct(name: str, header: str, *fields):
     """A structure whose C_NAME and HEADER the test reads."""
-    return type(name, (ctypes.Structure,),
+    return type(name, (Checked,),
                 {"_fields_": list(fields), "C_NAME": name, "HEADER": header})
 
 

@@ -16,7 +16,7 @@ import os
 import re
 import threading
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from . import _interrupt, _prototypes
 from ._version import VERSION
@@ -36,6 +36,17 @@ WORDS = {
     "size": ctypes.c_size_t,
     "bool": ctypes.c_bool,
     "none": None,
+}
+
+# Numbers that C has room for: ctypes would take the low bits of any other.
+LIMITS = {
+    "int": (-(1 << 31), 1 << 31),
+    "i32": (-(1 << 31), 1 << 31),
+    "i64": (-(1 << 63), 1 << 63),
+    "u8": (0, 1 << 8),
+    "u32": (0, 1 << 32),
+    "u64": (0, 1 << 64),
+    "size": (0, 1 << 64),
 }
 
 _LINE = re.compile(r"(\w+) (\w+)\((.*)\)")
@@ -92,6 +103,35 @@ def find() -> str:
     return ctypes.util.find_library("tern") or SONAME
 
 
+def _argument_error(sentence: str) -> Exception:
+    from ._errors import argument_error  # which needs this module
+
+    return argument_error(sentence)
+
+
+def _within_limits(name: str, function: Callable, words: Tuple[str, ...]) -> Callable:
+    """The function, with numbers looked at before."""
+    limits = [(i, *LIMITS[word]) for i, word in enumerate(words) if word in LIMITS]
+
+    def call(*arguments: Any) -> Any:
+        for i, low, high in limits:
+            value = arguments[i]
+            try:
+                if low <= value < high:
+                    continue
+            except TypeError:
+                if isinstance(value, ctypes._SimpleCData):  # it has the right bits already
+                    continue
+            raise _argument_error(f"{name}: argument {i + 1} is {value!r}; it is a whole "
+                                  f"number from {low} to {high - 1}")
+        try:
+            return function(*arguments)
+        except ctypes.ArgumentError as error:
+            raise _argument_error(f"{name}: {error}") from None
+
+    return call
+
+
 class Library:
     """libtern: each function of the table as an attribute, with its prototype."""
 
@@ -127,6 +167,8 @@ class Library:
         result, arguments = table[name]
         function.restype = WORDS[result]
         function.argtypes = [WORDS[word] for word in arguments]
+        if any(word in LIMITS for word in arguments):
+            function = _within_limits(name, function, arguments)
         setattr(self, name, function)
         return function
 

@@ -137,13 +137,15 @@ class Comm(Collectives):
         """An array of this rank alone, of memory that collective calls use where it lies, at the
         speed of windows. Not collective. Its content is undefined. Given back with the last array
         that uses it."""
-        dtype = _dtypes.numpy_dtype(dtype)
+        dtype = _dtypes.memory_dtype("alloc", dtype)
         shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
         size = dtype.itemsize
         for length in shape:
             if length < 0:
                 raise argument_error(f"alloc: shape is {shape}; lengths are 0 or more")
             size *= int(length)
+        if size >= 1 << 63:
+            raise argument_error(f"alloc: shape {shape} of {dtype} is {size} bytes")
         block = Block(self.handle, max(size, 1))
         self._blocks.add(block)
         return as_bytes(block, block.address, size).view(dtype).reshape(shape)

@@ -23,7 +23,7 @@ def _number(dtype: np.dtype, said: Any = None) -> int:
 
 
 def _numbers(values: Sequence[int]) -> "ctypes.Array":
-    return (ctypes.c_uint32 * len(values))(*values)
+    return _layouts.array_of(ctypes.c_uint32, values, "region: a length or offset")
 
 
 def _root_of(array: np.ndarray) -> np.ndarray:
@@ -94,7 +94,8 @@ class Region:
         self._make(root.ctypes.data, of.shape, number)
         self.raw.buffer_bytes, self.raw.start, self.raw.whole = size, start, 0
         for i, stride in enumerate(of.strides):
-            self.raw.stride[i] = stride // of.itemsize
+            self.raw.stride[i] = _layouts.within(ctypes.c_uint32, stride // of.itemsize,
+                                                 "region: a stride")
 
     @classmethod
     def _of_raw(cls, raw: _layouts.Region, keeps: Any = None) -> "Region":

@@ -12,7 +12,7 @@ import numpy as np
 from . import _dtypes
 from ._errors import argument_error, check, make, status_number
 from ._library import lib
-from .window import Window
+from .window import Window, _whole
 
 
 class Session:
@@ -91,6 +91,7 @@ class Session:
 
 def _part(call: str, window: Window, rank: int, offset: int, size_bytes: int) -> np.ndarray:
     """The bytes of a rank's window that a transfer uses."""
+    offset = _whole(f"{call}: offset", offset)
     if offset < 0 or offset + size_bytes > window.size:
         raise argument_error(f"{call}: {size_bytes} bytes at offset {offset} reach beyond the "
                              f"{window.size} bytes of the window")

@@ -55,7 +55,7 @@ def Out(shape: Union[int, Sequence[int]], dtype: Any = "f32", fill: Any = None) 
     is an output of the submission; its memory lives until the scope and its users have ended."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     made = _layouts.Region()
-    numbers = (ctypes.c_uint32 * max(len(shape), 1))(*shape)
+    numbers = _layouts.array_of(ctypes.c_uint32, shape, "Out: a length")
     number = _number(_dtypes.numpy_dtype(dtype), dtype)
     _errors.check(lib().tern_region_make(ctypes.byref(made), None, numbers, len(shape), number))
     return Use("out", Region._of_raw(made), fill)
@@ -95,8 +95,13 @@ class TensorGraph(_Base):
         options = _layouts.RingOptions(flags=UPSTREAM if upstream else 0)
         for name, said in [("window", window), ("heap", heap), ("edges", edges),
                            ("regions", regions)]:
-            numbers = [said] if isinstance(said, int) else list(said)
-            getattr(options, name)[:] = (numbers + [0] * _layouts.RINGS)[:_layouts.RINGS]
+            numbers = [said] if isinstance(said, (int, np.integer)) else list(said)
+            field = getattr(options, name)
+            if len(numbers) > _layouts.RINGS:
+                raise _errors.argument_error(f"{name} has {len(numbers)} numbers; there are "
+                                             f"{_layouts.RINGS} rings")
+            for i, number in enumerate(numbers):
+                field[i] = _layouts.within(field._type_, number, name)
         plain = not any([window, heap, edges, regions, upstream])  # then the environment's
         handle = ctypes.c_void_p()
         _errors.check(lib().tern_graph_create_rings(None if plain else ctypes.byref(options),
@@ -130,7 +135,7 @@ class TensorGraph(_Base):
         conditions, count = window._conditions(waits)
         submission = _layouts.Submission(
             task=task, args=rows, args_count=len(args),
-            after=(ctypes.c_uint64 * max(len(ids), 1))(*ids), after_count=len(ids),
+            after=_layouts.array_of(ctypes.c_uint64, ids, f"{where}: after"), after_count=len(ids),
             waits=ctypes.cast(conditions, ctypes.c_void_p), waits_count=count)
         number = ctypes.c_uint64()
         _errors.check(lib().tern_graph_submit(self._handle, ctypes.byref(submission),
@@ -203,7 +208,7 @@ def _index(region: Region, index: Sequence[int]) -> "ctypes.Array":
     if len(index) != region.raw.ndims:
         raise _errors.argument_error(f"an element of {region!r} has {region.raw.ndims} indices, "
                                      f"not {len(index)}")
-    return (ctypes.c_uint32 * len(index))(*index)
+    return _layouts.array_of(ctypes.c_uint32, index, "an index")
 
 
 def _given(words: Any, args: Sequence[Any]) -> List[Any]:

@@ -5,11 +5,12 @@ and with signals in it. Made by Comm.window; docs/python.md has examples."""
 from __future__ import annotations
 
 import ctypes
+import operator
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _dtypes
+from . import _dtypes, _layouts
 from ._errors import argument_error, check, make, status_number
 from ._library import lib
 from ._memory import WindowMemory, as_bytes
@@ -26,12 +27,12 @@ NOTIFY_OPS = {"add": 0, "set": 1}  # tern_notify_op
 Shape = Union[int, Sequence[int]]
 
 
-class _Block(ctypes.Structure):  # tern_block
+class _Block(_layouts.Checked):  # tern_block
     _fields_ = [(name, ctypes.c_size_t) for name in
                 ("rows", "row_bytes", "window_stride_bytes", "local_stride_bytes")]
 
 
-class _Condition(ctypes.Structure):  # tern_condition
+class _Condition(_layouts.Checked):  # tern_condition
     _fields_ = [("window", ctypes.c_void_p), ("offset_bytes", ctypes.c_size_t),
                 ("cmp", ctypes.c_int), ("value", ctypes.c_int32)]
 
@@ -49,8 +50,16 @@ def timeout_ns(seconds: Optional[float]) -> int:
     return int(seconds * 1e9)
 
 
+def _whole(what: str, value: Any) -> int:
+    """A number of Python, also of one of NumPy."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise argument_error(f"{what} is {value!r}; it is a whole number") from None
+
+
 def _word_number(what: str, word: str, table: dict) -> int:
-    if word not in table:
+    if not isinstance(word, str) or word not in table:
         raise argument_error(f"{what} is {word!r}; it is one of {', '.join(table)}")
     return table[word]
 
@@ -94,9 +103,10 @@ class Window:
         shape None: all that fits, as one dimension. The array keeps the memory: it may be used after
         the window is closed and its communicator is destroyed.
         """
-        dtype = _dtypes.numpy_dtype(dtype)
+        dtype = _dtypes.memory_dtype("array", dtype)
         self.handle
         rank = self.rank if rank is None else rank
+        rank, offset = _whole("array: rank", rank), _whole("array: offset", offset)
         if not 0 <= rank < self.ranks:
             raise argument_error(f"array: rank is {rank}; the window has ranks 0..{self.ranks - 1}")
         if not 0 <= offset <= self.size:
@@ -148,6 +158,8 @@ class Window:
         """The block of a 2-D array; None for what is one piece on both sides."""
         if not isinstance(array, np.ndarray) or (stride is None and array.flags.c_contiguous):
             return None
+        if array.dtype.hasobject:
+            _dtypes.check_array(what, array)  # raises
         if array.ndim != 2 or array.strides[1] != array.itemsize or array.strides[0] < 0:
             raise argument_error(
                 f"{what} has shape {array.shape}, strides {array.strides}; it must be contiguous, or "
