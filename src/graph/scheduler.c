@@ -23,6 +23,7 @@ struct pause {
     bool told;      // that the run has failed
     bool announced; // the job shows what this chip does
     bool broken;    // waiting is pointless; its status may be TERN_ERR_TIMEOUT, too
+    bool by_words;  // it looks at words by itself
 };
 
 static bool something_changed(void *arg)
@@ -33,6 +34,14 @@ static bool something_changed(void *arg)
     return tern__run_is_over(chip) ||
            (!pause->told && (tern__flag_load(&chip->run.failed) == TERN__RUN_FAILED ||
                              tern__flag_load(&chip->interrupted) != 0));
+}
+
+// A long wait ends, too, when a task begins to wait for a word.
+static bool something_to_do(void *arg)
+{
+    const struct pause *pause = arg;
+    return something_changed(arg) ||
+           (!pause->by_words && tern__flag_load(&pause->chip->holds.words) != 0); // partner: add
 }
 
 // Windows may belong to other communicators of the job than the chip's: those count too.
@@ -84,20 +93,31 @@ static int await(struct pause *pause, int64_t deadline_ns)
 {
     struct tern_chip *chip = pause->chip;
     struct tern__ladder ladder = tern__cores_ladder(&chip->cores);
+    int64_t look_ns = tern__deadline_after(TERN__LOOK_NS);
     for (;;) {
         int64_t left_ns = deadline_ns - tern__now_ns();
-        bool by_words = tern__flag_load(&chip->holds.words) != 0 && left_ns > WORDS_NS;
+        left_ns = left_ns > 0 ? left_ns : 0;
+        pause->by_words = tern__flag_load(&chip->holds.words) != 0;
+        bool brief = pause->by_words && left_ns > WORDS_NS;
         struct tern__wait wait = {.bell = tern__chip_bell(chip),
                                   .ladder = &ladder,
-                                  .timeout_ns = by_words      ? WORDS_NS
-                                                : left_ns > 0 ? left_ns
-                                                              : 0,
-                                  .holds = something_changed,
+                                  .timeout_ns = brief ? WORDS_NS : left_ns,
+                                  .holds = something_to_do,
                                   .broken = run_broken,
                                   .arg = pause};
         int status = tern__wait(&wait);
+        if (status == TERN_OK && !something_changed(pause)) {
+            continue; // from now on by words
+        }
         if (status != TERN_ERR_TIMEOUT || pause->broken || tern__now_ns() >= deadline_ns) {
             return status;
+        }
+        if (tern__now_ns() >= look_ns) { // waits this short never look whether the peers live
+            status = run_broken(pause, true);
+            if (status != TERN_OK) {
+                return something_changed(pause) ? TERN_OK : status;
+            }
+            look_ns = tern__deadline_after(TERN__LOOK_NS);
         }
     }
 }
