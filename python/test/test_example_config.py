@@ -33,7 +33,10 @@ BAD = {
     "buffer as path": ('"name": "y"', '"name": "../y"', f'{D}["buffers"][1]["name"]',
                        "it is '../y'; a name has letters, digits and _, at most 63 bytes"),
     "count 0": ('"count": 4, "placement": "window"', '"count": 0, "placement": "window"',
-                f'{D}["buffers"][0]["count"]', "it is 0; it must be 1 to 1099511627776"),
+                f'{D}["buffers"][0]["count"]', "it is 0; it must be 1 to 4294967295"),
+    "many buffers": ('"inputs": ["x"]', '"inputs": ["x"], "buffers": [{"name": f"b{i}", "dtype": '
+                     '"int8", "count": 1, "placement": "window"} for i in range(193)]',
+                     f'{D}["buffers"]', "there are 193; a rank has at most 192"),
     "count no number": ('"count": 4, "placement": "window"', '"count": "4", "placement": "window"',
                         f'{D}["buffers"][0]["count"]', "it is '4'; it must be a whole number"),
     "count bool": ('"count": 4, "placement": "window"', '"count": True, "placement": "window"',

@@ -233,3 +233,9 @@ extern "C" void kernel_entry(int64_t *args)
     status, out, err = run(folder)
     assert status == 0, out + err
     assert "  f: PASS (8/8 elements matched)" in out
+    folder.golden.write_text(golden.replace("return [", "return [*(('x%d' % i, np.zeros(1)) for i "
+                                            "in range(64)), "))
+    status, out, _ = run(folder)
+    assert status == 1
+    assert ("The run failed: rank 0 exited with status 1: 66 tensors and 68 scalars are arguments; "
+            "an orchestration has at most 64 and 128\n") in out

@@ -16,6 +16,8 @@ from .usercode import run_user_code
 TOKENS = ("nranks", "root", "deviceCtx")
 MOST_RANKS = 64
 MOST_ARGS = 128
+MOST_BUFFERS = 192  # as `tern example rank` has it, and the next
+MOST_ELEMENTS = (1 << 32) - 1
 MOST_BYTES = 1 << 40
 _FIELDS = ("nranks", "root", "comm_include_dirs", "win_sync_prefix", "buffers", "inputs", "outputs",
            "args", "verify")
@@ -108,9 +110,12 @@ def _read_buffers(fields: Fields, nranks: int, folder: Path) -> List[Buffer]:
         count = one.raw("count")
         if callable(count):  # lambda nranks: 64 * nranks
             count = run_user_code(folder, one.at("count"), count, (nranks,))
-        count = whole(count, one.at("count"), 1, MOST_BYTES)
+        count = whole(count, one.at("count"), 1, MOST_ELEMENTS)
         buffers.append(Buffer(name, dtype, count, one.word("placement", ("window", "device")),
                               one.integer("data_prefix_elems", count, 1, count), one.place))
+    if len(buffers) > MOST_BUFFERS:
+        raise Problem(f"there are {len(buffers)}; a rank has at most {MOST_BUFFERS}",
+                      fields.at("buffers"))
     return buffers
 
 

@@ -200,10 +200,12 @@ def _outcome(status: int, text: str, nranks: int, space: Workspace) -> Outcome:
 
 
 def _last_words(rank: int, lines: List[str]) -> str:
-    """The sentence that a rank ends with when it fails."""
-    begin = f"[rank {rank}] "
+    """The sentence that a rank ends with when it fails, or refuses its command line."""
     said = lines[-1] if lines else ""
-    return f": {said[len(begin):]}" if said.startswith(begin) else ""
+    for begin in (f"[rank {rank}] ", "tern example rank: "):
+        if said.startswith(begin):
+            return f": {said[len(begin):].partition('; see ')[0]}"
+    return ""
 
 
 def _cause_of_timeout(space: Workspace, nranks: int) -> str:
