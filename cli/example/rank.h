@@ -124,6 +124,8 @@ void rank_release(struct rank_job *job);
 // Before a round: inputs as they are in their files, the rest of the window 0, canaries in memory
 // of the device.
 int rank_stage(struct rank_job *job, bool first);
+// After it, when all ranks have run: whether something was written behind a buffer's end.
+int rank_check(const struct rank_job *job);
 int rank_save(struct rank_job *job);
 
 // Reads a whole file; to be freed.

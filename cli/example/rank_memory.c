@@ -4,7 +4,8 @@
 // Window buffers are behind the prefix in the order of the command line, without padding. What is
 // not an input begins as 0 in the window, where signals count from 0; elsewhere it begins as
 // canaries (rank_words.c), since memory of a device has no value before somebody writes it. A
-// buffer that has nothing but canaries when it is saved was written by nobody.
+// buffer that has nothing but canaries when it is saved was written by nobody. Behind the window,
+// and behind each buffer that is not in it, is a guard: a kernel that writes there fails.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 
 #include "example/rank.h"
 
-enum { HOST_ALIGNMENT = 64 };
+enum { HOST_ALIGNMENT = 64, GUARD_BYTES = 64, GUARD_BYTE = 0xc3 };
 
 static bool has_canaries(const struct rank_buffer *buffer)
 {
@@ -43,6 +44,25 @@ static bool is_untouched(const struct rank_buffer *buffer)
         }
     }
     return true;
+}
+
+// Guards.
+
+// Of a buffer, or NULL: of the window.
+static int check_guard(const struct rank_job *job, const struct rank_buffer *buffer,
+                       const void *memory, size_t bytes)
+{
+    const uint8_t *guard = (const uint8_t *)memory + bytes;
+    for (size_t i = 0; i < GUARD_BYTES; i++) {
+        if (guard[i] != GUARD_BYTE) {
+            return rank_fail(job, RANK_EXIT_KERNEL,
+                             "a kernel has written behind the end of %s%s%s: at byte %zu of %zu",
+                             buffer != NULL ? "buffer '" : "the window",
+                             buffer != NULL ? buffer->name : "", buffer != NULL ? "'" : "",
+                             bytes + i, bytes);
+        }
+    }
+    return 0;
 }
 
 // Files.
@@ -202,11 +222,12 @@ static int place_buffer(struct rank_job *job, struct rank_buffer *buffer, size_t
         *offset += buffer->bytes;
         break;
     case RANK_DEVICE:
-        buffer->memory = device_malloc(buffer->bytes);
+        buffer->memory = device_malloc(buffer->bytes + GUARD_BYTES);
         break;
     case RANK_HOST:
-        buffer->memory = aligned_alloc(HOST_ALIGNMENT, (buffer->bytes + HOST_ALIGNMENT - 1) /
-                                                           HOST_ALIGNMENT * HOST_ALIGNMENT);
+        buffer->memory =
+            aligned_alloc(HOST_ALIGNMENT, (buffer->bytes + GUARD_BYTES + HOST_ALIGNMENT - 1) /
+                                              HOST_ALIGNMENT * HOST_ALIGNMENT);
         break;
     }
     if (buffer->memory == NULL) {
@@ -235,7 +256,7 @@ int rank_place(struct rank_job *job)
     if (status != 0) {
         return status;
     }
-    if (tern_window_create(job->comm, bytes > 0 ? bytes : 1, NULL, &job->window) != TERN_OK) {
+    if (tern_window_create(job->comm, bytes + GUARD_BYTES, NULL, &job->window) != TERN_OK) {
         return rank_fail(job, RANK_EXIT_COMM, "no windows of %zu bytes: %s", bytes,
                          tern_last_error());
     }
@@ -252,15 +273,34 @@ int rank_place(struct rank_job *job)
 int rank_stage(struct rank_job *job, bool first)
 {
     int status = 0;
+    size_t bytes = window_bytes(job);
+    char *window = tern_window_address(job->window, job->rank);
     if (!first) { // a new window is zero already, and costs no memory before it is used
-        memset(tern_window_address(job->window, job->rank), 0, window_bytes(job));
+        memset(window, 0, bytes);
     }
+    memset(window + bytes, GUARD_BYTE, GUARD_BYTES);
     for (int i = 0; i < job->buffers_count && status == 0; i++) {
         struct rank_buffer *buffer = &job->buffers[i];
+        if (buffer->place != RANK_WINDOW) {
+            memset((char *)buffer->memory + buffer->bytes, GUARD_BYTE, GUARD_BYTES);
+        }
         if (has_canaries(buffer)) {
             fill_canaries(buffer);
         } else if (buffer->loads) {
             status = load(job, buffer);
+        }
+    }
+    return status;
+}
+
+int rank_check(const struct rank_job *job)
+{
+    int status =
+        check_guard(job, NULL, tern_window_address(job->window, job->rank), window_bytes(job));
+    for (int i = 0; i < job->buffers_count && status == 0; i++) {
+        const struct rank_buffer *buffer = &job->buffers[i];
+        if (buffer->place != RANK_WINDOW) {
+            status = check_guard(job, buffer, buffer->memory, buffer->bytes);
         }
     }
     return status;

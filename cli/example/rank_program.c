@@ -220,6 +220,7 @@ static int run_round(struct rank_job *job, long round)
     status = status != 0 ? status : run_once(job);
     double end = now_ms();
     status = status != 0 ? status : await_runs(job, round);
+    status = status != 0 ? status : rank_check(job);
     if (status == 0 && job->rounds > 1) {
         rank_say(job, "Round took %.3f ms", end - begin);
     }

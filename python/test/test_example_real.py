@@ -125,6 +125,19 @@ def test_results_on_the_root_alone(folder):
     assert status == 0 and "VERIFY SKIPPED: rank 1 y" in out
 
 
+@pytest.mark.parametrize("placement, what", [
+    ("device", "buffer 'y': at byte 24 of 16"), ("window", "the window: at byte 296 of 288")])
+def test_a_kernel_that_writes_behind_its_buffer(folder, placement, what):
+    (folder.kernels / "step.h").write_text(
+        "#define STEP(sum) sum; if (context->rankId == 1) y[6] = 0\n")
+    config = folder.kernels / "kernel_config.py"
+    config.write_text(CONFIG.replace('"device"', f'"{placement}"'))
+    status, out, _ = run(folder)
+    assert status == 1
+    assert ("The run failed: rank 1 exited with status 6: a kernel has written behind the end of "
+            f"{what}\n") in out
+
+
 def test_what_a_rank_says_at_its_end(folder):
     text = ORCHESTRATION.replace("? 1 : 0", "? 1 : 7")
     (folder.kernels / "orch.cpp").write_text(text)
