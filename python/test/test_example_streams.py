@@ -52,3 +52,11 @@ def test_standard_error_is_full(folder):
 def test_nobody_reads(folder):
     status, text, verdict = ended(folder, "| head -1")
     assert (status, verdict) == (141, "interrupted") and len(text.splitlines()) == 1
+
+
+@pytest.mark.parametrize("call", ["sys.stdout.close()", "os.close(1)"])
+def test_a_golden_closes_standard_output(folder, call):
+    folder.golden.write_text(f"import os, sys\n{call}\n" + folder.golden.read_text())
+    status, text, verdict = ended(folder, "")
+    assert (status, verdict) == (1, "failed")
+    assert "standard output: cannot be written: Bad file descriptor" in text

@@ -7,6 +7,7 @@ line when it has ended. Results go to standard output, what is wrong to standard
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -58,20 +59,24 @@ class Output:
 
     def say(self, text: str, level: str = "info") -> None:
         if LEVELS.index(level) <= self._level:
-            self._clear()
-            print(text, file=self._stream, flush=True)
+            try:
+                self._clear()
+                print(text, file=self._stream, flush=True)
+            except ValueError:  # code of the user's has closed it
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from None
 
     def debug(self, text: str) -> None:
         self.say(text, "debug")
 
     def flush(self) -> None:
-        self._clear()
-        self._stream.flush()
+        if not self._stream.closed:
+            self._clear()
+            self._stream.flush()
 
     def close(self) -> None:
         """What cannot be written is given up: the interpreter would try once more."""
         try:
-            self._stream.flush()
+            self.flush()
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
