@@ -116,3 +116,9 @@ def test_scalars():
         assert is_scalar(scalar)
     for other in ([1], (1,), np.array([1]), np.array(1), "1", None, Tensor([1])):
         assert not is_scalar(other)
+
+
+def test_arrays_with_operations_of_their_own():
+    for values in (np.matrix([[1, 2], [3, 4]]), np.ma.masked_array([1, 2, 3, 4], [0, 0, 0, 0])):
+        made = to_array(values, "float32", "p")
+        assert type(made) is np.ndarray and made.tolist() == [1, 2, 3, 4]

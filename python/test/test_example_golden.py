@@ -44,6 +44,14 @@ BAD_INPUTS = {
 }
 BAD_EXPECTED = {
     "raises": (OUTPUT, '    tensors["x"]', "compute_golden, line 9", "it raises KeyError: 'x'"),
+    "raises an exit": (OUTPUT, "    raise GeneratorExit", "compute_golden, line 9",
+                       "it raises GeneratorExit"),
+    "interrupts": (OUTPUT, "    raise KeyboardInterrupt('x')", "compute_golden, line 9",
+                   "it raises KeyboardInterrupt: x"),
+    "raises what has no text": (OUTPUT, "    class E(Exception):\n        __str__ = None\n"
+                                "    raise E", "compute_golden, line 11", "it raises E"),
+    "masked": (OUTPUT, "    tensors['y'] = np.ma.masked_array(np.ones(4), [1, 1, 1, 1])",
+               "compute_golden, 'y'", "it has masked elements, which are no numbers"),
     "exits": (OUTPUT, "    raise SystemExit(0)", "compute_golden, line 9",
               "it calls sys.exit(0)"),
     "hangs": (OUTPUT, "    while True: pass", "compute_golden, line 9",

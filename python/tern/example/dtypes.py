@@ -88,6 +88,10 @@ def to_array(values: object, dtype: str, place: str) -> "numpy.ndarray":
     values = bare(values)
     if isinstance(values, numpy.ndarray) and values.dtype.name == "bfloat16":  # of ml_dtypes
         values = values.astype(numpy.float32)
+    if isinstance(values, numpy.ma.MaskedArray) and numpy.ma.is_masked(values):
+        raise Problem("it has masked elements, which are no numbers", place)
+    if isinstance(values, numpy.ndarray):
+        values = numpy.asarray(values)  # a matrix, or without a mask: their operations differ
     if not isinstance(values, numpy.ndarray) or values.dtype.kind == "O":
         values = _from_sequence(values, dtype, place)
     if values.dtype.kind not in "fiub":

@@ -19,7 +19,7 @@ from types import FrameType, ModuleType, TracebackType
 from typing import Callable, Iterator, Optional, Tuple, Type
 
 from .interrupts import check
-from .problem import Problem, shown
+from .problem import Interrupted, Problem, shown
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _NOT_THE_USERS = (_HERE, "<frozen", str(sys.modules["contextlib"].__file__))
@@ -123,15 +123,18 @@ def run_user_code(folder: Path, place: str, function: Callable[..., object], arg
             details = "".join(traceback.format_exception_only(SyntaxError, error)).rstrip("\n")
             raise Problem(f"it is not Python: {error.msg}", where, details) from None
         raise _told(type(error), error, place, f"it raises {_words(error)}") from None
-    except Problem:
+    except (Problem, Interrupted):
         raise
-    except Exception as error:
+    except BaseException as error:  # KeyboardInterrupt as well: Ctrl-C is Interrupted
         raise _told(type(error), error, place, f"it raises {_words(error)}") from None
 
 
 def _words(error: BaseException) -> str:
-    text = " ".join(str(error).split())
     name = type(error).__name__
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # of the user's class
+        text = ""
     return f"{name}: {text}" if text else name
 
 
