@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tern.example.data import read_output
-from tern.example.dtypes import SIZES, storage, to_array
+from tern.example.dtypes import CANARIES, SIZES, storage, to_array
 from tern.example.verify import compare
 
 INF, NAN = math.inf, math.nan
@@ -87,3 +88,15 @@ def test_files_of_ranks(tmp_path):
     assert read_output(path, "int16", 2) == "the rank has saved 3 bytes instead of 4"
     path.write_bytes(b"\1\0\2\0")
     assert read_output(path, "int16", 2).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("dtype", CANARIES)
+def test_a_nan_that_no_kernel_wrote(dtype):
+    source = Path(__file__).resolve().parents[2] / "cli" / "example" / "rank_words.c"
+    assert f'{{"{dtype}", {SIZES[dtype][0]}, 0x{CANARIES[dtype]:x},' in source.read_text()
+    saved = np.array([CANARIES[dtype]] * 2, f"uint{8 * SIZES[dtype][0]}").view(storage(dtype))
+    expected = to_array([math.nan] * 2, dtype, "here")
+    result = compare(saved, expected, dtype, 0, 0, 3)
+    assert result.mismatches == 2
+    assert result.first[1] == (1, "nan (no kernel wrote it)", "nan")
+    assert compare(expected, expected, dtype, 0, 0, 3).passed

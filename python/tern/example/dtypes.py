@@ -22,6 +22,11 @@ SIZES = {
     "uint8": (1, "B"), "uint16": (2, "H"), "uint32": (4, "I"), "uint64": (8, "Q"),
 }
 
+# What a rank fills floats of its device with before a run (cli/example/rank_words.c): NaNs that no
+# instruction makes.
+CANARIES = {"float16": 0xFEA5, "bfloat16": 0xFFE5, "float32": 0xFFE5A5A5,
+            "float64": 0xFFFDA5A5A5A5A5A5}
+
 
 def check_dtype(name: object, place: str) -> str:
     """The name of a dtype, or a sentence."""
@@ -46,6 +51,15 @@ def numbers(array: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
     if dtype == "bfloat16":
         return (array.astype(numpy.uint32) << 16).view(numpy.float32).astype(numpy.float64)
     return array.astype(numpy.float64) if is_float(dtype) else array
+
+
+def unwritten(array: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
+    """Which elements of what a rank has saved are canaries; none of whole numbers."""
+    import numpy
+
+    if dtype not in CANARIES:
+        return numpy.zeros(len(array), bool)
+    return array.view(f"uint{8 * SIZES[dtype][0]}") == CANARIES[dtype]
 
 
 def limits(dtype: str) -> tuple[int, int]:

@@ -2,8 +2,8 @@
 """Compares what ranks have saved with what a golden expects.
 
 An element matches when it equals the expected one, or when |got - expected| <= ATOL + RTOL
-|expected| and both are finite. An expected NaN matches a NaN and nothing else; an infinity matches
-itself. Floats are compared in float64, whole numbers without rounding. With both tolerances 0 only
+|expected| and both are finite. An expected NaN matches a NaN and nothing else, but not one that the
+rank has put where no kernel wrote; an infinity matches itself. Floats are compared in float64, whole numbers without rounding. With both tolerances 0 only
 equality counts.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, List, Optional, Tuple
 
-from .dtypes import is_float, numbers
+from .dtypes import is_float, numbers, unwritten
 
 if TYPE_CHECKING:
     import numpy
@@ -28,7 +28,6 @@ class Compared:
     sample: List[str]  # the first 5 elements that were saved
     largest_error: Optional[float]  # of finite pairs; None without any
     reason: str = ""  # why nothing could be compared
-    unwritten: bool = False
 
     @property
     def passed(self) -> bool:
@@ -52,9 +51,11 @@ def compare(got: "numpy.ndarray", expected: "numpy.ndarray", dtype: str, rtol: f
             matches, errors = _match_floats(have, want, rtol, atol)
         else:
             matches, errors = _match_integers(have, want, rtol, atol)
+    never = unwritten(got, dtype)
+    matches &= ~never
     wrong = numpy.flatnonzero(~matches)
-    first = [(int(i), text_of(have, dtype, int(i)), text_of(want, dtype, int(i)))
-             for i in wrong[:most]]
+    first = [(int(i), text_of(have, dtype, int(i)) + " (no kernel wrote it)" * int(never[i]),
+              text_of(want, dtype, int(i))) for i in wrong[:most]]
     sample = [text_of(have, dtype, i) for i in range(min(5, len(have)))]
     return Compared(len(have), len(wrong), first, sample,
                     float(errors.max()) if len(errors) else None)
