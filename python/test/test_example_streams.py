@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 
@@ -60,3 +61,22 @@ def test_a_golden_closes_standard_output(folder, call):
     status, text, verdict = ended(folder, "")
     assert (status, verdict) == (1, "failed")
     assert "standard output: cannot be written: Bad file descriptor" in text
+
+
+def test_a_report_goes_through_what_is_no_file(folder):
+    (folder.path / "real.json").write_text("old")
+    (folder.path / "link.json").symlink_to("real.json")
+    assert folder.run("--json", "link.json")[0] == 0
+    assert (folder.path / "link.json").is_symlink()
+    assert json.loads((folder.path / "real.json").read_text())["verdict"] == "passed"
+
+    os.mkfifo(folder.path / "pipe")
+    reader = os.open(folder.path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert folder.run("--json", "pipe")[0] == 0
+        assert json.loads(os.read(reader, 65536))["verdict"] == "passed"
+    finally:
+        os.close(reader)
+    assert (folder.path / "pipe").is_fifo()
+    out = folder.run("--json", "/dev/fd/1")[1]
+    assert json.loads(out.partition("TEST PASSED\n")[2])["verdict"] == "passed"

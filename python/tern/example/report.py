@@ -74,15 +74,22 @@ def _plain(value: object) -> object:
 
 
 def write_whole(path: Path, text: str, option: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Writes a file, or the one that a link leads to, under another name first. What is no file, as
+    /dev/stdout, is written to and stays what it is."""
+    temporary = None
     try:
+        if path.exists() and (not path.is_file() or path.parts[1] in ("dev", "proc")):
+            with open(os.open(path, os.O_WRONLY | os.O_APPEND), "w", encoding="utf-8",
+                      errors="surrogateescape") as file:
+                file.write(text)
+            return
+        path = Path(os.path.realpath(path))
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         temporary.write_text(text, encoding="utf-8", errors="surrogateescape")
         os.replace(temporary, path)
     except OSError as error:
-        try:
+        if temporary is not None and temporary.exists():
             temporary.unlink()
-        except OSError:
-            pass
         raise Problem(f"cannot write {path}: {error.strerror}", option) from None
 
 
