@@ -185,6 +185,7 @@ def test_a_report(folder):
     (("--case", "a", "--all"), "not allowed with argument"),
     (("-v", "--silent"), "say different levels"),
     (("-p", "a6"), "invalid choice: 'a6'"),
+    (("--savetemp", ""), "argument --savetemp: it is empty"),
     (("--timeout", "-1"), "it must be more than 0 seconds, not -1"),
     (("--no-such-flag",), "unrecognized arguments: --no-such-flag"),
 ])

@@ -163,6 +163,9 @@ def parse_options(arguments: List[str]) -> Tuple[Options, List[str]]:
     """
     parser = _parser()
     asked = parser.parse_args(arguments)
+    for name in ("kernels", "golden", "savetemp", "json", "trace", "timeline"):
+        if getattr(asked, name) == "":  # else the folder where the command runs
+            parser.error(f"argument --{name}: it is empty")
     idle = [f"{flag} has no effect: {why}" for flag, value, why in (
         ("-c", asked.pto_isa_commit, "tern's own headers are used"),
         ("--clone-protocol", asked.clone_protocol, "nothing is cloned"),
