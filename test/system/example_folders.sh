@@ -140,6 +140,21 @@ all_pass() {
         said.treduce_distributed.host_build_graph.16 || die "the sum of 16 ranks"
 }
 
+# The first block of docs/example-runner.md, but for times and what the cache has.
+page_is_true() {
+    local page=$root/docs/example-runner.md line folder=examples/folders/allreduce
+    local mask='s/[0-9.]* s  /S  /; s/, [0-9]* from the cache//'
+    local command="tern example run -k $folder/onephase -g $folder/golden.py --nranks 4"
+    sed "$mask" said.allreduce.onephase.host_build_graph.4 >masked
+    [ "$(grep -m 1 '^\$ tern example run' "$page")" = "\$ $command" ] ||
+        die "the page runs another folder"
+    sed '1,/^\$ tern example run/d; /^```$/,$d' "$page" | sed "$mask" >shown
+    [ "$(tail -1 shown)" = "TEST PASSED" ] || die "the page has no output"
+    while IFS= read -r line; do
+        [ "$line" = ... ] || grep -qxF -- "$line" masked || die "example-runner.md shows '$line'"
+    done <shown
+}
+
 # FOLDER|FILE|WHAT SED DOES|WHERE|WHAT: three ranks then say VERIFY FAILED: WHERE mismatches, and WHAT.
 wrong_kernels=(
     'treduce_distributed|kernels/aiv/treduce.cpp|s/ReduceOp::Sum/ReduceOp::Max/|rank 0 output — 256/256|rank 0 output[0]: got 200.0, expected 300.0'
@@ -227,6 +242,7 @@ nothing_works_by_luck() {
 }
 
 all_pass
+page_is_true
 nothing_works_by_luck
 echo "example_folders.sh: all pass, in $SECONDS s"
 fail_and_say_where wrong_goldens "${wrong_goldens[@]}"
