@@ -162,5 +162,8 @@ class Chip:
                 raise
 
     def __repr__(self) -> str:
-        state = "" if self._close.alive else ", closed"
-        return f"<tern.Chip of {self.comm!r}{state}>"
+        of = "alone" if self.comm is None else f"of {self.comm!r}"
+        cores = "closed"
+        if self._close.alive:
+            cores = f"{self.cores('aic')} AIC, {self.cores('aiv')} AIV"
+        return f"<tern.Chip {of}: {cores}>"

@@ -319,6 +319,12 @@ def test_what_is_wrong_is_a_sentence(kernels, library):
     assert NoDep(x).access == "no_dep"
 
 
+def test_what_a_chip_says_of_itself():
+    with tern.Chip(aic=2, aiv=3) as chip:
+        assert repr(chip) == "<tern.Chip alone: 2 AIC, 3 AIV>"
+    assert repr(chip) == "<tern.Chip alone: closed>"
+
+
 def test_one_thread_at_a_time_uses_a_chip():
     graph, seen, chip = tern.Graph(), [], tern.Chip()
 
