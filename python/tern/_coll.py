@@ -10,13 +10,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import operator
-from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence
+import threading
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
 from . import _dtypes
 from ._errors import argument_error
 from ._library import lib
+from ._memory import operating
 
 NONE, ONE, ALL = range(3)  # tern_kind_extent
 ROOT_NONE, ROOT_FROM, ROOT_TO = range(3)  # tern_kind_root
@@ -83,7 +85,7 @@ class Call:
         self.reference = ctypes.byref(self.coll)
         self.result: Optional[np.ndarray] = None
         self.kept: list = []  # arrays of counts, callbacks, buffers
-        self.raised: Optional[BaseException] = None  # by the caller's own operation
+        self.raised: List[BaseException] = []  # by the caller's own operation
 
     def keep_counts(self, field: str, what: str, counts: Optional[Sequence[int]],
                     ranks: int) -> Optional[np.ndarray]:
@@ -108,17 +110,28 @@ class Call:
     def keep_function(self, function: Callable, dtype: np.dtype) -> None:
         """The caller's own operation: function(accumulator, source) changes the first array."""
 
+        raised = self.raised  # not self: what is kept goes with it, at once
+
         def reduce(accumulator: int, source: int, count: int, _: Any) -> None:
+            operating.add(threading.get_ident())
             try:
-                if self.raised is None:
+                if not raised:
                     there = _array_at(accumulator, count, dtype)
                     # Copies: the function may keep them, and the memory is the library's.
                     result, other = there.copy(), _array_at(source, count, dtype).copy()
                     other.flags.writeable = False
-                    function(result, other)
+                    if isinstance(function, np.ufunc):
+                        function(result, other, out=result)
+                        returned = None
+                    else:
+                        returned = function(result, other)
+                    if returned is not None and returned is not result:
+                        raise argument_error("op has returned something; it changes its first array")
                     there[...] = result
             except BaseException as error:  # raised again when the call has ended
-                self.raised = error
+                raised.append(error)
+            finally:
+                operating.discard(threading.get_ident())
 
         callback = _REDUCE(reduce)
         self.kept.append(callback)
@@ -126,8 +139,9 @@ class Call:
 
     def finish(self) -> Optional[np.ndarray]:
         """What the call returns, once it has ended."""
-        if self.raised is not None:
-            raised, self.raised = self.raised, None
+        if self.raised:
+            raised = self.raised[0]
+            self.raised.clear()
             raise raised
         return self.result
 

@@ -152,9 +152,9 @@ def fail(status: int) -> NoReturn:
     """Raises the exception of a status that a call of this thread has just returned; when Ctrl-C
     or another signal ended its wait, what the handler raised."""
     error = make(status)
-    raised = _interrupt.take() if isinstance(error, InterruptedError) else None
+    raised = _interrupt.take()
     if raised is not None:
-        raise raised
+        raise raised from (None if isinstance(error, InterruptedError) else error)
     raise error
 
 

@@ -9,10 +9,12 @@ go of it, and the memory stays mapped for as long as there are arrays.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+import threading
+from typing import Any, Optional, Set
 
 import numpy as np
 
+from . import _errors
 from ._library import lib
 
 
@@ -36,6 +38,21 @@ def as_bytes(owner: Any, address: int, size_bytes: int) -> np.ndarray:
     return np.asarray(_View(owner, address, size_bytes))
 
 
+operating: Set[int] = set()  # threads that are in an operation of the caller (keep_function)
+
+
+def refuse_in_operation() -> None:
+    """A wait in an operation would go on with the very call that waits for the operation."""
+    if operating and threading.get_ident() in operating:
+        raise _errors.make(_errors.status_number("TERN_ERR_STATE"),
+                           "an operation of a reduction must not call tern")
+
+
+def closed_error() -> _errors.Error:
+    return _errors.make(_errors.status_number("TERN_ERR_STATE"),
+                        "the window is closed, or its communicator is destroyed")
+
+
 class WindowMemory:
     """The memory of a window, of all ranks: mapped for as long as this object lives."""
 
@@ -44,16 +61,35 @@ class WindowMemory:
         self.size = lib().tern_window_size(handle)
         self.address = lib().tern_window_address(handle, 0)
         self.total = self.size * ranks
+        self.users: list = []  # one item for each call of any thread that uses the handle
         self._library = lib()
         self._unmap = _munmap()
 
     def address_of(self, rank: int) -> int:
         return self.address + rank * self.size
 
+    def __enter__(self) -> int:
+        """The handle, which nobody releases before __exit__."""
+        refuse_in_operation()
+        self.users.append(None)
+        if self.handle is None:
+            self.users.pop()
+            raise closed_error()
+        return self.handle
+
+    def __exit__(self, *_: Any) -> None:
+        self.users.pop()
+
     def release(self) -> None:
-        """Lets tern go of the window: no call takes it any more, and the memory stays."""
+        """Lets tern go of the window: no call takes it any more, and the memory stays. StateError
+        while a call uses it."""
         handle, self.handle = self.handle, None
         if handle is not None:
+            if self.users:  # none comes from now on
+                self.handle = handle
+                raise _errors.make(_errors.status_number("TERN_ERR_STATE"),
+                                   "another thread is in a call of a window, which cannot be closed "
+                                   "before that ends")
             self._library.tern_window_release(handle)
 
     def __del__(self) -> None:
@@ -62,15 +98,38 @@ class WindowMemory:
             self._unmap(self.address, self.total)
 
 
+class Use:
+    """Keeps a window open until its end; StateError when it is closed already."""
+
+    memory: Optional[WindowMemory] = None
+
+    def __init__(self, memory: WindowMemory) -> None:
+        memory.__enter__()
+        self.memory = memory
+
+    def end(self) -> None:
+        memory, self.memory = self.memory, None
+        if memory is not None:
+            memory.__exit__()
+
+    __del__ = end
+
+
+def end_uses(among: list) -> None:
+    """Ends the uses in a list that has other things, too, and takes them out."""
+    for one in among:
+        if isinstance(one, Use):
+            one.end()
+    among[:] = [one for one in among if not isinstance(one, Use)]
+
+
 class Block:
     """A block of tern_alloc; given back with the last array."""
 
     def __init__(self, comm_handle: int, size_bytes: int) -> None:
-        from ._errors import check
-
         address = ctypes.c_void_p()
         self.address = 0
-        check(lib().tern_alloc(comm_handle, size_bytes, ctypes.byref(address)))
+        _errors.check(lib().tern_alloc(comm_handle, size_bytes, ctypes.byref(address)))
         self.address = address.value
         self._free = lib().tern_free
 

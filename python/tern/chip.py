@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional
 
 from . import _enums, _errors, _layouts
 from ._library import lib
+from ._memory import Use, end_uses
 from .graph import Graph, _Base
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ def _destroy(handle: int, launched: List[Any]) -> int:
     """Waits for what still runs; `launched` lives until here."""
     status = lib().tern_chip_destroy(handle)
     if status != 0:
-        _left.append(list(launched))
+        uses = [use for one in launched for use in getattr(one, "_uses", [one])]
+        _left.append([*launched, *(use.memory for use in uses if isinstance(use, Use))])
+    for one in launched:
+        if isinstance(one, _Base):
+            end_uses(one._uses)
+    end_uses(launched)
     launched.clear()
     return status
 
@@ -84,8 +90,15 @@ class Chip:
             raise _errors.argument_error("launch: a graph from tensors has no tasks before it "
                                          "runs; orchestrate runs it")
         with self._alone() as handle:
-            _errors.check(lib().tern_chip_launch(handle, graph._handle))
-            self._launched.append(graph)
+            uses: List[Use] = []
+            try:
+                for one in list(graph._windows.values()):
+                    uses.append(Use(one._use()))
+                _errors.check(lib().tern_chip_launch(handle, graph._handle))
+            except BaseException:
+                end_uses(uses)
+                raise
+            self._launched += [graph, *uses]
 
     def orchestrate(self, graph: _Base, build: Callable[[Any], Any], *,
                     build_first: bool = False) -> None:
@@ -128,6 +141,10 @@ class Chip:
                 for graph in launched:
                     graph._raised.clear()
                 raise error from (raised[0] if raised else None)
+            finally:
+                end_uses(self._launched)
+                for graph in launched:
+                    end_uses(graph._uses)
             for graph in launched:
                 graph._ran()
             self._launched.clear()

@@ -18,7 +18,7 @@ from . import _dtypes
 from ._coll import Call, describe, kinds
 from ._errors import argument_error, check, fail, make, status_number
 from ._library import lib
-from ._memory import Block, as_bytes
+from ._memory import Block, as_bytes, operating, refuse_in_operation
 from .collectives import Array, Cache, Collectives, Op, can_cache
 from .requests import Preparer, Starter
 from .window import Shape, Window
@@ -48,6 +48,7 @@ class Comm(Collectives):
         self.size = check(lib().tern_comm_size(handle))
         self._process = os.getpid()
         self._lock = threading.Lock()
+        self._allocating = threading.RLock()  # a block is made, or all of them change hands
         self._acquire, self._release = self._lock.acquire, self._lock.release
         self._run = lib().tern_coll_run
         self._argument = ctypes.c_void_p.from_param(handle)
@@ -77,15 +78,16 @@ class Comm(Collectives):
             self._lock.release()
 
     def _enter(self) -> None:
+        refuse_in_operation()
         if not self._lock.acquire(False):
             raise make(status_number("TERN_ERR_STATE"),
                        "another thread, or a handler's outer code, is in a call of this communicator; "
                        "one at a time")
 
     def _go(self, call: Call) -> Any:
-        self.handle
         self._enter()
         try:
+            self.handle  # StateError once it is destroyed
             status = self._run(self._argument, call.reference)
         finally:
             self._lock.release()
@@ -107,9 +109,11 @@ class Comm(Collectives):
                 or out.dtype is not dtype or not x.flags.c_contiguous or not out.flags.carray):
             del self._entries[key]
             return self._do_first(key, x, out)
-        if not self._acquire(False):
+        if operating or not self._acquire(False):
             self._enter()
         try:
+            if self._handle is None:  # another thread has destroyed it
+                self.handle
             status = self._run(self._argument, reference)
         finally:
             self._release()
@@ -146,8 +150,9 @@ class Comm(Collectives):
             size *= int(length)
         if size >= 1 << 63:
             raise argument_error(f"alloc: shape {shape} of {dtype} is {size} bytes")
-        block = Block(self.handle, max(size, 1))
-        self._blocks.add(block)
+        with self._allocating:
+            block = Block(self.handle, max(size, 1))
+            self._blocks.add(block)
         return as_bytes(block, block.address, size).view(dtype).reshape(shape)
 
     def split(self, color: int, key: int = 0) -> Optional["Comm"]:
@@ -180,6 +185,8 @@ class Comm(Collectives):
         if self._handle is None:
             return
         with self._alone():
+            if self._handle is None:  # by another thread, meanwhile
+                return
             for user in list(self._users):
                 user.close()
             for part in list(self._parts):
@@ -188,12 +195,13 @@ class Comm(Collectives):
                 self._end_request(request)
             for memory in list(self._windows):
                 memory.release()
-            blocks = list(self._blocks)
-            end = lib().tern_comm_release if blocks else lib().tern_comm_destroy
-            check(end(self._handle))
-            for block in blocks:
-                block.forget()
-            self._handle = None
+            with self._allocating:
+                blocks = list(self._blocks)
+                end = lib().tern_comm_release if blocks else lib().tern_comm_destroy
+                check(end(self._handle))
+                for block in blocks:
+                    block.forget()
+                self._handle = None
             self._entries.clear()
             _open.discard(self)
             if self._parent is not None:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
 
 import numpy as np
 
@@ -57,6 +59,7 @@ class PlanRun:
                  out: Optional[np.ndarray] = None, op: str = "sum", *, dtype: Any = None,
                  count_links: bool = False) -> None:
         self._end: Optional[weakref.finalize] = None
+        self._lock = threading.Lock()
         self.comm, self.plan = comm, plan
         facts = kinds()[plan.kind]
         has_x = facts.root != ROOT_FROM or comm.rank == plan.root
@@ -167,24 +170,44 @@ class PlanRun:
             raise _errors.make(_errors.status_number("TERN_ERR_STATE"), "the run is closed")
         return self._handle
 
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        """No other thread is in a call of this run."""
+        if not self._lock.acquire(False):
+            raise _errors.make(_errors.status_number("TERN_ERR_STATE"),
+                               "another thread is in a call of this run; one at a time")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[int]:
+        """The handle, while no other thread is in a call of this run or its communicator."""
+        with self._held(), self.comm._alone():
+            yield self._live()
+
     def start(self) -> None:
         """Begins a run, and does what is ready; then test or wait. The arrays are the run's until
         it has ended."""
-        handle = self._live()
+        self._live()
         if self._staged_x is not None:
             self._staged_x[...] = self._x
-        _errors.check(lib().tern_exec_start(handle))
+        with self._alone() as handle:
+            _errors.check(lib().tern_exec_start(handle))
 
     def test(self) -> bool:
         """Continues the run and says whether it has ended."""
-        ended = _errors.check(lib().tern_exec_test(self._live())) == 1
+        with self._alone() as handle:
+            ended = _errors.check(lib().tern_exec_test(handle)) == 1
         if ended:
             self._finish()
         return ended
 
     def wait(self) -> Optional[np.ndarray]:
         """Continues the run until it has ended; returns out."""
-        _errors.check(lib().tern_exec_wait(self._live()))
+        with self._alone() as handle:
+            _errors.check(lib().tern_exec_wait(handle))
         return self._finish()
 
     def run(self) -> Optional[np.ndarray]:
@@ -205,7 +228,8 @@ class PlanRun:
     def close(self) -> None:
         """Every rank does, after its last run; it waits for nobody. May be called again."""
         if self._end is not None:
-            self._end()
+            with self._held():
+                self._end()
             for window in self._windows:
                 window.close()
 

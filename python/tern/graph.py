@@ -7,10 +7,11 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
-from typing import Any, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _dtypes, _enums, _errors, _layouts, kernels, window
 from ._library import lib
+from ._memory import Use
 
 Wait = Sequence  # (window, offset, value) or (window, offset, value, cmp): as of wait_all_signals
 
@@ -34,11 +35,23 @@ class _Base:
         self._kept: List[Any] = []  # arrays, regions, callbacks: for as long as the graph lives
         self._raised: List[BaseException] = []  # by kernels and orchestrations in Python
         self._orchestrated = False
+        self._windows: Dict[int, window.Window] = {}  # by their identity: what tasks use of them
+        self._uses: List[Use] = []  # of windows, by a run of an orchestration
         self._close = weakref.finalize(self, lib().tern_graph_destroy, handle)
 
     def _ran(self) -> None:
         """After synchronize."""
         self._raised.clear()
+
+    def _use_windows(self, used: Iterable[Any]) -> None:
+        """Windows that a task uses: each stays open while a run may use it."""
+        for one in used:
+            if isinstance(one, window.Window):
+                if self._orchestrated:
+                    self._uses.append(Use(one._use()))
+                elif id(one) not in self._windows:
+                    one.handle  # StateError when it is closed
+                    self._windows[id(one)] = one
 
     def load(self, path: Union[str, os.PathLike]) -> None:
         """Opens a shared object in which tasks find kernels by name."""
@@ -119,6 +132,7 @@ class Graph(_Base):
         where = kernels.name_of(kernel, name)
         words, kept = kernels.words_of(args, f"task '{where}'")
         given = tuple(args)
+        self._use_windows(given)
         task, more = self._task(kernel, core, name, blocks, sync_start, predicate, lambda _: given)
         task.args, task.args_count = words, len(args)
         number = ctypes.c_int()
@@ -142,6 +156,7 @@ class Graph(_Base):
         """The task also waits until the signal at `offset` of a window of this rank satisfies
         `signal cmp value + run * step_per_run`; it holds no core meanwhile."""
         rows, _ = window._conditions([(signals, offset, value, cmp)])
+        self._use_windows([signals])
         _errors.check(lib().tern_graph_add_wait(self._handle, task, rows, step_per_run))
         self._kept.append(signals)
 

@@ -67,7 +67,8 @@ class Request:
     def free(self) -> None:
         """Frees a persistent request that is not running. May be called again."""
         if self._number.value:
-            check(lib().tern_request_free(ctypes.byref(self._number)))
+            with self.comm._alone():
+                check(lib().tern_request_free(ctypes.byref(self._number)))
             self.comm._requests.discard(self)
 
     def _end(self, status: int) -> None:

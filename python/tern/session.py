@@ -4,8 +4,10 @@ the library (include/tern/async.h)."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from typing import Any, List, Optional, Tuple
+import threading
+from typing import Any, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -26,6 +28,7 @@ class Session:
         check(lib().tern_session_create(ctypes.byref(handle)))
         self._handle = handle.value
         self._destroy = lib().tern_session_destroy
+        self._lock = threading.Lock()
         self._kept: List[Tuple[int, Any]] = []  # transfers under way, with what they use
 
     def put(self, window: Window, rank: int, data: np.ndarray, offset: int = 0) -> int:
@@ -44,14 +47,23 @@ class Session:
         window_part = to if isinstance(to, np.ndarray) else source
         to, source = (one.ctypes.data if isinstance(one, np.ndarray) else one for one in (to, source))
         number = ctypes.c_uint64()
-        check(begin(self._open(), to, source, local.nbytes, ctypes.byref(number)))
-        self._kept.append((number.value, (local, window_part)))
+        with self._alone() as handle:
+            check(begin(handle, to, source, local.nbytes, ctypes.byref(number)))
+            self._kept.append((number.value, (local, window_part)))
         return number.value
 
-    def _open(self) -> int:
-        if self._handle is None:
-            raise make(status_number("TERN_ERR_STATE"), "the session is closed")
-        return self._handle
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[int]:
+        """The handle, while no other thread is in a call."""
+        if not self._lock.acquire(False):
+            raise make(status_number("TERN_ERR_STATE"),
+                       "another thread is in a call of this session; one at a time")
+        try:
+            if self._handle is None:
+                raise make(status_number("TERN_ERR_STATE"), "the session is closed")
+            yield self._handle
+        finally:
+            self._lock.release()
 
     def _ended(self, number: int) -> None:
         self._kept = [row for row in self._kept if row[0] > number]
@@ -62,22 +74,25 @@ class Session:
         if number is None:
             number = self._kept[-1][0] if self._kept else 0
         if number or not isinstance(number, int):
-            check(lib().tern_session_wait(self._open(), number))
-            self._ended(number)
+            with self._alone() as handle:
+                check(lib().tern_session_wait(handle, number))
+                self._ended(number)
 
     def test(self, number: int) -> bool:
         """Whether they have ended; does not wait."""
-        done = check(lib().tern_session_test(self._open(), number)) == 1
-        if done:
-            self._ended(number)
+        with self._alone() as handle:
+            done = check(lib().tern_session_test(handle, number)) == 1
+            if done:
+                self._ended(number)
         return done
 
     def close(self) -> None:
         """Ends what is under way first. May be called again."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            self._destroy(handle)
-            self._kept.clear()
+        if self._handle is not None:
+            with self._alone() as handle:
+                self._handle = None
+                self._destroy(handle)
+                self._kept.clear()
 
     def __enter__(self) -> "Session":
         return self

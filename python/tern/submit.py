@@ -132,7 +132,9 @@ class TensorGraph(_Base):
             self._fill(rows[i], argument, f"{where}: argument {i}", outputs, kept)
         before = [after] if isinstance(after, Submission) else after
         ids = [getattr(one, "id", one) for one in before]
+        waits = list(waits)
         conditions, count = window._conditions(waits)
+        self._use_windows([*args, *(wait[0] for wait in waits)])
         submission = _layouts.Submission(
             task=task, args=rows, args_count=len(args),
             after=_layouts.array_of(ctypes.c_uint64, ids, f"{where}: after"), after_count=len(ids),

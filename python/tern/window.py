@@ -4,6 +4,7 @@ and with signals in it. Made by Comm.window; docs/python.md has examples."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import operator
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Tuple, Union
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Tuple, Unio
 import numpy as np
 
 from . import _dtypes, _layouts
-from ._errors import argument_error, check, make, status_number
+from ._errors import argument_error, check
 from ._library import lib
-from ._memory import WindowMemory, as_bytes
+from ._memory import WindowMemory, as_bytes, closed_error
 from .context import Context
 
 if TYPE_CHECKING:
@@ -86,9 +87,15 @@ class Window:
         """The tern_window * of the library; StateError once the window is closed."""
         handle = self._memory.handle if self._memory is not None else None
         if handle is None:
-            raise make(status_number("TERN_ERR_STATE"),
-                       "the window is closed, or its communicator is destroyed")
+            raise closed_error()
         return handle
+
+    def _use(self) -> WindowMemory:
+        """For `with`: the handle, which stays good until its end."""
+        memory = self._memory
+        if memory is None:
+            raise closed_error()
+        return memory
 
     @property
     def context(self) -> Context:
@@ -136,10 +143,12 @@ class Window:
         block = self._rows("put: data", data, stride, writable=False)
         if block is None:
             address, _ = _dtypes.check_array("put: data", data)
-            check(lib().tern_put(self.handle, rank, offset, address, data.nbytes))
+            with self._use() as handle:
+                check(lib().tern_put(handle, rank, offset, address, data.nbytes))
         else:
-            check(lib().tern_put_block(self.handle, rank, offset, data.ctypes.data,
-                                       ctypes.byref(block)))
+            with self._use() as handle:
+                check(lib().tern_put_block(handle, rank, offset, data.ctypes.data,
+                                           ctypes.byref(block)))
 
     def get(self, rank: int, out: np.ndarray, offset: int = 0,
             stride: Optional[int] = None) -> np.ndarray:
@@ -147,10 +156,12 @@ class Window:
         block = self._rows("get: out", out, stride, writable=True)
         if block is None:
             address, _ = _dtypes.check_array("get: out", out, writable=True)
-            check(lib().tern_get(self.handle, rank, offset, address, out.nbytes))
+            with self._use() as handle:
+                check(lib().tern_get(handle, rank, offset, address, out.nbytes))
         else:
-            check(lib().tern_get_block(self.handle, rank, offset, out.ctypes.data,
-                                       ctypes.byref(block)))
+            with self._use() as handle:
+                check(lib().tern_get_block(handle, rank, offset, out.ctypes.data,
+                                           ctypes.byref(block)))
         return out
 
     @staticmethod
@@ -176,13 +187,15 @@ class Window:
         in an array of uint16."""
         address, count = _dtypes.check_array("put_add: data", data)
         number = _dtypes.dtype_number("put_add", data.dtype, dtype)
-        check(lib().tern_put_add(self.handle, rank, offset, address, count, number))
+        with self._use() as handle:
+            check(lib().tern_put_add(handle, rank, offset, address, count, number))
 
     def notify(self, rank: int, offset: int = 0, value: int = 1, op: str = "add") -> None:
         """Changes the 32-bit signal at `offset` in the window of a rank, "add" or "set", and wakes
         that rank. What was put before is visible to who sees the new value."""
-        check(lib().tern_signal_notify(self.handle, rank, offset, value,
-                                       _word_number("notify: op", op, NOTIFY_OPS)))
+        with self._use() as handle:
+            check(lib().tern_signal_notify(handle, rank, offset, value,
+                                           _word_number("notify: op", op, NOTIFY_OPS)))
 
     def wait(self, offset: int, value: int, cmp: str = ">=", timeout: Optional[float] = None) -> None:
         """Returns when the own signal at `offset` satisfies `signal cmp value`.
@@ -191,25 +204,29 @@ class Window:
         deadline, which fails the communicator. Ctrl-C does what the deadline would have done.
         """
         number = _word_number("wait: cmp", cmp, COMPARISONS)
-        check(lib().tern_signal_wait(self.handle, offset, number, value, timeout_ns(timeout)))
+        with self._use() as handle:
+            check(lib().tern_signal_wait(handle, offset, number, value, timeout_ns(timeout)))
 
     def test(self, offset: int, value: int, cmp: str = ">=") -> bool:
         """Whether the own signal at `offset` satisfies `signal cmp value` now."""
         number = _word_number("test: cmp", cmp, COMPARISONS)
-        return check(lib().tern_signal_test(self.handle, offset, number, value)) == 1
+        with self._use() as handle:
+            return check(lib().tern_signal_test(handle, offset, number, value)) == 1
 
     def signal(self, offset: int = 0) -> int:
         """The value of the own signal at `offset` now."""
         value = ctypes.c_int32()
-        check(lib().tern_signal_read(self.handle, offset, ctypes.byref(value)))
+        with self._use() as handle:
+            check(lib().tern_signal_read(handle, offset, ctypes.byref(value)))
         return value.value
 
     def close(self) -> None:
         """Lets go of the window in this process; every rank does, and it waits for nobody. Arrays
-        stay good. May be called again."""
-        memory, self._memory = self._memory, None
+        stay good. StateError while another thread is in a call of it. May be called again."""
+        memory = self._memory
         if memory is not None:
             memory.release()
+            self._memory = None
 
     def __enter__(self) -> "Window":
         return self
@@ -225,11 +242,15 @@ class Window:
 Condition = Tuple[Window, int, int, str]  # window, offset, value, comparison
 
 
-def _conditions(conditions: Iterable[Sequence]) -> Tuple[Any, int]:
+def _conditions(conditions: Iterable[Sequence],
+                uses: Optional[contextlib.ExitStack] = None) -> Tuple[Any, int]:
+    """tern_conditions, whose windows stay open as long as `uses`."""
     rows = []
     for condition in conditions:
         window, offset, value, *rest = condition
         cmp = rest[0] if rest else ">="
+        if uses is not None:
+            uses.enter_context(window._use())
         rows.append(_Condition(window.handle, offset, _word_number("cmp", cmp, COMPARISONS), value))
     return (_Condition * max(len(rows), 1))(*rows), len(rows)
 
@@ -237,13 +258,15 @@ def _conditions(conditions: Iterable[Sequence]) -> Tuple[Any, int]:
 def wait_all_signals(conditions: Iterable[Sequence], timeout: Optional[float] = None) -> None:
     """Returns when all conditions hold at the same time; each is (window, offset, value) or (window,
     offset, value, cmp), cmp being ">=" where it is not said. timeout as of Window.wait."""
-    rows, count = _conditions(conditions)
-    check(lib().tern_signal_wait_all(rows, count, timeout_ns(timeout)))
+    with contextlib.ExitStack() as uses:
+        rows, count = _conditions(conditions, uses)
+        check(lib().tern_signal_wait_all(rows, count, timeout_ns(timeout)))
 
 
 def wait_any_signal(conditions: Iterable[Sequence], timeout: Optional[float] = None) -> int:
     """Returns the index of the first condition that holds, when any one does."""
-    rows, count = _conditions(conditions)
     which = ctypes.c_size_t()
-    check(lib().tern_signal_wait_any(rows, count, timeout_ns(timeout), ctypes.byref(which)))
+    with contextlib.ExitStack() as uses:
+        rows, count = _conditions(conditions, uses)
+        check(lib().tern_signal_wait_any(rows, count, timeout_ns(timeout), ctypes.byref(which)))
     return which.value

@@ -111,6 +111,8 @@ def kept_by_an_operation(comm):
         result += other
 
     x = np.ones(4, np.float32)
+    assert comm.all_reduce(x, op=np.add).tolist() == [comm.size] * 4  # a ufunc, which returns it
+    refused("op has returned something", comm.all_reduce, x, op=lambda one, other: one + other)
     assert comm.all_reduce(x, op=add).tolist() == [comm.size] * 4
     comm.destroy()
     return sum(float(array.sum()) for arrays in kept for array in arrays)
