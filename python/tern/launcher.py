@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import gc
+import itertools
 import os
 import pickle
 import selectors
@@ -23,7 +25,7 @@ import threading
 import time
 import traceback
 import warnings
-from typing import Any, Callable, Dict, List, NoReturn, Optional
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Tuple
 
 from ._errors import InterruptedError, LeftError, PeerError, argument_error
 from ._library import lib
@@ -59,7 +61,8 @@ def launch(fn: Callable, nranks: int, *args: Any, timeout: Optional[float] = Non
     """Runs fn(comm, *args, **kwargs) on nranks ranks, each a process, and returns the results in the
     order of ranks. `comm` is a tern.Comm of all of them, which is left when fn has returned.
 
-    timeout: seconds for the whole (None: 300). LaunchError for the first rank that fails: it raises,
+    timeout: seconds for the whole (None: 300), and for each wait where TERN_TIMEOUT does not say
+    less. LaunchError for the first rank that fails: it raises,
     is killed, calls os._exit, or does not return in time. Then all ranks are ended; nothing is left
     behind, also when the caller is interrupted or killed. What ranks print goes where the caller's
     prints go.
@@ -74,11 +77,21 @@ def launch(fn: Callable, nranks: int, *args: Any, timeout: Optional[float] = Non
     lib()  # loaded once, and its errors are the caller's
     job = _Job(nranks, seconds)
     try:
+        job.make_folder()
         for rank in range(nranks):
             job.fork(rank, fn, args, kwargs)
         return job.collect()
     finally:
-        job.end()
+        raised = None
+        while not job.ended:  # here, not in a function, before whose `try` a handler could raise
+            try:
+                job.end()
+            except Exception:
+                raise
+            except BaseException as error:  # Ctrl-C meanwhile: it comes behind the end
+                raised = error
+        if raised is not None:
+            raise raised
 
 
 class _Job:
@@ -88,7 +101,9 @@ class _Job:
         self.nranks = nranks
         self.seconds = seconds
         self.deadline = time.monotonic() + seconds
-        self.folder = tempfile.mkdtemp(prefix="tern-launch-")
+        self.folder = ""
+        self.ended = False
+        self.forked: List[int] = []  # by rank: 0 in the rank itself
         self.pids: Dict[int, int] = {}  # rank to process, until it was reaped
         self.pipes: Dict[int, int] = {}
         self.received: Dict[int, bytearray] = {rank: bytearray() for rank in range(nranks)}
@@ -99,27 +114,32 @@ class _Job:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # else each rank would print what is in them
                 stream.flush()
-        reader, writer = os.pipe()
-        parent = os.getpid()
-        try:
-            with warnings.catch_warnings():  # of threads, which do not come along
-                warnings.simplefilter("ignore", DeprecationWarning)
-                pid = os.fork()
-        except BaseException:
-            os.close(reader)
-            os.close(writer)
-            raise
-        if pid == 0:
-            for pipe in (reader, *self.pipes.values()):
-                os.close(pipe)
-            _be_rank(_Rank(rank, self.nranks, self.folder, self.deadline, writer, parent),
-                     fn, args, kwargs)
-        os.close(writer)
-        os.set_blocking(reader, False)
-        self.pids[rank] = pid
-        self.pipes[rank] = reader
-        with contextlib.suppress(OSError):  # the rank does it, too: whoever comes first
-            os.setpgid(pid, pid)
+        parent, ends = os.getpid(), []
+        # A handler that raises in the rank, before it is in its own code, would make it go on with
+        # the caller's; and here the rank must be known before one raises.
+        with _no_signals() as mask:
+            try:
+                reader, writer = ends = _pipe()
+                with warnings.catch_warnings():  # of threads, which do not come along
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    # One call of C: no handler runs before the rank is known.
+                    self.forked.extend(itertools.starmap(os.fork, [()]))
+                pid = self.forked[rank]
+                if pid == 0:
+                    try:
+                        others = [reader, *self.pipes.values()]
+                        _be_rank(_Rank(rank, self.nranks, self.folder, self.deadline, writer,
+                                       parent, mask, others), fn, args, kwargs)
+                    finally:
+                        os._exit(1)
+                self.pids[rank], self.pipes[rank] = pid, reader
+                ends = [writer]
+                os.set_blocking(reader, False)
+                with contextlib.suppress(OSError):  # the rank does it, too: whoever comes first
+                    os.setpgid(pid, pid)
+            finally:
+                for end in ends:
+                    os.close(end)
 
     def collect(self) -> List[Any]:
         """The results, or the first failure."""
@@ -162,7 +182,7 @@ class _Job:
             return
         try:
             kind, *content = pickle.loads(memoryview(data)[_HEAD.size :])
-        except BaseException as error:
+        except Exception as error:
             self.fail(LaunchError(f"rank {rank} of {self.nranks}: its result cannot be unpickled: "
                                   f"{type(error).__name__}: {error}", rank))
             return
@@ -171,7 +191,7 @@ class _Job:
             return
         name, text, pickled = content
         failure = LaunchError(f"rank {rank} of {self.nranks} raised {name}", rank, text)
-        with contextlib.suppress(BaseException):
+        with contextlib.suppress(Exception):
             failure.__cause__ = pickle.loads(pickled) if pickled else None
         self.fail(failure)
 
@@ -225,36 +245,51 @@ class _Job:
                 return failure
         return self.failures[0]
 
+    def make_folder(self) -> None:
+        folder = os.path.join(tempfile.gettempdir(), f"tern-launch-{os.urandom(8).hex()}")
+        self.folder = folder  # known before it exists, so that nothing that comes between leaves it
+        os.mkdir(folder, 0o700)
+
     def end(self) -> None:
-        """Ends what is there, with all that the ranks have started in their process groups."""
-        complete = len(self.results) == self.nranks
-        for pid in self.pids.values():
-            if complete:  # it has written its result and is at its end
-                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-            for kill in (os.killpg, os.kill):
+        """Ends what is there, with all that the ranks have started in their process groups. Is
+        called until `ended`: a handler of a signal may raise in it."""
+        with _no_signals():
+            complete = len(self.results) == self.nranks
+            self.pids.update(enumerate(self.forked))
+            self.forked.clear()
+            for pid in self.pids.values():
+                if complete:  # it has written its result and is at its end
+                    with contextlib.suppress(ChildProcessError):
+                        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+                for kill in (os.killpg, os.kill):
+                    with contextlib.suppress(OSError):
+                        kill(pid, signal.SIGKILL)
+            for pid in self.pids.values():
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
+            self.pids.clear()
+            for rank, pipe in list(self.pipes.items()):
                 with contextlib.suppress(OSError):
-                    kill(pid, signal.SIGKILL)
-        for pid in self.pids.values():
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
-        self.pids.clear()
-        for pipe in self.pipes.values():
-            os.close(pipe)
-        self.pipes.clear()
-        shutil.rmtree(self.folder, ignore_errors=True)
+                    os.close(pipe)
+                self.pipes.pop(rank)
+            if self.folder:
+                shutil.rmtree(self.folder, ignore_errors=True)
+            self.ended = True
 
 
 class _Rank:
     """What a forked rank knows of its place."""
 
     def __init__(self, rank: int, nranks: int, folder: str, deadline: float, pipe: int,
-                 parent: int) -> None:
+                 parent: int, mask: Any, others: List[int]) -> None:
         self.rank = rank
         self.nranks = nranks
         self.folder = folder
         self.deadline = deadline
         self.pipe = pipe
         self.parent = parent
+        self.mask = mask  # of signals, as the caller has it
+        self.others = others  # pipes of the caller
 
 
 def _be_rank(place: _Rank, fn: Callable, args: tuple, kwargs: dict) -> NoReturn:
@@ -263,9 +298,12 @@ def _be_rank(place: _Rank, fn: Callable, args: tuple, kwargs: dict) -> NoReturn:
     try:
         os.setpgid(0, 0)  # what it starts ends with it
         gc.freeze()  # what the parent made is not this process's to clean up
+        for pipe in place.others:
+            os.close(pipe)
         nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.close(nothing)
+        if nothing != 0:
+            os.dup2(nothing, 0)
+            os.close(nothing)
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != place.parent:
             os._exit(1)
@@ -287,7 +325,11 @@ def _run(place: _Rank, fn: Callable, args: tuple, kwargs: dict) -> bytes:
 
     comm = None
     try:
-        left = max(place.deadline - time.monotonic(), 0.001)
+        signal.pthread_sigmask(signal.SIG_SETMASK, place.mask)  # what waits is raised in here
+        # TERN_TIMEOUT is every communicator's deadline; without it, waits have the time of launch.
+        left = None
+        if not os.environ.get("TERN_TIMEOUT"):
+            left = max(place.deadline - time.monotonic(), 0.001)
         comm = init_at(place.rank, place.nranks, os.path.join(place.folder, "meet"), left)
         if place.rank == 0:  # all have met, and the folder is of no use any more
             with contextlib.suppress(OSError):
@@ -300,9 +342,11 @@ def _run(place: _Rank, fn: Callable, args: tuple, kwargs: dict) -> bytes:
         comm.destroy()
         return message
     except BaseException as error:
-        name = f"{type(error).__name__}: {error}"
-        if isinstance(error, SystemExit):
-            name = f"SystemExit: {error.code}"
+        try:
+            said = str(error.code if isinstance(error, SystemExit) else error)
+        except Exception:
+            said = "its str() raises"
+        name = f"{type(error).__name__}: {said}"
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         return pickle.dumps(("error", name, text, _pickled(error)))
 
@@ -315,6 +359,27 @@ def _pickled(error: BaseException) -> Optional[bytes]:
     except Exception:
         return None
     return data
+
+
+@contextlib.contextmanager
+def _no_signals() -> Iterator[Any]:
+    """Signals come behind it, where no other thread takes them; gives the mask that was before."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())  # apart: what blocks may raise, too
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        yield mask
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _pipe() -> Tuple[int, int]:
+    """Above the standard streams, also where those are closed."""
+    ends = []
+    for low in os.pipe():
+        ends.append(fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 3) if low < 3 else low)
+        if low < 3:
+            os.close(low)
+    return ends[0], ends[1]
 
 
 def _write_all(pipe: int, data: bytes) -> None:
