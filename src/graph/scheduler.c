@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "graph/chip.h"
 #include "graph/orchestrate.h"
+#include "isa/block.h"
 #include "isa/signal.h"
 #include "sync/doing.h"
 
@@ -64,6 +65,29 @@ static int check_windows(struct tern_chip *chip, bool deep)
     return status;
 }
 
+// For the others' sentences: a kernel that runs and waits for no signal, if there is one.
+static void tell_kernel(struct tern_chip *chip)
+{
+    char text[TERN__RUNS_BYTES] = "";
+    for (int i = 0; i < tern__cores_count(&chip->cores) && text[0] == '\0'; i++) {
+        const struct tern__core *core = &chip->cores.list[i];
+        const struct tern__task *task = atomic_load_explicit(&core->running, memory_order_acquire);
+        if (task != NULL && tern__peek(&core->here->waits) == 0) {
+            char name[24];
+            tern__core_text(core, name, sizeof name);
+            snprintf(text, sizeof text, "task '%.36s' on %s", task->name, name);
+        }
+    }
+    tern__job_runs(chip->comm->group.job, text);
+}
+
+// What this chip does is over.
+static void tell_nothing(struct tern_chip *chip)
+{
+    tern__job_runs(chip->comm->group.job, "");
+    tern__job_doing(chip->comm->group.job, TERN__DOING_OTHER, 0);
+}
+
 static int run_broken(void *arg, bool deep)
 {
     struct pause *pause = arg;
@@ -81,6 +105,9 @@ static int run_broken(void *arg, bool deep)
     if (!pause->announced) {
         tern__job_doing(comm->group.job, TERN__DOING_GRAPH, pause->chip->run.number);
         pause->announced = true;
+    }
+    if (deep) {
+        tell_kernel(pause->chip);
     }
     int status = tern__group_check(&comm->group, deep);
     status = status == TERN_OK ? check_windows(pause->chip, deep) : status;
@@ -187,7 +214,7 @@ static int tell_failure(struct pause *pause, int status, bool by_kernel)
                          "run %u of a graph on %s: %s; %.200s%s", run->number,
                          tern__rank_name(&chip->comm->group, chip->comm->group.rank).text, why,
                          state, others);
-        tern__job_doing(chip->comm->group.job, TERN__DOING_OTHER, 0);
+        tell_nothing(chip);
     }
     return tern__fail(status, "run %u of the graph: %s; %s%s", run->number, why, state, others);
 }
@@ -209,7 +236,7 @@ static int await_end(struct tern_chip *chip)
     }
     if (tern__run_is_over(chip) && tern__flag_load(&run->failed) == TERN__RUN_WELL) {
         if (pause.announced) {
-            tern__job_doing(chip->comm->group.job, TERN__DOING_OTHER, 0);
+            tell_nothing(chip);
         }
         return TERN_OK;
     }

@@ -17,7 +17,8 @@ struct tern__block_meeting {
 
 struct tern__block {
     int index, count;
-    const char *kernel; // NULL: the thread runs no block
+    const char *kernel;     // NULL: the thread runs no block
+    _Atomic uint32_t waits; // sleeps until there is a signal
     struct tern__block_meeting *meeting;
     int noted;    // status of the first note; TERN_OK: none
     char *note;   // its sentence, of malloc; NULL: none, or there was no memory

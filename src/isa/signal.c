@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/public.h"
 #include "base/error.h"
+#include "isa/block.h"
 #include "isa/check.h"
 #include "sync/doing.h"
 #include "sync/interrupt.h"
@@ -114,6 +115,7 @@ static int wait_broken(void *arg, bool deep)
     struct tern_comm *comm = wait->conditions[0].window->comm;
     if (!wait->published) {
         tern__job_doing(comm->group.job, TERN__DOING_SIGNAL, wait->conditions[0].offset_bytes);
+        tern__poke(&tern__block_here()->waits, 1);
         wait->published = true;
     }
     if (wait->own_deadline && deep && tern__interrupt_now) {
@@ -224,6 +226,7 @@ static int wait_for(struct signal_wait *wait, int64_t timeout_ns)
     }
     if (wait->published) { // until the sentence is there: the others may be writing theirs
         tern__job_doing(job, TERN__DOING_OTHER, 0);
+        tern__poke(&tern__block_here()->waits, 0);
     }
     if (begin_ns != 0 && !late) {
         trace_wait(wait, begin_ns);

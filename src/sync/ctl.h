@@ -13,7 +13,7 @@
 #include "tern/comm.h"
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
-#define TERN__CTL_ABI 8u // one more when ranks find anything else here, or in a communicator's area
+#define TERN__CTL_ABI 9u // one more when ranks find anything else here, or in a communicator's area
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 736
@@ -53,6 +53,8 @@ enum tern__rank_end {
     TERN__END_DUMPS,  // a peer has seen the kernel write its core
 };
 
+#define TERN__RUNS_BYTES 64
+
 struct tern__ctl_rank {
     // Read by everyone who notifies this rank; written only when one of its threads goes to sleep.
     alignas(TERN_CACHE_LINE) struct tern__bell bell;
@@ -67,6 +69,8 @@ struct tern__ctl_rank {
     _Atomic uint64_t pid_space;             // inode of the pid namespace that `pid` is a number of
     _Atomic uint64_t cpus[TERN__CPU_WORDS]; // affinity mask
     _Atomic uint64_t reads; // bit r: it may read the memory of rank r (sync/reach.h)
+    // The task whose kernel its chip runs, as text, while a run of a graph takes long; else "".
+    _Atomic uint64_t runs[TERN__RUNS_BYTES / 8];
 };
 
 // A line of a rank that all ranks of a communicator read.
@@ -154,7 +158,7 @@ struct tern__ctl {
 };
 
 _Static_assert(sizeof(struct tern__bell) == 8, "shared layout");
-_Static_assert(sizeof(struct tern__ctl_rank) == 4 * TERN_CACHE_LINE, "shared layout");
+_Static_assert(sizeof(struct tern__ctl_rank) == 5 * TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__cell) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__record) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__ctl_comm) % TERN_CACHE_LINE == 0, "shared layout");

@@ -122,6 +122,20 @@ static bool activity_text(const struct tern__ctl_rank *slot, char *text, size_t 
     return false;
 }
 
+// The task whose kernel the rank runs while it waits for no peer.
+static bool kernel_text(const struct tern__ctl_rank *slot, char text[TERN__RUNS_BYTES])
+{
+    uint64_t words[TERN__RUNS_BYTES / 8];
+    enum tern__activity activity = (enum tern__activity)tern__peek(&slot->doing);
+    for (size_t i = 0; i < TERN__RUNS_BYTES / 8; i++) {
+        words[i] = atomic_load_explicit(&slot->runs[i], memory_order_relaxed);
+    }
+    memcpy(text, words, sizeof words);
+    text[TERN__RUNS_BYTES - 1] = '\0';
+    return text[0] != '\0' && (activity == TERN__DOING_GRAPH || activity == TERN__DOING_SIGNAL ||
+                               activity == TERN__DOING_OTHER);
+}
+
 static void say(struct tern__doing *doing, enum tern__life life, enum tern__verb verb,
                 const char *text)
 {
@@ -145,7 +159,12 @@ static void look_inside(const struct tern__ctl *ctl, int member, struct tern__do
         waits = doing->call.state == TERN__RECORD_WAITING;
         snprintf(place, sizeof place, "%s%s", waits || stopped ? "in " : "begun ", call);
     }
-    if (stopped) {
+    char kernel[TERN__RUNS_BYTES];
+    if (!stopped && !doing->in_call && kernel_text(&ctl->ranks[member], kernel)) {
+        snprintf(text, sizeof text, "running %s", kernel);
+        doing->in_kernel = true;
+        say(doing, life, TERN__VERB_IS, text);
+    } else if (stopped) {
         snprintf(text, sizeof text, "stopped%s%s",
                  waits      ? ", waiting "
                  : place[0] ? " "
@@ -205,7 +224,7 @@ void tern__doing_text(const struct tern__doing *doing, bool several, char *text,
 // Tern knows nothing more of it than the state of its process.
 static bool is_outside(const struct tern__doing *doing)
 {
-    return doing->life == TERN__LIFE_RUNS && doing->verb != TERN__VERB_WAITS;
+    return doing->life == TERN__LIFE_RUNS && doing->verb != TERN__VERB_WAITS && !doing->in_kernel;
 }
 
 // " (process 417)", " (their processes sleep)".

@@ -28,6 +28,7 @@ struct tern__doing {
     char process;               // its state in /proc; 0: gone; '?': it cannot be seen from here
     bool in_call;               // a call of its has not ended: the one it is held up in
     struct tern__recorded call; // that one
+    bool in_kernel;             // a kernel of its runs, and waits for no peer
     int open;                   // calls of its that have not ended
 };
 

@@ -72,4 +72,7 @@ void tern__ctl_death_text(const struct tern__ctl *ctl, int rank, char *text, siz
 // Says what this rank waits for from now on; TERN__DOING_OTHER afterwards.
 void tern__job_doing(struct tern__job *job, enum tern__activity activity, uint64_t number);
 
+// Says which task's kernel this rank runs; "" for none.
+void tern__job_runs(struct tern__job *job, const char *task);
+
 #endif

@@ -210,6 +210,51 @@ static void a_missed_deadline_says_what_the_other_ranks_do(void **state)
     RUN_ON(3, others_stay_away);
 }
 
+static void wait_for_ever(int64_t *args)
+{
+    int status = tern_signal_wait(pointer(args[0]), 8, TERN_CMP_EQ, 5, TERN_TIMEOUT_DEFAULT);
+    if (status != TERN_OK) {
+        tern_kernel_fail("%s", tern_last_error());
+    }
+}
+
+// As a kernel that never returns, until the communicator has failed.
+static void go_on_long(int64_t *args)
+{
+    while (tern_comm_health(pointer(args[0])) == TERN_OK) {
+        sleep_ns(MS);
+    }
+}
+
+// Kernels of ranks 0 and 2 wait for a signal, that of rank 1 just runs: it is the one to look at.
+static int one_kernel_runs_on(int rank, const struct ranks *ranks, void *arg)
+{
+    tern_comm *comm;
+    tern_chip *chip;
+    tern_graph *graph;
+    tern_window *window;
+    CHECK(fine(ranks_join(rank, ranks, 2000 * MS, &comm)));
+    CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
+    CHECK(make(comm, 1, 60000 * MS, &chip, &graph) == 0);
+    add_task(graph, rank == 1 ? "goes on" : "waits", rank == 1 ? go_on_long : wait_for_ever,
+             TERN_CORE_AIV, rank == 1 ? word(comm) : word(window), 0);
+    CHECK(fine(tern_comm_barrier(comm)));
+    CHECK(fine(tern_chip_launch(chip, graph)));
+    int status = tern_chip_synchronize(chip);
+    CHECK(rank == 1 || says(status, TERN_ERR_TIMEOUT, "waited 2 s for the signal"));
+    CHECK(rank == 1 || said("rank 1 is running task 'goes on' on AIV 0 (process "));
+    CHECK(rank == 1 || !said("running task 'waits'"));
+    CHECK(end(chip, graph) == 0);
+    CHECK(fine(tern_window_destroy(window)));
+    CHECK(fine(tern_comm_destroy(comm)));
+    return 0;
+}
+
+static void a_kernel_that_runs_on_is_named_to_the_other_ranks(void **state)
+{
+    assert_true(ranks_run(3, one_kernel_runs_on, NULL, 60));
+}
+
 // All ranks wait in a graph and miss the deadline at once: none of them is taken for one that does
 // not wait.
 static int give_up_together(tern_comm *comm, void *arg)
@@ -405,6 +450,7 @@ int main(void)
         cmocka_unit_test(peers_of_a_failed_run_learn_why),
         cmocka_unit_test(a_missed_deadline_names_what_runs_and_what_waits),
         cmocka_unit_test(a_missed_deadline_says_what_the_other_ranks_do),
+        cmocka_unit_test(a_kernel_that_runs_on_is_named_to_the_other_ranks),
         cmocka_unit_test(ranks_that_give_up_together_still_wait),
         cmocka_unit_test(the_deadline_holds_for_a_busy_graph),
         cmocka_unit_test(a_deadline_missed_by_a_peer_is_told_as_that),
