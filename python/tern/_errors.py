@@ -28,6 +28,7 @@ class Error(Exception):
 
     @property
     def name(self) -> str:
+        """The status as the C API names it: "TERN_ERR_ARG"."""
         return status_name(self.status)
 
     def __str__(self) -> str:

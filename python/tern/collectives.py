@@ -63,44 +63,57 @@ class Collectives:
     def all_reduce(self, x: Array, out: Optional[Array] = None, op: Op = "sum", *,
                    dtype: Any = None, algorithm: Optional[str] = None,
                    any_order: bool = False) -> Any:
-        """out = op of every rank's x, on every rank. In place: out=x."""
+        """out = op of every rank's x, on every rank. In place: out=x.
+
+        Shapes: out as x."""
         return self._do("all_reduce", x, out, op, 0, dtype, algorithm, any_order)
 
     def reduce_scatter(self, x: Array, out: Optional[Array] = None, op: Op = "sum", *,
                        dtype: Any = None, algorithm: Optional[str] = None,
                        any_order: bool = False) -> Any:
-        """out = this rank's share of op of every rank's x."""
+        """out = this rank's share of op of every rank's x.
+
+        Shapes: x (n * k, ...) and out (k, ...), with n ranks."""
         return self._do("reduce_scatter", x, out, op, 0, dtype, algorithm, any_order)
 
     def all_gather(self, x: Array, out: Optional[Array] = None, *, dtype: Any = None,
                    algorithm: Optional[str] = None) -> Any:
-        """out = the x of all ranks, one behind the other."""
+        """out = the x of all ranks, one behind the other.
+
+        Shapes: x (k, ...) and out (n * k, ...), with n ranks."""
         return self._do("all_gather", x, out, None, 0, dtype, algorithm)
 
     def broadcast(self, x: Array, root: int = 0, *, dtype: Any = None,
                   algorithm: Optional[str] = None) -> Any:
-        """x = the root's x, on every rank."""
+        """x = the root's x, on every rank. Shapes: the same x on all."""
         is_root = self.rank == root
         return self._do("broadcast", x if is_root else None, x, None, root, dtype, algorithm)
 
     def reduce(self, x: Array, out: Optional[Array] = None, op: Op = "sum", root: int = 0, *,
                dtype: Any = None, algorithm: Optional[str] = None, any_order: bool = False) -> Any:
-        """On the root: out = op of every rank's x. Elsewhere None."""
+        """On the root: out = op of every rank's x. Elsewhere None. Shapes: out as x."""
         return self._do("reduce", x, out, op, root, dtype, algorithm, any_order)
 
     def gather(self, x: Array, out: Optional[Array] = None, root: int = 0, *, dtype: Any = None,
                algorithm: Optional[str] = None) -> Any:
-        """On the root: out = the x of all ranks, one behind the other. Elsewhere None."""
+        """On the root: out = the x of all ranks, one behind the other. Elsewhere None.
+
+        Shapes: x (k, ...) and out (n * k, ...), with n ranks."""
         return self._do("gather", x, out, None, root, dtype, algorithm)
 
     def scatter(self, x: Optional[Array], out: Optional[Array] = None, root: int = 0, *,
                 dtype: Any = None, algorithm: Optional[str] = None) -> Any:
-        """out = this rank's share of the root's x, which is None elsewhere."""
+        """out = this rank's share of the root's x, which is None elsewhere.
+
+        Shapes: x (n * k, ...) and out (k, ...), with n ranks. out None: made on the root; other
+        ranks give it."""
         return self._do("scatter", x, out, None, root, dtype, algorithm)
 
     def all_to_all(self, x: Array, out: Optional[Array] = None, *, dtype: Any = None,
                    algorithm: Optional[str] = None) -> Any:
-        """Share q of out = the share of rank q's x that is for this rank."""
+        """Share q of out = the share of rank q's x that is for this rank.
+
+        Shapes: x and out (n * k, ...), with n ranks."""
         return self._do("all_to_all", x, out, None, 0, dtype, algorithm)
 
     def barrier(self) -> Any:
@@ -108,11 +121,11 @@ class Collectives:
         return self._do("barrier", None, None, None, 0, None)
 
     def send(self, x: Array, to: int, *, dtype: Any = None) -> Any:
-        """To one rank, which receives it with the same count and dtype, in the order sent."""
+        """To one rank, which receives it with the same count and dtype, in the order sent. Any shape."""
         return self._do("send", x, None, None, to, dtype)
 
     def recv(self, out: Array, source: int, *, dtype: Any = None) -> Any:
-        """From one rank: returns out, filled."""
+        """From one rank: returns out, filled. Shapes: any with as many elements as were sent."""
         return self._do("recv", None, out, None, source, dtype)
 
     def all_gather_v(self, x: Array, counts: Sequence[int], out: Optional[Array] = None,

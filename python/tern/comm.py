@@ -65,6 +65,7 @@ class Comm(Collectives):
 
     @property
     def handle(self) -> int:
+        """Of the library's communicator, for calls of the C API; StateError once it is destroyed."""
         if self._handle is None:
             raise make(status_number("TERN_ERR_STATE"), "the communicator is destroyed")
         return self._handle
@@ -173,6 +174,7 @@ class Comm(Collectives):
 
     @property
     def destroyed(self) -> bool:
+        """Whether destroy has been called, or the Session has ended."""
         return self._handle is None
 
     def destroy(self) -> None:

@@ -20,11 +20,19 @@ import ctypes
 import os
 import re
 import weakref
-from typing import Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (TYPE_CHECKING, Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence,
+                    Tuple, Union)
 
 from . import _enums, _errors, _layouts, _text
 from ._library import lib
 from .topo import Topology, as_handle
+
+if TYPE_CHECKING:
+    import numpy
+
+    from .check import Check
+    from .comm import Comm
+    from .execute import PlanRun
 
 ATOMIC = 1  # TERN_PLAN_ATOMIC
 _OPERAND = re.compile(r"([0-9]+)\.(in|out|scratch)\+([0-9]+)")
@@ -202,6 +210,7 @@ class Plan:
 
     @property
     def nranks(self) -> int:
+        """How many ranks it is for."""
         return self._spec().nranks
 
     @property
@@ -216,6 +225,7 @@ class Plan:
 
     @property
     def root(self) -> int:
+        """The rank that kinds with a root begin or end at; 0 for others."""
         return self._spec().root
 
     @property
@@ -231,6 +241,7 @@ class Plan:
 
     @property
     def rounds(self) -> int:
+        """One more than the highest round that an op has."""
         return lib().tern_plan_round_count(self._handle)
 
     @property
@@ -244,6 +255,7 @@ class Plan:
         return lib().tern_plan_buffer_bytes(self._handle, number)
 
     def lane_count(self, rank: int) -> int:
+        """Lanes of a rank: lists of ops that run in order, beside each other."""
         return lib().tern_plan_lane_count(self._handle, rank)
 
     def signal_count(self, rank: int) -> int:
@@ -292,24 +304,26 @@ class Plan:
         values = [getattr(raw, name) for name in Summary._fields[:-2]]
         return Summary(*values, raw.bound_text.decode(), page)
 
-    def check(self, topo: Union[Topology, str, None] = None, in_place: bool = False):
+    def check(self, topo: Union[Topology, str, None] = None, in_place: bool = False) -> Check:
         """Proves it, or finds all that is wrong: a tern.Check. Without a topology every link
         exists; in_place: is it also right where `out` is the memory of `in`?"""
         from .check import Check
         return Check(self, as_handle(topo), in_place)
 
-    def prove(self, topo: Union[Topology, str, None] = None, in_place: bool = False):
+    def prove(self, topo: Union[Topology, str, None] = None, in_place: bool = False) -> Check:
         """The Check of a plan that is right; CheckError, with all findings, of one that is not."""
         check = self.check(topo, in_place)
         check.require()
         return check
 
-    def prepare(self, comm, x=None, out=None, op: str = "sum", **options):
+    def prepare(self, comm: Comm, x: Any = None, out: Optional[numpy.ndarray] = None,
+                op: str = "sum", **options: Any) -> PlanRun:
         """A tern.PlanRun, which runs it on arrays as often as wanted. Collective."""
         from .execute import PlanRun
         return PlanRun(comm, self, x, out, op, **options)
 
-    def run(self, comm, x=None, out=None, op: str = "sum", **options):
+    def run(self, comm: Comm, x: Any = None, out: Optional[numpy.ndarray] = None,
+            op: str = "sum", **options: Any) -> Optional[numpy.ndarray]:
         """Runs it once on arrays, and returns the output: prepare, run, close. Collective."""
         with self.prepare(comm, x, out, op, **options) as run:
             return run.run()

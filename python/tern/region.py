@@ -106,6 +106,7 @@ class Region:
 
     @property
     def shape(self) -> Tuple[int, ...]:
+        """Elements along each axis."""
         return tuple(self.raw.shape[:self.raw.ndims])
 
     @property

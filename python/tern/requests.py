@@ -37,6 +37,7 @@ class Request:
 
     @property
     def running(self) -> bool:
+        """Whether it is under way: begun, and not ended by wait or test."""
         return self._running
 
     def start(self) -> "Request":

@@ -163,7 +163,7 @@ class SafetensorsFile(Mapping):
     Errors: OSError for a file that cannot be opened, SafetensorsError for one that is damaged.
     """
 
-    def __init__(self, path: Union[str, os.PathLike]):
+    def __init__(self, path: Union[str, os.PathLike]) -> None:
         self.path = os.fspath(path)
         with open(self.path, "rb") as file:
             size = os.fstat(file.fileno()).st_size

@@ -264,7 +264,7 @@ static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_ke
     if (task->args_count > 0) { // else `args` may be NULL
         memcpy(args, task->args, task->args_count * sizeof *args);
     }
-    atomic_store_explicit(&core->running, task, memory_order_relaxed);
+    atomic_store_explicit(&core->running, task, memory_order_release);
     core->block = block;
     core->slot = slot;
     core->here->index = block;
