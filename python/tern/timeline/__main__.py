@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `python3 -m tern.timeline TRACE.json -o PAGE.html [--title T]`."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 
