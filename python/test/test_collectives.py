@@ -119,6 +119,50 @@ def test_every_kind_dtype_place_and_in_place(on_ranks, nranks):
     on_ranks(nranks, every_kind)
 
 
+ROUNDS = 3
+
+
+def every_kind_without_blocking(comm):
+    """All kinds are under way at once; prepared ones run again and again."""
+    n, rank, root = comm.size, comm.rank, comm.size - 1
+    places = Places(comm)
+    for how in (comm.start, comm.prepare):
+        under_way = []
+        for kind, (x, wanted, _) in expectations(comm, np.float32).items():
+            out = None if wanted is None else np.zeros(len(wanted), np.float32)
+            rooted = {"root": root} if kind in ("reduce", "gather", "scatter") else {}
+            under_way.append((getattr(how, kind)(x, out, **rooted), x, out, wanted))
+        data = places("window", np.float32, COUNT, 0)
+        data[:] = rank
+        under_way.append((how.broadcast(data, root), None, data, np.full(COUNT, root, np.float32)))
+        counts, row = [q % 3 for q in range(n)], np.full(rank % 3, rank, np.float32)
+        packed = np.concatenate([np.full(q % 3, q, np.float32) for q in range(n)])
+        own = np.zeros(rank % 3, np.float32)
+        mine, on_root = (counts, packed) if rank == root else (None, None), rank == root
+        for request, x, out, wanted in (
+                (how.all_gather_v(row, counts, got := np.zeros_like(packed)), row, got, packed),
+                (how.gather_v(row, mine[0], got := np.zeros_like(packed) if on_root else None,
+                              root=root), row, got, packed if on_root else None),
+                (how.scatter_v(mine[1], mine[0], got := own.copy(), root=root), mine[1], got, row),
+                (how.reduce_scatter_v(packed, counts, got := own.copy()), packed, got, n * row)):
+            under_way.append((request, x, out, wanted))
+        under_way.append((how.barrier(), None, None, None))
+        for turn in range(1 if how is comm.start else ROUNDS):
+            for request, x, out, _ in under_way:
+                if how is comm.prepare:
+                    if out is not None and x is not None:
+                        out[:] = -1
+                    request.start()
+            for request, x, out, wanted in reversed(under_way) if turn % 2 else under_way:
+                assert request.wait() is out
+                assert wanted is None or out.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("nranks", RANKS)
+def test_every_kind_without_blocking(on_ranks, nranks):
+    on_ranks(nranks, every_kind_without_blocking)
+
+
 def made_outputs(comm):
     n = comm.size
     x = np.full((2, 3), comm.rank, np.int32)
