@@ -192,10 +192,11 @@ def test_an_interrupt_leaves_no_rank(folder, tmp_path):
 
 
 def test_a_trace(folder):
-    status, out, err = run(folder, "--trace", "t.json")
+    status, out, err = run(folder, "--nranks", "3", "--trace", "t.json")
     assert status == 0, out + err
     events = json.loads((folder.path / "t.json").read_text())["traceEvents"]
-    assert any(event.get("name") == "kernel" for event in events), "the name of the kernel's source"
+    ranks = {event["pid"] for event in events if event.get("name") == "kernel"}
+    assert len(ranks) == 3, "the name of the kernel's source, in the rows of all ranks"
 
 
 def test_a_page_of_the_run(folder):

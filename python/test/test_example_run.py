@@ -432,6 +432,13 @@ def test_an_expectation_that_doing_nothing_meets(tmp_path):
     assert "'f' is expected to be as it begins, so a kernel that does nothing passes" in out
 
 
+def test_a_trace_is_of_one_case(tmp_path):
+    folder = Folder(tmp_path / "s", SINGLE_CONFIG, SINGLE_GOLDEN)
+    status, out, err = folder.run("--all", "--trace", "t.json")
+    assert status == 1 and out.endswith("TEST FAILED\n")
+    assert err == "tern example run: --all: a trace is of one case; choose it with --case\n"
+
+
 SINGLE_BAD = {  # what is replaced, by what, the sentence
     "no outputs": ('__outputs__ = ["f"]', "", "it has no outputs: say __outputs__ = [...], or "
                    "begin their names with out_"),
