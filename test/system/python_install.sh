@@ -55,6 +55,13 @@ prefix=$dir/prefix
 package=$(dirname "$(find "$prefix" -name pyproject.toml)")
 library=$(find "$prefix" -name libtern.so.0)
 used "$package/tern" "$library" env PYTHONPATH="$package" "$python"
+# The example runner of that: command, headers, and the files that pages are made of.
+cp -r "$root/examples/folders" folders
+env -u LD_LIBRARY_PATH XDG_CACHE_HOME="$dir/cache" TERN_PYTHON="$python" TERN_TIMEOUT=30 \
+    "$prefix/bin/tern" example run --nranks 2 --timeline page.html \
+    -k folders/treduce_distributed/host_build_graph -g folders/treduce_distributed/golden.py \
+    >log 2>&1 && grep -q '^TEST PASSED' log && [ -s page.html ] ||
+    die "an installed tern does not run a folder: $(tail log)"
 pip_does "$python" install --no-deps --target target "$package"
 used "$dir/target/tern" "$library" env PYTHONPATH="$dir/target" "$python"
 [ -z "$(find "$package" -name 'test*')" ] || die "tests are installed"
