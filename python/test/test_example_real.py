@@ -104,6 +104,30 @@ def test_it_compiles_runs_verifies_and_compiles_again(folder):
     assert "VERIFY FAILED: rank 1 y — 4/4 mismatches" in out
 
 
+def test_every_round_begins_with_the_inputs(folder):
+    """Also of a buffer that is input and output."""
+    config = folder.kernels / "kernel_config.py"
+    config.write_text(CONFIG.replace('"outputs": ["y"]', '"outputs": ["x", "y"]'))
+    (folder.kernels / "kernel.cpp").write_text("""
+#include <cstdint>
+extern "C" void kernel_entry(int64_t *args)
+{
+    for (int i = 0; i < 4; i++) {
+        reinterpret_cast<float *>(args[0])[i] += 1;
+        reinterpret_cast<float *>(args[1])[i] = reinterpret_cast<float *>(args[0])[i] * 2;
+    }
+}
+""")
+    folder.golden.write_text(GOLDEN.split("def compute_golden")[0] + """
+def compute_golden(tensors, params):
+    tensors["x"][:] = [i + 100.0 * params["rank"] + 1 for i in range(4)]
+    tensors["y"][:] = [2 * x for x in tensors["x"]]
+""")
+    time.sleep(0.03)
+    status, out, err = run(folder, "-n", "3")
+    assert status == 0 and out.count("VERIFY PASSED") == 4, out + err
+
+
 def test_an_error_of_the_compiler_in_a_header(folder):
     (folder.kernels / "step.h").write_text("\n#define STEP(sum) sum\nint x = not_there;\n")
     status, _, err = run(folder)
