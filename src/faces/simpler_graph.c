@@ -48,9 +48,13 @@ static int add_kernel(struct simpler *runtime, const char *name, tern_kernel ker
     return id;
 }
 
+// After the first call that was refused nothing is done: it would only hide why.
 static int add_task(struct simpler *runtime, const uint64_t *args, int num_args, int func_id,
                     CoreType core_type)
 {
+    if (runtime->status != TERN_OK) {
+        return -1;
+    }
     const struct simpler_kernel *kernel = tern__simpler_kernel(runtime->kernels, func_id);
     int id = kernel != NULL
                  ? add_kernel(runtime, kernel->name, kernel->function, args, num_args, core_type)
@@ -64,6 +68,9 @@ static int add_task(struct simpler *runtime, const uint64_t *args, int num_args,
 
 static void add_edge(struct simpler *runtime, int from, int to)
 {
+    if (runtime->status != TERN_OK) {
+        return;
+    }
     tern__simpler_note(runtime, tern_graph_add_edge(runtime->graph, from, to));
 }
 
@@ -313,7 +320,7 @@ static int chip_add_task(tern_simpler_runtime *runtime, uint64_t *args, int num_
     tern_kernel kernel;
     const struct simpler_kernel *known = tern__simpler_kernel(of(runtime)->kernels, func_id);
     char name[TERN__SIMPLER_NAME];
-    if (function == 0) {
+    if (function == 0 || of(runtime)->status != TERN_OK) {
         return add_task(of(runtime), args, num_args, func_id, core_type);
     }
     memcpy(&kernel, &function, sizeof kernel);
@@ -334,7 +341,9 @@ static void chip_add_successor(tern_simpler_runtime *runtime, int from, int to)
 
 static void chip_publish(tern_simpler_runtime *runtime, int id)
 {
-    tern__simpler_note(of(runtime), tern_graph_publish(of(runtime)->graph, id));
+    if (of(runtime)->status == TERN_OK) {
+        tern__simpler_note(of(runtime), tern_graph_publish(of(runtime)->graph, id));
+    }
 }
 
 static int run_chip(tern_graph *graph, void *arg)

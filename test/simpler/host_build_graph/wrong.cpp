@@ -4,5 +4,8 @@
 
 extern "C" int build_wrong(Runtime *runtime, uint64_t *args, int)
 {
-    return runtime->add_task(args, 3, 77) == -1 ? 0 : -1;
+    int refused = runtime->add_task(args, 3, 77);
+    int task = runtime->add_task(args, 0, 0);
+    runtime->add_successor(refused, task); // does not hide why
+    return refused == -1 ? 0 : -1;
 }
