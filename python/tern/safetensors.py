@@ -247,13 +247,19 @@ def save_file(path: Union[str, os.PathLike], tensors: Mapping[str, np.ndarray],
     """Writes arrays of any shape; `dtypes` says the format's word where NumPy has none of its own
     ({"w": "BF16"} for an array of uint16 with the bits of bfloat16). The file appears whole or not
     at all."""
+    for text in (*tensors, *(metadata or {}), *(metadata or {}).values()):
+        if not isinstance(text, str) or text == "__metadata__":
+            raise SafetensorsError(f"{text!r}: names and metadata are strings, and __metadata__ is "
+                                   "no name")
     header: Dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
     arrays, at = [], 0
     for name, value in tensors.items():
         array = np.ascontiguousarray(value)
         array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         word = (dtypes or {}).get(name) or _word_of(array, name)
-        if word not in _DTYPES or np.dtype(_DTYPES[word]).itemsize != array.itemsize:
+        bits = array.dtype.kind == "u"  # may stand for another dtype
+        if word not in _DTYPES or np.dtype(_DTYPES[word]).itemsize != array.itemsize or not (
+                bits or word == _word_of(array, name)):
             raise SafetensorsError(f"tensor {name!r}: {array.dtype} is not written as {word}")
         header[name] = {"dtype": word, "shape": list(np.shape(value)),
                         "data_offsets": [at, at + array.nbytes]}

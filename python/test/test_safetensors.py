@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading .safetensors: every dtype and shape, views of the file; what is damaged is a sentence."""
 import json
+import os
 import random
 
 import numpy as np
@@ -147,3 +148,13 @@ def test_damaged_at_random_is_refused_or_read_whole(tmp_path):
         except SafetensorsError:
             refused += 1
     assert refused > 1000
+
+
+def test_what_would_be_written_wrong_is_refused(tmp_path):
+    path, a = tmp_path / "x.safetensors", np.ones(2, np.float16)
+    for tensors, options in (({"a": np.array([1, 2], object)}, {"dtypes": {"a": "U64"}}),
+                             ({"a": a}, {"dtypes": {"a": "BF16"}}), ({1: a, "1": a}, {}),
+                             ({"__metadata__": a}, {}), ({"a": a}, {"metadata": {"steps": 1}})):
+        with pytest.raises(safetensors.SafetensorsError):
+            safetensors.save_file(path, tensors, **options)
+    assert not os.listdir(tmp_path)
