@@ -13,6 +13,7 @@ import ctypes
 import fcntl
 import gc
 import itertools
+import operator
 import os
 import pickle
 import selectors
@@ -69,6 +70,8 @@ def launch(fn: Callable, nranks: int, *args: Any, timeout: Optional[float] = Non
     """
     if not callable(fn):
         raise argument_error(f"launch: fn is of type {type(fn).__name__}; it is a function")
+    if hasattr(nranks, "__index__"):  # a number of NumPy, too
+        nranks = operator.index(nranks)
     if not isinstance(nranks, int) or not 1 <= nranks <= RANKS_MAX:
         raise argument_error(f"launch: nranks is {nranks!r}; it is a number from 1 to {RANKS_MAX}")
     seconds = TIMEOUT_S if timeout is None else float(timeout)

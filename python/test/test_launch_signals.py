@@ -90,6 +90,10 @@ def test_the_deadline_of_waits_is_that_of_the_environment(on_ranks, monkeypatch)
     assert isinstance(caught.value.__cause__, tern.TimeoutError)
 
 
+def test_numbers_of_numpy(on_ranks):
+    assert on_ranks(np.int64(2), lambda comm: comm.rank) == [0, 1]
+
+
 class Unsayable(Exception):
     def __str__(self):
         raise RuntimeError("no words")
