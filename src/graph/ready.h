@@ -23,7 +23,6 @@ struct tern__ready_slot {
 };
 
 struct tern__ready {
-    void *memory;              // of which this is the part from a cache line on
     struct tern__ready *older; // that this one has replaced; somebody may still look into it
     uint64_t mask;
     alignas(TERN_CACHE_LINE) _Atomic uint64_t tail;
