@@ -12,7 +12,7 @@ find_python() {
     local one
     for one in ${TERN_PYTHON:-python3 /usr/bin/python3}; do
         if "$one" -c 'import numpy, pytest' 2>/dev/null; then
-            python=$one
+            python=$(command -v "$one") # pip wants a path
             return
         fi
     done
