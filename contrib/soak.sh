@@ -8,6 +8,7 @@
 #   SETTINGS="alone busy" contrib/soak.sh
 #   SEED=17 contrib/soak.sh 1            the first suite with this seed
 #   TESTS='coll/.*' contrib/soak.sh      only the tests that match (ctest -R)
+#   TERN_TEST_CLANG=no contrib/soak.sh   kernels are compiled by g++ alone
 #
 # The last commit is cloned and built once below ${TMPDIR:-/tmp}, where any user can read it. A setting that
 # this machine cannot give (most need root) is left out, and the reason said. One line a suite; the logs

@@ -7,7 +7,7 @@ source "$(dirname "$0")/../support/shell.sh"
 sources=$root/test/hccl_device
 export TERN_TIMEOUT=60
 compilers=(g++)
-! command -v clang++ >/dev/null || compilers+=(clang++)
+! command -v clang++ >/dev/null || [ "${TERN_TEST_CLANG:-yes}" = no ] || compilers+=(clang++)
 
 for compiler in "${compilers[@]}"; do
     for standard in 11 14 17 20; do

@@ -8,7 +8,7 @@ sources=$root/test/pto
 export TERN_TIMEOUT=60
 
 compilers=(g++)
-! command -v clang++ >/dev/null || compilers+=(clang++)
+! command -v clang++ >/dev/null || [ "${TERN_TEST_CLANG:-yes}" = no ] || compilers+=(clang++)
 options_of() {
     [ "$1" = g++ ] && echo "-std=c++17 -O1" || echo "-std=c++20 -O0"
 }
