@@ -254,14 +254,15 @@ void tern_hccl_commit(tern_hccl *object, int handle, tern_hccl_site site)
     tern__hccl_server_commit(server, task, 1);
 }
 
-// What went wrong with a task that has finished; it is the stream's error.
+// What went wrong with a task whose turn has finished; it is the stream's error.
 static int outcome(const struct device_task *task)
 {
-    if (task->status < 0) {
-        tern_status_ignore(tern_block_note(task->status, "%s:%d: %s", task->site.file,
-                                           task->site.line, task->why));
+    int status = tern__hccl_task_status(task);
+    if (status < 0) {
+        tern_status_ignore(tern_block_note(status, "%s:%d: %s", task->site.file, task->site.line,
+                                           task->why));
     }
-    return task->status < 0 ? -1 : 0;
+    return status < 0 ? -1 : 0;
 }
 
 int tern_hccl_wait(tern_hccl *object, int handle, tern_hccl_site site)

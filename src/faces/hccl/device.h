@@ -55,7 +55,8 @@ struct device_task {
     bool iterated;
     uint32_t released, waited, sliced;    // turns; the owner's
     _Atomic uint32_t committed, finished; // turns
-    // < 0: refused or failed, and why. Written before `finished` is.
+    // < 0: refused or failed, and why. Written before the last turn has finished, so only whoever
+    // runs the task reads them earlier (tern__hccl_task_status).
     int status;
     uint64_t past_bytes; // of a refusal: by how much it is past the end
     char why[WHY_BYTES];
@@ -98,6 +99,13 @@ struct hccl_server {
     void *scratch;
     size_t scratch_bytes;
 };
+
+// What other threads see of a task's end. A turn that has finished is right also when a later one
+// fails meanwhile.
+static inline int tern__hccl_task_status(const struct device_task *task)
+{
+    return tern__flag_load(&task->finished) < task->call.repeat ? TERN_OK : task->status;
+}
 
 // A line on standard error; fails the stream when status < 0.
 void tern__hccl_tell(tern_hccl_site site, int status, const char *format, ...) TERN_PRINTF(3, 4);

@@ -89,7 +89,7 @@ static bool turn_is_over(void *arg)
         return true;
     }
     if (task != NULL && finished >= follow->turn) {
-        follow->result = task->status < 0 ? -1 : 0;
+        follow->result = tern__hccl_task_status(task) < 0 ? -1 : 0;
         return true;
     }
     if (task != NULL && !follow->woken && tern__observe(&task->committed) >= follow->turn) {
@@ -132,7 +132,7 @@ int tern__hccl_follow_query(const tern_hccl *object, int handle)
     }
     tern__hccl_server_ring(server, server->rank);
     uint32_t finished = tern__flag_load(&task->finished);
-    return finished >= task->call.repeat && task->status < 0 ? -1 : (int)finished;
+    return tern__hccl_task_status(task) < 0 ? -1 : (int)finished;
 }
 
 static bool life_is_over(void *arg)
