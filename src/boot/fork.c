@@ -32,6 +32,7 @@ static void close_all(struct tern__job *job)
 {
     close_and_forget(&job->inbox);
     close_and_forget(&job->ctl_fd);
+    close_and_forget(&job->listener);
     for (int rank = 0; rank < job->nranks; rank++) {
         close_and_forget(&job->outbox[rank]);
         close_and_forget(&job->pidfd[rank]);

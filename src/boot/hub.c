@@ -26,6 +26,7 @@ int tern__hub_create(int nranks, const uint8_t token[16], struct tern__hub **hub
         return tern__fail(TERN_ERR_MEMORY, "no memory for the hub of %d ranks", nranks);
     }
     made->nranks = nranks;
+    made->here = nranks < 64 ? (UINT64_C(1) << nranks) - 1 : UINT64_MAX;
     made->launched = token != NULL;
     made->ctl_fd = -1;
     if (token != NULL) {
@@ -57,6 +58,12 @@ void tern__hub_destroy(struct tern__hub *hub)
     }
     tern__hub_forget_ctl(hub);
     free(hub);
+}
+
+void tern__hub_place(struct tern__hub *hub, const struct tern__machines *machines)
+{
+    hub->machines = *machines;
+    hub->here = machines->list[machines->mine].ranks;
 }
 
 void tern__hub_before_end(struct tern__hub *hub, void (*before_end)(void *arg), void *arg)
@@ -110,7 +117,7 @@ static void list_missing(const struct tern__hub *hub, char *text, size_t size)
     int count = 0;
     char ranks[256] = "";
     for (int rank = 0; rank < hub->nranks; rank++) {
-        if (!hub->members[rank].here) {
+        if ((hub->here >> rank & 1) != 0 && !hub->members[rank].here) {
             size_t used = strlen(ranks);
             snprintf(ranks + used, sizeof ranks - used, "%s%d", count++ == 0 ? "" : ", ", rank);
         }
@@ -135,6 +142,9 @@ static bool unacceptable(const struct tern__hub *hub, const struct tern__wire_me
     } else if (hello->rank < 0 || hello->rank >= hub->nranks) {
         snprintf(text, size, "process %d says it is rank %d; ranks are 0..%d", hello->pid,
                  hello->rank, hub->nranks - 1);
+    } else if ((hub->here >> hello->rank & 1) == 0) {
+        snprintf(text, size, "process %d says it is rank %d, which is on another machine",
+                 hello->pid, hello->rank);
     } else if (hub->members[hello->rank].here) {
         snprintf(text, size, "process %d says it is rank %d, but process %d is", hello->pid,
                  hello->rank, hub->members[hello->rank].pid);
@@ -187,7 +197,7 @@ static void accept_hello(struct tern__hub *hub, int slot, const struct tern__wir
     for (int rank = 0; rank < hub->nranks; rank++) {
         here += hub->members[rank].here;
     }
-    if (here == hub->nranks) {
+    if (here == __builtin_popcountll(hub->here)) {
         tern__hub_finish_gathering(hub);
     } else {
         check_ended(hub);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sync/machines.h"
 #include "tern/comm.h"
 
 struct tern__hub;
@@ -20,6 +21,9 @@ struct tern__hub;
 // HELLOs without it (rendezvous by path).
 int tern__hub_create(int nranks, const uint8_t token[16], struct tern__hub **hub);
 void tern__hub_destroy(struct tern__hub *hub);
+
+// The ranks are on several machines, and this hub gathers those of machines->mine.
+void tern__hub_place(struct tern__hub *hub, const struct tern__machines *machines);
 
 // Calls before_end when a gathering is about to end, well or not, before anybody is answered: what
 // it cleans up is not left behind when this process is killed while the others go on.

@@ -101,8 +101,9 @@ static int make_ctl(struct tern__hub *hub, int *fd)
     ctl->magic = TERN__CTL_MAGIC;
     ctl->abi = TERN__CTL_ABI;
     ctl->nranks = (uint32_t)hub->nranks;
+    ctl->machines = hub->machines;
     tern__poke(&ctl->slots[0], 1);
-    tern__poke(&ctl->comms[0].holders, (uint32_t)hub->nranks);
+    tern__poke(&ctl->comms[0].holders, (uint32_t)__builtin_popcountll(hub->here));
     for (int rank = 0; rank < hub->nranks; rank++) {
         tern__poke(&ctl->ranks[rank].pid, (uint32_t)hub->members[rank].pid);
         atomic_store_explicit(&ctl->ranks[rank].pid_space, hub->members[rank].pid_space,
@@ -138,17 +139,20 @@ static void fail_welcome(struct tern__hub *hub, int rank)
 int64_t tern__hub_welcome_more(struct tern__hub *hub)
 {
     int fds[TERN__WIRE_FDS_MAX] = {hub->ctl_fd};
-    for (int rank = 0; rank < hub->nranks; rank++) {
-        fds[rank + 1] = hub->members[rank].inbox;
+    int count = 1;
+    for (uint64_t left = hub->here; left != 0; left &= left - 1) {
+        fds[count++] = hub->members[__builtin_ctzll(left)].inbox;
     }
-    for (int rank = 0; rank < hub->nranks; rank++) {
+    for (uint64_t left = hub->here; left != 0; left &= left - 1) {
+        int rank = __builtin_ctzll(left);
         struct tern__member *member = &hub->members[rank];
         struct tern__wire_message answer = tern__wire_message(TERN__WIRE_WELCOME);
         answer.rank = rank;
         answer.nranks = hub->nranks;
+        answer.here = hub->here;
         memcpy(answer.token, hub->token, sizeof answer.token);
         int fd = hub->connections[member->connection].fd;
-        if (!member->answered && tern__wire_send(fd, &answer, fds, hub->nranks + 1) != 0) {
+        if (!member->answered && tern__wire_send(fd, &answer, fds, count) != 0) {
             if (tern__wire_is_full()) {
                 int urgent = tern__hub_most_urgent(hub);
                 int64_t now_ns = tern__now_ns();

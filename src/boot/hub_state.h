@@ -33,7 +33,9 @@ struct tern__member {
 
 struct tern__hub {
     int nranks;
-    bool launched; // connections came from the launcher; HELLOs carry the token
+    uint64_t here;                  // bit r: rank r is to come here
+    struct tern__machines machines; // none: all come here
+    bool launched;                  // connections came from the launcher; HELLOs carry the token
     uint8_t token[16];
     struct tern__ctl *ctl; // of the last complete gathering, or NULL
     int ctl_fd;            // of it, or -1: by it tern_job_report finds the job of a launcher

@@ -45,7 +45,8 @@ static void watch_processes(struct tern__job *job)
         struct tern__ctl_rank *peer = &job->ctl->ranks[rank];
         uint64_t space = atomic_load_explicit(&peer->pid_space, memory_order_relaxed);
         job->pidfd[rank] = -1;
-        if (rank == job->rank || own_space == 0 || space != own_space) {
+        if (rank == job->rank || own_space == 0 || space != own_space ||
+            !tern__job_is_here(job, rank)) {
             continue; // elsewhere the number would mean another process
         }
         job->pidfd[rank] = (int)syscall(SYS_pidfd_open, (pid_t)tern__peek(&peer->pid), 0);
@@ -57,12 +58,12 @@ static void watch_processes(struct tern__job *job)
 }
 
 // The peers' inboxes: what this rank writes to them goes to processes of its own user only.
-static int check_inboxes(const int *inboxes, int count)
+static int check_inboxes(const int *inboxes, uint64_t ranks)
 {
-    for (int rank = 0; rank < count; rank++) {
+    for (uint64_t left = ranks; left != 0; left &= left - 1) {
         char does[48];
-        snprintf(does, sizeof does, "made the inbox of rank %d", rank);
-        TERN_TRY(tern__peer_check(inboxes[rank], does));
+        snprintf(does, sizeof does, "made the inbox of rank %d", __builtin_ctzll(left));
+        TERN_TRY(tern__peer_check(*inboxes++, does));
     }
     return TERN_OK;
 }
@@ -73,13 +74,13 @@ static int make_job(const struct tern__place *place, const struct tern__wire_mes
     struct tern__job *made = calloc(1, sizeof *made);
     void *base = NULL;
     int status = made == NULL ? tern__fail(TERN_ERR_MEMORY, "no memory for the job")
-                              : check_inboxes(fds + 1, place->nranks);
+                              : check_inboxes(fds + 1, welcome->here);
     if (status == TERN_OK) {
         status = tern__memfd_map(fds[0], sizeof *made->ctl, &base);
     }
     if (status != TERN_OK) {
         free(made);
-        for (int i = 0; i <= place->nranks; i++) {
+        for (int i = 0; i <= __builtin_popcountll(welcome->here); i++) {
             close(fds[i]);
         }
         close(inbox);
@@ -92,7 +93,12 @@ static int make_job(const struct tern__place *place, const struct tern__wire_mes
     made->timeout_ns = place->timeout_ns;
     memcpy(made->token, welcome->token, sizeof made->token);
     made->inbox = inbox;
-    memcpy(made->outbox, fds + 1, sizeof(int) * (size_t)place->nranks);
+    made->here = welcome->here;
+    made->machines = made->ctl->machines.count > 1 ? &made->ctl->machines : NULL;
+    made->listener = place->listener > 0 ? place->listener : -1;
+    for (int rank = 0, next = 1; rank < place->nranks; rank++) {
+        made->outbox[rank] = tern__job_is_here(made, rank) ? fds[next++] : -1;
+    }
     pthread_mutex_init(&made->inbox_lock, NULL);
     watch_processes(made);
     tern__reach_probe(made);
@@ -119,10 +125,15 @@ void tern__job_leave(struct tern__job *job)
     tern__inbox_discard(job);
     close(job->inbox);
     for (int rank = 0; rank < job->nranks; rank++) {
-        close(job->outbox[rank]);
+        if (job->outbox[rank] >= 0) {
+            close(job->outbox[rank]);
+        }
         if (job->pidfd[rank] >= 0) {
             close(job->pidfd[rank]);
         }
+    }
+    if (job->listener >= 0) {
+        close(job->listener);
     }
     close(job->ctl_fd);
     tern__job_let_go(job);
@@ -180,6 +191,7 @@ static int send_hello(const struct talk *talk, int *inbox)
     hello.pid = (int32_t)getpid();
     hello.pid_space = tern__pid_space();
     hello.timeout_ns = place->timeout_ns;
+    hello.port = place->port;
     memcpy(hello.token, place->token, sizeof hello.token);
     int status = say_hello(talk, &hello, ends[1]);
     close(ends[1]);

@@ -30,11 +30,18 @@ struct tern__place {
     int64_t timeout_ns;
     int64_t whole_ns; // of which timeout_ns is left; 0: all of it
     uint8_t token[16];
+    int listener; // > 0: the socket that ranks of other machines connect to, at this port
+    uint32_t port;
     const char *host; // where the hub is, for sentences: "the launcher"
 };
 int tern__join_through(int fd, const struct tern__place *place,
                        void (*pump)(void *arg, int64_t until_ns), void *arg,
                        enum tern__join_progress *progress, struct tern__job **job);
+
+// As tern__join_at for the ranks of one of several machines: they meet at a path there, at which the
+// lowest of them is the hub.
+int tern__join_machine(struct tern__place *place, const char *path,
+                       const struct tern__machines *machines, struct tern__job **job);
 
 // Leaves: peers see that this rank has left, which is no failure. Frees the job.
 void tern__job_leave(struct tern__job *job);

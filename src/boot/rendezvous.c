@@ -76,7 +76,7 @@ static void remove_own(void *arg)
 }
 
 static int host_meeting(const struct tern__meeting *meeting, const struct tern__place *place,
-                        struct tern__job **job)
+                        const struct tern__machines *machines, struct tern__job **job)
 {
     struct hosting hosting;
     int ends[2];
@@ -89,6 +89,9 @@ static int host_meeting(const struct tern__meeting *meeting, const struct tern__
         close(ends[0]);
         close(ends[1]);
         return status;
+    }
+    if (machines != NULL) {
+        tern__hub_place(hosting.hub, machines);
     }
     struct removal removal = {.meeting = meeting};
     hosting.own = ends[1];
@@ -155,7 +158,7 @@ static int attend_through(struct attendance *attendance, bool *done, struct tern
     *done = !attendance->unheard;
     if (progress == TERN__JOIN_ACCEPTED && status == TERN_ERR_PEER) {
         tern__meeting_remove_stale(meeting, STALE_PATIENCE_MS);
-        return tern__fail(TERN_ERR_PEER, "rank 0 died before the job was complete");
+        return tern__fail(TERN_ERR_PEER, "%s died before the job was complete", place->host);
     }
     return status;
 }
@@ -164,24 +167,25 @@ static int attend_through(struct attendance *attendance, bool *done, struct tern
 static int attended_in_vain(const struct attendance *attendance)
 {
     const char *path = attendance->meeting->path;
+    const char *host = attendance->place->host;
     int rank = attendance->place->rank;
     double waited_s = (double)attendance->meeting->timeout_ns * 1e-9;
     if (attendance->reason[0] != '\0') {
         return tern__fail(TERN_ERR_TIMEOUT,
-                          "rank 0 came to the rendezvous path '%s' and its %s; it did not come "
+                          "%s came to the rendezvous path '%s' and its %s; it did not come "
                           "again in the %.3g s that rank %d waited",
-                          path, attendance->reason, waited_s, rank);
+                          host, path, attendance->reason, waited_s, rank);
     }
     if (attendance->last.found == TERN__FOUND_BUSY) {
         return tern__fail(TERN_ERR_TIMEOUT,
-                          "rank 0 listens at the rendezvous path '%s', but in the %.3g s that rank "
+                          "%s listens at the rendezvous path '%s', but in the %.3g s that rank "
                           "%d waited it took in none of the many that want to join",
-                          path, waited_s, rank);
+                          host, path, waited_s, rank);
     }
     return tern__fail(TERN_ERR_TIMEOUT,
-                      "rank 0 did not come to the rendezvous path '%s' in the %.3g s that rank %d "
+                      "%s did not come to the rendezvous path '%s' in the %.3g s that rank %d "
                       "waited; %s",
-                      path, waited_s, rank,
+                      host, path, waited_s, rank,
                       attendance->unheard
                           ? "what listened there meanwhile ended, or went on without this rank"
                           : "if it came earlier, it has given up and is gone");
@@ -231,6 +235,22 @@ static int attend_meeting(const struct tern__meeting *meeting, struct tern__plac
     return status;
 }
 
+static int join_meeting(struct tern__place *place, const char *path,
+                        const struct tern__machines *machines, bool hosts, struct tern__job **job)
+{
+    struct tern__meeting meeting;
+    int64_t timeout_ns = place->timeout_ns;
+    TERN_TRY(tern__meeting_open(path, timeout_ns, &meeting));
+    tern__reach_allow(0);
+    int status =
+        hosts ? host_meeting(&meeting, place, machines, job) : attend_meeting(&meeting, place, job);
+    if (status == TERN_OK) {
+        (*job)->timeout_ns = timeout_ns; // not what was left of it
+    }
+    tern__meeting_close(&meeting);
+    return status;
+}
+
 int tern__join_at(int rank, int nranks, const char *path, int64_t timeout_ns,
                   struct tern__job **job)
 {
@@ -239,14 +259,16 @@ int tern__join_at(int rank, int nranks, const char *path, int64_t timeout_ns,
                                 .timeout_ns = timeout_ns,
                                 .whole_ns = timeout_ns,
                                 .host = "rank 0"};
-    struct tern__meeting meeting;
-    TERN_TRY(tern__meeting_open(path, timeout_ns, &meeting));
-    tern__reach_allow(0);
-    int status =
-        rank == 0 ? host_meeting(&meeting, &place, job) : attend_meeting(&meeting, &place, job);
-    if (status == TERN_OK) {
-        (*job)->timeout_ns = timeout_ns; // not what was left of it
-    }
-    tern__meeting_close(&meeting);
-    return status;
+    return join_meeting(&place, path, NULL, rank == 0, job);
+}
+
+int tern__join_machine(struct tern__place *place, const char *path,
+                       const struct tern__machines *machines, struct tern__job **job)
+{
+    char host[24];
+    int leader = machines->list[machines->mine].leader;
+    snprintf(host, sizeof host, "rank %d", leader);
+    place->whole_ns = place->timeout_ns;
+    place->host = host;
+    return join_meeting(place, path, machines, place->rank == leader, job);
 }

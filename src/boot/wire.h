@@ -4,7 +4,7 @@
 //
 //   rank -> hub    HELLO     + the write end of the rank's inbox
 //   hub -> rank    ACCEPTED  the rank is in; if the hub goes away now, it has died
-//                  WELCOME   + the control memory, + every rank's inbox in rank order
+//                  WELCOME   + the control memory, + the inbox of every rank here in rank order
 //                  REFUSED   a sentence; the hub closes
 //   rank -> inbox  PARCEL    + one descriptor
 #ifndef TERN_BOOT_WIRE_H
@@ -36,14 +36,15 @@ struct tern__wire_message {
     int32_t nranks;
     int32_t pid;
     int32_t status;
-    uint32_t reserved;
+    uint32_t port; // of a HELLO: where other machines reach the rank; 0: nowhere
     uint64_t pid_space;
     uint64_t tag;       // of a parcel
     int64_t timeout_ns; // of a HELLO
+    uint64_t here;      // of a WELCOME: bit r: rank r is on this machine
     uint8_t token[16];
     char text[TERN__WIRE_TEXT_BYTES];
 };
-_Static_assert(sizeof(struct tern__wire_message) == 72 + TERN__WIRE_TEXT_BYTES,
+_Static_assert(sizeof(struct tern__wire_message) == 80 + TERN__WIRE_TEXT_BYTES,
                "no padding on the wire");
 
 // Sends without blocking or SIGPIPE. 0, or -1 with errno.

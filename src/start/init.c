@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "base/public.h"
+#include "boot/exchange.h"
 #include "boot/join.h"
 #include "comm/comm.h"
 #include "isa/block.h"
@@ -71,8 +72,15 @@ static int init(const tern_options *options, tern_comm **comm)
     pthread_once(&once, watch_forks);
     struct tern__job *job;
     bool launched = tern__join_is_launched();
-    int status =
-        launched ? tern__join_launched(timeout_ns, &job) : tern__join_alone(timeout_ns, &job);
+    struct tern__exchange exchange;
+    int status = launched ? 0 : tern__exchange_find(&exchange);
+    const char *how = launched      ? "started by tern run"
+                      : status == 1 ? exchange.name
+                                    : "started by itself";
+    status = status == 1  ? tern__join_exchanged(&exchange, timeout_ns, &job)
+             : status < 0 ? status
+             : launched   ? tern__join_launched(timeout_ns, &job)
+                          : tern__join_alone(timeout_ns, &job);
     if (status == TERN_OK) {
         status = tern__comm_first(job, launched_ended, comm);
     }
@@ -80,7 +88,7 @@ static int init(const tern_options *options, tern_comm **comm)
         launched_ended();
         return status;
     }
-    tern__start_tell(job, launched ? "started by tern run" : "started by itself");
+    tern__start_tell(job, how);
     return TERN_OK;
 }
 

@@ -10,10 +10,12 @@
 #include <stdint.h>
 
 #include "base/order.h"
+#include "sync/machines.h"
 #include "tern/comm.h"
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
-#define TERN__CTL_ABI 9u // one more when ranks find anything else here, or in a communicator's area
+#define TERN__CTL_ABI                                                                              \
+    10u // one more when ranks find anything else here, or in a communicator's area
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 736
@@ -145,6 +147,7 @@ struct tern__ctl {
     _Atomic uint32_t first_dead_plus_one;
     _Atomic uint32_t load_version;            // changes with any rank's `threads` or `cpus`
     _Atomic uint32_t slots[TERN__COMM_SLOTS]; // 1: taken; slot 0 is the first communicator
+    struct tern__machines machines;           // written before anybody sees it
     _Atomic uint64_t heap_bytes;              // that all ranks' tern_alloc holds (comm/heap.h)
     struct tern__ctl_rank ranks[TERN_RANKS_MAX];
     struct tern__ctl_comm comms[TERN__COMM_SLOTS];

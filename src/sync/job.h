@@ -22,8 +22,12 @@ struct tern__job {
     int64_t timeout_ns;
     uint8_t token[16];
 
+    const struct tern__machines *machines; // NULL: all ranks are on one
+    uint64_t here;                         // bit r: rank r is on this machine
+    int listener; // where ranks of other machines connect; -1: there are none
+
     int inbox;                  // this rank's end; only this process reads it
-    int outbox[TERN_RANKS_MAX]; // into each rank's inbox
+    int outbox[TERN_RANKS_MAX]; // into the inbox of each rank here; else -1
     int pidfd[TERN_RANKS_MAX];  // readable when that process has ended; -1: watch the outbox
 
     bool dumps_happen;           // a peer that crashes may write a core for long
@@ -37,6 +41,12 @@ struct tern__job {
     _Atomic uint32_t yields;
     _Atomic uint32_t alone;
 };
+
+// Whether the rank of the job is on this machine: it shares memory with this one.
+static inline bool tern__job_is_here(const struct tern__job *job, int rank)
+{
+    return (job->here >> rank & 1) != 0;
+}
 
 // Publishes this process (affinity mask, one thread) and makes the rank ACTIVE.
 void tern__job_enter(struct tern__job *job);

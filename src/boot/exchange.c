@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each rank says of itself in an exchange, and the machines that follow from it.
+
+#include "boot/exchange.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "boot/env.h"
+#include "boot/join.h"
+#include "boot/listen.h"
+
+struct card {
+    uint32_t abi;
+    uint32_t reserved;
+    uint64_t machine; // a digest of what ranks of one machine have alike
+    uint8_t token[16];
+    char name[TERN__MACHINE_NAME_BYTES];
+    struct tern__address address;
+};
+
+int tern__exchange_find(struct tern__exchange *exchange)
+{
+    return tern__exchange_folder(exchange);
+}
+
+static uint64_t machine_digest(void)
+{
+    char boot[64] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file != NULL) {
+        if (fgets(boot, sizeof boot, file) == NULL) {
+            boot[0] = '\0';
+        }
+        fclose(file);
+    }
+    struct stat net = {0};
+    (void)stat("/proc/self/ns/net", &net);
+    const char *word = getenv("TERN_MACHINE");
+    uint64_t hash = tern__digest_add(TERN__DIGEST_EMPTY, boot, strlen(boot));
+    hash = tern__digest_add(hash, &net.st_ino, sizeof net.st_ino);
+    return word != NULL ? tern__digest_add(hash, word, strlen(word)) : hash;
+}
+
+static int fill_card(struct card *card, uint32_t port)
+{
+    card->abi = TERN__CTL_ABI;
+    card->machine = machine_digest();
+    const char *word = getenv("TERN_MACHINE");
+    if (word != NULL) {
+        snprintf(card->name, sizeof card->name, "%s", word);
+    } else if (gethostname(card->name, sizeof card->name - 1) != 0) {
+        snprintf(card->name, sizeof card->name, "unnamed");
+    }
+    TERN_TRY(tern__token_random(card->token));
+    return tern__listen_address(port, &card->address);
+}
+
+static int find_machines(const struct card *cards, int rank, int nranks,
+                         struct tern__machines *machines)
+{
+    for (int r = 0; r < nranks; r++) {
+        if (cards[r].abi != TERN__CTL_ABI) {
+            return tern__fail(TERN_ERR_REFUSED, "rank %d runs another version of tern than rank %d",
+                              r, rank);
+        }
+        int at = 0;
+        while (at < machines->count &&
+               cards[machines->list[at].leader].machine != cards[r].machine) {
+            at++;
+        }
+        struct tern__machine *machine = &machines->list[at];
+        if (at == machines->count) {
+            machines->count++;
+            machine->leader = r;
+            memcpy(machine->name, cards[r].name, sizeof machine->name);
+        }
+        machine->ranks |= UINT64_C(1) << r;
+        machines->of[r] = (uint8_t)at;
+        machines->address[r] = cards[r].address;
+    }
+    machines->mine = machines->of[rank];
+    return TERN_OK;
+}
+
+static int join(struct tern__exchange *exchange, struct tern__place *place,
+                struct tern__machines *machines, struct card *cards, struct tern__job **job)
+{
+    int64_t deadline_ns = tern__deadline_after(place->timeout_ns);
+    struct card mine = {0};
+    TERN_TRY(fill_card(&mine, place->port));
+    TERN_TRY(exchange->gather(exchange, &mine, sizeof mine, cards, deadline_ns));
+    TERN_TRY(find_machines(cards, place->rank, place->nranks, machines));
+    // Of rank 0's token: it is the job's. The meeting is at a path that follows from it.
+    char token[33];
+    char path[512];
+    const char *folder = getenv("TMPDIR");
+    tern__token_write(cards[0].token, token);
+    snprintf(path, sizeof path, "%.400s/tern-%s-%d", folder != NULL ? folder : "/tmp", token,
+             machines->mine);
+    memcpy(place->token, cards[0].token, sizeof place->token);
+    TERN_TRY(tern__join_machine(place, path, machines, job));
+    memcpy((*job)->token, cards[0].token, sizeof(*job)->token);
+    return TERN_OK;
+}
+
+int tern__join_exchanged(struct tern__exchange *exchange, int64_t timeout_ns,
+                         struct tern__job **job)
+{
+    struct tern__place place = {.rank = exchange->rank,
+                                .nranks = exchange->nranks,
+                                .timeout_ns = timeout_ns};
+    struct tern__machines *machines = calloc(1, sizeof *machines);
+    struct card *cards = calloc((size_t)exchange->nranks, sizeof *cards);
+    int status =
+        machines == NULL || cards == NULL
+            ? tern__fail(TERN_ERR_MEMORY, "no memory for the start of %d ranks", exchange->nranks)
+            : tern__listen(&place.listener, &place.port);
+    if (status == TERN_OK) {
+        status = join(exchange, &place, machines, cards, job);
+        if (status != TERN_OK) {
+            close(place.listener);
+        }
+    }
+    exchange->end(exchange);
+    free(machines);
+    free(cards);
+    return status;
+}

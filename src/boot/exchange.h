@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joining a job that something else has started, on one machine or several: all that is asked of it
+// is each process's rank, their number, and that everybody gets what everybody gives. Set-up path.
+#ifndef TERN_BOOT_EXCHANGE_H
+#define TERN_BOOT_EXCHANGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sync/job.h"
+
+struct tern__exchange {
+    const char *name; // for sentences: "mpirun"
+    int rank;
+    int nranks;
+    void *state;
+    // Everybody gives `bytes` bytes and gets those of all, in rank order, before the deadline
+    // (tern__now_ns); errors have a sentence. Called once, then end.
+    int (*gather)(struct tern__exchange *exchange, const void *mine, size_t bytes, void *all,
+                  int64_t deadline_ns);
+    void (*end)(struct tern__exchange *exchange);
+};
+
+// What started this process: 1 and *exchange; 0 when nothing did, or < 0 with a sentence.
+int tern__exchange_find(struct tern__exchange *exchange);
+
+// Joins, and ends the exchange. Ranks are on one machine when they have the same kernel (its boot
+// id), the same network namespace, and the same TERN_MACHINE, if that is set.
+int tern__join_exchanged(struct tern__exchange *exchange, int64_t timeout_ns,
+                         struct tern__job **job);
+
+// exchange_folder.c. TERN_EXCHANGE=RANK:NRANKS:FOLDER, a folder that all processes see and that is
+// empty, or not there, at the start and at the end. 1, 0 or < 0 as above.
+int tern__exchange_folder(struct tern__exchange *exchange);
+
+#endif

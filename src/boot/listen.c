@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's listening socket, and its address.
+
+#include "boot/listen.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+_Static_assert(sizeof(struct sockaddr_in6) <= TERN__ADDRESS_BYTES, "an address has room");
+
+static int bind_any(int fd, bool six)
+{
+    if (six) {
+        struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+        int off = 0;
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+        return bind(fd, (struct sockaddr *)&any, sizeof any);
+    }
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    return bind(fd, (struct sockaddr *)&any, sizeof any);
+}
+
+int tern__listen(int *fd, uint32_t *port)
+{
+    for (int six = 1; six >= 0; six--) {
+        int made = socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (made < 0) {
+            continue;
+        }
+        struct sockaddr_in6 bound;
+        socklen_t length = sizeof bound;
+        if (bind_any(made, six != 0) == 0 && listen(made, 2 * TERN_RANKS_MAX) == 0 &&
+            getsockname(made, (struct sockaddr *)&bound, &length) == 0) {
+            *fd = made;
+            *port = ntohs(bound.sin6_port); // where a sockaddr_in has its port, too
+            return TERN_OK;
+        }
+        close(made);
+    }
+    return tern__fail_errno(TERN_ERR_SYSTEM, "cannot listen for ranks of other machines");
+}
+
+static void set(struct tern__address *address, const struct sockaddr *from, uint32_t port)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } made = {0};
+    address->length = from->sa_family == AF_INET6 ? sizeof made.six : sizeof made.four;
+    memcpy(&made, from, address->length);
+    made.four.sin_port = htons((uint16_t)port);
+    memcpy(address->bytes, &made, address->length);
+}
+
+static bool set_option(struct tern__address *address, const char *option, uint32_t port)
+{
+    struct sockaddr_in four = {.sin_family = AF_INET};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+    if (inet_pton(AF_INET, option, &four.sin_addr) == 1) {
+        set(address, (struct sockaddr *)&four, port);
+        return true;
+    }
+    if (inet_pton(AF_INET6, option, &six.sin6_addr) == 1) {
+        set(address, (struct sockaddr *)&six, port);
+        return true;
+    }
+    return false;
+}
+
+// Whether others may reach the interface, by the family.
+static bool is_usable(const struct ifaddrs *at, int family)
+{
+    return at->ifa_addr != NULL && at->ifa_addr->sa_family == family &&
+           (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_LOOPBACK) == 0;
+}
+
+int tern__listen_address(uint32_t port, struct tern__address *address)
+{
+    const char *option = getenv("TERN_NET_ADDRESS");
+    if (option != NULL && option[0] != '\0') {
+        return set_option(address, option, port)
+                   ? TERN_OK
+                   : tern__fail(TERN_ERR_ARG,
+                                "TERN_NET_ADDRESS is '%.80s'; it is the IPv4 or IPv6 address that "
+                                "other machines reach this one at",
+                                option);
+    }
+    struct ifaddrs *list = NULL;
+    if (getifaddrs(&list) == 0) {
+        for (const struct ifaddrs *at = list; at != NULL; at = at->ifa_next) {
+            if (is_usable(at, AF_INET)) {
+                set(address, at->ifa_addr, port);
+                freeifaddrs(list);
+                return TERN_OK;
+            }
+        }
+        freeifaddrs(list);
+    }
+    set_option(address, "127.0.0.1", port);
+    return TERN_OK;
+}
+
+struct tern__address_text tern__address_text(const struct tern__address *address)
+{
+    struct tern__address_text text;
+    char host[INET6_ADDRSTRLEN] = "?";
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } from = {0};
+    memcpy(&from, address->bytes, address->length <= sizeof from ? address->length : 0);
+    if (from.any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &from.six.sin6_addr, host, sizeof host);
+    } else {
+        inet_ntop(AF_INET, &from.four.sin_addr, host, sizeof host);
+    }
+    snprintf(text.text, sizeof text.text, "%s:%u", host, ntohs(from.four.sin_port));
+    return text;
+}
