@@ -14,7 +14,7 @@
 #include "comm/window.h"
 #include "graph/orchestrate.h"
 #include "graph/rings.h"
-#include "stream/thread.h"
+#include "base/thread.h"
 #include "sync/interrupt.h"
 
 static _Atomic uint64_t chips_made;

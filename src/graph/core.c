@@ -21,7 +21,7 @@
 #include "isa/block.h"
 #include "isa/check.h"
 #include "isa/signal.h"
-#include "stream/thread.h"
+#include "base/thread.h"
 #include "sync/wait.h"
 
 enum { LOOKS_ALONE = 60, LOOKS_CROWDED = 4 }; // in a row, about 40 ns each

@@ -9,7 +9,7 @@
 #include "base/public.h"
 #include "base/trace.h"
 #include "graph/rings.h"
-#include "stream/thread.h"
+#include "base/thread.h"
 
 // Whose orchestration this thread runs, or NULL.
 static _Thread_local const tern_graph *here __attribute__((tls_model("initial-exec")));

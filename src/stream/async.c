@@ -15,7 +15,7 @@
 #include "base/public.h"
 #include "isa/check.h"
 #include "isa/view.h"
-#include "stream/thread.h"
+#include "base/thread.h"
 #include "tern/async.h"
 #include "tern/block.h"
 

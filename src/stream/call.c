@@ -11,7 +11,7 @@
 #include "base/public.h"
 #include "base/trace.h"
 #include "isa/block.h"
-#include "stream/thread.h"
+#include "base/thread.h"
 
 #define TICK_NS INT64_C(200000)
 

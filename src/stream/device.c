@@ -15,7 +15,7 @@
 #include "isa/block.h"
 #include "isa/check.h"
 #include "stream/call.h"
-#include "stream/thread.h"
+#include "base/thread.h"
 #include "sync/ladder.h"
 
 struct worker {

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "faces/acl/state.h"
-#include "stream/thread.h"
+#include "base/thread.h"
 #include "sync/ladder.h"
 #include "tern/block.h"
 #include "tern/memory.h"
