@@ -38,7 +38,7 @@ int tern__join_through(int fd, const struct tern__place *place,
                        void (*pump)(void *arg, int64_t until_ns), void *arg,
                        enum tern__join_progress *progress, struct tern__job **job);
 
-// As tern__join_at for the ranks of one of several machines: they meet at a path there, at which the
+// As tern__join_at for the ranks of one of several machines: they meet at a path there, where the
 // lowest of them is the hub.
 int tern__join_machine(struct tern__place *place, const char *path,
                        const struct tern__machines *machines, struct tern__job **job);

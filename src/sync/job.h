@@ -11,6 +11,7 @@
 #include "sync/ctl.h"
 #include "sync/ladder.h"
 
+struct tern__net;
 struct tern__parcel; // boot/inbox.c: a descriptor that came before it was asked for
 
 struct tern__job {
@@ -24,6 +25,7 @@ struct tern__job {
 
     const struct tern__machines *machines; // NULL: all ranks are on one
     uint64_t here;                         // bit r: rank r is on this machine
+    struct tern__net *net;                 // net/net.h; NULL: there are no others
     int listener; // where ranks of other machines connect; -1: there are none
 
     int inbox;                  // this rank's end; only this process reads it

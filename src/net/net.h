@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between ranks of different machines: messages in order from each rank to each other, and what is
+// built on them. A job on one machine has none of this, and no thread.
+//
+//     net.c       start and end; the thread that receives
+//     stream.c    sending
+//     receive.c   receiving
+//     row.c       windows: the row of the transports' table for ranks of other machines
+//
+// Each process has a thread that sleeps until something comes, stores it, and rings the bells of
+// whoever may wait for it. So ranks that compute receive, and no wait asks the network.
+//
+// What is sent from one process to another arrives in its order (a stream, opened when it is first
+// used); between streams there is no order, so before a rank is told that something is there, all
+// that this process has sent to others is acknowledged: tern__net_flush.
+#ifndef TERN_NET_NET_H
+#define TERN_NET_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sync/job.h"
+#include "xport/xport.h"
+
+struct tern__net;
+
+enum tern__net_kind {
+    TERN__NET_HELLO = 1, // of who has connected: value and key are the job's token
+    TERN__NET_BYE,       // nothing more will come; without it, the process has died
+    TERN__NET_FLUSH,     // asks for FLUSHED with the same value, when all before it is stored
+    TERN__NET_FLUSHED,
+    // About a rank's part of a window, by communicator and number.
+    TERN__NET_PUT,
+    TERN__NET_ADD,    // word: the dtype
+    TERN__NET_NOTIFY, // value, word: tern_notify_op
+    TERN__NET_GET,    // value: bytes; answered by GOT with the same key
+    TERN__NET_GOT,
+    TERN__NET_KINDS = 32,
+};
+
+// On the wire: of one build and byte order, which HELLO compares.
+struct tern__net_message {
+    uint32_t kind;
+    uint32_t slot;   // of the communicator
+    uint32_t number; // of its window
+    int32_t rank;    // of the communicator
+    uint64_t offset; // in that rank's part
+    uint64_t bytes;  // of the payload that follows
+    uint64_t value;
+    uint64_t key;
+    uint32_t word;
+    uint32_t generation;
+    uint64_t more;
+};
+_Static_assert(sizeof(struct tern__net_message) == 64, "no padding on the wire");
+
+// Starts the thread and connects to the leader of each other machine; stops it. Only for jobs on
+// several machines. job->net is it.
+int tern__net_start(struct tern__job *job);
+void tern__net_stop(struct tern__job *job);
+
+// Sends to a rank of the job on another machine; `bytes` of payload. Returns when the payload may
+// be used again, which can take as long as the other side takes to receive. Any thread but the one
+// that receives. TERN_ERR_PEER with a sentence when that rank has died.
+int tern__net_send(struct tern__net *net, int rank, const struct tern__net_message *message,
+                   const void *payload);
+
+// Sends to the leaders of all other machines that have any of these ranks of the job (bit r: rank
+// r). What cannot be sent is of a rank that has died, which others say.
+void tern__net_tell(struct tern__net *net, uint64_t ranks, const struct tern__net_message *message,
+                    const void *payload);
+
+// Returns when all that this process has sent to ranks but `except` (-1: to all) is stored there.
+// One load when there is nothing. TERN_ERR_PEER, or TERN_ERR_TIMEOUT of the job's deadline.
+int tern__net_flush(struct tern__net *net, int except);
+
+// What comes is given to the functions of its kind, on the thread that receives, in the order of
+// its stream. They must not block. place: where the payload goes; NULL: to memory that is valid
+// during `done`. `peer` is a rank of the job.
+struct tern__net_handler {
+    char *(*place)(struct tern__net *net, int peer, const struct tern__net_message *message);
+    void (*done)(struct tern__net *net, int peer, const struct tern__net_message *message,
+                 const char *payload);
+};
+void tern__net_handle(struct tern__net *net, enum tern__net_kind kind,
+                      struct tern__net_handler handler);
+
+// On the receiving thread, about 10 times a second: for heartbeats. One function.
+void tern__net_each_beat(struct tern__net *net, void (*beat)(struct tern__net *net));
+
+struct tern__job *tern__net_job(struct tern__net *net);
+
+// On the receiving thread: answers on the connection that `peer` sends by. The payload is not
+// copied; it stays as it is until it has been sent.
+void tern__net_answer(struct tern__net *net, int peer, const struct tern__net_message *message,
+                      const char *payload);
+
+// Windows, as they are known to all machines: by the number of their communicator and their own.
+// `base` is where rank 0's part is in this process; rank: this process's own in the communicator.
+struct tern__net_window {
+    uint32_t slot, number;
+    char *base;
+    size_t size_bytes;
+    int nranks;
+    int rank;
+    const int *members; // ranks of the job; as long as the window is known
+};
+int tern__net_window_add(struct tern__net *net, const struct tern__net_window *window);
+void tern__net_window_remove(struct tern__net *net, uint32_t slot, uint32_t number);
+
+// The window and the rank's part that an address of this process is in.
+bool tern__net_window_find(struct tern__net *net, const char *address,
+                           struct tern__net_window *window, int *rank, uint64_t *offset);
+
+// The transport to ranks of other machines: remote addresses are where their parts would be here.
+extern const struct tern__xport tern__xport_net;
+
+// The one to ranks of this machine, in such jobs: as shm, but a notify comes after a flush, since
+// whoever it tells may tell others.
+extern struct tern__xport tern__xport_near; // as it is from the first tern__net_start on
+
+#endif
