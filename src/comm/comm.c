@@ -63,14 +63,18 @@ int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **com
                                        .size = job->nranks};
     for (int rank = 0; rank < job->nranks; rank++) {
         made->group.members[rank] = rank;
-        made->xports[rank] = tern__xport_find("shm");
+        made->xports[rank] = job->machines == NULL          ? &tern__xport_shm
+                             : tern__job_is_here(job, rank) ? &tern__xport_near
+                                                            : &tern__xport_net;
     }
-    int status = make_area(made);
+    int status = job->machines != NULL ? tern__net_start(job) : TERN_OK;
+    status = status == TERN_OK ? make_area(made) : status;
     status = status == TERN_OK ? tern__checking_create(made) : status;
     if (status != TERN_OK) {
         tern__checking_destroy(made);
         tern_window_destroy(made->area);
         tern__group_leave(&made->group);
+        tern__net_stop(job);
         tern__job_leave(job);
         tern__handle_free(made, sizeof *made);
         return status;
@@ -195,6 +199,7 @@ static int comm_destroy(const char *call, tern_comm *comm, bool keeps_memory)
     free_area(comm, keeps_memory);
     bool last = tern__group_leave(&comm->group);
     if (comm->first) {
+        tern__net_stop(job);
         tern__job_leave(job);
         tern__log_set_rank(-1);
         if (comm->ended != NULL) {

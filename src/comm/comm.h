@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/handle.h"
+#include "net/net.h"
 #include "sync/group.h"
 #include "tern/comm.h"
 #include "xport/xport.h"

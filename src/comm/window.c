@@ -119,18 +119,40 @@ static int compare_wishes(const struct wish *wishes, const struct tern__group *g
     return TERN_OK;
 }
 
-// On rank 0: makes and maps the memory if the machine can give it.
+static bool is_here(const tern_window *window, int rank)
+{
+    const struct tern__group *group = &window->comm->group;
+    return tern__job_is_here(group->job, group->members[rank]);
+}
+
+// Who makes the memory of the machine that a rank is on: the lowest rank of the window there.
+static int maker_of(const tern_window *window, int rank)
+{
+    const struct tern__group *group = &window->comm->group;
+    const struct tern__machines *machines = group->job->machines;
+    int maker = 0;
+    while (machines != NULL &&
+           machines->of[group->members[maker]] != machines->of[group->members[rank]]) {
+        maker++;
+    }
+    return maker;
+}
+
+// On the maker: makes and maps the memory if the machine can give it.
 static int make_memory(tern_window *window, bool huge, const struct wish *wishes,
                        struct verdict *verdict)
 {
     uint64_t promised = 0;
+    uint64_t here = 0;
     for (int rank = 0; rank < window->nranks; rank++) {
-        promised += wishes[rank].untouched_bytes;
+        promised += is_here(window, rank) ? wishes[rank].untouched_bytes : 0;
+        here += is_here(window, rank);
     }
+    uint64_t wanted = verdict->needed / (uint64_t)window->nranks * here;
     uint64_t available = (uint64_t)tern__memory_available();
     verdict->available = available > promised ? available - promised : 0;
     bool limited = !huge && !window->sparse;
-    if (verdict->needed == 0 || (limited && verdict->needed > verdict->available)) {
+    if (verdict->needed == 0 || (limited && wanted > verdict->available)) {
         verdict->too_much = 1;
         return TERN_ERR_MEMORY;
     }
@@ -138,7 +160,10 @@ static int make_memory(tern_window *window, bool huge, const struct wish *wishes
     void *base = NULL;
     int status = tern__memfd_map(window->fd, verdict->needed, &base);
     window->base = base;
-    for (int rank = 1; rank < window->nranks && status == TERN_OK; rank++) {
+    for (int rank = window->rank + 1; rank < window->nranks && status == TERN_OK; rank++) {
+        if (!is_here(window, rank)) {
+            continue;
+        }
         status =
             tern__inbox_send(window->comm->group.job, window->comm->group.members[rank],
                              (uint64_t)window->comm->group.slot << 32 | window->number, window->fd);
@@ -150,7 +175,8 @@ static int make_memory(tern_window *window, bool huge, const struct wish *wishes
     return status;
 }
 
-static int word_verdict(const tern_window *window, const struct verdict *verdict, bool huge)
+static int word_verdict(const tern_window *window, int maker, const struct verdict *verdict,
+                        bool huge)
 {
     if (verdict->too_much != 0) {
         return tern__fail(TERN_ERR_MEMORY,
@@ -168,8 +194,10 @@ static int word_verdict(const tern_window *window, const struct verdict *verdict
     }
     return verdict->status == TERN_OK
                ? TERN_OK
-               : tern__fail(verdict->status, "tern_window_create: rank 0 could not make the shared "
-                                             "memory; its own error says why");
+               : tern__fail(verdict->status,
+                            "tern_window_create: %s could not make the shared "
+                            "memory; its own error says why",
+                            tern__rank_name(&window->comm->group, maker).text);
 }
 
 // On the other ranks: takes and maps what rank 0 has made.
@@ -221,6 +249,26 @@ static void fill_context(tern_window *window)
     }
 }
 
+// Of several machines: ranks of others can write to the parts here. Theirs have addresses here, of
+// memory that is nowhere: the area's excepted, where what they publish is copied to.
+static int share_far(tern_window *window)
+{
+    struct tern__group *group = &window->comm->group;
+    for (int rank = 0; rank < window->nranks && !window->sparse; rank++) {
+        if (!is_here(window, rank)) {
+            TERN_TRY(tern__memfd_close_off(tern__window_at(window, rank, 0), window->size_bytes));
+        }
+    }
+    struct tern__net_window far = {.slot = (uint32_t)group->slot,
+                                   .number = window->number,
+                                   .base = window->base,
+                                   .size_bytes = window->size_bytes,
+                                   .nranks = window->nranks,
+                                   .rank = window->rank,
+                                   .members = group->members};
+    return tern__net_window_add(group->job->net, &far);
+}
+
 // Everything after the wishes agree. On failure the caller frees what was got.
 static int build_window(tern_window *window, const struct wish *wishes)
 {
@@ -237,7 +285,7 @@ static int build_window(tern_window *window, const struct wish *wishes)
     struct verdict mine = {.needed = total};
     struct verdict verdicts[TERN_RANKS_MAX];
     char detail[TERN_ERROR_BYTES] = "";
-    if (window->rank == 0) {
+    if (window->rank == maker_of(window, window->rank)) {
         mine.status = make_memory(window, huge, wishes, &mine);
         bool worded = mine.too_much != 0 || (huge && mine.status == TERN_ERR_MEMORY);
         if (mine.status != TERN_OK && !worded) {
@@ -245,13 +293,21 @@ static int build_window(tern_window *window, const struct wish *wishes)
         }
     }
     TERN_TRY(tern__group_exchange(group, TERN__MEETING_WINDOW, &mine, sizeof mine, verdicts));
-    int status = word_verdict(window, &verdicts[0], huge);
+    int status = TERN_OK;
+    for (int rank = 0; rank < window->nranks && status == TERN_OK; rank++) {
+        if (rank == maker_of(window, rank)) {
+            status = word_verdict(window, rank, &verdicts[rank], huge);
+        }
+    }
     if (status != TERN_OK) {
         return detail[0] != '\0' ? tern__fail(status, "tern_window_create: %.900s", detail)
                                  : status;
     }
-    if (window->rank != 0) {
+    if (window->rank != maker_of(window, window->rank)) {
         status = take_memory(window, total);
+    }
+    if (status == TERN_OK && group->job->net != NULL) {
+        status = share_far(window);
     }
     if (status == TERN_OK) {
         choose_dumped(window, total);
@@ -280,6 +336,10 @@ static int build_window(tern_window *window, const struct wish *wishes)
 static void free_window(tern_window *window, bool keeps_memory)
 {
     tern__registry_remove(window);
+    const struct tern__group *group = &window->comm->group;
+    if (group->job->net != NULL) {
+        tern__net_window_remove(group->job->net, (uint32_t)group->slot, window->number);
+    }
     if (!keeps_memory) {
         tern__memfd_unmap(window->base, window->size_bytes * (size_t)window->nranks);
     }

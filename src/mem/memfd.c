@@ -88,6 +88,13 @@ int tern__memfd_prefault(void *base, size_t size_bytes)
                             size_bytes);
 }
 
+int tern__memfd_close_off(void *base, size_t size_bytes)
+{
+    return mprotect(base, size_bytes, PROT_NONE) == 0
+               ? TERN_OK
+               : tern__fail_errno(TERN_ERR_MEMORY, "cannot close off %zu bytes", size_bytes);
+}
+
 void tern__memfd_dump(void *base, size_t size_bytes, bool dumped)
 {
     madvise(base, size_bytes, dumped ? MADV_DODUMP : MADV_DONTDUMP);

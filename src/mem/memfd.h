@@ -30,6 +30,9 @@ void tern__memfd_unmap(void *base, size_t size_bytes);
 // Makes the pages of a range present and writable. TERN_ERR_MEMORY when memory runs out, no signal.
 int tern__memfd_prefault(void *base, size_t size_bytes);
 
+// Makes a range of whole pages unreachable: touching it is a fault, and it takes no memory.
+int tern__memfd_close_off(void *base, size_t size_bytes);
+
 // Whether a core dump of this process shall contain a range of whole pages. Advice: never fails.
 void tern__memfd_dump(void *base, size_t size_bytes, bool dumped);
 
