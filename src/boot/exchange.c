@@ -27,7 +27,14 @@ struct card {
 
 int tern__exchange_find(struct tern__exchange *exchange)
 {
-    return tern__exchange_folder(exchange);
+    static _Atomic uint32_t made;
+    int found = tern__exchange_folder(exchange);
+    found = found == 0 ? tern__exchange_pmix(exchange) : found;
+    found = found == 0 ? tern__exchange_pmi(exchange) : found;
+    if (found == 1) {
+        exchange->number = tern__flag_add(&made, 1);
+    }
+    return found;
 }
 
 static uint64_t machine_digest(void)

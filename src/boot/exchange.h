@@ -13,6 +13,7 @@ struct tern__exchange {
     const char *name; // for sentences: "mpirun"
     int rank;
     int nranks;
+    uint32_t number; // of the exchanges of this process: names of values are used once
     void *state;
     // Everybody gives `bytes` bytes and gets those of all, in rank order, before the deadline
     // (tern__now_ns); errors have a sentence. Called once, then end.
@@ -32,5 +33,9 @@ int tern__join_exchanged(struct tern__exchange *exchange, int64_t timeout_ns,
 // exchange_folder.c. TERN_EXCHANGE=RANK:NRANKS:FOLDER, a folder that all processes see and that is
 // empty, or not there, at the start and at the end. 1, 0 or < 0 as above.
 int tern__exchange_folder(struct tern__exchange *exchange);
+
+// exchange_pmi.c and exchange_pmix.c: processes that mpiexec or mpirun has started; likewise.
+int tern__exchange_pmi(struct tern__exchange *exchange);
+int tern__exchange_pmix(struct tern__exchange *exchange);
 
 #endif
