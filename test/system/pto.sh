@@ -30,23 +30,28 @@ compiles_without_warnings() {
     done | two_at_a_time
 }
 
-# 142 synchronous and 36 asynchronous cases, each with its number of ranks; with 3 ranks all run.
+# 142 synchronous and 36 asynchronous cases, each with its number of ranks; with 3 ranks all run, and
+# that is enough for a second compiler.
 runs_the_matrix() {
     local compiler program ranks
     for compiler in "${compilers[@]}"; do
         : >said.all
         for program in *."$compiler"; do
-            for ranks in 2 3 4 8; do
+            for ranks in 3 2 4 8; do
+                [ "$ranks" = 3 ] || [ "$compiler" = g++ ] || break
                 "$tern" run -n "$ranks" "./$program" >out 2>err ||
                     die "$program, $ranks ranks: $(grep -v ' error: ' err | head -3)"
                 cat out >>said.all
             done
         done
-        [ "$(counted 's/^async: \([248]\) ranks, \([0-9]*\) of.*/\2/p')" -eq 34 ] &&
-            [ "$(counted 's/^async: 3 ranks, \([0-9]*\) of.*/\1/p')" -eq 36 ] ||
+        [ "$(counted 's/^async: 3 ranks, \([0-9]*\) of.*/\1/p')" -eq 36 ] ||
             die "not 36 asynchronous cases: $(grep '^async:' said.all)"
-        [ "$(counted '/^async:/d; s/.*: [248] ranks, \([0-9]*\) of.*/\1/p')" -eq 142 ] &&
-            [ "$(counted '/^async:/d; s/.*: 3 ranks, \([0-9]*\) of.*/\1/p')" -eq 142 ] ||
+        [ "$(counted '/^async:/d; s/.*: 3 ranks, \([0-9]*\) of.*/\1/p')" -eq 142 ] ||
+            die "not 142 synchronous cases: $(cat said.all)"
+        [ "$compiler" = g++ ] || continue
+        [ "$(counted 's/^async: \([248]\) ranks, \([0-9]*\) of.*/\2/p')" -eq 34 ] ||
+            die "not 34 asynchronous cases: $(grep '^async:' said.all)"
+        [ "$(counted '/^async:/d; s/.*: [248] ranks, \([0-9]*\) of.*/\1/p')" -eq 142 ] ||
             die "not 142 synchronous cases: $(cat said.all)"
     done
 }
@@ -229,7 +234,7 @@ headers_stand_alone() {
         'using namespace pto; using namespace pto::comm;' '#include "acl/acl.h"' '#include <map>' \
         'Signal signal_; half half_ = 1; Tile<TileType::Vec, half, 1, 16> tile_;' >visible.cpp
     for compiler in "${compilers[@]}"; do
-        for standard in c++17 c++20; do
+        for standard in $([ "$compiler" = g++ ] && echo c++17 || echo c++20); do
             local command="$compiler -std=$standard -fsyntax-only -Wall -Wextra -Wpedantic -Werror"
             command+=" -I'$include' -I'$include/faces'"
             for header in $(cd "$include/faces" && find . -name '*.h' -o -name '*.hpp'); do
