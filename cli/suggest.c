@@ -120,7 +120,7 @@ const char *cli_suggest_topology(const char *word)
     }
     snprintf(begin, sizeof begin, "%.*s", (int)(rest - word), word);
     struct cli_nearest nearest = {.word = begin};
-    static const char *const forms[] = {"mesh", "ring", "hosts", "this"};
+    static const char *const forms[] = {"mesh", "ring", "hosts", "machines", "this"};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         cli_nearest_offer(&nearest, forms[i]);
     }

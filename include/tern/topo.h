@@ -19,6 +19,15 @@ TERN_BEGIN_DECLS
 
 typedef struct tern_topo tern_topo;
 
+// Ranks on one machine share memory. Ranks of different machines reach each other over the ports of
+// their machines: all links of a machine to others share its port, in each direction.
+typedef struct tern_topo_machine {
+    const char *name;  // valid until the topology is destroyed
+    int ranks;         // how many it has
+    double port_GBps;  // 10^9 bytes per second, out and in
+    double latency_us; // of a message without bytes to or from another machine
+} tern_topo_machine;
+
 typedef struct tern_link {
     double bandwidth_GBps; // 10^9 bytes per second, above 0
     double latency_us;     // of a message without bytes, 0 or more
@@ -29,6 +38,9 @@ typedef struct tern_link {
 //     ring:N       each rank has links to its two neighbours, r-1 and r+1
 //     hosts:HxN    H hosts of N ranks: a mesh inside, slower links between all ranks of different
 //                  hosts; rank r is on host r / N
+//     machines:HxN H machines of N ranks, each a mesh inside with a port that all its links to
+//                  others share; rank r is on machine r / N. machines:1+2+3 has machines of 1, 2
+//                  and 3 ranks
 //     this         this machine, one rank per allowed processor; nominal numbers, not measured
 //     NAME         a preset (tern_topo_preset)
 //     FILE.json    a file, see docs/topology.md
@@ -59,6 +71,16 @@ TERN_API bool tern_topo_link(const tern_topo *topo, int from, int to, tern_link 
 
 // The number of directed links between different ranks.
 TERN_API int tern_topo_link_count(const tern_topo *topo);
+
+// Machines. How many the topology has; 0 when nothing is said of them, and every rank reaches the
+// memory of every other.
+TERN_API int tern_topo_machine_count(const tern_topo *topo);
+// The facts of a machine, by index; false when there is no such machine. `machine` may be NULL.
+TERN_API bool tern_topo_get_machine(const tern_topo *topo, int index, tern_topo_machine *machine);
+// The machine of a rank, and the rank that is `at` among those of a machine, in ascending order; -1
+// when there is none.
+TERN_API int tern_topo_machine_of(const tern_topo *topo, int rank);
+TERN_API int tern_topo_machine_rank(const tern_topo *topo, int index, int at);
 
 // The word it was made from, with its cuts and slowed links, as a command line takes it: `mesh:8
 // --cut 0-1 --cut '2>3' --slow 4-5=0.5`. Quoted for a shell where one needs it, in ascending order,

@@ -214,6 +214,10 @@ HEADERS = {
         int tern_topo_size(ptr)
         bool tern_topo_link(ptr, int, int, ptr)
         int tern_topo_link_count(ptr)
+        int tern_topo_machine_count(ptr)
+        bool tern_topo_get_machine(ptr, int, ptr)
+        int tern_topo_machine_of(ptr, int)
+        int tern_topo_machine_rank(ptr, int, int)
         text tern_topo_text(ptr)
     """,
     "trace.h": """

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import List, NamedTuple, Optional, Union
+from typing import List, NamedTuple, Optional, Tuple, Union
 
 from . import _errors, _layouts
 from ._library import lib
@@ -23,7 +23,7 @@ class Topology:
 
         Topology("mesh:8", cut=["0-1"], slow=["2-3=0.5"])
 
-    mesh:N, ring:N, hosts:HxN, this, a preset (`presets`), or a file that ends in .json; "0-1" means
+    mesh:N, ring:N, hosts:HxN, machines:HxN, this, a preset (`presets`), or a file that ends in .json; "0-1" means
     both directions, "0>1" one. It never changes. ArgumentError says what is wrong with a word.
     """
 
@@ -64,6 +64,13 @@ class Topology:
         link = _layouts.Link()
         there = lib().tern_topo_link(self._handle, source, destination, ctypes.byref(link))
         return Link(link.bandwidth_GBps, link.latency_us) if there else None
+
+    @property
+    def machines(self) -> Tuple[Tuple[int, ...], ...]:
+        """The ranks of each machine; empty when the topology says nothing of machines."""
+        count = range(lib().tern_topo_machine_count(self._handle))
+        ranks = [lib().tern_topo_machine_of(self._handle, rank) for rank in range(self.size)]
+        return tuple(tuple(r for r, on in enumerate(ranks) if on == m) for m in count)
 
     def __reduce__(self):
         return Topology, self._made_of

@@ -17,9 +17,19 @@ struct entry { // a link as stated
     const char *at;
 };
 
+// Where a rank was put on a machine.
+struct placed {
+    int machine;
+    const char *at; // NULL: nowhere
+};
+
 struct reader {
     struct tern__json json;
     int size; // ranks
+    const char *machines_at;
+    struct tern__topo_machine *machines;
+    int machine_count, machine_room;
+    struct placed placed[TERN_TOPO_RANKS_MAX];
     struct entry *entries;
     size_t entry_count;
     size_t entry_room;
@@ -102,6 +112,66 @@ static int read_ranks(struct tern__json *json, const char *name)
 }
 
 static int read_links(struct tern__json *json, const char *name);
+static int read_machines(struct tern__json *json, const char *name);
+
+// The machine being read.
+static struct tern__topo_machine *machine_of(struct tern__json *json)
+{
+    struct reader *reader = json->into;
+    return &reader->machines[reader->machine_count];
+}
+
+static int read_port(struct tern__json *json, const char *name)
+{
+    return read_range(json, name, TERN_TOPO_GBPS_MIN, TERN_TOPO_GBPS_MAX,
+                      &machine_of(json)->port_GBps);
+}
+
+static int read_machine_latency(struct tern__json *json, const char *name)
+{
+    return read_range(json, name, 0, TERN_TOPO_US_MAX, &machine_of(json)->latency_us);
+}
+
+static int read_name(struct tern__json *json, const char *name)
+{
+    struct tern__topo_machine *machine = machine_of(json);
+    const char *at = json->at;
+    TERN_TRY(tern__json_read_string(json, name, machine->name, sizeof machine->name));
+    size_t plain = strspn(machine->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_.-");
+    return plain > 0 && machine->name[plain] == '\0'
+               ? TERN_OK
+               : tern__json_wrong(json, at, "\"%s\" must be letters, digits, '_', '.' and '-'",
+                                  name);
+}
+
+static int read_placed(struct tern__json *json)
+{
+    struct reader *reader = json->into;
+    const char *at = json->at;
+    int rank;
+    TERN_TRY(read_whole(json, "a rank of a machine", 0, &rank));
+    if (reader->placed[rank].at != NULL) {
+        return tern__json_wrong(json, at, "rank %d is on a machine already, number %d of them",
+                                rank, reader->placed[rank].machine + 1);
+    }
+    reader->placed[rank] = (struct placed){reader->machine_count, at};
+    machine_of(json)->count++;
+    return TERN_OK;
+}
+
+static int read_machine_ranks(struct tern__json *json, const char *name)
+{
+    return tern__json_read_array(json, name, "a rank", read_placed);
+}
+
+static const struct tern__json_field machine_fields[] = {
+    {"ranks", true, read_machine_ranks},
+    {"name", false, read_name},
+    {"port_gbytes_per_s", true, read_port},
+    {"latency_us", true, read_machine_latency},
+    {NULL, false, NULL},
+};
 
 static const struct tern__json_field link_fields[] = {
     {"from", true, read_from},
@@ -114,6 +184,7 @@ static const struct tern__json_field link_fields[] = {
 static const struct tern__json_field file_fields[] = {
     {"ranks", true, read_ranks},
     {"links", true, read_links},
+    {"machines", false, read_machines},
     {NULL, false, NULL},
 };
 
@@ -126,6 +197,7 @@ static const char *hint(const char *name, size_t length)
 }
 
 static const struct tern__json_object link_object = {"a link", link_fields, false, hint};
+static const struct tern__json_object machine_object = {"a machine", machine_fields, false, NULL};
 static const struct tern__json_object file_object = {"the file", file_fields, false, NULL};
 
 static int keep_entry(struct reader *reader)
@@ -154,6 +226,69 @@ static int read_link(struct tern__json *json)
 static int read_links(struct tern__json *json, const char *name)
 {
     return tern__json_read_array(json, name, "a link", read_link);
+}
+
+static int read_machine(struct tern__json *json)
+{
+    struct reader *reader = json->into;
+    const char *at = json->at;
+    if (reader->machine_count == TERN_TOPO_RANKS_MAX) {
+        return tern__json_wrong(json, at, "there are more than %d machines", TERN_TOPO_RANKS_MAX);
+    }
+    if (reader->machine_count == reader->machine_room) {
+        int room = reader->machine_room > 0 ? 2 * reader->machine_room : 16;
+        struct tern__topo_machine *machines =
+            realloc(reader->machines, (size_t)room * sizeof *machines);
+        if (machines == NULL) {
+            return tern__fail(TERN_ERR_MEMORY, "no memory for %d machines", room);
+        }
+        reader->machines = machines;
+        reader->machine_room = room;
+    }
+    struct tern__topo_machine *machine = machine_of(json);
+    *machine = (struct tern__topo_machine){0};
+    tern__topo_name_machine(machine, reader->machine_count);
+    TERN_TRY(tern__json_read_object(json, &machine_object));
+    if (machine->count == 0) {
+        return tern__json_wrong(json, at, "machine %s has no ranks", machine->name);
+    }
+    for (int other = 0; other < reader->machine_count; other++) {
+        if (strcmp(reader->machines[other].name, machine->name) == 0) {
+            return tern__json_wrong(json, at, "two machines have the name %s", machine->name);
+        }
+    }
+    reader->machine_count++;
+    return TERN_OK;
+}
+
+static int read_machines(struct tern__json *json, const char *name)
+{
+    struct reader *reader = json->into;
+    reader->machines_at = json->at;
+    TERN_TRY(tern__json_read_array(json, name, "a machine", read_machine));
+    return reader->machine_count > 0
+               ? TERN_OK
+               : tern__json_wrong(json, reader->machines_at, "there must be a machine");
+}
+
+// Every rank is on one machine, and no other is.
+static int place(const struct reader *reader, tern_topo *topo)
+{
+    int of[TERN_TOPO_RANKS_MAX];
+    for (int rank = 0; rank < TERN_TOPO_RANKS_MAX; rank++) {
+        const struct placed *placed = &reader->placed[rank];
+        if (placed->at != NULL && rank >= reader->size) {
+            return tern__json_wrong(&reader->json, placed->at,
+                                    "rank %d: \"ranks\" is %d, so ranks are 0 to %d", rank,
+                                    reader->size, reader->size - 1);
+        }
+        if (placed->at == NULL && rank < reader->size) {
+            return tern__json_wrong(&reader->json, reader->machines_at,
+                                    "rank %d is on no machine; every rank must be on one", rank);
+        }
+        of[rank] = placed->machine;
+    }
+    return tern__topo_set_machines(topo, reader->machines, reader->machine_count, of);
 }
 
 static int add_link(const struct reader *reader, const struct entry *entry, int from, int to,
@@ -187,12 +322,16 @@ static int read_file(struct reader *reader, tern_topo **topo)
     TERN_TRY(tern__json_read_end(&reader->json));
     tern_topo *made = NULL;
     TERN_TRY(tern__topo_new(reader->json.name, reader->size, &made));
-    for (size_t i = 0; i < reader->entry_count; i++) {
-        int status = add_entry(reader, &reader->entries[i], made);
-        if (status != TERN_OK) {
-            tern_topo_destroy(made);
-            return status;
-        }
+    int status = TERN_OK;
+    for (size_t i = 0; i < reader->entry_count && status == TERN_OK; i++) {
+        status = add_entry(reader, &reader->entries[i], made);
+    }
+    if (status == TERN_OK && reader->machine_count > 0) {
+        status = place(reader, made);
+    }
+    if (status != TERN_OK) {
+        tern_topo_destroy(made);
+        return status;
     }
     *topo = made;
     return TERN_OK;
@@ -204,5 +343,6 @@ int tern__topo_from_json(const char *name, const char *text, size_t size, tern_t
     reader.json.into = &reader;
     int status = read_file(&reader, topo);
     free(reader.entries);
+    free(reader.machines);
     return status;
 }

@@ -80,6 +80,9 @@ static int topo_destroy(tern_topo *topo)
     free(topo->text);
     free(topo->edits);
     free(topo->cells);
+    free(topo->machines);
+    free(topo->machine_of);
+    free(topo->machine_ranks);
     tern__handle_free(topo, sizeof *topo);
     return TERN_OK;
 }

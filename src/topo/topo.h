@@ -16,6 +16,7 @@
 #define TERN_TOPO_US_MAX 1e9
 #define TERN_TOPO_FACTOR_MIN 1e-6
 #define TERN_TOPO_FACTOR_MAX 1e6
+#define TERN_TOPO_NAME_BYTES 32              // of a machine's name, with its end
 #define TERN_TOPO_FILE_BYTES_MAX (128 << 20) // 1024 ranks, every link on a line of 128 bytes
 
 struct tern__topo_cell {
@@ -29,6 +30,14 @@ struct tern__topo_pair {
     int high;
 };
 
+// A machine: ranks that share memory, and a port that all their links to other machines share.
+struct tern__topo_machine {
+    char name[TERN_TOPO_NAME_BYTES];
+    double port_GBps; // in each direction
+    double latency_us;
+    int first, count; // of its ranks, in topo->machine_ranks
+};
+
 struct tern_topo {
     struct tern__handle handle;
     int size;
@@ -39,6 +48,10 @@ struct tern_topo {
     int edit_count;
     int edit_room;
     struct tern__topo_cell *cells; // size × size
+    int machine_count;             // 0: nothing is said of machines
+    struct tern__topo_machine *machines;
+    int *machine_of;    // per rank
+    int *machine_ranks; // machine by machine, ascending in each
 };
 
 // hosts × ranks_per_host ranks. Inside a host a mesh (or a ring) of `inside`; between hosts a
@@ -56,6 +69,14 @@ struct tern__topo_shape {
 int tern__topo_new(const char *word, int size, tern_topo **topo);
 int tern__topo_of_shape(const char *word, const struct tern__topo_shape *shape, tern_topo **topo);
 void tern__topo_add(tern_topo *topo, int from, int to, tern_link link);
+
+// machines.c: puts each rank r on machine of[r]; takes name, port and latency of each of `count`
+// machines. Between ranks of different machines it adds the links that are not there: at the rate
+// of the slower port, with the larger latency.
+int tern__topo_set_machines(tern_topo *topo, const struct tern__topo_machine *machines, int count,
+                            const int *of);
+// The name of a machine that has none: "a" to "z", then "m26", ...
+void tern__topo_name_machine(struct tern__topo_machine *machine, int index);
 
 static inline struct tern__topo_cell *tern__topo_cell(tern_topo *topo, int from, int to)
 {

@@ -15,6 +15,10 @@ static const tern_link synthetic_link = {.bandwidth_GBps = 25, .latency_us = 2};
 #define SYNTHETIC_PORT_GBPS 20
 #define SYNTHETIC_PORT_LATENCY_US 8
 
+// Machines on a network: the rate of 1 Gbit/s Ethernet, and what a message takes there.
+#define SYNTHETIC_NETWORK_GBPS 0.125
+#define SYNTHETIC_NETWORK_LATENCY_US 100
+
 // This machine, not measured: a processor copies about 10 GB/s whomever it copies to, and a word
 // gets from one rank to another and is seen in about 0.25 us.
 #define THIS_PORT_GBPS 10
@@ -69,6 +73,84 @@ static int create_hosts(const char *word, const char *at, tern_topo **topo)
     return tern__topo_of_shape(word, &shape, topo);
 }
 
+static int machines_wrong(const char *word)
+{
+    return tern__fail(TERN_ERR_ARG,
+                      "'%.100s': machines and ranks of each must follow 'machines:', as in "
+                      "machines:2x4 (2 machines of 4 ranks) or machines:1+2+3 (3 machines of 1, 2 "
+                      "and 3 ranks), and nothing else",
+                      word);
+}
+
+// How many ranks each machine has, into counts[]; how many machines in *count.
+static int read_machines(const char *word, const char *at, int counts[TERN_TOPO_RANKS_MAX],
+                         int *count)
+{
+    int first;
+    int each;
+    if (!tern__topo_read_whole(&at, &first)) {
+        return machines_wrong(word);
+    }
+    if (*at == 'x') {
+        at++;
+        if (!tern__topo_read_whole(&at, &each) || *at != '\0') {
+            return machines_wrong(word);
+        }
+        TERN_TRY(check_size(word, first, each));
+        for (*count = 0; *count < first; (*count)++) {
+            counts[*count] = each;
+        }
+        return TERN_OK;
+    }
+    TERN_TRY(check_size(word, 1, first));
+    int ranks = first;
+    counts[0] = first;
+    for (*count = 1; *at == '+'; (*count)++, ranks += each) {
+        at++;
+        if (!tern__topo_read_whole(&at, &each)) {
+            return machines_wrong(word);
+        }
+        TERN_TRY(check_size(word, 1, each));
+        TERN_TRY(check_size(word, 1, ranks + each));
+        counts[*count] = each;
+    }
+    return *at == '\0' ? TERN_OK : machines_wrong(word);
+}
+
+static int create_machines(const char *word, const char *at, tern_topo **topo)
+{
+    int counts[TERN_TOPO_RANKS_MAX];
+    int of[TERN_TOPO_RANKS_MAX];
+    struct tern__topo_machine machines[TERN_TOPO_RANKS_MAX];
+    int count;
+    int ranks = 0;
+    tern_topo *made = NULL;
+    TERN_TRY(read_machines(word, at, counts, &count));
+    for (int m = 0; m < count; m++) {
+        machines[m] = (struct tern__topo_machine){.port_GBps = SYNTHETIC_NETWORK_GBPS,
+                                                  .latency_us = SYNTHETIC_NETWORK_LATENCY_US};
+        tern__topo_name_machine(&machines[m], m);
+        for (int i = 0; i < counts[m]; i++) {
+            of[ranks++] = m;
+        }
+    }
+    TERN_TRY(tern__topo_new(word, ranks, &made));
+    for (int from = 0; from < ranks; from++) {
+        for (int to = 0; to < ranks; to++) {
+            if (from != to && of[from] == of[to]) {
+                tern__topo_add(made, from, to, synthetic_link);
+            }
+        }
+    }
+    int status = tern__topo_set_machines(made, machines, count, of);
+    if (status < 0) {
+        tern_topo_destroy(made);
+        return status;
+    }
+    *topo = made;
+    return TERN_OK;
+}
+
 static int create_this(tern_topo **topo)
 {
     int ranks = tern__cpus_allowed();
@@ -92,6 +174,9 @@ static int create(const char *word, tern_topo **topo)
     if (strncmp(word, "hosts:", 6) == 0) {
         return create_hosts(word, word + 6, topo);
     }
+    if (strncmp(word, "machines:", 9) == 0) {
+        return create_machines(word, word + 9, topo);
+    }
     if (strcmp(word, "this") == 0) {
         return create_this(topo);
     }
@@ -102,8 +187,8 @@ static int create(const char *word, tern_topo **topo)
     char names[256];
     tern__topo_preset_names(names, sizeof names);
     return tern__fail(TERN_ERR_ARG,
-                      "'%.100s' is no topology; there are mesh:N, ring:N, hosts:HxN, this, "
-                      "FILE.json and the presets %s",
+                      "'%.100s' is no topology; there are mesh:N, ring:N, hosts:HxN, "
+                      "machines:HxN, this, FILE.json and the presets %s",
                       word, names);
 }
 

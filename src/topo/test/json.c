@@ -95,7 +95,8 @@ static void damaged_json_is_refused(void **state)
                    "t.json:1:75: ',' or ']' expected after a link, found the end of the file");
     expect_refused("{\"ranks\":1,\"links\":[]",
                    "t.json:1:22: ',' or '}' expected after a value, found the end of the file");
-    expect_refused("{\"ran", "t.json:1:2: \"ran\" is no field of the file; there are ranks, links");
+    expect_refused("{\"ran",
+                   "t.json:1:2: \"ran\" is no field of the file; there are ranks, links, machines");
 }
 
 static void what_follows_the_object_is_refused(void **state)
@@ -212,13 +213,16 @@ static void duplicate_and_unknown_fields_are_refused(void **state)
     expect_refused("{\"ranks\":1,\"ranks\":1,\"links\":[]}",
                    "t.json:1:12: \"ranks\" is stated twice");
     expect_refused("{\"links\":[{\"to\":0, \"to\":1}]}", "t.json:1:20: \"to\" is stated twice");
-    expect_refused("{\"rank\":1}",
-                   "t.json:1:2: \"rank\" is no field of the file; there are ranks, links");
-    expect_refused("{\"Ranks\":1}",
-                   "t.json:1:2: \"Ranks\" is no field of the file; there are ranks, links");
-    expect_refused("{\"\":1}", "t.json:1:2: \"\" is no field of the file; there are ranks, links");
+    expect_refused(
+        "{\"rank\":1}",
+        "t.json:1:2: \"rank\" is no field of the file; there are ranks, links, machines");
+    expect_refused(
+        "{\"Ranks\":1}",
+        "t.json:1:2: \"Ranks\" is no field of the file; there are ranks, links, machines");
+    expect_refused("{\"\":1}",
+                   "t.json:1:2: \"\" is no field of the file; there are ranks, links, machines");
     expect_refused("{\"r\\u0061nks\":1}",
-                   "t.json:1:2: \"r\" is no field of the file; there are ranks, links");
+                   "t.json:1:2: \"r\" is no field of the file; there are ranks, links, machines");
     expect_refused(
         "{\"links\":[{\"via\":1}]}",
         "t.json:1:12: \"via\" is no field of a link; there are from, to, bandwidth_GBps, "

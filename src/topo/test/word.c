@@ -232,8 +232,9 @@ static void unknown_words_are_refused_with_all_that_are_known(void **state)
                                       "910B", "910",  "910b:", "910b-",  "this ",
                                       "thi",  "a3",   "json",  "x.jso"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        expect_refused(bad[i], "mesh:N, ring:N, hosts:HxN, this, FILE.json and the presets "
-                               "910b, 910b-raw, 910b-2x8, a3-8x2");
+        expect_refused(bad[i],
+                       "mesh:N, ring:N, hosts:HxN, machines:HxN, this, FILE.json and the presets "
+                       "910b, 910b-raw, 910b-2x8, a3-8x2");
     }
 }
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machines of a topology: which ranks share memory, and the ports between them.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "topo/topo.h"
+
+void tern__topo_name_machine(struct tern__topo_machine *machine, int index)
+{
+    if (index < 26) {
+        snprintf(machine->name, sizeof machine->name, "%c", 'a' + index);
+    } else {
+        snprintf(machine->name, sizeof machine->name, "m%d", index);
+    }
+}
+
+static void list_ranks(tern_topo *topo, const int *of)
+{
+    int listed = 0;
+    for (int m = 0; m < topo->machine_count; m++) {
+        topo->machines[m].first = listed;
+        for (int rank = 0; rank < topo->size; rank++) {
+            if (of[rank] == m) {
+                topo->machine_ranks[listed++] = rank;
+            }
+        }
+        topo->machines[m].count = listed - topo->machines[m].first;
+    }
+}
+
+static void link_machines(tern_topo *topo, const int *of)
+{
+    for (int from = 0; from < topo->size; from++) {
+        for (int to = 0; to < topo->size; to++) {
+            if (of[from] == of[to] || tern__topo_seen(topo, from, to)->GBps > 0) {
+                continue;
+            }
+            const struct tern__topo_machine *one = &topo->machines[of[from]];
+            const struct tern__topo_machine *other = &topo->machines[of[to]];
+            tern__topo_add(topo, from, to,
+                           (tern_link){
+                               .bandwidth_GBps = one->port_GBps < other->port_GBps
+                                                     ? one->port_GBps
+                                                     : other->port_GBps,
+                               .latency_us = one->latency_us > other->latency_us
+                                                 ? one->latency_us
+                                                 : other->latency_us,
+                           });
+        }
+    }
+}
+
+int tern__topo_set_machines(tern_topo *topo, const struct tern__topo_machine *machines, int count,
+                            const int *of)
+{
+    size_t ranks = (size_t)topo->size;
+    topo->machines = calloc((size_t)count, sizeof *machines);
+    topo->machine_of = calloc(ranks, sizeof *of);
+    topo->machine_ranks = calloc(ranks, sizeof *of);
+    if (topo->machines == NULL || topo->machine_of == NULL || topo->machine_ranks == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for %d machines", count);
+    }
+    memcpy(topo->machines, machines, (size_t)count * sizeof *machines);
+    memcpy(topo->machine_of, of, ranks * sizeof *of);
+    topo->machine_count = count;
+    list_ranks(topo, of);
+    link_machines(topo, of);
+    return TERN_OK;
+}
+
+int tern_topo_machine_count(const tern_topo *topo)
+{
+    return tern__handle_lives(topo, TERN__TOPO) ? topo->machine_count : 0;
+}
+
+bool tern_topo_get_machine(const tern_topo *topo, int index, tern_topo_machine *machine)
+{
+    if (index < 0 || index >= tern_topo_machine_count(topo)) {
+        return false;
+    }
+    const struct tern__topo_machine *found = &topo->machines[index];
+    if (machine != NULL) {
+        *machine = (tern_topo_machine){.name = found->name,
+                                       .ranks = found->count,
+                                       .port_GBps = found->port_GBps,
+                                       .latency_us = found->latency_us};
+    }
+    return true;
+}
+
+int tern_topo_machine_of(const tern_topo *topo, int rank)
+{
+    bool there = tern_topo_machine_count(topo) > 0 && rank >= 0 && rank < topo->size;
+    return there ? topo->machine_of[rank] : -1;
+}
+
+int tern_topo_machine_rank(const tern_topo *topo, int index, int at)
+{
+    tern_topo_machine machine;
+    bool there = tern_topo_get_machine(topo, index, &machine) && at >= 0 && at < machine.ranks;
+    return there ? topo->machine_ranks[topo->machines[index].first + at] : -1;
+}
