@@ -15,12 +15,12 @@
 // The analyser's code of each sort of finding; 0: it does not look for that. It has the numbers 405
 // to 409 for a final state that is wrong; which is which here is our choice.
 static const int codes[TERN_CHECK_CAUSES] = {
-    [TERN_CHECK_OUTSIDE] = 109,      [TERN_CHECK_NOT_UNITS] = 201,  [TERN_CHECK_OVERLAP] = 202,
-    [TERN_CHECK_NO_LINK] = 0,        [TERN_CHECK_STARVED] = 102,    [TERN_CHECK_CYCLE] = 102,
-    [TERN_CHECK_CONFLICT] = 302,     [TERN_CHECK_UNAWAITED] = 103,  [TERN_CHECK_UNWRITTEN] = 402,
-    [TERN_CHECK_WRONG_SUM] = 403,    [TERN_CHECK_MISSING] = 405,    [TERN_CHECK_MISPLACED] = 406,
-    [TERN_CHECK_WRONG_SOURCE] = 407, [TERN_CHECK_NOT_COPIED] = 408, [TERN_CHECK_NOT_MET] = 409,
-    [TERN_CHECK_OVERWRITTEN] = 302,
+    [TERN_CHECK_OUTSIDE] = 109,    [TERN_CHECK_NOT_UNITS] = 201, [TERN_CHECK_OVERLAP] = 202,
+    [TERN_CHECK_NO_LINK] = 0,      [TERN_CHECK_STARVED] = 102,   [TERN_CHECK_CYCLE] = 102,
+    [TERN_CHECK_CONFLICT] = 302,   [TERN_CHECK_UNAWAITED] = 103, [TERN_CHECK_REMOTE] = 0,
+    [TERN_CHECK_UNDELIVERED] = 0,  [TERN_CHECK_UNWRITTEN] = 402, [TERN_CHECK_WRONG_SUM] = 403,
+    [TERN_CHECK_MISSING] = 405,    [TERN_CHECK_MISPLACED] = 406, [TERN_CHECK_WRONG_SOURCE] = 407,
+    [TERN_CHECK_NOT_COPIED] = 408, [TERN_CHECK_NOT_MET] = 409,   [TERN_CHECK_OVERWRITTEN] = 302,
 };
 
 // Who posts a signal.
@@ -272,6 +272,9 @@ int check_print_hccl(const tern_check *check, const tern_plan *plan, bool in_pla
     if (good) {
         look_at_structure(&report, false);
         print_summary(&report);
+        if (tern_check_count(check, TERN_CHECK_REACH) > 0) {
+            print_line(&report, "reach", TERN_CHECK_REACH);
+        }
         if (in_place) {
             print_line(&report, "in place", TERN_CHECK_IN_PLACE);
         }

@@ -4,6 +4,12 @@
 // whether it does the same when, on any of the ranks, `out` is the memory of `in` as tern/coll.h
 // says for the kind. What a plan says of slots (tern/plan.h) is taken for granted, and said in the
 // report.
+//
+// On a topology with machines no op may read the memory of another machine, and what is written to
+// it, by copies only, goes over a network. Of that one thing is assumed: what one rank writes to
+// another and the posts that it makes to the same one arrive in the order in which it does them. So
+// a write is there for who knows of a later post by the same rank to the same rank; a post to
+// anybody else says nothing of it. Inputs that lie in slots are there on every machine.
 #ifndef TERN_CHECK_H
 #define TERN_CHECK_H
 
@@ -24,6 +30,7 @@ typedef enum tern_check_rule {
     TERN_CHECK_LINK,     // transfers and posts only over existing links, in their direction
     TERN_CHECK_DEADLOCK, // every wait can end, whatever the interleaving
     TERN_CHECK_RACE,     // no two conflicting accesses without happens-before
+    TERN_CHECK_REACH,    // between machines only what a network can do; where there are machines
     TERN_CHECK_RESULT,   // at the end every output byte holds exactly what the kind says
     TERN_CHECK_IN_PLACE, // what is read as `in` is read before it is overwritten as `out`
     TERN_CHECK_RULES,
@@ -39,6 +46,8 @@ typedef enum tern_check_cause {
     TERN_CHECK_CYCLE,        // deadlock: lanes that wait for each other
     TERN_CHECK_CONFLICT,     // race
     TERN_CHECK_UNAWAITED,    // race: after a post that nobody waits for
+    TERN_CHECK_REMOTE,       // reach: an op that needs the memory of another machine at once
+    TERN_CHECK_UNDELIVERED,  // reach: a write to another machine that may come later than its use
     TERN_CHECK_UNWRITTEN,    // result: bytes that nobody has written
     TERN_CHECK_WRONG_SUM,    // result: a sum that was wrong when it was made
     TERN_CHECK_MISSING,      // result: a sum without all contributions
@@ -67,6 +76,9 @@ typedef enum tern_check_order {
     TERN_CHECK_ORDER_RANK,
     TERN_CHECK_ORDER_FIXED, // some other order, the same in every run
     TERN_CHECK_ORDER_ANY,   // left to chance (atomic reduces)
+    // Inputs 0..n-1 one after the other, but in several reduces, each of which rounds: the bits of
+    // the naive reference for types that sums keep, not for f16 and bf16.
+    TERN_CHECK_ORDER_CHAIN,
 } tern_check_order;
 
 // Checks. topo NULL: every link exists. TERN_OK when the check itself could be made, whatever it

@@ -14,13 +14,14 @@ WORDS = {
     "tern_plan_op_kind": ("plan.h", "TERN_PLAN_", ("copy", "reduce", "post", "wait")),
     "tern_order": ("algo.h", "TERN_ORDER_", ("rank", "any")),
     "tern_check_rule": (
-        "check.h", "TERN_CHECK_", ("bounds", "link", "deadlock", "race", "result", "in_place")),
+        "check.h", "TERN_CHECK_", ("bounds", "link", "deadlock", "race", "reach", "result",
+                                   "in_place")),
     "tern_check_cause": (
         "check.h", "TERN_CHECK_",
         ("outside", "not_units", "overlap", "no_link", "starved", "cycle", "conflict", "unawaited",
-         "unwritten", "wrong_sum", "missing", "misplaced", "wrong_source", "not_copied", "not_met",
+         "remote", "undelivered", "unwritten", "wrong_sum", "missing", "misplaced", "wrong_source", "not_copied", "not_met",
          "overwritten")),
-    "tern_check_order": ("check.h", "TERN_CHECK_ORDER_", ("none", "rank", "fixed", "any")),
+    "tern_check_order": ("check.h", "TERN_CHECK_ORDER_", ("none", "rank", "fixed", "any", "chain")),
     "tern_cmp": ("signal.h", "TERN_CMP_", ("eq", "ne", "gt", "ge", "lt", "le")),
     "tern_core": ("graph.h", "TERN_CORE_", ("aic", "aiv", "mix", "none")),
     "tern_access": (

@@ -26,7 +26,7 @@ class OpPlace(NamedTuple):
 class Finding(NamedTuple):
     """Something that is wrong with a plan."""
 
-    rule: str  # "bounds", "link", "deadlock", "race", "result" or "in_place"
+    rule: str  # "bounds", "link", "deadlock", "race", "reach", "result" or "in_place"
     kind: str  # which mistake, such as "starved" or "wrong_source": tern_check_cause in check.h
     sentence: str  # the counterexample: what happens, which ops, which bytes, which signal
     places: Tuple[OpPlace, ...]  # up to two

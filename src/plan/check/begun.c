@@ -64,8 +64,10 @@ static void prove(void *arg, uint32_t lane, uint32_t done)
 {
     const struct proof *proof = arg;
     (void)done;
-    if (lane >= tern__begun_lane(proof->order->checking, 0)) {
-        proof->signal->unproved[lane - tern__begun_lane(proof->order->checking, 0)] -= proof->posts;
+    const struct checking *checking = proof->order->checking;
+    uint32_t first = tern__begun_lane(checking, 0);
+    if (lane >= first && lane - first < (uint32_t)checking->plan->spec.nranks) {
+        proof->signal->unproved[lane - first] -= proof->posts;
     }
 }
 

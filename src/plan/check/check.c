@@ -40,6 +40,7 @@ static void clean_up(struct checking *checking)
     free(checking->unfit);
     free(checking->unfit_first);
     tern__memory_destroy(checking);
+    tern__network_destroy(checking);
     tern__values_destroy(checking);
     free(checking->lanes.first);
     free(checking->lanes.rank);
@@ -58,16 +59,18 @@ static bool run_passes(struct checking *checking)
 {
     tern_check *check = checking->check;
     if (!number_lanes(checking) || !reserve_tables(checking) || !tern__values_create(checking) ||
-        !tern__memory_create(checking) || !tern__check_shapes(checking) ||
+        !tern__memory_create(checking) || !tern__network_create(checking) ||
+        !tern__check_shapes(checking) || !tern__check_reach(checking) ||
         !tern__check_order(checking)) {
         return false;
     }
     // A wrong operand was left out and a stuck lane has not finished: then the values say nothing.
-    check->unchecked[TERN_CHECK_RESULT] = check->rules[TERN_CHECK_BOUNDS].count > 0 ||
-                                          check->rules[TERN_CHECK_DEADLOCK].count > 0 ||
-                                          check->rules[TERN_CHECK_RACE].count > 0;
+    check->unchecked[TERN_CHECK_RESULT] =
+        check->rules[TERN_CHECK_BOUNDS].count > 0 || check->rules[TERN_CHECK_DEADLOCK].count > 0 ||
+        check->rules[TERN_CHECK_RACE].count > 0 || check->rules[TERN_CHECK_REACH].count > 0;
     // Nor does a stuck rank have an end that others could outlast.
     check->unchecked[TERN_CHECK_RACE] = check->rules[TERN_CHECK_DEADLOCK].count > 0;
+    check->unchecked[TERN_CHECK_REACH] = check->machines && check->unchecked[TERN_CHECK_RACE];
     if ((!check->unchecked[TERN_CHECK_RACE] && !tern__check_ends(checking)) ||
         (!check->unchecked[TERN_CHECK_RESULT] && !tern__check_result(checking))) {
         return false;
@@ -114,6 +117,7 @@ static int check_plan(const char *name, const tern_plan *plan, const tern_topo *
     made->slots = plan->spec.slots;
     made->ops = plan->ops_count;
     made->in_place = in_place;
+    made->machines = tern_topo_machine_count(topo) > 0;
     struct checking checking = {.plan = plan, .topo = topo, .check = made};
     checking.in_place_reported[0].lane = UINT32_MAX;
     checking.budget.left_bytes = bytes_max;

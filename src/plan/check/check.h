@@ -42,6 +42,7 @@ struct tern_check {
     struct findings rules[TERN_CHECK_RULES];
     bool unchecked[TERN_CHECK_RULES]; // not looked at, because another rule failed
     bool in_place;                    // that rule was asked for
+    bool machines;                    // the topology has some
     tern_check_order order;
     uint32_t slots; // of the plan
     int nranks;
@@ -70,8 +71,9 @@ static inline bool tern__is_place(struct place place)
     return place.lane != UINT32_MAX;
 }
 
-struct memory; // check/memory.c
-struct values; // check/value.c
+struct memory;  // check/memory.c
+struct network; // check/network.c
+struct values;  // check/value.c
 
 // The state of one check.
 struct checking {
@@ -87,6 +89,7 @@ struct checking {
     uint32_t *position;    // per lane: ops executed
     struct order *order;   // from the execution to the end
     struct memory *memory;
+    struct network *network; // NULL: no machines
     struct values *values;
     size_t causes_visits;              // of ops, in search of what a race follows from
     struct place in_place_reported[2]; // so that it is not said once per stretch
@@ -143,9 +146,27 @@ static inline bool tern__must_precede(const struct checking *checking, struct pl
 void tern__race_add(struct checking *checking, struct place early, struct place late, int rank,
                     const char *text);
 
+// What goes between machines (check/network.c). Whether one rank's memory is on another machine
+// than the other rank.
+bool tern__network_create(struct checking *checking);
+void tern__network_destroy(struct checking *checking);
+bool tern__is_remote(const struct checking *checking, int rank, int owner);
+// Adds to what a post tells: what the poster's rank has written to the peer before it is there.
+bool tern__network_post(struct checking *checking, struct place post, int peer,
+                        struct clock **told);
+// Whether who knows `clock` knows that what an op wrote to the memory of `owner` is there. An op of
+// another machine's rank only.
+bool tern__network_arrived(const struct checking *checking, struct place write, int owner,
+                           const struct clock *clock);
+// Adds a finding: what was written may not be there yet for `late`; for no place: at the end of
+// `owner`.
+void tern__network_late(struct checking *checking, struct place write, struct place late, int owner,
+                        const char *what);
+
 // Passes, in this order. Each returns false only when memory runs out.
 bool tern__check_shapes(struct checking *checking); // bounds, links
-bool tern__check_order(struct checking *checking);  // executes; deadlock, races
+bool tern__check_reach(struct checking *checking);  // reads and reduces between machines
+bool tern__check_order(struct checking *checking);  // executes; deadlock, races, late writes
 void tern__order_destroy(struct checking *checking);
 bool tern__check_ends(struct checking *checking);   // who may still be busy when a rank has ended
 bool tern__check_result(struct checking *checking); // values at the end
@@ -194,6 +215,7 @@ struct node_facts {
     bool undefined;        // of bytes that nobody wrote, unless it is a sum
     bool whole;            // all ranks' contributions are in it
     bool flat;             // one reduce of raw inputs 0..n-1 in order
+    int ordered;           // inputs 0..ordered-1 in order, in one reduce after the other; 0: not so
     bool atomic;           // summed in an order left to chance
     bool sum;              // the result of a reduce; otherwise an input or undefined
     int rank;              // of an input: whose

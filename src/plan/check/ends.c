@@ -39,7 +39,10 @@ static void visit_touches(struct touches *touches, touch_visitor visit)
             int count = moves ? op->sources_count + op->destinations_count : 0;
             for (int i = 0; i < count; i++) {
                 int rank = operands[i].rank;
-                bool stays = tern__plan_in_slots(checking->plan, operands[i].buffer);
+                // What comes over a network may come after the slot has another use.
+                bool stays = tern__plan_in_slots(checking->plan, operands[i].buffer) &&
+                             (i < op->sources_count ||
+                              !tern__is_remote(checking, checking->lanes.rank[lane], rank));
                 if (!stays && touches->seen[rank] != lane + 1) {
                     touches->seen[rank] = lane + 1;
                     visit(touches, rank, (struct last_touch){place, i});
@@ -132,6 +135,9 @@ static bool check_end(struct checking *checking, const struct touches *touches, 
         struct place place = touches->all[i].place;
         if (tern__clock_done(end, place.lane) <= place.index) {
             report_late(checking, rank, touches->all[i]);
+        } else if (tern__is_remote(checking, checking->lanes.rank[place.lane], rank) &&
+                   !tern__network_arrived(checking, place, rank, end)) {
+            tern__network_late(checking, place, TERN__NO_PLACE, rank, NULL);
         }
     }
     if (checking->plan->spec.kind == TERN_PLAN_BARRIER) {

@@ -218,14 +218,15 @@ bool tern_check_get_detail(const tern_check *check, tern_check_rule rule, size_t
     return true;
 }
 
-static const char *const rule_names[TERN_CHECK_RULES] = {"bounds", "links",  "deadlock",
-                                                         "races",  "result", "in place"};
+static const char *const rule_names[TERN_CHECK_RULES] = {"bounds", "links",  "deadlock", "races",
+                                                         "reach",  "result", "in place"};
 
 static const char *const rule_texts[TERN_CHECK_RULES] = {
     "every operand lies inside its buffer",
     "every transfer and post uses an existing link",
     "every wait ends, whatever the interleaving",
     "conflicting accesses are ordered, and none outlasts its owner's lanes",
+    "no op reads another machine's memory, and what is put there is awaited there",
     "every output byte holds exactly what the kind says",
     "the same holds where out is the memory of in, on any of the ranks",
 };
@@ -235,6 +236,7 @@ static const char *const order_texts[] = {
     [TERN_CHECK_ORDER_RANK] = "; sums in rank order, rounded once",
     [TERN_CHECK_ORDER_FIXED] = "; sums in another order, the same in every run",
     [TERN_CHECK_ORDER_ANY] = "; the order of sums is left to chance (atomic reduces)",
+    [TERN_CHECK_ORDER_CHAIN] = "; sums in rank order, rounded once for each reduce on the way",
 };
 
 // What was taken for granted (tern/plan.h).
@@ -253,6 +255,9 @@ static int check_print(const tern_check *check, FILE *file)
     }
     for (int rule = 0; rule < rules_of(check); rule++) {
         const struct findings *findings = &check->rules[rule];
+        if (rule == TERN_CHECK_REACH && !check->machines) {
+            continue;
+        }
         const char *order = rule == TERN_CHECK_RESULT ? order_texts[check->order] : "";
         if (findings->count > 0) {
             fprintf(file, "%-9s refuted: %zu finding%s\n", rule_names[rule], findings->count,

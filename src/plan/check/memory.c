@@ -132,6 +132,17 @@ static void check_before(struct access *access, const struct clock *places, enum
     tern__clock_beyond(places, access->checking->clocks[access->now.lane], look_at_access, access);
 }
 
+// Whether a write that was done before an access is there by then. What one rank writes to another
+// arrives in its order.
+static bool is_there(const struct access *access, struct place write)
+{
+    const struct checking *checking = access->checking;
+    int writer = checking->lanes.rank[write.lane];
+    bool own = writer == checking->lanes.rank[access->now.lane] && access->kind != ACCESS_READ;
+    return own || !tern__is_remote(checking, writer, access->rank) ||
+           tern__network_arrived(checking, write, access->rank, checking->clocks[access->now.lane]);
+}
+
 // Checks an access against those before it, and remembers it.
 static bool touch(struct access *access, struct stretch *stretch, struct clock *own)
 {
@@ -140,6 +151,12 @@ static bool touch(struct access *access, struct stretch *stretch, struct clock *
         !tern__must_precede(access->checking, stretch->write, access->now.lane)) {
         access->before = ACCESS_WRITE;
         report_race(access, stretch->write);
+    } else if (tern__is_place(stretch->write) && !is_there(access, stretch->write)) {
+        char what[96];
+        snprintf(what, sizeof what, "%s bytes %llu..%llu of %s of rank %d", verbs[access->kind],
+                 (unsigned long long)access->begin, (unsigned long long)access->end,
+                 tern__buffer_name(access->buffer), access->rank);
+        tern__network_late(access->checking, stretch->write, access->now, access->rank, what);
     }
     if (access->kind != ACCESS_READ) {
         check_before(access, stretch->reads, ACCESS_READ);

@@ -53,7 +53,8 @@ static bool execute_post(struct order *order, struct place place, struct signal 
         tern__signal_awaited(signal, signal->total - poster->total + poster->done);
     if (told != NULL &&
         (!tern__clock_join(&checking->pool, &told->clock, checking->clocks[place.lane]) ||
-         !tern__clock_raise(&checking->pool, &told->clock, place.lane, place.index + 1))) {
+         !tern__clock_raise(&checking->pool, &told->clock, place.lane, place.index + 1) ||
+         !tern__network_post(checking, place, (int)(signal->key >> 32), &told->clock))) {
         return false;
     }
     struct awaited *next = &signal->awaited[signal->reached];

@@ -10,8 +10,9 @@
 struct expectation {
     struct checking *checking;
     int rank;
-    bool flat;   // all sums so far are in rank order
-    bool atomic; // some sum is in an order left to chance
+    bool flat;    // all sums so far are in rank order
+    bool ordered; // or taken in rank order by several reduces
+    bool atomic;  // some sum is in an order left to chance
 };
 
 // A part of an output that holds one content, and what it should hold.
@@ -209,6 +210,8 @@ static void look(void *arg, uint64_t begin, uint64_t end, struct content content
     struct output output = {.checking = expected->checking, .content = content};
     output.facts = tern__value_facts(expected->checking, content.node);
     expected->flat = expected->flat && output.facts->flat;
+    expected->ordered =
+        expected->ordered && output.facts->ordered == expected->checking->plan->spec.nranks;
     expected->atomic = expected->atomic || output.facts->atomic;
     while (begin < end) {
         char text[256];
@@ -226,15 +229,16 @@ static void look(void *arg, uint64_t begin, uint64_t end, struct content content
 bool tern__check_result(struct checking *checking)
 {
     const tern_plan *plan = checking->plan;
-    struct expectation expected = {.checking = checking, .flat = true};
+    struct expectation expected = {.checking = checking, .flat = true, .ordered = true};
     for (int rank = 0; rank < plan->spec.nranks; rank++) {
         expected.rank = rank;
         tern__memory_visit(checking, rank, TERN_PLAN_OUT, look, &expected);
     }
     if (tern__kinds[plan->spec.kind].sums) {
-        checking->check->order = expected.atomic ? TERN_CHECK_ORDER_ANY
-                                 : expected.flat ? TERN_CHECK_ORDER_RANK
-                                                 : TERN_CHECK_ORDER_FIXED;
+        checking->check->order = expected.atomic    ? TERN_CHECK_ORDER_ANY
+                                 : expected.flat    ? TERN_CHECK_ORDER_RANK
+                                 : expected.ordered ? TERN_CHECK_ORDER_CHAIN
+                                                    : TERN_CHECK_ORDER_FIXED;
     }
     return !checking->check->out_of_memory;
 }

@@ -65,6 +65,7 @@ bool tern__values_create(struct checking *checking)
             continue;
         }
         values->facts[node].rank = rank;
+        values->facts[node].ordered = rank == 0;
         values->facts[node].flat = nranks == 1;
         values->facts[node].whole = nranks == 1;
         set_of(values, node)[rank / 64] |= UINT64_C(1) << (rank % 64);
@@ -192,6 +193,7 @@ bool tern__value_sum(struct checking *checking, const struct addition *addition,
     }
     struct node_facts facts = {.sum = true, .maker = addition->maker, .atomic = addition->atomic};
     facts.flat = !addition->atomic && addition->count == (size_t)checking->plan->spec.nranks;
+    facts.ordered = addition->atomic ? 0 : values->facts[terms[0].node].ordered;
     uint64_t *set = set_of(values, node);
     bool good = true;
     for (uint32_t i = 0; i < addition->count; i++) {
@@ -199,6 +201,11 @@ bool tern__value_sum(struct checking *checking, const struct addition *addition,
         int twice = add_set(values, set, set_of(values, terms[i].node));
         facts.atomic = facts.atomic || term->atomic;
         facts.flat = facts.flat && terms[i].node == i + 1;
+        if (i > 0 && facts.ordered > 0) {
+            bool next = facts.ordered < checking->plan->spec.nranks &&
+                        terms[i].node == tern__value_input(checking, facts.ordered);
+            facts.ordered = next ? facts.ordered + 1 : 0;
+        }
         if (facts.mistake == 0 && term->mistake != 0) {
             facts.mistake = term->mistake;
             facts.mistake_delta = terms[i].delta + term->mistake_delta - terms[0].delta;

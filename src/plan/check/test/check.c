@@ -81,10 +81,10 @@ static void assert_proved(tern_plan *plan, tern_check_order order)
 static void assert_detail(const tern_check *check, tern_check_rule rule, size_t index)
 {
     static const tern_check_cause first[] = {
-        [TERN_CHECK_BOUNDS] = TERN_CHECK_OUTSIDE,   [TERN_CHECK_LINK] = TERN_CHECK_NO_LINK,
-        [TERN_CHECK_DEADLOCK] = TERN_CHECK_STARVED, [TERN_CHECK_RACE] = TERN_CHECK_CONFLICT,
-        [TERN_CHECK_RESULT] = TERN_CHECK_UNWRITTEN, [TERN_CHECK_IN_PLACE] = TERN_CHECK_OVERWRITTEN,
-        [TERN_CHECK_RULES] = TERN_CHECK_CAUSES};
+        [TERN_CHECK_BOUNDS] = TERN_CHECK_OUTSIDE,       [TERN_CHECK_LINK] = TERN_CHECK_NO_LINK,
+        [TERN_CHECK_DEADLOCK] = TERN_CHECK_STARVED,     [TERN_CHECK_RACE] = TERN_CHECK_CONFLICT,
+        [TERN_CHECK_REACH] = TERN_CHECK_REMOTE,         [TERN_CHECK_RESULT] = TERN_CHECK_UNWRITTEN,
+        [TERN_CHECK_IN_PLACE] = TERN_CHECK_OVERWRITTEN, [TERN_CHECK_RULES] = TERN_CHECK_CAUSES};
     tern_check_detail detail;
     assert_true(tern_check_get_detail(check, rule, index, &detail));
     assert_in_range(detail.cause, first[rule], first[rule + 1] - 1);
@@ -266,7 +266,7 @@ static tern_plan *chain(int nranks, enum fault fault)
 
 static void the_first_wrong_sum_is_named(void **state)
 {
-    assert_proved(chain(5, NONE), TERN_CHECK_ORDER_FIXED);
+    assert_proved(chain(5, NONE), TERN_CHECK_ORDER_CHAIN);
     assert_refuted(chain(5, RANK_TWICE), TERN_CHECK_RESULT,
                    "out of rank 0, bytes 0..32: the contribution of rank 0 from in+0 twice (source "
                    "2, in+0 of rank 0), made by rank 1, lane 0, op 1 (reduce) (and 4 more that "
