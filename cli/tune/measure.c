@@ -97,6 +97,7 @@ static int vary(const tern_tune_row *row, size_t field, const char *transport,
     for (int i = 0; tern_algo_name(row->kind, i) != NULL && count < TUNE_CANDIDATES_MAX; i++) {
         const char *name = tern_algo_name(row->kind, i);
         if (strcmp(name, (const char *)row + field) != 0 && !tern_algo_around_cut(row->kind, i) &&
+            !tern_algo_across_machines(row->kind, i) &&
             goes(row->kind, row->nranks, name, transport)) {
             rows[count] = *row;
             snprintf((char *)&rows[count] + field, sizeof row->small, "%s", name);

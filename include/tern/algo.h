@@ -45,6 +45,10 @@ TERN_API bool tern_algo_in_place(tern_plan_kind kind, int index);
 // is never the best there.
 TERN_API bool tern_algo_around_cut(tern_plan_kind kind, int index);
 
+// Whether it is for topologies with two machines or more, and only for those. Others are right
+// there, too, where no rank reads the memory of another machine.
+TERN_API bool tern_algo_across_machines(tern_plan_kind kind, int index);
+
 TERN_END_DECLS
 
 #endif

@@ -18,6 +18,7 @@ HEADERS = {
         text tern_algo_text(int, int)
         bool tern_algo_in_place(int, int)
         bool tern_algo_around_cut(int, int)
+        bool tern_algo_across_machines(int, int)
     """,
     "async.h": """
         int tern_session_create(ptr)

@@ -11,13 +11,15 @@
 
 // Which links an algorithm cannot do without.
 enum tern__need {
-    TERN__NEED_ALL,            // every one
-    TERN__NEED_ALL_BUT_A_PAIR, // every one but those between one pair of ranks
-    TERN__NEED_RING,           // a ring through all ranks, in one direction
-    TERN__NEED_TREE,           // a tree to the root, in both directions
-    TERN__NEED_ROOT,           // between the root and everybody
-    TERN__NEED_HALVING,        // between ranks whose numbers differ in one bit
-    TERN__NEED_DISSEMINATION,  // to the ranks 1, 2, 4, … further on
+    TERN__NEED_ALL,               // every one
+    TERN__NEED_ALL_BUT_A_PAIR,    // every one but those between one pair of ranks
+    TERN__NEED_RING,              // a ring through all ranks, in one direction
+    TERN__NEED_TREE,              // a tree to the root, in both directions
+    TERN__NEED_ROOT,              // between the root and everybody
+    TERN__NEED_HALVING,           // between ranks whose numbers differ in one bit
+    TERN__NEED_DISSEMINATION,     // to the ranks 1, 2, 4, … further on
+    TERN__NEED_MACHINES,          // every one, between two machines or more
+    TERN__NEED_MACHINES_IN_ORDER, // the same, and the ranks of a machine follow one another
 };
 
 struct tern__algo { // algo.def says what the columns are

@@ -21,10 +21,29 @@ void tern__emit_to(struct tern__emit *e, int rank, tern_plan_buffer buffer, uint
     }
 }
 
+// Whether an op needs the memory of another machine at once. What a copy writes there travels.
+static void look_at_reach(struct tern__emit *e, int rank, const tern_plan_op *op)
+{
+    int machine = tern_topo_machine_of(e->topo, rank);
+    int writes = op->kind == TERN_PLAN_REDUCE ? op->destinations_count : 0;
+    bool moves = op->kind == TERN_PLAN_COPY || op->kind == TERN_PLAN_REDUCE;
+    int count = moves ? op->sources_count + writes : 0;
+    for (int i = 0; i < count && !e->reaches; i++) {
+        int other = i < op->sources_count ? op->sources[i].rank
+                                          : op->destinations[i - op->sources_count].rank;
+        e->reaches = tern_topo_machine_of(e->topo, other) != machine;
+        e->reaching = rank;
+        e->reached = other;
+    }
+}
+
 static void add(struct tern__emit *e, struct tern__at at, const tern_plan_op *op)
 {
     if (e->status < 0) {
         return;
+    }
+    if (e->machines) {
+        look_at_reach(e, at.rank, op);
     }
     if (e->tally != NULL) {
         tern__tally_op(e->tally, at.rank, at.lane, op);

@@ -18,6 +18,10 @@ struct tern__emit {
     uint32_t unit;
     int root;
     int status; // of the first call that failed
+    // Of the first op that needs the memory of another machine: its rank and the other; looked for
+    // where `machines` says so.
+    bool machines, reaches;
+    int reaching, reached;
     int sources_count, destinations_count;
     tern_plan_range sources[TERN_PLAN_OPERANDS_MAX];
     tern_plan_range destinations[TERN_PLAN_OPERANDS_MAX];

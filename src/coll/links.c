@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "coll/coll.h"
+#include "coll/machines.h"
 
 // A search for a ring gives up after this many steps back; a ring exists nearly always within a
 // few.
@@ -179,6 +180,31 @@ static bool pattern_suffices(enum tern__need need, const tern_topo *topo, int ro
     return count == 0;
 }
 
+// Whether there are several machines, with consecutive ranks if that is needed, and every link.
+static bool machines_suffice(enum tern__need need, const tern_topo *topo, char *why,
+                             size_t why_bytes)
+{
+    struct tern__machines machines;
+    if (!tern__machines_find(topo, &machines)) {
+        snprintf(why, why_bytes,
+                 "it needs two machines or more; machines:2x4 has some, and a file may state them");
+        return false;
+    }
+    for (int m = 0; need == TERN__NEED_MACHINES_IN_ORDER && m < machines.count; m++) {
+        int first = tern__machine_rank(&machines, m, 0);
+        for (int i = 0; i < tern__machine_size(&machines, m); i++) {
+            if (tern__machine_rank(&machines, m, i) != first + i) {
+                snprintf(why, why_bytes,
+                         "sums pass from machine to machine, so each must hold consecutive ranks, "
+                         "and the machine of rank %d has not rank %d but rank %d",
+                         first, first + i, tern__machine_rank(&machines, m, i));
+                return false;
+            }
+        }
+    }
+    return pattern_suffices(TERN__NEED_ALL, topo, 0, why, why_bytes);
+}
+
 bool tern__links_suffice(enum tern__need need, const tern_topo *topo, int root, char *why,
                          size_t why_bytes)
 {
@@ -196,6 +222,9 @@ bool tern__links_suffice(enum tern__need need, const tern_topo *topo, int root, 
         snprintf(why, why_bytes,
                  "it works around one pair of ranks, and links of more are missing");
         return tern__cut_find(topo, &cut);
+    case TERN__NEED_MACHINES:
+    case TERN__NEED_MACHINES_IN_ORDER:
+        return machines_suffice(need, topo, why, why_bytes);
     default:
         return pattern_suffices(need, topo, root, why, why_bytes);
     }

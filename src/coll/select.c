@@ -11,6 +11,7 @@
 #include "base/public.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/kind.h"
 #include "coll/algo.h"
 #include "coll/coll.h"
 #include "coll/executor.h"
@@ -59,6 +60,17 @@ bool tern_algo_around_cut(tern_plan_kind kind, int index)
 {
     const struct tern__algo *row = by_index(kind, index);
     return row != NULL && row->need == TERN__NEED_ALL_BUT_A_PAIR;
+}
+
+static bool needs_machines(const struct tern__algo *row)
+{
+    return row->need == TERN__NEED_MACHINES || row->need == TERN__NEED_MACHINES_IN_ORDER;
+}
+
+bool tern_algo_across_machines(tern_plan_kind kind, int index)
+{
+    const struct tern__algo *row = by_index(kind, index);
+    return row != NULL && needs_machines(row);
 }
 
 int tern__algo_index(tern_plan_kind kind, const char *name)
@@ -112,6 +124,13 @@ static bool fits_ranks(const struct tern__algo *row, const tern_algo_request *re
             "allows that");
         return false;
     }
+    if (n > 1 && request->order == TERN_ORDER_RANK && tern__kinds[request->kind].sums &&
+        row->need == TERN__NEED_MACHINES_IN_ORDER && request->unit == 2) {
+        snprintf(why, why_bytes,
+                 "its sums are in the order of the ranks but rounded once a machine, so f16 and "
+                 "bf16 would have other bits; .order = TERN_ORDER_ANY (--order any) allows that");
+        return false;
+    }
     return true;
 }
 
@@ -120,12 +139,6 @@ static bool fits_links(const struct tern__algo *row, const tern_algo_request *re
 {
     return tern_topo_size(request->topo) == 1 ||
            tern__links_suffice(row->need, request->topo, request->root, why, why_bytes);
-}
-
-static bool fits(const struct tern__algo *row, const tern_algo_request *request, char *why,
-                 size_t why_bytes)
-{
-    return fits_ranks(row, request, why, why_bytes) && fits_links(row, request, why, why_bytes);
 }
 
 static void emit(const struct tern__algo *row, struct tern__emit *e)
@@ -148,6 +161,31 @@ static void begin(struct tern__emit *e, const tern_algo_request *request)
     e->bytes = request->bytes;
     e->unit = request->unit;
     e->root = request->root;
+}
+
+// Whether no op needs the memory of another machine. The plan is made to be looked at only.
+static bool fits_machines(const struct tern__algo *row, const tern_algo_request *request,
+                          struct tern__emit *e, char *why, size_t why_bytes)
+{
+    if (tern_topo_machine_count(request->topo) < 2 || needs_machines(row)) {
+        return true;
+    }
+    begin(e, request);
+    e->machines = true;
+    emit(row, e);
+    if (e->reaches) {
+        snprintf(why, why_bytes,
+                 "rank %d would need the memory of rank %d, which is on another machine",
+                 e->reaching, e->reached);
+    }
+    return !e->reaches;
+}
+
+static bool fits(const struct tern__algo *row, const tern_algo_request *request,
+                 struct tern__emit *e, char *why, size_t why_bytes)
+{
+    return fits_ranks(row, request, why, why_bytes) && fits_links(row, request, why, why_bytes) &&
+           fits_machines(row, request, e, why, why_bytes);
 }
 
 static double estimate_us(const struct tern__algo *row, const tern_algo_request *request,
@@ -185,13 +223,13 @@ static bool is_uniform(const struct tern__tally *tally)
     return true;
 }
 
-static int none_fits(const tern_algo_request *request)
+static int none_fits(const tern_algo_request *request, struct tern__emit *e)
 {
     char reasons[800] = "";
     for (int i = 0; by_index(request->kind, i) != NULL; i++) {
         const struct tern__algo *row = by_index(request->kind, i);
         char why[200] = "";
-        fits(row, request, why, sizeof why);
+        fits(row, request, e, why, sizeof why);
         size_t used = strlen(reasons);
         snprintf(reasons + used, sizeof reasons - used, "%s%s: %s", i > 0 ? "; " : "", row->name,
                  why);
@@ -209,12 +247,13 @@ static int pick(const tern_algo_request *request, struct tern__emit *e,
     int count = 0;
     char why[200];
     for (int i = 0; i < ALGORITHMS; i++) {
-        if (algorithms[i].kind == request->kind && fits(&algorithms[i], request, why, sizeof why)) {
+        if (algorithms[i].kind == request->kind &&
+            fits(&algorithms[i], request, e, why, sizeof why)) {
             rows[count++] = &algorithms[i];
         }
     }
     if (count == 0) {
-        return none_fits(request);
+        return none_fits(request, e);
     }
     *picked = rows[0];
     if (count == 1 || tern_topo_size(request->topo) == 1 ||
@@ -240,7 +279,8 @@ static int pick(const tern_algo_request *request, struct tern__emit *e,
     return TERN_OK;
 }
 
-static int by_name(const tern_algo_request *request, const struct tern__algo **picked)
+static int by_name(const tern_algo_request *request, struct tern__emit *e,
+                   const struct tern__algo **picked)
 {
     char why[400] = "";
     int index = tern__algo_index(request->kind, request->algorithm);
@@ -254,7 +294,8 @@ static int by_name(const tern_algo_request *request, const struct tern__algo **p
         return tern__fail(TERN_ERR_ARG, "%s cannot do this %s: %s", row->name,
                           tern_plan_kind_name(request->kind), why);
     }
-    if (!fits_links(row, request, why, sizeof why)) {
+    if (!fits_links(row, request, why, sizeof why) ||
+        !fits_machines(row, request, e, why, sizeof why)) {
         return tern__fail(TERN_ERR_ARG, "%s cannot do this %s over %s: %s", row->name,
                           tern_plan_kind_name(request->kind), tern_topo_text(request->topo), why);
     }
@@ -300,7 +341,7 @@ static int find_and_make(const tern_algo_request *request, struct tern__emit *e,
         tern__executor_name(request->kind, name, strlen(name)) != NULL) {
         return tern__executor_plan(request, plan);
     }
-    TERN_TRY(request->algorithm != NULL ? by_name(request, &row) : pick(request, e, &row));
+    TERN_TRY(request->algorithm != NULL ? by_name(request, e, &row) : pick(request, e, &row));
     return make(request, row, e, plan);
 }
 

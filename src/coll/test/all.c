@@ -78,6 +78,7 @@ static void check_kind(tern_plan_kind kind, int n)
     for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
         const char *name = tern_algo_name(kind, i);
         if ((tern_algo_around_cut(kind, i) && n < 4) ||
+            (tern_algo_across_machines(kind, i) && n > 1) || // test/machines.c
             (strcmp(name, "cut_optimal") == 0 && n < 6)) {
             continue;
         }
