@@ -3,6 +3,7 @@
 # src/<floor>/test/<file>.c          one executable and one ctest entry <floor>/<file>, label = floor
 # src/<floor>/test/kernels/<file>.c  a loadable kernel, lib/test/<file>.so
 # test/support/*.c                   helpers for all tests
+# test/support/netlab               the command `netlab`: hosts on one box
 # test/system/<file>.sh              a check of the whole, not run under sanitizers
 # test/pto/<file>.cpp                kernels and hosts, which test/system/pto.sh compiles and runs
 #
@@ -35,6 +36,10 @@ else()
     add_library(tern_test_support INTERFACE)
     target_link_libraries(tern_test_support INTERFACE tern_test_flags)
 endif()
+
+file(GLOB netlab_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/test/support/netlab/*.c")
+add_executable(netlab ${netlab_sources})
+target_link_libraries(netlab PRIVATE tern_flags)
 
 # What every test may start or load: built before any test that is built by its own name.
 add_custom_target(tern_test_needs)
