@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comm_* platform API over tern's communicator and window.
+// The comm_* platform API, over a backend (comm_backend.c).
 
 #include "faces/comm_handle.h"
 
@@ -17,7 +17,7 @@ static int check_windows(const char *call, CommHandle h, const void *out)
         tern__set_error("%s: no argument may be NULL", call);
         return -1;
     }
-    if (h->window == NULL) {
+    if (h->context == NULL) {
         tern__set_error("%s: there are no windows yet; call comm_alloc_windows first", call);
         return -1;
     }
@@ -26,12 +26,19 @@ static int check_windows(const char *call, CommHandle h, const void *out)
 
 CommHandle comm_init(int rank, int nranks, const char *rootinfo_path)
 {
+    const struct tern__comm_backend *backend = tern__comm_backend_find();
+    if (backend == NULL) {
+        return NULL;
+    }
     struct CommHandle_ *made = tern__handle_new(TERN__FACE_COMM, sizeof *made);
     if (made == NULL) {
         tern__set_error("comm_init: no memory for a handle");
         return NULL;
     }
-    if (tern_init_at(rank, nranks, rootinfo_path, NULL, &made->comm) != TERN_OK) {
+    made->backend = backend;
+    made->rank = (uint32_t)rank;
+    made->size = (uint32_t)nranks;
+    if (backend->join(made, rank, nranks, rootinfo_path) != 0) {
         tern__handle_free(made, sizeof *made);
         return NULL;
     }
@@ -47,15 +54,14 @@ int comm_alloc_windows(CommHandle h, size_t win_size, uint64_t *device_ctx_out)
         tern__set_error("comm_alloc_windows: no argument may be NULL");
         return -1;
     }
-    if (h->window != NULL) {
+    if (h->context != NULL) {
         tern__set_error("comm_alloc_windows: this handle has its windows already");
         return -1;
     }
-    if (tern_window_create(h->comm, win_size, NULL, &h->window) != TERN_OK) {
-        h->window = NULL;
+    if (h->backend->make_windows(h, win_size) != 0) {
         return -1;
     }
-    *device_ctx_out = (uint64_t)(uintptr_t)tern_window_context(h->window);
+    *device_ctx_out = h->address;
     return 0;
 }
 
@@ -64,7 +70,7 @@ int comm_get_local_window_base(CommHandle h, uint64_t *base_out)
     if (check_windows("comm_get_local_window_base", h, base_out) != 0) {
         return -1;
     }
-    *base_out = (uint64_t)(uintptr_t)tern_window_address(h->window, tern_comm_rank(h->comm));
+    *base_out = h->context->windowsIn[h->rank];
     return 0;
 }
 
@@ -73,16 +79,13 @@ int comm_get_window_size(CommHandle h, size_t *size_out)
     if (check_windows("comm_get_window_size", h, size_out) != 0) {
         return -1;
     }
-    *size_out = tern_window_size(h->window);
+    *size_out = (size_t)h->context->winSize;
     return 0;
 }
 
 int comm_barrier(CommHandle h)
 {
-    if (check_windows("comm_barrier", h, h) != 0) {
-        return -1;
-    }
-    return tern_comm_barrier(h->comm) == TERN_OK ? 0 : -1;
+    return check_windows("comm_barrier", h, h) == 0 ? h->backend->barrier(h) : -1;
 }
 
 int comm_destroy(CommHandle h)
@@ -92,10 +95,9 @@ int comm_destroy(CommHandle h)
         return -1;
     }
     int ended = tern__comm_domains_end(h);
-    int status = tern_window_destroy(h->window);
-    int left = tern_comm_destroy(h->comm);
+    int left = h->backend->leave(h);
     tern__handle_free(h, sizeof *h);
-    return ended == 0 && status == TERN_OK && left == TERN_OK ? 0 : -1;
+    return ended == 0 ? left : ended;
 }
 
 uint32_t dma_workspace_supported_mask(void)

@@ -19,8 +19,8 @@ struct members {
 static int check_members(CommHandle h, const struct members *given)
 {
     uint64_t seen = 0;
-    size_t size = (size_t)tern_comm_size(h->comm);
-    uint32_t own = (uint32_t)tern_comm_rank(h->comm);
+    size_t size = h->size;
+    uint32_t own = h->rank;
     if (given->rank_count < 1 || given->rank_count > size) {
         tern__set_error("%s: rank_count is %zu; expected 1 to %zu", given->call, given->rank_count,
                         size);
@@ -73,18 +73,24 @@ static struct tern__comm_domain *new_domain(const struct members *given, size_t 
     return made;
 }
 
-static void place(struct tern__comm_domain *domain, size_t rank, const void *window, size_t offset)
+// Lets go of its memory; waits for nobody.
+static int end_domain(CommHandle h, struct tern__comm_domain *domain)
 {
-    uint64_t base = (uint64_t)(uintptr_t)window + offset;
-    domain->context.windowsIn[rank] = base;
-    domain->context.windowsOut[rank] = base;
+    int status = h->backend->end_domain(h, domain);
+    free(domain);
+    return status;
 }
 
-static uint64_t link_domain(CommHandle h, struct tern__comm_domain *domain)
+// The handle has it from now on; on failure it is gone.
+static int link_domain(CommHandle h, struct tern__comm_domain *domain, uint64_t *device_ctx_out)
 {
+    if (h->backend->publish(h, domain, device_ctx_out) != 0) {
+        (void)end_domain(h, domain);
+        return -1;
+    }
     domain->next = h->domains;
     h->domains = domain;
-    return (uint64_t)(uintptr_t)&domain->context;
+    return 0;
 }
 
 int comm_derive_context(CommHandle h, const uint32_t *rank_ids, size_t rank_count,
@@ -96,14 +102,14 @@ int comm_derive_context(CommHandle h, const uint32_t *rank_ids, size_t rank_coun
     if (check_pointers(call, h, rank_ids, device_ctx_out, h) != 0) {
         return -1;
     }
-    if (h->window == NULL) {
+    if (h->context == NULL) {
         tern__set_error("%s: there are no windows yet; call comm_alloc_windows first", call);
         return -1;
     }
     if (check_members(h, &given) != 0) {
         return -1;
     }
-    size_t size = tern_window_size(h->window);
+    size_t size = (size_t)h->context->winSize;
     if (window_size == 0 || window_offset > size || window_size > size - window_offset) {
         tern__set_error("%s: %zu bytes from byte %zu on; the windows have %zu bytes", call,
                         window_size, window_offset, size);
@@ -114,28 +120,18 @@ int comm_derive_context(CommHandle h, const uint32_t *rank_ids, size_t rank_coun
         return -1;
     }
     for (size_t i = 0; i < rank_count; i++) {
-        place(made, i, tern_window_address(h->window, (int)rank_ids[i]), window_offset);
+        tern__comm_place(made, i, h->context->windowsIn[rank_ids[i]] + window_offset);
     }
-    *device_ctx_out = link_domain(h, made);
-    return 0;
+    return link_domain(h, made, device_ctx_out);
 }
 
 static struct tern__comm_domain **find_domain(CommHandle h, uint64_t allocation_id)
 {
     struct tern__comm_domain **at = &h->domains;
-    while (*at != NULL && ((*at)->part == NULL || (*at)->allocation_id != allocation_id)) {
+    while (*at != NULL && (!(*at)->allocated || (*at)->allocation_id != allocation_id)) {
         at = &(*at)->next;
     }
     return at;
-}
-
-// Lets go of its memory; waits for nobody.
-static int end_domain(struct tern__comm_domain *domain)
-{
-    int status = tern_window_destroy(domain->window);
-    int left = tern_comm_destroy(domain->part); // NULL is allowed
-    free(domain);
-    return status == TERN_OK && left == TERN_OK ? 0 : -1;
 }
 
 int comm_alloc_domain_windows(CommHandle h, uint64_t allocation_id, const uint32_t *rank_ids,
@@ -157,25 +153,19 @@ int comm_alloc_domain_windows(CommHandle h, uint64_t allocation_id, const uint32
                         (unsigned long long)allocation_id);
         return -1;
     }
-    int ranks[TERN_RANKS_MAX];
     struct tern__comm_domain *made = new_domain(&given, window_size);
     if (made == NULL) {
         return -1;
     }
-    for (size_t i = 0; i < rank_count; i++) {
-        ranks[i] = (int)rank_ids[i];
-    }
-    int count = (int)rank_count;
+    made->allocated = true;
     made->allocation_id = allocation_id;
-    if (tern_comm_create_group(h->comm, ranks, count, allocation_id, &made->part) != TERN_OK ||
-        tern_window_create(made->part, window_size, NULL, &made->window) != TERN_OK) {
-        (void)end_domain(made);
+    if (h->backend->make_domain(h, made, rank_ids, window_size) != 0) {
+        (void)end_domain(h, made);
         return -1;
     }
-    for (int rank = 0; rank < count; rank++) {
-        place(made, (size_t)rank, tern_window_address(made->window, rank), 0);
+    if (link_domain(h, made, device_ctx_out) != 0) {
+        return -1;
     }
-    *device_ctx_out = link_domain(h, made);
     *local_window_base_out = made->context.windowsIn[domain_rank];
     return 0;
 }
@@ -201,9 +191,10 @@ int comm_release_domain_windows(CommHandle h, uint64_t allocation_id, size_t ran
                         domain->domain_rank, rank_count, domain_rank);
         return -1;
     }
-    int met = tern_comm_barrier(domain->part);
+    int met = h->backend->domain_barrier(h, domain);
     *at = domain->next;
-    return end_domain(domain) == 0 && met == TERN_OK ? 0 : -1;
+    int ended = end_domain(h, domain);
+    return met != 0 ? met : ended;
 }
 
 int tern__comm_domains_end(CommHandle h)
@@ -212,7 +203,7 @@ int tern__comm_domains_end(CommHandle h)
     while (h->domains != NULL) {
         struct tern__comm_domain *domain = h->domains;
         h->domains = domain->next;
-        status = end_domain(domain) != 0 ? -1 : status;
+        status = end_domain(h, domain) != 0 ? -1 : status;
     }
     return status;
 }

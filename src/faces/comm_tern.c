@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backends of the comm_* platform API that are tern's own communicator and window.
+
+#include "faces/comm_handle.h"
+
+#include <stdlib.h>
+
+static int result(int status)
+{
+    return status == TERN_OK ? 0 : -1;
+}
+
+static int join_at(CommHandle h, int rank, int nranks, const char *rootinfo_path)
+{
+    return result(tern_init_at(rank, nranks, rootinfo_path, NULL, &h->comm));
+}
+
+static int make_windows(CommHandle h, size_t window_size)
+{
+    if (tern_window_create(h->comm, window_size, NULL, &h->window) != TERN_OK) {
+        h->window = NULL;
+        return -1;
+    }
+    h->context = tern_window_context(h->window);
+    h->address = (uint64_t)(uintptr_t)h->context;
+    return 0;
+}
+
+static int barrier(CommHandle h)
+{
+    return result(tern_comm_barrier(h->comm));
+}
+
+static int publish(CommHandle h, struct tern__comm_domain *domain, uint64_t *address)
+{
+    (void)h;
+    *address = (uint64_t)(uintptr_t)&domain->context;
+    return 0;
+}
+
+static int make_domain(CommHandle h, struct tern__comm_domain *domain, const uint32_t *rank_ids,
+                       size_t window_size)
+{
+    int ranks[TERN_RANKS_MAX];
+    for (size_t i = 0; i < domain->rank_count; i++) {
+        ranks[i] = (int)rank_ids[i];
+    }
+    if (tern_comm_create_group(h->comm, ranks, (int)domain->rank_count, domain->allocation_id,
+                               &domain->part) != TERN_OK ||
+        tern_window_create(domain->part, window_size, NULL, &domain->window) != TERN_OK) {
+        return -1;
+    }
+    const tern_context *context = tern_window_context(domain->window);
+    for (size_t i = 0; i < domain->rank_count; i++) {
+        tern__comm_place(domain, i, context->windowsIn[i]);
+    }
+    return 0;
+}
+
+static int domain_barrier(CommHandle h, struct tern__comm_domain *domain)
+{
+    (void)h;
+    return result(tern_comm_barrier(domain->part));
+}
+
+static int end_domain(CommHandle h, struct tern__comm_domain *domain)
+{
+    (void)h;
+    int status = tern_window_destroy(domain->window);
+    int left = tern_comm_destroy(domain->part); // NULL is allowed, for both
+    return result(status != TERN_OK ? status : left);
+}
+
+static int leave(CommHandle h)
+{
+    int status = tern_window_destroy(h->window);
+    int left = tern_comm_destroy(h->comm);
+    return result(status != TERN_OK ? status : left);
+}
+
+const struct tern__comm_backend tern__comm_sim = {
+    .name = "sim",
+    .where = "one machine",
+    .join = join_at,
+    .make_windows = make_windows,
+    .barrier = barrier,
+    .publish = publish,
+    .make_domain = make_domain,
+    .domain_barrier = domain_barrier,
+    .end_domain = end_domain,
+    .leave = leave,
+};
