@@ -115,10 +115,9 @@ int netlab_connect(struct lab *lab, struct wire *wire)
         fprintf(stderr, "netlab: no network namespace: %s\n", strerror(errno));
         return errno == EPERM ? NETLAB_SKIP : 1;
     }
-    if (shell(
-            "command -v ip >/dev/null && command -v bridge >/dev/null && command -v tc >/dev/null") !=
-            0 ||
-        (!lab->wire && shell("ip link add br0 type bridge && ip link set br0 up") != 0)) {
+    static const char tools[] = "(ip -V && bridge -V && tc -V) >/dev/null 2>&1";
+    static const char bridge[] = "ip link add br0 type bridge && ip link set br0 up";
+    if (shell("%s", tools) != 0 || (!lab->wire && shell("%s", bridge) != 0)) {
         return NETLAB_SKIP; // not installed, or not in this kernel
     }
     int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
