@@ -41,8 +41,11 @@ file(GLOB netlab_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/test/support/n
 add_executable(netlab ${netlab_sources})
 target_link_libraries(netlab PRIVATE tern_flags)
 
+include(cmake/hccl_face.cmake)
+
 # What every test may start or load: built before any test that is built by its own name.
 add_custom_target(tern_test_needs)
+add_dependencies(tern_test_needs tern_face_hccl tern_face_ascendcl)
 if(TARGET tern)
     add_dependencies(tern_test_needs tern)
 endif()
