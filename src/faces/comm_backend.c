@@ -12,6 +12,7 @@
 // The first is taken where TERN_COMM_BACKEND says nothing.
 static const struct tern__comm_backend *const backends[] = {
     &tern__comm_sim,
+    &tern__comm_hccl,
 };
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
