@@ -148,8 +148,8 @@ int tern_graph_load(tern_graph *graph, const char *path)
     return TERN__CALL(graph_load(graph, path));
 }
 
-static int find_kernel(const char *call, const tern_graph *graph, const char *task,
-                       const char *name, tern_kernel *kernel)
+int tern__graph_find(const char *call, const tern_graph *graph, const char *task, const char *name,
+                     tern_kernel *kernel)
 {
     for (size_t i = 0; i < graph->libraries_count; i++) {
         void *symbol = dlsym(graph->libraries[i], name);
@@ -172,7 +172,7 @@ static int read_mix(const char *call, const tern_graph *graph, const tern_task *
     for (int i = 0; i < 3; i++) {
         more->mix[i] = given->mix[i];
         if (more->mix[i] == NULL && given->mix_names[i] != NULL) {
-            TERN_TRY(find_kernel(call, graph, name, given->mix_names[i], &more->mix[i]));
+            TERN_TRY(tern__graph_find(call, graph, name, given->mix_names[i], &more->mix[i]));
         }
         count += more->mix[i] != NULL;
     }
@@ -233,7 +233,7 @@ int tern__task_read(const char *call, const tern_graph *graph, const tern_task *
     task->blocks = given->blocks > 1 ? (uint32_t)given->blocks : 1;
     task->special = 0;
     if (given->kernel == NULL && given->kernel_name != NULL) {
-        TERN_TRY(find_kernel(call, graph, name, given->kernel_name, &task->kernel));
+        TERN_TRY(tern__graph_find(call, graph, name, given->kernel_name, &task->kernel));
     }
     if (given->core == TERN_CORE_NONE) {
         task->blocks = 1;

@@ -26,9 +26,13 @@ struct tern__chip_launch {
     uint64_t room; // tasks that may be ready at once
 };
 
+struct tern__away;
+
 struct tern_chip {
     struct tern__handle handle;
-    struct tern_comm *comm; // or NULL
+    struct tern_comm *comm;  // or NULL
+    struct tern__away *away; // who runs what its cores do not, or NULL
+    bool contained;          // what fails in a kernel is no failure of the communicator
     int64_t timeout_ns;
     struct tern__cores cores;
     struct tern__gangs gangs;

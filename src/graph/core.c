@@ -250,6 +250,28 @@ static bool has_work(void *arg)
     return sees_work(core);
 }
 
+static void call_kernel(struct tern__core *core, tern_kernel kernel, int64_t *args)
+{
+    current = core;
+    kernel(args);
+    if (tern__checking() && tern__watch_end(TERN_OK) < 0 && !core->failed) {
+        tern_kernel_fail("%s", tern_last_error());
+    }
+    current = NULL;
+}
+
+bool tern__core_lend(struct tern__core *core, const char *name, tern_kernel kernel, int64_t *args)
+{
+    core->here = tern__block_here();
+    core->here->index = 0;
+    core->here->count = 1;
+    core->here->kernel = name;
+    core->failed = false;
+    call_kernel(core, kernel, args);
+    core->here->kernel = NULL;
+    return !core->failed;
+}
+
 // Calls the kernel, unless the task is poisoned. False when its end waits for signals.
 static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_kernel kernel,
                        int block, int slot)
@@ -277,12 +299,7 @@ static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_ke
         tern__history_args(record, core, task);
         called_ns = tern__now_ns();
     }
-    current = core;
-    kernel(args);
-    if (tern__checking() && tern__watch_end(TERN_OK) < 0 && !core->failed) {
-        tern_kernel_fail("%s", tern_last_error());
-    }
-    current = NULL;
+    call_kernel(core, kernel, args);
     if (called_ns != 0) {
         tern__history_call(record, core, task, called_ns, tern__now_ns());
     }

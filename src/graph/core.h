@@ -93,6 +93,11 @@ static inline int tern__cores_clusters(const struct tern__cores *cores)
     return cores->aic_count < cores->aiv_count / 2 ? cores->aic_count : cores->aiv_count / 2;
 }
 
+// Calls a kernel on this thread, which is no core's, as if it were `core`: zero-initialised but for
+// its chip and its name, and the caller's. False: it has failed, and core->failure says why. What
+// it has deferred is in core->defers.
+bool tern__core_lend(struct tern__core *core, const char *name, tern_kernel kernel, int64_t *args);
+
 // Starts the threads. When it fails, none is left.
 int tern__cores_start(struct tern_chip *chip, int aic_count, int aiv_count);
 

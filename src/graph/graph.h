@@ -70,4 +70,8 @@ int tern__task_read(const char *call, const tern_graph *graph, const tern_task *
 int tern__task_fits(const char *call, const struct tern_chip *chip, const struct tern__task *task,
                     int *code);
 
+// A kernel of a task by its name, in the objects that the graph has loaded. TERN_ERR_KERNEL.
+int tern__graph_find(const char *call, const tern_graph *graph, const char *task, const char *name,
+                     tern_kernel *kernel);
+
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/away.h"
 #include "graph/chip.h"
 #include "graph/run.h"
 #include "isa/check.h"
@@ -166,13 +167,14 @@ static void let_go(struct tern_chip *chip, struct tern__hold *hold)
 bool tern__holds_look(struct tern_chip *chip, bool must)
 {
     struct tern__holds *holds = &chip->holds;
+    bool any = chip->away != NULL && chip->away->look(chip->away, must);
     if (tern__flag_load(&holds->count) == 0) {
-        return false;
+        return any;
     }
     if (must) {
         pthread_mutex_lock(&holds->lock);
     } else if (pthread_mutex_trylock(&holds->lock) != 0) {
-        return false;
+        return any;
     }
     bool in_vain = tern__flag_load(&chip->run.in_vain) != 0;
     struct tern__hold *hold = holds->first;
@@ -195,7 +197,7 @@ bool tern__holds_look(struct tern_chip *chip, bool must)
     }
     *gone_end = NULL;
     pthread_mutex_unlock(&holds->lock);
-    bool any = gone != NULL;
+    any = any || gone != NULL;
     while (gone != NULL) {
         struct tern__hold *next = gone->next;
         let_go(chip, gone);

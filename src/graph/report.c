@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "graph/away.h"
 #include "graph/chip.h"
 #include "isa/signal.h"
 #include "sync/doing.h"
@@ -64,11 +65,14 @@ void tern__run_describe(struct tern_chip *chip, char *text, size_t size)
         }
     }
     pthread_mutex_unlock(&chip->holds.lock);
+    if (chip->away != NULL && used + 160 < size) {
+        chip->away->describe(chip->away, text + used, size - used);
+    }
 }
 
 bool tern__run_has_kernel(const struct tern_chip *chip)
 {
-    bool runs = false;
+    bool runs = chip->away != NULL && chip->away->runs(chip->away);
     for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
         runs = runs || atomic_load_explicit(&chip->cores.list[i].running, memory_order_acquire);
     }

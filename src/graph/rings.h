@@ -57,6 +57,7 @@ struct tern__rings {
     bool has_joins;
     struct tern__task *joins[TERN__MAP_SHARES]; // that a lookup may find; NULL: none
     int waits_code;                             // what the orchestration waits for, for the report
+    bool heap_lent;                             // tern__rings_lend_heap
 };
 
 static inline int tern__ring_of_depth(int depth)
@@ -133,6 +134,9 @@ void tern__rings_drop_hold(struct tern__rings *rings, struct tern__task *join);
 
 // Tasks in flight at most.
 uint64_t tern__rings_tasks(const struct tern__rings *rings);
+
+// The heaps are in this memory, as large as all of them together. Before the first run.
+void tern__rings_lend_heap(struct tern__rings *rings, char *memory);
 
 void tern__rings_free(struct tern__rings *rings);
 

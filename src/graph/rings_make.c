@@ -46,7 +46,7 @@ void tern__rings_free(struct tern__rings *rings)
     for (int r = 0; r < TERN_RINGS; r++) {
         struct tern__ring *ring = &rings->ring[r];
         unmap_memory(ring->rows, 2 * ring->window * sizeof *ring->rows);
-        unmap_memory(ring->heap.base, ring->heap.size);
+        unmap_memory(rings->heap_lent ? NULL : ring->heap.base, ring->heap.size);
         unmap_memory(ring->edges.base, ring->edges.size);
         unmap_memory(ring->args.base, ring->args.size);
     }
@@ -58,6 +58,17 @@ void tern__rings_free(struct tern__rings *rings)
 static uint64_t larger(uint64_t one, uint64_t other)
 {
     return one > other ? one : other;
+}
+
+void tern__rings_lend_heap(struct tern__rings *rings, char *memory)
+{
+    for (int r = 0; r < TERN_RINGS; r++) {
+        struct tern__bump *heap = &rings->ring[r].heap;
+        unmap_memory(heap->base, heap->size);
+        heap->base = memory;
+        memory += heap->size;
+    }
+    rings->heap_lent = true;
 }
 
 // There is room for the arguments of as many tasks as the window has, whatever they are; memory

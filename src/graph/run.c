@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/away.h"
 #include "graph/chip.h"
 #include "graph/gang.h"
 #include "graph/hold.h"
@@ -116,10 +117,18 @@ static void start(struct todo *todo, struct tern__task *task)
 {
     if (is_poisoned(todo, task) || (task->special & TERN__TASK_EMPTY) != 0 ||
         ((task->special & TERN__TASK_PREDICATE) != 0 && !predicate_holds(&task->more->predicate))) {
+        if ((task->special & TERN__TASK_AWAY) != 0) {
+            todo->chip->away->drop(todo->chip->away, task);
+        }
         end_later(todo, task);
     } else if ((task->special & TERN__TASK_GANG) != 0) {
         tern__poke(&task->more->left, tern__task_calls(task));
         tern__gang_add(todo->chip, task);
+    } else if ((task->special & TERN__TASK_AWAY) != 0) {
+        if (!todo->chip->away->ready(todo->chip->away, task)) {
+            tern__task_poison(task);
+            end_later(todo, task);
+        }
     } else {
         put(todo, task, task->core);
     }

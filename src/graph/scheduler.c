@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "graph/away.h"
 #include "graph/chip.h"
 #include "graph/orchestrate.h"
 #include "isa/block.h"
@@ -92,6 +93,9 @@ static int run_broken(void *arg, bool deep)
 {
     struct pause *pause = arg;
     struct tern_comm *comm = pause->chip->comm;
+    if (deep && pause->chip->away != NULL) {
+        pause->chip->away->tick(pause->chip->away);
+    }
     if (pause->told) {
         return TERN_OK;
     }
@@ -155,6 +159,9 @@ static void cancel(struct tern_chip *chip)
     tern__flag_store(&chip->run.cancelled, 1);
     tern__flag_store(&chip->run.in_vain, 1); // partner: add in hold.c
     tern__gangs_place(chip);
+    if (chip->away != NULL) {
+        chip->away->cancel(chip->away);
+    }
     tern__holds_look(chip, true);
     tern__bell_ring(&chip->room_bell);
 }
@@ -209,7 +216,9 @@ static int tell_failure(struct pause *pause, int status, bool by_kernel)
     }
     pause->told = true;
     // Peers, and kernels of this chip that wait for them, learn it now.
-    if (chip->comm != NULL) {
+    if (chip->comm != NULL && by_kernel && broken == TERN_OK && chip->contained) {
+        tell_nothing(chip);
+    } else if (chip->comm != NULL) {
         tern__group_fail(&chip->comm->group, status, chip->comm->group.rank,
                          "run %u of a graph on %s: %s; %.200s%s", run->number,
                          tern__rank_name(&chip->comm->group, chip->comm->group.rank).text, why,

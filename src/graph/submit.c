@@ -10,6 +10,7 @@
 
 #include "base/public.h"
 #include "comm/window.h"
+#include "graph/away.h"
 #include "graph/chip.h"
 #include "graph/join.h"
 #include "graph/orchestrate.h"
@@ -21,6 +22,11 @@ enum { OUTPUT_ALIGN = 1024, ARGS_ALIGN = 64 };
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
     return (value + unit - 1) / unit * unit;
+}
+
+void tern__away_kernel(int64_t *args)
+{
+    (void)args;
 }
 
 // A submission while it is read. Of `task` what describes it; `more` when it is special.
@@ -131,6 +137,12 @@ static int read_submission(tern_graph *graph, struct reading *reading)
     TERN_TRY(tern__task_read("tern_graph_submit", graph, task, &reading->task, &reading->more));
     TERN_TRY(read_args(reading));
     TERN_TRY(read_edges(given));
+    if (reading->task.kernel == tern__away_kernel) {
+        if (reading->task.special == 0) {
+            reading->more = (struct tern__task_more){.reserve = -1};
+        }
+        reading->task.special |= TERN__TASK_AWAY;
+    }
     const char *name = task->name != NULL          ? task->name
                        : task->kernel_name != NULL ? task->kernel_name
                                                    : "task";

@@ -71,6 +71,7 @@ enum tern__task_special {
     TERN__TASK_EMPTY = 4, // no kernel
     TERN__TASK_GANG = 8,  // several cores, or several blocks
     TERN__TASK_JOIN = 16, // nobody's task: seal.c or join.c made it, and it does not count
+    TERN__TASK_AWAY = 32, // no core of this chip runs it (away.h)
 };
 
 // Of `flags`.
