@@ -52,6 +52,8 @@ static const struct {
     [TERN__SESSION] = {"session", "a session"},
     [TERN__FACE_COMM] = {"h", "a CommHandle"},
     [TERN__HCCL_COMM] = {"comm", "an HcclComm"},
+    [TERN__NODE] = {"node", "a node"},
+    [TERN__DOMAIN] = {"domain", "a domain"},
     [TERN__ACL_CONTEXT] = {"context", "an aclrtContext"},
 };
 _Static_assert(sizeof names / sizeof names[0] == TERN__HANDLE_KINDS, "a name for each kind");

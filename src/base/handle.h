@@ -33,8 +33,10 @@ enum tern__handle_kind {
     TERN__STREAM,
     TERN__EVENT,
     TERN__SESSION,
-    TERN__FACE_COMM,   // CommHandle of include/faces/comm.h
-    TERN__HCCL_COMM,   // HcclComm of include/faces/hccl
+    TERN__FACE_COMM, // CommHandle of include/faces/comm.h
+    TERN__HCCL_COMM, // HcclComm of include/faces/hccl
+    TERN__NODE,
+    TERN__DOMAIN,
     TERN__ACL_CONTEXT, // aclrtContext of include/faces/acl
     TERN__HANDLE_KINDS,
 };
