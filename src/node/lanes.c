@@ -239,10 +239,9 @@ static void finish(tern_node *node, struct tern__node_call *call)
 {
     struct tern__task *task = call->task;
     if (call->failed_chip >= 0) {
-        tern__run_fail(node->chip, TERN_ERR_KERNEL, 0, "task '%s' failed on chip %d (%s): %.400s",
-                       task->name, call->failed_chip,
-                       tern__rank_name(&node->comm->group, call->failed_chip + 1).text,
-                       call->failure);
+        tern__run_fail(node->chip, TERN_ERR_KERNEL, 0,
+                       "task '%s' failed on chip %d (rank %d): %.400s", task->name,
+                       call->failed_chip, call->failed_chip + 1, call->failure);
         tern__task_poison(task);
     }
     free(call);

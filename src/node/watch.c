@@ -50,8 +50,7 @@ static void away_cancel(struct tern__away *away)
     tern__flag_store(&node->flying, 0);
     pthread_mutex_unlock(&node->lock);
     tern__group_fail(&node->comm->group, TERN_ERR_TIMEOUT, 0,
-                     "the run of the node on %s was given up at its deadline",
-                     tern__rank_name(&node->comm->group, 0).text);
+                     "the run of the node was given up at its deadline");
     for (struct tern__node_call *call = finished; call != NULL; call = call->next) {
         call->failed_chip = -1;
         tern__task_poison(call->task);
@@ -82,11 +81,11 @@ static void away_tick(struct tern__away *away)
     pthread_mutex_lock(&node->lock);
     const struct tern__node_call *stuck = find_stuck(node);
     if (stuck != NULL) {
-        tern__group_fail(group, TERN_ERR_KERNEL, stuck->failed_chip + 1,
-                         "task '%s' failed on chip %d (%s), and other chips of its group do not "
-                         "come back: %.300s",
-                         stuck->task->name, stuck->failed_chip,
-                         tern__rank_name(group, stuck->failed_chip + 1).text, stuck->failure);
+        tern__group_fail(
+            group, TERN_ERR_KERNEL, stuck->failed_chip + 1,
+            "task '%s' failed on chip %d (rank %d), and other chips of its group do not "
+            "come back: %.300s",
+            stuck->task->name, stuck->failed_chip, stuck->failed_chip + 1, stuck->failure);
     }
     const bool told = tern__flag_load(&node->chip->run.failed) == TERN__RUN_FAILED;
     const bool busy = tern__flag_load(&node->flying) != 0;
@@ -108,10 +107,9 @@ static size_t away_describe(struct tern__away *away, char *text, size_t size)
         const struct tern__node_member *member =
             tern__node_in_flight(lane) != 0 ? lane->flight[done % TERN__NODE_SLOTS] : NULL;
         if (member != NULL) {
-            used +=
-                (size_t)snprintf(text + used, size - used, "; task '%s' is running on chip %d (%s)",
-                                 member->call->task->name, chip,
-                                 tern__rank_name(&node->comm->group, chip + 1).text);
+            used += (size_t)snprintf(text + used, size - used,
+                                     "; task '%s' is running on chip %d (rank %d)",
+                                     member->call->task->name, chip, chip + 1);
         }
     }
     pthread_mutex_unlock(&node->lock);
@@ -176,8 +174,6 @@ int tern__node_tell(const char *call, tern_node *node, enum tern__node_kind kind
     }
     return node->refused_by < 0
                ? TERN_OK
-               : tern__fail(node->refused.status, "%s: chip %d (%s): %.400s", call,
-                            node->refused_by,
-                            tern__rank_name(&node->comm->group, node->refused_by + 1).text,
-                            node->refused.text);
+               : tern__fail(node->refused.status, "%s: chip %d (rank %d): %.400s", call,
+                            node->refused_by, node->refused_by + 1, node->refused.text);
 }
