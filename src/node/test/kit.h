@@ -111,7 +111,7 @@ static inline int wait_at(const void *address, int32_t value)
                : status;
 }
 
-// Makes a node on rank 0 and calls the host's part; all others serve. *(int *)board: the test's.
+// Makes a node on rank 0 and calls the host's part; all others serve.
 struct node_test {
     int (*host)(tern_node *node, void *arg);
     void *arg;
@@ -129,6 +129,8 @@ static int node_body(tern_comm *comm, void *arg)
                                       .functions_count = test->functions_count};
         int status = tern_node_serve(comm, &options);
         CHECK(status == test->serve_status);
+        // The node's failure is no failure of the communicator that it was made from.
+        CHECK(status == TERN_ERR_PEER || fine(tern_comm_barrier(comm)));
         return 0;
     }
     tern_node *node;
@@ -136,6 +138,7 @@ static int node_body(tern_comm *comm, void *arg)
     CHECK(tern_node_chips(node) == tern_comm_size(comm) - 1);
     CHECK(test->host(node, test->arg) == 0);
     CHECK(fine(tern_node_destroy(node)));
+    CHECK(test->serve_status == TERN_ERR_PEER || fine(tern_comm_barrier(comm)));
     return 0;
 }
 
