@@ -227,7 +227,7 @@ static bool collect(tern_node *node, int chip, struct tern__node_call **finished
         any = true;
         if (member != NULL) {
             member_ended(node, member, report, finished);
-        } else if (report != NULL && node->refused_by < 0) {
+        } else if (report != NULL && (node->refused_by < 0 || chip < node->refused_by)) {
             node->refused = *report;
             node->refused_by = chip;
         }

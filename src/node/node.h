@@ -72,9 +72,9 @@ struct tern_node {
     struct tern__node_lane lanes[TERN_NODE_CHIPS_MAX];
     _Atomic uint32_t flying;          // messages that have not been answered
     bool broken;                      // nothing is sent any more
-    struct tern__node_report refused; // the last report about a message that is no task's
-    int refused_by;
-    struct tern__extents memory; // of domains, from MAIL_BYTES on; the same of all parts
+    struct tern__node_report refused; // of the first chip that could not do what is no task
+    int refused_by;                   // -1: all could
+    struct tern__extents memory;      // of domains, from MAIL_BYTES on; the same of all parts
     tern_domain *domains;
     tern_domain *destroyed; // whose memory is in use until the runs have ended
     uint32_t domains_made;

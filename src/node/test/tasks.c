@@ -147,7 +147,7 @@ static void order_follows_from_ranges(void **state)
     assert_true(runs_with(2, 8, host_adds, NULL));
 }
 
-// Two neighbouring ranges of one buffer: their tasks are not ordered, since each waits for the other.
+// Two neighbouring ranges of one buffer: their tasks are not ordered, as each waits for the other.
 static int submit_meeting(tern_graph *graph, void *arg)
 {
     struct data *data = arg;
