@@ -19,6 +19,13 @@ static const struct {
     {"child_memory", child_memory, 1},
     {"message_queue", message_queue, 2},
     {"orch_comm_stream", orch_comm_stream, 1},
+    {"allreduce", allreduce, 2},
+    {"dual_domain_overlap", dual_domain_overlap, 3},
+    {"domain_rank_map", domain_rank_map, 3},
+    {"ffn_tp_parallel", ffn_tp_parallel, 2},
+    {"async_completion", async_completion, 2},
+    {"async_notify", async_notify, 2},
+    {"deferred_notify", deferred_notify, 2},
 };
 
 static int failed(const char *what)
@@ -29,7 +36,8 @@ static int failed(const char *what)
 
 static int serve(tern_comm *world)
 {
-    const struct functions *const files[] = {&dispatch_functions};
+    const struct functions *const files[] = {&dispatch_functions, &domains_functions,
+                                             &notify_functions};
     tern_node_function all[32];
     int count = 0;
     for (int f = 0; f < COUNT(files); f++) {

@@ -9,12 +9,15 @@ export TERN_TIMEOUT=30
 
 for ranks in 4 6 9; do
     expect 0 "" "$tern" run -n "$ranks" "$node"
-    [ "$(grep -c ": verified$" said)" -eq 4 ] || die "with $ranks ranks: $(cat said)"
+    [ "$(grep -c ": verified$" said)" -eq 11 ] || die "with $ranks ranks: $(cat said)"
 done
 expect 0 "child_memory: verified" "$tern" run -n 2 "$node"
 [ "$(grep -c ": verified$" said)" -eq 3 ] || die "with one chip: $(cat said)"
+for name in ffn_tp_parallel async_notify; do
+    expect 0 "$name: verified" "$tern" run -n 3 "$node" "$name"
+done
 
 expect 2 "the cases are multi_chip_dispatch" "$node" nonsense
-expect 1 "message_queue needs 2 chips, so 3 ranks" "$tern" run -n 2 "$node" message_queue
+expect 1 "allreduce needs 2 chips, so 3 ranks" "$tern" run -n 2 "$node" allreduce
 expect 1 "the host is rank 0, and every chip is another rank" "$node"
 echo "node runs"
