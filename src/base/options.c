@@ -50,6 +50,25 @@ static bool parse_decimal(const char *text, double *value)
     return digits;
 }
 
+// A variable that is a number of seconds above 0.
+static int seconds_option(const char *name, int64_t standard_ns, int64_t *ns)
+{
+    const char *text = getenv(name);
+    if (text == NULL || *text == '\0') {
+        *ns = standard_ns;
+        return TERN_OK;
+    }
+    double seconds;
+    if (!parse_decimal(text, &seconds) || !(seconds > 0) || !(seconds <= 1e9)) {
+        return tern__fail(TERN_ERR_ARG,
+                          "%s is '%s'; it must be a number of seconds above 0, such as 60 or 0.5",
+                          name, text);
+    }
+    double nanoseconds = seconds * (double)TERN_NS_PER_SECOND;
+    *ns = nanoseconds < 1 ? 1 : (int64_t)nanoseconds;
+    return TERN_OK;
+}
+
 int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns)
 {
     if (given_ns > 0) {
@@ -62,21 +81,12 @@ int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns)
                           "default",
                           (long long)given_ns);
     }
-    const char *text = getenv("TERN_TIMEOUT");
-    if (text == NULL || *text == '\0') {
-        *timeout_ns = TERN_DEFAULT_TIMEOUT_NS;
-        return TERN_OK;
-    }
-    double seconds;
-    if (!parse_decimal(text, &seconds) || !(seconds > 0) || !(seconds <= 1e9)) {
-        return tern__fail(TERN_ERR_ARG,
-                          "TERN_TIMEOUT is '%s'; it must be a number of seconds "
-                          "above 0, such as 60 or 0.5",
-                          text);
-    }
-    double nanoseconds = seconds * (double)TERN_NS_PER_SECOND;
-    *timeout_ns = nanoseconds < 1 ? 1 : (int64_t)nanoseconds;
-    return TERN_OK;
+    return seconds_option("TERN_TIMEOUT", TERN_DEFAULT_TIMEOUT_NS, timeout_ns);
+}
+
+int tern__net_timeout_option(int64_t *timeout_ns)
+{
+    return seconds_option("TERN_NET_TIMEOUT", TERN_DEFAULT_NET_TIMEOUT_NS, timeout_ns);
 }
 
 int tern__dump_option(enum tern__dump *dump)

@@ -11,6 +11,11 @@
 // the default. TERN_ERR_ARG when TERN_TIMEOUT is not a positive number.
 int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns);
 
+// TERN_NET_TIMEOUT: how long another machine may be silent before it counts as gone. Its own
+// processes say something at least ten times as often. TERN_ERR_ARG as above.
+#define TERN_DEFAULT_NET_TIMEOUT_NS INT64_C(1000000000)
+int tern__net_timeout_option(int64_t *timeout_ns);
+
 // Which parts of windows a core dump of a rank contains.
 enum tern__dump {
     TERN__DUMP_OWN, // its own; the default

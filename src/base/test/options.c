@@ -48,6 +48,21 @@ static void the_environment_is_read_in_seconds(void **state)
     assert_int_equal(timeout_with("0.0000000001", 0), 1); // never rounds down to none
 }
 
+static void the_silence_of_a_machine_is_read_alike(void **state)
+{
+    int64_t silent_ns;
+    unsetenv("TERN_NET_TIMEOUT");
+    assert_int_equal(tern__net_timeout_option(&silent_ns), TERN_OK);
+    assert_int_equal(silent_ns, INT64_C(1000000000));
+    setenv("TERN_NET_TIMEOUT", "2.5", 1);
+    assert_int_equal(tern__net_timeout_option(&silent_ns), TERN_OK);
+    assert_int_equal(silent_ns, INT64_C(2500000000));
+    setenv("TERN_NET_TIMEOUT", "0", 1);
+    assert_int_equal(tern__net_timeout_option(&silent_ns), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "TERN_NET_TIMEOUT is '0'"));
+    unsetenv("TERN_NET_TIMEOUT");
+}
+
 static void a_damaged_environment_is_refused_with_its_text(void **state)
 {
     static const char *const bad[] = {"0",    "0.0", "-1",   "-0.5", "nan",  "inf", "infinity",
@@ -179,6 +194,7 @@ int main(void)
         cmocka_unit_test(a_given_timeout_wins),
         cmocka_unit_test(without_any_the_timeout_is_60_seconds),
         cmocka_unit_test(the_environment_is_read_in_seconds),
+        cmocka_unit_test(the_silence_of_a_machine_is_read_alike),
         cmocka_unit_test(a_damaged_environment_is_refused_with_its_text),
         cmocka_unit_test(a_negative_timeout_is_refused),
         cmocka_unit_test(whole_numbers_are_read),
