@@ -50,7 +50,7 @@ int tern__listen(int *fd, uint32_t *port)
     return tern__fail_errno(TERN_ERR_SYSTEM, "cannot listen for ranks of other machines");
 }
 
-static void set(struct tern__address *address, const struct sockaddr *from, uint32_t port)
+void tern__address_set(struct tern__address *address, const struct sockaddr *from, uint32_t port)
 {
     union {
         struct sockaddr any;
@@ -59,6 +59,13 @@ static void set(struct tern__address *address, const struct sockaddr *from, uint
     } made = {0};
     address->length = from->sa_family == AF_INET6 ? sizeof made.six : sizeof made.four;
     memcpy(&made, from, address->length);
+    if (from->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&made.six.sin6_addr)) {
+        struct sockaddr_in four = {.sin_family = AF_INET};
+        memcpy(&four.sin_addr, made.six.sin6_addr.s6_addr + 12, sizeof four.sin_addr);
+        memset(&made, 0, sizeof made);
+        made.four = four;
+        address->length = sizeof made.four;
+    }
     made.four.sin_port = htons((uint16_t)port);
     memcpy(address->bytes, &made, address->length);
 }
@@ -68,18 +75,17 @@ static bool set_option(struct tern__address *address, const char *option, uint32
     struct sockaddr_in four = {.sin_family = AF_INET};
     struct sockaddr_in6 six = {.sin6_family = AF_INET6};
     if (inet_pton(AF_INET, option, &four.sin_addr) == 1) {
-        set(address, (struct sockaddr *)&four, port);
+        tern__address_set(address, (struct sockaddr *)&four, port);
         return true;
     }
     if (inet_pton(AF_INET6, option, &six.sin6_addr) == 1) {
-        set(address, (struct sockaddr *)&six, port);
+        tern__address_set(address, (struct sockaddr *)&six, port);
         return true;
     }
     return false;
 }
 
-// Whether others may reach the interface, by the family.
-static bool is_usable(const struct ifaddrs *at, int family)
+bool tern__interface_serves(const struct ifaddrs *at, int family)
 {
     return at->ifa_addr != NULL && at->ifa_addr->sa_family == family &&
            (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_LOOPBACK) == 0;
@@ -99,8 +105,8 @@ int tern__listen_address(uint32_t port, struct tern__address *address)
     struct ifaddrs *list = NULL;
     if (getifaddrs(&list) == 0) {
         for (const struct ifaddrs *at = list; at != NULL; at = at->ifa_next) {
-            if (is_usable(at, AF_INET)) {
-                set(address, at->ifa_addr, port);
+            if (tern__interface_serves(at, AF_INET)) {
+                tern__address_set(address, at->ifa_addr, port);
                 freeifaddrs(list);
                 return TERN_OK;
             }

@@ -3,7 +3,9 @@
 #ifndef TERN_BOOT_LISTEN_H
 #define TERN_BOOT_LISTEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "sync/machines.h"
 
@@ -13,6 +15,13 @@ int tern__listen(int *fd, uint32_t *port);
 // The address that other machines reach this one at: TERN_NET_ADDRESS, else that of the first
 // interface that is up and no loopback, else the loopback's; with the port.
 int tern__listen_address(uint32_t port, struct tern__address *address);
+
+// Whether others may reach this machine at the interface, by the family of addresses.
+struct ifaddrs;
+bool tern__interface_serves(const struct ifaddrs *at, int family);
+
+// That of a socket, with another port; an IPv4 address that is dressed as IPv6 becomes plain.
+void tern__address_set(struct tern__address *address, const struct sockaddr *from, uint32_t port);
 
 // "10.77.0.2:4711". Lives as long as the full expression that it is made in.
 struct tern__address_text {
