@@ -35,6 +35,7 @@ int tern__hub_create(int nranks, const uint8_t token[16], struct tern__hub **hub
         free(made);
         return TERN_ERR_SYSTEM;
     }
+    memcpy(made->job_token, made->token, sizeof made->job_token);
     for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
         made->members[rank].inbox = -1;
         made->members[rank].connection = -1;
@@ -154,7 +155,7 @@ static bool unacceptable(const struct tern__hub *hub, const struct tern__wire_me
     return true;
 }
 
-static void describe_end(int rank, int wait_status, char *text, size_t size)
+void tern__hub_describe_end(int rank, int wait_status, char *text, size_t size)
 {
     if (WIFSIGNALED(wait_status)) {
         snprintf(text, size, "rank %d was killed by signal %d (%s) before it joined the job", rank,
@@ -168,14 +169,23 @@ static void describe_end(int rank, int wait_status, char *text, size_t size)
 // Fails the gathering if it waits for a rank whose process has ended.
 static void check_ended(struct tern__hub *hub)
 {
-    for (int rank = 0; rank < hub->nranks; rank++) {
+    for (int rank = 0; rank < hub->nranks && !hub->spread; rank++) {
         if (hub->members[rank].ended && !hub->members[rank].here) {
             char text[160];
-            describe_end(rank, hub->members[rank].wait_status, text, sizeof text);
+            tern__hub_describe_end(rank, hub->members[rank].wait_status, text, sizeof text);
             tern__hub_fail_gathering(hub, TERN_ERR_PEER, text);
             return;
         }
     }
+}
+
+uint64_t tern__hub_here(const struct tern__hub *hub)
+{
+    uint64_t here = 0;
+    for (int rank = 0; rank < hub->nranks; rank++) {
+        here |= hub->members[rank].here ? UINT64_C(1) << rank : 0;
+    }
+    return here;
 }
 
 static void accept_hello(struct tern__hub *hub, int slot, const struct tern__wire_message *hello,
@@ -188,16 +198,15 @@ static void accept_hello(struct tern__hub *hub, int slot, const struct tern__wir
     member->connection = slot;
     member->inbox = inbox;
     member->pid = hello->pid;
+    member->port = hello->port;
     member->pid_space = hello->pid_space;
     member->timeout_ns = hello->timeout_ns;
     member->deadline_ns = tern__deadline_after(hello->timeout_ns);
     struct tern__wire_message accepted = tern__wire_message(TERN__WIRE_ACCEPTED);
     tern__wire_send(hub->connections[slot].fd, &accepted, NULL, 0);
-    int here = 0;
-    for (int rank = 0; rank < hub->nranks; rank++) {
-        here += hub->members[rank].here;
-    }
-    if (here == __builtin_popcountll(hub->here)) {
+    if (hub->spread) {
+        hub->changed(hub->changed_arg);
+    } else if (tern__hub_here(hub) == hub->here) {
         tern__hub_finish_gathering(hub);
     } else {
         check_ended(hub);
@@ -215,12 +224,15 @@ static void connection_closed(struct tern__hub *hub, int slot)
         }
         gathered = false;
     }
-    if (gathered && tern__now_ns() >= hub->members[rank].deadline_ns) {
+    if (gathered && !hub->spread && tern__now_ns() >= hub->members[rank].deadline_ns) {
         tern__hub_expire(hub); // it has given up, which this process had no time to see
         return;
     }
     if (gathered) {
         tern__hub_forget_member(&hub->members[rank]);
+        if (hub->spread) {
+            hub->changed(hub->changed_arg);
+        }
     }
     close_connection(&hub->connections[slot]);
     if (gathered && !hub->launched) { // a launcher soon says more: tern__hub_rank_ended
@@ -289,7 +301,7 @@ int64_t tern__hub_expire(struct tern__hub *hub)
         return tern__hub_welcome_more(hub);
     }
     int first = tern__hub_most_urgent(hub);
-    if (first < 0) {
+    if (first < 0 || hub->spread) {
         return INT64_MAX;
     }
     if (tern__now_ns() < hub->members[first].deadline_ns) {
@@ -333,12 +345,12 @@ bool tern__hub_rank_ended(struct tern__hub *hub, int rank, int wait_status)
         member->answered = true;
         return died;
     }
-    bool gathering = member->here;
-    for (int other = 0; other < hub->nranks; other++) {
-        gathering = gathering || hub->members[other].here;
-    }
+    bool gathering = tern__hub_here(hub) != 0;
     if (member->here) {
         tern__hub_forget_member(member);
+        if (hub->spread) {
+            hub->changed(hub->changed_arg);
+        }
     }
     if (gathering) {
         check_ended(hub);

@@ -25,6 +25,37 @@ void tern__hub_destroy(struct tern__hub *hub);
 // The ranks are on several machines, and this hub gathers those of machines->mine.
 void tern__hub_place(struct tern__hub *hub, const struct tern__machines *machines);
 
+// The ranks are on several machines and this hub gathers those in `here`, but when they get their
+// answer is decided for all machines together: by tern__hub_release or tern__hub_give_up. Nothing
+// else ends a gathering; a deadline or a rank that has ended does not. WELCOMEs carry `token`, the
+// one of the job. `changed` is called when a rank has come, or is here no more.
+void tern__hub_spread(struct tern__hub *hub, uint64_t here, const uint8_t token[16],
+                      void (*changed)(void *arg), void *arg);
+
+// Who is here, to be gathered.
+struct tern__hub_present {
+    uint64_t ranks;
+    int64_t left_ns;    // until the deadline that comes first, and the whole of that; INT64_MAX
+    int64_t timeout_ns; // when nobody is here
+    uint32_t ports[TERN_RANKS_MAX];
+    char refusal[160]; // of the last that was refused, or ""
+};
+void tern__hub_present(const struct tern__hub *hub, struct tern__hub_present *present);
+
+// All ranks of the job have come: welcomes those here. False when one of them has gone meanwhile;
+// the others learn that.
+bool tern__hub_release(struct tern__hub *hub, const struct tern__machines *machines);
+void tern__hub_give_up(struct tern__hub *hub, int status, const char *text);
+
+// The process of a rank of another machine has ended. died: without leaving the job.
+void tern__hub_remote_ended(struct tern__hub *hub, int rank, int wait_status, bool died);
+
+// Nobody knows how ranks of another machine ended: that is gone.
+void tern__hub_remote_gone(struct tern__hub *hub, uint64_t ranks);
+
+// "rank 3 was killed by signal 9 (Killed) before it joined the job"
+void tern__hub_describe_end(int rank, int wait_status, char *text, size_t size);
+
 // Calls before_end when a gathering is about to end, well or not, before anybody is answered: what
 // it cleans up is not left behind when this process is killed while the others go on.
 void tern__hub_before_end(struct tern__hub *hub, void (*before_end)(void *arg), void *arg);

@@ -150,7 +150,7 @@ int64_t tern__hub_welcome_more(struct tern__hub *hub)
         answer.rank = rank;
         answer.nranks = hub->nranks;
         answer.here = hub->here;
-        memcpy(answer.token, hub->token, sizeof answer.token);
+        memcpy(answer.token, hub->job_token, sizeof answer.token);
         int fd = hub->connections[member->connection].fd;
         if (!member->answered && tern__wire_send(fd, &answer, fds, count) != 0) {
             if (tern__wire_is_full()) {

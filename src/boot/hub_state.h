@@ -25,6 +25,7 @@ struct tern__member {
     int connection;
     int inbox; // write end
     int pid;
+    uint32_t port;
     uint64_t pid_space;
     int64_t deadline_ns;
     int64_t timeout_ns;
@@ -36,7 +37,11 @@ struct tern__hub {
     uint64_t here;                  // bit r: rank r is to come here
     struct tern__machines machines; // none: all come here
     bool launched;                  // connections came from the launcher; HELLOs carry the token
-    uint8_t token[16];
+    uint8_t token[16];              // that HELLOs carry
+    uint8_t job_token[16];          // that WELCOMEs carry
+    bool spread;                    // see tern__hub_spread
+    void (*changed)(void *arg);
+    void *changed_arg;
     struct tern__ctl *ctl; // of the last complete gathering, or NULL
     int ctl_fd;            // of it, or -1: by it tern_job_report finds the job of a launcher
     bool complete;
@@ -60,6 +65,9 @@ void tern__hub_forget_ctl(struct tern__hub *hub);
 
 // Remembers the first failure of a communicator, which may be of an earlier gathering.
 void tern__hub_note_failure(struct tern__hub *hub);
+
+// Those that are here, to be gathered: bit r is rank r.
+uint64_t tern__hub_here(const struct tern__hub *hub);
 
 // The member of the gathering whose deadline comes first, or -1.
 int tern__hub_most_urgent(const struct tern__hub *hub);

@@ -25,6 +25,7 @@
 #include "boot/fork.h"
 #include "boot/hub.h"
 #include "boot/inbox.h"
+#include "boot/listen.h"
 #include "boot/peer.h"
 #include "boot/wire.h"
 #include "mem/memfd.h"
@@ -363,8 +364,15 @@ int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
     TERN_TRY(tern__peer_check(fd, "is the launcher of this job"));
     join_trace();
     tern__reach_allow(tern__peer_pid(fd));
+    if (getenv(TERN_ENV_LISTEN) != NULL) {
+        TERN_TRY(tern__listen(&place.listener, &place.port));
+    }
     enum tern__join_progress progress;
-    return tern__join_through(fd, &place, NULL, NULL, &progress, job);
+    int status = tern__join_through(fd, &place, NULL, NULL, &progress, job);
+    if (status != TERN_OK && place.listener > 0) {
+        close(place.listener);
+    }
+    return status;
 }
 
 static void pump_hub(void *arg, int64_t until_ns)
