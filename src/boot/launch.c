@@ -288,6 +288,7 @@ static int start_job(struct tern__launch *job)
 {
     const tern_launch_options *options = job->options;
     struct tern__procs_plan plan = {.nranks = options->nranks,
+                                    .count = options->nranks,
                                     .path = job->path,
                                     .argv = options->argv,
                                     .bind = options->bind,
@@ -295,8 +296,11 @@ static int start_job(struct tern__launch *job)
     TERN_TRY(tern__token_random(plan.token));
     TERN_TRY(tern__hub_create(options->nranks, plan.token, &job->hub));
     if (options->label || options->output != NULL) {
-        TERN_TRY(
-            tern__labels_create(options->nranks, options->label, options->output, &job->labels));
+        struct tern__labels_plan labels = {.nranks = options->nranks,
+                                           .count = options->nranks,
+                                           .label = options->label,
+                                           .folder = options->output};
+        TERN_TRY(tern__labels_create(&labels, &job->labels));
     }
     plan.hub = job->hub;
     plan.labels = job->labels;

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "tern/comm.h"
 
-#define PREFIX_BYTES 16
+#define PREFIX_BYTES 96
 #define SINK_BYTES (2 * TERN__LABEL_LINE_BYTES)
 
 _Static_assert(SINK_BYTES >= TERN__LABEL_LINE_BYTES + PREFIX_BYTES + 1, "a line fits in a sink");
@@ -36,6 +36,7 @@ struct sink {
 struct stream {
     int fd; // -1: never opened, or ended
     struct sink *sink;
+    bool kept; // nothing moves on for now
     size_t length;
     char bytes[TERN__LABEL_LINE_BYTES + 1]; // the longest line and its newline
 };
@@ -44,8 +45,9 @@ struct tern__labels {
     int nstreams; // stream 2 * rank: stdout, 2 * rank + 1: stderr
     int turn;     // which stream moves its lines first, so that none is starved
     bool label;
-    int log_error;              // errno of the file that could not be written, or 0
-    FILE *logs[TERN_RANKS_MAX]; // NULL: none
+    char host[PREFIX_BYTES - 16]; // "@b", or ""
+    int log_error;                // errno of the file that could not be written, or 0
+    FILE *logs[TERN_RANKS_MAX];   // NULL: none
     struct sink sinks[2];
     struct stream streams[];
 };
@@ -66,13 +68,14 @@ static void set_sink(struct sink *sink, int fd)
     sink->at_once = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? SINK_BYTES : PIPE_BUF;
 }
 
-static int open_logs(struct tern__labels *labels, int nranks, const char *folder)
+static int open_logs(struct tern__labels *labels, const struct tern__labels_plan *plan)
 {
+    const char *folder = plan->folder;
     char path[PATH_MAX];
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
         return tern__fail_errno(TERN_ERR_ARG, "tern_launch: cannot make the folder '%s'", folder);
     }
-    for (int rank = 0; rank < nranks; rank++) {
+    for (int rank = plan->first; rank < plan->first + plan->count; rank++) {
         if (snprintf(path, sizeof path, "%s/rank-%d.log", folder, rank) >= (int)sizeof path) {
             return tern__fail(TERN_ERR_ARG, "tern_launch: the name of the folder for the output is "
                                             "too long");
@@ -85,18 +88,21 @@ static int open_logs(struct tern__labels *labels, int nranks, const char *folder
     return TERN_OK;
 }
 
-int tern__labels_create(int nranks, bool label, const char *folder, struct tern__labels **labels)
+int tern__labels_create(const struct tern__labels_plan *plan, struct tern__labels **labels)
 {
-    int nstreams = 2 * nranks;
+    int nstreams = 2 * plan->nranks;
     // Zeroed pages that nobody touches cost nothing: a silent rank needs no memory.
     struct tern__labels *made =
         calloc(1, sizeof *made + (size_t)nstreams * sizeof made->streams[0]);
     if (made == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "tern_launch: no memory for the output of %d ranks",
-                          nranks);
+                          plan->nranks);
     }
     made->nstreams = nstreams;
-    made->label = label;
+    made->label = plan->label;
+    if (plan->host != NULL) {
+        snprintf(made->host, sizeof made->host, "@%s", plan->host);
+    }
     set_sink(&made->sinks[0], STDOUT_FILENO);
     set_sink(&made->sinks[1], STDERR_FILENO);
     // With 2>&1 both go through one sink, or a long line of one could be cut by the other.
@@ -105,7 +111,7 @@ int tern__labels_create(int nranks, bool label, const char *folder, struct tern_
         made->streams[i].fd = -1;
         made->streams[i].sink = &made->sinks[one ? 0 : i % 2];
     }
-    int status = folder != NULL ? open_logs(made, nranks, folder) : TERN_OK;
+    int status = plan->folder != NULL ? open_logs(made, plan) : TERN_OK;
     if (status < 0) {
         tern__labels_destroy(made);
         return status;
@@ -212,7 +218,7 @@ static void move_lines(struct tern__labels *labels, struct stream *stream, int r
     }
     char prefix[PREFIX_BYTES] = "";
     size_t prefix_length =
-        labels->label ? (size_t)snprintf(prefix, sizeof prefix, "[%d] ", rank) : 0;
+        labels->label ? (size_t)snprintf(prefix, sizeof prefix, "[%d%s] ", rank, labels->host) : 0;
     size_t room = stream->length > 0 ? sink_room(sink) : 0;
     size_t from = 0;
     ptrdiff_t length;
@@ -244,6 +250,9 @@ static void move_all_lines(struct tern__labels *labels)
 {
     for (int i = 0; i < labels->nstreams; i++) {
         int turn = (labels->turn + i) % labels->nstreams;
+        if (labels->streams[turn].kept) {
+            continue;
+        }
         move_lines(labels, &labels->streams[turn], turn / 2);
     }
     labels->turn = (labels->turn + 1) % labels->nstreams;
@@ -308,6 +317,27 @@ void tern__labels_handle(struct tern__labels *labels, const struct pollfd *fds, 
         }
     }
     move_all_lines(labels);
+}
+
+void tern__labels_keep(struct tern__labels *labels, int rank, bool keep)
+{
+    labels->streams[2 * rank + 1].kept = keep;
+}
+
+void tern__labels_last(struct tern__labels *labels, int rank, char *text, size_t size)
+{
+    struct stream *stream = &labels->streams[2 * rank + 1];
+    while (read_stream(stream)) {
+    }
+    while (stream->length > 0 && strchr("\r\n", stream->bytes[stream->length - 1]) != NULL) {
+        stream->length--;
+    }
+    size_t begin = stream->length;
+    while (begin > 0 && stream->bytes[begin - 1] != '\n') {
+        begin--;
+    }
+    snprintf(text, size, "%.*s", (int)(stream->length - begin), stream->bytes + begin);
+    stream->length = begin;
 }
 
 bool tern__labels_finish(struct tern__labels *labels)

@@ -24,7 +24,8 @@ struct tern__labels;
 struct tern__traces;
 
 struct tern__procs {
-    int nranks;
+    int nranks;                 // of the job
+    int first, count;           // those that are started here
     int running;                // ranks that are not reaped yet
     pid_t pids[TERN_RANKS_MAX]; // 0: not started, or reaped
     int status[TERN_RANKS_MAX]; // of waitpid, once reaped
@@ -43,13 +44,15 @@ struct tern__procs {
 };
 
 struct tern__procs_plan {
-    int nranks;
+    int nranks;       // of the job
+    int first, count; // those to be started here
+    bool listens;     // others are elsewhere, and connect to them
     const char *path; // of the program
     char *const *argv;
     uint8_t token[16];
     struct tern__hub *hub;       // gets a socket to every rank
     struct tern__labels *labels; // NULL: the ranks write to where the launcher writes
-    bool bind;                   // each rank to a processor of its own
+    bool bind;                   // each rank to a processor of its own: the first to the first
     struct tern__traces *traces; // NULL: the ranks record nothing
     const struct tern__signals *signals;
 };
@@ -57,6 +60,12 @@ struct tern__procs_plan {
 // Finds a program as execvp does. Returns 0 and its path, or an errno: ENOENT when there is none,
 // EACCES or EISDIR when what there is cannot be executed.
 int tern__program_find(const char *name, char path[PATH_MAX]);
+
+// Whether NAME=VALUE is one of the variables that a rank gets from its launcher alone.
+bool tern__procs_own_variable(const char *variable);
+
+// Lists the children that this process has before it starts any. False when there are too many.
+bool tern__procs_list_earlier(struct tern__procs *procs);
 
 // Starts the guardian and all ranks. On failure too, tern__procs_end must follow.
 int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *plan);

@@ -164,7 +164,7 @@ int64_t tern__launch_look_at_lag(struct tern__launch *job, int64_t now_ns)
 {
     int running = job->procs.running;
     if (job->lag == TOLD || job->cause != CAUSE_NONE || running == 0 ||
-        running == job->procs.nranks) {
+        running == job->procs.count) {
         return INT64_MAX;
     }
     if (job->look_at_ns == 0 || now_ns < job->look_at_ns) {

@@ -25,7 +25,7 @@
 
 extern char **environ;
 
-#define OWN_VARIABLES 5
+enum { OWN_TOKEN, OWN_NRANKS, OWN_RANK, OWN_HUB_FD, OWN_TRACE_FD, OWN_LISTEN, OWN_VARIABLES };
 #define VARIABLE_BYTES 64
 
 static int check_program(const char *path)
@@ -80,11 +80,11 @@ struct environment {
     char own[OWN_VARIABLES][VARIABLE_BYTES];
 };
 
-static bool is_own_variable(const char *variable)
+bool tern__procs_own_variable(const char *variable)
 {
-    static const char *const names[OWN_VARIABLES] = {TERN_ENV_RANK, TERN_ENV_NRANKS,
-                                                     TERN_ENV_HUB_FD, TERN_ENV_TOKEN,
-                                                     TERN_ENV_TRACE_FD};
+    static const char *const names[OWN_VARIABLES] = {TERN_ENV_RANK,     TERN_ENV_NRANKS,
+                                                     TERN_ENV_HUB_FD,   TERN_ENV_TOKEN,
+                                                     TERN_ENV_TRACE_FD, TERN_ENV_LISTEN};
     for (int i = 0; i < OWN_VARIABLES; i++) {
         size_t length = strlen(names[i]);
         if (strncmp(variable, names[i], length) == 0 && variable[length] == '=') {
@@ -95,7 +95,8 @@ static bool is_own_variable(const char *variable)
 }
 
 // This process's environment with a rank's own variables in front, the changing ones unwritten.
-static int make_environment(struct environment *made, int nranks, const char *mark, bool traced)
+static int make_environment(struct environment *made, const struct tern__procs_plan *plan,
+                            const char *mark)
 {
     size_t count = 0;
     while (environ != NULL && environ[count] != NULL) {
@@ -105,19 +106,23 @@ static int make_environment(struct environment *made, int nranks, const char *ma
     if (made->variables == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "tern_launch: no memory for the environment");
     }
-    size_t own = traced ? OWN_VARIABLES : OWN_VARIABLES - 1;
-    size_t kept = own;
+    size_t kept = 0;
+    for (int i = 0; i < OWN_VARIABLES; i++) {
+        bool used =
+            (i != OWN_TRACE_FD || plan->traces != NULL) && (i != OWN_LISTEN || plan->listens);
+        if (used) {
+            made->variables[kept++] = made->own[i];
+        }
+    }
     for (size_t i = 0; i < count; i++) {
-        if (!is_own_variable(environ[i])) {
+        if (!tern__procs_own_variable(environ[i])) {
             made->variables[kept++] = environ[i];
         }
     }
     made->variables[kept] = NULL;
-    for (size_t i = 0; i < own; i++) {
-        made->variables[i] = made->own[i];
-    }
-    snprintf(made->own[0], VARIABLE_BYTES, "%s", mark);
-    snprintf(made->own[1], VARIABLE_BYTES, "%s=%d", TERN_ENV_NRANKS, nranks);
+    snprintf(made->own[OWN_TOKEN], VARIABLE_BYTES, "%s", mark);
+    snprintf(made->own[OWN_NRANKS], VARIABLE_BYTES, "%s=%d", TERN_ENV_NRANKS, plan->nranks);
+    snprintf(made->own[OWN_LISTEN], VARIABLE_BYTES, "%s=1", TERN_ENV_LISTEN);
     return TERN_OK;
 }
 
@@ -158,7 +163,7 @@ static void become_rank(const struct start *start, int rank)
             dup2(ends->output_fds[i], STDOUT_FILENO + i);
         }
     }
-    if (plan->bind && tern_launch_bind(rank) < 0) {
+    if (plan->bind && tern_launch_bind(rank - plan->first) < 0) {
         return;
     }
     fcntl(ends->hub_fd, F_SETFD, 0);
@@ -173,10 +178,10 @@ static void become_rank(const struct start *start, int rank)
 static pid_t fork_rank(struct start *start, int rank)
 {
     char(*own)[VARIABLE_BYTES] = start->environment.own;
-    snprintf(own[2], VARIABLE_BYTES, "%s=%d", TERN_ENV_RANK, rank);
-    snprintf(own[3], VARIABLE_BYTES, "%s=%d", TERN_ENV_HUB_FD, start->ends[rank].hub_fd);
+    snprintf(own[OWN_RANK], VARIABLE_BYTES, "%s=%d", TERN_ENV_RANK, rank);
+    snprintf(own[OWN_HUB_FD], VARIABLE_BYTES, "%s=%d", TERN_ENV_HUB_FD, start->ends[rank].hub_fd);
     if (start->plan->traces != NULL) {
-        snprintf(own[4], VARIABLE_BYTES, "%s=%d", TERN_ENV_TRACE_FD,
+        snprintf(own[OWN_TRACE_FD], VARIABLE_BYTES, "%s=%d", TERN_ENV_TRACE_FD,
                  tern__traces_fd(start->plan->traces, rank));
     }
     pid_t pid = fork();
@@ -203,7 +208,8 @@ static _Noreturn void become_guardian(struct start *start, int fd)
                                 .nranks = start->procs->nranks,
                                 .mark = start->procs->mark};
     start->guardian = getpid();
-    for (int rank = 0; rank < guard.nranks; rank++) {
+    int first = start->procs->first;
+    for (int rank = first; rank < first + start->procs->count; rank++) {
         pid_t pid = fork_rank(start, rank);
         if (pid < 0) {
             tern__guard_tell(fd, TERN__GUARD_FAILED, rank, errno);
@@ -223,7 +229,7 @@ static _Noreturn void become_guardian(struct start *start, int fd)
 static int hear_of_ranks(struct tern__procs *procs)
 {
     struct tern__guard_word word;
-    while (procs->running < procs->nranks) {
+    while (procs->running < procs->count) {
         if (tern__guard_hear(procs->guard_fd, true, &word) < 0) {
             return tern__fail(TERN_ERR_SYSTEM,
                               "tern_launch: the guardian was killed before all ranks had started");
@@ -268,7 +274,7 @@ static int open_ends(struct start *start, int rank)
                                 rank);
     }
     *ends = (struct ends){.hub_fd = pair[1], .output_fds = {-1, -1}};
-    start->nopened = rank + 1;
+    start->nopened++;
     TERN_TRY(tern__hub_add(start->plan->hub, pair[0]));
     int status = TERN_OK;
     if (start->plan->labels != NULL) {
@@ -283,7 +289,8 @@ static int open_ends(struct start *start, int rank)
 
 static void close_ends(struct start *start)
 {
-    for (int rank = 0; rank < start->nopened; rank++) {
+    int first = start->procs->first;
+    for (int rank = first; rank < first + start->nopened; rank++) {
         close(start->ends[rank].hub_fd);
         for (int i = 0; i < 2; i++) {
             if (start->ends[rank].output_fds[i] >= 0) {
@@ -303,8 +310,8 @@ static int start_all(struct start *start)
     procs->exec_fd = fds[0];
     start->exec_write_fd = fds[1];
     int status = TERN_OK;
-    for (int rank = 0; rank < procs->nranks && status == TERN_OK; rank++) {
-        status = open_ends(start, rank);
+    for (int i = 0; i < procs->count && status == TERN_OK; i++) {
+        status = open_ends(start, procs->first + i);
     }
     if (status == TERN_OK) {
         status = start_guardian(start);
@@ -314,8 +321,7 @@ static int start_all(struct start *start)
     return status;
 }
 
-// Returns false when there are too many, or when this kernel does not tell.
-static bool list_earlier_children(struct tern__procs *procs)
+bool tern__procs_list_earlier(struct tern__procs *procs)
 {
     FILE *file = fopen("/proc/thread-self/children", "re");
     if (file == NULL) {
@@ -336,18 +342,22 @@ static bool list_earlier_children(struct tern__procs *procs)
 
 int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *plan)
 {
-    *procs = (struct tern__procs){.nranks = plan->nranks, .guard_fd = -1, .exec_fd = -1};
+    *procs = (struct tern__procs){.nranks = plan->nranks,
+                                  .first = plan->first,
+                                  .count = plan->count,
+                                  .guard_fd = -1,
+                                  .exec_fd = -1};
     struct start start = {.procs = procs, .plan = plan, .launcher_group = getpgrp()};
     // Only of a terminal that controls this process there is a foreground group to be in.
     procs->terminal = tcgetpgrp(STDIN_FILENO) >= 0;
     char token[33];
     tern__token_write(plan->token, token);
     snprintf(procs->mark, sizeof procs->mark, "%s=%s", TERN_ENV_TOKEN, token);
-    if (!list_earlier_children(procs)) {
+    if (!tern__procs_list_earlier(procs)) {
         return tern__fail(TERN_ERR_STATE, "tern_launch: this process has over %d children already",
                           TERN__EARLIER_CHILDREN_MAX);
     }
-    TERN_TRY(make_environment(&start.environment, plan->nranks, procs->mark, plan->traces != NULL));
+    TERN_TRY(make_environment(&start.environment, plan, procs->mark));
     int status;
     start.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (start.null_fd < 0) {
