@@ -33,7 +33,7 @@ static int bind_any(int fd, bool six)
 int tern__listen(int *fd, uint32_t *port)
 {
     for (int six = 1; six >= 0; six--) {
-        int made = socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int made = socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (made < 0) {
             continue;
         }
