@@ -103,7 +103,8 @@ static int make_ctl(struct tern__hub *hub, int *fd)
     ctl->nranks = (uint32_t)hub->nranks;
     ctl->machines = hub->machines;
     tern__poke(&ctl->slots[0], 1);
-    tern__poke(&ctl->comms[0].holders, (uint32_t)__builtin_popcountll(hub->here));
+    tern__poke(&ctl->comms[0].holders, ctl->nranks);
+    atomic_store_explicit(&ctl->comms[0].here, hub->here, memory_order_relaxed);
     for (int rank = 0; rank < hub->nranks; rank++) {
         tern__poke(&ctl->ranks[rank].pid, (uint32_t)hub->members[rank].pid);
         atomic_store_explicit(&ctl->ranks[rank].pid_space, hub->members[rank].pid_space,

@@ -119,10 +119,7 @@ void tern__job_let_go(struct tern__job *job)
 void tern__job_leave(struct tern__job *job)
 {
     tern__fork_forget(job);
-    struct tern__ctl *ctl = job->ctl;
-    tern__flag_swap(&ctl->ranks[job->rank].state, TERN__RANK_ACTIVE, TERN__RANK_LEFT);
-    tern__flag_add(&ctl->load_version, 1);
-    tern__ctl_ring_all(ctl); // whoever waits for this rank sees that it has left
+    tern__ctl_mark_left(job->ctl, job->rank);
     tern__inbox_discard(job);
     close(job->inbox);
     for (int rank = 0; rank < job->nranks; rank++) {

@@ -67,6 +67,7 @@ int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **com
                              : tern__job_is_here(job, rank) ? &tern__xport_near
                                                             : &tern__xport_net;
     }
+    tern__group_place(&made->group);
     int status = job->machines != NULL ? tern__net_start(job) : TERN_OK;
     status = status == TERN_OK ? make_area(made) : status;
     status = status == TERN_OK ? tern__checking_create(made) : status;

@@ -76,6 +76,7 @@ static int begin_part(const char *call, tern_comm *comm, int slot, tern_comm *ma
         made->xports[rank] = comm->xports[group->members[rank]];
         group->members[rank] = parent->members[group->members[rank]];
     }
+    tern__group_place(group);
     made->parent = comm;
     tern__comm_gains(comm, TERN__CHILD_PART);
     int status = tern__window_create_sparse(made, tern__area_bytes(group->size), &made->area);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "net/control.h"
 #include "net/state.h"
 
 enum { EVENTS = 64 };
@@ -141,6 +142,7 @@ int tern__net_start(struct tern__job *job)
         pthread_mutex_init(&net->peers[rank].lock, NULL);
     }
     tern__net_row_start(net);
+    tern__net_control_start(net);
     int status = begin(net);
     if (status != TERN_OK) {
         tern__net_row_stop(net);
@@ -148,6 +150,7 @@ int tern__net_start(struct tern__job *job)
         return status;
     }
     job->net = net;
+    job->far = &tern__net_far;
     // The leaders at once: by these connections each machine sees who dies.
     for (int machine = 0; machine < job->machines->count && status == TERN_OK; machine++) {
         if (machine != job->machines->mine) {
@@ -182,5 +185,6 @@ void tern__net_stop(struct tern__job *job)
     }
     tern__net_row_stop(net);
     job->net = NULL;
+    job->far = NULL;
     free_net(net);
 }

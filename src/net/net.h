@@ -6,6 +6,7 @@
 //     stream.c    sending
 //     receive.c   receiving
 //     row.c       windows: the row of the transports' table for ranks of other machines
+//     control.c   communicators: barriers, failures, who has left
 //
 // Each process has a thread that sleeps until something comes, stores it, and rings the bells of
 // whoever may wait for it. So ranks that compute receive, and no wait asks the network.
@@ -36,6 +37,13 @@ enum tern__net_kind {
     TERN__NET_NOTIFY, // value, word: tern_notify_op
     TERN__NET_GET,    // value: bytes; answered by GOT with the same key
     TERN__NET_GOT,
+    // Control, between leaders: the handlers of control.c. Nothing that is sent later depends on
+    // them, so no flush confirms them. slot, generation: of the communicator.
+    TERN__NET_CONTROL,
+    TERN__NET_ARRIVED = TERN__NET_CONTROL, // value: number of the barrier; key: bit r: rank r;
+                                           // more: bit m: machine m has members, the sender's apart
+    TERN__NET_FAILED,                      // word: status; rank: culprit; payload: the sentence
+    TERN__NET_LEFT,                        // rank
     TERN__NET_KINDS = 32,
 };
 

@@ -138,6 +138,7 @@ static void take(struct tern__net *net, struct tern__net_link *link)
     switch (message->kind) {
     case TERN__NET_BYE:
         link->over = true;
+        tern__ctl_mark_left(net->job->ctl, link->peer);
         break;
     case TERN__NET_FLUSH: {
         struct tern__net_message flushed = {.kind = TERN__NET_FLUSHED, .value = message->value};

@@ -92,4 +92,7 @@ void tern__net_close(struct tern__net *net, struct tern__net_link *link);
 void tern__net_row_start(struct tern__net *net);
 void tern__net_row_stop(struct tern__net *net);
 
+// control.c: sync/far.h, and the handlers of what it sends.
+void tern__net_control_start(struct tern__net *net);
+
 #endif

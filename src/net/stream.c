@@ -144,8 +144,7 @@ static int write_all(struct tern__net *net, int rank, const struct tern__net_mes
             sent += (uint64_t)now;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             TERN_TRY(await(net, rank, fd, POLLOUT, INT64_MAX));
-        } else if (errno != EINTR) {
-            tern__net_lost(net, rank);
+        } else if (errno != EINTR) { // whether it has died or left, the thread that receives sees
             return say_gone(net, rank);
         }
     }
@@ -183,8 +182,10 @@ int tern__net_send(struct tern__net *net, int rank, const struct tern__net_messa
     pthread_mutex_lock(&peer->lock);
     int status = tern__net_connect(net, rank);
     if (status == TERN_OK) {
-        tern__flag_store(&peer->dirty, 1);
-        tern__flag_store(&net->dirty, 1);
+        if (message->kind < TERN__NET_CONTROL) {
+            tern__flag_store(&peer->dirty, 1);
+            tern__flag_store(&net->dirty, 1);
+        }
         status = write_all(net, rank, message, payload);
     }
     pthread_mutex_unlock(&peer->lock);

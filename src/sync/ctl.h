@@ -15,7 +15,7 @@
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
 #define TERN__CTL_ABI                                                                              \
-    10u // one more when ranks find anything else here, or in a communicator's area
+    11u // one more when ranks find anything else here, or in a communicator's area
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 736
@@ -120,12 +120,17 @@ enum tern__failed { TERN__WORKING, TERN__FAILING, TERN__FAILED };
 // What a communicator shares. Zero before its slot is given out.
 struct tern__ctl_comm {
     alignas(TERN_CACHE_LINE) _Atomic uint64_t arrivals; // of all its barriers; only counts up
+    // Where it has members on other machines: those of the ones here, and which they are (bit r:
+    // rank r of the job).
+    _Atomic uint64_t arrivals_here;
+    _Atomic uint64_t here;
 
     alignas(TERN_CACHE_LINE) _Atomic uint32_t failed; // enum tern__failed
     int32_t failed_status;
     int32_t failed_rank;      // the culprit, or -1
     _Atomic uint32_t holders; // ranks that have not destroyed it
     _Atomic uint64_t left;    // bit r: rank r of it has destroyed it
+    _Atomic uint32_t told;    // 1: other machines know that it has failed
     char failed_text[TERN__FAILURE_BYTES];
 
     // By kind of collective: a digest of what the ranks pick, and who said so first. See
@@ -138,6 +143,15 @@ struct tern__ctl_comm {
     } entered[TERN_RANKS_MAX];
 
     struct tern__cell cells[2][TERN_RANKS_MAX]; // see tern__group_exchange
+
+    // Of the leader's thread that receives. By machine: how many members it has, and the barrier
+    // that they have come to; whether word of the one after the next is here (bit m); and the
+    // barrier that all of other machines have come to, as counted in `arrivals`.
+    struct {
+        uint64_t members, barrier;
+    } machines[TERN_RANKS_MAX];
+    uint64_t early;
+    uint64_t barrier_away;
 };
 
 struct tern__ctl {

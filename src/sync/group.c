@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "sync/doing.h"
+#include "sync/far.h"
 #include "sync/interrupt.h"
 #include "sync/wait.h"
 
@@ -63,6 +64,7 @@ static void tell_failure(struct tern__group *group, int status, const char *text
         tern__log(TERN__LOG_ERROR, "communicator %d has failed: %s: %s", group->slot,
                   tern_status_name(status), text);
     }
+    tern__far_tell_failure(group);
     tern__public_told(status);
 }
 
@@ -233,7 +235,9 @@ bool tern__group_leave(struct tern__group *group)
     struct tern__ctl_comm *shared = group->shared;
     atomic_fetch_or_explicit(&shared->left, UINT64_C(1) << group->rank, memory_order_seq_cst);
     ring_members(group);
-    return tern__flag_add(&shared->holders, UINT32_MAX) == 1;
+    bool last = tern__flag_add(&shared->holders, UINT32_MAX) == 1;
+    tern__far_leave(group);
+    return last;
 }
 
 int tern__group_timed_out(struct tern__group *group, int culprit, const char *format, ...)
@@ -343,10 +347,12 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
         TERN_TRY(tern__group_check(group, false));
     }
     int64_t begin_ns = tern__trace_start();
+    TERN_TRY(tern__far_flush(group));
     uint64_t number = ++group->barriers;
     uint64_t target = number * (uint64_t)group->size;
     // Relaxed: read only when the wait has failed, to say who is missing.
     atomic_store_explicit(&shared->entered[group->rank].barrier, number, memory_order_relaxed);
+    tern__far_arrive(group, number);
     // partner: all_arrived; releases what this rank wrote, acquires what the others did.
     uint64_t arrived = atomic_fetch_add_explicit(&shared->arrivals, 1, memory_order_seq_cst) + 1;
     if (arrived == target) {
@@ -384,9 +390,14 @@ static uint64_t stamp_of(uint64_t number, enum tern__meeting_kind meeting)
     return number * TERN__MEETINGS + (uint64_t)meeting;
 }
 
+bool tern__group_has_stamped(const struct tern__cell *cell, uint64_t number)
+{
+    return cell->stamp / TERN__MEETINGS == number;
+}
+
 static enum tern__meeting_kind stamped_meeting(const struct tern__cell *cell, uint64_t number)
 {
-    return cell->stamp / TERN__MEETINGS == number
+    return tern__group_has_stamped(cell, number)
                ? (enum tern__meeting_kind)(cell->stamp % TERN__MEETINGS)
                : TERN__MEETING_BARRIER;
 }

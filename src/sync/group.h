@@ -30,6 +30,8 @@ struct tern__group {
     int rank;
     int size;
     int members[TERN_RANKS_MAX]; // their ranks in the job
+    int here;                    // how many of them are on this machine
+    uint64_t away;               // other machines that have some: bit m
     uint64_t barriers;           // entered so far
     uint64_t
         barriers_before;   // of them, before the caller had the group: sentences do not count them
@@ -48,6 +50,9 @@ struct tern__rank_name {
     char text[40];
 };
 struct tern__rank_name tern__rank_name(const struct tern__group *group, int rank);
+
+// Fills in where its members are, when all else of it is there.
+void tern__group_place(struct tern__group *group);
 
 // Why the group does not work any more: TERN_OK, or the status and the sentence of its failure.
 // `deep` looks whether the processes live. A member that has left is no failure.
@@ -84,5 +89,8 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
 // in which call.
 int tern__group_exchange(struct tern__group *group, enum tern__meeting_kind meeting,
                          const void *mine, size_t size, void *all);
+
+// Whether the cell is of the exchange that the barrier of this number ended.
+bool tern__group_has_stamped(const struct tern__cell *cell, uint64_t number);
 
 #endif

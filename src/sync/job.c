@@ -41,6 +41,13 @@ void tern__ctl_mark_dead(struct tern__ctl *ctl, int rank)
     }
 }
 
+void tern__ctl_mark_left(struct tern__ctl *ctl, int rank)
+{
+    tern__flag_swap(&ctl->ranks[rank].state, TERN__RANK_ACTIVE, TERN__RANK_LEFT);
+    tern__flag_add(&ctl->load_version, 1); // partner: tern__job_ladder
+    tern__ctl_ring_all(ctl);               // whoever waits for this rank sees that it has left
+}
+
 void tern__ctl_death_text(const struct tern__ctl *ctl, int rank, char *text, size_t size)
 {
     const struct tern__ctl_rank *slot = &ctl->ranks[rank];
@@ -184,7 +191,7 @@ void tern__job_ended(struct tern__job *job, int rank)
 {
     const struct tern__ctl_rank *slots = job->ctl->ranks;
     if (rank != 0 && job->rank != 0 && tern__peek(&slots[rank].threads) == 0 &&
-        tern__flag_load(&slots[0].state) == TERN__RANK_ACTIVE) {
+        job->outbox[0] >= 0 && tern__flag_load(&slots[0].state) == TERN__RANK_ACTIVE) {
         struct pollfd host[] = {{.fd = job->pidfd[0], .events = POLLIN}, {.fd = job->outbox[0]}};
         if (poll(host, 2, HOST_ENDS_MS) > 0) {
             tern__ctl_mark_dead(job->ctl, 0);

@@ -11,6 +11,7 @@
 #include "sync/ctl.h"
 #include "sync/ladder.h"
 
+struct tern__far;
 struct tern__net;
 struct tern__parcel; // boot/inbox.c: a descriptor that came before it was asked for
 
@@ -26,6 +27,7 @@ struct tern__job {
     const struct tern__machines *machines; // NULL: all ranks are on one
     uint64_t here;                         // bit r: rank r is on this machine
     struct tern__net *net;                 // net/net.h; NULL: there are no others
+    const struct tern__far *far;           // sync/far.h; likewise
     int listener; // where ranks of other machines connect; -1: there are none
 
     int inbox;                  // this rank's end; only this process reads it
@@ -71,6 +73,9 @@ void tern__job_ended(struct tern__job *job, int rank);
 // Marks a rank dead, remembers the first one and wakes all. Also for the launcher, which has no job
 // but the control memory.
 void tern__ctl_mark_dead(struct tern__ctl *ctl, int rank);
+
+// The same for one that has left.
+void tern__ctl_mark_left(struct tern__ctl *ctl, int rank);
 
 // Rings every rank's bell.
 void tern__ctl_ring_all(struct tern__ctl *ctl);

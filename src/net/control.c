@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators with members on several machines. What a machine's members do is told by the one
+// that does it to the leaders of the other machines; these store it in their control memory, and
+// ring their members.
+//
+// Barriers: one message a machine and barrier, by whoever comes last there, with the cells of all
+// members there (of a plain barrier there are none). Two barriers in a row may be told by two
+// ranks, and come in either order: the second one is then kept. A third cannot, since it needs the
+// members here to have come to the second, hence the first to have been told.
+
+#include "net/control.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "net/state.h"
+
+// A cell on its way.
+struct sent_cell {
+    uint64_t rank; // of the communicator
+    struct tern__cell cell;
+};
+
+static uint64_t ranks_away(const struct tern__group *group)
+{
+    uint64_t ranks = 0;
+    for (int rank = 0; rank < group->size; rank++) {
+        ranks |= UINT64_C(1) << group->members[rank];
+    }
+    return ranks;
+}
+
+static struct tern__net_message about(const struct tern__group *group, enum tern__net_kind kind)
+{
+    return (struct tern__net_message){.kind = kind, .slot = (uint32_t)group->slot};
+}
+
+static int control_flush(struct tern__job *job)
+{
+    // Of a rank that has died or left: the communicator says so, if it is a member.
+    int status = tern__net_flush(job->net, -1);
+    return status == TERN_ERR_PEER ? TERN_OK : status;
+}
+
+static void control_arrived(const struct tern__group *group, uint64_t number)
+{
+    const struct tern__cell *cells = group->shared->cells[number & 1];
+    struct sent_cell sent[TERN_RANKS_MAX];
+    size_t count = 0;
+    struct tern__net_message message = about(group, TERN__NET_ARRIVED);
+    message.value = number;
+    message.more = group->away;
+    for (int rank = 0; rank < group->size; rank++) {
+        if (!tern__job_is_here(group->job, group->members[rank])) {
+            continue;
+        }
+        message.key |= UINT64_C(1) << rank;
+        if (tern__group_has_stamped(&cells[rank], number)) {
+            sent[count++] = (struct sent_cell){.rank = (uint64_t)rank, .cell = cells[rank]};
+        }
+    }
+    message.bytes = count * sizeof sent[0];
+    tern__net_tell(group->job->net, ranks_away(group), &message, sent);
+}
+
+static void control_failed(const struct tern__group *group)
+{
+    const struct tern__ctl_comm *shared = group->shared;
+    struct tern__net_message message = about(group, TERN__NET_FAILED);
+    message.word = (uint32_t)shared->failed_status;
+    message.rank = shared->failed_rank;
+    message.bytes = sizeof shared->failed_text;
+    tern__net_tell(group->job->net, ranks_away(group), &message, shared->failed_text);
+}
+
+static void control_left(const struct tern__group *group)
+{
+    struct tern__net_message message = about(group, TERN__NET_LEFT);
+    message.rank = group->rank;
+    tern__net_tell(group->job->net, ranks_away(group), &message, NULL);
+}
+
+const struct tern__far tern__net_far = {
+    .flush = control_flush,
+    .arrived = control_arrived,
+    .failed = control_failed,
+    .left = control_left,
+};
+
+static struct tern__ctl_comm *comm_of(struct tern__net *net,
+                                      const struct tern__net_message *message)
+{
+    return message->slot < TERN__COMM_SLOTS ? &net->job->ctl->comms[message->slot] : NULL;
+}
+
+static void ring(struct tern__net *net, const struct tern__ctl_comm *comm)
+{
+    uint64_t here = atomic_load_explicit(&comm->here, memory_order_seq_cst);
+    for (; here != 0; here &= here - 1) { // partner: tern__group_place
+        tern__bell_ring(&net->job->ctl->ranks[__builtin_ctzll(here)].bell);
+    }
+}
+
+// The machine's members have come to this barrier. Counts those of all other machines, when all of
+// them have: one may be a barrier ahead of another, of which this machine has not heard yet.
+static void count(struct tern__ctl_comm *comm, int machine, uint64_t away,
+                  const struct tern__net_message *message)
+{
+    uint64_t bit = UINT64_C(1) << machine;
+    uint64_t members = 0;
+    uint64_t least = UINT64_MAX;
+    comm->machines[machine].members = (uint64_t)__builtin_popcountll(message->key);
+    if (message->value == comm->machines[machine].barrier + 1) {
+        comm->machines[machine].barrier += (comm->early & bit) != 0 ? 2 : 1;
+        comm->early &= ~bit;
+    } else if (message->value == comm->machines[machine].barrier + 2) {
+        comm->early |= bit;
+    }
+    for (; away != 0; away &= away - 1) {
+        int other = __builtin_ctzll(away);
+        members += comm->machines[other].members;
+        least = comm->machines[other].barrier < least ? comm->machines[other].barrier : least;
+    }
+    uint64_t more = (least - comm->barrier_away) * members;
+    comm->barrier_away = least;
+    atomic_fetch_add_explicit(&comm->arrivals, more, memory_order_seq_cst); // partner: all_arrived
+}
+
+static void arrived(struct tern__net *net, int peer, const struct tern__net_message *message,
+                    const char *payload)
+{
+    struct tern__ctl_comm *comm = comm_of(net, message);
+    if (comm == NULL) {
+        return;
+    }
+    // The members here have read what was in this row: they have come to the barrier between, which
+    // this one was sent after.
+    (void)atomic_load_explicit(&comm->arrivals_here, memory_order_seq_cst);
+    for (uint64_t at = 0; at + sizeof(struct sent_cell) <= message->bytes;
+         at += sizeof(struct sent_cell)) {
+        struct sent_cell sent;
+        memcpy(&sent, payload + at, sizeof sent);
+        if (sent.rank < TERN_RANKS_MAX) {
+            comm->cells[message->value & 1][sent.rank] = sent.cell;
+        }
+    }
+    for (uint64_t ranks = message->key; ranks != 0; ranks &= ranks - 1) {
+        atomic_store_explicit(&comm->entered[__builtin_ctzll(ranks)].barrier, message->value,
+                              memory_order_relaxed);
+    }
+    const struct tern__machines *machines = net->job->machines;
+    uint64_t away =
+        (message->more | UINT64_C(1) << machines->of[peer]) & ~(UINT64_C(1) << machines->mine);
+    count(comm, machines->of[peer], away, message);
+    ring(net, comm);
+}
+
+static void failed(struct tern__net *net, int peer, const struct tern__net_message *message,
+                   const char *payload)
+{
+    struct tern__ctl_comm *comm = comm_of(net, message);
+    (void)peer;
+    if (comm != NULL && message->bytes == TERN__FAILURE_BYTES) {
+        char text[TERN__FAILURE_BYTES];
+        snprintf(text, sizeof text, "%.*s", TERN__FAILURE_BYTES - 1, payload);
+        tern__flag_swap(&comm->told, 0, 1); // who has found it tells all
+        tern__ctl_comm_fail(net->job->ctl, (int)message->slot, (int32_t)message->word,
+                            message->rank, text);
+    }
+}
+
+static void left(struct tern__net *net, int peer, const struct tern__net_message *message,
+                 const char *payload)
+{
+    struct tern__ctl_comm *comm = comm_of(net, message);
+    (void)peer;
+    (void)payload;
+    if (comm != NULL && message->rank >= 0 && message->rank < TERN_RANKS_MAX) {
+        uint64_t bit = UINT64_C(1) << message->rank;
+        atomic_fetch_or_explicit(&comm->left, bit, memory_order_seq_cst);
+        tern__flag_add(&comm->holders, UINT32_MAX);
+        ring(net, comm);
+    }
+}
+
+void tern__net_control_start(struct tern__net *net)
+{
+    tern__net_handle(net, TERN__NET_ARRIVED, (struct tern__net_handler){NULL, arrived});
+    tern__net_handle(net, TERN__NET_FAILED, (struct tern__net_handler){NULL, failed});
+    tern__net_handle(net, TERN__NET_LEFT, (struct tern__net_handler){NULL, left});
+}

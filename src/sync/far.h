@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a group tell those on other machines. The words in the control memory mean on
+// each machine what they mean on one: what is told is stored there, by the machine's leader, as if
+// the ranks that tell it had done so. Where all ranks are on one machine, there is nothing to do.
+#ifndef TERN_SYNC_FAR_H
+#define TERN_SYNC_FAR_H
+
+#include "sync/group.h"
+
+// Who does it: src/net/control.c. None of these waits longer than the ranks they tell live.
+struct tern__far {
+    // What this process has sent to ranks of other machines is stored there, but for those that
+    // have died or left.
+    int (*flush)(struct tern__job *job);
+    // The members here have come to the barrier of this number, with their cells.
+    void (*arrived)(const struct tern__group *group, uint64_t number);
+    // The group has failed, with the reason that is in its control memory.
+    void (*failed)(const struct tern__group *group);
+    // This rank has left the group.
+    void (*left)(const struct tern__group *group);
+};
+
+// Before this rank says that it has come somewhere: what it has sent is there. One load on one
+// machine.
+static inline int tern__far_flush(struct tern__group *group)
+{
+    const struct tern__far *far = group->job->far;
+    return __builtin_expect(far == NULL, 1) ? TERN_OK : far->flush(group->job);
+}
+
+// This rank comes to a barrier; the last one here tells the others.
+void tern__far_arrive(const struct tern__group *group, uint64_t number);
+
+// The group has failed: by whoever notices first on this machine.
+void tern__far_tell_failure(const struct tern__group *group);
+
+// This rank has left. Of the first communicator: waits until all have, or something has failed,
+// since leaders receive for their machine until the end.
+void tern__far_leave(struct tern__group *group);
+
+#endif
