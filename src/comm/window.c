@@ -20,7 +20,14 @@
 #include "mem/memfd.h"
 
 static pthread_mutex_t owned_lock = PTHREAD_MUTEX_INITIALIZER; // guards what follows
-static tern_window *owned; // windows whose memory this process has made
+static tern_window *owned;           // windows whose memory this process has made
+static _Atomic uint32_t generations; // of windows that this process has made, or tried to
+
+static bool is_here(const tern_window *window, int rank)
+{
+    const struct tern__group *group = &window->comm->group;
+    return tern__job_is_here(group->job, group->members[rank]);
+}
 
 // Bytes that windows made by this process have been promised and have not touched yet.
 static uint64_t untouched_bytes(void)
@@ -28,7 +35,11 @@ static uint64_t untouched_bytes(void)
     uint64_t sum = 0;
     pthread_mutex_lock(&owned_lock);
     for (const tern_window *window = owned; window != NULL; window = window->next) {
-        sum += tern__memfd_untouched(window->fd, window->size_bytes * (size_t)window->nranks);
+        size_t here = 0; // the parts of other machines' ranks are not of this memory
+        for (int rank = 0; rank < window->nranks; rank++) {
+            here += is_here(window, rank);
+        }
+        sum += tern__memfd_untouched(window->fd, window->size_bytes * here);
     }
     pthread_mutex_unlock(&owned_lock);
     return sum;
@@ -66,7 +77,8 @@ struct wish {
     uint64_t size_bytes;
     uint64_t untouched_bytes;
     uint32_t flags;
-    uint32_t unable; // no memory for its own bookkeeping
+    uint32_t unable;     // no memory for its own bookkeeping
+    uint32_t generation; // rank 0's counts: of the window, on all
 };
 
 #define SPARSE 0x80000000u // among the flags: tern__window_create_sparse
@@ -119,16 +131,9 @@ static int compare_wishes(const struct wish *wishes, const struct tern__group *g
     return TERN_OK;
 }
 
-static bool is_here(const tern_window *window, int rank)
+// Who makes the memory of the machine that a rank is on: the lowest rank of the group there.
+static int maker_of(const struct tern__group *group, int rank)
 {
-    const struct tern__group *group = &window->comm->group;
-    return tern__job_is_here(group->job, group->members[rank]);
-}
-
-// Who makes the memory of the machine that a rank is on: the lowest rank of the window there.
-static int maker_of(const tern_window *window, int rank)
-{
-    const struct tern__group *group = &window->comm->group;
     const struct tern__machines *machines = group->job->machines;
     int maker = 0;
     while (machines != NULL &&
@@ -251,7 +256,7 @@ static void fill_context(tern_window *window)
 
 // Of several machines: ranks of others can write to the parts here. Theirs have addresses here, of
 // memory that is nowhere: the area's excepted, where what they publish is copied to.
-static int share_far(tern_window *window)
+static int share_far(tern_window *window, uint32_t generation)
 {
     struct tern__group *group = &window->comm->group;
     for (int rank = 0; rank < window->nranks && !window->sparse; rank++) {
@@ -261,6 +266,7 @@ static int share_far(tern_window *window)
     }
     struct tern__net_window far = {.slot = (uint32_t)group->slot,
                                    .number = window->number,
+                                   .generation = generation,
                                    .base = window->base,
                                    .size_bytes = window->size_bytes,
                                    .nranks = window->nranks,
@@ -285,7 +291,7 @@ static int build_window(tern_window *window, const struct wish *wishes)
     struct verdict mine = {.needed = total};
     struct verdict verdicts[TERN_RANKS_MAX];
     char detail[TERN_ERROR_BYTES] = "";
-    if (window->rank == maker_of(window, window->rank)) {
+    if (window->rank == maker_of(group, group->rank)) {
         mine.status = make_memory(window, huge, wishes, &mine);
         bool worded = mine.too_much != 0 || (huge && mine.status == TERN_ERR_MEMORY);
         if (mine.status != TERN_OK && !worded) {
@@ -295,7 +301,7 @@ static int build_window(tern_window *window, const struct wish *wishes)
     TERN_TRY(tern__group_exchange(group, TERN__MEETING_WINDOW, &mine, sizeof mine, verdicts));
     int status = TERN_OK;
     for (int rank = 0; rank < window->nranks && status == TERN_OK; rank++) {
-        if (rank == maker_of(window, rank)) {
+        if (rank == maker_of(group, rank)) {
             status = word_verdict(window, rank, &verdicts[rank], huge);
         }
     }
@@ -303,11 +309,11 @@ static int build_window(tern_window *window, const struct wish *wishes)
         return detail[0] != '\0' ? tern__fail(status, "tern_window_create: %.900s", detail)
                                  : status;
     }
-    if (window->rank != maker_of(window, window->rank)) {
+    if (window->rank != maker_of(group, group->rank)) {
         status = take_memory(window, total);
     }
     if (status == TERN_OK && group->job->net != NULL) {
-        status = share_far(window);
+        status = share_far(window, wishes[0].generation);
     }
     if (status == TERN_OK) {
         choose_dumped(window, total);
@@ -338,7 +344,7 @@ static void free_window(tern_window *window, bool keeps_memory)
     tern__registry_remove(window);
     const struct tern__group *group = &window->comm->group;
     if (group->job->net != NULL) {
-        tern__net_window_remove(group->job->net, (uint32_t)group->slot, window->number);
+        tern__net_window_remove(group->job->net, window->base);
     }
     if (!keeps_memory) {
         tern__memfd_unmap(window->base, window->size_bytes * (size_t)window->nranks);
@@ -357,8 +363,12 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
     tern_window *made = tern__handle_new(TERN__WINDOW, sizeof *made);
     struct wish mine = {.size_bytes = size_bytes,
                         .untouched_bytes =
-                            untouched_bytes() + (group->rank == 0 ? tern__heap_untouched(comm) : 0),
+                            untouched_bytes() + (maker_of(group, group->rank) == group->rank
+                                                     ? tern__heap_untouched(comm)
+                                                     : 0),
                         .flags = flags,
+                        .generation = (uint32_t)group->job->rank << 24 |
+                                      tern__flag_add(&generations, 1) % (1u << 24),
                         .unable = made == NULL};
     struct wish wishes[TERN_RANKS_MAX];
     // A sparse one does not count, and there is one at most.

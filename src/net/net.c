@@ -2,8 +2,8 @@
 // Start and end, and the thread that receives.
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -25,6 +25,7 @@ struct tern__job *tern__net_job(struct tern__net *net)
 void tern__net_handle(struct tern__net *net, enum tern__net_kind kind,
                       struct tern__net_handler handler)
 {
+    handler.loose = handler.loose || kind >= TERN__NET_CONTROL;
     net->handlers[kind] = handler;
 }
 
@@ -33,26 +34,79 @@ void tern__net_each_beat(struct tern__net *net, void (*beat)(struct tern__net *n
     net->beat = beat;
 }
 
+static void watch(const struct tern__net *net, int fd, void *what, uint32_t events, int change)
+{
+    struct epoll_event event = {.events = events, .data.ptr = what};
+    epoll_ctl(net->epoll, change, fd, &event);
+}
+
+// So that nobody who does not belong here takes all descriptors: of those that have not said who
+// they are there is a limited number, and the oldest goes.
+static void limit_strangers(struct tern__net *net)
+{
+    int64_t until_ns = tern__now_ns() - TERN__NET_STRANGER_MS * TERN_NS_PER_MS;
+    struct tern__net_link *next;
+    int count = 0;
+    for (struct tern__net_link *link = net->links; link != NULL; link = next) {
+        next = link->next; // the list begins with the last that came
+        count += link->peer < 0;
+        if (link->peer < 0 && (count > TERN__NET_STRANGERS || link->since_ns < until_ns)) {
+            tern__net_refuse(net, link, "it has not said who it is");
+        }
+    }
+}
+
 static void accept_all(struct tern__net *net)
 {
     int fd;
     while ((fd = accept4(net->job->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
         tern__net_link_new(net, fd, -1, false);
+        limit_strangers(net);
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        watch(net, net->job->listener, net, 0, EPOLL_CTL_MOD); // it would say so again at once
+        net->deaf = true;
     }
 }
 
 static void handle(struct tern__net *net, const struct epoll_event *event)
 {
+    pthread_mutex_lock(&net->work);
     if (event->data.ptr == net) {
         accept_all(net);
     } else if (event->data.ptr != &net->wake) {
         struct tern__net_link *link = event->data.ptr;
-        if ((event->events & EPOLLOUT) != 0) {
+        if ((event->events & EPOLLOUT) != 0 && !link->closed) {
             tern__net_send_replies(net, link);
         }
-        if (!link->closed && (event->events & ~(uint32_t)EPOLLOUT) != 0) {
+        if ((event->events & ~(uint32_t)EPOLLOUT) != 0 && !link->closed) {
             tern__net_receive(net, link);
         }
+    }
+    pthread_mutex_unlock(&net->work);
+}
+
+static void beat(struct tern__net *net)
+{
+    pthread_mutex_lock(&net->work);
+    limit_strangers(net);
+    if (net->deaf) {
+        net->deaf = false;
+        watch(net, net->job->listener, net, EPOLLIN, EPOLL_CTL_MOD);
+    }
+    if (net->beat != NULL) {
+        net->beat(net);
+    }
+    pthread_mutex_unlock(&net->work);
+}
+
+// No event of this round is about them any more.
+static void free_ended(struct tern__net *net)
+{
+    while (net->ended != NULL) {
+        struct tern__net_link *link = net->ended;
+        net->ended = link->next;
+        tern__net_link_free(link);
     }
 }
 
@@ -70,38 +124,20 @@ static void *receive_all(void *arg)
         }
         if (tern__now_ns() >= beat_ns) {
             beat_ns = tern__now_ns() + TERN__NET_BEAT_MS * TERN_NS_PER_MS;
-            if (net->beat != NULL) {
-                net->beat(net);
-            }
+            beat(net);
         }
+        free_ended(net);
     }
     return NULL;
 }
 
-static int watch(struct tern__net *net, int fd, void *what)
+void tern__net_free(struct tern__net *net)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
-    return epoll_ctl(net->epoll, EPOLL_CTL_ADD, fd, &event) == 0
-               ? TERN_OK
-               : tern__fail_errno(TERN_ERR_SYSTEM, "epoll_ctl");
-}
-
-static void free_net(struct tern__net *net)
-{
+    free_ended(net);
     struct tern__net_link *next;
     for (struct tern__net_link *link = net->links; link != NULL; link = next) {
         next = link->next;
-        while (link->first != NULL) {
-            struct tern__net_reply *reply = link->first;
-            link->first = reply->next;
-            free(reply);
-        }
-        if (!link->closed) {
-            close(link->fd);
-        }
-        free(link->buffer);
-        free(link->scratch);
-        free(link);
+        tern__net_link_free(link);
     }
     if (net->epoll >= 0) {
         close(net->epoll);
@@ -109,24 +145,51 @@ static void free_net(struct tern__net *net)
     if (net->wake >= 0) {
         close(net->wake);
     }
-    for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
-        pthread_mutex_destroy(&net->peers[rank].lock);
-    }
-    pthread_mutex_destroy(&net->links_lock);
-    pthread_rwlock_destroy(&net->windows_lock);
     free(net);
 }
 
-static int begin(struct tern__net *net)
+static int open_all(struct tern__net *net)
 {
+    int listener = net->job->listener;
     net->epoll = epoll_create1(EPOLL_CLOEXEC);
     net->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (net->epoll < 0 || net->wake < 0) {
         return tern__fail_errno(TERN_ERR_SYSTEM, "no descriptors for the network");
     }
-    TERN_TRY(watch(net, net->wake, &net->wake));
-    TERN_TRY(watch(net, net->job->listener, net));
-    return tern__thread_start(&net->thread, receive_all, net);
+    int flags = fcntl(listener, F_GETFL);
+    if (flags < 0 || fcntl(listener, F_SETFL, flags | O_NONBLOCK) != 0) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "the socket that other machines connect to");
+    }
+    watch(net, net->wake, &net->wake, EPOLLIN, EPOLL_CTL_ADD);
+    watch(net, listener, net, EPOLLIN, EPOLL_CTL_ADD);
+    return TERN_OK;
+}
+
+static int begin(struct tern__net *net)
+{
+    TERN_TRY(open_all(net));
+    TERN_TRY(tern__nets_add(net));
+    int status = tern__thread_start(&net->thread, receive_all, net);
+    if (status != TERN_OK) {
+        tern__nets_remove(net);
+    }
+    return status;
+}
+
+// The leaders at once: by these connections each machine sees who dies.
+static int connect_leaders(struct tern__net *net)
+{
+    const struct tern__machines *machines = net->job->machines;
+    int status = TERN_OK;
+    for (int machine = 0; machine < machines->count && status == TERN_OK; machine++) {
+        int leader = machines->list[machine].leader;
+        if (machine != machines->mine) {
+            pthread_mutex_lock(&net->peers[leader].lock);
+            status = tern__net_connect(net, leader);
+            pthread_mutex_unlock(&net->peers[leader].lock);
+        }
+    }
+    return status;
 }
 
 int tern__net_start(struct tern__job *job)
@@ -136,30 +199,23 @@ int tern__net_start(struct tern__job *job)
         return tern__fail(TERN_ERR_MEMORY, "no memory for the network of the job");
     }
     net->job = job;
-    pthread_mutex_init(&net->links_lock, NULL);
+    pthread_mutex_init(&net->work, NULL);
     pthread_rwlock_init(&net->windows_lock, NULL);
     for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
         pthread_mutex_init(&net->peers[rank].lock, NULL);
     }
     tern__net_row_start(net);
     tern__net_control_start(net);
-    int status = begin(net);
-    if (status != TERN_OK) {
-        tern__net_row_stop(net);
-        free_net(net);
-        return status;
-    }
     job->net = net;
     job->far = &tern__net_far;
-    // The leaders at once: by these connections each machine sees who dies.
-    for (int machine = 0; machine < job->machines->count && status == TERN_OK; machine++) {
-        if (machine != job->machines->mine) {
-            int leader = job->machines->list[machine].leader;
-            pthread_mutex_lock(&net->peers[leader].lock);
-            status = tern__net_connect(net, leader);
-            pthread_mutex_unlock(&net->peers[leader].lock);
-        }
+    int status = begin(net);
+    if (status != TERN_OK) {
+        job->net = NULL;
+        job->far = NULL;
+        tern__net_free(net);
+        return status;
     }
+    status = connect_leaders(net);
     if (status != TERN_OK) {
         tern__net_stop(job);
     }
@@ -176,15 +232,14 @@ void tern__net_stop(struct tern__job *job)
     uint64_t one = 1;
     (void)!write(net->wake, &one, sizeof one);
     pthread_join(net->thread, NULL);
-    struct tern__net_message bye = {.kind = TERN__NET_BYE};
-    for (struct tern__net_link *link = net->links; link != NULL; link = link->next) {
-        // Those that a sender of a dead peer has left half written are closed all the same.
-        if (!link->closed) {
-            (void)send(link->fd, &bye, sizeof bye, MSG_NOSIGNAL | MSG_DONTWAIT);
-        }
-    }
-    tern__net_row_stop(net);
+    tern__nets_remove(net);
+    tern__net_say_bye(net);
     job->net = NULL;
     job->far = NULL;
-    free_net(net);
+    for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
+        pthread_mutex_destroy(&net->peers[rank].lock);
+    }
+    pthread_mutex_destroy(&net->work);
+    pthread_rwlock_destroy(&net->windows_lock);
+    tern__net_free(net);
 }

@@ -3,9 +3,15 @@
 // built on them. A job on one machine has none of this, and no thread.
 //
 //     net.c       start and end; the thread that receives
+//     link.c      connections
 //     stream.c    sending
+//     flush.c     until all of it is stored
 //     receive.c   receiving
-//     row.c       windows: the row of the transports' table for ranks of other machines
+//     reply.c     answers
+//     windows.c   which windows there are
+//     row.c       the row of the transports' table for ranks of other machines
+//     get.c       its gets
+//     arrive.c    what is done when its messages come
 //     control.c   communicators: barriers, failures, who has left
 //
 // Each process has a thread that sleeps until something comes, stores it, and rings the bells of
@@ -33,10 +39,13 @@ enum tern__net_kind {
     TERN__NET_FLUSHED,
     // About a rank's part of a window, by communicator and number.
     TERN__NET_PUT,
-    TERN__NET_ADD,    // word: the dtype
-    TERN__NET_NOTIFY, // value, word: tern_notify_op
-    TERN__NET_GET,    // value: bytes; answered by GOT with the same key
-    TERN__NET_GOT,
+    TERN__NET_PUT_BLOCK, // value: bytes of a row, more: from one row to the next
+    TERN__NET_ADD,       // word: the dtype
+    TERN__NET_NOTIFY,    // value, word: tern_notify_op
+    TERN__NET_GET,       // value: bytes; answered by GOT with the same key
+    TERN__NET_GET_BLOCK, // word: rows, value: bytes of one, more: from one to the next
+    TERN__NET_GOT,       // word 1: there is no such memory
+    TERN__NET_GOT_BLOCK, // its rows one after the other
     // Control, between leaders: the handlers of control.c. Nothing that is sent later depends on
     // them, so no flush confirms them. slot, generation: of the communicator.
     TERN__NET_CONTROL,
@@ -58,7 +67,7 @@ struct tern__net_message {
     uint64_t value;
     uint64_t key;
     uint32_t word;
-    uint32_t generation;
+    uint32_t generation; // of windows: the window's
     uint64_t more;
 };
 _Static_assert(sizeof(struct tern__net_message) == 64, "no padding on the wire");
@@ -85,12 +94,17 @@ int tern__net_flush(struct tern__net *net, int except);
 
 // What comes is given to the functions of its kind, on the thread that receives, in the order of
 // its stream. They must not block. place: where the payload goes; NULL: to memory that is valid
-// during `done`. `peer` is a rank of the job.
+// during `done`; tern__net_nowhere: it is dropped, and `done` gets NULL. `peer` is a rank of the
+// job.
+extern char tern__net_nowhere[1];
 struct tern__net_handler {
     char *(*place)(struct tern__net *net, int peer, const struct tern__net_message *message);
     void (*done)(struct tern__net *net, int peer, const struct tern__net_message *message,
                  const char *payload);
+    bool loose; // tern__net_flush need not wait for it
 };
+
+// Before anything of the kind can come: while the network starts.
 void tern__net_handle(struct tern__net *net, enum tern__net_kind kind,
                       struct tern__net_handler handler);
 
@@ -108,6 +122,7 @@ void tern__net_answer(struct tern__net *net, int peer, const struct tern__net_me
 // `base` is where rank 0's part is in this process; rank: this process's own in the communicator.
 struct tern__net_window {
     uint32_t slot, number;
+    uint32_t generation; // the same on all ranks, and of no other window of the slot
     char *base;
     size_t size_bytes;
     int nranks;
@@ -115,7 +130,9 @@ struct tern__net_window {
     const int *members; // ranks of the job; as long as the window is known
 };
 int tern__net_window_add(struct tern__net *net, const struct tern__net_window *window);
-void tern__net_window_remove(struct tern__net *net, uint32_t slot, uint32_t number);
+
+// Nothing is stored in it any more when this returns; what still comes is dropped.
+void tern__net_window_remove(struct tern__net *net, const char *base);
 
 // The window and the rank's part that an address of this process is in.
 bool tern__net_window_find(struct tern__net *net, const char *address,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receiving: a connection's bytes become messages, and those are handed to whoever handles their
 // kind. Large payloads are read straight to where they belong. All of it on one thread, which never
-// waits for a socket that cannot take what is to be sent.
+// waits for a connection.
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,38 +9,46 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/log.h"
 #include "net/state.h"
 #include "sync/group.h"
 
-// Of one connection in a row, then others have their turn.
-#define TURN_BYTES (1 << 20)
+char tern__net_nowhere[1];
 
 void tern__net_close(struct tern__net *net, struct tern__net_link *link)
 {
+    if (link->closed) {
+        return;
+    }
     epoll_ctl(net->epoll, EPOLL_CTL_DEL, link->fd, NULL);
     if (!link->outgoing) { // else senders may use the descriptor until the end
         close(link->fd);
         link->closed = true;
+        struct tern__net_link **at = &net->links;
+        while (*at != link) {
+            at = &(*at)->next;
+        }
+        *at = link->next;
+        link->next = net->ended;
+        net->ended = link;
+        if (link->peer >= 0 && net->peers[link->peer].answers == link) {
+            net->peers[link->peer].answers = NULL;
+        }
     }
     if (link->peer >= 0 && !link->over) {
         tern__net_lost(net, link->peer);
     }
 }
 
-// What cannot be of this job and build: the communicator of all fails, since bytes were lost.
-static void refuse(struct tern__net *net, struct tern__net_link *link, const char *what)
+void tern__net_refuse(struct tern__net *net, struct tern__net_link *link, const char *what)
 {
     char text[200];
     if (link->peer < 0) { // a stranger
         tern__log(TERN__LOG_WARN, "network: a connection was refused: %s", what);
     } else {
-        snprintf(text, sizeof text, "rank %d sent what is no message of this job: %s", link->peer,
-                 what);
+        snprintf(text, sizeof text, "rank %d sent what cannot be taken: %s", link->peer, what);
         tern__ctl_comm_fail(net->job->ctl, 0, TERN_ERR_SYSTEM, link->peer, text);
     }
     link->over = true;
@@ -52,82 +60,63 @@ static void greet(struct tern__net *net, struct tern__net_link *link,
 {
     uint64_t token[2];
     memcpy(token, net->job->token, sizeof token);
+    char *buffer = NULL;
     if (hello->kind != TERN__NET_HELLO || hello->more != TERN__CTL_MAGIC ||
         hello->value != token[0] || hello->key != token[1]) {
-        refuse(net, link, "it does not have the job's token");
+        tern__net_refuse(net, link, "it does not have the job's token");
     } else if (hello->word != TERN__CTL_ABI) {
-        refuse(net, link, "it runs another version of tern");
+        tern__net_refuse(net, link, "it runs another version of tern");
     } else if (hello->rank < 0 || hello->rank >= net->job->nranks ||
                tern__job_is_here(net->job, hello->rank)) {
-        refuse(net, link, "it is of no rank of another machine");
+        tern__net_refuse(net, link, "it is of no rank of another machine");
+    } else if (net->peers[hello->rank].answers != NULL) {
+        tern__net_refuse(net, link, "that rank has connected already");
+    } else if ((buffer = malloc(TERN__NET_BUFFER)) == NULL) {
+        tern__net_refuse(net, link, "there is no memory for it");
     } else {
+        free(link->buffer);
+        link->buffer = buffer;
+        link->size = TERN__NET_BUFFER;
+        link->begin = link->end = 0; // a stranger's buffer holds no more than this message
         link->peer = hello->rank;
+        net->peers[link->peer].answers = link;
     }
 }
 
-void tern__net_send_replies(struct tern__net *net, struct tern__net_link *link)
+// How much of the payload is stored last.
+static size_t head_of(const struct tern__net_link *link)
 {
-    while (link->first != NULL) {
-        struct tern__net_reply *reply = link->first;
-        const struct tern__net_message *message = &reply->message;
-        struct iovec parts[2];
-        struct msghdr packet = {.msg_iov = parts};
-        uint64_t head = sizeof *message;
-        uint64_t skip = reply->sent > head ? reply->sent - head : 0;
-        if (reply->sent < head) {
-            parts[packet.msg_iovlen++] =
-                (struct iovec){(char *)(uintptr_t)message + reply->sent, head - reply->sent};
-        }
-        if (message->bytes > skip) {
-            parts[packet.msg_iovlen++] =
-                (struct iovec){(char *)(uintptr_t)reply->payload + skip, message->bytes - skip};
-        }
-        ssize_t now = sendmsg(link->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (now < 0 && errno == EINTR) {
-            continue;
-        }
-        if (now < 0) {
-            break; // EAGAIN; or what receiving will see, too
-        }
-        reply->sent += (uint64_t)now;
-        if (reply->sent == head + message->bytes) {
-            link->first = reply->next;
-            free(reply);
-        }
+    uintptr_t to = (uintptr_t)link->to;
+    uint64_t bytes = link->message.bytes;
+    if (link->message.kind != TERN__NET_PUT || link->to == NULL) {
+        return 0;
     }
-    struct epoll_event event = {.events = link->first != NULL ? EPOLLIN | EPOLLOUT : EPOLLIN,
-                                .data.ptr = link};
-    epoll_ctl(net->epoll, EPOLL_CTL_MOD, link->fd, &event);
+    return to % sizeof(uint64_t) == 0 && bytes >= sizeof(uint64_t)   ? sizeof(uint64_t)
+           : to % sizeof(uint32_t) == 0 && bytes >= sizeof(uint32_t) ? sizeof(uint32_t)
+                                                                     : 0;
 }
 
-static void reply(struct tern__net *net, struct tern__net_link *link,
-                  const struct tern__net_message *message, const char *payload)
+static void store(struct tern__net_link *link, const char *from, uint64_t bytes)
 {
-    struct tern__net_reply *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        tern__ctl_comm_fail(net->job->ctl, 0, TERN_ERR_MEMORY, net->job->rank,
-                            "no memory to answer a rank of another machine");
+    if (link->to == NULL) {
         return;
     }
-    made->message = *message;
-    made->payload = payload;
-    if (link->first == NULL) {
-        link->first = made;
-    } else {
-        link->last->next = made;
-    }
-    link->last = made;
-    tern__net_send_replies(net, link);
+    uint64_t first = link->got < link->head_bytes ? link->head_bytes - link->got : 0;
+    first = first < bytes ? first : bytes;
+    memcpy(link->head + link->got % sizeof link->head, from, first);
+    memcpy(link->to + link->got + first, from + first, bytes - first);
 }
 
-void tern__net_answer(struct tern__net *net, int peer, const struct tern__net_message *message,
-                      const char *payload)
+static void store_head(const struct tern__net_link *link)
 {
-    for (struct tern__net_link *link = net->links; link != NULL; link = link->next) {
-        if (link->peer == peer && !link->outgoing && !link->closed) {
-            reply(net, link, message, payload);
-            return;
-        }
+    if (link->to != NULL && link->head_bytes == sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, link->head, sizeof word);
+        tern__publish_wide((_Atomic uint64_t *)(void *)link->to, word); // partner: who polls it
+    } else if (link->to != NULL && link->head_bytes == sizeof(uint32_t)) {
+        uint32_t word;
+        memcpy(&word, link->head, sizeof word);
+        tern__publish((_Atomic uint32_t *)(void *)link->to, word); // likewise
     }
 }
 
@@ -142,7 +131,7 @@ static void take(struct tern__net *net, struct tern__net_link *link)
         break;
     case TERN__NET_FLUSH: {
         struct tern__net_message flushed = {.kind = TERN__NET_FLUSHED, .value = message->value};
-        reply(net, link, &flushed, NULL);
+        tern__net_reply(net, link, &flushed, NULL);
         break;
     }
     case TERN__NET_FLUSHED:
@@ -150,39 +139,55 @@ static void take(struct tern__net *net, struct tern__net_link *link)
         tern__bell_ring(&net->job->ctl->ranks[net->job->rank].bell); // partner: is_flushed
         break;
     default:
-        net->handlers[message->kind].done(net, link->peer, message, link->to);
+        store_head(link);
+        net->handlers[message->kind].done(net, link->peer, message,
+                                          message->bytes > 0 ? link->to : NULL);
     }
+}
+
+static bool find_scratch(struct tern__net_link *link)
+{
+    if (link->message.bytes > link->scratch_bytes) {
+        free(link->scratch);
+        link->scratch = malloc(link->message.bytes);
+        link->scratch_bytes = link->scratch != NULL ? link->message.bytes : 0;
+    }
+    link->to = link->scratch;
+    return link->scratch != NULL;
 }
 
 // A header has come: where its payload goes. False when the connection is of no use any more.
 static bool open_message(struct tern__net *net, struct tern__net_link *link)
 {
     const struct tern__net_message *message = &link->message;
+    bool own = message->kind >= TERN__NET_BYE && message->kind <= TERN__NET_FLUSHED;
     const struct tern__net_handler *handler =
         message->kind < TERN__NET_KINDS ? &net->handlers[message->kind] : NULL;
-    bool own = message->kind >= TERN__NET_BYE && message->kind <= TERN__NET_FLUSHED;
-    if (!own && (handler == NULL || handler->done == NULL)) {
-        refuse(net, link, "a message of an unknown kind");
+    if (own ? message->bytes != 0 : (handler == NULL || handler->done == NULL)) {
+        tern__net_refuse(net, link, "a message of an unknown kind");
         return false;
     }
     link->got = 0;
     link->to = NULL;
-    if (message->bytes > 0 && handler != NULL && handler->place != NULL) {
-        link->to = handler->place(net, link->peer, message);
-    }
-    if (message->bytes > 0 && link->to == NULL) {
-        if (message->bytes > link->scratch_bytes) {
-            free(link->scratch);
-            link->scratch = malloc(message->bytes);
-            link->scratch_bytes = link->scratch != NULL ? message->bytes : 0;
-        }
-        if (link->scratch == NULL) {
-            refuse(net, link, "a payload larger than the memory");
-            return false;
-        }
-        link->to = link->scratch;
-    }
+    link->head_bytes = 0;
     link->in_payload = true;
+    if (message->bytes == 0) {
+        return true;
+    }
+    link->to = handler->place != NULL ? handler->place(net, link->peer, message) : NULL;
+    if (link->to == tern__net_nowhere) {
+        link->to = NULL;
+        return true;
+    }
+    if (link->to == NULL && message->bytes > TERN__NET_SCRATCH) {
+        tern__net_refuse(net, link, "a payload larger than any message has");
+        return false;
+    }
+    if (link->to == NULL && !find_scratch(link)) {
+        tern__net_refuse(net, link, "there is no memory for its payload");
+        return false;
+    }
+    link->head_bytes = head_of(link);
     return true;
 }
 
@@ -202,18 +207,14 @@ static bool parse(struct tern__net *net, struct tern__net_link *link)
                 if (link->peer < 0) {
                     return false;
                 }
-                continue;
-            }
-            if (!open_message(net, link)) {
+            } else if (!open_message(net, link)) {
                 return false;
             }
             continue;
         }
         uint64_t wanted = link->message.bytes - link->got;
         uint64_t part = wanted < here ? wanted : here;
-        if (part > 0) {
-            memcpy(link->to + link->got, link->buffer + link->begin, part);
-        }
+        store(link, link->buffer + link->begin, part);
         link->begin += part;
         link->got += part;
         if (part < wanted) {
@@ -221,31 +222,46 @@ static bool parse(struct tern__net *net, struct tern__net_link *link)
         }
         link->in_payload = false;
         take(net, link);
+        if (link->closed) {
+            return false;
+        }
     }
+}
+
+// One read: of a long payload to its place, else into the buffer.
+static ssize_t read_some(struct tern__net_link *link)
+{
+    uint64_t wanted = link->in_payload ? link->message.bytes - link->got : 0;
+    if (wanted >= TERN__NET_BUFFER / 2 &&
+        link->got >= link->head_bytes) { // the buffer is empty then
+        bool dropped = link->to == NULL;
+        uint64_t room = dropped ? link->size : TERN__NET_TURN;
+        ssize_t now = recv(link->fd, dropped ? link->buffer : link->to + link->got,
+                           wanted < room ? wanted : room, MSG_DONTWAIT);
+        link->got += now > 0 ? (uint64_t)now : 0;
+        return now;
+    }
+    size_t here = link->end - link->begin;
+    memmove(link->buffer, link->buffer + link->begin, here);
+    link->begin = 0;
+    link->end = here;
+    ssize_t now = recv(link->fd, link->buffer + here, link->size - here, MSG_DONTWAIT);
+    link->end += now > 0 ? (size_t)now : 0;
+    return now;
 }
 
 void tern__net_receive(struct tern__net *net, struct tern__net_link *link)
 {
-    for (uint64_t turn = 0; turn < TURN_BYTES;) {
-        ssize_t now;
-        uint64_t wanted = link->in_payload ? link->message.bytes - link->got : 0;
-        bool straight = wanted >= TERN__NET_BUFFER / 2; // the buffer is empty then
-        if (straight) {
-            uint64_t most = wanted < TURN_BYTES ? wanted : TURN_BYTES;
-            now = recv(link->fd, link->to + link->got, most, MSG_DONTWAIT);
-            link->got += now > 0 ? (uint64_t)now : 0;
-        } else {
-            size_t here = link->end - link->begin;
-            memmove(link->buffer, link->buffer + link->begin, here);
-            link->begin = 0;
-            link->end = here;
-            now = recv(link->fd, link->buffer + here, TERN__NET_BUFFER - here, MSG_DONTWAIT);
-            link->end += now > 0 ? (size_t)now : 0;
-        }
+    for (uint64_t turn = 0; turn < TERN__NET_TURN;) {
+        ssize_t now = read_some(link);
         if (now < 0 && errno == EINTR) {
             continue;
         }
-        if (now < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        if (now < 0 && errno == EFAULT) { // the memory of a get, which the caller has unmapped
+            link->to = NULL;
+            continue;
+        }
+        if (now < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOMEM)) {
             return;
         }
         if (now <= 0) {

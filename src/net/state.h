@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network from inside.
+// The network from inside. Locks, in the order in which they are taken:
+//
+//     nets_lock        of a process: which networks it has
+//     net->work        held by the receiving thread while it handles what has come, hence by who
+//                      takes memory away from it
+//     net->windows_lock
+//
+// and peer->lock, of who sends to a rank, before net->work. The receiving thread takes none of
+// those.
 #ifndef TERN_NET_STATE_H
 #define TERN_NET_STATE_H
 
 #include <pthread.h>
+#include <stdalign.h>
+#include <sys/uio.h>
 
 #include "net/net.h"
 
 enum {
-    TERN__NET_BUFFER = 64 << 10, // what is read at once of a connection
-    TERN__NET_GETS = 64,         // gets of a process that may be under way
-    TERN__NET_WINDOWS = 1024,    // of all communicators
+    TERN__NET_BUFFER = 64 << 10,   // what is read at once of a connection
+    TERN__NET_TURN = 1 << 20,      // of one connection in a row, then others have their turn
+    TERN__NET_PIECE = 1 << 20,     // of a larger put: others may send between two
+    TERN__NET_SCRATCH = 4 << 20,   // of a payload that has no place of its own, at most
+    TERN__NET_PACK = 64 << 10,     // of a block's rows that are put together
+    TERN__NET_GETS = 64,           // gets of a process that may be under way
+    TERN__NET_WINDOWS = 1024,      // of all communicators
+    TERN__NET_STRANGERS = 128,     // connections that have not said who they are
+    TERN__NET_STRANGER_MS = 10000, // and how long they may take
     TERN__NET_BEAT_MS = 100,
 };
 
@@ -18,44 +34,63 @@ struct tern__net_reply {
     struct tern__net_reply *next;
     struct tern__net_message message;
     const char *payload;
+    char *own;     // freed with it; or NULL
     uint64_t sent; // of message and payload together
 };
 
 // A connection. Who has connected sends messages, the other side answers. All but `fd` belongs to
-// the receiving thread.
+// the receiving thread, or to whoever holds net->work.
 struct tern__net_link {
-    struct tern__net_link *next; // of all
+    struct tern__net_link *next; // of its list
     int fd;
     int peer;      // rank of the job; -1: it has not said
     bool outgoing; // this process has connected
-    bool over;     // BYE has come
+    bool over;     // BYE has come, or nothing counts that comes
     bool closed;
+    bool wants_out;   // waits until replies can be sent
+    int64_t since_ns; // when it was made
     // Received and not looked at: buffer[begin..end).
     char *buffer;
-    size_t begin, end;
+    size_t begin, end, size;
     // The message whose payload is coming.
     bool in_payload;
     struct tern__net_message message;
-    char *to;      // where the payload goes
+    char *to; // where the payload goes; NULL: nowhere
+    // Of a put the first word is stored last, as instructions do: who sees it sees the rest.
+    alignas(uint64_t) char head[sizeof(uint64_t)];
+    size_t head_bytes;
     uint64_t got;  // bytes of it
     char *scratch; // for payloads that have no place
     size_t scratch_bytes;
     struct tern__net_reply *first, *last; // to be sent
 };
 
-// The way to a rank of another machine.
+// The way to a rank of another machine. Under `lock`, but what is atomic.
 struct tern__net_peer {
-    pthread_mutex_t lock;        // of who sends
-    struct tern__net_link *link; // NULL: not opened yet
-    uint64_t flushes;            // asked for
-    _Atomic uint64_t flushed;    // answered
-    _Atomic uint32_t dirty;      // 1: something has been sent that no flush has confirmed
+    pthread_mutex_t lock;           // of who sends
+    struct tern__net_link *link;    // outgoing; NULL: not opened yet
+    bool broken;                    // a message was cut short: nothing can follow it
+    uint64_t sent;                  // messages that a flush confirms
+    uint64_t asked;                 // `sent` when the last flush was asked for
+    uint64_t flushes;               // asked for
+    _Atomic uint64_t flushed;       // answered
+    struct tern__net_link *answers; // incoming; of the receiving thread
+};
+
+enum tern__get_state {
+    TERN__GET_FREE,
+    TERN__GET_TAKEN,
+    TERN__GET_ASKED,
+    TERN__GET_HERE,
+    TERN__GET_REFUSED, // there is no such memory there
+    TERN__GET_GIVEN_UP // by who asked: what comes has no place
 };
 
 struct tern__net_get {
-    _Atomic uint32_t state; // 0: free, 1: under way, 2: here
+    _Atomic uint32_t state; // enum tern__get_state
     char *to;
     uint64_t bytes;
+    uint64_t row_bytes, stride_bytes; // of a block
 };
 
 struct tern__net {
@@ -64,9 +99,11 @@ struct tern__net {
     int epoll;
     int wake; // an eventfd
     _Atomic uint32_t stop;
-    _Atomic uint32_t dirty; // 1: some peer is
-    pthread_mutex_t links_lock;
-    struct tern__net_link *links;
+    bool deaf;                    // cannot accept for want of descriptors, until the next beat
+    _Atomic uint64_t unconfirmed; // bit r: something was sent to rank r, and no flush has come back
+    pthread_mutex_t work;
+    struct tern__net_link *links; // under work
+    struct tern__net_link *ended; // closed; freed when no event can be about them
     struct tern__net_peer peers[TERN_RANKS_MAX];
     struct tern__net_handler handlers[TERN__NET_KINDS];
     void (*beat)(struct tern__net *net);
@@ -76,21 +113,76 @@ struct tern__net {
     struct tern__net_window windows[TERN__NET_WINDOWS];
 };
 
-// stream.c. A connection becomes known; NULL without memory, and the descriptor is closed.
+// net.c. Closes all and frees it; no thread uses it.
+void tern__net_free(struct tern__net *net);
+
+// link.c. Makes a connection known to the receiving thread, or closes it: NULL without memory. With
+// net->work.
 struct tern__net_link *tern__net_link_new(struct tern__net *net, int fd, int peer, bool outgoing);
+void tern__net_link_free(struct tern__net_link *link);
+
+// stream.c. The lock of the peer is held.
 int tern__net_connect(struct tern__net *net, int rank);
+int tern__net_write(struct tern__net *net, int rank, struct tern__net_message *message);
 
 // A rank's connection has closed without a BYE, or could not be used: it has died, unless it left.
 void tern__net_lost(struct tern__net *net, int rank);
 
-// receive.c. On the receiving thread.
+// Whether nothing comes from that rank any more, and the sentence.
+bool tern__net_is_gone(const struct tern__net *net, int rank);
+int tern__net_say_gone(const struct tern__net *net, int rank);
+
+// Says BYE, waiting for no more than a second in all. The receiving thread has ended.
+void tern__net_say_bye(struct tern__net *net);
+
+// receive.c. On the receiving thread, with net->work.
 void tern__net_receive(struct tern__net *net, struct tern__net_link *link);
-void tern__net_send_replies(struct tern__net *net, struct tern__net_link *link);
 void tern__net_close(struct tern__net *net, struct tern__net_link *link);
 
-// row.c: the handlers of windows.
+// What cannot be of this job and build: the communicator of all fails, since bytes were lost.
+void tern__net_refuse(struct tern__net *net, struct tern__net_link *link, const char *what);
+
+// reply.c. Likewise.
+void tern__net_reply(struct tern__net *net, struct tern__net_link *link,
+                     const struct tern__net_message *message, const char *payload);
+void tern__net_reply_own(struct tern__net *net, struct tern__net_link *link,
+                         const struct tern__net_message *message, char *payload); // frees it
+void tern__net_send_replies(struct tern__net *net, struct tern__net_link *link);
+
+// windows.c. The networks of this process; the list has a fixed length, and holes.
+enum { TERN__NETS = 8 };
+int tern__nets_add(struct tern__net *net);
+void tern__nets_remove(struct tern__net *net);
+struct tern__net *tern__nets_at(int i);
+
+// Where the bytes of a message are here; NULL when they are in no window of this process, which may
+// have destroyed it, or stick out. rank: of the job, whose part it is.
+char *tern__net_place(struct tern__net *net, const struct tern__net_message *message,
+                      uint64_t bytes, int *rank);
+
+// Nothing that comes is stored in [begin, begin + bytes) any more. With net->work.
+void tern__net_turn_away(struct tern__net *net, const char *begin, uint64_t bytes);
+
+// The handlers of windows, before anything can come.
 void tern__net_row_start(struct tern__net *net);
-void tern__net_row_stop(struct tern__net *net);
+void tern__net_arrive_start(struct tern__net *net);
+void tern__net_get_start(struct tern__net *net);
+
+// What the row sends: to whom, and the header.
+struct tern__far_part {
+    struct tern__net *net;
+    struct tern__net_window window;
+    int rank; // of the job
+    struct tern__net_message message;
+};
+
+// row.c. Fails the communicator, with the last sentence, if it has to. Whether it was TERN_OK.
+bool tern__far_went(const struct tern__far_part *far, int status);
+
+// get.c. The bytes, or the rows of a block of at most TERN__NET_SCRATCH bytes, into `local`. False
+// when they have not come.
+bool tern__net_fetch(struct tern__far_part *far, char *local, uint64_t bytes,
+                     const tern_block *block);
 
 // control.c: sync/far.h, and the handlers of what it sends.
 void tern__net_control_start(struct tern__net *net);

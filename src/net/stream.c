@@ -1,108 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending: connections are made when they are first used, and written to by the thread that has
-// something to send. Nobody waits for a rank that has died.
+// something to send. Nobody waits for a rank that has died, nor longer than the job's deadline for
+// one that takes nothing.
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "boot/listen.h"
 #include "net/state.h"
-#include "sync/wait.h"
 
 #define LOOK_MS 50 // how often a sender that is held up looks whether the other side lives
+#define BYE_MS 1000
 
-static bool is_gone(const struct tern__net *net, int rank)
+bool tern__net_is_gone(const struct tern__net *net, int rank)
 {
     uint32_t state = tern__flag_load(&net->job->ctl->ranks[rank].state);
     return state == TERN__RANK_DEAD || state == TERN__RANK_LEFT;
 }
 
-static int say_gone(const struct tern__net *net, int rank)
+int tern__net_say_gone(const struct tern__net *net, int rank)
 {
     char text[160];
+    if (tern__flag_load(&net->job->ctl->ranks[rank].state) == TERN__RANK_LEFT) {
+        return tern__fail(TERN_ERR_PEER, "rank %d has left the job", rank);
+    }
     tern__ctl_death_text(net->job->ctl, rank, text, sizeof text);
     return tern__fail(TERN_ERR_PEER, "%s", text);
 }
 
 void tern__net_lost(struct tern__net *net, int rank)
 {
-    if (tern__flag_load(&net->stop) == 0 && !is_gone(net, rank)) {
+    if (tern__flag_load(&net->stop) == 0 && !tern__net_is_gone(net, rank)) {
         tern__ctl_mark_dead(net->job->ctl, rank);
     }
 }
 
-struct tern__net_link *tern__net_link_new(struct tern__net *net, int fd, int peer, bool outgoing)
+// Waits for a descriptor, as long as the job's deadline.
+static int await(const struct tern__net *net, int rank, int fd)
 {
-    struct tern__net_link *link = calloc(1, sizeof *link);
-    char *buffer = malloc(TERN__NET_BUFFER);
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = link};
-    int one = 1;
-    if (link == NULL || buffer == NULL) {
-        goto failed;
-    }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    *link = (struct tern__net_link){.fd = fd, .peer = peer, .outgoing = outgoing, .buffer = buffer};
-    pthread_mutex_lock(&net->links_lock);
-    link->next = net->links;
-    net->links = link;
-    pthread_mutex_unlock(&net->links_lock);
-    // What it is, is set before its events can come.
-    if (epoll_ctl(net->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
-        link->closed = true;
-        close(fd);
-        return NULL;
-    }
-    return link;
-failed:
-    free(link);
-    free(buffer);
-    close(fd);
-    return NULL;
-}
-
-// Waits for a descriptor; TERN_ERR_PEER when the rank has died meanwhile.
-static int await(const struct tern__net *net, int rank, int fd, short events, int64_t deadline_ns)
-{
+    int64_t deadline_ns = tern__deadline_after(net->job->timeout_ns);
     for (;;) {
-        struct pollfd wait = {.fd = fd, .events = events};
+        struct pollfd wait = {.fd = fd, .events = POLLOUT};
         if (poll(&wait, 1, LOOK_MS) > 0) {
             return TERN_OK;
         }
-        if (is_gone(net, rank)) {
-            return say_gone(net, rank);
+        if (tern__net_is_gone(net, rank)) {
+            return tern__net_say_gone(net, rank);
         }
         if (tern__flag_load(&net->stop) != 0 || tern__now_ns() >= deadline_ns) {
-            return tern__fail(TERN_ERR_TIMEOUT, "rank %d at %s takes nothing", rank,
-                              tern__address_text(&net->job->machines->address[rank]).text);
+            return tern__fail(TERN_ERR_TIMEOUT, "rank %d at %s has taken nothing for %.3g s", rank,
+                              tern__address_text(&net->job->machines->address[rank]).text,
+                              (double)net->job->timeout_ns * 1e-9);
         }
     }
 }
 
-static int open_socket(const struct tern__net *net, int rank, int *fd)
+static int open_socket(struct tern__net *net, int rank, int *fd)
 {
-    const struct tern__address *address = &net->job->machines->address[rank];
-    union {
-        struct sockaddr any;
-        struct sockaddr_in6 six;
-    } to = {0};
+    const struct tern__machines *machines = net->job->machines;
+    const struct tern__address *address = &machines->address[rank];
+    struct sockaddr_storage to = {0};
     memcpy(&to, address->bytes, address->length);
-    int made = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int made = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (made < 0) {
         return tern__fail_errno(TERN_ERR_SYSTEM, "no socket to reach rank %d", rank);
     }
-    int error = connect(made, &to.any, address->length) == 0 ? 0 : errno;
-    if (error == EINPROGRESS) {
-        int status = await(net, rank, made, POLLOUT, tern__deadline_after(net->job->timeout_ns));
+    int error = connect(made, (struct sockaddr *)&to, address->length) == 0 ? 0 : errno;
+    if (error == EINPROGRESS || error == EINTR) {
+        int status = await(net, rank, made);
         socklen_t length = sizeof error;
         if (status != TERN_OK) {
             close(made);
@@ -112,43 +83,75 @@ static int open_socket(const struct tern__net *net, int rank, int *fd)
     }
     if (error != 0) {
         close(made);
+        if (error == ECONNREFUSED || error == ECONNRESET) { // it listened when the job began
+            tern__net_lost(net, rank);
+        }
         return tern__fail(TERN_ERR_PEER, "cannot reach rank %d at %s from machine %s: %s", rank,
-                          tern__address_text(address).text,
-                          net->job->machines->list[net->job->machines->mine].name, strerror(error));
+                          tern__address_text(address).text, machines->list[machines->mine].name,
+                          strerror(error));
     }
     *fd = made;
     return TERN_OK;
 }
 
-// All of it. The lock of the peer is held.
-static int write_all(struct tern__net *net, int rank, const struct tern__net_message *message,
-                     const void *payload)
+// The kernel could not read a payload: who gave it is told where it was, as by a load of its own.
+static void touch(const struct iovec *parts, int count)
 {
-    int fd = net->peers[rank].link->fd;
-    uint64_t sent = 0;
-    uint64_t total = sizeof *message + message->bytes;
-    while (sent < total) {
-        struct iovec parts[2];
-        struct msghdr packet = {.msg_iov = parts};
-        if (sent < sizeof *message) {
-            parts[packet.msg_iovlen++] =
-                (struct iovec){(char *)(uintptr_t)message + sent, sizeof *message - sent};
+    for (int i = 0; i < count; i++) {
+        const volatile char *bytes = parts[i].iov_base;
+        for (size_t at = 0; at < parts[i].iov_len; at += 4096) {
+            (void)bytes[at];
         }
-        uint64_t skip = sent < sizeof *message ? 0 : sent - sizeof *message;
-        if (message->bytes > skip) {
-            parts[packet.msg_iovlen++] =
-                (struct iovec){(char *)(uintptr_t)payload + skip, message->bytes - skip};
-        }
-        ssize_t now = sendmsg(fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)bytes[parts[i].iov_len - 1];
+    }
+}
+
+// Steps over bytes that were sent.
+static void advance(struct iovec **parts, int *count, size_t bytes)
+{
+    while (*count > 0 && bytes >= (*parts)->iov_len) {
+        bytes -= (*parts)->iov_len;
+        ++*parts;
+        --*count;
+    }
+    if (*count > 0) {
+        (*parts)->iov_base = (char *)(*parts)->iov_base + bytes;
+        (*parts)->iov_len -= bytes;
+    }
+}
+
+// All of it; no part is empty.
+static int write_all(struct tern__net *net, int rank, struct iovec *parts, int count)
+{
+    struct tern__net_peer *peer = &net->peers[rank];
+    int status = peer->broken
+                     ? tern__fail(TERN_ERR_PEER, "the connection to rank %d has ended", rank)
+                     : TERN_OK;
+    while (count > 0 && status == TERN_OK) {
+        struct msghdr packet = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+        ssize_t now = sendmsg(peer->link->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (now >= 0) {
-            sent += (uint64_t)now;
+            advance(&parts, &count, (size_t)now);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            TERN_TRY(await(net, rank, fd, POLLOUT, INT64_MAX));
+            status = await(net, rank, peer->link->fd);
+        } else if (errno == EFAULT) {
+            touch(parts, count);
+            status = tern__fail_errno(TERN_ERR_ARG, "what is sent to rank %d cannot be read", rank);
+        } else if (errno == ENOBUFS || errno == ENOMEM) {
+            poll(NULL, 0, 1); // the kernel has no memory for it right now
+            status = tern__net_is_gone(net, rank) ? tern__net_say_gone(net, rank) : TERN_OK;
         } else if (errno != EINTR) { // whether it has died or left, the thread that receives sees
-            return say_gone(net, rank);
+            status = tern__net_say_gone(net, rank);
         }
     }
-    return TERN_OK;
+    peer->broken = peer->broken || status != TERN_OK;
+    return status;
+}
+
+int tern__net_write(struct tern__net *net, int rank, struct tern__net_message *message)
+{
+    struct iovec part = {message, sizeof *message};
+    return write_all(net, rank, &part, 1);
 }
 
 int tern__net_connect(struct tern__net *net, int rank)
@@ -159,7 +162,9 @@ int tern__net_connect(struct tern__net *net, int rank)
     }
     int fd = -1;
     TERN_TRY(open_socket(net, rank, &fd));
+    pthread_mutex_lock(&net->work);
     peer->link = tern__net_link_new(net, fd, rank, true);
+    pthread_mutex_unlock(&net->work);
     if (peer->link == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for a connection to rank %d", rank);
     }
@@ -169,24 +174,26 @@ int tern__net_connect(struct tern__net *net, int rank)
                                       .more = TERN__CTL_MAGIC};
     memcpy(&hello.value, net->job->token, sizeof hello.value);
     memcpy(&hello.key, net->job->token + sizeof hello.value, sizeof hello.key);
-    return write_all(net, rank, &hello, NULL);
+    return tern__net_write(net, rank, &hello);
 }
 
 int tern__net_send(struct tern__net *net, int rank, const struct tern__net_message *message,
                    const void *payload)
 {
     struct tern__net_peer *peer = &net->peers[rank];
-    if (is_gone(net, rank)) {
-        return say_gone(net, rank);
+    struct tern__net_message header = *message;
+    struct iovec parts[] = {{&header, sizeof header}, {(void *)(uintptr_t)payload, message->bytes}};
+    if (tern__net_is_gone(net, rank)) {
+        return tern__net_say_gone(net, rank);
     }
     pthread_mutex_lock(&peer->lock);
     int status = tern__net_connect(net, rank);
     if (status == TERN_OK) {
-        if (message->kind < TERN__NET_CONTROL) {
-            tern__flag_store(&peer->dirty, 1);
-            tern__flag_store(&net->dirty, 1);
+        if (!net->handlers[message->kind].loose) {
+            peer->sent++;
+            atomic_fetch_or_explicit(&net->unconfirmed, UINT64_C(1) << rank, memory_order_seq_cst);
         }
-        status = write_all(net, rank, message, payload);
+        status = write_all(net, rank, parts, message->bytes > 0 ? 2 : 1);
     }
     pthread_mutex_unlock(&peer->lock);
     return status;
@@ -204,81 +211,59 @@ void tern__net_tell(struct tern__net *net, uint64_t ranks, const struct tern__ne
     }
 }
 
-struct flush_wait {
-    struct tern__net *net;
-    int rank;
-    uint64_t number;
-};
-
-static bool is_flushed(void *arg)
+// A message is not begun where it might not end: the other side would take what follows for its
+// rest.
+static void say_bye(int fd, int64_t until_ns)
 {
-    const struct flush_wait *wait = arg;
-    return atomic_load_explicit(&wait->net->peers[wait->rank].flushed, memory_order_seq_cst) >=
-           wait->number; // partner: the thread that receives FLUSHED
-}
-
-static int flush_broken(void *arg, bool deep)
-{
-    const struct flush_wait *wait = arg;
-    (void)deep;
-    return is_gone(wait->net, wait->rank) ? say_gone(wait->net, wait->rank) : TERN_OK;
-}
-
-static int await_flush(struct tern__net *net, int rank, uint64_t number)
-{
-    struct flush_wait wait = {net, rank, number};
-    struct tern__ladder ladder = tern__job_ladder(net->job);
-    struct tern__wait climb = {.bell = &net->job->ctl->ranks[net->job->rank].bell,
-                               .ladder = &ladder,
-                               .timeout_ns = net->job->timeout_ns,
-                               .holds = is_flushed,
-                               .broken = flush_broken,
-                               .arg = &wait};
-    int status = tern__ladder_climb(&climb);
-    return status == TERN_ERR_TIMEOUT
-               ? tern__fail(status, "rank %d at %s did not confirm what it was sent within %.3g s",
-                            rank, tern__address_text(&net->job->machines->address[rank]).text,
-                            (double)net->job->timeout_ns * 1e-9)
-               : status;
-}
-
-// Asks a peer that something was sent to. 0: there is nothing to wait for.
-static uint64_t ask_flush(struct tern__net *net, int rank)
-{
-    struct tern__net_peer *peer = &net->peers[rank];
-    uint64_t number = 0;
-    pthread_mutex_lock(&peer->lock);
-    if (tern__flag_load(&peer->dirty) != 0 && !is_gone(net, rank)) {
-        struct tern__net_message flush = {.kind = TERN__NET_FLUSH, .value = peer->flushes + 1};
-        tern__flag_store(&peer->dirty, 0);
-        if (write_all(net, rank, &flush, NULL) == TERN_OK) {
-            number = ++peer->flushes;
+    struct tern__net_message bye = {.kind = TERN__NET_BYE};
+    const char *at = (const char *)&bye;
+    size_t left = sizeof bye;
+    while (left > 0) {
+        ssize_t now = send(fd, at, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (now > 0) {
+            at += now;
+            left -= (size_t)now;
+            continue;
+        }
+        struct pollfd wait = {.fd = fd, .events = POLLOUT};
+        int64_t left_ms = (until_ns - tern__now_ns()) / TERN_NS_PER_MS;
+        if (errno != EAGAIN || left_ms <= 0 || poll(&wait, 1, (int)left_ms) <= 0) {
+            return;
         }
     }
-    // Another thread may have asked, and not have been answered yet.
-    number = number != 0 ? number : peer->flushes;
-    pthread_mutex_unlock(&peer->lock);
-    return number;
 }
 
-int tern__net_flush(struct tern__net *net, int except)
+// What has come and nobody looks at is read: else closing would tell the other side that it was
+// lost, and take away what that has not read.
+static void drain(int fd)
 {
-    if (tern__flag_load(&net->dirty) == 0) {
-        return TERN_OK;
+    char bytes[4096];
+    while (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
     }
-    uint64_t numbers[TERN_RANKS_MAX] = {0};
-    int status = TERN_OK;
-    if (except < 0) {
-        tern__flag_store(&net->dirty, 0); // who sends meanwhile sets it again
-    }
+}
+
+void tern__net_say_bye(struct tern__net *net)
+{
+    int64_t until_ns = tern__now_ns() + BYE_MS * TERN_NS_PER_MS;
     for (int rank = 0; rank < net->job->nranks; rank++) {
-        if (rank != except && net->peers[rank].link != NULL) {
-            numbers[rank] = ask_flush(net, rank);
+        struct tern__net_peer *peer = &net->peers[rank];
+        pthread_mutex_lock(&peer->lock);
+        if (peer->link != NULL && !peer->broken) {
+            say_bye(peer->link->fd, until_ns);
+            drain(peer->link->fd);
+        }
+        pthread_mutex_unlock(&peer->lock);
+    }
+    for (struct tern__net_link *link = net->links; link != NULL; link = link->next) {
+        bool between = link->first == NULL || link->first->sent == 0;
+        if (link->outgoing) {
+            continue;
+        }
+        if (!link->closed && link->peer >= 0 && between) {
+            say_bye(link->fd, until_ns);
+        }
+        if (!link->closed) {
+            drain(link->fd);
         }
     }
-    for (int rank = 0; rank < net->job->nranks; rank++) {
-        int now = numbers[rank] != 0 ? await_flush(net, rank, numbers[rank]) : TERN_OK;
-        status = status == TERN_OK ? now : status;
-    }
-    return status;
 }

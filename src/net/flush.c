@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Until all that was sent has been stored. Rank r's bit of net->unconfirmed is set before a message
+// to r is begun, and cleared only when a FLUSHED has come back that was asked for behind the last
+// message of the stream: both under the lock of the stream. So a thread that finds the bit clear
+// has sent nothing to r that is not stored there, nor has any thread whose sending it knows of; and
+// a bit that is set by a message that is just being sent costs a flush at most.
+
+#include <stdatomic.h>
+
+#include "base/error.h"
+#include "boot/listen.h"
+#include "net/state.h"
+#include "sync/wait.h"
+
+struct flush_wait {
+    struct tern__net *net;
+    int rank;
+    uint64_t number;
+};
+
+static bool is_flushed(void *arg)
+{
+    const struct flush_wait *wait = arg;
+    return atomic_load_explicit(&wait->net->peers[wait->rank].flushed, memory_order_seq_cst) >=
+           wait->number; // partner: take in receive.c
+}
+
+static int flush_broken(void *arg, bool deep)
+{
+    const struct flush_wait *wait = arg;
+    (void)deep;
+    return tern__net_is_gone(wait->net, wait->rank) ? tern__net_say_gone(wait->net, wait->rank)
+                                                    : TERN_OK;
+}
+
+static int await_flush(struct tern__net *net, int rank, uint64_t number)
+{
+    struct flush_wait wait = {net, rank, number};
+    struct tern__ladder ladder = tern__job_ladder(net->job);
+    struct tern__wait climb = {.bell = &net->job->ctl->ranks[net->job->rank].bell,
+                               .ladder = &ladder,
+                               .timeout_ns = net->job->timeout_ns,
+                               .holds = is_flushed,
+                               .broken = flush_broken,
+                               .arg = &wait};
+    int status = tern__ladder_climb(&climb);
+    return status == TERN_ERR_TIMEOUT
+               ? tern__fail(status, "rank %d at %s did not confirm what it was sent within %.3g s",
+                            rank, tern__address_text(&net->job->machines->address[rank]).text,
+                            (double)net->job->timeout_ns * 1e-9)
+               : status;
+}
+
+// Asks, unless somebody has since the last message. *number 0: there is nothing to wait for.
+static int ask(struct tern__net *net, int rank, uint64_t *number)
+{
+    struct tern__net_peer *peer = &net->peers[rank];
+    int status = TERN_OK;
+    pthread_mutex_lock(&peer->lock);
+    uint64_t bit = UINT64_C(1) << rank;
+    if ((atomic_load_explicit(&net->unconfirmed, memory_order_relaxed) & bit) == 0) {
+        *number = 0;
+    } else if (peer->asked == peer->sent) {
+        *number = peer->flushes;
+    } else {
+        struct tern__net_message flush = {.kind = TERN__NET_FLUSH, .value = peer->flushes + 1};
+        status = tern__net_write(net, rank, &flush);
+        if (status == TERN_OK) {
+            peer->asked = peer->sent;
+            *number = ++peer->flushes;
+        }
+    }
+    pthread_mutex_unlock(&peer->lock);
+    return status;
+}
+
+static void confirm(struct tern__net *net, int rank)
+{
+    struct tern__net_peer *peer = &net->peers[rank];
+    pthread_mutex_lock(&peer->lock);
+    if (peer->asked == peer->sent &&
+        atomic_load_explicit(&peer->flushed, memory_order_relaxed) >= peer->flushes) {
+        atomic_fetch_and_explicit(&net->unconfirmed, ~(UINT64_C(1) << rank), memory_order_seq_cst);
+    }
+    pthread_mutex_unlock(&peer->lock);
+}
+
+int tern__net_flush(struct tern__net *net, int except)
+{
+    uint64_t ranks = atomic_load_explicit(&net->unconfirmed, memory_order_seq_cst);
+    ranks &= except >= 0 ? ~(UINT64_C(1) << except) : UINT64_MAX;
+    if (ranks == 0) {
+        return TERN_OK;
+    }
+    uint64_t numbers[TERN_RANKS_MAX] = {0};
+    int status = TERN_OK;
+    for (uint64_t left = ranks; left != 0; left &= left - 1) {
+        int rank = __builtin_ctzll(left);
+        // What was sent to a rank that is gone is nowhere: who waits for that rank is told.
+        int now = tern__net_is_gone(net, rank) ? TERN_OK : ask(net, rank, &numbers[rank]);
+        status = status == TERN_OK ? now : status;
+    }
+    for (uint64_t left = ranks; left != 0; left &= left - 1) {
+        int rank = __builtin_ctzll(left);
+        if (numbers[rank] != 0) {
+            int now = await_flush(net, rank, numbers[rank]);
+            status = status == TERN_OK ? now : status;
+            confirm(net, rank);
+        }
+    }
+    return status;
+}
