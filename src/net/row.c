@@ -118,6 +118,40 @@ static void net_put_block(char *remote, const char *local, const tern_block *blo
     }
 }
 
+static void net_get(const char *remote, char *local, size_t size_bytes)
+{
+    struct tern__far_part far;
+    if (size_bytes > 0 && find(remote, TERN__NET_GET, &far)) {
+        tern__net_fetch(&far, local, size_bytes, NULL);
+    }
+}
+
+static void net_get_block(const char *remote, char *local, const tern_block *block)
+{
+    struct tern__far_part far;
+    size_t most = block->row_bytes > 0 ? TERN__NET_SCRATCH / block->row_bytes : 0;
+    bool one = block->rows == 1 || (block->window_stride_bytes == block->row_bytes &&
+                                    block->local_stride_bytes == block->row_bytes);
+    if (one) {
+        net_get(remote, local, block->rows * block->row_bytes);
+        return;
+    }
+    if (!find(remote, most > 0 ? TERN__NET_GET_BLOCK : TERN__NET_GET, &far)) {
+        return;
+    }
+    uint64_t begin = far.message.offset;
+    for (size_t row = 0, rows; row < block->rows; row += rows) {
+        char *to = local + row * block->local_stride_bytes;
+        far.message.offset = begin + row * block->window_stride_bytes;
+        rows = most == 0 ? 1 : block->rows - row < most ? block->rows - row : most;
+        tern_block some = *block;
+        some.rows = rows;
+        if (!tern__net_fetch(&far, to, rows * block->row_bytes, most > 0 ? &some : NULL)) {
+            return;
+        }
+    }
+}
+
 // On a stream to the same rank the order is kept. What was sent to others is stored there before
 // this rank can tell them about the signal.
 static void net_notify(char *remote, int32_t value, tern_notify_op op)
@@ -135,7 +169,9 @@ const struct tern__xport tern__xport_net = {
     .name = "net",
     .is_mapped = false,
     .put = net_put,
+    .get = net_get,
     .put_block = net_put_block,
+    .get_block = net_get_block,
     .put_add = net_put_add,
     .notify = net_notify,
 };
@@ -173,4 +209,5 @@ void tern__net_row_start(struct tern__net *net)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_near);
     tern__net_arrive_start(net);
+    tern__net_get_start(net);
 }
