@@ -8,7 +8,8 @@
 # test/pto/<file>.cpp                kernels and hosts, which test/system/pto.sh compiles and runs
 #
 # A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s. Exit status 77 means
-# skipped. A test links what it needs of the static library. One that names TERN_TEST_KERNEL_DIR carries the
+# skipped. With `ctest-machines: N` the test also runs with its ranks spread over N machines, which
+# they take this one for (test/support/ranks.h). A test links what it needs of the static library. One that names TERN_TEST_KERNEL_DIR carries the
 # whole of it and exports its public symbols, so that a kernel it loads calls into the library under test,
 # not into a second copy from libtern.so.
 
@@ -79,6 +80,13 @@ function(tern_add_test floor source)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
     set_tests_properties("${floor}/${name}" PROPERTIES
         LABELS "${floor}" TIMEOUT ${seconds} SKIP_RETURN_CODE 77)
+    file(STRINGS "${source}" first_lines LIMIT_COUNT 3)
+    if(first_lines MATCHES "ctest-machines: *([0-9]+)")
+        add_test(NAME "${floor}/${name}_on_machines" COMMAND ${target})
+        set_tests_properties("${floor}/${name}_on_machines" PROPERTIES
+            LABELS "${floor}" TIMEOUT ${seconds} SKIP_RETURN_CODE 77
+            ENVIRONMENT "TERN_TEST_MACHINES=${CMAKE_MATCH_1}")
+    endif()
 endfunction()
 
 function(tern_add_test_kernel floor source)
