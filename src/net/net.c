@@ -206,6 +206,7 @@ int tern__net_start(struct tern__job *job)
     }
     tern__net_row_start(net);
     tern__net_control_start(net);
+    tern__net_area_start(net);
     job->net = net;
     job->far = &tern__net_far;
     int status = begin(net);

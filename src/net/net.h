@@ -13,6 +13,7 @@
 //     get.c       its gets
 //     arrive.c    what is done when its messages come
 //     control.c   communicators: barriers, failures, who has left
+//     area.c      what ranks publish in the areas of communicators
 //
 // Each process has a thread that sleeps until something comes, stores it, and rings the bells of
 // whoever may wait for it. So ranks that compute receive, and no wait asks the network.
@@ -46,6 +47,7 @@ enum tern__net_kind {
     TERN__NET_GET_BLOCK, // word: rows, value: bytes of one, more: from one to the next
     TERN__NET_GOT,       // word 1: there is no such memory
     TERN__NET_GOT_BLOCK, // its rows one after the other
+    TERN__NET_AREA,      // of a part of an area: see tern__net_area_send
     // Control, between leaders: the handlers of control.c. Nothing that is sent later depends on
     // them, so no flush confirms them. slot, generation: of the communicator.
     TERN__NET_CONTROL,
@@ -137,6 +139,31 @@ void tern__net_window_remove(struct tern__net *net, const char *base);
 // The window and the rank's part that an address of this process is in.
 bool tern__net_window_find(struct tern__net *net, const char *address,
                            struct tern__net_window *window, int *rank, uint64_t *offset);
+
+// What a rank publishes in a part of an area, for ranks of another machine: a payload, then a line.
+struct tern__net_area {
+    uint32_t slot, number;
+    int rank;            // whose part
+    uint64_t offset;     // of the payload in it
+    uint64_t bytes;      // of the payload
+    uint32_t line;       // where the line is in the part; it begins with a number:
+    uint32_t run;        // that is stored when all else is
+    uint32_t line_bytes; // that come behind the number
+    uint32_t counter;    // in rank 0's part: where ranks arrive
+    uint32_t counted;    // what it was before any has arrived for this
+    uint32_t then;       // bits below; 0: there is no line yet
+};
+enum {
+    TERN__NET_AREA_LINE = 1,
+    TERN__NET_AREA_COUNT = 2,    // a rank has arrived: the last one wakes all that are there
+    TERN__NET_AREA_RING = 4,     // wakes all that are there
+    TERN__NET_AREA_RING_ONE = 8, // wakes the rank that this is sent to
+};
+
+// To a rank of the job there that has the area; `line`: the bytes behind the number. What cannot be
+// sent is of a rank that has died, which others say.
+void tern__net_area_send(struct tern__net *net, int to, const struct tern__net_area *area,
+                         const char *payload, const char *line);
 
 // The transport to ranks of other machines: remote addresses are where their parts would be here.
 extern const struct tern__xport tern__xport_net;

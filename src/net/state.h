@@ -187,4 +187,7 @@ bool tern__net_fetch(struct tern__far_part *far, char *local, uint64_t bytes,
 // control.c: sync/far.h, and the handlers of what it sends.
 void tern__net_control_start(struct tern__net *net);
 
+// area.c: the handler of areas.
+void tern__net_area_start(struct tern__net *net);
+
 #endif
