@@ -13,6 +13,7 @@
 //     meet.c                         whom a run waits for, and whether they agree
 //     trace.c, report.c              what they leave in a trace, and sentences
 //     place.c, publish.c, shares.c   memory
+//     elsewhere.c                    what is said to other machines
 //     pick.c, shape.c, program.c     plans
 //     args.c                         arguments
 //
@@ -116,15 +117,42 @@ struct tern__shape {
     size_t *counts;           // the counts that it is of; else NULL
 };
 
+// The ranks of a communicator on other machines; for each of those, the one that takes what is
+// published for all.
+struct tern__elsewhere {
+    struct tern__net *net;
+    uint64_t ranks; // bit r: rank r is on another machine
+    bool takes;     // this rank takes what is published for others here
+    int count;
+    struct {
+        int to; // rank of the job
+        uint64_t ranks;
+    } machines[TERN_RANKS_MAX];
+    struct tern__share rows[TERN_RANKS_MAX]; // of the piece that is published
+};
+
+// What a rank has put into its slot in a run, for those who read it.
+struct tern__told {
+    tern_coll_kind kind;
+    int root;
+    uint64_t table_bytes; // for all, at the beginning of the payload
+    // The input behind it: so many bytes for each reader, the same or so far from each other; or
+    // where these say.
+    uint64_t begin, bytes, stride;
+    const struct tern__share *rows;
+    bool alone; // tern__calls_arrive
+};
+
 struct tern__calls {
     struct tern__work work; // while any call has not ended
     tern_comm *comm;
     tern_window *area;
     int rank, nranks;
-    bool direct;                    // all ranks may read each other's ordinary memory
-    struct tern__distance distance; // of the others, as sums in pieces find it
-    uint64_t made;                  // calls
-    uint32_t published, ended;      // runs
+    struct tern__elsewhere *elsewhere; // NULL: all ranks are on this machine
+    bool direct;                       // all ranks may read each other's ordinary memory
+    struct tern__distance distance;    // of the others, as sums in pieces find it
+    uint64_t made;                     // calls
+    uint32_t published, ended;         // runs
     // Runs that this rank has ended and seen all ranks publish, and in which they agree; and for
     // each rank, the last run that was compared with it, where that is later.
     uint32_t settled;
@@ -206,6 +234,12 @@ void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *h
 int tern__call_bind(struct tern__coll *call, uint32_t run);
 void tern__call_bind_letter(struct tern__coll *call, uint32_t run); // of two ranks: it has come
 void tern__call_unload(struct tern__coll *call); // out of the slot, to the caller
+
+// elsewhere.c: says what was published in a run, of a call or else; and waits until nobody here
+// needs any more what this rank takes for others.
+void tern__call_tell(const struct tern__coll *call, uint32_t run);
+void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struct tern__told *told);
+void tern__elsewhere_end(struct tern__calls *calls);
 
 // Which window, as all ranks number it, and where in it; 0 when the bytes are in none that all
 // ranks have.

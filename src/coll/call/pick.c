@@ -163,6 +163,24 @@ static const struct tern__choice *choice_of(struct tern__coll *call, struct tern
     return &calls->choices[call->plan_kind][call->order].choice;
 }
 
+// Ranks of other machines are met in slots: by the algorithm of the kind that only reads inputs.
+static int go_far(const struct tern__coll *call, const struct tern__choice **choice,
+                  struct tern__choice *room)
+{
+    struct tern__choice built_in;
+    tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
+    if ((*choice)->named && strcmp((*choice)->staged, built_in.small) != 0) {
+        return tern__fail(TERN_ERR_ARG, "%s: '%s' does not run between machines; '%s' does",
+                          call->name, (*choice)->staged, built_in.small);
+    }
+    *room = **choice;
+    memcpy(room->small, built_in.small, sizeof room->small);
+    memcpy(room->window, built_in.small, sizeof room->window);
+    memcpy(room->staged, built_in.small, sizeof room->staged);
+    *choice = room;
+    return TERN_OK;
+}
+
 // Pieces of equal length, whole lines, that fit into slots.
 static void cut(struct tern__coll *call, uint64_t length, uint64_t longest)
 {
@@ -213,7 +231,8 @@ static int pick_large(struct tern__coll *call, const struct tern__choice *choice
     call->way = TERN__WAY_UNKNOWN;
     struct tern__program *window;
     bool scales = tern__algo_scales(call->plan_kind, choice->window);
-    if (scales || call->bytes <= TERN_PLAN_BYTES_MAX) {
+    bool here = call->calls->elsewhere == NULL; // else buffers are out of others' reach
+    if (here && (scales || call->bytes <= TERN_PLAN_BYTES_MAX)) {
         // One that needs scratch has none of this size: it runs in pieces.
         TERN_TRY(program_of(call, choice->window, order, call->bytes, &window));
         if (window->scratch_bytes == 0) {
@@ -287,6 +306,10 @@ int tern__call_pick(struct tern__coll *call)
     }
     const struct tern__choice *choice = choice_of(call, &room, &status);
     TERN_TRY(status);
+    struct tern__choice far;
+    if (call->calls->elsewhere != NULL) {
+        TERN_TRY(go_far(call, &choice, &far));
+    }
     call->early = !choice->strict && tern__kind_has_root(call->kind);
     // Who names an algorithm in the environment accepts its order of sums.
     tern_order order = choice->named && call->algorithm == NULL ? TERN_ORDER_ANY : call->order;

@@ -55,6 +55,36 @@ static void ring(const struct tern__message *message)
     tern__bell_ring(tern__window_bell(message->endpoint->calls->area, message->peer));
 }
 
+// Whether the other rank is on another machine: what is put into its mailbox here, and what it is
+// told there, is sent to it.
+static bool is_elsewhere(const struct tern__message *message)
+{
+    const struct tern__elsewhere *elsewhere = message->endpoint->calls->elsewhere;
+    return elsewhere != NULL && (elsewhere->ranks >> message->peer & 1) != 0;
+}
+
+// A line whose number is stored, with what is in it and a payload.
+static void send_line(const struct tern__message *message, int owner, const void *line,
+                      uint32_t line_bytes, const char *payload, uint64_t bytes)
+{
+    const struct tern__calls *calls = message->endpoint->calls;
+    const struct tern__group *group = &calls->comm->group;
+    const char *part = tern__area_part(calls->area, owner);
+    struct tern__net_area area = {
+        .slot = (uint32_t)group->slot,
+        .number = calls->area->number,
+        .rank = owner,
+        .offset = bytes > 0 ? (uint64_t)(payload - part) : 0,
+        .bytes = bytes,
+        .line = (uint32_t)((const char *)line - part),
+        .line_bytes = line_bytes,
+        .run = tern__peek(line),
+        .then = TERN__NET_AREA_LINE | TERN__NET_AREA_RING_ONE,
+    };
+    tern__net_area_send(calls->elsewhere->net, group->members[message->peer], &area, payload,
+                        (const char *)line + sizeof(uint32_t));
+}
+
 // Whether the next piece is known to have room. The acknowledgements are looked at when it is not:
 // each look takes their line away from the receiver, who writes there.
 static inline bool has_room(const struct tern__pipe *pipe)
@@ -95,7 +125,7 @@ static bool lend(const struct tern__message *message, struct tern__mail *mail)
 {
     const struct tern__calls *calls = message->endpoint->calls;
     struct tern__placement placement = {0};
-    if (message->bytes < LENT_FROM) {
+    if (message->bytes < LENT_FROM || is_elsewhere(message)) {
         return false;
     }
     placement.in_window =
@@ -109,6 +139,14 @@ static bool lend(const struct tern__message *message, struct tern__mail *mail)
     }
     memcpy(mail->data, &placement, sizeof placement);
     return true;
+}
+
+static void send_piece(const struct tern__message *message, const struct tern__mail *mail,
+                       uint32_t number)
+{
+    const char *payload = payload_of(message, number);
+    uint64_t bytes = mail->bytes > TERN__LINE_BYTES ? mail->bytes : 0;
+    send_line(message, message->peer, mail, sizeof *mail - sizeof(uint32_t), payload, bytes);
 }
 
 static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
@@ -134,7 +172,11 @@ static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
     }
     message->begun = true;
     tern__flag_store(&mail->number, number); // partner: is_ready
-    ring(message);
+    if (is_elsewhere(message)) {
+        send_piece(message, mail, number);
+    } else {
+        ring(message);
+    }
     if (has_room(pipe)) { // the next line is called back, so that the next message finds it here
         tern__own_line(mail_of(message, number + 1));
     }
@@ -224,7 +266,11 @@ static int take_piece(struct tern__message *message, struct tern__pipe *pipe)
     uint64_t bytes = mail->bytes == LENT ? message->bytes : mail->bytes;
     pipe->pieces = number;
     tern__flag_store(&ack_of(message)->taken, number); // partner: is_ready
-    ring(message);
+    if (is_elsewhere(message)) {
+        send_line(message, message->endpoint->calls->rank, ack_of(message), 0, NULL, 0);
+    } else {
+        ring(message);
+    }
     if (begin_ns != 0) {
         tern__trace_piece(message, number, bytes, begin_ns);
     }

@@ -69,8 +69,9 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
             table[rank].in_bytes > placement->longest ? table[rank].in_bytes : placement->longest;
     }
     uint64_t table_bytes = tern__round_line(sizeof *table * (uint64_t)calls->nranks);
-    bool stays = (placement->in_window != 0 && placement->out_window != 0) ||
-                 tern__call_direct(call, placement->longest) != NULL;
+    bool stays =
+        (placement->in_window != 0 && placement->out_window != 0 && calls->elsewhere == NULL) ||
+        tern__call_direct(call, placement->longest) != NULL;
     if (!tern__call_fits_slot(call, stays)) {
         return;
     }
@@ -130,7 +131,7 @@ static void fill_opening(struct tern__coll *call, uint32_t run, struct tern__hea
         fill_shares(call, &placement, run);
     }
     memcpy(head->data, &placement, sizeof placement);
-    if (call->counts && call->calls->nranks == 2) {
+    if (call->counts && call->calls->nranks == 2 && call->calls->elsewhere == NULL) {
         write_letter(call, placement.in_slot != 0, run);
     }
 }

@@ -47,6 +47,22 @@ static inline uint32_t digest_of(const struct tern__shape *shape)
     return shape->rows != NULL ? (uint32_t)shape->count : 0;
 }
 
+static void tell(const struct tern__calls *calls, const struct tern__shape *shape, uint32_t run)
+{
+    uint64_t begin = tern__round_line(table_bytes(calls, shape));
+    tern__calls_tell(calls, run,
+                     &(struct tern__told){.kind = (tern_coll_kind)(shape->key & 255),
+                                          .root = (int)(shape->key >> 32),
+                                          .table_bytes = begin,
+                                          .begin = begin,
+                                          .bytes = shape->in_line      ? 0
+                                                   : shape->stride > 0 ? shape->share_bytes
+                                                                       : shape->in_bytes,
+                                          .stride = shape->stride,
+                                          .rows = shape->in_line ? NULL : shape->rows,
+                                          .alone = shape->alone});
+}
+
 static void publish(struct tern__calls *calls, const struct tern__shape *shape, const void *in,
                     uint32_t run)
 {
@@ -59,6 +75,9 @@ static void publish(struct tern__calls *calls, const struct tern__shape *shape, 
     }
     if (shape->in_bytes > 0) {
         memcpy((char *)(uintptr_t)input_of(calls, shape, calls->rank, run), in, shape->in_bytes);
+    }
+    if (calls->elsewhere != NULL) {
+        tell(calls, shape, run);
     }
     tern__flag_store(&head->run, run); // partner: has_met, and is_published in meet.c
     tern__calls_arrive(calls, run, shape->alone);
@@ -242,6 +261,9 @@ static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
     head->signature = call->signature;
     head->digest = (uint32_t)call->digest;
     tern__call_fill(call, run, head);
+    if (calls->elsewhere != NULL) {
+        tern__call_tell(call, run);
+    }
     tern__flag_store(&head->run, run); // partner: has_met, and is_published in meet.c
     tern__calls_arrive(calls, run, tern__call_is_alone(call));
     calls->published = run;
@@ -258,8 +280,8 @@ static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
 static bool letter_serves(const struct tern__coll *call, uint64_t gates, uint32_t run)
 {
     const struct tern__calls *calls = call->calls;
-    return calls->nranks == 2 && gates == calls->others && calls->settled == run - 1 &&
-           !tern__kind_counts_alike(call->kind);
+    return calls->nranks == 2 && calls->elsewhere == NULL && gates == calls->others &&
+           calls->settled == run - 1 && !tern__kind_counts_alike(call->kind);
 }
 
 static bool has_letter(const struct tern__coll *call, uint32_t run)

@@ -15,6 +15,9 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
     head->signature = call->signature;
     head->digest = (uint32_t)call->digest;
     tern__call_fill(call, run, head);
+    if (calls->elsewhere != NULL) {
+        tern__call_tell(call, run);
+    }
     call->published++;
     calls->numbers[run % TERN__SLOTS] = call->number;
     tern__flag_store(&head->run, run); // partner: is_published in meet.c

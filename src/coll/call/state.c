@@ -24,6 +24,7 @@ static void free_calls(void *arg)
     struct tern__calls *calls = arg;
     if (tern__handle_lives(calls->comm, TERN__COMM)) {
         look_back(calls);
+        tern__elsewhere_end(calls);
         tern__calls_fail(calls, TERN_ERR_STATE);
         tern__endpoint_free(calls->endpoint);
     } else { // in the child of a fork: what has begun goes on in the parent
@@ -33,8 +34,46 @@ static void free_calls(void *arg)
     tern__programs_free(calls);
     tern_topo_destroy(calls->topo);
     tern__lanes_free(&calls->lanes);
+    free(calls->elsewhere);
     free(calls->bases);
     free(calls);
+}
+
+// Who is on other machines.
+static int find_elsewhere(struct tern__calls *calls)
+{
+    const struct tern__group *group = &calls->comm->group;
+    const struct tern__job *job = group->job;
+    if (job->net == NULL) {
+        return TERN_OK;
+    }
+    uint64_t of[TERN_RANKS_MAX] = {0};
+    int first[TERN_RANKS_MAX];
+    for (int rank = group->size - 1; rank >= 0; rank--) {
+        int machine = job->machines->of[group->members[rank]];
+        of[machine] |= UINT64_C(1) << rank;
+        first[machine] = rank;
+    }
+    int mine = job->machines->mine;
+    uint64_t self = UINT64_C(1) << group->rank;
+    if ((of[mine] & ~self) == tern__group_others(group)) {
+        return TERN_OK;
+    }
+    struct tern__elsewhere *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for the ranks of other machines");
+    }
+    made->net = job->net;
+    made->takes = first[mine] == group->rank && of[mine] != self;
+    for (int machine = 0; machine < job->machines->count; machine++) {
+        if (machine != mine && of[machine] != 0) {
+            made->ranks |= of[machine];
+            made->machines[made->count].to = group->members[first[machine]];
+            made->machines[made->count++].ranks = of[machine];
+        }
+    }
+    calls->elsewhere = made;
+    return TERN_OK;
 }
 
 _Static_assert(TERN__AREA_LOCKS_COUNT == TERN__ADD_LOCKS &&
@@ -64,7 +103,14 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->rank = comm->group.rank;
     made->nranks = comm->group.size;
     made->others = tern__group_others(&comm->group);
-    made->direct = tern__reach_all(&comm->group);
+    int status = find_elsewhere(made);
+    if (status != TERN_OK) {
+        tern__lanes_free(&made->lanes);
+        free(made);
+        free(bases);
+        return status;
+    }
+    made->direct = made->elsewhere == NULL && tern__reach_all(&comm->group);
     if (tern__direct_option(&made->direct_option) != TERN_OK) {
         made->direct_option = TERN__DIRECT_OFF;
     }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks on other machines. What a rank publishes it also sends to each machine whose ranks want it:
+// there it is stored where it would be if that machine were this one, so that everything else is as
+// it is on one machine. Of the payload only what ranks there read is sent. Data path: no
+// allocation and no lock but that of the connection.
+
+#include "coll/call/place.h"
+#include "sync/doing.h"
+#include "sync/wait.h"
+
+// A stretch of the payload that is sent with the line, or before it.
+struct extent {
+    uint64_t begin, end;
+};
+
+static void send_extent(const struct tern__calls *calls, int machine, uint32_t run,
+                        const struct extent *extent, const struct tern__told *told)
+{
+    const struct tern__elsewhere *elsewhere = calls->elsewhere;
+    const tern_window *area = calls->area;
+    const char *part = tern__area_part(area, calls->rank);
+    const char *payload = tern__area_payload(area, calls->rank, run) + extent->begin;
+    const char *line = (const char *)tern__area_head(area, calls->rank, run);
+    struct tern__net_area message = {.slot = (uint32_t)calls->comm->group.slot,
+                                     .number = area->number,
+                                     .rank = calls->rank,
+                                     .offset = (uint64_t)(payload - part),
+                                     .bytes = extent->end - extent->begin,
+                                     .line = (uint32_t)(line - part),
+                                     .run = run};
+    if (told != NULL) {
+        const char *counter = (const char *)tern__area_arrivals(area, run, 0);
+        message.line_bytes = sizeof(struct tern__head) - sizeof(uint32_t);
+        message.counter = (uint32_t)(counter - tern__area_part(area, 0));
+        message.counted = calls->arrivals[run % TERN__SLOTS][0];
+        message.then = TERN__NET_AREA_LINE |
+                       (calls->nranks > 2 ? TERN__NET_AREA_COUNT : TERN__NET_AREA_RING) |
+                       (told->alone ? TERN__NET_AREA_RING : 0u);
+    }
+    tern__net_area_send(elsewhere->net, elsewhere->machines[machine].to, &message, payload,
+                        line + sizeof(uint32_t));
+}
+
+// What a rank reads of this one's input.
+static struct extent read_by(const struct tern__told *told, int rank)
+{
+    struct extent extent = {told->begin, told->begin};
+    uint64_t bytes = told->bytes;
+    if (!tern__kind_has_out(told->kind, rank, told->root)) {
+        return extent;
+    }
+    if (tern__kind_in_all(told->kind)) {
+        extent.begin +=
+            told->rows != NULL ? told->rows[rank].in_offset : (uint64_t)rank * told->stride;
+        bytes = told->rows != NULL ? told->rows[rank].in_bytes : bytes;
+    }
+    extent.end = extent.begin + bytes;
+    return extent;
+}
+
+void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struct tern__told *told)
+{
+    const struct tern__elsewhere *elsewhere = calls->elsewhere;
+    for (int machine = 0; machine < elsewhere->count; machine++) {
+        struct extent extent = {0, told->table_bytes};
+        for (uint64_t left = elsewhere->machines[machine].ranks; left != 0; left &= left - 1) {
+            struct extent next = read_by(told, __builtin_ctzll(left));
+            if (next.end <= next.begin || (next.begin >= extent.begin && next.end <= extent.end)) {
+                continue;
+            }
+            if (extent.end == extent.begin) {
+                extent = next;
+            } else if (next.begin >= extent.begin && next.begin <= tern__round_line(extent.end)) {
+                extent.end = next.end;
+            } else {
+                send_extent(calls, machine, run, &extent, NULL);
+                extent = next;
+            }
+        }
+        send_extent(calls, machine, run, &extent, told);
+    }
+}
+
+// A piece of what goes to each rank; with counts the pieces may be of different lengths.
+static void tell_piece(const struct tern__coll *call, struct tern__told *told)
+{
+    const struct tern__calls *calls = call->calls;
+    uint64_t index = call->published - 1; // the opening is not one
+    uint64_t skip;
+    if (!tern__kind_in_all(call->plan_kind)) {
+        told->bytes =
+            tern__piece_of(call, call->counts ? call->in_bytes : call->share_bytes, index, &skip);
+        return;
+    }
+    told->bytes = tern__piece_of(call, call->share_bytes, index, &skip);
+    told->stride = told->bytes;
+    if (call->counts) {
+        struct tern__share *rows = calls->elsewhere->rows;
+        tern__call_shares(call, rows);
+        for (int rank = 0; rank < calls->nranks; rank++) {
+            rows[rank].in_bytes = tern__piece_of(call, rows[rank].in_bytes, index, &skip);
+            rows[rank].in_offset = (uint64_t)rank * call->piece_bytes;
+        }
+        told->rows = rows;
+    }
+}
+
+// `published` is that of before this run.
+void tern__call_tell(const struct tern__coll *call, uint32_t run)
+{
+    const struct tern__calls *calls = call->calls;
+    struct tern__told told = {.kind = call->kind,
+                              .root = call->root,
+                              .alone = tern__call_is_alone(call)};
+    const char *payload = tern__area_payload(calls->area, calls->rank, run);
+    const struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
+    bool opens = call->way == TERN__WAY_UNKNOWN;
+    if (call->way == TERN__WAY_STAGED) {
+        if (call->in != NULL) {
+            tell_piece(call, &told);
+        }
+    } else if (call->counts) { // with a table; when it opens, offsets count from there
+        const struct tern__placement *placement = (const void *)head->data;
+        told.table_bytes = tern__round_line(sizeof(struct tern__share) * (uint64_t)calls->nranks);
+        told.rows = (const struct tern__share *)(const void *)payload;
+        told.begin = opens && tern__kind_in_all(call->kind) ? 0 : told.table_bytes;
+        told.bytes = call->in_bytes;
+        if (opens ? placement->in_slot == 0 : tern__call_longest_in(call) <= TERN__LINE_BYTES) {
+            told.rows = NULL;
+            told.bytes = 0;
+        }
+    } else if (!opens && call->in_bytes > TERN__LINE_BYTES) {
+        told.bytes = tern__kind_in_all(call->kind) ? call->share_bytes : call->in_bytes;
+        told.stride = call->share_bytes;
+    }
+    tern__calls_tell(calls, run, &told);
+}
+
+// The end. Who takes what is published for others here stays until it has all come that is needed
+// for the runs that this rank has been in.
+
+static bool has_settled(void *arg)
+{
+    struct tern__calls *calls = arg;
+    int rank;
+    uint32_t run;
+    return tern__calls_settle(calls, &rank, &run) != TERN_OK || calls->settled == calls->ended;
+}
+
+static int settle_broken(void *arg, bool deep)
+{
+    const struct tern__calls *calls = arg;
+    struct tern__group *group = &calls->comm->group;
+    uint64_t gone = atomic_load_explicit(&group->shared->left, memory_order_seq_cst);
+    for (uint64_t left = gone & calls->others; left != 0; left &= left - 1) {
+        if (!tern__reached(tern__calls_compared(calls, __builtin_ctzll(left)), calls->ended)) {
+            return TERN_ERR_LEFT; // partner: tern__group_leave, after its last run
+        }
+    }
+    if (tern__flag_load(&group->shared->failed) != TERN__WORKING) {
+        return TERN_ERR_STATE;
+    }
+    if (deep) {
+        tern__job_look(group->job);
+    }
+    return tern__ctl_first_dead(group->job->ctl) >= 0 ? TERN_ERR_PEER : TERN_OK;
+}
+
+void tern__elsewhere_end(struct tern__calls *calls)
+{
+    if (calls->elsewhere == NULL || !calls->elsewhere->takes || calls->oldest != NULL) {
+        return;
+    }
+    struct tern__job *job = calls->comm->group.job;
+    struct tern__ladder ladder = tern__job_ladder(job);
+    struct tern__wait wait = {.bell = &job->ctl->ranks[job->rank].bell,
+                              .ladder = &ladder,
+                              .timeout_ns = job->timeout_ns,
+                              .holds = has_settled,
+                              .broken = settle_broken,
+                              .arg = calls};
+    (void)tern__ladder_climb(&wait); // what is wrong is said by whoever waits for it
+}
