@@ -34,6 +34,24 @@
 // one line instead of three. Where all ranks have the same counts, their digest is compared, and
 // the table is for sentences only; when they are small, nothing is said of buffers, and the input
 // is behind the table, or in the line.
+// Ranks on other machines. Each machine has the whole area; what ranks of others publish is copied
+// into it (elsewhere.c): a rank stores in its own part, then sends to each machine with ranks of the
+// communicator what these read, to the lowest of them, on one stream: payload, then line. That
+// rank's receiving thread stores both in the same order, counts the arrival and rings. So what a
+// rank sees published has all come that it reads, and the rules above hold with copies, too:
+//
+//   a line or payload of rank r on machine M is stored when r publishes a run k + TERN__SLOTS, of
+//   which r has settled k + TERN__AHEAD: r had got there the lines of that run of all ranks of M,
+//   which they publish after they have settled, hence ended, run k. That came before r sent, so
+//   before anything of it is stored on M: nobody there still reads run k. Where r stores for
+//   others, the order is that of its one stream to M. The counter of arrivals likewise: arrivals of
+//   k + TERN__SLOTS are added when all of run k have been.
+//
+// A rank that stores for others leaves only when it has settled all runs it was in: those of its
+// machine that wait longer find everything. Of mailboxes, the lines and acknowledgements go to the
+// other rank itself, and have one reader and one writer as ever. Nothing else is copied: plans that
+// touch windows or signals of other ranks run between machines only where they say so, in
+// memory of the rank that they reach.
 #ifndef TERN_COLL_CALL_AREA_H
 #define TERN_COLL_CALL_AREA_H
 
