@@ -186,7 +186,9 @@ static void left(struct tern__net *net, int peer, const struct tern__net_message
 
 void tern__net_control_start(struct tern__net *net)
 {
-    tern__net_handle(net, TERN__NET_ARRIVED, (struct tern__net_handler){NULL, arrived});
-    tern__net_handle(net, TERN__NET_FAILED, (struct tern__net_handler){NULL, failed});
-    tern__net_handle(net, TERN__NET_LEFT, (struct tern__net_handler){NULL, left});
+    tern__net_handle(net, TERN__NET_ARRIVED,
+                     (struct tern__net_handler){.done = arrived, .loose = true});
+    tern__net_handle(net, TERN__NET_FAILED,
+                     (struct tern__net_handler){.done = failed, .loose = true});
+    tern__net_handle(net, TERN__NET_LEFT, (struct tern__net_handler){.done = left, .loose = true});
 }

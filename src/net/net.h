@@ -165,6 +165,10 @@ enum {
 void tern__net_area_send(struct tern__net *net, int to, const struct tern__net_area *area,
                          const char *payload, const char *line);
 
+// Adds 1 to a signal of a rank of another machine, named as in tern__xport_net, when what this
+// process has sent to that rank is stored; what it has sent to others may come later.
+void tern__net_post(char *remote);
+
 // The transport to ranks of other machines: remote addresses are where their parts would be here.
 extern const struct tern__xport tern__xport_net;
 

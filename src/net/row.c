@@ -165,6 +165,16 @@ static void net_notify(char *remote, int32_t value, tern_notify_op op)
     }
 }
 
+void tern__net_post(char *remote)
+{
+    struct tern__far_part far;
+    if (find(remote, TERN__NET_NOTIFY, &far)) {
+        far.message.value = 1;
+        far.message.word = TERN_NOTIFY_ADD;
+        send(&far, NULL, 0);
+    }
+}
+
 const struct tern__xport tern__xport_net = {
     .name = "net",
     .is_mapped = false,

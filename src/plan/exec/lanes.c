@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/trace.h"
+#include "net/net.h"
 #include "plan/exec/add.h"
 #include "sync/bell.h"
 
@@ -114,6 +115,10 @@ static inline bool is_ready(struct tern__lanes *lanes, const struct tern__step *
 
 static void post(const struct tern__lanes *lanes, const struct tern__step *step)
 {
+    if ((lanes->binding->elsewhere >> step->peer & 1) != 0) {
+        tern__net_post(tern__lanes_word(lanes, step->peer, step->word));
+        return;
+    }
     lanes->window->xport->notify(tern__lanes_word(lanes, step->peer, step->word), 1,
                                  TERN_NOTIFY_ADD);
     tern__bell_ring(tern__window_bell(lanes->window, step->peer));

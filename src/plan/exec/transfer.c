@@ -7,6 +7,7 @@
 
 #include "base/trace.h"
 #include "isa/reduce_function.h"
+#include "net/net.h"
 #include "xport/expose.h"
 
 // Bytes of a copy to several destinations that stay in the first-level cache between them.
@@ -92,6 +93,14 @@ static bool fetch(const struct tern__binding *binding, const struct tern__step *
     return true;
 }
 
+// The way to the memory of a range.
+static const struct tern__xport *way_to(const struct tern__binding *binding,
+                                        const struct tern__xport *xport,
+                                        const tern_plan_range *range)
+{
+    return (binding->elsewhere >> range->rank & 1) == 0 ? xport : &tern__xport_net;
+}
+
 static void copy(const struct tern__binding *binding, const struct tern__xport *xport,
                  const struct tern__step *step, uint64_t length)
 {
@@ -99,7 +108,7 @@ static void copy(const struct tern__binding *binding, const struct tern__xport *
     if (step->destinations_count == 1) {
         char *to = tern__range_address(binding, &step->operands[1]);
         if (to != from) {
-            xport->put(to, from, length);
+            way_to(binding, xport, &step->operands[1])->put(to, from, length);
         }
         return;
     }
@@ -111,7 +120,7 @@ static void copy(const struct tern__binding *binding, const struct tern__xport *
         uint64_t part = length - at < SPREAD_BLOCK ? length - at : SPREAD_BLOCK;
         for (int d = 0; d < step->destinations_count; d++) {
             if (to[d] != from) {
-                xport->put(to[d] + at, from + at, part);
+                way_to(binding, xport, &step->operands[1 + d])->put(to[d] + at, from + at, part);
             }
         }
     }

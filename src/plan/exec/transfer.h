@@ -41,6 +41,9 @@ struct tern__binding {
     // Bit r: in[r] is an address of rank r's own process. Plans may then copy from it into buffers
     // of the rank that runs, and do nothing else with it.
     uint64_t far;
+    // Bit r: rank r is on another machine: copies to it, and posts, are messages, which come in the
+    // order of the lanes that send them; nothing else is done with its memory.
+    uint64_t elsewhere;
     const struct tern__group *group; // that these are ranks of; NULL where nothing is ever far
 
     // NULL: not measured. Else what others have just written is, when it is reduced, and what this
