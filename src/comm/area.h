@@ -9,11 +9,13 @@
 //     locks      a line each; of atomic reduces of any plan
 //     payloads   of a slot: inputs, scratch and outputs that are staged
 //     mailboxes  one for each sender: lines of a ring of messages, and their payloads
+//     wide       payloads of slots, in jobs of several machines: of plans that reach them
 //
 // Who writes what and when: src/coll/call/area.h.
 #ifndef TERN_COMM_AREA_H
 #define TERN_COMM_AREA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/order.h"
@@ -26,6 +28,7 @@ enum {
     TERN__SLOT_BYTES = 256 << 10,
     TERN__MAIL_SLOTS = 4,        // messages from one sender that may be on their way
     TERN__MAIL_BYTES = 32 << 10, // of one of them
+    TERN__WIDE_BYTES = 4 << 20,
 };
 
 #define TERN__AREA_HEADS 0
@@ -51,9 +54,15 @@ static inline size_t tern__area_mail_payloads(int nranks)
     return tern__area_payloads(nranks) + (size_t)TERN__SLOTS * TERN__SLOT_BYTES;
 }
 
-static inline size_t tern__area_bytes(int nranks)
+static inline size_t tern__area_wide(int nranks)
 {
     return tern__area_mail_payloads(nranks) + (size_t)nranks * TERN__MAIL_SLOTS * TERN__MAIL_BYTES;
+}
+
+// far: in a job of several machines.
+static inline size_t tern__area_bytes(int nranks, bool far)
+{
+    return tern__area_wide(nranks) + (far ? (size_t)TERN__SLOTS * TERN__WIDE_BYTES : 0);
 }
 
 #endif

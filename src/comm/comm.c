@@ -37,11 +37,11 @@ static void watch_forks(void)
 static int make_area(tern_comm *comm)
 {
     int nranks = comm->group.size;
+    size_t area_bytes = tern__area_bytes(nranks, comm->group.job->net != NULL);
     size_t heap_bytes = tern__heap_bytes(nranks);
-    int status =
-        tern__window_create_sparse(comm, tern__area_bytes(nranks) + heap_bytes, &comm->area);
+    int status = tern__window_create_sparse(comm, area_bytes + heap_bytes, &comm->area);
     if (status == TERN_ERR_MEMORY) {
-        return tern__window_create_sparse(comm, tern__area_bytes(nranks), &comm->area);
+        return tern__window_create_sparse(comm, area_bytes, &comm->area);
     }
     return status == TERN_OK ? tern__heap_create(comm, heap_bytes) : status;
 }

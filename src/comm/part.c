@@ -79,7 +79,9 @@ static int begin_part(const char *call, tern_comm *comm, int slot, tern_comm *ma
     tern__group_place(group);
     made->parent = comm;
     tern__comm_gains(comm, TERN__CHILD_PART);
-    int status = tern__window_create_sparse(made, tern__area_bytes(group->size), &made->area);
+    int status =
+        tern__window_create_sparse(made, tern__area_bytes(group->size, group->job->net != NULL),
+                                   &made->area);
     if (status != TERN_OK) {
         tern_comm_destroy(made);
     }

@@ -167,6 +167,13 @@ static inline char *tern__area_signals(const tern_window *area, uint32_t run)
            (size_t)(run % TERN__SLOTS) * TERN__SLOT_SIGNALS * TERN_CACHE_LINE;
 }
 
+// The one for plans that reach ranks of other machines.
+static inline char *tern__area_wide_payload(const tern_window *area, int rank, uint32_t run)
+{
+    return tern__area_part(area, rank) + tern__area_wide(area->nranks) +
+           (size_t)(run % TERN__SLOTS) * TERN__WIDE_BYTES;
+}
+
 #define TERN__SIGNALS_PACKED (TERN__SLOT_SIGNALS * TERN_CACHE_LINE / 4)
 
 // The mailbox on rank `to` for messages of rank `from`.

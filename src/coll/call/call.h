@@ -65,6 +65,7 @@ struct tern__coll {
     uint64_t piece_bytes;               // of a share, or of all where there are slices
     uint64_t slot_limit;                // v-collectives: inputs up to this go into the slot at once
     bool copied;                        // staged: out goes through the slot, too
+    bool wide; // staged: the plan reaches other machines, in the wide payloads
 
     // Where it stands.
     // slot: whole inputs, one run. Unknown: the first run tells where the buffers are; then window
@@ -122,7 +123,9 @@ struct tern__shape {
 struct tern__elsewhere {
     struct tern__net *net;
     uint64_t ranks; // bit r: rank r is on another machine
-    bool takes;     // this rank takes what is published for others here
+    bool in_order;  // each machine has consecutive ranks
+    tern_topo *topo;
+    bool takes; // this rank takes what is published for others here
     int count;
     struct {
         int to; // rank of the job

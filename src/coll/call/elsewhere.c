@@ -116,7 +116,7 @@ void tern__call_tell(const struct tern__coll *call, uint32_t run)
     const struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
     bool opens = call->way == TERN__WAY_UNKNOWN;
     if (call->way == TERN__WAY_STAGED) {
-        if (call->in != NULL) {
+        if (call->in != NULL && !call->wide) { // else the plan sends what others want
             tell_piece(call, &told);
         }
     } else if (call->counts) { // with a table; when it opens, offsets count from there

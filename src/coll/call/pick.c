@@ -9,9 +9,13 @@
 #include "base/error.h"
 #include "coll/algo.h"
 #include "coll/call/call.h"
+#include "topo/topo.h"
 
 #define PROGRAMS_MAX 64 // that nobody uses and that were made for one size
 #define LINE UINT64_C(64)
+
+// Of plans between machines, which cut them further: several trips are under way at a time.
+#define WIDE_CHUNK ((uint64_t)1 << 20)
 
 void tern__programs_free(struct tern__calls *calls)
 {
@@ -78,13 +82,47 @@ static int need_topo(struct tern__calls *calls)
     return tern_topo_create(word, &calls->topo);
 }
 
+// The same with its machines, for plans that reach them. What they are like is not known.
+static int need_far_topo(struct tern__calls *calls)
+{
+    const struct tern__group *group = &calls->comm->group;
+    const struct tern__machines *machines = group->job->machines;
+    struct tern__elsewhere *elsewhere = calls->elsewhere;
+    struct tern__topo_machine list[TERN_RANKS_MAX];
+    int of[TERN_RANKS_MAX];
+    int number[TERN_RANKS_MAX]; // of a machine of the job among those of the group, from 1
+    int count = 0;
+    if (elsewhere->topo != NULL) {
+        return TERN_OK;
+    }
+    memset(number, 0, sizeof number);
+    TERN_TRY(tern__topo_new("machines", calls->nranks, &elsewhere->topo));
+    for (int rank = 0; rank < calls->nranks; rank++) {
+        int machine = machines->of[group->members[rank]];
+        if (number[machine] == 0) {
+            list[count] = (struct tern__topo_machine){.port_GBps = 1, .latency_us = 1};
+            tern__topo_name_machine(&list[count], count);
+            number[machine] = ++count;
+        }
+        of[rank] = number[machine] - 1;
+        for (int before = 0; before < rank; before++) {
+            if (of[before] == of[rank]) {
+                tern__topo_add(elsewhere->topo, before, rank, (tern_link){1, 1});
+                tern__topo_add(elsewhere->topo, rank, before, (tern_link){1, 1});
+            }
+        }
+    }
+    return tern__topo_set_machines(elsewhere->topo, list, count, of);
+}
+
 // The program of an algorithm: scaled, or for so many bytes when it cannot be.
 static int program_of(struct tern__coll *call, const char *algorithm, tern_order order,
                       uint64_t bytes, struct tern__program **program)
 {
     struct tern__calls *calls = call->calls;
     bool scales = tern__algo_scales(call->plan_kind, algorithm);
-    TERN_TRY(need_topo(calls));
+    bool far = !scales && calls->elsewhere != NULL;
+    TERN_TRY(far ? need_far_topo(calls) : need_topo(calls));
     struct tern__program_key key = {
         .kind = call->plan_kind,
         .algorithm = algorithm,
@@ -94,7 +132,8 @@ static int program_of(struct tern__coll *call, const char *algorithm, tern_order
         .unit = scales ? 1 : (uint32_t)call->element_bytes,
         .rank = calls->rank,
         .nranks = calls->nranks,
-        .topo = calls->topo,
+        .topo = far ? calls->elsewhere->topo : calls->topo,
+        .far = far,
     };
     if (!scales && (call->element_bytes > 8 || call->op == TERN_AVG || call->counts ||
                     call->op >= TERN_MINLOC)) {
@@ -163,20 +202,44 @@ static const struct tern__choice *choice_of(struct tern__coll *call, struct tern
     return &calls->choices[call->plan_kind][call->order].choice;
 }
 
-// Ranks of other machines are met in slots: by the algorithm of the kind that only reads inputs.
+// For large sums between machines: what gives the bits of the order that is asked for; NULL: only
+// the algorithm that reads all inputs does.
+static const char *far_sums(const struct tern__coll *call)
+{
+    bool rounds = call->element_bytes == 2; // at each step, not once
+    if (!tern__kinds[call->kind].sums || call->counts || call->element_bytes > 8 ||
+        call->op == TERN_AVG || call->op >= TERN_MINLOC) {
+        return NULL;
+    }
+    if (call->order == TERN_ORDER_ANY) {
+        return "two";
+    }
+    return call->calls->elsewhere->in_order && !rounds ? "chain"
+           : call->plan_kind == TERN_PLAN_ALL_REDUCE   ? "two_raw"
+                                                       : NULL;
+}
+
+// Ranks of other machines are met in slots: by the algorithm of the kind that only reads inputs;
+// or, for large sums, by one that reaches them.
 static int go_far(const struct tern__coll *call, const struct tern__choice **choice,
                   struct tern__choice *room)
 {
     struct tern__choice built_in;
     tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
-    if ((*choice)->named && strcmp((*choice)->staged, built_in.small) != 0) {
+    const char *large = far_sums(call);
+    large = large != NULL ? large : built_in.small;
+    if ((*choice)->named) {
+        large = (*choice)->staged;
+    }
+    if (strcmp(large, built_in.small) != 0 &&
+        !tern_algo_across_machines(call->plan_kind, tern__algo_index(call->plan_kind, large))) {
         return tern__fail(TERN_ERR_ARG, "%s: '%s' does not run between machines; '%s' does",
                           call->name, (*choice)->staged, built_in.small);
     }
     *room = **choice;
-    memcpy(room->small, built_in.small, sizeof room->small);
-    memcpy(room->window, built_in.small, sizeof room->window);
-    memcpy(room->staged, built_in.small, sizeof room->staged);
+    snprintf(room->small, sizeof room->small, "%s", (*choice)->named ? large : built_in.small);
+    snprintf(room->window, sizeof room->window, "%s", large);
+    snprintf(room->staged, sizeof room->staged, "%s", large);
     *choice = room;
     return TERN_OK;
 }
@@ -193,7 +256,11 @@ static int pick_staged(struct tern__coll *call, const struct tern__choice *choic
     uint64_t n = (uint64_t)call->calls->nranks;
     bool slices = !tern__kind_has_shares(call->plan_kind);
     uint64_t length = call->share_bytes;
-    uint64_t longest = slices ? choice->chunk_bytes : choice->chunk_bytes / n;
+    call->wide =
+        call->calls->elsewhere != NULL && !tern__algo_scales(call->plan_kind, choice->staged);
+    uint64_t chunk = call->wide ? WIDE_CHUNK : choice->chunk_bytes;
+    uint64_t room = call->wide ? TERN__WIDE_BYTES : TERN__SLOT_BYTES;
+    uint64_t longest = slices ? chunk : chunk / n;
     longest = longest / LINE * LINE;
     longest = longest > 0 ? longest : LINE;
     for (;; longest /= 2) {
@@ -201,7 +268,7 @@ static int pick_staged(struct tern__coll *call, const struct tern__choice *choic
         uint64_t whole = call->piece_bytes < length ? call->piece_bytes : length;
         TERN_TRY(program_of(call, choice->staged, order, piece_plan(call, whole), &call->staged));
         call->copied = !call->staged->scaled || !call->staged->pull;
-        if (slot_bytes(call, call->staged, call->piece_bytes, call->copied) <= TERN__SLOT_BYTES) {
+        if (slot_bytes(call, call->staged, call->piece_bytes, call->copied) <= room) {
             break;
         }
         if (longest < 2 * LINE) {

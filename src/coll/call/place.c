@@ -150,6 +150,7 @@ static void bind_elements(const struct tern__coll *call)
     struct tern__binding *binding = &call->calls->binding;
     binding->far = 0;
     binding->distance = NULL;
+    binding->elsewhere = 0;
     binding->element_bytes = call->element_bytes;
     binding->reduce = call->reduce;
     binding->function = call->function;
@@ -340,8 +341,9 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
         tern__call_shares(call, calls->shares);
         binding->tables[calls->rank] = calls->shares;
     }
+    binding->elsewhere = call->wide ? calls->elsewhere->ranks : 0;
     for (int rank = 0; rank < calls->nranks; rank++) {
-        char *payload = tern__area_payload(calls->area, rank, run);
+        char *payload = tern__call_payload(call, rank, run);
         binding->in[rank] = payload;
         binding->scratch[rank] = payload + tern__round_line(in_bytes);
         binding->out[rank] = payload + tern__round_line(in_bytes) + tern__round_line(scratch_bytes);

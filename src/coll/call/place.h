@@ -13,6 +13,14 @@ static inline const struct tern__placement *tern__call_placement(const struct te
     return (const struct tern__placement *)(const void *)head->data;
 }
 
+// A rank's memory for a run of pieces.
+static inline char *tern__call_payload(const struct tern__coll *call, int rank, uint32_t run)
+{
+    const tern_window *area = call->calls->area;
+    return call->wide ? tern__area_wide_payload(area, rank, run)
+                      : tern__area_payload(area, rank, run);
+}
+
 #define TERN__NO_BYTES UINT64_MAX // for in_window, out_window: nothing to be found
 
 // The bytes of each share (of everything, where there are none) that run `index` of the pieces is

@@ -123,11 +123,11 @@ static uint64_t gates_of(const struct tern__script *script, int rank, int nranks
     return (signals ? all : gates) & ~(UINT64_C(1) << rank);
 }
 
-static int lower_both(struct tern__program *program, int rank)
+static int lower_both(struct tern__program *program, int rank, bool far)
 {
     struct tern__lowering how = {.plan = program->plan,
                                  .rank = rank,
-                                 .meets_max = TERN__SLOT_ARRIVALS - 1,
+                                 .meets_max = far ? 0 : TERN__SLOT_ARRIVALS - 1,
                                  .lines_max = TERN__SLOT_SIGNALS};
     TERN_TRY(tern__script_create(&how, &program->whole));
     if (program->pull) {
@@ -174,7 +174,7 @@ int tern__program_create(const struct tern__program_key *key, struct tern__progr
         status = survey(made, key->rank);
     }
     if (status == TERN_OK) {
-        status = lower_both(made, key->rank);
+        status = lower_both(made, key->rank, key->far);
     }
     if (status != TERN_OK) {
         tern__program_destroy(made);

@@ -49,6 +49,7 @@ struct tern__program_key {
     uint32_t unit;
     int rank, nranks;
     const tern_topo *topo;
+    bool far; // ranks are on several machines, and the plan reaches them
 };
 
 int tern__program_create(const struct tern__program_key *key, struct tern__program **program);

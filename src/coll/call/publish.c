@@ -156,7 +156,7 @@ static void fill_slices(const struct tern__coll *call, uint64_t slices, char *pa
 static void fill_piece(const struct tern__coll *call, uint32_t run)
 {
     const struct tern__calls *calls = call->calls;
-    char *payload = tern__area_payload(calls->area, calls->rank, run);
+    char *payload = tern__call_payload(call, calls->rank, run);
     uint64_t skip;
     uint64_t index = call->published - 1; // the opening is not one
     if (call->in == NULL) {

@@ -34,6 +34,9 @@ static void free_calls(void *arg)
     tern__programs_free(calls);
     tern_topo_destroy(calls->topo);
     tern__lanes_free(&calls->lanes);
+    if (calls->elsewhere != NULL) {
+        tern_topo_destroy(calls->elsewhere->topo);
+    }
     free(calls->elsewhere);
     free(calls->bases);
     free(calls);
@@ -64,8 +67,11 @@ static int find_elsewhere(struct tern__calls *calls)
         return tern__fail(TERN_ERR_MEMORY, "no memory for the ranks of other machines");
     }
     made->net = job->net;
+    made->in_order = true;
     made->takes = first[mine] == group->rank && of[mine] != self;
     for (int machine = 0; machine < job->machines->count; machine++) {
+        uint64_t ranks = of[machine] >> (of[machine] != 0 ? first[machine] : 0);
+        made->in_order = made->in_order && (ranks & (ranks + 1)) == 0;
         if (machine != mine && of[machine] != 0) {
             made->ranks |= of[machine];
             made->machines[made->count].to = group->members[first[machine]];
