@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a job on this machine: what `tern run` does, as a function.
+// Starting a job on this machine, or on several: what `tern run` does, as a function.
 #ifndef TERN_LAUNCH_H
 #define TERN_LAUNCH_H
 
@@ -20,6 +20,12 @@ typedef struct tern_launch_options {
     const char *trace;  // write a trace of all ranks to this file (tern/trace.h); NULL: none
     const char *output; // a folder for what each rank writes: rank-0.log, …; NULL: no files
     const char *name;   // begins the lines that the launcher writes; NULL: "tern run"
+    // Several machines: all that follows is NULL for this one alone.
+    const char *hosts;        // "a:2,b:2": two ranks on a, two on b; nranks is 4 or 0
+    const char *agent;        // what starts a command on a host; NULL: "ssh -x -o BatchMode=yes"
+    const char *head_address; // where the hosts reach this process; NULL: TERN_NET_ADDRESS, or what
+                              // its interfaces say
+    char *const *env;         // NULL-terminated: NAME (its value here) or NAME=VALUE, for all ranks
 } tern_launch_options;
 
 // Starts nranks processes of a program, and returns when all have ended. Each finds its place in
@@ -46,9 +52,21 @@ typedef struct tern_launch_options {
 // ignored. Nothing is left behind, also when the caller itself is killed: no process of the job, no
 // file.
 //
+// With hosts, each entry of them is a machine of the job, also when two name one host. A command
+// `tern` at the path of this one (or in PATH, where this program is not tern) is started on each by
+// `agent HOST COMMAND WORDS...`, or as it is where no agent is given and HOST is this machine. The
+// ranks get the working folder, the TERN_ variables and `env`; what they write goes to the caller's
+// outputs, line by line. The caller's standard input goes to rank 0. A host that cannot be reached,
+// that is gone, or that is silent for TERN_NET_TIMEOUT seconds (1) is a failure, of exit status 125
+// at the start and 137 later. A trace is refused.
+//
 // For a process with a single thread that has no other children. Errors: TERN_ERR_ARG,
 // TERN_ERR_SYSTEM; then nothing runs.
 TERN_CALL int tern_launch(const tern_launch_options *options, int *exit_status);
+
+// What tern_launch starts on each of several hosts: reads from standard input what to do.
+// Errors as above.
+TERN_CALL int tern_launch_branch(int *exit_status);
 
 // Binds the calling thread, and what it starts from then on, to one of the processors it may run
 // on: the one at `index`, from the lowest; beyond the last they are counted from the lowest again.

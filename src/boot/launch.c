@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "boot/branch.h"
 #include "boot/env.h"
 #include "boot/hub.h"
 #include "boot/launch_job.h"
@@ -28,78 +29,20 @@
 #include "boot/launch_procs.h"
 #include "boot/launch_signals.h"
 
-#define DUMP_LOOK_NS (50 * TERN_NS_PER_MS)
-#define TERM_AFTER_NS (600 * TERN_NS_PER_MS)
-#define KILL_AFTER_NS (800 * TERN_NS_PER_MS)
 // What `exec > >(tee log)` in a rank leaves behind is given this long to see its end of file;
 // longer, but not for ever, while some of it runs or waits for a processor.
 #define LINGER_NS (100 * TERN_NS_PER_MS)
 #define LINGER_MOST_NS (5 * TERN_NS_PER_SECOND)
 // A reader of labelled output that does not read cannot keep an interrupted job for longer.
 #define INTERRUPTED_DRAIN_NS (100 * TERN_NS_PER_MS)
-// timeout(1) signals a process and its group: two deliveries of one intention.
-#define SAME_SIGNAL_NS (20 * TERN_NS_PER_MS)
 
-#define POLL_MAX (3 + TERN__LABEL_POLL_MAX + TERN__HUB_POLL_MAX)
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-// The first cause stays the cause; the points in time only come closer.
-static void end_job(struct tern__launch *job, enum tern__cause cause, int64_t term_after_ns,
-                    int64_t kill_after_ns)
-{
-    if (job->cause == CAUSE_NONE) {
-        job->cause = cause;
-    }
-    job->term_at_ns = earlier(job->term_at_ns, tern__deadline_after(term_after_ns));
-    job->kill_at_ns = earlier(job->kill_at_ns, tern__deadline_after(kill_after_ns));
-}
-
-// To the whole group, as a terminal would.
-static void send_end(struct tern__launch *job, int number)
-{
-    job->sent |= UINT64_C(1) << number;
-    tern__procs_signal_group(&job->procs, number);
-}
-
-// Kills the ranks alone, for the guardian must live. After a failure that nobody is waiting to get
-// over with, a rank that writes its core may finish that: false while there is one.
-static bool kill_ranks(struct tern__launch *job)
-{
-    bool spares = job->cause == CAUSE_RANK && job->signal == 0 && !job->timed_out;
-    bool spared = false;
-    for (int rank = 0; rank < job->procs.nranks; rank++) {
-        if (spares && job->procs.pids[rank] > 0 && tern__process_dumps(job->procs.pids[rank])) {
-            spared = true;
-        } else {
-            tern__procs_signal_rank(&job->procs, rank, SIGKILL);
-        }
-    }
-    job->sent |= UINT64_C(1) << SIGKILL;
-    return !spared;
-}
+#define POLL_MAX (4 + TERN__LABEL_POLL_MAX + TERN__HUB_POLL_MAX)
 
 static void reap(struct tern__launch *job)
 {
-    bool failed = tern__launch_reap(job);
-    if (job->procs.orphaned) {
-        end_job(job, CAUSE_GUARDIAN, 0, 0);
+    if (tern__launch_reap(job)) {
+        tern__launch_end(job, CAUSE_RANK, TERN__TERM_AFTER_NS, TERN__KILL_AFTER_NS);
     }
-    if (failed) {
-        end_job(job, CAUSE_RANK, TERM_AFTER_NS, KILL_AFTER_NS);
-    }
-}
-
-// A debugger or a shell that is rank 0 and reads the terminal: it handles what is typed there
-// itself, and is not what has joined the job.
-static bool is_for_rank_0(const struct tern__launch *job, int number, bool from_terminal)
-{
-    pid_t pid = job->procs.pids[0];
-    return from_terminal && job->procs.terminal && number != SIGHUP && pid > 0 &&
-           tern__hub_rank_process(job->hub, 0) != pid && tern__process_catches(pid, number);
 }
 
 static void take_signals(struct tern__launch *job)
@@ -107,29 +50,9 @@ static void take_signals(struct tern__launch *job)
     int number;
     bool from_terminal;
     while ((number = tern__signals_next(&job->signals, &from_terminal)) != 0) {
-        if (number == SIGCHLD) {
-            continue; // wakes the loop, which reaps
+        if (number != SIGCHLD) { // which wakes the loop, which reaps
+            tern__launch_obey(job, number, from_terminal);
         }
-        if (!tern__signal_ends_job(number)) {
-            tern__procs_signal_ranks(&job->procs, number);
-            continue;
-        }
-        if (is_for_rank_0(job, number, from_terminal)) {
-            continue;
-        }
-        int64_t now_ns = tern__now_ns();
-        bool again = job->signal != 0 && now_ns - job->signal_at_ns > SAME_SIGNAL_NS;
-        job->signal_at_ns = now_ns;
-        if (job->signal == 0) {
-            job->signal = number;
-        }
-        if (job->procs.running > 0) {
-            send_end(job, number);
-            if (job->procs.terminal && !from_terminal) { // which has sent it to rank 0 already
-                tern__procs_signal_rank(&job->procs, 0, number);
-            }
-        }
-        end_job(job, CAUSE_SIGNAL, TERM_AFTER_NS, again ? 0 : KILL_AFTER_NS);
     }
 }
 
@@ -140,7 +63,7 @@ static void look_at_exec(struct tern__launch *job)
         if (job->cause == CAUSE_NONE) {
             job->error = error;
         }
-        end_job(job, CAUSE_EXEC, INT64_MAX, 0);
+        tern__launch_end(job, CAUSE_EXEC, INT64_MAX, 0);
     }
 }
 
@@ -149,36 +72,8 @@ static void look_at_output(struct tern__launch *job)
     int error = job->labels != NULL ? tern__labels_error(job->labels) : 0;
     if (error != 0 && job->error == 0) {
         job->error = error;
-        end_job(job, CAUSE_OUTPUT, 0, KILL_AFTER_NS);
+        tern__launch_end(job, CAUSE_OUTPUT, 0, TERN__KILL_AFTER_NS);
     }
-}
-
-// Does what is due. Returns the next point in time.
-static int64_t look_at_clock(struct tern__launch *job)
-{
-    int64_t now_ns = tern__now_ns();
-    if (now_ns >= job->timeout_at_ns) {
-        job->timeout_at_ns = INT64_MAX;
-        job->timed_out = true;
-        end_job(job, CAUSE_TIMEOUT, 0, KILL_AFTER_NS);
-    }
-    if (now_ns >= job->kill_at_ns) {
-        job->term_at_ns = INT64_MAX;
-        job->kill_at_ns = kill_ranks(job) ? INT64_MAX : tern__deadline_after(DUMP_LOOK_NS);
-    }
-    if (now_ns >= job->term_at_ns) {
-        job->term_at_ns = INT64_MAX;
-        send_end(job, SIGTERM);
-        if (job->procs.terminal) {
-            tern__procs_signal_rank(&job->procs, 0, SIGTERM);
-        }
-    }
-    int64_t next_ns = earlier(job->timeout_at_ns, earlier(job->term_at_ns, job->kill_at_ns));
-    if (job->linger_until_ns != 0) {
-        next_ns = earlier(next_ns, job->linger_until_ns);
-    }
-    next_ns = earlier(next_ns, tern__launch_look_at_lag(job, now_ns));
-    return earlier(next_ns, tern__hub_expire(job->hub));
 }
 
 // Sleeps until something happens or `until_ns`, and handles it.
@@ -186,10 +81,16 @@ static int handle_events(struct tern__launch *job, int64_t until_ns)
 {
     struct pollfd fds[POLL_MAX];
     int count = 0;
+    if (job->branch != NULL) {
+        int64_t turn_ns = tern__branch_turn(job);
+        until_ns = turn_ns < until_ns ? turn_ns : until_ns;
+    }
     fds[count++] = (struct pollfd){.fd = job->signals.fd, .events = POLLIN};
     // poll passes over a negative descriptor.
     fds[count++] = (struct pollfd){.fd = job->procs.exec_fd, .events = POLLIN};
     fds[count++] = (struct pollfd){.fd = job->procs.guard_fd, .events = POLLIN};
+    fds[count++] =
+        job->branch != NULL ? tern__link_pollfd(&job->branch->link) : (struct pollfd){.fd = -1};
     int nlabels = 0;
     if (job->labels != NULL) {
         nlabels = tern__labels_pollfds(job->labels, fds + count, TERN__LABEL_POLL_MAX);
@@ -256,7 +157,7 @@ static bool is_over(struct tern__launch *job)
 static int run_job(struct tern__launch *job)
 {
     while (!is_over(job)) {
-        int64_t next_ns = look_at_clock(job);
+        int64_t next_ns = tern__launch_look_at_clock(job);
         TERN_TRY(handle_events(job, next_ns));
     }
     return TERN_OK;
@@ -272,7 +173,8 @@ static void drain_output(struct tern__launch *job)
     }
     int signal_before = job->signal;
     while (!tern__labels_finish(job->labels)) {
-        if (tern__now_ns() >= until_ns || job->signal != signal_before ||
+        bool lost = job->branch != NULL && tern__branch_is_lost(job->branch);
+        if (tern__now_ns() >= until_ns || job->signal != signal_before || lost ||
             handle_events(job, until_ns) < 0) {
             job->output_cut = true;
             break;
@@ -287,18 +189,27 @@ static void drain_output(struct tern__launch *job)
 static int start_job(struct tern__launch *job)
 {
     const tern_launch_options *options = job->options;
+    const struct tern__assignment *here = job->branch != NULL ? job->branch->assignment : NULL;
     struct tern__procs_plan plan = {.nranks = options->nranks,
-                                    .count = options->nranks,
+                                    .first = here != NULL ? here->first : 0,
+                                    .count = here != NULL ? here->count : options->nranks,
+                                    .listens = here != NULL && here->machines > 1,
                                     .path = job->path,
                                     .argv = options->argv,
                                     .bind = options->bind,
                                     .signals = &job->signals};
     TERN_TRY(tern__token_random(plan.token));
     TERN_TRY(tern__hub_create(options->nranks, plan.token, &job->hub));
+    if (here != NULL) {
+        uint64_t ranks = UINT64_MAX >> (64 - here->count) << here->first;
+        tern__hub_spread(job->hub, ranks, here->token, tern__branch_changed, job->branch);
+    }
     if (options->label || options->output != NULL) {
-        struct tern__labels_plan labels = {.nranks = options->nranks,
-                                           .count = options->nranks,
+        struct tern__labels_plan labels = {.nranks = plan.nranks,
+                                           .first = plan.first,
+                                           .count = plan.count,
                                            .label = options->label,
+                                           .host = here != NULL ? here->host : NULL,
                                            .folder = options->output};
         TERN_TRY(tern__labels_create(&labels, &job->labels));
     }
@@ -329,7 +240,8 @@ static int launch(struct tern__launch *job, int *exit_status)
         if (job->labels != NULL) {
             drain_output(job);
         }
-        *exit_status = tern__launch_report(job);
+        // A branch has told the head, which reports.
+        *exit_status = job->branch != NULL ? 0 : tern__launch_report(job);
         if (job->traces != NULL) {
             int saved = tern__traces_save(job->traces, job->options->trace, job->procs.status);
             *exit_status = *exit_status != 0 ? *exit_status : saved;
@@ -340,9 +252,7 @@ static int launch(struct tern__launch *job, int *exit_status)
     return status;
 }
 
-// Descriptors 0 to 2 that are closed would be reused for a socket, and then printed into. Returns
-// how many it has opened, in order.
-static int open_standard_fds(int opened[3])
+int tern__launch_open_standard(int opened[3])
 {
     int count = 0;
     for (int fd = 0; fd < 3; fd++) {
@@ -353,14 +263,25 @@ static int open_standard_fds(int opened[3])
     return count;
 }
 
+int tern__launch_run(struct tern__launch *job, int *exit_status)
+{
+    int opened[3];
+    int nopened = tern__launch_open_standard(opened);
+    int status = tern__signals_take(&job->signals);
+    if (status == TERN_OK) {
+        status = launch(job, exit_status);
+        tern__signals_give_back(&job->signals);
+    }
+    while (nopened > 0) {
+        close(opened[--nopened]);
+    }
+    return status;
+}
+
 static int check_options(const tern_launch_options *options, const int *exit_status)
 {
     if (options == NULL || exit_status == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_launch: options or exit_status is NULL");
-    }
-    if (options->nranks < 1 || options->nranks > TERN_RANKS_MAX) {
-        return tern__fail(TERN_ERR_ARG, "tern_launch: %d ranks; there can be 1 to %d",
-                          options->nranks, TERN_RANKS_MAX);
     }
     if (options->argv == NULL || options->argv[0] == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_launch: no program to start");
@@ -369,39 +290,48 @@ static int check_options(const tern_launch_options *options, const int *exit_sta
         return tern__fail(TERN_ERR_ARG, "tern_launch: a timeout of %" PRId64 " ns",
                           options->timeout_ns);
     }
+    if (options->hosts != NULL) {
+        return TERN_OK;
+    }
+    if (options->nranks < 1 || options->nranks > TERN_RANKS_MAX) {
+        return tern__fail(TERN_ERR_ARG, "tern_launch: %d ranks; there can be 1 to %d",
+                          options->nranks, TERN_RANKS_MAX);
+    }
+    if (options->agent != NULL || options->head_address != NULL || options->env != NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_launch: an agent, an address of the head and "
+                                        "variables are for jobs on several hosts, and none is "
+                                        "named");
+    }
     return TERN_OK;
+}
+
+struct tern__launch tern__launch_new(const tern_launch_options *options)
+{
+    return (struct tern__launch){
+        .options = options,
+        .procs = {.guard_fd = -1, .exec_fd = -1},
+        .timeout_at_ns =
+            options->timeout_ns > 0 ? tern__deadline_after(options->timeout_ns) : INT64_MAX,
+        .term_at_ns = INT64_MAX,
+        .kill_at_ns = INT64_MAX,
+        .culprit = -1,
+        .suspect = -1,
+    };
 }
 
 int tern_launch(const tern_launch_options *options, int *exit_status)
 {
     TERN_TRY(check_options(options, exit_status));
     tern__launch_speak_as(options->name);
-    struct tern__launch job = {
-        .options = options,
-        .procs = {.guard_fd = -1, .exec_fd = -1},
-        .timeout_at_ns = INT64_MAX,
-        .term_at_ns = INT64_MAX,
-        .kill_at_ns = INT64_MAX,
-        .culprit = -1,
-        .suspect = -1,
-    };
-    if (options->timeout_ns > 0) {
-        job.timeout_at_ns = tern__deadline_after(options->timeout_ns);
+    if (options->hosts != NULL) {
+        return tern__fail(TERN_ERR_REFUSED, "tern_launch: there is no head yet that could start "
+                                            "ranks on several hosts");
     }
+    struct tern__launch job = tern__launch_new(options);
     int error = tern__program_find(options->argv[0], job.path);
     if (error != 0) {
         *exit_status = tern__launch_report_program(options->argv[0], error);
         return TERN_OK;
     }
-    int opened[3];
-    int nopened = open_standard_fds(opened);
-    int status = tern__signals_take(&job.signals);
-    if (status == TERN_OK) {
-        status = launch(&job, exit_status);
-        tern__signals_give_back(&job.signals);
-    }
-    while (nopened > 0) {
-        close(opened[--nopened]);
-    }
-    return status;
+    return tern__launch_run(&job, exit_status);
 }

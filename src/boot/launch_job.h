@@ -12,6 +12,11 @@
 #include "boot/launch_signals.h"
 #include "tern/launch.h"
 
+#define TERN__TERM_AFTER_NS (600 * INT64_C(1000000))
+#define TERN__KILL_AFTER_NS (800 * INT64_C(1000000))
+
+struct tern__branch;
+struct tern__hosts;
 struct tern__hub;
 struct tern__labels;
 struct tern__traces;
@@ -24,19 +29,25 @@ enum tern__cause {
     CAUSE_EXEC,     // the program cannot be executed
     CAUSE_OUTPUT,   // our own output cannot be written
     CAUSE_GUARDIAN, // somebody has killed the guardian
+    CAUSE_HOST,     // of several machines, one has gone or cannot go on: host_text
+    CAUSE_HEAD,     // the head of a job on several machines has ended it, or is gone
 };
 
 struct tern__launch {
     const tern_launch_options *options;
     struct tern__signals signals;
     struct tern__hub *hub;
-    struct tern__labels *labels; // NULL: not asked for
-    struct tern__traces *traces; // NULL: not asked for
+    struct tern__labels *labels;     // NULL: not asked for
+    struct tern__traces *traces;     // NULL: not asked for
+    struct tern__branch *branch;     // NULL: all ranks of the job are started here
+    const struct tern__hosts *hosts; // of the job, at its head; NULL: this machine alone
     struct tern__procs procs;
     char path[PATH_MAX];
 
     enum tern__cause cause;
-    int error;             // CAUSE_EXEC and CAUSE_OUTPUT: the errno
+    int error;       // CAUSE_EXEC and CAUSE_OUTPUT: the errno
+    int host_status; // CAUSE_HOST: the exit status
+    char host_text[640];
     int signal;            // the first that told us to end, or 0
     int64_t signal_at_ns;  // when the last such signal came
     int64_t timeout_at_ns; // the points in time, INT64_MAX: none
@@ -59,6 +70,25 @@ struct tern__launch {
     bool deserted[TERN_RANKS_MAX];    // ended without tern_comm_destroy
 };
 
+// A launch with nothing in it yet, and one from its start to its end. That of one machine of
+// several reports nothing.
+struct tern__launch tern__launch_new(const tern_launch_options *options);
+int tern__launch_run(struct tern__launch *job, int *exit_status);
+
+// Descriptors 0 to 2 that are closed would be reused for a socket, and then printed into. Returns
+// how many it has opened, in order.
+int tern__launch_open_standard(int opened[3]);
+
+// The first cause stays the cause; the points in time for SIGTERM and SIGKILL only come closer.
+void tern__launch_end(struct tern__launch *job, enum tern__cause cause, int64_t term_after_ns,
+                      int64_t kill_after_ns);
+
+// Does what a signal means.
+void tern__launch_obey(struct tern__launch *job, int number, bool from_terminal);
+
+// Does what is due. Returns the next point in time.
+int64_t tern__launch_look_at_clock(struct tern__launch *job);
+
 // Takes note of the ranks that have ended. True when the first of those that failed on their own is
 // among them: the culprit.
 bool tern__launch_reap(struct tern__launch *job);
@@ -70,6 +100,10 @@ int tern__launch_report(const struct tern__launch *job);
 // Says, once, for whom the job waits after a communicator has failed and a rank has ended. Returns
 // when to look again.
 int64_t tern__launch_look_at_lag(struct tern__launch *job, int64_t now_ns);
+
+// Why the launcher itself ended the job, when it did, and the exit status that follows; -1 when a
+// rank, a signal or nothing did.
+int tern__launch_cause(const struct tern__launch *job, char *text, size_t size);
 
 // As tern__launch_report for a program that tern__program_find did not find.
 int tern__launch_report_program(const char *name, int error);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include "boot/branch.h"
 #include "boot/hub.h"
 #include "boot/launch_job.h"
 #include "boot/launch_procs.h"
@@ -69,6 +70,9 @@ bool tern__launch_reap(struct tern__launch *job)
 {
     int ended[TERN_RANKS_MAX];
     int nended = tern__procs_reap(&job->procs, ended);
+    if (job->procs.orphaned) {
+        tern__launch_end(job, CAUSE_GUARDIAN, 0, 0);
+    }
     if (nended == 0) {
         return false;
     }
@@ -80,6 +84,9 @@ bool tern__launch_reap(struct tern__launch *job)
         for (int i = 0; i < nended; i++) {
             if ((WIFSIGNALED(job->procs.status[ended[i]]) ? 1 : 0) == signalled) {
                 tell_end(job, ended[i]);
+                if (job->branch != NULL) {
+                    tern__branch_tell_end(job, ended[i], suspect);
+                }
             }
         }
     }

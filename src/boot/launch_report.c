@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "boot/hosts.h"
 #include "boot/hub.h"
 
 #define SAY_WITHIN_MS 100
@@ -46,6 +47,21 @@ void tern__launch_say(const char *format, ...)
     (void)written;
 }
 
+// " (on b)" in a job on several machines.
+struct host_words {
+    char text[TERN__MACHINE_NAME_BYTES + 8];
+};
+
+static struct host_words host_of(const struct tern__launch *job, int rank)
+{
+    struct host_words words = {""};
+    if (job->hosts != NULL) {
+        snprintf(words.text, sizeof words.text, " (on %s)",
+                 job->hosts->list[tern__hosts_of(job->hosts, rank)].name);
+    }
+    return words;
+}
+
 // Says how the first rank that failed ended. Returns the exit status of the launch.
 static int report_rank(const struct tern__launch *job, int rank)
 {
@@ -53,15 +69,17 @@ static int report_rank(const struct tern__launch *job, int rank)
     if (WIFSIGNALED(status)) {
         int number = WTERMSIG(status);
         const char *in_call = job->in_call[rank];
-        tern__launch_say("rank %d was killed by signal %d (%s)%s%s\n", rank, number,
-                         strsignal(number), in_call[0] != '\0' ? " in " : "", in_call);
+        tern__launch_say("rank %d%s was killed by signal %d (%s)%s%s\n", rank,
+                         host_of(job, rank).text, number, strsignal(number),
+                         in_call[0] != '\0' ? " in " : "", in_call);
         return 128 + number;
     }
     if (WEXITSTATUS(status) != 0) {
-        tern__launch_say("rank %d exited with status %d\n", rank, WEXITSTATUS(status));
+        tern__launch_say("rank %d%s exited with status %d\n", rank, host_of(job, rank).text,
+                         WEXITSTATUS(status));
         return WEXITSTATUS(status);
     }
-    tern__launch_say("rank %d ended without tern_comm_destroy\n", rank);
+    tern__launch_say("rank %d%s ended without tern_comm_destroy\n", rank, host_of(job, rank).text);
     return 1;
 }
 
@@ -144,18 +162,34 @@ int tern__launch_report_program(const char *name, int error)
     return 126;
 }
 
-// The program was found, but exec said no: ENOENT then means what its first line or header names.
-static int report_exec(const char *name, int error)
+int tern__launch_cause(const struct tern__launch *job, char *text, size_t size)
 {
-    tern__launch_say("cannot execute '%s': %s\n", name,
-                     error == ENOENT ? "its interpreter is missing" : strerror(error));
-    return 126;
-}
-
-static int report_output(int error)
-{
-    tern__launch_say("ended because its output cannot be written: %s\n", strerror(error));
-    return error == EPIPE ? 128 + SIGPIPE : 1;
+    switch (job->cause) {
+    case CAUSE_TIMEOUT:
+        snprintf(text, size, "ended after the timeout of %g s",
+                 (double)job->options->timeout_ns / (double)TERN_NS_PER_SECOND);
+        return 124;
+    case CAUSE_EXEC: // the program was found: ENOENT then means what its first line or header names
+        snprintf(text, size, "cannot execute '%.300s': %s", job->options->argv[0],
+                 job->error == ENOENT ? "its interpreter is missing" : strerror(job->error));
+        return 126;
+    case CAUSE_OUTPUT:
+        snprintf(text, size, "ended because its output cannot be written: %s",
+                 strerror(job->error));
+        return job->error == EPIPE ? 128 + SIGPIPE : 1;
+    case CAUSE_GUARDIAN:
+        snprintf(text, size, "ended because its guardian process was killed");
+        return 128 + SIGKILL;
+    case CAUSE_HOST:
+        snprintf(text, size, "%s", job->host_text);
+        return job->host_status;
+    case CAUSE_SIGNAL:
+    case CAUSE_RANK:
+    case CAUSE_HEAD:
+    case CAUSE_NONE:
+        break;
+    }
+    return -1;
 }
 
 // At the second look that finds it so: ranks that all got the same error end soon one after the
@@ -196,22 +230,11 @@ int tern__launch_report(const struct tern__launch *job)
     for (int rank = 0; rank < job->procs.nranks; rank++) {
         all_well = all_well && job->procs.status[rank] == 0 && !job->deserted[rank];
     }
-    switch (job->cause) {
-    case CAUSE_TIMEOUT:
-        tern__launch_say("ended after the timeout of %g s\n",
-                         (double)job->options->timeout_ns / (double)TERN_NS_PER_SECOND);
-        return 124;
-    case CAUSE_EXEC:
-        return report_exec(job->options->argv[0], job->error);
-    case CAUSE_OUTPUT:
-        return report_output(job->error);
-    case CAUSE_GUARDIAN:
-        tern__launch_say("ended because its guardian process was killed\n");
-        return 128 + SIGKILL;
-    case CAUSE_SIGNAL:
-    case CAUSE_RANK:
-    case CAUSE_NONE:
-        break;
+    char cause[700];
+    int status = tern__launch_cause(job, cause, sizeof cause);
+    if (status >= 0) {
+        tern__launch_say("%s\n", cause);
+        return status;
     }
     if (job->suspect >= 0 && job->fell[job->suspect]) {
         return report_rank(job, job->suspect);

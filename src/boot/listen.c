@@ -70,15 +70,23 @@ void tern__address_set(struct tern__address *address, const struct sockaddr *fro
     memcpy(address->bytes, &made, address->length);
 }
 
-static bool set_option(struct tern__address *address, const char *option, uint32_t port)
+void tern__address_set_port(struct tern__address *address, uint32_t port)
+{
+    struct sockaddr_in four; // the port of a sockaddr_in6 is where this has it
+    memcpy(&four, address->bytes, sizeof four);
+    four.sin_port = htons((uint16_t)port);
+    memcpy(address->bytes, &four, sizeof four);
+}
+
+bool tern__address_read(struct tern__address *address, const char *text, uint32_t port)
 {
     struct sockaddr_in four = {.sin_family = AF_INET};
     struct sockaddr_in6 six = {.sin6_family = AF_INET6};
-    if (inet_pton(AF_INET, option, &four.sin_addr) == 1) {
+    if (inet_pton(AF_INET, text, &four.sin_addr) == 1) {
         tern__address_set(address, (struct sockaddr *)&four, port);
         return true;
     }
-    if (inet_pton(AF_INET6, option, &six.sin6_addr) == 1) {
+    if (inet_pton(AF_INET6, text, &six.sin6_addr) == 1) {
         tern__address_set(address, (struct sockaddr *)&six, port);
         return true;
     }
@@ -95,7 +103,7 @@ int tern__listen_address(uint32_t port, struct tern__address *address)
 {
     const char *option = getenv("TERN_NET_ADDRESS");
     if (option != NULL && option[0] != '\0') {
-        return set_option(address, option, port)
+        return tern__address_read(address, option, port)
                    ? TERN_OK
                    : tern__fail(TERN_ERR_ARG,
                                 "TERN_NET_ADDRESS is '%.80s'; it is the IPv4 or IPv6 address that "
@@ -113,7 +121,7 @@ int tern__listen_address(uint32_t port, struct tern__address *address)
         }
         freeifaddrs(list);
     }
-    set_option(address, "127.0.0.1", port);
+    tern__address_read(address, "127.0.0.1", port);
     return TERN_OK;
 }
 

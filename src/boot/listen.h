@@ -23,6 +23,11 @@ bool tern__interface_serves(const struct ifaddrs *at, int family);
 // That of a socket, with another port; an IPv4 address that is dressed as IPv6 becomes plain.
 void tern__address_set(struct tern__address *address, const struct sockaddr *from, uint32_t port);
 
+void tern__address_set_port(struct tern__address *address, uint32_t port);
+
+// From numbers, as in "10.77.0.2" or "::1"; false when it is neither.
+bool tern__address_read(struct tern__address *address, const char *text, uint32_t port);
+
 // "10.77.0.2:4711". Lives as long as the full expression that it is made in.
 struct tern__address_text {
     char text[64];

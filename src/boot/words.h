@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the head of a job on several machines and the launcher of each, a branch, say to one another
+// over their link (boot/link.h). Between processes of one build; the link looks at that.
+#ifndef TERN_BOOT_WORDS_H
+#define TERN_BOOT_WORDS_H
+
+#include <stdint.h>
+
+#include "boot/hub.h"
+
+enum tern__word {
+    TERN__WORD_LIFE, // a sign of life
+    // From a branch.
+    TERN__WORD_JOIN,    // struct tern__word_join: the first
+    TERN__WORD_PRESENT, // struct tern__hub_present of gathering `value`
+    TERN__WORD_ENDED,   // rank, value: its wait status, number: enum tern__word_end; what it was in
+    TERN__WORD_FAIL,    // value: exit status; a sentence: the job cannot go on here
+    TERN__WORD_FAILURE, // of a communicator: its sentence
+    TERN__WORD_OVER,    // nothing of the job is left here: the last
+    // From the head.
+    TERN__WORD_GO,         // struct tern__machines: all have come to gathering `value`
+    TERN__WORD_GIVE_UP,    // value: status; a sentence: gathering `number` has failed
+    TERN__WORD_END,        // value, rank: milliseconds until SIGTERM and SIGKILL
+    TERN__WORD_SIGNAL,     // value: a signal that the head got
+    TERN__WORD_RANK_ENDED, // rank, value: its wait status, number: enum tern__word_end
+    TERN__WORD_GONE,       // number: bit r: rank r is gone with its machine
+};
+
+// Bits of `number`; above them 1 + the rank that the others blamed, or 0.
+enum tern__word_end {
+    TERN__WORD_FELL = 1,     // failed on its own
+    TERN__WORD_DESERTED = 2, // without leaving the job
+    TERN__WORD_SUSPECT = 256,
+};
+
+struct tern__word_join {
+    uint8_t token[16];
+    int32_t machine;
+    char address[80]; // where other machines reach its ranks, or "": where the connection is from
+};
+
+#endif
