@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "cli.h"
@@ -14,12 +15,15 @@
 #include "tern/launch.h"
 
 #define TIMEOUT_SECONDS_MAX 1e9
+#define ENV_MAX 64
 
 static const struct cli_command command = {
     .name = "run",
     .head = "usage: tern run -n N [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+            "       tern run --hosts a:2,b:2 [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
             "\n"
-            "Starts N ranks (1 to 64) of a program on this machine and waits for them.\n"
+            "Starts N ranks (1 to 64) of a program on this machine, or on several, and waits for\n"
+            "them.\n"
             "\n",
     .foot =
         "\n"
@@ -34,6 +38,8 @@ struct arguments {
     int argc;
     char **argv;
     tern_launch_options launch;
+    int nenv;
+    char *env[ENV_MAX + 1];
 };
 
 static int take_nranks(void *into, const char *option, const char *value)
@@ -82,6 +88,17 @@ static int take_timeout(void *into, const char *option, const char *value)
     return -1;
 }
 
+static int take_env(void *into, const char *option, const char *value)
+{
+    struct arguments *arguments = into;
+    if (arguments->nenv == ENV_MAX) {
+        return cli_refuse(&command, "%s is given more than %d times", option, ENV_MAX);
+    }
+    arguments->env[arguments->nenv++] = (char *)(uintptr_t)value;
+    arguments->launch.env = arguments->env;
+    return -1;
+}
+
 // Returns -1 to go on, else the exit status.
 static int read_arguments(struct arguments *arguments)
 {
@@ -93,6 +110,16 @@ static int read_arguments(struct arguments *arguments)
          .flag = &arguments->launch.label},
         {"--output FOLDER", "also write what rank 3 writes to FOLDER/rank-3.log, and so on",
          .take = take_output},
+        {"--hosts LIST", "ranks on several hosts: a:2,b:2 (then -n need not be there)",
+         .word = &arguments->launch.hosts},
+        {"--agent CMD",
+         "what starts a command on a host, as in CMD HOST COMMAND\n"
+         "(default: ssh -x -o BatchMode=yes)",
+         .word = &arguments->launch.agent},
+        {"--head-address ADDRESS", "where the hosts reach this machine",
+         .word = &arguments->launch.head_address},
+        {"--env NAME[=VALUE]", "with --hosts: a variable for all ranks, besides TERN_...",
+         .take = take_env},
         {"--timeout SECONDS", "end the job after this long (decimals allowed)",
          .take = take_timeout},
         {"--trace FILE", "write what all ranks did when as a Chrome trace, for Perfetto",
@@ -103,7 +130,7 @@ static int read_arguments(struct arguments *arguments)
     if (status >= 0) {
         return status;
     }
-    if (arguments->launch.nranks == 0) {
+    if (arguments->launch.nranks == 0 && arguments->launch.hosts == NULL) {
         return cli_refuse(&command, "-n N is missing: how many ranks?");
     }
     if (optind >= arguments->argc) {
@@ -113,8 +140,22 @@ static int read_arguments(struct arguments *arguments)
     return -1;
 }
 
+// What the agent of a job on several hosts starts; not for people.
+static int run_branch(void)
+{
+    int status;
+    if (tern_launch_branch(&status) < 0) {
+        fprintf(stderr, "tern run: %s\n", tern_last_error());
+        return CLI_EXIT_LAUNCHER_FAILED;
+    }
+    return status;
+}
+
 int cli_run(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--branch") == 0) {
+        return run_branch();
+    }
     struct arguments arguments = {.argc = argc, .argv = argv};
     int status = read_arguments(&arguments);
     if (status >= 0) {

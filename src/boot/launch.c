@@ -21,6 +21,7 @@
 #include "base/process.h"
 #include "boot/branch.h"
 #include "boot/env.h"
+#include "boot/head.h"
 #include "boot/hub.h"
 #include "boot/launch_job.h"
 #include "boot/launch_label.h"
@@ -324,8 +325,7 @@ int tern_launch(const tern_launch_options *options, int *exit_status)
     TERN_TRY(check_options(options, exit_status));
     tern__launch_speak_as(options->name);
     if (options->hosts != NULL) {
-        return tern__fail(TERN_ERR_REFUSED, "tern_launch: there is no head yet that could start "
-                                            "ranks on several hosts");
+        return tern__head_launch(options, exit_status);
     }
     struct tern__launch job = tern__launch_new(options);
     int error = tern__program_find(options->argv[0], job.path);
