@@ -18,6 +18,16 @@ TERN_BEGIN_DECLS
 // over single ranks and the sum of all links.
 #define TERN_SUMMARY_EXACT_RANKS 12
 
+#define TERN_SUMMARY_PORTS 16 // machines whose ports are listed: the first ones
+
+// What crosses the port of a machine.
+typedef struct tern_summary_port {
+    char machine[32];
+    int ranks;
+    uint64_t out_bytes, in_bytes;
+    double us; // what the larger of the two takes
+} tern_summary_port;
+
 typedef struct tern_summary {
     tern_plan_spec spec; // of the plan, which must outlive the algorithm's name in it
     int rounds;
@@ -34,8 +44,12 @@ typedef struct tern_summary {
     double busiest_us;    // what the busiest link takes
     double estimate_us;   // start-up of all rounds, and the busiest lanes and links
     double bound_us;      // no plan for this kind and size takes less; 0 where no bytes need cross
-    double reached;       // bound_us / busiest_us; 1 when both are 0
+    double reached;       // bound_us / busiest_us, or that of a busier port; 1 when both are 0
     char bound_text[160]; // why: "all ranks apart: 14 crossings share 54 links"
+
+    int machines; // 0: the topology says nothing of machines
+    tern_summary_port ports[TERN_SUMMARY_PORTS];
+    tern_summary_port busiest_port; // the one whose bytes take longest
 } tern_summary;
 
 // topo NULL: every link exists and has 1 GB/s without latency. TERN_ERR_ARG for an unsealed plan

@@ -75,6 +75,10 @@ AlgoRequest = _struct(
     "tern_algo_request", "algo.h", ("kind", c_int), ("topo", c_void_p), ("bytes", c_uint64),
     ("unit", c_uint32), ("root", c_int), ("order", c_int), ("algorithm", c_char_p))
 
+SummaryPort = _struct(
+    "tern_summary_port", "summary.h", ("machine", c_char * 32), ("ranks", c_int),
+    ("out_bytes", c_uint64), ("in_bytes", c_uint64), ("us", c_double))
+
 Summary = _struct(
     "tern_summary", "summary.h", ("spec", PlanSpec), ("rounds", c_int), ("ops", c_size_t),
     ("copies", c_size_t), ("reduces", c_size_t), ("posts", c_size_t), ("waits", c_size_t),
@@ -82,7 +86,8 @@ Summary = _struct(
     ("link_bytes", c_uint64), ("busiest_bytes", c_uint64), ("busiest_from", c_int),
     ("busiest_to", c_int), ("mean_bytes", c_double), ("busiest_us", c_double),
     ("estimate_us", c_double), ("bound_us", c_double), ("reached", c_double),
-    ("bound_text", c_char * NAME_BYTES_MAX))
+    ("bound_text", c_char * NAME_BYTES_MAX), ("machines", c_int), ("ports", SummaryPort * 16),
+    ("busiest_port", SummaryPort))
 
 
 class CheckPlace(ctypes.Structure):

@@ -92,6 +92,7 @@ class Algorithm(NamedTuple):
     text: str  # what it is, in a line
     in_place: bool  # its plans are right in place, too
     around_cut: bool  # for topologies in which a pair of ranks has no link
+    across_machines: bool  # for topologies with several machines
 
 
 class Summary(NamedTuple):
@@ -116,6 +117,7 @@ class Summary(NamedTuple):
     estimate_us: float
     bound_us: float
     reached: float
+    machines: int  # 0: the topology says nothing of machines
     bound_text: str
     text: str
 
@@ -140,7 +142,8 @@ def algorithms(kind: str) -> List[Algorithm]:
             return found
         found.append(Algorithm(name.decode(), lib().tern_algo_text(number, i).decode(),
                                lib().tern_algo_in_place(number, i),
-                               lib().tern_algo_around_cut(number, i)))
+                               lib().tern_algo_around_cut(number, i),
+                               lib().tern_algo_across_machines(number, i)))
 
 
 def _range(text: "ctypes.Array") -> Tuple[Range, ...]:

@@ -44,13 +44,14 @@ def test_every_algorithm_of_a_kind_is_proved(kind):
     for algorithm in found:
         for nranks in (2, 3, 8):
             size = 0 if kind == "barrier" else 8 * 3 * 4 * 16
+            topo = f"machines:{nranks}x1" if algorithm.across_machines else f"mesh:{nranks}"
             try:
-                plan = Plan.make(kind, f"mesh:{nranks}", size, algorithm=algorithm.name)
+                plan = Plan.make(kind, topo, size, algorithm=algorithm.name)
             except tern.ArgumentError:
                 assert nranks != 8 or algorithm.around_cut  # some need a number of ranks
                 continue
             assert plan.algorithm == algorithm.name
-            assert plan.check(f"mesh:{nranks}").proved
+            assert plan.check(topo).proved
             assert plan.check(in_place=True).proved or not algorithm.in_place
 
 

@@ -4,7 +4,7 @@
 // of a partition taken as one rank each still need 2(k-1) crossings of every byte over the links
 // between them (Nash-Williams and Tutte 1961: with equal links both ways the best partition is
 // exact). All sets and partitions are tried up to TERN_SUMMARY_EXACT_RANKS ranks; above, single
-// ranks and their complements. Set-up path.
+// ranks and their complements. Where machines share ports, bound_ports.c goes on. Set-up path.
 
 #include <math.h>
 #include <stdbool.h>
@@ -91,27 +91,28 @@ static void all_apart(struct search *s)
     }
 }
 
-// Bytes that must leave a set of `count` ranks.
-static double leaves(const struct search *s, int count, bool has_root)
+double tern__bound_leaves(const tern_plan_spec *spec, int count, bool has_root)
 {
-    double share = s->bytes / s->n;
-    switch (s->spec->kind) {
+    int n = spec->nranks;
+    double bytes = (double)spec->bytes;
+    double share = bytes / n;
+    switch (spec->kind) {
     case TERN_PLAN_ALL_REDUCE:
-        return s->bytes;
+        return bytes;
     case TERN_PLAN_REDUCE_SCATTER:
-        return share * (s->n - count);
+        return share * (n - count);
     case TERN_PLAN_ALL_GATHER:
         return share * count;
     case TERN_PLAN_BROADCAST:
-        return has_root ? s->bytes : 0;
+        return has_root ? bytes : 0;
     case TERN_PLAN_ALL_TO_ALL:
-        return share * count * (s->n - count);
+        return share * count * (n - count);
     case TERN_PLAN_REDUCE_TO_ROOT:
-        return has_root ? 0 : s->bytes; // at least a partial sum of every byte
+        return has_root ? 0 : bytes; // at least a partial sum of every byte
     case TERN_PLAN_GATHER:
         return has_root ? 0 : share * count;
     case TERN_PLAN_SCATTER:
-        return has_root ? share * (s->n - count) : 0;
+        return has_root ? share * (n - count) : 0;
     default:
         return 0;
     }
@@ -143,7 +144,7 @@ static void try_set(struct search *s, const bool *in)
             }
         }
     }
-    double bytes = leaves(s, count, in[s->spec->root]);
+    double bytes = tern__bound_leaves(s->spec, count, in[s->spec->root]);
     if (!better(s, bytes, capacity)) {
         return;
     }
@@ -189,7 +190,7 @@ static int single_sets(struct search *s)
                 capacity += all_but ? rate(s, other, rank) : rate(s, rank, other);
             }
             bool has_root = (rank == s->spec->root) != (all_but != 0);
-            double bytes = leaves(s, all_but ? s->n - 1 : 1, has_root);
+            double bytes = tern__bound_leaves(s->spec, all_but ? s->n - 1 : 1, has_root);
             if (bytes > 0 && (capacity <= 0 || bytes / capacity > s->best_us * (1 + 1e-9))) {
                 for (int other = 0; other < s->n; other++) {
                     in[other] = (other == rank) != (all_but != 0);
@@ -291,5 +292,8 @@ int tern__bound_find(const tern_plan_spec *spec, const tern_topo *topo, struct t
     }
     int status = find(&search);
     free(search.rate);
+    if (status == TERN_OK) {
+        tern__bound_ports(spec, topo, bound);
+    }
     return status;
 }

@@ -24,6 +24,28 @@ static int count_ops(const tern_plan *plan, struct tern__tally *tally)
     return TERN_OK;
 }
 
+static void fill_port(const struct tern__tally *tally, int m, tern_summary_port *port)
+{
+    tern_topo_machine machine = {.name = ""};
+    tern_topo_get_machine(tally->topo, m, &machine);
+    snprintf(port->machine, sizeof port->machine, "%s", machine.name);
+    port->ranks = machine.ranks;
+    port->out_bytes = tally->port_bytes[2 * m];
+    port->in_bytes = tally->port_bytes[2 * m + 1];
+    port->us = tern__tally_port_us(tally, m);
+}
+
+static void fill_ports(const struct tern__tally *tally, tern_summary *summary)
+{
+    summary->machines = tally->machines;
+    for (int m = 0; m < tally->machines && m < TERN_SUMMARY_PORTS; m++) {
+        fill_port(tally, m, &summary->ports[m]);
+    }
+    if (tally->machines > 0) {
+        fill_port(tally, tern__tally_busiest_port(tally), &summary->busiest_port);
+    }
+}
+
 static void fill(const tern_plan *plan, struct tern__tally *tally, const struct tern__bound *bound,
                  tern_summary *summary)
 {
@@ -54,9 +76,10 @@ static void fill(const tern_plan *plan, struct tern__tally *tally, const struct 
     summary->busiest_bytes = tally->bytes[busiest];
     summary->busiest_us = (double)summary->busiest_bytes * tally->us_per_byte[busiest];
     summary->mean_bytes = summary->links > 0 ? (double)summary->link_bytes / summary->links : 0;
-    summary->reached = summary->busiest_us > 0 ? summary->bound_us / summary->busiest_us
-                       : summary->bound_us > 0 ? 0
-                                               : 1;
+    fill_ports(tally, summary);
+    double us = summary->busiest_port.us > summary->busiest_us ? summary->busiest_port.us
+                                                               : summary->busiest_us;
+    summary->reached = us > 0 ? summary->bound_us / us : summary->bound_us > 0 ? 0 : 1;
 }
 
 static int summary_make(const tern_plan *plan, const tern_topo *topo, tern_summary *summary)
@@ -88,6 +111,38 @@ int tern_summary_make(const tern_plan *plan, const tern_topo *topo, tern_summary
     return TERN__CALL(summary_make(plan, topo, summary));
 }
 
+static void print_port(const tern_summary *s, const tern_summary_port *port, FILE *file)
+{
+    uint64_t most = port->out_bytes > port->in_bytes ? port->out_bytes : port->in_bytes;
+    double least = 2 * (s->machines - 1) / (double)s->machines * (double)s->spec.bytes;
+    fprintf(file, "port      %s (%d rank%s): out %" PRIu64 " bytes, in %" PRIu64, port->machine,
+            port->ranks, port->ranks == 1 ? "" : "s", port->out_bytes, port->in_bytes);
+    if (most > 0) {
+        fprintf(file, "; %.4f of the size, %.3f us", (double)most / (double)s->spec.bytes,
+                port->us);
+        if (s->spec.kind == TERN_PLAN_ALL_REDUCE && least > 0) {
+            fprintf(file, ", %.4f times 2(h-1)/h of it", (double)most / least);
+        }
+    }
+    fputc('\n', file);
+}
+
+static void print_ports(const tern_summary *s, FILE *file)
+{
+    if (s->machines == 0) {
+        return;
+    }
+    fprintf(file, "machines  %d\n", s->machines);
+    for (int m = 0; m < s->machines && m < TERN_SUMMARY_PORTS; m++) {
+        print_port(s, &s->ports[m], file);
+    }
+    if (s->machines > TERN_SUMMARY_PORTS) {
+        fprintf(file, "port      ... of %d more; the busiest is:\n",
+                s->machines - TERN_SUMMARY_PORTS);
+        print_port(s, &s->busiest_port, file);
+    }
+}
+
 static int summary_print(const tern_summary *s, FILE *file)
 {
     if (s == NULL || file == NULL) {
@@ -116,6 +171,7 @@ static int summary_print(const tern_summary *s, FILE *file)
         fprintf(file, "mean      %.0f bytes on each of %d links, %.4f of the size\n", s->mean_bytes,
                 s->links, s->mean_bytes / size);
     }
+    print_ports(s, file);
     fprintf(file, "bound     %.3f us: %s\n", s->bound_us, s->bound_text);
     fprintf(file, "reached   %.1f %% of the bound\n", 100 * s->reached);
     fprintf(file, "estimate  %.3f us with start-up\n", s->estimate_us);

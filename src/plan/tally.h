@@ -8,12 +8,23 @@
 #include "tern/plan.h"
 #include "tern/topo.h"
 
+#define TERN__TALLY_ROUNDS 64
+
 // All matrices are [from * nranks + to].
 struct tern__tally {
     int nranks;
     double *us_per_byte; // 0 where there is no link
     double *latency_us;  // below 0 where there is no link
     uint64_t *bytes;     // on each link
+    // Of each machine, where there are machines: what crosses its port, out and in.
+    const tern_topo *topo;
+    int machines;
+    uint64_t *port_bytes;  // out of machine m at 2 * m, into it at 2 * m + 1
+    uint64_t *round_ports; // likewise, of each of the first TERN__TALLY_ROUNDS rounds; of the last
+                           // of them also what comes later
+    // Puts of the lane and round at hand to the rank that its first one went to; the most there
+    // were: in so many pieces the plan sends what it sends.
+    int first_put, puts, pieces;
     // Of each round: how long the busiest lane works in it, and the longest start-up.
     double *round_work_us;
     double *round_latency_us;
@@ -38,8 +49,14 @@ void tern__tally_op(struct tern__tally *tally, int rank, int lane, const tern_pl
 // The link whose bytes take longest.
 void tern__tally_busiest(const struct tern__tally *tally, int *from, int *to);
 
-// Estimated time: start-up of every round, and the larger of what the busiest link carries in all
-// and what the busiest lanes do round by round.
+// What the port of a machine takes for what crosses it, and the one that takes longest.
+double tern__tally_port_us(const struct tern__tally *tally, int machine);
+int tern__tally_busiest_port(const struct tern__tally *tally);
+
+// Where there are machines: what crosses between them goes on while its lane does, so the busiest
+// port decides, and what its rounds cannot do at the same time for the first piece of each.
+// Estimated time: start-up of every round, and the largest of what the busiest link and the
+// busiest port carry in all and what the busiest lanes do round by round.
 double tern__tally_time_us(struct tern__tally *tally);
 
 #endif

@@ -5,6 +5,7 @@
 // and is right under random interleavings. Machines of one rank and of several, of different sizes,
 // and with ranks that do not follow one another.
 #include "support/cmocka.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "tern/algo.h"
 #include "tern/check.h"
 #include "tern/status.h"
+#include "tern/summary.h"
 #include "topo/topo.h"
 
 enum { SCHEDULES = 4, INTERPRETED_MAX = 1 << 16, NAMES_MAX = 20 };
@@ -102,6 +104,11 @@ static bool try_name(const tern_algo_request *request, int index)
         fail_request(request, tern_check_finding(check, TERN_CHECK_IN_PLACE, 0));
     }
     check_order(request, check);
+    tern_summary summary;
+    assert_int_equal(tern_summary_make(plan, request->topo, &summary), TERN_OK);
+    if (!(summary.reached <= 1 + 1e-9) || summary.missing > 0) {
+        fail_request(request, summary.bound_text);
+    }
     if (request->bytes <= INTERPRETED_MAX) {
         run(request, plan, in_place);
     }
@@ -243,12 +250,74 @@ static void what_does_not_fit_is_refused(void **state)
     assert_false(tern_algo_across_machines(TERN_PLAN_ALL_REDUCE, -1));
 }
 
+// What the busiest port carries, in parts of the size, by hand; and the least, likewise.
+static void ports_carry_what_they_must(void **state)
+{
+    static const struct {
+        tern_plan_kind kind;
+        const char *topo, *name;
+        double out, in, least;
+    } rows[] = {
+        {TERN_PLAN_ALL_REDUCE, "machines:2x2", "one", 2, 2, 1},
+        {TERN_PLAN_ALL_REDUCE, "machines:2x2", "one_sums", 1, 1, 1},
+        {TERN_PLAN_ALL_REDUCE, "machines:2x2", "chain", 1, 1, 1},
+        {TERN_PLAN_ALL_REDUCE, "machines:2x2", "two", 1, 1, 1},
+        {TERN_PLAN_ALL_REDUCE, "machines:2x2", "two_raw", 1.5, 1.5, 1},
+        {TERN_PLAN_ALL_REDUCE, "machines:4x2", "chain", 2, 2, 1.5},
+        {TERN_PLAN_ALL_REDUCE, "machines:4x2", "two", 1.5, 1.5, 1.5},
+        {TERN_PLAN_ALL_REDUCE, "machines:4x1", "two_raw", 1.5, 1.5, 1.5},
+        {TERN_PLAN_ALL_REDUCE, "machines:1+2+3", "two", 4.0 / 3, 4.0 / 3, 4.0 / 3},
+        {TERN_PLAN_REDUCE_SCATTER, "machines:4x2", "one", 1.5, 1.5, 0.75},
+        {TERN_PLAN_REDUCE_SCATTER, "machines:4x2", "two", 0.75, 0.75, 0.75},
+        {TERN_PLAN_REDUCE_SCATTER, "machines:4x2", "chain", 1, 1.25, 0.75},
+        {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "one", 2, 6, 1},
+        {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "one_sums", 1, 3, 1},
+        {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "chain", 1, 1, 1},
+        {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "two", 1, 1.5, 1},
+    };
+    const uint64_t size = 1 << 24;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tern_topo *topo = topology(rows[i].topo);
+        tern_plan *plan;
+        tern_summary s;
+        tern_algo_request request = {.kind = rows[i].kind,
+                                     .topo = topo,
+                                     .bytes = size,
+                                     .unit = 4,
+                                     .order = TERN_ORDER_ANY,
+                                     .algorithm = rows[i].name};
+        if (tern_algo_plan(&request, &plan) != TERN_OK) {
+            fail_msg("%s", tern_last_error());
+        }
+        assert_int_equal(tern_summary_make(plan, topo, &s), TERN_OK);
+        assert_int_equal(s.machines, tern_topo_machine_count(topo));
+        double out = 0;
+        double in = 0;
+        for (int m = 0; m < s.machines; m++) {
+            out = fmax(out, (double)s.ports[m].out_bytes / (double)size);
+            in = fmax(in, (double)s.ports[m].in_bytes / (double)size);
+        }
+        double least = s.bound_us * 1e3 * 0.125 / (double)size;
+        double off = 1e-4; // slices begin at cache lines
+        if (fabs(out - rows[i].out) > off || fabs(in - rows[i].in) > off ||
+            fabs(least - rows[i].least) > off) {
+            fail_msg("%s %s over %s: out %g, in %g, least %g: %s",
+                     tern_plan_kind_name(rows[i].kind), rows[i].name, rows[i].topo, out, in, least,
+                     s.bound_text);
+        }
+        assert_true(fabs(s.busiest_port.us - fmax(out, in) * (double)size / 125) < 1);
+        tern_plan_destroy(plan);
+        tern_topo_destroy(topo);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_that_fits_is_proved),
         cmocka_unit_test(something_is_picked),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(ports_carry_what_they_must),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
