@@ -229,9 +229,12 @@ static int none_fits(const tern_algo_request *request, struct tern__emit *e)
     for (int i = 0; by_index(request->kind, i) != NULL; i++) {
         const struct tern__algo *row = by_index(request->kind, i);
         char why[200] = "";
+        if (needs_machines(row) && tern_topo_machine_count(request->topo) < 2) {
+            continue; // of no interest there
+        }
         fits(row, request, e, why, sizeof why);
         size_t used = strlen(reasons);
-        snprintf(reasons + used, sizeof reasons - used, "%s%s: %s", i > 0 ? "; " : "", row->name,
+        snprintf(reasons + used, sizeof reasons - used, "%s%s: %s", used > 0 ? "; " : "", row->name,
                  why);
     }
     return tern__fail(TERN_ERR_ARG, "no algorithm for %s%s fits %s: %s",

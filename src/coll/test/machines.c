@@ -274,6 +274,13 @@ static void ports_carry_what_they_must(void **state)
         {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "one_sums", 1, 3, 1},
         {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "chain", 1, 1, 1},
         {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "two", 1, 1.5, 1},
+        {TERN_PLAN_ALL_GATHER, "machines:4x2", "direct", 1.5, 1.5, 0.75},
+        {TERN_PLAN_ALL_GATHER, "machines:4x2", "one", 0.75, 0.75, 0.75},
+        {TERN_PLAN_BROADCAST, "machines:4x2", "one", 3, 1, 1},
+        {TERN_PLAN_BROADCAST, "machines:4x2", "chain", 1, 1, 1},
+        {TERN_PLAN_GATHER, "machines:4x2", "one", 0.25, 0.75, 0.75},
+        {TERN_PLAN_SCATTER, "machines:4x2", "one", 0.75, 0.25, 0.75},
+        {TERN_PLAN_ALL_TO_ALL, "machines:4x2", "one", 1.5, 1.5, 1.5},
     };
     const uint64_t size = 1 << 24;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
