@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures tern beside its peers, in turn in one run, and prints tables of ratios of medians.
 
-    bench/run.py [--quick] [--no-peers] [--rounds N] [--only basics|tasks|python|collectives] [--every-size]
+    bench/run.py [--quick] [--no-peers] [--rounds N] [--only basics|tasks|nodes|python|collectives] [--every-size]
                  [--build DIR] [--output FILE]
 
 Peers are Open MPI and MPICH if their compilers are installed, and of task graphs GNU OpenMP and
 StarPU; their programs are compiled here; of the Python bindings mpi4py. The basics are this file's,
-task graphs bench/tasks.py, the bindings bench/python_calls.py; the collective calls, which take most of
+task graphs bench/tasks.py, nodes bench/nodes.py, the bindings bench/python_calls.py; the collective calls, which take most of
 the time, are bench/collectives.py.
 With --output (as `make bench` calls it) the tables are written there too, with machine, date and
 commit. --every-size takes all powers of two from 8 B to 256 MiB instead of eleven sizes. --quick runs
@@ -25,6 +25,7 @@ import tempfile
 import time
 
 import collectives
+import nodes
 import python_calls
 import tasks
 from cells import markdown, ratio, spread
@@ -179,7 +180,7 @@ def read_arguments():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--rounds", type=int, default=0)
-    parser.add_argument("--only", choices=("basics", "tasks", "python", "collectives"))
+    parser.add_argument("--only", choices=("basics", "tasks", "nodes", "python", "collectives"))
     parser.add_argument("--every-size", action="store_true")
     parser.add_argument("--sizes", help="of the collective calls, such as 8,1K,1M")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
@@ -212,6 +213,10 @@ def measure_tasks(options, tern):
     return tasks.measure(tern, not options.no_peers, options.quick, rounds)
 
 
+def measure_nodes(options, tern):
+    return nodes.measure(tern, options.quick, options.rounds or (1 if options.quick else 5))
+
+
 def measure_python(options, tern):
     rounds = options.rounds or (1 if options.quick else 5)
     return python_calls.measure(tern, not options.no_peers, options.quick, rounds)
@@ -239,7 +244,7 @@ def main():
     options = read_arguments()
     tern = os.path.join(options.build, "bin", "tern")
     chapters, good = [], True
-    for name, measure_chapter in (("basics", measure_basics), ("tasks", measure_tasks),
+    for name, measure_chapter in (("basics", measure_basics), ("tasks", measure_tasks), ("nodes", measure_nodes),
                                   ("python", measure_python), ("collectives", measure_collectives)):
         if options.only in (None, name):
             text, right = measure_chapter(options, tern)
