@@ -64,7 +64,8 @@ static int check_options(const tern_chip_options *options)
     return TERN_OK;
 }
 
-static int chip_create(tern_comm *comm, const tern_chip_options *options, tern_chip **chip)
+static int chip_create(tern_comm *comm, const tern_chip_options *options, struct tern__away *away,
+                       bool contained, tern_chip **chip)
 {
     if (chip == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_chip_create: chip must not be NULL");
@@ -89,6 +90,8 @@ static int chip_create(tern_comm *comm, const tern_chip_options *options, tern_c
         return tern__fail(TERN_ERR_MEMORY, "no memory for a chip");
     }
     made->comm = comm;
+    made->away = away;
+    made->contained = contained;
     made->timeout_ns = timeout_ns;
     made->number = atomic_fetch_add(&chips_made, 1) + 1;
     made->history = tern__history_make();
@@ -109,7 +112,13 @@ static int chip_create(tern_comm *comm, const tern_chip_options *options, tern_c
 
 int tern_chip_create(tern_comm *comm, const tern_chip_options *options, tern_chip **chip)
 {
-    return TERN__CALL(chip_create(comm, options, chip));
+    return TERN__CALL(chip_create(comm, options, NULL, false, chip));
+}
+
+int tern__chip_create_contained(tern_comm *comm, const tern_chip_options *options,
+                                struct tern__away *away, tern_chip **chip)
+{
+    return chip_create(comm, options, away, true, chip);
 }
 
 // Whether a kernel or an orchestration of a failed run has not returned; when the last one has,

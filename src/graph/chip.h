@@ -69,6 +69,11 @@ struct tern_chip {
     char result_text[TERN_ERROR_BYTES];
 };
 
+// tern_chip_create of a chip of a node, whose kernels' failures are not the communicator's.
+// away: NULL where all its tasks are for its cores.
+int tern__chip_create_contained(tern_comm *comm, const tern_chip_options *options,
+                                struct tern__away *away, tern_chip **chip);
+
 // Whoever ends something that the scheduler waits for rings it: the rank's doorbell, which peers
 // ring too.
 static inline struct tern__bell *tern__chip_bell(struct tern_chip *chip)

@@ -59,11 +59,8 @@ static int make_own(tern_node *node, const tern_node_options *options)
         &(tern_ring_options){.window = {options->window != 0 ? options->window : WINDOW},
                              .heap = {round_up(options->heap_bytes, HEAP)}},
         &node->graph));
-    TERN_TRY(tern_chip_create(node->comm, &threads, &node->chip));
     node->away = tern__node_away;
-    node->chip->away = &node->away;
-    node->chip->contained = true;
-    return TERN_OK;
+    return tern__chip_create_contained(node->comm, &threads, &node->away, &node->chip);
 }
 
 static int make_window(tern_node *node, const tern_node_options *options)

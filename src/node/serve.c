@@ -176,8 +176,7 @@ static int run_orchestration(struct server *server, struct work *work)
     if (server->cores == NULL) {
         const tern_chip_options options = {.aic_count = server->options.aic_count,
                                            .aiv_count = server->options.aiv_count};
-        TERN_TRY(tern_chip_create(server->comm, &options, &server->cores));
-        server->cores->contained = true;
+        TERN_TRY(tern__chip_create_contained(server->comm, &options, NULL, &server->cores));
     }
     TERN_TRY(
         tern_chip_orchestrate(server->cores, server->graph, work->orchestration, work->args, NULL));
