@@ -74,6 +74,11 @@ TERN_CALL int tern_node_create(tern_comm *comm, const tern_node_options *options
 // Domains that are left are freed. NULL is allowed.
 TERN_API int tern_node_destroy(tern_node *node);
 
+// The same, but the memory of the node stays mapped at its addresses in this process, as ordinary
+// memory that may still be shared, until the program gives the range to munmap. For runtimes whose
+// objects outlive a node.
+TERN_CALL int tern_node_release(tern_node *node, void **address, size_t *size_bytes);
+
 // How many chips: 0 .. this - 1.
 TERN_API int tern_node_chips(const tern_node *node);
 
@@ -96,6 +101,15 @@ typedef struct tern_serve_options {
 // On all ranks but 0: runs tasks until the host has destroyed its node (TERN_OK). TERN_ERR_PEER,
 // TERN_ERR_TIMEOUT when the node fails. A kernel that fails does not end it.
 TERN_CALL int tern_node_serve(tern_comm *comm, const tern_serve_options *options);
+
+// For kernels and orchestrations that a node calls: what the args of the task are that the caller
+// runs. False when it runs none.
+typedef struct tern_node_args {
+    int args_count;
+    int domains_count;  // contexts behind them
+    uint64_t is_region; // a bit for each argument; the others are numbers
+} tern_node_args;
+TERN_API bool tern_node_task_args(tern_node_args *args);
 
 // Opens a shared object on every chip, whose functions tasks can then name as well; behind those of
 // tern_serve_options. Between runs. The sentence names the chip that could not.

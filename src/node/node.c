@@ -91,11 +91,12 @@ static void free_domains(tern_node *node)
 }
 
 // No chip serves any more, or none of them is waited for.
-static int free_node(tern_node *node)
+static int free_node(tern_node *node, bool keeps_memory)
 {
     TERN_TRY(tern_chip_destroy(node->chip)); // a kernel that has not returned uses all the rest
     tern_status_ignore(tern_graph_destroy(node->graph));
-    tern_status_ignore(tern_window_destroy(node->window));
+    tern_status_ignore(keeps_memory ? tern_window_release(node->window)
+                                    : tern_window_destroy(node->window));
     tern_status_ignore(tern_comm_destroy(node->comm));
     tern__extents_destroy(&node->memory);
     free_domains(node);
@@ -127,7 +128,7 @@ static int node_create(tern_comm *comm, const tern_node_options *options, tern_n
         if (made->comm != NULL) { // chips must not wait
             tern__group_fail(&made->comm->group, status, 0, "the node's host: %.400s", why);
         }
-        free_node(made);
+        tern_status_ignore(free_node(made, false));
         return tern__fail(status, "%s", why);
     }
     *node = made;
@@ -224,22 +225,42 @@ int tern_node_load(tern_node *node, const char *path)
     return TERN__CALL_OF_CALLS(node_load(node, path));
 }
 
-static int node_destroy(tern_node *node)
+static int node_destroy(const char *call, tern_node *node, bool keeps_memory)
 {
     if (node == NULL || tern__handle_is_inherited(node, TERN__NODE)) {
         return TERN_OK; // in a child: its threads and chips are the parent's
     }
-    TERN_TRY(check_outside("tern_node_destroy", node));
+    TERN_TRY(check_outside(call, node));
     if (node->launched) {
         tern_status_ignore(node_synchronize(node)); // nobody waits for its result any more
     }
     if (tern__comm_check(node->comm) == TERN_OK) {
-        tern_status_ignore(tern__node_tell("tern_node_destroy", node, TERN__NODE_END, ""));
+        tern_status_ignore(tern__node_tell(call, node, TERN__NODE_END, ""));
     }
-    return free_node(node);
+    return free_node(node, keeps_memory);
 }
 
 int tern_node_destroy(tern_node *node)
 {
-    return TERN__CALL_OF_CALLS(node_destroy(node));
+    return TERN__CALL_OF_CALLS(node_destroy("tern_node_destroy", node, false));
+}
+
+static int node_release(tern_node *node, void **address, size_t *size_bytes)
+{
+    const char *call = "tern_node_release";
+    if (address == NULL || size_bytes == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: address and size_bytes must not be NULL", call);
+    }
+    TERN_TRY(tern__handle_check(call, node, TERN__NODE));
+    char *const base = node->window->base;
+    const size_t bytes = node->window->size_bytes * (size_t)node->window->nranks;
+    TERN_TRY(node_destroy(call, node, true));
+    *address = base;
+    *size_bytes = bytes;
+    return TERN_OK;
+}
+
+int tern_node_release(tern_node *node, void **address, size_t *size_bytes)
+{
+    return TERN__CALL_OF_CALLS(node_release(node, address, size_bytes));
 }

@@ -41,6 +41,18 @@ struct work {
 };
 
 static _Thread_local const struct server *serving;
+static _Thread_local const struct tern__node_message *doing; // what the thread runs, or NULL
+
+bool tern_node_task_args(tern_node_args *args)
+{
+    if (args == NULL || doing == NULL) {
+        return false;
+    }
+    *args = (tern_node_args){.args_count = doing->args_count,
+                             .domains_count = doing->domains_count,
+                             .is_region = doing->is_region};
+    return true;
+}
 
 // Asked by the waits of a kernel: whether its group has failed.
 static int ask_halted(void)
@@ -160,15 +172,27 @@ static int run_kernel(struct server *server, struct work *work)
     struct tern__core *core = &server->core;
     const int64_t begin_ns = tern__trace_start();
     serving = server;
+    doing = work->message;
     tern__halt_ask = ask_halted;
     const bool well = tern__core_lend(core, work->message->name, work->kernel, work->args);
     int status = well ? await_deferred(core->defers) : TERN_OK;
     tern__halt_ask = NULL;
+    doing = NULL;
     if (core->defers != NULL) {
         core->defers->count = 0;
     }
     tern__trace_add(TERN__TRACE_TASK, work->message->name, begin_ns, 0);
     return well ? status : tern__fail(TERN_ERR_KERNEL, "%s", core->failure);
+}
+
+// On the thread that orchestrates.
+static int orchestrate(tern_graph *graph, void *arg)
+{
+    struct work *work = arg;
+    doing = work->message;
+    const int status = work->orchestration(graph, work->args);
+    doing = NULL;
+    return status;
 }
 
 static int run_orchestration(struct server *server, struct work *work)
@@ -178,8 +202,7 @@ static int run_orchestration(struct server *server, struct work *work)
                                            .aiv_count = server->options.aiv_count};
         TERN_TRY(tern__chip_create_contained(server->comm, &options, NULL, &server->cores));
     }
-    TERN_TRY(
-        tern_chip_orchestrate(server->cores, server->graph, work->orchestration, work->args, NULL));
+    TERN_TRY(tern_chip_orchestrate(server->cores, server->graph, orchestrate, work, NULL));
     return tern_chip_synchronize(server->cores);
 }
 

@@ -51,6 +51,11 @@ static void who_am_i(int64_t *args)
 {
     const tern_context *context = (const tern_context *)(intptr_t)args[0];
     float *mine = here(context, context->rankId, DATA);
+    tern_node_args said;
+    if (!tern_node_task_args(&said) || said.args_count != 0 || said.domains_count != 1 ||
+        said.is_region != 0) {
+        tern_kernel_fail("it has one context, and no more");
+    }
     mine[0] = (float)context->rankId;
     mine[1] = (float)context->rankNum;
 }
