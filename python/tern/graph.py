@@ -30,14 +30,15 @@ def _predicate(said: Sequence) -> _layouts.Predicate:
 class _Base:
     """What graphs have in common: a handle, and what their tasks use."""
 
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
+    def __init__(self, handle: Optional[int], owned: bool = True) -> None:
+        self._handle = handle  # None: from the orchestration that it is given to
         self._kept: List[Any] = []  # arrays, regions, callbacks: for as long as the graph lives
         self._raised: List[BaseException] = []  # by kernels and orchestrations in Python
         self._orchestrated = False
         self._windows: Dict[int, window.Window] = {}  # by their identity: what tasks use of them
         self._uses: List[Use] = []  # of windows, by a run of an orchestration
-        self._close = weakref.finalize(self, lib().tern_graph_destroy, handle)
+        if owned:
+            self._close = weakref.finalize(self, lib().tern_graph_destroy, handle)
 
     def _ran(self) -> None:
         """After synchronize."""
