@@ -34,6 +34,7 @@ _PUBLIC = {
         "check": "Check CheckError Finding",
         "execute": "PlanRun",
         "chip": "Chip",
+        "node": "Node NodeGraph Domain serve",
         "graph": "Graph",
         "kernels": "Kernel Kernels kernel_block kernel_core kernel_run fail_kernel",
         "region": "Region",

@@ -141,3 +141,25 @@ Submission = _struct(
     "tern_submission", "submit.h", ("task", Task), ("args", ctypes.POINTER(TaskArg)),
     ("args_count", c_int), ("after", ctypes.POINTER(c_uint64)), ("after_count", c_int),
     ("waits", c_void_p), ("waits_count", c_int))
+
+NodeOptions = _struct(
+    "tern_node_options", "node.h", ("window", c_uint32), ("heap_bytes", c_uint64),
+    ("memory_bytes", c_uint64), ("host_threads", c_int), ("timeout_ns", c_int64))
+
+NodeFunction = _struct("tern_node_function", "node.h", ("name", c_char_p), ("kernel", c_void_p),
+                       ("orchestration", c_void_p))
+
+ServeOptions = _struct(
+    "tern_serve_options", "node.h", ("functions", ctypes.POINTER(NodeFunction)),
+    ("functions_count", c_int), ("aic_count", c_int), ("aiv_count", c_int))
+
+NodeArgs = _struct("tern_node_args", "node.h", ("args_count", c_int), ("domains_count", c_int),
+                   ("is_region", c_uint64))
+
+NodeTask = _struct(
+    "tern_node_task", "node.h", ("name", c_char_p), ("function", c_char_p),
+    ("orchestrates", c_bool), ("chips", ctypes.POINTER(c_int)), ("chips_count", c_int),
+    ("args", ctypes.POINTER(TaskArg)), ("args_count", c_int),
+    ("domains", ctypes.POINTER(c_void_p)), ("domains_count", c_int),
+    ("after", ctypes.POINTER(c_uint64)), ("after_count", c_int), ("waits", c_void_p),
+    ("waits_count", c_int))

@@ -138,6 +138,22 @@ HEADERS = {
         int tern_alloc(ptr, size, ptr)
         int tern_free(ptr)
     """,
+    "node.h": """
+        int tern_node_create(ptr, ptr, ptr)
+        int tern_node_release(ptr, ptr, ptr)
+        int tern_node_chips(ptr)
+        int tern_node_serve(ptr, ptr)
+        bool tern_node_task_args(ptr)
+        int tern_node_load(ptr, ptr)
+        int tern_node_launch(ptr, ptr, ptr)
+        int tern_node_synchronize(ptr)
+        int tern_node_submit(ptr, ptr, ptr)
+        int tern_domain_create(ptr, ptr, int, size, ptr)
+        int tern_domain_destroy(ptr)
+        ptr tern_domain_address(ptr, int)
+        int tern_domain_write(ptr, int, size, ptr, size)
+        int tern_domain_read(ptr, int, size, ptr, size)
+    """,
     "op.h": """
         text tern_reduce_op_name(int)
         int tern_reduce_op_parse(ptr, ptr)
