@@ -53,6 +53,9 @@ make_lab() {
 }
 
 expect 2 'usage: netlab' "$netlab" up 99
+make_lab up 1
+"$lab/netlab" down
+"$("$netlab" --for $$ up 1 2>&1)/netlab" down # nothing of a lab holds what it was made with
 for kind in "up 3" "wire 3 1 100"; do
     # shellcheck disable=SC2086
     make_lab $kind

@@ -229,6 +229,7 @@ static void live(const struct lab *lab, int index, int keeper)
     sigprocmask(SIG_SETMASK, &child, NULL);
     signal(SIGPIPE, SIG_DFL);
     int signals = signalfd(-1, &child, SFD_CLOEXEC);
+    dup2(0, 2); // who reads what is said about a lab does not wait for its hosts
     if (write(keeper, &status, sizeof status) == sizeof status && status == 0) {
         close(keeper);
         serve(listener, signals);
