@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures tern beside its peers, in turn in one run, and prints tables of ratios of medians.
 
-    bench/run.py [--quick] [--no-peers] [--rounds N] [--only basics|tasks|nodes|python|collectives] [--every-size]
-                 [--build DIR] [--output FILE]
+    bench/run.py [--quick] [--no-peers] [--rounds N] [--every-size]
+                 [--only basics|tasks|nodes|python|machines|collectives]
+                 [--wire GBIT,US] [--build DIR] [--output FILE]
 
 Peers are Open MPI and MPICH if their compilers are installed, and of task graphs GNU OpenMP and
 StarPU; their programs are compiled here; of the Python bindings mpi4py. The basics are this file's,
-task graphs bench/tasks.py, nodes bench/nodes.py, the bindings bench/python_calls.py; the collective calls, which take most of
-the time, are bench/collectives.py.
+task graphs bench/tasks.py, nodes bench/nodes.py, the bindings bench/python_calls.py, several machines
+bench/machines.py; the collective calls, which take most of the time, are bench/collectives.py. --wire is the network between
+machines: 1,100 (Gbit/s, microseconds), or 10,50.
 With --output (as `make bench` calls it) the tables are written there too, with machine, date and
 commit. --every-size takes all powers of two from 8 B to 256 MiB instead of eleven sizes. --quick runs
 everything once with few iterations: a test that the benchmark still works.
@@ -25,6 +27,7 @@ import tempfile
 import time
 
 import collectives
+import machines
 import nodes
 import python_calls
 import tasks
@@ -180,7 +183,9 @@ def read_arguments():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--rounds", type=int, default=0)
-    parser.add_argument("--only", choices=("basics", "tasks", "nodes", "python", "collectives"))
+    parser.add_argument("--only", choices=("basics", "tasks", "nodes", "python", "machines",
+                                                  "collectives"))
+    parser.add_argument("--wire", default="1,100")
     parser.add_argument("--every-size", action="store_true")
     parser.add_argument("--sizes", help="of the collective calls, such as 8,1K,1M")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
@@ -222,6 +227,13 @@ def measure_python(options, tern):
     return python_calls.measure(tern, not options.no_peers, options.quick, rounds)
 
 
+def measure_machines(options, tern):
+    rounds = options.rounds or (1 if options.quick else 5)
+    with tempfile.TemporaryDirectory() as folder:
+        return machines.measure(tern, options.build, not options.no_peers, options.quick, rounds,
+                                options.wire, folder)
+
+
 def measure_collectives(options, tern):
     installed = [title for title, compiler, launcher in PEERS
                  if shutil.which(compiler) and shutil.which(launcher[0])]
@@ -237,6 +249,7 @@ def command(options):
     words += [f"--only {options.only}"] if options.only else []
     words += [f"--sizes {options.sizes}"] if options.sizes else []
     words += [f"--rounds {options.rounds}"] if options.rounds else []
+    words += [f"--wire {options.wire}"] if options.wire != "1,100" else []
     return "make bench" if len(words) == 1 else " ".join(words)
 
 
@@ -244,8 +257,10 @@ def main():
     options = read_arguments()
     tern = os.path.join(options.build, "bin", "tern")
     chapters, good = [], True
-    for name, measure_chapter in (("basics", measure_basics), ("tasks", measure_tasks), ("nodes", measure_nodes),
-                                  ("python", measure_python), ("collectives", measure_collectives)):
+    for name, measure_chapter in (("basics", measure_basics), ("tasks", measure_tasks),
+                                  ("nodes", measure_nodes),
+                                  ("python", measure_python), ("machines", measure_machines),
+                                  ("collectives", measure_collectives)):
         if options.only in (None, name):
             text, right = measure_chapter(options, tern)
             chapters.append(text)

@@ -31,3 +31,7 @@ expect_rows 37 # the heading and thirty-six rows
 for peer in OpenMP StarPU; do
     grep -q "^| what .*| $peer |\|^| $peer is not " "results.md"
 done
+
+# Several machines, where hosts can be made.
+python3 "$root/bench/run.py" --quick --no-peers --only machines --build "$build" --output "results.md"
+grep -q '^Not measured: \|^### all_reduce on 4 hosts' "results.md"

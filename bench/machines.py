@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages, all_reduce and the start between machines: tern beside Open MPI and MPICH, in turn. The
+machines are namespaces of this box behind a switch with a rate and a delay (test/support/netlab), so
+what counts are ratios within a run. Used by bench/run.py.
+
+A measurement has a lab of its own, which is taken away when it has printed its values: nothing is left
+of one for the next, whatever a launcher leaves.
+"""
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+from cells import markdown, number, ratio, spread
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SHAPES = ((2, 2), (2, 4), (4, 2))  # hosts, ranks on each
+SIZES = {8: "8 B", 1024: "1 KiB", 65536: "64 KiB", 1 << 20: "1 MiB", 1 << 24: "16 MiB"}
+LIMIT_S = 90
+
+# MPIs cannot sleep; Open MPI's at least yield. Both would find network devices that are not between
+# the hosts. Files in /dev/shm go with the lab.
+OPEN_MPI = ("mpirun.openmpi --allow-run-as-root --mca orte_tmpdir_base /dev/shm --mca plm_rsh_agent {lab}/rsh "
+            "--host {list} --map-by slot --bind-to none -np {n} --mca pml ob1 --mca btl tcp,vader,self "
+            "--mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1")
+MPICH = ("mpiexec.hydra -launcher rsh -launcher-exec {lab}/rsh -hosts {list} -iface eth0 "
+         "-genv UCX_TLS tcp,sm,self -genv UCX_NET_DEVICES eth0 -n {n}")
+SIX = " --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 6"
+# name, compiler, launcher
+PEERS = (("Open MPI", "mpicc.openmpi", OPEN_MPI),
+         ("Open MPI, algorithm 6", "mpicc.openmpi", OPEN_MPI + SIX),
+         ("MPICH", "mpicc.mpich", MPICH))
+
+
+class Skip(Exception):
+    """Why nothing can be measured here."""
+
+
+class Lab:
+    """Hosts tn0, tn1, ... for the time of a `with`."""
+
+    def __init__(self, netlab, hosts, wire):
+        done = subprocess.run([netlab, "--for", str(os.getpid()), "wire", str(hosts), *wire.split(",")],
+                              capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        if done.returncode != 0:
+            raise Skip(done.stderr.strip() or "netlab has made no hosts")
+        self.folder = done.stdout.strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([os.path.join(self.folder, "netlab"), "down"], check=False)
+
+    def values(self, command):
+        """What a job printed, by name, or {} and a sentence. It need not end after its last line."""
+        job = subprocess.Popen([os.path.join(self.folder, "rsh"), "tn0", command], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        told = []
+        threading.Thread(target=lambda: told.append(job.stderr.read()), daemon=True).start()
+        watch = threading.Timer(LIMIT_S, job.kill)
+        watch.start()
+        values, other = {}, []
+        for line in job.stdout:
+            words = line.split()
+            words = words[1:] if words and words[0].startswith("[") else words  # a label of tern run
+            if words[:1] == ["done"]:
+                break
+            if len(words) == 3:
+                values[words[0]] = float(words[1])
+            else:
+                other.append(line)
+        else:
+            values = {}
+        watch.cancel()
+        job.kill()
+        job.wait()
+        why = "" if values else (" ".join([*other, *told]).strip() or f"no result within {LIMIT_S} s")
+        return values, why[:300]
+
+
+def has_hosts(tern):
+    done = subprocess.run([tern, "run", "--help"], capture_output=True, text=True, check=False)
+    return "--hosts" in done.stdout
+
+
+def systems_here(tern, build, with_peers, folder, notes):
+    """(name, launcher, program), tern first."""
+    systems = []
+    if has_hosts(tern):
+        systems.append(("tern", f"{tern} run --hosts {{list}} --agent {{lab}}/rsh",
+                        os.path.join(build, "bin", "bench_machines")))
+    else:
+        notes.append("tern is left out: tern run has no --hosts.")
+    programs = {}
+    for name, compiler, launcher in PEERS if with_peers else ():
+        if shutil.which(compiler) is None or shutil.which(launcher.split()[0]) is None:
+            notes.append(f"{name} is left out: it is not installed.")
+            continue
+        if compiler not in programs:
+            programs[compiler] = os.path.join(folder, compiler)
+            source = os.path.join(ROOT, "bench", "mpi_machines.c")
+            subprocess.run([compiler, "-O2", "-D_GNU_SOURCE", "-I", os.path.join(ROOT, "cli"), "-o",
+                            programs[compiler], source], check=True)
+        systems.append((name, launcher, programs[compiler]))
+    return systems
+
+
+def measure_one(netlab, wire, system, shape, words):
+    """The values of one job; `words` may be a function that makes them just before it starts."""
+    _, launcher, program = system
+    hosts, ranks = shape
+    with Lab(netlab, hosts, wire) as lab:
+        places = ",".join(f"tn{host}:{ranks}" for host in range(hosts))
+        command = launcher.format(lab=lab.folder, list=places, n=hosts * ranks)
+        arguments = words() if callable(words) else words
+        return lab.values(f"{command} {program} {arguments}")
+
+
+def collect(netlab, wire, systems, rounds, seconds):
+    """values[shape or "link" or "start"][system][name]: a list, one value a round."""
+    jobs = {"link": ((2, 1), f"link {seconds}"), "start": ((4, 2), lambda: f"start {time.monotonic_ns()}")}
+    jobs.update({shape: (shape, f"all_reduce {seconds}") for shape in SHAPES})
+    values = {job: {system[0]: {} for system in systems} for job in jobs}
+    failed = False
+    for turn in range(rounds):
+        for job, (shape, words) in jobs.items():
+            for system in systems:
+                if system[0].endswith("6") and job not in SHAPES:
+                    continue
+                got, why = measure_one(netlab, wire, system, shape, words)
+                if why:
+                    print(f"{system[0]}, {job}: {why}", file=sys.stderr)
+                    failed = failed or system[0] == "tern"
+                for name, value in got.items():
+                    values[job][system[0]].setdefault(name, []).append(value)
+        print(f"round {turn + 1} of {rounds} done", file=sys.stderr)
+    return values, failed
+
+
+def row(title, unit, names, lists, better="less"):
+    """A line of a table: the values of each system, then how many times better tern is."""
+    medians = {name: statistics.median(lists[name]) for name in names if lists[name]}
+    cells = [title, unit] + [spread(lists[name]) if lists[name] else "" for name in names]
+    own = medians.get("tern")
+    for name in peers_of(names):
+        other = medians.get(name)
+        known = own is not None and other is not None
+        cells.append(ratio(other / own if better == "less" else own / other) if known else "")
+    return cells
+
+
+def peers_of(names):
+    """Those that tern is compared with."""
+    return [name for name in names if name != "tern"] if "tern" in names else []
+
+
+def head(what, names):
+    return [what, "unit"] + names + [f"{name} / tern" for name in peers_of(names)]
+
+
+def link_table(values, names):
+    link, start = values["link"], values["start"]
+    names = [name for name in names if not name.endswith("6")]
+    get = {name: {key: link[name].get(key, []) for key in
+                  ("message_8_p10", "message_8_median", "message_16777216_median")} for name in names}
+    rows = [row("8 B, one way, 10th percentile", "us", names,
+                {name: get[name]["message_8_p10"] for name in names}),
+            row("8 B, one way, median", "us", names,
+                {name: get[name]["message_8_median"] for name in names}),
+            row("16 MiB", "Gbit/s", names,
+                {name: [(1 << 24) * 8e-3 / us for us in get[name]["message_16777216_median"]]
+                 for name in names}, "more"),
+            row("start of 4 x 2 ranks to a barrier", "ms", names,
+                {name: start[name].get("start", []) for name in names})]
+    return markdown(head("what", names), rows)
+
+
+def share_of_link(shape, size, us, gbit):
+    """The least bytes that a host's port must carry in a direction, over what it carries in that time."""
+    hosts = shape[0]
+    return 2 * (hosts - 1) / hosts * size * 8e-3 / gbit / us
+
+
+def reduce_table(shape, values, names, gbit):
+    rows = []
+    for size, title in SIZES.items():
+        lists = {name: values[shape][name].get(f"all_reduce_{size}_median", []) for name in names}
+        line = row(title, "us", names, lists)
+        for name in names:
+            known = lists[name] and size >= 1 << 16
+            line.append(number(100 * share_of_link(shape, size, statistics.median(lists[name]), gbit))
+                        if known else "")
+        rows.append(line)
+    return markdown(head("all_reduce", names) + [f"{name}, % of the link" for name in names], rows)
+
+
+def measure(tern, build, with_peers, quick, rounds, wire, folder):
+    """The chapter, and whether all of tern was measured."""
+    gbit, delay = wire.split(",")
+    netlab = os.path.join(build, "bin", "netlab")
+    notes = []
+    title = f"## Machines\n\nA switch with {gbit} Gbit/s and {delay} us one way between the hosts"
+    try:
+        systems = systems_here(tern, build, with_peers, folder, notes)
+        if not systems:
+            raise Skip(" ".join(notes))
+        values, failed = collect(netlab, wire, systems, rounds, 0.05 if quick else 1)
+    except (Skip, OSError, subprocess.SubprocessError) as why:
+        return f"{title}.\n\nNot measured: {why}\n", True
+    names = [name for name, _, _ in systems]
+    parts = [f"{title}; medians of {rounds} runs (lowest..highest), systems in turn. The ratio columns say how "
+             "many times better tern is; below 1 is bold. All hosts share this machine's processors.\n",
+             link_table(values, names),
+             "A message is put and notify, or MPI_Send. MPIs poll, with mpi_yield_when_idle where it is there.\n"]
+    for shape in SHAPES:
+        parts.append(f"### all_reduce on {shape[0]} hosts x {shape[1]} ranks\n")
+        parts.append(reduce_table(shape, values, names, float(gbit)))
+    parts.append("The share of the link is 2(h-1)/h of the bytes, which an optimal call sends from each of h "
+                 "hosts, over the time; headers take 6 %.\n")
+    return "\n".join(parts + [note + "\n" for note in notes]), not failed
