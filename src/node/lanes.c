@@ -50,6 +50,7 @@ static size_t write_message(const tern_node *node, const struct tern__node_membe
             region.address -= (uint64_t)(uintptr_t)node->window->base;
             used = append(message, used, &region, sizeof region);
             head.is_region |= UINT64_C(1) << i;
+            head.access[head.regions_count] = given[i].access;
             args[i] = head.regions_count++;
         }
     }

@@ -27,6 +27,7 @@ struct tern__node_member {
 
 struct tern__node_arg {
     bool is_region;
+    uint8_t access; // tern_access, as the message has it
     uint64_t value; // or which of the task's regions
 };
 

@@ -12,11 +12,23 @@
 #include "base/trace.h"
 #include "graph/chip.h"
 #include "node/node.h"
+#include "node/stage.h"
 #include "sync/ladder.h"
 #include "tern/coll.h"
 #include "tern/put.h"
 
 #define IDLE_NS (INT64_C(60) * 1000000000) // an idle chip waits as often as need be
+
+// Of a message that is a task, in the chip's own memory.
+struct work {
+    const struct tern__node_message *message;
+    tern_kernel kernel;
+    tern_orchestration orchestration;
+    tern_region regions[TERN_SUBMIT_REGIONS_MAX];
+    struct tern__staged staged[TERN_SUBMIT_REGIONS_MAX];
+    int staged_count;
+    int64_t args[TERN_TASK_ARGS_MAX];
+};
 
 struct server {
     tern_serve_options options;
@@ -29,15 +41,7 @@ struct server {
     struct tern__core core;
     uint32_t number; // of the message
     tern_context contexts[TERN_NODE_DOMAINS_MAX];
-};
-
-// Of a message that is a task, in the chip's own memory.
-struct work {
-    const struct tern__node_message *message;
-    tern_kernel kernel;
-    tern_orchestration orchestration;
-    tern_region regions[TERN_SUBMIT_REGIONS_MAX];
-    int64_t args[TERN_TASK_ARGS_MAX];
+    struct work work; // not on the stack: a kernel that has not returned uses it
 };
 
 static _Thread_local const struct server *serving;
@@ -96,24 +100,8 @@ static int find_function(const struct server *server, struct work *work)
     return TERN_OK;
 }
 
-// A region's offset in the window becomes the address that this process has it at.
-static int localise(const struct server *server, const struct tern__node_message *message,
-                    tern_region *region)
-{
-    const tern_window *window = server->window;
-    const int rank = (int)(region->address / window->size_bytes);
-    if (rank >= window->nranks || !tern__window_is_mapped(window, rank)) {
-        return tern__fail(TERN_ERR_ARG,
-                          "task '%s': chip %d cannot load from the memory of rank %d; it is on "
-                          "another machine",
-                          message->name, server->chip, rank);
-    }
-    region->address += (uint64_t)(uintptr_t)window->base;
-    return TERN_OK;
-}
-
-static int make_context(const struct server *server, const struct tern__node_domain *domain,
-                        tern_context *context)
+static void make_context(const struct server *server, const struct tern__node_domain *domain,
+                         tern_context *context)
 {
     *context = (tern_context){.rankNum = domain->count, .winSize = domain->bytes};
     for (uint32_t i = 0; i < domain->count; i++) {
@@ -123,7 +111,6 @@ static int make_context(const struct server *server, const struct tern__node_dom
             context->rankId = i;
         }
     }
-    return TERN_OK;
 }
 
 static int unpack(struct server *server, struct work *work)
@@ -140,7 +127,9 @@ static int unpack(struct server *server, struct work *work)
     at += message->regions_count * sizeof *work->regions;
     memcpy(work->args, at, message->args_count * sizeof *work->args);
     for (int i = 0; i < message->regions_count; i++) {
-        TERN_TRY(localise(server, message, &work->regions[i]));
+        work->staged_count++;
+        TERN_TRY(tern__stage_begin(server->window, &work->regions[i],
+                                   (tern_access)message->access[i], &work->staged[i]));
     }
     for (int i = 0; i < message->args_count; i++) {
         if ((message->is_region >> i & 1) != 0) {
@@ -208,13 +197,22 @@ static int run_orchestration(struct server *server, struct work *work)
 
 static int run_task(struct server *server, const struct tern__node_message *message)
 {
-    struct work work;
-    work.message = message;
-    work.kernel = NULL;
-    work.orchestration = NULL;
-    TERN_TRY(find_function(server, &work));
-    TERN_TRY(unpack(server, &work));
-    return work.kernel != NULL ? run_kernel(server, &work) : run_orchestration(server, &work);
+    struct work *work = &server->work;
+    work->message = message;
+    work->kernel = NULL;
+    work->orchestration = NULL;
+    work->staged_count = 0;
+    TERN_TRY(find_function(server, work));
+    int status = unpack(server, work);
+    if (status == TERN_OK) {
+        status = work->kernel != NULL ? run_kernel(server, work) : run_orchestration(server, work);
+    }
+    const bool stuck = server->cores != NULL && server->cores->stuck;
+    for (int i = 0; i < work->staged_count && !stuck; i++) {
+        status = status == TERN_OK ? tern__stage_put(server->window, &work->staged[i]) : status;
+        tern__stage_end(&work->staged[i]);
+    }
+    return status;
 }
 
 // Counts the message, with a report if need be.

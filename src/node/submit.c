@@ -85,7 +85,11 @@ static int read_args(struct reading *reading, struct tern__node_arg *args)
         if (arg->access != TERN_OUT) {
             TERN_TRY(check_memory(reading, arg->region, i));
         }
-        args[i] = (struct tern__node_arg){.is_region = true, .value = (uint64_t)reading->regions};
+        args[i] = (struct tern__node_arg){.is_region = true,
+                                          .access = (uint8_t)(arg->access == TERN_OUT && arg->filled
+                                                                  ? TERN_INOUT
+                                                                  : arg->access),
+                                          .value = (uint64_t)reading->regions};
         reading->args[1 + reading->regions++] = *arg;
     }
     return TERN_OK;

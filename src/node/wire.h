@@ -67,7 +67,8 @@ struct tern__node_domain {
 struct tern__node_message {
     uint32_t kind;
     uint8_t args_count, regions_count, domains_count, orchestrates;
-    uint64_t is_region; // a bit for each argument
+    uint64_t is_region;                      // a bit for each argument
+    uint8_t access[TERN_SUBMIT_REGIONS_MAX]; // of each region; a filled TERN_OUT is TERN_INOUT
     char function[TERN_NODE_NAME_BYTES];
     char name[40];
 };
