@@ -184,7 +184,7 @@ static bool pattern_suffices(enum tern__need need, const tern_topo *topo, int ro
 static bool machines_suffice(enum tern__need need, const tern_topo *topo, char *why,
                              size_t why_bytes)
 {
-    struct tern__machines machines;
+    struct tern__spread machines;
     if (!tern__machines_find(topo, &machines)) {
         snprintf(why, why_bytes,
                  "it needs two machines or more; machines:2x4 has some, and a file may state them");

@@ -10,7 +10,7 @@
 #define PIECE_BYTES_MAX (256 << 10)
 #define PIECES_MAX 64
 
-bool tern__machines_find(const tern_topo *topo, struct tern__machines *machines)
+bool tern__machines_find(const tern_topo *topo, struct tern__spread *machines)
 {
     int n = tern_topo_size(topo);
     memset(machines, 0, sizeof *machines);
@@ -34,25 +34,25 @@ bool tern__machines_find(const tern_topo *topo, struct tern__machines *machines)
     return machines->count > 1;
 }
 
-void tern__machines_begin(struct tern__machines *machines, struct tern__emit *e)
+void tern__machines_begin(struct tern__spread *machines, struct tern__emit *e)
 {
     tern__machines_find(e->topo, machines);
     machines->e = e;
 }
 
-int tern__machines_lane(struct tern__machines *machines, int rank)
+int tern__machines_lane(struct tern__spread *machines, int rank)
 {
     return machines->lanes[rank]++;
 }
 
-uint32_t tern__machines_signals(struct tern__machines *machines, int rank, int count)
+uint32_t tern__machines_signals(struct tern__spread *machines, int rank, int count)
 {
     uint32_t first = machines->signals[rank] + 1;
     machines->signals[rank] += (uint32_t)count;
     return first;
 }
 
-uint64_t tern__machines_scratch(struct tern__machines *machines, int rank, uint64_t bytes)
+uint64_t tern__machines_scratch(struct tern__spread *machines, int rank, uint64_t bytes)
 {
     uint64_t line = TERN_CACHE_LINE;
     uint64_t begin = machines->scratch[rank];
@@ -60,7 +60,7 @@ uint64_t tern__machines_scratch(struct tern__machines *machines, int rank, uint6
     return begin;
 }
 
-void tern__machines_done(struct tern__machines *machines, struct tern__at at)
+void tern__machines_done(struct tern__spread *machines, struct tern__at at)
 {
     int m = machines->machine[at.rank];
     int size = tern__machine_size(machines, m);
@@ -71,7 +71,7 @@ void tern__machines_done(struct tern__machines *machines, struct tern__at at)
     }
 }
 
-void tern__machines_finish(struct tern__machines *machines)
+void tern__machines_finish(struct tern__spread *machines)
 {
     uint64_t scratch = 0;
     for (int rank = 0; rank < machines->e->nranks; rank++) {
@@ -81,7 +81,7 @@ void tern__machines_finish(struct tern__machines *machines)
     tern__emit_scratch(machines->e, scratch);
 }
 
-struct tern__pieces tern__pieces_of(const struct tern__machines *machines, uint64_t begin,
+struct tern__pieces tern__pieces_of(const struct tern__spread *machines, uint64_t begin,
                                     uint64_t length)
 {
     uint64_t size = length / 16;
@@ -102,8 +102,7 @@ uint64_t tern__piece_longest(const struct tern__pieces *pieces)
     return first > last ? first : last;
 }
 
-bool tern__column_next(const struct tern__machines *machines, int *next,
-                       struct tern__column *column)
+bool tern__column_next(const struct tern__spread *machines, int *next, struct tern__column *column)
 {
     const struct tern__emit *e = machines->e;
     bool shares = e->kind == TERN_PLAN_REDUCE_SCATTER;
@@ -128,13 +127,13 @@ bool tern__column_next(const struct tern__machines *machines, int *next,
     return true;
 }
 
-int tern__column_agent(const struct tern__machines *machines, const struct tern__column *column,
+int tern__column_agent(const struct tern__spread *machines, const struct tern__column *column,
                        int m)
 {
     return tern__machine_rank(machines, m, column->number);
 }
 
-int tern__machine_inputs(struct tern__machines *machines, int m, uint64_t offset)
+int tern__machine_inputs(struct tern__spread *machines, int m, uint64_t offset)
 {
     int size = tern__machine_size(machines, m);
     for (int i = 0; i < size; i++) {
@@ -143,7 +142,7 @@ int tern__machine_inputs(struct tern__machines *machines, int m, uint64_t offset
     return size;
 }
 
-int tern__column_outputs(struct tern__machines *machines, const struct tern__column *column, int m,
+int tern__column_outputs(struct tern__spread *machines, const struct tern__column *column, int m,
                          uint64_t offset, int before)
 {
     int count = 0;

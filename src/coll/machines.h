@@ -16,7 +16,7 @@
 // Up to here one rank of each machine does it all: messages cost more than bytes.
 #define TERN__MACHINES_SMALL 4096
 
-struct tern__machines {
+struct tern__spread {
     struct tern__emit *e;
     int count;                             // machines, in the order of their lowest ranks
     int first[TERN_TOPO_RANKS_MAX + 1];    // per machine: in `ranks`
@@ -31,29 +31,29 @@ struct tern__machines {
 };
 
 // The machines of a topology; false when it has fewer than two.
-bool tern__machines_find(const tern_topo *topo, struct tern__machines *machines);
-void tern__machines_begin(struct tern__machines *machines, struct tern__emit *e);
+bool tern__machines_find(const tern_topo *topo, struct tern__spread *machines);
+void tern__machines_begin(struct tern__spread *machines, struct tern__emit *e);
 
-static inline int tern__machine_size(const struct tern__machines *machines, int m)
+static inline int tern__machine_size(const struct tern__spread *machines, int m)
 {
     return machines->first[m + 1] - machines->first[m];
 }
 
 // The rank with that number on a machine, modulo how many it has.
-static inline int tern__machine_rank(const struct tern__machines *machines, int m, int number)
+static inline int tern__machine_rank(const struct tern__spread *machines, int m, int number)
 {
     return machines->ranks[machines->first[m] + number % tern__machine_size(machines, m)];
 }
 
 // What has not been handed out yet; of several signals the first.
-int tern__machines_lane(struct tern__machines *machines, int rank);
-uint32_t tern__machines_signals(struct tern__machines *machines, int rank, int count);
-uint64_t tern__machines_scratch(struct tern__machines *machines, int rank, uint64_t bytes);
+int tern__machines_lane(struct tern__spread *machines, int rank);
+uint32_t tern__machines_signals(struct tern__spread *machines, int rank, int count);
+uint64_t tern__machines_scratch(struct tern__spread *machines, int rank, uint64_t bytes);
 
 // Tells the other ranks of the machine that this lane has finished with their memory.
-void tern__machines_done(struct tern__machines *machines, struct tern__at at);
+void tern__machines_done(struct tern__spread *machines, struct tern__at at);
 // The end of the plan: everybody waits, in lane 0, for those who touch its memory.
-void tern__machines_finish(struct tern__machines *machines);
+void tern__machines_finish(struct tern__spread *machines);
 
 // A part of the vector in pieces.
 struct tern__pieces {
@@ -62,7 +62,7 @@ struct tern__pieces {
     int count;
 };
 
-struct tern__pieces tern__pieces_of(const struct tern__machines *machines, uint64_t begin,
+struct tern__pieces tern__pieces_of(const struct tern__spread *machines, uint64_t begin,
                                     uint64_t length);
 static inline uint64_t tern__piece_at(const struct tern__pieces *pieces, int k)
 {
@@ -85,15 +85,14 @@ struct tern__column {
 
 // The columns of the kind: of all bytes as many as the largest machine has ranks, or a share each.
 // One at a time: false after the last one. *next is 0 at first.
-bool tern__column_next(const struct tern__machines *machines, int *next,
-                       struct tern__column *column);
-int tern__column_agent(const struct tern__machines *machines, const struct tern__column *column,
+bool tern__column_next(const struct tern__spread *machines, int *next, struct tern__column *column);
+int tern__column_agent(const struct tern__spread *machines, const struct tern__column *column,
                        int m);
 
 // The inputs of a machine's ranks at an offset as sources, and its outputs of a column, as many as
 // there are, as destinations, `before` (or -1) left out. Returns how many there are.
-int tern__machine_inputs(struct tern__machines *machines, int m, uint64_t offset);
-int tern__column_outputs(struct tern__machines *machines, const struct tern__column *column, int m,
+int tern__machine_inputs(struct tern__spread *machines, int m, uint64_t offset);
+int tern__column_outputs(struct tern__spread *machines, const struct tern__column *column, int m,
                          uint64_t offset, int before);
 
 #endif

@@ -12,7 +12,7 @@
 
 // A column on its way: its agents, and where they take it in.
 struct chain {
-    struct tern__machines *machines;
+    struct tern__spread *machines;
     const struct tern__column *column;
     struct tern__pieces pieces;
     int agent;            // on this machine
@@ -22,7 +22,7 @@ struct chain {
     uint32_t sum, result; // its signals
 };
 
-static void begin(struct chain *chain, struct tern__machines *machines,
+static void begin(struct chain *chain, struct tern__spread *machines,
                   const struct tern__column *column, int m)
 {
     int agent = tern__column_agent(machines, column, m);
@@ -107,7 +107,7 @@ static void turn(const struct chain *chain, const struct chain *before, int m)
 // The last machine, when one rank has an output: there, or over the network.
 static void hand_over(const struct chain *chain, int m)
 {
-    struct tern__machines *machines = chain->machines;
+    struct tern__spread *machines = chain->machines;
     struct tern__emit *e = machines->e;
     int target = chain->column->target;
     bool here = machines->machine[target] == m;
@@ -157,7 +157,7 @@ static void spread(const struct chain *chain, const struct chain *before, int m)
     tern__machines_done(chain->machines, chain->down);
 }
 
-static void emit_column(struct tern__machines *machines, const struct tern__column *column)
+static void emit_column(struct tern__spread *machines, const struct tern__column *column)
 {
     int last = machines->count - 1;
     struct chain before = {0}; // of the machine before the one at hand
@@ -182,7 +182,7 @@ static void emit_column(struct tern__machines *machines, const struct tern__colu
 
 void tern__emit_machines_chain(struct tern__emit *e)
 {
-    struct tern__machines machines;
+    struct tern__spread machines;
     struct tern__column column;
     tern__machines_begin(&machines, e);
     for (int next = 0; tern__column_next(&machines, &next, &column);) {

@@ -34,7 +34,7 @@ struct side {
 };
 
 struct exchange {
-    struct tern__machines *machines;
+    struct tern__spread *machines;
     const struct tern__column *column;
     bool raw;
     bool shared; // every machine owns the whole column
@@ -167,7 +167,7 @@ static void sum_mine(const struct exchange *x, int o, int k)
 static void terms(const struct exchange *x, int o, int k)
 {
     struct tern__emit *e = x->machines->e;
-    const struct tern__machines *machines = x->machines;
+    const struct tern__spread *machines = x->machines;
     const struct side *side = &x->sides[o];
     uint64_t offset = tern__piece_at(&side->pieces, k);
     uint64_t length = tern__piece_length(&side->pieces, k);
@@ -302,7 +302,7 @@ static struct tern__pieces owned(const struct exchange *x, int m)
 // Hands out what the agents need.
 static void prepare(struct exchange *x)
 {
-    struct tern__machines *machines = x->machines;
+    struct tern__spread *machines = x->machines;
     uint64_t longest = 0; // piece
     for (int m = 0; m < machines->count; m++) {
         struct side *side = &x->sides[m];
@@ -342,7 +342,7 @@ static void prepare(struct exchange *x)
 
 static void emit_columns(struct tern__emit *e, bool raw, bool split)
 {
-    struct tern__machines machines;
+    struct tern__spread machines;
     struct tern__column column;
     tern__machines_begin(&machines, e);
     struct side *sides = calloc((size_t)machines.count, sizeof *sides);

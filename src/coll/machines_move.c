@@ -19,7 +19,7 @@ struct run {
 };
 
 // The next run of machine m; false after the last one. `run` is zeroed at first.
-static bool next_run(const struct tern__machines *machines, int m, struct run *run)
+static bool next_run(const struct tern__spread *machines, int m, struct run *run)
 {
     int size = tern__machine_size(machines, m);
     run->first += run->count;
@@ -41,7 +41,7 @@ static uint64_t share_of(const struct tern__emit *e)
 }
 
 // The outputs of a machine as destinations, but that of `but` (-1: all).
-static void to_outputs(struct tern__machines *machines, int m, int but, uint64_t offset)
+static void to_outputs(struct tern__spread *machines, int m, int but, uint64_t offset)
 {
     for (int i = 0; i < tern__machine_size(machines, m); i++) {
         int rank = tern__machine_rank(machines, m, i);
@@ -52,7 +52,7 @@ static void to_outputs(struct tern__machines *machines, int m, int but, uint64_t
 }
 
 // A part of an output that comes to an agent, piece by piece: on to the outputs of its machine.
-static void spread(struct tern__machines *machines, struct tern__at at, uint32_t signal,
+static void spread(struct tern__spread *machines, struct tern__at at, uint32_t signal,
                    const struct tern__pieces *pieces)
 {
     struct tern__emit *e = machines->e;
@@ -67,7 +67,7 @@ static void spread(struct tern__machines *machines, struct tern__at at, uint32_t
 }
 
 // AllGather of a rank's share: to an agent of each other machine, and on its own one.
-static void gather_share(struct tern__machines *machines, int rank)
+static void gather_share(struct tern__spread *machines, int rank)
 {
     struct tern__emit *e = machines->e;
     uint64_t share = share_of(e);
@@ -103,7 +103,7 @@ static void gather_share(struct tern__machines *machines, int rank)
 }
 
 // AllGather of small shares: the first rank of a machine puts them together and sends them.
-static void gather_machine(struct tern__machines *machines, int own)
+static void gather_machine(struct tern__spread *machines, int own)
 {
     struct tern__emit *e = machines->e;
     uint64_t share = share_of(e);
@@ -140,7 +140,7 @@ static void gather_machine(struct tern__machines *machines, int own)
 
 void tern__emit_machines_all_gather(struct tern__emit *e)
 {
-    struct tern__machines machines;
+    struct tern__spread machines;
     tern__machines_begin(&machines, e);
     bool small = e->bytes <= TERN__MACHINES_SMALL;
     for (int m = 0; m < machines.count && small && e->bytes > 0; m++) {
@@ -154,7 +154,7 @@ void tern__emit_machines_all_gather(struct tern__emit *e)
 
 // A column of a Broadcast. From the root's machine it goes to all others, or to the next one, and
 // from there to the one behind it.
-static void cast_column(struct tern__machines *machines, const struct tern__column *column,
+static void cast_column(struct tern__spread *machines, const struct tern__column *column,
                         bool chain)
 {
     struct tern__emit *e = machines->e;
@@ -194,7 +194,7 @@ static void cast_column(struct tern__machines *machines, const struct tern__colu
 
 static void broadcast(struct tern__emit *e, bool chain)
 {
-    struct tern__machines machines;
+    struct tern__spread machines;
     struct tern__column column;
     tern__machines_begin(&machines, e);
     for (int next = 0; tern__column_next(&machines, &next, &column);) {
@@ -215,7 +215,7 @@ void tern__emit_machines_broadcast_chain(struct tern__emit *e)
 
 // What the ranks of a run have at an offset of their inputs, to one place; over scratch where that
 // makes one message of it.
-static void send_run(struct tern__machines *machines, struct tern__at at, const struct run *run,
+static void send_run(struct tern__spread *machines, struct tern__at at, const struct run *run,
                      uint64_t from, uint64_t scratch, int to)
 {
     struct tern__emit *e = machines->e;
@@ -236,7 +236,7 @@ static void send_run(struct tern__machines *machines, struct tern__at at, const 
 
 void tern__emit_machines_gather(struct tern__emit *e)
 {
-    struct tern__machines machines;
+    struct tern__spread machines;
     uint64_t share = share_of(e);
     tern__machines_begin(&machines, e);
     int own = machines.machine[e->root];
@@ -268,7 +268,7 @@ void tern__emit_machines_gather(struct tern__emit *e)
 }
 
 // What the root has for a machine, and what the first rank there does with it.
-static void scatter_to(struct tern__machines *machines, int m, uint64_t share)
+static void scatter_to(struct tern__spread *machines, int m, uint64_t share)
 {
     struct tern__emit *e = machines->e;
     struct tern__at root = lane_0(e->root, 0);
@@ -295,7 +295,7 @@ static void scatter_to(struct tern__machines *machines, int m, uint64_t share)
 
 void tern__emit_machines_scatter(struct tern__emit *e)
 {
-    struct tern__machines machines;
+    struct tern__spread machines;
     uint64_t share = share_of(e);
     tern__machines_begin(&machines, e);
     int own = machines.machine[e->root];
@@ -315,7 +315,7 @@ void tern__emit_machines_scatter(struct tern__emit *e)
 }
 
 // What a machine has for the ranks of another one; for each the rank of its number has it sent.
-static void exchange(struct tern__machines *machines, int from, int to,
+static void exchange(struct tern__spread *machines, int from, int to,
                      const uint64_t scratch[TERN_TOPO_RANKS_MAX])
 {
     struct tern__emit *e = machines->e;
@@ -333,7 +333,7 @@ static void exchange(struct tern__machines *machines, int from, int to,
 
 void tern__emit_machines_all_to_all(struct tern__emit *e)
 {
-    struct tern__machines machines;
+    struct tern__spread machines;
     uint64_t scratch[TERN_TOPO_RANKS_MAX];
     uint64_t share = share_of(e);
     tern__machines_begin(&machines, e);

@@ -34,9 +34,10 @@
 // one line instead of three. Where all ranks have the same counts, their digest is compared, and
 // the table is for sentences only; when they are small, nothing is said of buffers, and the input
 // is behind the table, or in the line.
+//
 // Ranks on other machines. Each machine has the whole area; what ranks of others publish is copied
-// into it (elsewhere.c): a rank stores in its own part, then sends to each machine with ranks of the
-// communicator what these read, to the lowest of them, on one stream: payload, then line. That
+// into it (elsewhere.c): a rank stores in its own part, then sends to each machine with ranks of
+// the communicator what these read, to the lowest of them, on one stream: payload, then line. That
 // rank's receiving thread stores both in the same order, counts the arrival and rings. So what a
 // rank sees published has all come that it reads, and the rules above hold with copies, too:
 //
