@@ -18,6 +18,7 @@
 #include "comm/part.h"
 #include "comm/registry.h"
 #include "comm/window.h"
+#include "net/engine.h"
 #include "sync/work.h"
 
 static void in_child(void)
@@ -30,6 +31,50 @@ static void in_child(void)
 static void watch_forks(void)
 {
     pthread_atfork(NULL, NULL, in_child);
+}
+
+// What carries the bytes between machines, where that is a plug-in. All ranks must name the same;
+// what others need to know of each is exchanged in pieces that fit a cell.
+static int start_engine(struct tern__group *group)
+{
+    enum { PIECE = TERN__CELL_BYTES };
+    char card[TERN__NET_CARD_BYTES] = {0};
+    char pieces[TERN_RANKS_MAX][PIECE];
+    const char *word;
+    TERN_TRY(tern__net_engine_word(&word));
+    snprintf(card, PIECE, "%s", word);
+    TERN_TRY(tern__group_exchange(group, TERN__MEETING_WINDOW, card, PIECE, pieces));
+    for (int rank = 0; rank < group->size; rank++) {
+        if (strcmp(pieces[rank], word) != 0) {
+            return tern__group_fail(group, TERN_ERR_MISMATCH, rank,
+                                    "TERN_NET is '%s' for rank %d and '%s' for rank %d; all ranks "
+                                    "of a job need the same",
+                                    word, group->rank, pieces[rank], rank);
+        }
+    }
+    if (strcmp(word, "tcp") == 0) {
+        return TERN_OK;
+    }
+    char *cards = calloc((size_t)group->size, sizeof card);
+    memset(card, 0, sizeof card);
+    int status = cards != NULL ? tern__net_engine_open(group->job->net, word, card)
+                               : tern__fail(TERN_ERR_MEMORY, "no memory for an engine");
+    if (status != TERN_OK) {
+        free(cards);
+        return tern__group_fail(group, status, group->rank, "%s", tern_last_error());
+    }
+    for (size_t at = 0; at < sizeof card && status == TERN_OK; at += PIECE) {
+        size_t part = sizeof card - at < PIECE ? sizeof card - at : PIECE;
+        status = tern__group_exchange(group, TERN__MEETING_WINDOW, card + at, part, pieces);
+        for (int rank = 0; rank < group->size && status == TERN_OK; rank++) {
+            memcpy(cards + (size_t)rank * sizeof card + at, (char *)pieces + (size_t)rank * part,
+                   part);
+        }
+    }
+    status = status == TERN_OK ? tern__net_engine_connect(group->job->net, cards) : status;
+    free(cards);
+    group->barriers_before = group->barriers;
+    return status;
 }
 
 // The area of the first communicator, with the heap behind it. Where a rank may not reserve as many
@@ -69,6 +114,7 @@ int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **com
     }
     tern__group_place(&made->group);
     int status = job->machines != NULL ? tern__net_start(job) : TERN_OK;
+    status = status == TERN_OK && job->net != NULL ? start_engine(&made->group) : status;
     status = status == TERN_OK ? make_area(made) : status;
     status = status == TERN_OK ? tern__checking_create(made) : status;
     if (status != TERN_OK) {

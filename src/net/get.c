@@ -168,9 +168,7 @@ static void block_asked(struct tern__net *net, int peer, const struct tern__net_
                   !__builtin_add_overflow(span, row_bytes, &span);
     const char *from = counts ? tern__net_place(net, message, span, &rank) : NULL;
     char *rows_here = from != NULL ? malloc(bytes) : NULL;
-    struct tern__net_link *link = net->peers[peer].answers;
-    if (rows_here == NULL || link == NULL) {
-        free(rows_here);
+    if (rows_here == NULL) {
         refuse(net, peer, message);
         return;
     }
@@ -180,7 +178,7 @@ static void block_asked(struct tern__net *net, int peer, const struct tern__net_
     struct tern__net_message got = {.kind = TERN__NET_GOT_BLOCK,
                                     .key = message->key,
                                     .bytes = bytes};
-    tern__net_reply_own(net, link, &got, rows_here);
+    tern__net_answer_own(net, peer, &got, rows_here);
 }
 
 // Answered.

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "net/carry.h"
 #include "net/control.h"
 #include "net/state.h"
 
@@ -74,7 +75,10 @@ static void handle(struct tern__net *net, const struct epoll_event *event)
     pthread_mutex_lock(&net->work);
     if (event->data.ptr == net) {
         accept_all(net);
-    } else if (event->data.ptr != &net->wake) {
+    } else if (event->data.ptr == &net->wake) {
+        uint64_t times;
+        (void)!read(net->wake, &times, sizeof times);
+    } else {
         struct tern__net_link *link = event->data.ptr;
         if ((event->events & EPOLLOUT) != 0 && !link->closed) {
             tern__net_send_replies(net, link);
@@ -117,8 +121,9 @@ static void *receive_all(void *arg)
     while (tern__flag_load(&net->stop) == 0) {
         struct epoll_event events[EVENTS];
         int64_t left_ns = beat_ns - tern__now_ns();
-        int wait_ms = left_ns <= 0 ? 0 : (int)(left_ns / TERN_NS_PER_MS) + 1;
-        int count = epoll_wait(net->epoll, events, EVENTS, wait_ms);
+        left_ns = tern__net_carry_on(net, left_ns > 0 ? left_ns : 0);
+        struct timespec wait = {left_ns / TERN_NS_PER_SECOND, left_ns % TERN_NS_PER_SECOND};
+        int count = epoll_pwait2(net->epoll, events, EVENTS, &wait, NULL);
         for (int i = 0; i < count; i++) {
             handle(net, &events[i]);
         }
@@ -234,6 +239,7 @@ void tern__net_stop(struct tern__job *job)
     (void)!write(net->wake, &one, sizeof one);
     pthread_join(net->thread, NULL);
     tern__nets_remove(net);
+    tern__net_carry_stop(net);
     tern__net_say_bye(net);
     job->net = NULL;
     job->far = NULL;

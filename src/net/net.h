@@ -113,6 +113,14 @@ void tern__net_handle(struct tern__net *net, enum tern__net_kind kind,
 // On the receiving thread, about 10 times a second: for heartbeats. One function.
 void tern__net_each_beat(struct tern__net *net, void (*beat)(struct tern__net *net));
 
+// Engines: plug-ins that carry what goes between windows (net/engine.h). The word of TERN_NET,
+// "tcp" where it is not set: that is tern's own connections, and there is nothing to open. Else all
+// ranks open it, and connect with the cards of all (TERN__NET_CARD_BYTES each), before anything is
+// sent between windows.
+int tern__net_engine_word(const char **word);
+int tern__net_engine_open(struct tern__net *net, const char *word, void *card);
+int tern__net_engine_connect(struct tern__net *net, const char *cards);
+
 struct tern__job *tern__net_job(struct tern__net *net);
 
 // On the receiving thread: answers on the connection that `peer` sends by. The payload is not

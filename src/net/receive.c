@@ -120,10 +120,15 @@ static void store_head(const struct tern__net_link *link)
     }
 }
 
+void tern__net_flushed(struct tern__net *net, int peer, uint64_t number)
+{
+    atomic_store_explicit(&net->peers[peer].flushed, number, memory_order_seq_cst);
+    tern__bell_ring(&net->job->ctl->ranks[net->job->rank].bell); // partner: is_flushed
+}
+
 static void take(struct tern__net *net, struct tern__net_link *link)
 {
     const struct tern__net_message *message = &link->message;
-    struct tern__net_peer *peer = &net->peers[link->peer];
     switch (message->kind) {
     case TERN__NET_BYE:
         link->over = true;
@@ -135,8 +140,7 @@ static void take(struct tern__net *net, struct tern__net_link *link)
         break;
     }
     case TERN__NET_FLUSHED:
-        atomic_store_explicit(&peer->flushed, message->value, memory_order_seq_cst);
-        tern__bell_ring(&net->job->ctl->ranks[net->job->rank].bell); // partner: is_flushed
+        tern__net_flushed(net, link->peer, message->value);
         break;
     default:
         store_head(link);

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "net/carry.h"
 #include "net/state.h"
 #include "sync/group.h"
 
@@ -96,17 +97,33 @@ void tern__net_reply(struct tern__net *net, struct tern__net_link *link,
     reply(net, link, message, payload, NULL);
 }
 
-void tern__net_reply_own(struct tern__net *net, struct tern__net_link *link,
-                         const struct tern__net_message *message, char *payload)
+// The way back to who asked: NULL when that has gone.
+static struct tern__net_link *way_back(const struct tern__net *net, int peer)
 {
-    reply(net, link, message, payload, payload);
+    struct tern__net_link *link = net->peers[peer].answers;
+    return link != NULL && !link->closed ? link : NULL;
 }
 
 void tern__net_answer(struct tern__net *net, int peer, const struct tern__net_message *message,
                       const char *payload)
 {
-    struct tern__net_link *link = net->peers[peer].answers;
-    if (link != NULL && !link->closed) {
+    struct tern__net_link *link = way_back(net, peer);
+    if (tern__net_is_carried(net, message->kind)) {
+        tern__net_carry_answer(net, peer, message, payload, NULL);
+    } else if (link != NULL) {
         tern__net_reply(net, link, message, payload);
+    }
+}
+
+void tern__net_answer_own(struct tern__net *net, int peer, const struct tern__net_message *message,
+                          char *payload)
+{
+    struct tern__net_link *link = way_back(net, peer);
+    if (tern__net_is_carried(net, message->kind)) {
+        tern__net_carry_answer(net, peer, message, payload, payload);
+    } else if (link != NULL) {
+        reply(net, link, message, payload, payload);
+    } else {
+        free(payload);
     }
 }

@@ -97,7 +97,8 @@ struct tern__net {
     struct tern__job *job;
     pthread_t thread;
     int epoll;
-    int wake; // an eventfd
+    int wake;                                   // an eventfd
+    struct tern__net_carrier *carrier, *opened; // carry.c; NULL: there is none, or not yet
     _Atomic uint32_t stop;
     bool deaf;                    // cannot accept for want of descriptors, until the next beat
     _Atomic uint64_t unconfirmed; // bit r: something was sent to rank r, and no flush has come back
@@ -139,14 +140,17 @@ void tern__net_say_bye(struct tern__net *net);
 void tern__net_receive(struct tern__net *net, struct tern__net_link *link);
 void tern__net_close(struct tern__net *net, struct tern__net_link *link);
 
+// A flush of a peer has been answered.
+void tern__net_flushed(struct tern__net *net, int peer, uint64_t number);
+
 // What cannot be of this job and build: the communicator of all fails, since bytes were lost.
 void tern__net_refuse(struct tern__net *net, struct tern__net_link *link, const char *what);
 
-// reply.c. Likewise.
+// reply.c. Likewise. The first frees the payload, later.
+void tern__net_answer_own(struct tern__net *net, int peer, const struct tern__net_message *message,
+                          char *payload);
 void tern__net_reply(struct tern__net *net, struct tern__net_link *link,
                      const struct tern__net_message *message, const char *payload);
-void tern__net_reply_own(struct tern__net *net, struct tern__net_link *link,
-                         const struct tern__net_message *message, char *payload); // frees it
 void tern__net_send_replies(struct tern__net *net, struct tern__net_link *link);
 
 // windows.c. The networks of this process; the list has a fixed length, and holes.

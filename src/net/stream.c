@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "boot/listen.h"
+#include "net/carry.h"
 #include "net/state.h"
 
 #define LOOK_MS 50 // how often a sender that is held up looks whether the other side lives
@@ -151,6 +152,9 @@ static int write_all(struct tern__net *net, int rank, struct iovec *parts, int c
 int tern__net_write(struct tern__net *net, int rank, struct tern__net_message *message)
 {
     struct iovec part = {message, sizeof *message};
+    if (tern__net_is_carried(net, message->kind)) {
+        return tern__net_carry(net, rank, message, NULL);
+    }
     return write_all(net, rank, &part, 1);
 }
 
@@ -187,13 +191,15 @@ int tern__net_send(struct tern__net *net, int rank, const struct tern__net_messa
         return tern__net_say_gone(net, rank);
     }
     pthread_mutex_lock(&peer->lock);
-    int status = tern__net_connect(net, rank);
+    bool carried = tern__net_is_carried(net, message->kind);
+    int status = carried ? TERN_OK : tern__net_connect(net, rank);
     if (status == TERN_OK) {
         if (!net->handlers[message->kind].loose) {
             peer->sent++;
             atomic_fetch_or_explicit(&net->unconfirmed, UINT64_C(1) << rank, memory_order_seq_cst);
         }
-        status = write_all(net, rank, parts, message->bytes > 0 ? 2 : 1);
+        status = carried ? tern__net_carry(net, rank, message, payload)
+                         : write_all(net, rank, parts, message->bytes > 0 ? 2 : 1);
     }
     pthread_mutex_unlock(&peer->lock);
     return status;
