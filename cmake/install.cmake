@@ -19,6 +19,13 @@ if(EXISTS "${PROJECT_SOURCE_DIR}/include/faces")
     install(DIRECTORY include/faces/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tern-faces")
 endif()
 
+if(tern_engines)
+    install(FILES ${tern_engines} DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
+if(TARGET tern_net_ucx)
+    install(TARGETS tern_net_ucx LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
+
 foreach(section 1 3)
     file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/man/*.${section}")
     if(pages)

@@ -103,7 +103,7 @@ def check_includes(files, layers, findings):
             if sentence:
                 findings.error(path, number, sentence)
             if name in ONE_FOLDER:
-                users.setdefault(name, {}).setdefault(path.parent, (path, number))
-    for name, folders in users.items():
+                users.setdefault((path.parts[0], name), {}).setdefault(path.parent, (path, number))
+    for (_, name), folders in users.items():
         for path, number in list(folders.values())[1:]:
             findings.error(path, number, f"{name} is already used in another folder; keep it to one")
