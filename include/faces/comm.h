@@ -12,6 +12,9 @@
 //
 //   * A handle is used by one thread at a time.
 //
+// What carries all of this is chosen by comm_init: shared memory of one machine, a job that a
+// launcher has started on several, or HCCL; TERN_COMM_BACKEND names one (docs/comm-api.md).
+//
 // Link with -ltern. Errors never print.
 #ifndef TERN_FACES_COMM_H
 #define TERN_FACES_COMM_H

@@ -8,21 +8,37 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "start/across.h"
 
-// The first is taken where TERN_COMM_BACKEND says nothing.
 static const struct tern__comm_backend *const backends[] = {
     &tern__comm_sim,
+    &tern__comm_mpi,
+    &tern__comm_ucx,
     &tern__comm_hccl,
 };
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
+
+// By where this process runs. Cards are used only where that is asked for.
+static const struct tern__comm_backend *usual(void)
+{
+    switch (tern__start_across()) {
+    case TERN__ACROSS_BY_RUN:
+        return &tern__comm_ucx;
+    case TERN__ACROSS_BY_MPI:
+        return &tern__comm_mpi;
+    case TERN__ACROSS_NOT:
+        break;
+    }
+    return &tern__comm_sim;
+}
 
 const struct tern__comm_backend *tern__comm_backend_find(void)
 {
     const char *word = getenv("TERN_COMM_BACKEND");
     if (word == NULL || *word == '\0') {
-        return backends[0];
+        return usual();
     }
-    char words[128] = "";
+    char words[256] = "";
     for (size_t i = 0; i < BACKENDS; i++) {
         if (strcmp(word, backends[i]->name) == 0) {
             return backends[i];

@@ -63,6 +63,8 @@ struct CommHandle_ {
 };
 
 extern const struct tern__comm_backend tern__comm_sim;
+extern const struct tern__comm_backend tern__comm_mpi;
+extern const struct tern__comm_backend tern__comm_ucx;
 extern const struct tern__comm_backend tern__comm_hccl;
 
 // The backend by TERN_COMM_BACKEND, or by where this process runs. NULL, with a sentence, for a

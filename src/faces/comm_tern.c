@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backends of the comm_* platform API that are tern's own communicator and window.
+// The backends of the comm_* platform API that are tern's own communicator and window: `sim` meets
+// at a path on one machine; `mpi` and `ucx` are the job that a launcher has started on several, and
+// what carries their bytes is tern_init's affair.
 
 #include "faces/comm_handle.h"
 
-#include <stdlib.h>
+#include "base/error.h"
+#include "comm/comm.h"
 
 static int result(int status)
 {
@@ -13,6 +16,34 @@ static int result(int status)
 static int join_at(CommHandle h, int rank, int nranks, const char *rootinfo_path)
 {
     return result(tern_init_at(rank, nranks, rootinfo_path, NULL, &h->comm));
+}
+
+// Of a handle that is not to be.
+static int refuse_job(CommHandle h)
+{
+    tern_status_ignore(tern_comm_destroy(h->comm));
+    h->comm = NULL;
+    return -1;
+}
+
+static int join_job(CommHandle h, int rank, int nranks, const char *rootinfo_path)
+{
+    (void)rootinfo_path; // the launcher knows the place
+    if (tern_init(NULL, &h->comm) != TERN_OK) {
+        return -1;
+    }
+    if (rank != tern_comm_rank(h->comm) || nranks != tern_comm_size(h->comm)) {
+        tern__set_error("comm_init: rank %d of %d, but this process was started as rank %d of %d",
+                        rank, nranks, tern_comm_rank(h->comm), tern_comm_size(h->comm));
+        return refuse_job(h);
+    }
+    if (h->comm->group.away == 0) {
+        tern__set_error("comm_init: TERN_COMM_BACKEND is '%s', which is for %s; this job has one "
+                        "machine, which is for 'sim'",
+                        h->backend->name, h->backend->where);
+        return refuse_job(h);
+    }
+    return 0;
 }
 
 static int make_windows(CommHandle h, size_t window_size)
@@ -78,15 +109,22 @@ static int leave(CommHandle h)
     return result(status != TERN_OK ? status : left);
 }
 
-const struct tern__comm_backend tern__comm_sim = {
-    .name = "sim",
-    .where = "one machine",
-    .join = join_at,
-    .make_windows = make_windows,
-    .barrier = barrier,
-    .publish = publish,
-    .make_domain = make_domain,
-    .domain_barrier = domain_barrier,
-    .end_domain = end_domain,
-    .leave = leave,
-};
+#define SHARED                                                                                     \
+    .make_windows = make_windows, .barrier = barrier, .publish = publish,                          \
+    .make_domain = make_domain, .domain_barrier = domain_barrier, .end_domain = end_domain,        \
+    .leave = leave
+
+const struct tern__comm_backend tern__comm_sim = {.name = "sim",
+                                                  .where = "one machine",
+                                                  .join = join_at,
+                                                  SHARED};
+
+const struct tern__comm_backend tern__comm_mpi = {.name = "mpi",
+                                                  .where = "several machines, by mpirun or srun",
+                                                  .join = join_job,
+                                                  SHARED};
+
+const struct tern__comm_backend tern__comm_ucx = {.name = "ucx",
+                                                  .where = "several machines, by tern run --hosts",
+                                                  .join = join_job,
+                                                  SHARED};

@@ -12,7 +12,7 @@
 const char *const machines_layouts[8] = {"aabb", "ab",   "abb",    "aab",
                                          "abc",  "abab", "aaabbb", "abcabca"};
 
-int machines_join(int rank, const struct ranks *ranks, const char *layout, tern_comm **comm)
+void machines_place(int rank, const struct ranks *ranks, const char *layout)
 {
     char exchange[128];
     char machine[2] = {layout[rank], '\0'};
@@ -21,6 +21,11 @@ int machines_join(int rank, const struct ranks *ranks, const char *layout, tern_
     setenv("TERN_MACHINE", machine, 1);
     setenv("TERN_NET_ADDRESS", "127.0.0.1", 1);
     setenv("TMPDIR", ranks->folder, 1);
+}
+
+int machines_join(int rank, const struct ranks *ranks, const char *layout, tern_comm **comm)
+{
+    machines_place(rank, ranks, layout);
     return tern_init(NULL, comm);
 }
 
