@@ -82,10 +82,6 @@ static int handle_events(struct tern__launch *job, int64_t until_ns)
 {
     struct pollfd fds[POLL_MAX];
     int count = 0;
-    if (job->branch != NULL) {
-        int64_t turn_ns = tern__branch_turn(job);
-        until_ns = turn_ns < until_ns ? turn_ns : until_ns;
-    }
     fds[count++] = (struct pollfd){.fd = job->signals.fd, .events = POLLIN};
     // poll passes over a negative descriptor.
     fds[count++] = (struct pollfd){.fd = job->procs.exec_fd, .events = POLLIN};
@@ -155,11 +151,17 @@ static bool is_over(struct tern__launch *job)
     return !goes_on;
 }
 
+static int64_t turn_branch(struct tern__launch *job)
+{
+    return job->branch != NULL ? tern__branch_turn(job) : INT64_MAX;
+}
+
 static int run_job(struct tern__launch *job)
 {
     while (!is_over(job)) {
+        int64_t turn_ns = turn_branch(job); // first: what it hears sets points in time
         int64_t next_ns = tern__launch_look_at_clock(job);
-        TERN_TRY(handle_events(job, next_ns));
+        TERN_TRY(handle_events(job, turn_ns < next_ns ? turn_ns : next_ns));
     }
     return TERN_OK;
 }
@@ -174,9 +176,10 @@ static void drain_output(struct tern__launch *job)
     }
     int signal_before = job->signal;
     while (!tern__labels_finish(job->labels)) {
+        int64_t turn_ns = turn_branch(job);
         bool lost = job->branch != NULL && tern__branch_is_lost(job->branch);
         if (tern__now_ns() >= until_ns || job->signal != signal_before || lost ||
-            handle_events(job, until_ns) < 0) {
+            handle_events(job, turn_ns < until_ns ? turn_ns : until_ns) < 0) {
             job->output_cut = true;
             break;
         }
