@@ -11,6 +11,7 @@
 
 #include "random.h"
 #include "tern/status.h"
+#include "wires.h"
 
 #define ELEMENTS_MAX (UINT64_C(1) << 26)
 
@@ -45,8 +46,11 @@ struct interp {
     size_t lanes_count;
     size_t *ready; // indices of lanes
     size_t ready_count;
-    int64_t *reference; // naive output of all ranks
-    bool starve;        // follow priorities
+    int64_t *reference;  // naive output of all ranks
+    bool starve;         // follow priorities
+    struct wires *wires; // NULL: no machines
+    uint64_t slow;       // which streams are slow
+    uint64_t calm;       // so many steps, on average, for a message that arrives
     char *why;
     size_t why_size;
     bool failed;
@@ -122,6 +126,12 @@ static bool there(const struct interp *in, int from, int to)
     return from == to || in->topo == NULL || tern_topo_link(in->topo, from, to, NULL);
 }
 
+static bool is_remote(const struct interp *in, int rank, int owner)
+{
+    return in->wires != NULL &&
+           tern_topo_machine_of(in->topo, rank) != tern_topo_machine_of(in->topo, owner);
+}
+
 // An op that moves bytes or posts, before its first piece. False after a failure, or when the lane
 // has been hung on a rank that has not begun.
 static bool may_touch(struct interp *in, struct lane *lane, const tern_plan_range *range,
@@ -149,6 +159,12 @@ static bool may_touch(struct interp *in, struct lane *lane, const tern_plan_rang
              lane->op, from, to);
         return false;
     }
+    bool everywhere = range->buffer == TERN_PLAN_IN && (in->spec->slots & TERN_PLAN_IN_SLOTS) != 0;
+    if (read && is_remote(in, lane->rank, owner) && !everywhere) {
+        FAIL(in, "rank %d, lane %d, op %zu: reads memory of rank %d on another machine", lane->rank,
+             lane->number, lane->op, owner);
+        return false;
+    }
     struct rank *rank = &in->ranks[owner];
     if (!rank->begun) {
         lane->next = rank->for_begin;
@@ -170,7 +186,8 @@ static int64_t *element(const struct interp *in, const tern_plan_range *range, u
 }
 
 // Reads a stretch of all sources before it writes any destination.
-static void move_elements(struct interp *in, const tern_plan_op *op, uint64_t from, uint64_t to)
+static void move_elements(struct interp *in, int rank, const tern_plan_op *op, uint64_t from,
+                          uint64_t to)
 {
     enum { STRETCH = 512 };
     for (uint64_t at = from; at < to; at += STRETCH) {
@@ -184,6 +201,15 @@ static void move_elements(struct interp *in, const tern_plan_op *op, uint64_t fr
         }
         for (int d = 0; d < op->destinations_count; d++) {
             int64_t *place = element(in, &op->destinations[d], at);
+            int owner = op->destinations[d].rank;
+            if (is_remote(in, rank, owner)) {
+                if (op->kind == TERN_PLAN_REDUCE ||
+                    !wires_put(in->wires, rank, owner, place, (const int64_t *)sums, count)) {
+                    FAIL(in, "rank %d reduces into memory of rank %d on another machine", rank,
+                         owner);
+                }
+                continue;
+            }
             bool add = (op->flags & TERN_PLAN_ATOMIC) != 0;
             for (uint64_t i = 0; i < count; i++) {
                 place[i] = (int64_t)(add ? sums[i] + (uint64_t)place[i] : sums[i]);
@@ -216,7 +242,7 @@ static int step_transfer(struct interp *in, struct lane *lane, const tern_plan_o
     uint64_t piece =
         left > 1 && random_next(&in->random) % 2 == 0 ? 1 + random_next(&in->random) % left : left;
     piece = lane->done == 0 || left == piece ? piece : left; // at most three
-    move_elements(in, op, lane->done, lane->done + piece);
+    move_elements(in, lane->rank, op, lane->done, lane->done + piece);
     lane->done += piece;
     return lane->done == count;
 }
@@ -232,6 +258,13 @@ static void wake(struct interp *in, struct lane **list)
     }
 }
 
+static void arrive(struct interp *in, int rank, uint32_t signal)
+{
+    struct rank *peer = &in->ranks[rank];
+    peer->signals[signal]++;
+    wake(in, &peer->for_signals); // those who wait for more hang themselves up again
+}
+
 static int step_post(struct interp *in, struct lane *lane, const tern_plan_op *op)
 {
     if (!there(in, lane->rank, op->peer)) {
@@ -239,10 +272,27 @@ static int step_post(struct interp *in, struct lane *lane, const tern_plan_op *o
              lane->number, lane->op, lane->rank, op->peer);
         return -1;
     }
-    struct rank *peer = &in->ranks[op->peer];
-    peer->signals[op->signal]++;
-    wake(in, &peer->for_signals); // those who wait for more hang themselves up again
+    if (!is_remote(in, lane->rank, op->peer)) {
+        arrive(in, op->peer, op->signal);
+    } else if (!wires_post(in->wires, lane->rank, op->peer, op->signal)) {
+        FAIL(in, "no memory for a post");
+    }
     return 1;
+}
+
+// Something comes over the network.
+static void step_wire(struct interp *in)
+{
+    struct wires_message *message = wires_take(in->wires, random_next(&in->random), in->slow);
+    if (message->count == 0) {
+        arrive(in, message->to, message->signal);
+    } else if (in->ranks[message->to].lanes_left == 0) {
+        FAIL(in, "what rank %d has put to rank %d comes after its lanes ended", message->from,
+             message->to);
+    } else {
+        memcpy(message->place, message->data, message->count * sizeof message->data[0]);
+    }
+    free(message);
 }
 
 static int step_wait(struct interp *in, struct lane *lane, const tern_plan_op *op)
@@ -448,6 +498,31 @@ static bool allocate(struct interp *in)
     return true;
 }
 
+// Wires, quick or slow, where there are machines.
+static bool lay_wires(struct interp *in)
+{
+    static const uint64_t calms[] = {1, 4, 64};
+    if (tern_topo_machine_count(in->topo) == 0) {
+        return true;
+    }
+    in->wires = wires_create(in->n);
+    in->slow = random_next(&in->random);
+    in->calm = calms[random_next(&in->random) % 3];
+    return in->wires != NULL;
+}
+
+// Something happens: a lane goes on, or a message comes.
+static void step(struct interp *in)
+{
+    bool comes = wires_busy(in->wires) > 0 &&
+                 (in->ready_count == 0 || random_next(&in->random) % in->calm == 0);
+    if (comes) {
+        step_wire(in);
+    } else {
+        step_lane(in, take_ready(in));
+    }
+}
+
 static void release(struct interp *in)
 {
     for (int rank = 0; in->ranks != NULL && rank < in->n; rank++) {
@@ -456,6 +531,7 @@ static void release(struct interp *in)
             free(in->ranks[rank].memory[buffer]);
         }
     }
+    wires_destroy(in->wires);
     free(in->ranks);
     free(in->lanes);
     free(in->ready);
@@ -490,12 +566,12 @@ bool interp_run_in_place(const tern_plan *plan, const tern_topo *topo, uint64_t 
     }
     if (all > ELEMENTS_MAX / (uint64_t)in.n) {
         FAIL(&in, "the plan has too many elements to be interpreted");
-    } else if (!allocate(&in)) {
+    } else if (!allocate(&in) || !lay_wires(&in)) {
         FAIL(&in, "no memory to interpret the plan");
     } else {
         fill_lanes(&in);
-        while (in.ready_count > 0 && !in.failed) {
-            step_lane(&in, take_ready(&in));
+        while ((in.ready_count > 0 || wires_busy(in.wires) > 0) && !in.failed) {
+            step(&in);
         }
         if (!in.failed) {
             check_end(&in);

@@ -12,6 +12,11 @@
 #include "tern/plan.h"
 #include "tern/topo.h"
 
+// Where the topology has machines, what a rank writes to a rank of another one, and its posts to
+// it, go over a network that keeps their order and no other (wires.h), and a read of another
+// machine's memory, or a reduce into it, is a failure; but for inputs in slots, which are on every
+// machine.
+//
 // Runs the plan once; the seed decides the inputs, the interleaving, when each rank begins, and
 // which lanes or ranks are starved. An element is one unit and holds an int64. topo NULL: every
 // link exists. False, with the reason, on: a wrong output, a deadlock, an operand out of its buffer

@@ -220,6 +220,37 @@ static void change_signal(struct draft *draft, struct draft_op *op)
     }
 }
 
+// A post goes over a third rank: it tells that one, on a signal of its own, and a lane there tells
+// the peer. Between machines it then says nothing of what was put to the peer.
+static bool relay(struct draft *draft, struct draft_op *post)
+{
+    int over = below(draft->spec.nranks);
+    int lane = 0;
+    uint32_t signal = 0;
+    for (int i = 0; i < draft->count; i++) {
+        const struct draft_op *op = &draft->ops[i];
+        int rank = op->op.kind == TERN_PLAN_POST ? op->op.peer : op->rank;
+        lane = op->rank == over && op->lane >= lane ? op->lane + 1 : lane;
+        signal =
+            is_signal(op) && rank == over && op->op.signal >= signal ? op->op.signal + 1 : signal;
+    }
+    if (draft->count + 2 > OPS_MAX || over == post->rank) {
+        return false;
+    }
+    static struct draft_op told;
+    static struct draft_op tells;
+    told = (struct draft_op){.rank = over, .lane = lane};
+    told.op = (tern_plan_op){.kind = TERN_PLAN_WAIT, .signal = signal, .count = 1};
+    tells = *post;
+    tells.rank = over;
+    tells.lane = lane;
+    post->op.peer = over;
+    post->op.signal = signal;
+    insert_op(draft, draft->count, &told);
+    insert_op(draft, draft->count, &tells);
+    return true;
+}
+
 // Of kinds that have a root.
 static bool change_root(tern_plan_spec *spec)
 {
@@ -232,7 +263,7 @@ static bool change_root(tern_plan_spec *spec)
 static const char *const kinds[] = {"drop",          "duplicate",    "move",    "swap", "retarget",
                                     "buffer",        "shift",        "unshift", "grow", "shrink",
                                     "drop a source", "source twice", "signal",  "wait", "post",
-                                    "atomic",        "root",         "cut"};
+                                    "atomic",        "root",         "relay",   "cut"};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 // Spoils the draft; false when this kind of mutation does not apply.
@@ -241,7 +272,8 @@ static bool mutate(struct draft *draft, int kind)
     bool (*const wanted[KINDS])(const struct draft_op *) = {
         [4] = is_transfer, [5] = is_transfer, [6] = is_transfer,  [7] = is_transfer,
         [8] = is_transfer, [9] = is_transfer, [10] = is_transfer, [11] = is_transfer,
-        [12] = is_signal,  [13] = is_wait,    [14] = is_post,     [15] = is_reduce};
+        [12] = is_signal,  [13] = is_wait,    [14] = is_post,     [15] = is_reduce,
+        [17] = is_post};
     int at = pick(draft, wanted[kind]);
     if (at < 0 || draft->count < 2) {
         return false;
@@ -280,6 +312,8 @@ static bool mutate(struct draft *draft, int kind)
         break;
     case 16:
         return change_root(&draft->spec);
+    case 17:
+        return relay(draft, op);
     default:
         change_operand(draft, op, kind - 4);
         break;
@@ -391,6 +425,19 @@ static const struct subject subjects[] = {
     {TERN_PLAN_ALL_REDUCE, "mesh:5", "1-3", "cut_owners", 3, 0},
     {TERN_PLAN_ALL_REDUCE, "mesh:5", "0-1", "cut_relay", 9, 0},
     {TERN_PLAN_ALL_REDUCE, "mesh:6", "2-4", "cut_optimal", 7, 0},
+    {TERN_PLAN_ALL_REDUCE, "machines:2x2", NULL, "one", 3, 0},
+    {TERN_PLAN_ALL_REDUCE, "machines:1+2+1", NULL, "one_sums", 301, 0},
+    {TERN_PLAN_ALL_REDUCE, "machines:2x2", NULL, "chain", 5201, 0},
+    {TERN_PLAN_ALL_REDUCE, "machines:3x1", NULL, "two", 9001, 0},
+    {TERN_PLAN_ALL_REDUCE, "machines:1+2", NULL, "two_raw", 301, 0},
+    {TERN_PLAN_REDUCE_SCATTER, "machines:2x2", NULL, "two", 3, 0},
+    {TERN_PLAN_REDUCE_TO_ROOT, "machines:3x1", NULL, "chain", 3, 1},
+    {TERN_PLAN_REDUCE_TO_ROOT, "machines:2x2", NULL, "two", 300, 3},
+    {TERN_PLAN_ALL_GATHER, "machines:2x2", NULL, "one", 400, 0},
+    {TERN_PLAN_BROADCAST, "machines:2+1+1", NULL, "chain", 401, 1},
+    {TERN_PLAN_ALL_TO_ALL, "machines:2x2", NULL, "one", 3, 0},
+    {TERN_PLAN_GATHER, "machines:1+2", NULL, "one", 3, 0},
+    {TERN_PLAN_SCATTER, "machines:1+2", NULL, "one", 3, 0},
 };
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
