@@ -126,11 +126,29 @@ static void ask_around_cuts(void)
     }
 }
 
+static void ask_on_machines(void)
+{
+    static const char *const words[] = {"machines:2x2", "machines:3x1", "machines:1+2+3"};
+    static const uint64_t sizes[] = {1, 7, 1000};
+    for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
+        tern_topo *topo;
+        assert_int_equal(tern_topo_create(words[w], &topo), TERN_OK);
+        for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
+            bool rooted = kind_has_root((tern_plan_kind)kind);
+            for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+                ask_all((tern_plan_kind)kind, topo, sizes[s], rooted ? (int)s % 3 : 0);
+            }
+        }
+        tern_topo_destroy(topo);
+    }
+}
+
 static void the_table_says_what_the_checker_says(void **state)
 {
     int differ = 0;
     ask_on_meshes();
     ask_around_cuts();
+    ask_on_machines();
     for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
         for (int i = 0; tern_algo_name((tern_plan_kind)kind, i) != NULL; i++) {
             bool proved = wrong[kind][i] == 0;
