@@ -83,11 +83,35 @@ static void single(int64_t *args)
     }
 }
 
+// Takes its time, then marks a word of another chip.
+static void slow(int64_t *args)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+    *data_of(args[0]) = 1;
+}
+
+// args: what chip it is, the mark: it must be there on chip 1 when this begins.
+static void sees_mark(int64_t *args)
+{
+    if (args[0] == 1 && *data_of(args[1]) != 1) {
+        tern_kernel_fail("chip 0 is not idle yet");
+    }
+}
+
+// The n-th group that comes to a chip writes n there.
+static void nth(int64_t *args)
+{
+    *data_of(args[1]) = *data_of(args[1]) * 10 + (float)args[0];
+}
+
 static const tern_node_function functions[] = {{.name = "all_reduce", .kernel = all_reduce},
                                                {.name = "who_am_i", .kernel = who_am_i},
                                                {.name = "first_group", .kernel = first_group},
                                                {.name = "second_group", .kernel = second_group},
-                                               {.name = "single", .kernel = single}};
+                                               {.name = "single", .kernel = single},
+                                               {.name = "slow", .kernel = slow},
+                                               {.name = "sees_mark", .kernel = sees_mark},
+                                               {.name = "nth", .kernel = nth}};
 
 static bool runs_with(int least, int most, int (*host)(tern_node *, void *))
 {
@@ -270,12 +294,89 @@ static void a_group_that_waits_keeps_its_chips_and_no_others(void **state)
     assert_true(runs_with(5, 5, host_reserves));
 }
 
+static int submit_busy(tern_graph *graph, void *arg)
+{
+    tern_domain *domain = arg;
+    tern_region mark = floats(tern_domain_address(domain, 1), 1);
+    tern_task_arg apart = {.access = TERN_NO_DEP, .region = &mark};
+    tern_task_arg both[] = {scalar(0), apart, scalar(1), apart};
+    tern_node_task task = {.function = "sees_mark",
+                           .chips = (int[]){0, 1},
+                           .chips_count = 2,
+                           .args = both,
+                           .args_count = 2};
+    CHECK(fine(submit_to(graph, 0, "slow", &apart, 1)));
+    CHECK(fine(tern_node_submit(graph, &task, NULL)));
+    return TERN_OK;
+}
+
+static int host_is_busy(tern_node *node, void *arg)
+{
+    tern_domain *domain;
+    CHECK(fine(tern_domain_create(node, (int[]){0, 1}, 2, 4096, &domain)));
+    CHECK(fine(tern_node_run(node, submit_busy, domain)));
+    return 0;
+}
+
+static void a_group_starts_when_all_its_chips_are_idle(void **state)
+{
+    assert_true(runs_with(3, 5, host_is_busy));
+}
+
+// Groups 1, 2, 3 of chips 0 and 1, 1 and 2, 2 and 3. The first does not end before the single task
+// of chip 0 has run, and the third must not pass the second on chip 2.
+static int submit_row(tern_graph *graph, void *arg)
+{
+    tern_domain *domain = arg;
+    tern_region word = floats(tern_domain_address(domain, 1), 1), marks[4];
+    tern_task_arg args[4][3];
+    for (int chip = 0; chip < 4; chip++) {
+        marks[chip] = floats((char *)tern_domain_address(domain, chip) + DATA, 1);
+        args[chip][0] = scalar((uint64_t)chip);
+        args[chip][1] = (tern_task_arg){.access = TERN_NO_DEP, .region = &word};
+        args[chip][2] = (tern_task_arg){.access = TERN_NO_DEP, .region = &marks[chip]};
+    }
+    for (int group = 0; group < 3; group++) {
+        tern_task_arg number[] = {scalar((uint64_t)group + 1), args[group][2],
+                                  scalar((uint64_t)group + 1), args[group + 1][2]};
+        tern_node_task task = {.function = group == 0 ? "first_group" : "nth",
+                               .chips = (int[]){group, group + 1},
+                               .chips_count = 2,
+                               .args = group == 0 ? args[0] : number,
+                               .args_count = group == 0 ? 3 : 2};
+        CHECK(fine(tern_node_submit(graph, &task, NULL)));
+    }
+    CHECK(fine(submit_to(graph, 0, "single", args[0], 3)));
+    return TERN_OK;
+}
+
+static int host_of_row(tern_node *node, void *arg)
+{
+    static const float wanted[4] = {0, 2, 23, 3};
+    tern_domain *domain;
+    CHECK(fine(tern_domain_create(node, (int[]){0, 1, 2, 3}, 4, 4096, &domain)));
+    CHECK(fine(tern_node_run(node, submit_row, domain)));
+    for (int chip = 0; chip < 4; chip++) {
+        float mark;
+        CHECK(fine(tern_domain_read(domain, chip, DATA, &mark, sizeof mark)));
+        CHECK(mark == wanted[chip]);
+    }
+    return 0;
+}
+
+static void groups_do_not_pass_each_other(void **state)
+{
+    assert_true(runs_with(5, 8, host_of_row));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_of_a_group_wait_for_each_other),
         cmocka_unit_test(domains_overlap_and_have_ranks_of_their_own),
         cmocka_unit_test(a_group_that_waits_keeps_its_chips_and_no_others),
+        cmocka_unit_test(a_group_starts_when_all_its_chips_are_idle),
+        cmocka_unit_test(groups_do_not_pass_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
