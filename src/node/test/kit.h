@@ -121,7 +121,7 @@ struct node_test {
     int serve_status; // what serving is expected to return
 };
 
-static int node_body(tern_comm *comm, void *arg)
+static inline int node_body(tern_comm *comm, void *arg)
 {
     const struct node_test *test = arg;
     if (tern_comm_rank(comm) != 0) {
