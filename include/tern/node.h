@@ -38,7 +38,8 @@
 //
 // Failures: when a task fails, what comes after it does not run, all else does, and the run ends
 // with TERN_ERR_KERNEL and a sentence that names task and chip; other chips of its group are told,
-// and their waits end. The node can be used again. When a chip dies, or the deadline of a run
+// and their waits end. Tasks that wait for signals of the host do not run either. The node can be
+// used again. When a chip dies, or the deadline of a run
 // passes, the run ends with TERN_ERR_PEER or TERN_ERR_TIMEOUT, and so do all chips' serving; the
 // communicator that the node was made from has not failed, unless a rank died. If the chips of a
 // failed group do not come back within a second, this counts as such a failure.
@@ -82,14 +83,15 @@ TERN_CALL int tern_node_release(tern_node *node, void **address, size_t *size_by
 // How many chips: 0 .. this - 1.
 TERN_API int tern_node_chips(const tern_node *node);
 
-// What a chip can be asked for by name: one of the two. A kernel is called by the thread that
-// serves, with what tern_node_submit was given; an orchestration, whose `arg` is the same int64_t
-// *args, by the chip's own: its graph's tasks run on the chip's cores, and the task has ended when
-// all of them have.
+// What a chip can be asked for by name: one of the three. A kernel is called by the thread that
+// serves, with what tern_node_submit was given. An orchestration, whose `arg` is the same int64_t
+// *args, and a graph that is whole, which gets none, run on the chip's own cores; the task has
+// ended when all of their tasks have.
 typedef struct tern_node_function {
     const char *name;
     tern_kernel kernel;
     tern_orchestration orchestration;
+    tern_graph *graph; // lives until serving has ended
 } tern_node_function;
 
 typedef struct tern_serve_options {

@@ -147,7 +147,7 @@ NodeOptions = _struct(
     ("memory_bytes", c_uint64), ("host_threads", c_int), ("timeout_ns", c_int64))
 
 NodeFunction = _struct("tern_node_function", "node.h", ("name", c_char_p), ("kernel", c_void_p),
-                       ("orchestration", c_void_p))
+                       ("orchestration", c_void_p), ("graph", c_void_p))
 
 ServeOptions = _struct(
     "tern_serve_options", "node.h", ("functions", ctypes.POINTER(NodeFunction)),

@@ -31,7 +31,7 @@ from ._library import lib
 from ._memory import _munmap, as_bytes
 from .chip import Runs, orchestration
 from .context import Context
-from .graph import Wait, _Base
+from .graph import Graph, Wait, _Base
 from .region import Region, array_at
 from .submit import Submission, TensorGraph
 
@@ -251,14 +251,14 @@ def _builder(build: Callable[..., Any]) -> Tuple[Any, Any]:
     return function, graph
 
 
-def serve(comm: "Comm", functions: Mapping[str, Any] = {}, *, graphs: Mapping[str, Callable] = {},
+def serve(comm: "Comm", functions: Mapping[str, Any] = {}, *, graphs: Mapping[str, Union[Callable, Graph]] = {},
           aic: Optional[int] = None, aiv: Optional[int] = None) -> None:
     """A chip of a node, on every rank but 0: does what the host asks for by name, and returns when
     the node has ended. PeerError, TimeoutError when the node fails.
 
     functions: kernels, of a Kernels or functions of Python, which get regions as arrays, other
-    arguments as int, and contexts. graphs: functions build(graph, *args) that submit tasks for the
-    aic and aiv cores of this chip.
+    arguments as int, and contexts. graphs: for the aic and aiv cores of this chip: functions
+    build(graph, *args) that submit tasks, or graphs that are whole.
     """
     rows = (_layouts.NodeFunction * max(len(functions) + len(graphs), 1))()
     kept: List[Any] = []
@@ -275,8 +275,11 @@ def serve(comm: "Comm", functions: Mapping[str, Any] = {}, *, graphs: Mapping[st
             raise _errors.argument_error(f"serve: '{name}' is of type {type(kernel).__name__}; it is "
                                          "one of a Kernels or a function")
     for i, (name, build) in enumerate(graphs.items(), len(functions)):
-        kept.append(_builder(build))
         rows[i].name = name.encode()
+        if isinstance(build, Graph):
+            rows[i].graph = build._handle
+            continue
+        kept.append(_builder(build))
         rows[i].orchestration = ctypes.cast(kept[-1][0], ctypes.c_void_p).value
     options = _layouts.ServeOptions(functions=rows, functions_count=len(functions) + len(graphs),
                                     aic_count=aic or 0, aiv_count=aiv or 0)

@@ -177,6 +177,22 @@ def failing(comm):
     return with_node(host, comm)
 
 
+def whole(comm):
+    calls = []
+    if comm.rank != 0:
+        graph = tern.Graph()
+        first = graph.add(lambda: calls.append(1))
+        graph.add(lambda: calls.append(2), after=first)
+        tern.serve(comm, graphs={"whole": graph})
+        return calls
+    with tern.Node(comm) as node:
+        node.run(lambda graph: [graph.submit_to(0, "whole") for _ in range(3)])
+
+
+def test_a_graph_of_a_chip_runs_again():
+    assert launch(whole, 2)[1] == [1, 2] * 3
+
+
 def test_a_kernel_that_raises_ends_the_run_with_its_sentence():
     assert launch(failing, 3)[0]
 

@@ -24,6 +24,7 @@ struct work {
     const struct tern__node_message *message;
     tern_kernel kernel;
     tern_orchestration orchestration;
+    tern_graph *graph;
     tern_region regions[TERN_SUBMIT_REGIONS_MAX];
     struct tern__staged staged[TERN_SUBMIT_REGIONS_MAX];
     int staged_count;
@@ -80,6 +81,7 @@ static int find_function(const struct server *server, struct work *work)
         if (strcmp(function->name, message->function) == 0) {
             work->kernel = function->kernel;
             work->orchestration = function->orchestration;
+            work->graph = function->graph;
             return TERN_OK;
         }
     }
@@ -184,14 +186,17 @@ static int orchestrate(tern_graph *graph, void *arg)
     return status;
 }
 
-static int run_orchestration(struct server *server, struct work *work)
+// An orchestration, or a graph that is whole.
+static int run_graph(struct server *server, struct work *work)
 {
     if (server->cores == NULL) {
         const tern_chip_options options = {.aic_count = server->options.aic_count,
                                            .aiv_count = server->options.aiv_count};
         TERN_TRY(tern__chip_create_contained(server->comm, &options, NULL, &server->cores));
     }
-    TERN_TRY(tern_chip_orchestrate(server->cores, server->graph, orchestrate, work, NULL));
+    TERN_TRY(work->graph != NULL
+                 ? tern_chip_launch(server->cores, work->graph)
+                 : tern_chip_orchestrate(server->cores, server->graph, orchestrate, work, NULL));
     return tern_chip_synchronize(server->cores);
 }
 
@@ -201,11 +206,12 @@ static int run_task(struct server *server, const struct tern__node_message *mess
     work->message = message;
     work->kernel = NULL;
     work->orchestration = NULL;
+    work->graph = NULL;
     work->staged_count = 0;
     TERN_TRY(find_function(server, work));
     int status = unpack(server, work);
     if (status == TERN_OK) {
-        status = work->kernel != NULL ? run_kernel(server, work) : run_orchestration(server, work);
+        status = work->kernel != NULL ? run_kernel(server, work) : run_graph(server, work);
     }
     const bool stuck = server->cores != NULL && server->cores->stuck;
     for (int i = 0; i < work->staged_count && !stuck; i++) {
@@ -273,11 +279,12 @@ static int check_options(tern_comm *comm, const tern_serve_options *options)
     }
     for (int i = 0; i < options->functions_count; i++) {
         const tern_node_function *function = &options->functions[i];
-        if (function->name == NULL ||
-            (function->kernel == NULL) == (function->orchestration == NULL)) {
+        const int sorts = (function->kernel != NULL) + (function->orchestration != NULL) +
+                          (function->graph != NULL);
+        if (function->name == NULL || sorts != 1) {
             return tern__fail(TERN_ERR_ARG,
-                              "%s: function %d, '%s', must have a name, and either a kernel or an "
-                              "orchestration",
+                              "%s: function %d, '%s', must have a name, and a kernel, an "
+                              "orchestration or a graph",
                               call, i, function->name != NULL ? function->name : "(no name)");
         }
     }

@@ -96,6 +96,19 @@ static void away_tick(struct tern__away *away)
     }
 }
 
+// Of a group that is the first in the lane of a chip: which of its chips is not idle, or -1.
+static int find_busy(const tern_node *node, int chip)
+{
+    const struct tern__node_member *first = node->lanes[chip].first;
+    const struct tern__node_call *call = first != NULL ? first->call : NULL;
+    for (int i = 0; call != NULL && call->members_count > 1 && i < call->members_count; i++) {
+        if (tern__node_in_flight(&node->lanes[call->members[i].chip]) != 0) {
+            return call->members[i].chip;
+        }
+    }
+    return -1;
+}
+
 static size_t away_describe(struct tern__away *away, char *text, size_t size)
 {
     tern_node *node = tern__node_of(away);
@@ -110,6 +123,12 @@ static size_t away_describe(struct tern__away *away, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used,
                                      "; task '%s' is running on chip %d (rank %d)",
                                      member->call->task->name, chip, chip + 1);
+        }
+        const int busy = find_busy(node, chip);
+        if (busy >= 0 && used + 160 < size) {
+            used += (size_t)snprintf(text + used, size - used,
+                                     "; task '%s' keeps chip %d until chip %d is idle",
+                                     lane->first->call->task->name, chip, busy);
         }
     }
     pthread_mutex_unlock(&node->lock);

@@ -227,8 +227,36 @@ static int host_of_deadline(tern_node *node, void *arg)
     return 0;
 }
 
+// A group waits for chip 0, and keeps chip 1 meanwhile.
+static int submit_behind(tern_graph *graph, void *arg)
+{
+    const struct scene *scene = arg;
+    tern_region word = floats(tern_domain_address(scene->domain, 0), 1);
+    tern_task_arg args[] = {{.access = TERN_NO_DEP, .region = &word}};
+    tern_node_task group = {.name = "behind",
+                            .function = "count",
+                            .chips = (int[]){0, 1},
+                            .chips_count = 2,
+                            .args = (tern_task_arg[]){args[0], args[0]},
+                            .args_count = 1};
+    CHECK(fine(submit_to(graph, 0, "waits", args, 1)));
+    CHECK(fine(tern_node_submit(graph, &group, NULL)));
+    return TERN_OK;
+}
+
+static int host_of_reserved(tern_node *node, void *arg)
+{
+    struct scene scene = {.node = node};
+    CHECK(fine(tern_domain_create(node, (int[]){0}, 1, 4096, &scene.domain)));
+    CHECK(says(tern_node_run(node, submit_behind, &scene), TERN_ERR_TIMEOUT,
+               "task 'behind' keeps chip 1 until chip 0 is idle"));
+    return 0;
+}
+
 static void a_run_ends_at_its_deadline(void **state)
 {
+    assert_true(runs_with(3, 3, host_of_reserved, &(tern_node_options){.timeout_ns = 300000000},
+                          TERN_ERR_TIMEOUT));
     assert_true(runs_with(2, 3, host_of_deadline, &(tern_node_options){.timeout_ns = 300000000},
                           TERN_ERR_TIMEOUT));
 }
@@ -343,7 +371,8 @@ static int wrong_sides(tern_comm *comm, void *arg)
     }
     if (tern_comm_rank(comm) != 0) {
         tern_serve_options options = {.functions = &both, .functions_count = 1};
-        CHECK(says(tern_node_serve(comm, &options), TERN_ERR_ARG, "function 0, 'both'"));
+        CHECK(says(tern_node_serve(comm, &options), TERN_ERR_ARG,
+                   "function 0, 'both', must have a name, and a kernel, an"));
         CHECK(says(tern_node_serve(comm, NULL), TERN_ERR_ARG, "power of two"));
     }
     return 0;

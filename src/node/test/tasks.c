@@ -83,6 +83,64 @@ static const tern_node_function functions[] = {{.name = "add_to_all", .kernel = 
                                                {.name = "tell_host", .kernel = tell_host},
                                                {.name = "add_often", .orchestration = add_often}};
 
+static int chips_graph_runs;
+
+static void count_run(int64_t *args)
+{
+    chips_graph_runs++;
+}
+
+// How often the chip's graph has run, to[0].
+static void tell_runs(int64_t *args)
+{
+    *data_of(args[0]) = (float)chips_graph_runs;
+}
+
+static int submit_graph(tern_graph *graph, void *arg)
+{
+    tern_region *told = arg;
+    tern_task_arg args[] = {inout(told)};
+    for (int i = 0; i < 3; i++) {
+        CHECK(fine(submit_to(graph, 0, "whole", NULL, 0)));
+    }
+    CHECK(fine(submit_to(graph, 0, "tell_runs", args, 1)));
+    return TERN_OK;
+}
+
+static int host_of_graph(tern_node *node, void *arg)
+{
+    tern_domain *domain;
+    float seen;
+    CHECK(fine(tern_domain_create(node, (int[]){0}, 1, 64, &domain)));
+    tern_region told = floats(tern_domain_address(domain, 0), 1);
+    CHECK(fine(tern_node_run(node, submit_graph, &told)));
+    CHECK(fine(tern_domain_read(domain, 0, 0, &seen, sizeof seen)));
+    CHECK(seen == 6); // two tasks each time
+    return 0;
+}
+
+// A graph that the chip's program has built, launched again and again.
+static int body_with_graph(tern_comm *comm, void *arg)
+{
+    tern_graph *graph;
+    const tern_task task = {.name = "count", .kernel = count_run, .core = TERN_CORE_AIV};
+    CHECK(fine(tern_graph_create(&graph)));
+    CHECK(fine(tern_graph_add_task(graph, &task, NULL)));
+    CHECK(fine(tern_graph_add_task(graph, &task, NULL)));
+    CHECK(fine(tern_graph_add_edge(graph, 0, 1)));
+    const tern_node_function both[] = {{.name = "whole", .graph = graph},
+                                       {.name = "tell_runs", .kernel = tell_runs}};
+    struct node_test test = {.host = host_of_graph, .functions = both, .functions_count = 2};
+    CHECK(node_body(comm, &test) == 0);
+    CHECK(fine(tern_graph_destroy(graph)));
+    return 0;
+}
+
+static void chips_run_graphs_of_their_own(void **state)
+{
+    assert_true(ranks_run_counts(2, 3, body_with_graph, NULL, 60));
+}
+
 static bool runs_with(int least, int most, int (*host)(tern_node *, void *),
                       const tern_node_options *options)
 {
@@ -330,6 +388,7 @@ int main(void)
         cmocka_unit_test(outputs_of_a_small_heap_are_waited_for),
         cmocka_unit_test(chips_cores_objects_and_host_work_together),
         cmocka_unit_test(domains_are_used_again_after_the_run),
+        cmocka_unit_test(chips_run_graphs_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
