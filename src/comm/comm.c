@@ -15,7 +15,6 @@
 #include "comm/area.h"
 #include "comm/checking.h"
 #include "comm/heap.h"
-#include "comm/part.h"
 #include "comm/registry.h"
 #include "comm/window.h"
 #include "net/engine.h"
@@ -237,14 +236,13 @@ static int comm_destroy(const char *call, tern_comm *comm, bool keeps_memory)
     TERN_TRY(tern__comm_lives(call, comm));
     TERN_TRY(check_childless(call, comm, keeps_memory));
     struct tern__job *job = comm->group.job;
-    int slot = comm->group.slot;
     if (comm->calls != NULL) {
         comm->free_calls(comm->calls);
     }
     tern__heap_destroy(comm->heap);
     tern__checking_destroy(comm);
     free_area(comm, keeps_memory);
-    bool last = tern__group_leave(&comm->group);
+    tern__group_leave(&comm->group);
     if (comm->first) {
         tern__net_stop(job);
         tern__job_leave(job);
@@ -253,9 +251,6 @@ static int comm_destroy(const char *call, tern_comm *comm, bool keeps_memory)
             comm->ended();
         }
     } else {
-        if (last) {
-            tern__part_release(job->ctl, slot);
-        }
         tern__comm_loses(comm->parent, TERN__CHILD_PART);
     }
     tern__handle_free(comm, sizeof *comm);

@@ -2,8 +2,6 @@
 // Communicators made from others: split, which all ranks call, and groups, which only their members
 // do. Set-up path.
 
-#include "comm/part.h"
-
 #include <string.h>
 
 #include "base/error.h"
@@ -11,7 +9,9 @@
 #include "comm/area.h"
 #include "comm/comm.h"
 #include "comm/window.h"
+#include "sync/far.h"
 #include "sync/invite.h"
+#include "sync/slots.h"
 
 // What a rank says in a split, and where its part's shared state is.
 struct split_choice {
@@ -38,45 +38,34 @@ static void choose_members(const struct split_choice *choices, const struct tern
     }
 }
 
-// Takes a free slot of the control memory, or returns -1. A slot is zero when it is free.
-static int take_slot(struct tern__ctl *ctl, int holders)
+// The slot is the communicator's, and `made` has its members, as ranks of the parent.
+static void place_part(const tern_comm *comm, struct tern__slot slot, tern_comm *made)
 {
-    for (int slot = 1; slot < TERN__COMM_SLOTS; slot++) {
-        if (tern__peek(&ctl->slots[slot]) == 0 && tern__flag_swap(&ctl->slots[slot], 0, 1)) {
-            tern__poke(&ctl->comms[slot].holders, (uint32_t)holders);
-            return slot;
-        }
-    }
-    return -1;
-}
-
-void tern__part_release(struct tern__ctl *ctl, int slot)
-{
-    memset((void *)&ctl->comms[slot], 0, sizeof ctl->comms[slot]);
-    tern__flag_store(&ctl->slots[slot], 0); // partner: take_slot
-}
-
-// `made` has its members, as ranks of the parent; slot is -1 when there was none. Frees it when it
-// fails.
-static int begin_part(const char *call, tern_comm *comm, int slot, tern_comm *made)
-{
-    struct tern__group *parent = &comm->group;
+    const struct tern__group *parent = &comm->group;
     struct tern__group *group = &made->group;
     group->job = parent->job;
-    group->slot = slot;
-    if (slot < 0) {
-        tern__handle_free(made, sizeof *made);
-        return tern__fail(TERN_ERR_LIMIT,
-                          "%s: %d communicators of this job are alive and there cannot be more",
-                          call, TERN__COMM_SLOTS);
-    }
-    group->shared = &group->job->ctl->comms[slot];
+    group->slot = slot.number;
+    group->generation = slot.generation;
+    group->shared = &group->job->ctl->comms[slot.number];
     for (int rank = 0; rank < group->size; rank++) {
         group->rank = group->members[rank] == parent->rank ? rank : group->rank;
         made->xports[rank] = comm->xports[group->members[rank]];
         group->members[rank] = parent->members[group->members[rank]];
     }
+    tern__slot_ready(group->job, slot, group->size);
     tern__group_place(group);
+}
+
+// `made` has its members, as ranks of the parent; the slot has no number when there was none. Frees
+// it when it fails.
+static int begin_part(const char *call, tern_comm *comm, struct tern__slot slot, tern_comm *made)
+{
+    struct tern__group *group = &made->group;
+    if (slot.number < 0) {
+        tern__handle_free(made, sizeof *made);
+        return tern__slots_exhausted(comm->group.job, call);
+    }
+    place_part(comm, slot, made);
     made->parent = comm;
     tern__comm_gains(comm, TERN__CHILD_PART);
     int status =
@@ -97,14 +86,14 @@ static int comm_split(tern_comm *comm, int color, int key, tern_comm **part)
     struct tern__group *parent = &comm->group;
     struct split_choice mine = {.color = color < 0 ? -1 : color, .key = key};
     struct split_choice choices[TERN_RANKS_MAX];
-    int32_t slots[TERN_RANKS_MAX];
+    struct tern__slot slots[TERN_RANKS_MAX];
     tern_comm *made = tern__handle_new(TERN__COMM, sizeof *made);
-    int32_t slot = -1;
+    struct tern__slot slot = {.number = -1};
     int status = tern__group_exchange(parent, TERN__MEETING_SPLIT, &mine, sizeof mine, choices);
     if (status == TERN_OK && made != NULL && color >= 0) {
         choose_members(choices, parent, &made->group);
         if (made->group.members[0] == parent->rank) {
-            slot = take_slot(parent->job->ctl, made->group.size);
+            slot = tern__slot_take(parent->job, made->group.size);
         }
     }
     if (status == TERN_OK) {
@@ -160,6 +149,14 @@ static int check_members(const struct tern__group *group, const int *ranks, int 
     return TERN_OK;
 }
 
+// Members that have come are in it, hence its slot stays taken.
+static void fail_part(tern_comm *comm, struct tern__slot slot, int status, tern_comm *made)
+{
+    place_part(comm, slot, made);
+    tern__ctl_comm_fail(made->group.job->ctl, slot.number, status, -1, tern_last_error());
+    tern__far_tell_failure(&made->group);
+}
+
 static int comm_create_group(tern_comm *comm, const int *ranks, int count, uint64_t tag,
                              tern_comm **part)
 {
@@ -182,12 +179,12 @@ static int comm_create_group(tern_comm *comm, const int *ranks, int count, uint6
     }
     bool first = ranks[0] == parent->rank;
     if (first) {
-        invite.slot = take_slot(parent->job->ctl, count);
+        invite.slot = tern__slot_take(parent->job, count);
     }
     int status = tern__group_invite(parent, &invite);
     if (status != TERN_OK) {
-        if (first && invite.slot >= 0) { // members that have come are in it: it stays taken
-            tern__ctl_comm_fail(parent->job->ctl, invite.slot, status, -1, tern_last_error());
+        if (first && invite.slot.number >= 0) {
+            fail_part(comm, invite.slot, status, made);
         }
         tern__handle_free(made, sizeof *made);
         return status;

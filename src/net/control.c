@@ -22,7 +22,7 @@ struct sent_cell {
     struct tern__cell cell;
 };
 
-static uint64_t ranks_away(const struct tern__group *group)
+uint64_t tern__net_members(const struct tern__group *group)
 {
     uint64_t ranks = 0;
     for (int rank = 0; rank < group->size; rank++) {
@@ -31,9 +31,12 @@ static uint64_t ranks_away(const struct tern__group *group)
     return ranks;
 }
 
-static struct tern__net_message about(const struct tern__group *group, enum tern__net_kind kind)
+struct tern__net_message tern__net_about(const struct tern__group *group, enum tern__net_kind kind)
 {
-    return (struct tern__net_message){.kind = kind, .slot = (uint32_t)group->slot};
+    return (struct tern__net_message){.kind = kind,
+                                      .slot = (uint32_t)group->slot,
+                                      .generation = group->generation,
+                                      .word = (uint32_t)group->size};
 }
 
 static int control_flush(struct tern__job *job)
@@ -48,7 +51,7 @@ static void control_arrived(const struct tern__group *group, uint64_t number)
     const struct tern__cell *cells = group->shared->cells[number & 1];
     struct sent_cell sent[TERN_RANKS_MAX];
     size_t count = 0;
-    struct tern__net_message message = about(group, TERN__NET_ARRIVED);
+    struct tern__net_message message = tern__net_about(group, TERN__NET_ARRIVED);
     message.value = number;
     message.more = group->away;
     for (int rank = 0; rank < group->size; rank++) {
@@ -61,37 +64,50 @@ static void control_arrived(const struct tern__group *group, uint64_t number)
         }
     }
     message.bytes = count * sizeof sent[0];
-    tern__net_tell(group->job->net, ranks_away(group), &message, sent);
+    tern__net_tell(group->job->net, tern__net_members(group), &message, sent);
 }
 
 static void control_failed(const struct tern__group *group)
 {
     const struct tern__ctl_comm *shared = group->shared;
-    struct tern__net_message message = about(group, TERN__NET_FAILED);
-    message.word = (uint32_t)shared->failed_status;
+    struct tern__net_message message = tern__net_about(group, TERN__NET_FAILED);
+    message.value = (uint64_t)(int64_t)shared->failed_status;
     message.rank = shared->failed_rank;
     message.bytes = sizeof shared->failed_text;
-    tern__net_tell(group->job->net, ranks_away(group), &message, shared->failed_text);
+    tern__net_tell(group->job->net, tern__net_members(group), &message, shared->failed_text);
 }
 
 static void control_left(const struct tern__group *group)
 {
-    struct tern__net_message message = about(group, TERN__NET_LEFT);
+    struct tern__net_message message = tern__net_about(group, TERN__NET_LEFT);
     message.rank = group->rank;
-    tern__net_tell(group->job->net, ranks_away(group), &message, NULL);
+    message.value = group->barriers;
+    tern__net_tell(group->job->net, tern__net_members(group), &message, NULL);
 }
 
 const struct tern__far tern__net_far = {
     .flush = control_flush,
     .arrived = control_arrived,
     .failed = control_failed,
+    .invited = tern__net_invited,
+    .came = tern__net_came,
     .left = control_left,
 };
 
-static struct tern__ctl_comm *comm_of(struct tern__net *net,
-                                      const struct tern__net_message *message)
+static struct tern__slot slot_of(const struct tern__net_message *message)
 {
-    return message->slot < TERN__COMM_SLOTS ? &net->job->ctl->comms[message->slot] : NULL;
+    return (struct tern__slot){.number = (int32_t)message->slot, .generation = message->generation};
+}
+
+// Locked, until unlock; NULL when nobody is interested any more.
+static struct tern__ctl_comm *lock(struct tern__net *net, const struct tern__net_message *message)
+{
+    return tern__slot_lock(net->job, slot_of(message), (int)message->word);
+}
+
+static void unlock(struct tern__net *net, const struct tern__net_message *message)
+{
+    tern__slot_unlock(net->job, slot_of(message));
 }
 
 static void ring(struct tern__net *net, const struct tern__ctl_comm *comm)
@@ -130,7 +146,7 @@ static void count(struct tern__ctl_comm *comm, int machine, uint64_t away,
 static void arrived(struct tern__net *net, int peer, const struct tern__net_message *message,
                     const char *payload)
 {
-    struct tern__ctl_comm *comm = comm_of(net, message);
+    struct tern__ctl_comm *comm = lock(net, message);
     if (comm == NULL) {
         return;
     }
@@ -154,41 +170,48 @@ static void arrived(struct tern__net *net, int peer, const struct tern__net_mess
         (message->more | UINT64_C(1) << machines->of[peer]) & ~(UINT64_C(1) << machines->mine);
     count(comm, machines->of[peer], away, message);
     ring(net, comm);
+    unlock(net, message);
 }
 
 static void failed(struct tern__net *net, int peer, const struct tern__net_message *message,
                    const char *payload)
 {
-    struct tern__ctl_comm *comm = comm_of(net, message);
+    struct tern__ctl_comm *comm = message->bytes == TERN__FAILURE_BYTES ? lock(net, message) : NULL;
     (void)peer;
-    if (comm != NULL && message->bytes == TERN__FAILURE_BYTES) {
-        char text[TERN__FAILURE_BYTES];
-        snprintf(text, sizeof text, "%.*s", TERN__FAILURE_BYTES - 1, payload);
-        tern__flag_swap(&comm->told, 0, 1); // who has found it tells all
-        tern__ctl_comm_fail(net->job->ctl, (int)message->slot, (int32_t)message->word,
-                            message->rank, text);
+    if (comm == NULL) {
+        return;
     }
+    char text[TERN__FAILURE_BYTES];
+    snprintf(text, sizeof text, "%.*s", TERN__FAILURE_BYTES - 1, payload);
+    tern__flag_swap(&comm->told, 0, 1); // who has found it tells all
+    tern__ctl_comm_fail(net->job->ctl, (int)message->slot, (int)(int64_t)message->value,
+                        message->rank, text);
+    unlock(net, message);
 }
 
 static void left(struct tern__net *net, int peer, const struct tern__net_message *message,
                  const char *payload)
 {
-    struct tern__ctl_comm *comm = comm_of(net, message);
+    struct tern__ctl_comm *comm =
+        message->rank >= 0 && message->rank < TERN_RANKS_MAX ? lock(net, message) : NULL;
     (void)peer;
     (void)payload;
-    if (comm != NULL && message->rank >= 0 && message->rank < TERN_RANKS_MAX) {
-        uint64_t bit = UINT64_C(1) << message->rank;
-        atomic_fetch_or_explicit(&comm->left, bit, memory_order_seq_cst);
-        tern__flag_add(&comm->holders, UINT32_MAX);
-        ring(net, comm);
+    if (comm == NULL) {
+        return;
     }
+    // Before it is seen to have left: partner: left_before in sync/group.c
+    atomic_store_explicit(&comm->entered[message->rank].barrier, message->value,
+                          memory_order_relaxed);
+    atomic_fetch_or_explicit(&comm->left, UINT64_C(1) << message->rank, memory_order_seq_cst);
+    ring(net, comm);
+    tern__slot_leave(net->job, slot_of(message));
+    unlock(net, message);
 }
 
 void tern__net_control_start(struct tern__net *net)
 {
-    tern__net_handle(net, TERN__NET_ARRIVED,
-                     (struct tern__net_handler){.done = arrived, .loose = true});
-    tern__net_handle(net, TERN__NET_FAILED,
-                     (struct tern__net_handler){.done = failed, .loose = true});
-    tern__net_handle(net, TERN__NET_LEFT, (struct tern__net_handler){.done = left, .loose = true});
+    tern__net_handle(net, TERN__NET_ARRIVED, (struct tern__net_handler){.done = arrived});
+    tern__net_handle(net, TERN__NET_FAILED, (struct tern__net_handler){.done = failed});
+    tern__net_handle(net, TERN__NET_LEFT, (struct tern__net_handler){.done = left});
+    tern__net_invite_start(net);
 }

@@ -3,8 +3,18 @@
 #ifndef TERN_NET_CONTROL_H
 #define TERN_NET_CONTROL_H
 
+#include "net/net.h"
 #include "sync/far.h"
 
 extern const struct tern__far tern__net_far;
+
+// The members, as ranks of the job; and a message about the group.
+uint64_t tern__net_members(const struct tern__group *group);
+struct tern__net_message tern__net_about(const struct tern__group *group, enum tern__net_kind kind);
+
+// control_invite.c: of tern__net_far, and the handlers of what they send.
+void tern__net_invited(const struct tern__group *group, const struct tern__invite *invite);
+void tern__net_came(const struct tern__group *group, int leader, uint32_t number);
+void tern__net_invite_start(struct tern__net *net);
 
 #endif

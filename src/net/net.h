@@ -12,7 +12,7 @@
 //     row.c       the row of the transports' table for ranks of other machines
 //     get.c       its gets
 //     arrive.c    what is done when its messages come
-//     control.c   communicators: barriers, failures, who has left
+//     control*.c  communicators: barriers, failures, who has left; invitations
 //     area.c      what ranks publish in the areas of communicators
 //
 // Each process has a thread that sleeps until something comes, stores it, and rings the bells of
@@ -49,12 +49,14 @@ enum tern__net_kind {
     TERN__NET_GOT_BLOCK, // its rows one after the other
     TERN__NET_AREA,      // of a part of an area: see tern__net_area_send
     // Control, between leaders: the handlers of control.c. Nothing that is sent later depends on
-    // them, so no flush confirms them. slot, generation: of the communicator.
+    // them, so no flush confirms them. slot, generation, word: the communicator, and its size.
     TERN__NET_CONTROL,
     TERN__NET_ARRIVED = TERN__NET_CONTROL, // value: number of the barrier; key: bit r: rank r;
                                            // more: bit m: machine m has members, the sender's apart
-    TERN__NET_FAILED,                      // word: status; rank: culprit; payload: the sentence
-    TERN__NET_LEFT,                        // rank
+    TERN__NET_FAILED,                      // value: status; rank: culprit; payload: the sentence
+    TERN__NET_LEFT,    // rank; value: number of the last barrier that it has come to
+    TERN__NET_INVITED, // rank: of the job; payload: the place, as in control_invite.c
+    TERN__NET_CAME,    // rank: of the job, whose invitation it is; value: its number
     TERN__NET_KINDS = 32,
 };
 

@@ -108,7 +108,7 @@ struct tern__ctl_invite {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t number; // odd: open
     _Atomic uint32_t busy;                            // a thread of the rank uses it
     _Atomic uint32_t slot_of_group;                   // of the communicator whose ranks these are
-    _Atomic uint32_t slot;                            // what is handed over
+    _Atomic uint32_t slot, generation;                // what is handed over
     _Atomic uint32_t count;
     _Atomic uint64_t tag;
     _Atomic uint64_t ranks[TERN_RANKS_MAX / 8]; // a byte each
@@ -117,7 +117,7 @@ struct tern__ctl_invite {
 
 enum tern__failed { TERN__WORKING, TERN__FAILING, TERN__FAILED };
 
-// What a communicator shares. Zero before its slot is given out.
+// What a communicator shares. All of it is zero when its slot has been made ready.
 struct tern__ctl_comm {
     alignas(TERN_CACHE_LINE) _Atomic uint64_t arrivals; // of all its barriers; only counts up
     // Where it has members on other machines: those of the ones here, and which they are (bit r:
@@ -159,10 +159,12 @@ struct tern__ctl {
     uint32_t abi;
     uint32_t nranks;
     _Atomic uint32_t first_dead_plus_one;
-    _Atomic uint32_t load_version;            // changes with any rank's `threads` or `cpus`
-    _Atomic uint32_t slots[TERN__COMM_SLOTS]; // 1: taken; slot 0 is the first communicator
-    struct tern__machines machines;           // written before anybody sees it
-    _Atomic uint64_t heap_bytes;              // that all ranks' tern_alloc holds (comm/heap.h)
+    _Atomic uint32_t load_version;                  // changes with any rank's `threads` or `cpus`
+    _Atomic uint32_t slots[TERN__COMM_SLOTS];       // 1: taken; slot 0 is the first communicator
+    _Atomic uint32_t generations[TERN__COMM_SLOTS]; // of what is in them: sync/slots.h
+    _Atomic uint32_t slot_locks[TERN__COMM_SLOTS];  // who holds it: rank of the job + 1
+    struct tern__machines machines;                 // written before anybody sees it
+    _Atomic uint64_t heap_bytes; // that all ranks' tern_alloc holds (comm/heap.h)
     struct tern__ctl_rank ranks[TERN_RANKS_MAX];
     struct tern__ctl_comm comms[TERN__COMM_SLOTS];
     struct tern__ctl_records records[TERN_RANKS_MAX];

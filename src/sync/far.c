@@ -3,6 +3,7 @@
 
 #include "sync/far.h"
 
+#include "base/error.h"
 #include "base/log.h"
 #include "sync/interrupt.h"
 #include "sync/wait.h"
@@ -69,7 +70,15 @@ static int is_over(void *arg, bool deep)
     return over ? TERN_ERR_PEER : TERN_OK;
 }
 
-void tern__far_leave(struct tern__group *group)
+void tern__far_leaves(struct tern__group *group)
+{
+    if (group->job->far != NULL && tern__flag_load(&group->shared->failed) == TERN__WORKING &&
+        tern__ctl_first_dead(group->job->ctl) < 0) {
+        tern_status_ignore(group->job->far->flush(group->job));
+    }
+}
+
+void tern__far_left(struct tern__group *group)
 {
     struct tern__job *job = group->job;
     if (group->away == 0 || job->far == NULL) {

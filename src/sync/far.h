@@ -6,6 +6,7 @@
 #define TERN_SYNC_FAR_H
 
 #include "sync/group.h"
+#include "sync/invite.h"
 
 // Who does it: src/net/control.c. None of these waits longer than the ranks they tell live.
 struct tern__far {
@@ -16,6 +17,9 @@ struct tern__far {
     void (*arrived)(const struct tern__group *group, uint64_t number);
     // The group has failed, with the reason that is in its control memory.
     void (*failed)(const struct tern__group *group);
+    // This rank has invited others (sync/invite.h); this rank has come to an invitation.
+    void (*invited)(const struct tern__group *group, const struct tern__invite *invite);
+    void (*came)(const struct tern__group *group, int leader, uint32_t number);
     // This rank has left the group.
     void (*left)(const struct tern__group *group);
 };
@@ -34,8 +38,12 @@ void tern__far_arrive(const struct tern__group *group, uint64_t number);
 // The group has failed: by whoever notices first on this machine.
 void tern__far_tell_failure(const struct tern__group *group);
 
-// This rank has left. Of the first communicator: waits until all have, or something has failed,
-// since leaders receive for their machine until the end.
-void tern__far_leave(struct tern__group *group);
+// This rank is about to leave, and what it has sent is there before others are told that it has: of
+// a group that works.
+void tern__far_leaves(struct tern__group *group);
+
+// It has left. Of the first communicator: waits until all have, or something has failed, since
+// leaders receive for their machine until the end. Of another one, nothing shared is touched.
+void tern__far_left(struct tern__group *group);
 
 #endif

@@ -18,6 +18,7 @@
 #include "sync/doing.h"
 #include "sync/far.h"
 #include "sync/interrupt.h"
+#include "sync/slots.h"
 #include "sync/wait.h"
 
 // Who finds that a communicator fails writes why: a microsecond, or its time slices on a busy
@@ -230,14 +231,14 @@ int tern__group_left(const struct tern__group *group)
     return left == 0 ? -1 : __builtin_ctzll(left); // partner: tern__group_leave
 }
 
-bool tern__group_leave(struct tern__group *group)
+void tern__group_leave(struct tern__group *group)
 {
+    tern__far_leaves(group);
     struct tern__ctl_comm *shared = group->shared;
     atomic_fetch_or_explicit(&shared->left, UINT64_C(1) << group->rank, memory_order_seq_cst);
     ring_members(group);
-    bool last = tern__flag_add(&shared->holders, UINT32_MAX) == 1;
-    tern__far_leave(group);
-    return last;
+    tern__slot_leave(group->job, (struct tern__slot){group->slot, group->generation});
+    tern__far_left(group);
 }
 
 int tern__group_timed_out(struct tern__group *group, int culprit, const char *format, ...)
@@ -291,6 +292,22 @@ static bool all_arrived(void *arg)
            wait->target; // partner: the add in tern__group_barrier
 }
 
+// The lowest rank that has left and has not been in this barrier, or -1. One that has come, and
+// left when it had heard of all others, may be known to have left before they are known to have
+// come, where they are on other machines.
+static int left_before(const struct tern__group *group)
+{
+    uint64_t left = atomic_load_explicit(&group->shared->left, memory_order_seq_cst);
+    for (; left != 0; left &= left - 1) { // partner: tern__group_leave
+        int rank = __builtin_ctzll(left);
+        if (atomic_load_explicit(&group->shared->entered[rank].barrier, memory_order_relaxed) <
+            group->barriers) {
+            return rank;
+        }
+    }
+    return -1;
+}
+
 static int barrier_broken(void *arg, bool deep)
 {
     struct barrier_wait *wait = arg;
@@ -303,7 +320,7 @@ static int barrier_broken(void *arg, bool deep)
         wait->published = true;
     }
     TERN_TRY(tern__group_check(group, deep));
-    int left = tern__group_left(group);
+    int left = left_before(group);
     if (left < 0 || all_arrived(wait)) {
         return TERN_OK;
     }

@@ -26,7 +26,8 @@ const char *tern__meeting_name(enum tern__meeting_kind meeting);
 struct tern__group {
     struct tern__job *job;
     struct tern__ctl_comm *shared;
-    int slot; // index of `shared` in the control memory; the communicator's number
+    int slot;            // index of `shared` in the control memory; the communicator's number
+    uint32_t generation; // of the slot: sync/slots.h
     int rank;
     int size;
     int members[TERN_RANKS_MAX]; // their ranks in the job
@@ -75,8 +76,9 @@ int tern__group_has_left(struct tern__group *group, int rank, const char *format
 void tern__ctl_comm_fail(struct tern__ctl *ctl, int slot, int status, int culprit,
                          const char *text);
 
-// Leaves the group and wakes the others; true for the last one to leave.
-bool tern__group_leave(struct tern__group *group);
+// Leaves the group and wakes the others; the last one gives its slot back. What is shared is not
+// touched after that.
+void tern__group_leave(struct tern__group *group);
 
 // The lowest rank of the group that has left it, or -1.
 int tern__group_left(const struct tern__group *group);

@@ -3,6 +3,10 @@
 // its number is odd; a member reads it, sees that the number is the same, and writes that number as
 // what it has come to. So nothing is reset, and a member that comes too late for an invitation that
 // was given up writes a number that nobody looks for.
+//
+// On other machines a copy of the place is written when it is opened; who comes there tells the
+// first member's machine. Nobody closes a copy: its members have come to its number, and do not
+// come again.
 
 #include "sync/invite.h"
 
@@ -11,6 +15,7 @@
 
 #include "base/error.h"
 #include "sync/doing.h"
+#include "sync/far.h"
 #include "sync/wait.h"
 
 enum { PER_WORD = 8 }; // members of a word, a byte each
@@ -143,7 +148,8 @@ static void open_place(struct meeting *meeting)
     const struct tern__invite *invite = meeting->invite;
     store(&place->tag, invite->tag);
     tern__poke(&place->slot_of_group, (uint32_t)meeting->group->slot);
-    tern__poke(&place->slot, (uint32_t)invite->slot);
+    tern__poke(&place->slot, (uint32_t)invite->slot.number);
+    tern__poke(&place->generation, invite->slot.generation);
     tern__poke(&place->count, (uint32_t)invite->count);
     for (int word = 0; word < TERN_RANKS_MAX / PER_WORD; word++) {
         store(&place->ranks[word], word_at(invite, word));
@@ -152,6 +158,9 @@ static void open_place(struct meeting *meeting)
     tern__flag_store(&place->number, meeting->number); // partner: is_invited, accept
     for (int i = 1; i < invite->count; i++) {
         tern__bell_ring(bell_of(meeting->group, invite->ranks[i]));
+    }
+    if (meeting->group->away != 0 && meeting->group->job->far != NULL) {
+        meeting->group->job->far->invited(meeting->group, invite);
     }
 }
 
@@ -223,7 +232,8 @@ static int accept(struct meeting *meeting)
         TERN_TRY(status);
         theirs = (struct tern__invite){.tag = meeting->invite->tag,
                                        .count = (int)tern__peek(&place->count),
-                                       .slot = (int)tern__peek(&place->slot)};
+                                       .slot = {.number = (int)tern__peek(&place->slot),
+                                                .generation = tern__peek(&place->generation)}};
         for (int i = 0; i < theirs.count && i < TERN_RANKS_MAX; i++) {
             theirs.ranks[i] =
                 (int)(load(&place->ranks[i / PER_WORD]) >> (8 * (i % PER_WORD)) & 0xff);
@@ -238,6 +248,9 @@ static int accept(struct meeting *meeting)
     meeting->invite->slot = theirs.slot;
     tern__flag_store(&place->come[group->job->rank], meeting->number); // partner: missing
     tern__bell_ring(bell_of(group, leader));
+    if (!tern__job_is_here(group->job, group->members[leader]) && group->job->far != NULL) {
+        group->job->far->came(group, leader, meeting->number);
+    }
     return TERN_OK;
 }
 

@@ -5,13 +5,14 @@
 #define TERN_SYNC_INVITE_H
 
 #include "sync/group.h"
+#include "sync/slots.h"
 
 // What all members pass alike, but for `slot`, which the first of them gives and the others get.
 struct tern__invite {
     uint64_t tag;
     int count;
     int ranks[TERN_RANKS_MAX]; // of the group; all different, the caller among them
-    int slot;                  // any number
+    struct tern__slot slot;
 };
 
 // Returns when all members are in it. Several invitations of one rank, by several threads, are read
