@@ -11,32 +11,16 @@
 #include "start/across.h"
 
 static const struct tern__comm_backend *const backends[] = {
-    &tern__comm_sim,
-    &tern__comm_mpi,
-    &tern__comm_ucx,
-    &tern__comm_hccl,
+    &tern__comm_sim, &tern__comm_tcp, &tern__comm_mpi, &tern__comm_ucx, &tern__comm_hccl,
 };
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
-
-// By where this process runs. Cards are used only where that is asked for.
-static const struct tern__comm_backend *usual(void)
-{
-    switch (tern__start_across()) {
-    case TERN__ACROSS_BY_RUN:
-        return &tern__comm_ucx;
-    case TERN__ACROSS_BY_MPI:
-        return &tern__comm_mpi;
-    case TERN__ACROSS_NOT:
-        break;
-    }
-    return &tern__comm_sim;
-}
 
 const struct tern__comm_backend *tern__comm_backend_find(void)
 {
     const char *word = getenv("TERN_COMM_BACKEND");
     if (word == NULL || *word == '\0') {
-        return usual();
+        // Cards are used only where that is asked for.
+        return tern__start_is_across() ? &tern__comm_tcp : &tern__comm_sim;
     }
     char words[256] = "";
     for (size_t i = 0; i < BACKENDS; i++) {

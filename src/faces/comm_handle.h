@@ -63,6 +63,7 @@ struct CommHandle_ {
 };
 
 extern const struct tern__comm_backend tern__comm_sim;
+extern const struct tern__comm_backend tern__comm_tcp;
 extern const struct tern__comm_backend tern__comm_mpi;
 extern const struct tern__comm_backend tern__comm_ucx;
 extern const struct tern__comm_backend tern__comm_hccl;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backends of the comm_* platform API that are tern's own communicator and window: `sim` meets
-// at a path on one machine; `mpi` and `ucx` are the job that a launcher has started on several, and
-// what carries their bytes is tern_init's affair.
+// at a path on one machine; `tcp`, `mpi` and `ucx` are the job that a launcher has started on
+// several, with the engine of that name.
 
 #include "faces/comm_handle.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "comm/comm.h"
@@ -26,9 +29,27 @@ static int refuse_job(CommHandle h)
     return -1;
 }
 
+// TERN_NET is what tern_init reads.
+static int choose_engine(const char *name)
+{
+    const char *word = getenv("TERN_NET");
+    if (word == NULL || *word == '\0') {
+        return setenv("TERN_NET", name, 1);
+    }
+    if (strcmp(word, name) != 0) {
+        tern__set_error("comm_init: TERN_COMM_BACKEND is '%s', but TERN_NET is '%.40s'", name,
+                        word);
+        return -1;
+    }
+    return 0;
+}
+
 static int join_job(CommHandle h, int rank, int nranks, const char *rootinfo_path)
 {
     (void)rootinfo_path; // the launcher knows the place
+    if (choose_engine(h->backend->name) != 0) {
+        return -1;
+    }
     if (tern_init(NULL, &h->comm) != TERN_OK) {
         return -1;
     }
@@ -119,12 +140,17 @@ const struct tern__comm_backend tern__comm_sim = {.name = "sim",
                                                   .join = join_at,
                                                   SHARED};
 
+const struct tern__comm_backend tern__comm_tcp = {.name = "tcp",
+                                                  .where = "several machines",
+                                                  .join = join_job,
+                                                  SHARED};
+
 const struct tern__comm_backend tern__comm_mpi = {.name = "mpi",
-                                                  .where = "several machines, by mpirun or srun",
+                                                  .where = "several machines, under an MPI",
                                                   .join = join_job,
                                                   SHARED};
 
 const struct tern__comm_backend tern__comm_ucx = {.name = "ucx",
-                                                  .where = "several machines, by tern run --hosts",
+                                                  .where = "several machines, with UCX",
                                                   .join = join_job,
                                                   SHARED};

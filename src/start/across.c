@@ -14,7 +14,7 @@ static long number(const char *variable)
     return tern__parse_integer(getenv(variable), 1, 1 << 24, &value) == 0 ? value : 0;
 }
 
-enum tern__across tern__start_across(void)
+bool tern__start_is_across(void)
 {
     // How many processes there are on this machine, and in all: Open MPI, hydra.
     static const char *const counts[][2] = {
@@ -22,13 +22,13 @@ enum tern__across tern__start_across(void)
         {"MPI_LOCALNRANKS", "PMI_SIZE"},
     };
     if (getenv(TERN_ENV_HUB_FD) != NULL) {
-        return getenv(TERN_ENV_LISTEN) != NULL ? TERN__ACROSS_BY_RUN : TERN__ACROSS_NOT;
+        return getenv(TERN_ENV_LISTEN) != NULL;
     }
     for (int i = 0; i < 2; i++) {
         long here = number(counts[i][0]);
         if (here > 0 && here < number(counts[i][1])) {
-            return TERN__ACROSS_BY_MPI;
+            return true;
         }
     }
-    return number("SLURM_STEP_NUM_NODES") > 1 ? TERN__ACROSS_BY_MPI : TERN__ACROSS_NOT;
+    return number("SLURM_STEP_NUM_NODES") > 1;
 }
