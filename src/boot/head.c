@@ -20,7 +20,7 @@
 #include "boot/listen.h"
 
 // An agent whose branch is over, or is lost, has this long to end by itself.
-#define FINISH_NS (2 * TERN_NS_PER_SECOND)
+#define FINISH_NS TERN_NS_PER_SECOND
 #define SAME_SIGNAL_NS (20 * TERN_NS_PER_MS)
 // A reader of the output that does not read cannot keep an interrupted job for longer.
 #define INTERRUPTED_DRAIN_NS (100 * TERN_NS_PER_MS)

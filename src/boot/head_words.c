@@ -228,6 +228,7 @@ static void lose(struct tern__job_head *head, int at)
         head->lost = at;
     }
     if (state == TERN__LINK_SILENT) {
+        tern__head_kill(head, at); // it would not end soon by itself
         tern__head_fail(head, EXIT_LOST, "%s has been silent for %.3g s",
                         tern__head_host(head, at).text, (double)head->silence_ns * 1e-9);
     } else {

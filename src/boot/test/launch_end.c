@@ -5,19 +5,9 @@
 
 #include "launch_run.h"
 
-#define SOON_NS (30 * TERN_NS_PER_SECOND)
 // As the last command of a rank: waits for a signal without a child of its own that would survive.
 #define WAIT_FOR_SIGNAL "echo ready; exec sleep 1000"
 #define DEAF "trap '' INT TERM HUP QUIT; echo ready; exec sleep 1000"
-
-static void await_none_left(const char *mark)
-{
-    int64_t deadline_ns = tern__deadline_after(SOON_NS);
-    while (count_marked(mark) > 0) {
-        assert_true(tern__now_ns() < deadline_ns);
-        sleep_ms(10);
-    }
-}
 
 static void signals_end_the_job(void **state)
 {

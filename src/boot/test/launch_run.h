@@ -29,6 +29,7 @@
 #define TERN_PATH TERN_BUILD_DIR "/bin/tern"
 #define ARGS_MAX 24
 #define RUN_DEADLINE_MS 30000
+#define SOON_NS (30 * TERN_NS_PER_SECOND)
 
 // How `tern` is started. Zero: no standard input, output into memory, nothing done to signals.
 struct setting {
@@ -93,6 +94,15 @@ static inline int count_marked(const char *mark)
 static inline void sleep_ms(int ms)
 {
     poll(NULL, 0, ms);
+}
+
+static inline void await_none_left(const char *mark)
+{
+    int64_t deadline_ns = tern__deadline_after(SOON_NS);
+    while (count_marked(mark) > 0) {
+        assert_true(tern__now_ns() < deadline_ns);
+        sleep_ms(10);
+    }
 }
 
 static inline void become_tern(const struct run *run, const struct setting *setting,
