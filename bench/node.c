@@ -37,6 +37,12 @@ static void nothing(int64_t *args)
     (void)args;
 }
 
+// (region): the processor time of this chip's process so far.
+static void tell_time(int64_t *args)
+{
+    *(float *)tern_region_data((const tern_region *)(intptr_t)args[0]) = (float)cpu_ms();
+}
+
 static int submit(tern_graph *graph, const struct shape *shape, int i)
 {
     const uint32_t count = 1;
@@ -105,9 +111,39 @@ static void measure_domain(int runs)
     report("node_domain", cli_median(took, runs), "us");
 }
 
+static int submit_time(tern_graph *graph, void *arg)
+{
+    const uint32_t count = 1;
+    tern_region told;
+    tern_task_arg args[] = {{.access = TERN_OUT_EXISTING, .region = &told}};
+    must(tern_region_make(&told, tern_domain_address(domain, TERN_NODE_HOST), &count, 1,
+                          TERN_REGION_F32));
+    (void)arg;
+    return tern_node_submit(graph,
+                            &(tern_node_task){.function = "tell_time",
+                                              .chips = (int[]){0},
+                                              .chips_count = 1,
+                                              .args = args,
+                                              .args_count = 1},
+                            NULL);
+}
+
+// What a chip uses while it has nothing to do.
+static void measure_idle(void)
+{
+    float before, after;
+    must(tern_node_run(node, submit_time, NULL));
+    must(tern_domain_read(domain, TERN_NODE_HOST, 0, &before, sizeof before));
+    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    must(tern_node_run(node, submit_time, NULL));
+    must(tern_domain_read(domain, TERN_NODE_HOST, 0, &after, sizeof after));
+    report("node_idle", (double)(after - before), "ms");
+}
+
 int main(int argc, char **argv)
 {
-    const tern_node_function functions[] = {{.name = "nothing", .kernel = nothing}};
+    const tern_node_function functions[] = {{.name = "nothing", .kernel = nothing},
+                                            {.name = "tell_time", .kernel = tell_time}};
     int runs = argc > 2 ? atoi(argv[2]) : 51;
     tasks = argc > 1 ? atoi(argv[1]) : 1000;
     if (tasks < 1 || tasks > 100000 || runs < 1 || runs > RUNS_MOST) {
@@ -119,7 +155,7 @@ int main(int argc, char **argv)
     nranks = tern_comm_size(world);
     if (rank != 0) {
         must(tern_node_serve(world,
-                             &(tern_serve_options){.functions = functions, .functions_count = 1}));
+                             &(tern_serve_options){.functions = functions, .functions_count = 2}));
     } else {
         must(tern_node_create(world, NULL, &node));
         chips = tern_node_chips(node);
@@ -128,6 +164,7 @@ int main(int argc, char **argv)
             measure(&shapes[s], runs);
         }
         measure_domain(runs);
+        measure_idle();
         must(tern_node_destroy(node));
     }
     must(tern_comm_destroy(world));

@@ -23,6 +23,7 @@ ROWS = (
     ("independent tasks for the host", "us/task", None, "node_host"),
     ("a run of one task", "us", None, "node_one"),
     ("a domain of 64 KiB on two chips, made and destroyed", "us", None, "node_domain"),
+    ("processor time of a chip that idles for 1 s", "ms", None, "node_idle"),
 )
 
 

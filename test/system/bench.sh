@@ -23,7 +23,7 @@ grep -q '^| all_reduce, 2 ranks | .*mpi4py\|^| mpi4py is not ' results.md
 
 # A host and its chips, which have no peer.
 python3 "$root/bench/run.py" --quick --only nodes --build "$build" --output "results.md"
-expect_rows 9 # the heading and eight rows
+expect_rows 10 # the heading and nine rows
 
 # Their peers need no launcher, and are quick; what is not installed has a row that says so.
 python3 "$root/bench/run.py" --quick --only tasks --build "$build" --output "results.md"
