@@ -173,7 +173,8 @@ static int queue(const tern_context *context)
     for (int item = 0; item < ITEMS; item++) {
         if (context->rankId == 0) {
             TRY(await_word(at(context, 0, 0), item - SLOTS + 1));
-            slots[item % SLOTS] = (float)(item * item);
+            const float value = (float)(item * item);
+            TRY(put(&slots[item % SLOTS], &value, sizeof value));
             TRY(notify(at(context, 1, 0)));
         } else {
             TRY(await_word(at(context, 1, 0), item + 1));

@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tern/put.h"
-#include "tern/window.h"
-
 enum { ELEMENTS = 256, SIDE = 64, TILE = SIDE * SIDE };
 #define RESULT_AT (WORDS_BYTES + ELEMENTS * sizeof(float))
 #define DOMAIN_BYTES (RESULT_AT + ELEMENTS * sizeof(float))
@@ -19,10 +16,11 @@ static void all_reduce(int64_t *args)
 {
     const tern_context *context = (const tern_context *)(intptr_t)args[0];
     float *result = at(context, context->rankId, RESULT_AT);
-    const int status = meet(context, 1);
+    int status = meet(context, 1);
     for (uint32_t rank = 0; rank < context->rankNum && status == TERN_OK; rank++) {
-        const float *theirs = at(context, rank, WORDS_BYTES);
-        for (int i = 0; i < ELEMENTS; i++) {
+        float theirs[ELEMENTS];
+        status = get(at(context, rank, WORDS_BYTES), theirs, sizeof theirs);
+        for (int i = 0; i < ELEMENTS && status == TERN_OK; i++) {
             result[i] += theirs[i];
         }
     }
@@ -124,13 +122,8 @@ static size_t slot_at(int which)
 // (partial, y, context): puts the own partial product into all mailboxes, waits for all, adds.
 static int add_partials(const float *partial, float *y, const tern_context *context)
 {
-    tern_window *window;
-    int rank;
-    size_t offset;
     for (uint32_t peer = 0; peer < context->rankNum; peer++) {
-        TRY(tern_window_find(at(context, peer, slot_at((int)context->rankId)), &window, &rank,
-                             &offset));
-        TRY(tern_put(window, rank, offset, partial, TILE * sizeof *partial));
+        TRY(put(at(context, peer, slot_at((int)context->rankId)), partial, TILE * sizeof *partial));
         TRY(notify(at(context, peer, 0)));
     }
     TRY(await_word(at(context, context->rankId, 0), (int32_t)context->rankNum));

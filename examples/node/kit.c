@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "tern/isa.h"
+#include "tern/put.h"
+#include "tern/window.h"
 
 int floats(tern_region *region, void *address, uint32_t count)
 {
@@ -27,6 +29,24 @@ uint64_t count_of(int64_t arg)
 void *at(const tern_context *context, uint32_t rank, size_t offset_bytes)
 {
     return (char *)(uintptr_t)context->windowsIn[rank] + offset_bytes;
+}
+
+int put(void *there, const void *here, size_t size_bytes)
+{
+    tern_window *window;
+    int rank;
+    size_t offset_bytes;
+    TRY(tern_window_find(there, &window, &rank, &offset_bytes));
+    return tern_put(window, rank, offset_bytes, here, size_bytes);
+}
+
+int get(const void *there, void *here, size_t size_bytes)
+{
+    tern_window *window;
+    int rank;
+    size_t offset_bytes;
+    TRY(tern_window_find(there, &window, &rank, &offset_bytes));
+    return tern_get(window, rank, offset_bytes, here, size_bytes);
 }
 
 int notify(void *word)

@@ -61,6 +61,10 @@ float *data_of(int64_t arg);
 uint64_t count_of(int64_t arg);
 void *at(const tern_context *context, uint32_t rank, size_t offset_bytes);
 
+// Copies to and from what a member has, which may be on another machine, where no pointer leads.
+int put(void *there, const void *here, size_t size_bytes);
+int get(const void *there, void *here, size_t size_bytes);
+
 // Adds 1 to a word of a domain; waits until the own one is `value` at least.
 int notify(void *word);
 int await_word(void *word, int32_t value);

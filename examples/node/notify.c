@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "tern/async.h"
-#include "tern/put.h"
 #include "tern/window.h"
 
 enum { ELEMENTS = 128 * 128 };
@@ -98,11 +97,8 @@ static int send(int64_t *args)
 {
     const tern_context *context = (const tern_context *)(intptr_t)args[3];
     tern_condition told = {.cmp = TERN_CMP_GE, .value = 1};
-    tern_window *window;
     int rank;
-    size_t offset;
-    TRY(tern_window_find(data_of(args[1]), &window, &rank, &offset));
-    TRY(tern_put(window, rank, offset, data_of(args[0]), BYTES));
+    TRY(put(data_of(args[1]), data_of(args[0]), BYTES));
     TRY(notify(at(context, other(context), 0)));
     TRY(tern_window_find(at(context, context->rankId, 0), &told.window, &rank, &told.offset_bytes));
     return tern_kernel_defer(&told);
