@@ -7,8 +7,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import re
 import shutil
 import subprocess
+import types
 from pathlib import Path
 
 import numpy as np
@@ -195,6 +197,21 @@ def test_a_graph_of_a_chip_runs_again():
 
 def test_a_kernel_that_raises_ends_the_run_with_its_sentence():
     assert launch(failing, 3)[0]
+
+
+def documented(comm):
+    page = (INCLUDE.parent / "docs/node.md").read_text()
+    block = re.search(r"```python\n(# node\n.*?)```", page, re.S)[1]
+    looked = []
+    names = {"comm": comm, "tern": tern, "In": In, "InOut": InOut, "exchange": exchange,
+             "kernels": types.SimpleNamespace(add=add), "look": lambda b: looked.append(b.copy()),
+             "build": lambda graph, b: graph.submit(add, [InOut(b), 10])}
+    exec(compile(block, "node", "exec"), names)
+    return looked
+
+
+def test_the_example_of_the_page():
+    assert np.array_equal(launch(documented, 3)[0], [np.full(8, 13)])
 
 
 def outliving(comm):
