@@ -29,11 +29,16 @@ OPEN_MPI = ("mpirun.openmpi --allow-run-as-root --mca orte_tmpdir_base /dev/shm 
             "--mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1")
 MPICH = ("mpiexec.hydra -launcher rsh -launcher-exec {lab}/rsh -hosts {list} -iface eth0 "
          "-genv UCX_TLS tcp,sm,self -genv UCX_NET_DEVICES eth0 -n {n}")
+ENGINE = {OPEN_MPI: " -x TERN_NET=mpi", MPICH: " -genv TERN_NET mpi"}
 SIX = " --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 6"
 # name, compiler, launcher
 PEERS = (("Open MPI", "mpicc.openmpi", OPEN_MPI),
          ("Open MPI, algorithm 6", "mpicc.openmpi", OPEN_MPI + SIX),
          ("MPICH", "mpicc.mpich", MPICH))
+
+# Where the engines of tern and the second algorithm are measured.
+LINK, START, TWO = "link", "start", (2, 2)
+ALL_JOBS = (LINK, START, *SHAPES)
 
 
 class Skip(Exception):
@@ -83,19 +88,19 @@ class Lab:
         return values, why[:300]
 
 
-def has_hosts(tern):
-    done = subprocess.run([tern, "run", "--help"], capture_output=True, text=True, check=False)
-    return "--hosts" in done.stdout
-
-
 def systems_here(tern, build, with_peers, folder, notes):
-    """(name, launcher, program), tern first."""
-    systems = []
-    if has_hosts(tern):
-        systems.append(("tern", f"{tern} run --hosts {{list}} --agent {{lab}}/rsh",
-                        os.path.join(build, "bin", "bench_machines")))
-    else:
-        notes.append("tern is left out: tern run has no --hosts.")
+    """(name, launcher, program, jobs), tern first."""
+    own = os.path.join(build, "bin", "bench_machines")
+    run = f"{tern} run --hosts {{list}} --agent {{lab}}/rsh"
+    systems = [("tern", run, own, ALL_JOBS), ("tern, ucx", f"TERN_NET=ucx {run}", own, (LINK, TWO))]
+    for name, launcher in (("Open MPI", OPEN_MPI), ("MPICH", MPICH)):
+        if with_peers:
+            systems.append((f"tern, mpi ({name})", launcher + ENGINE[launcher], own, (LINK, TWO)))
+    built = {"ucx": "ucx", "mpi (Open MPI)": "mpi_openmpi", "mpi (MPICH)": "mpi_mpich"}
+    for name, library in built.items():
+        if not os.path.exists(os.path.join(build, "lib", f"libtern_net_{library}.so")):
+            systems = [system for system in systems if system[0] != f"tern, {name}"]
+            notes.append(f"tern's engine {name} is left out: it was not built.")
     programs = {}
     for name, compiler, launcher in PEERS if with_peers else ():
         if shutil.which(compiler) is None or shutil.which(launcher.split()[0]) is None:
@@ -106,13 +111,14 @@ def systems_here(tern, build, with_peers, folder, notes):
             source = os.path.join(ROOT, "bench", "mpi_machines.c")
             subprocess.run([compiler, "-O2", "-D_GNU_SOURCE", "-I", os.path.join(ROOT, "cli"), "-o",
                             programs[compiler], source], check=True)
-        systems.append((name, launcher, programs[compiler]))
+        jobs = SHAPES if launcher.endswith(SIX) else ALL_JOBS
+        systems.append((name, launcher, programs[compiler], jobs))
     return systems
 
 
 def measure_one(netlab, wire, system, shape, words):
     """The values of one job; `words` may be a function that makes them just before it starts."""
-    _, launcher, program = system
+    _, launcher, program, _ = system
     hosts, ranks = shape
     with Lab(netlab, hosts, wire) as lab:
         places = ",".join(f"tn{host}:{ranks}" for host in range(hosts))
@@ -122,15 +128,15 @@ def measure_one(netlab, wire, system, shape, words):
 
 
 def collect(netlab, wire, systems, rounds, seconds):
-    """values[shape or "link" or "start"][system][name]: a list, one value a round."""
-    jobs = {"link": ((2, 1), f"link {seconds}"), "start": ((4, 2), lambda: f"start {time.monotonic_ns()}")}
+    """values[job][system][name]: a list, one value a round."""
+    jobs = {LINK: ((2, 1), f"link {seconds}"), START: ((4, 2), lambda: f"start {time.monotonic_ns()}")}
     jobs.update({shape: (shape, f"all_reduce {seconds}") for shape in SHAPES})
     values = {job: {system[0]: {} for system in systems} for job in jobs}
     failed = False
     for turn in range(rounds):
         for job, (shape, words) in jobs.items():
             for system in systems:
-                if system[0].endswith("6") and job not in SHAPES:
+                if job not in system[3]:
                     continue
                 got, why = measure_one(netlab, wire, system, shape, words)
                 if why:
@@ -156,28 +162,42 @@ def row(title, unit, names, lists, better="less"):
 
 def peers_of(names):
     """Those that tern is compared with."""
-    return [name for name in names if name != "tern"] if "tern" in names else []
+    return [name for name in names if not name.startswith("tern")] if "tern" in names else []
 
 
 def head(what, names):
     return [what, "unit"] + names + [f"{name} / tern" for name in peers_of(names)]
 
 
-def link_table(values, names):
-    link, start = values["link"], values["start"]
-    names = [name for name in names if not name.endswith("6")]
+def message_rows(values, names):
+    link = values[LINK]
     get = {name: {key: link[name].get(key, []) for key in
                   ("message_8_p10", "message_8_median", "message_16777216_median")} for name in names}
-    rows = [row("8 B, one way, 10th percentile", "us", names,
+    return [row("8 B, one way, 10th percentile", "us", names,
                 {name: get[name]["message_8_p10"] for name in names}),
             row("8 B, one way, median", "us", names,
                 {name: get[name]["message_8_median"] for name in names}),
             row("16 MiB", "Gbit/s", names,
                 {name: [(1 << 24) * 8e-3 / us for us in get[name]["message_16777216_median"]]
-                 for name in names}, "more"),
-            row("start of 4 x 2 ranks to a barrier", "ms", names,
-                {name: start[name].get("start", []) for name in names})]
-    return markdown(head("what", names), rows)
+                 for name in names}, "more")]
+
+
+def reduce_rows(shape, values, names):
+    for size, title in SIZES.items():
+        yield size, title, {name: values[shape][name].get(f"all_reduce_{size}_median", []) for name in names}
+
+
+def link_table(values, names):
+    start = {name: values[START][name].get("start", []) for name in names}
+    rows = message_rows(values, names)
+    return markdown(head("what", names), rows + [row("start of 4 x 2 ranks to a barrier", "ms", names, start)])
+
+
+def engine_table(values, names):
+    rows = message_rows(values, names)
+    rows += [row(f"all_reduce of {title}, 2 hosts x 2 ranks", "us", names, lists)
+             for _, title, lists in reduce_rows(TWO, values, names)]
+    return markdown(["what", "unit", *names], rows)
 
 
 def share_of_link(shape, size, us, gbit):
@@ -188,8 +208,7 @@ def share_of_link(shape, size, us, gbit):
 
 def reduce_table(shape, values, names, gbit):
     rows = []
-    for size, title in SIZES.items():
-        lists = {name: values[shape][name].get(f"all_reduce_{size}_median", []) for name in names}
+    for size, title, lists in reduce_rows(shape, values, names):
         line = row(title, "us", names, lists)
         for name in names:
             known = lists[name] and size >= 1 << 16
@@ -207,19 +226,20 @@ def measure(tern, build, with_peers, quick, rounds, wire, folder):
     title = f"## Machines\n\nA switch with {gbit} Gbit/s and {delay} us one way between the hosts"
     try:
         systems = systems_here(tern, build, with_peers, folder, notes)
-        if not systems:
-            raise Skip(" ".join(notes))
         values, failed = collect(netlab, wire, systems, rounds, 0.05 if quick else 1)
     except (Skip, OSError, subprocess.SubprocessError) as why:
         return f"{title}.\n\nNot measured: {why}\n", True
-    names = [name for name, _, _ in systems]
+    engines = [system[0] for system in systems if system[0].startswith("tern")]
+    names = [system[0] for system in systems if system[0] not in engines[1:]]
     parts = [f"{title}; medians of {rounds} runs (lowest..highest), systems in turn. The ratio columns say how "
              "many times better tern is; below 1 is bold. All hosts share this machine's processors.\n",
-             link_table(values, names),
+             link_table(values, [name for name in names if name != PEERS[1][0]]),
              "A message is put and notify, or MPI_Send. MPIs poll, with mpi_yield_when_idle where it is there.\n"]
     for shape in SHAPES:
         parts.append(f"### all_reduce on {shape[0]} hosts x {shape[1]} ranks\n")
         parts.append(reduce_table(shape, values, names, float(gbit)))
+    if len(engines) > 1:
+        parts += ["### tern's engines\n", engine_table(values, engines)]
     parts.append("The share of the link is 2(h-1)/h of the bytes, which an optimal call sends from each of h "
                  "hosts, over the time; headers take 6 %.\n")
     return "\n".join(parts + [note + "\n" for note in notes]), not failed
