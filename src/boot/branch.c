@@ -141,7 +141,7 @@ static void obey(struct tern__launch *job, const struct tern__link_word *word, c
         }
         break;
     case TERN__WORD_GONE:
-        tern__hub_remote_gone(job->hub, word->number);
+        tern__hub_remote_gone(job->hub, word->number, word->value);
         break;
     case TERN__WORD_LIFE:
     case TERN__WORD_JOIN:
@@ -163,6 +163,10 @@ static void lose_head(struct tern__launch *job)
     if (link->state == TERN__LINK_SILENT) {
         tern__launch_say("on %s: the head of the job has been silent for %.3g s\n",
                          job->branch->assignment->host, (double)link->silence_ns * 1e-9);
+        if (job->hub != NULL) { // through the head came all news of the other machines
+            tern__hub_remote_gone(job->hub, (UINT64_MAX >> (64 - job->procs.nranks)),
+                                  (int32_t)(link->silence_ns / TERN_NS_PER_MS));
+        }
         tern__launch_end(job, CAUSE_HEAD, SILENT_TERM_NS, SILENT_KILL_NS);
     } else {
         tern__launch_say("on %s: the head of the job is gone\n", job->branch->assignment->host);

@@ -222,8 +222,9 @@ static void lose(struct tern__job_head *head, int at)
     entry->dismissed = true;
     tern__link_close(&entry->link);
     head->gone |= ranks;
-    tern__head_say(head, (struct tern__link_word){.kind = TERN__WORD_GONE, .number = ranks}, NULL,
-                   0);
+    struct tern__link_word news = {.kind = TERN__WORD_GONE, .number = ranks};
+    news.value = state == TERN__LINK_SILENT ? (int32_t)(head->silence_ns / TERN_NS_PER_MS) : 0;
+    tern__head_say(head, news, NULL, 0);
     if (head->job.cause == CAUSE_NONE) {
         head->lost = at;
     }

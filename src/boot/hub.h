@@ -50,8 +50,8 @@ void tern__hub_give_up(struct tern__hub *hub, int status, const char *text);
 // The process of a rank of another machine has ended. died: without leaving the job.
 void tern__hub_remote_ended(struct tern__hub *hub, int rank, int wait_status, bool died);
 
-// Nobody knows how ranks of another machine ended: that is gone.
-void tern__hub_remote_gone(struct tern__hub *hub, uint64_t ranks);
+// Nobody knows how ranks of another machine ended: that is gone, or has been silent this long.
+void tern__hub_remote_gone(struct tern__hub *hub, uint64_t ranks, int32_t silent_ms);
 
 // "rank 3 was killed by signal 9 (Killed) before it joined the job"
 void tern__hub_describe_end(int rank, int wait_status, char *text, size_t size);

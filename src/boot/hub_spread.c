@@ -67,9 +67,14 @@ void tern__hub_remote_ended(struct tern__hub *hub, int rank, int wait_status, bo
     }
 }
 
-void tern__hub_remote_gone(struct tern__hub *hub, uint64_t ranks)
+void tern__hub_remote_gone(struct tern__hub *hub, uint64_t ranks, int32_t silent_ms)
 {
-    for (uint64_t left = ranks; hub->ctl != NULL && left != 0; left &= left - 1) {
+    for (uint64_t left = ranks & ~hub->here; hub->ctl != NULL && left != 0; left &= left - 1) {
+        struct tern__ctl_rank *slot = &hub->ctl->ranks[__builtin_ctzll(left)];
+        if (tern__observe(&slot->ended) == TERN__END_UNKNOWN) {
+            tern__poke(&slot->wait_status, (uint32_t)silent_ms);
+            tern__publish(&slot->ended, silent_ms > 0 ? TERN__END_SILENT : TERN__END_GONE);
+        }
         tern__ctl_mark_dead(hub->ctl, __builtin_ctzll(left));
     }
 }

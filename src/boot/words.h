@@ -23,7 +23,8 @@ enum tern__word {
     TERN__WORD_END,        // value, rank: milliseconds until SIGTERM and SIGKILL
     TERN__WORD_SIGNAL,     // value: a signal that the head got
     TERN__WORD_RANK_ENDED, // rank, value: its wait status, number: enum tern__word_end
-    TERN__WORD_GONE,       // number: bit r: rank r is gone with its machine
+    TERN__WORD_GONE, // number: bit r: rank r is gone with its machine; value: milliseconds that
+                     // this has been silent, or 0
 };
 
 // Bits of `number`; above them 1 + the rank that the others blamed, or 0.

@@ -53,6 +53,8 @@ enum tern__rank_end {
     TERN__END_UNKNOWN,
     TERN__END_STATUS, // wait_status is valid: the launcher has written it
     TERN__END_DUMPS,  // a peer has seen the kernel write its core
+    TERN__END_GONE,   // its machine is gone
+    TERN__END_SILENT, // its machine has been silent for as many milliseconds as wait_status says
 };
 
 #define TERN__RUNS_BYTES 64

@@ -48,13 +48,33 @@ void tern__ctl_mark_left(struct tern__ctl *ctl, int rank)
     tern__ctl_ring_all(ctl);               // whoever waits for this rank sees that it has left
 }
 
+// Of a rank whose wait status nobody knows.
+static void word_loss(const struct tern__ctl *ctl, int rank, uint32_t end, char *text, size_t size)
+{
+    const struct tern__ctl_rank *slot = &ctl->ranks[rank];
+    const struct tern__machines *machines = &ctl->machines;
+    if (machines->count <= 1 || machines->of[rank] == machines->mine) {
+        snprintf(text, size, "rank %d died (process %u %s)", rank, tern__peek(&slot->pid),
+                 end == TERN__END_DUMPS ? "has crashed and writes its core" : "is gone");
+        return;
+    }
+    const struct tern__machine *machine = &machines->list[machines->of[rank]];
+    if (end == TERN__END_SILENT) {
+        snprintf(text, size, "machine %s, where rank %d is, has been silent for %.3g s",
+                 machine->name, rank, (double)tern__peek(&slot->wait_status) * 1e-3);
+    } else if (end == TERN__END_GONE) {
+        snprintf(text, size, "machine %s, where rank %d was, is gone", machine->name, rank);
+    } else {
+        snprintf(text, size, "rank %d died (on machine %s)", rank, machine->name);
+    }
+}
+
 void tern__ctl_death_text(const struct tern__ctl *ctl, int rank, char *text, size_t size)
 {
     const struct tern__ctl_rank *slot = &ctl->ranks[rank];
     uint32_t end = tern__observe(&slot->ended); // partner: tern__hub_rank_ended, look_for_dump
     if (end != TERN__END_STATUS) {
-        snprintf(text, size, "rank %d died (process %u %s)", rank, tern__peek(&slot->pid),
-                 end == TERN__END_DUMPS ? "has crashed and writes its core" : "is gone");
+        word_loss(ctl, rank, end, text, size);
         return;
     }
     int wait_status = (int)tern__peek(&slot->wait_status);
