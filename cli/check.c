@@ -54,7 +54,7 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         {"--in-place", "also when out is the memory of in, on any of the ranks",
          .flag = &arguments->in_place},
         {"--topo T",
-         "the links there are: mesh:8, ring:8, hosts:2x8, a preset, a file; default: all",
+         "the links there are: mesh:8, hosts:2x8, machines:2x4, a preset, a file; default:\nall",
          .word = &arguments->topo.word},
         {"--cut A-B", "without the link between two ranks; A>B for one direction; repeatable",
          .take = take_edit},

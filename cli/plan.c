@@ -109,7 +109,8 @@ static int take_order(void *into, const char *option, const char *text)
 static int read_options(int argc, char **argv, struct arguments *arguments)
 {
     const struct cli_option options[] = {
-        {"--topo T", "the ranks and links: mesh:8, ring:8, hosts:2x8, this, a preset, a file",
+        {"--topo T",
+         "the ranks and links: mesh:8, ring:8, hosts:2x8, machines:2x4, this, a\npreset, a file",
          .word = &arguments->topo.word},
         {"--cut A-B", "without the link between two ranks; A>B for one direction; repeatable",
          .take = take_edit},

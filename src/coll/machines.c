@@ -89,9 +89,16 @@ struct tern__pieces tern__pieces_of(const struct tern__spread *machines, uint64_
     size = size > PIECE_BYTES_MAX ? PIECE_BYTES_MAX : size;
     uint64_t count = (length + size - 1) / size;
     count = count > PIECES_MAX ? PIECES_MAX : count > 0 ? count : 1;
+    return tern__pieces_in(machines, begin, length, (int)count);
+}
+
+struct tern__pieces tern__pieces_in(const struct tern__machines *machines, uint64_t begin,
+                                    uint64_t length, int count)
+{
     return (struct tern__pieces){.begin = begin,
-                                 .slices = tern__slices_of(length, count, machines->e->unit),
-                                 .count = (int)count};
+                                 .slices =
+                                     tern__slices_of(length, (uint64_t)count, machines->e->unit),
+                                 .count = count};
 }
 
 uint64_t tern__piece_longest(const struct tern__pieces *pieces)

@@ -20,6 +20,9 @@
 #include "base/error.h"
 #include "coll/machines.h"
 
+// Pieces that an agent sends of what all machines own, all in all.
+#define SHARED_PIECES_MAX 64
+
 // An agent, and what it was handed out.
 struct side {
     int agent;
@@ -295,6 +298,10 @@ static struct tern__pieces owned(const struct exchange *x, int m)
         length = 0;
     }
     struct tern__pieces pieces = tern__pieces_of(x->machines, begin, length);
+    int most = x->shared ? SHARED_PIECES_MAX / (x->machines->count - 1) : pieces.count;
+    if (pieces.count > most) {
+        pieces = tern__pieces_in(x->machines, begin, length, most > 0 ? most : 1);
+    }
     pieces.count = length > 0 ? pieces.count : 0;
     return pieces;
 }

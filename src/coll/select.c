@@ -266,15 +266,18 @@ static int pick(const tern_algo_request *request, struct tern__emit *e,
     struct tern__tally tally;
     TERN_TRY(tern__tally_create(tern_topo_size(request->topo), request->topo, &tally));
     double best_us = 0;
-    bool uniform = is_uniform(&tally);
+    bool found = false;
+    // Where machines share ports, what a slow pair costs is not what working around it saves.
+    bool alike = is_uniform(&tally) || tern_topo_machine_count(request->topo) > 1;
     for (int i = 0; i < count; i++) {
-        if (uniform && rows[i]->need == TERN__NEED_ALL_BUT_A_PAIR) {
+        if (alike && rows[i]->need == TERN__NEED_ALL_BUT_A_PAIR) {
             continue;
         }
         double us = estimate_us(rows[i], request, &tally, e);
         // Sums of rounded numbers: equal means equal to within a billionth.
-        if (i == 0 || us < best_us * (1 - 1e-9)) {
+        if (!found || us < best_us * (1 - 1e-9)) {
             best_us = us;
+            found = true;
             *picked = rows[i];
         }
     }

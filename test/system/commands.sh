@@ -69,13 +69,13 @@ expect "all_gather all_reduce all_to_all" tern plan all_
 expect "--topo" tern plan all_reduce --to
 expect "mesh:" tern check x.plan --topo me
 expect "cut_optimal cut_owners cut_relay cut_small" tern plan all_reduce --algo cut_
-expect "direct pull ring" tern plan all_gather --algo ""
-expect "direct pull" tern perf -p 2 all_to_all_v --algo ""
+expect "direct one pull ring" tern plan all_gather --algo ""
+expect "direct one pull" tern perf -p 2 all_to_all_v --algo ""
 expect "pull push" tern perf --algo pu
 expect "max min prod sum" tern exec a.plan --op ""
 [ "$(completes tern perf - | tr ' ' '\n' | grep -cxE -- '-[gt]')" -eq 0 ] || bad "perf has neither -g nor -t"
 expect "core none" tern run --bind ""
-expect "fused,one_shot" tern perf all_reduce --algo fused,one
+expect "fused,one_shot" tern perf all_reduce --algo fused,one_sh
 expect "bf16" tern perf all_reduce -d b
 expect "maxloc" tern perf all_reduce -o maxl
 expect "send_recv" tern perf send

@@ -31,6 +31,31 @@ for kind in all_reduce reduce_scatter all_gather broadcast all_to_all barrier re
     expect 0 "right on all ranks" "$tern" exec $kind.plan -n 5 --runs 2
 done
 
+# Over machines: what is picked is proved for them, and runs on one machine, too; what reads other
+# machines' memory is refused, and refuted.
+for kind in all_reduce reduce_scatter all_gather broadcast all_to_all barrier reduce gather scatter; do
+    bytes=$([ $kind = barrier ] && echo 0 || echo 600000)
+    root=0
+    case $kind in broadcast | reduce | gather | scatter) root=3 ;; esac
+    for topo in machines:2+3 machines:5x1; do
+        "$tern" plan $kind --topo $topo --bytes $bytes --root $root >over.plan
+        expect 0 "reach     proved: no op reads another machine's memory" \
+            "$tern" check over.plan --topo $topo
+        expect 0 "right on all ranks" "$tern" exec over.plan -n 5 --runs 2
+    done
+done
+for algorithm in one one_sums chain two two_raw; do
+    "$tern" plan all_reduce --topo machines:2+3 --bytes 600K --algo $algorithm >over.plan
+    expect 0 "in place  proved" "$tern" check over.plan --topo machines:2+3 --in-place
+    expect 0 "right on all ranks" "$tern" exec over.plan -n 5 --runs 2
+done
+expect 0 "port      b (3 ranks): out 614400 bytes, in 614400; 1.0000 of the size, 4915.200 us, 1.0000 times 2(h-1)/h of it" \
+    "$tern" plan all_reduce --topo machines:2+3 --bytes 600K --algo chain --summary
+expect 1 "rank 0 would need the memory of rank 2, which is on another machine" \
+    "$tern" plan all_reduce --topo machines:2+3 --bytes 600K --algo fused
+expect 1 "reach: rank 0, lane 0, op 0 (reduce) reads in of rank 2, which is on machine b and not on a" \
+    "$tern" check all_reduce.plan --topo machines:2+3
+
 # A rank without an output: the checker refuses to write there, and so does whoever runs it.
 expect 0 "plan      reduce fused, 5 ranks, 60000 bytes, unit 4, root 3" \
     "$tern" plan reduce --topo mesh:5 --bytes 60000 --algo fused --root 3 --summary

@@ -31,6 +31,12 @@ static int way_of(const char *word, enum tern__way *way)
 
 static int check_links(const tern_topo *topo)
 {
+    if (tern_topo_machine_count(topo) > 1) {
+        return tern__fail(TERN_ERR_ARG,
+                          "window, slot, direct and staged are ways of ranks on one machine, and "
+                          "%s has %d machines",
+                          tern_topo_text(topo), tern_topo_machine_count(topo));
+    }
     for (int from = 0; from < tern_topo_size(topo); from++) {
         for (int to = 0; to < tern_topo_size(topo); to++) {
             if (!tern_topo_link(topo, from, to, NULL)) {

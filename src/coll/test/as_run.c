@@ -342,6 +342,11 @@ static void what_no_call_runs_is_refused(void **state)
     request.topo = large;
     expect(&request, "slot", "65 ranks; there are 1 to 64");
     expect(NULL, "slot", "must not be NULL");
+    tern_topo *machines;
+    assert_int_equal(tern_topo_create("machines:2x2", &machines), TERN_OK);
+    request.topo = machines;
+    expect(&request, "slot", "are ways of ranks on one machine, and machines:2x2 has 2 machines");
+    tern_topo_destroy(machines);
     tern_topo_destroy(topo);
     tern_topo_destroy(cut);
     tern_topo_destroy(large);
