@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define TERN_CACHE_LINE 64
 
@@ -67,6 +68,21 @@ static inline bool tern__flag_swap(_Atomic uint32_t *word, uint32_t expected, ui
 static inline void tern__publish_wide(_Atomic uint64_t *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_release);
+}
+
+// 8 bytes, or else 4, that lie aligned: as one store, so that who observes them sees what was stored
+// before.
+static inline void tern__publish_bytes(char *to, const char *from, size_t bytes)
+{
+    if (bytes == sizeof(uint64_t)) {
+        uint64_t wide;
+        memcpy(&wide, from, sizeof wide);
+        tern__publish_wide((_Atomic uint64_t *)(void *)to, wide);
+    } else {
+        uint32_t word;
+        memcpy(&word, from, sizeof word);
+        tern__publish((_Atomic uint32_t *)(void *)to, word);
+    }
 }
 
 // Asks for a line for writing, ahead of the store. A hint: no fault, no effect but on time.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "comm/registry.h"
+#include "isa/far.h"
 #include "isa/wide.h"
 #include "sync/bell.h"
 
@@ -121,12 +122,7 @@ static int find_window(const char *call, const char *name, struct tern__view *vi
                           call, name, offset, view->rank, window->number,
                           bytes - (window->size_bytes - offset), window->size_bytes);
     }
-    if (!tern__window_is_mapped(window, view->rank)) {
-        return tern__fail(TERN_ERR_ARG,
-                          "%s: %s is in rank %d's part of window %u, which has no address here; "
-                          "tern_put and tern_get reach it",
-                          call, name, view->rank, window->number);
-    }
+    view->far = !tern__window_is_mapped(window, view->rank);
     return tern__comm_check(window->comm);
 }
 
@@ -192,6 +188,13 @@ static int check_data(const char *call, const char *name, const struct tern__vie
 int tern__view_tensor(const char *call, const char *name, const tern_tensor *tensor,
                       const int64_t *shape, struct tern__view *view)
 {
+    TERN_TRY(tern__view_any(call, name, tensor, shape, view));
+    return __builtin_expect(view->far, 0) ? tern__far_refuse(call, name, view) : TERN_OK;
+}
+
+int tern__view_any(const char *call, const char *name, const tern_tensor *tensor,
+                   const int64_t *shape, struct tern__view *view)
+{
     int64_t span;
     if (tensor == NULL) {
         return tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", call, name);
@@ -201,6 +204,7 @@ int tern__view_tensor(const char *call, const char *name, const tern_tensor *ten
     view->element_bytes = tern_dtype_size(tensor->dtype);
     view->window = NULL;
     view->rank = 0;
+    view->far = false;
     copy_numbers(view->shape, shape != NULL ? shape : tensor->shape);
     copy_numbers(view->stride, tensor->stride);
     if (!numbers_fit(view, &span)) {
@@ -222,6 +226,7 @@ int tern__view_bytes(const char *call, const char *name, const tern_tensor *tens
     view->element_bytes = tern_dtype_size(tensor->dtype);
     view->window = NULL;
     view->rank = 0;
+    view->far = false;
     view->shape[4] = count;
     view->stride[4] = 1;
     TERN_TRY(check_data(call, name, view));
@@ -298,20 +303,6 @@ int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
     return TERN_OK;
 }
 
-// An element, or the first word of a row, so that who sees it sees what was stored before.
-static void publish(char *to, const char *from, size_t bytes)
-{
-    if (bytes == sizeof(uint64_t)) {
-        uint64_t wide;
-        memcpy(&wide, from, sizeof wide);
-        tern__publish_wide((_Atomic uint64_t *)(void *)to, wide); // partner: who waits for the row
-    } else {
-        uint32_t word;
-        memcpy(&word, from, sizeof word);
-        tern__publish((_Atomic uint32_t *)(void *)to, word); // likewise
-    }
-}
-
 // The first element, or word, last, and all of the first line after the others.
 static void store_bytes(char *to, const char *from, size_t bytes, size_t element_bytes)
 {
@@ -324,7 +315,7 @@ static void store_bytes(char *to, const char *from, size_t bytes, size_t element
     size_t first = bytes < line ? bytes : line;
     memcpy(to + first, from + first, bytes - first);
     memcpy(to + word, from + word, first - word);
-    publish(to, from, word);
+    tern__publish_bytes(to, from, word); // partner: who waits for the row
 }
 
 // Elements that are not one after the other.
@@ -365,6 +356,10 @@ static void add_row(const struct tern__view *to, char *to_row, const struct tern
 
 void tern__view_copy(const struct tern__view *to, const struct tern__view *from, tern_atomic atomic)
 {
+    if (__builtin_expect((to->far || from->far) && atomic == TERN_ATOMIC_NONE, 0)) {
+        tern__far_copy(to, from);
+        return;
+    }
     int64_t i[4] = {0};
     int64_t count = from->shape[4];
     do {

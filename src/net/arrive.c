@@ -30,6 +30,17 @@ static void put_done(struct tern__net *net, int peer, const struct tern__net_mes
     }
 }
 
+// The first word last, as instructions store rows.
+static void store_row(char *to, const char *from, uint64_t bytes)
+{
+    size_t first = tern__net_first_bytes(to, bytes);
+    memcpy(to + first, from + first, bytes - first);
+    if (first > 0) {
+        tern__publish_bytes(to, from, first); // partner: who waits for the row
+    }
+}
+
+// The first row last: the rows may be the elements of one.
 static void block_done(struct tern__net *net, int peer, const struct tern__net_message *message,
                        const char *payload)
 {
@@ -42,8 +53,8 @@ static void block_done(struct tern__net *net, int peer, const struct tern__net_m
         return;
     }
     char *to = tern__net_place(net, message, span, &rank);
-    for (uint64_t row = 0; to != NULL && row < rows; row++) {
-        memcpy(to + row * message->more, payload + row * message->value, message->value);
+    for (uint64_t row = rows; to != NULL && row-- > 0;) {
+        store_row(to + row * message->more, payload + row * message->value, message->value);
     }
     if (to != NULL) {
         ring(net, rank);

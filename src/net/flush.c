@@ -87,6 +87,7 @@ static void confirm(struct tern__net *net, int rank)
 
 int tern__net_flush(struct tern__net *net, int except)
 {
+    tern__net_show_order(net);
     uint64_t ranks = atomic_load_explicit(&net->unconfirmed, memory_order_seq_cst);
     ranks &= except >= 0 ? ~(UINT64_C(1) << except) : UINT64_MAX;
     if (ranks == 0) {

@@ -83,16 +83,11 @@ static void greet(struct tern__net *net, struct tern__net_link *link,
     }
 }
 
-// How much of the payload is stored last.
-static size_t head_of(const struct tern__net_link *link)
+size_t tern__net_first_bytes(const char *to, uint64_t bytes)
 {
-    uintptr_t to = (uintptr_t)link->to;
-    uint64_t bytes = link->message.bytes;
-    if (link->message.kind != TERN__NET_PUT || link->to == NULL) {
-        return 0;
-    }
-    return to % sizeof(uint64_t) == 0 && bytes >= sizeof(uint64_t)   ? sizeof(uint64_t)
-           : to % sizeof(uint32_t) == 0 && bytes >= sizeof(uint32_t) ? sizeof(uint32_t)
+    uintptr_t at = (uintptr_t)to;
+    return at % sizeof(uint64_t) == 0 && bytes >= sizeof(uint64_t)   ? sizeof(uint64_t)
+           : at % sizeof(uint32_t) == 0 && bytes >= sizeof(uint32_t) ? sizeof(uint32_t)
                                                                      : 0;
 }
 
@@ -109,14 +104,8 @@ static void store(struct tern__net_link *link, const char *from, uint64_t bytes)
 
 static void store_head(const struct tern__net_link *link)
 {
-    if (link->to != NULL && link->head_bytes == sizeof(uint64_t)) {
-        uint64_t word;
-        memcpy(&word, link->head, sizeof word);
-        tern__publish_wide((_Atomic uint64_t *)(void *)link->to, word); // partner: who polls it
-    } else if (link->to != NULL && link->head_bytes == sizeof(uint32_t)) {
-        uint32_t word;
-        memcpy(&word, link->head, sizeof word);
-        tern__publish((_Atomic uint32_t *)(void *)link->to, word); // likewise
+    if (link->to != NULL && link->head_bytes > 0) {
+        tern__publish_bytes(link->to, link->head, link->head_bytes); // partner: who polls it
     }
 }
 
@@ -147,6 +136,7 @@ static void take(struct tern__net *net, struct tern__net_link *link)
         net->handlers[message->kind].done(net, link->peer, message,
                                           message->bytes > 0 ? link->to : NULL);
     }
+    tern__net_show_order(net);
 }
 
 static bool find_scratch(struct tern__net_link *link)
@@ -171,6 +161,7 @@ static bool open_message(struct tern__net *net, struct tern__net_link *link)
         tern__net_refuse(net, link, "a message of an unknown kind");
         return false;
     }
+    tern__net_show_order(net);
     link->got = 0;
     link->to = NULL;
     link->head_bytes = 0;
@@ -191,7 +182,9 @@ static bool open_message(struct tern__net *net, struct tern__net_link *link)
         tern__net_refuse(net, link, "there is no memory for its payload");
         return false;
     }
-    link->head_bytes = head_of(link);
+    if (message->kind == TERN__NET_PUT) {
+        link->head_bytes = tern__net_first_bytes(link->to, message->bytes);
+    }
     return true;
 }
 

@@ -47,16 +47,17 @@ static bool send(struct tern__far_part *far, const void *payload, uint64_t bytes
     return tern__far_went(far, tern__net_send(far->net, far->rank, &far->message, payload));
 }
 
-// In pieces, each a message.
+// In pieces, each a message, from the last to the first, whose first word then is stored last.
 static bool send_pieces(struct tern__far_part *far, const char *local, size_t bytes, size_t most)
 {
+    uint64_t begin = far->message.offset;
     size_t piece;
-    for (size_t at = 0; at < bytes; at += piece) {
-        piece = bytes - at < most ? bytes - at : most;
-        if (!send(far, local + at, piece)) {
+    for (size_t end = bytes; end > 0; end -= piece) {
+        piece = end % most != 0 ? end % most : most;
+        far->message.offset = begin + end - piece;
+        if (!send(far, local + end - piece, piece)) {
             return false;
         }
-        far->message.offset += piece;
     }
     return true;
 }
@@ -107,10 +108,10 @@ static void net_put_block(char *remote, const char *local, const tern_block *blo
     }
     uint64_t begin = far.message.offset;
     most *= 4;
-    for (size_t row = 0, rows; row < block->rows; row += rows) {
-        const char *from = local + row * block->local_stride_bytes;
-        far.message.offset = begin + row * block->window_stride_bytes;
-        rows = most == 0 ? 1 : block->rows - row < most ? block->rows - row : most;
+    for (size_t left = block->rows, rows; left > 0; left -= rows) {
+        rows = most == 0 ? 1 : left < most ? left : most;
+        const char *from = local + (left - rows) * block->local_stride_bytes;
+        far.message.offset = begin + (left - rows) * block->window_stride_bytes;
         if (!(most == 0 ? send_pieces(&far, from, block->row_bytes, TERN__NET_PIECE)
                         : send_rows(&far, from, block, rows))) {
             return;

@@ -114,6 +114,17 @@ struct tern__net {
     struct tern__net_window windows[TERN__NET_WINDOWS];
 };
 
+// What the program does before it tells another process, and what the receiving thread does when
+// that one sends, are in order; but a tool that looks at one process sees that only here.
+static inline void tern__net_show_order(struct tern__net *net)
+{
+#ifdef __SANITIZE_THREAD__
+    atomic_fetch_or_explicit(&net->unconfirmed, 0, memory_order_seq_cst);
+#else
+    (void)net;
+#endif
+}
+
 // net.c. Closes all and frees it; no thread uses it.
 void tern__net_free(struct tern__net *net);
 
@@ -145,6 +156,10 @@ void tern__net_flushed(struct tern__net *net, int peer, uint64_t number);
 
 // What cannot be of this job and build: the communicator of all fails, since bytes were lost.
 void tern__net_refuse(struct tern__net *net, struct tern__net_link *link, const char *what);
+
+// How many bytes of what goes to an address are stored last, as one: 8, 4, or 0 when that cannot
+// be.
+size_t tern__net_first_bytes(const char *to, uint64_t bytes);
 
 // reply.c. Likewise. The first frees the payload, later.
 void tern__net_answer_own(struct tern__net *net, int peer, const struct tern__net_message *message,

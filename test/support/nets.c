@@ -31,10 +31,12 @@ char *nets_at(const struct net_rank *self, int rank, size_t offset)
 void nets_meet(struct net_rank *self)
 {
     uint32_t count = (uint32_t)self->job.nranks;
+    tern_status_ignore(tern__net_flush(self->job.net, -1)); // as a barrier does
     uint32_t mine = atomic_fetch_add(&self->shared->arrived, 1);
     while (atomic_load(&self->shared->arrived) < (mine / count + 1) * count) {
         poll(NULL, 0, 1);
     }
+    tern_status_ignore(tern__net_flush(self->job.net, -1));
 }
 
 bool nets_await(const struct net_rank *self, size_t offset, uint32_t value)

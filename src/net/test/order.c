@@ -111,7 +111,7 @@ static void also_what_other_threads_have_put(void **state)
 // Who sees the first word of a put sees all of it, without a notify.
 static int first_word(struct net_rank *self, void *arg)
 {
-    enum { WORDS = 40000 };
+    enum { WORDS = 700000 }; // more than one message
     uint32_t *words = malloc(WORDS * sizeof *words);
     (void)arg;
     CHECK(words != NULL);
@@ -135,7 +135,7 @@ static int first_word(struct net_rank *self, void *arg)
 static void the_first_word_of_a_put_comes_last(void **state)
 {
     (void)state;
-    assert_true(nets_run(2, 1 << 20, first_word, NULL, 30));
+    assert_true(nets_run(2, 3 << 20, first_word, NULL, 30));
 }
 
 int main(void)
