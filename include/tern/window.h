@@ -57,8 +57,16 @@ TERN_API int tern_window_release(tern_window *window);
 // Usable bytes per rank: the size asked for, rounded up to pages.
 TERN_API size_t tern_window_size(const tern_window *window);
 
+// 1 when this process can read and write the part of `rank` through a pointer: that rank is on the
+// same machine. 0 when only tern_put, tern_get, their kin and tern_signal_notify reach it. < 0 for
+// a rank that does not exist.
+TERN_CALL int tern_window_is_local(const tern_window *window, int rank);
+
 // Where this process sees the window of `rank`: page-aligned, valid until tern_window_destroy, in
-// this process only. NULL, with the reason in tern_last_error(), for a rank that does not exist.
+// this process only. NULL, with the reason in tern_last_error(), for a rank that does not exist or
+// is on another machine. The device context has an address for every rank: of those on other
+// machines it is a name, for tern_window_find and the calls of tern/isa.h, and touching it ends the
+// process, which says whose memory that was.
 TERN_API void *tern_window_address(const tern_window *window, int rank);
 
 // The device context that kernels of this process use; lives as long as the window.

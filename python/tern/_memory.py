@@ -16,6 +16,7 @@ import numpy as np
 
 from . import _errors
 from ._library import lib
+from .context import Context
 
 
 class _View:
@@ -59,7 +60,8 @@ class WindowMemory:
     def __init__(self, handle: int, ranks: int) -> None:
         self.handle: Optional[int] = handle  # None: tern has let go of it
         self.size = lib().tern_window_size(handle)
-        self.address = lib().tern_window_address(handle, 0)
+        # Of rank 0's part, which may be on another machine: then nothing can be read there.
+        self.address = Context.from_address(lib().tern_window_context(handle)).windowsIn[0]
         self.total = self.size * ranks
         self.users: list = []  # one item for each call of any thread that uses the handle
         self._library = lib()

@@ -258,6 +258,7 @@ HEADERS = {
         int tern_window_destroy(ptr)
         int tern_window_release(ptr)
         size tern_window_size(ptr)
+        int tern_window_is_local(ptr, int)
         ptr tern_window_address(ptr, int)
         ptr tern_window_context(ptr)
         int tern_window_find(ptr, ptr, ptr, ptr)

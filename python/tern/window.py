@@ -132,8 +132,15 @@ class Window:
         if offset % dtype.alignment:
             raise argument_error(f"array: offset is {offset}; {dtype} is aligned to "
                                  f"{dtype.alignment} bytes")
+        if not self.is_local(rank):
+            raise argument_error(f"array: rank {rank} is on another machine, so its memory has no "
+                                 "address here; put and get reach it")
         memory = self._memory
         return as_bytes(memory, memory.address_of(rank) + offset, needed).view(dtype).reshape(shape)
+
+    def is_local(self, rank: int) -> bool:
+        """Whether the memory of a rank can be an array here: it is on this machine."""
+        return check(lib().tern_window_is_local(self.handle, _whole("is_local: rank", rank))) == 1
 
     def put(self, rank: int, data: np.ndarray, offset: int = 0,
             stride: Optional[int] = None) -> None:

@@ -54,6 +54,12 @@ int tern__checking_create(tern_comm *comm)
     if (!tern__checking_asked()) {
         return TERN_OK;
     }
+    if (comm->group.job->machines != NULL) {
+        return tern__fail(TERN_ERR_STATE,
+                          "TERN_ISA_CHECK is set, and the ranks are on %d machines: checking mode "
+                          "looks at the memory of all ranks, so it needs them on one",
+                          comm->group.job->machines->count);
+    }
     TERN_TRY(tern__window_create_sparse(comm, sizeof(struct tern__watch_part), &comm->checking));
     return add_share(comm->checking);
 }

@@ -14,6 +14,7 @@
 #include "boot/join.h"
 #include "comm/area.h"
 #include "comm/checking.h"
+#include "comm/fault.h"
 #include "comm/heap.h"
 #include "comm/registry.h"
 #include "comm/window.h"
@@ -90,6 +91,14 @@ static int make_area(tern_comm *comm)
     return status == TERN_OK ? tern__heap_create(comm, heap_bytes) : status;
 }
 
+static void stop_net(struct tern__job *job)
+{
+    if (job->machines != NULL) {
+        tern__net_stop(job);
+        tern__fault_unwatch();
+    }
+}
+
 int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **comm)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -112,15 +121,19 @@ int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **com
                                                             : &tern__xport_net;
     }
     tern__group_place(&made->group);
-    int status = job->machines != NULL ? tern__net_start(job) : TERN_OK;
-    status = status == TERN_OK && job->net != NULL ? start_engine(&made->group) : status;
+    int status = TERN_OK;
+    if (job->machines != NULL) {
+        tern__fault_watch();
+        status = tern__net_start(job);
+        status = status == TERN_OK ? start_engine(&made->group) : status;
+    }
     status = status == TERN_OK ? make_area(made) : status;
     status = status == TERN_OK ? tern__checking_create(made) : status;
     if (status != TERN_OK) {
         tern__checking_destroy(made);
         tern_window_destroy(made->area);
         tern__group_leave(&made->group);
-        tern__net_stop(job);
+        stop_net(job);
         tern__job_leave(job);
         tern__handle_free(made, sizeof *made);
         return status;
@@ -244,7 +257,7 @@ static int comm_destroy(const char *call, tern_comm *comm, bool keeps_memory)
     free_area(comm, keeps_memory);
     tern__group_leave(&comm->group);
     if (comm->first) {
-        tern__net_stop(job);
+        stop_net(job);
         tern__job_leave(job);
         tern__log_set_rank(-1);
         if (comm->ended != NULL) {

@@ -30,6 +30,20 @@ size_t tern__heap_bytes(int nranks)
     return ADDRESSES / (size_t)nranks / DUMP_GRAIN * DUMP_GRAIN;
 }
 
+// The heaps of ranks on other machines: what such a rank has there is nowhere here.
+static int close_off_far(const struct tern__heap *heap, size_t size_bytes)
+{
+    const tern_window *window = &heap->window;
+    for (int rank = 0; rank < window->nranks; rank++) {
+        if (!tern__window_is_mapped(window, rank)) {
+            TERN_TRY(tern__memfd_close_off(tern__window_at(window, rank,
+                                                           window->size_bytes - size_bytes),
+                                           size_bytes));
+        }
+    }
+    return TERN_OK;
+}
+
 int tern__heap_create(tern_comm *comm, size_t size_bytes)
 {
     const tern_window *area = comm->area;
@@ -49,7 +63,8 @@ int tern__heap_create(tern_comm *comm, size_t size_bytes)
     memcpy(heap->window.xports, area->xports, sizeof heap->window.xports);
     heap->begin =
         area->base + (size_t)area->rank * area->size_bytes + area->size_bytes - size_bytes;
-    int status = tern__extents_create(&heap->extents, size_bytes);
+    int status = close_off_far(heap, size_bytes);
+    status = status == TERN_OK ? tern__extents_create(&heap->extents, size_bytes) : status;
     if (status == TERN_OK) {
         status = tern__registry_add(&heap->window);
     }

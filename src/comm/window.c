@@ -486,13 +486,24 @@ void *tern_window_address(const tern_window *window, int rank)
         return NULL;
     }
     if (!tern__window_is_mapped(window, rank)) {
-        tern__set_error(
-            "tern_window_address: the memory of %s is not in this process's reach; tern_put "
-            "and tern_get move its bytes",
-            tern__rank_name(&window->comm->group, rank).text);
+        tern__set_error("tern_window_address: %s is on machine %s, so its part has no address "
+                        "here; tern_put, tern_get and tern_signal_notify reach it",
+                        tern__rank_name(&window->comm->group, rank).text,
+                        tern__window_machine(window, rank));
         return NULL;
     }
     return tern__window_at(window, rank, 0);
+}
+
+int tern_window_is_local(const tern_window *window, int rank)
+{
+    TERN_TRY(tern__window_lives("tern_window_is_local", window));
+    if (rank < 0 || rank >= window->nranks) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_window_is_local: rank is %d; the window has ranks 0..%d", rank,
+                          window->nranks - 1);
+    }
+    return tern__window_is_mapped(window, rank) ? 1 : 0;
 }
 
 const tern_context *tern_window_context(const tern_window *window)

@@ -66,6 +66,23 @@ static inline bool tern__window_is_mapped(const tern_window *window, int rank)
     return tern__window_xport(window, rank)->is_mapped;
 }
 
+// The machine that a rank's part is on, in jobs on several.
+static inline const char *tern__window_machine(const tern_window *window, int rank)
+{
+    const struct tern__group *group = &window->comm->group;
+    const struct tern__machines *machines = group->job->machines;
+    return machines->list[machines->of[group->members[rank]]].name;
+}
+
+// After a transfer to or from a rank, or a notify: TERN_OK, or why it has not gone. Nothing that
+// is mapped fails.
+static inline int tern__window_sent(tern_window *window, int rank)
+{
+    return __builtin_expect(tern__window_is_mapped(window, rank), 1)
+               ? TERN_OK
+               : tern__group_check(&window->comm->group, false);
+}
+
 // The doorbell of a rank of the window.
 static inline struct tern__bell *tern__window_bell(const tern_window *window, int rank)
 {

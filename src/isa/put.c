@@ -41,7 +41,7 @@ static int put(tern_window *window, int rank, size_t offset_bytes, const void *l
         tern__window_xport(window, rank)->put(remote, local, size_bytes);
     }
     trace(window, rank, "put", begin_ns, size_bytes);
-    return TERN_OK;
+    return tern__window_sent(window, rank);
 }
 
 int tern_put(tern_window *window, int rank, size_t offset_bytes, const void *local,
@@ -60,7 +60,7 @@ static int get(tern_window *window, int rank, size_t offset_bytes, void *local, 
         tern__window_xport(window, rank)->get(remote, local, size_bytes);
     }
     trace(window, rank, "get", begin_ns, size_bytes);
-    return TERN_OK;
+    return tern__window_sent(window, rank);
 }
 
 int tern_get(tern_window *window, int rank, size_t offset_bytes, void *local, size_t size_bytes)
@@ -121,7 +121,7 @@ static int put_block(tern_window *window, int rank, size_t offset_bytes, const v
         tern__window_xport(window, rank)->put_block(remote, local, block);
     }
     trace(window, rank, "put", begin_ns, block->rows * block->row_bytes);
-    return TERN_OK;
+    return tern__window_sent(window, rank);
 }
 
 int tern_put_block(tern_window *window, int rank, size_t offset_bytes, const void *local,
@@ -140,7 +140,7 @@ static int get_block(tern_window *window, int rank, size_t offset_bytes, void *l
         tern__window_xport(window, rank)->get_block(remote, local, block);
     }
     trace(window, rank, "get", begin_ns, block->rows * block->row_bytes);
-    return TERN_OK;
+    return tern__window_sent(window, rank);
 }
 
 int tern_get_block(tern_window *window, int rank, size_t offset_bytes, void *local,
@@ -172,7 +172,7 @@ static int put_add(tern_window *window, int rank, size_t offset_bytes, const voi
     }
     tern__window_xport(window, rank)->put_add(remote, local, count, dtype);
     trace(window, rank, "put_add", begin_ns, size_bytes);
-    return TERN_OK;
+    return tern__window_sent(window, rank);
 }
 
 int tern_put_add(tern_window *window, int rank, size_t offset_bytes, const void *local,

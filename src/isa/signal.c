@@ -76,7 +76,7 @@ static int signal_notify(tern_window *window, int rank, size_t offset_bytes, int
     if (__builtin_expect(begin_ns != 0, 0)) {
         trace_notify(window, rank, offset_bytes, begin_ns);
     }
-    return TERN_OK;
+    return tern__window_sent(window, rank);
 }
 
 int tern_signal_notify(tern_window *window, int rank, size_t offset_bytes, int32_t value,
