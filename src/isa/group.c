@@ -4,12 +4,14 @@
 
 #include <inttypes.h>
 #include <stdalign.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/public.h"
 #include "base/trace.h"
 #include "isa/check.h"
+#include "isa/far.h"
 #include "isa/pieces.h"
 #include "isa/reduce.h"
 
@@ -49,7 +51,7 @@ static int view_member(const char *call, const tern_group *group, int rank, cons
                        struct tern__view *view)
 {
     static const char name[] = "the tensor of a rank";
-    return tern__view_tensor(call, name, &group->tensors[rank], shape, view);
+    return tern__view_any(call, name, &group->tensors[rank], shape, view);
 }
 
 static int check_dtype(const char *call, const tern_group *group, const char *name,
@@ -91,6 +93,9 @@ static void trace(const char *name, const int64_t shape[5], size_t element_bytes
 static int copy(const char *what, const struct tern__view *to, const struct tern__view *from,
                 const struct tern__tiles *tiles)
 {
+    if (__builtin_expect(to->far && from->far, 0)) {
+        return tern__far_refuse(tiles->call, "what is copied to another machine", from);
+    }
     if (tern__checking()) {
         tern__watch_staging(what, tiles->ping, tiles->pong);
         tern__watch_load(what, from, true);
@@ -98,7 +103,7 @@ static int copy(const char *what, const struct tern__view *to, const struct tern
     }
     tern__view_copy(to, from, TERN_ATOMIC_NONE);
     tern__owe_ring(to->window, to->rank);
-    return TERN_OK;
+    return tern__far_sent(to, from);
 }
 
 // Gather and scatter: `all` holds the rows of all ranks in dimension 3.
@@ -245,6 +250,34 @@ static void combine_rows(const struct reduction *r, const int64_t i[4])
     }
 }
 
+static void combine_all(const struct reduction *r, const int64_t *shape)
+{
+    int64_t i[4] = {0};
+    do {
+        combine_rows(r, i);
+    } while (tern__shape_next(shape, i));
+}
+
+// Sources on other machines are fetched whole before.
+static int fetch_and_combine(const char *call, const struct reduction *r,
+                             struct tern__view sources[TERN_RANKS_MAX], const int64_t *shape)
+{
+    char *fetched[TERN_RANKS_MAX] = {NULL};
+    int status = TERN_OK;
+    for (int s = 0; s < r->count && status == TERN_OK; s++) {
+        if (sources[s].far) {
+            status = tern__far_fetch(call, &sources[s], &fetched[s]);
+        }
+    }
+    if (status == TERN_OK) {
+        combine_all(r, shape);
+    }
+    for (int s = 0; s < r->count; s++) {
+        free(fetched[s]);
+    }
+    return status;
+}
+
 static int reduce(const tern_group *group, const tern_tensor *to, tern_tile *acc, tern_tile *recv,
                   tern_tile *pong, tern_reduce_op op)
 {
@@ -288,10 +321,7 @@ static int reduce(const tern_group *group, const tern_tensor *to, tern_tile *acc
             tern__watch_load("TREDUCE", &sources[s], true);
         }
     }
-    int64_t i[4] = {0};
-    do {
-        combine_rows(&r, i);
-    } while (tern__shape_next(shape, i));
+    TERN_TRY(fetch_and_combine(call, &r, sources, shape));
     tern__pieces_end(&(struct tern__tiles){call, acc, NULL}, shape);
     tern__pieces_end(&tiles, shape);
     trace("reduce", shape, destination.element_bytes, group->count, begin_ns);

@@ -7,6 +7,7 @@
 #include "base/public.h"
 #include "base/trace.h"
 #include "isa/check.h"
+#include "isa/far.h"
 #include "isa/pieces.h"
 
 static int check_atomic(const char *call, tern_atomic atomic)
@@ -47,7 +48,7 @@ static int tile_load(tern_tile *tile, const tern_tensor *from)
     const char *call = "tern_tile_load";
     struct tern__view source;
     struct tern__view to;
-    TERN_TRY(tern__view_tensor(call, "from", from, NULL, &source));
+    TERN_TRY(tern__view_any(call, "from", from, NULL, &source));
     TERN_TRY(tern__tile_check(call, "tile", tile, source.dtype));
     if (tern__shape_is_empty(source.shape)) {
         return TERN_OK;
@@ -58,7 +59,7 @@ static int tile_load(tern_tile *tile, const tern_tensor *from)
         tern__watch_tile("TLOAD", tile, true);
     }
     tern__view_copy(&to, &source, TERN_ATOMIC_NONE);
-    return TERN_OK;
+    return tern__far_sent(&to, &source);
 }
 
 int tern_tile_load(tern_tile *tile, const tern_tensor *from)
@@ -73,7 +74,7 @@ static int tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic 
     struct tern__view destination;
     struct tern__view from;
     TERN_TRY(check_atomic(call, atomic));
-    TERN_TRY(tern__view_tensor(call, "to", to, NULL, &destination));
+    TERN_TRY(tern__view_any(call, "to", to, NULL, &destination));
     bool rounds = tile != NULL && tile->dtype == TERN_F32 &&
                   (destination.dtype == TERN_F16 || destination.dtype == TERN_BF16);
     TERN_TRY(tern__tile_check(call, "tile", tile, rounds ? TERN_F32 : destination.dtype));
@@ -93,7 +94,7 @@ static int tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic 
     (rounds ? tern__view_copy_rounded : tern__view_copy)(&destination, &from, atomic);
     tern__owe_ring(destination.window, destination.rank);
     trace(&destination, &from, "store", begin_ns);
-    return TERN_OK;
+    return tern__far_sent(&destination, &from);
 }
 
 int tern_tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic atomic)
@@ -132,7 +133,7 @@ static bool move_row(const struct tern__tiles *tiles, const tern_tensor *to,
     if (count == 0 || tern__view_bytes(tiles->call, "from", from, count, &source) < 0 ||
         tern__view_bytes(tiles->call, "to", to, count, &destination) < 0 ||
         tern__tile_check(tiles->call, "the tile", tiles->ping, from->dtype) < 0 ||
-        count > tiles->ping->valid_columns) {
+        count > tiles->ping->valid_columns || destination.far || source.far) {
         return false;
     }
     tern__view_store_row(&destination, destination.data, source.data, count);
@@ -150,8 +151,11 @@ static int move(const struct tern__tiles *tiles, const tern_tensor *to, const te
         return TERN_OK;
     }
     TERN_TRY(check_atomic(tiles->call, atomic));
-    TERN_TRY(tern__view_tensor(tiles->call, "from", from, NULL, &source));
-    TERN_TRY(tern__view_tensor(tiles->call, "to", to, source.shape, &destination));
+    TERN_TRY(tern__view_any(tiles->call, "from", from, NULL, &source));
+    TERN_TRY(tern__view_any(tiles->call, "to", to, source.shape, &destination));
+    if (__builtin_expect(source.far && (destination.far || atomic == TERN_ATOMIC_ADD), 0)) {
+        return tern__far_refuse(tiles->call, "from", &source);
+    }
     TERN_TRY(check_dtypes(tiles->call, &destination, &source));
     if (tern__shape_is_empty(source.shape)) {
         return TERN_OK;
@@ -173,7 +177,7 @@ static int move(const struct tern__tiles *tiles, const tern_tensor *to, const te
     tern__pieces_end(tiles, source.shape);
     tern__owe_ring(destination.window, destination.rank);
     trace(puts ? &destination : &source, &source, puts ? "put" : "get", begin_ns);
-    return TERN_OK;
+    return tern__far_sent(&destination, &source);
 }
 
 int tern_tensor_put(const tern_tensor *to, const tern_tensor *from, tern_tile *ping,

@@ -14,6 +14,7 @@
 #include "base/public.h"
 #include "isa/block.h"
 #include "isa/check.h"
+#include "isa/far.h"
 #include "isa/signal.h"
 #include "isa/view.h"
 #include "sync/ladder.h"
@@ -35,7 +36,7 @@ static int view_signal(const char *call, const tern_tensor *signal, struct tern_
     if (tern__view_word(call, "signal", signal, view, &status)) {
         return status;
     }
-    TERN_TRY(tern__view_tensor(call, "signal", signal, NULL, view));
+    TERN_TRY(tern__view_any(call, "signal", signal, NULL, view));
     if (view->dtype != TERN_I32) {
         return tern__fail(TERN_ERR_ARG, "%s: a signal has i32, and not %s", call,
                           tern_dtype_name(view->dtype));
@@ -320,6 +321,9 @@ static int tensor_test(const tern_tensor *signal, tern_cmp cmp, int32_t value)
     struct tern__view view;
     TERN_TRY(view_signal("tern_tensor_test", signal, &view));
     TERN_TRY(check_cmp("tern_tensor_test", cmp));
+    if (__builtin_expect(view.far, 0)) {
+        return tern__far_refuse("tern_tensor_test", "signal", &view);
+    }
     struct scan scan = {.view = &view, .cmp = cmp, .value = value};
     if (!tern__shape_is_empty(view.shape) && !all_hold(&scan)) {
         return let_others_run(&scan);

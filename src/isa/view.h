@@ -17,6 +17,7 @@ struct tern__view {
     int64_t stride[5];   // elements
     tern_window *window; // NULL: other memory of this process
     int rank;            // whose part of it
+    bool far;            // on another machine: isa/far.h
 };
 
 // A tensor with the extents `shape` instead of its own, or NULL for its own. TERN_ERR_ARG, with a
@@ -24,11 +25,15 @@ struct tern__view {
 int tern__view_tensor(const char *call, const char *name, const tern_tensor *tensor,
                       const int64_t *shape, struct tern__view *view);
 
-// The same for a tensor of one element of TERN_I32; false, and nothing done, when it is another.
+// The same, which may be far.
+int tern__view_any(const char *call, const char *name, const tern_tensor *tensor,
+                   const int64_t *shape, struct tern__view *view);
+
+// tern__view_any for a tensor of one element of TERN_I32; false, and nothing done, when it is another.
 bool tern__view_word(const char *call, const char *name, const tern_tensor *tensor,
                      struct tern__view *view, int *status);
 
-// The same of `count` elements, 1 to INT32_MAX, that lie together; of the view's shape and strides
+// tern__view_any of `count` elements, 1 to INT32_MAX, that lie together; of the view's shape and strides
 // only the last ones are filled in.
 int tern__view_bytes(const char *call, const char *name, const tern_tensor *tensor, int64_t count,
                      struct tern__view *view);
@@ -80,7 +85,8 @@ static inline bool tern__shape_next(const int64_t shape[5], int64_t i[4])
     return false;
 }
 
-// to = from, or with atomic additions, for all elements of `from`; same dtype. Of each row that is
+// to = from, or with atomic additions, for all elements of `from`; same dtype. One of them may be
+// far: then tern__far_sent says whether it went. Of each row that is
 // stored the first element becomes visible last.
 void tern__view_copy(const struct tern__view *to, const struct tern__view *from,
                      tern_atomic atomic);

@@ -14,6 +14,7 @@
 #include "base/handle.h"
 #include "base/public.h"
 #include "isa/check.h"
+#include "isa/far.h"
 #include "isa/view.h"
 #include "base/thread.h"
 #include "tern/async.h"
@@ -251,9 +252,12 @@ static int async_begin(const char *call, tern_session *session, void *to, const 
     }
     struct tern__view views[2];
     tern_tensor tensor = tern_tensor_1d(to, TERN_U8, (int64_t)size_bytes);
-    TERN_TRY(tern__view_tensor(call, "to", &tensor, NULL, &views[0]));
+    TERN_TRY(tern__view_any(call, "to", &tensor, NULL, &views[0]));
     tensor.data = (void *)(uintptr_t)from;
-    TERN_TRY(tern__view_tensor(call, "from", &tensor, NULL, &views[1]));
+    TERN_TRY(tern__view_any(call, "from", &tensor, NULL, &views[1]));
+    if (__builtin_expect(views[0].far && views[1].far, 0)) {
+        return tern__far_refuse(call, "from", &views[1]);
+    }
     pthread_mutex_lock(&session->engine->lock);
     if (session->begun - session->ended == TERN_ASYNC_MAX) { // also in checking mode: in the end
         wait_until(session, session->ended + 1);
