@@ -30,17 +30,34 @@ static void settle(const struct ranks *ranks, int rank)
 {
     char text[160];
     const char machine[] = {ranks->machines[rank], '\0'};
-    snprintf(text, sizeof text, "%d:%d:%s", rank, ranks->count, ranks->folder);
+    snprintf(text, sizeof text, "%d:%d:%s/exchange", rank, ranks->count, ranks->folder);
     setenv("TERN_EXCHANGE", text, 1);
     setenv("TERN_MACHINE", machine, 1);
+    setenv("TERN_NET_ADDRESS", "127.0.0.1", 1);
+    setenv("TMPDIR", ranks->folder, 1);
 }
 
-static void begin(struct ranks *ranks, int count, rank_body body, void *arg)
+// What the environment asks for.
+static const char *spread(int count)
 {
-    const char *machines = ranks->machines;
+    static char machines[TERN_RANKS_MAX + 1];
+    const char *given = getenv("TERN_TEST_MACHINES");
+    int most = given != NULL ? atoi(given) : 0;
+    if (most < 2 || count < 2) {
+        return NULL;
+    }
+    for (int rank = 0; rank < count; rank++) {
+        machines[rank] = (char)('a' + rank * (most < count ? most : count) / count);
+    }
+    machines[count] = '\0';
+    return machines;
+}
+
+void ranks_begin(struct ranks *ranks, int count, rank_body body, void *arg)
+{
     memset(ranks, 0, sizeof *ranks);
     ranks->count = count;
-    ranks->machines = machines;
+    ranks->machines = spread(count);
     snprintf(ranks->folder, sizeof ranks->folder, "/tmp/tern-test-XXXXXX");
     if (mkdtemp(ranks->folder) == NULL) {
         perror("mkdtemp");
@@ -72,34 +89,6 @@ static void begin(struct ranks *ranks, int count, rank_body body, void *arg)
         }
         ranks->pids[rank] = pid;
     }
-}
-
-// What the environment asks for.
-static const char *spread(int count, char *machines)
-{
-    const char *given = getenv("TERN_TEST_MACHINES");
-    int most = given != NULL ? atoi(given) : 0;
-    if (most < 2 || count < 2) {
-        return NULL;
-    }
-    for (int rank = 0; rank < count; rank++) {
-        machines[rank] = (char)('a' + rank * (most < count ? most : count) / count);
-    }
-    machines[count] = '\0';
-    return machines;
-}
-
-void ranks_begin(struct ranks *ranks, int count, rank_body body, void *arg)
-{
-    static char machines[TERN_RANKS_MAX + 1];
-    ranks->machines = spread(count, machines);
-    begin(ranks, count, body, arg);
-}
-
-void ranks_begin_on(struct ranks *ranks, const char *machines, rank_body body, void *arg)
-{
-    ranks->machines = machines;
-    begin(ranks, (int)strlen(machines), body, arg);
 }
 
 static bool reap(struct ranks *ranks)
@@ -166,24 +155,19 @@ bool ranks_end(struct ranks *ranks)
     return clean;
 }
 
-static bool end_right(struct ranks *ranks, double deadline_s)
-{
-    bool right = ranks_wait(ranks, deadline_s);
-    for (int rank = 0; rank < ranks->count; rank++) {
-        if (ranks->statuses[rank] != 0) {
-            fprintf(stderr, "rank %d of %d ended with wait status 0x%x\n", rank, ranks->count,
-                    (unsigned)ranks->statuses[rank]);
-            right = false;
-        }
-    }
-    return ranks_end(ranks) && right;
-}
-
 bool ranks_run(int count, rank_body body, void *arg, double deadline_s)
 {
     struct ranks ranks;
     ranks_begin(&ranks, count, body, arg);
-    return end_right(&ranks, deadline_s);
+    bool right = ranks_wait(&ranks, deadline_s);
+    for (int rank = 0; rank < count; rank++) {
+        if (ranks.statuses[rank] != 0) {
+            fprintf(stderr, "rank %d of %d ended with wait status 0x%x\n", rank, count,
+                    (unsigned)ranks.statuses[rank]);
+            right = false;
+        }
+    }
+    return ranks_end(&ranks) && right;
 }
 
 int ranks_join(int rank, const struct ranks *ranks, int64_t timeout_ns, tern_comm **comm)
@@ -217,14 +201,6 @@ bool ranks_run_comm(int count, comm_body body, void *arg, double deadline_s)
 {
     struct with_comm with = {.body = body, .arg = arg};
     return ranks_run(count, run_with_comm, &with, deadline_s);
-}
-
-bool ranks_run_comm_on(const char *machines, comm_body body, void *arg, double deadline_s)
-{
-    struct with_comm with = {.body = body, .arg = arg};
-    struct ranks ranks;
-    ranks_begin_on(&ranks, machines, run_with_comm, &with);
-    return end_right(&ranks, deadline_s);
 }
 
 bool ranks_run_counts(int least, int most, comm_body body, void *arg, double deadline_s)

@@ -27,7 +27,7 @@
 
 struct ranks {
     int count;
-    const char *machines; // ranks_begin_on; NULL: all are on one
+    const char *machines; // a letter for each rank; NULL: all are on one
     pid_t pids[TERN_RANKS_MAX];
     bool ended[TERN_RANKS_MAX];
     int statuses[TERN_RANKS_MAX];     // of waitpid, when ended
@@ -38,13 +38,9 @@ struct ranks {
 
 typedef int (*rank_body)(int rank, const struct ranks *ranks, void *arg);
 
-// Forks `count` ranks; each exits with what the body returns.
+// Forks `count` ranks; each exits with what the body returns. TERN_TEST_MACHINES=2 in the
+// environment spreads the ranks of every test over so many machines, which they take this one for.
 void ranks_begin(struct ranks *ranks, int count, rank_body body, void *arg);
-
-// The same on several machines, which the ranks take this one for: a letter for each rank says
-// which it is on, as in "aab". They join with ranks_join. TERN_TEST_MACHINES=2 in the environment
-// spreads the ranks of every test over so many.
-void ranks_begin_on(struct ranks *ranks, const char *machines, rank_body body, void *arg);
 
 // Waits until all have ended, or kills them at the deadline. Returns true when all ended by
 // themselves in time; statuses are filled in either way.
@@ -71,7 +67,6 @@ int ranks_meet(int rank, int nranks, const char *path);
 // returns 0 with a communicator that cannot be destroyed fails.
 typedef int (*comm_body)(tern_comm *comm, void *arg);
 bool ranks_run_comm(int count, comm_body body, void *arg, double deadline_s);
-bool ranks_run_comm_on(const char *machines, comm_body body, void *arg, double deadline_s);
 
 // The rank counts that multi-rank tests run with.
 extern const int ranks_counts[6]; // 1, 2, 3, 5, 8, 16

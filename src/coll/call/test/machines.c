@@ -5,6 +5,7 @@
 // 4 x 2, unevenly many, and not in the order of the machines. And ranks that have done their part
 // and leave, while others of their machine still need what is sent to them.
 #include "coll/call/test/samples.h"
+#include "support/machines.h"
 
 static const char *const layouts[] = {"aabb", "aaabbb", "abc", "abb", "aabbccdd", "ab", "abab"};
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
@@ -26,7 +27,7 @@ static void every_call_gives_the_bits_of_the_reference(void **state)
     take_samples();
     for (int i = 0; i < LAYOUTS; i++) {
         int64_t begin = tern__now_ns();
-        if (!ranks_run_comm_on(layouts[i], run_layout, &i, 600)) {
+        if (!machines_run_comm(layouts[i], run_layout, &i, 600)) {
             fail_msg("on %s, seed %llu", layouts[i], (unsigned long long)base_seed);
         }
         printf("%s: %d calls in %.1f s\n", layouts[i], samples_of(i),
@@ -69,7 +70,7 @@ static int leave_early(tern_comm *world, void *arg)
 static void who_has_done_its_part_may_leave(void **state)
 {
     for (int i = 0; i < LAYOUTS; i++) {
-        assert_true(ranks_run_comm_on(layouts[i], leave_early, NULL, 60));
+        assert_true(machines_run_comm(layouts[i], leave_early, NULL, 60));
     }
 }
 
