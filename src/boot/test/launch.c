@@ -295,10 +295,11 @@ static void wrong_words_get_a_suggestion(void **state)
            "all_gather, broadcast, all_to_all, barrier, reduce, gather, scatter (did you mean "
            "'all_reduce'?); see 'tern plan --help'\n",
            "plan", "allreduce");
-    EXPECT(2, "",
-           "tern perf: there is no algorithm 'psuh' for scatter; there are direct, push (did you "
-           "mean 'push'?)\n",
-           "perf", "scatter", "-p", "2", "--algo", "psuh");
+    EXPECT(
+        2, "",
+        "tern perf: there is no algorithm 'psuh' for scatter; there are direct, push, one (did you "
+        "mean 'push'?)\n",
+        "perf", "scatter", "-p", "2", "--algo", "psuh");
     EXPECT(
         2, "",
         "tern run: there is no option '--lable' (did you mean '--label'?); see 'tern run --help'\n",
