@@ -70,8 +70,8 @@ static inline void tern__publish_wide(_Atomic uint64_t *word, uint64_t value)
     atomic_store_explicit(word, value, memory_order_release);
 }
 
-// 8 bytes, or else 4, that lie aligned: as one store, so that who observes them sees what was stored
-// before.
+// 8 bytes, or else 4, that lie aligned: as one store, so that who observes them sees what was
+// stored before.
 static inline void tern__publish_bytes(char *to, const char *from, size_t bytes)
 {
     if (bytes == sizeof(uint64_t)) {

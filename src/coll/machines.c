@@ -92,7 +92,7 @@ struct tern__pieces tern__pieces_of(const struct tern__spread *machines, uint64_
     return tern__pieces_in(machines, begin, length, (int)count);
 }
 
-struct tern__pieces tern__pieces_in(const struct tern__machines *machines, uint64_t begin,
+struct tern__pieces tern__pieces_in(const struct tern__spread *machines, uint64_t begin,
                                     uint64_t length, int count)
 {
     return (struct tern__pieces){.begin = begin,

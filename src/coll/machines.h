@@ -65,7 +65,7 @@ struct tern__pieces {
 struct tern__pieces tern__pieces_of(const struct tern__spread *machines, uint64_t begin,
                                     uint64_t length);
 // The same in so many.
-struct tern__pieces tern__pieces_in(const struct tern__machines *machines, uint64_t begin,
+struct tern__pieces tern__pieces_in(const struct tern__spread *machines, uint64_t begin,
                                     uint64_t length, int count);
 static inline uint64_t tern__piece_at(const struct tern__pieces *pieces, int k)
 {

@@ -29,12 +29,13 @@ int tern__view_tensor(const char *call, const char *name, const tern_tensor *ten
 int tern__view_any(const char *call, const char *name, const tern_tensor *tensor,
                    const int64_t *shape, struct tern__view *view);
 
-// tern__view_any for a tensor of one element of TERN_I32; false, and nothing done, when it is another.
+// tern__view_any for a tensor of one element of TERN_I32; false, and nothing done, when it is
+// another.
 bool tern__view_word(const char *call, const char *name, const tern_tensor *tensor,
                      struct tern__view *view, int *status);
 
-// tern__view_any of `count` elements, 1 to INT32_MAX, that lie together; of the view's shape and strides
-// only the last ones are filled in.
+// tern__view_any of `count` elements, 1 to INT32_MAX, that lie together; of the view's shape and
+// strides only the last ones are filled in.
 int tern__view_bytes(const char *call, const char *name, const tern_tensor *tensor, int64_t count,
                      struct tern__view *view);
 
