@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 300
+#
+# Random kills on several machines: of ranks, launchers and the head, cables cut in each direction or
+# flapping, hosts that stand still. Each time the job ends by itself, says who is missing, and leaves
+# no process and no file on any host. TERN_TEST_KILLS says how many, 6 unless it is set.
+source "$(dirname "$0")/../support/shell.sh"
+netlab=$build/bin/netlab
+program=$build/bin/bench_machines
+[ -x "$program" ] || { echo "skipped: the benchmarks were not built"; exit 77; }
+kills=${TERN_TEST_KILLS:-6}
+seed=${TERN_TEST_SEED:-$RANDOM}
+RANDOM=$seed
+hosts=3
+ways=(rank launcher head cut cut_from cut_to flap stop)
+longest=0
+
+make_lab() {
+    local status=0
+    lab=$("$netlab" --for $$ up $hosts 2>said) || status=$?
+    if [ $status -eq 77 ]; then
+        echo "skipped: $(<said)"
+        exit 77
+    fi
+    [ $status -eq 0 ] || die "netlab: $(<said)"
+}
+
+# kill_one HOST COMMAND: the first of its processes with that name; 1: there is none yet.
+kill_one() {
+    "$lab/rsh" "$1" "for p in /proc/[0-9]*; do read name <\$p/comm && [ \"\$name\" = $2 ] &&
+        kill -KILL \${p#/proc/} && exit 0; done; exit 1" 2>/dev/null
+}
+
+ended() {
+    ! kill -0 $job 2>/dev/null
+}
+
+# until TEST...: for 20 s.
+within_reason() {
+    for _ in $(seq 400); do
+        ! "$@" || return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+nothing_left() {
+    "$lab/netlab" left >left 2>&1
+}
+
+one() {
+    local way=${ways[RANDOM % ${#ways[@]}]} host=tn$((RANDOM % hosts)) begin
+    [ "$way$host" != launchertn0 ] || way=head # the first of them there
+    local what="kill $1 of $kills ($way on $host, TERN_TEST_SEED=$seed)"
+    make_lab
+    "$lab/rsh" tn0 "$build/bin/tern run --hosts tn0:2,tn1:1,tn2:2 --agent $lab/rsh \
+        $program all_reduce 1000" >said 2>&1 &
+    job=$!
+    sleep "$((RANDOM % 2)).$((RANDOM % 1000))"
+    begin=$EPOCHREALTIME
+    case $way in
+    rank) within_reason kill_one "$host" bench_machines ;;
+    launcher) within_reason kill_one "$host" tern ;;
+    head) within_reason kill_one tn0 tern ;;
+    cut) "$lab/netlab" cut "$host" ;;
+    cut_from) "$lab/netlab" cut "$host" from ;;
+    cut_to) "$lab/netlab" cut "$host" to ;;
+    flap) "$lab/netlab" flap "$host" 1500 1 ;;
+    stop) "$lab/netlab" stop "$host" ;;
+    esac
+    # A host that stands still holds what runs on it, the head of the job among it.
+    if [ $way = stop ]; then
+        sleep 3
+        "$lab/netlab" go "$host"
+    fi
+    within_reason ended || die "$what: the job does not end: $(head -5 said)"
+    took=$((($(tr -d . <<<"$EPOCHREALTIME") - $(tr -d . <<<"$begin")) / 1000))
+    [ $took -le $longest ] || longest=$took
+    [ $way = head ] ||
+        grep -qE 'died|silent|is lost|has failed|gone|killed|ended by|exited' said ||
+        die "$what: nothing is said: $(head -5 said)"
+    within_reason nothing_left || die "$what: left: $(head -8 left); said: $(head -4 said)"
+    "$lab/netlab" down
+    wait
+}
+
+for i in $(seq "$kills"); do
+    one "$i"
+done
+echo "$kills kills; the longest end took $longest ms"
