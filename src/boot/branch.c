@@ -20,6 +20,7 @@
 
 // Of a head that is there, but cannot be reached.
 #define DIAL_NS (10 * TERN_NS_PER_SECOND)
+#define EXIT_LOST 137
 #define LEAVE_NS TERN_NS_PER_SECOND
 // Ranks that can still learn from one another what has happened have this long to say it.
 #define SILENT_TERM_NS (300 * TERN_NS_PER_MS)
@@ -161,8 +162,12 @@ static void lose_head(struct tern__launch *job)
         return; // said already
     }
     if (link->state == TERN__LINK_SILENT) {
+        double silence_s = (double)link->silence_ns * 1e-9;
+        link->state = TERN__LINK_OPEN; // the way to the head may still be good
+        tern__branch_fail(job->branch, EXIT_LOST, "has heard nothing from the head for %.3g s",
+                          silence_s);
         tern__launch_say("on %s: the head of the job has been silent for %.3g s\n",
-                         job->branch->assignment->host, (double)link->silence_ns * 1e-9);
+                         job->branch->assignment->host, silence_s);
         if (job->hub != NULL) { // through the head came all news of the other machines
             tern__hub_remote_gone(job->hub, (UINT64_MAX >> (64 - job->procs.nranks)),
                                   (int32_t)(link->silence_ns / TERN_NS_PER_MS));

@@ -51,6 +51,7 @@ struct tern__job_head {
     int64_t start_ns;       // how long that was
     int64_t finish_ns;      // when what is left of the agents is killed; INT64_MAX: not yet
     int32_t generation;     // how many gatherings have ended
+    int64_t failed_ns;      // when the cause of the end was seen
     int lost;               // the host whose loss ended the job, or -1
     uint64_t gone;          // bit r: rank r has ended, or is gone with its machine
     bool reads;             // standard input has not ended

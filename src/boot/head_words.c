@@ -68,6 +68,7 @@ void tern__head_end(struct tern__job_head *head, enum tern__cause cause, int ter
 {
     if (head->job.cause == CAUSE_NONE) {
         head->job.cause = cause;
+        head->failed_ns = tern__now_ns();
     }
     tern__head_gather(head); // those that wait to be let in learn why
     struct tern__link_word word = {.kind = TERN__WORD_END, .value = term_ms, .rank = kill_ms};
@@ -219,13 +220,21 @@ static void lose(struct tern__job_head *head, int at)
     struct tern__entry *entry = &head->entries[at];
     uint64_t ranks = ranks_of(head, at) & ~head->gone;
     enum tern__link_state state = entry->link.state;
+    struct tern__launch *job = &head->job;
+    // A host that could hear nothing any more may have known it first, and told other ranks, which
+    // ended: not they have failed.
+    if (state == TERN__LINK_SILENT && job->cause == CAUSE_RANK &&
+        !WIFSIGNALED(job->procs.status[job->culprit]) &&
+        entry->link.heard_ns + head->silence_ns / 4 < head->failed_ns) {
+        job->cause = CAUSE_NONE;
+    }
     entry->dismissed = true;
     tern__link_close(&entry->link);
     head->gone |= ranks;
     struct tern__link_word news = {.kind = TERN__WORD_GONE, .number = ranks};
     news.value = state == TERN__LINK_SILENT ? (int32_t)(head->silence_ns / TERN_NS_PER_MS) : 0;
     tern__head_say(head, news, NULL, 0);
-    if (head->job.cause == CAUSE_NONE) {
+    if (job->cause == CAUSE_NONE) {
         head->lost = at;
     }
     if (state == TERN__LINK_SILENT) {
