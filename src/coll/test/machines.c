@@ -83,6 +83,40 @@ static void run(const tern_algo_request *request, const tern_plan *plan, bool in
     }
 }
 
+// Of another machine than the rank.
+static bool is_away(const tern_topo *topo, int rank, int other)
+{
+    return tern_topo_machine_of(topo, rank) != tern_topo_machine_of(topo, other);
+}
+
+// A copy to another machine has one destination, and behind it in its lane stands a post to that
+// rank, or the next copy to it: an engine makes one message of a copy and its post.
+static void check_messages(const tern_algo_request *request, const tern_plan *plan)
+{
+    for (int rank = 0; rank < tern_plan_get_spec(plan)->nranks; rank++) {
+        for (int lane = 0; lane < tern_plan_lane_count(plan, rank); lane++) {
+            int to = -1; // to whom the copy before this op went, if it went away
+            size_t count = tern_plan_op_count(plan, rank, lane);
+            for (size_t i = 0; i <= count; i++) {
+                tern_plan_op op = {.kind = TERN_PLAN_WAIT};
+                if (i < count) {
+                    assert_int_equal(tern_plan_get_op(plan, rank, lane, i, &op), TERN_OK);
+                }
+                int next = -1;
+                for (int d = 0; d < op.destinations_count; d++) {
+                    bool away = is_away(request->topo, rank, op.destinations[d].rank);
+                    next = away ? op.destinations[d].rank : next;
+                    assert_true(!away || op.destinations_count == 1);
+                }
+                if (to >= 0 && next != to && !(op.kind == TERN_PLAN_POST && op.peer == to)) {
+                    fail_request(request, "a copy to another machine without a post behind it");
+                }
+                to = next;
+            }
+        }
+    }
+}
+
 // A plan of one name, if it fits; false if it does not.
 static bool try_name(const tern_algo_request *request, int index)
 {
@@ -104,6 +138,9 @@ static bool try_name(const tern_algo_request *request, int index)
         fail_request(request, tern_check_finding(check, TERN_CHECK_IN_PLACE, 0));
     }
     check_order(request, check);
+    if (tern_algo_across_machines(request->kind, index)) {
+        check_messages(request, plan);
+    }
     tern_summary summary;
     assert_int_equal(tern_summary_make(plan, request->topo, &summary), TERN_OK);
     if (!(summary.reached <= 1 + 1e-9) || summary.missing > 0) {
