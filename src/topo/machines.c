@@ -71,6 +71,28 @@ int tern__topo_set_machines(tern_topo *topo, const struct tern__topo_machine *ma
     return TERN_OK;
 }
 
+int tern__topo_of_machines(const char *word, int size, const int *of,
+                           const struct tern__topo_machine *machines, int count, tern_link inside,
+                           tern_topo **topo)
+{
+    tern_topo *made = NULL;
+    TERN_TRY(tern__topo_new(word, size, &made));
+    for (int from = 0; from < size; from++) {
+        for (int to = 0; to < size; to++) {
+            if (from != to && of[from] == of[to]) {
+                tern__topo_add(made, from, to, inside);
+            }
+        }
+    }
+    int status = tern__topo_set_machines(made, machines, count, of);
+    if (status < 0) {
+        tern_topo_destroy(made);
+        return status;
+    }
+    *topo = made;
+    return TERN_OK;
+}
+
 int tern_topo_machine_count(const tern_topo *topo)
 {
     return tern__handle_lives(topo, TERN__TOPO) ? topo->machine_count : 0;

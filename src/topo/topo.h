@@ -75,6 +75,10 @@ void tern__topo_add(tern_topo *topo, int from, int to, tern_link link);
 // of the slower port, with the larger latency.
 int tern__topo_set_machines(tern_topo *topo, const struct tern__topo_machine *machines, int count,
                             const int *of);
+// A topology of machines, each a mesh of `inside`.
+int tern__topo_of_machines(const char *word, int size, const int *of,
+                           const struct tern__topo_machine *machines, int count, tern_link inside,
+                           tern_topo **topo);
 // The name of a machine that has none: "a" to "z", then "m26", ...
 void tern__topo_name_machine(struct tern__topo_machine *machine, int index);
 

@@ -124,7 +124,6 @@ static int create_machines(const char *word, const char *at, tern_topo **topo)
     struct tern__topo_machine machines[TERN_TOPO_RANKS_MAX];
     int count;
     int ranks = 0;
-    tern_topo *made = NULL;
     TERN_TRY(read_machines(word, at, counts, &count));
     for (int m = 0; m < count; m++) {
         machines[m] = (struct tern__topo_machine){.port_GBps = SYNTHETIC_NETWORK_GBPS,
@@ -134,21 +133,7 @@ static int create_machines(const char *word, const char *at, tern_topo **topo)
             of[ranks++] = m;
         }
     }
-    TERN_TRY(tern__topo_new(word, ranks, &made));
-    for (int from = 0; from < ranks; from++) {
-        for (int to = 0; to < ranks; to++) {
-            if (from != to && of[from] == of[to]) {
-                tern__topo_add(made, from, to, synthetic_link);
-            }
-        }
-    }
-    int status = tern__topo_set_machines(made, machines, count, of);
-    if (status < 0) {
-        tern_topo_destroy(made);
-        return status;
-    }
-    *topo = made;
-    return TERN_OK;
+    return tern__topo_of_machines(word, ranks, of, machines, count, synthetic_link, topo);
 }
 
 static int create_this(tern_topo **topo)
