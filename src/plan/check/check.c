@@ -70,7 +70,7 @@ static bool run_passes(struct checking *checking)
         check->rules[TERN_CHECK_RACE].count > 0 || check->rules[TERN_CHECK_REACH].count > 0;
     // Nor does a stuck rank have an end that others could outlast.
     check->unchecked[TERN_CHECK_RACE] = check->rules[TERN_CHECK_DEADLOCK].count > 0;
-    check->unchecked[TERN_CHECK_REACH] = check->machines && check->unchecked[TERN_CHECK_RACE];
+    check->unchecked[TERN_CHECK_REACH] = check->machines > 0 && check->unchecked[TERN_CHECK_RACE];
     if ((!check->unchecked[TERN_CHECK_RACE] && !tern__check_ends(checking)) ||
         (!check->unchecked[TERN_CHECK_RESULT] && !tern__check_result(checking))) {
         return false;
@@ -117,7 +117,7 @@ static int check_plan(const char *name, const tern_plan *plan, const tern_topo *
     made->slots = plan->spec.slots;
     made->ops = plan->ops_count;
     made->in_place = in_place;
-    made->machines = tern_topo_machine_count(topo) > 0;
+    made->machines = tern_topo_machine_count(topo);
     struct checking checking = {.plan = plan, .topo = topo, .check = made};
     checking.in_place_reported[0].lane = UINT32_MAX;
     checking.budget.left_bytes = bytes_max;

@@ -42,7 +42,7 @@ struct tern_check {
     struct findings rules[TERN_CHECK_RULES];
     bool unchecked[TERN_CHECK_RULES]; // not looked at, because another rule failed
     bool in_place;                    // that rule was asked for
-    bool machines;                    // the topology has some
+    int machines;                     // of the topology; 0: nothing is said of them
     tern_check_order order;
     uint32_t slots; // of the plan
     int nranks;

@@ -255,7 +255,7 @@ static int check_print(const tern_check *check, FILE *file)
     }
     for (int rule = 0; rule < rules_of(check); rule++) {
         const struct findings *findings = &check->rules[rule];
-        if (rule == TERN_CHECK_REACH && !check->machines) {
+        if (rule == TERN_CHECK_REACH && check->machines == 0) {
             continue;
         }
         const char *order = rule == TERN_CHECK_RESULT ? order_texts[check->order] : "";
@@ -277,13 +277,18 @@ static int check_print(const tern_check *check, FILE *file)
             fprintf(file, "%s: and %zu more\n", rule_names[rule], findings->count - findings->kept);
         }
     }
+    char machines[32] = "";
+    if (check->machines > 0) {
+        snprintf(machines, sizeof machines, " on %d machine%s", check->machines,
+                 check->machines == 1 ? "" : "s");
+    }
     fprintf(file,
-            "%s for %d ranks and %zu ops%s. Not in reach: time, rounding, and what the executor "
+            "%s for %d ranks%s and %zu ops%s. Not in reach: time, rounding, and what the executor "
             "and the machine do.\n",
             tern_check_proved(check)                 ? "proved"
             : are_proved(check, TERN_CHECK_IN_PLACE) ? "right, but not in place,"
                                                      : "refuted",
-            check->nranks, check->ops, slots_texts[check->slots]);
+            check->nranks, machines, check->ops, slots_texts[check->slots]);
     return ferror(file) == 0 ? TERN_OK
                              : tern__fail_errno(TERN_ERR_SYSTEM, "the report cannot be written");
 }

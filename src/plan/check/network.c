@@ -59,7 +59,7 @@ static bool add_target(struct network *network, uint32_t lane, uint16_t owner)
 
 bool tern__network_create(struct checking *checking)
 {
-    if (!checking->check->machines) {
+    if (checking->check->machines == 0) {
         return true;
     }
     struct network *network = calloc(1, sizeof *network);
