@@ -324,6 +324,10 @@ static int node_serve(tern_comm *comm, const tern_serve_options *options)
     }
     char why[TERN_ERROR_BYTES];
     snprintf(why, sizeof why, "%s", tern_last_error());
+    if (status != TERN_OK && server->comm != NULL) { // the host and the others must not wait
+        tern__group_fail(&server->comm->group, status, server->chip + 1,
+                         "chip %d (rank %d): %.400s", server->chip, server->chip + 1, why);
+    }
     const int left = tern_chip_destroy(server->cores);
     if (left != TERN_OK) { // a kernel that has not returned uses all the rest
         return status != TERN_OK ? tern__fail(status, "%s", why) : left;

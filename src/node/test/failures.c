@@ -378,8 +378,29 @@ static int wrong_sides(tern_comm *comm, void *arg)
     return 0;
 }
 
+// A chip that gives up before it has begun.
+static int no_rings(tern_comm *comm, void *arg)
+{
+    struct scene scene = {.function = "count"};
+    if (tern_comm_rank(comm) == 1) {
+        setenv("TERN_RING_WINDOW", "5", 1);
+        CHECK(says(tern_node_serve(comm, NULL), TERN_ERR_ARG, "power of two"));
+    } else if (tern_comm_rank(comm) != 0) {
+        CHECK(says(tern_node_serve(comm, NULL), TERN_ERR_ARG, "chip 0 (rank 1)"));
+    } else {
+        CHECK(fine(tern_node_create(comm, NULL, &scene.node)));
+        int status = tern_domain_create(scene.node, (int[]){0}, 1, 64, &scene.domain);
+        status = status == TERN_OK ? tern_node_run(scene.node, submit_one, &scene) : status;
+        CHECK(says(status, TERN_ERR_ARG, "chip 0 (rank 1)") && look_says("power of two"));
+        CHECK(fine(tern_node_destroy(scene.node)));
+    }
+    CHECK(fine(tern_comm_barrier(comm)));
+    return 0;
+}
+
 static void both_sides_say_what_is_wrong(void **state)
 {
+    assert_true(ranks_run_counts(2, 3, no_rings, NULL, 60));
     assert_true(ranks_run_counts(1, 3, wrong_sides, NULL, 60));
 }
 
