@@ -55,7 +55,7 @@ static struct range draw(struct scene *scene, uint32_t begin, uint32_t end)
 
 static tern_region words_of(const struct scene *scene, struct range range)
 {
-    tern_region whole, view;
+    tern_region whole, view = {0};
     if (tern_region_make(&whole, tern_domain_address(scene->domain, TERN_NODE_HOST),
                          (uint32_t[]){WORDS}, 1, TERN_REGION_U32) != TERN_OK ||
         tern_region_view(&whole, &range.count, &range.first, &view) != TERN_OK) {
