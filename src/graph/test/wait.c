@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 #include "kit.h"
+#include "support/machines.h"
 
 #define RUN_ON(count, body) assert_true(ranks_run_comm(count, body, NULL, 60))
+#define RUN_ON_MACHINES(layout, body) assert_true(machines_run_comm(layout, body, NULL, 60))
 
 struct setting {
     tern_comm *comm;
@@ -275,6 +277,7 @@ static void what_peers_wrote_before_they_notified_is_seen(void **state)
     for (int i = 0; i < 6; i++) {
         RUN_ON(ranks_counts[i], all_to_all);
     }
+    RUN_ON_MACHINES("aabbc", all_to_all);
 }
 
 // Takes the token from this rank's window, adds one, and passes it on.
@@ -321,6 +324,7 @@ static void a_token_goes_round_through_graphs(void **state)
     for (int i = 0; i < 6; i++) {
         RUN_ON(ranks_counts[i], token_ring);
     }
+    RUN_ON_MACHINES("abcab", token_ring);
 }
 
 static int refusals(tern_comm *comm, void *arg)

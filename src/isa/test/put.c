@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/machines.h"
 #include "support/ranks.h"
 #include "tern/put.h"
 
@@ -255,6 +256,7 @@ static int all_to_all(tern_comm *ranks, void *arg)
 static void all_ranks_reach_all_ranks(void **state)
 {
     assert_true(ranks_run_counts(1, 16, all_to_all, NULL, 60));
+    assert_true(machines_run_comm("aabba", all_to_all, NULL, 60));
 }
 
 #define WITH_WINDOW(test) cmocka_unit_test_setup_teardown(test, open_window, close_window)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/half.h"
+#include "support/machines.h"
 #include "support/ranks.h"
 #include "tern/put.h"
 
@@ -118,6 +119,7 @@ static int add_into_one(tern_comm *comm, void *arg)
 static void all_ranks_adding_into_one_target_give_the_exact_sum(void **state)
 {
     assert_true(ranks_run_counts(1, 16, add_into_one, NULL, 60));
+    assert_true(machines_run_comm("abcab", add_into_one, NULL, 60));
 }
 
 static int rise_and_fall(tern_comm *comm, void *arg)
@@ -151,6 +153,7 @@ static int rise_and_fall(tern_comm *comm, void *arg)
 static void what_is_added_and_taken_away_leaves_zero(void **state)
 {
     assert_true(ranks_run_counts(1, 16, rise_and_fall, NULL, 60));
+    assert_true(machines_run_comm("aab", rise_and_fall, NULL, 60));
 }
 
 static tern_comm *alone;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "comm/window.h"
+#include "support/machines.h"
 #include "support/ranks.h"
 #include "tern/signal.h"
 
@@ -229,6 +230,7 @@ static int notify_everybody(tern_comm *ranks, void *arg)
 static void no_notify_of_any_rank_is_lost(void **state)
 {
     assert_true(ranks_run_counts(1, 16, notify_everybody, NULL, 60));
+    assert_true(machines_run_comm("aabbc", notify_everybody, NULL, 60));
 }
 
 #define WITH_WINDOW(test) cmocka_unit_test_setup_teardown(test, open_window, close_window)

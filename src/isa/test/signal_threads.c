@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/machines.h"
 #include "support/ranks.h"
 #include "tern/put.h"
 #include "tern/signal.h"
@@ -97,6 +98,7 @@ static int run_lanes(tern_comm *comm, void *arg)
 static void threads_of_a_rank_wait_for_different_words_at_once(void **state)
 {
     assert_true(ranks_run_counts(1, 5, run_lanes, NULL, 100));
+    assert_true(machines_run_comm("aabb", run_lanes, NULL, 100));
 }
 
 // Threads of one process hand a plain variable, not in any window, round by round.

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "comm/comm.h"
+#include "support/machines.h"
 #include "support/ranks.h"
 #include "tern/put.h"
 #include "tern/signal.h"
@@ -80,6 +81,7 @@ static int wait_for_everybody(tern_comm *comm, void *arg)
 static void waiting_for_all_ranks_sees_all_of_them(void **state)
 {
     assert_true(ranks_run_counts(1, 16, wait_for_everybody, NULL, 60));
+    assert_true(machines_run_comm("abb", wait_for_everybody, NULL, 60));
 }
 
 static int miss_an_own_deadline(tern_comm *comm, void *arg)

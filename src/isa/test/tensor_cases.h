@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/machines.h"
 #include "support/ranks.h"
 #include "tern/isa.h"
 #include "tern/window.h"
@@ -143,7 +144,7 @@ enum case_place { CASE_IN, CASE_OUT, CASE_PLACES };
 
 UNUSED void *case_area(const struct case_bench *b, int rank, enum case_place place)
 {
-    return (char *)tern_window_address(b->window, rank) + FREE + (size_t)place * AREA;
+    return (char *)machines_address(b->window, rank) + FREE + (size_t)place * AREA;
 }
 
 UNUSED int case_open(tern_comm *comm, struct case_bench *b)

@@ -144,6 +144,7 @@ static void every_shape_is_right(void **state)
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         assert_true(ranks_run_comm(counts[i], together, NULL, 120));
     }
+    assert_true(machines_run_comm("abb", together, NULL, 120));
 }
 
 // ((root + 0) + 1) + 2: with root 1 of 3, and numbers of which each order gives another sum.

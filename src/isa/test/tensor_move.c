@@ -55,6 +55,8 @@ static void every_shape_arrives(void **state)
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         assert_true(ranks_run_comm(counts[i], move_all, NULL, 120));
     }
+    assert_true(machines_run_comm("ab", move_all, NULL, 120));
+    assert_true(machines_run_comm("aab", move_all, NULL, 120));
 }
 
 // Columns: the elements of a row are not one after the other.
@@ -254,6 +256,7 @@ static void additions_are_exact(void **state)
 {
     assert_true(ranks_run_comm(3, hammer, NULL, 120));
     assert_true(ranks_run_comm(8, hammer, NULL, 120));
+    assert_true(machines_run_comm("abca", hammer, NULL, 120));
 }
 
 enum { ROWS = 6000, ROW = 4000 }; // elements of a row: it takes a while to store them
@@ -312,6 +315,7 @@ static int rows_as_flags(tern_comm *comm, void *arg)
 static void a_row_is_there_when_its_first_element_is(void **state)
 {
     assert_true(ranks_run_comm(2, rows_as_flags, NULL, 120));
+    assert_true(machines_run_comm("ab", rows_as_flags, NULL, 120));
 }
 
 int main(void)

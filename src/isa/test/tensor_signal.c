@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "support/look.h"
+#include "support/machines.h"
 #include "support/ranks.h"
 #include "tern/block.h"
 #include "tern/coll.h"
@@ -37,7 +38,7 @@ static int open_bench(tern_comm *comm, struct bench *b)
 
 static int32_t *word_of(const struct bench *b, int rank, int index)
 {
-    return (int32_t *)tern_window_address(b->window, rank) + FREE + index;
+    return (int32_t *)machines_address(b->window, rank) + FREE + index;
 }
 
 static tern_tensor signal_at(const struct bench *b, int rank, int index)
@@ -89,6 +90,7 @@ static int notify_and_wait(tern_comm *comm, void *arg)
 static void counters_values_and_scoreboards(void **state)
 {
     assert_true(ranks_run_counts(1, 8, notify_and_wait, NULL, 60));
+    assert_true(machines_run_comm("aabb", notify_and_wait, NULL, 60));
 }
 
 // All cells of a matrix, and of a part of a wider grid, whatever is around it.

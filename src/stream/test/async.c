@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "support/machines.h"
 #include "support/ranks.h"
 #include "tern/async.h"
 #include "tern/isa.h"
@@ -35,8 +36,8 @@ static int transfer_around(tern_comm *comm, void *arg)
     CHECK(tern_session_create(&session) == TERN_OK);
     int32_t *send = tern_window_address(window, rank);
     int32_t *received = send + POSTS * POST_WORDS;
-    int32_t *there = (int32_t *)tern_window_address(window, next) + POSTS * POST_WORDS;
-    const int32_t *source = tern_window_address(window, before);
+    int32_t *there = (int32_t *)machines_address(window, next) + POSTS * POST_WORDS;
+    const int32_t *source = machines_address(window, before);
     int32_t *got = malloc(bytes);
     CHECK(got != NULL);
     for (int post = 0; post < POSTS; post++) {
@@ -85,6 +86,7 @@ static int transfer_around(tern_comm *comm, void *arg)
 static void transfers_end_in_order_of_waiting(void **state)
 {
     assert_true(ranks_run_counts(1, 8, transfer_around, NULL, 60));
+    assert_true(machines_run_comm("aabb", transfer_around, NULL, 60));
 }
 
 static void what_is_under_way_is_ended_by_destroy(void **state)
@@ -119,7 +121,7 @@ static int answer_by_puts(tern_comm *comm, void *arg)
     CHECK(tern_window_create(comm, 8192, NULL, &window) == TERN_OK);
     CHECK(tern_session_create(&session) == TERN_OK);
     int32_t *mine = tern_window_address(window, rank);
-    int32_t *there = tern_window_address(window, other);
+    int32_t *there = machines_address(window, other);
     tern_tensor word = tern_tensor_1d(mine, TERN_I32, 1);
     uint64_t event;
     int64_t begin_ns = tern__now_ns();
