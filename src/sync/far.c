@@ -84,6 +84,11 @@ void tern__far_left(struct tern__group *group)
     if (group->away == 0 || job->far == NULL) {
         return;
     }
+    // Who has told of its failure, if anybody has by now, is another rank; others shall not hear
+    // that this one has left, and not why.
+    if (tern__flag_load(&group->shared->failed) == TERN__FAILED) {
+        job->far->failed(group);
+    }
     job->far->left(group);
     if (tern__group_is_part(group)) {
         return;

@@ -239,7 +239,7 @@ void tern__call_bind_letter(struct tern__coll *call, uint32_t run); // of two ra
 void tern__call_unload(struct tern__coll *call); // out of the slot, to the caller
 
 // elsewhere.c: says what was published in a run, of a call or else; and, before this rank leaves,
-// waits until what it has sent is there, and nobody here needs any more what it takes for others.
+// waits until nobody here needs any more what it takes for others.
 void tern__call_tell(const struct tern__coll *call, uint32_t run);
 void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struct tern__told *told);
 void tern__elsewhere_end(struct tern__calls *calls);

@@ -4,7 +4,6 @@
 // it is on one machine. Of the payload only what ranks there read is sent. Data path: no
 // allocation and no lock but that of the connection.
 
-#include "base/error.h"
 #include "coll/call/place.h"
 #include "sync/doing.h"
 #include "sync/wait.h"
@@ -170,12 +169,8 @@ static int settle_broken(void *arg, bool deep)
 void tern__elsewhere_end(struct tern__calls *calls)
 {
     const struct tern__group *group = &calls->comm->group;
-    if (calls->elsewhere == NULL || tern__flag_load(&group->shared->failed) != TERN__WORKING) {
-        return;
-    }
-    // Others learn that this rank has left by another way than what it has published.
-    tern_status_ignore(tern__net_flush(calls->elsewhere->net, -1));
-    if (!calls->elsewhere->takes || calls->oldest != NULL) {
+    if (calls->elsewhere == NULL || !calls->elsewhere->takes || calls->oldest != NULL ||
+        tern__flag_load(&group->shared->failed) != TERN__WORKING) {
         return;
     }
     struct tern__job *job = group->job;

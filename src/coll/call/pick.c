@@ -115,13 +115,25 @@ static int need_far_topo(struct tern__calls *calls)
     return tern__topo_set_machines(elsewhere->topo, list, count, of);
 }
 
+// Whether an algorithm is not the one of its kind that only reads inputs, which are copied to where
+// they are read: then its plan reaches ranks of other machines itself, where there are any.
+static bool reaches(const struct tern__coll *call, const char *algorithm)
+{
+    struct tern__choice built_in;
+    if (call->calls->elsewhere == NULL) {
+        return false;
+    }
+    tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
+    return strcmp(algorithm, built_in.small) != 0;
+}
+
 // The program of an algorithm: scaled, or for so many bytes when it cannot be.
 static int program_of(struct tern__coll *call, const char *algorithm, tern_order order,
                       uint64_t bytes, struct tern__program **program)
 {
     struct tern__calls *calls = call->calls;
     bool scales = tern__algo_scales(call->plan_kind, algorithm);
-    bool far = !scales && calls->elsewhere != NULL;
+    bool far = reaches(call, algorithm);
     TERN_TRY(far ? need_far_topo(calls) : need_topo(calls));
     struct tern__program_key key = {
         .kind = call->plan_kind,
@@ -221,27 +233,21 @@ static const char *far_sums(const struct tern__coll *call)
 
 // Ranks of other machines are met in slots: by the algorithm of the kind that only reads inputs;
 // or, for large sums, by one that reaches them.
-static int go_far(const struct tern__coll *call, const struct tern__choice **choice,
-                  struct tern__choice *room)
+static void go_far(const struct tern__coll *call, const struct tern__choice **choice,
+                   struct tern__choice *room)
 {
+    const char *large = far_sums(call);
+    *room = **choice;
+    *choice = room;
+    if (room->named) {
+        return;
+    }
     struct tern__choice built_in;
     tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
-    const char *large = far_sums(call);
     large = large != NULL ? large : built_in.small;
-    if ((*choice)->named) {
-        large = (*choice)->staged;
-    }
-    if (strcmp(large, built_in.small) != 0 &&
-        !tern_algo_across_machines(call->plan_kind, tern__algo_index(call->plan_kind, large))) {
-        return tern__fail(TERN_ERR_ARG, "%s: '%s' does not run between machines; '%s' does",
-                          call->name, (*choice)->staged, built_in.small);
-    }
-    *room = **choice;
-    snprintf(room->small, sizeof room->small, "%s", (*choice)->named ? large : built_in.small);
+    snprintf(room->small, sizeof room->small, "%s", built_in.small);
     snprintf(room->window, sizeof room->window, "%s", large);
     snprintf(room->staged, sizeof room->staged, "%s", large);
-    *choice = room;
-    return TERN_OK;
 }
 
 // Pieces of equal length, whole lines, that fit into slots.
@@ -256,8 +262,7 @@ static int pick_staged(struct tern__coll *call, const struct tern__choice *choic
     uint64_t n = (uint64_t)call->calls->nranks;
     bool slices = !tern__kind_has_shares(call->plan_kind);
     uint64_t length = call->share_bytes;
-    call->wide =
-        call->calls->elsewhere != NULL && !tern__algo_scales(call->plan_kind, choice->staged);
+    call->wide = reaches(call, choice->staged);
     uint64_t chunk = call->wide ? WIDE_CHUNK : choice->chunk_bytes;
     uint64_t room = call->wide ? TERN__WIDE_BYTES : TERN__SLOT_BYTES;
     uint64_t longest = slices ? chunk : chunk / n;
@@ -375,7 +380,7 @@ int tern__call_pick(struct tern__coll *call)
     TERN_TRY(status);
     struct tern__choice far;
     if (call->calls->elsewhere != NULL) {
-        TERN_TRY(go_far(call, &choice, &far));
+        go_far(call, &choice, &far);
     }
     call->early = !choice->strict && tern__kind_has_root(call->kind);
     // Who names an algorithm in the environment accepts its order of sums.

@@ -30,6 +30,12 @@ enum { KIT_SANITIZED = 1 };
 enum { KIT_SANITIZED = 0 };
 #endif
 
+// Whether ranks are spread over machines (support/ranks.h).
+KIT bool kit_is_spread(void)
+{
+    return getenv("TERN_TEST_MACHINES") != NULL;
+}
+
 // A number from the environment that makes a test longer, or repeats it; else the default, which is
 // shorter under sanitizers.
 KIT uint64_t kit_number(const char *variable, uint64_t otherwise)

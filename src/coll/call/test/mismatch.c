@@ -114,8 +114,13 @@ static bool change_algorithm(struct trial *t, uint64_t *state)
         {TERN_COLL_REDUCE_SCATTER, {"direct", "ring"}},
         {TERN_COLL_ALL_GATHER, {"direct", "ring"}},
         {TERN_COLL_BROADCAST, {"direct", "tree"}},
+        // between machines
+        {TERN_COLL_ALL_REDUCE, {"one_shot", "one"}},
+        {TERN_COLL_REDUCE_SCATTER, {"direct", "one"}},
+        {TERN_COLL_ALL_GATHER, {"direct", "one"}},
+        {TERN_COLL_BROADCAST, {"direct", "chain"}},
     };
-    uint64_t row = random_below(state, 4);
+    uint64_t row = random_below(state, 4) + (kit_is_spread() ? 4 : 0);
     bool none = random_below(state, 2) == 0;
     t->calls[0].kind = t->calls[1].kind = rows[row].kind;
     t->calls[0].op = t->calls[1].op = TERN_SUM;
