@@ -9,7 +9,7 @@ enum { ARRIVED = 1, MET };
 
 void tern__emit_machines_barrier(struct tern__emit *e)
 {
-    struct tern__machines machines;
+    struct tern__spread machines;
     tern__machines_begin(&machines, e);
     int h = machines.count;
     for (int rank = 0; rank < e->nranks; rank++) {
