@@ -114,6 +114,18 @@ static void free_ended(struct tern__net *net)
     }
 }
 
+// Linux before 5.11 counts milliseconds.
+static int await_events(const struct tern__net *net, struct epoll_event *events, int64_t most_ns)
+{
+    struct timespec wait = {most_ns / TERN_NS_PER_SECOND, most_ns % TERN_NS_PER_SECOND};
+    int count = epoll_pwait2(net->epoll, events, EVENTS, &wait, NULL);
+    if (count < 0 && errno == ENOSYS) {
+        int most_ms = (int)((most_ns + TERN_NS_PER_MS - 1) / TERN_NS_PER_MS);
+        count = epoll_wait(net->epoll, events, EVENTS, most_ms);
+    }
+    return count;
+}
+
 static void *receive_all(void *arg)
 {
     struct tern__net *net = arg;
@@ -122,8 +134,7 @@ static void *receive_all(void *arg)
         struct epoll_event events[EVENTS];
         int64_t left_ns = beat_ns - tern__now_ns();
         left_ns = tern__net_carry_on(net, left_ns > 0 ? left_ns : 0);
-        struct timespec wait = {left_ns / TERN_NS_PER_SECOND, left_ns % TERN_NS_PER_SECOND};
-        int count = epoll_pwait2(net->epoll, events, EVENTS, &wait, NULL);
+        int count = await_events(net, events, left_ns);
         for (int i = 0; i < count; i++) {
             handle(net, &events[i]);
         }
