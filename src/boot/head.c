@@ -141,16 +141,18 @@ static bool is_over(struct tern__job_head *head)
 
 static int run(struct tern__job_head *head)
 {
-    while (!is_over(head)) {
+    for (;;) {
         int64_t next_ns = tern__head_turn(head);
         if (tern__now_ns() >= head->job.timeout_at_ns) {
             head->job.timeout_at_ns = INT64_MAX;
             tern__head_end(head, CAUSE_TIMEOUT, 0, KILL_MS);
         }
+        if (is_over(head)) { // which the turn may have made it: nothing else would end the sleep
+            return TERN_OK;
+        }
         next_ns = earlier(next_ns, earlier(head->job.timeout_at_ns, head->finish_ns));
         TERN_TRY(await_events(head, next_ns));
     }
-    return TERN_OK;
 }
 
 // Nothing runs any more: writes what is left of the output.

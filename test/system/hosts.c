@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tern/coll.h"
 #include "tern/comm.h"
 
 static int failed(const char *call)
