@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "plan/tally.h"
 
+// What a message to another machine costs: a system call or two, and somebody who wakes up.
+#define MESSAGE_US 4
+
 #define ROUNDS_ROOM (TERN_PLAN_ROUNDS_MAX + 1)
 
 int tern__tally_create(int nranks, const tern_topo *topo, struct tern__tally *tally)
@@ -64,12 +67,18 @@ void tern__tally_clear(struct tern__tally *tally)
     memset(tally->round_ports, 0,
            2 * (size_t)tally->machines * TERN__TALLY_ROUNDS * sizeof *tally->round_ports);
     tally->pieces = 0;
+    tally->messages = 0;
     memset(tally->round_work_us, 0, ROUNDS_ROOM * sizeof(double));
     memset(tally->round_latency_us, 0, ROUNDS_ROOM * sizeof(double));
     tally->rounds = 0;
     tally->copies = tally->reduces = tally->posts = tally->waits = tally->missing = 0;
     tally->rank = -1;
     tally->work_us = 0;
+}
+
+static bool is_away(const struct tern__tally *tally, int rank, int other)
+{
+    return tern_topo_machine_of(tally->topo, rank) != tern_topo_machine_of(tally->topo, other);
 }
 
 // Bytes between two machines; false when both ranks are on one.
@@ -163,6 +172,7 @@ void tern__tally_op(struct tern__tally *tally, int rank, int lane, const tern_pl
         tally->posts++;
         if (op->peer != rank) {
             cross(tally, rank, op->peer, 0, &latency_us);
+            tally->messages += tally->machines > 0 && is_away(tally, rank, op->peer);
         }
         break;
     case TERN_PLAN_WAIT:
@@ -241,9 +251,11 @@ double tern__tally_time_us(struct tern__tally *tally)
     tern__tally_busiest(tally, &from, &to);
     size_t busiest = (size_t)from * (size_t)tally->nranks + (size_t)to;
     double link_us = (double)tally->bytes[busiest] * tally->us_per_byte[busiest];
+    double messages_us = 0;
     if (tally->machines > 0) {
         double us = ports_us(tally);
         link_us = us > link_us ? us : link_us;
+        messages_us = MESSAGE_US * (double)tally->messages / tally->machines;
     }
     double work_us = 0;
     double start_us = 0;
@@ -251,5 +263,5 @@ double tern__tally_time_us(struct tern__tally *tally)
         work_us += tally->round_work_us[round];
         start_us += tally->round_latency_us[round];
     }
-    return start_us + (link_us > work_us ? link_us : work_us);
+    return start_us + messages_us + (link_us > work_us ? link_us : work_us);
 }

@@ -25,6 +25,7 @@ struct tern__tally {
     // Puts of the lane and round at hand to the rank that its first one went to; the most there
     // were: in so many pieces the plan sends what it sends.
     int first_put, puts, pieces;
+    size_t messages; // posts to other machines: with the copies before them, what is sent
     // Of each round: how long the busiest lane works in it, and the longest start-up.
     double *round_work_us;
     double *round_latency_us;
@@ -55,6 +56,7 @@ int tern__tally_busiest_port(const struct tern__tally *tally);
 
 // Where there are machines: what crosses between them goes on while its lane does, so the busiest
 // port decides, and what its rounds cannot do at the same time for the first piece of each.
+// A message costs its machine some time, whatever is in it.
 // Estimated time: start-up of every round, and the largest of what the busiest link and the
 // busiest port carry in all and what the busiest lanes do round by round.
 double tern__tally_time_us(struct tern__tally *tally);
