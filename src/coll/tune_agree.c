@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that pick differently are found out here. The first rank that comes leaves a digest of its
-// choice; every other one compares.
+// What a rank picks, as a digest, which the ranks compare (sync/picks.h), and as text.
 
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +9,7 @@
 #include "base/log.h"
 #include "coll/tune.h"
 #include "comm/comm.h"
-
-#define DIGEST_BITS 56 // that travel
+#include "sync/picks.h"
 
 static uint64_t digest_of(const struct tern__choice *choice)
 {
@@ -25,7 +23,7 @@ static uint64_t digest_of(const struct tern__choice *choice)
     hash = tern__digest_add(hash, &choice->direct_to, sizeof choice->direct_to);
     hash = tern__digest_add(hash, choice->named ? "n" : "t", 1); // then other orders are accepted
     hash = tern__digest_add(hash, choice->strict ? "s" : "e", 1);
-    return hash >> (64 - DIGEST_BITS);
+    return hash >> (64 - TERN__PICK_BITS);
 }
 
 // "up to 4096 bytes one_shot; above, fused where all buffers are in windows, else staged in pieces
@@ -71,20 +69,8 @@ static void tell(const struct tern__group *group, tern_plan_kind kind,
 int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
                        const struct tern__choice *choice)
 {
-    _Static_assert(TERN_RANKS_MAX < 255, "a rank and one have 8 bits");
-    uint64_t mine = digest_of(choice) << 8 | (uint64_t)(unsigned)(group->rank + 1);
-    uint64_t first = 0;
-    if ((unsigned)kind >= TERN__PICKS ||
-        atomic_compare_exchange_strong(&group->shared->picks[kind], &first, mine) ||
-        first >> 8 == mine >> 8) {
-        tell(group, kind, choice);
-        return TERN_OK;
-    }
-    return tern__group_fail(
-        group, TERN_ERR_MISMATCH, group->rank,
-        "%s would pick other algorithms or sizes for %s than %s: its "
-        "choice is that of '%s'; all ranks of a job need the same tune file, TERN_ALGO, "
-        "TERN_AGREE and TERN_DIRECT",
-        tern__rank_name(group, group->rank).text, tern_plan_kind_name(kind),
-        tern__rank_name(group, (int)(first & 255) - 1).text, choice->source);
+    TERN_TRY(tern__group_pick(group, (uint32_t)kind, tern_plan_kind_name(kind), digest_of(choice),
+                              choice->source));
+    tell(group, kind, choice);
+    return TERN_OK;
 }

@@ -85,12 +85,20 @@ static void control_left(const struct tern__group *group)
     tern__net_tell(group->job->net, tern__net_members(group), &message, NULL);
 }
 
+static void control_picked(const struct tern__group *group, const struct tern__pick *pick)
+{
+    struct tern__net_message message = tern__net_about(group, TERN__NET_PICKED);
+    message.bytes = sizeof *pick;
+    tern__net_tell(group->job->net, tern__net_members(group), &message, pick);
+}
+
 const struct tern__far tern__net_far = {
     .flush = control_flush,
     .arrived = control_arrived,
     .failed = control_failed,
     .invited = tern__net_invited,
     .came = tern__net_came,
+    .picked = control_picked,
     .left = control_left,
 };
 
@@ -208,10 +216,28 @@ static void left(struct tern__net *net, int peer, const struct tern__net_message
     unlock(net, message);
 }
 
-void tern__net_control_start(struct tern__net *net)
+static void picked(struct tern__net *net, int peer, const struct tern__net_message *message,
+                   const char *payload)
+{
+    struct tern__pick pick;
+    (void)peer;
+    if (message->bytes != sizeof pick || lock(net, message) == NULL) {
+        return;
+    }
+    memcpy(&pick, payload, sizeof pick);
+    pick.kind_name[sizeof pick.kind_name - 1] = '\0';
+    pick.rank_name[sizeof pick.rank_name - 1] = '\0';
+    pick.source[sizeof pick.source - 1] = '\0';
+    tern__ctl_pick(net->job->ctl, (int)message->slot, &pick);
+    unlock(net, message);
+}
+
+int tern__net_control_start(struct tern__net *net)
 {
     tern__net_handle(net, TERN__NET_ARRIVED, (struct tern__net_handler){.done = arrived});
     tern__net_handle(net, TERN__NET_FAILED, (struct tern__net_handler){.done = failed});
+    tern__net_handle(net, TERN__NET_PICKED, (struct tern__net_handler){.done = picked});
     tern__net_handle(net, TERN__NET_LEFT, (struct tern__net_handler){.done = left});
     tern__net_invite_start(net);
+    return tern__net_beat_start(net);
 }

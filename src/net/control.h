@@ -17,4 +17,7 @@ void tern__net_invited(const struct tern__group *group, const struct tern__invit
 void tern__net_came(const struct tern__group *group, int leader, uint32_t number);
 void tern__net_invite_start(struct tern__net *net);
 
+// control_beat.c.
+int tern__net_beat_start(struct tern__net *net);
+
 #endif

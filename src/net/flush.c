@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "boot/listen.h"
 #include "net/state.h"
+#include "sync/interrupt.h"
 #include "sync/wait.h"
 
 struct flush_wait {
@@ -28,9 +29,16 @@ static bool is_flushed(void *arg)
 static int flush_broken(void *arg, bool deep)
 {
     const struct flush_wait *wait = arg;
-    (void)deep;
-    return tern__net_is_gone(wait->net, wait->rank) ? tern__net_say_gone(wait->net, wait->rank)
-                                                    : TERN_OK;
+    const struct tern__job *job = wait->net->job;
+    if (tern__net_is_gone(wait->net, wait->rank)) {
+        return tern__net_say_gone(wait->net, wait->rank);
+    }
+    if (tern__flag_load(&job->ctl->comms[0].failed) != TERN__WORKING) {
+        return tern__fail(TERN_ERR_PEER, "the job has failed"); // nobody waits for its network
+    }
+    return deep && tern__interrupt_now
+               ? tern__fail(TERN_ERR_INTERRUPTED, "rank %d was interrupted", job->rank)
+               : TERN_OK;
 }
 
 static int await_flush(struct tern__net *net, int rank, uint64_t number)

@@ -161,6 +161,7 @@ void tern__net_free(struct tern__net *net)
     if (net->wake >= 0) {
         close(net->wake);
     }
+    free(net->control);
     free(net);
 }
 
@@ -221,11 +222,11 @@ int tern__net_start(struct tern__job *job)
         pthread_mutex_init(&net->peers[rank].lock, NULL);
     }
     tern__net_row_start(net);
-    tern__net_control_start(net);
     tern__net_area_start(net);
     job->net = net;
     job->far = &tern__net_far;
-    int status = begin(net);
+    int status = tern__net_control_start(net);
+    status = status == TERN_OK ? begin(net) : status;
     if (status != TERN_OK) {
         job->net = NULL;
         job->far = NULL;

@@ -12,7 +12,8 @@
 //     row.c       the row of the transports' table for ranks of other machines
 //     get.c       its gets
 //     arrive.c    what is done when its messages come
-//     control*.c  communicators: barriers, failures, who has left; invitations
+//     control*.c  communicators: barriers, failures, who has left; invitations;
+//                 who is silent, or does what
 //     area.c      what ranks publish in the areas of communicators
 //
 // Each process has a thread that sleeps until something comes, stores it, and rings the bells of
@@ -57,6 +58,9 @@ enum tern__net_kind {
     TERN__NET_LEFT,    // rank; value: number of the last barrier that it has come to
     TERN__NET_INVITED, // rank: of the job; payload: the place, as in control_invite.c
     TERN__NET_CAME,    // rank: of the job, whose invitation it is; value: its number
+    TERN__NET_PICKED,  // payload: struct tern__pick
+    TERN__NET_BEAT,    // what the ranks of a machine do, by its leader: control_beat.c
+    TERN__NET_SILENT,  // the machine that this is sent to has been so for `value` ns
     TERN__NET_KINDS = 32,
 };
 

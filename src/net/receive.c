@@ -266,6 +266,7 @@ void tern__net_receive(struct tern__net *net, struct tern__net_link *link)
             return;
         }
         turn += (uint64_t)now;
+        net->heard |= link->peer >= 0 ? UINT64_C(1) << link->peer : 0;
         if (!parse(net, link)) {
             return;
         }

@@ -108,6 +108,8 @@ struct tern__net {
     struct tern__net_peer peers[TERN_RANKS_MAX];
     struct tern__net_handler handlers[TERN__NET_KINDS];
     void (*beat)(struct tern__net *net);
+    uint64_t heard;                    // bit r: something has come from rank r since the last beat
+    struct tern__net_control *control; // control_beat.c
     struct tern__net_get gets[TERN__NET_GETS];
     pthread_rwlock_t windows_lock;
     uint32_t windows_count;
@@ -204,7 +206,7 @@ bool tern__net_fetch(struct tern__far_part *far, char *local, uint64_t bytes,
                      const tern_block *block);
 
 // control.c: sync/far.h, and the handlers of what it sends.
-void tern__net_control_start(struct tern__net *net);
+int tern__net_control_start(struct tern__net *net);
 
 // area.c: the handler of areas.
 void tern__net_area_start(struct tern__net *net);

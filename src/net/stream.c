@@ -255,13 +255,19 @@ static void drain(int fd)
     }
 }
 
+// One that does not, but was silent, is to see that it is alone, not that this rank has left.
+static bool counts_as_dead(const struct tern__net *net, int rank)
+{
+    return tern__flag_load(&net->job->ctl->ranks[rank].state) == TERN__RANK_DEAD;
+}
+
 void tern__net_say_bye(struct tern__net *net)
 {
     int64_t until_ns = tern__now_ns() + BYE_MS * TERN_NS_PER_MS;
     for (int rank = 0; rank < net->job->nranks; rank++) {
         struct tern__net_peer *peer = &net->peers[rank];
         pthread_mutex_lock(&peer->lock);
-        if (peer->link != NULL && !peer->broken) {
+        if (peer->link != NULL && !peer->broken && !counts_as_dead(net, rank)) {
             say_bye(peer->link->fd, until_ns);
             drain(peer->link->fd);
         }
@@ -272,7 +278,7 @@ void tern__net_say_bye(struct tern__net *net)
         if (link->outgoing) {
             continue;
         }
-        if (!link->closed && link->peer >= 0 && between) {
+        if (!link->closed && link->peer >= 0 && between && !counts_as_dead(net, link->peer)) {
             say_bye(link->fd, until_ns);
         }
         if (!link->closed) {

@@ -15,7 +15,7 @@
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
 #define TERN__CTL_ABI                                                                              \
-    11u // one more when ranks find anything else here, or in a communicator's area
+    12u // one more when ranks find anything else here, or in a communicator's area
 #define TERN__COMM_SLOTS 256
 #define TERN__CPU_WORDS 16 // processors 0..1023
 #define TERN__FAILURE_BYTES 736
@@ -73,6 +73,8 @@ struct tern__ctl_rank {
     _Atomic uint64_t pid_space;             // inode of the pid namespace that `pid` is a number of
     _Atomic uint64_t cpus[TERN__CPU_WORDS]; // affinity mask
     _Atomic uint64_t reads; // bit r: it may read the memory of rank r (sync/reach.h)
+    // Of a rank of another machine: the state of its process, as the leader there has seen it last.
+    _Atomic uint32_t process;
     // The task whose kernel its chip runs, as text, while a run of a graph takes long; else "".
     _Atomic uint64_t runs[TERN__RUNS_BYTES / 8];
 };
@@ -166,6 +168,9 @@ struct tern__ctl {
     _Atomic uint32_t generations[TERN__COMM_SLOTS]; // of what is in them: sync/slots.h
     _Atomic uint32_t slot_locks[TERN__COMM_SLOTS];  // who holds it: rank of the job + 1
     struct tern__machines machines;                 // written before anybody sees it
+    // By machine: how long it had been silent when that counted as its end; 0: it has not been.
+    _Atomic uint32_t silent_ms[TERN_RANKS_MAX];
+    _Atomic uint32_t beats; // counted by the leader's thread that receives; 0: it has not begun
     _Atomic uint64_t heap_bytes; // that all ranks' tern_alloc holds (comm/heap.h)
     struct tern__ctl_rank ranks[TERN_RANKS_MAX];
     struct tern__ctl_comm comms[TERN__COMM_SLOTS];

@@ -188,8 +188,12 @@ void tern__doing_look(const struct tern__ctl *ctl, int member, struct tern__doin
     uint32_t state = tern__observe(&slot->state); // partner: tern__job_enter
     memset(doing, 0, sizeof *doing);
     doing->pid = (int)tern__peek(&slot->pid);
-    doing->process =
-        space != 0 && space == tern__pid_space() ? tern__process_state(doing->pid) : '?';
+    const struct tern__machine *away = tern__ctl_away(ctl, member);
+    char told = (char)tern__peek(&slot->process);
+    doing->machine = away != NULL ? away->name : NULL;
+    doing->process = away != NULL                               ? (char)(told != 0 ? told : '?')
+                     : space != 0 && space == tern__pid_space() ? tern__process_state(doing->pid)
+                                                                : '?';
     bool gone = doing->process == 0 || doing->process == 'Z' || doing->process == 'X';
     if (state == TERN__RANK_ABSENT) {
         say(doing, TERN__LIFE_ABSENT, TERN__VERB_HAS, "not come");
@@ -201,8 +205,13 @@ void tern__doing_look(const struct tern__ctl *ctl, int member, struct tern__doin
         char prefix[24];
         snprintf(prefix, sizeof prefix, "rank %d ", member);
         tern__ctl_death_text(ctl, member, death, sizeof death);
-        bool named = strncmp(death, prefix, strlen(prefix)) == 0;
-        say(doing, TERN__LIFE_DEAD, TERN__VERB_NONE, death + (named ? strlen(prefix) : 0));
+        if (strncmp(death, prefix, strlen(prefix)) == 0) {
+            say(doing, TERN__LIFE_DEAD, TERN__VERB_NONE, death + strlen(prefix));
+        } else { // its machine is what has ended
+            char text[sizeof doing->text];
+            snprintf(text, sizeof text, "lost: %s", death);
+            say(doing, TERN__LIFE_DEAD, TERN__VERB_IS, text);
+        }
     } else if (gone) {
         say(doing, TERN__LIFE_DEAD, TERN__VERB_IS, "gone, and no rank has seen it yet");
     } else {
@@ -234,13 +243,15 @@ static void aside_text(const struct tern__doing *doing, bool several, char *text
                           : doing->process == 'R'                          ? "run"
                           : doing->process == 'S' || doing->process == 'D' ? "sleep"
                                                                            : "";
+    const char *on = doing->machine != NULL ? " on machine " : "";
+    const char *machine = doing->machine != NULL ? doing->machine : "";
     text[0] = '\0';
     if (process[0] != '\0' && several) {
         snprintf(text, size, " (their processes %s)", process);
     } else if (process[0] != '\0') {
-        snprintf(text, size, " (its process %d %ss)", doing->pid, process);
+        snprintf(text, size, " (its process %d%s%.40s %ss)", doing->pid, on, machine, process);
     } else if (!several && (doing->life == TERN__LIFE_RUNS || doing->life == TERN__LIFE_STOPPED)) {
-        snprintf(text, size, " (process %d)", doing->pid);
+        snprintf(text, size, " (process %d%s%.40s)", doing->pid, on, machine);
     }
 }
 
@@ -280,7 +291,7 @@ int tern__doing_ranks(const struct tern__group *group, uint64_t ranks, char *tex
         struct tern__doing first;
         char names[160];
         char words[256];
-        char aside[48];
+        char aside[48 + TERN__MACHINE_NAME_BYTES];
         int rank = __builtin_ctzll(ranks);
         uint64_t same = UINT64_C(1) << rank;
         look_at_member(group, rank, &first);

@@ -23,9 +23,12 @@ enum tern__verb { TERN__VERB_NONE, TERN__VERB_IS, TERN__VERB_WAITS, TERN__VERB_H
 struct tern__doing {
     enum tern__life life;
     enum tern__verb verb;
-    char text[224];             // what follows the verb
-    int pid;                    // as the rank sees it
-    char process;               // its state in /proc; 0: gone; '?': it cannot be seen from here
+    char text[224];      // what follows the verb
+    int pid;             // as the rank sees it
+    const char *machine; // NULL: this one
+    // Its state in /proc, on another machine a moment ago; 0: gone; '?': it cannot be seen from
+    // here.
+    char process;
     bool in_call;               // a call of its has not ended: the one it is held up in
     struct tern__recorded call; // that one
     bool in_kernel;             // a kernel of its runs, and waits for no peer

@@ -3,8 +3,12 @@
 
 #include "sync/far.h"
 
+#include <stdio.h>
+
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "sync/doing.h"
 #include "sync/interrupt.h"
 #include "sync/wait.h"
 
@@ -28,6 +32,79 @@ void tern__group_place(struct tern__group *group)
     group->here = __builtin_popcountll(own);
     // partner: the thread that receives for this machine, which rings them
     atomic_store_explicit(&group->shared->here, own, memory_order_seq_cst);
+}
+
+int tern__far_flush(struct tern__group *group)
+{
+    int status = group->job->far->flush(group->job);
+    if (status == TERN_OK) {
+        return TERN_OK;
+    }
+    char text[TERN__FAILURE_BYTES];
+    snprintf(text, sizeof text, "%s", tern_last_error());
+    TERN_TRY(tern__group_check(group, true));
+    if (status != TERN_ERR_TIMEOUT) {
+        return tern__group_fail(group, status, group->rank, "%s", text);
+    }
+    char doing[TERN__FAILURE_BYTES / 2];
+    int culprit = tern__doing_ranks(group, tern__group_others(group), doing, sizeof doing);
+    return tern__group_fail(group, status, culprit, "%.300s: %s", text, doing);
+}
+
+// Asked every 100 ms. What counts is the time between looks that are not far from each other: else
+// this process has been stopped, too.
+static bool leader_is_silent(struct tern__job *job)
+{
+    uint32_t beats = tern__peek(&job->ctl->beats);
+    int64_t now_ns = tern__now_ns();
+    int64_t since_ns =
+        now_ns - atomic_exchange_explicit(&job->beats_look_ns, now_ns, memory_order_relaxed);
+    if (beats == 0 || beats != tern__peek(&job->beats)) {
+        tern__poke(&job->beats, beats);
+        atomic_store_explicit(&job->beats_silent_ns, 0, memory_order_relaxed);
+        return false;
+    }
+    int64_t more_ns = since_ns < 2 * TERN__LOOK_NS ? since_ns : 2 * TERN__LOOK_NS;
+    return atomic_fetch_add_explicit(&job->beats_silent_ns, more_ns, memory_order_relaxed) +
+               more_ns >=
+           job->net_timeout_ns;
+}
+
+// Other machines hear nothing of this one, either.
+static int say_silent(struct tern__group *group, const struct tern__machine *machine)
+{
+    struct tern__doing doing;
+    char name[112];
+    char words[256];
+    tern__machine_text(machine, name, sizeof name);
+    tern__doing_look(group->job->ctl, machine->leader, &doing);
+    tern__doing_text(&doing, false, words, sizeof words);
+    return tern__group_fail(
+        group, TERN_ERR_PEER, -1,
+        "%s has been silent for %.1f s: rank %d of the job (process %d), which receives for it, %s",
+        name, (double)group->job->net_timeout_ns * 1e-9, machine->leader, doing.pid, words);
+}
+
+int tern__far_check(struct tern__group *group, bool deep)
+{
+    struct tern__job *job = group->job;
+    if (group->away == 0 || job->far == NULL) {
+        return TERN_OK;
+    }
+    const struct tern__machine *mine = &job->machines->list[job->machines->mine];
+    uint64_t all = group->away | UINT64_C(1) << job->machines->mine;
+    for (; all != 0; all &= all - 1) {
+        const struct tern__machine *machine = &job->machines->list[__builtin_ctzll(all)];
+        if (tern__flag_load(&job->ctl->ranks[machine->leader].state) == TERN__RANK_DEAD) {
+            char death[160];
+            tern__ctl_death_text(job->ctl, machine->leader, death, sizeof death);
+            return tern__group_fail(group, TERN_ERR_PEER, -1, "%s; it received for machine %s",
+                                    death, machine->name);
+        }
+    }
+    bool other = mine->leader != job->rank &&
+                 tern__flag_load(&job->ctl->ranks[mine->leader].state) == TERN__RANK_ACTIVE;
+    return deep && other && leader_is_silent(job) ? say_silent(group, mine) : TERN_OK;
 }
 
 void tern__far_arrive(const struct tern__group *group, uint64_t number)
@@ -72,9 +149,15 @@ static int is_over(void *arg, bool deep)
 
 void tern__far_leaves(struct tern__group *group)
 {
-    if (group->job->far != NULL && tern__flag_load(&group->shared->failed) == TERN__WORKING &&
-        tern__ctl_first_dead(group->job->ctl) < 0) {
-        tern_status_ignore(group->job->far->flush(group->job));
+    const struct tern__far *far = group->job->far;
+    uint32_t failed = tern__flag_load(&group->shared->failed);
+    if (far == NULL) {
+        return;
+    }
+    if (failed == TERN__WORKING && tern__ctl_first_dead(group->job->ctl) < 0) {
+        tern_status_ignore(far->flush(group->job));
+    } else if (failed == TERN__FAILED && group->away != 0) {
+        far->failed(group); // why it leaves: the word of who has told it may come later
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "sync/group.h"
 #include "sync/invite.h"
+#include "sync/picks.h"
 
 // Who does it: src/net/control.c. None of these waits longer than the ranks they tell live.
 struct tern__far {
@@ -20,17 +21,26 @@ struct tern__far {
     // This rank has invited others (sync/invite.h); this rank has come to an invitation.
     void (*invited)(const struct tern__group *group, const struct tern__invite *invite);
     void (*came)(const struct tern__group *group, int leader, uint32_t number);
+    // This rank is the first here to pick for a kind of collective (sync/picks.h).
+    void (*picked)(const struct tern__group *group, const struct tern__pick *pick);
     // This rank has left the group.
     void (*left)(const struct tern__group *group);
 };
 
-// Before this rank says that it has come somewhere: what it has sent is there. One load on one
-// machine.
-static inline int tern__far_flush(struct tern__group *group)
+// Whether there are others. One load.
+static inline bool tern__far_is(const struct tern__group *group)
 {
-    const struct tern__far *far = group->job->far;
-    return __builtin_expect(far == NULL, 1) ? TERN_OK : far->flush(group->job);
+    return __builtin_expect(group->job->far != NULL, 0);
 }
+
+// Before this rank says that it has come somewhere: what it has sent is there. The group fails when
+// that cannot be.
+int tern__far_flush(struct tern__group *group);
+
+// Whether the machines of the group's members can hear and be heard: that depends on the leader of
+// each, who may be no member. `deep` looks whether this machine's does its work. Else the group
+// fails. Members that have died are found before.
+int tern__far_check(struct tern__group *group, bool deep);
 
 // This rank comes to a barrier; the last one here tells the others.
 void tern__far_arrive(const struct tern__group *group, uint64_t number);
@@ -38,8 +48,8 @@ void tern__far_arrive(const struct tern__group *group, uint64_t number);
 // The group has failed: by whoever notices first on this machine.
 void tern__far_tell_failure(const struct tern__group *group);
 
-// This rank is about to leave, and what it has sent is there before others are told that it has: of
-// a group that works.
+// This rank is about to leave: what it has sent is there, or why the group has failed is known,
+// before others are told that it has left.
 void tern__far_leaves(struct tern__group *group);
 
 // It has left. Of the first communicator: waits until all have, or something has failed, since

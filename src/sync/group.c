@@ -218,7 +218,7 @@ int tern__group_check(struct tern__group *group, bool deep)
                                 tern__rank_name(group, group->rank).text);
     }
     if (dead < 0) {
-        return TERN_OK;
+        return tern__far_check(group, deep);
     }
     char text[240];
     word_death(group, dead, text, sizeof text);
@@ -364,7 +364,9 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
         TERN_TRY(tern__group_check(group, false));
     }
     int64_t begin_ns = tern__trace_start();
-    TERN_TRY(tern__far_flush(group));
+    if (tern__far_is(group)) {
+        TERN_TRY(tern__far_flush(group));
+    }
     uint64_t number = ++group->barriers;
     uint64_t target = number * (uint64_t)group->size;
     // Relaxed: read only when the wait has failed, to say who is missing.

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/cgroup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/process.h"
 
@@ -48,42 +49,88 @@ void tern__ctl_mark_left(struct tern__ctl *ctl, int rank)
     tern__ctl_ring_all(ctl);               // whoever waits for this rank sees that it has left
 }
 
-// Of a rank whose wait status nobody knows.
-static void word_loss(const struct tern__ctl *ctl, int rank, uint32_t end, char *text, size_t size)
+const struct tern__machine *tern__ctl_away(const struct tern__ctl *ctl, int rank)
 {
-    const struct tern__ctl_rank *slot = &ctl->ranks[rank];
     const struct tern__machines *machines = &ctl->machines;
-    if (machines->count <= 1 || machines->of[rank] == machines->mine) {
-        snprintf(text, size, "rank %d died (process %u %s)", rank, tern__peek(&slot->pid),
-                 end == TERN__END_DUMPS ? "has crashed and writes its core" : "is gone");
-        return;
+    return machines->count > 1 && machines->of[rank] != machines->mine
+               ? &machines->list[machines->of[rank]]
+               : NULL;
+}
+
+void tern__ctl_mark_silent(struct tern__ctl *ctl, int silent, int lost, int64_t silent_ns)
+{
+    uint64_t ranks = ctl->machines.list[lost].ranks;
+    tern__flag_store(&ctl->silent_ms[silent], (uint32_t)(silent_ns / TERN_NS_PER_MS));
+    for (; ranks != 0; ranks &= ranks - 1) {
+        tern__ctl_mark_dead(ctl, __builtin_ctzll(ranks));
     }
-    const struct tern__machine *machine = &machines->list[machines->of[rank]];
-    if (end == TERN__END_SILENT) {
-        snprintf(text, size, "machine %s, where rank %d is, has been silent for %.3g s",
-                 machine->name, rank, (double)tern__peek(&slot->wait_status) * 1e-3);
-    } else if (end == TERN__END_GONE) {
-        snprintf(text, size, "machine %s, where rank %d was, is gone", machine->name, rank);
-    } else {
-        snprintf(text, size, "rank %d died (on machine %s)", rank, machine->name);
+}
+
+void tern__machine_text(const struct tern__machine *machine, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "machine %.40s (rank%s", machine->name,
+                                   (machine->ranks & (machine->ranks - 1)) != 0 ? "s" : "");
+    const char *before = " ";
+    uint64_t ranks = machine->ranks;
+    while (ranks != 0 && used < size) {
+        int first = __builtin_ctzll(ranks);
+        int last = first;
+        while (last < 63 && (ranks >> (last + 1) & 1) != 0) {
+            last++;
+        }
+        used += (size_t)snprintf(text + used, size - used, last > first ? "%s%d-%d" : "%s%d",
+                                 before, first, last);
+        ranks &= last == 63 ? 0 : UINT64_MAX << (last + 1);
+        before = ", ";
+    }
+    if (used < size) {
+        snprintf(text + used, size - used, ")");
     }
 }
 
 void tern__ctl_death_text(const struct tern__ctl *ctl, int rank, char *text, size_t size)
 {
     const struct tern__ctl_rank *slot = &ctl->ranks[rank];
+    const struct tern__machine *away = tern__ctl_away(ctl, rank);
     uint32_t end = tern__observe(&slot->ended); // partner: tern__hub_rank_ended, look_for_dump
+    uint32_t pid = tern__peek(&slot->pid);
+    char name[TERN__MACHINE_NAME_BYTES + 32];
+    snprintf(name, sizeof name, away != NULL ? "rank %d on machine %.40s" : "rank %d", rank,
+             away != NULL ? away->name : "");
+    // It, or this one for it, which then has said so.
+    int silent = away != NULL ? ctl->machines.of[rank] : ctl->machines.mine;
+    silent =
+        away != NULL && tern__flag_load(&ctl->silent_ms[silent]) == 0 ? ctl->machines.mine : silent;
+    uint32_t silent_ms = away != NULL ? tern__flag_load(&ctl->silent_ms[silent]) : 0;
+    if (away != NULL && end == TERN__END_SILENT) { // the launcher has found it
+        silent = ctl->machines.of[rank];
+        silent_ms = tern__peek(&slot->wait_status);
+    }
+    if (end != TERN__END_STATUS && silent_ms != 0) {
+        char machine[112];
+        tern__machine_text(&ctl->machines.list[silent], machine, sizeof machine);
+        snprintf(text, size, "%s has been silent for %.1f s", machine, silent_ms * 1e-3);
+        return;
+    }
+    if (away != NULL && end == TERN__END_GONE) {
+        snprintf(text, size, "machine %s, where rank %d was, is gone", away->name, rank);
+        return;
+    }
+    if (end != TERN__END_STATUS && pid == 0) {
+        snprintf(text, size, "%s died (its connections have ended)", name);
+        return;
+    }
     if (end != TERN__END_STATUS) {
-        word_loss(ctl, rank, end, text, size);
+        snprintf(text, size, "%s died (process %u %s)", name, pid,
+                 end == TERN__END_DUMPS ? "has crashed and writes its core" : "is gone");
         return;
     }
     int wait_status = (int)tern__peek(&slot->wait_status);
     if (WIFSIGNALED(wait_status)) {
         int signal = WTERMSIG(wait_status);
-        snprintf(text, size, "rank %d was killed by signal %d (%s)", rank, signal,
-                 strsignal(signal));
+        snprintf(text, size, "%s was killed by signal %d (%s)", name, signal, strsignal(signal));
     } else {
-        snprintf(text, size, "rank %d ended with status %d without tern_comm_destroy", rank,
+        snprintf(text, size, "%s ended with status %d without tern_comm_destroy", name,
                  WEXITSTATUS(wait_status));
     }
 }

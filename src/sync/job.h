@@ -28,6 +28,12 @@ struct tern__job {
     uint64_t here;                         // bit r: rank r is on this machine
     struct tern__net *net;                 // net/net.h; NULL: there are no others
     const struct tern__far *far;           // sync/far.h; likewise
+    int64_t net_timeout_ns;                // how long another machine may be silent
+
+    // What this rank has seen of ctl->beats: when it looked last, and for how long it was the same.
+    _Atomic uint32_t beats;
+    _Atomic int64_t beats_look_ns, beats_silent_ns;
+
     int listener; // where ranks of other machines connect; -1: there are none
 
     int inbox;                  // this rank's end; only this process reads it
@@ -85,6 +91,16 @@ int tern__ctl_first_dead(const struct tern__ctl *ctl);
 
 // "rank 3 was killed by signal 9 (Killed)", "rank 3 died (process 417 is gone)", …
 void tern__ctl_death_text(const struct tern__ctl *ctl, int rank, char *text, size_t size);
+
+// The machine of a rank that is not on this one; else NULL.
+const struct tern__machine *tern__ctl_away(const struct tern__ctl *ctl, int rank);
+
+// Nothing has come from a machine for so long; so all ranks of `lost` count as dead here: of that
+// machine, or, where this one has been silent, of the one that found it so.
+void tern__ctl_mark_silent(struct tern__ctl *ctl, int silent, int lost, int64_t silent_ns);
+
+// "machine b (ranks 2-3)"
+void tern__machine_text(const struct tern__machine *machine, char *text, size_t size);
 
 // Says what this rank waits for from now on; TERN__DOING_OTHER afterwards.
 void tern__job_doing(struct tern__job *job, enum tern__activity activity, uint64_t number);

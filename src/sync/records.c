@@ -88,3 +88,45 @@ int tern__records_read(const struct tern__ctl *ctl, int member,
     qsort(calls, (size_t)count, sizeof *calls, compare_numbers);
     return count;
 }
+
+static void store(struct tern__record *record, const struct tern__recorded *call)
+{
+    const struct tern__signature *sent = &call->signature;
+    int algorithm = sent->algorithm == TERN__ALGORITHM_NONE ? -1 : (int)sent->algorithm;
+    bool stuck = call->stuck_rank >= 0 || call->stuck_op >= 0;
+    atomic_store_explicit(&record->number, 2 * call->number - 1, memory_order_seq_cst);
+    tern__record_put(&record->sequence, call->sequence);
+    tern__record_put(&record->signature,
+                     tern__signature_pack(sent->kind, sent->dtype, sent->op, sent->root,
+                                          sent->order, algorithm, sent->bytes));
+    tern__record_put(&record->bytes, call->bytes);
+    atomic_store_explicit(&record->begin_ns, 0, memory_order_release);
+    atomic_store_explicit(&record->end_ns, 0, memory_order_release);
+    atomic_store_explicit(&record->status, call->status, memory_order_release);
+    tern__publish(&record->stuck_at,
+                  stuck ? tern__stuck(call->stuck_rank, call->stuck_lane, call->stuck_op) : 0);
+    tern__publish(&record->algorithm, (uint32_t)(call->algorithm + 1));
+    tern__publish(&record->place,
+                  tern__place(call->state, call->way, call->comm_slot, call->number));
+    tern__record_put(&record->number, 2 * call->number); // partner: tern__record_read
+}
+
+void tern__records_store(struct tern__ctl *ctl, int member, const struct tern__recorded *calls,
+                         int count)
+{
+    struct tern__ctl_records *records = &ctl->records[member];
+    uint64_t kept = 0;
+    _Static_assert(TERN__RECORDS <= 64, "a bit each");
+    for (int i = 0; i < count; i++) {
+        store(&records->ring[calls[i].number % TERN__RECORDS], &calls[i]);
+        kept |= UINT64_C(1) << calls[i].number % TERN__RECORDS;
+    }
+    for (int i = 0; i < TERN__RECORDS; i++) {
+        if ((kept >> i & 1) == 0) {
+            tern__record_put(&records->ring[i].number, 0);
+        }
+    }
+    if (count > 0) {
+        atomic_store_explicit(&records->last, calls[0].number, memory_order_relaxed);
+    }
+}

@@ -226,6 +226,12 @@ struct tern__recorded {
 // False for one that is unused, or that its writer changes without end.
 bool tern__record_read(const struct tern__record *record, struct tern__recorded *call);
 
+// Stores what was read of a rank of another machine, the latest first, in its place here: by one
+// thread. Times are of that machine's clock, so they are not known here. Calls that are not among
+// these are forgotten.
+void tern__records_store(struct tern__ctl *ctl, int member, const struct tern__recorded *calls,
+                         int count);
+
 // The call of a rank of the job with this number in this communicator; false when it is not, or not
 // any more, among its records.
 bool tern__record_find(const struct tern__ctl *ctl, int member, int comm_slot, uint64_t sequence,
