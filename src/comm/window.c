@@ -89,6 +89,7 @@ struct verdict {
     uint32_t too_much; // for the machine
     uint64_t needed;   // 0: more than can be counted
     uint64_t available;
+    uint32_t place; // tern__net_window_place
 };
 
 static int compare_wishes(const struct wish *wishes, const struct tern__group *group)
@@ -149,6 +150,9 @@ static int make_memory(tern_window *window, bool huge, const struct wish *wishes
 {
     uint64_t promised = 0;
     uint64_t here = 0;
+    if (window->comm->group.job->net != NULL) {
+        tern__net_windows_reap(window->comm->group.job->net);
+    }
     for (int rank = 0; rank < window->nranks; rank++) {
         promised += is_here(window, rank) ? wishes[rank].untouched_bytes : 0;
         here += is_here(window, rank);
@@ -254,6 +258,11 @@ static void fill_context(tern_window *window)
     }
 }
 
+static uint64_t name_of(uint32_t generation)
+{
+    return UINT64_C(1) << 32 | generation;
+}
+
 // Of several machines: ranks of others can write to the parts here. Theirs have addresses here, of
 // memory that is nowhere: the area's excepted, where what they publish is copied to.
 static int share_far(tern_window *window, uint32_t generation)
@@ -264,6 +273,11 @@ static int share_far(tern_window *window, uint32_t generation)
             TERN_TRY(tern__memfd_close_off(tern__window_at(window, rank, 0), window->size_bytes));
         }
     }
+    uint64_t all = group->size == TERN_RANKS_MAX ? UINT64_MAX : (UINT64_C(1) << group->size) - 1;
+    uint64_t away = all;
+    for (int rank = 0; rank < window->nranks; rank++) {
+        away &= is_here(window, rank) ? ~(UINT64_C(1) << rank) : UINT64_MAX;
+    }
     struct tern__net_window far = {.slot = (uint32_t)group->slot,
                                    .number = window->number,
                                    .generation = generation,
@@ -271,8 +285,16 @@ static int share_far(tern_window *window, uint32_t generation)
                                    .size_bytes = window->size_bytes,
                                    .nranks = window->nranks,
                                    .rank = window->rank,
-                                   .members = group->members};
-    return tern__net_window_add(group->job->net, &far);
+                                   .members = group->members,
+                                   .name = name_of(generation),
+                                   .all = all,
+                                   .away = away};
+    if (!window->sparse) {
+        far.place = window->places[group->job->machines->mine];
+    }
+    TERN_TRY(tern__net_window_add(group->job->net, &far));
+    window->shared_far = true;
+    return TERN_OK;
 }
 
 // Everything after the wishes agree. On failure the caller frees what was got.
@@ -293,6 +315,12 @@ static int build_window(tern_window *window, const struct wish *wishes)
     char detail[TERN_ERROR_BYTES] = "";
     if (window->rank == maker_of(group, group->rank)) {
         mine.status = make_memory(window, huge, wishes, &mine);
+        if (mine.status == TERN_OK && window->places != NULL) {
+            mine.status =
+                tern__net_window_place(group->job->net, name_of(wishes[0].generation), &mine.place);
+            window->placed = mine.status == TERN_OK;
+            window->places[group->job->machines->mine] = mine.place;
+        }
         bool worded = mine.too_much != 0 || (huge && mine.status == TERN_ERR_MEMORY);
         if (mine.status != TERN_OK && !worded) {
             strcpy(detail, tern_last_error()); // a reason that only this rank knows
@@ -301,6 +329,10 @@ static int build_window(tern_window *window, const struct wish *wishes)
     TERN_TRY(tern__group_exchange(group, TERN__MEETING_WINDOW, &mine, sizeof mine, verdicts));
     int status = TERN_OK;
     for (int rank = 0; rank < window->nranks && status == TERN_OK; rank++) {
+        if (window->places != NULL) {
+            window->places[group->job->machines->of[group->members[rank]]] =
+                verdicts[maker_of(group, rank)].place;
+        }
         if (rank == maker_of(group, rank)) {
             status = word_verdict(window, rank, &verdicts[rank], huge);
         }
@@ -339,16 +371,47 @@ static int build_window(tern_window *window, const struct wish *wishes)
     return status;
 }
 
+// All but this rank's own part, which the network keeps.
+static void unmap_others(const tern_window *window)
+{
+    size_t before = window->size_bytes * (size_t)window->rank;
+    size_t after = window->size_bytes * (size_t)(window->nranks - window->rank - 1);
+    tern__memfd_unmap(window->base, before);
+    tern__memfd_unmap(tern__window_at(window, window->rank, 0) + window->size_bytes, after);
+}
+
+// Ranks on other machines that have not destroyed it go on using it. True when the memory has been
+// seen to.
+static bool let_go_far(tern_window *window, bool keeps_memory)
+{
+    struct tern__net *net = window->comm->group.job->net;
+    char *own = tern__window_at(window, window->rank, 0);
+    if (net == NULL || !window->shared_far) {
+        return false;
+    }
+    if (window->places == NULL || tern__comm_check(window->comm) != TERN_OK) {
+        tern__net_window_remove(net, window->base);
+        return false;
+    }
+    char *kept = keeps_memory ? tern__memfd_alias(own, window->size_bytes) : own;
+    if (kept == NULL) {
+        tern__net_window_remove(net, window->base);
+        return true;
+    }
+    tern__net_window_retire(net, window->base, kept, window->places);
+    if (!keeps_memory) {
+        unmap_others(window);
+    }
+    return true;
+}
+
 static void free_window(tern_window *window, bool keeps_memory)
 {
     tern__registry_remove(window);
-    const struct tern__group *group = &window->comm->group;
-    if (group->job->net != NULL) {
-        tern__net_window_remove(group->job->net, window->base);
-    }
-    if (!keeps_memory) {
+    if (!let_go_far(window, keeps_memory) && !keeps_memory) {
         tern__memfd_unmap(window->base, window->size_bytes * (size_t)window->nranks);
     }
+    free(window->places);
     if (window->fd >= 0) {
         disown(window);
         close(window->fd);
@@ -356,11 +419,24 @@ static void free_window(tern_window *window, bool keeps_memory)
     tern__handle_free(window, sizeof *window);
 }
 
+// There came no window of it, on any rank.
+static void unplace(tern_window *window)
+{
+    const struct tern__job *job = window->comm->group.job;
+    if (window->placed && job->net != NULL) {
+        tern__net_window_unplace(job->net, window->places[job->machines->mine]);
+    }
+    free(window->places);
+    window->places = NULL;
+}
+
 static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_window **window)
 {
     struct tern__group *group = &comm->group;
     TERN_TRY(tern__group_check(group, false));
     tern_window *made = tern__handle_new(TERN__WINDOW, sizeof *made);
+    bool placed = group->job->machines != NULL && (flags & SPARSE) == 0;
+    uint32_t *places = placed ? calloc(TERN_RANKS_MAX, sizeof *places) : NULL;
     struct wish mine = {.size_bytes = size_bytes,
                         .untouched_bytes =
                             untouched_bytes() + (maker_of(group, group->rank) == group->rank
@@ -369,7 +445,7 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
                         .flags = flags,
                         .generation = (uint32_t)group->job->rank << 24 |
                                       tern__flag_add(&generations, 1) % (1u << 24),
-                        .unable = made == NULL};
+                        .unable = made == NULL || (placed && places == NULL)};
     struct wish wishes[TERN_RANKS_MAX];
     // A sparse one does not count, and there is one at most.
     uint32_t number = (flags & SPARSE) != 0 ? TERN__AREA_NUMBER : comm->windows_made++;
@@ -378,6 +454,7 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
         status = compare_wishes(wishes, group);
     }
     if (status != TERN_OK || made == NULL) {
+        free(places);
         tern__handle_free(made, sizeof *made);
         return status;
     }
@@ -389,8 +466,10 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
     made->number = number;
     made->fd = -1;
     made->sparse = (flags & SPARSE) != 0;
+    made->places = places;
     status = build_window(made, wishes);
     if (status != TERN_OK) {
+        unplace(made);
         free_window(made, false);
         return status;
     }
@@ -449,6 +528,7 @@ static int window_destroy(const char *call, tern_window *window, bool keeps_memo
         if (window->fd >= 0) {
             close(window->fd);
         }
+        free(window->places);
         tern__handle_free(window, sizeof *window);
         return TERN_OK;
     }

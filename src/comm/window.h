@@ -19,6 +19,9 @@ struct tern_window {
     uint32_t number;          // of the communicator's windows, from 0
     int fd;                   // on rank 0, to see how much of it is still untouched; else -1
     bool sparse;              // tern__window_create_sparse
+    bool placed;              // this rank has taken the machine's place of it
+    bool shared_far;          // known to the network, and placed on all machines
+    uint32_t *places;         // by machine: of struct tern__ctl_window; or NULL
     bool heap;                // not a window to programs: comm/heap.h
     struct tern_window *next; // of this process's windows that have one
     const struct tern__xport *xports[TERN_RANKS_MAX]; // as comm has them: one load less a put

@@ -64,6 +64,12 @@ int tern__memfd_map(int fd, size_t size_bytes, void **base)
     return TERN_OK;
 }
 
+void *tern__memfd_alias(void *base, size_t size_bytes)
+{
+    void *alias = mremap(base, 0, size_bytes, MREMAP_MAYMOVE); // of nothing: the old one stays
+    return alias == MAP_FAILED ? NULL : alias;
+}
+
 void tern__memfd_unmap(void *base, size_t size_bytes)
 {
     if (base != NULL && size_bytes > 0) {

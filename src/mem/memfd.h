@@ -25,6 +25,9 @@ int tern__memfd_create(const char *name, size_t size_bytes, bool huge, int *fd);
 int tern__memfd_map(int fd, size_t size_bytes, void **base);
 
 // Unmaps; size 0 or NULL is nothing.
+// The same memory at one more address; NULL when there is none.
+void *tern__memfd_alias(void *base, size_t size_bytes);
+
 void tern__memfd_unmap(void *base, size_t size_bytes);
 
 // Makes the pages of a range present and writable. TERN_ERR_MEMORY when memory runs out, no signal.

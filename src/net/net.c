@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -102,6 +103,7 @@ static void beat(struct tern__net *net)
         net->beat(net);
     }
     pthread_mutex_unlock(&net->work);
+    tern__net_windows_reap(net);
 }
 
 // No event of this round is about them any more.
@@ -149,6 +151,12 @@ static void *receive_all(void *arg)
 
 void tern__net_free(struct tern__net *net)
 {
+    for (uint32_t i = 0; i < net->windows_count; i++) { // in the child of a fork
+        const struct tern__net_window *at = &net->windows[i];
+        if (at->retired) {
+            munmap(at->base + (size_t)at->rank * at->size_bytes, at->size_bytes);
+        }
+    }
     free_ended(net);
     struct tern__net_link *next;
     for (struct tern__net_link *link = net->links; link != NULL; link = next) {
@@ -253,6 +261,7 @@ void tern__net_stop(struct tern__job *job)
     tern__nets_remove(net);
     tern__net_carry_stop(net);
     tern__net_say_bye(net);
+    tern__net_windows_reap(net);
     job->net = NULL;
     job->far = NULL;
     for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {

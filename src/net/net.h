@@ -61,6 +61,7 @@ enum tern__net_kind {
     TERN__NET_PICKED,  // payload: struct tern__pick
     TERN__NET_BEAT,    // what the ranks of a machine do, by its leader: control_beat.c
     TERN__NET_SILENT,  // the machine that this is sent to has been so for `value` ns
+    TERN__NET_FORGET,  // rank has destroyed a window: key: its place, value: name, more: all ranks
     TERN__NET_KINDS = 32,
 };
 
@@ -144,11 +145,30 @@ struct tern__net_window {
     int nranks;
     int rank;
     const int *members; // ranks of the job; as long as the window is known
+    uint32_t place;     // of struct tern__ctl_window in this machine's control memory
+    uint64_t name;      // in it; 0: it has none
+    uint64_t all;       // bit r: rank r of the communicator
+    uint64_t away;      // those on other machines
+    bool retired;       // this process has destroyed it: only its own part is still there
 };
 int tern__net_window_add(struct tern__net *net, const struct tern__net_window *window);
 
 // Nothing is stored in it any more when this returns; what still comes is dropped.
 void tern__net_window_remove(struct tern__net *net, const char *base);
+
+// The same when this process lets go of it, and ranks of other machines may still put there or get
+// from it: its own part, which is at `own` from now on, and belongs to the network, stays until
+// they have destroyed the window, too. places: of the window on each machine.
+void tern__net_window_retire(struct tern__net *net, const char *base, char *own,
+                             const uint32_t *places);
+
+// Gives the memory back of those that nobody needs any more; also done ten times a second.
+void tern__net_windows_reap(struct tern__net *net);
+
+// A place for a window in this machine's control memory; TERN_ERR_LIMIT. And back, when there came
+// no window.
+int tern__net_window_place(struct tern__net *net, uint64_t name, uint32_t *place);
+void tern__net_window_unplace(struct tern__net *net, uint32_t place);
 
 // The window and the rank's part that an address of this process is in.
 bool tern__net_window_find(struct tern__net *net, const char *address,

@@ -221,4 +221,5 @@ void tern__net_row_start(struct tern__net *net)
     pthread_once(&once, make_near);
     tern__net_arrive_start(net);
     tern__net_get_start(net);
+    tern__net_windows_start(net);
 }

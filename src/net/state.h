@@ -188,6 +188,7 @@ void tern__net_turn_away(struct tern__net *net, const char *begin, uint64_t byte
 void tern__net_row_start(struct tern__net *net);
 void tern__net_arrive_start(struct tern__net *net);
 void tern__net_get_start(struct tern__net *net);
+void tern__net_windows_start(struct tern__net *net);
 
 // What the row sends: to whom, and the header.
 struct tern__far_part {

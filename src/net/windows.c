@@ -3,6 +3,7 @@
 // for what comes.
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -90,6 +91,19 @@ void tern__nets_remove(struct tern__net *net)
     pthread_mutex_unlock(&nets_lock);
 }
 
+// The rest of a payload goes to where the memory is now.
+static void move_payload(struct tern__net_link *link, const char *part, uint64_t bytes, char *own)
+{
+    if (link->in_payload && link->to >= part && link->to < part + bytes) {
+        link->to = own + (link->to - part);
+    }
+    for (struct tern__net_reply *reply = link->first; reply != NULL; reply = reply->next) {
+        if (reply->payload >= part && reply->payload < part + bytes) {
+            reply->payload = own + (reply->payload - part);
+        }
+    }
+}
+
 int tern__net_window_add(struct tern__net *net, const struct tern__net_window *window)
 {
     int status = TERN_OK;
@@ -111,11 +125,134 @@ void tern__net_window_remove(struct tern__net *net, const char *base)
     pthread_mutex_lock(&net->work);
     pthread_rwlock_wrlock(&net->windows_lock);
     for (uint32_t i = 0; i < net->windows_count; i++) {
-        if (net->windows[i].base == base) {
+        if (net->windows[i].base == base && !net->windows[i].retired) {
             size_t bytes = net->windows[i].size_bytes * (size_t)net->windows[i].nranks;
             net->windows[i] = net->windows[--net->windows_count];
             tern__net_turn_away(net, base, bytes);
             break;
+        }
+    }
+    pthread_rwlock_unlock(&net->windows_lock);
+    pthread_mutex_unlock(&net->work);
+}
+
+int tern__net_window_place(struct tern__net *net, uint64_t name, uint32_t *place)
+{
+    struct tern__ctl_window *windows = net->job->ctl->windows;
+    for (uint32_t i = 0; i < TERN__CTL_WINDOWS; i++) {
+        uint64_t none = 0;
+        if (atomic_compare_exchange_strong(&windows[i].name, &none, name)) {
+            *place = i;
+            return TERN_OK;
+        }
+    }
+    return tern__fail(TERN_ERR_LIMIT, "the ranks of a machine cannot have more than %d windows",
+                      TERN__CTL_WINDOWS);
+}
+
+void tern__net_window_unplace(struct tern__net *net, uint32_t place)
+{
+    struct tern__ctl_window *at = &net->job->ctl->windows[place];
+    atomic_store(&at->forgot, 0);
+    atomic_store(&at->name, 0); // partner: tern__net_window_place
+}
+
+// Ranks of the communicator have destroyed it; the last of them all gives the place back.
+static void forget(struct tern__net *net, uint32_t place, uint64_t name, uint64_t ranks,
+                   uint64_t all)
+{
+    struct tern__ctl_window *at = &net->job->ctl->windows[place];
+    if (atomic_load(&at->name) == name &&
+        ((atomic_fetch_or(&at->forgot, ranks) | ranks) & all) == all) {
+        tern__net_window_unplace(net, place);
+    }
+}
+
+static void forget_told(struct tern__net *net, int peer, const struct tern__net_message *message,
+                        const char *payload)
+{
+    (void)peer;
+    (void)payload;
+    if (message->key < TERN__CTL_WINDOWS && message->rank >= 0 && message->rank < TERN_RANKS_MAX) {
+        forget(net, (uint32_t)message->key, message->value, UINT64_C(1) << message->rank,
+               message->more);
+    }
+}
+
+void tern__net_windows_start(struct tern__net *net)
+{
+    tern__net_handle(net, TERN__NET_FORGET, (struct tern__net_handler){.done = forget_told});
+}
+
+static void tell_forget(struct tern__net *net, const struct tern__net_window *window,
+                        const uint32_t *places)
+{
+    const struct tern__machines *machines = net->job->machines;
+    uint64_t told = UINT64_C(1) << machines->mine;
+    // What this process has sent is stored before anybody hears of this.
+    tern_status_ignore(tern__net_flush(net, -1));
+    for (int rank = 0; rank < window->nranks; rank++) {
+        int machine = machines->of[window->members[rank]];
+        if ((told >> machine & 1) != 0) {
+            continue;
+        }
+        told |= UINT64_C(1) << machine;
+        struct tern__net_message message = {.kind = TERN__NET_FORGET,
+                                            .key = places[machine],
+                                            .value = window->name,
+                                            .more = window->all,
+                                            .rank = window->rank};
+        tern_status_ignore(tern__net_send(net, machines->list[machine].leader, &message, NULL));
+    }
+    forget(net, window->place, window->name, UINT64_C(1) << window->rank, window->all);
+}
+
+void tern__net_window_retire(struct tern__net *net, const char *base, char *own,
+                             const uint32_t *places)
+{
+    struct tern__net_window window = {.nranks = 0};
+    pthread_mutex_lock(&net->work);
+    pthread_rwlock_wrlock(&net->windows_lock);
+    for (uint32_t i = 0; i < net->windows_count; i++) {
+        struct tern__net_window *at = &net->windows[i];
+        if (at->base == base && !at->retired) {
+            window = *at;
+            const char *part = at->base + (size_t)at->rank * at->size_bytes;
+            for (struct tern__net_link *link = net->links; link != NULL && part != own;
+                 link = link->next) {
+                move_payload(link, part, at->size_bytes, own);
+            }
+            at->base = own - (size_t)at->rank * at->size_bytes;
+            at->retired = true;
+        }
+    }
+    pthread_rwlock_unlock(&net->windows_lock);
+    pthread_mutex_unlock(&net->work);
+    if (window.nranks > 0) {
+        tell_forget(net, &window, places);
+    }
+}
+
+static bool is_needed(const struct tern__net *net, const struct tern__net_window *window)
+{
+    const struct tern__ctl *ctl = net->job->ctl;
+    const struct tern__ctl_window *at = &ctl->windows[window->place];
+    uint64_t left = window->away & ~atomic_load(&at->forgot);
+    return atomic_load(&at->name) == window->name && left != 0 &&
+           tern__flag_load(&ctl->comms[window->slot].failed) == TERN__WORKING;
+}
+
+void tern__net_windows_reap(struct tern__net *net)
+{
+    pthread_mutex_lock(&net->work);
+    pthread_rwlock_wrlock(&net->windows_lock);
+    for (uint32_t i = net->windows_count; i-- > 0;) {
+        struct tern__net_window *at = &net->windows[i];
+        if (at->retired && (!is_needed(net, at) || tern__flag_load(&net->stop) != 0)) {
+            char *own = at->base + (size_t)at->rank * at->size_bytes;
+            tern__net_turn_away(net, own, at->size_bytes);
+            munmap(own, at->size_bytes);
+            *at = net->windows[--net->windows_count];
         }
     }
     pthread_rwlock_unlock(&net->windows_lock);
@@ -129,7 +266,8 @@ bool tern__net_window_find(struct tern__net *net, const char *address,
     pthread_rwlock_rdlock(&net->windows_lock);
     for (uint32_t i = 0; i < net->windows_count && !found; i++) {
         const struct tern__net_window *at = &net->windows[i];
-        if (address >= at->base && address < at->base + at->size_bytes * (size_t)at->nranks) {
+        if (!at->retired && address >= at->base &&
+            address < at->base + at->size_bytes * (size_t)at->nranks) {
             *window = *at;
             *rank = (int)((size_t)(address - at->base) / at->size_bytes);
             *offset = (size_t)(address - at->base) % at->size_bytes;
@@ -148,10 +286,8 @@ char *tern__net_place(struct tern__net *net, const struct tern__net_message *mes
     for (uint32_t i = 0; i < net->windows_count; i++) {
         const struct tern__net_window *at = &net->windows[i];
         if (at->slot == message->slot && at->number == message->number &&
-            at->generation == message->generation && message->rank >= 0 &&
-            message->rank < at->nranks && message->offset <= at->size_bytes &&
-            bytes <= at->size_bytes - message->offset &&
-            tern__job_is_here(net->job, at->members[message->rank])) {
+            at->generation == message->generation && message->rank == at->rank &&
+            message->offset <= at->size_bytes && bytes <= at->size_bytes - message->offset) {
             *rank = at->members[message->rank];
             address = at->base + at->size_bytes * (size_t)message->rank + message->offset;
             break;

@@ -14,10 +14,11 @@
 #include "tern/comm.h"
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
-#define TERN__CTL_ABI                                                                              \
-    12u // one more when ranks find anything else here, or in a communicator's area
+// One more when ranks find anything else here, or in a communicator's area.
+#define TERN__CTL_ABI 10u
 #define TERN__COMM_SLOTS 256
-#define TERN__CPU_WORDS 16 // processors 0..1023
+#define TERN__CTL_WINDOWS 1024 // of jobs on several machines
+#define TERN__CPU_WORDS 16     // processors 0..1023
 #define TERN__FAILURE_BYTES 736
 #define TERN__PICKS 16   // kinds of collectives that there may be
 #define TERN__RECORDS 64 // calls of a rank that are remembered; a power of two
@@ -158,6 +159,13 @@ struct tern__ctl_comm {
     uint64_t barrier_away;
 };
 
+// A window of ranks on several machines, in each machine's memory: its memory is needed until ranks
+// of other machines have destroyed it, too.
+struct tern__ctl_window {
+    _Atomic uint64_t name;   // what tells it from others that had this place; 0: free
+    _Atomic uint64_t forgot; // bit r: rank r of its communicator has destroyed it
+};
+
 struct tern__ctl {
     uint32_t magic;
     uint32_t abi;
@@ -176,6 +184,7 @@ struct tern__ctl {
     struct tern__ctl_comm comms[TERN__COMM_SLOTS];
     struct tern__ctl_records records[TERN_RANKS_MAX];
     struct tern__ctl_invite invites[TERN_RANKS_MAX];
+    struct tern__ctl_window windows[TERN__CTL_WINDOWS];
 
     // The first communicator that failed; kept when that is destroyed, for the launcher.
     _Atomic uint32_t failure; // enum tern__failed

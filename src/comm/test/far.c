@@ -2,15 +2,18 @@
 // Windows whose parts are on several machines: what is local, what reaches the rest, and what a
 // pointer to it does.
 #include "support/cmocka.h"
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "comm/comm.h"
 #include "comm/window.h"
+#include "net/state.h"
 #include "support/look.h"
 #include "support/machines.h"
 #include "tern/memory.h"
@@ -113,6 +116,64 @@ static void windows_come_and_go(void **state)
     (void)state;
     assert_true(machines_run_comm("ab", many, NULL, 30));
     assert_true(machines_run_comm("aabbb", many, NULL, 30));
+}
+
+static bool all_are_gone(const struct tern__net *net)
+{
+    for (int i = 0; i < 2000; i++) {
+        bool gone = true;
+        pthread_rwlock_rdlock((pthread_rwlock_t *)&net->windows_lock);
+        for (uint32_t w = 0; w < net->windows_count; w++) {
+            gone = gone && !net->windows[w].retired;
+        }
+        pthread_rwlock_unlock((pthread_rwlock_t *)&net->windows_lock);
+        if (gone) {
+            return true;
+        }
+        poll(NULL, 0, 10);
+    }
+    return false;
+}
+
+// Rank 0 lets go of its window at once; the others use its part later, then it is given back.
+static int late(tern_comm *comm, void *arg)
+{
+    bool releases = *(const bool *)arg;
+    tern_window *window;
+    uint32_t word = 0;
+    CHECK(tern_window_create(comm, BYTES, NULL, &window) == TERN_OK);
+    char *mine = tern_window_address(window, tern_comm_rank(comm));
+    memset(mine, 3, BYTES);
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    if (tern_comm_rank(comm) == 0) {
+        char *base = mine;
+        CHECK((releases ? tern_window_release(window) : tern_window_destroy(window)) == TERN_OK);
+        CHECK(!releases || munmap(base, (size_t)BYTES * (size_t)tern_comm_size(comm)) == 0);
+    } else {
+        poll(NULL, 0, 100);
+        CHECK(tern_get(window, 0, 4096, &word, sizeof word) == TERN_OK && word == 0x03030303);
+        size_t at = 8192 + 4 * (size_t)tern_comm_rank(comm);
+        CHECK(tern_put(window, 0, at, &at, sizeof word) == TERN_OK);
+        CHECK(tern_get(window, 0, at, &word, sizeof word) == TERN_OK && word == (uint32_t)at);
+        CHECK(tern_window_destroy(window) == TERN_OK);
+    }
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    CHECK(all_are_gone(comm->group.job->net));
+    for (int i = 0; i < TERN__CTL_WINDOWS; i++) {
+        CHECK(comm->group.job->ctl->windows[i].name == 0);
+    }
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    return 0;
+}
+
+static void a_part_stays_for_those_that_still_use_it(void **state)
+{
+    bool releases = false;
+    (void)state;
+    assert_true(machines_run_comm("ab", late, &releases, 30));
+    assert_true(machines_run_comm("aabbc", late, &releases, 30));
+    releases = true;
+    assert_true(machines_run_comm("abb", late, &releases, 30));
 }
 
 static int allocs(tern_comm *comm, void *arg)
@@ -281,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ranks_reach_all_parts),
         cmocka_unit_test(windows_come_and_go),
+        cmocka_unit_test(a_part_stays_for_those_that_still_use_it),
         cmocka_unit_test(tern_alloc_gives_memory),
         cmocka_unit_test(a_pointer_to_another_machine_is_a_named_fault),
         cmocka_unit_test(checking_mode_is_refused),
