@@ -144,6 +144,25 @@ static int maker_of(const struct tern__group *group, int rank)
     return maker;
 }
 
+static int map(tern_window *window, int fd, size_t total, bool huge)
+{
+    void *base = NULL;
+    int status;
+    if (huge && window->comm->group.job->machines != NULL) {
+        uint64_t here = 0;
+        for (int rank = 0; rank < window->nranks; rank++) {
+            here |= (uint64_t)is_here(window, rank) << rank;
+        }
+        status = tern__memfd_map_parts(fd, window->size_bytes, window->nranks, here, &base);
+    } else {
+        status = tern__memfd_map(fd, total, &base);
+    }
+    if (status == TERN_OK) {
+        window->base = base;
+    }
+    return status;
+}
+
 // On the maker: makes and maps the memory if the machine can give it.
 static int make_memory(tern_window *window, bool huge, const struct wish *wishes,
                        struct verdict *verdict)
@@ -166,9 +185,7 @@ static int make_memory(tern_window *window, bool huge, const struct wish *wishes
         return TERN_ERR_MEMORY;
     }
     TERN_TRY(tern__memfd_create("tern-window", verdict->needed, huge, &window->fd));
-    void *base = NULL;
-    int status = tern__memfd_map(window->fd, verdict->needed, &base);
-    window->base = base;
+    int status = map(window, window->fd, verdict->needed, huge);
     for (int rank = window->rank + 1; rank < window->nranks && status == TERN_OK; rank++) {
         if (!is_here(window, rank)) {
             continue;
@@ -210,16 +227,12 @@ static int word_verdict(const tern_window *window, int maker, const struct verdi
 }
 
 // On the other ranks: takes and maps what rank 0 has made.
-static int take_memory(tern_window *window, size_t total)
+static int take_memory(tern_window *window, size_t total, bool huge)
 {
     int fd;
     TERN_TRY(tern__inbox_take(window->comm->group.job,
                               (uint64_t)window->comm->group.slot << 32 | window->number, &fd));
-    void *base;
-    int status = tern__memfd_map(fd, total, &base);
-    if (status == TERN_OK) {
-        window->base = base;
-    }
+    int status = map(window, fd, total, huge);
     if (window->sparse) { // asked for what of it is still untouched
         window->fd = fd;
     } else {
@@ -342,7 +355,7 @@ static int build_window(tern_window *window, const struct wish *wishes)
                                  : status;
     }
     if (window->rank != maker_of(group, group->rank)) {
-        status = take_memory(window, total);
+        status = take_memory(window, total, huge);
     }
     if (status == TERN_OK && group->job->net != NULL) {
         status = share_far(window, wishes[0].generation);

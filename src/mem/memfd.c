@@ -64,6 +64,42 @@ int tern__memfd_map(int fd, size_t size_bytes, void **base)
     return TERN_OK;
 }
 
+// Addresses without memory, at a multiple of a huge page.
+static char *reserve(size_t size_bytes)
+{
+    size_t more = size_bytes + TERN_HUGE_PAGE_BYTES;
+    void *mapped = mmap(NULL, more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) {
+        return NULL;
+    }
+    char *end = (char *)mapped + more;
+    size_t skip = TERN_HUGE_PAGE_BYTES - (uintptr_t)mapped % TERN_HUGE_PAGE_BYTES;
+    char *begin = (char *)mapped + skip % TERN_HUGE_PAGE_BYTES;
+    tern__memfd_unmap(mapped, (size_t)(begin - (char *)mapped));
+    tern__memfd_unmap(begin + size_bytes, (size_t)(end - begin) - size_bytes);
+    return begin;
+}
+
+int tern__memfd_map_parts(int fd, size_t part_bytes, int parts, uint64_t mapped, void **base)
+{
+    size_t total = part_bytes * (size_t)parts;
+    char *begin = reserve(total);
+    bool right = begin != NULL;
+    for (int part = 0; part < parts && right; part++) {
+        size_t at = (size_t)part * part_bytes;
+        right =
+            (mapped >> part & 1) == 0 || mmap(begin + at, part_bytes, PROT_READ | PROT_WRITE,
+                                              MAP_SHARED | MAP_FIXED, fd, (off_t)at) != MAP_FAILED;
+    }
+    if (!right) {
+        tern__fail_errno(TERN_ERR_MEMORY, "cannot map %zu bytes of shared memory", total);
+        tern__memfd_unmap(begin, total);
+        return TERN_ERR_MEMORY;
+    }
+    *base = begin;
+    return TERN_OK;
+}
+
 void *tern__memfd_alias(void *base, size_t size_bytes)
 {
     void *alias = mremap(base, 0, size_bytes, MREMAP_MAYMOVE); // of nothing: the old one stays

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define TERN_HUGE_PAGE_BYTES ((size_t)2 << 20)
 
@@ -25,6 +26,10 @@ int tern__memfd_create(const char *name, size_t size_bytes, bool huge, int *fd);
 int tern__memfd_map(int fd, size_t size_bytes, void **base);
 
 // Unmaps; size 0 or NULL is nothing.
+// Only the parts that have a bit; the others are addresses without memory. Huge pages that are
+// mapped are taken from the machine, also those that nobody touches.
+int tern__memfd_map_parts(int fd, size_t part_bytes, int parts, uint64_t mapped, void **base);
+
 // The same memory at one more address; NULL when there is none.
 void *tern__memfd_alias(void *base, size_t size_bytes);
 

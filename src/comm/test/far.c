@@ -86,6 +86,18 @@ static void all_ranks_reach_all_parts(void **state)
     assert_true(machines_run_comm("abbc", every_way, &flags, 30));
 }
 
+// A machine needs huge pages for its own ranks' parts alone.
+static void huge_pages_are_those_of_the_ranks_here(void **state)
+{
+    uint32_t flags = TERN_WINDOW_HUGE;
+    long had = look_kib("HugePages_Free:"); // a number of pages
+    (void)state;
+    if (had < 3) {
+        skip();
+    }
+    assert_true(machines_run_comm("abb", every_way, &flags, 30));
+}
+
 // Many windows one after the other and beside each other, some released, with puts into each.
 static int many(tern_comm *comm, void *arg)
 {
@@ -341,6 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ranks_reach_all_parts),
+        cmocka_unit_test(huge_pages_are_those_of_the_ranks_here),
         cmocka_unit_test(windows_come_and_go),
         cmocka_unit_test(a_part_stays_for_those_that_still_use_it),
         cmocka_unit_test(tern_alloc_gives_memory),
