@@ -20,6 +20,7 @@ static struct tern__net_message message_of(const struct tern__net_area *area)
     return (struct tern__net_message){.kind = TERN__NET_AREA,
                                       .slot = area->slot,
                                       .number = area->number,
+                                      .generation = area->generation,
                                       .rank = area->rank,
                                       .value = area->run,
                                       .word = area->then};
@@ -62,7 +63,8 @@ static bool find(struct tern__net *net, const struct tern__net_message *message,
     pthread_rwlock_rdlock(&net->windows_lock);
     for (uint32_t i = 0; i < net->windows_count && !found; i++) {
         const struct tern__net_window *at = &net->windows[i];
-        found = at->slot == message->slot && at->number == message->number;
+        found = at->slot == message->slot && at->number == message->number &&
+                at->generation == message->generation;
         if (found) {
             *window = *at;
         }

@@ -176,16 +176,16 @@ bool tern__net_window_find(struct tern__net *net, const char *address,
 
 // What a rank publishes in a part of an area, for ranks of another machine: a payload, then a line.
 struct tern__net_area {
-    uint32_t slot, number;
-    int rank;            // whose part
-    uint64_t offset;     // of the payload in it
-    uint64_t bytes;      // of the payload
-    uint32_t line;       // where the line is in the part; it begins with a number:
-    uint32_t run;        // that is stored when all else is
-    uint32_t line_bytes; // that come behind the number
-    uint32_t counter;    // in rank 0's part: where ranks arrive
-    uint32_t counted;    // what it was before any has arrived for this
-    uint32_t then;       // bits below; 0: there is no line yet
+    uint32_t slot, number, generation; // of the window that the area is
+    int rank;                          // whose part
+    uint64_t offset;                   // of the payload in it
+    uint64_t bytes;                    // of the payload
+    uint32_t line;                     // where the line is in the part; it begins with a number:
+    uint32_t run;                      // that is stored when all else is
+    uint32_t line_bytes;               // that come behind the number
+    uint32_t counter;                  // in rank 0's part: where ranks arrive
+    uint32_t counted;                  // what it was before any has arrived for this
+    uint32_t then;                     // bits below; 0: there is no line yet
 };
 enum {
     TERN__NET_AREA_LINE = 1,

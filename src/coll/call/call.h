@@ -122,8 +122,9 @@ struct tern__shape {
 // published for all.
 struct tern__elsewhere {
     struct tern__net *net;
-    uint64_t ranks; // bit r: rank r is on another machine
-    bool in_order;  // each machine has consecutive ranks
+    uint32_t generation; // of the area
+    uint64_t ranks;      // bit r: rank r is on another machine
+    bool in_order;       // each machine has consecutive ranks
     tern_topo *topo;
     bool takes; // this rank takes what is published for others here
     int count;

@@ -23,6 +23,7 @@ static void send_extent(const struct tern__calls *calls, int machine, uint32_t r
     const char *line = (const char *)tern__area_head(area, calls->rank, run);
     struct tern__net_area message = {.slot = (uint32_t)calls->comm->group.slot,
                                      .number = area->number,
+                                     .generation = elsewhere->generation,
                                      .rank = calls->rank,
                                      .offset = (uint64_t)(payload - part),
                                      .bytes = extent->end - extent->begin,

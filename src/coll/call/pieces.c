@@ -73,6 +73,7 @@ static void send_line(const struct tern__message *message, int owner, const void
     struct tern__net_area area = {
         .slot = (uint32_t)group->slot,
         .number = calls->area->number,
+        .generation = calls->elsewhere->generation,
         .rank = owner,
         .offset = bytes > 0 ? (uint64_t)(payload - part) : 0,
         .bytes = bytes,

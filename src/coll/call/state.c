@@ -66,7 +66,12 @@ static int find_elsewhere(struct tern__calls *calls)
     if (made == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for the ranks of other machines");
     }
+    struct tern__net_window area;
+    int owner;
+    uint64_t offset;
+    tern__net_window_find(job->net, calls->area->base, &area, &owner, &offset);
     made->net = job->net;
+    made->generation = area.generation;
     made->in_order = true;
     made->takes = first[mine] == group->rank && of[mine] != self;
     for (int machine = 0; machine < job->machines->count; machine++) {
