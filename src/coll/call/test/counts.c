@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-machines: 2
 // Counts that all ranks have alike (all_gather_v, reduce_scatter_v): told apart when they differ in
 // anything, and right when they change from call to call.
 #include "support/cmocka.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240
+// ctest-timeout: 240, ctest-machines: 2
 // Ranks that disagree: seeded random calls in which one rank, or two, differ in kind, count, dtype,
 // op, root, order, algorithm, order of calls, or in the counts of a v-collective. With
 // TERN_AGREE=strict every rank gets TERN_ERR_MISMATCH in that call, with a sentence that names who

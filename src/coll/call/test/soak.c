@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240
+// ctest-timeout: 240, ctest-machines: 2
 // A long life in short: seeded random calls of all kinds on communicators that overlap, blocking,
 // non-blocking and persistent, every result compared with the reference; and after a warm-up the
 // process holds no more memory, descriptors or mappings than before. TERN_TEST_CALLS says how many.
@@ -199,7 +199,7 @@ static int soak(tern_comm *world, void *arg)
 
 static void random_calls_are_right_and_leave_nothing(void **state)
 {
-    uint64_t calls = kit_number("TERN_TEST_CALLS", 20000);
+    uint64_t calls = kit_number("TERN_TEST_CALLS", kit_is_spread() ? 10000 : 20000);
     uint64_t of_three = calls / 2;
     uint64_t of_eight = calls - of_three;
     assert_true(ranks_run_comm(3, soak, &of_three, 10 + (double)calls / 100));
