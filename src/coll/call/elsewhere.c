@@ -86,7 +86,7 @@ void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struc
 static void tell_piece(const struct tern__coll *call, struct tern__told *told)
 {
     const struct tern__calls *calls = call->calls;
-    uint64_t index = call->published - 1; // the opening is not one
+    uint64_t index = call->published - call->opening;
     uint64_t skip;
     if (!tern__kind_in_all(call->plan_kind)) {
         told->bytes =

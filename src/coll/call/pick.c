@@ -330,7 +330,13 @@ static int pick_large(struct tern__coll *call, const struct tern__choice *choice
                                   : tern__fail(TERN_ERR_ARG, "%s: '%s' cannot do a v-collective",
                                                call->name, choice->staged);
     }
-    return pick_staged(call, choice, order);
+    TERN_TRY(pick_staged(call, choice, order));
+    if (!here) { // where the buffers are makes no difference
+        call->way = TERN__WAY_STAGED;
+        call->pieces = (call->share_bytes + call->piece_bytes - 1) / call->piece_bytes;
+        call->pieces = call->pieces > 0 ? call->pieces : 1;
+    }
+    return TERN_OK;
 }
 
 static bool fits_slot(const struct tern__coll *call, const struct tern__program *program)

@@ -115,6 +115,7 @@ int tern__call_open(struct tern__coll *call, uint32_t run)
         call->placed = direct;
     } else {
         call->way = TERN__WAY_STAGED;
+        call->opening = 1;
         call->pieces = 1 + (length + call->piece_bytes - 1) / call->piece_bytes;
     }
     return TERN_OK;
@@ -321,7 +322,7 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
     struct tern__binding *binding = &calls->binding;
-    uint64_t index = call->ended - 1;
+    uint64_t index = call->ended - call->opening;
     uint64_t length = call->counts ? call->longest : call->share_bytes;
     uint64_t skip;
     uint64_t part = tern__piece_of(call, length, index, &skip);
@@ -379,7 +380,7 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
     case TERN__WAY_DIRECT:
         return bind_placed(call, run);
     case TERN__WAY_STAGED:
-        if (call->ended == 0) { // the opening has no ops
+        if (call->ended < call->opening) { // it has no ops
             call->calls->lanes.script = NULL;
         } else {
             bind_piece(call, run);
@@ -394,11 +395,12 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
 void tern__call_unload(struct tern__coll *call)
 {
     const struct tern__calls *calls = call->calls;
-    if (call->way != TERN__WAY_STAGED || !call->copied || call->ended == 0 || call->out == NULL) {
+    if (call->way != TERN__WAY_STAGED || !call->copied || call->ended < call->opening ||
+        call->out == NULL) {
         return;
     }
     uint64_t skip;
-    uint64_t part = tern__piece_of(call, call->share_bytes, call->ended - 1, &skip);
+    uint64_t part = tern__piece_of(call, call->share_bytes, call->ended - call->opening, &skip);
     const char *from = calls->binding.out[calls->rank];
     int shares = tern__kind_out_all(call->plan_kind) ? calls->nranks : 1;
     for (int share = 0; share < shares; share++) {

@@ -158,7 +158,7 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
     const struct tern__calls *calls = call->calls;
     char *payload = tern__call_payload(call, calls->rank, run);
     uint64_t skip;
-    uint64_t index = call->published - 1; // the opening is not one
+    uint64_t index = call->published - call->opening;
     if (call->in == NULL) {
         return;
     }
