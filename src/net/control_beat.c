@@ -147,7 +147,7 @@ static bool send_to(struct tern__net *net, int leader, const struct sent_rank *r
         }
         memcpy(copy, ranks, message.bytes);
     }
-    tern__net_reply_own(net, link, &message, copy);
+    tern__net_answer_own(net, leader, &message, copy);
     return true;
 }
 

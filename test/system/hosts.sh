@@ -67,7 +67,7 @@ for direction in '' from to; do
     wait $!
     ended 137 "tern run: host tn2 (ranks 3-4)"
     # Which ranks hear of a machine, and which of a rank that has heard, depends on who is first.
-    wanted='machine tn[02], where rank [03] is, has been silent'
+    wanted='machine tn[02] (ranks* [0-9-]*) has been silent'
     [ "$direction" != to ] || wanted='barrier'
     for rank in 1 2; do
         grep -q "^\[$rank@.*failed barrier 2: .*$wanted" out ||
