@@ -87,7 +87,9 @@ static int await_events(struct tern__job_head *head, int64_t until_ns)
     int count = 0;
     fds[count++] = (struct pollfd){.fd = head->job.signals.fd, .events = POLLIN};
     fds[count++] = (struct pollfd){.fd = may_read(head) ? STDIN_FILENO : -1, .events = POLLIN};
-    fds[count++] = (struct pollfd){.fd = head->listener, .events = POLLIN};
+    // Others wait in the queue of the listener.
+    bool room = tern__head_room(head) >= 0;
+    fds[count++] = (struct pollfd){.fd = room ? head->listener : -1, .events = POLLIN};
     for (int i = 0; i < head->hosts.count; i++) {
         const struct tern__entry *entry = &head->entries[i];
         fds[count++] =

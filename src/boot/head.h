@@ -88,6 +88,8 @@ struct tern__head_host tern__head_host(const struct tern__job_head *head, int en
 
 // Hears what the branches say and does what follows; looks at deadlines, and returns
 // the next point in time.
+int tern__head_room(
+    const struct tern__job_head *head); // for one more connection; -1: there is none
 void tern__head_accept(struct tern__job_head *head);
 int64_t tern__head_turn(struct tern__job_head *head);
 void tern__head_say(struct tern__job_head *head, struct tern__link_word word, const void *payload,

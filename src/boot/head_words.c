@@ -94,19 +94,22 @@ void tern__head_fail(struct tern__job_head *head, int exit_status, const char *f
     tern__head_end(head, CAUSE_HOST, TERM_MS, KILL_MS);
 }
 
+int tern__head_room(const struct tern__job_head *head)
+{
+    int slot = 0;
+    while (slot < TERN__STRANGERS_MAX && head->strangers[slot].fd >= 0) {
+        slot++;
+    }
+    return slot < TERN__STRANGERS_MAX ? slot : -1;
+}
+
 void tern__head_accept(struct tern__job_head *head)
 {
+    int slot;
     int fd;
-    while ((fd = accept4(head->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        int slot = 0;
-        while (slot < TERN__STRANGERS_MAX && head->strangers[slot].fd >= 0) {
-            slot++;
-        }
-        if (slot == TERN__STRANGERS_MAX) {
-            close(fd);
-        } else {
-            tern__link_open(&head->strangers[slot], fd, head->silence_ns);
-        }
+    while ((slot = tern__head_room(head)) >= 0 &&
+           (fd = accept4(head->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        tern__link_open(&head->strangers[slot], fd, head->silence_ns);
     }
 }
 

@@ -19,7 +19,7 @@ ${CC:-cc} -std=c17 -D_GNU_SOURCE -I"$root/include" "$root/test/system/hosts.c" -
 # job WORDS...: on the first host, its output in the files out and err, its exit status in `ended`
 job() {
     rm -f ended go
-    "$lab/rsh" tn0 "cd $dir; ${variables:-} timeout -s KILL 60 $tern run --hosts tn0:2,tn1,tn2:2 \
+    "$lab/rsh" tn0 "cd $dir; TERN_NET_TIMEOUT=2 timeout -s KILL 60 $tern run --hosts tn0:2,tn1,tn2:2 \
         --agent $lab/rsh --label ./rank $* >out 2>err </dev/null; echo \$? >status; mv status ended"
 }
 
@@ -78,13 +78,12 @@ for direction in '' from to; do
 done
 
 # Hosts that stand still.
-variables="TERN_NET_TIMEOUT=0.5"
 : >out
 job &
 until_ready
 "$lab/netlab" stop tn1
 wait $!
-ended 137 "tern run: host tn1 (rank 2) has been silent for 0.5 s"
+ended 137 "tern run: host tn1 (rank 2) has been silent for 2 s"
 "$lab/netlab" go tn1
 nothing_left "a host that stood still"
 : >out
