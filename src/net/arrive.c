@@ -19,13 +19,14 @@ static char *put_place(struct tern__net *net, int peer, const struct tern__net_m
     return to != NULL ? to : tern__net_nowhere;
 }
 
-// Programs also wait for data, without a notify behind it.
+// Programs also wait for rows of tensors, without a notify behind them.
 static void put_done(struct tern__net *net, int peer, const struct tern__net_message *message,
                      const char *payload)
 {
     int rank;
     (void)peer;
-    if (payload != NULL && tern__net_place(net, message, message->bytes, &rank) != NULL) {
+    if (message->word != 0 && payload != NULL &&
+        tern__net_place(net, message, message->bytes, &rank) != NULL) {
         ring(net, rank);
     }
 }

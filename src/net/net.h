@@ -40,7 +40,7 @@ enum tern__net_kind {
     TERN__NET_FLUSH,     // asks for FLUSHED with the same value, when all before it is stored
     TERN__NET_FLUSHED,
     // About a rank's part of a window, by communicator and number.
-    TERN__NET_PUT,
+    TERN__NET_PUT,       // word 1: rings
     TERN__NET_PUT_BLOCK, // value: bytes of a row, more: from one row to the next
     TERN__NET_ADD,       // word: the dtype
     TERN__NET_NOTIFY,    // value, word: tern_notify_op

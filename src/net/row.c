@@ -62,12 +62,20 @@ static bool send_pieces(struct tern__far_part *far, const char *local, size_t by
     return true;
 }
 
-static void net_put(char *remote, const char *local, size_t size_bytes)
+// rings: whoever waits for the data itself is woken.
+static void put(char *remote, const char *local, size_t size_bytes, bool rings)
 {
     struct tern__far_part far;
     if (find(remote, TERN__NET_PUT, &far)) {
+        far.message.word = rings;
         send_pieces(&far, local, size_bytes, TERN__NET_PIECE);
     }
+}
+
+// A notify follows, and rings: a waiter that this woke would find nothing, and sleep again.
+static void net_put(char *remote, const char *local, size_t size_bytes)
+{
+    put(remote, local, size_bytes, false);
 }
 
 static void net_put_add(char *remote, const char *local, size_t count, tern_dtype dtype)
@@ -100,7 +108,7 @@ static void net_put_block(char *remote, const char *local, const tern_block *blo
     bool one = block->rows == 1 || (block->window_stride_bytes == block->row_bytes &&
                                     block->local_stride_bytes == block->row_bytes);
     if (one) {
-        net_put(remote, local, block->rows * block->row_bytes);
+        put(remote, local, block->rows * block->row_bytes, true);
         return;
     }
     if (!find(remote, most > 0 ? TERN__NET_PUT_BLOCK : TERN__NET_PUT, &far)) {
