@@ -68,9 +68,11 @@ static int begin_part(const char *call, tern_comm *comm, struct tern__slot slot,
     place_part(comm, slot, made);
     made->parent = comm;
     tern__comm_gains(comm, TERN__CHILD_PART);
+    group->parent = group->away != 0 ? &comm->group : NULL;
     int status =
         tern__window_create_sparse(made, tern__area_bytes(group->size, group->job->net != NULL),
                                    &made->area);
+    group->parent = NULL;
     if (status != TERN_OK) {
         tern_comm_destroy(made);
     }

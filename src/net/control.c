@@ -43,7 +43,13 @@ static int control_flush(struct tern__job *job)
 {
     // Of a rank that has died or left: the communicator says so, if it is a member.
     int status = tern__net_flush(job->net, -1);
+    tern__flag_add(&job->net->said, 1); // partner: tern__net_receive
     return status == TERN_ERR_PEER ? TERN_OK : status;
+}
+
+static void control_see(struct tern__job *job)
+{
+    (void)tern__flag_load(&job->net->confirmed); // partner: take in receive.c
 }
 
 static void control_arrived(const struct tern__group *group, uint64_t number)
@@ -94,6 +100,7 @@ static void control_picked(const struct tern__group *group, const struct tern__p
 
 const struct tern__far tern__net_far = {
     .flush = control_flush,
+    .see = control_see,
     .arrived = control_arrived,
     .failed = control_failed,
     .invited = tern__net_invited,

@@ -125,6 +125,7 @@ static void take(struct tern__net *net, struct tern__net_link *link)
         break;
     case TERN__NET_FLUSH: {
         struct tern__net_message flushed = {.kind = TERN__NET_FLUSHED, .value = message->value};
+        tern__flag_add(&net->confirmed, 1); // partner: control_see
         tern__net_reply(net, link, &flushed, NULL);
         break;
     }
@@ -266,6 +267,8 @@ void tern__net_receive(struct tern__net *net, struct tern__net_link *link)
             return;
         }
         turn += (uint64_t)now;
+        // What others have been told before they sent this, has been done: partner: tern__net_send.
+        (void)tern__flag_load(&net->said);
         net->heard |= link->peer >= 0 ? UINT64_C(1) << link->peer : 0;
         if (!parse(net, link)) {
             return;

@@ -101,6 +101,8 @@ struct tern__net {
     struct tern__net_carrier *carrier, *opened; // carry.c; NULL: there is none, or not yet
     _Atomic uint32_t stop;
     bool deaf;                    // cannot accept for want of descriptors, until the next beat
+    _Atomic uint32_t said;        // times that this process has told others something
+    _Atomic uint32_t confirmed;   // flushes of others; what came before them is stored
     _Atomic uint64_t unconfirmed; // bit r: something was sent to rank r, and no flush has come back
     pthread_mutex_t work;
     struct tern__net_link *links; // under work

@@ -197,6 +197,7 @@ int tern__net_send(struct tern__net *net, int rank, const struct tern__net_messa
     if (tern__net_is_gone(net, rank)) {
         return tern__net_say_gone(net, rank);
     }
+    tern__flag_add(&net->said, 1); // partner: tern__net_receive
     pthread_mutex_lock(&peer->lock);
     bool carried = tern__net_is_carried(net, message->kind);
     int status = carried ? TERN_OK : tern__net_connect(net, rank);
@@ -216,11 +217,17 @@ void tern__net_tell(struct tern__net *net, uint64_t ranks, const struct tern__ne
                     const void *payload)
 {
     const struct tern__machines *machines = net->job->machines;
+    char before[TERN_ERROR_BYTES]; // the caller may be about to return with it
+    strcpy(before, tern_last_error());
+    bool all = true;
     for (int machine = 0; machine < machines->count; machine++) {
         if (machine != machines->mine && (machines->list[machine].ranks & ranks) != 0) {
-            tern_status_ignore(
-                tern__net_send(net, machines->list[machine].leader, message, payload));
+            int leader = machines->list[machine].leader;
+            all = tern__net_send(net, leader, message, payload) == TERN_OK && all;
         }
+    }
+    if (!all) {
+        tern__set_error("%s", before);
     }
 }
 

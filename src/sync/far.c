@@ -150,14 +150,16 @@ static int is_over(void *arg, bool deep)
 void tern__far_leaves(struct tern__group *group)
 {
     const struct tern__far *far = group->job->far;
-    uint32_t failed = tern__flag_load(&group->shared->failed);
     if (far == NULL) {
         return;
     }
-    if (failed == TERN__WORKING && tern__ctl_first_dead(group->job->ctl) < 0) {
+    // A member that has died is why this one leaves, which other machines may not have seen yet.
+    bool works = tern__flag_load(&group->shared->failed) == TERN__WORKING &&
+                 (group->away == 0 || tern__group_check(group, false) == TERN_OK);
+    if (works && tern__ctl_first_dead(group->job->ctl) < 0) {
         tern_status_ignore(far->flush(group->job));
-    } else if (failed == TERN__FAILED && group->away != 0) {
-        far->failed(group); // why it leaves: the word of who has told it may come later
+    } else if (group->away != 0 && tern__flag_load(&group->shared->failed) == TERN__FAILED) {
+        far->failed(group); // the word of who has told it may come later than that this one left
     }
 }
 

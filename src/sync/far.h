@@ -14,6 +14,8 @@ struct tern__far {
     // What this process has sent to ranks of other machines is stored there, but for those that
     // have died or left.
     int (*flush)(struct tern__job *job);
+    // What others have sent to this process, and know to be stored, is seen by this thread.
+    void (*see)(struct tern__job *job);
     // The members here have come to the barrier of this number, with their cells.
     void (*arrived)(const struct tern__group *group, uint64_t number);
     // The group has failed, with the reason that is in its control memory.

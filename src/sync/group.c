@@ -212,6 +212,12 @@ int tern__group_check(struct tern__group *group, bool deep)
     if (deep) {
         tern__job_look(group->job);
     }
+    if (group->parent != NULL) {
+        int status = tern__group_check(group->parent, deep);
+        if (status != TERN_OK) {
+            return tern__group_fail(group, status, -1, "%s", group->parent->shared->failed_text);
+        }
+    }
     int dead = dead_member(group);
     if (dead < 0 && deep && tern__interrupt_now) {
         return tern__group_fail(group, TERN_ERR_INTERRUPTED, group->rank, "%s was interrupted",
@@ -260,6 +266,8 @@ int tern__group_has_left(struct tern__group *group, int rank, const char *format
     va_start(arguments, format);
     vsnprintf(words, sizeof words, format, arguments);
     va_end(arguments);
+    // It may have left because a rank died, which nobody has seen on this machine.
+    TERN_TRY(tern__group_check(group, true));
     return tern__group_fail(group, TERN_ERR_LEFT, rank,
                             "%s has left the communicator (tern_comm_destroy)%s",
                             tern__rank_name(group, rank).text, words);
@@ -395,6 +403,9 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
             tern__job_doing(group->job, TERN__DOING_OTHER, 0);
         }
         TERN_TRY(status);
+    }
+    if (tern__far_is(group)) {
+        group->job->far->see(group->job);
     }
     if (begin_ns != 0) {
         trace_barrier(group, meeting, number, begin_ns);

@@ -33,7 +33,10 @@ struct tern__group {
     int members[TERN_RANKS_MAX]; // their ranks in the job
     int here;                    // how many of them are on this machine
     uint64_t away;               // other machines that have some: bit m
-    uint64_t barriers;           // entered so far
+    // While it is made out of another group, on several machines: that one, without which it fails.
+    // Where a member has died, others may have come through the last meeting there, or not.
+    struct tern__group *parent;
+    uint64_t barriers; // entered so far
     uint64_t
         barriers_before;   // of them, before the caller had the group: sentences do not count them
     _Atomic uint32_t told; // 1: this rank's log has said that it failed

@@ -20,6 +20,7 @@ void machines_place(int rank, const struct ranks *ranks, const char *layout)
     setenv("TERN_EXCHANGE", exchange, 1);
     setenv("TERN_MACHINE", machine, 1);
     setenv("TERN_NET_ADDRESS", "127.0.0.1", 1);
+    setenv("TERN_NET_TIMEOUT", "60", 0); // this box may be so busy that a second is nothing
     setenv("TMPDIR", ranks->folder, 1);
 }
 
