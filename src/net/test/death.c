@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that die and machines that fall silent: everybody is told, with the same kind of sentence,
+// and nobody waits for ever.
+#include "support/cmocka.h"
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "comm/comm.h"
+#include "support/machines.h"
+#include "support/random.h"
+#include "tern/put.h"
+#include "tern/window.h"
+
+static int kills = 20;
+
+// What the ranks say to the test: memory that all of them share.
+struct report {
+    _Atomic int ready; // ranks that have joined
+    struct {
+        _Atomic int done;
+        int status;
+        int64_t at_ns;
+        char text[TERN_ERROR_BYTES];
+    } of[TERN_RANKS_MAX];
+};
+
+struct plan {
+    const char *layout;
+    struct report *report;
+    int64_t timeout_ns;
+};
+
+static struct report *new_report(void)
+{
+    struct report *report =
+        mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(report != MAP_FAILED);
+    return report;
+}
+
+// What has failed first.
+static void say(struct report *report, int rank, int status)
+{
+    if (status != TERN_OK && report->of[rank].status == TERN_OK) {
+        report->of[rank].status = status;
+        report->of[rank].at_ns = tern__now_ns();
+        snprintf(report->of[rank].text, TERN_ERROR_BYTES, "%s", tern_last_error());
+    }
+}
+
+// Puts to all and meets, until that fails.
+static int work_until_it_fails(int rank, const struct ranks *ranks, void *arg)
+{
+    const struct plan *plan = arg;
+    tern_comm *comm;
+    tern_window *window;
+    tern_comm *part = NULL;
+    int64_t value = rank;
+    CHECK(machines_join(rank, ranks, plan->layout, &comm) == TERN_OK);
+    if (plan->timeout_ns != 0) {
+        comm->group.job->timeout_ns = plan->timeout_ns;
+    }
+    CHECK(tern_window_create(comm, 4096, NULL, &window) == TERN_OK);
+    atomic_fetch_add(&plan->report->ready, 1);
+    int status = TERN_OK;
+    for (int round = 0; status == TERN_OK; round++) {
+        for (int to = 0; to < ranks->count && status == TERN_OK; to++) {
+            status = tern_put(window, to, (size_t)rank * sizeof value, &value, sizeof value);
+        }
+        status = status == TERN_OK ? tern_comm_barrier(comm) : status;
+        if (status == TERN_OK && round % 16 == 0) {
+            status = tern_comm_split(comm, rank % 2, 0, &part);
+            if (status == TERN_OK) {
+                status = tern_comm_barrier(part);
+                say(plan->report, rank, status);
+                tern_comm_destroy(part);
+            }
+        }
+    }
+    say(plan->report, rank, status);
+    atomic_store(&plan->report->of[rank].done, 1);
+    tern_window_destroy(window);
+    tern_comm_destroy(comm);
+    return 0;
+}
+
+static void await_ready(const struct plan *plan, int count)
+{
+    for (int i = 0; i < 60000 && atomic_load(&plan->report->ready) < count; i++) {
+        poll(NULL, 0, 1);
+    }
+    assert_int_equal(atomic_load(&plan->report->ready), count);
+}
+
+static void print(const char *layout, const struct report *report, int victim, int64_t since_ns)
+{
+    int64_t last_ns = 0;
+    for (int rank = 0; rank < (int)strlen(layout); rank++) {
+        int64_t at_ns = report->of[rank].at_ns;
+        last_ns = rank != victim && at_ns > last_ns ? at_ns : last_ns;
+    }
+    printf("%s, rank %d: all told after %.0f ms: %s\n", layout, victim,
+           (double)(last_ns - since_ns) * 1e-6, report->of[victim == 0].text);
+}
+
+// All but the ranks of `away` were told, with one of the words.
+static void check_told(const char *layout, const struct report *report, uint64_t away,
+                       const char *words, const char *or_words)
+{
+    for (int rank = 0; rank < (int)strlen(layout); rank++) {
+        const char *text = report->of[rank].text;
+        if ((away >> rank & 1) != 0) {
+            continue;
+        }
+        assert_int_equal(atomic_load(&report->of[rank].done), 1);
+        if (report->of[rank].status != TERN_ERR_PEER ||
+            (strstr(text, words) == NULL && strstr(text, or_words) == NULL)) {
+            fail_msg("rank %d of %s: status %d, '%s', without '%s' or '%s'", rank, layout,
+                     report->of[rank].status, text, words, or_words);
+        }
+    }
+}
+
+static void a_killed_rank_is_told_everywhere(void **state)
+{
+    uint64_t seed = random_seed();
+    for (int kill_number = 0; kill_number < kills; kill_number++) {
+        const char *layout = machines_layouts[random_below(&seed, 8)];
+        int count = (int)strlen(layout);
+        int victim = (int)random_below(&seed, (uint64_t)count);
+        struct plan plan = {.layout = layout, .report = new_report()};
+        struct ranks ranks;
+        char words[64];
+        char or_words[64];
+        ranks_begin(&ranks, count, work_until_it_fails, &plan);
+        await_ready(&plan, count);
+        poll(NULL, 0, (int)random_below(&seed, 30));
+        int64_t since_ns = tern__now_ns();
+        kill(ranks.pids[victim], SIGKILL);
+        bool all = ranks_wait(&ranks, 20);
+        print(layout, plan.report, victim, since_ns);
+        assert_true(all);
+        snprintf(words, sizeof words, "rank %d died", victim);
+        snprintf(or_words, sizeof or_words, "rank %d on machine %c died", victim, layout[victim]);
+        check_told(layout, plan.report, UINT64_C(1) << victim, words, or_words);
+        machines_clean(&ranks);
+        assert_true(ranks_end(&ranks));
+        munmap(plan.report, sizeof *plan.report);
+    }
+}
+
+// All processes of a machine stop: nothing comes from it. Those that go on later are told, too.
+static void stop_machine(const char *layout, char machine, const char *words)
+{
+    struct plan plan = {.layout = layout, .report = new_report()};
+    struct ranks ranks;
+    int count = (int)strlen(layout);
+    uint64_t stopped = 0;
+    ranks_begin(&ranks, count, work_until_it_fails, &plan);
+    await_ready(&plan, count);
+    int64_t since_ns = tern__now_ns();
+    for (int rank = 0; rank < count; rank++) {
+        stopped |= layout[rank] == machine ? UINT64_C(1) << rank : 0;
+        if (layout[rank] == machine) {
+            kill(ranks.pids[rank], SIGSTOP);
+        }
+    }
+    for (int i = 0; i < 30000; i++) {
+        int done = 0;
+        for (int rank = 0; rank < count; rank++) {
+            done += atomic_load(&plan.report->of[rank].done);
+        }
+        if (done + __builtin_popcountll(stopped) == count) {
+            break;
+        }
+        poll(NULL, 0, 1);
+    }
+    check_told(layout, plan.report, stopped, words, words);
+    print(layout, plan.report, __builtin_ctzll(stopped), since_ns);
+    for (int rank = 0; rank < count; rank++) {
+        kill(ranks.pids[rank], SIGCONT);
+    }
+    assert_true(ranks_wait(&ranks, 20));
+    for (uint64_t left = stopped; left != 0; left &= left - 1) {
+        int rank = __builtin_ctzll(left);
+        printf("  rank %d, when it went on: %s\n", rank, plan.report->of[rank].text);
+        assert_int_equal(plan.report->of[rank].status, TERN_ERR_PEER);
+    }
+    machines_clean(&ranks);
+    assert_true(ranks_end(&ranks));
+    munmap(plan.report, sizeof *plan.report);
+}
+
+static void a_silent_machine_has_ended(void **state)
+{
+    stop_machine("aabb", 'b', "machine b (ranks 2-3) has been silent for 1.0 s");
+    stop_machine("aabb", 'a', "machine a (ranks 0-1) has been silent for 1.0 s");
+    stop_machine("abc", 'c', "machine c (rank 2) has been silent for 1.0 s");
+    stop_machine("abab", 'b', "machine b (ranks 1, 3) has been silent for 1.0 s");
+}
+
+// The leader of a machine stops, the other rank there does not.
+static void a_machine_whose_leader_stops_is_silent(void **state)
+{
+    struct plan plan = {.layout = "aabb", .report = new_report()};
+    struct ranks ranks;
+    const char words[] = "machine b (ranks 2-3) has been silent for 1.0 s";
+    ranks_begin(&ranks, 4, work_until_it_fails, &plan);
+    await_ready(&plan, 4);
+    int64_t since_ns = tern__now_ns();
+    kill(ranks.pids[2], SIGSTOP);
+    for (int i = 0; i < 30000 && (atomic_load(&plan.report->of[0].done) == 0 ||
+                                  atomic_load(&plan.report->of[1].done) == 0 ||
+                                  atomic_load(&plan.report->of[3].done) == 0);
+         i++) {
+        poll(NULL, 0, 1);
+    }
+    check_told("aabb", plan.report, UINT64_C(1) << 2, words, words);
+    print("aabb", plan.report, 2, since_ns);
+    printf("  rank 3: %s\n", plan.report->of[3].text);
+    kill(ranks.pids[2], SIGCONT);
+    assert_true(ranks_wait(&ranks, 20));
+    assert_int_equal(plan.report->of[2].status, TERN_ERR_PEER);
+    machines_clean(&ranks);
+    assert_true(ranks_end(&ranks));
+    munmap(plan.report, sizeof *plan.report);
+}
+
+// Another one stops: that is no end, and who waits for it says after its deadline what it sees.
+static void who_waits_for_a_stopped_rank_says_so_after_its_deadline(void **state)
+{
+    struct plan plan = {.layout = "aabb",
+                        .report = new_report(),
+                        .timeout_ns = 4 * TERN_NS_PER_SECOND};
+    struct ranks ranks;
+    ranks_begin(&ranks, 4, work_until_it_fails, &plan);
+    await_ready(&plan, 4);
+    kill(ranks.pids[3], SIGSTOP);
+    for (int i = 0; i < 30000 && (atomic_load(&plan.report->of[0].done) == 0 ||
+                                  atomic_load(&plan.report->of[1].done) == 0 ||
+                                  atomic_load(&plan.report->of[2].done) == 0);
+         i++) {
+        poll(NULL, 0, 1);
+    }
+    for (int rank = 0; rank < 3; rank++) {
+        printf("rank %d: %s\n", rank, plan.report->of[rank].text);
+        assert_int_equal(plan.report->of[rank].status, TERN_ERR_TIMEOUT);
+    }
+    kill(ranks.pids[3], SIGCONT);
+    assert_true(ranks_wait(&ranks, 20));
+    machines_clean(&ranks);
+    assert_true(ranks_end(&ranks));
+    munmap(plan.report, sizeof *plan.report);
+}
+
+// Ends without destroying anything.
+static int end_suddenly(int rank, const struct ranks *ranks, void *arg)
+{
+    const struct plan *plan = arg;
+    tern_comm *comm;
+    if (rank != ranks->count - 1) {
+        return work_until_it_fails(rank, ranks, arg);
+    }
+    tern_window *window;
+    CHECK(machines_join(rank, ranks, plan->layout, &comm) == TERN_OK);
+    CHECK(tern_window_create(comm, 4096, NULL, &window) == TERN_OK);
+    await_ready(plan, rank);
+    exit(0);
+}
+
+static void who_ends_without_destroy_has_died(void **state)
+{
+    struct plan plan = {.layout = "aabb", .report = new_report()};
+    struct ranks ranks;
+    ranks_begin(&ranks, 4, end_suddenly, &plan);
+    assert_true(ranks_wait(&ranks, 20));
+    check_told("aabb", plan.report, UINT64_C(1) << 3, "rank 3 died", "rank 3 on machine b died");
+    machines_clean(&ranks);
+    assert_true(ranks_end(&ranks));
+    munmap(plan.report, sizeof *plan.report);
+}
+
+int main(void)
+{
+    setenv("TERN_NET_TIMEOUT", "1", 1);
+    kills = getenv("TERN_TEST_LONG") != NULL ? 300 : kills;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_killed_rank_is_told_everywhere),
+        cmocka_unit_test(a_silent_machine_has_ended),
+        cmocka_unit_test(a_machine_whose_leader_stops_is_silent),
+        cmocka_unit_test(who_waits_for_a_stopped_rank_says_so_after_its_deadline),
+        cmocka_unit_test(who_ends_without_destroy_has_died),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
