@@ -52,6 +52,8 @@ static bool make_ready(struct tern__ctl *ctl, struct tern__slot slot, int size)
     struct tern__ctl_comm *comm = &ctl->comms[slot.number];
     uint32_t generation = tern__observe(&ctl->generations[slot.number]); // partner: below
     if (generation != slot.generation && !tern__reached(generation, slot.generation)) {
+        // Whoever was a member has done with it: partner: tern__slot_leave
+        (void)tern__flag_load(&comm->holders);
         memset((void *)comm, 0, sizeof *comm);
         tern__poke(&comm->holders, (uint32_t)size);
         tern__flag_store(&ctl->slots[slot.number], 1);
