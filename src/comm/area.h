@@ -28,7 +28,7 @@ enum {
     TERN__SLOT_BYTES = 256 << 10,
     TERN__MAIL_SLOTS = 4,        // messages from one sender that may be on their way
     TERN__MAIL_BYTES = 32 << 10, // of one of them
-    TERN__WIDE_BYTES = 4 << 20,
+    TERN__WIDE_BYTES = 8 << 20,
 };
 
 #define TERN__AREA_HEADS 0

@@ -15,7 +15,7 @@
 #define LINE UINT64_C(64)
 
 // Of plans between machines, which cut them further: several trips are under way at a time.
-#define WIDE_CHUNK ((uint64_t)1 << 20)
+#define WIDE_CHUNK ((uint64_t)2 << 20)
 
 void tern__programs_free(struct tern__calls *calls)
 {
