@@ -5,11 +5,13 @@
 
 #include "perf/clock.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "timing.h"
+#include "tern/put.h"
 #include "tern/status.h"
 
 // A rank's part of the board.
@@ -23,9 +25,16 @@ struct part {
 #define COPY_ITERATIONS_MAX 200
 #define COPY_ITERATIONS_MIN 3
 
-static struct part *part_of(const struct perf_board *board, int rank)
+// This rank's.
+static struct part *own_part(const struct perf_board *board)
 {
-    return tern_window_address(board->window, rank);
+    return tern_window_address(board->window, board->rank);
+}
+
+// Of any rank, which may be on another machine.
+static int get_value(const struct perf_board *board, int rank, int64_t *value)
+{
+    return tern_get(board->window, rank, offsetof(struct part, value), value, sizeof *value);
 }
 
 int perf_board_open(tern_comm *comm, struct perf_board *board)
@@ -45,30 +54,37 @@ void perf_board_close(struct perf_board *board)
 int perf_share_value(const struct perf_board *board, int64_t *value)
 {
     if (board->rank == 0) {
-        part_of(board, 0)->value = *value;
+        own_part(board)->value = *value;
     }
     int status = tern_comm_barrier(board->comm);
-    *value = part_of(board, 0)->value;
+    status = status == TERN_OK ? get_value(board, 0, value) : status;
     return status == TERN_OK ? tern_comm_barrier(board->comm) : status;
 }
 
 int perf_sum_values(const struct perf_board *board, uint64_t own, uint64_t *sum)
 {
-    part_of(board, board->rank)->value = (int64_t)own;
+    own_part(board)->value = (int64_t)own;
     int status = tern_comm_barrier(board->comm);
     *sum = 0;
     for (int rank = 0; status == TERN_OK && rank < board->nranks; rank++) {
-        *sum += (uint64_t)part_of(board, rank)->value;
+        int64_t value = 0;
+        status = get_value(board, rank, &value);
+        *sum += (uint64_t)value;
     }
     return status == TERN_OK ? tern_comm_barrier(board->comm) : status;
 }
 
 // The slowest rank's time of each iteration, into rank 0's part; then over the iterations.
-static void summarise(const struct perf_board *board, long iterations, struct perf_time *time)
+static int summarise(const struct perf_board *board, long iterations, struct perf_time *time)
 {
-    double *slowest = part_of(board, 0)->times;
+    static double times[PERF_ITERATIONS_MAX];
+    double *slowest = own_part(board)->times;
     for (int rank = 1; rank < board->nranks; rank++) {
-        const double *times = part_of(board, rank)->times;
+        int status = tern_get(board->window, rank, offsetof(struct part, times), times,
+                              (size_t)iterations * sizeof *times);
+        if (status != TERN_OK) {
+            return status;
+        }
         for (long i = 0; i < iterations; i++) {
             slowest[i] = times[i] > slowest[i] ? times[i] : slowest[i];
         }
@@ -77,12 +93,13 @@ static void summarise(const struct perf_board *board, long iterations, struct pe
     time->min_us = slowest[0];
     time->max_us = slowest[iterations - 1];
     time->iterations = iterations;
+    return TERN_OK;
 }
 
 int perf_time_action(const struct perf_board *board, perf_action *action, void *arg,
                      long iterations, long together, struct perf_time *time)
 {
-    double *times = part_of(board, board->rank)->times;
+    double *times = own_part(board)->times;
     int status = TERN_OK;
     long groups = (iterations + together - 1) / together;
     for (long i = 0; i < groups && status == TERN_OK; i++) {
@@ -95,7 +112,7 @@ int perf_time_action(const struct perf_board *board, perf_action *action, void *
     }
     status = status == TERN_OK ? tern_comm_barrier(board->comm) : status;
     if (status == TERN_OK && board->rank == 0 && groups > 0) {
-        summarise(board, groups, time);
+        status = summarise(board, groups, time);
         time->iterations = groups * together;
     }
     return status == TERN_OK ? tern_comm_barrier(board->comm) : status;
