@@ -135,6 +135,12 @@ static int exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_o
     TERN_TRY(tern__comm_lives("tern_exec_create", comm));
     struct tern__group *group = &comm->group;
     TERN_TRY(tern__group_check(group, false));
+    if (group->away != 0) { // on all ranks
+        return tern__fail(TERN_ERR_STATE,
+                          "tern_exec_create: the ranks of the communicator are on several "
+                          "machines, and an executor is for one; between machines collective "
+                          "calls run plans: name the algorithm in the call, or in TERN_ALGO");
+    }
     int status = check_mine(comm, plan, options, exec);
     tern_exec *made = tern__handle_new(TERN__EXEC, sizeof *made);
     if (status == TERN_OK && made == NULL) {
