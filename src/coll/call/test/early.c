@@ -259,6 +259,9 @@ static int leave_at_once(int rank, const struct ranks *ranks, void *arg)
 
 static void who_leaves_the_communicator_at_once_leaves_its_bytes(void **state)
 {
+    if (getenv("TERN_TEST_MACHINES") != NULL) { // then the first communicator's end waits for all
+        skip();
+    }
     for (int kind = 0; kind < 5; kind++) {
         memset(board, 0, sizeof *board);
         assert_true(ranks_run(3, leave_at_once, &kind, 60));
