@@ -166,12 +166,13 @@ struct tern__ctl_window {
     _Atomic uint64_t forgot; // bit r: rank r of its communicator has destroyed it
 };
 
-// One a machine, with places for all ranks of the job. What is said of ranks of other machines is
-// what their leader has told last (src/net/control*.c): of `ranks` their state and end, what they do
-// and their process, of `records` the latest calls, of `invites` what they invite ranks here to, and
-// of `comms` what members say to each other. Bells, processors, threads, load_version and heap_bytes
-// are of the ranks here: it is they who share processors and memory. Of `reads`, ranks of other
-// machines have none. first_dead and failure are as this machine has seen them.
+// One a machine, with places for all ranks of the job. What is said of ranks of other machines
+// is what their leader has told last (src/net/control*.c): of `ranks` their state and end, what
+// they do and their process, of `records` the latest calls, of `invites` what they invite ranks
+// here to, and of `comms` what members say to each other. Bells, processors, threads,
+// load_version and heap_bytes are of the ranks here: it is they who share processors and memory.
+// Of `reads`, ranks of other machines have none. first_dead and failure are as this machine has
+// seen them.
 struct tern__ctl {
     uint32_t magic;
     uint32_t abi;
