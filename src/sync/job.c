@@ -279,6 +279,9 @@ void tern__job_look(struct tern__job *job)
             tern__flag_load(&job->ctl->ranks[rank].state) != TERN__RANK_ACTIVE) {
             continue;
         }
+        if (job->machines != NULL && !tern__job_is_here(job, rank)) {
+            continue; // its machine's leader says so
+        }
         if (job->pidfd[rank] >= 0) {
             fds[count] = (struct pollfd){.fd = job->pidfd[rank], .events = POLLIN};
             ranks[count++] = rank;
