@@ -9,7 +9,7 @@
 
 #include "support/nets.h"
 
-enum { ROUNDS = 60, BYTES = 400000 };
+enum { ROUNDS = 30, BYTES = 6 << 20 }; // more than sockets hold when a put returns
 
 static const struct tern__xport *const net = &tern__xport_net;
 
@@ -41,7 +41,7 @@ static int triangle(struct net_rank *self, void *arg)
 static void a_notify_comes_after_what_was_put_elsewhere(void **state)
 {
     (void)state;
-    assert_true(nets_run(3, 1 << 20, triangle, NULL, 30));
+    assert_true(nets_run(3, 7 << 20, triangle, NULL, 30));
 }
 
 // The same when another thread has put, and yet another one flushes all the time: neither takes
@@ -105,7 +105,7 @@ static int with_threads(struct net_rank *self, void *arg)
 static void also_what_other_threads_have_put(void **state)
 {
     (void)state;
-    assert_true(nets_run(3, 1 << 20, with_threads, NULL, 30));
+    assert_true(nets_run(3, 7 << 20, with_threads, NULL, 30));
 }
 
 // Who sees the first word of a put sees all of it, without a notify.
