@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An exchange through the first process management interface, PMI-1, as hydra (MPICH's mpiexec) and
 // others offer it: lines of words on a descriptor that PMI_FD names. Needs no MPI. The connection
-// stays open and unfinished: a program that also uses MPI starts its own talk on it later.
+// stays open: a program that also uses MPI starts its own talk on it later. It is finished when the
+// process ends, since a launcher ends the others when it finds one that has begun and not finished.
 
 #include <errno.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,12 +20,37 @@
 
 #define LINE_BYTES 2048
 #define NAME_BYTES 512
+#define FINISH_MS 1000
 
 struct talk {
     int fd;
     int64_t deadline_ns;
     char line[LINE_BYTES]; // the last answer
 };
+
+static int own_fd = -1; // begun by this process
+static pid_t own_pid;
+
+static void finish(void)
+{
+    static const char line[] = "cmd=finalize\n";
+    char answer[LINE_BYTES];
+    struct pollfd wait = {.fd = own_fd, .events = POLLIN};
+    if (own_pid == getpid() && // and no fork of it
+        send(own_fd, line, sizeof line - 1, MSG_NOSIGNAL) == (ssize_t)sizeof line - 1 &&
+        poll(&wait, 1, FINISH_MS) == 1) {
+        (void)!read(own_fd, answer, sizeof answer);
+    }
+}
+
+static void finish_at_exit(int fd)
+{
+    if (own_fd < 0) {
+        own_fd = fd;
+        own_pid = getpid();
+        atexit(finish);
+    }
+}
 
 static int put_line(const struct talk *talk, const char *line)
 {
@@ -142,6 +169,7 @@ static int gather(struct tern__exchange *exchange, const void *mine, size_t byte
         return tern__fail(TERN_ERR_LIMIT, "%zu bytes are more than PMI passes on", bytes);
     }
     TERN_TRY(ask(&talk, "cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init"));
+    finish_at_exit(talk.fd);
     TERN_TRY(ask(&talk, "cmd=get_my_kvsname\n", "my_kvsname"));
     if (!find_word(&talk, "kvsname", space, sizeof space)) {
         return tern__fail(TERN_ERR_REFUSED, "the launcher's PMI has no name for its values");
