@@ -74,7 +74,7 @@ static inline const char *tern__window_machine(const tern_window *window, int ra
 {
     const struct tern__group *group = &window->comm->group;
     const struct tern__machines *machines = group->job->machines;
-    return machines->list[machines->of[group->members[rank]]].name;
+    return machines != NULL ? machines->list[machines->of[group->members[rank]]].name : "elsewhere";
 }
 
 // After a transfer to or from a rank, or a notify: TERN_OK, or why it has not gone. Nothing that

@@ -51,7 +51,7 @@ static int talk_to_each(tern_comm *comm, int far)
         CHECK(far_puts == reached && far_gets == reached && far_notifies == reached);
         void *address = tern_window_address(window, peer);
         CHECK((address == NULL) == (peer == far && rank != far));
-        CHECK(address != NULL || strstr(tern_last_error(), "tern_put and tern_get") != NULL);
+        CHECK(address != NULL || strstr(tern_last_error(), "tern_put, tern_get") != NULL);
     }
     CHECK(tern_signal_wait(window, 0, TERN_CMP_EQ, tern_comm_size(comm), TERN_TIMEOUT_DEFAULT) ==
           TERN_OK);
