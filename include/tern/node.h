@@ -81,7 +81,7 @@ TERN_API int tern_node_destroy(tern_node *node);
 TERN_CALL int tern_node_release(tern_node *node, void **address, size_t *size_bytes);
 
 // How many chips: 0 .. this - 1.
-TERN_API int tern_node_chips(const tern_node *node);
+TERN_CALL int tern_node_chips(const tern_node *node);
 
 // What a chip can be asked for by name: one of the three. A kernel is called by the thread that
 // serves, with what tern_node_submit was given. An orchestration, whose `arg` is the same int64_t

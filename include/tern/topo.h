@@ -79,7 +79,7 @@ TERN_API int tern_topo_machine_count(const tern_topo *topo);
 TERN_API bool tern_topo_get_machine(const tern_topo *topo, int index, tern_topo_machine *machine);
 // The machine of a rank, and the rank that is `at` among those of a machine, in ascending order; -1
 // when there is none.
-TERN_API int tern_topo_machine_of(const tern_topo *topo, int rank);
+TERN_CALL int tern_topo_machine_of(const tern_topo *topo, int rank);
 TERN_API int tern_topo_machine_rank(const tern_topo *topo, int index, int at);
 
 // The word it was made from, with its cuts and slowed links, as a command line takes it: `mesh:8
