@@ -16,6 +16,7 @@
 #include "net/carry.h"
 #include "net/control.h"
 #include "net/state.h"
+#include "sync/ladder.h"
 
 enum { EVENTS = 64 };
 
@@ -233,6 +234,7 @@ int tern__net_start(struct tern__job *job)
     tern__net_area_start(net);
     job->net = net;
     job->far = &tern__net_far;
+    tern__ladder_be_patient();
     int status = tern__net_control_start(net);
     status = status == TERN_OK ? begin(net) : status;
     if (status != TERN_OK) {

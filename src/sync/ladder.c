@@ -5,6 +5,7 @@
 #include "sync/ladder.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/clock.h"
@@ -23,7 +24,15 @@ enum {
     // another program's, that is milliseconds each time, and sleeping is the sooner way back: the
     // kernel lets a thread that wakes up run before those that only compute.
     YIELDS_TOGETHER_NS = 1000000,
+    // Between machines: how long what was sent before a failure may take longer than its news, and
+    // for how long that is one failure, of many waits.
+    PATIENCE_NS = 50000000,
+    PATIENCE_ONCE_NS = 1000000000,
+    PATIENCE_LOOK_NS = 5000000,
 };
+
+static _Atomic bool patient;
+static _Atomic int64_t failed_ns; // when the first of the waits was broken
 
 _Thread_local int (*tern__halt_ask)(void);
 
@@ -42,6 +51,26 @@ int tern__never_broken(void *arg, bool deep)
     return TERN_OK;
 }
 
+void tern__ladder_be_patient(void)
+{
+    atomic_store_explicit(&patient, true, memory_order_relaxed);
+}
+
+// Whether what a broken wait waits for may still come.
+static bool may_come(void)
+{
+    if (!atomic_load_explicit(&patient, memory_order_relaxed)) {
+        return false;
+    }
+    int64_t now = tern__now_ns();
+    int64_t since = atomic_load_explicit(&failed_ns, memory_order_relaxed);
+    if (since == 0 || now - since > PATIENCE_ONCE_NS) {
+        atomic_store_explicit(&failed_ns, now, memory_order_relaxed);
+        since = now;
+    }
+    return now - since < PATIENCE_NS;
+}
+
 // Sleeps on the bell until the condition holds, is broken, or the deadline passes.
 static int sleep_until(const struct tern__wait *wait)
 {
@@ -54,6 +83,10 @@ static int sleep_until(const struct tern__wait *wait)
         }
         int status = wait->broken != NULL ? wait->broken(wait->arg, false) : TERN_OK;
         status = status == TERN_OK ? tern__halted() : status;
+        if (status != TERN_OK && !wait->holds(wait->arg) && may_come()) {
+            tern__bell_sleep(wait->bell, seen, tern__deadline_after(PATIENCE_LOOK_NS));
+            continue;
+        }
         if (status != TERN_OK) {
             return wait->holds(wait->arg) ? TERN_OK : status;
         }
@@ -66,6 +99,9 @@ static int sleep_until(const struct tern__wait *wait)
             tern__interrupt_now = tern__interrupt_wanted();
             status = wait->broken(wait->arg, true); // partner of the flag: tern__group_check
             tern__interrupt_now = false;
+            if (status != TERN_OK && may_come()) {
+                continue; // it is asked again
+            }
             if (status != TERN_OK) { // what came true before the peer died still counts
                 return wait->holds(wait->arg) ? TERN_OK : status;
             }

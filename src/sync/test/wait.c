@@ -2,6 +2,7 @@
 // The wait ladder: how often it looks before it sleeps, what ends a wait, and which of several
 // reasons wins: the condition, then `broken`, then the deadline.
 #include "support/cmocka.h"
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -335,6 +336,23 @@ static void busy_programs_beside_it_do_not_hold_up_a_wait(void **state)
     assert_true(time_ns < 5 * TERN_NS_PER_SECOND);
 }
 
+// The last one: patience does not end.
+static void a_patient_wait_that_is_broken_takes_what_still_comes(void **state)
+{
+    struct script script = {.holds_at = 5, .break_shallow = TERN_ERR_PEER};
+    assert_int_equal(climb(&script, no_ladder, LONG_NS), TERN_ERR_PEER);
+    assert_true(script.looks < 5);
+    tern__ladder_be_patient();
+    script = (struct script){.break_shallow = TERN_ERR_PEER};
+    assert_int_equal(climb(&script, no_ladder, LONG_NS), TERN_ERR_PEER);
+    assert_true(script.shallow > 1);
+    script = (struct script){.break_shallow = TERN_ERR_PEER}; // the same failure: no more time
+    assert_int_equal(climb(&script, no_ladder, LONG_NS), TERN_ERR_PEER);
+    poll(NULL, 0, 1100);
+    script = (struct script){.holds_at = 5, .break_shallow = TERN_ERR_PEER};
+    assert_int_equal(climb(&script, no_ladder, LONG_NS), TERN_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +371,7 @@ int main(void)
         cmocka_unit_test(rings_for_others_do_not_put_off_the_deep_look),
         cmocka_unit_test(a_change_between_the_look_and_the_sleep_is_not_slept_through),
         cmocka_unit_test(an_endless_wait_is_ended_by_its_condition),
+        cmocka_unit_test(a_patient_wait_that_is_broken_takes_what_still_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -313,7 +313,8 @@ static int check_end(const struct trial *t, struct kit_work *w, int status)
     }
     CHECK(status == TERN_ERR_MISMATCH);
     CHECK(check_sentence(t) == 0);
-    return kit_compare(w, false);
+    // From a root with which it agrees, on another machine, pieces may have come before the failure.
+    return kit_is_spread() && kit_may_be_early(w->c.kind) ? 0 : kit_compare(w, false);
 }
 
 static int run_sequence(struct trial *t, struct kit_bench *bench, bool victim)
