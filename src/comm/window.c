@@ -398,10 +398,10 @@ static void unmap_others(const tern_window *window)
 static bool let_go_far(tern_window *window, bool keeps_memory)
 {
     struct tern__net *net = window->comm->group.job->net;
-    char *own = tern__window_at(window, window->rank, 0);
     if (net == NULL || !window->shared_far) {
         return false;
     }
+    char *own = tern__window_at(window, window->rank, 0);
     if (window->places == NULL || tern__comm_check(window->comm) != TERN_OK) {
         tern__net_window_remove(net, window->base);
         return false;
