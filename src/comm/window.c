@@ -294,6 +294,7 @@ static int share_far(tern_window *window, uint32_t generation)
     struct tern__net_window far = {.slot = (uint32_t)group->slot,
                                    .number = window->number,
                                    .generation = generation,
+                                   .slot_generation = group->generation,
                                    .base = window->base,
                                    .size_bytes = window->size_bytes,
                                    .nranks = window->nranks,

@@ -50,6 +50,7 @@ static int control_flush(struct tern__job *job)
 static void control_see(struct tern__job *job)
 {
     (void)tern__flag_load(&job->net->confirmed); // partner: take in receive.c
+    tern__net_show_order(job->net);              // partner: tern__net_answer_own
 }
 
 static void control_arrived(const struct tern__group *group, uint64_t number)

@@ -140,6 +140,7 @@ void tern__net_answer(struct tern__net *net, int peer, const struct tern__net_me
 struct tern__net_window {
     uint32_t slot, number;
     uint32_t generation; // the same on all ranks, and of no other window of the slot
+    uint32_t slot_generation;
     char *base;
     size_t size_bytes;
     int nranks;

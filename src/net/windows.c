@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "net/state.h"
+#include "sync/slots.h"
 
 static _Atomic(struct tern__net *) nets[TERN__NETS]; // written under the lock
 static pthread_mutex_t nets_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -233,13 +234,25 @@ void tern__net_window_retire(struct tern__net *net, const char *base, char *own,
     }
 }
 
+// Whether the communicator works, of which members here may have let go.
+static bool works(const struct tern__net *net, const struct tern__net_window *window)
+{
+    struct tern__slot slot = {.number = (int32_t)window->slot,
+                              .generation = window->slot_generation};
+    const struct tern__ctl_comm *comm = tern__slot_lock(net->job, slot, window->nranks);
+    if (comm == NULL) { // its slot is that of another one: all members have
+        return false;
+    }
+    bool works = tern__flag_load(&comm->failed) == TERN__WORKING;
+    tern__slot_unlock(net->job, slot);
+    return works;
+}
+
 static bool is_needed(const struct tern__net *net, const struct tern__net_window *window)
 {
-    const struct tern__ctl *ctl = net->job->ctl;
-    const struct tern__ctl_window *at = &ctl->windows[window->place];
+    const struct tern__ctl_window *at = &net->job->ctl->windows[window->place];
     uint64_t left = window->away & ~atomic_load(&at->forgot);
-    return atomic_load(&at->name) == window->name && left != 0 &&
-           tern__flag_load(&ctl->comms[window->slot].failed) == TERN__WORKING;
+    return atomic_load(&at->name) == window->name && left != 0 && works(net, window);
 }
 
 void tern__net_windows_reap(struct tern__net *net)

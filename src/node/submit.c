@@ -228,6 +228,7 @@ static int node_submit(tern_graph *graph, const tern_node_task *task, tern_task_
     reading.node = tern__node_of(graph->chip->away);
     reading.given = task;
     reading.regions = 0;
+    reading.members = 0; // check_counts says it
     TERN_TRY(tern__submit_refuse(graph, TERN__CODE_INVALID_ARGS, check_counts(&reading)));
     struct tern__node_call *call = make_call(&reading, &args, &domains);
     int status = call != NULL ? read_args(&reading, args)

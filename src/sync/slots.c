@@ -75,7 +75,7 @@ int tern__slots_exhausted(const struct tern__job *job, const char *call)
                             call, TERN__COMM_SLOTS);
 }
 
-struct tern__slot tern__slot_take(const struct tern__job *job, int size)
+struct tern__slot tern__slot_take(struct tern__job *job, int size)
 {
     struct tern__ctl *ctl = job->ctl;
     int machines = is_far(job) ? job->machines->count : 1;
@@ -84,7 +84,11 @@ struct tern__slot tern__slot_take(const struct tern__job *job, int size)
         if (tern__peek(&ctl->slots[number]) == 0 && tern__flag_swap(&ctl->slots[number], 0, 1)) {
             struct tern__slot slot = {.number = number,
                                       .generation = tern__observe(&ctl->generations[number]) + 1};
-            make_ready(ctl, slot, size); // nobody else knows of it
+            if (is_far(job)) {
+                tern__slot_ready(job, slot, size);
+            } else {
+                make_ready(ctl, slot, size); // nobody else knows of it
+            }
             return slot;
         }
     }

@@ -19,7 +19,7 @@ struct tern__slot {
 };
 
 // Takes a free one, for a communicator of so many members. None: number is -1.
-struct tern__slot tern__slot_take(const struct tern__job *job, int size);
+struct tern__slot tern__slot_take(struct tern__job *job, int size);
 
 // TERN_ERR_LIMIT for `call`: there was none.
 int tern__slots_exhausted(const struct tern__job *job, const char *call);

@@ -313,7 +313,7 @@ static int check_end(const struct trial *t, struct kit_work *w, int status)
     }
     CHECK(status == TERN_ERR_MISMATCH);
     CHECK(check_sentence(t) == 0);
-    // From a root with which it agrees, on another machine, pieces may have come before the failure.
+    // From a root elsewhere, with which it agrees, pieces may have come before the failure.
     return kit_is_spread() && kit_may_be_early(w->c.kind) ? 0 : kit_compare(w, false);
 }
 
