@@ -38,6 +38,7 @@ bool tern__process_look(int pid, struct tern__process *process)
     }
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
+    process->started = started;
     process->age_ns = (int64_t)now.tv_sec * TERN_NS_PER_SECOND + now.tv_nsec -
                       (int64_t)started * (TERN_NS_PER_SECOND / sysconf(_SC_CLK_TCK));
     return true;

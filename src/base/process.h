@@ -10,6 +10,7 @@ struct tern__process {
     char state; // 'R', 'S', 'T', 'Z', …
     int parent;
     int64_t age_ns;
+    uint64_t started; // when, in ticks since the machine started: with the number, what names it
 };
 
 // What /proc/PID/stat says. False when there is no such process.

@@ -37,7 +37,7 @@ int tern__exchange_find(struct tern__exchange *exchange)
     return found;
 }
 
-static uint64_t machine_digest(void)
+uint64_t tern__machine_digest(void)
 {
     char boot[64] = "";
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -55,16 +55,22 @@ static uint64_t machine_digest(void)
     return word != NULL ? tern__digest_add(hash, word, strlen(word)) : hash;
 }
 
+void tern__machine_name(char name[TERN__MACHINE_NAME_BYTES])
+{
+    const char *word = getenv("TERN_MACHINE");
+    memset(name, 0, TERN__MACHINE_NAME_BYTES);
+    if (word != NULL) {
+        snprintf(name, TERN__MACHINE_NAME_BYTES, "%s", word);
+    } else if (gethostname(name, TERN__MACHINE_NAME_BYTES - 1) != 0) {
+        snprintf(name, TERN__MACHINE_NAME_BYTES, "unnamed");
+    }
+}
+
 static int fill_card(struct card *card, uint32_t port)
 {
     card->abi = TERN__CTL_ABI;
-    card->machine = machine_digest();
-    const char *word = getenv("TERN_MACHINE");
-    if (word != NULL) {
-        snprintf(card->name, sizeof card->name, "%s", word);
-    } else if (gethostname(card->name, sizeof card->name - 1) != 0) {
-        snprintf(card->name, sizeof card->name, "unnamed");
-    }
+    card->machine = tern__machine_digest();
+    tern__machine_name(card->name);
     TERN_TRY(tern__token_random(card->token));
     return tern__listen_address(port, &card->address);
 }

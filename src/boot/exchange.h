@@ -25,8 +25,12 @@ struct tern__exchange {
 // What started this process: 1 and *exchange; 0 when nothing did, or < 0 with a sentence.
 int tern__exchange_find(struct tern__exchange *exchange);
 
-// Joins, and ends the exchange. Ranks are on one machine when they have the same kernel (its boot
-// id), the same network namespace, and the same TERN_MACHINE, if that is set.
+// Processes are on one machine when they have the same kernel (its boot id), the same network
+// namespace, and the same TERN_MACHINE, if that is set: a digest of these, and a name for people.
+uint64_t tern__machine_digest(void);
+void tern__machine_name(char name[TERN__MACHINE_NAME_BYTES]);
+
+// Joins, and ends the exchange.
 int tern__join_exchanged(struct tern__exchange *exchange, int64_t timeout_ns,
                          struct tern__job **job);
 

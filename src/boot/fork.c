@@ -28,7 +28,7 @@ static void close_and_forget(int *fd)
     *fd = -1;
 }
 
-static void close_all(struct tern__job *job)
+void tern__job_close(struct tern__job *job)
 {
     close_and_forget(&job->inbox);
     close_and_forget(&job->ctl_fd);
@@ -42,7 +42,7 @@ static void close_all(struct tern__job *job)
 static void in_child(void)
 {
     for (struct tern__job *job = jobs; job != NULL; job = job->next) {
-        close_all(job);
+        tern__job_close(job);
     }
     jobs = NULL;
     release();

@@ -13,4 +13,7 @@
 void tern__fork_watch(struct tern__job *job);
 void tern__fork_forget(struct tern__job *job);
 
+// Closes them, those that are there.
+void tern__job_close(struct tern__job *job);
+
 #endif

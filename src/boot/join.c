@@ -121,19 +121,7 @@ void tern__job_leave(struct tern__job *job)
     tern__fork_forget(job);
     tern__ctl_mark_left(job->ctl, job->rank);
     tern__inbox_discard(job);
-    close(job->inbox);
-    for (int rank = 0; rank < job->nranks; rank++) {
-        if (job->outbox[rank] >= 0) {
-            close(job->outbox[rank]);
-        }
-        if (job->pidfd[rank] >= 0) {
-            close(job->pidfd[rank]);
-        }
-    }
-    if (job->listener >= 0) {
-        close(job->listener);
-    }
-    close(job->ctl_fd);
+    tern__job_close(job);
     tern__job_let_go(job);
 }
 

@@ -53,9 +53,10 @@ int tern__memfd_create(const char *name, size_t size_bytes, bool huge, int *fd)
     return TERN_OK;
 }
 
-int tern__memfd_map(int fd, size_t size_bytes, void **base)
+int tern__memfd_map_at(int fd, size_t offset_bytes, size_t size_bytes, void *at, void **base)
 {
-    void *mapped = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *mapped = mmap(at, size_bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd, (off_t)offset_bytes);
     if (mapped == MAP_FAILED) {
         return tern__fail_errno(TERN_ERR_MEMORY, "cannot map %zu bytes of shared memory",
                                 size_bytes);
@@ -64,12 +65,30 @@ int tern__memfd_map(int fd, size_t size_bytes, void **base)
     return TERN_OK;
 }
 
+int tern__memfd_map(int fd, size_t size_bytes, void **base)
+{
+    return tern__memfd_map_at(fd, 0, size_bytes, NULL, base);
+}
+
+int tern__memfd_reserve(size_t size_bytes, void *at, void **base)
+{
+    void *mapped =
+        mmap(at, size_bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at != NULL ? MAP_FIXED : 0), -1, 0);
+    if (mapped == MAP_FAILED) {
+        return tern__fail_errno(TERN_ERR_MEMORY, "cannot reserve %zu bytes of addresses",
+                                size_bytes);
+    }
+    *base = mapped;
+    return TERN_OK;
+}
+
 // Addresses without memory, at a multiple of a huge page.
-static char *reserve(size_t size_bytes)
+static char *reserve_huge(size_t size_bytes)
 {
     size_t more = size_bytes + TERN_HUGE_PAGE_BYTES;
-    void *mapped = mmap(NULL, more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapped == MAP_FAILED) {
+    void *mapped;
+    if (tern__memfd_reserve(more, NULL, &mapped) != TERN_OK) {
         return NULL;
     }
     char *end = (char *)mapped + more;
@@ -83,18 +102,18 @@ static char *reserve(size_t size_bytes)
 int tern__memfd_map_parts(int fd, size_t part_bytes, int parts, uint64_t mapped, void **base)
 {
     size_t total = part_bytes * (size_t)parts;
-    char *begin = reserve(total);
-    bool right = begin != NULL;
-    for (int part = 0; part < parts && right; part++) {
+    char *begin = reserve_huge(total);
+    int status = begin != NULL ? TERN_OK : TERN_ERR_MEMORY;
+    for (int part = 0; part < parts && status == TERN_OK; part++) {
         size_t at = (size_t)part * part_bytes;
-        right =
-            (mapped >> part & 1) == 0 || mmap(begin + at, part_bytes, PROT_READ | PROT_WRITE,
-                                              MAP_SHARED | MAP_FIXED, fd, (off_t)at) != MAP_FAILED;
+        void *there;
+        status = (mapped >> part & 1) == 0
+                     ? TERN_OK
+                     : tern__memfd_map_at(fd, at, part_bytes, begin + at, &there);
     }
-    if (!right) {
-        tern__fail_errno(TERN_ERR_MEMORY, "cannot map %zu bytes of shared memory", total);
+    if (status != TERN_OK) {
         tern__memfd_unmap(begin, total);
-        return TERN_ERR_MEMORY;
+        return status;
     }
     *base = begin;
     return TERN_OK;

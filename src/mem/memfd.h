@@ -25,7 +25,13 @@ int tern__memfd_create(const char *name, size_t size_bytes, bool huge, int *fd);
 // pages do not suffice.
 int tern__memfd_map(int fd, size_t size_bytes, void **base);
 
-// Unmaps; size 0 or NULL is nothing.
+// The same from a byte on, a multiple of the page; at: an address that has been reserved for it, or
+// NULL for any.
+int tern__memfd_map_at(int fd, size_t offset_bytes, size_t size_bytes, void *at, void **base);
+
+// Addresses without memory, any (at is NULL) or in the place of what is mapped there.
+int tern__memfd_reserve(size_t size_bytes, void *at, void **base);
+
 // Only the parts that have a bit; the others are addresses without memory. Huge pages that are
 // mapped are taken from the machine, also those that nobody touches.
 int tern__memfd_map_parts(int fd, size_t part_bytes, int parts, uint64_t mapped, void **base);
@@ -33,6 +39,7 @@ int tern__memfd_map_parts(int fd, size_t part_bytes, int parts, uint64_t mapped,
 // The same memory at one more address; NULL when there is none.
 void *tern__memfd_alias(void *base, size_t size_bytes);
 
+// Unmaps; size 0 or NULL is nothing.
 void tern__memfd_unmap(void *base, size_t size_bytes);
 
 // Makes the pages of a range present and writable. TERN_ERR_MEMORY when memory runs out, no signal.
