@@ -64,6 +64,13 @@ int tern__checking_create(tern_comm *comm)
     return add_share(comm->checking);
 }
 
+int tern__checking_attach(tern_comm *comm, tern_window *share)
+{
+    TERN_TRY(add_share(share));
+    comm->checking = share;
+    return TERN_OK;
+}
+
 void tern__checking_destroy(tern_comm *comm)
 {
     if (comm->checking != NULL) {

@@ -89,4 +89,7 @@ bool tern__checking_asked(void);
 int tern__checking_create(tern_comm *comm);
 void tern__checking_destroy(tern_comm *comm);
 
+// The same with memory that is there: of tern__watch_part for each rank, and zero.
+int tern__checking_attach(tern_comm *comm, tern_window *share);
+
 #endif

@@ -99,17 +99,16 @@ static void stop_net(struct tern__job *job)
     }
 }
 
-int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **comm)
+tern_comm *tern__comm_bare(struct tern__job *job)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     tern_comm *made = tern__handle_new(TERN__COMM, sizeof *made);
     if (made == NULL) {
-        tern__job_leave(job);
-        return tern__fail(TERN_ERR_MEMORY, "no memory for a communicator");
+        tern__fail(TERN_ERR_MEMORY, "no memory for a communicator");
+        return NULL;
     }
     made->first = true;
-    made->ended = ended;
     made->group = (struct tern__group){.job = job,
                                        .shared = &job->ctl->comms[0],
                                        .rank = job->rank,
@@ -121,6 +120,17 @@ int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **com
                                                             : &tern__xport_net;
     }
     tern__group_place(&made->group);
+    return made;
+}
+
+int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **comm)
+{
+    tern_comm *made = tern__comm_bare(job);
+    if (made == NULL) {
+        tern__job_leave(job);
+        return TERN_ERR_MEMORY;
+    }
+    made->ended = ended;
     int status = TERN_OK;
     if (job->machines != NULL) {
         tern__fault_watch();
@@ -140,6 +150,7 @@ int tern__comm_first(struct tern__job *job, void (*ended)(void), tern_comm **com
     }
     if (tern__log_rank() < 0) {
         tern__log_set_rank(job->rank);
+        made->logs = true;
     }
     *comm = made;
     return TERN_OK;
@@ -259,7 +270,9 @@ static int comm_destroy(const char *call, tern_comm *comm, bool keeps_memory)
     if (comm->first) {
         stop_net(job);
         tern__job_leave(job);
-        tern__log_set_rank(-1);
+        if (comm->logs) {
+            tern__log_set_rank(-1);
+        }
         if (comm->ended != NULL) {
             comm->ended();
         }

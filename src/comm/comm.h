@@ -26,6 +26,7 @@ struct tern_comm {
     void *calls; // of coll/call; NULL before the first one
     struct tern__group group;
     bool first;            // it joined the job, and leaves it when it is destroyed
+    bool logs;             // log lines of this process have the rank of this job
     uint32_t windows_made; // for tags; the same on all ranks
     _Atomic uint32_t children[TERN__CHILDREN];        // made from it and alive
     const struct tern__xport *xports[TERN_RANKS_MAX]; // the way to each rank
@@ -40,6 +41,10 @@ struct tern_comm {
 // Makes the first communicator of a job that this process has joined; leaves the job when it
 // cannot.
 int tern__comm_first(struct tern__job *job, void (*ended)(void), struct tern_comm **comm);
+
+// The same for a job in which only windows are wanted: without an area, so without calls, a heap or
+// checking mode. tern_comm_destroy frees it. NULL, with a sentence, leaves the job as it is.
+tern_comm *tern__comm_bare(struct tern__job *job);
 
 static inline void tern__comm_gains(struct tern_comm *comm, enum tern__child child)
 {

@@ -16,6 +16,7 @@
 #include "base/trace.h"
 #include "boot/inbox.h"
 #include "comm/heap.h"
+#include "comm/pool.h"
 #include "comm/registry.h"
 #include "mem/memfd.h"
 
@@ -29,10 +30,9 @@ static bool is_here(const tern_window *window, int rank)
     return tern__job_is_here(group->job, group->members[rank]);
 }
 
-// Bytes that windows made by this process have been promised and have not touched yet.
-static uint64_t untouched_bytes(void)
+uint64_t tern__windows_untouched(void)
 {
-    uint64_t sum = 0;
+    uint64_t sum = tern__pools_untouched();
     pthread_mutex_lock(&owned_lock);
     for (const tern_window *window = owned; window != NULL; window = window->next) {
         size_t here = 0; // the parts of other machines' ranks are not of this memory
@@ -271,6 +271,37 @@ static void fill_context(tern_window *window)
     }
 }
 
+int tern__window_of_parts(tern_comm *comm, void *base, size_t size_bytes, uint32_t number,
+                          tern_window **window)
+{
+    tern_window *made = tern__handle_new(TERN__WINDOW, sizeof *made);
+    if (made == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a window's bookkeeping");
+    }
+    made->comm = comm;
+    memcpy(made->xports, comm->xports, sizeof made->xports);
+    made->xport = tern__xport_find("shm");
+    made->base = base;
+    made->size_bytes = size_bytes;
+    made->rank = comm->group.rank;
+    made->nranks = comm->group.size;
+    made->number = number;
+    made->fd = -1;
+    made->sparse = number == TERN__AREA_NUMBER;
+    choose_dumped(made, size_bytes * (size_t)made->nranks);
+    fill_context(made);
+    int status = made->sparse ? TERN_OK : tern__registry_add(made);
+    if (status != TERN_OK) {
+        tern__handle_free(made, sizeof *made);
+        return status;
+    }
+    if (!made->sparse) {
+        tern__comm_gains(comm, TERN__CHILD_WINDOW);
+    }
+    *window = made;
+    return TERN_OK;
+}
+
 static uint64_t name_of(uint32_t generation)
 {
     return UINT64_C(1) << 32 | generation;
@@ -453,9 +484,9 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
     uint32_t *places = placed ? calloc(TERN_RANKS_MAX, sizeof *places) : NULL;
     struct wish mine = {.size_bytes = size_bytes,
                         .untouched_bytes =
-                            untouched_bytes() + (maker_of(group, group->rank) == group->rank
-                                                     ? tern__heap_untouched(comm)
-                                                     : 0),
+                            tern__windows_untouched() + (maker_of(group, group->rank) == group->rank
+                                                             ? tern__heap_untouched(comm)
+                                                             : 0),
                         .flags = flags,
                         .generation = (uint32_t)group->job->rank << 24 |
                                       tern__flag_add(&generations, 1) % (1u << 24),

@@ -42,6 +42,14 @@ static inline int tern__window_lives(const char *call, const struct tern_window 
 // the machine has to give, has no place in tern_window_find, and does not count as a child of comm.
 int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window **window);
 
+// A window of parts that are mapped, one after the other, and whose memory others see to; it is
+// unmapped with the window. number: TERN__AREA_NUMBER for a sparse one.
+int tern__window_of_parts(tern_comm *comm, void *base, size_t size_bytes, uint32_t number,
+                          tern_window **window);
+
+// Bytes that windows made by this process have been promised and have not touched yet.
+uint64_t tern__windows_untouched(void);
+
 // In the child of a fork: this process has made none.
 void tern__windows_forget(void);
 
