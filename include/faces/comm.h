@@ -67,6 +67,44 @@ TERN_API int comm_alloc_domain_windows(CommHandle h, uint64_t allocation_id,
 TERN_API int comm_release_domain_windows(CommHandle h, uint64_t allocation_id, size_t rank_count,
                                          uint32_t domain_rank);
 
+// Global domains: windows of processes that no communicator and no launcher has brought together.
+// Each prepares its own window and gets a descriptor of 288 bytes; the program carries it to the
+// others by whatever means; who has those of all ranks imports them. Nobody waits for anybody here,
+// so a program that lets its kernels begin has seen to it that all have imported. Any thread.
+#define COMM_GLOBAL_DOMAIN_VERSION 2u
+#define COMM_GLOBAL_DOMAIN_SIM_SHM 1u   // profile: shared memory
+#define COMM_GLOBAL_DOMAIN_A3_FABRIC 2u // profile: cards; refused here
+
+typedef struct CommGlobalDomainDescriptor {
+    uint32_t version;
+    uint32_t profile;
+    uint32_t domain_rank;
+    uint32_t rank_count;
+    uint64_t mapping_size; // window_size in whole pages
+    uint32_t handle_size;  // bytes of `handle` that are used
+    uint32_t reserved;     // 0
+    uint8_t handle[256];
+} CommGlobalDomainDescriptor;
+
+// Makes the window of rank domain_rank of rank_count (1 to 64), zero before any rank can reach it.
+// domain_id: a number that no living domain of this process has, the same on all ranks, as are
+// window_size and profile. It has no name in any folder; the descriptor is good as long as this
+// process lives and has not released the domain. The window stays at *local_window_base_out.
+TERN_API int comm_global_domain_prepare(uint64_t domain_id, uint32_t domain_rank,
+                                        uint32_t rank_count, size_t window_size, uint32_t profile,
+                                        CommGlobalDomainDescriptor *out,
+                                        uint64_t *local_window_base_out);
+
+// Maps the windows of all ranks, given exactly one descriptor of each, in any order. The context
+// lives until the domain is released. All ranks are processes of one user, on one machine, in one
+// pid namespace. On failure the domain is prepared as before: release it, or import it again.
+TERN_API int comm_global_domain_import(uint64_t domain_id, const CommGlobalDomainDescriptor *all,
+                                       size_t count, uint64_t *device_ctx_out);
+
+// Frees a domain that has been prepared, or imported, in this process; the program has seen to it
+// that no kernel uses it any more. Ranks that have imported it keep this rank's window.
+TERN_API int comm_global_domain_release(uint64_t domain_id);
+
 // Workspaces of the engines of asynchronous transfers. Here transfers need none: the mask and the
 // number of channels are 0, and to provide one is refused (mask 0: 0, *handle_out NULL).
 TERN_API uint32_t dma_workspace_supported_mask(void);
