@@ -5,6 +5,7 @@
 //
 //     tern run -n 4 move [words…]              all cases for 4 ranks, or those named with a word
 //     move --root-info FILE RANK RANKS [words] the same by HCCL, in processes that anything started
+//     move --global FOLDER RANK RANKS [words]  the same in a global domain, with no job at all
 //
 // The matrix of the reference says with how many ranks a case runs; with 3 ranks all of them run.
 // Each begins with zeros in the windows, of which the first 256 bytes are left free.
@@ -21,9 +22,11 @@
 #include <vector>
 
 #include "acl/acl.h"
+#include "comm.h"
 #include "hccl/hccl.h"
 #include "hccl/hccl_comm.h"
 #include "tern/comm.h"
+#include "tern/signal.h"
 #include "tern/window.h"
 
 constexpr size_t WINDOW_BYTES = size_t{8} << 20;
@@ -38,7 +41,8 @@ struct Job {
     aclrtStream stream = nullptr;
     tern_comm *comm = nullptr;
     HcclComm hccl = nullptr;
-    size_t used = WINDOW_BYTES; // bytes of the window that the last case may have written
+    int32_t domain_barriers = 0; // with neither
+    size_t used = WINDOW_BYTES;  // bytes of the window that the last case may have written
 };
 
 inline Job job;
@@ -83,10 +87,27 @@ void ExpectAll(const char *what, const T *data, size_t count, Wanted wanted)
     }
 }
 
+// In the word of the window that is left free.
+inline void DomainBarrier()
+{
+    tern_window *window = nullptr;
+    bool right = tern_window_find(job.window, &window, nullptr, nullptr) == TERN_OK;
+    job.domain_barriers++;
+    for (int peer = 0; peer < job.n && right; peer++) {
+        right = tern_signal_notify(window, peer, 0, 1, TERN_NOTIFY_ADD) == TERN_OK;
+    }
+    if (!right || tern_signal_wait(window, 0, TERN_CMP_GE, job.n * job.domain_barriers,
+                                   TERN_TIMEOUT_DEFAULT) != TERN_OK) {
+        Fail("barrier: %s", tern_last_error());
+    }
+}
+
 inline void Barrier()
 {
-    if (job.hccl != nullptr ? HcclBarrier(job.hccl, nullptr) != HCCL_SUCCESS
-                            : tern_comm_barrier(job.comm) != TERN_OK) {
+    if (job.hccl == nullptr && job.comm == nullptr) {
+        DomainBarrier();
+    } else if (job.hccl != nullptr ? HcclBarrier(job.hccl, nullptr) != HCCL_SUCCESS
+                                   : tern_comm_barrier(job.comm) != TERN_OK) {
         Fail("barrier: %s", tern_last_error());
     }
 }
@@ -192,23 +213,61 @@ inline bool IsNamed(const char *name, int argc, char **argv)
     return named;
 }
 
-inline void ReadRootInfo(const char *path, HcclRootInfo *info)
+// A file that is whole as soon as it is there; and one that comes soon.
+inline void WriteFile(const char *path, const void *bytes, size_t size)
 {
-    if (job.me == 0) {
-        char other[512];
-        snprintf(other, sizeof other, "%s.new", path);
-        FILE *file = fopen(other, "w");
-        CHECK(HcclGetRootInfo(info) == HCCL_SUCCESS && file != nullptr &&
-              fwrite(info, sizeof *info, 1, file) == 1 && fclose(file) == 0 &&
-              rename(other, path) == 0);
-        return;
-    }
-    FILE *file = nullptr;
+    char other[512];
+    snprintf(other, sizeof other, "%s.new", path);
+    FILE *file = fopen(other, "w");
+    CHECK(file != nullptr && fwrite(bytes, size, 1, file) == 1 && fclose(file) == 0 &&
+          rename(other, path) == 0);
+}
+
+inline void ReadFile(const char *path, void *bytes, size_t size)
+{
+    FILE *file = fopen(path, "r");
     for (int tries = 0; tries < 6000 && file == nullptr; tries++) {
         usleep(10000);
         file = fopen(path, "r");
     }
-    CHECK(file != nullptr && fread(info, sizeof *info, 1, file) == 1 && fclose(file) == 0);
+    CHECK(file != nullptr && fread(bytes, size, 1, file) == 1 && fclose(file) == 0);
+}
+
+inline void ReadRootInfo(const char *path, HcclRootInfo *info)
+{
+    if (job.me == 0) {
+        CHECK(HcclGetRootInfo(info) == HCCL_SUCCESS);
+        WriteFile(path, info, sizeof *info);
+    } else {
+        ReadFile(path, info, sizeof *info);
+    }
+}
+
+constexpr uint64_t DOMAIN_ID = 7;
+
+inline void JoinByDescriptors(char **arguments)
+{
+    CommGlobalDomainDescriptor all[MAX_RANKS];
+    char path[400];
+    uint64_t base = 0, context = 0;
+    job.me = atoi(arguments[1]);
+    job.n = atoi(arguments[2]);
+    CHECK(job.n <= MAX_RANKS);
+    if (comm_global_domain_prepare(DOMAIN_ID, uint32_t(job.me), uint32_t(job.n), WINDOW_BYTES,
+                                   COMM_GLOBAL_DOMAIN_SIM_SHM, &all[job.me], &base) != 0) {
+        Fail("%s", tern_last_error());
+    }
+    snprintf(path, sizeof path, "%s/%d", arguments[0], job.me);
+    WriteFile(path, &all[job.me], sizeof *all);
+    for (int rank = 0; rank < job.n; rank++) {
+        snprintf(path, sizeof path, "%s/%d", arguments[0], rank);
+        ReadFile(path, &all[rank], sizeof *all);
+    }
+    if (comm_global_domain_import(DOMAIN_ID, all, size_t(job.n), &context) != 0) {
+        Fail("%s", tern_last_error());
+    }
+    job.ctx = reinterpret_cast<CommDeviceContext *>(context);
+    CHECK(job.ctx->windowsIn[job.me] == base);
 }
 
 inline void JoinByHccl(char **arguments)
@@ -256,8 +315,11 @@ inline int RunCases(const char *subject, const Case *cases, size_t count, int ar
 {
     tern_window *window = nullptr;
     bool by_hccl = argc > 4 && strcmp(argv[1], "--root-info") == 0;
-    int skip = by_hccl ? 5 : 1;
-    by_hccl ? JoinByHccl(argv + 2) : JoinByTern(&window);
+    bool by_descriptors = argc > 4 && strcmp(argv[1], "--global") == 0;
+    int skip = by_hccl || by_descriptors ? 5 : 1;
+    by_hccl          ? JoinByHccl(argv + 2)
+    : by_descriptors ? JoinByDescriptors(argv + 2)
+                     : JoinByTern(&window);
     CHECK(job.ctx->rankId == uint32_t(job.me) && job.ctx->rankNum == uint32_t(job.n));
     CHECK(job.ctx->winSize >= WINDOW_BYTES && job.n <= MAX_RANKS);
     job.window = reinterpret_cast<char *>(job.ctx->windowsIn[job.me]);
@@ -271,7 +333,7 @@ inline int RunCases(const char *subject, const Case *cases, size_t count, int ar
         }
         job.name = cases[i].name;
         Barrier();
-        memset(job.window, 0, job.used);
+        memset(job.window + FREE_BYTES, 0, job.used - FREE_BYTES);
         job.used = size_t{1} << 20;
         Barrier();
         cases[i].run();
@@ -280,8 +342,9 @@ inline int RunCases(const char *subject, const Case *cases, size_t count, int ar
     job.name = "end";
     Barrier();
     CHECK(aclrtDestroyStream(job.stream) == ACL_SUCCESS);
-    CHECK(by_hccl
-              ? HcclCommDestroy(job.hccl) == HCCL_SUCCESS && aclFinalize() == ACL_SUCCESS
+    CHECK(by_hccl ? HcclCommDestroy(job.hccl) == HCCL_SUCCESS && aclFinalize() == ACL_SUCCESS
+          : by_descriptors
+              ? comm_global_domain_release(DOMAIN_ID) == 0
               : tern_window_destroy(window) == TERN_OK && tern_comm_destroy(job.comm) == TERN_OK);
     if (job.me == 0) {
         printf("%s: %d ranks, %d of the matrix, %d rules\n", subject, job.n, matrix, rules);

@@ -69,22 +69,31 @@ runs_in_silence_when_checked() {
     done
 }
 
-# Processes that nothing launched: one alone, and three that meet by the root info of HCCL.
+# Processes that nothing launched: one alone, and three that meet by the root info of HCCL, or pass
+# each other the descriptors of a global domain.
+three_of() { # PROGRAM OPTION PLACE
+    local rank pids=()
+    for rank in 0 1 2; do
+        "./$1.g++" "$2" "$3" "$rank" 3 >"out.$rank" 2>&1 &
+        pids[rank]=$!
+    done
+    for rank in 0 1 2; do
+        wait "${pids[rank]}" || die "$1 $2: $(cat out.*)"
+    done
+    grep -q "^$1: 3 ranks, [1-9]" out.0 || die "$1 $2: $(cat out.0)"
+}
 runs_without_a_launcher() {
-    local program rank pids=()
+    local program
     for program in types_and_tiles cube launch async_rules; do
         expect 0 "$program: 1 ranks" "./$program.g++"
     done
     for program in signals reduce_gather; do
         rm -f root_info
-        for rank in 0 1 2; do
-            "./$program.g++" --root-info "$dir/root_info" "$rank" 3 >"out.$rank" 2>&1 &
-            pids[rank]=$!
-        done
-        for rank in 0 1 2; do
-            wait "${pids[rank]}" || die "$program by HCCL: $(cat out.*)"
-        done
-        grep -q "^$program: 3 ranks, [1-9]" out.0 || die "$program by HCCL: $(cat out.0)"
+        three_of "$program" --root-info "$dir/root_info"
+    done
+    for program in signals reduce_gather async move; do
+        rm -rf board && mkdir board
+        three_of "$program" --global "$dir/board"
     done
 }
 
