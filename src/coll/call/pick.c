@@ -140,6 +140,7 @@ static int program_of(struct tern__coll *call, const char *algorithm, tern_order
         .algorithm = algorithm,
         .order = order,
         .root = call->root,
+        .scaled = scales || call->plan_kind == TERN_PLAN_BARRIER,
         .bytes = scales ? 0 : bytes,
         .unit = scales ? 1 : (uint32_t)call->element_bytes,
         .rank = calls->rank,

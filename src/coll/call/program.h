@@ -35,7 +35,7 @@ struct tern__program {
     int index; // of it, in the kind's row of tern_algo_name
     tern_order order;
     int root;
-    uint64_t bytes; // 0: scaled
+    uint64_t bytes; // 0 of one that is scaled
     uint32_t unit;
     uint32_t users; // calls that have not ended
 };
@@ -45,7 +45,8 @@ struct tern__program_key {
     const char *algorithm;
     tern_order order;
     int root;
-    uint64_t bytes; // 0: scaled
+    bool scaled;    // serves all sizes; then bytes is 0. Others may be for 0 bytes, too
+    uint64_t bytes;
     uint32_t unit;
     int rank, nranks;
     const tern_topo *topo;
