@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240
+// ctest-timeout: 240, ctest-machines: 2
 // Every kind of call against the naive reference, bit for bit: kinds x dtypes x ops x rank counts x
 // sizes around every switch x in place x where each buffer lies x blocking or not x communicators.
 // Seeded samples, in each of which every two of those meet; TERN_TEST_SCALE says how many. And
 // every algorithm by its name: the same bits in rank order, the exact sums in any. Buffers have
-// guards, and inputs must come out unchanged.
+// guards, and inputs must come out unchanged. With TERN_TEST_RANKS=N this process is one of N ranks
+// that a launcher has started, with the same TERN_TEST_SEED.
 #include "coll/call/test/samples.h"
 
 #include <sys/mman.h>
@@ -150,6 +151,28 @@ static void the_bits_do_not_depend_on_where_the_buffers_lie(void **state)
     assert_true(ranks_run_comm(8, run_places, NULL, 30));
 }
 
+// All of it as a rank, in one communicator; returns an exit status.
+static int run_as_rank(const int *count)
+{
+    static uint8_t room[TERN_PLAN_KINDS][ALGORITHMS_MAX];
+    tern_comm *world;
+    ran = room;
+    samples_ranks = count;
+    samples_ranks_count = 1;
+    take_samples();
+    CHECK(tern_init(NULL, &world) == TERN_OK);
+    CHECK(tern_comm_size(world) == *count);
+    CHECK(run_samples(world, 0) == 0);
+    CHECK(run_algorithms(world, NULL) == 0);
+    CHECK(run_places(world, NULL) == 0);
+    if (tern_comm_rank(world) == 0) {
+        printf("%d calls are right on %d ranks\n", samples_count, *count);
+    }
+    CHECK(tern_comm_destroy(world) == TERN_OK);
+    free(samples);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,5 +181,9 @@ int main(void)
         cmocka_unit_test(the_bits_do_not_depend_on_where_the_buffers_lie),
     };
     base_seed = random_seed();
+    if (getenv("TERN_TEST_RANKS") != NULL) {
+        int count = (int)kit_number("TERN_TEST_RANKS", 1);
+        return run_as_rank(&count);
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
