@@ -50,10 +50,14 @@ def sweep(parent: str) -> None:
 
 
 class Workspace:
-    """A context manager: a temporary folder that goes at the end, or one that stays (`keep`)."""
+    """A context manager: a temporary folder that goes at the end, or one that stays (`keep`).
 
-    def __init__(self, keep: Optional[Path]) -> None:
+    The temporary folder is made in `parent`; None: where such folders are.
+    """
+
+    def __init__(self, keep: Optional[Path], parent: Optional[str] = None) -> None:
         self._keep = keep
+        self._parent = parent
         self._lock: Optional[int] = None
         self.folder = Path()
 
@@ -71,8 +75,9 @@ class Workspace:
 
     def _make(self) -> None:
         if self._keep is None:
-            sweep(tempfile.gettempdir())
-            self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            parent = self._parent or tempfile.gettempdir()
+            sweep(parent)
+            self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
             self._hold()
         else:
             self._clear(self._keep)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Optional, Tuple
@@ -37,6 +38,8 @@ class Options:
     timeline: Optional[Path]
     cache: bool
     verify: Optional[object]  # "all", "root" or a list of ranks, in place of the config's
+    hosts: Optional[str]  # as of `tern run --hosts`: None: all ranks are on this machine
+    agent: Optional[str]
 
 
 def _count(most: int):  # type: ignore[no-untyped-def]
@@ -91,6 +94,27 @@ def _verify(text: str) -> object:
     return text if text in ("all", "root") else read_list(text)
 
 
+def _ranks_of(hosts: str) -> Optional[int]:
+    """How many ranks a list of hosts has; None when it is none. `tern run` reads it closely."""
+    total = 0
+    for entry in hosts.split(","):
+        found = re.fullmatch(r"(?:\[[^\[\]]+\]|[^:\[\]]+)(?::([0-9]{1,6}))?", entry)
+        if found is None or found[1] is not None and int(found[1]) == 0:
+            return None
+        total += int(found[1] or 1)
+    return total
+
+
+def _hosts(text: str) -> str:
+    total = _ranks_of(text)
+    if total is None:
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of hosts, as a:2,b:2 is")
+    if total > MOST_RANKS:
+        raise argparse.ArgumentTypeError(f"'{text}' are {total} ranks; there are at most "
+                                         f"{MOST_RANKS}")
+    return text
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=COMMAND, allow_abbrev=False,
@@ -101,6 +125,8 @@ def _parser() -> argparse.ArgumentParser:
     add("-k", "--kernels", required=True, metavar="FOLDER", help=f"the folder with {NAME}")
     add("-g", "--golden", required=True, metavar="FILE", help="inputs and expected outputs")
     add("--nranks", type=_count(MOST_RANKS), metavar="N", help="ranks, in place of the config's")
+    add("--hosts", type=_hosts, metavar="LIST", help="ranks on several machines: a:2,b:2")
+    add("--agent", metavar="CMD", help="with --hosts: what runs a command on a host (ssh)")
     add("-n", "--rounds", type=_count(MOST_ROUNDS), metavar="K", help="runs, each from its inputs")
     cases = parser.add_mutually_exclusive_group()
     cases.add_argument("--case", metavar="NAME", help="this one of ALL_CASES")
@@ -140,8 +166,21 @@ def _nranks(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> Optio
                          "ranks")
         if asked.nranks not in (None, len(devices)):
             parser.error(f"{option} names {len(devices)} devices, but --nranks is {asked.nranks}")
-        return len(devices)
-    return asked.nranks
+        return _agreed(parser, asked, len(devices))
+    return _agreed(parser, asked, asked.nranks)
+
+
+def _agreed(parser: argparse.ArgumentParser, asked: argparse.Namespace,
+            nranks: Optional[int]) -> Optional[int]:
+    """With --hosts, the sum of its ranks."""
+    if asked.hosts is None:
+        if asked.agent is not None:
+            parser.error("--agent is for --hosts")
+        return nranks
+    total = _ranks_of(asked.hosts)
+    if nranks not in (None, total):
+        parser.error(f"--hosts {asked.hosts} are {total} ranks, not {nranks}")
+    return total
 
 
 def _level(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> str:
@@ -180,4 +219,4 @@ def parse_options(arguments: List[str]) -> Tuple[Options, List[str]]:
         kernels, Path(os.path.abspath(asked.golden)), _nranks(parser, asked), asked.platform,
         asked.case, asked.all, asked.rounds, _path(asked.savetemp), asked.skip_golden,
         _level(parser, asked), asked.timeout, _path(asked.json), _path(trace),
-        _path(asked.timeline), not asked.no_cache, asked.verify), idle
+        _path(asked.timeline), not asked.no_cache, asked.verify, asked.hosts, asked.agent), idle

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the ranks: `tern run -n N -- tern example rank ...`, and says how each has ended."""
+"""Starts the ranks: `tern run -n N -- tern example rank ...`, and says how each has ended.
+
+On several machines, `tern run --hosts`; all of them see the folder of the run.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Dict, List, Optional
+from typing import Callable, Dict, List, Optional, Tuple
 
 from .build import Built
 from .config import Config
@@ -109,11 +112,31 @@ def environment(config: Config, timeout: float) -> Dict[str, str]:
     return variables
 
 
-def run_ranks(tern: Path, nranks: int, words: List[str], space: Workspace, timeout: float,
+@dataclass(frozen=True)
+class Place:
+    """Where the ranks run, and the variables that go to other machines with them."""
+
+    nranks: int
+    hosts: Optional[str] = None  # as of `tern run --hosts`
+    agent: Optional[str] = None
+    carried: Tuple[str, ...] = ()
+
+    def words(self) -> List[str]:
+        if self.hosts is None:
+            return ["-n", str(self.nranks)]
+        words = ["--hosts", self.hosts]
+        if self.agent is not None:
+            words += ["--agent", self.agent]
+        for name in self.carried:
+            words += ["--env", name]
+        return words
+
+
+def run_ranks(tern: Path, place: Place, words: List[str], space: Workspace, timeout: float,
               variables: Dict[str, str], trace: Optional[Path],
               progress: Callable[[], None]) -> Outcome:
     """Runs the job; returns when nothing of it is left, also when a signal ends this process."""
-    command = [str(tern), "run", "-n", str(nranks), "--output", str(space.logs),
+    command = [str(tern), "run", *place.words(), "--output", str(space.logs),
                "--timeout", f"{timeout:g}"]
     if trace is not None:
         command += ["--trace", str(trace)]
@@ -130,7 +153,11 @@ def run_ranks(tern: Path, nranks: int, words: List[str], space: Workspace, timeo
             if process is not None:
                 _end(process)
     text = (space.logs / "launcher.log").read_text(errors="replace")
-    return _outcome(status, text, nranks, space)
+    outcome = _outcome(status, text, place.nranks, space)
+    if place.hosts is not None and "No such file or directory" in outcome.cause:
+        outcome.cause += (f"; every host must see the folder {space.folder}: --savetemp chooses "
+                          "one")
+    return outcome
 
 
 def _ends_with_parent() -> Callable[[], None]:
@@ -176,7 +203,7 @@ def _outcome(status: int, text: str, nranks: int, space: Workspace) -> Outcome:
     own = [line for line in text.splitlines() if line.startswith("tern run: ")]
     others = [line for line in text.splitlines() if line.strip()]
     cause = own[0][len("tern run: "):] if own else others[-1] if others and status else ""
-    culprit = re.match(r"rank (\d+) (?:exited with status|was killed by signal) (\d+)", cause)
+    culprit = re.match(r"rank (\d+) (?:\(on [^)]*\) )?(?:exited with status|was killed by signal) (\d+)", cause)
     ends = []
     for rank in range(nranks):
         lines = _lines(space.logs / f"rank-{rank}.log")

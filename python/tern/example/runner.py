@@ -19,7 +19,7 @@ from .interrupts import handled
 from .options import Options, parse_options
 from .output import Output, complain, standard_output
 from .problem import Interrupted, Problem
-from .ranks import common_words, distributed_words, environment, find_tern, run_ranks
+from .ranks import Place, common_words, distributed_words, environment, find_tern, run_ranks
 from .report import Report, check_writable, write_timeline
 
 _USER_CODE = 10  # times the limit of the ranks
@@ -68,6 +68,11 @@ class Run:
             return self._distributed()
         return self._single()
 
+    def _workspace(self) -> Workspace:
+        """Of a run on several machines, in the working folder, which `tern run` wants on each."""
+        options = self.options
+        return Workspace(options.savetemp, os.getcwd() if options.hosts is not None else None)
+
     def _compile(self, space: Workspace) -> Built:
         folder = default_folder() if self.options.cache else None
         cache = Cache(folder) if folder is not None else None
@@ -97,7 +102,8 @@ class Run:
             trace = space.folder / "trace.json"
         output.debug(" ".join(["tern example rank", *words]))
         with output.phase("run") as phase:
-            outcome = run_ranks(self.tern, nranks, words, space, options.timeout,
+            place = Place(nranks, options.hosts, options.agent, tuple(self.config.environment))
+            outcome = run_ranks(self.tern, place, words, space, options.timeout,
                                 environment(self.config, options.timeout), trace, phase.update)
             if self.config.distributed is not None:
                 phase.update()
@@ -125,7 +131,7 @@ class Run:
         if not skip:
             distributed.check_outputs(config)
         output.say("Detected DISTRIBUTED_CONFIG — using distributed runner")
-        with Workspace(self.options.savetemp) as space:
+        with self._workspace() as space:
             built = self._compile(space)
             distributed.write_inputs(config, golden, space, output)
             nranks = config.distributed.nranks
@@ -149,7 +155,7 @@ class Run:
         cases = cases_of(golden, options.case, options.run_all)
         if len(cases) > 1 and (options.trace or options.timeline):
             raise Problem("a trace is of one case; choose it with --case", "--all")
-        with Workspace(options.savetemp) as space:
+        with self._workspace() as space:
             built = self._compile(space)
             failed = [str(case) for case, params in cases
                       if not self._tried(case, params, built, space, len(cases) == 1)]
