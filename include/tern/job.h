@@ -20,7 +20,9 @@ typedef enum tern_job_form {
 // For each rank: its process, whether it lives, where it waits, and its last calls (`last` of them,
 // 0 to TERN_JOB_CALLS_MAX): number, communicator, kind, bytes, algorithm, state, what it waits for,
 // when it began and how long it took. A process that is in several jobs: all of them. *text is the
-// caller's, to free(). Any thread.
+// caller's, to free(). Any thread. Of a job on several machines also what ranks of others do, as
+// their machine has told last, and how old that is; `pid` may also be the head, when one of its
+// branches is on this machine.
 //
 // Errors: TERN_ERR_ARG (no such process, or `last`), TERN_ERR_STATE (it belongs to no job, or to
 // none any more), TERN_ERR_SYSTEM (a process of another user), TERN_ERR_MISMATCH (a job of another

@@ -103,7 +103,7 @@ static int may_not_look(int pid)
     return tern__fail_errno(TERN_ERR_SYSTEM, "the open files of process %d cannot be seen", pid);
 }
 
-int tern__jobs_open(int pid, struct tern__jobs *jobs)
+int tern__jobs_of_process(int pid, struct tern__jobs *jobs)
 {
     char folder[64];
     memset(jobs, 0, sizeof *jobs);
@@ -127,16 +127,31 @@ int tern__jobs_open(int pid, struct tern__jobs *jobs)
                      : TERN_OK;
     }
     closedir(files);
-    if (status == TERN_OK && jobs->count == 0) {
-        status = tern__fail(TERN_ERR_STATE,
-                            "process %d is in no job of tern; give the process of `tern run`, or "
-                            "of a rank between tern_init and tern_comm_destroy",
-                            pid);
-    }
     if (status != TERN_OK) {
         tern__jobs_close(jobs);
     }
     return status;
+}
+
+int tern__jobs_open(int pid, struct tern__jobs *jobs)
+{
+    char hosts[400];
+    TERN_TRY(tern__jobs_of_process(pid, jobs));
+    if (jobs->count > 0 || tern__jobs_of_head(pid, jobs, hosts, sizeof hosts)) {
+        return TERN_OK;
+    }
+    if (hosts[0] != '\0') {
+        return tern__fail(
+            TERN_ERR_STATE,
+            "process %d is the head of a job on several machines, and none of them is "
+            "this one, or its ranks have not come yet; `tern info --jobs` has the "
+            "process to ask about on %s",
+            pid, hosts);
+    }
+    return tern__fail(TERN_ERR_STATE,
+                      "process %d is in no job of tern; give the process of `tern run`, or of a "
+                      "rank between tern_init and tern_comm_destroy",
+                      pid);
 }
 
 void tern__jobs_close(struct tern__jobs *jobs)

@@ -3,6 +3,8 @@
 #ifndef TERN_COLL_JOB_FIND_H
 #define TERN_COLL_JOB_FIND_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,5 +22,13 @@ struct tern__jobs {
 // Errors: those of tern_job_report.
 int tern__jobs_open(int pid, struct tern__jobs *jobs);
 void tern__jobs_close(struct tern__jobs *jobs);
+
+// The same of what the process has open itself; there may be none.
+int tern__jobs_of_process(int pid, struct tern__jobs *jobs);
+
+// job_head.c. Of the head of a job on several machines: the job as the first of its branches on
+// this machine sees it. False when there is none; then `hosts` has "a, b", the hosts on which
+// branches are, and is "" when the process is no head.
+bool tern__jobs_of_head(int pid, struct tern__jobs *jobs, char *hosts, size_t size);
 
 #endif

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "coll/job_find.h"
+#include "coll/job_json.h"
+#include "coll/job_machines.h"
 #include "coll/record_algorithm.h"
 #include "sync/doing.h"
 
@@ -137,47 +139,24 @@ static void text_calls(FILE *file, const struct seen *seen, int last, int64_t no
     }
 }
 
-// A JSON string; bytes beyond ASCII are taken one by one, so that it is valid whatever they are.
-static void json_string(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') {
-            fprintf(file, "\\%c", c);
-        } else if (c < 0x20 || c > 0x7e) {
-            fprintf(file, "\\u%04x", c);
-        } else {
-            fputc(c, file);
-        }
-    }
-    fputc('"', file);
-}
-
-static void json_field(FILE *file, const char *key, const char *text)
-{
-    fprintf(file, ",\"%s\":", key);
-    json_string(file, text);
-}
-
 static void json_call(FILE *file, const struct tern__recorded *call, int64_t now_ns)
 {
     const struct tern__signature *signature = &call->signature;
     fprintf(file, "{\"call\":%llu,\"communicator\":%d,\"bytes\":%llu",
             (unsigned long long)call->sequence, call->comm_slot, (unsigned long long)call->bytes);
-    json_field(file, "kind", tern_coll_kind_name((tern_coll_kind)signature->kind));
+    tern__job_json_field(file, "kind", tern_coll_kind_name((tern_coll_kind)signature->kind));
     if (signature->kind != TERN_COLL_BARRIER) {
-        json_field(file, "dtype", tern_dtype_name((tern_dtype)signature->dtype));
+        tern__job_json_field(file, "dtype", tern_dtype_name((tern_dtype)signature->dtype));
     }
     if (tern__kind_facts(signature->kind)->sums) {
-        json_field(file, "op", tern_reduce_op_name((tern_reduce_op)signature->op));
+        tern__job_json_field(file, "op", tern_reduce_op_name((tern_reduce_op)signature->op));
     }
     if (tern__kind_facts(signature->kind)->root != TERN_KIND_ROOT_NONE) {
         fprintf(file, ",\"root\":%d", signature->root);
     }
-    json_field(file, "algorithm", tern__record_algorithm(call));
-    json_field(file, "transport", tern__way_name(call->way));
-    json_field(file, "state", tern__record_state_name(call->state));
+    tern__job_json_field(file, "algorithm", tern__record_algorithm(call));
+    tern__job_json_field(file, "transport", tern__way_name(call->way));
+    tern__job_json_field(file, "state", tern__record_state_name(call->state));
     if (call->begin_ns > 0) {
         int64_t age = now_ns - call->begin_ns;
         fprintf(file, ",\"began_ns_ago\":%lld", (long long)age);
@@ -192,7 +171,7 @@ static void json_call(FILE *file, const struct tern__recorded *call, int64_t now
         fprintf(file, ",\"lane\":%d,\"op_index\":%d", call->stuck_lane, call->stuck_op);
     }
     if (call->state == TERN__RECORD_FAILED) {
-        json_field(file, "status", tern_status_name(call->status));
+        tern__job_json_field(file, "status", tern_status_name(call->status));
     }
     fputc('}', file);
 }
@@ -224,8 +203,8 @@ static void failures(FILE *file, const struct look *look, tern_job_form form)
             continue;
         }
         fprintf(file, "%s{\"communicator\":%d", first ? "" : ",", slot);
-        json_field(file, "status", tern_status_name(comm->failed_status));
-        json_field(file, "text", text);
+        tern__job_json_field(file, "status", tern_status_name(comm->failed_status));
+        tern__job_json_field(file, "text", text);
         fputc('}', file);
         first = false;
     }
@@ -235,15 +214,25 @@ static void text_job(FILE *file, const struct look *look)
 {
     const struct seen *seen = look->seen;
     int nranks = (int)look->ctl->nranks;
-    fprintf(file, "job of %d %s\n", nranks, nranks == 1 ? "rank" : "ranks");
+    int machines = look->ctl->machines.count;
+    bool several = machines > 1;
+    int width = several ? tern__job_machine_width(look->ctl) + 2 : 0;
+    fprintf(file, "job of %d %s", nranks, nranks == 1 ? "rank" : "ranks");
+    if (several) {
+        fprintf(file, " on %d machines", machines);
+    }
+    fputc('\n', file);
+    tern__job_machines_text(file, look->ctl, look->now_ns);
     failures(file, look, TERN_JOB_TEXT);
-    fprintf(file, "rank  process  state      calls  what it does\n");
+    fprintf(file, "rank  %-*sprocess  state      calls  what it does\n", width,
+            several ? "machine" : "");
     for (int rank = 0; rank < nranks; rank++) {
         unsigned long long calls = 0;
         if (seen[rank].count > 0) {
             calls = (unsigned long long)seen[rank].calls[0].number;
         }
-        fprintf(file, "%4d  %7d  %-8s  %6llu  %s\n", rank, seen[rank].pid, seen[rank].state, calls,
+        fprintf(file, "%4d  %-*s%7d  %-8s  %6llu  %s\n", rank, width,
+                tern__job_machine(look->ctl, rank), seen[rank].pid, seen[rank].state, calls,
                 seen[rank].doing);
     }
     for (int rank = 0; rank < nranks; rank++) {
@@ -255,14 +244,19 @@ static void json_job(FILE *file, const struct look *look)
 {
     const struct seen *seen = look->seen;
     int nranks = (int)look->ctl->nranks;
-    fprintf(file, "{\"nranks\":%d,\"failed\":[", nranks);
+    fprintf(file, "{\"nranks\":%d,", nranks);
+    tern__job_machines_json(file, look->ctl, look->now_ns);
+    fprintf(file, "\"failed\":[");
     failures(file, look, TERN_JOB_JSON);
     fprintf(file, "],\"ranks\":[");
     for (int rank = 0; rank < nranks; rank++) {
         fprintf(file, "%s{\"rank\":%d,\"process\":%d", rank > 0 ? ",\n" : "\n", rank,
                 seen[rank].pid);
-        json_field(file, "state", seen[rank].state);
-        json_field(file, "doing", seen[rank].doing);
+        if (look->ctl->machines.count > 1) {
+            tern__job_json_field(file, "machine", tern__job_machine(look->ctl, rank));
+        }
+        tern__job_json_field(file, "state", seen[rank].state);
+        tern__job_json_field(file, "doing", seen[rank].doing);
         fprintf(file, ",\"calls\":[");
         for (int i = 0; i < seen[rank].count && i < look->last; i++) {
             fputs(i > 0 ? ",\n " : "\n ", file);

@@ -131,11 +131,13 @@ static void look_at_a_process(struct tern__net *net)
     }
 }
 
-// Sends it; false when it could not be now.
+// Sends it, with the time that it is here; false when it could not be now.
 static bool send_to(struct tern__net *net, int leader, const struct sent_rank *ranks, size_t count)
 {
     struct tern__net_link *link = net->peers[leader].answers;
-    struct tern__net_message message = {.kind = TERN__NET_BEAT, .bytes = count * sizeof *ranks};
+    struct tern__net_message message = {.kind = TERN__NET_BEAT,
+                                        .value = (uint64_t)tern__now_ns(),
+                                        .bytes = count * sizeof *ranks};
     char *copy = NULL;
     if (link == NULL || link->closed || link->first != NULL) {
         return false;
@@ -199,7 +201,7 @@ static void beat(struct tern__net *net)
     tell_all(net);
 }
 
-static void store_rank(struct tern__job *job, const struct sent_rank *sent)
+static void store_rank(struct tern__job *job, const struct sent_rank *sent, int64_t shift_ns)
 {
     struct tern__ctl_rank *slot = &job->ctl->ranks[sent->rank];
     tern__poke(&slot->pid, sent->pid);
@@ -212,7 +214,7 @@ static void store_rank(struct tern__job *job, const struct sent_rank *sent)
         atomic_store_explicit(&slot->runs[i], sent->runs[i], memory_order_relaxed);
     }
     if (sent->count <= LATEST + OPEN) {
-        tern__records_store(job->ctl, sent->rank, sent->calls, (int)sent->count);
+        tern__records_store(job->ctl, sent->rank, sent->calls, (int)sent->count, shift_ns);
     }
     if (sent->state == TERN__RANK_DEAD) { // that it has left, it says itself
         tern__ctl_mark_dead(job->ctl, sent->rank);
@@ -223,13 +225,18 @@ static void told(struct tern__net *net, int peer, const struct tern__net_message
                  const char *payload)
 {
     struct tern__job *job = net->job;
+    // The beat was on its way for a moment, so what is shifted seems to be that much later.
+    int64_t now_ns = tern__now_ns();
+    int64_t shift_ns = now_ns - (int64_t)message->value;
+    atomic_store_explicit(&job->ctl->heard_ns[job->machines->of[peer]], now_ns,
+                          memory_order_relaxed);
     for (uint64_t at = 0; at + sizeof(struct sent_rank) <= message->bytes;
          at += sizeof(struct sent_rank)) {
         struct sent_rank sent;
         memcpy(&sent, payload + at, sizeof sent);
         if (sent.rank >= 0 && sent.rank < job->nranks &&
             job->machines->of[sent.rank] == job->machines->of[peer]) {
-            store_rank(job, &sent);
+            store_rank(job, &sent, shift_ns);
         }
     }
 }

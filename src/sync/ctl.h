@@ -15,7 +15,7 @@
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
 // One more when ranks find anything else here, or in a communicator's area.
-#define TERN__CTL_ABI 10u
+#define TERN__CTL_ABI 11u
 #define TERN__COMM_SLOTS 256
 #define TERN__CTL_WINDOWS 1024 // of jobs on several machines
 #define TERN__CPU_WORDS 16     // processors 0..1023
@@ -185,6 +185,8 @@ struct tern__ctl {
     struct tern__machines machines;                 // written before anybody sees it
     // By machine: how long it had been silent when that counted as its end; 0: it has not been.
     _Atomic uint32_t silent_ms[TERN_RANKS_MAX];
+    // By machine: when the leader here has heard last what its ranks do; 0: not yet.
+    _Atomic int64_t heard_ns[TERN_RANKS_MAX];
     _Atomic uint32_t beats; // counted by the leader's thread that receives; 0: it has not begun
     _Atomic uint64_t heap_bytes; // that all ranks' tern_alloc holds (comm/heap.h)
     struct tern__ctl_rank ranks[TERN_RANKS_MAX];

@@ -89,7 +89,14 @@ int tern__records_read(const struct tern__ctl *ctl, int member,
     return count;
 }
 
-static void store(struct tern__record *record, const struct tern__recorded *call)
+// 0 stays: not known.
+static int64_t shifted(int64_t time_ns, int64_t shift_ns)
+{
+    int64_t here_ns = time_ns + shift_ns;
+    return time_ns == 0 ? 0 : here_ns > 0 ? here_ns : 1;
+}
+
+static void store(struct tern__record *record, const struct tern__recorded *call, int64_t shift_ns)
 {
     const struct tern__signature *sent = &call->signature;
     int algorithm = sent->algorithm == TERN__ALGORITHM_NONE ? -1 : (int)sent->algorithm;
@@ -100,8 +107,9 @@ static void store(struct tern__record *record, const struct tern__recorded *call
                      tern__signature_pack(sent->kind, sent->dtype, sent->op, sent->root,
                                           sent->order, algorithm, sent->bytes));
     tern__record_put(&record->bytes, call->bytes);
-    atomic_store_explicit(&record->begin_ns, 0, memory_order_release);
-    atomic_store_explicit(&record->end_ns, 0, memory_order_release);
+    atomic_store_explicit(&record->begin_ns, shifted(call->begin_ns, shift_ns),
+                          memory_order_release);
+    atomic_store_explicit(&record->end_ns, shifted(call->end_ns, shift_ns), memory_order_release);
     atomic_store_explicit(&record->status, call->status, memory_order_release);
     tern__publish(&record->stuck_at,
                   stuck ? tern__stuck(call->stuck_rank, call->stuck_lane, call->stuck_op) : 0);
@@ -112,13 +120,13 @@ static void store(struct tern__record *record, const struct tern__recorded *call
 }
 
 void tern__records_store(struct tern__ctl *ctl, int member, const struct tern__recorded *calls,
-                         int count)
+                         int count, int64_t shift_ns)
 {
     struct tern__ctl_records *records = &ctl->records[member];
     uint64_t kept = 0;
     _Static_assert(TERN__RECORDS <= 64, "a bit each");
     for (int i = 0; i < count; i++) {
-        store(&records->ring[calls[i].number % TERN__RECORDS], &calls[i]);
+        store(&records->ring[calls[i].number % TERN__RECORDS], &calls[i], shift_ns);
         kept |= UINT64_C(1) << calls[i].number % TERN__RECORDS;
     }
     for (int i = 0; i < TERN__RECORDS; i++) {

@@ -227,10 +227,10 @@ struct tern__recorded {
 bool tern__record_read(const struct tern__record *record, struct tern__recorded *call);
 
 // Stores what was read of a rank of another machine, the latest first, in its place here: by one
-// thread. Times are of that machine's clock, so they are not known here. Calls that are not among
-// these are forgotten.
+// thread. shift_ns leads from that machine's clock to the one here. Calls that are not among these
+// are forgotten.
 void tern__records_store(struct tern__ctl *ctl, int member, const struct tern__recorded *calls,
-                         int count);
+                         int count, int64_t shift_ns);
 
 // The call of a rank of the job with this number in this communicator; false when it is not, or not
 // any more, among its records.

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The head of a job on several machines has no control memory. Its children are the agents; those
+// for hosts that are this machine are branches themselves (`tern run --branch`), and have some. The
+// others are called `AGENT HOST tern run --branch`, which says where to look.
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coll/job_find.h"
+
+#define WORDS_MAX 64
+
+// The words of a process, in `text`; how many.
+static int read_words(int pid, char *text, size_t size, const char *words[WORDS_MAX])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, text, size - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    int count = 0;
+    text[got > 0 ? got : 0] = '\0';
+    for (ssize_t at = 0; at < got && count < WORDS_MAX; at += (ssize_t)strlen(text + at) + 1) {
+        words[count++] = text + at;
+    }
+    return count;
+}
+
+// Whether a process is an agent or a branch: adds its host to `hosts`, where it names one.
+static bool look_at_child(int pid, char *hosts, size_t size)
+{
+    char text[4096];
+    const char *words[WORDS_MAX];
+    int count = read_words(pid, text, sizeof text, words);
+    if (count < 3 || strcmp(words[count - 1], "--branch") != 0 ||
+        strcmp(words[count - 2], "run") != 0) {
+        return false;
+    }
+    const char *host = count > 3 ? words[count - 4] : "this one";
+    size_t used = strlen(hosts);
+    if (used + strlen(host) + 8 < size) {
+        snprintf(hosts + used, size - used, "%s%s", used > 0 ? ", " : "", host);
+    } else if (used >= 3 && used + 6 < size && strcmp(hosts + used - 3, "...") != 0) {
+        snprintf(hosts + used, size - used, ", ...");
+    }
+    return true;
+}
+
+bool tern__jobs_of_head(int pid, struct tern__jobs *jobs, char *hosts, size_t size)
+{
+    char path[64];
+    int child;
+    hosts[0] = '\0';
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && jobs->count == 0 && fscanf(file, "%d", &child) == 1) {
+        // An error of one that has just ended is none of the whole.
+        if (look_at_child(child, hosts, size) && tern__jobs_of_process(child, jobs) != TERN_OK) {
+            jobs->count = 0;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return jobs->count > 0;
+}
