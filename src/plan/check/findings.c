@@ -9,6 +9,7 @@
 #include "base/public.h"
 #include "base/error.h"
 #include "plan/check/check.h"
+#include "plan/reach.h"
 
 void tern__check_add(struct tern_check *check, tern_check_rule rule, const char *format, ...)
 {
@@ -140,9 +141,8 @@ void tern__place_text(const struct checking *checking, struct place place, char 
 {
     int rank = checking->lanes.rank[place.lane];
     const struct tern__op *op = tern__place_op(checking, place);
-    snprintf(text, size, "rank %d, lane %u, op %u (%s)", rank,
-             place.lane - checking->lanes.first[rank], place.index,
-             tern__op_kind_name((tern_plan_op_kind)op->kind));
+    tern__op_place_text(op, rank, place.lane - checking->lanes.first[rank], place.index, text,
+                        size);
 }
 
 static int check_destroy(tern_check *check)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "plan/check/order.h"
+#include "plan/reach.h"
 
 struct network {
     uint32_t *first; // per lane, and one past the last: in `to`
@@ -156,32 +157,23 @@ void tern__network_late(struct checking *checking, struct place write, struct pl
     tern__check_mark(checking, TERN_CHECK_REACH, TERN_CHECK_UNDELIVERED, write, late);
 }
 
-// Whether an op can do without an operand's memory: what it copies to it travels, and a copy of an
-// input in slots is on every machine.
 static bool reaches(const struct checking *checking, int rank, const struct tern__op *op, int i)
 {
-    const tern_plan_range *range = &tern__op_operands(checking->plan, op)[i];
-    bool source = i < op->sources_count;
-    return !tern__is_remote(checking, rank, range->rank) ||
-           (source ? range->buffer == TERN_PLAN_IN &&
-                         tern__plan_in_slots(checking->plan, range->buffer)
-                   : op->kind == TERN_PLAN_COPY);
+    return tern__is_remote(checking, rank, tern__op_operands(checking->plan, op)[i].rank) &&
+           !tern__op_travels(checking->plan, op, i);
 }
 
 static void report_remote(struct checking *checking, struct place place, int i)
 {
     const struct tern__op *op = tern__place_op(checking, place);
-    const tern_plan_range *range = &tern__op_operands(checking->plan, op)[i];
     char where[96];
+    char text[320];
     tern__place_text(checking, place, where, sizeof where);
-    tern__check_add(checking->check, TERN_CHECK_REACH,
-                    "%s %s %s of rank %u, which is on machine %s and not on %s; %s", where,
-                    i < op->sources_count ? "reads" : "reduces into",
-                    tern__buffer_name((tern_plan_buffer)range->buffer), range->rank,
-                    machine_name(checking, range->rank),
-                    machine_name(checking, checking->lanes.rank[place.lane]),
-                    i < op->sources_count ? "who has it can copy it there"
-                                          : "only copies go from machine to machine");
+    tern__op_reach_text(checking->plan, op, i, where,
+                        machine_name(checking, tern__op_operands(checking->plan, op)[i].rank),
+                        machine_name(checking, checking->lanes.rank[place.lane]), text,
+                        sizeof text);
+    tern__check_add(checking->check, TERN_CHECK_REACH, "%s", text);
     tern__check_mark(checking, TERN_CHECK_REACH, TERN_CHECK_REMOTE, place, TERN__NO_PLACE);
 }
 
@@ -193,7 +185,7 @@ bool tern__check_reach(struct checking *checking)
             const struct tern__op *op = &row->ops[index];
             int count = tern__op_moves(op) ? op->sources_count + op->destinations_count : 0;
             for (int i = 0; i < count; i++) {
-                if (!reaches(checking, checking->lanes.rank[lane], op, i)) {
+                if (reaches(checking, checking->lanes.rank[lane], op, i)) {
                     report_remote(checking, (struct place){.lane = lane, .index = index}, i);
                     break; // one finding an op
                 }
