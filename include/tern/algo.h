@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "tern/comm.h"
 #include "tern/plan.h"
 #include "tern/topo.h"
 
@@ -48,6 +49,10 @@ TERN_API bool tern_algo_around_cut(tern_plan_kind kind, int index);
 // Whether it is for topologies with two machines or more, and only for those. Others are right
 // there, too, where no rank reads the memory of another machine.
 TERN_API bool tern_algo_across_machines(tern_plan_kind kind, int index);
+
+// The ranks of a communicator as a topology, for plans that it can run (tern/exec.h): a mesh with
+// the machines that they are on, whose links are all alike, since nobody has measured them.
+TERN_CALL int tern_comm_topo(tern_comm *comm, tern_topo **topo);
 
 TERN_END_DECLS
 

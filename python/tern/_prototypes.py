@@ -19,6 +19,7 @@ HEADERS = {
         bool tern_algo_in_place(int, int)
         bool tern_algo_around_cut(int, int)
         bool tern_algo_across_machines(int, int)
+        int tern_comm_topo(ptr, ptr)
     """,
     "async.h": """
         int tern_session_create(ptr)

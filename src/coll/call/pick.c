@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "coll/algo.h"
 #include "coll/call/call.h"
-#include "topo/topo.h"
 
 #define PROGRAMS_MAX 64 // that nobody uses and that were made for one size
 #define LINE UINT64_C(64)
@@ -82,37 +81,11 @@ static int need_topo(struct tern__calls *calls)
     return tern_topo_create(word, &calls->topo);
 }
 
-// The same with its machines, for plans that reach them. What they are like is not known.
+// The same with its machines, for plans that reach them.
 static int need_far_topo(struct tern__calls *calls)
 {
-    const struct tern__group *group = &calls->comm->group;
-    const struct tern__machines *machines = group->job->machines;
     struct tern__elsewhere *elsewhere = calls->elsewhere;
-    struct tern__topo_machine list[TERN_RANKS_MAX];
-    int of[TERN_RANKS_MAX];
-    int number[TERN_RANKS_MAX]; // of a machine of the job among those of the group, from 1
-    int count = 0;
-    if (elsewhere->topo != NULL) {
-        return TERN_OK;
-    }
-    memset(number, 0, sizeof number);
-    TERN_TRY(tern__topo_new("machines", calls->nranks, &elsewhere->topo));
-    for (int rank = 0; rank < calls->nranks; rank++) {
-        int machine = machines->of[group->members[rank]];
-        if (number[machine] == 0) {
-            list[count] = (struct tern__topo_machine){.port_GBps = 1, .latency_us = 1};
-            tern__topo_name_machine(&list[count], count);
-            number[machine] = ++count;
-        }
-        of[rank] = number[machine] - 1;
-        for (int before = 0; before < rank; before++) {
-            if (of[before] == of[rank]) {
-                tern__topo_add(elsewhere->topo, before, rank, (tern_link){1, 1});
-                tern__topo_add(elsewhere->topo, rank, before, (tern_link){1, 1});
-            }
-        }
-    }
-    return tern__topo_set_machines(elsewhere->topo, list, count, of);
+    return elsewhere->topo != NULL ? TERN_OK : tern_comm_topo(calls->comm, &elsewhere->topo);
 }
 
 // Whether an algorithm is not the one of its kind that only reads inputs, which are copied to where
