@@ -2,7 +2,8 @@
 // The executor: runs a sealed plan on the windows of a communicator, as often as wanted. While
 // bytes move it allocates nothing, waits for no lock, and makes no system call, except to sleep
 // when nothing is ready. Lanes of a rank are interleaved by readiness. Signals count up from run to
-// run.
+// run. Between machines copies and posts are messages, in the order of the lane that makes them,
+// which is what plans proved on a topology with these machines (tern_comm_topo) rely on.
 #ifndef TERN_EXEC_H
 #define TERN_EXEC_H
 
@@ -37,6 +38,7 @@ typedef struct tern_exec_options {
 // Collective: all ranks of the communicator pass the same plan (compared by a hash of its text:
 // TERN_ERR_MISMATCH) and the same options; only addresses may differ. The plan's rank count is the
 // communicator's size. The plan must outlive it. Several may be alive and running at a time.
+// TERN_ERR_ARG, with the op, for a plan that needs the memory of a rank of another machine.
 TERN_CALL int tern_exec_create(tern_comm *comm, const tern_plan *plan,
                                const tern_exec_options *options, tern_exec **exec);
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "plan/exec/exec.h"
 #include "plan/ir.h"
+#include "plan/reach.h"
 
 static int check_options(const struct tern_exec *exec)
 {
@@ -98,6 +99,29 @@ static int check_op(const struct tern_exec *exec, const struct op_place *place,
     return TERN_OK;
 }
 
+// That it needs no memory of another machine.
+static int check_reach(const struct tern_exec *exec, const struct op_place *place,
+                       const struct tern__op *op)
+{
+    const struct tern__group *group = &exec->comm->group;
+    const struct tern__machines *machines = group->job->machines;
+    const tern_plan_range *ranges = tern__op_operands(exec->plan, op);
+    int here = machines->of[group->members[place->rank]];
+    for (int i = 0; i < op->sources_count + op->destinations_count; i++) {
+        int there = machines->of[group->members[ranges[i].rank]];
+        if (there != here && !tern__op_travels(exec->plan, op, i)) {
+            char where[96];
+            char text[320];
+            tern__op_place_text(op, place->rank, (uint32_t)place->lane, place->index, where,
+                                sizeof where);
+            tern__op_reach_text(exec->plan, op, i, where, machines->list[there].name,
+                                machines->list[here].name, text, sizeof text);
+            return tern__fail(TERN_ERR_ARG, "tern_exec_create: %s", text);
+        }
+    }
+    return TERN_OK;
+}
+
 int tern__exec_check(const struct tern_exec *exec)
 {
     const tern_plan *plan = exec->plan;
@@ -112,6 +136,9 @@ int tern__exec_check(const struct tern_exec *exec)
                 struct op_place place = {.rank = rank, .lane = lane, .index = i};
                 if (tern__op_is_transfer(op)) {
                     TERN_TRY(check_op(exec, &place, op));
+                }
+                if (exec->comm->group.away != 0 && tern__op_moves(op)) {
+                    TERN_TRY(check_reach(exec, &place, op));
                 }
             }
         }

@@ -8,21 +8,19 @@
 #include "plan/exec/exec.h"
 #include "plan/ir.h"
 
-// Whether any op of a rank must wait until this one has begun.
-static bool is_watched_by(const struct tern_exec *exec, int rank)
+// Whether any op of a rank must wait until another has begun.
+static bool watches(const tern_plan *plan, int rank, int other)
 {
-    const tern_plan *plan = exec->plan;
-    int self = exec->comm->group.rank;
     for (int lane = 0; lane < plan->ranks[rank].lanes_count; lane++) {
         const struct tern__lane *row = &plan->ranks[rank].lanes[lane];
         for (size_t i = 0; i < row->count; i++) {
             const struct tern__op *op = &row->ops[i];
             const tern_plan_range *ranges = tern__op_operands(plan, op);
-            bool watches = op->kind == TERN_PLAN_POST && op->peer == self;
+            bool found = op->kind == TERN_PLAN_POST && op->peer == other;
             for (int k = 0; op->length > 0 && k < op->sources_count + op->destinations_count; k++) {
-                watches = watches || ranges[k].rank == self;
+                found = found || ranges[k].rank == other;
             }
-            if (watches) {
+            if (found) {
                 return true;
             }
         }
@@ -32,9 +30,14 @@ static bool is_watched_by(const struct tern_exec *exec, int rank)
 
 static void find_watchers(struct tern_exec *exec)
 {
+    int self = exec->comm->group.rank;
     for (int rank = 0; rank < exec->plan->spec.nranks; rank++) {
-        if (rank != exec->comm->group.rank && is_watched_by(exec, rank)) {
+        bool elsewhere = (exec->binding.elsewhere >> rank & 1) != 0;
+        bool watched = rank != self && watches(exec->plan, rank, self);
+        if (watched && !elsewhere) {
             exec->watchers[exec->watchers_count++] = tern__window_bell(exec->window, rank);
+        } else if (elsewhere && (watched || watches(exec->plan, self, rank))) {
+            exec->tells |= UINT64_C(1) << rank;
         }
     }
 }
@@ -91,6 +94,7 @@ static void bind(struct tern_exec *exec)
         .rank = exec->comm->group.rank,
         .in_map = TERN__MAP_BYTES,
         .out_map = TERN__MAP_BYTES,
+        .elsewhere = tern__exec_elsewhere(exec),
         .locks = tern__window_at(exec->window, 0, exec->locks_offset),
         .locks_stride = exec->window->size_bytes,
         .nranks = (uint32_t)exec->plan->spec.nranks,
@@ -121,7 +125,8 @@ int tern__exec_compile(struct tern_exec *exec)
     lanes->binding = &exec->binding;
     lanes->window = exec->window;
     lanes->heads = exec->window->base;
-    lanes->signals = exec->window->base + sizeof(struct tern__exec_head);
+    lanes->told = tern__exec_told(exec, how.rank)->begun;
+    lanes->signals = tern__window_at(exec->window, 0, TERN__EXEC_SIGNALS);
     lanes->trace = tern__exec_trace_step;
     bind(exec);
     find_watchers(exec);

@@ -101,13 +101,24 @@ static int compare_offers(const struct offer *offers, const struct tern__group *
     return TERN_OK;
 }
 
-// The executor's own window: head, signals, locks, scratch.
+uint64_t tern__exec_elsewhere(const struct tern_exec *exec)
+{
+    const struct tern__group *group = &exec->comm->group;
+    uint64_t elsewhere = 0;
+    for (int rank = 0; group->away != 0 && rank < group->size; rank++) {
+        bool here = tern__job_is_here(group->job, group->members[rank]);
+        elsewhere |= here ? 0 : UINT64_C(1) << rank;
+    }
+    return elsewhere;
+}
+
+// The executor's own window: head, what is told, signals, locks, scratch.
 static int make_window(struct tern_exec *exec)
 {
     const tern_plan *plan = exec->plan;
     size_t signals = tern__plan_signals(plan);
     size_t stride = signals <= TERN__EXEC_LINES_MAX ? TERN_CACHE_LINE : sizeof(uint32_t);
-    size_t offset = sizeof(struct tern__exec_head) + signals * stride;
+    size_t offset = TERN__EXEC_SIGNALS + signals * stride;
     exec->locks_offset = (offset + TERN_CACHE_LINE - 1) / TERN_CACHE_LINE * TERN_CACHE_LINE;
     exec->scratch_offset = exec->locks_offset + TERN__ADD_LOCKS * sizeof(struct tern__add_lock);
     tern_window_options options = {.flags = TERN_WINDOW_PREFAULT};
@@ -135,12 +146,6 @@ static int exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_o
     TERN_TRY(tern__comm_lives("tern_exec_create", comm));
     struct tern__group *group = &comm->group;
     TERN_TRY(tern__group_check(group, false));
-    if (group->away != 0) { // on all ranks
-        return tern__fail(TERN_ERR_STATE,
-                          "tern_exec_create: the ranks of the communicator are on several "
-                          "machines, and an executor is for one; between machines collective "
-                          "calls run plans: name the algorithm in the call, or in TERN_ALGO");
-    }
     int status = check_mine(comm, plan, options, exec);
     tern_exec *made = tern__handle_new(TERN__EXEC, sizeof *made);
     if (status == TERN_OK && made == NULL) {

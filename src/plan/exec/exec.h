@@ -3,6 +3,7 @@
 // needs to know of other ranks lies in the executor's own window, in each rank's part:
 //
 //     line 0        the run the rank has begun last, and where it is stuck (for reports)
+//     told          which run each rank of another machine has begun last
 //     signals       a line each, or packed when there are very many; posted by anybody
 //     locks         a line each; of atomic reduces (add.h)
 //     scratch       the plan's
@@ -10,6 +11,10 @@
 // Two rules make runs follow each other without a barrier. No op touches a rank's memory, and no
 // post its signals, before that rank has begun the run: so what a fast rank does in its next run
 // never counts in a slow rank's present one. And signals count up over all runs (lanes.h).
+//
+// Nobody reads line 0 of a rank of another machine: that rank tells, with a post a run, the ranks
+// there that it has to do with. Copies and posts to another machine are messages, in the order of
+// the lane that sends them, which is all that a plan relies on that reaches no memory there.
 #ifndef TERN_PLAN_EXEC_EXEC_H
 #define TERN_PLAN_EXEC_EXEC_H
 
@@ -31,6 +36,11 @@ struct tern__exec_head {
 };
 _Static_assert(sizeof(struct tern__exec_head) == TERN_CACHE_LINE, "shared layout");
 
+// Behind it: words that only whoever they are about adds to.
+struct tern__exec_told {
+    alignas(TERN_CACHE_LINE) _Atomic uint32_t begun[TERN_RANKS_MAX];
+};
+
 #define TERN__EXEC_LINES_MAX 16384 // signals of a rank that get a line each
 
 struct tern_exec {
@@ -48,6 +58,8 @@ struct tern_exec {
     struct tern__binding binding;
     uint32_t watchers_count;
     struct tern__bell *watchers[TERN_RANKS_MAX]; // of ranks that wait for this one to begin
+    uint64_t
+        tells; // bit r: rank r of another machine hears when this one begins, and tells it, too
     struct tern__exec_head *own;
     tern_comm *comm;
     tern_window *window;
@@ -66,6 +78,15 @@ struct tern_exec {
 static inline struct tern__exec_head *tern__exec_head(const struct tern_exec *exec, int rank)
 {
     return (struct tern__exec_head *)(void *)tern__window_at(exec->window, rank, 0);
+}
+
+// Where the signals begin.
+#define TERN__EXEC_SIGNALS (sizeof(struct tern__exec_head) + sizeof(struct tern__exec_told))
+
+static inline struct tern__exec_told *tern__exec_told(const struct tern_exec *exec, int rank)
+{
+    return (struct tern__exec_told *)(void *)tern__window_at(exec->window, rank,
+                                                             sizeof(struct tern__exec_head));
 }
 
 // digest.c: a hash of everything that the plan's text says.
@@ -87,6 +108,15 @@ void tern__exec_trace_run(const struct tern_exec *exec);
 int tern__exec_timed_out(struct tern_exec *exec);
 // TERN_ERR_LEFT, and a failed communicator, when a rank has left that has not begun the run.
 int tern__exec_check_left(struct tern_exec *exec);
+
+// exec.c: the ranks (bit r) of other machines.
+uint64_t tern__exec_elsewhere(const struct tern_exec *exec);
+
+// Whether this rank hears when a rank begins a run.
+static inline bool tern__exec_hears(const struct tern_exec *exec, int rank)
+{
+    return ((exec->tells | ~exec->binding.elsewhere) >> rank & 1) != 0;
+}
 
 // run.c: forgets a run that cannot go on; false when it is another thread's.
 bool tern__exec_abandon(struct tern_exec *exec);

@@ -84,8 +84,11 @@ static bool has_met(const struct tern__lanes *lanes, uint32_t signal)
 bool tern__lanes_begun(const struct tern__lanes *lanes, int rank)
 {
     const char *head = lanes->heads + (size_t)rank * lanes->window->size_bytes;
+    const _Atomic uint32_t *begun = (lanes->binding->elsewhere >> rank & 1) != 0
+                                        ? &lanes->told[rank]
+                                        : (const _Atomic uint32_t *)(const void *)head;
     // partner: the store of whoever begins a run; also acquires what that rank wrote before it.
-    return tern__reached(tern__flag_load((const _Atomic uint32_t *)(const void *)head), lanes->run);
+    return tern__reached(tern__flag_load(begun), lanes->run);
 }
 
 // Whether all of these ranks have begun the run; remembers those that have.

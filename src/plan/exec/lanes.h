@@ -20,7 +20,8 @@ struct tern__lanes {
     char *arrivals;         // where all ranks meet: a counter for each signal, a line apart
     const uint32_t *passed; // by signal: arrivals there in runs that have ended
     const char
-        *heads; // the word of rank 0 that says which run it has begun last; each rank's likewise
+        *heads; // the word of rank 0 that says which run it has begun last; each rank's likewise,
+    const _Atomic uint32_t *told; // but of ranks of other machines these, by rank
     uint64_t begun; // bit r: rank r is known to have begun the run; all, where that is sure before
     uint32_t run;   // its number
     uint32_t open_count;

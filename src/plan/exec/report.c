@@ -32,8 +32,10 @@ static int describe_posters(const struct tern_exec *exec, uint64_t ranks, char *
     uint64_t stuck = 0;
     for (uint64_t left = ranks; left != 0; left &= left - 1) {
         int rank = __builtin_ctzll(left);
-        late |= tern__lanes_begun(&exec->lanes, rank) ? 0 : left & -left;
-        stuck |= tern__peek(&tern__exec_head(exec, rank)->stuck) != 0 ? left & -left : 0;
+        bool begun = !tern__exec_hears(exec, rank) || tern__lanes_begun(&exec->lanes, rank);
+        late |= begun ? 0 : left & -left;
+        bool here = (exec->binding.elsewhere >> rank & 1) == 0; // else its head is out of sight
+        stuck |= here && tern__peek(&tern__exec_head(exec, rank)->stuck) != 0 ? left & -left : 0;
     }
     size_t used = strlen(text);
     if (late != 0) {
@@ -107,7 +109,7 @@ int tern__exec_check_left(struct tern_exec *exec)
     uint64_t left = atomic_load_explicit(&group->shared->left, memory_order_seq_cst);
     for (; left != 0; left &= left - 1) { // partner: tern__group_leave, after the last run began
         int rank = __builtin_ctzll(left);
-        if (!tern__lanes_begun(&exec->lanes, rank)) {
+        if (tern__exec_hears(exec, rank) && !tern__lanes_begun(&exec->lanes, rank)) {
             char run[112];
             name_run(exec, run, sizeof run);
             return tern__group_has_left(group, rank, " without beginning %s", run);

@@ -7,6 +7,7 @@
 #include "base/public.h"
 #include "base/error.h"
 #include "base/trace.h"
+#include "net/net.h"
 #include "plan/exec/exec.h"
 
 bool tern__exec_abandon(struct tern_exec *exec)
@@ -126,6 +127,10 @@ static void begin_run(struct tern_exec *exec)
     tern__flag_store(&exec->own->begun, exec->lanes.run); // partner: tern__lanes_begun
     for (uint32_t i = 0; i < exec->watchers_count; i++) {
         tern__bell_ring(exec->watchers[i]);
+    }
+    for (uint64_t left = exec->tells; left != 0; left &= left - 1) { // counts as lanes.run does
+        struct tern__exec_told *told = tern__exec_told(exec, __builtin_ctzll(left));
+        tern__net_post((char *)&told->begun[exec->binding.rank]); // partner: tern__lanes_begun
     }
 }
 

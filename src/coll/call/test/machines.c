@@ -7,7 +7,6 @@
 #include "coll/call/test/samples.h"
 #include "support/machines.h"
 #include "tern/algo.h"
-#include "tern/exec.h"
 
 static const char *const layouts[] = {"aabb", "aaabbb", "abc", "abb", "aabbccdd", "ab", "abab"};
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
@@ -76,34 +75,11 @@ static void who_has_done_its_part_may_leave(void **state)
     }
 }
 
-static int ask_executor(tern_comm *world, void *arg)
-{
-    tern_exec_options options = {0};
-    tern_topo *topo;
-    tern_plan *plan;
-    tern_exec *exec = NULL;
-    CHECK(tern_topo_create("machines:2x2", &topo) == TERN_OK);
-    tern_algo_request request = {
-        .kind = TERN_PLAN_ALL_REDUCE, .topo = topo, .bytes = 4096, .unit = 4, .algorithm = "chain"};
-    CHECK(tern_algo_plan(&request, &plan) == TERN_OK);
-    CHECK(tern_exec_create(world, plan, &options, &exec) == TERN_ERR_STATE);
-    CHECK(look_says("several machines") && exec == NULL);
-    tern_plan_destroy(plan);
-    tern_topo_destroy(topo);
-    return 0;
-}
-
-static void an_executor_says_that_it_is_for_one_machine(void **state)
-{
-    assert_true(machines_run_comm("aabb", ask_executor, NULL, 60));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_gives_the_bits_of_the_reference),
         cmocka_unit_test(who_has_done_its_part_may_leave),
-        cmocka_unit_test(an_executor_says_that_it_is_for_one_machine),
     };
     base_seed = random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
