@@ -66,8 +66,9 @@ static int check_place(const struct tern__shown *shown, const char *what)
         char here[TERN__MACHINE_NAME_BYTES];
         tern__machine_name(here);
         return tern__fail(TERN_ERR_REFUSED,
-                          "%s is on another machine (it is '%.63s' there, '%s' here)", what,
-                          shown->machine_name, here);
+                          "%s is on another machine (it is '%.63s' there, '%s' here; "
+                          "another network namespace counts as one)",
+                          what, shown->machine_name, here);
     }
     snprintf(words, sizeof words, "%s, of process %d,", what, (int)shown->pid);
     TERN_TRY(tern__user_check(shown->user, words));
