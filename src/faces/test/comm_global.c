@@ -14,6 +14,7 @@
 #include "comm/pool.h"
 #include "faces/test/board.h"
 #include "support/look.h"
+#include "support/random.h"
 #include "support/ranks.h"
 #include "support/user.h"
 #include "tern/put.h"
@@ -244,6 +245,47 @@ static void wrong_descriptors_are_minus_one_and_break_nothing(void **state)
     assert_true(board_run(3, refused_descriptors, 60));
 }
 
+// One bit is wrong, anywhere. Where it does not matter (the machine's name), the import succeeds.
+static int one_bit(int rank, const struct ranks *ranks, void *arg)
+{
+    CommGlobalDomainDescriptor all[2];
+    CommGlobalDomainDescriptor bad[2];
+    uint64_t base;
+    uint64_t ctx;
+    struct board *board = arg;
+    uint64_t seed = (uint64_t)board[1].given;
+    int imported = 0;
+    CHECK(board_prepare(board, 1, rank, 2, BYTES, &base) == 0);
+    CHECK(board_gather(board, 2, all) == 0);
+    int fds = look_fds();
+    int maps = look_maps();
+    for (int i = 0; i < 2000 && rank == 0; i++) {
+        uint64_t bit = random_below(&seed, 8 * sizeof bad[1]);
+        memcpy(bad, all, sizeof bad);
+        ((unsigned char *)&bad[1])[bit / 8] ^= (unsigned char)(1U << bit % 8);
+        if (comm_global_domain_import(1, bad, 2, &ctx) == 0) {
+            CHECK(comm_global_domain_release(1) == 0);
+            CHECK(board_prepare(board, 1, rank, 2, BYTES, &base) == 0);
+            all[0] = board->descriptors[0];
+            imported++;
+        }
+        CHECK(look_fds() == fds && look_maps() == maps);
+    }
+    CHECK(rank != 0 || (imported > 0 && imported < 2000));
+    CHECK(board_meet(board, 2) == 0);
+    CHECK(comm_global_domain_release(1) == 0);
+    return 0;
+}
+
+static void a_wrong_bit_breaks_nothing(void **state)
+{
+    struct board *boards = board_make();
+    assert_non_null(boards);
+    boards[1].given = (int)(random_seed() % INT32_MAX);
+    assert_true(ranks_run(2, one_bit, boards, 60));
+    munmap(boards, 2 * sizeof *boards);
+}
+
 // Ranks that differ in what must be alike.
 static int different(int rank, const struct ranks *ranks, void *arg)
 {
@@ -379,6 +421,7 @@ int main(void)
         cmocka_unit_test(domains_overlap),
         cmocka_unit_test(wrong_arguments_are_minus_one),
         cmocka_unit_test(wrong_descriptors_are_minus_one_and_break_nothing),
+        cmocka_unit_test(a_wrong_bit_breaks_nothing),
         cmocka_unit_test(ranks_that_differ_are_told),
         cmocka_unit_test(users_are_kept_apart),
         cmocka_unit_test(an_import_that_fails_has_not_begun),
