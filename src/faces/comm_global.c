@@ -16,29 +16,29 @@ _Static_assert(offsetof(CommGlobalDomainDescriptor, handle) == 32, "likewise");
 _Static_assert(sizeof(struct tern__pool_card) <= sizeof((CommGlobalDomainDescriptor *)0)->handle,
                "it is the handle");
 
-// One call at a time; held while forking.
+// One call at a time.
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 
-static void hold(void)
+static void in_child(void)
 {
-    pthread_mutex_lock(&calls);
-}
-
-static void release(void)
-{
-    pthread_mutex_unlock(&calls);
+    pthread_mutex_init(&calls, NULL); // another thread of the parent may have held it
 }
 
 static void watch_forks(void)
 {
-    pthread_atfork(hold, release, release);
+    pthread_atfork(NULL, NULL, in_child);
 }
 
 static void begin_call(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
-    hold();
+    pthread_mutex_lock(&calls);
+}
+
+static void end_call(void)
+{
+    pthread_mutex_unlock(&calls);
 }
 
 // -1, and the sentence of what failed below gets its beginning.
@@ -119,7 +119,7 @@ int comm_global_domain_prepare(uint64_t domain_id, uint32_t domain_rank, uint32_
     begin_call();
     int status = prepare(domain_id, domain_rank, rank_count, window_size, profile, out,
                          local_window_base_out);
-    release();
+    end_call();
     return status;
 }
 
@@ -233,7 +233,7 @@ int comm_global_domain_import(uint64_t domain_id, const CommGlobalDomainDescript
 {
     begin_call();
     int status = import(domain_id, all, count, device_ctx_out);
-    release();
+    end_call();
     return status;
 }
 
@@ -250,6 +250,6 @@ int comm_global_domain_release(uint64_t domain_id)
     } else if (tern__pool_destroy(pool) != TERN_OK) {
         status = fail_below(call);
     }
-    release();
+    end_call();
     return status;
 }

@@ -3,6 +3,7 @@
 // are laid: data, signals and doorbells in them, several at once, what is refused, and that nothing
 // is left of them.
 #include "support/cmocka.h"
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -412,6 +413,50 @@ static void a_child_has_no_part_in_them(void **state)
     assert_true(board_run(2, forks, 60));
 }
 
+// One thread makes and frees domains, while another one forks.
+static void *makes(void *arg)
+{
+    _Atomic int *left = arg;
+    CommGlobalDomainDescriptor own;
+    uint64_t base;
+    uint64_t ctx;
+    int wrong = 0;
+    while (*left > 0) {
+        wrong += comm_global_domain_prepare(2, 0, 1, BYTES, 1, &own, &base) != 0 ||
+                 comm_global_domain_import(2, &own, 1, &ctx) != 0 ||
+                 comm_global_domain_release(2) != 0;
+    }
+    return wrong == 0 ? arg : NULL;
+}
+
+static int forks_meanwhile(int rank, const struct ranks *ranks, void *arg)
+{
+    _Atomic int left = 100;
+    pthread_t thread;
+    void *made = NULL;
+    CHECK(pthread_create(&thread, NULL, makes, (void *)&left) == 0);
+    while (left > 0) {
+        int status = -1;
+        pid_t pid = fork();
+        if (pid == 0) {
+            CommGlobalDomainDescriptor own;
+            uint64_t base;
+            bool right = comm_global_domain_prepare(2, 0, 1, BYTES, 1, &own, &base) == 0 &&
+                         comm_global_domain_release(2) == 0;
+            _exit(right ? 0 : 1);
+        }
+        CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+        left--;
+    }
+    CHECK(pthread_join(thread, &made) == 0 && made != NULL);
+    return 0;
+}
+
+static void threads_may_fork(void **state)
+{
+    assert_true(board_run(1, forks_meanwhile, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +471,7 @@ int main(void)
         cmocka_unit_test(users_are_kept_apart),
         cmocka_unit_test(an_import_that_fails_has_not_begun),
         cmocka_unit_test(a_child_has_no_part_in_them),
+        cmocka_unit_test(threads_may_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
