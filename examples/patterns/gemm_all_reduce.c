@@ -12,6 +12,7 @@
 #include "gemm_kernels.h"
 #include "gemm_options.h"
 #include "phase_barrier.h"
+#include "tern/put.h"
 
 enum way { WAY_COMPUTE, WAY_SEQUENTIAL, WAY_FUSED, WAYS };
 
@@ -147,8 +148,12 @@ static double run(const struct program *program, enum way way, double *first)
     job_meet(job);
     double seconds = seconds_now() - begin_s;
     if (way != WAY_COMPUTE) {
-        gemm_verify(job, program->args.shape, &program->expected, program->args.output,
-                    job_at(job, 0, program->output_at), way_names[way]);
+        void *output0 = job_memory(job, program->output_bytes);
+        job_check(job, "tern_get",
+                  tern_get(job->window, 0, program->output_at, output0, program->output_bytes));
+        gemm_verify(job, program->args.shape, &program->expected, program->args.output, output0,
+                    way_names[way]);
+        free(output0);
         for (int s = 0; s < gemm_owned(program->args.shape, job->rank); s++) {
             int32_t count = program->args.signals[gemm_subtile_word(s)];
             if (count != job->nranks) {

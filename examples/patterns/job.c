@@ -3,6 +3,7 @@
 #include "job.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,7 +42,7 @@ void job_window(struct job *job, size_t size_bytes)
 
 void *job_at(const struct job *job, int rank, size_t offset_bytes)
 {
-    return (char *)tern_window_address(job->window, rank) + offset_bytes;
+    return (void *)(uintptr_t)(job->context->windowsIn[rank] + offset_bytes);
 }
 
 void *job_memory(const struct job *job, size_t size_bytes)

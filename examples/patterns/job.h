@@ -27,7 +27,8 @@ struct job {
 void job_begin(struct job *job, const char *program);
 void job_window(struct job *job, size_t size_bytes);
 
-// The memory at this offset of a rank's window, as it is mapped here.
+// The address of this offset of a rank's window, for instructions on tensors: those reach it on
+// every machine, loads and stores of C where the rank is on this one.
 void *job_at(const struct job *job, int rank, size_t offset_bytes);
 
 // Memory of this rank alone, zero; until the program ends.

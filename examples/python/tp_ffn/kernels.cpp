@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include <tern/graph.h>
+#include <tern/put.h>
 #include <tern/region.h>
 #include <tern/signal.h>
 #include <tern/tile.h>
@@ -96,25 +97,26 @@ void reduce(int64_t *args)
 {
     tern_window *window = reinterpret_cast<tern_window *>(args[0]);
     const int64_t rank = args[1], nranks = args[2], first = args[6], count = args[7];
-    float *sums[TERN_RANKS_MAX];
-    const float *partial[TERN_RANKS_MAX];
-    for (int64_t i = 0; i < nranks; i++) {
-        char *base = static_cast<char *>(tern_window_address(window, static_cast<int>(i)));
-        partial[i] = reinterpret_cast<float *>(base + args[4]) + first;
-        sums[i] = reinterpret_cast<float *>(base + args[5]) + first;
-    }
     for (int64_t begin = 0; begin < count; begin += 1024) { // stays in the first-level cache
-        float block[1024];
-        int64_t length = count - begin < 1024 ? count - begin : 1024;
-        for (int64_t i = 0; i < nranks; i++) {
+        float sums[1024], fetched[1024];
+        const int64_t length = count - begin < 1024 ? count - begin : 1024;
+        const size_t bytes = static_cast<size_t>(length) * sizeof(float);
+        const size_t at = static_cast<size_t>(first + begin) * sizeof(float);
+        int status = TERN_OK;
+        for (int64_t i = 0; i < nranks && status == TERN_OK; i++) {
+            status = tern_get(window, static_cast<int>(i), static_cast<size_t>(args[4]) + at,
+                              fetched, bytes);
             for (int64_t k = 0; k < length; k++) {
-                block[k] = i == 0 ? partial[0][begin + k] : block[k] + partial[i][begin + k];
+                sums[k] = i == 0 ? fetched[k] : sums[k] + fetched[k];
             }
         }
-        for (int64_t i = 0; i < nranks; i++) {
-            for (int64_t k = 0; k < length; k++) {
-                sums[i][begin + k] = block[k];
-            }
+        for (int64_t i = 0; i < nranks && status == TERN_OK; i++) {
+            status = tern_put(window, static_cast<int>(i), static_cast<size_t>(args[5]) + at, sums,
+                              bytes);
+        }
+        if (status != TERN_OK) {
+            tern_kernel_fail("%s", tern_last_error());
+            return;
         }
     }
     notify_all(window, rank, nranks, args[3]);
