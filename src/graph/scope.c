@@ -8,10 +8,12 @@
 
 #include "base/public.h"
 #include "graph/chip.h"
+#include "graph/far.h"
 #include "graph/join.h"
 #include "graph/orchestrate.h"
 #include "graph/region.h"
 #include "graph/submit.h"
+#include "tern/put.h"
 
 // That the caller is the graph's orchestration, and the run goes on.
 static int check_orchestrates(const char *call, const tern_graph *graph)
@@ -205,8 +207,13 @@ static int graph_get_element(tern_graph *graph, const tern_region *region, const
         return tern__fail(TERN_ERR_ARG, "tern_graph_get_element: value must not be NULL");
     }
     TERN_TRY(await_element("tern_graph_get_element", graph, region, index, false, &place));
+    const size_t bytes = tern_region_dtype_size(region->dtype);
+    struct tern__far_place far;
     *value = 0;
-    memcpy(value, place, tern_region_dtype_size(region->dtype));
+    if (tern__graph_is_far(graph->chip, place, &far)) {
+        return tern_get(far.window, far.rank, far.offset_bytes, value, bytes);
+    }
+    memcpy(value, place, bytes);
     return TERN_OK;
 }
 
@@ -221,7 +228,13 @@ static int graph_set_element(tern_graph *graph, const tern_region *region, const
 {
     char *place = NULL;
     TERN_TRY(await_element("tern_graph_set_element", graph, region, index, true, &place));
-    memcpy(place, &value, tern_region_dtype_size(region->dtype));
+    const size_t bytes = tern_region_dtype_size(region->dtype);
+    struct tern__far_place far;
+    if (tern__graph_is_far(graph->chip, place, &far)) {
+        // Tasks that are told to begin later find it there, wherever they run.
+        return tern_put(far.window, far.rank, far.offset_bytes, &value, bytes);
+    }
+    memcpy(place, &value, bytes);
     return TERN_OK;
 }
 

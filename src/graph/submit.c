@@ -12,6 +12,7 @@
 #include "comm/window.h"
 #include "graph/away.h"
 #include "graph/chip.h"
+#include "graph/far.h"
 #include "graph/join.h"
 #include "graph/orchestrate.h"
 #include "graph/region.h"
@@ -130,6 +131,25 @@ static int read_edges(const tern_submission *given)
     return TERN_OK;
 }
 
+// Of a node: its chips get copies of what is on other machines (node/stage.h), the host does not.
+static int check_near(const tern_graph *graph, const tern_submission *given)
+{
+    struct tern__far_place far;
+    for (int i = 0; i < given->args_count; i++) {
+        const tern_task_arg *arg = &given->args[i];
+        const bool loads =
+            arg->access != TERN_SCALAR && arg->access != TERN_OUT && arg->access != TERN_NO_DEP;
+        if (loads && tern__graph_is_far(graph->chip, tern_region_data(arg->region), &far)) {
+            return tern__fail(TERN_ERR_ARG,
+                              "tern_graph_submit: argument %d: its memory is rank %d's, on machine "
+                              "%s, where a task of the host cannot load from it; a task for chips "
+                              "can, and tern_domain_read reads it after the run",
+                              i, far.rank, tern__window_machine(far.window, far.rank));
+        }
+    }
+    return TERN_OK;
+}
+
 static int read_submission(tern_graph *graph, struct reading *reading)
 {
     const tern_submission *given = reading->given;
@@ -142,6 +162,8 @@ static int read_submission(tern_graph *graph, struct reading *reading)
             reading->more = (struct tern__task_more){.reserve = -1};
         }
         reading->task.special |= TERN__TASK_AWAY;
+    } else if (graph->chip->away != NULL) {
+        TERN_TRY(check_near(graph, given));
     }
     const char *name = task->name != NULL          ? task->name
                        : task->kernel_name != NULL ? task->kernel_name

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 180
+// ctest-timeout: 180, ctest-machines: 2
 // Ranks that are killed while graphs run: every survivor's run ends with TERN_ERR_PEER and the
 // number of the killed rank, in time, and nothing is left.
 #include "support/cmocka.h"

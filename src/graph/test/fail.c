@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-timeout: 120, ctest-machines: 2
 // Runs that fail: kernels that say so, deadlines, kernels that block or never return. Each ends
 // with a status and a sentence on every rank, in time.
 #include "support/cmocka.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-machines: 2
 // Tasks that wait for signals: own and peers', several at a time, in many runs of one graph. A
 // waiting task holds no core, and sees what was written before the notifies.
 #include "support/cmocka.h"

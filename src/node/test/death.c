@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240
+// ctest-timeout: 240, ctest-machines: 2
 // Chips, and the host, that are killed at some moment of many runs: everybody else learns whom, in
 // time, and nothing is left.
 #include "support/cmocka.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240
+// ctest-timeout: 240, ctest-machines: 2
 // What fails: kernels, members of groups, orchestrations, arguments; a deadline; a chip that dies.
 // Each has its sentence, what does not depend on it goes on, and nothing hangs.
 #include "support/cmocka.h"

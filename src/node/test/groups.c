@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-timeout: 120, ctest-machines: 2
 // Groups: chips that start together, kernels that wait for each other, domains that overlap, and
 // what a group that waits keeps from others.
 #include "support/cmocka.h"
@@ -33,8 +34,9 @@ static void all_reduce(int64_t *args)
     float *mine = data_of(args[2]);
     float sums[FLOATS] = {0};
     int status = meet_all(context, 2 * (int32_t)args[1] - 1);
-    for (uint32_t peer = 0; peer < context->rankNum; peer++) {
-        const float *theirs = here(context, peer, DATA);
+    for (uint32_t peer = 0; peer < context->rankNum && status == TERN_OK; peer++) {
+        float theirs[FLOATS];
+        status = get_at(here(context, peer, DATA), theirs, (size_t)args[0] * sizeof(float));
         for (int64_t i = 0; i < args[0]; i++) {
             sums[i] += theirs[i];
         }
@@ -87,7 +89,9 @@ static void single(int64_t *args)
 static void slow(int64_t *args)
 {
     nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
-    *data_of(args[0]) = 1;
+    if (put_at(data_of(args[0]), &(float){1}, sizeof(float)) != TERN_OK) {
+        tern_kernel_fail("%s", tern_last_error());
+    }
 }
 
 // args: what chip it is, the mark: it must be there on chip 1 when this begins.

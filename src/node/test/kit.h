@@ -100,6 +100,24 @@ static inline int notify_at(const void *address)
                              : status;
 }
 
+static inline int get_at(const void *address, void *local, size_t bytes)
+{
+    tern_window *window;
+    int rank;
+    size_t offset;
+    int status = tern_window_find(address, &window, &rank, &offset);
+    return status == TERN_OK ? tern_get(window, rank, offset, local, bytes) : status;
+}
+
+static inline int put_at(const void *address, const void *local, size_t bytes)
+{
+    tern_window *window;
+    int rank;
+    size_t offset;
+    int status = tern_window_find(address, &window, &rank, &offset);
+    return status == TERN_OK ? tern_put(window, rank, offset, local, bytes) : status;
+}
+
 static inline int wait_at(const void *address, int32_t value)
 {
     tern_window *window;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-timeout: 120, ctest-machines: 2
 // Tasks for chips: their order follows from ranges of tensors, also between chips and the host;
 // outputs from heaps, back-pressure, orchestrations of chips, waits, domains that are used again.
 #include "support/cmocka.h"
@@ -285,6 +286,16 @@ struct mixed {
     float seen;
 };
 
+// Whether a pointer of this process leads to the memory.
+static bool is_near(const tern_region *region)
+{
+    tern_window *window;
+    int rank;
+    size_t offset;
+    return fine(tern_window_find(tern_region_data(region), &window, &rank, &offset)) &&
+           tern_window_is_local(window, rank);
+}
+
 static int submit_mixed(tern_graph *graph, void *arg)
 {
     struct mixed *mixed = arg;
@@ -310,7 +321,9 @@ static int submit_mixed(tern_graph *graph, void *arg)
     CHECK(fine(tern_window_find(tern_region_data(&word), &told.window, &rank, &told.offset_bytes)));
     CHECK(fine(submit_to(graph, 0, "add_often", often, 2)));
     CHECK(fine(tern_node_submit(graph, &minus_both, NULL)));
-    CHECK(fine(tern_graph_submit(graph, &looks, NULL)));
+    if (is_near(all)) {
+        CHECK(fine(tern_graph_submit(graph, &looks, NULL)));
+    }
     CHECK(fine(submit_to(graph, 0, "add_to_all", often, 2)));
     CHECK(fine(submit_to(graph, 0, "tell_host", tell, 1)));
     minus_both.function = "tern_test_build";
@@ -329,7 +342,7 @@ static int host_mixes(tern_node *node, void *arg)
     CHECK(fine(tern_domain_create(node, (int[]){0}, 1, 4096, &mixed.data.domain)));
     mixed.data.all = floats(tern_domain_address(mixed.data.domain, 0), FLOATS);
     CHECK(fine(tern_node_run(node, submit_mixed, &mixed)));
-    CHECK(mixed.seen == 3);
+    CHECK(mixed.seen == 3 || !is_near(&mixed.data.all));
     CHECK(fine(tern_domain_read(mixed.data.domain, 0, 0, left, sizeof left)));
     for (int i = 0; i < FLOATS; i++) {
         CHECK(left[i] == 6);
@@ -340,6 +353,59 @@ static int host_mixes(tern_node *node, void *arg)
 static void chips_cores_objects_and_host_work_together(void **state)
 {
     assert_true(runs_with(2, 5, host_mixes, NULL));
+}
+
+// Elements of every chip's memory, between tasks; and a task of the host where they are far.
+static int use_elements(tern_graph *graph, void *arg)
+{
+    struct mixed *mixed = arg;
+    tern_region *all = &mixed->data.all;
+    const int chips = tern_node_chips(mixed->data.node);
+    tern_task_arg add[] = {inout(all), scalar(4)};
+    uint64_t bits;
+    float value = 1.5F;
+    memcpy(&bits, &value, sizeof value);
+    bits &= UINT32_MAX;
+    CHECK(fine(tern_graph_set_element(graph, all, &(uint32_t){3}, bits)));
+    CHECK(fine(submit_to(graph, chips - 1, "add_to_all", add, 2)));
+    CHECK(fine(submit_to(graph, 0, "add_to_all", add, 2)));
+    CHECK(fine(tern_graph_get_element(graph, all, &(uint32_t){3}, &bits)));
+    memcpy(&mixed->seen, &bits, sizeof mixed->seen);
+    return TERN_OK;
+}
+
+static int submit_look(tern_graph *graph, void *arg)
+{
+    struct mixed *mixed = arg;
+    tern_task_arg seen[] = {in(&mixed->data.all), scalar((uint64_t)(uintptr_t)&mixed->seen)};
+    tern_submission looks = {.task = {.name = "look", .kernel = look, .core = TERN_CORE_AIV},
+                             .args = seen,
+                             .args_count = 2};
+    return tern_graph_submit(graph, &looks, NULL);
+}
+
+static int host_uses_elements(tern_node *node, void *arg)
+{
+    struct mixed mixed = {.data.node = node};
+    int last = tern_node_chips(node) - 1;
+    CHECK(fine(tern_domain_create(node, &last, 1, 4096, &mixed.data.domain)));
+    mixed.data.all = floats(tern_domain_address(mixed.data.domain, 0), FLOATS);
+    CHECK(fine(tern_node_run(node, use_elements, &mixed)));
+    CHECK(mixed.seen == 9.5F);
+    if (is_near(&mixed.data.all)) {
+        CHECK(fine(tern_node_run(node, submit_look, &mixed)));
+        CHECK(mixed.seen == 8);
+    } else {
+        CHECK(says(tern_node_run(node, submit_look, &mixed), TERN_ERR_ARG,
+                   "where a task of the host cannot load from it"));
+        CHECK(fine(tern_node_run(node, use_elements, &mixed))); // the node works on
+    }
+    return 0;
+}
+
+static void the_host_uses_elements_of_all_chips(void **state)
+{
+    assert_true(runs_with(2, 5, host_uses_elements, NULL));
 }
 
 static int leave_domain(tern_graph *graph, void *arg)
@@ -387,6 +453,7 @@ int main(void)
         cmocka_unit_test(ranges_of_one_buffer_run_together),
         cmocka_unit_test(outputs_of_a_small_heap_are_waited_for),
         cmocka_unit_test(chips_cores_objects_and_host_work_together),
+        cmocka_unit_test(the_host_uses_elements_of_all_chips),
         cmocka_unit_test(domains_are_used_again_after_the_run),
         cmocka_unit_test(chips_run_graphs_of_their_own),
     };
