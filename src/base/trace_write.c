@@ -10,7 +10,11 @@
 
 #include "base/error.h"
 
-enum { TRACKS_MAX = 1024 }; // names of a rank; tids are rank by rank
+enum {
+    TRACKS_MAX = 1024, // names of a rank; tids are rank by rank
+    ESCAPED_MAX = 120, // bytes of a string
+};
+_Static_assert(TERN__TRACE_NAME_BYTES <= ESCAPED_MAX, "names of events are strings");
 
 // Where an arrow may begin.
 struct origin {
@@ -27,22 +31,24 @@ struct writer {
     uint64_t arrows, pairs; // ids given
     int64_t zero_ns;        // where the file's time begins: its earliest event
     bool out_of_memory;
+    const struct tern__trace_machines *machines; // NULL: one
     // Of the rank that is being written:
     int rank;
     char (*names)[TERN__TRACE_TRACK_BYTES];
     int names_count;
 };
 
-static uint32_t count_of(const struct tern__trace_rank *rank, const struct tern__trace_track *track)
+uint32_t tern__trace_rank_events(const struct tern__trace_rank *rank,
+                                 const struct tern__trace_track *track)
 {
     uint32_t count = tern__observe(&track->count); // partner: tern__trace_put
     return rank->capacity > 0 && count > rank->capacity ? rank->capacity : count;
 }
 
-static const struct tern__trace_track *next_track(const struct tern__trace_rank *rank,
-                                                  const struct tern__trace_track *track)
+const struct tern__trace_track *tern__trace_rank_next(const struct tern__trace_rank *rank,
+                                                      const struct tern__trace_track *track)
 {
-    return track + 1 + (rank->capacity > 0 ? rank->capacity : count_of(rank, track));
+    return track + 1 + (rank->capacity > 0 ? rank->capacity : tern__trace_rank_events(rank, track));
 }
 
 // The number of a track among those of its rank; a name that is new gets the next one. Tracks of
@@ -90,7 +96,7 @@ static size_t utf8_bytes(const char *text)
 // A JSON string without its quotes, of at most `size` bytes.
 static void write_escaped(FILE *file, const char *from, size_t size)
 {
-    char text[TERN__TRACE_NAME_BYTES + 1] = "";
+    char text[ESCAPED_MAX + 1] = "";
     strncat(text, from, size < sizeof text ? size : sizeof text - 1);
     for (const char *at = text; *at != '\0'; at++) {
         unsigned char c = (unsigned char)*at;
@@ -198,11 +204,11 @@ static void add_origin(struct writer *writer, struct origin origin)
 static void collect_origins(struct writer *writer, const struct tern__trace_rank *rank)
 {
     const struct tern__trace_track *track = rank->tracks;
-    for (uint32_t t = 0; t < rank->count; t++, track = next_track(rank, track)) {
+    for (uint32_t t = 0; t < rank->count; t++, track = tern__trace_rank_next(rank, track)) {
         bool is_new;
         int number = track_number(writer, track, &is_new);
         const struct tern__trace_event *events = tern__trace_events(track);
-        for (uint32_t i = 0; i < count_of(rank, track); i++) {
+        for (uint32_t i = 0; i < tern__trace_rank_events(rank, track); i++) {
             if (events[i].begin_ns < writer->zero_ns) {
                 writer->zero_ns = events[i].begin_ns;
             }
@@ -320,7 +326,7 @@ static void write_track(struct writer *writer, const struct tern__trace_rank *ra
         fputs("\"}}", writer->file);
     }
     const struct tern__trace_event *events = tern__trace_events(track);
-    uint32_t count = count_of(rank, track);
+    uint32_t count = tern__trace_rank_events(rank, track);
     for (uint32_t i = 0; i < count; i++) {
         write_event(writer, number, &events[i]);
     }
@@ -328,6 +334,35 @@ static void write_track(struct writer *writer, const struct tern__trace_rank *ra
     if (lost > 0 && count > 0) {
         write_lost(writer, number, events[count - 1].begin_ns, lost);
     }
+}
+
+static const struct tern__trace_machine *machine_of(const struct writer *writer, int rank)
+{
+    for (int i = 0; writer->machines != NULL && i < writer->machines->count; i++) {
+        if ((writer->machines->list[i].ranks >> rank & 1) != 0) {
+            return &writer->machines->list[i];
+        }
+    }
+    return NULL;
+}
+
+// "on b, killed by signal 9", as far as there is something to say.
+static void write_labels(struct writer *writer, const char *ending)
+{
+    const struct tern__trace_machine *machine = machine_of(writer, writer->rank);
+    if (machine == NULL && ending == NULL) {
+        return;
+    }
+    fprintf(writer->file,
+            ",\n{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_labels\",\"args\":{\"labels\":\"",
+            writer->rank + 1);
+    if (machine != NULL) {
+        fputs("on ", writer->file);
+        write_escaped(writer->file, machine->name, ESCAPED_MAX);
+        fputs(ending != NULL ? ", " : "", writer->file);
+    }
+    write_escaped(writer->file, ending != NULL ? ending : "", ESCAPED_MAX);
+    fputs("\"}}", writer->file);
 }
 
 static void write_rank(struct writer *writer, const struct tern__trace_rank *rank)
@@ -338,22 +373,65 @@ static void write_rank(struct writer *writer, const struct tern__trace_rank *ran
             "\"sort_index\":%d}}",
             writer->rank == 0 ? "" : ",\n", writer->rank + 1, writer->rank, writer->rank + 1,
             writer->rank);
-    if (rank->ending != NULL) {
-        fprintf(writer->file,
-                ",\n{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_labels\",\"args\":{\"labels\":\"",
-                writer->rank + 1);
-        write_escaped(writer->file, rank->ending, strlen(rank->ending));
-        fputs("\"}}", writer->file);
-    }
+    write_labels(writer, rank->ending);
     const struct tern__trace_track *track = rank->tracks;
-    for (uint32_t t = 0; t < rank->count; t++, track = next_track(rank, track)) {
+    for (uint32_t t = 0; t < rank->count; t++, track = tern__trace_rank_next(rank, track)) {
         write_track(writer, rank, track);
     }
 }
 
-int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nranks)
+static void write_point(FILE *file, const char *before, const struct tern__clock_point *point)
+{
+    // As strings: readers keep numbers as doubles.
+    fprintf(file,
+            "%s{\"at_ns\":\"%" PRId64 "\",\"offset_ns\":\"%" PRId64 "\",\"error_ns\":\"%" PRId64
+            "\"}",
+            before, point->at_ns, point->offset_ns, point->error_ns);
+}
+
+// Whose clock it is, and what was added to the times of each machine.
+static void write_machines(const struct writer *writer)
+{
+    FILE *file = writer->file;
+    const struct tern__trace_machines *machines = writer->machines;
+    if (machines == NULL) {
+        return;
+    }
+    fputs("\"clock_of\":\"", file);
+    write_escaped(file, machines->clock_of, ESCAPED_MAX);
+    fputs("\",\"machines\":[", file);
+    for (int i = 0; i < machines->count; i++) {
+        const struct tern__trace_machine *machine = &machines->list[i];
+        const char *before = "";
+        fprintf(file, "%s\n{\"machine\":\"", i > 0 ? "," : "");
+        write_escaped(file, machine->name, ESCAPED_MAX);
+        fputs("\",\"ranks\":[", file);
+        for (uint64_t ranks = machine->ranks; ranks != 0; ranks &= ranks - 1) {
+            fprintf(file, "%s%d", before, __builtin_ctzll(ranks));
+            before = ",";
+        }
+        fputs("],\"clock\":[", file);
+        if (tern__clock_line_known(&machine->clock)) {
+            write_point(file, "", &machine->clock.begin);
+            write_point(file, ",", &machine->clock.end);
+        }
+        fputs("]}", file);
+    }
+    fputs("],", file);
+}
+
+void tern__trace_move(struct tern__trace_event *event, const struct tern__clock_line *clock)
+{
+    int64_t end_ns = tern__clock_line_map(clock, event->begin_ns + event->duration_ns);
+    event->begin_ns = tern__clock_line_map(clock, event->begin_ns);
+    event->duration_ns = end_ns > event->begin_ns ? end_ns - event->begin_ns : 1;
+}
+
+int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nranks,
+                      const struct tern__trace_machines *machines)
 {
     struct writer writer = {.file = file,
+                            .machines = machines,
                             .names = calloc(TRACKS_MAX, sizeof *writer.names),
                             .zero_ns = INT64_MAX};
     for (writer.rank = 0; writer.names != NULL && writer.rank < nranks; writer.rank++) {
@@ -369,10 +447,9 @@ int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nran
         qsort(writer.origins, writer.origins_count, sizeof *writer.origins, compare_origins);
     }
     writer.zero_ns = writer.zero_ns == INT64_MAX ? 0 : writer.zero_ns;
-    fprintf(file,
-            "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"CLOCK_MONOTONIC\","
-            "\"zero_ns\":\"%" PRId64 "\"},\"traceEvents\":[\n",
-            writer.zero_ns);
+    fprintf(file, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"CLOCK_MONOTONIC\",");
+    write_machines(&writer);
+    fprintf(file, "\"zero_ns\":\"%" PRId64 "\"},\"traceEvents\":[\n", writer.zero_ns);
     for (writer.rank = 0; writer.rank < nranks; writer.rank++) {
         writer.names_count = 0;
         write_rank(&writer, &ranks[writer.rank]);

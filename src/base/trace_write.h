@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "base/clock_line.h"
 #include "base/trace.h"
 
 // The tracks of a rank, one after the other. Nothing in them is trusted: a rank may have been
@@ -18,7 +19,31 @@ struct tern__trace_rank {
     const char *ending; // "killed by signal 9", or NULL
 };
 
-// TERN_ERR_MEMORY, or TERN_OK; whether the file could be written is the caller's to see.
-int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nranks);
+// Its events; and the track behind it.
+uint32_t tern__trace_rank_events(const struct tern__trace_rank *rank,
+                                 const struct tern__trace_track *track);
+const struct tern__trace_track *tern__trace_rank_next(const struct tern__trace_rank *rank,
+                                                      const struct tern__trace_track *track);
+
+// Of a job on several machines, whose clocks differ: times of events are those of one clock
+// already, and the file says how they were found.
+struct tern__trace_machine {
+    const char *name;
+    uint64_t ranks;                // bit r: rank r is on it
+    struct tern__clock_line clock; // from its clock to that of the file
+};
+struct tern__trace_machines {
+    int count;
+    const char *clock_of; // "the head", whose clock that is
+    const struct tern__trace_machine *list;
+};
+
+// The event with its times changed by a line to the other clock.
+void tern__trace_move(struct tern__trace_event *event, const struct tern__clock_line *clock);
+
+// `machines` is NULL for one machine. TERN_ERR_MEMORY, or TERN_OK; whether the file could be
+// written is the caller's to see.
+int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nranks,
+                      const struct tern__trace_machines *machines);
 
 #endif

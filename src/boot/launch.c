@@ -221,7 +221,7 @@ static int start_job(struct tern__launch *job)
     plan.labels = job->labels;
     if (options->trace != NULL) {
         TERN_TRY(tern_file_probe(options->trace));
-        TERN_TRY(tern__traces_create(options->nranks, &job->traces));
+        TERN_TRY(tern__traces_create(0, options->nranks, &job->traces));
     }
     plan.traces = job->traces;
     return tern__procs_start(&job->procs, &plan);

@@ -82,7 +82,7 @@ static int write_trace(FILE *file, void *arg)
         ranks[rank] = (struct tern__trace_rank){.tracks = tern_window_address(output->window, rank),
                                                 .count = output->offers[rank].tracks};
     }
-    return tern__trace_write(file, ranks, output->nranks);
+    return tern__trace_write(file, ranks, output->nranks, NULL);
 }
 
 // A path in a sentence: its last part when it is long, for that is where paths differ.
