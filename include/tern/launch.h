@@ -58,7 +58,8 @@ typedef struct tern_launch_options {
 // ranks get the working folder, the TERN_ variables and `env`; what they write goes to the caller's
 // outputs, line by line. The caller's standard input goes to rank 0. A host that cannot be reached,
 // that is gone, or that is silent for TERN_NET_TIMEOUT seconds (1) is a failure, of exit status 125
-// at the start and 137 later. A trace is refused.
+// at the start and 137 later. A trace is on the clock of this process's machine; a line on standard
+// error for each host says how far its clock is from that, and how exactly this is known.
 //
 // For a process with a single thread that has no other children. Errors: TERN_ERR_ARG,
 // TERN_ERR_SYSTEM; then nothing runs.

@@ -19,7 +19,7 @@ struct head {
     uint32_t magic;
     uint32_t abi;
     uint32_t bytes; // of the strings
-    int32_t numbers[11];
+    int32_t numbers[12];
     uint8_t token[16];
 };
 
@@ -36,7 +36,7 @@ int tern__assignment_write(const struct tern__assignment *assignment, char **byt
                         .numbers = {assignment->machine, assignment->machines, assignment->nranks,
                                     assignment->first, assignment->count, assignment->label,
                                     assignment->bind, (int32_t)assignment->port, assignment->nargs,
-                                    assignment->nvariables, assignment->told}};
+                                    assignment->nvariables, assignment->told, assignment->trace}};
     memcpy(head.token, assignment->token, sizeof head.token);
     *bytes = NULL;
     FILE *file = open_memstream(bytes, size);
@@ -155,7 +155,8 @@ int tern__assignment_read(int fd, struct tern__assignment *assignment, void **me
                                             .port = (uint32_t)numbers[7],
                                             .nargs = numbers[8],
                                             .nvariables = numbers[9],
-                                            .told = numbers[10]};
+                                            .told = numbers[10],
+                                            .trace = numbers[11]};
     memcpy(assignment->token, head.token, sizeof assignment->token);
     if (!is_sound(assignment, head.bytes)) {
         return tern__fail(TERN_ERR_REFUSED, "the head of the job said something without sense");

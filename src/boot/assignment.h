@@ -21,6 +21,7 @@ struct tern__assignment {
     int32_t count;
     int32_t label; // whether output is labelled
     int32_t bind;  // whether ranks are bound to processors
+    int32_t trace; // whether ranks record, for the head to write
     int32_t told;  // the addresses of the head were given by the user, so no others are tried
     uint32_t port; // of the head
     int32_t nargs;

@@ -141,6 +141,9 @@ static void obey(struct tern__launch *job, const struct tern__link_word *word, c
                                    (word->number & TERN__WORD_DESERTED) != 0);
         }
         break;
+    case TERN__WORD_CLOCK:
+        tern__branch_hear_clock(job->branch, word);
+        break;
     case TERN__WORD_GONE:
         tern__hub_remote_gone(job->hub, word->number, word->value);
         break;
@@ -150,6 +153,11 @@ static void obey(struct tern__launch *job, const struct tern__link_word *word, c
     case TERN__WORD_ENDED:
     case TERN__WORD_FAIL:
     case TERN__WORD_FAILURE:
+    case TERN__WORD_ASK_CLOCK:
+    case TERN__WORD_CLOCKS:
+    case TERN__WORD_TRACK:
+    case TERN__WORD_EVENTS:
+    case TERN__WORD_TRACED:
     case TERN__WORD_OVER:
         break; // a branch is not told these
     }
@@ -202,6 +210,9 @@ int64_t tern__branch_turn(struct tern__launch *job)
     branch->obeys = false;
     if (branch->changed && job->hub != NULL) {
         tell_present(job);
+    }
+    if (job->traces != NULL && branch->asked_ns == 0) {
+        tern__branch_ask_clock(branch);
     }
     if (branch->link.state != TERN__LINK_OPEN) {
         lose_head(job);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock_line.h"
 #include "boot/assignment.h"
 #include "boot/link.h"
 #include "tern/api.h"
@@ -20,6 +21,11 @@ struct tern__branch {
     int32_t generation; // how many gatherings have ended
     bool changed;       // who is here is to be said
     bool obeys;         // while it does what the head says
+    // What is known of the head's clock at the start and at the end; and the question that waits.
+    struct tern__clock_point clock[2];
+    int at_end;
+    int32_t questions; // the number of the last one
+    int64_t asked_ns;  // when that was; 0: nothing was asked yet
 };
 
 // Connects to the head and says so.
@@ -41,6 +47,15 @@ void tern__branch_tell_cause(struct tern__launch *job);
 
 // Says how a rank ended, and whom the ranks blamed then (-1: nobody).
 void tern__branch_tell_end(struct tern__launch *job, int rank, int suspect);
+
+// branch_trace.c. Asks for the head's clock; takes an answer, and asks again until there are
+// enough.
+void tern__branch_ask_clock(struct tern__branch *branch);
+void tern__branch_hear_clock(struct tern__branch *branch, const struct tern__link_word *word);
+
+// All ranks have ended: hands what they have recorded to the head. Ends early when the head is gone
+// or silent, or there is a signal, also one that the head got.
+void tern__branch_tell_trace(struct tern__launch *job);
 
 // Nothing is left here. Says so, and waits until the head has heard it, within limits.
 void tern__branch_leave(struct tern__branch *branch, const char *failure);

@@ -194,6 +194,9 @@ static int start(struct tern__job_head *head)
     TERN_TRY(tern__listen(&head->listener, &head->port));
     fcntl(head->listener, F_SETFL, O_NONBLOCK);
     TERN_TRY(tern__labels_create(&labels, &head->labels));
+    if (head->options->trace != NULL) {
+        TERN_TRY(tern__head_trace_create(head));
+    }
     TERN_TRY(tern__head_start(head));
     head->start_until_ns = tern__deadline_after(head->start_ns);
     return TERN_OK;
@@ -226,7 +229,10 @@ static int launch(struct tern__job_head *head, int *exit_status)
         }
         drain_output(head);
         *exit_status = tern__launch_report(&head->job);
+        int saved = head->trace != NULL ? tern__head_trace_save(head) : 0;
+        *exit_status = *exit_status != 0 ? *exit_status : saved;
     }
+    tern__head_trace_destroy(head);
     tern__labels_destroy(head->labels);
     return status;
 }
@@ -240,10 +246,6 @@ static int check(const tern_launch_options *options, struct tern__job_head *head
         return tern__fail(TERN_ERR_ARG,
                           "tern_launch: %d ranks are asked for, but the hosts have %d",
                           options->nranks, head->hosts.nranks);
-    }
-    if (options->trace != NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_launch: a trace is of ranks of one machine, whose "
-                                        "clock is one; there is none of several hosts");
     }
     if (options->agent != NULL && (options->agent[0] == '\0' || strlen(options->agent) > 4000)) {
         return tern__fail(TERN_ERR_ARG, "tern_launch: the agent is no command");

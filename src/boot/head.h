@@ -57,8 +57,9 @@ struct tern__job_head {
     bool reads;             // standard input has not ended
     size_t stdin_size, stdin_done;
     char stdin_bytes[TERN__STDIN_BYTES];
-    char mark[64];            // TERN_AGENT=..., in the environment of agents
-    struct tern__procs procs; // the children that this process had before
+    char mark[64];                  // TERN_AGENT=..., in the environment of agents
+    struct tern__procs procs;       // the children that this process had before
+    struct tern__head_trace *trace; // NULL: not asked for
 };
 
 // tern_launch for several hosts.
@@ -94,6 +95,15 @@ void tern__head_accept(struct tern__job_head *head);
 int64_t tern__head_turn(struct tern__job_head *head);
 void tern__head_say(struct tern__job_head *head, struct tern__link_word word, const void *payload,
                     size_t bytes); // to all
+
+// head_trace.c: of a job that is traced. Looks whether the file could be written; takes what a
+// branch says about it; writes the file and says which clocks were how far apart, and what lacks:
+// returns the exit status that this alone would make, 0 or 1.
+int tern__head_trace_create(struct tern__job_head *head);
+void tern__head_trace_hear(struct tern__job_head *head, int entry,
+                           const struct tern__link_word *word, const void *payload);
+int tern__head_trace_save(struct tern__job_head *head);
+void tern__head_trace_destroy(struct tern__job_head *head);
 
 // Why the job has failed, for ranks.
 #define TERN__WIRE_SENTENCE_BYTES 480

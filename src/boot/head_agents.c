@@ -142,6 +142,7 @@ static int prepare(struct tern__job_head *head, struct agents *agents)
     all->nranks = head->hosts.nranks;
     all->label = options->label;
     all->bind = options->bind;
+    all->trace = options->trace != NULL;
     all->port = head->port;
     all->folder = agents->folder;
     all->output = options->output != NULL ? options->output : "";

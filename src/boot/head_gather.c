@@ -10,11 +10,6 @@
 #include "boot/head.h"
 #include "boot/listen.h"
 
-static uint64_t ranks_of(const struct tern__host *host)
-{
-    return UINT64_MAX >> (64 - host->count) << host->first;
-}
-
 // Ends the gathering for all: the next one has the next number.
 static void end_gathering(struct tern__job_head *head)
 {
@@ -62,7 +57,7 @@ static void make_table(const struct tern__job_head *head, struct tern__machines 
         struct tern__machine *machine = &machines->list[i];
         struct tern__address address = {0};
         memcpy(machine->name, host->name, sizeof machine->name);
-        machine->ranks = ranks_of(host);
+        machine->ranks = tern__host_mask(host);
         machine->leader = host->first;
         find_address(head, i, &address);
         for (int rank = host->first; rank < host->first + host->count; rank++) {
@@ -79,7 +74,7 @@ void tern__head_gather(struct tern__job_head *head)
     uint64_t all = 0;
     for (int i = 0; i < head->hosts.count; i++) {
         present |= head->entries[i].present.ranks;
-        all |= ranks_of(&head->hosts.list[i]);
+        all |= tern__host_mask(&head->hosts.list[i]);
     }
     if (present == 0) {
         return;
@@ -114,8 +109,8 @@ static void list_missing(const struct tern__job_head *head, char *text, size_t s
     text[0] = '\0';
     for (int i = 0; i < head->hosts.count; i++) {
         const struct tern__host *host = &head->hosts.list[i];
-        uint64_t missing = ranks_of(host) & ~head->entries[i].present.ranks;
-        bool whole = missing == ranks_of(host);
+        uint64_t missing = tern__host_mask(host) & ~head->entries[i].present.ranks;
+        bool whole = missing == tern__host_mask(host);
         for (uint64_t left = missing; left != 0 && used + 100 < size; left &= left - 1) {
             int written;
             const char *comma = used > 0 ? ", " : "";

@@ -22,8 +22,7 @@
 
 static uint64_t ranks_of(const struct tern__job_head *head, int entry)
 {
-    const struct tern__host *host = &head->hosts.list[entry];
-    return UINT64_MAX >> (64 - host->count) << host->first;
+    return tern__host_mask(&head->hosts.list[entry]);
 }
 
 struct tern__head_host tern__head_host(const struct tern__job_head *head, int entry)
@@ -202,6 +201,19 @@ static void hear_word(struct tern__job_head *head, int at, const struct tern__li
             snprintf(head->job.failure, sizeof head->job.failure, "%.*s", (int)word->bytes, text);
         }
         break;
+    case TERN__WORD_ASK_CLOCK:
+        say_to(entry,
+               (struct tern__link_word){.kind = TERN__WORD_CLOCK,
+                                        .value = word->value,
+                                        .number = (uint64_t)tern__now_ns()},
+               NULL, 0);
+        break;
+    case TERN__WORD_CLOCKS:
+    case TERN__WORD_TRACK:
+    case TERN__WORD_EVENTS:
+    case TERN__WORD_TRACED:
+        tern__head_trace_hear(head, at, word, payload);
+        break;
     case TERN__WORD_OVER:
         entry->over = true;
         break;
@@ -212,6 +224,7 @@ static void hear_word(struct tern__job_head *head, int at, const struct tern__li
     case TERN__WORD_END:
     case TERN__WORD_SIGNAL:
     case TERN__WORD_RANK_ENDED:
+    case TERN__WORD_CLOCK:
     case TERN__WORD_GONE:
         break; // the head is not told these
     }

@@ -31,6 +31,12 @@ struct tern__host_ranks {
 };
 struct tern__host_ranks tern__host_ranks(const struct tern__host *host);
 
+// Its ranks, as bits.
+static inline uint64_t tern__host_mask(const struct tern__host *host)
+{
+    return UINT64_MAX >> (64 - host->count) << host->first;
+}
+
 // The host of a rank.
 int tern__hosts_of(const struct tern__hosts *hosts, int rank);
 

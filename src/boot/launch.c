@@ -221,7 +221,9 @@ static int start_job(struct tern__launch *job)
     plan.labels = job->labels;
     if (options->trace != NULL) {
         TERN_TRY(tern_file_probe(options->trace));
-        TERN_TRY(tern__traces_create(0, options->nranks, &job->traces));
+    }
+    if (options->trace != NULL || (here != NULL && here->trace != 0)) {
+        TERN_TRY(tern__traces_create(plan.first, plan.count, &job->traces));
     }
     plan.traces = job->traces;
     return tern__procs_start(&job->procs, &plan);
@@ -246,7 +248,9 @@ static int launch(struct tern__launch *job, int *exit_status)
         }
         // A branch has told the head, which reports.
         *exit_status = job->branch != NULL ? 0 : tern__launch_report(job);
-        if (job->traces != NULL) {
+        if (job->traces != NULL && job->branch != NULL) {
+            tern__branch_tell_trace(job);
+        } else if (job->traces != NULL) {
             int saved = tern__traces_save(job->traces, job->options->trace, job->procs.status);
             *exit_status = *exit_status != 0 ? *exit_status : saved;
         }

@@ -16,13 +16,22 @@ enum tern__word {
     TERN__WORD_ENDED,   // rank, value: its wait status, number: enum tern__word_end; what it was in
     TERN__WORD_FAIL,    // value: exit status; a sentence: the job cannot go on here
     TERN__WORD_FAILURE, // of a communicator: its sentence
-    TERN__WORD_OVER,    // nothing of the job is left here: the last
+    TERN__WORD_ASK_CLOCK, // question `value`: what does the clock of the head say?
+    // A trace, when the ranks have ended:
+    TERN__WORD_CLOCKS, // struct tern__clock_line: from the clock here to that of the head, which
+                       // events are in already
+    TERN__WORD_TRACK,  // rank; the head of a track
+    TERN__WORD_EVENTS, // rank; events of its track that was told last
+    TERN__WORD_TRACED, // rank; value: its threads without a track; number: events that a track
+                       // holds. That was all of it
+    TERN__WORD_OVER,   // nothing of the job is left here: the last
     // From the head.
     TERN__WORD_GO,         // struct tern__machines: all have come to gathering `value`
     TERN__WORD_GIVE_UP,    // value: status; a sentence: gathering `number` has failed
     TERN__WORD_END,        // value, rank: milliseconds until SIGTERM and SIGKILL
     TERN__WORD_SIGNAL,     // value: a signal that the head got
     TERN__WORD_RANK_ENDED, // rank, value: its wait status, number: enum tern__word_end
+    TERN__WORD_CLOCK,      // number: what the clock says, for question `value`
     TERN__WORD_GONE, // number: bit r: rank r is gone with its machine; value: milliseconds that
                      // this has been silent, or 0
 };

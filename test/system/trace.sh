@@ -35,61 +35,7 @@ all(e['args']['algorithm'] == 'ring' for e in named('plan of all_reduce #3'))" \
     "sum(a['name'] == 'post' for a, b in arrows) == len(named('signal')) == len(named('post'))"
 
 # Ranks that end in other ways: what they have recorded is there, and that of the others.
-cat >odd.c <<'SOURCE'
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "tern/tern.h"
-
-int main(int argc, char **argv)
-{
-    tern_comm *comm;
-    float in[100] = {0}, out[100];
-    if (tern_init(NULL, &comm) != TERN_OK || argc != 2) {
-        return 9;
-    }
-    int own = tern_comm_rank(comm) == 1;
-    for (int i = 0; i < 5; i++) {
-        if (tern_all_reduce(comm, in, out, 100, TERN_F32, TERN_SUM) != TERN_OK) {
-            return 3;
-        }
-    }
-    if (own && strcmp(argv[1], "kill") == 0) {
-        raise(SIGKILL);
-    } else if (own && strcmp(argv[1], "exit") == 0) {
-        exit(0); // without tern_comm_destroy
-    } else if (strcmp(argv[1], "begin") == 0 && tern_trace_begin(0) != TERN_ERR_STATE) {
-        return 4;
-    } else if (strcmp(argv[1], "much") == 0) {
-        tern_window *window;
-        int made = tern_window_create(comm, 64, NULL, &window);
-        for (int i = 0; made == TERN_OK && i < 140000; i++) {
-            made = tern_signal_notify(window, tern_comm_rank(comm), 0, 1, TERN_NOTIFY_ADD);
-        }
-        if (made != TERN_OK || tern_window_destroy(window) != TERN_OK) {
-            return 3;
-        }
-    } else if (strcmp(argv[1], "again") == 0) {
-        if (tern_comm_destroy(comm) != TERN_OK) {
-            return 3;
-        }
-        pid_t child = fork();
-        if (child == 0) {
-            execl("/bin/true", "true", (char *)NULL);
-        }
-        waitpid(child, NULL, 0);
-        return 0;
-    }
-    if (tern_all_reduce(comm, in, out, 100, TERN_F32, TERN_SUM) != TERN_OK) {
-        return 3;
-    }
-    return tern_comm_destroy(comm) == TERN_OK ? 0 : 3;
-}
-SOURCE
-cc -O1 -I"$root/include" odd.c -o odd -L"$build/lib" -ltern -Wl,-rpath,"$build/lib"
+cc -O1 -I"$root/include" "$root/test/system/trace_odd.c" -o odd -L"$build/lib" -ltern -Wl,-rpath,"$build/lib"
 six="[rank(e) for e in named('all_reduce #5')] == [0, 1, 2]"
 expect 0 "" "$tern" run -n 3 --trace odd.json ./odd begin
 holds odd.json 3 "[rank(e) for e in named('all_reduce #6')] == [0, 1, 2]"

@@ -308,7 +308,7 @@ static void wrong_words_have_a_sentence(void **state)
         {"-oProxyCommand=x", "--label", NULL, "begins with '-'"},
         {"a b", "--label", NULL, "a character that host names have not"},
         {"a:2", "-n", "3", "3 ranks are asked for, but the hosts have 2"},
-        {"a:2", "--trace", "t.json", "there is none of several hosts"},
+        {"a:2", "--trace", "no/t.json", "cannot write no/t.json"},
         {"a:2", "--env", "NO_SUCH_VARIABLE_HERE", "'NO_SUCH_VARIABLE_HERE' is not set"},
         {"a:2", "--agent", "", "the agent is no command"},
     };
