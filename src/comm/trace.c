@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gathering the events of all ranks into one Chrome trace: every rank puts its events into a
-// window, rank 0 writes the file. The clock is the machine's, so no times need to be aligned.
+// window, rank 0 writes the file. On one machine the clock is the machine's, so no times need to be
+// aligned; between machines see comm/trace_machines.h.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/public.h"
 #include "base/trace_write.h"
 #include "comm/comm.h"
+#include "comm/trace_machines.h"
 #include "tern/file.h"
 #include "tern/trace.h"
 #include "tern/window.h"
@@ -72,6 +74,8 @@ struct output {
     tern_window *window;
     int nranks;
     const struct offer *offers;
+    struct tern__trace_clocks clocks;
+    struct tern__trace_event *fetched[TERN_RANKS_MAX]; // of ranks on other machines
 };
 
 static int write_trace(FILE *file, void *arg)
@@ -79,10 +83,33 @@ static int write_trace(FILE *file, void *arg)
     const struct output *output = arg;
     struct tern__trace_rank ranks[TERN_RANKS_MAX];
     for (int rank = 0; rank < output->nranks; rank++) {
-        ranks[rank] = (struct tern__trace_rank){.tracks = tern_window_address(output->window, rank),
-                                                .count = output->offers[rank].tracks};
+        const void *tracks = output->fetched[rank] != NULL
+                                 ? output->fetched[rank]
+                                 : tern_window_address(output->window, rank);
+        ranks[rank] =
+            (struct tern__trace_rank){.tracks = tracks, .count = output->offers[rank].tracks};
     }
-    return tern__trace_write(file, ranks, output->nranks, NULL);
+    return tern__trace_write(file, ranks, output->nranks,
+                             output->clocks.machines.count > 0 ? &output->clocks.machines : NULL);
+}
+
+// On rank 0.
+static int save(struct output *output, const char *path)
+{
+    int status = TERN_OK;
+    for (int rank = 0; status == TERN_OK && rank < output->nranks; rank++) {
+        if (!tern__window_is_mapped(output->window, rank)) {
+            status = tern__trace_fetch(output->window, rank, output->offers[rank].units,
+                                       &output->clocks, &output->fetched[rank]);
+        }
+    }
+    if (status == TERN_OK) {
+        status = tern_file_save(path, write_trace, output);
+    }
+    for (int rank = 0; rank < output->nranks; rank++) {
+        free(output->fetched[rank]);
+    }
+    return status;
 }
 
 // A path in a sentence: its last part when it is long, for that is where paths differ.
@@ -155,10 +182,13 @@ static int gather(tern_comm *comm, const char *path, const struct collection *mi
         memcpy(tern_window_address(window, group->rank), mine->units,
                mine->count * sizeof *mine->units);
     }
-    int32_t status = tern__group_barrier(group, TERN__MEETING_TRACE);
+    struct output output = {.window = window, .nranks = group->size, .offers = offers};
+    int32_t status = tern__trace_clocks_measure(group, &output.clocks);
+    if (status == TERN_OK) {
+        status = tern__group_barrier(group, TERN__MEETING_TRACE);
+    }
     if (status == TERN_OK && group->rank == 0) {
-        struct output output = {window, group->size, offers};
-        status = tern_file_save(path, write_trace, &output);
+        status = save(&output, path);
     }
     int32_t statuses[TERN_RANKS_MAX];
     int exchanged =

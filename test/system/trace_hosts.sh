@@ -25,9 +25,9 @@ chmod +x agent
 hosts=("$tern" run --hosts a:1,b:2 --agent "$dir/agent")
 job=("${hosts[@]}" --trace t.json)
 
-# in_order: no rank goes out of a call of all before another has gone in, but for the errors of clocks
+# in_order FILE CLOCK: no rank goes out of a call of all before another has gone in, but for the errors of clocks
 in_order() {
-    python3 - "$1" <<'END' || die "$1 is not on one clock: $(head -c 700 "$1")"
+    python3 - "$@" <<'END' || die "$1 is not on one clock: $(head -c 700 "$1")"
 import json, sys
 trace = json.load(open(sys.argv[1]))
 error, apart = {}, {}
@@ -35,7 +35,7 @@ for machine in trace["otherData"]["machines"]:
     for rank in machine["ranks"]:
         error[rank] = max(int(p["error_ns"]) for p in machine["clock"]) / 1e3
         apart[rank] = [int(p["offset_ns"]) / 1e9 for p in machine["clock"]]
-assert trace["otherData"]["clock_of"] == "the head"
+assert trace["otherData"]["clock_of"] == sys.argv[2]
 assert all(abs(a) < 1 for a in apart[0]) and all(-1100 < a < -900 for a in apart[1]), apart
 calls = {}
 for e in trace["traceEvents"]:
@@ -57,11 +57,16 @@ grep -qE 'the clock of host a is 0\.[0-9]+ s (ahead of|behind) the head.s, to 0\
 if grep -q lacks said; then
     die "a whole trace lacks something: $(cat said)"
 fi
-in_order t.json
+in_order t.json 'the head'
 holds t.json 3 "[rank(e) for e in named('all_reduce #6')] == [0, 1, 2]" \
     "[e['args']['labels'] for e in E if e['name'] == 'process_labels'] == ['on a', 'on b', 'on b']" \
     "{rank(a) for a, b in arrows if rank(b) == 0} | {0} == {0, 1, 2}" \
     "max(e['ts'] for e in X) - min(e['ts'] for e in X) < 200e6"
+
+# What a program records itself.
+expect 0 "" "${hosts[@]}" ./odd own
+in_order own.json 'rank 0'
+holds own.json 3 "[rank(e) for e in named('all_reduce #5')] == [0, 1, 2]"
 
 # More than connections hold at once, and than a track does.
 expect 0 "" "${job[@]}" ./odd some
@@ -70,7 +75,7 @@ expect 0 ": it holds 131072 of a thread" "${hosts[@]}" --trace /dev/null ./odd m
 
 # Ranks that end badly.
 expect 137 "rank 1 (on b) was killed by signal 9" "${job[@]}" ./odd kill
-in_order t.json
+in_order t.json 'the head'
 holds t.json 3 "$five" "[e['args']['labels'] for e in E if e['name'] == 'process_labels' and \
 rank(e) == 1] == ['on b, killed by signal 9']"
 expect 1 "rank 1 (on b) ended without" "${job[@]}" ./odd exit
@@ -100,7 +105,7 @@ interrupt() {
 }
 stay interrupt
 [ $ended -eq 143 ] || die "an interrupted job ended with $ended: $(<err)"
-in_order t.json
+in_order t.json 'the head'
 none_left "an interrupted job"
 
 lose() {

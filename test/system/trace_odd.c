@@ -16,10 +16,17 @@ int main(int argc, char **argv)
         return 9;
     }
     int own = tern_comm_rank(comm) == 1;
+    int records = strcmp(argv[1], "own") == 0;
+    if (records && tern_trace_begin(0) != TERN_OK) {
+        return 4;
+    }
     for (int i = 0; i < 5; i++) {
         if (tern_all_reduce(comm, in, out, 100, TERN_F32, TERN_SUM) != TERN_OK) {
             return 3;
         }
+    }
+    if (records && tern_trace_end(comm, "own.json") != TERN_OK) {
+        return 4;
     }
     if (own && strcmp(argv[1], "kill") == 0) {
         raise(SIGKILL);
