@@ -65,6 +65,10 @@ typedef struct tern_launch_options {
 // TERN_ERR_SYSTEM; then nothing runs.
 TERN_CALL int tern_launch(const tern_launch_options *options, int *exit_status);
 
+// What tern_launch makes of `hosts`: how many ranks each machine has, from the one with rank 0 on.
+// Returns how many machines there are; TERN_ERR_ARG.
+TERN_CALL int tern_launch_hosts(const char *hosts, int counts[TERN_RANKS_MAX]);
+
 // What tern_launch starts on each of several hosts: reads from standard input what to do.
 // Errors as above.
 TERN_CALL int tern_launch_branch(int *exit_status);

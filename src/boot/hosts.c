@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/public.h"
+#include "tern/launch.h"
 
 #define ENTRY_BYTES (TERN__HOST_BYTES + 16)
 
@@ -127,4 +129,22 @@ int tern__hosts_of(const struct tern__hosts *hosts, int rank)
         at++;
     }
     return at;
+}
+
+static int launch_hosts(const char *text, int counts[TERN_RANKS_MAX])
+{
+    struct tern__hosts hosts;
+    if (text == NULL || counts == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_launch_hosts: hosts and counts must not be NULL");
+    }
+    TERN_TRY(tern__hosts_read(text, &hosts));
+    for (int i = 0; i < hosts.count; i++) {
+        counts[i] = hosts.list[i].count;
+    }
+    return hosts.count;
+}
+
+int tern_launch_hosts(const char *hosts, int counts[TERN_RANKS_MAX])
+{
+    return TERN__CALL_OF_CALLS(launch_hosts(hosts, counts));
 }
