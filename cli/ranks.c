@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hosts.h"
 #include "tern/launch.h"
 #include "tern/machine.h"
 
@@ -18,7 +19,7 @@ int cli_usual_nranks(void)
     return cpus < 2 ? 2 : cpus > TERN_RANKS_MAX ? TERN_RANKS_MAX : cpus;
 }
 
-int cli_start_ranks(int nranks, int argc, char *const *argv)
+int cli_start_ranks_on(const struct cli_hosts *hosts, int nranks, int argc, char *const *argv)
 {
     char self[] = "/proc/self/exe";
     char as_rank[] = "--as-rank";
@@ -34,6 +35,7 @@ int cli_start_ranks(int nranks, int argc, char *const *argv)
     char name[32];
     snprintf(name, sizeof name, "tern %s", argv[0]);
     tern_launch_options options = {.nranks = nranks, .argv = again, .name = name};
+    cli_launch_hosts(hosts, &options);
     int status;
     if (tern_launch(&options, &status) < 0) {
         fprintf(stderr, "tern %s: %s\n", argv[0], tern_last_error());
@@ -41,6 +43,12 @@ int cli_start_ranks(int nranks, int argc, char *const *argv)
     }
     free(again);
     return status;
+}
+
+int cli_start_ranks(int nranks, int argc, char *const *argv)
+{
+    struct cli_hosts here = {0};
+    return cli_start_ranks_on(&here, nranks, argc, argv);
 }
 
 bool cli_is_rank(void)

@@ -17,6 +17,10 @@ int cli_usual_nranks(void);
 // started.
 int cli_start_ranks(int nranks, int argc, char *const *argv);
 
+// The same where the hosts say, which may be this machine alone.
+struct cli_hosts;
+int cli_start_ranks_on(const struct cli_hosts *hosts, int nranks, int argc, char *const *argv);
+
 // Whether `tern run`, or cli_start_ranks, has started this process; and whether it is the one of
 // the job that speaks about wrong usage: all ranks find the same.
 bool cli_is_rank(void);

@@ -5,17 +5,16 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "cli.h"
+#include "hosts.h"
 #include "numbers.h"
 #include "options.h"
 #include "ranks.h"
 #include "tern/launch.h"
 
 #define TIMEOUT_SECONDS_MAX 1e9
-#define ENV_MAX 64
 
 static const struct cli_command command = {
     .name = "run",
@@ -38,8 +37,7 @@ struct arguments {
     int argc;
     char **argv;
     tern_launch_options launch;
-    int nenv;
-    char *env[ENV_MAX + 1];
+    struct cli_hosts hosts;
 };
 
 static int take_nranks(void *into, const char *option, const char *value)
@@ -90,13 +88,7 @@ static int take_timeout(void *into, const char *option, const char *value)
 
 static int take_env(void *into, const char *option, const char *value)
 {
-    struct arguments *arguments = into;
-    if (arguments->nenv == ENV_MAX) {
-        return cli_refuse(&command, "%s is given more than %d times", option, ENV_MAX);
-    }
-    arguments->env[arguments->nenv++] = (char *)(uintptr_t)value;
-    arguments->launch.env = arguments->env;
-    return -1;
+    return cli_take_env(&command, &((struct arguments *)into)->hosts, option, value);
 }
 
 // Returns -1 to go on, else the exit status.
@@ -110,16 +102,7 @@ static int read_arguments(struct arguments *arguments)
          .flag = &arguments->launch.label},
         {"--output FOLDER", "also write what rank 3 writes to FOLDER/rank-3.log, and so on",
          .take = take_output},
-        {"--hosts LIST", "ranks on several hosts: a:2,b:2 (then -n need not be there)",
-         .word = &arguments->launch.hosts},
-        {"--agent CMD",
-         "what starts a command on a host, as in CMD HOST COMMAND\n"
-         "(default: ssh -x -o BatchMode=yes)",
-         .word = &arguments->launch.agent},
-        {"--head-address ADDRESS", "where the hosts reach this machine",
-         .word = &arguments->launch.head_address},
-        {"--env NAME[=VALUE]", "with --hosts: a variable for all ranks, besides TERN_...",
-         .take = take_env},
+        CLI_HOSTS_OPTIONS(&arguments->hosts, take_env),
         {"--timeout SECONDS", "end the job after this long (decimals allowed)",
          .take = take_timeout},
         {"--trace FILE", "write what all ranks did when as a Chrome trace, for Perfetto",
@@ -130,6 +113,7 @@ static int read_arguments(struct arguments *arguments)
     if (status >= 0) {
         return status;
     }
+    cli_launch_hosts(&arguments->hosts, &arguments->launch);
     if (arguments->launch.nranks == 0 && arguments->launch.hosts == NULL) {
         return cli_refuse(&command, "-n N is missing: how many ranks?");
     }
