@@ -12,18 +12,20 @@
 #include "exec/exec.h"
 #include "options.h"
 #include "ranks.h"
-#include "tern/check.h"
+#include "tern/algo.h"
+#include "tern/coll.h"
 #include "tern/file.h"
-
-#define CHECKED_OPS_MAX 200000 // a check of so many takes less than a second or two
 
 static const struct cli_command command = {
     .name = "exec",
     .head =
         "usage: tern exec FILE -n N [--dtype D] [--op O] [--runs R] [--seed S] [--trace FILE]\n"
+        "       tern exec FILE --hosts a:2,b:2 [OPTIONS]\n"
+        "       tern run ... tern exec FILE [OPTIONS]\n"
         "\n"
-        "Proves a plan as 'tern check' does, runs it on N ranks of this machine, compares the outputs of\n"
-        "every run, and counts the bytes on each directed link. A refuted plan is not run.\n"
+        "Proves a plan as 'tern check' does, runs it on N ranks of this machine, or on several machines, or\n"
+        "on the ranks of the job that it is started in; compares the outputs of every run, and counts the\n"
+        "bytes on each directed link. A refuted plan is not run.\n"
         "\n",
     .foot =
         "\n"
@@ -52,6 +54,33 @@ static int take_op(void *into, const char *option, const char *word)
     return -1;
 }
 
+static int take_env(void *into, const char *option, const char *value)
+{
+    return cli_take_env(&command, &((struct exec_arguments *)into)->hosts, option, value);
+}
+
+static int refuse_trace(void)
+{
+    return cli_refuse(&command, "--trace is for one machine: clocks of machines differ");
+}
+
+// How many ranks, and where. Returns -1 to go on.
+static int read_places(struct exec_arguments *arguments)
+{
+    struct cli_hosts *hosts = &arguments->hosts;
+    int exit_status = cli_read_hosts(&command, hosts);
+    if (exit_status >= 0) {
+        return exit_status;
+    }
+    if (hosts->list != NULL && arguments->nranks != 0 && arguments->nranks != hosts->nranks) {
+        return cli_refuse(&command, "-n %ld, and the hosts have %d ranks", arguments->nranks,
+                          hosts->nranks);
+    }
+    arguments->nranks = hosts->list != NULL ? hosts->nranks : arguments->nranks;
+    arguments->joins = arguments->nranks == 0;
+    return arguments->trace == NULL || hosts->machines < 2 ? -1 : refuse_trace();
+}
+
 // Returns -1 to go on, else the exit status.
 static int read_arguments(int argc, char **argv, struct exec_arguments *arguments)
 {
@@ -68,6 +97,7 @@ static int read_arguments(int argc, char **argv, struct exec_arguments *argument
          .flag = &arguments->unchecked},
         {"--trace FILE", "write a Chrome trace of all ranks, for Perfetto",
          .word = &arguments->trace},
+        CLI_HOSTS_OPTIONS(&arguments->hosts, take_env),
         {"--as-rank", .flag = &arguments->is_rank},
         {0},
     };
@@ -77,9 +107,6 @@ static int read_arguments(int argc, char **argv, struct exec_arguments *argument
     }
     if (argc - optind != 1) {
         return cli_refuse(&command, argc == optind ? "which FILE?" : "only one FILE can be run");
-    }
-    if (arguments->nranks == 0) {
-        return cli_refuse(&command, "-n N is missing: how many ranks?");
     }
     arguments->file = argv[optind];
     if (strcmp(arguments->file, "-") == 0) {
@@ -91,60 +118,75 @@ static int read_arguments(int argc, char **argv, struct exec_arguments *argument
                           "FILE is read by every rank, so it must be a file; '%s' is none",
                           arguments->file);
     }
+    return read_places(arguments);
+}
+
+static tern_dtype usual_dtype(uint32_t unit)
+{
+    return unit == 4 ? TERN_F32 : unit == 8 ? TERN_F64 : unit == 2 ? TERN_F16 : TERN_U8;
+}
+
+// What only the plan knows, of a job of so many ranks. Returns -1 to go on.
+static int judge_plan(const struct exec_arguments *arguments, const tern_plan *plan, int nranks)
+{
+    const tern_plan_spec *spec = tern_plan_get_spec(plan);
+    if (spec->nranks != nranks && arguments->hosts.list == NULL && !arguments->joins) {
+        return cli_refuse(&command, "the plan is for %d ranks, not %d", spec->nranks, nranks);
+    }
+    if (spec->nranks != nranks) {
+        char fit[256];
+        exec_fits(plan, NULL, fit, sizeof fit);
+        return cli_refuse(&command, "the plan is for %d ranks, and the %s %d; %s", spec->nranks,
+                          arguments->joins ? "job has" : "hosts have", nranks, fit);
+    }
+    if (tern_dtype_size(arguments->dtype) != spec->unit) {
+        return cli_refuse(&command, "the plan's unit is %u bytes, an element of %s has %zu",
+                          spec->unit, tern_dtype_name(arguments->dtype),
+                          tern_dtype_size(arguments->dtype));
+    }
     return -1;
 }
 
-// What a run cannot show: whether the plan is right under every interleaving. Returns -1 to go on,
-// else the exit status, after a sentence.
-static int prove(const struct exec_arguments *arguments, const tern_plan *plan)
+// In a job that somebody else has started: what the launcher would have found, by rank 0, for all.
+// *verdict: -1 to go on, else the exit status.
+static int judge_job(const struct exec_arguments *arguments, tern_comm *comm, const tern_plan *plan,
+                     int32_t *verdict)
 {
-    size_t ops = tern_plan_total_ops(plan);
-    if (arguments->unchecked || ops > CHECKED_OPS_MAX) {
-        printf("check     unchecked, %s: 'tern check' proves it\n",
-               arguments->unchecked ? "as asked" : "for it has very many ops");
-        return -1;
+    int nranks = tern_comm_size(comm);
+    int32_t mine = -1;
+    tern_topo *topo = NULL;
+    int status = TERN_OK;
+    if (tern_comm_rank(comm) == 0) {
+        mine = nranks == 1 && tern_plan_get_spec(plan)->nranks > 1 && !cli_is_rank()
+                   ? cli_refuse(&command, "-n N or --hosts LIST is missing: how many ranks?")
+                   : judge_plan(arguments, plan, nranks);
+        status = mine < 0 ? tern_comm_topo(comm, &topo) : status;
+        mine = mine < 0 && arguments->trace != NULL && tern_topo_machine_count(topo) > 1
+                   ? refuse_trace()
+                   : mine;
+        mine = mine < 0 && status == TERN_OK ? exec_prove(arguments, plan, topo) : mine;
+        fflush(stdout);
+        tern_topo_destroy(topo);
     }
-    if (tern_plan_get_spec(plan)->slots != 0) {
-        return -1; // the run refuses it
-    }
-    tern_check *check;
-    if (tern_check_plan(plan, NULL, &check) != TERN_OK) {
-        printf("check     unchecked: %s\n", tern_last_error());
-        return -1;
-    }
-    bool proved = tern_check_proved(check);
-    if (proved) {
-        printf("check     proved: right under every interleaving, if all links exist\n");
-    }
-    for (int rule = 0; !proved && rule < TERN_CHECK_RULES; rule++) {
-        const char *finding = tern_check_finding(check, (tern_check_rule)rule, 0);
-        if (finding != NULL) {
-            fprintf(stderr,
-                    "tern exec: the plan is refuted: %s; 'tern check' says more, and with "
-                    "--unchecked it runs all the same\n",
-                    finding);
-            break;
-        }
-    }
-    tern_check_destroy(check);
-    return proved ? -1 : 1;
+    int told = tern_broadcast(comm, &mine, verdict, 1, TERN_I32, 0);
+    return status == TERN_OK ? told : status;
 }
 
 // One rank of the job.
 static int be_a_rank(const struct exec_arguments *arguments, const tern_plan *plan)
 {
     tern_comm *comm;
+    int32_t verdict = -1;
     int status = tern_init(NULL, &comm);
     if (status == TERN_OK) {
-        status = exec_run(arguments, comm, plan);
-        if (status < 0) {
-            fprintf(stderr, "tern exec: %s\n", tern_last_error());
-        }
-        tern_comm_destroy(comm);
-    } else {
+        status = arguments->joins ? judge_job(arguments, comm, plan, &verdict) : TERN_OK;
+        status = status == TERN_OK && verdict < 0 ? exec_run(arguments, comm, plan) : status;
+    }
+    if (status < 0) {
         fprintf(stderr, "tern exec: %s\n", tern_last_error());
     }
-    return status == 0 ? 0 : 1;
+    tern_comm_destroy(comm);
+    return status != 0 ? 1 : verdict < 0 ? 0 : verdict;
 }
 
 // A trace that cannot be written is found before anything is run. Returns -1 to go on.
@@ -157,27 +199,23 @@ static int check_trace(const struct exec_arguments *arguments)
     return CLI_EXIT_USAGE;
 }
 
-static tern_dtype usual_dtype(uint32_t unit)
+// Before ranks are started. Returns -1 to go on.
+static int prepare(const struct exec_arguments *arguments, const tern_plan *plan)
 {
-    return unit == 4 ? TERN_F32 : unit == 8 ? TERN_F64 : unit == 2 ? TERN_F16 : TERN_U8;
-}
-
-// What only the plan knows. Returns -1 to go on.
-static int judge_plan(struct exec_arguments *arguments, const tern_plan_spec *spec)
-{
-    if (arguments->dtype_word == NULL) {
-        arguments->dtype = usual_dtype(spec->unit);
+    tern_topo *topo;
+    int exit_status = judge_plan(arguments, plan, (int)arguments->nranks);
+    exit_status = exit_status < 0 ? check_trace(arguments) : exit_status;
+    if (exit_status >= 0) {
+        return exit_status;
     }
-    if (spec->nranks != arguments->nranks) {
-        return cli_refuse(&command, "the plan is for %d ranks, not %ld", spec->nranks,
-                          arguments->nranks);
+    if (cli_hosts_topo(&arguments->hosts, &topo) != TERN_OK) {
+        fprintf(stderr, "tern exec: %s\n", tern_last_error());
+        return 1;
     }
-    if (tern_dtype_size(arguments->dtype) != spec->unit) {
-        return cli_refuse(&command, "the plan's unit is %u bytes, an element of %s has %zu",
-                          spec->unit, tern_dtype_name(arguments->dtype),
-                          tern_dtype_size(arguments->dtype));
-    }
-    return -1;
+    exit_status = exec_prove(arguments, plan, topo);
+    tern_topo_destroy(topo);
+    fflush(stdout); // before the ranks write
+    return exit_status;
 }
 
 int cli_exec(int argc, char **argv)
@@ -189,17 +227,15 @@ int cli_exec(int argc, char **argv)
         fprintf(stderr, "tern exec: %s\n", tern_last_error());
         exit_status = CLI_EXIT_USAGE;
     }
-    exit_status = exit_status < 0 ? judge_plan(&arguments, tern_plan_get_spec(plan)) : exit_status;
-    if (exit_status < 0 && arguments.is_rank) {
+    if (exit_status < 0 && arguments.dtype_word == NULL) {
+        arguments.dtype = usual_dtype(tern_plan_get_spec(plan)->unit);
+    }
+    if (exit_status < 0 && (arguments.is_rank || arguments.joins)) {
         exit_status = be_a_rank(&arguments, plan);
     }
-    exit_status = exit_status < 0 ? check_trace(&arguments) : exit_status;
+    exit_status = exit_status < 0 ? prepare(&arguments, plan) : exit_status;
     if (exit_status < 0) {
-        exit_status = prove(&arguments, plan);
-        fflush(stdout); // before the ranks write
-    }
-    if (exit_status < 0) {
-        exit_status = cli_start_ranks((int)arguments.nranks, argc, argv);
+        exit_status = cli_start_ranks_on(&arguments.hosts, (int)arguments.nranks, argc, argv);
     }
     tern_plan_destroy(plan);
     return exit_status;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of `tern exec`: exec.c reads the command line and starts the ranks, run.c runs the plan
-// on one of them, data.c knows the data and what must come of it.
+// The parts of `tern exec`: exec.c reads the command line and starts the ranks, prove.c proves the
+// plan for their machines, fit.c says which machines it would fit, run.c runs it on one of the
+// ranks, data.c knows the data and what must come of it.
 #ifndef TERN_CLI_EXEC_H
 #define TERN_CLI_EXEC_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hosts.h"
 #include "tern/comm.h"
 #include "tern/exec.h"
 #include "tern/plan.h"
@@ -21,7 +23,9 @@ struct exec_arguments {
     long nranks, runs, seed;
     const char *trace;
     bool unchecked;
+    struct cli_hosts hosts;
     bool is_rank; // this process is one of the ranks
+    bool joins;   // nobody says how many: it is a rank of a job that somebody else has started
 };
 
 // What a run is checked with.
@@ -31,6 +35,15 @@ struct exec_job {
     int rank;
     long run;
 };
+
+// prove.c: what a run cannot show: whether the plan is right under every interleaving, on these
+// machines (NULL: one). -1 to go on, else the exit status, after a sentence.
+int exec_prove(const struct exec_arguments *arguments, const tern_plan *plan,
+               const tern_topo *topo);
+
+// fit.c: whether ranks that need each other's memory are on one machine, and in words on which
+// machines they would be: "--hosts a:2,b:2 would fit".
+bool exec_fits(const tern_plan *plan, const tern_topo *topo, char *text, size_t size);
 
 // data.c
 

@@ -6,6 +6,7 @@
 
 #include "timing.h"
 #include "exec/exec.h"
+#include "tern/coll.h"
 #include "tern/trace.h"
 #include "tern/window.h"
 
@@ -38,30 +39,28 @@ static int run_all(tern_comm *comm, struct exec_job *job, const tern_plan *plan,
 // output of this rank was wrong; on rank 0 then whether one of any rank was.
 static int gather_links(tern_comm *comm, const tern_exec *exec, uint64_t *links, int *wrong)
 {
-    int n = tern_comm_size(comm);
+    size_t n = (size_t)tern_comm_size(comm);
     int rank = tern_comm_rank(comm);
-    tern_window *window;
-    int status = tern_window_create(comm, ((size_t)n * 2 + 1) * sizeof *links, NULL, &window);
-    if (status != TERN_OK) {
-        return status;
+    size_t row = 2 * n + 1;
+    uint64_t *own = calloc(row, sizeof *own);
+    uint64_t *all = calloc(n * row, sizeof *all);
+    int status = own != NULL && all != NULL ? TERN_OK : TERN_ERR_MEMORY;
+    for (size_t peer = 0; status == TERN_OK && peer < n; peer++) {
+        own[peer] = tern_exec_link_bytes(exec, rank, (int)peer);
+        own[n + peer] = tern_exec_link_bytes(exec, (int)peer, rank);
     }
-    uint64_t *own = tern_window_address(window, rank);
-    for (int peer = 0; peer < n; peer++) {
-        own[peer] = tern_exec_link_bytes(exec, rank, peer);
-        own[n + peer] = tern_exec_link_bytes(exec, peer, rank);
+    if (status == TERN_OK) {
+        own[2 * n] = (uint64_t)*wrong;
+        status = tern_gather(comm, own, all, row, TERN_U64, 0);
     }
-    own[2 * n] = (uint64_t)*wrong;
-    status = tern_comm_barrier(comm);
-    for (int from = 0; status == TERN_OK && rank == 0 && from < n; from++) {
-        const uint64_t *begin = tern_window_address(window, from);
-        *wrong = begin[2 * n] != 0 ? 1 : *wrong;
-        for (int to = 0; to < n; to++) {
-            const uint64_t *end = tern_window_address(window, to);
-            links[from * n + to] = from == to ? 0 : begin[to] + end[n + from];
+    for (size_t from = 0; status == TERN_OK && rank == 0 && from < n; from++) {
+        *wrong = all[from * row + 2 * n] != 0 ? 1 : *wrong;
+        for (size_t to = 0; to < n; to++) {
+            links[from * n + to] = from == to ? 0 : all[from * row + to] + all[to * row + n + from];
         }
     }
-    status = status == TERN_OK ? tern_comm_barrier(comm) : status; // nobody leaves before
-    tern_window_destroy(window);
+    free(own);
+    free(all);
     return status;
 }
 
