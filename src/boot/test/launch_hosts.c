@@ -9,6 +9,7 @@
 #include "boot/listen.h"
 #include "support/random.h"
 #include "sync/job.h"
+#include "tern/launch.h"
 
 #define AGENT (char *)"sh -c 'shift; exec \"$@\"' agent"
 // In seconds: a busy machine is not silent.
@@ -509,6 +510,18 @@ static void a_kill_at_any_moment_leaves_nothing(void **state)
     }
 }
 
+static void hosts_are_counted_as_they_are_started(void **state)
+{
+    int counts[TERN_RANKS_MAX];
+    assert_int_equal(tern_launch_hosts("a:2,[::1]:3,b,a", counts), 4);
+    assert_true(counts[0] == 2 && counts[1] == 3 && counts[2] == 1 && counts[3] == 1);
+    assert_int_equal(tern_launch_hosts("a:2,", counts), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "names no host"));
+    assert_int_equal(tern_launch_hosts("a:64,b", counts), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "more than 64 ranks"));
+    assert_int_equal(tern_launch_hosts(NULL, counts), TERN_ERR_ARG);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "rank") == 0) {
@@ -516,6 +529,7 @@ int main(int argc, char **argv)
     }
     setenv("TERN_NET_TIMEOUT", PATIENCE, 1);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hosts_are_counted_as_they_are_started),
         cmocka_unit_test(every_rank_finds_the_machines),
         cmocka_unit_test(as_many_hosts_as_ranks),
         cmocka_unit_test(this_machine_needs_no_agent),
