@@ -34,6 +34,23 @@ static int number_machines(const struct tern__group *group,
     return count;
 }
 
+// "machines:2+2", where ranks follow one another as there; else "machines".
+static void name_topo(const int *of, int size, char *word, size_t bytes)
+{
+    size_t used = (size_t)snprintf(word, bytes, "machines");
+    for (int rank = 0, begin = 0; rank < size; rank++) {
+        if (rank + 1 < size && of[rank + 1] < of[rank]) {
+            snprintf(word, bytes, "machines");
+            return;
+        }
+        if (rank + 1 == size || of[rank + 1] != of[rank]) {
+            used += (size_t)snprintf(word + used, bytes - used, "%s%d", begin > 0 ? "+" : ":",
+                                     rank + 1 - begin);
+            begin = rank + 1;
+        }
+    }
+}
+
 static int make(const struct tern__group *group, tern_topo **topo)
 {
     if (group->away == 0) {
@@ -44,7 +61,9 @@ static int make(const struct tern__group *group, tern_topo **topo)
     struct tern__topo_machine list[TERN_RANKS_MAX];
     int of[TERN_RANKS_MAX];
     int count = number_machines(group, list, of);
-    return tern__topo_of_machines("these machines", group->size, of, list, count, LINK, topo);
+    char word[16 + 3 * TERN_RANKS_MAX];
+    name_topo(of, group->size, word, sizeof word);
+    return tern__topo_of_machines(word, group->size, of, list, count, LINK, topo);
 }
 
 static int comm_topo(tern_comm *comm, tern_topo **topo)
