@@ -181,7 +181,9 @@ static int compare_rows(const void *a, const void *b)
 {
     const tern_tune_row *x = a;
     const tern_tune_row *y = b;
-    return x->kind != y->kind ? (int)x->kind - (int)y->kind : x->nranks - y->nranks;
+    return x->kind != y->kind           ? (int)x->kind - (int)y->kind
+           : x->machines != y->machines ? x->machines - y->machines
+                                        : x->nranks - y->nranks;
 }
 
 static bool has_row(const tern_tune_row *rows, int count, const tern_tune_row *row)

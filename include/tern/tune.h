@@ -53,12 +53,18 @@ typedef struct tern_tune_row {
     // of any size) are read out of the memory of the other ranks. A broadcast is one share.
     uint64_t chunk_bytes;
     uint64_t direct_from, direct_to;
+    // 0: of ranks on one machine. Else of ranks on so many machines, or on more up to the next
+    // such row: up to small_bytes through slots, above by the algorithm `staged` (and `window`, the
+    // same) in pieces of up to chunk_bytes, at most TERN_TUNE_FAR_MAX; no other field counts. A
+    // call that `staged` cannot do, or not to the bit, takes what is built in.
+    int machines;
 } tern_tune_row;
 
 #define TERN_TUNE_BUILT_IN UINT64_MAX // of direct_from: as the built-in table says
 
 #define TERN_TUNE_SMALL_MAX 262144
 #define TERN_TUNE_CHUNK_MAX 262144
+#define TERN_TUNE_FAR_MAX 2097152
 
 // The row that holds in this process, and the one built in. TERN_ERR_ARG: no such kind or rank
 // count.

@@ -29,6 +29,8 @@ struct tern__choice {
     uint64_t direct_from;          // shares from so many bytes on are read out of others' memory,
     uint64_t direct_to;            // up to so many; 0: of any size
     bool direct_named;             // by TERN_DIRECT
+    char far[TERN__ALGO_BYTES];    // between machines, above small_bytes; "": what is built in
+    uint64_t far_bytes;            // in pieces of up to so many; 0: what is built in
     bool named;                    // by the call or by TERN_ALGO: all three are that one
     bool strict;                   // TERN_AGREE: in rooted kinds, too, every rank waits for all
     char source[96];               // who decided, as a part of a sentence
@@ -65,9 +67,9 @@ int tern__tune_parse(const char *text, size_t length, const char *name, struct t
 int tern__tune_load(const char *path, struct tern__tune *tune);
 void tern__tune_free(struct tern__tune *tune);
 
-// The entry that holds, or NULL.
+// The entry that holds for so many ranks on one machine, or (machines > 0) on several; or NULL.
 const struct tern__tune_entry *tern__tune_find(const struct tern__tune *tune, tern_plan_kind kind,
-                                               int nranks);
+                                               int nranks, int machines);
 
 // Where the file is looked for: $TERN_TUNE, then below $XDG_CONFIG_HOME, then ~/.config. False:
 // nowhere. *demanded: it is $TERN_TUNE's, and must be usable.
@@ -79,6 +81,10 @@ bool tern__tune_place(char *path, size_t size, bool *demanded);
 // tern_tune_use gave), else the one built in. TERN_ERR_ARG when $TERN_TUNE names a file that cannot
 // be used.
 int tern__tune_look_up(tern_plan_kind kind, int nranks, struct tern__choice *choice);
+
+// What a table says of ranks on several machines, put into a choice that was made for one, unless
+// an algorithm is named there.
+int tern__tune_look_far(tern_plan_kind kind, int nranks, int machines, struct tern__choice *choice);
 
 // tune.c and tune_agree.c
 

@@ -21,6 +21,8 @@ static uint64_t digest_of(const struct tern__choice *choice)
     hash = tern__digest_add(hash, &choice->chunk_bytes, sizeof choice->chunk_bytes);
     hash = tern__digest_add(hash, &choice->direct_from, sizeof choice->direct_from);
     hash = tern__digest_add(hash, &choice->direct_to, sizeof choice->direct_to);
+    hash = tern__digest_add(hash, choice->far, strlen(choice->far) + 1);
+    hash = tern__digest_add(hash, &choice->far_bytes, sizeof choice->far_bytes);
     hash = tern__digest_add(hash, choice->named ? "n" : "t", 1); // then other orders are accepted
     hash = tern__digest_add(hash, choice->strict ? "s" : "e", 1);
     return hash >> (64 - TERN__PICK_BITS);
@@ -41,7 +43,10 @@ static void choice_text(tern_plan_kind kind, const struct tern__choice *choice, 
         snprintf(small, sizeof small, "up to %llu bytes %s; above, ",
                  (unsigned long long)choice->small_bytes, choice->small);
     }
-    if (strcmp(choice->window, choice->staged) == 0) {
+    if (choice->far[0] != '\0') {
+        snprintf(text, size, "%s%s in pieces of %llu bytes, between machines", small, choice->far,
+                 (unsigned long long)choice->far_bytes);
+    } else if (strcmp(choice->window, choice->staged) == 0) {
         snprintf(text, size, "%s%s, outside windows in pieces of %llu bytes", small, choice->window,
                  piece);
     } else {

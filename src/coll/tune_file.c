@@ -5,6 +5,8 @@
 //     # KIND ranks N small ALGORITHM BYTES window ALGORITHM staged ALGORITHM CHUNK [direct FROM TO]
 //     all_reduce ranks 2 small one_shot 4096 window fused staged staged 65536
 //     gather ranks 2 small pull 8192 window direct staged pull 131072 direct 32768 any
+//     # KIND machines M ranks N slots BYTES large ALGORITHM CHUNK
+//     all_reduce machines 2 ranks 4 slots 4096 large chain 2097152
 //
 // One row a line, words separated by blanks, '#' to the end of a line is a comment.
 
@@ -154,13 +156,30 @@ static int read_kind(struct reader *r, tern_plan_kind *kind)
     return TERN_OK;
 }
 
+// The ranks, evenly on their machines. What only reads inputs finds those of other machines in
+// slots of its own, so it is on one.
+static void topology_of(const tern_tune_row *row, const char *name, char *word, size_t size)
+{
+    struct tern__choice built_in;
+    tern__tune_built_in(row->kind, row->nranks, &built_in);
+    if (row->machines < 2 || strcmp(name, built_in.small) == 0) {
+        snprintf(word, size, "mesh:%d", row->nranks);
+        return;
+    }
+    size_t used = (size_t)snprintf(word, size, "machines:");
+    for (int m = 0; m < row->machines; m++) {
+        int count = row->nranks / row->machines + (m < row->nranks % row->machines);
+        used += (size_t)snprintf(word + used, size - used, "%s%d", m > 0 ? "+" : "", count);
+    }
+}
+
 // Whether the algorithm suits every call of the kind: sums in rank order, and so many ranks.
 static int check_suits(struct reader *r, const tern_tune_row *row, const char *name)
 {
-    char word[16];
+    char word[32 + 3 * TERN_RANKS_MAX];
     tern_topo *topo;
     tern_plan *plan = NULL;
-    snprintf(word, sizeof word, "mesh:%d", row->nranks);
+    topology_of(row, name, word, sizeof word);
     TERN_TRY(tern_topo_create(word, &topo));
     tern_algo_request request = {.kind = row->kind,
                                  .topo = topo,
@@ -241,21 +260,23 @@ static int read_direct(struct reader *r, tern_tune_row *row, bool can)
                        &row->direct_to);
 }
 
-static int read_row(struct reader *r, const struct tern__tune *tune, tern_tune_row *row)
+// The rest of a row between machines.
+static int read_far(struct reader *r, tern_tune_row *row)
 {
-    uint64_t nranks = 0;
-    TERN_TRY(read_kind(r, &row->kind));
-    const char *begin = r->word;
-    TERN_TRY(read_keyword(r, "ranks"));
-    TERN_TRY(read_number(r, "a number of ranks", 1, TERN_RANKS_MAX, 1, &nranks));
-    row->nranks = (int)nranks;
-    for (int i = 0; i < tune->count; i++) {
-        const struct tern__tune_entry *entry = &tune->entries[i];
-        if (entry->row.kind == row->kind && entry->row.nranks == row->nranks) {
-            return wrong(r, begin, "line %d has a row for %s of %d ranks already", entry->line,
-                         tern_plan_kind_name(row->kind), row->nranks);
-        }
-    }
+    TERN_TRY(read_keyword(r, "slots"));
+    TERN_TRY(read_number(r, "bytes", 0, TERN__SLOT_BYTES, 1, &row->small_bytes));
+    TERN_TRY(read_keyword(r, "large"));
+    TERN_TRY(read_algorithm(r, row, row->staged));
+    memcpy(row->window, row->staged, sizeof row->window);
+    memcpy(row->small, row->staged, sizeof row->small);
+    row->direct_from = TERN_TUNE_BUILT_IN;
+    return read_number(r, "bytes of a piece", TERN__CHUNK_MIN, TERN_TUNE_FAR_MAX, TERN__CHUNK_UNIT,
+                       &row->chunk_bytes);
+}
+
+// The rest of a row on one machine.
+static int read_near(struct reader *r, tern_tune_row *row)
+{
     TERN_TRY(read_keyword(r, "small"));
     TERN_TRY(read_algorithm(r, row, row->small));
     TERN_TRY(read_number(r, "bytes", 0, TERN__SLOT_BYTES, 1, &row->small_bytes));
@@ -267,7 +288,40 @@ static int read_row(struct reader *r, const struct tern__tune *tune, tern_tune_r
     can = can || (r->reads && tern__algo_scales(row->kind, row->staged));
     TERN_TRY(read_number(r, "bytes of a piece", TERN__CHUNK_MIN, TERN__SLOT_BYTES, TERN__CHUNK_UNIT,
                          &row->chunk_bytes));
-    TERN_TRY(read_direct(r, row, can));
+    return read_direct(r, row, can);
+}
+
+static int read_row(struct reader *r, const struct tern__tune *tune, tern_tune_row *row)
+{
+    uint64_t nranks = 0;
+    TERN_TRY(read_kind(r, &row->kind));
+    const char *begin = r->word;
+    uint64_t machines = 0;
+    const char *back = r->at;
+    TERN_TRY(read_word(r, "ranks"));
+    if (is_word(r, "machines")) {
+        TERN_TRY(read_number(r, "a number of machines", 2, TERN_RANKS_MAX, 1, &machines));
+    } else {
+        r->at = back;
+    }
+    row->machines = (int)machines;
+    TERN_TRY(read_keyword(r, "ranks"));
+    TERN_TRY(read_number(r, "a number of ranks", machines > 1 ? machines : 1, TERN_RANKS_MAX, 1,
+                         &nranks));
+    row->nranks = (int)nranks;
+    for (int i = 0; i < tune->count; i++) {
+        const struct tern__tune_entry *entry = &tune->entries[i];
+        if (entry->row.kind == row->kind && entry->row.nranks == row->nranks &&
+            entry->row.machines == row->machines) {
+            char on[32] = "";
+            if (row->machines > 0) {
+                snprintf(on, sizeof on, " on %d machines", row->machines);
+            }
+            return wrong(r, begin, "line %d has a row for %s of %d ranks%s already", entry->line,
+                         tern_plan_kind_name(row->kind), row->nranks, on);
+        }
+    }
+    TERN_TRY(machines > 0 ? read_far(r, row) : read_near(r, row));
     skip_blanks(r);
     if (!at_line_end(r)) {
         return wrong(r, r->at, "expected the end of the line");
@@ -340,13 +394,16 @@ int tern__tune_load(const char *path, struct tern__tune *tune)
 }
 
 const struct tern__tune_entry *tern__tune_find(const struct tern__tune *tune, tern_plan_kind kind,
-                                               int nranks)
+                                               int nranks, int machines)
 {
     const struct tern__tune_entry *found = NULL;
     for (int i = 0; i < tune->count; i++) {
         const struct tern__tune_entry *entry = &tune->entries[i];
-        if (entry->row.kind == kind && entry->row.nranks <= nranks &&
-            (found == NULL || entry->row.nranks > found->row.nranks)) {
+        const tern_tune_row *row = &entry->row;
+        bool fits = row->kind == kind && row->nranks <= nranks && row->machines <= machines &&
+                    (row->machines > 0) == (machines > 0);
+        if (fits && (found == NULL || row->machines > found->row.machines ||
+                     (row->machines == found->row.machines && row->nranks > found->row.nranks))) {
             found = entry;
         }
     }

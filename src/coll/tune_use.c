@@ -91,7 +91,7 @@ int tern__tune_look_up(tern_plan_kind kind, int nranks, struct tern__choice *cho
     struct tern__choice made;
     tern__tune_built_in(kind, nranks, &made);
     lock_loaded();
-    const struct tern__tune_entry *entry = tern__tune_find(&used, kind, nranks);
+    const struct tern__tune_entry *entry = tern__tune_find(&used, kind, nranks, 0);
     if (entry != NULL) {
         choice_of_row(&entry->row, &made);
     }
@@ -103,6 +103,20 @@ int tern__tune_look_up(tern_plan_kind kind, int nranks, struct tern__choice *cho
     TERN_TRY(unlock());
     *choice = made;
     return TERN_OK;
+}
+
+int tern__tune_look_far(tern_plan_kind kind, int nranks, int machines, struct tern__choice *choice)
+{
+    lock_loaded();
+    const struct tern__tune_entry *entry = tern__tune_find(&used, kind, nranks, machines);
+    if (entry != NULL && !choice->named) {
+        choice->small_bytes = entry->row.small_bytes;
+        memcpy(choice->far, entry->row.staged, sizeof choice->far);
+        choice->far_bytes = entry->row.chunk_bytes;
+        snprintf(choice->source, sizeof choice->source,
+                 entry->line > 0 ? "line %d of %.70s" : "tern_tune_use", entry->line, used.name);
+    }
+    return unlock();
 }
 
 static void row_of_choice(tern_plan_kind kind, int nranks, const struct tern__choice *choice,
@@ -158,6 +172,12 @@ int tern_tune_print(const tern_tune_row *row, char *line, size_t size)
     unsigned long long from = row->direct_from;
     unsigned long long to = row->direct_to;
     char direct[64] = "";
+    if (row->machines > 0) {
+        return snprintf(line, size, "%s machines %d ranks %d slots %llu large %s %llu",
+                        tern_plan_kind_name(row->kind), row->machines, row->nranks,
+                        (unsigned long long)row->small_bytes, row->staged,
+                        (unsigned long long)row->chunk_bytes);
+    }
     if (row->direct_from == TERN_TUNE_BUILT_IN) {
         direct[0] = '\0';
     } else if (from != 0 && to != 0) {

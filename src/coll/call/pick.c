@@ -173,6 +173,10 @@ static const struct tern__choice *choice_of(struct tern__coll *call, struct tern
     *status = TERN_OK;
     if (!calls->choices[call->plan_kind][call->order].valid) {
         *status = tern__choose(call->plan_kind, calls->nranks, call->order, NULL, room);
+        if (*status == TERN_OK && calls->elsewhere != NULL) {
+            *status = tern__tune_look_far(call->plan_kind, calls->nranks,
+                                          calls->elsewhere->count + 1, room);
+        }
         if (*status == TERN_OK) {
             *status = tern__choice_agree(&calls->comm->group, call->plan_kind, room);
         }
@@ -186,6 +190,20 @@ static const struct tern__choice *choice_of(struct tern__coll *call, struct tern
         return room;
     }
     return &calls->choices[call->plan_kind][call->order].choice;
+}
+
+// Whether the call can be made by what a tune file has for its kind: an algorithm that reaches
+// other machines has no counts and no operations that need all inputs in one op, and what is there
+// for sums is for those in rank order. Those of `chain` have other bits where ranks of a machine do
+// not follow one another, and where they are rounded in between.
+static bool suits(const struct tern__coll *call, const char *algorithm)
+{
+    bool sums = tern__kinds[call->kind].sums;
+    bool chain = strcmp(algorithm, "chain") == 0;
+    bool same = call->calls->elsewhere->in_order && call->element_bytes != 2;
+    bool right = call->op != TERN_AVG && call->op < TERN_MINLOC && call->order == TERN_ORDER_RANK &&
+                 (!chain || same);
+    return algorithm[0] != '\0' && !call->counts && call->element_bytes <= 8 && (!sums || right);
 }
 
 // For large sums between machines: what gives the bits of the order that is asked for; NULL: only
@@ -218,7 +236,12 @@ static void go_far(const struct tern__coll *call, const struct tern__choice **ch
     }
     struct tern__choice built_in;
     tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
-    large = large != NULL ? large : built_in.small;
+    if (suits(call, room->far)) {
+        large = room->far;
+    } else {
+        room->far_bytes = 0;
+        large = large != NULL ? large : built_in.small;
+    }
     snprintf(room->small, sizeof room->small, "%s", built_in.small);
     snprintf(room->window, sizeof room->window, "%s", large);
     snprintf(room->staged, sizeof room->staged, "%s", large);
@@ -238,6 +261,7 @@ static int pick_staged(struct tern__coll *call, const struct tern__choice *choic
     uint64_t length = call->share_bytes;
     call->wide = reaches(call, choice->staged);
     uint64_t chunk = call->wide ? WIDE_CHUNK : choice->chunk_bytes;
+    chunk = choice->far_bytes != 0 ? choice->far_bytes : chunk;
     uint64_t room = call->wide ? TERN__WIDE_BYTES : TERN__SLOT_BYTES;
     uint64_t longest = slices ? chunk : chunk / n;
     longest = longest / LINE * LINE;

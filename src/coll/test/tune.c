@@ -33,19 +33,43 @@ static void a_file_is_read(void **state)
     assert_int_equal(tern__tune_parse(text, strlen(text), "t", &tune), TERN_OK);
     assert_int_equal(tune.count, 3);
     assert_string_equal(tune.name, "t");
-    const struct tern__tune_entry *entry = tern__tune_find(&tune, kind_of("all_reduce"), 2);
+    const struct tern__tune_entry *entry = tern__tune_find(&tune, kind_of("all_reduce"), 2, 0);
     assert_int_equal(entry->line, 4);
     assert_string_equal(entry->row.small, "one_shot");
     assert_true(entry->row.small_bytes == 4096 && entry->row.chunk_bytes == 65536);
     assert_string_equal(entry->row.window, "fused");
     assert_string_equal(entry->row.staged, "staged");
     // A row holds up to the next one of its kind, and never below.
-    assert_ptr_equal(tern__tune_find(&tune, kind_of("all_reduce"), 4), entry);
-    assert_int_equal(tern__tune_find(&tune, kind_of("all_reduce"), 5)->line, 8);
-    assert_int_equal(tern__tune_find(&tune, kind_of("all_reduce"), 64)->line, 8);
-    assert_null(tern__tune_find(&tune, kind_of("all_reduce"), 1));
-    assert_null(tern__tune_find(&tune, kind_of("broadcast"), 7));
-    assert_null(tern__tune_find(&tune, kind_of("gather"), 8));
+    assert_ptr_equal(tern__tune_find(&tune, kind_of("all_reduce"), 4, 0), entry);
+    assert_int_equal(tern__tune_find(&tune, kind_of("all_reduce"), 5, 0)->line, 8);
+    assert_int_equal(tern__tune_find(&tune, kind_of("all_reduce"), 64, 0)->line, 8);
+    assert_null(tern__tune_find(&tune, kind_of("all_reduce"), 1, 0));
+    assert_null(tern__tune_find(&tune, kind_of("broadcast"), 7, 0));
+    assert_null(tern__tune_find(&tune, kind_of("gather"), 8, 0));
+    tern__tune_free(&tune);
+}
+
+#define FAR_ROW "all_reduce machines 2 ranks 4 slots 8192 large chain 1048576\n"
+
+static void rows_between_machines_are_read(void **state)
+{
+    static const char text[] =
+        "tern-tune 1\n" ROW FAR_ROW "all_reduce machines 2 ranks 7 slots 0 large two_raw 65536\n"
+        "all_reduce machines 3 ranks 3 slots 0 large one_shot 65536\n"
+        "broadcast machines 2 ranks 2 slots 1 large chain 2097152\n";
+    struct tern__tune tune;
+    tern_plan_kind kind = kind_of("all_reduce");
+    char line[TERN_TUNE_LINE_BYTES];
+    assert_int_equal(tern__tune_parse(text, strlen(text), "t", &tune), TERN_OK);
+    assert_int_equal(tern__tune_find(&tune, kind, 8, 0)->line, 2); // one machine
+    assert_int_equal(tern__tune_find(&tune, kind, 4, 2)->line, 3);
+    assert_int_equal(tern__tune_find(&tune, kind, 6, 2)->line, 3);
+    assert_int_equal(tern__tune_find(&tune, kind, 8, 2)->line, 4);
+    assert_int_equal(tern__tune_find(&tune, kind, 8, 4)->line, 5);
+    assert_null(tern__tune_find(&tune, kind, 3, 2));
+    assert_null(tern__tune_find(&tune, kind_of("gather"), 8, 2));
+    tern_tune_print(&tern__tune_find(&tune, kind, 4, 2)->row, line, sizeof line);
+    assert_string_equal(strcat(line, "\n"), FAR_ROW);
     tern__tune_free(&tune);
 }
 
@@ -63,6 +87,17 @@ static const struct damage {
     {"tern-tune 2\n", "t:1:11: this build reads version 1 of tune files, not '2'"},
     {"tern-tune 1 1\n", "t:1:13: expected the end of the line"},
     {HEAD "all_redduce ranks 2", "t:2:1: 'all_redduce' is no kind of collective"},
+    {HEAD "all_reduce machines 1 ranks 4", "t:2:21: expected a number of machines from 2 to 64"},
+    {HEAD "all_reduce machines 3 ranks 2", "expected a number of ranks from 3 to 64, not '2'"},
+    {HEAD "all_reduce machines 2 ranks 4 small", "expected 'slots', not 'small'"},
+    {HEAD "all_reduce machines 2 ranks 4 slots 1 large two 65536",
+     "t:2:45: two cannot do this all_reduce: its sums are not in the order of the ranks"},
+    {HEAD "all_reduce machines 2 ranks 4 slots 1 large fused 65536",
+     "fused cannot do this all_reduce over machines:2+2: rank 0 would need the memory of rank 2"},
+    {HEAD "all_reduce machines 2 ranks 4 slots 1 large chain 2097216",
+     "bytes of a piece from 1024 to 2097152"},
+    {HEAD "all_reduce ranks 4 small chain 1", "t:2:26: chain cannot do this all_reduce"},
+    {HEAD FAR_ROW FAR_ROW, "line 2 has a row for all_reduce of 4 ranks on 2 machines already"},
     {HEAD "all_reduce rank 2", "t:2:12: expected 'ranks', not 'rank'"},
     {HEAD "all_reduce ranks", "t:2:17: the line ends; expected: a number of ranks"},
     {HEAD "all_reduce ranks 0", "t:2:18: expected a number of ranks from 1 to 64, not '0'"},
@@ -441,6 +476,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_read),
+        cmocka_unit_test(rows_between_machines_are_read),
         cmocka_unit_test(damaged_files_are_refused_with_the_place),
         cmocka_unit_test(every_beginning_is_handled),
         cmocka_unit_test(built_in_rows_can_be_written_and_read),

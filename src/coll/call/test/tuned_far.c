@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest-timeout: 240
+// Rows of a tune file for ranks on several machines: calls run the algorithm that is there, with
+// the bits of what is built in; calls that it cannot make run what is built in.
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coll/call/call.h"
+#include "support/cmocka.h"
+#include "support/look.h"
+#include "support/machines.h"
+#include "tern/algo.h"
+#include "tern/tune.h"
+
+enum { COUNT = 5000, MOST = COUNT * 8 };
+
+static const struct tern__program *program_of(tern_comm *comm, const char *algorithm)
+{
+    struct tern__calls *calls;
+    const struct tern__program *found = NULL;
+    if (tern__calls_of("test", comm, &calls) != TERN_OK) {
+        return NULL;
+    }
+    for (const struct tern__program *p = calls->programs; p != NULL; p = p->next) {
+        found = strcmp(p->algorithm, algorithm) == 0 ? p : found;
+    }
+    return found;
+}
+
+// The call, in `comm` and in `plain`, whose outputs have the same bits.
+static int run_both(tern_comm *comm, tern_comm *plain, tern_coll call)
+{
+    static float in[MOST];
+    static float out[2][MOST];
+    int rank = tern_comm_rank(comm);
+    for (int i = 0; i < MOST; i++) {
+        in[i] = (float)((i * 7 + rank * 1013) % 997) / 7;
+        out[0][i] = out[1][i] = -1;
+    }
+    call.in = in;
+    call.out = out[0];
+    CHECK(tern_coll_run(comm, &call) == TERN_OK);
+    call.out = out[1];
+    CHECK(tern_coll_run(plain, &call) == TERN_OK);
+    CHECK(memcmp(out[0], out[1], sizeof out[0]) == 0);
+    return 0;
+}
+
+// A communicator of all ranks whose calls of the kind are bound to the row; NULL: it is refused.
+static int tuned(tern_comm *world, const tern_tune_row *row, tern_comm **comm)
+{
+    tern_coll least = {.kind = (tern_coll_kind)row->kind, .count = 1, .dtype = TERN_F32};
+    float in[8] = {0};
+    float out[8];
+    least.in = in;
+    least.out = out;
+    *comm = NULL;
+    if (tern_tune_use(row, 1) != TERN_OK) {
+        CHECK(look_says("its sums are not in the order of the ranks"));
+        return 0;
+    }
+    CHECK(tern_comm_split(world, 0, 0, comm) == TERN_OK);
+    CHECK(tern_coll_run(*comm, &least) == TERN_OK);
+    CHECK(tern_tune_use(NULL, 0) == TERN_OK);
+    return 0;
+}
+
+static int run_row(tern_comm *world, tern_comm *plain, const tern_tune_row *row)
+{
+    tern_comm *comm;
+    tern_coll call = {.kind = (tern_coll_kind)row->kind, .count = COUNT, .dtype = TERN_F32};
+    CHECK(tuned(world, row, &comm) == 0);
+    if (comm == NULL) {
+        return 0;
+    }
+    CHECK(run_both(comm, plain, call) == 0);
+    CHECK(program_of(comm, row->staged) != NULL && program_of(plain, row->staged) == NULL);
+    return tern_comm_destroy(comm);
+}
+
+static int run_rows(tern_comm *world, void *arg)
+{
+    int ran = 0;
+    (void)arg;
+    for (int k = 0; k < TERN_PLAN_KINDS; k++) {
+        for (int i = 0; k != TERN_PLAN_BARRIER && tern_algo_name((tern_plan_kind)k, i) != NULL;
+             i++) {
+            tern_tune_row row = {.kind = (tern_plan_kind)k,
+                                 .nranks = 2,
+                                 .machines = 2,
+                                 .chunk_bytes = 16384};
+            snprintf(row.staged, sizeof row.staged, "%s", tern_algo_name((tern_plan_kind)k, i));
+            tern_comm *plain; // that has not run anything of it
+            if (!tern_algo_across_machines((tern_plan_kind)k, i) ||
+                strcmp(row.staged, "chain") == 0) {
+                continue; // chain is what is built in for some
+            }
+            CHECK(tern_comm_split(world, 0, 0, &plain) == TERN_OK);
+            CHECK(run_row(world, plain, &row) == 0);
+            CHECK(tern_comm_destroy(plain) == TERN_OK);
+            ran++;
+        }
+    }
+    CHECK(ran > 8);
+    return 0;
+}
+
+static void calls_run_what_the_row_says(void **state)
+{
+    assert_true(machines_run_comm("aabb", run_rows, NULL, 100));
+    assert_true(machines_run_comm("abc", run_rows, NULL, 100));
+}
+
+// Of an all_reduce by chain: what it cannot do to the bit, and small calls.
+static int run_others(tern_comm *world, void *arg)
+{
+    tern_tune_row row = {.kind = TERN_PLAN_ALL_REDUCE,
+                         .nranks = 2,
+                         .machines = 2,
+                         .small_bytes = 4096,
+                         .staged = "chain",
+                         .chunk_bytes = 16384};
+    tern_comm *comm;
+    (void)arg;
+    CHECK(tuned(world, &row, &comm) == 0 && comm != NULL);
+    tern_coll call = {.kind = TERN_COLL_ALL_REDUCE, .count = 1000, .dtype = TERN_F32};
+    CHECK(run_both(comm, world, call) == 0); // through slots
+    CHECK(program_of(comm, "chain") == NULL);
+    call = (tern_coll){.kind = TERN_COLL_ALL_REDUCE, .count = COUNT, .dtype = TERN_BF16};
+    CHECK(run_both(comm, world, call) == 0);
+    call = (tern_coll){.kind = TERN_COLL_ALL_REDUCE,
+                       .count = COUNT,
+                       .dtype = TERN_F32,
+                       .op = TERN_AVG};
+    CHECK(run_both(comm, world, call) == 0);
+    CHECK(program_of(comm, "chain") == NULL);
+    call = (tern_coll){.kind = TERN_COLL_ALL_REDUCE, .count = COUNT, .dtype = TERN_F32};
+    CHECK(run_both(comm, world, call) == 0);
+    CHECK((program_of(comm, "chain") != NULL) == (*(const char *)arg == 'o'));
+    return tern_comm_destroy(comm);
+}
+
+static void calls_that_it_cannot_make_run_what_is_built_in(void **state)
+{
+    char in_order[] = "o";
+    char in_turn[] = "t";
+    assert_true(machines_run_comm("aabb", run_others, in_order, 60));
+    assert_true(machines_run_comm("abab", run_others, in_turn, 60));
+}
+
+static int differ(tern_comm *world, void *arg)
+{
+    tern_tune_row row = {.kind = TERN_PLAN_ALL_GATHER,
+                         .nranks = 2,
+                         .machines = 2,
+                         .staged = "one",
+                         .chunk_bytes = 16384};
+    float in[4000] = {0};
+    static float out[16000];
+    (void)arg;
+    if (tern_comm_rank(world) == 3) {
+        CHECK(tern_tune_use(&row, 1) == TERN_OK);
+    }
+    CHECK(tern_all_gather(world, in, out, 4000, TERN_F32) == TERN_ERR_MISMATCH);
+    CHECK(look_says("other algorithms or sizes for all_gather"));
+    return 0;
+}
+
+static void ranks_with_other_rows_are_told(void **state)
+{
+    assert_true(machines_run_comm("aabb", differ, NULL, 60));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_run_what_the_row_says),
+        cmocka_unit_test(calls_that_it_cannot_make_run_what_is_built_in),
+        cmocka_unit_test(ranks_with_other_rows_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
