@@ -47,6 +47,6 @@ expect 1 "5 ranks cannot share a hidden size of 64" tern run -n 5 "$python" "$la
 cp -r "$root/examples/python/tp_ffn" wrong
 sed -i 's/ \* u\[i\];/;/' wrong/kernels.cpp
 expect 1 "tp_ffn.py: wrong: an error of" "$python" wrong/tp_ffn.py --ranks 2
-sed -i 's/float block/flaot block/' wrong/kernels.cpp
+sed -i 's/float sums/flaot sums/' wrong/kernels.cpp
 expect 1 "kernels.cpp:" "$python" wrong/tp_ffn.py --ranks 2
 echo "python_tp_ffn.sh: the layer is right, and wrong ones are found"
