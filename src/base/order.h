@@ -74,8 +74,8 @@ static inline void tern__publish_wide(_Atomic uint64_t *word, uint64_t value)
     atomic_store_explicit(word, value, memory_order_release);
 }
 
-// The same for who observes only one half of it, which ThreadSanitizer takes for another word: it is
-// shown the order, and not the store.
+// The same for who observes only one half of it, which ThreadSanitizer takes for another word: it
+// is shown the order, and not the store.
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize("thread"), noinline, unused)) static void
 tern__publish_halves(_Atomic uint64_t *word, uint64_t value)
