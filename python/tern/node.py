@@ -60,6 +60,10 @@ class _Memory:
             self._unmap(self.address, self.size)
 
 
+def _number(member: Union[int, str]) -> int:
+    return HOST if member == "host" else operator.index(member)
+
+
 class Domain:
     """Memory of the same size on some chips and on the host, zero at first, and a context for their
     kernels in which chips[i] is rank i. Made by Node.domain."""
@@ -83,13 +87,13 @@ class Domain:
     def array(self, member: Union[int, str], shape: Union[int, Sequence[int]], dtype: Any = np.float32,
               offset: int = 0) -> np.ndarray:
         """The memory of a member (a number from 0, or "host") from a byte on as an array: to fill it,
-        to look at it, and to say In, InOut and OutTo of it. It stays good when the node has ended."""
+        to look at it, and to say In, InOut and OutTo of it. It stays good when the node has ended.
+
+        Of a chip on another machine (`is_local`) it is a name, for tasks: whoever looks at its elements
+        ends the process; `read` and `write` reach them."""
         dtype = _dtypes.memory_dtype("array", dtype)
         shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        number = HOST if member == "host" else operator.index(member)
-        address = lib().tern_domain_address(self._live(), number)
-        if address is None:
-            raise _errors.argument_error(_errors.last_sentence())
+        address = self._address(member)
         size = functools.reduce(operator.mul, (int(length) for length in shape), dtype.itemsize)
         if offset < 0 or min(shape, default=1) < 0 or offset + size > self.size:
             raise _errors.argument_error(f"array: {shape} of {dtype} from byte {offset} on is not "
@@ -97,6 +101,34 @@ class Domain:
         if offset % dtype.itemsize != 0:
             raise _errors.argument_error(f"array: byte {offset} is in the middle of a {dtype}")
         return as_bytes(self._memory, address + offset, size).view(dtype).reshape(shape)
+
+    def _address(self, member: Union[int, str]) -> int:
+        address = lib().tern_domain_address(self._live(), _number(member))
+        if address is None:
+            raise _errors.argument_error(_errors.last_sentence())
+        return address
+
+    def is_local(self, member: Union[int, str]) -> bool:
+        """Whether a member's memory is on the host's machine."""
+        window, rank, offset = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_size_t()
+        _errors.check(lib().tern_window_find(self._address(member), ctypes.byref(window),
+                                             ctypes.byref(rank), ctypes.byref(offset)))
+        return _errors.check(lib().tern_window_is_local(window, rank)) == 1
+
+    def write(self, member: Union[int, str], data: np.ndarray, offset: int = 0) -> None:
+        """Copies an array into a member's memory, from a byte on, on whichever machine; between runs,
+        or where no task uses it."""
+        data = np.ascontiguousarray(data)
+        _errors.check(lib().tern_domain_write(self._live(), _number(member), operator.index(offset),
+                                              data.ctypes.data, data.nbytes))
+
+    def read(self, member: Union[int, str], out: np.ndarray, offset: int = 0) -> np.ndarray:
+        """Copies a member's memory into an array that is contiguous, and returns that."""
+        if not (out.flags.c_contiguous and out.flags.writeable):
+            raise _errors.argument_error("read: out must be contiguous and writeable")
+        _errors.check(lib().tern_domain_read(self._live(), _number(member), operator.index(offset),
+                                             out.ctypes.data, out.nbytes))
+        return out
 
     def close(self) -> None:
         """No task that is submitted from now on may use it; what has been still does. May be called

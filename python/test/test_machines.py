@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Windows of ranks on several "machines" of this box, which share no memory."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+
+from machines import run_on
 
 RANK = """
 import sys
@@ -40,12 +38,4 @@ assert list(mine) == wanted  # an array keeps its memory
 
 @pytest.mark.parametrize("layout", ["ab", "abb"])
 def test_windows_reach_other_machines(layout, tmp_path):
-    ranks = []
-    for rank, machine in enumerate(layout):
-        environment = dict(os.environ, TERN_MACHINE=machine, TERN_NET_ADDRESS="127.0.0.1",
-                           TERN_EXCHANGE=f"{rank}:{len(layout)}:{tmp_path}/exchange",
-                           TMPDIR=str(tmp_path))
-        ranks.append(subprocess.Popen([sys.executable, "-c", RANK, layout], env=environment,
-                                      stderr=subprocess.PIPE, text=True))
-    said = [rank.communicate(timeout=120)[1] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0] * len(layout), said
+    run_on(layout, tmp_path, RANK, layout)
