@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "timing.h"
+#include "tern/algo.h"
 #include "tern/coll.h"
 #include "tern/window.h"
 #include "tune/tune.h"
@@ -21,7 +22,11 @@ int tune_bench_open(tern_comm *world, double slice_s, size_t bytes_max, struct t
     bench->nranks = tern_comm_size(world);
     bench->slice_s = slice_s;
     bench->bytes_max = bytes_max;
-    int status = tern_tune_use(NULL, 0);
+    tern_topo *topo = NULL;
+    int status = tern_comm_topo(world, &topo);
+    bench->machines = tern_topo_machine_count(topo);
+    tern_topo_destroy(topo);
+    status = status == TERN_OK ? tern_tune_use(NULL, 0) : status;
     status = status == TERN_OK ? tern_comm_split(world, 0, 0, &bench->control) : status;
     status =
         status == TERN_OK ? tern_window_create(world, 2 * bytes_max, NULL, &bench->window) : status;

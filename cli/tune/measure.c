@@ -41,10 +41,8 @@ static double score(const double *times, int points_count)
     return sum / points_count;
 }
 
-// Races rows over points. *best: the index of the winner; the first one unless another is clearly
-// better.
-static int race_rows(struct tune_bench *bench, const tern_tune_row *rows, int count,
-                     const struct tune_point *points, int points_count, int *best)
+int tune_race_rows(struct tune_bench *bench, const tern_tune_row *rows, int count,
+                   const struct tune_point *points, int points_count, int *best)
 {
     struct tune_candidate candidates[TUNE_CANDIDATES_MAX] = {0};
     double times[TUNE_CANDIDATES_MAX * TUNE_POINTS_MAX];
@@ -130,16 +128,16 @@ static int find_large(struct tune_bench *bench, tern_tune_row *row)
     large.direct_from = 0;
     int points_count = large_points(bench, 1, points);
     int status = vary(&large, offsetof(tern_tune_row, window), "window", rows, &count);
-    status =
-        status == TERN_OK ? race_rows(bench, rows, count, points, points_count, &best) : status;
+    status = status == TERN_OK ? tune_race_rows(bench, rows, count, points, points_count, &best)
+                               : status;
     if (status != TERN_OK) {
         return status;
     }
     memcpy(row->window, rows[best].window, sizeof row->window);
     points_count = large_points(bench, 0, points);
     status = vary(&large, offsetof(tern_tune_row, staged), "staged", rows, &count);
-    status =
-        status == TERN_OK ? race_rows(bench, rows, count, points, points_count, &best) : status;
+    status = status == TERN_OK ? tune_race_rows(bench, rows, count, points, points_count, &best)
+                               : status;
     if (status != TERN_OK) {
         return status;
     }
@@ -152,7 +150,7 @@ static int find_large(struct tune_bench *bench, tern_tune_row *row)
             rows[count++].chunk_bytes = chunks[i];
         }
     }
-    status = race_rows(bench, rows, count, points, points_count, &best);
+    status = tune_race_rows(bench, rows, count, points, points_count, &best);
     row->chunk_bytes = status == TERN_OK ? rows[best].chunk_bytes : row->chunk_bytes;
     return status;
 }
@@ -238,56 +236,63 @@ static int find_direct(struct tune_bench *bench, tern_tune_row *row)
     return status;
 }
 
-// Which algorithm for slots, and up to which size: the switch with the least mean over all sizes,
-// half of the calls with buffers in windows.
-static int find_small(struct tune_bench *bench, tern_tune_row *row)
+int tune_find_switch(struct tune_bench *bench, const tern_tune_row *all, const tern_tune_row *none,
+                     uint64_t *small_bytes)
 {
-    tern_tune_row rows[TUNE_CANDIDATES_MAX];
     struct tune_candidate candidates[2] = {0};
     struct tune_point points[2 * MIDDLE];
     double times[2 * 2 * MIDDLE];
-    int best;
-    tern_tune_row all_small = *row;
-    tern_tune_row none_small = *row;
-    all_small.small_bytes = TERN_TUNE_SMALL_MAX;
-    none_small.small_bytes = 0;
     for (int i = 0; i < MIDDLE; i++) {
         points[i] = (struct tune_point){middle_sizes[i], 0};
         points[MIDDLE + i] = (struct tune_point){middle_sizes[i], 1};
     }
-    int count = 0;
-    int status = vary(&all_small, offsetof(tern_tune_row, small), "slot", rows, &count);
-    status = status == TERN_OK
-                 ? race_rows(bench, rows, count, points, 4, &best) // 512 to 4096 bytes
-                 : status;
-    if (status != TERN_OK) {
-        return status;
-    }
-    memcpy(row->small, rows[best].small, sizeof row->small);
-    status = tune_candidate_open(bench, &rows[best], &candidates[0]);
-    status = status == TERN_OK ? tune_candidate_open(bench, &none_small, &candidates[1]) : status;
+    int status = tune_candidate_open(bench, all, &candidates[0]);
+    status = status == TERN_OK ? tune_candidate_open(bench, none, &candidates[1]) : status;
     status =
         status == TERN_OK ? tune_race(bench, candidates, 2, points, 2 * MIDDLE, times) : status;
     tune_candidates_close(candidates, 2);
     double gain = 0; // of slots up to this size over none at all
     double most = 0;
-    uint64_t small_bytes = 0;
+    uint64_t found = 0;
     double built_in = 0;
     for (int i = 0; status == TERN_OK && i < MIDDLE; i++) {
         for (int half = 0; half < 2; half++) {
             int at = half * MIDDLE + i;
             gain += log(times[2 * MIDDLE + at] / times[at]);
         }
-        built_in = middle_sizes[i] <= row->small_bytes ? gain : built_in;
+        built_in = middle_sizes[i] <= *small_bytes ? gain : built_in;
         if (gain > most) {
             most = gain;
-            small_bytes = middle_sizes[i];
+            found = middle_sizes[i];
         }
     }
     if (status == TERN_OK && most > built_in - log(CLEARLY)) {
-        row->small_bytes = small_bytes;
+        *small_bytes = found;
     }
     return status;
+}
+
+// Which algorithm for slots, and up to which size.
+static int find_small(struct tune_bench *bench, tern_tune_row *row)
+{
+    tern_tune_row rows[TUNE_CANDIDATES_MAX];
+    struct tune_point points[4]; // 512 to 4096 bytes
+    int best;
+    tern_tune_row all_small = *row;
+    tern_tune_row none_small = *row;
+    all_small.small_bytes = TERN_TUNE_SMALL_MAX;
+    none_small.small_bytes = 0;
+    for (int i = 0; i < 4; i++) {
+        points[i] = (struct tune_point){middle_sizes[i], 0};
+    }
+    int count = 0;
+    int status = vary(&all_small, offsetof(tern_tune_row, small), "slot", rows, &count);
+    status = status == TERN_OK ? tune_race_rows(bench, rows, count, points, 4, &best) : status;
+    if (status != TERN_OK) {
+        return status;
+    }
+    memcpy(row->small, rows[best].small, sizeof row->small);
+    return tune_find_switch(bench, &rows[best], &none_small, &row->small_bytes);
 }
 
 // Both rows once more, over all sizes. *gain: the geometric mean of what the new one is quicker by;
@@ -331,18 +336,25 @@ static bool same(const tern_tune_row *a, const tern_tune_row *b)
            a->direct_to == b->direct_to;
 }
 
+static int find_near(struct tune_bench *bench, tern_tune_row *row)
+{
+    int status = find_large(bench, row);
+    bool sums = tern_coll_kind_facts(row->kind)->sums;
+    status = status == TERN_OK && !sums ? find_direct(bench, row) : status;
+    return status == TERN_OK ? find_small(bench, row) : status;
+}
+
 static int measure_kind(struct tune_bench *bench, tern_plan_kind kind, FILE *rows)
 {
     tern_tune_row built_in;
     tern_tune_row row;
     double gain[3] = {1, 1, 1};
     char line[TERN_TUNE_LINE_BYTES];
-    int status = tern_tune_get_built_in(kind, bench->nranks, &built_in);
+    bool far = bench->machines > 0;
+    int status = far ? tune_far_built_in(bench, kind, &built_in)
+                     : tern_tune_get_built_in(kind, bench->nranks, &built_in);
     row = built_in;
-    status = status == TERN_OK ? find_large(bench, &row) : status;
-    bool sums = tern_coll_kind_facts(kind)->sums;
-    status = status == TERN_OK && !sums ? find_direct(bench, &row) : status;
-    status = status == TERN_OK ? find_small(bench, &row) : status;
+    status = status != TERN_OK ? status : far ? tune_find_far(bench, &row) : find_near(bench, &row);
     bool changed = !same(&row, &built_in);
     status = status == TERN_OK && changed ? compare(bench, &built_in, &row, gain) : status;
     if (status != TERN_OK) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "hosts.h"
 #include "numbers.h"
 #include "options.h"
 #include "ranks.h"
@@ -27,8 +28,9 @@ static const struct cli_command command = {
     .name = "tune",
     .head =
         "usage: tern tune [-p RANKS,...] [--time SECONDS] [--output FILE] [KIND ...]\n"
+        "       tern tune --hosts a:2,b:2 [OPTIONS] [KIND ...]\n"
         "\n"
-        "Measures which algorithms suit this machine, and writes that into the tune file, which all\n"
+        "Measures which algorithms suit this machine, or these, and writes that into the tune file, which all\n"
         "collective calls of this user read from then on. Rows that were not measured stay as they are.\n"
         "\n"
         "  KIND ...           which kinds; default: all but barrier, which has nothing to choose\n",
@@ -44,12 +46,15 @@ struct arguments {
     char place[PATH_BYTES]; // the usual one
     bool usual;             // output is the usual place, whose folders are made
     const char *result;     // where a rank leaves what it found
+    struct cli_hosts hosts; // then rank 0 prints it
     bool is_rank;
+    bool ranks_said; // -p
 };
 
 static int take_ranks(void *into, const char *option, const char *list)
 {
     struct tune_wish *wish = &((struct arguments *)into)->wish;
+    ((struct arguments *)into)->ranks_said = true;
     char words[128];
     bool right = strlen(list) < sizeof words;
     snprintf(words, sizeof words, "%s", list);
@@ -94,6 +99,11 @@ static int read_kinds(int argc, char **argv, struct tune_wish *wish)
     return -1;
 }
 
+static int take_env(void *into, const char *option, const char *value)
+{
+    return cli_take_env(&command, &((struct arguments *)into)->hosts, option, value);
+}
+
 // Returns -1 to go on, else the exit status.
 static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
@@ -106,12 +116,24 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
          "$XDG_CONFIG_HOME/tern/tune, else ~/.config/tern/tune; the folders\n"
          "of these last two are made",
          .word = &arguments->output},
+        CLI_HOSTS_OPTIONS(&arguments->hosts, take_env),
         {"--result FILE", .word = &arguments->result},
         {"--as-rank", .flag = &arguments->is_rank},
         {0},
     };
     int status = cli_read_options(&command, options, argc, argv, arguments);
-    return status < 0 ? read_kinds(argc, argv, &arguments->wish) : status;
+    status = status < 0 ? read_kinds(argc, argv, &arguments->wish) : status;
+    status = status < 0 ? cli_read_hosts(&command, &arguments->hosts) : status;
+    if (status < 0 && arguments->hosts.list != NULL) {
+        if (arguments->ranks_said || arguments->hosts.nranks < 2) {
+            return cli_refuse(&command, arguments->ranks_said
+                                            ? "-p is for one machine: --hosts says how many ranks"
+                                            : "--hosts: one rank has nothing to measure");
+        }
+        arguments->wish.nranks[0] = arguments->hosts.nranks;
+        arguments->wish.nranks_count = 1;
+    }
+    return status;
 }
 
 // One rank of a job.
@@ -126,7 +148,7 @@ static int be_a_rank(const struct arguments *arguments)
     }
     FILE *rows = NULL;
     if (tern_comm_rank(world) == 0) {
-        rows = fopen(arguments->result, "ae");
+        rows = arguments->hosts.list != NULL ? stdout : fopen(arguments->result, "ae");
         if (rows == NULL) {
             perror("tern tune: the results cannot be left");
             tern_comm_destroy(world);
@@ -163,9 +185,17 @@ static int measure(const struct arguments *arguments, int argc, char **argv, ter
         words[2] = result;
         memcpy(&words[3], &argv[1], (size_t)(argc - 1) * sizeof *argv);
     }
-    for (int i = 0; exit_status == 0 && i < arguments->wish.nranks_count; i++) {
-        exit_status = cli_start_ranks(arguments->wish.nranks[i], argc + 2, words);
+    int out = dup(STDOUT_FILENO);
+    if (arguments->hosts.list != NULL) { // what ranks print goes there
+        fflush(stdout);
+        dup2(fd, STDOUT_FILENO);
     }
+    for (int i = 0; exit_status == 0 && i < arguments->wish.nranks_count; i++) {
+        exit_status =
+            cli_start_ranks_on(&arguments->hosts, arguments->wish.nranks[i], argc + 2, words);
+    }
+    dup2(out, STDOUT_FILENO);
+    close(out);
     if (exit_status == 0 && tern_tune_load(result, rows, count) != TERN_OK) {
         fprintf(stderr, "tern tune: %s\n", tern_last_error());
         exit_status = 1;

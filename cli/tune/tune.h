@@ -33,6 +33,7 @@ struct tune_bench {
     tern_comm *world;
     tern_comm *control; // for what is not measured
     int rank, nranks;
+    int machines;         // 0: one
     double slice_s;       // for one sample
     size_t bytes_max;     // of a buffer
     char *in[2], *out[2]; // elsewhere, in windows
@@ -52,6 +53,21 @@ struct tune_point {
     size_t bytes;
     int windows;
 };
+
+// measure.c: races rows over points. *best: the index of the winner; the first one unless another
+// is clearly better.
+int tune_race_rows(struct tune_bench *bench, const tern_tune_row *rows, int count,
+                   const struct tune_point *points, int points_count, int *best);
+
+// Up to which size slots are quicker: the switch with the least mean over all sizes, half of the
+// calls with buffers in windows. `all` has every size in slots, `none` no size. *small_bytes: what
+// is built in, and stays unless another is clearly better.
+int tune_find_switch(struct tune_bench *bench, const tern_tune_row *all, const tern_tune_row *none,
+                     uint64_t *small_bytes);
+
+// far.c: what is built in between machines, as a row; and what is quicker on these.
+int tune_far_built_in(const struct tune_bench *bench, tern_plan_kind kind, tern_tune_row *row);
+int tune_find_far(struct tune_bench *bench, tern_tune_row *row);
 
 #define TUNE_POINTS_MAX 24
 #define TUNE_CANDIDATES_MAX 12

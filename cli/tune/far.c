@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding the row of a kind for ranks on these machines: the algorithm above slots, its pieces, and
+// up to which size slots are quicker.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tern/algo.h"
+#include "tune/tune.h"
+
+static const size_t sizes[] = {(size_t)128 << 10, (size_t)512 << 10, (size_t)2 << 20};
+static const uint64_t chunks[] = {(uint64_t)128 << 10, (uint64_t)512 << 10, (uint64_t)1 << 20};
+enum {
+    SIZES = sizeof sizes / sizeof sizes[0],
+    CHUNKS = sizeof chunks / sizeof chunks[0],
+};
+
+// Whether a table may have the row: its algorithm goes between machines in the order of the ranks.
+static bool is_allowed(const tern_tune_row *row)
+{
+    bool allowed = tern_tune_use(row, 1) == TERN_OK;
+    return tern_tune_use(NULL, 0) == TERN_OK && allowed;
+}
+
+int tune_far_built_in(const struct tune_bench *bench, tern_plan_kind kind, tern_tune_row *row)
+{
+    tern_tune_row near;
+    int status = tern_tune_get_built_in(kind, bench->nranks, &near);
+    *row = near;
+    row->machines = bench->machines;
+    row->direct_from = TERN_TUNE_BUILT_IN;
+    row->direct_to = 0;
+    row->chunk_bytes = TERN_TUNE_FAR_MAX;
+    snprintf(row->staged, sizeof row->staged, "chain");
+    if (!tern_coll_kind_facts(kind)->sums || !is_allowed(row)) {
+        row->chunk_bytes = near.chunk_bytes;
+        snprintf(row->staged, sizeof row->staged, "%s", near.small);
+    }
+    snprintf(row->small, sizeof row->small, "%s", row->staged);
+    snprintf(row->window, sizeof row->window, "%s", row->staged);
+    return status;
+}
+
+static void name(tern_tune_row *row, const char *algorithm)
+{
+    snprintf(row->small, sizeof row->small, "%s", algorithm);
+    snprintf(row->window, sizeof row->window, "%s", algorithm);
+    snprintf(row->staged, sizeof row->staged, "%s", algorithm);
+}
+
+// Rows with each algorithm that can; the row's own first.
+static int vary(const tern_tune_row *row, tern_tune_row rows[TUNE_CANDIDATES_MAX])
+{
+    int count = 1;
+    tern_tune_row near;
+    rows[0] = *row;
+    if (tern_tune_get_built_in(row->kind, row->nranks, &near) == TERN_OK &&
+        strcmp(near.small, row->staged) != 0) {
+        rows[count] = *row;
+        rows[count].chunk_bytes = near.chunk_bytes;
+        name(&rows[count++], near.small);
+    }
+    for (int i = 0; tern_algo_name(row->kind, i) != NULL && count < TUNE_CANDIDATES_MAX; i++) {
+        const char *algorithm = tern_algo_name(row->kind, i);
+        rows[count] = *row;
+        rows[count].chunk_bytes = TERN_TUNE_FAR_MAX;
+        name(&rows[count], algorithm);
+        count += tern_algo_across_machines(row->kind, i) && strcmp(algorithm, row->staged) != 0 &&
+                 is_allowed(&rows[count]);
+    }
+    return count;
+}
+
+int tune_find_far(struct tune_bench *bench, tern_tune_row *row)
+{
+    tern_tune_row rows[TUNE_CANDIDATES_MAX];
+    struct tune_point points[SIZES];
+    tern_tune_row large = *row;
+    int best;
+    for (int i = 0; i < SIZES; i++) {
+        points[i] = (struct tune_point){sizes[i], 0};
+    }
+    large.small_bytes = 0;
+    int count = vary(&large, rows);
+    int status = tune_race_rows(bench, rows, count, points, SIZES, &best);
+    if (status != TERN_OK) {
+        return status;
+    }
+    rows[0] = rows[best];
+    count = 1;
+    for (int i = 0; i < CHUNKS; i++) {
+        if (chunks[i] != rows[0].chunk_bytes) {
+            rows[count] = rows[0];
+            rows[count++].chunk_bytes = chunks[i];
+        }
+    }
+    status = tune_race_rows(bench, rows, count, points, SIZES, &best);
+    uint64_t small_bytes = row->small_bytes;
+    if (status == TERN_OK) {
+        *row = rows[best];
+        row->small_bytes = TERN_TUNE_SMALL_MAX;
+        status = tune_find_switch(bench, row, &rows[best], &small_bytes);
+        row->small_bytes = small_bytes;
+    }
+    return status;
+}
