@@ -65,7 +65,7 @@ wrong 2 "'a:0' is no list of hosts" a:0
 wrong 2 "'a:60,b:5' are 65 ranks; there are at most 64" a:60,b:5
 wrong 2 '--hosts a:2,b:2 are 4 ranks, not 3' a:2,b:2 --nranks 3
 wrong 1 "cannot start host a (rank 0): its agent ended with status 3: no route" a,b \
-    --agent "sh -c 'echo no route >&2; exit 3'"
+    --agent "sh -c '[ \$0 = a ] || exec sleep 60; echo no route >&2; exit 3'"
 expect 2 '--agent is for --hosts' "$tern" example run -k "$folders/allreduce/onephase" \
     -g "$folders/allreduce/golden.py" --agent x
 expect 1 'it runs on 1 rank and not on 2' run_on a:1,b:1 vector_example host_build_graph
