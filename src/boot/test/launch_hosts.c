@@ -233,7 +233,7 @@ static void what_a_rank_does_is_reported(void **state)
     close_run(&run);
 }
 
-// Ranks but rank 2 write why they could not join: on a busy machine one may be ended before it does.
+// Ranks but rank 2 write why they could not join; on a busy machine one may be ended before that.
 static void expect_no_job(const char *mode, int status, const char *why)
 {
     struct setting setting = {0};
