@@ -97,8 +97,9 @@ static void every_machine_knows_what_all_ranks_do(void **state)
 static int stop_another(tern_comm *comm, void *arg)
 {
     if (tern_comm_rank(comm) == 0) {
-        pid_t leader = (pid_t)tern__peek(&comm->group.job->ctl->ranks[1].pid);
         CHECK(says(TERN_JOB_TEXT, "machine b (ranks 1-2): as of 0."));
+        pid_t leader = (pid_t)tern__peek(&comm->group.job->ctl->ranks[1].pid);
+        CHECK(leader > 0); // 0 would be all processes of the group
         CHECK(kill(leader, SIGSTOP) == 0);
         bool said = says(TERN_JOB_TEXT, "machine b (ranks 1-2): silent for 1.") &&
                     says(TERN_JOB_TEXT, " s; what is said of its ranks is that old\n") &&
