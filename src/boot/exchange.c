@@ -3,6 +3,7 @@
 
 #include "boot/exchange.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ int tern__exchange_find(struct tern__exchange *exchange)
     return found;
 }
 
-uint64_t tern__machine_digest(void)
+int tern__machine_digest(uint64_t *digest)
 {
     char boot[64] = "";
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -46,13 +47,16 @@ uint64_t tern__machine_digest(void)
             boot[0] = '\0';
         }
         fclose(file);
+    } else if (errno != ENOENT && errno != EACCES) {
+        return tern__fail_errno(TERN_ERR_SYSTEM, "which machine this is: boot_id of /proc");
     }
     struct stat net = {0};
     (void)stat("/proc/self/ns/net", &net);
     const char *word = getenv("TERN_MACHINE");
     uint64_t hash = tern__digest_add(TERN__DIGEST_EMPTY, boot, strlen(boot));
     hash = tern__digest_add(hash, &net.st_ino, sizeof net.st_ino);
-    return word != NULL ? tern__digest_add(hash, word, strlen(word)) : hash;
+    *digest = word != NULL ? tern__digest_add(hash, word, strlen(word)) : hash;
+    return TERN_OK;
 }
 
 void tern__machine_name(char name[TERN__MACHINE_NAME_BYTES])
@@ -69,7 +73,7 @@ void tern__machine_name(char name[TERN__MACHINE_NAME_BYTES])
 static int fill_card(struct card *card, uint32_t port)
 {
     card->abi = TERN__CTL_ABI;
-    card->machine = tern__machine_digest();
+    TERN_TRY(tern__machine_digest(&card->machine));
     tern__machine_name(card->name);
     TERN_TRY(tern__token_random(card->token));
     return tern__listen_address(port, &card->address);

@@ -27,7 +27,7 @@ int tern__exchange_find(struct tern__exchange *exchange);
 
 // Processes are on one machine when they have the same kernel (its boot id), the same network
 // namespace, and the same TERN_MACHINE, if that is set: a digest of these, and a name for people.
-uint64_t tern__machine_digest(void);
+int tern__machine_digest(uint64_t *digest);
 void tern__machine_name(char name[TERN__MACHINE_NAME_BYTES]);
 
 // Joins, and ends the exchange.

@@ -33,11 +33,11 @@ int tern__shown_fill(int fd, struct tern__shown *shown)
 {
     struct stat memory;
     struct tern__process self;
-    *shown = (struct tern__shown){.machine = tern__machine_digest(),
-                                  .pid_space = tern__pid_space(),
+    *shown = (struct tern__shown){.pid_space = tern__pid_space(),
                                   .user = (uint32_t)geteuid(),
                                   .pid = (int32_t)getpid(),
                                   .fd = fd};
+    TERN_TRY(tern__machine_digest(&shown->machine));
     if (fstat(fd, &memory) != 0) {
         return tern__fail_errno(TERN_ERR_SYSTEM, "fstat of shared memory");
     }
@@ -56,13 +56,16 @@ int tern__shown_fill(int fd, struct tern__shown *shown)
 
 bool tern__shown_is_here(const struct tern__shown *shown)
 {
-    return shown->machine == tern__machine_digest();
+    uint64_t here;
+    return tern__machine_digest(&here) != TERN_OK || shown->machine == here;
 }
 
 static int check_place(const struct tern__shown *shown, const char *what)
 {
     char words[160];
-    if (!tern__shown_is_here(shown)) {
+    uint64_t digest;
+    TERN_TRY(tern__machine_digest(&digest));
+    if (shown->machine != digest) {
         char here[TERN__MACHINE_NAME_BYTES];
         tern__machine_name(here);
         return tern__fail(TERN_ERR_REFUSED,

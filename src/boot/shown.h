@@ -28,7 +28,7 @@ struct tern__shown {
 // What others need to know of a memfd of this process.
 int tern__shown_fill(int fd, struct tern__shown *shown);
 
-// Whether it is on this machine.
+// Whether it is on this machine, or nothing tells (what opens it will say why).
 bool tern__shown_is_here(const struct tern__shown *shown);
 
 // Opens it: *fd is a descriptor of this process, and *pidfd tells when that process ends. Errors
