@@ -97,7 +97,8 @@ TERN_CALL int tern_scatter(tern_comm *comm, const void *in, void *out, size_t co
 TERN_CALL int tern_all_to_all(tern_comm *comm, const void *in, void *out, size_t count,
                               tern_dtype dtype);
 
-// tern_comm_barrier with the checks of this page: it has its place in the sequence of calls.
+// tern_comm_barrier with the checks of this page: it has its place in the sequence of calls. It is
+// what orders windows, too (docs/memory-model.md); the other calls order their own buffers alone.
 TERN_CALL int tern_barrier(tern_comm *comm);
 
 // To one rank, from one rank. Messages between two ranks arrive in the order sent; each must be

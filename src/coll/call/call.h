@@ -305,6 +305,13 @@ int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call);
 // which run; and whether they have come.
 uint64_t tern__call_gates(const struct tern__coll *call, uint32_t run);
 bool tern__call_is_alone(const struct tern__coll *call); // others may wait for this rank alone
+
+// Whether what this rank has sent to other machines must be there before it comes.
+static inline bool tern__call_is_fence(const struct tern__coll *call)
+{
+    return call->kind == TERN_COLL_BARRIER && call->calls->elsewhere != NULL;
+}
+
 uint64_t tern__calls_awaited(const struct tern__calls *calls, uint32_t *run);
 bool tern__calls_ready(const struct tern__calls *calls);
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "coll/call/trace.h"
+#include "sync/far.h"
 
 // Publishes the next run of a call.
 static void publish(struct tern__calls *calls, struct tern__coll *call)
@@ -99,6 +100,9 @@ static void end_call(struct tern__calls *calls, struct tern__coll *call, int sta
     tern__record_end(call->record, status, 0);
     if (call->traced_ns != 0) {
         tern__trace_call(call);
+    }
+    if (tern__call_is_fence(call)) {
+        calls->work.job->far->see(calls->work.job);
     }
     tern__call_drop(call);
     call->status = status;
@@ -278,6 +282,11 @@ int tern__call_begin(struct tern__coll *call)
         return tern__fail(TERN_ERR_STATE,
                           "%s: calls of this communicator that another thread began have not ended",
                           call->name);
+    }
+    int fenced = tern__call_is_fence(call) ? tern__far_flush(&calls->comm->group) : TERN_OK;
+    if (fenced != TERN_OK) {
+        tern__call_drop(call);
+        return fenced;
     }
     call->next = NULL;
     call->done = false;

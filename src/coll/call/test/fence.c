@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between machines, which the ranks take this one for: what was put before a barrier is there after
+// it, in whichever way the barrier is called, also where the way to the rank that was put to is not
+// the one to its machine's leader.
+#include "coll/call/test/kit.h"
+#include "support/machines.h"
+#include "tern/put.h"
+#include "tern/window.h"
+
+static int meet(tern_comm *world, int way, tern_request *kept)
+{
+    static const tern_coll barrier = {.kind = TERN_COLL_BARRIER, .dtype = TERN_U8};
+    tern_request request;
+    switch (way) {
+    case 0:
+        return tern_comm_barrier(world);
+    case 1:
+        return tern_barrier(world);
+    case 2:
+        return tern_coll_run(world, &barrier);
+    case 3:
+        CHECK(tern_coll_start(world, &barrier, &request) == TERN_OK);
+        return tern_request_wait(&request);
+    default:
+        CHECK(tern_request_start(*kept) == TERN_OK);
+        return tern_request_wait(kept);
+    }
+}
+
+// Each puts its part for each of the others, larger than what a socket holds.
+static int put_and_meet(tern_comm *world, void *arg)
+{
+    enum { ROUNDS = 25, BYTES = 300000 };
+    static char bytes[BYTES];
+    static const tern_coll barrier = {.kind = TERN_COLL_BARRIER, .dtype = TERN_U8};
+    int n = tern_comm_size(world);
+    int rank = tern_comm_rank(world);
+    tern_window *window;
+    tern_request kept;
+    CHECK(tern_window_create(world, (size_t)n * BYTES, NULL, &window) == TERN_OK);
+    CHECK(tern_coll_prepare(world, &barrier, &kept) == TERN_OK);
+    const char *own = tern_window_address(window, rank);
+    for (int round = 1; round <= ROUNDS; round++) {
+        memset(bytes, round, BYTES);
+        for (int to = 0; to < n; to++) {
+            CHECK(tern_put(window, to, (uint64_t)rank * BYTES, bytes, BYTES) == TERN_OK);
+        }
+        CHECK(meet(world, round % 5, &kept) == TERN_OK);
+        for (int from = 0; from < n; from++) {
+            CHECK(own[(size_t)from * BYTES] == round &&
+                  own[(size_t)(from + 1) * BYTES - 1] == round);
+        }
+        CHECK(meet(world, round / 5 % 5, &kept) == TERN_OK);
+    }
+    CHECK(tern_request_free(&kept) == TERN_OK);
+    CHECK(tern_window_destroy(window) == TERN_OK);
+    return 0;
+}
+
+static void what_was_put_before_a_barrier_is_there_after_it(void **state)
+{
+    static const char *const layouts[] = {"ab", "aab", "abb", "aabb", "abcab"};
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        assert_true(machines_run_comm(layouts[i], put_and_meet, NULL, 60));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_put_before_a_barrier_is_there_after_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
