@@ -94,7 +94,10 @@ def launch(fn: Callable, nranks: int, *args: Any, timeout: Optional[float] = Non
             except BaseException as error:  # Ctrl-C meanwhile: it comes behind the end
                 raised = error
         if raised is not None:
-            raise raised
+            try:
+                raise raised
+            finally:
+                del raised  # it knows this frame, and so all that is held there
 
 
 class _Job:
@@ -329,10 +332,11 @@ def _run(place: _Rank, fn: Callable, args: tuple, kwargs: dict) -> bytes:
     comm = None
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, place.mask)  # what waits is raised in here
-        # TERN_TIMEOUT is every communicator's deadline; without it, waits have the time of launch.
+        # TERN_TIMEOUT is every communicator's deadline; without it, waits have the time of launch, and
+        # a little more: whoever does not return is named by launch.
         left = None
         if not os.environ.get("TERN_TIMEOUT"):
-            left = max(place.deadline - time.monotonic(), 0.001)
+            left = max(place.deadline - time.monotonic(), 0) + GRACE_S
         comm = init_at(place.rank, place.nranks, os.path.join(place.folder, "meet"), left)
         if place.rank == 0:  # all have met, and the folder is of no use any more
             with contextlib.suppress(OSError):
