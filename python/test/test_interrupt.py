@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -18,12 +19,24 @@ SOON_S = 10  # the wait itself would take the deadline, 60 s
 
 
 def interrupt_soon(number=signal.SIGINT):
-    """A SIGINT for this process when it will be waiting."""
-    threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
+    """A signal for this process when its main thread has been at one place for a while."""
+    main = threading.main_thread().ident
+
+    def watch():
+        place, looks = None, 0
+        while looks < 20:
+            time.sleep(0.01)
+            frame = sys._current_frames()[main]
+            last, place = place, (frame.f_code, frame.f_lasti)
+            looks = looks + 1 if place == last else 0
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def interrupted(call):
     """KeyboardInterrupt comes out of the call, before its deadline."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs behind it
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         interrupt_soon()

@@ -139,7 +139,7 @@ def test_a_launch_in_a_launch(on_ranks):
 
 def test_ranks_print_where_the_caller_does(on_ranks, capfd):
     print("before")
-    on_ranks(2, lambda comm: print("rank", comm.rank))
+    on_ranks(2, lambda comm: print(f"rank {comm.rank}\n", end=""))  # in one piece
     assert sorted(capfd.readouterr().out.splitlines()) == ["before", "rank 0", "rank 1"]
 
 
@@ -166,7 +166,8 @@ def test_wrong_arguments(arguments, text):
 
 
 MAIN = """
-import os, sys, time, tern
+import os, signal, sys, time, tern
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs behind it
 def work(comm):  # of __main__
     os.write(1, b"%d\\n" % os.getpid())  # in one piece, also where prints are not buffered
     comm.barrier()

@@ -115,8 +115,8 @@ static void what_is_foreign_is_known(void **state)
 
 static void silence_is_noticed_and_signs_of_life_are_given(void **state)
 {
-    struct pair pair = open_pair(100 * TERN_NS_PER_MS);
     int64_t begin_ns = tern__now_ns();
+    struct pair pair = open_pair(100 * TERN_NS_PER_MS);
     while (pair.link.state == TERN__LINK_OPEN) {
         int64_t next_ns = tern__link_turn(&pair.link);
         struct pollfd fd = tern__link_pollfd(&pair.link);
