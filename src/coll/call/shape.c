@@ -129,11 +129,11 @@ void tern__call_remember_small(const struct tern__coll *call)
                            : call->share_bytes;
     struct tern__shape *shape = shape_of(call, key, true, &count);
     free(shape->rows);
-    // A scaled plan for shares has ops of length 1, and so has one for slices of one rank. A barrier
-    // between machines looks at what was sent before it.
+    // A scaled plan for shares has ops of length 1, and so has one for slices of one rank.
+    // A barrier between machines looks at what was sent before.
     bool quick = program->plain && call->function == NULL && !tern__call_is_fence(call) &&
                  (call->counts || call->share_bytes > 0 || program->staged.lanes_count == 0) &&
-                 !tern__checking_asked(); // that looks at each call
+                 !tern__checking_asked(); // which looks at each call
     *shape = (struct tern__shape){
         .key = key,
         .count = count,
