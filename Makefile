@@ -8,6 +8,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
 JOBS         ?= $(shell nproc)
+# Tests at a time: many of them wait for deadlines, not for a processor.
+TEST_JOBS    ?= $(shell expr 2 '*' $(JOBS))
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 20
 RUNS         ?= 30
@@ -17,7 +19,7 @@ TSAN_EXCLUDE ?= ^(topo|plan|plan/check|coll)$$
 TSAN_RUN = $(shell [ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)" -le 28 ] || \
              ! setarch -R true 2>/dev/null || echo setarch -R)
 
-CTEST = ctest -j $(JOBS) --preset
+CTEST = ctest -j $(TEST_JOBS) --preset
 # Sanitizers take several times as long: fewer random calls and cases.
 FEWER = TERN_TEST_CALLS=2000 TERN_TEST_CASES=15
 FORMATTED = git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp'

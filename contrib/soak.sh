@@ -20,6 +20,7 @@ runs=${1:-30}
 [[ $runs =~ ^[1-9][0-9]*$ ]] || { echo "soak.sh: '$runs' is no number of suites; try 30" >&2; exit 2; }
 settings=(${SETTINGS:-alone busy one-processor non-root memory-2g young old})
 jobs=${JOBS:-$(nproc)}
+test_jobs=${TEST_JOBS:-$((2 * jobs))} # many wait for deadlines
 seed=${SEED:-}
 other_uid=65534
 years=300000000 # seconds
@@ -187,7 +188,7 @@ for ((run = 1; run <= runs; run++)); do
     # In a group of its own, and in the background, so that ending this script ends it at once.
     set -m
     (cd "$state" && TERN_TEST_SEED=$seed run_in "$setting" \
-        ctest -j "$jobs" --output-on-failure ${TESTS:+-R "$TESTS"}) >"$state/log" 2>&1 </dev/null &
+        ctest -j "$test_jobs" --output-on-failure ${TESTS:+-R "$TESTS"}) >"$state/log" 2>&1 </dev/null &
     suite=$!
     set +m
     wait $suite || verdict=FAILED
