@@ -276,9 +276,8 @@ void tern__watch_load(const char *what, const struct tern__view *view, bool own_
         tern__watch_order();
     }
     struct tern__watch_slot slot;
-    tern__watch_races(what, view, TERN__WATCH_LOAD, site);
+    tern__watch_access(what, view, TERN__WATCH_LOAD, site, &slot);
     tern__watch_astray(what, view, site);
-    tern__watch_note(view, TERN__WATCH_LOAD, site, &slot);
 }
 
 // The elements of a view, one after the other.
@@ -325,7 +324,6 @@ int tern__watch_store(const char *what, const struct tern__view *to, const struc
         return tern__fail(TERN_ERR_MEMORY, "no memory for checking mode");
     }
     uint32_t site = tern__watch_site();
-    tern__watch_races(what, to, kind, site);
     if (core->count == PENDING) {
         order_until(core->pending[0].number);
     }
@@ -335,7 +333,7 @@ int tern__watch_store(const char *what, const struct tern__view *to, const struc
     }
     memcpy(store.to.shape, from->shape, sizeof store.to.shape);
     store.number = ++core->number;
-    tern__watch_note(&store.to, kind, site, &store.slot);
+    tern__watch_access(what, &store.to, kind, site, &store.slot);
     core->pending[core->count++] = store;
     return TERN_OK;
 }

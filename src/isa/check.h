@@ -97,20 +97,18 @@ bool tern__watch_in_kernel(void);
 // Whether a store of a tile that is kept back still reads these bytes: then it happens now.
 bool tern__watch_frees(const char *begin, const char *end);
 
-// check_share.c. One access of a block of this rank; *slot: where to tell that it has been ordered.
+// check_share.c. One access of a block of this rank: told to the others, and then what they do with
+// these bytes and this rank does not know of is reported. In this order, so that of two that come
+// at once one sees the other. *slot: where to tell that it has been ordered.
 struct tern__access;
 struct tern__watch_slot {
     struct tern__access *access; // NULL: nowhere
     struct tern__clock *clock;
     uint32_t version;
 };
-void tern__watch_note(const struct tern__view *view, enum tern__watch_kind kind, uint32_t site,
-                      struct tern__watch_slot *slot);
+void tern__watch_access(const char *what, const struct tern__view *view, enum tern__watch_kind kind,
+                        uint32_t site, struct tern__watch_slot *slot);
 void tern__watch_ordered(const struct tern__watch_slot *slot);
-
-// What others do with these bytes and this rank does not know of: reports it.
-void tern__watch_races(const char *what, const struct tern__view *view, enum tern__watch_kind kind,
-                       uint32_t site);
 
 // A load of nothing but zeros that nobody has stored, of this rank's part, while another rank, of
 // which this one knows, has put to the same place of another part: reports it.

@@ -110,8 +110,8 @@ static uint32_t put_site(struct tern__watch_part *mine, uint32_t site)
     return at;
 }
 
-void tern__watch_note(const struct tern__view *view, enum tern__watch_kind kind, uint32_t site,
-                      struct tern__watch_slot *slot)
+static void note(const struct tern__view *view, enum tern__watch_kind kind, uint32_t site,
+                 struct tern__watch_slot *slot)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     tern_window *share = view->window != NULL ? share_of(view->window) : NULL;
@@ -208,9 +208,10 @@ static bool find_race(const char *what, const struct tern__view *view, enum tern
     return false;
 }
 
-void tern__watch_races(const char *what, const struct tern__view *view, enum tern__watch_kind kind,
-                       uint32_t site)
+void tern__watch_access(const char *what, const struct tern__view *view, enum tern__watch_kind kind,
+                        uint32_t site, struct tern__watch_slot *slot)
 {
+    note(view, kind, site, slot);
     tern_window *share = view->window != NULL ? share_of(view->window) : NULL;
     if (share == NULL) {
         return;

@@ -235,8 +235,8 @@ static int begin_checked(struct tern_session *session, const struct transfer *tr
     one->number = number;
     one->site = tern__watch_site();
     tern__watch_load("an asynchronous transfer", &transfer->from, true);
-    tern__watch_races("an asynchronous transfer", &transfer->to, TERN__WATCH_STORE, one->site);
-    tern__watch_note(&transfer->to, TERN__WATCH_STORE, one->site, &one->slot);
+    tern__watch_access("an asynchronous transfer", &transfer->to, TERN__WATCH_STORE, one->site,
+                       &one->slot);
     return TERN_OK;
 }
 
