@@ -14,7 +14,8 @@
 
 #include "base/clock.h"
 
-#define GENERATIONS 64 // that are looked through for an ancestor
+#define FLAG_EXITING 0x4u // PF_EXITING of the kernel
+#define GENERATIONS 64    // that are looked through for an ancestor
 
 bool tern__process_look(int pid, struct tern__process *process)
 {
@@ -29,15 +30,17 @@ bool tern__process_look(int pid, struct tern__process *process)
     fclose(file);
     line[got] = '\0';
     const char *end = strrchr(line, ')'); // the name before it may hold anything
+    unsigned flags;                       // the 9th value
     unsigned long long started;           // the 22nd value, in ticks since the machine started
     if (end == NULL || sscanf(end,
-                              ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                              ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
                               "%*d %*d %llu",
-                              &process->state, &process->parent, &started) != 3) {
+                              &process->state, &process->parent, &flags, &started) != 4) {
         return false;
     }
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
+    process->ends = (flags & FLAG_EXITING) != 0;
     process->started = started;
     process->age_ns = (int64_t)now.tv_sec * TERN_NS_PER_SECOND + now.tv_nsec -
                       (int64_t)started * (TERN_NS_PER_SECOND / sysconf(_SC_CLK_TCK));

@@ -165,6 +165,9 @@ int tern__shown_open(const struct tern__shown *shown, const char *what, int *fd,
     }
     bool same = seen && process.started == shown->started;
     int status = same ? open_memory(shown, what, fd) : fail_ended(shown, what);
+    if (status == TERN_ERR_REFUSED && (!tern__process_look(shown->pid, &process) || process.ends)) {
+        status = fail_ended(shown, what); // others than root cannot look at it from then on
+    }
     if (same && has_ended(watch)) {
         if (status == TERN_OK) {
             close(*fd);

@@ -201,7 +201,7 @@ static int one_turn(struct board *board, int rank, int n, int victim, bool *ende
     if (board_gather(board, n, all) != 0) {
         *ended = true;
     } else if (board_import(3, all, (size_t)n, &context) != 0) {
-        CHECK(look_says(gone));
+        CHECK(look_says(gone) || look_says(dead));
         *ended = true;
     } else {
         for (int round = 1; round <= 4 && !*ended; round++) {
