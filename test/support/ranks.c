@@ -6,9 +6,11 @@
 #include <dirent.h>
 #include <signal.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -222,6 +224,25 @@ void ranks_await_file(const char *path)
         poll(NULL, 0, 1);
     }
     poll(NULL, 0, 20);
+}
+
+_Atomic int *ranks_count_create(void)
+{
+    void *shared =
+        mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED ? NULL : shared;
+}
+
+void ranks_count_await(const _Atomic int *number, int least)
+{
+    while (atomic_load(number) < least) {
+        poll(NULL, 0, 5);
+    }
+}
+
+void ranks_count_destroy(_Atomic int *number)
+{
+    munmap(number, sizeof *number);
 }
 
 int ranks_meet(int rank, int nranks, const char *path)

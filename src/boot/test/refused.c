@@ -3,7 +3,7 @@
 // that says who or what is wrong, disturbs no other job and leaves nothing behind.
 #include "support/cmocka.h"
 #include <fcntl.h>
-#include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -135,45 +135,64 @@ static void what_is_no_socket_is_refused_to_all_ranks_and_left_alone(void **stat
 // Process 2 comes to the path of the job of processes 0 and 1, before that is complete.
 static int intrude(int rank, const struct ranks *ranks, void *arg)
 {
+    _Atomic int *refusals = arg; // how many there have been
     if (rank == 2) {
         char words[200];
         ranks_await_file(ranks->path);
         snprintf(words, sizeof words, "the rendezvous path '%s' is in use by another job (process ",
                  ranks->path);
         EXPECT(TERN_ERR_REFUSED, words, 0, 2, ranks->path, NULL);
+        atomic_fetch_add(refusals, 1);
         return 0;
     }
-    poll(NULL, 0, rank == 1 ? 300 : 0);
+    if (rank == 1) {
+        ranks_count_await(refusals, 1);
+    }
     return ranks_meet(rank, 2, ranks->path);
 }
 
 static void path_of_a_live_job_is_refused_and_that_job_goes_on(void **state)
 {
-    assert_true(ranks_run(3, intrude, NULL, 20));
+    _Atomic int *refusals = ranks_count_create();
+    assert_true(refusals != NULL && ranks_run(3, intrude, refusals, 20));
+    ranks_count_destroy(refusals);
 }
 
-// Process 2 says that it is a rank which is taken; process 3 that there are more ranks.
+// Processes 1 and 2 both say that they are rank 1; process 3 that there are more ranks. Process 4,
+// which is rank 2, comes when the two that are wrong have been told.
 static int mistake(int rank, const struct ranks *ranks, void *arg)
 {
-    if (rank == 2) {
-        ranks_await_file(ranks->path);
-        poll(NULL, 0, 100);
-        EXPECT(TERN_ERR_REFUSED, "says it is rank 1, but process ", 1, 3, ranks->path, NULL);
-        return 0;
-    }
+    _Atomic int *refusals = arg;
+    tern_comm *comm = untouched;
     if (rank == 3) {
         ranks_await_file(ranks->path);
         EXPECT(TERN_ERR_REFUSED, "(rank 2) says that there are 4 ranks, the job has 3", 2, 4,
                ranks->path, NULL);
+        atomic_fetch_add(refusals, 1);
         return 0;
     }
-    poll(NULL, 0, rank == 4 ? 400 : 0);
-    return ranks_meet(rank == 4 ? 2 : rank, 3, ranks->path);
+    if (rank == 4) {
+        ranks_count_await(refusals, 2);
+    }
+    int told = rank == 4 ? 2 : rank == 2 ? 1 : rank;
+    int status = tern_init_at(told, 3, ranks->path, NULL, &comm);
+    if (status != TERN_OK) {
+        CHECK(told == 1 && status == TERN_ERR_REFUSED && comm == untouched);
+        CHECK(look_says("says it is rank 1, but process "));
+        CHECK(atomic_fetch_add(refusals, 1) < 2);
+        return 0;
+    }
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    CHECK(tern_comm_destroy(comm) == TERN_OK);
+    return 0;
 }
 
 static void taken_rank_and_other_nranks_are_refused_and_the_job_goes_on(void **state)
 {
-    assert_true(ranks_run(5, mistake, NULL, 20));
+    _Atomic int *refusals = ranks_count_create();
+    assert_true(refusals != NULL && ranks_run(5, mistake, refusals, 20));
+    assert_int_equal(*refusals, 2);
+    ranks_count_destroy(refusals);
 }
 
 // Rank 1 says that there are three ranks, rank 0 that there are two.

@@ -5,6 +5,7 @@
 #include "support/cmocka.h"
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,12 +103,13 @@ static void rank_says_nothing_to_a_listener_of_another_user(void **state)
 static int joined_by_another(int rank, const struct ranks *ranks, void *arg)
 {
     tern_comm *comm;
+    _Atomic int *refusals = arg;
     if (rank == 0) {
         CHECK(open_folder(ranks) == 0);
         umask(0);
     }
     if (rank < 2) {
-        poll(NULL, 0, rank == 1 ? 400 : 0);
+        ranks_count_await(refusals, rank == 1 ? 2 : 0);
         return ranks_meet(rank, 2, ranks->path);
     }
     ranks_await_file(ranks->path);
@@ -115,6 +117,7 @@ static int joined_by_another(int rank, const struct ranks *ranks, void *arg)
     if (rank == 2) {
         CHECK(tern_init_at(1, 2, ranks->path, &short_wait, &comm) == TERN_ERR_REFUSED);
         CHECK(says_users(0, USER_OTHER));
+        atomic_fetch_add(refusals, 1);
         return 0;
     }
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -126,13 +129,16 @@ static int joined_by_another(int rank, const struct ranks *ranks, void *arg)
     CHECK(answer.kind == TERN__WIRE_REFUSED && answer.status == TERN_ERR_REFUSED);
     CHECK(strstr(answer.text, "which wants to join the job, belongs to user 4242, process ") != 0);
     CHECK(strstr(answer.text, " to user 0;") != NULL);
+    atomic_fetch_add(refusals, 1);
     return 0;
 }
 
 static void process_of_another_user_is_refused_and_the_job_goes_on(void **state)
 {
     user_other_or_skip();
-    assert_true(ranks_run(4, joined_by_another, NULL, 20));
+    _Atomic int *refusals = ranks_count_create();
+    assert_true(refusals != NULL && ranks_run(4, joined_by_another, refusals, 20));
+    ranks_count_destroy(refusals);
 }
 
 // The other user's symbolic link leads to a live job of this user, its stale socket to nobody.
@@ -141,9 +147,10 @@ static int traps_in_the_folder(int rank, const struct ranks *ranks, void *arg)
     char path[128];
     struct stat state;
     tern_comm *comm;
+    _Atomic int *ended = arg;
     snprintf(path, sizeof path, "%s-trap", ranks->path);
     if (rank < 2) {
-        poll(NULL, 0, rank == 1 ? 400 : 0);
+        ranks_count_await(ended, rank == 1 ? 1 : 0);
         return ranks_meet(rank, 2, ranks->path);
     }
     ranks_await_file(ranks->path);
@@ -160,13 +167,16 @@ static int traps_in_the_folder(int rank, const struct ranks *ranks, void *arg)
     CHECK(says_users(USER_OTHER, 0));
     CHECK(lstat(path, &state) == 0); // not ours to remove
     CHECK(unlink(path) == 0);
+    atomic_fetch_add(ended, 1);
     return 0;
 }
 
 static void links_and_sockets_of_another_user_are_left_alone(void **state)
 {
     user_other_or_skip();
-    assert_true(ranks_run(3, traps_in_the_folder, NULL, 20));
+    _Atomic int *ended = ranks_count_create();
+    assert_true(ended != NULL && ranks_run(3, traps_in_the_folder, ended, 20));
+    ranks_count_destroy(ended);
 }
 
 // A launcher of one user, a rank of another, as a set-uid program would be.
