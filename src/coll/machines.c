@@ -6,7 +6,10 @@
 #include <string.h>
 
 // Pieces are small enough that a column has several, and large enough that a message each is cheap.
-#define PIECE_BYTES_MIN (32 << 10)
+// What is sent is divided by 16, and less finely where the pieces would be so small that messages
+// cost more than it is worth to have both directions busy: by 4, into pieces of at least 8 KiB.
+#define PIECE_BYTES_MIN (8 << 10)
+#define PIECE_BYTES_WANTED (32 << 10)
 #define PIECE_BYTES_MAX (256 << 10)
 #define PIECES_MAX 64
 
@@ -85,6 +88,9 @@ struct tern__pieces tern__pieces_of(const struct tern__spread *machines, uint64_
                                     uint64_t length)
 {
     uint64_t size = length / 16;
+    if (size < PIECE_BYTES_WANTED) {
+        size = length / 4 < PIECE_BYTES_WANTED ? length / 4 : PIECE_BYTES_WANTED;
+    }
     size = size < PIECE_BYTES_MIN ? PIECE_BYTES_MIN : size;
     size = size > PIECE_BYTES_MAX ? PIECE_BYTES_MAX : size;
     uint64_t count = (length + size - 1) / size;
