@@ -9,16 +9,17 @@
 Peers are Open MPI and MPICH if their compilers are installed, and of task graphs GNU OpenMP and
 StarPU; their programs are compiled here; of the Python bindings mpi4py. The basics are this file's,
 task graphs bench/tasks.py, nodes bench/nodes.py, the bindings bench/python_calls.py, several machines
-bench/machines.py; the collective calls, which take most of the time, are bench/collectives.py. --wire is the network between
-machines: 1,100 (Gbit/s, microseconds), or 10,50.
+bench/machines.py; the collective calls, which take most of the time, are bench/collectives.py. --wire
+is the network between machines: 1,100 (Gbit/s, microseconds), or 10,50.
 With --output (as `make bench` calls it) the tables are written there too, with machine, date and
-commit. --every-size takes all powers of two from 8 B to 256 MiB instead of eleven sizes. --quick runs
+commit; with --only, that chapter among those which are there. --every-size takes all powers of two from 8 B to 256 MiB instead of eleven sizes. --quick runs
 everything once with few iterations: a test that the benchmark still works.
 """
 
 import argparse
 import os
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -253,6 +254,33 @@ def command(options):
     return "make bench" if len(words) == 1 else " ".join(words)
 
 
+TITLES = ("Basics", "Tasks", "Nodes", "Python", "Machines", "Collective calls")
+
+
+def chapters_of(text):
+    """{title: chapter} of a file of results, without what comes before the first one."""
+    parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]
+    return {part[3:].splitlines()[0]: part.rstrip("\n") + "\n" for part in parts}
+
+
+def write_results(options, text):
+    """All chapters anew; or, with --only, that one among those which are in the file already."""
+    made = (f"`{command(options)}`, {time.strftime('%Y-%m-%d')}, commit "
+            f"{first_line(['git', 'describe', '--always', '--dirty'])}")
+    if options.only is None or not os.path.exists(options.output):
+        text = f"# Results of the last run\n\n{made}; {machine()}.\n\n{text}"
+    else:
+        with open(options.output, encoding="utf-8") as file:
+            before = file.read()
+        chapters = chapters_of(before)
+        for title, chapter in chapters_of(text).items():
+            chapters[title] = chapter.replace("\n", f"\n\n{made}.\n", 1)
+        ordered = sorted(chapters.items(), key=lambda item: TITLES.index(item[0]))
+        text = before.split("\n## ")[0] + "\n" + "\n".join(chapter for _, chapter in ordered)
+    with open(options.output, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def main():
     options = read_arguments()
     tern = os.path.join(options.build, "bin", "tern")
@@ -268,11 +296,7 @@ def main():
     text = "\n".join(chapters)
     print(text)
     if options.output:
-        commit = first_line(["git", "describe", "--always", "--dirty"])
-        date = time.strftime("%Y-%m-%d")
-        with open(options.output, "w", encoding="utf-8") as file:
-            file.write("# Results of the last run\n\n"
-                       f"`{command(options)}`, {date}, commit {commit}; {machine()}.\n\n{text}")
+        write_results(options, text)
     return 0 if good else 1
 
 
