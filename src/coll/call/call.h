@@ -306,10 +306,12 @@ int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call);
 uint64_t tern__call_gates(const struct tern__coll *call, uint32_t run);
 bool tern__call_is_alone(const struct tern__coll *call); // others may wait for this rank alone
 
-// Whether what this rank has sent to other machines must be there before it comes.
+// Whether what this rank has sent to other machines must be there before it comes: also where all
+// ranks of the communicator are on this one, since they may tell others.
 static inline bool tern__call_is_fence(const struct tern__coll *call)
 {
-    return call->kind == TERN_COLL_BARRIER && call->calls->elsewhere != NULL;
+    const struct tern__job *job = call->calls->comm->group.job; // NULL: only asked for (question.h)
+    return call->kind == TERN_COLL_BARRIER && job != NULL && job->far != NULL;
 }
 
 uint64_t tern__calls_awaited(const struct tern__calls *calls, uint32_t *run);

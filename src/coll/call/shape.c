@@ -130,7 +130,7 @@ void tern__call_remember_small(const struct tern__coll *call)
     struct tern__shape *shape = shape_of(call, key, true, &count);
     free(shape->rows);
     // A scaled plan for shares has ops of length 1, and so has one for slices of one rank.
-    // A barrier between machines looks at what was sent before.
+    // A barrier in a job of several machines looks at what was sent before.
     bool quick = program->plain && call->function == NULL && !tern__call_is_fence(call) &&
                  (call->counts || call->share_bytes > 0 || program->staged.lanes_count == 0) &&
                  !tern__checking_asked(); // which looks at each call

@@ -3,8 +3,11 @@
 // it, in whichever way the barrier is called, also where the way to the rank that was put to is not
 // the one to its machine's leader.
 #include "coll/call/test/kit.h"
+#include "comm/comm.h"
+#include "net/state.h"
 #include "support/machines.h"
 #include "tern/put.h"
+#include "tern/signal.h"
 #include "tern/window.h"
 
 static int meet(tern_comm *world, int way, tern_request *kept)
@@ -57,6 +60,52 @@ static int put_and_meet(tern_comm *world, void *arg)
     return 0;
 }
 
+// The ranks of one machine but the last put to a rank of another; they meet among themselves, and
+// the last one tells it.
+static int put_meet_and_tell(tern_comm *world, void *arg)
+{
+    enum { ROUNDS = 25, BYTES = 300000, AT = 64 };
+    static char bytes[BYTES];
+    static const tern_coll barrier = {.kind = TERN_COLL_BARRIER, .dtype = TERN_U8};
+    int rank = tern_comm_rank(world);
+    int far = tern_comm_size(world) - 1;
+    int teller = far - 1;
+    tern_window *window;
+    tern_comm *part;
+    tern_request kept;
+    CHECK(tern_window_create(world, AT + (size_t)teller * BYTES, NULL, &window) == TERN_OK);
+    CHECK(tern_comm_split(world, rank == far, rank, &part) == TERN_OK);
+    CHECK(tern_coll_prepare(part, &barrier, &kept) == TERN_OK);
+    for (int round = 1; round <= ROUNDS; round++) {
+        memset(bytes, round, BYTES);
+        CHECK(rank >= teller ||
+              tern_put(window, far, AT + (uint64_t)rank * BYTES, bytes, BYTES) == TERN_OK);
+        CHECK(meet(part, round % 5, &kept) == TERN_OK);
+        // Whether it has come by luck or not: the answers are here.
+        CHECK(atomic_load(&world->group.job->net->unconfirmed) == 0);
+        CHECK(rank != teller ||
+              tern_signal_notify(window, far, 0, round, TERN_NOTIFY_SET) == TERN_OK);
+        if (rank == far) {
+            const char *own = (const char *)tern_window_address(window, rank) + AT;
+            CHECK(tern_signal_wait(window, 0, TERN_CMP_GE, round, TERN_TIMEOUT_DEFAULT) == TERN_OK);
+            for (int from = 1; from <= teller; from++) {
+                CHECK(own[(size_t)from * BYTES - 1] == round);
+            }
+        }
+        CHECK(tern_barrier(world) == TERN_OK);
+    }
+    CHECK(tern_request_free(&kept) == TERN_OK);
+    CHECK(tern_comm_destroy(part) == TERN_OK);
+    CHECK(tern_window_destroy(window) == TERN_OK);
+    return 0;
+}
+
+static void ranks_of_one_machine_may_tell_another_what_they_have_put(void **state)
+{
+    assert_true(machines_run_comm("aab", put_meet_and_tell, NULL, 60));
+    assert_true(machines_run_comm("aaab", put_meet_and_tell, NULL, 60));
+}
+
 static void what_was_put_before_a_barrier_is_there_after_it(void **state)
 {
     static const char *const layouts[] = {"ab", "aab", "abb", "aabb", "abcab"};
@@ -69,6 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_put_before_a_barrier_is_there_after_it),
+        cmocka_unit_test(ranks_of_one_machine_may_tell_another_what_they_have_put),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
