@@ -12,8 +12,9 @@ task graphs bench/tasks.py, nodes bench/nodes.py, the bindings bench/python_call
 bench/machines.py; the collective calls, which take most of the time, are bench/collectives.py. --wire
 is the network between machines: 1,100 (Gbit/s, microseconds), or 10,50.
 With --output (as `make bench` calls it) the tables are written there too, with machine, date and
-commit; with --only, that chapter among those which are there. --every-size takes all powers of two from 8 B to 256 MiB instead of eleven sizes. --quick runs
-everything once with few iterations: a test that the benchmark still works.
+commit; with --only, that chapter among those which are there. --every-size takes all powers of two
+from 8 B to 256 MiB instead of eleven sizes. --quick runs everything once with few iterations: a test
+that the benchmark still works.
 """
 
 import argparse
@@ -184,8 +185,7 @@ def read_arguments():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--rounds", type=int, default=0)
-    parser.add_argument("--only", choices=("basics", "tasks", "nodes", "python", "machines",
-                                                  "collectives"))
+    parser.add_argument("--only", choices=[name for name, _, _ in CHAPTERS])
     parser.add_argument("--wire", default="1,100")
     parser.add_argument("--every-size", action="store_true")
     parser.add_argument("--sizes", help="of the collective calls, such as 8,1K,1M")
@@ -245,6 +245,7 @@ def measure_collectives(options, tern):
 def command(options):
     """How to make the same tables again."""
     words = ["bench/run.py"]
+    words += ["--quick"] if options.quick else []
     words += ["--every-size"] if options.every_size else []
     words += ["--no-peers"] if options.no_peers else []
     words += [f"--only {options.only}"] if options.only else []
@@ -254,7 +255,11 @@ def command(options):
     return "make bench" if len(words) == 1 else " ".join(words)
 
 
-TITLES = ("Basics", "Tasks", "Nodes", "Python", "Machines", "Collective calls")
+# In this order: the word of --only, the title, what measures it.
+CHAPTERS = (("basics", "Basics", measure_basics), ("tasks", "Tasks", measure_tasks),
+            ("nodes", "Nodes", measure_nodes), ("python", "Python", measure_python),
+            ("machines", "Machines", measure_machines),
+            ("collectives", "Collective calls", measure_collectives))
 
 
 def chapters_of(text):
@@ -275,8 +280,8 @@ def write_results(options, text):
         chapters = chapters_of(before)
         for title, chapter in chapters_of(text).items():
             chapters[title] = chapter.replace("\n", f"\n\n{made}.\n", 1)
-        ordered = sorted(chapters.items(), key=lambda item: TITLES.index(item[0]))
-        text = before.split("\n## ")[0] + "\n" + "\n".join(chapter for _, chapter in ordered)
+        ordered = [chapters[title] for _, title, _ in CHAPTERS if title in chapters]
+        text = before.split("\n## ")[0] + "\n" + "\n".join(ordered)
     with open(options.output, "w", encoding="utf-8") as file:
         file.write(text)
 
@@ -285,10 +290,7 @@ def main():
     options = read_arguments()
     tern = os.path.join(options.build, "bin", "tern")
     chapters, good = [], True
-    for name, measure_chapter in (("basics", measure_basics), ("tasks", measure_tasks),
-                                  ("nodes", measure_nodes),
-                                  ("python", measure_python), ("machines", measure_machines),
-                                  ("collectives", measure_collectives)):
+    for name, _, measure_chapter in CHAPTERS:
         if options.only in (None, name):
             text, right = measure_chapter(options, tern)
             chapters.append(text)

@@ -26,7 +26,8 @@ struct tern__exchange {
 int tern__exchange_find(struct tern__exchange *exchange);
 
 // Processes are on one machine when they have the same kernel (its boot id), the same network
-// namespace, and the same TERN_MACHINE, if that is set: a digest of these, and a name for people.
+// namespace, and the same TERN_MACHINE, if that is set: a digest of these (TERN_ERR_SYSTEM for want
+// of descriptors), and a name for people.
 int tern__machine_digest(uint64_t *digest);
 void tern__machine_name(char name[TERN__MACHINE_NAME_BYTES]);
 
