@@ -9,6 +9,7 @@ go of it, and the memory stays mapped for as long as there are arrays.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from typing import Any, Optional, Set
 
@@ -125,23 +126,48 @@ def end_uses(among: list) -> None:
     among[:] = [one for one in among if not isinstance(one, Use)]
 
 
+class Blocks:
+    """The blocks of tern_alloc of one communicator: what ends the last array of one, on any thread
+    and at any moment, and what ends the communicator take turns."""
+
+    def __init__(self, comm_handle: int) -> None:
+        self.comm_handle: Optional[int] = comm_handle  # None: it is gone, and their memory stays
+        self.count = 0
+        self.turn = threading.RLock()  # a collector may end a block within a call of the same thread
+        self._process = os.getpid()
+        self._free = lib().tern_free
+
+    def alloc(self, size_bytes: int) -> int:
+        """The address of a new block."""
+        address = ctypes.c_void_p()
+        with self.turn:
+            self.count += 1  # first: what interrupts the call may end the communicator
+            status = lib().tern_alloc(self.comm_handle, size_bytes, ctypes.byref(address))
+            if status < 0:
+                self.count -= 1
+        _errors.check(status)
+        return address.value
+
+    def free(self, address: int) -> None:
+        if os.getpid() != self._process:
+            return  # a child of fork, in which nobody may be left to end the turn
+        with self.turn:
+            if self.comm_handle is not None:
+                self._free(address)
+                self.count -= 1
+
+
 class Block:
     """A block of tern_alloc; given back with the last array."""
 
-    def __init__(self, comm_handle: int, size_bytes: int) -> None:
-        address = ctypes.c_void_p()
+    def __init__(self, blocks: Blocks, size_bytes: int) -> None:
+        self._blocks = blocks
         self.address = 0
-        _errors.check(lib().tern_alloc(comm_handle, size_bytes, ctypes.byref(address)))
-        self.address = address.value
-        self._free = lib().tern_free
-
-    def forget(self) -> None:
-        """The communicator is gone, and the memory stays until the process ends."""
-        self.address = 0
+        self.address = blocks.alloc(size_bytes)
 
     def __del__(self) -> None:
         if self.address:
-            self._free(self.address)
+            self._blocks.free(self.address)
 
 
 def _munmap():

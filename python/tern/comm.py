@@ -18,7 +18,7 @@ from . import _dtypes
 from ._coll import Call, describe, kinds
 from ._errors import argument_error, check, fail, make, status_number
 from ._library import lib
-from ._memory import Block, as_bytes, operating, refuse_in_operation
+from ._memory import Block, Blocks, as_bytes, operating, refuse_in_operation
 from .collectives import Array, Cache, Collectives, Op, can_cache
 from .requests import Preparer, Starter
 from .window import Shape, Window
@@ -48,14 +48,13 @@ class Comm(Collectives):
         self.size = check(lib().tern_comm_size(handle))
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._allocating = threading.RLock()  # a block is made, or all of them change hands
         self._acquire, self._release = self._lock.acquire, self._lock.release
         self._run = lib().tern_coll_run
         self._argument = ctypes.c_void_p.from_param(handle)
         self._cache = Cache()
         self._entries = self._cache.entries
         self._windows: "weakref.WeakSet" = weakref.WeakSet()
-        self._blocks: "weakref.WeakSet[Block]" = weakref.WeakSet()
+        self._blocks = Blocks(handle)
         self._parts: "set[Comm]" = set()
         self._requests: set = set()
         self._users: "weakref.WeakSet" = weakref.WeakSet()  # what else is closed before it
@@ -151,9 +150,9 @@ class Comm(Collectives):
             size *= int(length)
         if size >= 1 << 63:
             raise argument_error(f"alloc: shape {shape} of {dtype} is {size} bytes")
-        with self._allocating:
-            block = Block(self.handle, max(size, 1))
-            self._blocks.add(block)
+        with self._blocks.turn:
+            self.handle  # StateError once it is destroyed
+            block = Block(self._blocks, max(size, 1))
         return as_bytes(block, block.address, size).view(dtype).reshape(shape)
 
     def split(self, color: int, key: int = 0) -> Optional["Comm"]:
@@ -170,7 +169,8 @@ class Comm(Collectives):
 
     def health(self) -> None:
         """Raises why the communicator has failed; returns when it works."""
-        check(lib().tern_comm_health(self.handle))
+        with self._blocks.turn:  # nobody destroys it meanwhile
+            check(lib().tern_comm_health(self.handle))
 
     @property
     def destroyed(self) -> bool:
@@ -197,13 +197,11 @@ class Comm(Collectives):
                 self._end_request(request)
             for memory in list(self._windows):
                 memory.release()
-            with self._allocating:
-                blocks = list(self._blocks)
-                end = lib().tern_comm_release if blocks else lib().tern_comm_destroy
+            blocks = self._blocks
+            with blocks.turn:
+                end = lib().tern_comm_release if blocks.count else lib().tern_comm_destroy
                 check(end(self._handle))
-                for block in blocks:
-                    block.forget()
-                self._handle = None
+                self._handle = blocks.comm_handle = None
             self._entries.clear()
             _open.discard(self)
             if self._parent is not None:

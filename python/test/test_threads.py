@@ -4,6 +4,7 @@ where there must be none."""
 
 from __future__ import annotations
 
+import concurrent.futures
 import gc
 import signal
 import subprocess
@@ -120,6 +121,28 @@ def many_threads(comm):
 def test_threads_get_their_turn_or_an_error(on_ranks):
     for _ in range(5):
         on_ranks(1, many_threads)
+
+
+def blocks_at_the_end(comm):
+    def go():
+        while not comm.destroyed:
+            for call in (lambda: comm.alloc(4), comm.health):
+                try:
+                    call()
+                except tern.StateError as error:
+                    assert "is destroyed" in str(error)
+
+    sys.setswitchinterval(1e-6)  # between any two instructions
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        ends = [pool.submit(go) for _ in range(6)]
+        comm.destroy()
+        for end in ends:
+            end.result(TIMEOUT_S)
+
+
+def test_blocks_end_while_the_communicator_ends(on_ranks):
+    for _ in range(40):
+        on_ranks(1, blocks_at_the_end)
 
 
 def waits_in_a_handler(comm):
