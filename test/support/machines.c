@@ -12,21 +12,9 @@
 const char *const machines_layouts[8] = {"aabb", "ab",   "abb",    "aab",
                                          "abc",  "abab", "aaabbb", "abcabca"};
 
-void machines_place(int rank, const struct ranks *ranks, const char *layout)
-{
-    char exchange[128];
-    char machine[2] = {layout[rank], '\0'};
-    snprintf(exchange, sizeof exchange, "%d:%d:%s/exchange", rank, ranks->count, ranks->folder);
-    setenv("TERN_EXCHANGE", exchange, 1);
-    setenv("TERN_MACHINE", machine, 1);
-    setenv("TERN_NET_ADDRESS", "127.0.0.1", 1);
-    setenv("TERN_NET_TIMEOUT", "60", 0); // this box may be so busy that a second is nothing
-    setenv("TMPDIR", ranks->folder, 1);
-}
-
 int machines_join(int rank, const struct ranks *ranks, const char *layout, tern_comm **comm)
 {
-    machines_place(rank, ranks, layout);
+    ranks_place(ranks, rank, layout[rank]);
     return tern_init(NULL, comm);
 }
 

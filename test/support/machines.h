@@ -9,9 +9,6 @@
 // Where each rank is: a letter a rank, "aabb" is 2 machines of 2 ranks.
 extern const char *const machines_layouts[8];
 
-// For bodies of ranks: tern_init joins the job of all of them on these machines.
-void machines_place(int rank, const struct ranks *ranks, const char *layout);
-
 // For bodies of ranks: joins the job of all of them on these machines; its deadlines are 60 s, or
 // those of TERN_TIMEOUT.
 int machines_join(int rank, const struct ranks *ranks, const char *layout, tern_comm **comm);

@@ -27,15 +27,15 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// In the child: where it is, for tern_init.
-static void settle(const struct ranks *ranks, int rank)
+void ranks_place(const struct ranks *ranks, int rank, char machine)
 {
     char text[160];
-    const char machine[] = {ranks->machines[rank], '\0'};
+    const char name[] = {machine, '\0'};
     snprintf(text, sizeof text, "%d:%d:%s/exchange", rank, ranks->count, ranks->folder);
     setenv("TERN_EXCHANGE", text, 1);
-    setenv("TERN_MACHINE", machine, 1);
+    setenv("TERN_MACHINE", name, 1);
     setenv("TERN_NET_ADDRESS", "127.0.0.1", 1);
+    setenv("TERN_NET_TIMEOUT", "60", 0); // this box may be so busy that a second is nothing
     setenv("TMPDIR", ranks->folder, 1);
 }
 
@@ -85,7 +85,7 @@ void ranks_begin(struct ranks *ranks, int count, rank_body body, void *arg)
                 _exit(1);
             }
             if (ranks->machines != NULL) {
-                settle(ranks, rank);
+                ranks_place(ranks, rank, ranks->machines[rank]);
             }
             exit(body(rank, ranks, arg));
         }

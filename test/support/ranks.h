@@ -52,6 +52,10 @@ bool ranks_end(struct ranks *ranks);
 // All of it: true when every body returned 0, in time, and nothing was left.
 bool ranks_run(int count, rank_body body, void *arg, double deadline_s);
 
+// For bodies of ranks that are on several machines, each with a letter: tern_init joins the job of
+// all of them.
+void ranks_place(const struct ranks *ranks, int rank, char machine);
+
 // For bodies: joins with the default deadline, however long the start takes on a busy machine; what
 // is waited for from then on has this one.
 int ranks_join(int rank, const struct ranks *ranks, int64_t timeout_ns, tern_comm **comm);

@@ -8,7 +8,11 @@
 #     expect STATUS TEXT COMMAND   the exit status, and a part of what is printed ('' for anything)
 #     until_said REGEX COMMAND     repeats the command, for 20 s, until it prints that
 #     at_exit                      to be defined by a test that has more to clean up than its folder
+#
+# Hosts count as gone after TERN_NET_TIMEOUT: 60 s here, as this box may be so busy that the one
+# second of everyday is nothing.
 set -euo pipefail
+export TERN_NET_TIMEOUT=${TERN_NET_TIMEOUT:-60}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${TERN_BUILD_DIR:-$root/build/release}
 tern=$build/bin/tern

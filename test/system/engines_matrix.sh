@@ -7,7 +7,7 @@
 source "$(dirname "$0")/../support/shell.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 UCX_LOG_LEVEL=fatal
-export TERN_TIMEOUT=100 TERN_NET_TIMEOUT=60 TERN_TEST_SCALE=${TERN_TEST_SCALE:-1}
+export TERN_TIMEOUT=100 TERN_TEST_SCALE=${TERN_TEST_SCALE:-1}
 export TERN_TEST_SEED=${TERN_TEST_SEED:-$RANDOM}
 echo "TERN_TEST_SEED=$TERN_TEST_SEED"
 matrix=$build/bin/test_coll_call_matrix

@@ -4,7 +4,7 @@
 # `tern example run --hosts`: folders of examples/folders whose ranks are on two machines, and what
 # is wrong with hosts, kernels and ranks there. TERN_TEST_LONG=1: all folders on all runtimes.
 source "$(dirname "$0")/../support/shell.sh"
-export TERN_TIMEOUT=60 TERN_NET_TIMEOUT=60 XDG_CACHE_HOME=$dir/cache PYTHONDONTWRITEBYTECODE=1
+export TERN_TIMEOUT=60 XDG_CACHE_HOME=$dir/cache PYTHONDONTWRITEBYTECODE=1
 folders=$root/examples/folders
 
 python=${TERN_PYTHON:-python3}

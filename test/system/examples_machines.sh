@@ -4,7 +4,7 @@
 # The examples whose ranks are on several machines, by the commands for one and --hosts: their own
 # verification says whether results are right. TERN_TEST_LONG=1 walks more shapes.
 source "$(dirname "$0")/../support/shell.sh"
-export TERN_TIMEOUT=60 TERN_NET_TIMEOUT=60
+export TERN_TIMEOUT=60
 bin=$build/bin
 
 # right HOSTS TEXT PROGRAM WORDS...

@@ -5,7 +5,6 @@
 # of every size; what is counted on the wires is what was planned; ranks that tern run or an MPI has
 # started; plans that do not fit the machines, and what would; files that are not there.
 source "$(dirname "$0")/../support/shell.sh"
-export TERN_NET_TIMEOUT=60
 kinds="all_reduce reduce_scatter all_gather broadcast all_to_all barrier reduce gather scatter"
 
 # hosts COUNT...: so many ranks on each, all of them this machine

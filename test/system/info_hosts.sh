@@ -4,7 +4,7 @@
 # tern info --job for a job on several machines that hangs: from the head, a branch and a rank; and a head
 # whose ranks are elsewhere.
 source "$(dirname "$0")/../support/shell.sh"
-export TERN_TIMEOUT=60 TERN_NET_TIMEOUT=60 TERN_AGREE=strict
+export TERN_TIMEOUT=60 TERN_AGREE=strict
 started=()
 at_exit() {
     touch "$dir/go" || true

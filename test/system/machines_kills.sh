@@ -9,6 +9,7 @@ source "$(dirname "$0")/../support/shell.sh"
 netlab=$build/bin/netlab
 program=$build/bin/bench_machines
 [ -x "$program" ] || { echo "skipped: the benchmarks were not built"; exit 77; }
+export TERN_NET_TIMEOUT=1
 kills=${TERN_TEST_KILLS:-6}
 seed=${TERN_TEST_SEED:-$RANDOM}
 RANDOM=$seed

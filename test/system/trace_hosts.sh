@@ -8,7 +8,7 @@ source "$(dirname "$0")/../support/shell.sh"
 holds() {
     python3 "$root/test/support/trace_check.py" "$@"
 }
-export TERN_NET_TIMEOUT=60 TERN_TIMEOUT=60
+export TERN_TIMEOUT=60
 cc -O1 -D_GNU_SOURCE -I"$root/include" "$root/test/system/trace_odd.c" -o odd -L"$build/lib" -ltern \
     -Wl,-rpath,"$build/lib"
 cc -O1 -D_GNU_SOURCE -fPIC -shared "$root/test/system/skew.c" -o skew.so -ldl

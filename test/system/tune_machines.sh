@@ -4,7 +4,6 @@
 # tern tune between machines: a row for them, beside the rows that were there; calls of such jobs run
 # what it says, those of one machine do not.
 source "$(dirname "$0")/../support/shell.sh"
-export TERN_NET_TIMEOUT=60
 printf '%s\n' "tern-tune 1" "broadcast ranks 2 small direct 64 window fused staged direct 65536" \
     "all_gather machines 2 ranks 2 slots 64 large one 65536" >rows
 expect 0 "written to rows" "$tern" tune --hosts localhost:1,localhost:1 --time 0.2 --output rows broadcast

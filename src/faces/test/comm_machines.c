@@ -75,7 +75,7 @@ static int worker(int rank, const struct ranks *ranks, void *arg)
     uint64_t address;
     uint64_t base;
     size_t size;
-    machines_place(rank, ranks, trial->layout);
+    ranks_place(ranks, rank, trial->layout[rank]);
     CHECK(setenv("TERN_COMM_BACKEND", trial->word, 1) == 0);
     CommHandle handle = comm_init(rank, ranks->count, NULL);
     CHECK(handle != NULL);
@@ -112,7 +112,7 @@ static int refused(int rank, const struct ranks *ranks, void *arg)
     int n = ranks->count;
     CHECK(setenv("TERN_COMM_BACKEND", trial->word, 1) == 0);
     CHECK(comm_init(rank, n + 1, "path") == NULL && look_says("was started as rank 0 of 1"));
-    machines_place(rank, ranks, trial->layout);
+    ranks_place(ranks, rank, trial->layout[rank]);
     CHECK(comm_init(rank, n, "path") == NULL);
     CHECK(look_says(trial->word) && look_says("this job has one machine"));
     CHECK(setenv("TERN_NET", "other", 1) == 0);
