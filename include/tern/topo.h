@@ -16,6 +16,8 @@
 TERN_BEGIN_DECLS
 
 #define TERN_TOPO_RANKS_MAX 1024
+#define TERN_TOPO_USES_MAX 4             // resources of a link
+#define TERN_TOPO_RESOURCE_NAME_BYTES 40 // with the end
 
 typedef struct tern_topo tern_topo;
 
@@ -32,6 +34,12 @@ typedef struct tern_link {
     double bandwidth_GBps; // 10^9 bytes per second, above 0
     double latency_us;     // of a message without bytes, 0 or more
 } tern_link;
+
+// What several links share, in one direction: the port of a machine, of a rank or of a host, a bus.
+typedef struct tern_topo_resource {
+    char name[TERN_TOPO_RESOURCE_NAME_BYTES]; // "a.out": the port of machine a, outwards
+    double GBps;                              // 10^9 bytes per second, of all its links together
+} tern_topo_resource;
 
 // Makes a topology from a word:
 //     mesh:N       every rank has a link to every other, in both directions
@@ -81,6 +89,17 @@ TERN_API bool tern_topo_get_machine(const tern_topo *topo, int index, tern_topo_
 // when there is none.
 TERN_CALL int tern_topo_machine_of(const tern_topo *topo, int rank);
 TERN_API int tern_topo_machine_rank(const tern_topo *topo, int index, int at);
+
+// Resources. A link has its own bandwidth, and bytes on it never go faster than that; nor, together
+// with the bytes on all other links that use a resource, faster than the resource. How many there
+// are; 0: each link is alone. Machine m has 2m (out) and 2m+1 (in).
+TERN_API int tern_topo_resource_count(const tern_topo *topo);
+// The facts of a resource, by index; false when there is no such one. `resource` may be NULL.
+TERN_API bool tern_topo_get_resource(const tern_topo *topo, int index,
+                                     tern_topo_resource *resource);
+// Which resources bytes from one rank to another use beside the link itself, ascending, and how
+// many: 0 when there is no link, too. `uses` may be NULL.
+TERN_API int tern_topo_uses(const tern_topo *topo, int from, int to, int uses[TERN_TOPO_USES_MAX]);
 
 // The word it was made from, with its cuts and slowed links, as a command line takes it: `mesh:8
 // --cut 0-1 --cut '2>3' --slow 4-5=0.5`. Quoted for a shell where one needs it, in ascending order,

@@ -236,6 +236,9 @@ HEADERS = {
         bool tern_topo_get_machine(ptr, int, ptr)
         int tern_topo_machine_of(ptr, int)
         int tern_topo_machine_rank(ptr, int, int)
+        int tern_topo_resource_count(ptr)
+        bool tern_topo_get_resource(ptr, int, ptr)
+        int tern_topo_uses(ptr, int, int, ptr)
         text tern_topo_text(ptr)
     """,
     "trace.h": """
