@@ -9,13 +9,15 @@
 #define TERN_TOPO_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tern/api.h"
 #include "tern/status.h"
 
 TERN_BEGIN_DECLS
 
-#define TERN_TOPO_RANKS_MAX 1024
+#define TERN_TOPO_RANKS_MAX 1024         // of a file, and of plans
+#define TERN_TOPO_WORD_RANKS_MAX 65536   // of a word that needs no link to be stored
 #define TERN_TOPO_USES_MAX 4             // resources of a link
 #define TERN_TOPO_RESOURCE_NAME_BYTES 40 // with the end
 
@@ -78,7 +80,7 @@ TERN_API int tern_topo_size(const tern_topo *topo);
 TERN_API bool tern_topo_link(const tern_topo *topo, int from, int to, tern_link *link);
 
 // The number of directed links between different ranks.
-TERN_API int tern_topo_link_count(const tern_topo *topo);
+TERN_API int64_t tern_topo_link_count(const tern_topo *topo);
 
 // Machines. How many the topology has; 0 when nothing is said of them, and every rank reaches the
 // memory of every other.

@@ -231,7 +231,7 @@ HEADERS = {
         int tern_topo_slow(ptr, ptr)
         int tern_topo_size(ptr)
         bool tern_topo_link(ptr, int, int, ptr)
-        int tern_topo_link_count(ptr)
+        i64 tern_topo_link_count(ptr)
         int tern_topo_machine_count(ptr)
         bool tern_topo_get_machine(ptr, int, ptr)
         int tern_topo_machine_of(ptr, int)

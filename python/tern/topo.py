@@ -68,9 +68,10 @@ class Topology:
     @property
     def machines(self) -> Tuple[Tuple[int, ...], ...]:
         """The ranks of each machine; empty when the topology says nothing of machines."""
-        count = range(lib().tern_topo_machine_count(self._handle))
-        ranks = [lib().tern_topo_machine_of(self._handle, rank) for rank in range(self.size)]
-        return tuple(tuple(r for r, on in enumerate(ranks) if on == m) for m in count)
+        ranks: List[List[int]] = [[] for _ in range(lib().tern_topo_machine_count(self._handle))]
+        for rank in range(self.size if ranks else 0):
+            ranks[lib().tern_topo_machine_of(self._handle, rank)].append(rank)
+        return tuple(tuple(of) for of in ranks)
 
     def __reduce__(self):
         return Topology, self._made_of

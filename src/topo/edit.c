@@ -47,18 +47,76 @@ static int check_ranks(const tern_topo *topo, const char *links, const struct ed
     return TERN_OK;
 }
 
-// Applies the factor to one direction, or says why not.
-static int apply_one(tern_topo *topo, const char *links, int from, int to, double factor)
+// Where the edit of a pair stands, or would stand.
+static int place_of(const tern_topo *topo, int low, int high)
 {
-    struct tern__topo_cell *cell = tern__topo_cell(topo, from, to);
-    if (!(cell->GBps > 0)) {
+    int place = 0;
+    for (int end = topo->edit_count; place < end;) {
+        int middle = place + (end - place) / 2;
+        const struct tern__topo_edit *seen = &topo->edits[middle];
+        bool before = seen->low < low || (seen->low == low && seen->high < high);
+        place = before ? middle + 1 : place;
+        end = before ? end : middle;
+    }
+    return place;
+}
+
+static bool stands_at(const tern_topo *topo, int place, int low, int high)
+{
+    return place < topo->edit_count && topo->edits[place].low == low &&
+           topo->edits[place].high == high;
+}
+
+double tern__topo_factor(const tern_topo *topo, int from, int to)
+{
+    int low = from < to ? from : to;
+    int high = from < to ? to : from;
+    int place = topo->edit_count > 0 ? place_of(topo, low, high) : 0;
+    if (!stands_at(topo, place, low, high)) {
+        return 1;
+    }
+    return from < to ? topo->edits[place].up : topo->edits[place].down;
+}
+
+// The edit of a pair; NULL without memory for it. Keeps the list ascending.
+static struct tern__topo_edit *edit_of(tern_topo *topo, int from, int to)
+{
+    struct tern__topo_edit fresh = {from < to ? from : to, from < to ? to : from, 1, 1};
+    int place = place_of(topo, fresh.low, fresh.high);
+    if (stands_at(topo, place, fresh.low, fresh.high)) {
+        return &topo->edits[place];
+    }
+    if (topo->edit_count == topo->edit_room) {
+        int room = topo->edit_room > 0 ? 2 * topo->edit_room : 4;
+        struct tern__topo_edit *edits = realloc(topo->edits, (size_t)room * sizeof *edits);
+        if (edits == NULL) {
+            tern__fail(TERN_ERR_MEMORY, "no memory for %d changed links", room);
+            return NULL;
+        }
+        topo->edits = edits;
+        topo->edit_room = room;
+    }
+    memmove(topo->edits + place + 1, topo->edits + place,
+            (size_t)(topo->edit_count - place) * sizeof fresh);
+    topo->edits[place] = fresh;
+    topo->edit_count++;
+    return &topo->edits[place];
+}
+
+// Applies the factor to one direction, or says why not.
+static int apply_one(tern_topo *topo, struct tern__topo_edit *pair, const char *links, int from,
+                     int to, double factor)
+{
+    double *old = from < to ? &pair->up : &pair->down;
+    tern_link made;
+    if (!tern__topo_made(topo, from, to, &made)) {
         return tern__fail(TERN_ERR_ARG, "'%.100s': %.200s has no link %d>%d", links, topo->word,
                           from, to);
     }
-    if (!(cell->factor > 0)) {
+    if (!(*old > 0)) {
         return tern__fail(TERN_ERR_ARG, "'%.100s': link %d>%d is already cut", links, from, to);
     }
-    double product = cell->factor * factor;
+    double product = *old * factor;
     if (factor > 0 && !(product >= TERN_TOPO_FACTOR_MIN && product <= TERN_TOPO_FACTOR_MAX)) {
         return tern__fail(
             TERN_ERR_ARG,
@@ -66,39 +124,8 @@ static int apply_one(tern_topo *topo, const char *links, int from, int to, doubl
             "must be from %g to %g",
             links, from, to, product, TERN_TOPO_FACTOR_MIN, TERN_TOPO_FACTOR_MAX);
     }
-    cell->factor = product;
+    *old = product;
     topo->link_count -= factor > 0 ? 0 : 1;
-    return TERN_OK;
-}
-
-// Keeps the list of edited pairs ascending and without repetition.
-static int remember(tern_topo *topo, int from, int to)
-{
-    struct tern__topo_pair pair = {from < to ? from : to, from < to ? to : from};
-    int place = 0;
-    for (int end = topo->edit_count; place < end;) {
-        int middle = place + (end - place) / 2;
-        struct tern__topo_pair seen = topo->edits[middle];
-        if (seen.low == pair.low && seen.high == pair.high) {
-            return TERN_OK;
-        }
-        bool before = seen.low < pair.low || (seen.low == pair.low && seen.high < pair.high);
-        place = before ? middle + 1 : place;
-        end = before ? end : middle;
-    }
-    if (topo->edit_count == topo->edit_room) {
-        int room = topo->edit_room > 0 ? 2 * topo->edit_room : 4;
-        struct tern__topo_pair *edits = realloc(topo->edits, (size_t)room * sizeof *edits);
-        if (edits == NULL) {
-            return tern__fail(TERN_ERR_MEMORY, "no memory for %d changed links", room);
-        }
-        topo->edits = edits;
-        topo->edit_room = room;
-    }
-    memmove(topo->edits + place + 1, topo->edits + place,
-            (size_t)(topo->edit_count - place) * sizeof pair);
-    topo->edits[place] = pair;
-    topo->edit_count++;
     return TERN_OK;
 }
 
@@ -106,22 +133,21 @@ static int apply(tern_topo *topo, const char *links, const struct edit *edit)
 {
     TERN_TRY(check_ranks(topo, links, edit));
     // A remembered pair that then stays as it was is harmless: the text does not mention it.
-    TERN_TRY(remember(topo, edit->from, edit->to));
-    struct tern__topo_cell *there = tern__topo_cell(topo, edit->from, edit->to);
-    struct tern__topo_cell *back = tern__topo_cell(topo, edit->to, edit->from);
-    struct tern__topo_cell old_there = *there;
-    struct tern__topo_cell old_back = *back;
-    int old_count = topo->link_count;
-    int status = apply_one(topo, links, edit->from, edit->to, edit->factor);
+    struct tern__topo_edit *pair = edit_of(topo, edit->from, edit->to);
+    if (pair == NULL) {
+        return TERN_ERR_MEMORY;
+    }
+    struct tern__topo_edit old = *pair;
+    int64_t old_count = topo->link_count;
+    int status = apply_one(topo, pair, links, edit->from, edit->to, edit->factor);
     if (status == TERN_OK && edit->both) {
-        status = apply_one(topo, links, edit->to, edit->from, edit->factor);
+        status = apply_one(topo, pair, links, edit->to, edit->from, edit->factor);
     }
     if (status == TERN_OK) {
         status = tern__topo_retell(topo);
     }
     if (status != TERN_OK) {
-        *there = old_there;
-        *back = old_back;
+        *pair = old;
         topo->link_count = old_count;
     }
     return status;

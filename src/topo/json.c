@@ -247,7 +247,7 @@ static int read_machine(struct tern__json *json)
     }
     struct tern__topo_machine *machine = machine_of(json);
     *machine = (struct tern__topo_machine){0};
-    tern__topo_name_machine(machine, reader->machine_count);
+    tern__topo_name_machine(machine->name, reader->machine_count);
     TERN_TRY(tern__json_read_object(json, &machine_object));
     if (machine->count == 0) {
         return tern__json_wrong(json, at, "machine %s has no ranks", machine->name);

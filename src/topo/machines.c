@@ -8,13 +8,10 @@
 #include "base/error.h"
 #include "topo/topo.h"
 
-void tern__topo_name_machine(struct tern__topo_machine *machine, int index)
+void tern__topo_name_machine(char name[TERN__TOPO_NAME_SHORT], int index)
 {
-    if (index < 26) {
-        snprintf(machine->name, sizeof machine->name, "%c", 'a' + index);
-    } else {
-        snprintf(machine->name, sizeof machine->name, "m%d", index);
-    }
+    snprintf(name, TERN__TOPO_NAME_SHORT, index < 26 ? "%c" : "m%d",
+             index < 26 ? 'a' + index : index % 100000);
 }
 
 static void list_ranks(tern_topo *topo, const int *of)
@@ -35,7 +32,8 @@ static void link_machines(tern_topo *topo, const int *of)
 {
     for (int from = 0; from < topo->size; from++) {
         for (int to = 0; to < topo->size; to++) {
-            if (of[from] == of[to] || tern__topo_seen(topo, from, to)->GBps > 0) {
+            tern_link stated;
+            if (of[from] == of[to] || tern__topo_made(topo, from, to, &stated)) {
                 continue;
             }
             const struct tern__topo_machine *one = &topo->machines[of[from]];
@@ -95,7 +93,10 @@ int tern__topo_of_machines(const char *word, int size, const int *of,
 
 int tern_topo_machine_count(const tern_topo *topo)
 {
-    return tern__handle_lives(topo, TERN__TOPO) ? topo->machine_count : 0;
+    if (!tern__handle_lives(topo, TERN__TOPO)) {
+        return 0;
+    }
+    return topo->shape.machines ? topo->shape.hosts : topo->machine_count;
 }
 
 bool tern_topo_get_machine(const tern_topo *topo, int index, tern_topo_machine *machine)
@@ -103,8 +104,17 @@ bool tern_topo_get_machine(const tern_topo *topo, int index, tern_topo_machine *
     if (index < 0 || index >= tern_topo_machine_count(topo)) {
         return false;
     }
-    const struct tern__topo_machine *found = &topo->machines[index];
-    if (machine != NULL) {
+    if (machine == NULL) {
+        return true;
+    }
+    if (topo->shape.machines) {
+        *machine = (tern_topo_machine){.name = topo->names[index],
+                                       .ranks = tern__shape_first(&topo->shape, index + 1) -
+                                                tern__shape_first(&topo->shape, index),
+                                       .port_GBps = topo->shape.between.bandwidth_GBps,
+                                       .latency_us = topo->shape.between.latency_us};
+    } else {
+        const struct tern__topo_machine *found = &topo->machines[index];
         *machine = (tern_topo_machine){.name = found->name,
                                        .ranks = found->count,
                                        .port_GBps = found->port_GBps,
@@ -115,13 +125,18 @@ bool tern_topo_get_machine(const tern_topo *topo, int index, tern_topo_machine *
 
 int tern_topo_machine_of(const tern_topo *topo, int rank)
 {
-    bool there = tern_topo_machine_count(topo) > 0 && rank >= 0 && rank < topo->size;
-    return there ? topo->machine_of[rank] : -1;
+    if (tern_topo_machine_count(topo) == 0 || rank < 0 || rank >= topo->size) {
+        return -1;
+    }
+    return topo->shape.machines ? tern__shape_host(&topo->shape, rank) : topo->machine_of[rank];
 }
 
 int tern_topo_machine_rank(const tern_topo *topo, int index, int at)
 {
     tern_topo_machine machine;
-    bool there = tern_topo_get_machine(topo, index, &machine) && at >= 0 && at < machine.ranks;
-    return there ? topo->machine_ranks[topo->machines[index].first + at] : -1;
+    if (!tern_topo_get_machine(topo, index, &machine) || at < 0 || at >= machine.ranks) {
+        return -1;
+    }
+    return topo->shape.machines ? tern__shape_first(&topo->shape, index) + at
+                                : topo->machine_ranks[topo->machines[index].first + at];
 }

@@ -26,15 +26,10 @@ static const struct preset {
      {.hosts = 2,
       .ranks_per_host = 8,
       .inside = {18.3, CHIP_LATENCY_US},
-      .port_GBps = 20,
-      .port_latency_us = RDMA_LATENCY_US}},
+      .between = {2.5, RDMA_LATENCY_US}}},
     {"a3-8x2: 8 Ascend A3 packages of 2 dies: 224 GB/s and 0.2 us between the dies; a 196 GB/s "
      "port for each die, shared by its 14 links to other packages (14 GB/s each), 0.5 us",
-     {.hosts = 8,
-      .ranks_per_host = 2,
-      .inside = {224, 0.2},
-      .port_GBps = 196,
-      .port_latency_us = 0.5}},
+     {.hosts = 8, .ranks_per_host = 2, .inside = {224, 0.2}, .between = {14, 0.5}}},
 };
 
 enum { PRESET_COUNT = sizeof presets / sizeof presets[0] };

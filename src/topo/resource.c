@@ -16,9 +16,10 @@ bool tern_topo_get_resource(const tern_topo *topo, int index, tern_topo_resource
         return false;
     }
     if (resource != NULL) {
-        const struct tern__topo_machine *machine = &topo->machines[index / 2];
-        resource->GBps = machine->port_GBps;
-        snprintf(resource->name, sizeof resource->name, "%s.%s", machine->name,
+        tern_topo_machine machine;
+        tern_topo_get_machine(topo, index / 2, &machine);
+        resource->GBps = machine.port_GBps;
+        snprintf(resource->name, sizeof resource->name, "%s.%s", machine.name,
                  index % 2 == 0 ? "out" : "in");
     }
     return true;

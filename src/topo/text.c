@@ -34,40 +34,36 @@ static char *quote(char *at, const char *word)
     return at;
 }
 
-static char *tell_cuts(char *at, const tern_topo *topo, struct tern__topo_pair pair)
+static char *tell_cuts(char *at, const struct tern__topo_edit *edit)
 {
-    bool up = tern__topo_seen(topo, pair.low, pair.high)->GBps > 0;
-    bool down = tern__topo_seen(topo, pair.high, pair.low)->GBps > 0;
-    up = up && tern__topo_seen(topo, pair.low, pair.high)->factor == 0;
-    down = down && tern__topo_seen(topo, pair.high, pair.low)->factor == 0;
-    if (up && down) {
-        return at + sprintf(at, " --cut %d-%d", pair.low, pair.high);
+    if (!(edit->up > 0) && !(edit->down > 0)) {
+        return at + sprintf(at, " --cut %d-%d", edit->low, edit->high);
     }
-    if (up) {
-        at += sprintf(at, " --cut '%d>%d'", pair.low, pair.high);
+    if (!(edit->up > 0)) {
+        at += sprintf(at, " --cut '%d>%d'", edit->low, edit->high);
     }
-    if (down) {
-        at += sprintf(at, " --cut '%d>%d'", pair.high, pair.low);
+    if (!(edit->down > 0)) {
+        at += sprintf(at, " --cut '%d>%d'", edit->high, edit->low);
     }
     return at;
 }
 
-static char *tell_slow(char *at, const tern_topo *topo, struct tern__topo_pair pair)
+static char *tell_slow(char *at, const struct tern__topo_edit *edit)
 {
-    double up = tern__topo_seen(topo, pair.low, pair.high)->factor;
-    double down = tern__topo_seen(topo, pair.high, pair.low)->factor;
+    double up = edit->up;
+    double down = edit->down;
     char number[32];
     if (up == down && up > 0 && up != 1) {
         tern__topo_write_number(up, number);
-        return at + sprintf(at, " --slow %d-%d=%s", pair.low, pair.high, number);
+        return at + sprintf(at, " --slow %d-%d=%s", edit->low, edit->high, number);
     }
     if (up > 0 && up != 1) {
         tern__topo_write_number(up, number);
-        at += sprintf(at, " --slow '%d>%d=%s'", pair.low, pair.high, number);
+        at += sprintf(at, " --slow '%d>%d=%s'", edit->low, edit->high, number);
     }
     if (down > 0 && down != 1) {
         tern__topo_write_number(down, number);
-        at += sprintf(at, " --slow '%d>%d=%s'", pair.high, pair.low, number);
+        at += sprintf(at, " --slow '%d>%d=%s'", edit->high, edit->low, number);
     }
     return at;
 }
@@ -82,10 +78,10 @@ int tern__topo_retell(tern_topo *topo)
     char *at = plain_for_a_shell(topo->word) ? stpcpy(text, topo->word) : quote(text, topo->word);
     *at = '\0';
     for (int i = 0; i < topo->edit_count; i++) {
-        at = tell_cuts(at, topo, topo->edits[i]);
+        at = tell_cuts(at, &topo->edits[i]);
     }
     for (int i = 0; i < topo->edit_count; i++) {
-        at = tell_slow(at, topo, topo->edits[i]);
+        at = tell_slow(at, &topo->edits[i]);
     }
     char *fitted = realloc(text, (size_t)(at - text) + 1);
     free(topo->text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies: making, asking, destroying. Set-up path; asking is an array access.
+// Topologies: making, asking, destroying. Set-up path; asking is some arithmetic or an array access,
+// and a search among what was changed.
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,17 +10,15 @@
 #include "base/error.h"
 #include "topo/topo.h"
 
-int tern__topo_new(const char *word, int size, tern_topo **topo)
+static int create(const char *word, int size, tern_topo **topo)
 {
-    size_t cells = (size_t)size * (size_t)size;
     tern_topo *made = tern__handle_new(TERN__TOPO, sizeof *made);
     if (made == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for a topology");
     }
     made->size = size;
     made->word = strdup(word);
-    made->cells = calloc(cells, sizeof made->cells[0]);
-    int status = made->word == NULL || made->cells == NULL
+    int status = made->word == NULL
                      ? tern__fail(TERN_ERR_MEMORY, "no memory for a topology of %d ranks", size)
                      : tern__topo_retell(made);
     if (status < 0) {
@@ -30,41 +29,66 @@ int tern__topo_new(const char *word, int size, tern_topo **topo)
     return TERN_OK;
 }
 
+int tern__topo_new(const char *word, int size, tern_topo **topo)
+{
+    tern_topo *made = NULL;
+    TERN_TRY(create(word, size, &made));
+    made->cells = calloc((size_t)size * (size_t)size, sizeof made->cells[0]);
+    if (made->cells == NULL) {
+        tern_topo_destroy(made);
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a topology of %d ranks", size);
+    }
+    *topo = made;
+    return TERN_OK;
+}
+
+static struct tern__topo_cell *cell_at(const tern_topo *topo, int from, int to)
+{
+    return &topo->cells[(size_t)from * (size_t)topo->size + (size_t)to];
+}
+
 void tern__topo_add(tern_topo *topo, int from, int to, tern_link link)
 {
-    struct tern__topo_cell *cell = tern__topo_cell(topo, from, to);
-    cell->GBps = link.bandwidth_GBps;
-    cell->latency_us = link.latency_us;
-    cell->factor = 1;
+    *cell_at(topo, from, to) = (struct tern__topo_cell){link.bandwidth_GBps, link.latency_us};
     topo->link_count++;
 }
 
-static bool neighbours_in_ring(int a, int b, int size)
+bool tern__topo_made(const tern_topo *topo, int from, int to, tern_link *link)
 {
-    return (a + 1) % size == b || (b + 1) % size == a;
+    if (topo->cells == NULL) {
+        return tern__shape_link(&topo->shape, from, to, link);
+    }
+    const struct tern__topo_cell *cell = cell_at(topo, from, to);
+    *link = (tern_link){cell->GBps, cell->latency_us};
+    return cell->GBps > 0;
+}
+
+static int name_machines(tern_topo *topo)
+{
+    topo->names = calloc((size_t)topo->shape.hosts, sizeof topo->names[0]);
+    if (topo->names == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for %d machines", topo->shape.hosts);
+    }
+    for (int m = 0; m < topo->shape.hosts; m++) {
+        tern__topo_name_machine(topo->names[m], m);
+    }
+    return TERN_OK;
 }
 
 int tern__topo_of_shape(const char *word, const struct tern__topo_shape *shape, tern_topo **topo)
 {
-    int per_host = shape->ranks_per_host;
-    int size = shape->hosts * per_host;
     tern_topo *made = NULL;
-    TERN_TRY(tern__topo_new(word, size, &made));
-    int remote = size - per_host;
-    tern_link between = {.bandwidth_GBps = remote > 0 ? shape->port_GBps / remote : 0,
-                         .latency_us = shape->port_latency_us};
-    for (int from = 0; from < size; from++) {
-        for (int to = 0; to < size; to++) {
-            if (from == to) {
-                continue;
-            }
-            if (from / per_host != to / per_host) {
-                tern__topo_add(made, from, to, between);
-            } else if (!shape->ring ||
-                       neighbours_in_ring(from % per_host, to % per_host, per_host)) {
-                tern__topo_add(made, from, to, shape->inside);
-            }
-        }
+    int status = create(word, tern__shape_size(shape), &made);
+    if (status < 0) {
+        free(shape->first);
+        return status;
+    }
+    made->shape = *shape;
+    made->link_count = tern__shape_link_count(shape);
+    status = shape->machines ? name_machines(made) : TERN_OK;
+    if (status < 0) {
+        tern_topo_destroy(made);
+        return status;
     }
     *topo = made;
     return TERN_OK;
@@ -79,6 +103,8 @@ static int topo_destroy(tern_topo *topo)
     free(topo->word);
     free(topo->text);
     free(topo->edits);
+    free(topo->shape.first);
+    free(topo->names);
     free(topo->cells);
     free(topo->machines);
     free(topo->machine_of);
@@ -105,12 +131,12 @@ bool tern_topo_link(const tern_topo *topo, int from, int to, tern_link *link)
     }
     tern_link found = {.bandwidth_GBps = INFINITY, .latency_us = 0};
     if (from != to) {
-        const struct tern__topo_cell *cell = tern__topo_seen(topo, from, to);
-        if (!(cell->factor > 0)) {
+        double factor =
+            tern__topo_made(topo, from, to, &found) ? tern__topo_factor(topo, from, to) : 0;
+        if (!(factor > 0)) {
             return false;
         }
-        found.bandwidth_GBps = cell->GBps * cell->factor;
-        found.latency_us = cell->latency_us;
+        found.bandwidth_GBps *= factor;
     }
     if (link != NULL) {
         *link = found;
@@ -118,7 +144,7 @@ bool tern_topo_link(const tern_topo *topo, int from, int to, tern_link *link)
     return true;
 }
 
-int tern_topo_link_count(const tern_topo *topo)
+int64_t tern_topo_link_count(const tern_topo *topo)
 {
     return tern__handle_lives(topo, TERN__TOPO) ? topo->link_count : 0;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside of a topology: a dense matrix of directed links, row = from. What was made is kept apart
-// from what was changed (the factor), so that the text can tell both. Set-up path.
+// Inside of a topology. Links are computed from a shape (what words and presets make, of any size)
+// or stated one by one in a dense matrix, row = from (what files make). What was changed is kept
+// apart as a sparse list of factors, so that the text can tell both. Set-up path.
 #ifndef TERN_TOPO_TOPO_H
 #define TERN_TOPO_TOPO_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/handle.h"
 #include "tern/topo.h"
@@ -17,17 +19,21 @@
 #define TERN_TOPO_FACTOR_MIN 1e-6
 #define TERN_TOPO_FACTOR_MAX 1e6
 #define TERN_TOPO_NAME_BYTES 32              // of a machine's name, with its end
+#define TERN__TOPO_NAME_SHORT 8              // of one that has none, with its end: "m65535"
 #define TERN_TOPO_FILE_BYTES_MAX (128 << 20) // 1024 ranks, every link on a line of 128 bytes
 
-struct tern__topo_cell {
-    double GBps;       // as made; 0: there never was a link
-    double latency_us; // as made
-    double factor;     // of the bandwidth: 1 unless slowed, 0 when cut
+struct tern__topo_cell { // a stated link
+    double GBps;         // 0: there is none
+    double latency_us;
 };
 
-struct tern__topo_pair {
+// What was changed between two ranks: factors of the bandwidth up (low > high in words) and down,
+// 1 unless slowed, 0 when cut.
+struct tern__topo_edit {
     int low;
     int high;
+    double up;
+    double down;
 };
 
 // A machine: ranks that share memory, and a port that all their links to other machines share.
@@ -38,37 +44,52 @@ struct tern__topo_machine {
     int first, count; // of its ranks, in topo->machine_ranks
 };
 
+// Links by rule: hosts × ranks_per_host ranks, rank r on host r / ranks_per_host. Inside a host a
+// mesh or a torus; between hosts a mesh.
+struct tern__topo_shape {
+    int hosts;
+    int ranks_per_host; // 0: hosts differ
+    int *first;         // of hosts that differ: the first rank of each, then the number of ranks
+    int dims[16];       // of the torus in a host, the last one fastest
+    int dim_count;      // 0: a mesh
+    tern_link inside;
+    tern_link between;
+    bool machines; // a host is a machine: its ranks share memory, other hosts do not reach it
+};
+
 struct tern_topo {
     struct tern__handle handle;
     int size;
-    int link_count;
+    int64_t link_count;
     char *word;                    // what it was made from
     char *text;                    // the same with cuts and slowed links
-    struct tern__topo_pair *edits; // pairs of ranks ever cut or slowed, ascending
+    struct tern__topo_edit *edits; // pairs of ranks ever cut or slowed, ascending
     int edit_count;
     int edit_room;
-    struct tern__topo_cell *cells; // size × size
-    int machine_count;             // 0: nothing is said of machines
+    struct tern__topo_cell *cells; // size × size; NULL: links are those of the shape
+    struct tern__topo_shape shape;
+    char (*names)[TERN__TOPO_NAME_SHORT]; // of the machines of a shape
+    // Stated machines. 0: nothing is said of machines, or the shape says it.
+    int machine_count;
     struct tern__topo_machine *machines;
     int *machine_of;    // per rank
     int *machine_ranks; // machine by machine, ascending in each
 };
 
-// hosts × ranks_per_host ranks. Inside a host a mesh (or a ring) of `inside`; between hosts a
-// mesh, where a rank has one port of port_GBps, shared evenly by its links to ranks of other hosts.
-struct tern__topo_shape {
-    int hosts;
-    int ranks_per_host;
-    bool ring;
-    tern_link inside;
-    double port_GBps;
-    double port_latency_us;
-};
-
-// topo.c: makes one without links; of a shape; and what adds a link that is not there yet.
+// topo.c: makes one without links; of a shape (its `first` is taken over, also when that fails);
+// adds a link that is not there yet; the link as made, before changes, between different ranks.
 int tern__topo_new(const char *word, int size, tern_topo **topo);
 int tern__topo_of_shape(const char *word, const struct tern__topo_shape *shape, tern_topo **topo);
 void tern__topo_add(tern_topo *topo, int from, int to, tern_link link);
+bool tern__topo_made(const tern_topo *topo, int from, int to, tern_link *link);
+
+// shape.c: what a shape says. The host of a rank, and the first rank of a host (of one beyond the
+// last: the number of ranks).
+int tern__shape_size(const struct tern__topo_shape *shape);
+int tern__shape_host(const struct tern__topo_shape *shape, int rank);
+int tern__shape_first(const struct tern__topo_shape *shape, int host);
+bool tern__shape_link(const struct tern__topo_shape *shape, int from, int to, tern_link *link);
+int64_t tern__shape_link_count(const struct tern__topo_shape *shape);
 
 // machines.c: puts each rank r on machine of[r]; takes name, port and latency of each of `count`
 // machines. Between ranks of different machines it adds the links that are not there: at the rate
@@ -80,17 +101,10 @@ int tern__topo_of_machines(const char *word, int size, const int *of,
                            const struct tern__topo_machine *machines, int count, tern_link inside,
                            tern_topo **topo);
 // The name of a machine that has none: "a" to "z", then "m26", ...
-void tern__topo_name_machine(struct tern__topo_machine *machine, int index);
+void tern__topo_name_machine(char name[TERN__TOPO_NAME_SHORT], int index);
 
-static inline struct tern__topo_cell *tern__topo_cell(tern_topo *topo, int from, int to)
-{
-    return &topo->cells[(size_t)from * (size_t)topo->size + (size_t)to];
-}
-
-static inline const struct tern__topo_cell *tern__topo_seen(const tern_topo *topo, int from, int to)
-{
-    return &topo->cells[(size_t)from * (size_t)topo->size + (size_t)to];
-}
+// edit.c: the factor of a link, 1 unless changed.
+double tern__topo_factor(const tern_topo *topo, int from, int to);
 
 // presets.c: the shape of a preset, NULL for no preset; and all names with commas between.
 const struct tern__topo_shape *tern__topo_preset_shape(const char *name);

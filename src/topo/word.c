@@ -4,6 +4,7 @@
 // docs/topology.md says whence.
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cgroup.h"
@@ -34,11 +35,11 @@ static int check_size(const char *word, int hosts, int ranks_per_host)
 {
     if (hosts < 1 || ranks_per_host < 1) {
         return tern__fail(TERN_ERR_ARG, "'%.100s' has no ranks; from 1 to %d are possible", word,
-                          TERN_TOPO_RANKS_MAX);
+                          TERN_TOPO_WORD_RANKS_MAX);
     }
-    if (hosts > TERN_TOPO_RANKS_MAX / ranks_per_host) {
+    if (hosts > TERN_TOPO_WORD_RANKS_MAX / ranks_per_host) {
         return tern__fail(TERN_ERR_ARG, "'%.100s' has too many ranks; from 1 to %d are possible",
-                          word, TERN_TOPO_RANKS_MAX);
+                          word, TERN_TOPO_WORD_RANKS_MAX);
     }
     return TERN_OK;
 }
@@ -46,7 +47,7 @@ static int check_size(const char *word, int hosts, int ranks_per_host)
 // "mesh:N" and "ring:N"; `at` is behind the colon.
 static int create_flat(const char *word, const char *at, bool ring, tern_topo **topo)
 {
-    struct tern__topo_shape shape = {.hosts = 1, .ring = ring, .inside = synthetic_link};
+    struct tern__topo_shape shape = {.hosts = 1, .dim_count = ring, .inside = synthetic_link};
     if (!tern__topo_read_whole(&at, &shape.ranks_per_host) || *at != '\0') {
         return tern__fail(TERN_ERR_ARG,
                           "'%.100s': a number of ranks must follow '%s:', as in %s:8, and nothing "
@@ -54,14 +55,21 @@ static int create_flat(const char *word, const char *at, bool ring, tern_topo **
                           word, ring ? "ring" : "mesh", ring ? "ring" : "mesh");
     }
     TERN_TRY(check_size(word, shape.hosts, shape.ranks_per_host));
+    shape.dims[0] = shape.ranks_per_host;
     return tern__topo_of_shape(word, &shape, topo);
+}
+
+// What a link between hosts gets of a rank's port that all such links share evenly.
+static tern_link even_share(const struct tern__topo_shape *shape, double port_GBps,
+                            double latency_us)
+{
+    int remote = (shape->hosts - 1) * shape->ranks_per_host;
+    return (tern_link){remote > 0 ? port_GBps / remote : 0, latency_us};
 }
 
 static int create_hosts(const char *word, const char *at, tern_topo **topo)
 {
-    struct tern__topo_shape shape = {.inside = synthetic_link,
-                                     .port_GBps = SYNTHETIC_PORT_GBPS,
-                                     .port_latency_us = SYNTHETIC_PORT_LATENCY_US};
+    struct tern__topo_shape shape = {.inside = synthetic_link};
     if (!tern__topo_read_whole(&at, &shape.hosts) || *at++ != 'x' ||
         !tern__topo_read_whole(&at, &shape.ranks_per_host) || *at != '\0') {
         return tern__fail(TERN_ERR_ARG,
@@ -70,6 +78,7 @@ static int create_hosts(const char *word, const char *at, tern_topo **topo)
                           word);
     }
     TERN_TRY(check_size(word, shape.hosts, shape.ranks_per_host));
+    shape.between = even_share(&shape, SYNTHETIC_PORT_GBPS, SYNTHETIC_PORT_LATENCY_US);
     return tern__topo_of_shape(word, &shape, topo);
 }
 
@@ -82,69 +91,73 @@ static int machines_wrong(const char *word)
                       word);
 }
 
-// How many ranks each machine has, into counts[]; how many machines in *count.
-static int read_machines(const char *word, const char *at, int counts[TERN_TOPO_RANKS_MAX],
-                         int *count)
+// "1+2+3": the first rank of each machine, and the number of ranks. `at` is behind the colon.
+static int read_sizes(const char *word, const char *at, struct tern__topo_shape *shape)
 {
-    int first;
-    int each;
-    if (!tern__topo_read_whole(&at, &first)) {
-        return machines_wrong(word);
-    }
-    if (*at == 'x') {
-        at++;
-        if (!tern__topo_read_whole(&at, &each) || *at != '\0') {
-            return machines_wrong(word);
-        }
-        TERN_TRY(check_size(word, first, each));
-        for (*count = 0; *count < first; (*count)++) {
-            counts[*count] = each;
-        }
-        return TERN_OK;
-    }
-    TERN_TRY(check_size(word, 1, first));
-    int ranks = first;
-    counts[0] = first;
-    for (*count = 1; *at == '+'; (*count)++, ranks += each) {
-        at++;
+    int ranks = 0;
+    for (int m = 0;; m++, at++) {
+        int each;
         if (!tern__topo_read_whole(&at, &each)) {
             return machines_wrong(word);
         }
         TERN_TRY(check_size(word, 1, each));
         TERN_TRY(check_size(word, 1, ranks + each));
-        counts[*count] = each;
+        ranks += each;
+        shape->first[m + 1] = ranks;
+        if (*at != '+') {
+            return *at == '\0' ? TERN_OK : machines_wrong(word);
+        }
     }
-    return *at == '\0' ? TERN_OK : machines_wrong(word);
+}
+
+static int read_machines(const char *word, const char *at, struct tern__topo_shape *shape)
+{
+    const char *behind = at;
+    if (tern__topo_read_whole(&behind, &shape->hosts) && *behind == 'x') {
+        behind++;
+        if (!tern__topo_read_whole(&behind, &shape->ranks_per_host) || *behind != '\0') {
+            return machines_wrong(word);
+        }
+        return check_size(word, shape->hosts, shape->ranks_per_host);
+    }
+    size_t hosts = 1;
+    for (const char *plus = at; (plus = strchr(plus, '+')) != NULL; plus++) {
+        hosts++;
+    }
+    // No more than a word of as many could have; the sizes are read, and refused, one by one.
+    hosts = hosts < TERN_TOPO_WORD_RANKS_MAX ? hosts : TERN_TOPO_WORD_RANKS_MAX;
+    shape->hosts = (int)hosts;
+    shape->first = calloc(hosts + 1, sizeof *shape->first);
+    if (shape->first == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for %zu machines", hosts);
+    }
+    return read_sizes(word, at, shape);
 }
 
 static int create_machines(const char *word, const char *at, tern_topo **topo)
 {
-    int counts[TERN_TOPO_RANKS_MAX];
-    int of[TERN_TOPO_RANKS_MAX];
-    struct tern__topo_machine machines[TERN_TOPO_RANKS_MAX];
-    int count;
-    int ranks = 0;
-    TERN_TRY(read_machines(word, at, counts, &count));
-    for (int m = 0; m < count; m++) {
-        machines[m] = (struct tern__topo_machine){.port_GBps = SYNTHETIC_NETWORK_GBPS,
-                                                  .latency_us = SYNTHETIC_NETWORK_LATENCY_US};
-        tern__topo_name_machine(&machines[m], m);
-        for (int i = 0; i < counts[m]; i++) {
-            of[ranks++] = m;
-        }
+    struct tern__topo_shape shape = {
+        .inside = synthetic_link,
+        .between = {SYNTHETIC_NETWORK_GBPS, SYNTHETIC_NETWORK_LATENCY_US},
+        .machines = true,
+    };
+    int status = read_machines(word, at, &shape);
+    if (status < 0) {
+        free(shape.first);
+        return status;
     }
-    return tern__topo_of_machines(word, ranks, of, machines, count, synthetic_link, topo);
+    return tern__topo_of_shape(word, &shape, topo);
 }
 
 static int create_this(tern_topo **topo)
 {
     int ranks = tern__cpus_allowed();
-    ranks = ranks < TERN_TOPO_RANKS_MAX ? ranks : TERN_TOPO_RANKS_MAX;
     // As hosts of one rank each, so that the links of a rank share what its processor can copy.
-    struct tern__topo_shape shape = {.hosts = ranks,
-                                     .ranks_per_host = 1,
-                                     .port_GBps = THIS_PORT_GBPS,
-                                     .port_latency_us = THIS_LATENCY_US};
+    struct tern__topo_shape shape = {
+        .hosts = ranks < TERN_TOPO_RANKS_MAX ? ranks : TERN_TOPO_RANKS_MAX,
+        .ranks_per_host = 1,
+    };
+    shape.between = even_share(&shape, THIS_PORT_GBPS, THIS_LATENCY_US);
     return tern__topo_of_shape("this", &shape, topo);
 }
 

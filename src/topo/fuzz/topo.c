@@ -10,7 +10,7 @@ static void look(const tern_topo *topo)
 {
     int size = tern_topo_size(topo);
     int links = 0;
-    MUST(size >= 1 && size <= TERN_TOPO_RANKS_MAX);
+    MUST(size >= 1 && size <= TERN_TOPO_WORD_RANKS_MAX);
     for (int i = 0; i < size * size; i++) {
         tern_link link;
         if (i / size != i % size && tern_topo_link(topo, i / size, i % size, &link)) {

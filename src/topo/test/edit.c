@@ -40,7 +40,7 @@ static void expect_refused(tern_topo *topo, int (*change)(tern_topo *, const cha
 {
     char before[512];
     snprintf(before, sizeof before, "%s", tern_topo_text(topo));
-    int count = tern_topo_link_count(topo);
+    int64_t count = tern_topo_link_count(topo);
     int status = change(topo, links);
     if (status != TERN_ERR_ARG) {
         fail_msg("'%s' gives %s", links, tern_status_name(status));
@@ -49,7 +49,7 @@ static void expect_refused(tern_topo *topo, int (*change)(tern_topo *, const cha
         fail_msg("'%s': \"%s\" lacks \"%s\"", links, tern_last_error(), sentence);
     }
     assert_string_equal(tern_topo_text(topo), before);
-    assert_int_equal(tern_topo_link_count(topo), count);
+    assert_true(tern_topo_link_count(topo) == count);
 }
 
 static void a_cut_both_ways_leaves_54_links_of_a_mesh_of_8(void **state)

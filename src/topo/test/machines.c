@@ -3,6 +3,7 @@
 // with a file, at its line and column.
 #include "support/cmocka.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "topo/topo.h"
@@ -60,10 +61,11 @@ static void words_make_machines(void **state)
     assert_int_equal(tern_topo_machine_of(topo, 6), -1);
     tern_topo_destroy(topo);
 
-    topo = make("machines:1024x1");
+    topo = make("machines:65536x1");
     tern_topo_machine machine;
-    assert_true(tern_topo_get_machine(topo, 1023, &machine));
-    assert_string_equal(machine.name, "m1023");
+    assert_true(tern_topo_get_machine(topo, 65535, &machine));
+    assert_string_equal(machine.name, "m65535");
+    assert_int_equal(tern_topo_machine_rank(topo, 65535, 0), 65535);
     tern_topo_destroy(topo);
 
     topo = make("mesh:4"); // says nothing of machines
@@ -90,11 +92,36 @@ static void damaged_words_are_refused(void **state)
         assert_int_equal(tern_topo_create(none[i], &topo), TERN_ERR_ARG);
         assert_non_null(strstr(tern_last_error(), "has no ranks"));
     }
-    assert_int_equal(tern_topo_create("machines:2x513", &topo), TERN_ERR_ARG);
+    assert_int_equal(tern_topo_create("machines:2x32769", &topo), TERN_ERR_ARG);
     assert_non_null(strstr(tern_last_error(), "has too many ranks"));
-    assert_int_equal(tern_topo_create("machines:1000+25", &topo), TERN_ERR_ARG);
+    assert_int_equal(tern_topo_create("machines:65000+537", &topo), TERN_ERR_ARG);
     assert_non_null(strstr(tern_last_error(), "has too many ranks"));
     assert_null(topo);
+}
+
+static void many_machines_of_different_sizes_find_their_ranks(void **state)
+{
+    // 1, 2, 3, 1, 2, 3, ...: 1000 of each.
+    char *word = malloc(3000 * 2 + 16);
+    int used = sprintf(word, "machines:1");
+    for (int m = 1; m < 3000; m++) {
+        used += sprintf(word + used, "+%d", m % 3 + 1);
+    }
+    tern_topo *topo = make(word);
+    free(word);
+    assert_int_equal(tern_topo_size(topo), 6000);
+    assert_int_equal(tern_topo_machine_count(topo), 3000);
+    for (int rank = 0; rank < 6000; rank++) {
+        int in = rank % 6;
+        int m = rank / 6 * 3 + (in > 2 ? 2 : in > 0 ? 1 : 0);
+        assert_int_equal(tern_topo_machine_of(topo, rank), m);
+        assert_int_equal(tern_topo_machine_rank(topo, m,
+                                                in > 2   ? in - 3
+                                                : in > 0 ? in - 1
+                                                         : 0),
+                         rank);
+    }
+    tern_topo_destroy(topo);
 }
 
 static int parse(const char *text, tern_topo **topo)
@@ -180,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_make_machines),
+        cmocka_unit_test(many_machines_of_different_sizes_find_their_ranks),
         cmocka_unit_test(damaged_words_are_refused),
         cmocka_unit_test(a_file_states_machines),
         cmocka_unit_test(wrong_machines_are_refused_at_their_place),

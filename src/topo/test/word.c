@@ -130,14 +130,27 @@ static void hosts_share_a_port_between_them(void **state)
     tern_topo_destroy(topo);
 }
 
-static void the_largest_has_1024_ranks(void **state)
+static void the_largest_has_65536_ranks(void **state)
 {
     tern_topo *topo = make("mesh:1024");
     assert_int_equal(tern_topo_size(topo), 1024);
     expect_links(topo, 1024 * 1023);
     tern_topo_destroy(topo);
-    topo = make("hosts:128x8");
-    assert_int_equal(tern_topo_size(topo), 1024);
+    topo = make("mesh:65536");
+    assert_int_equal(tern_topo_size(topo), 65536);
+    assert_true(tern_topo_link_count(topo) == INT64_C(65536) * 65535);
+    expect_link(topo, 65535, 0, 25, 2);
+    assert_false(tern_topo_link(topo, 65536, 0, NULL));
+    tern_topo_destroy(topo);
+    topo = make("ring:65536");
+    assert_true(tern_topo_link_count(topo) == 131072);
+    expect_link(topo, 65535, 0, 25, 2);
+    assert_false(tern_topo_link(topo, 65535, 1, NULL));
+    tern_topo_destroy(topo);
+    topo = make("hosts:8192x8");
+    assert_int_equal(tern_topo_size(topo), 65536);
+    expect_link(topo, 7, 8, 20.0 / 65528, 8);
+    expect_link(topo, 8, 15, 25, 2);
     tern_topo_destroy(topo);
 }
 
@@ -197,14 +210,14 @@ static void sizes_out_of_range_are_refused(void **state)
 {
     static const char *const none[] = {"mesh:0", "ring:0", "hosts:0x8", "hosts:8x0", "hosts:0x0"};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
-        expect_refused(none[i], "has no ranks; from 1 to 1024 are possible");
+        expect_refused(none[i], "has no ranks; from 1 to 65536 are possible");
     }
-    static const char *const many[] = {"mesh:1025",       "mesh:99999",
-                                       "ring:4294967297", "hosts:2x513",
-                                       "hosts:1025x1",    "hosts:65536x65536",
-                                       "hosts:1x1025",    "mesh:18446744073709551617"};
+    static const char *const many[] = {"mesh:65537",      "mesh:99999",
+                                       "ring:4294967297", "hosts:2x32769",
+                                       "hosts:65537x1",   "hosts:65536x65536",
+                                       "hosts:1x65537",   "mesh:18446744073709551617"};
     for (size_t i = 0; i < sizeof many / sizeof many[0]; i++) {
-        expect_refused(many[i], "has too many ranks; from 1 to 1024 are possible");
+        expect_refused(many[i], "has too many ranks; from 1 to 65536 are possible");
     }
 }
 
@@ -257,7 +270,7 @@ int main(void)
         cmocka_unit_test(a_ring_links_neighbours),
         cmocka_unit_test(the_smallest_have_the_links_there_can_be),
         cmocka_unit_test(hosts_share_a_port_between_them),
-        cmocka_unit_test(the_largest_has_1024_ranks),
+        cmocka_unit_test(the_largest_has_65536_ranks),
         cmocka_unit_test(presets_are_listed_and_made),
         cmocka_unit_test(sizes_out_of_range_are_refused),
         cmocka_unit_test(damaged_sizes_are_refused),
