@@ -109,6 +109,16 @@ const char *cli_suggest_algorithm(const char *word)
     return say_nearest(&nearest);
 }
 
+// The forms, then the presets.
+static const char *topo_word(int index)
+{
+    int forms = 0;
+    while (forms <= index && tern_topo_form(forms) != NULL) {
+        forms++;
+    }
+    return index < forms ? tern_topo_form(index) : tern_topo_preset(index - forms);
+}
+
 const char *cli_suggest_topology(const char *word)
 {
     static char text[2 * LETTERS_MAX + 32];
@@ -120,15 +130,11 @@ const char *cli_suggest_topology(const char *word)
     }
     snprintf(begin, sizeof begin, "%.*s", (int)(rest - word), word);
     struct cli_nearest nearest = {.word = begin};
-    static const char *const forms[] = {"mesh", "ring", "hosts", "machines", "this"};
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        cli_nearest_offer(&nearest, forms[i]);
-    }
-    const char *preset;
-    for (int i = 0; (preset = tern_topo_preset(i)) != NULL; i++) {
-        // A preset's text is "name: what it is".
+    const char *known;
+    for (int i = 0; (known = topo_word(i)) != NULL; i++) {
+        // A form is "name:N", a preset's text "name: what it is".
         char candidate[LETTERS_MAX + 1];
-        snprintf(candidate, sizeof candidate, "%.*s", (int)strcspn(preset, ":"), preset);
+        snprintf(candidate, sizeof candidate, "%.*s", (int)strcspn(known, ":"), known);
         const char *best = nearest.best;
         cli_nearest_offer(&nearest, candidate);
         if (nearest.best != best) {

@@ -57,7 +57,11 @@ static void print_algorithms(void)
 static void print_topologies(void)
 {
     const char *preset;
-    puts("mesh:\nring:\nhosts:\nthis");
+    const char *form;
+    for (int i = 0; (form = tern_topo_form(i)) != NULL; i++) {
+        size_t length = strcspn(form, ":");
+        printf("%.*s%s\n", (int)length, form, form[length] == ':' ? ":" : "");
+    }
     for (int i = 0; (preset = tern_topo_preset(i)) != NULL; i++) {
         printf("%.*s\n", (int)strcspn(preset, ":"), preset);
     }

@@ -46,11 +46,18 @@ typedef struct tern_topo_resource {
 // Makes a topology from a word:
 //     mesh:N       every rank has a link to every other, in both directions
 //     ring:N       each rank has links to its two neighbours, r-1 and r+1
+//     torus:AxB    a grid closed around in both dimensions, or three: torus:AxBxC; the last one is
+//                  that of neighbouring ranks
+//     cube:D       2^D ranks, each with links to those whose number differs in one bit
+//     switch:N     every rank has a link to every other; its links share a port out and one in
 //     hosts:HxN    H hosts of N ranks: a mesh inside, slower links between all ranks of different
-//                  hosts; rank r is on host r / N
+//                  hosts; rank r is on host r / N. hosts:HxN@R: links between hosts share R GB/s of
+//                  each host, out and in
 //     machines:HxN H machines of N ranks, each a mesh inside with a port that all its links to
 //                  others share; rank r is on machine r / N. machines:1+2+3 has machines of 1, 2
 //                  and 3 ranks
+//     random:N,S   up to 1024 ranks that all reach each other, about 4 links from each, the same
+//                  for the same seed; random:N,S,one-way has links in one direction only
 //     this         this machine, one rank per allowed processor; nominal numbers, not measured
 //     NAME         a preset (tern_topo_preset)
 //     FILE.json    a file, see docs/topology.md
@@ -61,6 +68,9 @@ TERN_CALL int tern_topo_create(const char *word, tern_topo **topo);
 // NULL is allowed.
 TERN_API int tern_topo_destroy(tern_topo *topo);
 
+// The forms of words, "mesh:N" and so on, NULL after the last.
+TERN_API const char *tern_topo_form(int index);
+
 // "name: what it is" for each preset, NULL after the last.
 TERN_API const char *tern_topo_preset(int index);
 
@@ -69,7 +79,7 @@ TERN_API const char *tern_topo_preset(int index);
 TERN_CALL int tern_topo_cut(tern_topo *topo, const char *links);
 
 // Changes bandwidth: "0-1=0.5" or "0>1=0.5" multiplies it by a factor from 1e-6 to 1e6; so must be
-// all factors of a link together. Errors as for tern_topo_cut.
+// all factors of a link together. Errors as for tern_topo_cut. "NAME=0.5" does so with a resource.
 TERN_CALL int tern_topo_slow(tern_topo *topo, const char *links);
 
 // Number of ranks; 0 for NULL.

@@ -226,6 +226,7 @@ HEADERS = {
     "topo.h": """
         int tern_topo_create(ptr, ptr)
         int tern_topo_destroy(ptr)
+        text tern_topo_form(int)
         text tern_topo_preset(int)
         int tern_topo_cut(ptr, ptr)
         int tern_topo_slow(ptr, ptr)

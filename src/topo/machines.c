@@ -111,7 +111,7 @@ bool tern_topo_get_machine(const tern_topo *topo, int index, tern_topo_machine *
         *machine = (tern_topo_machine){.name = topo->names[index],
                                        .ranks = tern__shape_first(&topo->shape, index + 1) -
                                                 tern__shape_first(&topo->shape, index),
-                                       .port_GBps = topo->shape.between.bandwidth_GBps,
+                                       .port_GBps = topo->shape.host_port_GBps,
                                        .latency_us = topo->shape.between.latency_us};
     } else {
         const struct tern__topo_machine *found = &topo->machines[index];
@@ -120,6 +120,9 @@ bool tern_topo_get_machine(const tern_topo *topo, int index, tern_topo_machine *
                                        .port_GBps = found->port_GBps,
                                        .latency_us = found->latency_us};
     }
+    double out = tern__topo_factor(topo, TERN__TOPO_RESOURCE, 2 * index);
+    double in = tern__topo_factor(topo, TERN__TOPO_RESOURCE, 2 * index + 1);
+    machine->port_GBps *= out < in ? out : in;
     return true;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links by rule, of any number of ranks: nothing is stored of a link. Set-up path.
 
+#include <stdio.h>
+
 #include "topo/topo.h"
 
 int tern__shape_first(const struct tern__topo_shape *shape, int host)
@@ -69,4 +71,67 @@ int64_t tern__shape_link_count(const struct tern__topo_shape *shape)
         links += ranks * (size - ranks);
     }
     return links;
+}
+
+// Resources of a kind stand together: ports of ranks, of ranks to other hosts, of hosts.
+enum { RANKS, NICS, HOSTS, KINDS };
+
+static int list(const struct tern__topo_shape *shape, double GBps[KINDS], int counts[KINDS])
+{
+    const double rates[] = {shape->rank_port_GBps, shape->nic_port_GBps, shape->host_port_GBps};
+    int size = tern__shape_size(shape);
+    int all = 0;
+    for (int kind = 0; kind < KINDS; kind++) {
+        GBps[kind] = rates[kind];
+        counts[kind] = rates[kind] > 0 ? 2 * (kind == HOSTS ? shape->hosts : size) : 0;
+        all += counts[kind];
+    }
+    return all;
+}
+
+int tern__shape_resource_count(const struct tern__topo_shape *shape)
+{
+    double GBps[KINDS];
+    int counts[KINDS];
+    return list(shape, GBps, counts);
+}
+
+bool tern__shape_resource(const struct tern__topo_shape *shape, int index,
+                          tern_topo_resource *resource)
+{
+    static const char *const names[] = {"rank", "nic", "host"};
+    double GBps[KINDS];
+    int counts[KINDS];
+    int kind = 0;
+    list(shape, GBps, counts);
+    for (; index >= counts[kind]; kind++) {
+        index -= counts[kind];
+    }
+    resource->GBps = GBps[kind];
+    snprintf(resource->name, sizeof resource->name, "%s%d.%s", names[kind], index / 2,
+             index % 2 == 0 ? "out" : "in");
+    return !shape->machines;
+}
+
+int tern__shape_uses(const struct tern__topo_shape *shape, int from, int to,
+                     int uses[TERN_TOPO_USES_MAX])
+{
+    double GBps[KINDS];
+    int counts[KINDS];
+    int one = tern__shape_host(shape, from);
+    int other = tern__shape_host(shape, to);
+    int count = 0;
+    list(shape, GBps, counts);
+    if (one == other) {
+        return counts[RANKS] > 0 ? tern__topo_add_uses(uses, 0, 2 * from, 2 * to + 1) : 0;
+    }
+    if (counts[NICS] > 0) {
+        int first = counts[RANKS];
+        count = tern__topo_add_uses(uses, count, first + 2 * from, first + 2 * to + 1);
+    }
+    if (counts[HOSTS] > 0) {
+        int first = counts[RANKS] + counts[NICS];
+        count = tern__topo_add_uses(uses, count, first + 2 * one, first + 2 * other + 1);
+    }
+    return count;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies: making, asking, destroying. Set-up path; asking is some arithmetic or an array access,
-// and a search among what was changed.
+// Topologies: making, asking, destroying. Set-up path; asking is some arithmetic or an array
+// access, and a search among what was changed.
 
 #include <math.h>
 #include <stdlib.h>

@@ -27,6 +27,8 @@ struct tern__topo_cell { // a stated link
     double latency_us;
 };
 
+#define TERN__TOPO_RESOURCE (-1) // stands for a rank: the edit is that of resource `high`
+
 // What was changed between two ranks: factors of the bandwidth up (low > high in words) and down,
 // 1 unless slowed, 0 when cut.
 struct tern__topo_edit {
@@ -55,6 +57,12 @@ struct tern__topo_shape {
     tern_link inside;
     tern_link between;
     bool machines; // a host is a machine: its ranks share memory, other hosts do not reach it
+    // Ports as resources, each one out and one in; 0: there is none. Of each rank, for its links
+    // inside its host; of each rank, for those to other hosts; of each host, for all links of its
+    // ranks to other hosts.
+    double rank_port_GBps;
+    double nic_port_GBps;
+    double host_port_GBps;
 };
 
 struct tern_topo {
@@ -88,6 +96,12 @@ bool tern__topo_made(const tern_topo *topo, int from, int to, tern_link *link);
 int tern__shape_size(const struct tern__topo_shape *shape);
 int tern__shape_host(const struct tern__topo_shape *shape, int rank);
 int tern__shape_first(const struct tern__topo_shape *shape, int host);
+int tern__shape_resource_count(const struct tern__topo_shape *shape);
+// false: the name is that of a machine, index / 2 by number, which the shape does not know.
+bool tern__shape_resource(const struct tern__topo_shape *shape, int index,
+                          tern_topo_resource *resource);
+int tern__shape_uses(const struct tern__topo_shape *shape, int from, int to,
+                     int uses[TERN_TOPO_USES_MAX]);
 bool tern__shape_link(const struct tern__topo_shape *shape, int from, int to, tern_link *link);
 int64_t tern__shape_link_count(const struct tern__topo_shape *shape);
 
@@ -103,12 +117,20 @@ int tern__topo_of_machines(const char *word, int size, const int *of,
 // The name of a machine that has none: "a" to "z", then "m26", ...
 void tern__topo_name_machine(char name[TERN__TOPO_NAME_SHORT], int index);
 
-// edit.c: the factor of a link, 1 unless changed.
+// random.c: a connected graph of up to TERN_TOPO_RANKS_MAX ranks.
+int tern__topo_of_random(const char *word, int size, int seed, bool one_way, tern_link link,
+                         tern_topo **topo);
+
+// resource.c: the index of a resource; -1 when there is none of that name. And what two of them
+// use in order.
+int tern__topo_resource_index(const tern_topo *topo, const char *name);
+int tern__topo_add_uses(int uses[TERN_TOPO_USES_MAX], int count, int one, int other);
+
+// edit.c: the factor of a link, or from TERN__TOPO_RESOURCE that of a resource; 1 unless changed.
 double tern__topo_factor(const tern_topo *topo, int from, int to);
 
-// presets.c: the shape of a preset, NULL for no preset; and all names with commas between.
+// presets.c: the shape of a preset, NULL for no preset.
 const struct tern__topo_shape *tern__topo_preset_shape(const char *name);
-void tern__topo_preset_names(char *names, size_t bytes);
 
 // json.c: a topology from the text of a file. text[size] is 0. `name` stands in the sentences and
 // becomes the word.

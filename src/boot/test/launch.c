@@ -325,8 +325,9 @@ static void wrong_words_get_a_suggestion(void **state)
     EXPECT(127, "", "tern run: cannot find the program './zebra'\n", "run", "-n", "2", "./zebra");
     EXPECT(
         1, "",
-        "tern plan: 'rign:4' is no topology; there are mesh:N, ring:N, hosts:HxN, machines:HxN, this, FILE.json "
-        "and the presets 910b, 910b-raw, 910b-2x8, a3-8x2 (did you mean 'ring:4'?)\n",
+        "tern plan: 'rign:4' is no topology; there are mesh:N, ring:N, torus:AxB, cube:D, switch:N, hosts:HxN, "
+        "machines:HxN, random:N,SEED, this, FILE.json and the presets 910b, 910b-raw, 910b-2x8, a3-8x2, "
+        "910b-4x8, a3-pod, a100-8, h100-8, h100-4x8, mi300x-8 (did you mean 'ring:4'?)\n",
         "plan", "all_reduce", "--topo", "rign:4", "--bytes", "64");
 }
 

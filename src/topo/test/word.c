@@ -161,10 +161,11 @@ static void presets_are_listed_and_made(void **state)
         int size;
         tern_link near;
         tern_link far; // from the first rank to the last
-    } rows[] = {{"910b", 8, {18.3, 2}, {18.3, 2}},
-                {"910b-raw", 8, {28, 2}, {28, 2}},
-                {"910b-2x8", 16, {18.3, 2}, {2.5, 8}},
-                {"a3-8x2", 16, {224, 0.2}, {14, 0.5}}};
+    } rows[] = {{"910b", 8, {18.3, 2}, {18.3, 2}},     {"910b-raw", 8, {28, 2}, {28, 2}},
+                {"910b-2x8", 16, {18.3, 2}, {2.5, 8}}, {"a3-8x2", 16, {224, 0.2}, {14, 0.5}},
+                {"910b-4x8", 32, {18.3, 2}, {20, 8}},  {"a3-pod", 768, {224, 0.2}, {196, 0.5}},
+                {"a100-8", 8, {300, 2}, {300, 2}},     {"h100-8", 8, {450, 2}, {450, 2}},
+                {"h100-4x8", 32, {450, 2}, {50, 5}},   {"mi300x-8", 8, {64, 2}, {64, 2}}};
     int count = (int)(sizeof rows / sizeof rows[0]);
     for (int i = 0; i < count; i++) {
         const char *line = tern_topo_preset(i);
@@ -241,13 +242,14 @@ static void damaged_sizes_are_refused(void **state)
 
 static void unknown_words_are_refused_with_all_that_are_known(void **state)
 {
-    static const char *const bad[] = {"",     "mesh", "ring",  "Mesh:8", "torus:4",
+    static const char *const bad[] = {"",     "mesh", "ring",  "Mesh:8", "torus",
                                       "910B", "910",  "910b:", "910b-",  "this ",
                                       "thi",  "a3",   "json",  "x.jso"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         expect_refused(bad[i],
-                       "mesh:N, ring:N, hosts:HxN, machines:HxN, this, FILE.json and the presets "
-                       "910b, 910b-raw, 910b-2x8, a3-8x2");
+                       "mesh:N, ring:N, torus:AxB, cube:D, switch:N, hosts:HxN, machines:HxN, "
+                       "random:N,SEED, this, FILE.json and the presets 910b, 910b-raw, 910b-2x8, "
+                       "a3-8x2, 910b-4x8, a3-pod, a100-8, h100-8, h100-4x8, mi300x-8");
     }
 }
 
