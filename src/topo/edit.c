@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutting and slowing links. A call changes all it names or nothing.
+// Cutting and slowing links, slowing resources. A call changes all it names or nothing.
 
 #include <limits.h>
 #include <stdlib.h>
@@ -129,6 +129,44 @@ static int apply_one(tern_topo *topo, struct tern__topo_edit *pair, const char *
     return TERN_OK;
 }
 
+// "NAME=F"; false when there is no resource of the name.
+static bool read_resource(const tern_topo *topo, const char *at, struct edit *edit)
+{
+    char name[TERN_TOPO_RESOURCE_NAME_BYTES] = "";
+    size_t length = strcspn(at, "=");
+    if (length >= sizeof name) {
+        return false;
+    }
+    memcpy(name, at, length);
+    edit->from = TERN__TOPO_RESOURCE;
+    edit->to = tern__topo_resource_index(topo, name);
+    edit->both = false;
+    at += length;
+    return edit->to >= 0 && *at++ == '=' && tern__topo_read_number(&at, &edit->factor) &&
+           *at == '\0';
+}
+
+static int slow_resource(tern_topo *topo, const char *text, const struct edit *edit)
+{
+    struct tern__topo_edit *kept = edit_of(topo, edit->from, edit->to);
+    if (kept == NULL) {
+        return TERN_ERR_MEMORY;
+    }
+    double old = kept->up;
+    kept->up *= edit->factor;
+    int status = TERN_OK;
+    if (!(kept->up >= TERN_TOPO_FACTOR_MIN && kept->up <= TERN_TOPO_FACTOR_MAX)) {
+        status = tern__fail(TERN_ERR_ARG,
+                            "'%.100s': the resource would be changed by %g in all; all factors "
+                            "together must be from %g to %g",
+                            text, kept->up, TERN_TOPO_FACTOR_MIN, TERN_TOPO_FACTOR_MAX);
+    } else {
+        status = tern__topo_retell(topo);
+    }
+    kept->up = status < 0 ? old : kept->up;
+    return status;
+}
+
 static int apply(tern_topo *topo, const char *links, const struct edit *edit)
 {
     TERN_TRY(check_ranks(topo, links, edit));
@@ -160,6 +198,11 @@ static int topo_cut(tern_topo *topo, const char *links)
         return tern__fail(TERN_ERR_ARG, "tern_topo_cut: links must not be NULL");
     }
     struct edit edit = {.factor = 0};
+    if (tern__topo_resource_index(topo, links) >= 0) {
+        return tern__fail(TERN_ERR_ARG,
+                          "'%.100s' is a resource; it can be slowed, and links that use it cut",
+                          links);
+    }
     if (!read_edit(links, false, &edit)) {
         return tern__fail(TERN_ERR_ARG,
                           "'%.100s' is no link to cut; 0-1 cuts both directions, 0>1 that one",
@@ -180,11 +223,15 @@ static int topo_slow(tern_topo *topo, const char *links)
         return tern__fail(TERN_ERR_ARG, "tern_topo_slow: links must not be NULL");
     }
     struct edit edit = {.factor = 1};
-    if (!read_edit(links, true, &edit)) {
+    bool resource = false;
+    if (!read_edit(links, true, &edit) && !(resource = read_resource(topo, links, &edit))) {
+        tern_topo_resource first;
+        bool any = tern_topo_get_resource(topo, 0, &first);
         return tern__fail(TERN_ERR_ARG,
                           "'%.100s' is no link to slow; 0-1=0.5 halves the bandwidth in both "
-                          "directions, 0>1=0.5 in that one",
-                          links);
+                          "directions, 0>1=0.5 in that one%s%s%s",
+                          links, any ? ", and " : "", any ? first.name : "",
+                          any ? "=0.5 that of a resource" : "");
     }
     if (!(edit.factor >= TERN_TOPO_FACTOR_MIN && edit.factor <= TERN_TOPO_FACTOR_MAX)) {
         return tern__fail(
@@ -193,7 +240,7 @@ static int topo_slow(tern_topo *topo, const char *links)
             "link away",
             links, TERN_TOPO_FACTOR_MIN, TERN_TOPO_FACTOR_MAX);
     }
-    return apply(topo, links, &edit);
+    return resource ? slow_resource(topo, links, &edit) : apply(topo, links, &edit);
 }
 
 int tern_topo_slow(tern_topo *topo, const char *links)

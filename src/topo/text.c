@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A topology as text: its word, then the cuts, then the slowed links, each ascending by rank pair
-// and "A-B" where both directions agree. Equal topologies of one word have equal texts. What a
+// and "A-B" where both directions agree, then the slowed resources by number. Equal topologies of one word have equal texts. What a
 // shell would not leave alone (a '>' among others) stands in single quotes.
 
 #include <stdio.h>
@@ -68,6 +68,17 @@ static char *tell_slow(char *at, const struct tern__topo_edit *edit)
     return at;
 }
 
+static char *tell_resource(char *at, const tern_topo *topo, const struct tern__topo_edit *edit)
+{
+    tern_topo_resource resource;
+    char number[32];
+    if (edit->up == 1 || !tern_topo_get_resource(topo, edit->high, &resource)) {
+        return at;
+    }
+    tern__topo_write_number(edit->up, number);
+    return at + sprintf(at, " --slow %s=%s", resource.name, number);
+}
+
 int tern__topo_retell(tern_topo *topo)
 {
     size_t bytes = 4 * strlen(topo->word) + 3 + (size_t)topo->edit_count * EDIT_BYTES;
@@ -77,11 +88,18 @@ int tern__topo_retell(tern_topo *topo)
     }
     char *at = plain_for_a_shell(topo->word) ? stpcpy(text, topo->word) : quote(text, topo->word);
     *at = '\0';
-    for (int i = 0; i < topo->edit_count; i++) {
+    int links = 0; // of resources come first
+    while (links < topo->edit_count && topo->edits[links].low == TERN__TOPO_RESOURCE) {
+        links++;
+    }
+    for (int i = links; i < topo->edit_count; i++) {
         at = tell_cuts(at, &topo->edits[i]);
     }
-    for (int i = 0; i < topo->edit_count; i++) {
+    for (int i = links; i < topo->edit_count; i++) {
         at = tell_slow(at, &topo->edits[i]);
+    }
+    for (int i = 0; i < links; i++) {
+        at = tell_resource(at, topo, &topo->edits[i]);
     }
     char *fitted = realloc(text, (size_t)(at - text) + 1);
     free(topo->text);
