@@ -109,8 +109,9 @@ TERN_API int tern_topo_resource_count(const tern_topo *topo);
 // The facts of a resource, by index; false when there is no such one. `resource` may be NULL.
 TERN_API bool tern_topo_get_resource(const tern_topo *topo, int index,
                                      tern_topo_resource *resource);
-// Which resources bytes from one rank to another use beside the link itself, ascending, and how
-// many: 0 when there is no link, too. `uses` may be NULL.
+// Which resources bytes from one rank to another use beside the link itself, and how many: 0 when
+// there is no link, too. Ports come first, each where bytes leave it before that where they come
+// in. `uses` may be NULL.
 TERN_API int tern_topo_uses(const tern_topo *topo, int from, int to, int uses[TERN_TOPO_USES_MAX]);
 
 // The word it was made from, with its cuts and slowed links, as a command line takes it: `mesh:8

@@ -18,13 +18,20 @@ class Link(NamedTuple):
     latency_us: float  # of a message without bytes
 
 
+class Resource(NamedTuple):
+    """What several links share."""
+
+    name: str
+    bandwidth_GBps: float
+
+
 class Topology:
     """Ranks and links, from a word as `tern plan --topo` takes it.
 
         Topology("mesh:8", cut=["0-1"], slow=["2-3=0.5"])
 
-    mesh:N, ring:N, hosts:HxN, machines:HxN, this, a preset (`presets`), or a file that ends in .json; "0-1" means
-    both directions, "0>1" one. It never changes. ArgumentError says what is wrong with a word.
+    mesh:N, ring:N, torus:AxB, cube:D, switch:N, hosts:HxN, hosts:HxN@GBps, machines:HxN, random:N,SEED, this, a
+    preset (`presets`), or a file that ends in .json; "0-1" means both directions, "0>1" one. It never changes. ArgumentError says what is wrong with a word.
     """
 
     def __init__(self, word: str, cut: Union[str, List[str]] = (),
@@ -64,6 +71,21 @@ class Topology:
         link = _layouts.Link()
         there = lib().tern_topo_link(self._handle, source, destination, ctypes.byref(link))
         return Link(link.bandwidth_GBps, link.latency_us) if there else None
+
+    @property
+    def resources(self) -> Tuple[Resource, ...]:
+        """What links share, by number."""
+        found, raw = [], _layouts.Resource()
+        for index in range(lib().tern_topo_resource_count(self._handle)):
+            lib().tern_topo_get_resource(self._handle, index, ctypes.byref(raw))
+            found.append(Resource(raw.name.decode(), raw.GBps))
+        return tuple(found)
+
+    def uses(self, source: int, destination: int) -> Tuple[int, ...]:
+        """The numbers of the resources that bytes from one rank to another use."""
+        raw = (ctypes.c_int * 4)()
+        count = lib().tern_topo_uses(self._handle, source, destination, raw)
+        return tuple(raw[:count])
 
     @property
     def machines(self) -> Tuple[Tuple[int, ...], ...]:

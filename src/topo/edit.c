@@ -198,15 +198,16 @@ static int topo_cut(tern_topo *topo, const char *links)
         return tern__fail(TERN_ERR_ARG, "tern_topo_cut: links must not be NULL");
     }
     struct edit edit = {.factor = 0};
-    if (tern__topo_resource_index(topo, links) >= 0) {
-        return tern__fail(TERN_ERR_ARG,
-                          "'%.100s' is a resource; it can be slowed, and links that use it cut",
-                          links);
-    }
     if (!read_edit(links, false, &edit)) {
-        return tern__fail(TERN_ERR_ARG,
-                          "'%.100s' is no link to cut; 0-1 cuts both directions, 0>1 that one",
-                          links);
+        return tern__topo_resource_index(topo, links) >= 0
+                   ? tern__fail(TERN_ERR_ARG,
+                                "'%.100s' is a resource; it can be slowed, and links that use it "
+                                "cut",
+                                links)
+                   : tern__fail(TERN_ERR_ARG,
+                                "'%.100s' is no link to cut; 0-1 cuts both directions, 0>1 that "
+                                "one",
+                                links);
     }
     return apply(topo, links, &edit);
 }

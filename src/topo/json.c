@@ -7,34 +7,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "topo/topo.h"
-
-struct entry { // a link as stated
-    int from;
-    int to;
-    bool both;
-    tern_link link;
-    const char *at;
-};
-
-// Where a rank was put on a machine.
-struct placed {
-    int machine;
-    const char *at; // NULL: nowhere
-};
-
-struct reader {
-    struct tern__json json;
-    int size; // ranks
-    const char *machines_at;
-    struct tern__topo_machine *machines;
-    int machine_count, machine_room;
-    struct placed placed[TERN_TOPO_RANKS_MAX];
-    struct entry *entries;
-    size_t entry_count;
-    size_t entry_room;
-    struct entry entry; // being read
-};
+#include "topo/reader.h"
 
 static int read_whole(struct tern__json *json, const char *name, int low, int *value)
 {
@@ -53,8 +26,8 @@ static int read_whole(struct tern__json *json, const char *name, int low, int *v
     return TERN_OK;
 }
 
-static int read_range(struct tern__json *json, const char *name, double low, double high,
-                      double *value)
+int tern__reader_range(struct tern__json *json, const char *name, double low, double high,
+                       double *value)
 {
     char text[32];
     const char *at = json->at;
@@ -68,19 +41,19 @@ static int read_range(struct tern__json *json, const char *name, double low, dou
 
 static int read_from(struct tern__json *json, const char *name)
 {
-    struct reader *reader = json->into;
+    struct tern__topo_reader *reader = json->into;
     return read_whole(json, name, 0, &reader->entry.from);
 }
 
 static int read_to(struct tern__json *json, const char *name)
 {
-    struct reader *reader = json->into;
+    struct tern__topo_reader *reader = json->into;
     return read_whole(json, name, 0, &reader->entry.to);
 }
 
 static int read_both(struct tern__json *json, const char *name)
 {
-    struct reader *reader = json->into;
+    struct tern__topo_reader *reader = json->into;
     char text[32];
     bool yes = strncmp(json->at, "true", 4) == 0;
     if (!yes && strncmp(json->at, "false", 5) != 0) {
@@ -94,20 +67,20 @@ static int read_both(struct tern__json *json, const char *name)
 
 static int read_bandwidth(struct tern__json *json, const char *name)
 {
-    struct reader *reader = json->into;
-    return read_range(json, name, TERN_TOPO_GBPS_MIN, TERN_TOPO_GBPS_MAX,
-                      &reader->entry.link.bandwidth_GBps);
+    struct tern__topo_reader *reader = json->into;
+    return tern__reader_range(json, name, TERN_TOPO_GBPS_MIN, TERN_TOPO_GBPS_MAX,
+                              &reader->entry.link.bandwidth_GBps);
 }
 
 static int read_latency(struct tern__json *json, const char *name)
 {
-    struct reader *reader = json->into;
-    return read_range(json, name, 0, TERN_TOPO_US_MAX, &reader->entry.link.latency_us);
+    struct tern__topo_reader *reader = json->into;
+    return tern__reader_range(json, name, 0, TERN_TOPO_US_MAX, &reader->entry.link.latency_us);
 }
 
 static int read_ranks(struct tern__json *json, const char *name)
 {
-    struct reader *reader = json->into;
+    struct tern__topo_reader *reader = json->into;
     return read_whole(json, name, 1, &reader->size);
 }
 
@@ -117,37 +90,42 @@ static int read_machines(struct tern__json *json, const char *name);
 // The machine being read.
 static struct tern__topo_machine *machine_of(struct tern__json *json)
 {
-    struct reader *reader = json->into;
+    struct tern__topo_reader *reader = json->into;
     return &reader->machines[reader->machine_count];
 }
 
 static int read_port(struct tern__json *json, const char *name)
 {
-    return read_range(json, name, TERN_TOPO_GBPS_MIN, TERN_TOPO_GBPS_MAX,
-                      &machine_of(json)->port_GBps);
+    return tern__reader_range(json, name, TERN_TOPO_GBPS_MIN, TERN_TOPO_GBPS_MAX,
+                              &machine_of(json)->port_GBps);
 }
 
 static int read_machine_latency(struct tern__json *json, const char *name)
 {
-    return read_range(json, name, 0, TERN_TOPO_US_MAX, &machine_of(json)->latency_us);
+    return tern__reader_range(json, name, 0, TERN_TOPO_US_MAX, &machine_of(json)->latency_us);
 }
 
-static int read_name(struct tern__json *json, const char *name)
+int tern__reader_name(struct tern__json *json, const char *name, char *string, size_t room)
 {
-    struct tern__topo_machine *machine = machine_of(json);
     const char *at = json->at;
-    TERN_TRY(tern__json_read_string(json, name, machine->name, sizeof machine->name));
-    size_t plain = strspn(machine->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                         "0123456789_.-");
-    return plain > 0 && machine->name[plain] == '\0'
+    TERN_TRY(tern__json_read_string(json, name, string, room));
+    size_t plain = strspn(string, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_.-");
+    return plain > 0 && string[plain] == '\0'
                ? TERN_OK
                : tern__json_wrong(json, at, "\"%s\" must be letters, digits, '_', '.' and '-'",
                                   name);
 }
 
+static int read_name(struct tern__json *json, const char *name)
+{
+    struct tern__topo_machine *machine = machine_of(json);
+    return tern__reader_name(json, name, machine->name, sizeof machine->name);
+}
+
 static int read_placed(struct tern__json *json)
 {
-    struct reader *reader = json->into;
+    struct tern__topo_reader *reader = json->into;
     const char *at = json->at;
     int rank;
     TERN_TRY(read_whole(json, "a rank of a machine", 0, &rank));
@@ -155,7 +133,7 @@ static int read_placed(struct tern__json *json)
         return tern__json_wrong(json, at, "rank %d is on a machine already, number %d of them",
                                 rank, reader->placed[rank].machine + 1);
     }
-    reader->placed[rank] = (struct placed){reader->machine_count, at};
+    reader->placed[rank] = (struct tern__topo_placed){reader->machine_count, at};
     machine_of(json)->count++;
     return TERN_OK;
 }
@@ -179,32 +157,35 @@ static const struct tern__json_field link_fields[] = {
     {"bandwidth_GBps", true, read_bandwidth},
     {"latency_us", true, read_latency},
     {"both", false, read_both},
+    {"uses", false, tern__reader_uses},
     {NULL, false, NULL},
 };
 static const struct tern__json_field file_fields[] = {
     {"ranks", true, read_ranks},
     {"links", true, read_links},
     {"machines", false, read_machines},
+    {"resources", false, tern__reader_resources},
     {NULL, false, NULL},
 };
 
 // Gb are gigabits, GB gigabytes.
-static const char *hint(const char *name, size_t length)
+const char *tern__reader_hint(const char *name, size_t length)
 {
     return length == 14 && memcmp(name, "bandwidth_gbps", length) == 0
                ? "; bandwidths are in GB/s, 10^9 bytes per second, not in gigabits"
                : NULL;
 }
 
-static const struct tern__json_object link_object = {"a link", link_fields, false, hint};
+static const struct tern__json_object link_object = {"a link", link_fields, false,
+                                                     tern__reader_hint};
 static const struct tern__json_object machine_object = {"a machine", machine_fields, false, NULL};
 static const struct tern__json_object file_object = {"the file", file_fields, false, NULL};
 
-static int keep_entry(struct reader *reader)
+static int keep_entry(struct tern__topo_reader *reader)
 {
     if (reader->entry_count == reader->entry_room) {
         size_t room = reader->entry_room > 0 ? 2 * reader->entry_room : 64;
-        struct entry *entries = realloc(reader->entries, room * sizeof *entries);
+        struct tern__topo_entry *entries = realloc(reader->entries, room * sizeof *entries);
         if (entries == NULL) {
             return tern__fail(TERN_ERR_MEMORY, "no memory for %zu links", room);
         }
@@ -217,8 +198,8 @@ static int keep_entry(struct reader *reader)
 
 static int read_link(struct tern__json *json)
 {
-    struct reader *reader = json->into;
-    reader->entry = (struct entry){.at = json->at};
+    struct tern__topo_reader *reader = json->into;
+    reader->entry = (struct tern__topo_entry){.at = json->at};
     TERN_TRY(tern__json_read_object(json, &link_object));
     return keep_entry(reader);
 }
@@ -230,7 +211,7 @@ static int read_links(struct tern__json *json, const char *name)
 
 static int read_machine(struct tern__json *json)
 {
-    struct reader *reader = json->into;
+    struct tern__topo_reader *reader = json->into;
     const char *at = json->at;
     if (reader->machine_count == TERN_TOPO_RANKS_MAX) {
         return tern__json_wrong(json, at, "there are more than %d machines", TERN_TOPO_RANKS_MAX);
@@ -263,7 +244,7 @@ static int read_machine(struct tern__json *json)
 
 static int read_machines(struct tern__json *json, const char *name)
 {
-    struct reader *reader = json->into;
+    struct tern__topo_reader *reader = json->into;
     reader->machines_at = json->at;
     TERN_TRY(tern__json_read_array(json, name, "a machine", read_machine));
     return reader->machine_count > 0
@@ -272,11 +253,11 @@ static int read_machines(struct tern__json *json, const char *name)
 }
 
 // Every rank is on one machine, and no other is.
-static int place(const struct reader *reader, tern_topo *topo)
+static int place(const struct tern__topo_reader *reader, tern_topo *topo)
 {
     int of[TERN_TOPO_RANKS_MAX];
     for (int rank = 0; rank < TERN_TOPO_RANKS_MAX; rank++) {
-        const struct placed *placed = &reader->placed[rank];
+        const struct tern__topo_placed *placed = &reader->placed[rank];
         if (placed->at != NULL && rank >= reader->size) {
             return tern__json_wrong(&reader->json, placed->at,
                                     "rank %d: \"ranks\" is %d, so ranks are 0 to %d", rank,
@@ -288,20 +269,23 @@ static int place(const struct reader *reader, tern_topo *topo)
         }
         of[rank] = placed->machine;
     }
+    TERN_TRY(tern__reader_check_ports(reader, of));
     return tern__topo_set_machines(topo, reader->machines, reader->machine_count, of);
 }
 
-static int add_link(const struct reader *reader, const struct entry *entry, int from, int to,
-                    tern_topo *topo)
+static int add_link(const struct tern__topo_reader *reader, const struct tern__topo_entry *entry,
+                    int from, int to, tern_topo *topo)
 {
     if (tern_topo_link(topo, from, to, NULL)) {
         return tern__json_wrong(&reader->json, entry->at, "link %d>%d is stated twice", from, to);
     }
     tern__topo_add(topo, from, to, entry->link);
+    tern__reader_add_uses(reader, entry, from, to, topo);
     return TERN_OK;
 }
 
-static int add_entry(const struct reader *reader, const struct entry *entry, tern_topo *topo)
+static int add_entry(const struct tern__topo_reader *reader, const struct tern__topo_entry *entry,
+                     tern_topo *topo)
 {
     if (entry->from >= reader->size || entry->to >= reader->size) {
         return tern__json_wrong(&reader->json, entry->at,
@@ -316,13 +300,14 @@ static int add_entry(const struct reader *reader, const struct entry *entry, ter
     return entry->both ? add_link(reader, entry, entry->to, entry->from, topo) : TERN_OK;
 }
 
-static int read_file(struct reader *reader, tern_topo **topo)
+static int read_file(struct tern__topo_reader *reader, tern_topo **topo)
 {
     TERN_TRY(tern__json_read_object(&reader->json, &file_object));
     TERN_TRY(tern__json_read_end(&reader->json));
     tern_topo *made = NULL;
+    TERN_TRY(tern__reader_check_uses(reader));
     TERN_TRY(tern__topo_new(reader->json.name, reader->size, &made));
-    int status = TERN_OK;
+    int status = tern__reader_state(reader, made);
     for (size_t i = 0; i < reader->entry_count && status == TERN_OK; i++) {
         status = add_entry(reader, &reader->entries[i], made);
     }
@@ -339,10 +324,16 @@ static int read_file(struct reader *reader, tern_topo **topo)
 
 int tern__topo_from_json(const char *name, const char *text, size_t size, tern_topo **topo)
 {
-    struct reader reader = {.json = {.name = name, .text = text, .at = text, .end = text + size}};
-    reader.json.into = &reader;
-    int status = read_file(&reader, topo);
-    free(reader.entries);
-    free(reader.machines);
+    struct tern__topo_reader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory to read %.100s", name);
+    }
+    reader->json = (struct tern__json){
+        .name = name, .text = text, .at = text, .end = text + size, .into = reader};
+    int status = read_file(reader, topo);
+    free(reader->entries);
+    free(reader->machines);
+    free(reader->named);
+    free(reader);
     return status;
 }

@@ -11,7 +11,8 @@ int tern_topo_resource_count(const tern_topo *topo)
     if (!tern__handle_lives(topo, TERN__TOPO)) {
         return 0;
     }
-    return topo->cells == NULL ? tern__shape_resource_count(&topo->shape) : 2 * topo->machine_count;
+    return topo->cells == NULL ? tern__shape_resource_count(&topo->shape)
+                               : 2 * topo->machine_count + topo->stated_count;
 }
 
 // Of a machine that is stated, or of a shape.
@@ -36,6 +37,8 @@ bool tern_topo_get_resource(const tern_topo *topo, int index, tern_topo_resource
         if (!tern__shape_resource(&topo->shape, index, resource)) {
             tell_port(topo, index, resource);
         }
+    } else if (index >= 2 * topo->machine_count) {
+        *resource = topo->stated[index - 2 * topo->machine_count];
     } else {
         resource->GBps = topo->machines[index / 2].port_GBps;
         tell_port(topo, index, resource);
@@ -57,8 +60,8 @@ int tern__topo_resource_index(const tern_topo *topo, const char *name)
 
 int tern__topo_add_uses(int uses[TERN_TOPO_USES_MAX], int count, int one, int other)
 {
-    uses[count] = one < other ? one : other;
-    uses[count + 1] = one < other ? other : one;
+    uses[count] = one;
+    uses[count + 1] = other;
     return count + 2;
 }
 
@@ -69,7 +72,12 @@ static int uses_as_made(const tern_topo *topo, int from, int to, int uses[TERN_T
     }
     int one = tern_topo_machine_of(topo, from);
     int other = tern_topo_machine_of(topo, to);
-    return one == other ? 0 : tern__topo_add_uses(uses, 0, 2 * one, 2 * other + 1);
+    int count = one == other ? 0 : tern__topo_add_uses(uses, 0, 2 * one, 2 * other + 1);
+    const uint16_t *stated = tern__topo_cell(topo, from, to)->uses;
+    for (int i = 0; i < TERN_TOPO_USES_MAX && stated[i] > 0; i++) {
+        uses[count++] = 2 * topo->machine_count + stated[i] - 1;
+    }
+    return count;
 }
 
 int tern_topo_uses(const tern_topo *topo, int from, int to, int uses[TERN_TOPO_USES_MAX])

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A topology as text: its word, then the cuts, then the slowed links, each ascending by rank pair
-// and "A-B" where both directions agree, then the slowed resources by number. Equal topologies of one word have equal texts. What a
-// shell would not leave alone (a '>' among others) stands in single quotes.
+// and "A-B" where both directions agree, then the slowed resources by number. Equal topologies of
+// one word have equal texts. What a shell would not leave alone (a '>' among others) stands in
+// single quotes.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -42,14 +42,10 @@ int tern__topo_new(const char *word, int size, tern_topo **topo)
     return TERN_OK;
 }
 
-static struct tern__topo_cell *cell_at(const tern_topo *topo, int from, int to)
-{
-    return &topo->cells[(size_t)from * (size_t)topo->size + (size_t)to];
-}
-
 void tern__topo_add(tern_topo *topo, int from, int to, tern_link link)
 {
-    *cell_at(topo, from, to) = (struct tern__topo_cell){link.bandwidth_GBps, link.latency_us};
+    *tern__topo_cell(topo, from, to) =
+        (struct tern__topo_cell){.GBps = link.bandwidth_GBps, .latency_us = link.latency_us};
     topo->link_count++;
 }
 
@@ -58,7 +54,7 @@ bool tern__topo_made(const tern_topo *topo, int from, int to, tern_link *link)
     if (topo->cells == NULL) {
         return tern__shape_link(&topo->shape, from, to, link);
     }
-    const struct tern__topo_cell *cell = cell_at(topo, from, to);
+    const struct tern__topo_cell *cell = tern__topo_cell(topo, from, to);
     *link = (tern_link){cell->GBps, cell->latency_us};
     return cell->GBps > 0;
 }
@@ -109,6 +105,7 @@ static int topo_destroy(tern_topo *topo)
     free(topo->machines);
     free(topo->machine_of);
     free(topo->machine_ranks);
+    free(topo->stated);
     tern__handle_free(topo, sizeof *topo);
     return TERN_OK;
 }

@@ -25,6 +25,7 @@
 struct tern__topo_cell { // a stated link
     double GBps;         // 0: there is none
     double latency_us;
+    uint16_t uses[TERN_TOPO_USES_MAX]; // 1 + number among the stated resources, ascending, then 0
 };
 
 #define TERN__TOPO_RESOURCE (-1) // stands for a rank: the edit is that of resource `high`
@@ -82,7 +83,15 @@ struct tern_topo {
     struct tern__topo_machine *machines;
     int *machine_of;    // per rank
     int *machine_ranks; // machine by machine, ascending in each
+    // Resources of a file, after the ports of its machines.
+    tern_topo_resource *stated;
+    int stated_count;
 };
+
+static inline struct tern__topo_cell *tern__topo_cell(const tern_topo *topo, int from, int to)
+{
+    return &topo->cells[(size_t)from * (size_t)topo->size + (size_t)to];
+}
 
 // topo.c: makes one without links; of a shape (its `first` is taken over, also when that fails);
 // adds a link that is not there yet; the link as made, before changes, between different ranks.
@@ -121,8 +130,8 @@ void tern__topo_name_machine(char name[TERN__TOPO_NAME_SHORT], int index);
 int tern__topo_of_random(const char *word, int size, int seed, bool one_way, tern_link link,
                          tern_topo **topo);
 
-// resource.c: the index of a resource; -1 when there is none of that name. And what two of them
-// use in order.
+// resource.c: the index of a resource; -1 when there is none of that name. And adds two to
+// what a link uses.
 int tern__topo_resource_index(const tern_topo *topo, const char *name);
 int tern__topo_add_uses(int uses[TERN_TOPO_USES_MAX], int count, int one, int other);
 

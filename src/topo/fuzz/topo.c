@@ -6,6 +6,19 @@
 #include "topo/topo.h"
 #include "support/fuzz.h"
 
+static void look_at_uses(const tern_topo *topo, int from, int to)
+{
+    int uses[TERN_TOPO_USES_MAX];
+    int count = tern_topo_uses(topo, from, to, uses);
+    MUST(count >= 0 && count <= TERN_TOPO_USES_MAX);
+    for (int i = 0; i < count; i++) {
+        tern_topo_resource resource;
+        MUST(tern_topo_get_resource(topo, uses[i], &resource));
+        MUST(resource.GBps > 0 && resource.GBps <= 1e15);
+        MUST(i == 0 || uses[i] != uses[i - 1]);
+    }
+}
+
 static void look(const tern_topo *topo)
 {
     int size = tern_topo_size(topo);
@@ -17,6 +30,7 @@ static void look(const tern_topo *topo)
             MUST(link.bandwidth_GBps > 0 && link.bandwidth_GBps <= 1e15 && link.latency_us >= 0);
             links++;
         }
+        look_at_uses(topo, i / size, i % size);
     }
     MUST(links == tern_topo_link_count(topo));
 }
@@ -47,6 +61,11 @@ static void retell(const tern_topo *topo, const char *word)
         bool there = tern_topo_link(topo, i / size, i % size, &one);
         MUST(tern_topo_link(again, i / size, i % size, &two) == there);
         MUST(one.bandwidth_GBps == two.bandwidth_GBps && one.latency_us == two.latency_us);
+    }
+    tern_topo_resource one;
+    for (int i = 0; tern_topo_get_resource(topo, i, &one); i++) {
+        tern_topo_resource two = {.GBps = 0};
+        MUST(tern_topo_get_resource(again, i, &two) && one.GBps == two.GBps);
     }
     tern_topo_destroy(again);
 }

@@ -95,8 +95,9 @@ static void damaged_json_is_refused(void **state)
                    "t.json:1:75: ',' or ']' expected after a link, found the end of the file");
     expect_refused("{\"ranks\":1,\"links\":[]",
                    "t.json:1:22: ',' or '}' expected after a value, found the end of the file");
-    expect_refused("{\"ran",
-                   "t.json:1:2: \"ran\" is no field of the file; there are ranks, links, machines");
+    expect_refused(
+        "{\"ran",
+        "t.json:1:2: \"ran\" is no field of the file; there are ranks, links, machines, resources");
 }
 
 static void what_follows_the_object_is_refused(void **state)
@@ -215,18 +216,20 @@ static void duplicate_and_unknown_fields_are_refused(void **state)
     expect_refused("{\"links\":[{\"to\":0, \"to\":1}]}", "t.json:1:20: \"to\" is stated twice");
     expect_refused(
         "{\"rank\":1}",
-        "t.json:1:2: \"rank\" is no field of the file; there are ranks, links, machines");
+        "t.json:1:2: \"rank\" is no field of the file; there are ranks, links, machines, resources");
     expect_refused(
         "{\"Ranks\":1}",
-        "t.json:1:2: \"Ranks\" is no field of the file; there are ranks, links, machines");
-    expect_refused("{\"\":1}",
-                   "t.json:1:2: \"\" is no field of the file; there are ranks, links, machines");
-    expect_refused("{\"r\\u0061nks\":1}",
-                   "t.json:1:2: \"r\" is no field of the file; there are ranks, links, machines");
+        "t.json:1:2: \"Ranks\" is no field of the file; there are ranks, links, machines, resources");
+    expect_refused(
+        "{\"\":1}",
+        "t.json:1:2: \"\" is no field of the file; there are ranks, links, machines, resources");
+    expect_refused(
+        "{\"r\\u0061nks\":1}",
+        "t.json:1:2: \"r\" is no field of the file; there are ranks, links, machines, resources");
     expect_refused(
         "{\"links\":[{\"via\":1}]}",
         "t.json:1:12: \"via\" is no field of a link; there are from, to, bandwidth_GBps, "
-        "latency_us, both");
+        "latency_us, both, uses");
 }
 
 static void links_must_exist_once_between_existing_ranks(void **state)
@@ -303,7 +306,7 @@ static void a_bandwidth_in_gigabits_is_refused(void **state)
         "{\"ranks\":2,\"links\":[{\"from\":0,\"to\":1,\"bandwidth_gbps\":18,"
         "\"latency_us\":2}]}",
         "t.json:1:38: \"bandwidth_gbps\" is no field of a link; there are from, to, "
-        "bandwidth_GBps, latency_us, both; bandwidths are in GB/s, 10^9 bytes per second, "
+        "bandwidth_GBps, latency_us, both, uses; bandwidths are in GB/s, 10^9 bytes per second, "
         "not in gigabits");
 }
 
