@@ -15,7 +15,8 @@
 TERN_BEGIN_DECLS
 
 // Up to this many ranks the lower bound is the best over all sets (and partitions) of ranks; above,
-// over single ranks and the sum of all links.
+// over single ranks and the sum of all links. Machines, and parts between which resources lie, are
+// taken as ranks likewise.
 #define TERN_SUMMARY_EXACT_RANKS 12
 
 #define TERN_SUMMARY_PORTS 16 // machines whose ports are listed: the first ones
@@ -27,6 +28,13 @@ typedef struct tern_summary_port {
     uint64_t out_bytes, in_bytes;
     double us; // what the larger of the two takes
 } tern_summary_port;
+
+// What crosses a resource.
+typedef struct tern_summary_resource {
+    char name[TERN_TOPO_RESOURCE_NAME_BYTES];
+    uint64_t bytes;
+    double us; // what they take
+} tern_summary_resource;
 
 typedef struct tern_summary {
     tern_plan_spec spec; // of the plan, which must outlive the algorithm's name in it
@@ -44,12 +52,15 @@ typedef struct tern_summary {
     double busiest_us;    // what the busiest link takes
     double estimate_us;   // start-up of all rounds, and the busiest lanes and links
     double bound_us;      // no plan for this kind and size takes less; 0 where no bytes need cross
-    double reached;       // bound_us / busiest_us, or that of a busier port; 1 when both are 0
+    double reached;       // bound_us / busiest_us, or that of a busier resource; 1 when both are 0
     char bound_text[160]; // why: "all ranks apart: 14 crossings share 54 links"
 
     int machines; // 0: the topology says nothing of machines
     tern_summary_port ports[TERN_SUMMARY_PORTS];
     tern_summary_port busiest_port; // the one whose bytes take longest
+
+    int resources;                          // ports among them; 0: each link is alone
+    tern_summary_resource busiest_resource; // the one whose bytes take longest
 } tern_summary;
 
 // topo NULL: every link exists and has 1 GB/s without latency. TERN_ERR_ARG for an unsealed plan

@@ -75,9 +75,15 @@ AlgoRequest = _struct(
     "tern_algo_request", "algo.h", ("kind", c_int), ("topo", c_void_p), ("bytes", c_uint64),
     ("unit", c_uint32), ("root", c_int), ("order", c_int), ("algorithm", c_char_p))
 
+Resource = _struct("tern_topo_resource", "topo.h", ("name", c_char * 40), ("GBps", c_double))
+
 SummaryPort = _struct(
     "tern_summary_port", "summary.h", ("machine", c_char * 32), ("ranks", c_int),
     ("out_bytes", c_uint64), ("in_bytes", c_uint64), ("us", c_double))
+
+SummaryResource = _struct(
+    "tern_summary_resource", "summary.h", ("name", c_char * 40), ("bytes", c_uint64),
+    ("us", c_double))
 
 Summary = _struct(
     "tern_summary", "summary.h", ("spec", PlanSpec), ("rounds", c_int), ("ops", c_size_t),
@@ -87,7 +93,7 @@ Summary = _struct(
     ("busiest_to", c_int), ("mean_bytes", c_double), ("busiest_us", c_double),
     ("estimate_us", c_double), ("bound_us", c_double), ("reached", c_double),
     ("bound_text", c_char * NAME_BYTES_MAX), ("machines", c_int), ("ports", SummaryPort * 16),
-    ("busiest_port", SummaryPort))
+    ("busiest_port", SummaryPort), ("resources", c_int), ("busiest_resource", SummaryResource))
 
 
 class CheckPlace(ctypes.Structure):

@@ -30,19 +30,32 @@ static void fill_port(const struct tern__tally *tally, int m, tern_summary_port 
     tern_topo_get_machine(tally->topo, m, &machine);
     snprintf(port->machine, sizeof port->machine, "%s", machine.name);
     port->ranks = machine.ranks;
-    port->out_bytes = tally->port_bytes[2 * m];
-    port->in_bytes = tally->port_bytes[2 * m + 1];
-    port->us = tern__tally_port_us(tally, m);
+    port->out_bytes = tally->resource_bytes[2 * m];
+    port->in_bytes = tally->resource_bytes[2 * m + 1];
+    double out_us = tern__tally_resource_us(tally, 2 * m);
+    double in_us = tern__tally_resource_us(tally, 2 * m + 1);
+    port->us = out_us > in_us ? out_us : in_us;
 }
 
-static void fill_ports(const struct tern__tally *tally, tern_summary *summary)
+static void fill_resources(const struct tern__tally *tally, tern_summary *summary)
 {
     summary->machines = tally->machines;
+    summary->resources = tally->resources;
     for (int m = 0; m < tally->machines && m < TERN_SUMMARY_PORTS; m++) {
         fill_port(tally, m, &summary->ports[m]);
     }
-    if (tally->machines > 0) {
-        fill_port(tally, tern__tally_busiest_port(tally), &summary->busiest_port);
+    if (tally->machines > 0) { // their ports are the first resources
+        int busiest = tern__tally_busiest_resource(tally, 2 * tally->machines);
+        fill_port(tally, busiest / 2, &summary->busiest_port);
+    }
+    if (tally->resources > 0) {
+        int busiest = tern__tally_busiest_resource(tally, tally->resources);
+        tern_topo_resource resource = {.name = ""};
+        tern_topo_get_resource(tally->topo, busiest, &resource);
+        snprintf(summary->busiest_resource.name, sizeof summary->busiest_resource.name, "%s",
+                 resource.name);
+        summary->busiest_resource.bytes = tally->resource_bytes[busiest];
+        summary->busiest_resource.us = tern__tally_resource_us(tally, busiest);
     }
 }
 
@@ -76,9 +89,9 @@ static void fill(const tern_plan *plan, struct tern__tally *tally, const struct 
     summary->busiest_bytes = tally->bytes[busiest];
     summary->busiest_us = (double)summary->busiest_bytes * tally->us_per_byte[busiest];
     summary->mean_bytes = summary->links > 0 ? (double)summary->link_bytes / summary->links : 0;
-    fill_ports(tally, summary);
-    double us = summary->busiest_port.us > summary->busiest_us ? summary->busiest_port.us
-                                                               : summary->busiest_us;
+    fill_resources(tally, summary);
+    double us = summary->busiest_resource.us > summary->busiest_us ? summary->busiest_resource.us
+                                                                   : summary->busiest_us;
     summary->reached = us > 0 ? summary->bound_us / us : summary->bound_us > 0 ? 0 : 1;
 }
 
@@ -143,6 +156,18 @@ static void print_ports(const tern_summary *s, FILE *file)
     }
 }
 
+// Ports of machines are listed on their own.
+static void print_resources(const tern_summary *s, FILE *file)
+{
+    const tern_summary_resource *busiest = &s->busiest_resource;
+    if (s->resources == 2 * s->machines) {
+        return;
+    }
+    fprintf(file, "resources %d; the busiest is %s: %" PRIu64 " bytes, %.4f of the size, %.3f us\n",
+            s->resources, busiest->name, busiest->bytes,
+            s->spec.bytes > 0 ? (double)busiest->bytes / (double)s->spec.bytes : 0, busiest->us);
+}
+
 static int summary_print(const tern_summary *s, FILE *file)
 {
     if (s == NULL || file == NULL) {
@@ -172,6 +197,7 @@ static int summary_print(const tern_summary *s, FILE *file)
                 s->links, s->mean_bytes / size);
     }
     print_ports(s, file);
+    print_resources(s, file);
     fprintf(file, "bound     %.3f us: %s\n", s->bound_us, s->bound_text);
     fprintf(file, "reached   %.1f %% of the bound\n", 100 * s->reached);
     fprintf(file, "estimate  %.3f us with start-up\n", s->estimate_us);

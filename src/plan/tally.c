@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting bytes and time per link. Set-up path; counting an op allocates nothing.
+// Counting bytes and time per link and resource. Set-up path; counting an op allocates nothing.
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +24,16 @@ int tern__tally_create(int nranks, const tern_topo *topo, struct tern__tally *ta
         .round_latency_us = calloc(ROUNDS_ROOM, sizeof(double)),
         .topo = topo,
         .machines = tern_topo_machine_count(topo),
+        .resources = tern_topo_resource_count(topo),
         .rank = -1,
     };
-    tally->port_bytes = calloc(2 * (size_t)tally->machines + 1, sizeof(uint64_t));
-    tally->round_ports =
-        calloc(2 * (size_t)tally->machines * TERN__TALLY_ROUNDS + 1, sizeof(uint64_t));
-    if (tally->port_bytes == NULL || tally->round_ports == NULL || tally->us_per_byte == NULL ||
-        tally->latency_us == NULL || tally->bytes == NULL || tally->round_work_us == NULL ||
-        tally->round_latency_us == NULL) {
+    size_t resources = (size_t)tally->resources;
+    tally->resource_GBps = calloc(resources + 1, sizeof(double));
+    tally->resource_bytes = calloc(resources + 1, sizeof(uint64_t));
+    tally->round_bytes = calloc(resources * TERN__TALLY_ROUNDS + 1, sizeof(uint64_t));
+    if (tally->resource_GBps == NULL || tally->resource_bytes == NULL ||
+        tally->round_bytes == NULL || tally->us_per_byte == NULL || tally->latency_us == NULL ||
+        tally->bytes == NULL || tally->round_work_us == NULL || tally->round_latency_us == NULL) {
         tern__tally_destroy(tally);
         return tern__fail(TERN_ERR_MEMORY, "no memory to count the bytes on the links of %d ranks",
                           nranks);
@@ -44,6 +46,11 @@ int tern__tally_create(int nranks, const tern_topo *topo, struct tern__tally *ta
         tally->latency_us[i] = !there ? -1 : from == to ? 0 : link.latency_us;
         tally->us_per_byte[i] = there && from != to ? 1e-3 / link.bandwidth_GBps : 0;
     }
+    for (int i = 0; i < tally->resources; i++) {
+        tern_topo_resource resource = {.GBps = 1};
+        tern_topo_get_resource(topo, i, &resource);
+        tally->resource_GBps[i] = resource.GBps;
+    }
     return TERN_OK;
 }
 
@@ -52,8 +59,9 @@ void tern__tally_destroy(struct tern__tally *tally)
     free(tally->us_per_byte);
     free(tally->latency_us);
     free(tally->bytes);
-    free(tally->port_bytes);
-    free(tally->round_ports);
+    free(tally->resource_GBps);
+    free(tally->resource_bytes);
+    free(tally->round_bytes);
     free(tally->round_work_us);
     free(tally->round_latency_us);
     *tally = (struct tern__tally){0};
@@ -63,9 +71,9 @@ void tern__tally_clear(struct tern__tally *tally)
 {
     size_t links = (size_t)tally->nranks * (size_t)tally->nranks;
     memset(tally->bytes, 0, links * sizeof *tally->bytes);
-    memset(tally->port_bytes, 0, 2 * (size_t)tally->machines * sizeof *tally->port_bytes);
-    memset(tally->round_ports, 0,
-           2 * (size_t)tally->machines * TERN__TALLY_ROUNDS * sizeof *tally->round_ports);
+    size_t resources = (size_t)tally->resources;
+    memset(tally->resource_bytes, 0, resources * sizeof *tally->resource_bytes);
+    memset(tally->round_bytes, 0, resources * TERN__TALLY_ROUNDS * sizeof *tally->round_bytes);
     tally->pieces = 0;
     tally->messages = 0;
     memset(tally->round_work_us, 0, ROUNDS_ROOM * sizeof(double));
@@ -81,20 +89,24 @@ static bool is_away(const struct tern__tally *tally, int rank, int other)
     return tern_topo_machine_of(tally->topo, rank) != tern_topo_machine_of(tally->topo, other);
 }
 
-// Bytes between two machines; false when both ranks are on one.
-static bool cross_ports(struct tern__tally *tally, int from, int to, uint64_t bytes)
+static void cross_resources(struct tern__tally *tally, int from, int to, uint64_t bytes)
 {
-    int out = 2 * tern_topo_machine_of(tally->topo, from);
-    int in = 2 * tern_topo_machine_of(tally->topo, to) + 1;
+    int uses[TERN_TOPO_USES_MAX];
+    int count = tern_topo_uses(tally->topo, from, to, uses);
     int round = tally->round < TERN__TALLY_ROUNDS ? tally->round : TERN__TALLY_ROUNDS - 1;
-    uint64_t *ports = &tally->round_ports[2 * (size_t)tally->machines * (size_t)round];
-    if (out + 1 == in) {
+    uint64_t *in_round = &tally->round_bytes[(size_t)tally->resources * (size_t)round];
+    for (int i = 0; i < count; i++) {
+        tally->resource_bytes[uses[i]] += bytes;
+        in_round[uses[i]] += bytes;
+    }
+}
+
+// Bytes between two machines; false when both ranks are on one.
+static bool cross_machines(struct tern__tally *tally, int from, int to, uint64_t bytes)
+{
+    if (!is_away(tally, from, to)) {
         return false;
     }
-    tally->port_bytes[out] += bytes;
-    tally->port_bytes[in] += bytes;
-    ports[out] += bytes;
-    ports[in] += bytes;
     tally->first_put = tally->puts == 0 ? to : tally->first_put;
     tally->puts += bytes > 0 && to == tally->first_put;
     tally->pieces = tally->puts > tally->pieces ? tally->puts : tally->pieces;
@@ -113,7 +125,10 @@ static double cross(struct tern__tally *tally, int from, int to, uint64_t bytes,
     if (tally->latency_us[link] > *latency_us) {
         *latency_us = tally->latency_us[link];
     }
-    return tally->machines > 0 && cross_ports(tally, from, to, bytes)
+    if (tally->resources > 0) {
+        cross_resources(tally, from, to, bytes);
+    }
+    return tally->machines > 0 && cross_machines(tally, from, to, bytes)
                ? 0
                : (double)bytes * tally->us_per_byte[link];
 }
@@ -200,46 +215,43 @@ void tern__tally_busiest(const struct tern__tally *tally, int *from, int *to)
     *to = (int)(busiest % (size_t)tally->nranks);
 }
 
-static double port_us(const struct tern__tally *tally, const uint64_t *ports, int machine)
+static double resource_us(const struct tern__tally *tally, const uint64_t *bytes, int index)
 {
-    tern_topo_machine facts = {.port_GBps = 1};
-    tern_topo_get_machine(tally->topo, machine, &facts);
-    uint64_t out = ports[2 * machine];
-    uint64_t in = ports[2 * machine + 1];
-    return (double)(out > in ? out : in) * 1e-3 / facts.port_GBps;
+    return (double)bytes[index] * 1e-3 / tally->resource_GBps[index];
 }
 
-double tern__tally_port_us(const struct tern__tally *tally, int machine)
-{
-    return port_us(tally, tally->port_bytes, machine);
-}
-
-// What the ports take: the busiest one, and of the rounds one after the other what goes beyond it,
-// for one piece.
-static double ports_us(const struct tern__tally *tally)
-{
-    double rounds_us = 0;
-    double all_us = tern__tally_port_us(tally, tern__tally_busiest_port(tally));
-    for (int round = 0; round < TERN__TALLY_ROUNDS; round++) {
-        const uint64_t *ports = &tally->round_ports[2 * (size_t)tally->machines * (size_t)round];
-        double longest_us = 0;
-        for (int m = 0; m < tally->machines; m++) {
-            double us = port_us(tally, ports, m);
-            longest_us = us > longest_us ? us : longest_us;
-        }
-        rounds_us += longest_us;
-    }
-    return all_us + (rounds_us - all_us) / (tally->pieces > 1 ? tally->pieces : 1);
-}
-
-int tern__tally_busiest_port(const struct tern__tally *tally)
+static int busiest_of(const struct tern__tally *tally, const uint64_t *bytes, int count)
 {
     int busiest = 0;
-    for (int m = 1; m < tally->machines; m++) {
-        bool longer = tern__tally_port_us(tally, m) > tern__tally_port_us(tally, busiest);
-        busiest = longer ? m : busiest;
+    for (int i = 1; i < count; i++) {
+        bool longer = resource_us(tally, bytes, i) > resource_us(tally, bytes, busiest);
+        busiest = longer ? i : busiest;
     }
     return busiest;
+}
+
+double tern__tally_resource_us(const struct tern__tally *tally, int index)
+{
+    return resource_us(tally, tally->resource_bytes, index);
+}
+
+int tern__tally_busiest_resource(const struct tern__tally *tally, int count)
+{
+    return busiest_of(tally, tally->resource_bytes, count);
+}
+
+// What the resources take: the busiest one, and of the rounds one after the other what goes beyond
+// it, for one piece.
+static double resources_us(const struct tern__tally *tally)
+{
+    double rounds_us = 0;
+    int busiest = tern__tally_busiest_resource(tally, tally->resources);
+    double all_us = tern__tally_resource_us(tally, busiest);
+    for (int round = 0; round < TERN__TALLY_ROUNDS; round++) {
+        const uint64_t *bytes = &tally->round_bytes[(size_t)tally->resources * (size_t)round];
+        rounds_us += resource_us(tally, bytes, busiest_of(tally, bytes, tally->resources));
+    }
+    return all_us + (rounds_us - all_us) / (tally->pieces > 1 ? tally->pieces : 1);
 }
 
 double tern__tally_time_us(struct tern__tally *tally)
@@ -252,9 +264,11 @@ double tern__tally_time_us(struct tern__tally *tally)
     size_t busiest = (size_t)from * (size_t)tally->nranks + (size_t)to;
     double link_us = (double)tally->bytes[busiest] * tally->us_per_byte[busiest];
     double messages_us = 0;
-    if (tally->machines > 0) {
-        double us = ports_us(tally);
+    if (tally->resources > 0) {
+        double us = resources_us(tally);
         link_us = us > link_us ? us : link_us;
+    }
+    if (tally->machines > 0) {
         messages_us = MESSAGE_US * (double)tally->messages / tally->machines;
     }
     double work_us = 0;

@@ -16,14 +16,16 @@ struct tern__tally {
     double *us_per_byte; // 0 where there is no link
     double *latency_us;  // below 0 where there is no link
     uint64_t *bytes;     // on each link
-    // Of each machine, where there are machines: what crosses its port, out and in.
+    // Of each resource: what crosses it, in all and in each of the first TERN__TALLY_ROUNDS rounds,
+    // [round * resources + index]; in the last of them also what comes later.
     const tern_topo *topo;
     int machines;
-    uint64_t *port_bytes;  // out of machine m at 2 * m, into it at 2 * m + 1
-    uint64_t *round_ports; // likewise, of each of the first TERN__TALLY_ROUNDS rounds; of the last
-                           // of them also what comes later
-    // Puts of the lane and round at hand to the rank that its first one went to; the most there
-    // were: in so many pieces the plan sends what it sends.
+    int resources;
+    double *resource_GBps;
+    uint64_t *resource_bytes;
+    uint64_t *round_bytes;
+    // Between machines: puts of the lane and round at hand to the rank that its first one went to;
+    // the most there were: in so many pieces the plan sends what it sends.
     int first_put, puts, pieces;
     size_t messages; // posts to other machines: with the copies before them, what is sent
     // Of each round: how long the busiest lane works in it, and the longest start-up.
@@ -50,15 +52,16 @@ void tern__tally_op(struct tern__tally *tally, int rank, int lane, const tern_pl
 // The link whose bytes take longest.
 void tern__tally_busiest(const struct tern__tally *tally, int *from, int *to);
 
-// What the port of a machine takes for what crosses it, and the one that takes longest.
-double tern__tally_port_us(const struct tern__tally *tally, int machine);
-int tern__tally_busiest_port(const struct tern__tally *tally);
+// What a resource takes for what crosses it, and among the first `count` the one that takes longest
+// (0 when there are none).
+double tern__tally_resource_us(const struct tern__tally *tally, int index);
+int tern__tally_busiest_resource(const struct tern__tally *tally, int count);
 
-// Where there are machines: what crosses between them goes on while its lane does, so the busiest
-// port decides, and what its rounds cannot do at the same time for the first piece of each.
-// A message costs its machine some time, whatever is in it.
-// Estimated time: start-up of every round, and the largest of what the busiest link and the
-// busiest port carry in all and what the busiest lanes do round by round.
+// Estimated time: start-up of every round, and the largest of what the busiest link carries in all,
+// what the busiest resource of each round carries in it, and what the busiest lanes do round by
+// round. What crosses between machines goes on while its lane does something else: there what the
+// rounds cannot do at the same time counts for the first piece of each only. A message costs its
+// machine some time, whatever is in it.
 double tern__tally_time_us(struct tern__tally *tally);
 
 #endif
