@@ -54,9 +54,11 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         {"--in-place", "also when out is the memory of in, on any of the ranks",
          .flag = &arguments->in_place},
         {"--topo T",
-         "the links there are: mesh:8, hosts:2x8, machines:2x4, a preset, a file; default:\nall",
+         "the links there are: mesh:8, torus:4x4, hosts:2x8, machines:2x4, a preset, a\nfile; default: all",
          .word = &arguments->topo.word},
         {"--cut A-B", "without the link between two ranks; A>B for one direction; repeatable",
+         .take = take_edit},
+        {"--slow A-B=F", "with F times the bandwidth on it; no proof depends on that; repeatable",
          .take = take_edit},
         {"--style S", "hccl: the checks, codes and tasks of HCCL's analyser; default: tern",
          .take = take_style},
@@ -72,7 +74,7 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
                           argc == optind ? "which FILE?" : "only one FILE can be checked");
     }
     if (arguments->topo.count > 0 && arguments->topo.word == NULL) {
-        return cli_refuse(&command, "--cut needs --topo: of which topology?");
+        return cli_refuse(&command, "--cut and --slow need --topo: of which topology?");
     }
     arguments->file = argv[optind];
     return -1;

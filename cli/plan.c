@@ -110,11 +110,12 @@ static int read_options(int argc, char **argv, struct arguments *arguments)
 {
     const struct cli_option options[] = {
         {"--topo T",
-         "the ranks and links: mesh:8, ring:8, hosts:2x8, machines:2x4, this, a\npreset, a file",
+         "the ranks and links: mesh:8, ring:8, torus:4x4, cube:3, switch:8, hosts:2x8,\nhosts:2x8@50, machines:2x4, random:8,1, this, a preset, a file",
          .word = &arguments->topo.word},
         {"--cut A-B", "without the link between two ranks; A>B for one direction; repeatable",
          .take = take_edit},
-        {"--slow A-B=F", "with F times the bandwidth on it; repeatable", .take = take_edit},
+        {"--slow A-B=F", "with F times the bandwidth on it; NAME=F of a resource; repeatable",
+         .take = take_edit},
         {"--bytes B", "the size of the larger buffer, may end in K, M or G (binary)",
          .take = take_bytes},
         {"--unit U", "bytes of an element: 1, 2, 4 (default) or 8", .take = take_unit},

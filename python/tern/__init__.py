@@ -29,7 +29,7 @@ _PUBLIC = {
         "context": "Context",
         "launcher": "launch LaunchError",
         "platform": "comm_init comm_alloc_windows comm_get_local_window_base comm_barrier comm_destroy",
-        "topo": "Topology Link",
+        "topo": "Topology Link Resource",
         "plan": "Plan PlanBuilder Op Range algorithms",
         "check": "Check CheckError Finding",
         "execute": "PlanRun",

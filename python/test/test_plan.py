@@ -180,6 +180,12 @@ def test_topologies():
     assert str(topo) == "mesh:4 --cut 0-1 --slow '2>3=0.5'"
     assert str(pickle.loads(pickle.dumps(topo))) == str(topo)
     assert tern.Topology.presets()
+    assert topo.resources == () and topo.uses(0, 2) == ()
+    hosts = tern.Topology("hosts:2x2@50", slow="host1.in=0.5")
+    assert [tuple(one) for one in hosts.resources] == [
+        ("host0.out", 50), ("host0.in", 50), ("host1.out", 50), ("host1.in", 25)]
+    assert hosts.uses(0, 3) == (0, 3) and hosts.uses(0, 1) == ()
+    assert tern.Topology("machines:1+2").machines == ((0,), (1, 2))
     with pytest.raises(tern.ArgumentError, match="mesh"):
         tern.Topology("mush:4")
     with pytest.raises(tern.ArgumentError, match="0-9"):

@@ -105,7 +105,7 @@ head -c 300 all_reduce.plan >short.plan
 expect 2 "short.plan:" "$tern" check short.plan
 expect 2 "missing.plan" "$tern" check missing.plan
 expect 2 "which FILE" "$tern" check
-expect 2 "--cut needs --topo" "$tern" check all_reduce.plan --cut 0-1
+expect 2 "--cut and --slow need --topo" "$tern" check all_reduce.plan --cut 0-1
 expect 2 "meshy:5" "$tern" check all_reduce.plan --topo meshy:5
 
 expect 2 "no kind of collective" "$tern" plan all_redduce --topo mesh:4 --bytes 4
