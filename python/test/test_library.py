@@ -48,7 +48,7 @@ def type_words(texts):
 
 
 def word_of(text, words):
-    if "*" in text:
+    if "*" in text or "[" in text:
         return "ptr"
     return words[text.replace("const ", "").split()[0]]
 
