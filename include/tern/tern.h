@@ -39,6 +39,7 @@
 #include "tern/check.h"
 #include "tern/exec.h"
 #include "tern/plan.h"
+#include "tern/program.h"
 #include "tern/record.h"
 #include "tern/summary.h"
 #include "tern/topo.h"

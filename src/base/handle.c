@@ -42,6 +42,8 @@ static const struct {
     [TERN__PLAN] = {"plan", "a plan"},
     [TERN__TOPO] = {"topo", "a topology"},
     [TERN__CHECK] = {"check", "a check"},
+    [TERN__PROGRAM] = {"program", "a program"},
+    [TERN__SIM] = {"sim", "a simulation"},
     [TERN__GRAPH] = {"graph", "a graph"},
     [TERN__COMM] = {"comm", "a communicator"},
     [TERN__WINDOW] = {"window", "a window"},

@@ -24,6 +24,8 @@ enum tern__handle_kind {
     TERN__PLAN,
     TERN__TOPO,
     TERN__CHECK,
+    TERN__PROGRAM,
+    TERN__SIM,
     TERN__GRAPH,
     // A part in a job, which a child does not have.
     TERN__COMM,

@@ -88,6 +88,9 @@ static inline const tern_plan_range *tern__op_operands(const tern_plan *plan,
     return op->operands_first > 0 ? plan->operands + op->operands_first : plan->operands;
 }
 
+// A stored op as it is read.
+void tern__plan_read_op(const tern_plan *plan, const struct tern__op *stored, tern_plan_op *op);
+
 // Whether it is there to move bytes; and whether it has any to move.
 static inline bool tern__op_is_transfer(const struct tern__op *op)
 {

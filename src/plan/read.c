@@ -41,19 +41,8 @@ size_t tern_plan_op_count(const tern_plan *plan, int rank, int lane)
                : 0;
 }
 
-static int plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, tern_plan_op *op)
+void tern__plan_read_op(const tern_plan *plan, const struct tern__op *stored, tern_plan_op *op)
 {
-    TERN_TRY(tern__plan_lives("tern_plan_get_op", plan));
-    if (!plan->sealed || op == NULL) {
-        return tern__fail(TERN_ERR_ARG,
-                          "tern_plan_get_op: op must not be NULL and the plan must be "
-                          "sealed");
-    }
-    if (index >= tern_plan_op_count(plan, rank, lane)) {
-        return tern__fail(TERN_ERR_ARG, "the plan has no rank %d, lane %d, op %zu", rank, lane,
-                          index);
-    }
-    const struct tern__op *stored = tern__plan_op(plan, rank, lane, index);
     bool transfer = tern__op_is_transfer(stored);
     const tern_plan_range *operands = tern__op_operands(plan, stored);
     *op = (tern_plan_op){
@@ -69,6 +58,21 @@ static int plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, 
         .signal = stored->signal,
         .count = stored->kind == TERN_PLAN_WAIT ? (uint32_t)stored->length : 0,
     };
+}
+
+static int plan_get_op(const tern_plan *plan, int rank, int lane, size_t index, tern_plan_op *op)
+{
+    TERN_TRY(tern__plan_lives("tern_plan_get_op", plan));
+    if (!plan->sealed || op == NULL) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_plan_get_op: op must not be NULL and the plan must be "
+                          "sealed");
+    }
+    if (index >= tern_plan_op_count(plan, rank, lane)) {
+        return tern__fail(TERN_ERR_ARG, "the plan has no rank %d, lane %d, op %zu", rank, lane,
+                          index);
+    }
+    tern__plan_read_op(plan, tern__plan_op(plan, rank, lane, index), op);
     return TERN_OK;
 }
 
