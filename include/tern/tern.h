@@ -41,6 +41,7 @@
 #include "tern/plan.h"
 #include "tern/program.h"
 #include "tern/record.h"
+#include "tern/sim.h"
 #include "tern/summary.h"
 #include "tern/topo.h"
 #include "tern/tune.h"
