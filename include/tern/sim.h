@@ -112,7 +112,7 @@ TERN_API const char *tern_sim_stuck(const tern_sim *sim);
 
 // What links and resources carried: the one with the largest least_us first.
 typedef struct tern_sim_use {
-    char name[TERN_SIM_NAME_BYTES]; // "link 0>2", "port of a, out", "memory of rank 3"
+    char name[TERN_SIM_NAME_BYTES]; // "link 0>2", "a.out" (a port), "memory of rank 3"
     int from, to;                   // of a link; -1 of a resource
     double GBps;
     uint64_t bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links and what they share. The port of machine m is resource 2m, out, and 2m + 1, in.
+// Links and what they share, from the topology's own calls.
 
 #include "plan/sim/route.h"
 
@@ -7,15 +7,15 @@
 
 int tern__route_resources(const tern_topo *topo)
 {
-    return 2 * tern_topo_machine_count(topo);
+    return tern_topo_resource_count(topo);
 }
 
 double tern__route_resource(const tern_topo *topo, int index, char *name, size_t bytes)
 {
-    tern_topo_machine machine = {.name = ""};
-    tern_topo_get_machine(topo, index / 2, &machine);
-    snprintf(name, bytes, "port of %s, %s", machine.name, index % 2 == 0 ? "out" : "in");
-    return machine.port_GBps;
+    tern_topo_resource resource = {.name = ""};
+    tern_topo_get_resource(topo, index, &resource);
+    snprintf(name, bytes, "%s", resource.name);
+    return resource.GBps;
 }
 
 bool tern__route_find(const tern_topo *topo, int from, int to, struct tern__route *route)
@@ -25,12 +25,6 @@ bool tern__route_find(const tern_topo *topo, int from, int to, struct tern__rout
         return false;
     }
     *route = (struct tern__route){.latency_us = link.latency_us, .GBps = link.bandwidth_GBps};
-    int out = tern_topo_machine_count(topo) > 0 ? tern_topo_machine_of(topo, from) : 0;
-    int in = tern_topo_machine_count(topo) > 0 ? tern_topo_machine_of(topo, to) : 0;
-    if (out != in) {
-        route->uses[0] = 2 * out;
-        route->uses[1] = 2 * in + 1;
-        route->uses_count = 2;
-    }
+    route->uses_count = tern_topo_uses(topo, from, to, route->uses);
     return true;
 }

@@ -9,7 +9,7 @@
 
 #include "tern/topo.h"
 
-#define TERN__ROUTE_USES 4
+#define TERN__ROUTE_USES TERN_TOPO_USES_MAX
 
 struct tern__route {
     double latency_us;
