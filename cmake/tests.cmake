@@ -112,6 +112,13 @@ foreach(floor IN LISTS TERN_FLOORS)
     endforeach()
 endforeach()
 
+# The yardstick of the simulator; without it that test says that it is skipped.
+pkg_check_modules(SIMGRID QUIET IMPORTED_TARGET simgrid)
+if(TARGET test_plan_sim_simgrid AND SIMGRID_FOUND AND NOT TERN_SANITIZE)
+    target_link_libraries(test_plan_sim_simgrid PRIVATE PkgConfig::SIMGRID)
+    target_compile_definitions(test_plan_sim_simgrid PRIVATE TERN_TEST_SIMGRID)
+endif()
+
 if(NOT TERN_SANITIZE)
     # A checker and a simulator need no windows and no transports: these floors link by themselves.
     add_library(tern_plan_alone MODULE $<FILTER:$<TARGET_OBJECTS:tern_objects>,INCLUDE,/src/\(base|topo|plan|plan/check|plan/record|plan/sim\)/[^/]*$>)

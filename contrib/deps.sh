@@ -6,7 +6,8 @@
 #   contrib/deps.sh --check    installs nothing: fails with a sentence when a tool that the build cannot
 #                              do without is missing, wherever it comes from
 #   contrib/deps.sh --bench    also Open MPI, MPICH, StarPU and mpi4py, the peers; their absence is not an error
-#   contrib/deps.sh --tools    also clang, clang-tidy, clang-format, libFuzzer, and ip, which test networks
+#   contrib/deps.sh --tools    also clang, clang-tidy, clang-format, libFuzzer; ip, which test networks; SimGrid, the
+#                              simulator's yardstick
 #   contrib/deps.sh --browser  also Chromium and its driver, which test pages; their absence is no error
 set -euo pipefail
 
@@ -19,7 +20,7 @@ for arg in "$@"; do
     case $arg in
     --check) check=yes ;;
     --bench) peers+=(openmpi-bin libopenmpi-dev mpich libmpich-dev libstarpu-dev python3-mpi4py) ;;
-    --tools) needed+=(clang clang-tidy clang-format libclang-rt-14-dev iproute2) ;;
+    --tools) needed+=(clang clang-tidy clang-format libclang-rt-14-dev iproute2 libsimgrid-dev) ;;
     --browser) browser=yes ;;
     *)
         echo "deps.sh: unknown argument '$arg' (--check, --bench, --tools, --browser)" >&2
