@@ -12,6 +12,7 @@
 int cli_run(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_check(int argc, char **argv);
+int cli_sim(int argc, char **argv);
 int cli_exec(int argc, char **argv);
 int cli_perf(int argc, char **argv);
 int cli_tune(int argc, char **argv);

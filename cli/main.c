@@ -19,6 +19,7 @@ static const struct command {
     {"run", cli_run, "start the ranks of a program on this machine"},
     {"plan", cli_plan, "write the plan of a collective, or say what it costs"},
     {"check", cli_check, "prove a plan, or show what is wrong with it"},
+    {"sim", cli_sim, "simulate a plan on a topology: its time, and where it goes"},
     {"exec", cli_exec, "run a plan on data, verify, and count the bytes on each link"},
     {"perf", cli_perf, "measure a collective call over sizes, and check its results"},
     {"tune", cli_tune, "measure which algorithms suit this machine, and write that down"},

@@ -40,6 +40,22 @@ bool cli_read_bytes(const char *text, size_t length, uint64_t most, uint64_t *by
     return true;
 }
 
+bool cli_read_sizes(const char *list, uint64_t most, uint64_t *sizes, int room, int *count)
+{
+    int found = 0;
+    for (const char *word = list; word != NULL;) {
+        size_t length = strcspn(word, ",");
+        if (found == room || !cli_read_bytes(word, length, most, &sizes[found]) ||
+            sizes[found] == 0) {
+            return false;
+        }
+        found++;
+        word = word[length] == ',' ? word + length + 1 : NULL;
+    }
+    *count = found;
+    return true;
+}
+
 bool cli_read_seconds(const char *text, double least, double most, double *seconds)
 {
     char *end;

@@ -16,6 +16,9 @@ bool cli_read_number(const char *text, long least, long most, long *number);
 // The first `length` letters of a text: digits, then nothing or K, M, G, which are binary.
 bool cli_read_bytes(const char *text, size_t length, uint64_t most, uint64_t *bytes);
 
+// "8,64K,1M": up to `room` sizes above 0.
+bool cli_read_sizes(const char *list, uint64_t most, uint64_t *sizes, int room, int *count);
+
 // Decimals are allowed.
 bool cli_read_seconds(const char *text, double least, double most, double *seconds);
 

@@ -101,18 +101,10 @@ static int take_sizes(void *into, const char *option, const char *list)
     struct given *given = into;
     struct perf_options *options = given->options;
     given->has_sizes = true;
-    for (const char *word = list; word != NULL;) {
-        size_t length = strcspn(word, ",");
-        uint64_t *bytes = &options->sizes[options->nsizes];
-        if (options->nsizes == PERF_SIZES_MAX || !cli_read_bytes(word, length, BYTES_MAX, bytes) ||
-            *bytes == 0) {
-            return cli_refuse(&command, "%s takes up to %d sizes as 8,64K,1M, not '%s'", option,
-                              PERF_SIZES_MAX, list);
-        }
-        options->nsizes++;
-        word = word[length] == ',' ? word + length + 1 : NULL;
-    }
-    return -1;
+    return cli_read_sizes(list, BYTES_MAX, options->sizes, PERF_SIZES_MAX, &options->nsizes)
+               ? -1
+               : cli_refuse(&command, "%s takes up to %d sizes as 8,64K,1M, not '%s'", option,
+                            PERF_SIZES_MAX, list);
 }
 
 static int take_algos(void *into, const char *option, const char *list)

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tern sim`: simulates a plan, or the plans of a kind, on a topology. Exit status 0: simulated; 1:
+// it cannot be, or a rank never ends; 2: wrong usage.
+
+#include "sim/sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "suggest.h"
+
+#define EXIT_NOT_SIMULATED 1
+
+static int refuse(const char *algorithm)
+{
+    fprintf(stderr, "tern sim: %s%s\n", tern_last_error(),
+            algorithm != NULL ? cli_suggest_algorithm(algorithm) : "");
+    return EXIT_NOT_SIMULATED;
+}
+
+// Several cases are a table, without the details of each.
+static bool is_table(const struct sim_arguments *arguments)
+{
+    return arguments->nsizes > 1 || arguments->nalgos > 1;
+}
+
+// Prints and lets go of a simulation. The exit status.
+static int show(const struct sim_arguments *arguments, const tern_topo *topo,
+                const tern_plan_spec *spec, tern_sim *sim, bool first)
+{
+    struct sim_case one = {.spec = spec, .topo = tern_topo_text(topo), .sim = sim};
+    if (arguments->json) {
+        sim_print_json(arguments, &one);
+    } else if (is_table(arguments)) {
+        if (first) {
+            sim_print_head(&one);
+        }
+        sim_print_row(&one);
+    } else {
+        sim_print_report(arguments, &one);
+    }
+    fflush(stdout);
+    const char *stuck = tern_sim_stuck(sim);
+    if (stuck != NULL) {
+        fprintf(stderr, "tern sim: %s\n", stuck);
+    }
+    tern_sim_destroy(sim);
+    return stuck != NULL ? EXIT_NOT_SIMULATED : 0;
+}
+
+static int sim_plan(const struct sim_arguments *arguments, const tern_topo *topo, tern_plan *plan,
+                    bool first)
+{
+    tern_sim *sim = NULL;
+    int status = tern_sim_run(plan, topo, &arguments->options, &sim) == TERN_OK
+                     ? show(arguments, topo, tern_plan_get_spec(plan), sim, first)
+                     : refuse(NULL);
+    tern_plan_destroy(plan);
+    return status;
+}
+
+// Ranks of a machine, where the topology has machines of one size and nothing else was asked for.
+static int group_of(const struct sim_arguments *arguments, const tern_topo *topo)
+{
+    tern_topo_machine machine;
+    bool has_groups = strncmp(arguments->request.algorithm, "hierarchical", 12) == 0;
+    if (arguments->group == 0 && has_groups && tern_topo_get_machine(topo, 0, &machine)) {
+        return machine.ranks;
+    }
+    return (int)arguments->group;
+}
+
+static int sim_generated(const struct sim_arguments *arguments, const tern_topo *topo, bool first)
+{
+    const tern_algo_request *asked = &arguments->request;
+    if (asked->algorithm == NULL) {
+        fputs(
+            "tern sim: which program? --algo ring, halving_doubling, tree, chain, hierarchical or "
+            "hierarchical_ring\n",
+            stderr);
+        return CLI_EXIT_USAGE;
+    }
+    tern_program_request request = {.kind = asked->kind,
+                                    .nranks = tern_topo_size(topo),
+                                    .bytes = asked->bytes,
+                                    .unit = asked->unit,
+                                    .algorithm = asked->algorithm,
+                                    .group = group_of(arguments, topo),
+                                    .piece_bytes = arguments->piece_bytes};
+    tern_program *program = NULL;
+    tern_sim *sim = NULL;
+    bool done = tern_program_create(&request, &program) == TERN_OK &&
+                tern_sim_run_program(program, topo, &arguments->options, &sim) == TERN_OK;
+    int status =
+        done ? show(arguments, topo, tern_program_get_spec(program), sim, first) : refuse(NULL);
+    tern_program_destroy(program);
+    return status;
+}
+
+static int sim_made(const struct sim_arguments *arguments, const tern_topo *topo, bool first)
+{
+    tern_plan *plan = NULL;
+    if (arguments->generated || tern_topo_size(topo) > TERN_PLAN_RANKS_MAX) {
+        return sim_generated(arguments, topo, first);
+    }
+    return tern_algo_plan(&arguments->request, &plan) == TERN_OK
+               ? sim_plan(arguments, topo, plan, first)
+               : refuse(arguments->request.algorithm);
+}
+
+static int sim_all(struct sim_arguments *arguments, const tern_topo *topo)
+{
+    bool first = true;
+    int status = 0;
+    if (arguments->file != NULL) {
+        tern_plan *plan = NULL;
+        return tern_plan_load(arguments->file, &plan) == TERN_OK
+                   ? sim_plan(arguments, topo, plan, true)
+                   : refuse(NULL);
+    }
+    arguments->request.topo = topo;
+    for (int size = 0; size < arguments->nsizes; size++) {
+        for (int algo = 0; algo < arguments->nalgos; algo++) {
+            arguments->request.bytes = arguments->sizes[size];
+            arguments->request.algorithm = arguments->algos[algo];
+            int one = sim_made(arguments, topo, first);
+            first = false;
+            status = one > status ? one : status;
+        }
+    }
+    return status;
+}
+
+int cli_sim(int argc, char **argv)
+{
+    static struct sim_arguments arguments;
+    tern_topo *topo = NULL;
+    int status = sim_read_options(argc, argv, &arguments);
+    if (status >= 0) {
+        return status;
+    }
+    arguments.options.without_path = is_table(&arguments) && !arguments.json;
+    status =
+        cli_make_topo(&arguments.topo, &topo) == 0 ? sim_all(&arguments, topo) : EXIT_NOT_SIMULATED;
+    tern_topo_destroy(topo);
+    return status;
+}
