@@ -70,6 +70,8 @@ _tern_value() {
     run-n | run-np | exec-n | *-p | *--cut | *--slow | *--bytes | *--unit | *--root | perf-[befirwnc]) ;;
     example-[ndc] | example--nranks | example--rounds | example--case | example--device* | \
         example--pto-isa-commit | example--clone-protocol) ;;
+    sim--group | sim--piece | sim--*memory | sim--copy | sim--reduce | sim--op | sim--jitter | sim--fail | \
+        sim--rows) ;;
     *--timeout | *--budget | *--sizes | *--last | *--runs | *--seed | *--time) ;;
     *) return 1 ;;
     esac
@@ -136,6 +138,10 @@ _tern() {
     fi
     case $command in
     plan) _tern_words "$word" "$("$tern" info --words plan-kinds)" ;;
+    sim)
+        _tern_words "$word" "$("$tern" info --words plan-kinds)"
+        [ ${#COMPREPLY[@]} -gt 0 ] || _tern_files "$word"
+        ;;
     perf) _tern_words "$word" all send_recv \
         "$("$tern" info --words kinds | grep -vxE 'send|recv')" ;;
     tune) _tern_words "$word" "$("$tern" info --words plan-kinds | grep -vx barrier)" ;;
