@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce by exchange, flat or hierarchical: ranks in groups of G, H groups. The rank at place i of
-// a group sums part i of its group's inputs, exchanges that part with the ranks at place i of the
-// other groups, and puts the result to its group. With G = 1 only the exchange is left.
+// AllReduce by exchange, flat or hierarchical: ranks in groups of G, H groups. The rank at place i
+// of a group sums part i of its group's inputs, exchanges that part with the ranks at place i of
+// the other groups, and puts the result to its group. With G = 1 only the exchange is left.
 //
 // Around a ring (Patarasu and Yuan 2009) part i has H slices. In step s a rank sends what it knows
 // of the sum of slice m - s to the next one, m being its place on the ring: 2(H - 1) steps. By

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce over a tree whose rank r has rank (r - 1) / d above it, in pieces: lane 0 of a rank adds
-// what comes from below to its input and sends that up, lane 1 sends the result down. The root does
-// both in lane 0. With d = 1 the tree is a chain.
+// AllReduce over a tree whose rank r has rank (r - 1) / d above it, in pieces: lane 0 of a rank
+// adds what comes from below to its input and sends that up, lane 1 sends the result down. The root
+// does both in lane 0. With d = 1 the tree is a chain.
 
 #include "plan/sim/generate.h"
 
-// Bytes of piece `pc`; how many there are.
+// How many there are.
 static uint64_t pieces(const tern_program *program)
 {
     uint64_t piece = program->piece;

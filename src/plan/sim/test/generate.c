@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generators: made plans for few ranks they are proved, for odd numbers of ranks and bytes, too; and
-// a program and the plan made of it take the same simulated time.
+// Generators: made plans for few ranks they are proved, for odd numbers of ranks and bytes, too;
+// and a program and the plan made of it take the same simulated time.
 #include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
