@@ -14,7 +14,7 @@ PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 20
 RUNS         ?= 30
 # Labels (floors) that ThreadSanitizer does not run, as one regular expression: without threads.
-TSAN_EXCLUDE ?= ^(topo|plan|plan/check|coll)$$
+TSAN_EXCLUDE ?= ^(topo|plan|plan/check|plan/sim|coll)$$
 # gcc 12's ThreadSanitizer knows the memory map of kernels with at most 28 random bits.
 TSAN_RUN = $(shell [ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)" -le 28 ] || \
              ! setarch -R true 2>/dev/null || echo setarch -R)
