@@ -11,7 +11,7 @@
 #include "plan/sim/generate.h"
 
 // A rank's place, and the bytes [begin, end) of its part.
-struct place {
+struct seat {
     const tern_program *program;
     int groups, size;  // H and G
     int member, group; // i, and which group
@@ -24,21 +24,21 @@ struct making {
     tern_plan_op *op;
 };
 
-static struct place place_of(const tern_program *program, int rank)
+static struct seat seat_of(const tern_program *program, int rank)
 {
     int size = program->group;
-    struct place place = {.program = program,
-                          .groups = program->spec.nranks / size,
-                          .size = size,
-                          .member = rank % size,
-                          .group = rank / size};
+    struct seat place = {.program = program,
+                         .groups = program->spec.nranks / size,
+                         .size = size,
+                         .member = rank % size,
+                         .group = rank / size};
     place.begin = tern__generate_begin(program, (uint64_t)place.member, (uint64_t)size);
     place.end = tern__generate_begin(program, (uint64_t)place.member + 1, (uint64_t)size);
     return place;
 }
 
 // Where slice `index` of a rank's part begins, among all bytes.
-static uint64_t slice(const struct place *place, int index)
+static uint64_t slice(const struct seat *place, int index)
 {
     uint64_t unit = place->program->spec.unit;
     uint64_t units = (place->end - place->begin) / unit;
@@ -47,7 +47,7 @@ static uint64_t slice(const struct place *place, int index)
     return place->begin + (units / parts * at + units % parts * at / parts) * unit;
 }
 
-static int rank_at(const struct place *place, int group)
+static int rank_at(const struct seat *place, int group)
 {
     return group * place->size + place->member;
 }
@@ -60,7 +60,7 @@ static uint64_t part_most(const tern_program *program)
     return (units + size - 1) / size * program->spec.unit;
 }
 
-static uint64_t slice_most(const struct place *place)
+static uint64_t slice_most(const struct seat *place)
 {
     uint64_t units = part_most(place->program) / place->program->spec.unit;
     uint64_t parts = (uint64_t)place->groups;
@@ -106,7 +106,7 @@ static void make_wait(tern_plan_op *op, uint32_t signal, uint32_t count)
 
 // What the rank itself brings into the exchange: its input, or the sum of its group, which lies at
 // the beginning of its scratch.
-static void add_own(struct making *making, const struct place *place, uint64_t at)
+static void add_own(struct making *making, const struct seat *place, uint64_t at)
 {
     int rank = rank_at(place, place->group);
     if (place->size == 1) {
@@ -116,19 +116,19 @@ static void add_own(struct making *making, const struct place *place, uint64_t a
     }
 }
 
-static uint64_t scratch_base(const struct place *place)
+static uint64_t scratch_base(const struct seat *place)
 {
     return place->size > 1 ? part_most(place->program) : 0;
 }
 
 // Whether a lane begins with the sum inside the group; without other groups that is the result.
-static bool has_sum(const struct place *place)
+static bool has_sum(const struct seat *place)
 {
     return place->size > 1 || place->groups == 1;
 }
 
 // Part `member` of all inputs.
-static void make_sum(struct making *making, const struct place *place)
+static void make_sum(struct making *making, const struct seat *place)
 {
     int rank = rank_at(place, place->group);
     begin_op(making, place->end - place->begin);
@@ -143,7 +143,7 @@ static void make_sum(struct making *making, const struct place *place)
 }
 
 // The rest of a lane behind the exchange: the result to the group, which says that it has come.
-static bool spread(struct making *making, const struct place *place, uint64_t pc, uint32_t signal)
+static bool spread(struct making *making, const struct seat *place, uint64_t pc, uint32_t signal)
 {
     int rank = rank_at(place, place->group);
     int first = rank - place->member;
@@ -169,7 +169,7 @@ static bool spread(struct making *making, const struct place *place, uint64_t pc
 }
 
 // The ring. The transfer of step s, from 0 to 2(H - 1) - 1.
-static void ring_transfer(struct making *making, const struct place *place, int step)
+static void ring_transfer(struct making *making, const struct seat *place, int step)
 {
     int n = place->groups;
     int rank = rank_at(place, place->group);
@@ -200,7 +200,7 @@ static bool ring_next(const tern_program *program, int rank, int lane, uint64_t 
                       tern_plan_range *room, tern_plan_op *op)
 {
     (void)lane;
-    struct place place = place_of(program, rank);
+    struct seat place = seat_of(program, rank);
     struct making making = {room, op};
     uint64_t steps = 2 * ((uint64_t)place.groups - 1);
     if (has_sum(&place) && pc == 0) {
@@ -223,14 +223,14 @@ static bool ring_next(const tern_program *program, int rank, int lane, uint64_t 
 }
 
 // Halving and doubling. The slices that a rank is left with before step k: [first, first + count).
-static void kept(const struct place *place, int step, int *first, int *count)
+static void kept(const struct seat *place, int step, int *first, int *count)
 {
     *count = place->groups >> step;
     *first = place->group / *count * *count;
 }
 
 // Where what came in step k for slice `at` lies, of the slices that are kept then.
-static uint64_t came(const struct place *place, int step, uint64_t at)
+static uint64_t came(const struct seat *place, int step, uint64_t at)
 {
     int first;
     int count;
@@ -239,7 +239,7 @@ static uint64_t came(const struct place *place, int step, uint64_t at)
     return scratch_base(place) + before * slice_most(place) + (at - slice(place, first));
 }
 
-static void add_all_that_came(struct making *making, const struct place *place, int step,
+static void add_all_that_came(struct making *making, const struct seat *place, int step,
                               uint64_t at)
 {
     add_own(making, place, at);
@@ -248,14 +248,14 @@ static void add_all_that_came(struct making *making, const struct place *place, 
     }
 }
 
-static int partner(const struct place *place, int step)
+static int partner(const struct seat *place, int step)
 {
     return rank_at(place, place->group ^ (place->groups >> (step + 1)));
 }
 
-static void halve(struct making *making, const struct place *place, int step)
+static void halve(struct making *making, const struct seat *place, int step)
 {
-    struct place other = *place;
+    struct seat other = *place;
     int first;
     int count;
     other.group = place->group ^ (place->groups >> (step + 1));
@@ -267,7 +267,7 @@ static void halve(struct making *making, const struct place *place, int step)
 }
 
 // `step` is that of the halving which it answers. The last halving's answer makes the sum.
-static void double_up(struct making *making, const struct place *place, int step, bool is_sum)
+static void double_up(struct making *making, const struct seat *place, int step, bool is_sum)
 {
     int first;
     int count;
@@ -288,7 +288,7 @@ static bool halving_next(const tern_program *program, int rank, int lane, uint64
                          tern_plan_range *room, tern_plan_op *op)
 {
     (void)lane;
-    struct place place = place_of(program, rank);
+    struct seat place = seat_of(program, rank);
     struct making making = {room, op};
     int rounds = tern__generate_rounds(place.groups);
     if (has_sum(&place) && pc == 0) {

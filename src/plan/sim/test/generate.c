@@ -80,7 +80,7 @@ static void every_generator_is_proved(void **state)
         int proved = 0;
         bool grouped = strncmp(name, "hierarchical", 12) == 0;
         assert_non_null(tern_program_text(i));
-        for (int nranks = 1; nranks <= 18; nranks++) {
+        for (int nranks = 1; nranks <= 16; nranks += nranks < 8 ? 1 : 4) {
             for (int group = grouped ? 1 : 0; group <= (grouped ? nranks : 0); group++) {
                 for (size_t b = nranks % 4 == 0 ? 0 : 2; b < sizeof bytes / sizeof bytes[0]; b++) {
                     proved += prove(name, nranks, group, bytes[b], b == 3 ? 400 : 0);
@@ -88,7 +88,7 @@ static void every_generator_is_proved(void **state)
             }
         }
         printf("%s: %d proved\n", name, proved);
-        assert_true(proved >= 20);
+        assert_true(proved >= 15);
     }
     assert_null(tern_program_text(-1));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 600
-// The simulator against SimGrid (Casanova et al. 2014), which shares nothing with it: the same plans
-// on the same links must take the same time. One actor for each lane; an op is a transfer for each
-// remote operand, a post an actor that sleeps for the latency. SimGrid is set to the model of
+// The simulator against SimGrid (Casanova et al. 2014), which shares nothing with it: the same
+// plans on the same links must take the same time. One actor for each lane; an op is a transfer for
+// each remote operand, a post an actor that sleeps for the latency. SimGrid is set to the model of
 // tern/sim.h: full latency and bandwidth, no reverse traffic, no window of TCP, fair weights.
 // Skipped where SimGrid is not installed, and under sanitizers, which do not know its stacks.
 #include <cmath>
