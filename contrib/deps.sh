@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs, through apt, what the build needs and this machine lacks; says nothing when all is there.
-#   contrib/deps.sh            compilers, build tools, cmocka, OpenBLAS, NumPy, pytest and pip
+#   contrib/deps.sh            compilers, build tools, cmocka, OpenBLAS, GLPK, NumPy, pytest, pip
 #   contrib/deps.sh --check    installs nothing: fails with a sentence when a tool that the build cannot
 #                              do without is missing, wherever it comes from
 #   contrib/deps.sh --bench    also Open MPI, MPICH, StarPU and mpi4py, the peers; their absence is not an error
@@ -12,7 +12,7 @@
 set -euo pipefail
 
 needed=(gcc g++ cmake ninja-build pkg-config libcmocka-dev libopenblas-dev python3
-    python3-numpy python3-pytest python3-pip)
+    python3-numpy python3-pytest python3-pip libglpk-dev)
 peers=()
 check=no
 browser=no
