@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees as arrays of parents. What follows from them, levels and crossings, is worked out once.
+
+#include <string.h>
+
+#include "base/error.h"
+#include "plan/optimal/tree.h"
+
+enum { N = TERN__NET_RANKS_MAX };
+
+static void add_commodity(struct tern__aim *aim, int origin, int destination, double demand)
+{
+    aim->commodities[aim->count++] =
+        (struct tern__commodity){.origin = origin, .destination = destination, .demand = demand};
+}
+
+static void add_commodities(struct tern__aim *aim, const tern_kind_facts *facts)
+{
+    int n = aim->graph->n;
+    bool all_in = facts->in == TERN_KIND_ALL;
+    bool all_out = facts->out == TERN_KIND_ALL;
+    if (aim->kind == TERN_PLAN_ALL_REDUCE) {
+        add_commodity(aim, -1, -1, 1);
+    } else if (!all_in && !all_out) { // all bytes of the root, or their sum
+        add_commodity(aim, aim->root, -1, 1);
+    } else if (all_in != all_out && facts->root == TERN_KIND_ROOT_NONE) { // each has a share
+        for (int v = 0; v < n; v++) {
+            add_commodity(aim, v, -1, 1.0 / n);
+        }
+    } else {
+        for (int from = 0; from < n; from++) {
+            for (int to = 0; to < n; to++) {
+                bool wanted = facts->root == TERN_KIND_ROOT_NONE ||
+                              (facts->root == TERN_KIND_ROOT_TO ? to : from) == aim->root;
+                if (from != to && wanted) {
+                    add_commodity(aim, from, to, 1.0 / n);
+                }
+            }
+        }
+    }
+}
+
+int tern__aim_make(struct tern__arena *arena, const struct tern__net_graph *graph,
+                   tern_plan_kind kind, int root, tern_order order, struct tern__aim *aim)
+{
+    const tern_kind_facts *facts = tern_coll_kind_facts(kind);
+    if (facts->in == TERN_KIND_NONE) {
+        return tern__fail(TERN_ERR_ARG, "the planner has no plans for %s: it moves no bytes",
+                          facts->word);
+    }
+    *aim = (struct tern__aim){.graph = graph,
+                              .kind = kind,
+                              .root = root,
+                              .inward = facts->sums,
+                              .outward = !facts->sums || kind == TERN_PLAN_ALL_REDUCE,
+                              .raw = facts->sums && order == TERN_ORDER_RANK};
+    TERN__ARENA_TAKE(arena, aim->commodities, graph->n * graph->n);
+    add_commodities(aim, facts);
+    return TERN_OK;
+}
+
+// Ranks of one part by depth: each after its parent.
+static int by_depth(int n, const int *parent, int *order)
+{
+    int depth[N];
+    int count = 0;
+    for (int v = 0; v < n; v++) {
+        depth[v] = 0;
+        for (int u = v; parent[u] >= 0; u = parent[u]) {
+            depth[v]++;
+        }
+    }
+    for (int d = 0; d < n; d++) {
+        for (int v = 0; v < n; v++) {
+            if (depth[v] == d) {
+                order[count++] = v;
+            }
+        }
+    }
+    return count;
+}
+
+// Levels, deepest first; returns the level of the last one to reach the root.
+static int level_inward(const struct tern__aim *aim, struct tern__net_tree *tree, const int *order)
+{
+    int n = aim->graph->n;
+    int deepest = 0;
+    for (int i = n - 1; i >= 0; i--) {
+        int v = order[i];
+        int carried = 1;
+        int level = 0;
+        for (int u = 0; u < n; u++) {
+            if (tree->in_to[u] == v) {
+                carried += tree->many[u];
+                level = tree->level[u] > level ? tree->level[u] : level;
+            }
+        }
+        if (tree->in_to[v] >= 0) {
+            tree->many[v] = aim->raw ? carried : 1;
+            tree->level[v] = level + 1;
+        } else if (level > deepest) {
+            deepest = level;
+        }
+    }
+    return deepest;
+}
+
+// Levels from the root on; returns how many there are behind `base`.
+static int level_outward(int n, struct tern__net_tree *tree, const int *order, int base)
+{
+    int deepest = 0;
+    for (int i = 0; i < n; i++) {
+        int v = order[i];
+        if (tree->out_from[v] >= 0) {
+            int before = tree->level[n + tree->out_from[v]];
+            tree->level[n + v] = (before > 0 ? before : base) + 1;
+            tree->many[n + v] = 1;
+            deepest = tree->level[n + v] - base > deepest ? tree->level[n + v] - base : deepest;
+        }
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        int v = order[i];
+        int parent = tree->out_from[v];
+        if (parent >= 0 && tree->after[n + v] + 1 > tree->after[n + parent]) {
+            tree->after[n + parent] = tree->after[n + v] + 1;
+        }
+    }
+    return deepest;
+}
+
+int tern__tree_make(struct tern__arena *arena, const struct tern__aim *aim, int commodity, int root,
+                    const int *in_to, const int *out_from, struct tern__net_tree **tree)
+{
+    int n = aim->graph->n;
+    int order[N];
+    struct tern__net_tree *made;
+    TERN__ARENA_TAKE(arena, made, 1);
+    made->commodity = commodity;
+    made->root = root;
+    TERN__ARENA_TAKE(arena, made->in_to, 8 * n);
+    made->out_from = made->in_to + n;
+    made->level = made->in_to + 2 * n;
+    made->after = made->in_to + 4 * n;
+    made->many = made->in_to + 6 * n;
+    for (int v = 0; v < n; v++) {
+        made->in_to[v] = in_to != NULL ? in_to[v] : -1;
+        made->out_from[v] = out_from != NULL ? out_from[v] : -1;
+    }
+    (void)by_depth(n, made->in_to, order);
+    int base = level_inward(aim, made, order);
+    int in_order[N];
+    memcpy(in_order, order, sizeof in_order);
+    (void)by_depth(n, made->out_from, order);
+    int deepest = level_outward(n, made, order, base);
+    for (int i = 0; i < n; i++) {
+        int v = in_order[i];
+        int next = made->in_to[v];
+        if (next >= 0) {
+            made->after[v] = made->in_to[next] >= 0 ? made->after[next] + 1 : deepest;
+        }
+    }
+    made->after[n + root] = 0;
+    made->depth = base + deepest;
+    *tree = made;
+    return TERN_OK;
+}
+
+int tern__tree_edge(const struct tern__aim *aim, const struct tern__net_tree *tree, int task)
+{
+    int n = aim->graph->n;
+    return task < n ? aim->graph->edge_at[task * n + tree->in_to[task]]
+                    : aim->graph->edge_at[tree->out_from[task - n] * n + task - n];
+}
+
+int tern__tree_before(const struct tern__aim *aim, const struct tern__net_tree *tree, int task,
+                      int *tasks)
+{
+    int n = aim->graph->n;
+    int count = 0;
+    int parent = task >= n ? tree->out_from[task - n] : -1;
+    if (parent >= 0 && tree->level[n + parent] > 0) {
+        tasks[count++] = n + parent;
+        return count;
+    }
+    int rank = task < n ? task : tree->root; // sums that are complete where it begins
+    for (int u = 0; u < n; u++) {
+        if (tree->in_to[u] == rank) {
+            tasks[count++] = u;
+        }
+    }
+    return count;
+}
+
+void tern__tree_use(const struct tern__aim *aim, const struct tern__net_tree *tree, double *use)
+{
+    for (int task = 0; task < 2 * aim->graph->n; task++) {
+        if (tree->level[task] > 0) {
+            const struct tern__net_edge *edge =
+                &aim->graph->edges[tern__tree_edge(aim, tree, task)];
+            for (int i = 0; i < edge->uses_count; i++) {
+                use[edge->uses[i]] += tree->many[task];
+            }
+        }
+    }
+}
+
+bool tern__tree_same(const struct tern__aim *aim, const struct tern__net_tree *a,
+                     const struct tern__net_tree *b)
+{
+    return a->commodity == b->commodity && a->root == b->root &&
+           memcmp(a->in_to, b->in_to, 2 * (size_t)aim->graph->n * sizeof *a->in_to) == 0;
+}
+
+int64_t tern__tree_length(const struct tern__aim *aim, const struct tern__net_tree *tree,
+                          const int64_t *lengths)
+{
+    int64_t total = 0;
+    for (int task = 0; task < 2 * aim->graph->n; task++) {
+        if (tree->level[task] > 0) {
+            const struct tern__net_edge *edge =
+                &aim->graph->edges[tern__tree_edge(aim, tree, task)];
+            total += tree->many[task] * lengths[edge->from * aim->graph->n + edge->to];
+        }
+    }
+    return total;
+}
+
+int tern__trees_add(struct tern__arena *arena, const struct tern__aim *aim,
+                    struct tern__trees *trees, struct tern__net_tree *tree)
+{
+    for (int i = 0; i < trees->count; i++) {
+        if (tern__tree_same(aim, trees->at[i], tree)) {
+            return 0;
+        }
+    }
+    if (trees->count == trees->room) {
+        int room = 2 * trees->room + 64;
+        struct tern__net_tree **at;
+        TERN__ARENA_TAKE(arena, at, room);
+        if (trees->count > 0) {
+            memcpy(at, trees->at, (size_t)trees->count * sizeof(struct tern__net_tree *));
+        }
+        trees->at = at;
+        trees->room = room;
+    }
+    trees->at[trees->count++] = tree;
+    return 1;
+}
