@@ -6,31 +6,6 @@
 #include "base/error.h"
 #include "plan/optimal/graph.h"
 
-// What a link uses beside its own bandwidth.
-static int shared_uses(const tern_topo *topo, int from, int to, int uses[TERN__NET_USES_MAX])
-{
-    int out = tern_topo_machine_of(topo, from);
-    int in = tern_topo_machine_of(topo, to);
-    if (out < 0 || out == in) {
-        return 0;
-    }
-    uses[0] = 2 * out;
-    uses[1] = 2 * in + 1;
-    return 2;
-}
-
-static int shared_count(const tern_topo *topo)
-{
-    return 2 * tern_topo_machine_count(topo);
-}
-
-static double shared_capacity(const tern_topo *topo, int index)
-{
-    tern_topo_machine machine = {0};
-    (void)tern_topo_get_machine(topo, index / 2, &machine);
-    return machine.port_GBps;
-}
-
 static int add_edges(struct tern__arena *arena, struct tern__net_graph *graph)
 {
     int n = graph->n;
@@ -44,8 +19,8 @@ static int add_edges(struct tern__arena *arena, struct tern__net_graph *graph)
             }
             struct tern__net_edge *edge = &graph->edges[at];
             *edge = (struct tern__net_edge){.from = from, .to = to, .uses = {at}};
-            int shared[TERN__NET_USES_MAX];
-            int count = shared_uses(graph->topo, from, to, shared);
+            int shared[TERN_TOPO_USES_MAX];
+            int count = tern_topo_uses(graph->topo, from, to, shared);
             for (int i = 0; i < count; i++) {
                 edge->uses[1 + i] = graph->edges_count + shared[i];
             }
@@ -77,6 +52,10 @@ static bool mirrors(const struct tern__net_graph *graph, int a, int b)
     if (graph->capacity[a] != graph->capacity[b]) {
         return false;
     }
+    if (a < graph->edges_count) { // own bandwidths
+        return graph->edges[a].from == graph->edges[b].to &&
+               graph->edges[a].to == graph->edges[b].from;
+    }
     for (int e = 0; e < graph->edges_count; e++) {
         const struct tern__net_edge *edge = &graph->edges[e];
         int back = graph->edge_at[edge->to * graph->n + edge->from];
@@ -87,19 +66,19 @@ static bool mirrors(const struct tern__net_graph *graph, int a, int b)
     return true;
 }
 
-// Finds the mirror of each resource. Two that are for the same links are mirrored in any order.
+// Finds the mirror of each resource, in pairs: of those that are for the same links any will do.
 static bool find_mirrors(struct tern__net_graph *graph)
 {
     for (int a = 0; a < graph->resources_count; a++) {
         graph->mirror[a] = -1;
-        if (a < graph->edges_count) {
-            const struct tern__net_edge *edge = &graph->edges[a];
-            int back = graph->edge_at[edge->to * graph->n + edge->from];
-            graph->mirror[a] = back >= 0 && mirrors(graph, a, back) ? back : -1;
-        }
-        for (int b = graph->edges_count;
-             a >= graph->edges_count && b < graph->resources_count && graph->mirror[a] < 0; b++) {
-            graph->mirror[a] = mirrors(graph, a, b) ? b : -1;
+    }
+    for (int a = 0; a < graph->resources_count; a++) {
+        for (int b = a; b < graph->resources_count && graph->mirror[a] < 0; b++) {
+            bool same_sort = (a < graph->edges_count) == (b < graph->edges_count);
+            if (same_sort && graph->mirror[b] < 0 && mirrors(graph, a, b)) {
+                graph->mirror[a] = b;
+                graph->mirror[b] = a;
+            }
         }
         if (graph->mirror[a] < 0) {
             return false;
@@ -118,13 +97,15 @@ int tern__net_graph_make(struct tern__arena *arena, const tern_topo *topo,
     }
     *graph = (struct tern__net_graph){.topo = topo, .n = n};
     graph->edges_count = tern_topo_link_count(topo);
-    graph->resources_count = graph->edges_count + shared_count(topo);
+    graph->resources_count = graph->edges_count + tern_topo_resource_count(topo);
     TERN__ARENA_TAKE(arena, graph->edges, graph->edges_count);
     TERN__ARENA_TAKE(arena, graph->edge_at, n * n);
     TERN__ARENA_TAKE(arena, graph->capacity, graph->resources_count);
     TERN_TRY(add_edges(arena, graph));
     for (int i = graph->edges_count; i < graph->resources_count; i++) {
-        graph->capacity[i] = shared_capacity(topo, i - graph->edges_count);
+        tern_topo_resource resource = {0};
+        (void)tern_topo_get_resource(topo, i - graph->edges_count, &resource);
+        graph->capacity[i] = resource.GBps;
     }
     graph->symmetric = find_mirrors(graph);
     return TERN_OK;

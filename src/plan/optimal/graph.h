@@ -12,8 +12,8 @@
 #include "tern/plan.h"
 #include "tern/topo.h"
 
-#define TERN__NET_RANKS_MAX 64 // beyond it the linear programs take hours
-#define TERN__NET_USES_MAX 5   // of an edge: its own bandwidth and what it shares
+#define TERN__NET_RANKS_MAX 64                      // beyond it the linear programs take hours
+#define TERN__NET_USES_MAX (1 + TERN_TOPO_USES_MAX) // of an edge: its own, and what it shares
 
 struct tern__net_edge {
     int from, to;

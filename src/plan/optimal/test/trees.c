@@ -178,7 +178,10 @@ static void graphs_say_what_links_use(void **state)
     const struct tern__net_edge *edge = &graph.edges[graph.edge_at[0 * 4 + 2]];
     assert_int_equal(edge->uses_count, 3);
     assert_true(graph.symmetric);
-    assert_int_equal(graph.mirror[edge->uses[1]], graph.edges[graph.edge_at[2 * 4 + 0]].uses[2]);
+    for (int r = 0; r < graph.resources_count; r++) {
+        assert_int_equal(graph.mirror[graph.mirror[r]], r);
+        assert_true(graph.capacity[graph.mirror[r]] == graph.capacity[r]); // copied
+    }
     tern_topo_destroy(topo);
     tern__arena_free(&arena);
 }
