@@ -96,7 +96,7 @@ int tern__net_graph_make(struct tern__arena *arena, const tern_topo *topo,
                           TERN__NET_RANKS_MAX, n);
     }
     *graph = (struct tern__net_graph){.topo = topo, .n = n};
-    graph->edges_count = tern_topo_link_count(topo);
+    graph->edges_count = (int)tern_topo_link_count(topo); // few: the ranks are
     graph->resources_count = graph->edges_count + tern_topo_resource_count(topo);
     TERN__ARENA_TAKE(arena, graph->edges, graph->edges_count);
     TERN__ARENA_TAKE(arena, graph->edge_at, n * n);

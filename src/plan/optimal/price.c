@@ -2,7 +2,7 @@
 // Which tree is the shortest, for each sort of commodity: arborescences out of an origin or, over
 // the reverse edges, into it; shortest paths for blocks, and for inputs that go as they are.
 
-#include <string.h>
+#include <math.h>
 
 #include "base/error.h"
 #include "plan/optimal/arborescence.h"
@@ -190,9 +190,16 @@ int tern__price_shallow(struct tern__arena *arena, const struct tern__aim *aim,
         mean += lengths[i] == TERN__NO_EDGE ? 0 : (double)lengths[i];
     }
     mean /= aim->graph->edges_count > 0 ? aim->graph->edges_count : 1;
+    bool paths = aim->raw || (aim->count > 0 && aim->commodities[0].destination >= 0);
     struct finder find = {.lengths = lengths, .reversed = reversed, .seed = seed};
     for (size_t i = 0; i < sizeof penalties / sizeof *penalties; i++) {
         find.penalty = penalties[i] * mean;
+        int64_t hop = i > 0 ? llround((penalties[i] - penalties[i - 1]) * mean)
+                            : llround(penalties[i] * mean);
+        for (int edge = 0; edge < n * n && paths; edge++) {
+            lengths[edge] += lengths[edge] == TERN__NO_EDGE ? 0 : hop;
+            reversed[edge] += reversed[edge] == TERN__NO_EDGE ? 0 : hop;
+        }
         TERN_TRY(make_all(arena, aim, &find, trees, cost));
     }
     return TERN_OK;

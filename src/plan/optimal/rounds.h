@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of each tree's range is sent by the end of each round, when a round is over before what
+// came in it is sent on: a linear program over the amounts. What a task has sent is always the
+// first part of its range, so amounts say which bytes.
+#ifndef TERN_OPTIMAL_ROUNDS_H
+#define TERN_OPTIMAL_ROUNDS_H
+
+#include "plan/optimal/tree.h"
+
+struct tern__rounds {
+    int count;                       // K
+    const struct tern__trees *trees; // some of them may have no share
+    double *share;                   // of the plan's bytes, of each tree
+    double *sent; // [(tree * 2n + task) * (K + 1) + round]: what is sent by its end
+    double time;  // as in plan/optimal/master.h
+    int columns;  // of the program
+};
+
+static inline double *tern__rounds_sent(const struct tern__rounds *rounds, int n, int tree,
+                                        int task)
+{
+    return &rounds
+                ->sent[((size_t)tree * 2 * (size_t)n + (size_t)task) * (size_t)(rounds->count + 1)];
+}
+
+// What a search for amounts is to heed.
+struct tern__rounds_limits {
+    int columns_max; // of the program
+    int64_t deadline_ns;
+    const double *costs; // of the bytes on each tree, beside time; NULL: none
+};
+
+// The best amounts for `count` rounds over trees that are not deeper. TERN_ERR_LIMIT when all trees
+// of some commodity are, or when the program has more than `limits->columns_max` columns.
+#define TERN__ROUNDS_COLUMNS_MAX 60000
+int tern__rounds_solve(struct tern__arena *arena, const struct tern__aim *aim,
+                       const struct tern__trees *trees, int count,
+                       const struct tern__rounds_limits *limits, struct tern__rounds *rounds);
+
+#endif
