@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two forms of plans. In one, what goes in and out is one schedule. AllReduce over symmetric links
+// also has the other, two phases of which the second is the first backwards: half the program, and
+// as good where a direction of a link is never worth more than the other. Both are tried with more
+// and more rounds, until the last of them is close to what its trees can do or the program gets too
+// large.
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "plan/optimal/optimal.h"
+#include "plan/optimal/pool.h"
+#include "plan/optimal/rounds.h"
+#include "plan/optimal/write.h"
+
+// A form's time over the bound of its trees at which more rounds are not tried: with many, each
+// gains little and costs ops.
+#define CLOSE 1.0005
+#define CLOSE_OF_MANY 1.045
+
+enum {
+    ROUNDS_MAX = 64,
+    MANY_ROUNDS = 8,
+    COLUMNS_MAX = 4500,       // of a program, where no time is stated
+    COLUMNS_MAX_BESIDE = 700, // likewise, where the other form is as good
+    COLUMNS_MAX_THIN = 1500   // up to which plans of fewer ops are looked for
+};
+
+// A form of plans, with its trees.
+struct form {
+    struct tern__aim aim;
+    struct tern__master master;
+    struct tern__trees pool;
+    double time; // that its trees take, both phases
+    int columns_max;
+};
+
+struct tern__optimal {
+    struct tern__optimal_goal goal;
+    struct tern__arena arena;
+    struct tern__net_graph graph;
+    struct form forms[2];
+    int forms_count;
+    struct tern__optimal_news news;
+};
+
+static int64_t deadline_of(const struct tern__optimal_watch *watch)
+{
+    return watch->deadline_ns != 0 ? watch->deadline_ns : INT64_MAX;
+}
+
+// Of a time in bytes of the plan over the fastest link's bandwidth.
+static double microseconds(const struct tern__optimal *o, double time)
+{
+    return time * (double)o->goal.bytes / (o->graph.reference * 1e3);
+}
+
+static int make_form(struct tern__optimal *o, bool in_sequence, int64_t deadline_ns)
+{
+    struct form *form = &o->forms[o->forms_count];
+    const struct tern__optimal_goal *goal = &o->goal;
+    TERN_TRY(tern__aim_make(&o->arena, &o->graph, goal->kind, goal->root, goal->order, &form->aim));
+    form->aim.in_sequence = in_sequence;
+    TERN_TRY(tern__master_solve(&o->arena, &form->aim, goal->seed, deadline_ns, &form->master));
+    TERN_TRY(tern__pool_make(&o->arena, &form->aim, &form->master, goal->seed, &form->pool));
+    form->time = form->master.time * (in_sequence ? 2 : 1);
+    form->columns_max = COLUMNS_MAX;
+    o->forms_count++;
+    return TERN_OK;
+}
+
+static int solve(struct tern__optimal *o, int64_t deadline_ns)
+{
+    const struct tern__optimal_goal *goal = &o->goal;
+    TERN_TRY(tern__net_graph_make(&o->arena, goal->topo, &o->graph));
+    TERN_TRY(tern__net_graph_connects(&o->graph, goal->kind, goal->root));
+    TERN_TRY(make_form(o, false, deadline_ns));
+    o->news.bound_us = microseconds(o, o->forms[0].master.bound);
+    bool phases = goal->kind == TERN_PLAN_ALL_REDUCE && goal->order == TERN_ORDER_ANY &&
+                  o->graph.symmetric && o->graph.n > 1;
+    if (phases) {
+        TERN_TRY(make_form(o, true, deadline_ns));
+        if (o->forms[1].time <= o->forms[0].time * CLOSE) {
+            o->forms[0].columns_max = COLUMNS_MAX_BESIDE;
+        }
+    }
+    return TERN_OK;
+}
+
+int tern__optimal_create(const struct tern__optimal_goal *goal,
+                         const struct tern__optimal_watch *watch, struct tern__optimal **optimal)
+{
+    struct tern__optimal *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a planner");
+    }
+    made->goal = *goal;
+    int status = solve(made, deadline_of(watch));
+    if (status != TERN_OK) {
+        tern__optimal_destroy(made);
+        return status;
+    }
+    *optimal = made;
+    return TERN_OK;
+}
+
+void tern__optimal_destroy(struct tern__optimal *optimal)
+{
+    if (optimal != NULL) {
+        tern__arena_free(&optimal->arena);
+        free(optimal);
+    }
+}
+
+double tern__optimal_bound_us(const struct tern__optimal *optimal)
+{
+    return optimal->news.bound_us;
+}
+
+const int64_t *tern__optimal_prices(const struct tern__optimal *optimal, int *count)
+{
+    *count = optimal->graph.resources_count;
+    return optimal->forms[0].master.prices;
+}
+
+// What a search has under way.
+struct search {
+    struct tern__optimal *optimal;
+    const struct tern__optimal_watch *watch;
+    int (*visit)(void *context, tern_plan **plan, double us);
+    void *context;
+    int plans;
+};
+
+// Whether the search is over, and why.
+static int ended(const struct search *s)
+{
+    if (s->watch->stop != NULL && s->watch->stop(s->watch->context)) {
+        return tern__fail(TERN_ERR_INTERRUPTED, "the planner was stopped");
+    }
+    if (s->watch->deadline_ns != 0 && tern__now_ns() >= s->watch->deadline_ns) {
+        return tern__fail(TERN_ERR_TIMEOUT, "the time for a plan is over");
+    }
+    return TERN_OK;
+}
+
+// Amounts over few trees, in nearly the same time: trees with small shares cost more, twice over.
+static int thin(struct form *form, struct tern__arena *arena, struct tern__rounds_limits limits,
+                struct tern__rounds *amounts)
+{
+    double *costs;
+    TERN__ARENA_TAKE(arena, costs, form->pool.count);
+    limits.costs = costs;
+    for (int pass = 0; pass < 3 && amounts->columns <= COLUMNS_MAX_THIN; pass++) {
+        struct tern__rounds thinner;
+        for (int j = 0; j < form->pool.count; j++) {
+            costs[j] = 1e-6 * amounts->time / (amounts->share[j] + 1e-3);
+        }
+        if (tern__rounds_solve(arena, &form->aim, &form->pool, amounts->count, &limits, &thinner) !=
+                TERN_OK ||
+            thinner.time > amounts->time * (1 + 1e-4)) {
+            break; // what there is will do
+        }
+        *amounts = thinner;
+    }
+    return TERN_OK;
+}
+
+// A plan of amounts, with the lesser number of ops.
+static int write_plan(const struct tern__optimal *o, const struct form *form,
+                      struct tern__arena *arena, const struct tern__rounds *amounts,
+                      tern_plan **plan, double *us)
+{
+    struct tern__schedule schedule;
+    tern_plan *made;
+    TERN_TRY(
+        tern__schedule_make(arena, &form->aim, amounts, o->goal.bytes / o->goal.unit, &schedule));
+    TERN_TRY(tern__schedule_write(arena, &schedule, o->goal.unit, &made));
+    if (*plan != NULL && tern_plan_total_ops(*plan) <= tern_plan_total_ops(made)) {
+        return tern_plan_destroy(made);
+    }
+    (void)tern_plan_destroy(*plan);
+    *plan = made;
+    *us = tern__schedule_time(&schedule) * o->goal.unit / (o->graph.reference * 1e3);
+    return TERN_OK;
+}
+
+// A plan of so many rounds of a form; its time over the bound of its trees in *over.
+static int make_plan(const struct search *s, struct form *form, struct tern__arena *arena,
+                     int rounds, tern_plan **plan, double *us, double *over)
+{
+    const struct tern__optimal *o = s->optimal;
+    struct tern__rounds_limits limits = {.deadline_ns = deadline_of(s->watch),
+                                         .columns_max = s->watch->deadline_ns == 0
+                                                            ? form->columns_max
+                                                            : TERN__ROUNDS_COLUMNS_MAX};
+    struct tern__rounds amounts;
+    TERN_TRY(tern__rounds_solve(arena, &form->aim, &form->pool, rounds, &limits, &amounts));
+    *over = form->master.time > 0 ? amounts.time / form->master.time : 1;
+    TERN_TRY(write_plan(o, form, arena, &amounts, plan, us));
+    TERN_TRY(thin(form, arena, limits, &amounts));
+    return write_plan(o, form, arena, &amounts, plan, us);
+}
+
+static int try_rounds(struct search *s, struct form *form, struct tern__arena *arena, int rounds,
+                      double *over)
+{
+    struct tern__optimal *o = s->optimal;
+    tern_plan *plan = NULL;
+    double us = 0;
+    int status = make_plan(s, form, arena, rounds, &plan, &us, over);
+    if (status == TERN_OK) {
+        s->plans++;
+        o->news.best_us = o->news.best_us > 0 && o->news.best_us < us ? o->news.best_us : us;
+        status = s->visit(s->context, &plan, us);
+    }
+    (void)tern_plan_destroy(plan);
+    return status;
+}
+
+static void tell(const struct search *s, int rounds)
+{
+    struct tern__optimal_news *news = &s->optimal->news;
+    news->rounds = rounds;
+    if (s->watch->progress != NULL) {
+        s->watch->progress(s->watch->context, news);
+    }
+}
+
+static int try_form(struct search *s, struct form *form)
+{
+    int rounds = tern__pool_rounds(&form->aim, &form->pool);
+    while (rounds <= ROUNDS_MAX) {
+        TERN_TRY(ended(s));
+        tell(s, rounds);
+        struct tern__arena arena = {0};
+        double over = 0;
+        int status = try_rounds(s, form, &arena, rounds, &over);
+        tern__arena_free(&arena);
+        if (status == TERN_ERR_LIMIT && s->plans > 0) { // the program has become too large
+            return TERN_OK;
+        }
+        TERN_TRY(status);
+        if (over <= (rounds > MANY_ROUNDS ? CLOSE_OF_MANY : CLOSE)) {
+            return TERN_OK;
+        }
+        rounds += rounds < MANY_ROUNDS ? 1 : rounds / 4;
+    }
+    return TERN_OK;
+}
+
+int tern__optimal_search(struct tern__optimal *optimal, const struct tern__optimal_watch *watch,
+                         int (*visit)(void *context, tern_plan **plan, double us), void *context)
+{
+    struct search search = {.optimal = optimal, .watch = watch, .visit = visit, .context = context};
+    int status = TERN_OK;
+    for (int i = optimal->forms_count - 1; i >= 0 && status >= 0; i--) {
+        status = try_form(&search, &optimal->forms[i]);
+    }
+    bool enough = status == TERN_ERR_TIMEOUT || status == TERN_ERR_INTERRUPTED;
+    tell(&search, 0);
+    return enough && search.plans > 0 ? TERN_OK : status;
+}
+
+struct best {
+    tern_plan *plan;
+    double us;
+};
+
+static int keep_best(void *context, tern_plan **plan, double us)
+{
+    struct best *best = context;
+    if (best->plan == NULL || us < best->us * (1 - 1e-9)) {
+        (void)tern_plan_destroy(best->plan);
+        best->plan = *plan;
+        best->us = us;
+        *plan = NULL;
+    }
+    return TERN_OK;
+}
+
+int tern__optimal_best(struct tern__optimal *optimal, const struct tern__optimal_watch *watch,
+                       tern_plan **plan, double *us)
+{
+    struct best best = {0};
+    int status = tern__optimal_search(optimal, watch, keep_best, &best);
+    if (status != TERN_OK) {
+        (void)tern_plan_destroy(best.plan);
+        return status;
+    }
+    *plan = best.plan;
+    *us = best.us;
+    return TERN_OK;
+}
