@@ -29,6 +29,13 @@ HEADERS = {
         int tern_session_wait(ptr, u64)
         int tern_session_test(ptr, u64)
     """,
+    "certificate.h": """
+        int tern_certificate_make(ptr, ptr)
+        int tern_certificate_destroy(ptr)
+        int tern_certificate_save(ptr, text)
+        int tern_certificate_load(text, ptr)
+        int tern_certificate_check(ptr, ptr, ptr)
+    """,
     "check.h": """
         int tern_check_plan(ptr, ptr, ptr)
         int tern_check_plan_in_place(ptr, ptr, ptr)
