@@ -32,8 +32,8 @@ HEADERS = {
     "certificate.h": """
         int tern_certificate_make(ptr, ptr)
         int tern_certificate_destroy(ptr)
-        int tern_certificate_save(ptr, text)
-        int tern_certificate_load(text, ptr)
+        int tern_certificate_save(ptr, ptr)
+        int tern_certificate_load(ptr, ptr)
         int tern_certificate_check(ptr, ptr, ptr)
     """,
     "check.h": """
