@@ -102,6 +102,7 @@ int tern__net_graph_make(struct tern__arena *arena, const tern_topo *topo,
     TERN__ARENA_TAKE(arena, graph->edge_at, n * n);
     TERN__ARENA_TAKE(arena, graph->capacity, graph->resources_count);
     TERN_TRY(add_edges(arena, graph));
+    graph->reference = graph->edges_count > 0 ? graph->reference : 1; // of one rank
     for (int i = graph->edges_count; i < graph->resources_count; i++) {
         tern_topo_resource resource = {0};
         (void)tern_topo_get_resource(topo, i - graph->edges_count, &resource);
