@@ -3,8 +3,8 @@
 // anybody can check. A certificate is a price, a whole number, for bytes on each link and on each
 // resource that links share. However a plan moves its bytes, they pay at least the length of the
 // shortest trees or paths at these prices; and in a time T a link of bandwidth B cannot take more
-// than T * B bytes, so no more is paid than T times the sum of bandwidth times price. Both sides are
-// worked out from the topology alone; a wrong certificate proves less, never too much.
+// than T * B bytes, so no more is paid than T times the sum of bandwidth times price. Both sides
+// are worked out from the topology alone; a wrong certificate proves less, never too much.
 //
 // One thread at a time for each certificate that is made or loaded; any thread may check it then.
 #ifndef TERN_CERTIFICATE_H

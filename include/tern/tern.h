@@ -36,6 +36,7 @@
 
 // Collectives as data: made, read, proved, priced, executed; and which one a call gets.
 #include "tern/algo.h"
+#include "tern/certificate.h"
 #include "tern/check.h"
 #include "tern/exec.h"
 #include "tern/plan.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tree of the least time has an inward and an outward part, which need not belong together: what
 // matters is how much of each a root has. They are matched anew, the flattest of one with the
-// deepest of the other, so that no whole is deep. Where sums may be made anywhere, a tree that goes out as it comes in may have any root: it takes
-// the fewest rounds with one in its middle.
+// deepest of the other, so that no whole is deep. Where sums may be made anywhere, a tree that goes
+// out as it comes in may have any root: it takes the fewest rounds with one in its middle.
 
 #include <stdlib.h>
 #include <string.h>
