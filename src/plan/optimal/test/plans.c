@@ -116,8 +116,8 @@ static void machines_only_copy_between_them(void **state)
 static void random_ones(void **state)
 {
     uint64_t seed = random_seed();
-    for (int run = 0; run < 16; run++) {
-        int n = 2 + (int)random_below(&seed, 6);
+    for (int run = 0; run < 12; run++) {
+        int n = 2 + (int)random_below(&seed, 4); // programs grow fast
         tern_topo *topo = net_random(n, run % 2 == 0, run % 4 < 2, &seed);
         uint64_t elements = random_below(&seed, 3) == 0 ? 1 + random_below(&seed, 40) : 123457;
         (void)search(topo, kinds[random_below(&seed, KINDS)],
