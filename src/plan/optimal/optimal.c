@@ -23,6 +23,7 @@
 enum {
     ROUNDS_MAX = 64,
     MANY_ROUNDS = 8,
+    NO_BETTER_MAX = 3,        // plans in a row
     COLUMNS_MAX = 4500,       // of a program, where no time is stated
     COLUMNS_MAX_BESIDE = 700, // likewise, where the other form is as good
     COLUMNS_MAX_THIN = 1500   // up to which plans of fewer ops are looked for
@@ -232,7 +233,8 @@ static void tell(const struct search *s, int rounds)
 static int try_form(struct search *s, struct form *form)
 {
     int rounds = tern__pool_rounds(&form->aim, &form->pool);
-    while (rounds <= ROUNDS_MAX) {
+    int no_better = 0;
+    while (rounds <= ROUNDS_MAX && no_better < NO_BETTER_MAX) {
         TERN_TRY(ended(s));
         tell(s, rounds);
         struct tern__arena arena = {0};
@@ -243,6 +245,7 @@ static int try_form(struct search *s, struct form *form)
             return TERN_OK;
         }
         TERN_TRY(status);
+        no_better = status > 0 ? no_better + 1 : 0;
         if (over <= (rounds > MANY_ROUNDS ? CLOSE_OF_MANY : CLOSE)) {
             return TERN_OK;
         }

@@ -50,10 +50,11 @@ double tern__optimal_bound_us(const struct tern__optimal *optimal);
 // resource of the topology.
 const int64_t *tern__optimal_prices(const struct tern__optimal *optimal, int *count);
 
-// Makes plans of more and more rounds, and shows each to `visit`, with its time without start-up;
-// what visit returns below 0 ends the search. The plan is destroyed afterwards, unless visit sets
-// it to NULL. At the deadline, or when the watch says stop, the search ends with TERN_OK if there
-// was a plan; else TERN_ERR_TIMEOUT or TERN_ERR_INTERRUPTED.
+// Makes plans of more and more rounds, and shows each to `visit`, with its time without start-up.
+// What visit returns below 0 ends the search; above 0 says that the plan is no better than others,
+// and after three such in a row no more rounds are tried in that form. The plan is destroyed
+// afterwards, unless visit sets it to NULL. At the deadline, or when the watch says stop, the
+// search ends with TERN_OK if there was a plan; else TERN_ERR_TIMEOUT or TERN_ERR_INTERRUPTED.
 int tern__optimal_search(struct tern__optimal *optimal, const struct tern__optimal_watch *watch,
                          int (*visit)(void *context, tern_plan **plan, double us), void *context);
 
