@@ -106,6 +106,7 @@ const char *cli_suggest_algorithm(const char *word)
             cli_nearest_offer(&nearest, name);
         }
     }
+    cli_nearest_offer(&nearest, TERN_ALGO_OPTIMAL);
     return say_nearest(&nearest);
 }
 

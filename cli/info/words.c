@@ -51,6 +51,7 @@ static void print_algorithms(void)
             }
         }
     }
+    puts(TERN_ALGO_OPTIMAL);
 }
 
 // A preset's text is "name: what it is".

@@ -17,6 +17,31 @@ typedef enum tern_order {
     TERN_ORDER_ANY,  // the algorithm may choose another order (still the same in every run)
 } tern_order;
 
+// The algorithm that searches, for any links that connect the ranks: it plans (docs/planner.md),
+// simulates each plan and those of all other algorithms that fit, with start-up (tern/sim.h), and
+// takes the quickest. For all kinds but barrier, and up to 64 ranks. It needs GLPK. It is none of
+// those by index below, since a search takes from milliseconds to minutes.
+#define TERN_ALGO_OPTIMAL "optimal"
+
+// How far a search has come.
+typedef struct tern_search_news {
+    double bound_us; // no plan of the order asked for takes less, start-up left out; 0: unknown yet
+    double best_us;  // the best plan so far, start-up included; 0: none yet
+    int plans;       // that were timed
+    int rounds;      // of the plan that is looked for now
+    char best[32];   // the algorithm of the best plan
+} tern_search_news;
+
+// How a search goes on. Zero in all fields is the default.
+typedef struct tern_search {
+    double seconds; // after which the best plan so far is taken; 0: no limit
+    uint64_t seed;  // of the planner's choices by chance: the same seed, the same plan, if there is
+                    // no limit
+    bool (*stop)(void *context); // true: take the best plan so far. May be NULL
+    void (*progress)(void *context, const tern_search_news *news); // may be NULL
+    void *context;
+} tern_search;
+
 // kind, topo, bytes and unit are needed; zero in the other fields means the default.
 typedef struct tern_algo_request {
     tern_plan_kind kind;
@@ -26,11 +51,16 @@ typedef struct tern_algo_request {
     int root;
     tern_order order;
     const char *algorithm; // NULL: selected by tern
+    // Without an algorithm: it may also be found by a search, where the others are more than a
+    // tenth off what the links allow and there are at most 16 ranks. NULL: it may not. With
+    // TERN_ALGO_OPTIMAL: how it goes on; may be NULL.
+    const tern_search *search;
 } tern_algo_request;
 
 // Emits a sealed plan. TERN_ERR_ARG says which algorithms there are when the name is unknown, why
 // this one cannot do it (links it needs and which are cut, sums in another order than asked for),
-// or that none can.
+// or that none can. Of TERN_ALGO_OPTIMAL also TERN_ERR_STATE without GLPK, TERN_ERR_LIMIT with too
+// many ranks, and TERN_ERR_TIMEOUT and TERN_ERR_INTERRUPTED where a search ended without any plan.
 TERN_CALL int tern_algo_plan(const tern_algo_request *request, tern_plan **plan);
 
 // The algorithms of a kind by index, NULL after the last; and what one is, in a line.

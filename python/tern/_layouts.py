@@ -73,7 +73,8 @@ PlanOp = _struct(
 
 AlgoRequest = _struct(
     "tern_algo_request", "algo.h", ("kind", c_int), ("topo", c_void_p), ("bytes", c_uint64),
-    ("unit", c_uint32), ("root", c_int), ("order", c_int), ("algorithm", c_char_p))
+    ("unit", c_uint32), ("root", c_int), ("order", c_int), ("algorithm", c_char_p),
+    ("search", c_void_p))
 
 Resource = _struct("tern_topo_resource", "topo.h", ("name", c_char * 40), ("GBps", c_double))
 

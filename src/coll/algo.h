@@ -8,8 +8,16 @@
 
 #include "tern/algo.h"
 
-// The index of an algorithm in the kind's row of tern_algo_name, or -1.
+// The name, as tern_algo_name or TERN_ALGO_OPTIMAL has it, of which this text is one for the kind;
+// NULL when there is none.
+const char *tern__algo_find(tern_plan_kind kind, const char *text, size_t length);
+
+// The index of an algorithm in the kind's row of tern_algo_name, or -1. TERN_ALGO_OPTIMAL and
+// executors have indices behind the last.
 int tern__algo_index(tern_plan_kind kind, const char *name);
+
+// The name at such an index, which tern_algo_name has not behind the last; NULL for executors.
+const char *tern__algo_at(tern_plan_kind kind, int index);
 
 // Why there is no algorithm of a name: "there is no algorithm 'rung' for broadcast; there are
 // fused, …". length: of the name, of which 40 letters are shown.

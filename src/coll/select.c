@@ -15,6 +15,7 @@
 #include "coll/algo.h"
 #include "coll/coll.h"
 #include "coll/executor.h"
+#include "coll/optimal.h"
 
 #define IN_PLACE true
 #define APART false
@@ -73,6 +74,17 @@ bool tern_algo_across_machines(tern_plan_kind kind, int index)
     return row != NULL && needs_machines(row);
 }
 
+const char *tern__algo_find(tern_plan_kind kind, const char *text, size_t length)
+{
+    const struct tern__algo *row;
+    for (int i = 0; (row = by_index(kind, i)) != NULL; i++) {
+        if (strlen(row->name) == length && memcmp(row->name, text, length) == 0) {
+            return row->name;
+        }
+    }
+    return tern__optimal_is(kind, text, length) ? TERN_ALGO_OPTIMAL : NULL;
+}
+
 int tern__algo_index(tern_plan_kind kind, const char *name)
 {
     int index = 0;
@@ -80,8 +92,18 @@ int tern__algo_index(tern_plan_kind kind, const char *name)
     while ((row = by_index(kind, index)) != NULL && strcmp(row->name, name) != 0) {
         index++;
     }
+    if (row == NULL && tern__optimal_is(kind, name, strlen(name))) {
+        return index; // the number behind the last one
+    }
     bool known = row != NULL || tern__executor_name(kind, name, strlen(name)) != NULL;
-    return known ? index : -1; // all executors have the number behind the last one
+    return !known ? -1 : row != NULL ? index : index + 1; // all executors have the next
+}
+
+const char *tern__algo_at(tern_plan_kind kind, int index)
+{
+    const struct tern__algo *row = by_index(kind, index);
+    bool behind = row == NULL && index > 0 && by_index(kind, index - 1) != NULL;
+    return row != NULL ? row->name : behind && kind != TERN_PLAN_BARRIER ? TERN_ALGO_OPTIMAL : NULL;
 }
 
 void tern__algo_unknown(tern_plan_kind kind, const char *name, size_t length, char *text,
@@ -93,6 +115,9 @@ void tern__algo_unknown(tern_plan_kind kind, const char *name, size_t length, ch
     const struct tern__algo *row;
     for (int i = 0; (row = by_index(kind, i)) != NULL && (size_t)used < size; i++) {
         used += snprintf(text + used, size - (size_t)used, "%s %s", i > 0 ? "," : "", row->name);
+    }
+    if (kind != TERN_PLAN_BARRIER && (size_t)used < size) {
+        snprintf(text + used, size - (size_t)used, ", %s", TERN_ALGO_OPTIMAL);
     }
 }
 
@@ -337,17 +362,41 @@ static int make(const tern_algo_request *request, const struct tern__algo *row,
     return TERN_OK;
 }
 
+// By a name that is not in the table, or TERN_ERR_ARG.
+static int make_beyond(const tern_algo_request *request, tern_plan **plan)
+{
+    const char *name = request->algorithm;
+    return tern__optimal_is(request->kind, name, strlen(name)) ? tern__optimal_plan(request, plan)
+                                                               : tern__executor_plan(request, plan);
+}
+
+static int make_picked(const tern_algo_request *request, struct tern__emit *e, tern_plan **plan)
+{
+    const struct tern__algo *row = NULL;
+    tern_plan *made = NULL;
+    int status = pick(request, e, &row);
+    status = status == TERN_OK ? make(request, row, e, &made) : status;
+    if (request->search != NULL && !is_shared_memory(request->topo)) {
+        status = tern__optimal_better(request, status, &made);
+    }
+    *plan = status == TERN_OK ? made : *plan;
+    return status;
+}
+
 static int find_and_make(const tern_algo_request *request, struct tern__emit *e, tern_plan **plan)
 {
     // Kind, sizes and root are the plan's to check, before anybody calculates with them.
     TERN_TRY(make(request, NULL, e, NULL));
     const struct tern__algo *row = NULL;
     const char *name = request->algorithm;
-    if (name != NULL && by_index(request->kind, tern__algo_index(request->kind, name)) == NULL &&
-        tern__executor_name(request->kind, name, strlen(name)) != NULL) {
-        return tern__executor_plan(request, plan);
+    if (name == NULL) {
+        return make_picked(request, e, plan);
     }
-    TERN_TRY(request->algorithm != NULL ? by_name(request, e, &row) : pick(request, e, &row));
+    int index = tern__algo_index(request->kind, name);
+    if (index >= 0 && by_index(request->kind, index) == NULL) {
+        return make_beyond(request, plan);
+    }
+    TERN_TRY(by_name(request, e, &row));
     return make(request, row, e, plan);
 }
 

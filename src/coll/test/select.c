@@ -135,7 +135,7 @@ static void sentences(void **state)
         &request,
         "there is no algorithm 'magic' for all_reduce; there are fused, one_shot, "
         "two_shot, staged, cut_small, cut_owners, cut_relay, cut_optimal, halving_doubling, "
-        "ring, tree, one, one_sums, chain, two, two_raw");
+        "ring, tree, one, one_sums, chain, two, two_raw, optimal");
     request.algorithm = "fused";
     assert_refused(&request,
                    "fused cannot do this all_reduce over mesh:5 --cut 0-1: it needs every "
