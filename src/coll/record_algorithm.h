@@ -5,7 +5,7 @@
 
 #include "base/kind.h"
 #include "sync/record_text.h"
-#include "tern/algo.h"
+#include "coll/algo.h"
 
 // Its name; "" when it has none.
 static inline const char *tern__record_algorithm(const struct tern__recorded *call)
@@ -13,7 +13,7 @@ static inline const char *tern__record_algorithm(const struct tern__recorded *ca
     int plan_kind = tern__kind_facts(call->signature.kind)->plan;
     const char *name = NULL;
     if (plan_kind >= 0 && call->algorithm >= 0) {
-        name = tern_algo_name((tern_plan_kind)plan_kind, call->algorithm);
+        name = tern__algo_at((tern_plan_kind)plan_kind, call->algorithm);
     }
     return name != NULL ? name : "";
 }

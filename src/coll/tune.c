@@ -20,23 +20,6 @@ static int no_such_algorithm(tern_plan_kind kind, const char *name, size_t lengt
     return tern__fail(TERN_ERR_ARG, "%s%s", where, why);
 }
 
-// Whether a stretch of text is this word.
-static bool is_word(const char *text, size_t length, const char *word)
-{
-    return strlen(word) == length && strncmp(text, word, length) == 0;
-}
-
-// The name, as tern_algo_name has it, of an algorithm of the kind; NULL when it has none such.
-static const char *find_algorithm(tern_plan_kind kind, const char *text, size_t length)
-{
-    for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
-        if (is_word(text, length, tern_algo_name(kind, i))) {
-            return tern_algo_name(kind, i);
-        }
-    }
-    return NULL;
-}
-
 static int show_length(size_t length)
 {
     return length > 40 ? 40 : (int)length;
@@ -64,7 +47,7 @@ static int read_part(const char *part, size_t length, tern_plan_kind kind, const
         const char *rest = colon + 1;
         size_t rest_length = length - (size_t)(rest - part);
         TERN_TRY(kind_of_word(part, (size_t)(colon - part), &said));
-        const char *found = find_algorithm(said, rest, rest_length);
+        const char *found = tern__algo_find(said, rest, rest_length);
         found = found != NULL ? found : tern__executor_name(said, rest, rest_length);
         if (found == NULL) {
             return no_such_algorithm(said, rest, rest_length, "TERN_ALGO: ");
@@ -77,7 +60,7 @@ static int read_part(const char *part, size_t length, tern_plan_kind kind, const
     }
     bool somewhere = false;
     for (int i = 0; i < TERN_PLAN_KINDS; i++) {
-        somewhere = somewhere || find_algorithm((tern_plan_kind)i, part, length) != NULL;
+        somewhere = somewhere || tern__algo_find((tern_plan_kind)i, part, length) != NULL;
     }
     if (!somewhere) {
         return tern__fail(TERN_ERR_ARG,
@@ -85,7 +68,7 @@ static int read_part(const char *part, size_t length, tern_plan_kind kind, const
                           "--algos' lists them, and KIND:ALGORITHM,... sets them one by one",
                           show_length(length), part);
     }
-    const char *found = find_algorithm(kind, part, length);
+    const char *found = tern__algo_find(kind, part, length);
     if (found != NULL && !*specific) {
         *name = found;
     }

@@ -198,13 +198,11 @@ static int check_suits(struct reader *r, const tern_tune_row *row, const char *n
 static int read_algorithm(struct reader *r, const tern_tune_row *row, char name[TERN__ALGO_BYTES])
 {
     tern_plan_kind kind = row->kind;
-    const char *candidate;
     TERN_TRY(read_word(r, "an algorithm"));
-    for (int i = 0; (candidate = tern_algo_name(kind, i)) != NULL; i++) {
-        if (strlen(candidate) == r->length && memcmp(candidate, r->word, r->length) == 0) {
-            snprintf(name, TERN__ALGO_BYTES, "%s", candidate);
-            return check_suits(r, row, name);
-        }
+    const char *known = tern__algo_find(kind, r->word, r->length);
+    if (known != NULL) {
+        snprintf(name, TERN__ALGO_BYTES, "%s", known);
+        return check_suits(r, row, name);
     }
     char why[400];
     tern__algo_unknown(kind, r->word, r->length, why, sizeof why);

@@ -141,8 +141,21 @@ static int lower_both(struct tern__program *program, int rank, bool far)
     return TERN_OK;
 }
 
+// Ranks of one machine make the same plan, each for itself. Elsewhere the solver may be another,
+// and its plan with it.
+static int refuse_search(const struct tern__program_key *key)
+{
+    return key->far && strcmp(key->algorithm, TERN_ALGO_OPTIMAL) == 0
+               ? tern__fail(TERN_ERR_ARG,
+                            "calls between machines cannot search for a plan, which might be "
+                            "another on each; 'tern plan --algo optimal' makes one for all, "
+                            "tern_exec runs it")
+               : TERN_OK;
+}
+
 int tern__program_create(const struct tern__program_key *key, struct tern__program **program)
 {
+    TERN_TRY(refuse_search(key));
     struct tern__program *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for a plan");

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "coll/algo.h"
 #include "coll/call/call.h"
 #include "plan/ir.h"
 #include "sync/doing.h"
@@ -27,7 +28,7 @@ void tern__signature_text(uint64_t signature, char *text, size_t size)
         snprintf(root, sizeof root, ", root %d", s.root);
     }
     if (counted && s.algorithm != TERN__ALGORITHM_NONE) {
-        const char *name = tern_algo_name((tern_plan_kind)s.kind, s.algorithm);
+        const char *name = tern__algo_at((tern_plan_kind)s.kind, s.algorithm);
         snprintf(algorithm, sizeof algorithm, ", %s", name != NULL ? name : "?");
     }
     char bytes[48] = "";
