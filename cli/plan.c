@@ -12,6 +12,7 @@
 #include "executor.h"
 #include "numbers.h"
 #include "options.h"
+#include "search.h"
 #include "suggest.h"
 #include "tern/algo.h"
 #include "tern/check.h"
@@ -41,7 +42,8 @@ struct arguments {
     tern_algo_request request;
     bool has_bytes, has_order, summary, list, simple;
     long unit, root;
-    const char *output, *as_run, *executor_out, *from;
+    const char *output, *as_run, *executor_out, *from, *certificate;
+    struct cli_search search;
     enum emit_target target;
     struct cli_topo topo;
     struct cli_executor executor;
@@ -106,6 +108,14 @@ static int take_order(void *into, const char *option, const char *text)
     return cli_take_order(&command, option, text, &arguments->request.order);
 }
 
+static int take_time(void *into, const char *option, const char *text)
+{
+    struct arguments *arguments = into;
+    return cli_read_seconds(text, 0.001, 1e6, &arguments->search.how.seconds)
+               ? -1
+               : cli_refuse(&command, "%s takes seconds, as 0.5 or 60, not '%s'", option, text);
+}
+
 static int read_options(int argc, char **argv, struct arguments *arguments)
 {
     const struct cli_option options[] = {
@@ -119,8 +129,11 @@ static int read_options(int argc, char **argv, struct arguments *arguments)
         {"--bytes B", "the size of the larger buffer, may end in K, M or G (binary)",
          .take = take_bytes},
         {"--unit U", "bytes of an element: 1, 2, 4 (default) or 8", .take = take_unit},
-        {"--algo A", "this algorithm instead of the quickest",
+        {"--algo A", "this algorithm instead of the quickest; optimal: search for a quicker plan",
          .word = &arguments->request.algorithm},
+        {"--time SECONDS", "end a search then, with the best plan so far", .take = take_time},
+        {"--certificate FILE", "write the proof there that no plan can take less than some time",
+         .word = &arguments->certificate},
         {"--order rank|any", "sums in rank order (default without --algo), or any fixed order",
          .take = take_order},
         {"--root R", "of broadcast, reduce, gather and scatter; default 0", .take = take_root},
@@ -172,9 +185,10 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     }
     if (arguments->from != NULL) {
         bool both = arguments->has_bytes || arguments->request.algorithm != NULL ||
-                    arguments->as_run != NULL || arguments->summary;
+                    arguments->as_run != NULL || arguments->summary ||
+                    arguments->certificate != NULL || arguments->search.how.seconds > 0;
         return both ? cli_refuse(&command, "--from: the plan is made; not with --bytes, --algo, "
-                                           "--as-run or --summary")
+                                           "--as-run, --summary, --certificate or --time")
                     : -1;
     }
     if (arguments->topo.word == NULL) {
@@ -190,6 +204,12 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     if (!executor && (arguments->executor.name != NULL || arguments->executor.has_ccl_bytes)) {
         return cli_refuse(&command, "--executor-name and --ccl-bytes go with --executor");
     }
+    const char *output = arguments->output;
+    if (arguments->certificate != NULL && strcmp(arguments->certificate, "-") == 0 &&
+        (output == NULL ? !arguments->summary : strcmp(output, "-") == 0)) {
+        return cli_refuse(&command, "--certificate and the plan cannot both be standard output; -o "
+                                    "FILE writes the plan elsewhere");
+    }
     if (arguments->request.algorithm != NULL && !arguments->has_order) {
         arguments->request.order = TERN_ORDER_ANY; // an algorithm that is named has its own order
     }
@@ -201,13 +221,20 @@ static void print_list(tern_plan_kind kind)
     for (int i = 0; tern_algo_name(kind, i) != NULL; i++) {
         printf("%-17s %s\n", tern_algo_name(kind, i), tern_algo_text(kind, i));
     }
+    if (kind != TERN_PLAN_BARRIER) {
+        printf("%-17s %s\n", TERN_ALGO_OPTIMAL,
+               "searched for: the quickest of many plans for any links");
+    }
 }
 
-static int print_summary(const tern_plan *plan, const tern_topo *topo, FILE *file)
+static int print_summary(const struct arguments *arguments, const tern_plan *plan,
+                         const tern_topo *topo, FILE *file)
 {
     tern_summary summary;
     int status = tern_summary_make(plan, topo, &summary);
-    return status == TERN_OK ? tern_summary_print(&summary, file) : status;
+    status = status == TERN_OK ? tern_summary_print(&summary, file) : status;
+    cli_search_print(&arguments->search, file);
+    return status;
 }
 
 // A staged call may run its plan more than once.
@@ -303,6 +330,51 @@ static int record_plan(struct arguments *arguments, tern_plan **plan)
     return status;
 }
 
+static int search_plan(struct arguments *arguments, tern_plan **plan)
+{
+    cli_search_begin(&arguments->search);
+    arguments->request.search = &arguments->search.how;
+    int status = tern_algo_plan(&arguments->request, plan);
+    cli_search_end(&arguments->search, "tern plan: ");
+    return status;
+}
+
+// TERN_OK, a status with a sentence, or 1 after one on standard error.
+static int new_plan(struct arguments *arguments, tern_plan **plan)
+{
+    int status = arguments->executor.file != NULL ? record_plan(arguments, plan)
+                 : arguments->as_run != NULL
+                     ? tern_coll_plan(&arguments->request, arguments->as_run, plan)
+                     : search_plan(arguments, plan);
+    if (status == TERN_OK && arguments->simple && simplify(plan, arguments->request.topo) != 0) {
+        status = EXIT_NO_PLAN;
+    }
+    if (status == TERN_OK && arguments->certificate != NULL) {
+        status = cli_certificate_write(&arguments->request, arguments->certificate);
+    }
+    return status;
+}
+
+// Of a plan that was made: what is asked for.
+static int write_plan(const struct arguments *arguments, const tern_plan *plan)
+{
+    const char *output = arguments->output;
+    int status = TERN_OK;
+    if (output == NULL && !arguments->summary && arguments->executor_out == NULL) {
+        output = "-";
+    }
+    note_piece(&arguments->request, plan);
+    if (output != NULL) {
+        status = tern_plan_save(plan, output);
+    }
+    if (status == TERN_OK && arguments->summary) {
+        // Beside a plan on standard output the summary must not get into it.
+        bool beside = output != NULL && strcmp(output, "-") == 0;
+        status = print_summary(arguments, plan, arguments->request.topo, beside ? stderr : stdout);
+    }
+    return status;
+}
+
 static int make_plan(struct arguments *arguments)
 {
     tern_topo *topo = NULL;
@@ -312,30 +384,8 @@ static int make_plan(struct arguments *arguments)
         return EXIT_NO_PLAN;
     }
     arguments->request.topo = topo;
-    int status = arguments->executor.file != NULL ? record_plan(arguments, &plan)
-                 : arguments->as_run != NULL
-                     ? tern_coll_plan(&arguments->request, arguments->as_run, &plan)
-                     : tern_algo_plan(&arguments->request, &plan);
-    if (status == TERN_OK && arguments->simple && simplify(&plan, topo) != 0) {
-        tern_plan_destroy(plan);
-        tern_topo_destroy(topo);
-        return EXIT_NO_PLAN;
-    }
-    const char *output = arguments->output;
-    if (output == NULL && !arguments->summary && arguments->executor_out == NULL) {
-        output = "-";
-    }
-    if (status == TERN_OK) {
-        note_piece(&arguments->request, plan);
-    }
-    if (status == TERN_OK && output != NULL) {
-        status = tern_plan_save(plan, output);
-    }
-    if (status == TERN_OK && arguments->summary) {
-        // Beside a plan on standard output the summary must not get into it.
-        bool beside = output != NULL && strcmp(output, "-") == 0;
-        status = print_summary(plan, topo, beside ? stderr : stdout);
-    }
+    int status = new_plan(arguments, &plan);
+    status = status == TERN_OK ? write_plan(arguments, plan) : status;
     if (status < 0) {
         const char *algorithm = arguments->request.algorithm;
         fprintf(stderr, "tern plan: %s%s\n", tern_last_error(),
