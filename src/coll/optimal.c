@@ -138,6 +138,11 @@ int tern__optimal_plan(const tern_algo_request *request, tern_plan **plan)
     int status = compare_table(&s);
     status = status == TERN_OK ? compare_planned(&s) : status;
     bool enough = s.best != NULL && (status == TERN_ERR_TIMEOUT || status == TERN_ERR_INTERRUPTED);
+    if (status == TERN_ERR_TIMEOUT && !enough) {
+        return tern__fail(TERN_ERR_TIMEOUT, "no plan of %s on %.300s was found in %g s",
+                          tern_plan_kind_name(request->kind), tern_topo_text(request->topo),
+                          s.how.seconds);
+    }
     if (status != TERN_OK && !enough) {
         (void)tern_plan_destroy(s.best);
         return status;

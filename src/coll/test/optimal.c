@@ -274,6 +274,8 @@ static void what_it_refuses(void **state)
     assert_refused("mesh:3", TERN_PLAN_ALL_REDUCE, &(tern_search){.seconds = -1}, TERN_ERR_ARG,
                    "tern_algo_plan: a search of -1 seconds; it is 0, for no limit, or a number "
                    "above 0");
+    assert_refused("ring:5", TERN_PLAN_ALL_TO_ALL, &(tern_search){.seconds = 1e-9},
+                   TERN_ERR_TIMEOUT, "no plan of all_to_all on ring:5 was found in 1e-09 s");
 }
 
 int main(void)
