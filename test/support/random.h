@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers for tests: the same seed gives the same test everywhere (splitmix64; Steele, Lea,
-// Flood 2014).
+// Random numbers for tests: the same seed gives the same test everywhere.
 #ifndef TERN_TEST_RANDOM_H
 #define TERN_TEST_RANDOM_H
 
@@ -10,18 +9,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/random.h"
+
 // Numbers drawn one after the other; processes that begin with the same state draw the same.
 static inline uint64_t random_next(uint64_t *state)
 {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return tern__random_next(state);
 }
 
 static inline uint64_t random_below(uint64_t *state, uint64_t limit)
 {
-    return random_next(state) % limit;
+    return tern__random_below(state, limit);
 }
 
 // The seed of this run, printed; TERN_TEST_SEED=N repeats it.

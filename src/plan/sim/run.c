@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "plan/sim/engine.h"
 #include "plan/sim/time.h"
 
@@ -29,17 +30,14 @@ static void make_ready(struct tern__engine *engine, uint32_t lane)
     engine->ready[engine->ready_count++] = lane;
 }
 
-// From 1 to 1 + jitter, by seed, lane, op and flow only: the order of events has no part in it
-// (splitmix64; Steele, Lea, Flood 2014).
+// From 1 to 1 + jitter, by seed, lane, op and flow only: the order of events has no part in it.
 static double chance(const struct tern__engine *engine, uint32_t lane, uint64_t index,
                      uint32_t flow)
 {
-    uint64_t z = engine->options.seed + UINT64_C(0x9e3779b97f4a7c15) * (lane + 1) +
-                 UINT64_C(0xd1342543de82ef95) * (index + 1) + UINT64_C(0xa0761d6478bd642f) * flow;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return 1 + engine->options.jitter * (double)(z >> 11) * 0x1p-53;
+    uint64_t state = engine->options.seed + UINT64_C(0x9e3779b97f4a7c15) * lane +
+                     UINT64_C(0xd1342543de82ef95) * (index + 1) +
+                     UINT64_C(0xa0761d6478bd642f) * flow;
+    return 1 + engine->options.jitter * (double)(tern__random_next(&state) >> 11) * 0x1p-53;
 }
 
 // Starts a flow of an op that has its resources; `latency_us` is over before it uses them.
