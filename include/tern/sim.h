@@ -70,8 +70,9 @@ typedef struct tern_sim_options {
     const char *fails[TERN_SIM_FAILS_MAX];
     int fails_count;
 
-    bool without_path; // the critical path is not kept: less memory, and less time
-    tern_sim_see *see; // may be NULL; called by the thread that simulates
+    bool without_path;  // the critical path is not kept: less memory, and less time
+    bool without_bound; // the bound, which can take longer than the simulation, is not worked out
+    tern_sim_see *see;  // may be NULL; called by the thread that simulates
     void *see_arg;
 } tern_sim_options;
 
@@ -92,7 +93,8 @@ TERN_API int tern_sim_destroy(tern_sim *sim); // NULL is allowed
 typedef struct tern_sim_facts {
     double time_us;                // when the last rank ended
     double algbw_GBps, busbw_GBps; // as `tern perf` counts them; 0 for a barrier
-    // No plan takes less (tern/summary.h); below 0 when nobody knows, above TERN_PLAN_RANKS_MAX.
+    // No plan takes less (tern/summary.h); below 0 when nobody knows: above TERN_PLAN_RANKS_MAX, or
+    // when it was not wanted.
     double bound_us;
     char bound_text[160];
     uint64_t ops, flows,

@@ -81,7 +81,7 @@ static int keep_facts(tern_sim *sim, const struct tern__engine *engine)
         facts->algbw_GBps = (double)spec->bytes / facts->time_us / 1e3;
         facts->busbw_GBps = facts->algbw_GBps * (crossings > 0 ? crossings * (n - 1) / n : 1);
     }
-    if (spec->nranks <= TERN_PLAN_RANKS_MAX) {
+    if (spec->nranks <= TERN_PLAN_RANKS_MAX && !engine->options.without_bound) {
         struct tern__bound bound;
         TERN_TRY(tern__bound_find(spec, engine->topo, &bound));
         facts->bound_us = bound.us;

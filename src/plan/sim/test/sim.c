@@ -386,13 +386,17 @@ static void see(const tern_sim_event *event, void *arg)
 static void what_happens_is_told(void **state)
 {
     struct seen seen = {0};
-    tern_sim_options options = {.see = see, .see_arg = &seen, .without_path = true};
+    tern_sim_options options = {.see = see,
+                                .see_arg = &seen,
+                                .without_path = true,
+                                .without_bound = true};
     tern_plan *plan = of(2);
     copy(plan, 0, 0, 0, 1, US);
     hand_post(plan, 0, 0, 1, 0);
     hand_wait(plan, 1, 0, 0, 1);
     tern_sim *sim = simulate(plan, "mesh:2", &options);
     assert_false(tern_sim_get_step(sim, 0, NULL));
+    assert_true(tern_sim_get_facts(sim)->bound_us < 0);
     tern_sim_destroy(sim);
     assert_int_equal(seen.flows, 1);
     assert_int_equal(seen.copies, 1);
