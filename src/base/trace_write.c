@@ -9,12 +9,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/trace_text.h"
 
-enum {
-    TRACKS_MAX = 1024, // names of a rank; tids are rank by rank
-    ESCAPED_MAX = 120, // bytes of a string
-};
-_Static_assert(TERN__TRACE_NAME_BYTES <= ESCAPED_MAX, "names of events are strings");
+enum { TRACKS_MAX = 1024 }; // names of a rank; tids are rank by rank
+_Static_assert(TERN__TRACE_NAME_BYTES <= TERN__TRACE_TEXT_MAX, "names of events are strings");
 
 // Where an arrow may begin.
 struct origin {
@@ -74,58 +72,11 @@ static int tid_of(int rank, int track)
     return (rank + 1) * TRACKS_MAX + track;
 }
 
-// Bytes of the UTF-8 character that begins here: 2..4, or 0 when it is none. Names are any bytes
-// and may have been cut inside a character.
-static size_t utf8_bytes(const char *text)
-{
-    const unsigned char *c = (const unsigned char *)text;
-    size_t bytes = c[0] >= 0xc2 && c[0] <= 0xdf   ? 2
-                   : c[0] >= 0xe0 && c[0] <= 0xef ? 3
-                   : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4
-                                                  : 0;
-    for (size_t i = 1; i < bytes; i++) {
-        if ((c[i] & 0xc0) != 0x80) { // also the end of the text
-            return 0;
-        }
-    }
-    bool overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
-    bool beyond = (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf4 && c[1] > 0x8f);
-    return overlong || beyond ? 0 : bytes;
-}
-
-// A JSON string without its quotes, of at most `size` bytes.
-static void write_escaped(FILE *file, const char *from, size_t size)
-{
-    char text[ESCAPED_MAX + 1] = "";
-    strncat(text, from, size < sizeof text ? size : sizeof text - 1);
-    for (const char *at = text; *at != '\0'; at++) {
-        unsigned char c = (unsigned char)*at;
-        size_t bytes = c >= 0x80 ? utf8_bytes(at) : 1;
-        if (c == '"' || c == '\\') {
-            fprintf(file, "\\%c", c);
-        } else if (c < 0x20) {
-            fprintf(file, "\\u%04x", c);
-        } else if (bytes == 0) {
-            fputs("\\ufffd", file);
-        } else {
-            fwrite(at, 1, bytes, file);
-            at += bytes - 1;
-        }
-    }
-}
-
-// Microseconds; not with %f, whose decimal point is the locale's.
-static void write_time(FILE *file, const char *key, int64_t time_ns)
-{
-    time_ns = time_ns > 0 ? time_ns : 0;
-    fprintf(file, ",\"%s\":%" PRId64 ".%03d", key, time_ns / 1000, (int)(time_ns % 1000));
-}
-
 // Since the earliest event. Readers keep times as doubles, which have no room for nanoseconds
 // beside the uptime of a machine that has been up for years.
 static void write_moment(const struct writer *writer, int64_t time_ns)
 {
-    write_time(writer->file, "ts", time_ns - writer->zero_ns);
+    tern__trace_time(writer->file, "ts", time_ns - writer->zero_ns);
 }
 
 // `{"ph":P,"pid":...,"tid":...`
@@ -138,7 +89,7 @@ static void write_place(struct writer *writer, const char *phase, int rank, int 
 static void write_name(FILE *file, const struct tern__trace_event *event)
 {
     fputs(",\"name\":\"", file);
-    write_escaped(file, event->name, sizeof event->name);
+    tern__trace_text(file, event->name, sizeof event->name);
     if (event->number > 0) {
         fprintf(file, " #%" PRIu64, event->number);
     }
@@ -156,13 +107,13 @@ static void write_args(FILE *file, const struct tern__trace_event *event)
     }
     if (event->algorithm[0] != '\0') {
         fprintf(file, "%s\"algorithm\":\"", between);
-        write_escaped(file, event->algorithm, sizeof event->algorithm);
+        tern__trace_text(file, event->algorithm, sizeof event->algorithm);
         fputc('"', file);
         between = ",";
     }
     if (event->transport[0] != '\0') {
         fprintf(file, "%s\"transport\":\"", between);
-        write_escaped(file, event->transport, sizeof event->transport);
+        tern__trace_text(file, event->transport, sizeof event->transport);
         fputc('"', file);
         between = ",";
     }
@@ -287,7 +238,7 @@ static void write_event(struct writer *writer, int track, const struct tern__tra
     write_moment(writer, event->begin_ns);
     write_name(file, event);
     if (!overlaps) {
-        write_time(file, "dur", event->duration_ns);
+        tern__trace_time(file, "dur", event->duration_ns);
         write_args(file, event);
         if (event->in != 0) {
             write_arrow(writer, track, event);
@@ -322,7 +273,7 @@ static void write_track(struct writer *writer, const struct tern__trace_rank *ra
     if (is_new) {
         write_place(writer, "M", writer->rank, number);
         fputs(",\"name\":\"thread_name\",\"args\":{\"name\":\"", writer->file);
-        write_escaped(writer->file, track->name, sizeof track->name);
+        tern__trace_text(writer->file, track->name, sizeof track->name);
         fputs("\"}}", writer->file);
     }
     const struct tern__trace_event *events = tern__trace_events(track);
@@ -358,10 +309,10 @@ static void write_labels(struct writer *writer, const char *ending)
             writer->rank + 1);
     if (machine != NULL) {
         fputs("on ", writer->file);
-        write_escaped(writer->file, machine->name, ESCAPED_MAX);
+        tern__trace_text(writer->file, machine->name, TERN__TRACE_TEXT_MAX);
         fputs(ending != NULL ? ", " : "", writer->file);
     }
-    write_escaped(writer->file, ending != NULL ? ending : "", ESCAPED_MAX);
+    tern__trace_text(writer->file, ending != NULL ? ending : "", TERN__TRACE_TEXT_MAX);
     fputs("\"}}", writer->file);
 }
 
@@ -398,13 +349,13 @@ static void write_machines(const struct writer *writer)
         return;
     }
     fputs("\"clock_of\":\"", file);
-    write_escaped(file, machines->clock_of, ESCAPED_MAX);
+    tern__trace_text(file, machines->clock_of, TERN__TRACE_TEXT_MAX);
     fputs("\",\"machines\":[", file);
     for (int i = 0; i < machines->count; i++) {
         const struct tern__trace_machine *machine = &machines->list[i];
         const char *before = "";
         fprintf(file, "%s\n{\"machine\":\"", i > 0 ? "," : "");
-        write_escaped(file, machine->name, ESCAPED_MAX);
+        tern__trace_text(file, machine->name, TERN__TRACE_TEXT_MAX);
         fputs("\",\"ranks\":[", file);
         for (uint64_t ranks = machine->ranks; ranks != 0; ranks &= ranks - 1) {
             fprintf(file, "%s%d", before, __builtin_ctzll(ranks));
@@ -428,7 +379,8 @@ void tern__trace_move(struct tern__trace_event *event, const struct tern__clock_
 }
 
 int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nranks,
-                      const struct tern__trace_machines *machines)
+                      const struct tern__trace_machines *machines,
+                      const struct tern__trace_simulated *simulated)
 {
     struct writer writer = {.file = file,
                             .machines = machines,
@@ -446,13 +398,17 @@ int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nran
     if (writer.origins_count > 0) {
         qsort(writer.origins, writer.origins_count, sizeof *writer.origins, compare_origins);
     }
-    writer.zero_ns = writer.zero_ns == INT64_MAX ? 0 : writer.zero_ns;
-    fprintf(file, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"CLOCK_MONOTONIC\",");
+    writer.zero_ns = writer.zero_ns == INT64_MAX || simulated != NULL ? 0 : writer.zero_ns;
+    fprintf(file, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"%s\",",
+            simulated != NULL ? "simulated" : "CLOCK_MONOTONIC");
     write_machines(&writer);
     fprintf(file, "\"zero_ns\":\"%" PRId64 "\"},\"traceEvents\":[\n", writer.zero_ns);
     for (writer.rank = 0; writer.rank < nranks; writer.rank++) {
         writer.names_count = 0;
         write_rank(&writer, &ranks[writer.rank]);
+    }
+    if (simulated != NULL) {
+        tern__trace_write_counters(file, simulated, nranks + 1);
     }
     fputs("\n]}\n", file);
     free(writer.names);

@@ -41,9 +41,27 @@ struct tern__trace_machines {
 // The event with its times changed by a line to the other clock.
 void tern__trace_move(struct tern__trace_event *event, const struct tern__clock_line *clock);
 
-// `machines` is NULL for one machine. TERN_ERR_MEMORY, or TERN_OK; whether the file could be
-// written is the caller's to see.
+// Of a run that was simulated: its clock begins at 0, and it is known how much of links and
+// resources was used when.
+struct tern__trace_sample {
+    int64_t at_ns;
+    uint32_t share; // of what there is, in 1/100000, from then on
+};
+struct tern__trace_counter {
+    const char *name;
+    const struct tern__trace_sample *samples;
+    size_t samples_count;
+};
+struct tern__trace_simulated {
+    const char *process; // what stands above the counters
+    const struct tern__trace_counter *counters;
+    size_t counters_count;
+};
+
+// `machines` is NULL for one machine, `simulated` for a run that was none. TERN_ERR_MEMORY, or
+// TERN_OK; whether the file could be written is the caller's to see.
 int tern__trace_write(FILE *file, const struct tern__trace_rank *ranks, int nranks,
-                      const struct tern__trace_machines *machines);
+                      const struct tern__trace_machines *machines,
+                      const struct tern__trace_simulated *simulated);
 
 #endif

@@ -13,7 +13,7 @@
 static int write_trace(FILE *file, void *arg)
 {
     const struct tern__trace_job *job = arg;
-    return tern__trace_write(file, job->ranks, job->nranks, job->machines);
+    return tern__trace_write(file, job->ranks, job->nranks, job->machines, NULL);
 }
 
 // What a rank has recorded and lost; threads that found no track count as one event.

@@ -90,7 +90,8 @@ static int write_trace(FILE *file, void *arg)
             (struct tern__trace_rank){.tracks = tracks, .count = output->offers[rank].tracks};
     }
     return tern__trace_write(file, ranks, output->nranks,
-                             output->clocks.machines.count > 0 ? &output->clocks.machines : NULL);
+                             output->clocks.machines.count > 0 ? &output->clocks.machines : NULL,
+                             NULL);
 }
 
 // On rank 0.
