@@ -30,6 +30,8 @@ TERN_BEGIN_DECLS
 #define TERN_SIM_FAILS_MAX 64
 #define TERN_SIM_JITTER_MAX 100.0
 #define TERN_SIM_NAME_BYTES 64
+#define TERN_SIM_TRACE_EVENTS (UINT32_C(1) << 18)
+#define TERN_SIM_TRACE_MAX (UINT32_C(1) << 26)
 
 typedef struct tern_sim tern_sim;
 
@@ -42,6 +44,7 @@ typedef struct tern_sim_event {
     int rank, lane;         // who executes it
     uint64_t index;         // of the op in its lane
     int from, to;           // of a flow (equal: in the rank's own memory) and of a post
+    uint32_t signal;        // of a post and of a wait; of the rank `to`
     uint64_t bytes;         // of a flow; of an op: its length
     double begin_us;        // since the beginning of the run
     double active_us;       // of a flow: when the latency was over
@@ -74,6 +77,14 @@ typedef struct tern_sim_options {
     bool without_bound; // the bound, which can take longer than the simulation, is not worked out
     tern_sim_see *see;  // may be NULL; called by the thread that simulates
     void *see_arg;
+
+    // A file for the run as a trace, for Perfetto and for tern.timeline; NULL: none. Ranks are
+    // processes and lanes threads; ops, posts and waits are slices, flows pairs that may overlap,
+    // and arrows lead from posts to waits; how much of each link and resource is used are counters.
+    // It holds the first trace_events events; 0: TERN_SIM_TRACE_EVENTS; up to TERN_SIM_TRACE_MAX,
+    // each about 200 bytes of memory.
+    const char *trace;
+    size_t trace_events;
 } tern_sim_options;
 
 // Runs a sealed plan. `options` may be NULL. TERN_OK also when a link has failed and ranks do not
@@ -100,6 +111,9 @@ typedef struct tern_sim_facts {
     uint64_t ops, flows,
         events;    // executed; events: beginnings and ends of flows, arrivals of posts
     double wall_s; // what the simulation itself took
+    // What ended until then is in the trace: infinite when all is, 0 without a trace.
+    double traced_us;
+    uint64_t traced; // events in it
 } tern_sim_facts;
 
 // Valid until the simulation is destroyed; NULL for none.

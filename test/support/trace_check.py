@@ -3,13 +3,14 @@
 """Reads a trace of tern and checks what every trace has to be, by the rules of the Chrome trace format
 that Perfetto keeps: named processes from 1 and named threads, times on one clock, slices of a thread
 properly nested, pairs of async events, arrows that begin and end inside slices of different processes,
-the end later than the beginning.
+the end later than the beginning. Counters, of simulated runs, have a process of their own behind the
+ranks; they are percentages that begin at time 0.
 
 usage: trace_check.py FILE RANKS [EXPRESSION...]
 
 An expression must hold. In it: E all events, X slices, A async beginnings, arrows a list of pairs of
 slices (from, to), calls the slices and pairs of calls, named(NAME) the slices and pairs of that name,
-rank(EVENT) its rank."""
+rank(EVENT) its rank, ns(US) nanoseconds, use(NAME) a list of (ns, percent) of that counter, counters their names."""
 import json
 import sys
 from bisect import bisect_right
@@ -33,7 +34,25 @@ def rank(event):
     return event["pid"] - 1
 
 
+def check_counters(events, ranks):
+    """Counters by name: lists of (ns, percent)."""
+    counters = defaultdict(list)
+    for e in events:
+        if e["ph"] == "C":
+            need(e["pid"] == ranks + 1 and e["cat"] == "use", "a counter of no such process", e)
+            need(0 <= e["args"]["percent"] <= 100, "more or less than there is", e)
+            counters[e["name"]].append((ns(e["ts"]), e["args"]["percent"]))
+    for name, samples in counters.items():
+        need(samples[0][0] == 0, f"{name} begins at {samples[0][0]} ns")
+        need(all(a[0] < b[0] and a[1] != b[1] for a, b in zip(samples, samples[1:])),
+             f"samples that change nothing, or not in their order: {name} {samples[:40]}")
+    return counters
+
+
 def check_shape(events, ranks):
+    behind = [e for e in events if e["ph"] == "M" and e["pid"] == ranks + 1]
+    need(len(behind) in (0, 2), "more or less than the name of the counters", behind)
+    events = [e for e in events if e["ph"] != "C" and e not in behind]
     for e in events:
         need(e["ph"] in "MXbesfi", "an unknown phase", e)
         need(isinstance(e["pid"], int) and 1 <= e["pid"] <= ranks, "a process that is no rank", e)
@@ -118,12 +137,15 @@ def main():
     E = trace["traceEvents"]
     X = [e for e in E if e["ph"] == "X"]
     A = [e for e in E if e["ph"] == "b"]
-    check_shape(E, int(sys.argv[2]))
+    ranks = int(sys.argv[2])
+    counters = check_counters(E, ranks)
+    check_shape(E, ranks)
     tracks = check_nesting(X)
     check_pairs(E)
     arrows = check_arrows(E, tracks)
     calls = [e for e in X + A if e["cat"] == "call"]
     known = {"E": E, "X": X, "A": A, "arrows": arrows, "calls": calls, "rank": rank,
+             "use": counters.__getitem__, "ns": ns, "counters": sorted(counters),
              "named": lambda name: [e for e in X + A if e["name"] == name]}
     for expression in sys.argv[3:]:
         need(eval(expression, known),  # pylint: disable=eval-used

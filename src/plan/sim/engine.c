@@ -130,6 +130,19 @@ static int add_resources(struct tern__engine *engine)
     return added ? TERN_OK : no_memory(engine);
 }
 
+static int open_trace(struct tern__engine *engine)
+{
+    if (engine->options.trace == NULL) {
+        return TERN_OK;
+    }
+    engine->trace = calloc(1, sizeof *engine->trace);
+    if (engine->trace == NULL) {
+        return no_memory(engine);
+    }
+    engine->shares.trace = engine->trace;
+    return tern__sim_trace_open(engine->trace, engine->options.trace_events, engine->lanes_count);
+}
+
 int tern__engine_open(struct tern__engine *engine, const tern_program *program,
                       const tern_topo *topo, const tern_sim_options *options)
 {
@@ -149,6 +162,7 @@ int tern__engine_open(struct tern__engine *engine, const tern_program *program,
     TERN_TRY(judge_options(&engine->options));
     TERN_TRY(tern__engine_read_fails(engine));
     TERN_TRY(make_lanes(engine));
+    TERN_TRY(open_trace(engine));
     for (uint32_t i = 0; i < engine->fails_count; i++) {
         if (tern__sim_queue_add(&engine->queue, engine->fails[i].us, TERN__SIM_FAIL, i, 0) ==
             TERN__NONE) {
@@ -163,6 +177,10 @@ void tern__engine_close(struct tern__engine *engine)
     tern__sim_queue_close(&engine->queue);
     tern__shares_close(&engine->shares);
     tern__paths_close(&engine->paths);
+    if (engine->trace != NULL) {
+        tern__sim_trace_close(engine->trace);
+        free(engine->trace);
+    }
     free(engine->lanes);
     free(engine->first_lane);
     free(engine->ready);

@@ -15,6 +15,7 @@
 #include "plan/sim/queue.h"
 #include "plan/sim/route.h"
 #include "plan/sim/share.h"
+#include "plan/sim/trace.h"
 #include "tern/sim.h"
 
 enum tern__sim_kind {
@@ -52,6 +53,7 @@ struct tern__sim_post {
     uint32_t lane;
     uint32_t path;
     uint32_t peer;
+    uint32_t record; // of the trace, + 1; 0: none
 };
 
 struct tern__sim_link {
@@ -104,6 +106,7 @@ struct tern__engine {
     double *rank_us;       // per rank, when its last lane ended
     uint32_t last_lane;    // that ended
     uint64_t ops, flows, events;
+    struct tern__sim_trace *trace; // NULL: none is wanted
     int status;
 };
 

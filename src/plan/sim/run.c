@@ -23,6 +23,14 @@ static void tell(struct tern__engine *engine, const struct tern__sim_lane *lane,
         event.lane = lane->lane;
         engine->options.see(&event, engine->options.see_arg);
     }
+    if (engine->trace != NULL) {
+        tern__sim_trace_tell(engine->trace, (uint32_t)(lane - engine->lanes), &event);
+    }
+}
+
+static bool is_told(const struct tern__engine *engine)
+{
+    return engine->options.see != NULL || engine->trace != NULL;
 }
 
 static void make_ready(struct tern__engine *engine, uint32_t lane)
@@ -170,11 +178,25 @@ static void wake(struct tern__engine *engine, const struct tern__sim_post *post)
                               .index = lane->index,
                               .from = (int)lane->rank,
                               .to = (int)lane->rank,
+                              .signal = lane->signal,
                               .begin_us = lane->begin_us,
                               .end_us = engine->now_us});
         lane->index++;
         make_ready(engine, at);
     }
+}
+
+static tern_sim_event event_of_post(const struct tern__engine *engine,
+                                    const struct tern__sim_lane *lane,
+                                    const struct tern__sim_post *post)
+{
+    return (tern_sim_event){.kind = TERN_PLAN_POST,
+                            .index = post->index,
+                            .from = (int)lane->rank,
+                            .to = (int)post->peer,
+                            .signal = post->signal - (uint32_t)engine->first_signal[post->peer],
+                            .begin_us = post->begin_us,
+                            .end_us = engine->now_us};
 }
 
 // A post has arrived.
@@ -192,13 +214,10 @@ static void arrive(struct tern__engine *engine, struct tern__sim_post *post)
                                                              .what = TERN__NONE,
                                                              .kind = TERN_PLAN_POST});
     }
-    tell(engine, lane,
-         (tern_sim_event){.kind = TERN_PLAN_POST,
-                          .index = post->index,
-                          .from = (int)lane->rank,
-                          .to = (int)post->peer,
-                          .begin_us = post->begin_us,
-                          .end_us = engine->now_us});
+    tell(engine, lane, event_of_post(engine, lane, post));
+    if (engine->trace != NULL) {
+        engine->trace->arrived = post->record;
+    }
     wake(engine, post);
     tern__path_drop(&engine->paths, post->path);
 }
@@ -221,6 +240,10 @@ static void send_post(struct tern__engine *engine, uint32_t at, const tern_plan_
         if (engine->options.jitter > 0) {
             latency_us *= chance(engine, at, lane->index, 0);
         }
+    }
+    if (engine->trace != NULL) {
+        tern_sim_event event = event_of_post(engine, lane, &post);
+        post.record = tern__sim_trace_post(engine->trace, at, &event);
     }
     post.path = tern__path_hold(&engine->paths, lane->path);
     if (!(latency_us > 0)) {
@@ -313,7 +336,7 @@ static void end_op(struct tern__engine *engine, uint32_t at, const struct tern__
                                                          .lane = at,
                                                          .what = last->bottleneck,
                                                          .kind = lane->kind});
-    if (engine->options.see != NULL) {
+    if (is_told(engine)) {
         tell(engine, lane,
              (tern_sim_event){.kind = (tern_plan_op_kind)lane->kind,
                               .index = lane->index,
@@ -351,7 +374,7 @@ static void end_flow(struct tern__engine *engine, uint32_t index)
     struct tern__flow *flow = &engine->shares.flows[index];
     uint32_t lane = flow->lane;
     tern__flow_leave(&engine->shares, index, engine->now_us);
-    if (engine->options.see != NULL) {
+    if (is_told(engine)) {
         tell_flow(engine, flow);
     }
     if (--engine->lanes[lane].pending == 0) {

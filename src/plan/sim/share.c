@@ -44,8 +44,10 @@ uint32_t tern__shares_add(struct tern__shares *shares, double capacity)
                   &shares->resources_room, sizeof *shares->resources)) {
         return TERN__NONE;
     }
-    shares->resources[shares->resources_count] =
-        (struct tern__resource){.capacity = capacity, .first = TERN__NONE, .first_us = -1};
+    shares->resources[shares->resources_count] = (struct tern__resource){.capacity = capacity,
+                                                                         .whole = capacity,
+                                                                         .first = TERN__NONE,
+                                                                         .first_us = -1};
     return shares->resources_count++;
 }
 
@@ -118,9 +120,22 @@ void tern__flow_join(struct tern__shares *shares, uint32_t index, double now_us)
     }
 }
 
+// A stretch of time in which a flow had one rate is over.
+static void record(const struct tern__shares *shares, const struct tern__flow *flow, double now_us)
+{
+    for (uint32_t k = 0; k < flow->on_count && flow->rate > 0; k++) {
+        double whole = shares->resources[flow->on[k].resource].whole;
+        tern__sim_trace_use(shares->trace, flow->on[k].resource, flow->rate / whole, flow->seen_us,
+                            now_us);
+    }
+}
+
 void tern__flow_leave(struct tern__shares *shares, uint32_t index, double now_us)
 {
     struct tern__flow *flow = &shares->flows[index];
+    if (shares->trace != NULL) {
+        record(shares, flow, now_us);
+    }
     for (uint32_t k = 0; k < flow->on_count; k++) {
         struct tern__resource *resource = &shares->resources[flow->on[k].resource];
         uint32_t next = flow->on[k].next;
@@ -195,6 +210,9 @@ static void set_rate(struct tern__shares *shares, struct tern__flow *flow, doubl
     flow->bottleneck = bottleneck;
     if (rate == flow->rate && flow->event != TERN__NONE) {
         return;
+    }
+    if (shares->trace != NULL) {
+        record(shares, flow, now_us);
     }
     flow->left -= flow->rate * (now_us - flow->seen_us);
     flow->left = flow->left > 0 ? flow->left : 0;

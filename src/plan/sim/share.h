@@ -14,6 +14,7 @@
 
 #include "plan/sim/queue.h"
 #include "plan/sim/route.h"
+#include "plan/sim/trace.h"
 
 #define TERN__FLOW_ON (TERN__ROUTE_USES + 1) // its link and what that uses
 #define TERN__FLOW_SLOTS 8                   // a place of a flow in a list is flow * SLOTS + k
@@ -40,6 +41,7 @@ struct tern__flow {
 
 struct tern__resource {
     double capacity; // bytes per us
+    double whole;    // the same before it failed
     uint32_t first;  // place in the list of its flows; TERN__NONE: none
     uint32_t flows;
     bool marked;
@@ -74,7 +76,8 @@ struct tern__shares {
     uint32_t members_count, members_room, shared_count, shared_room;
     struct tern__fill *heap;
     uint32_t heap_count, heap_room;
-    bool failed; // no memory
+    struct tern__sim_trace *trace; // NULL: none is wanted
+    bool failed;                   // no memory
 };
 
 void tern__shares_open(struct tern__shares *shares, struct tern__sim_queue *queue,

@@ -13,6 +13,7 @@
 #include "base/public.h"
 #include "plan/bound.h"
 #include "plan/ir.h"
+#include "tern/file.h"
 
 #define STUCK_BYTES 512
 
@@ -72,6 +73,8 @@ static int keep_facts(tern_sim *sim, const struct tern__engine *engine)
     facts->flows = engine->flows;
     facts->events = engine->events;
     facts->bound_us = -1;
+    facts->traced_us = engine->trace != NULL ? engine->trace->full_us : 0;
+    facts->traced = engine->trace != NULL ? engine->trace->records_count : 0;
     for (int rank = 0; rank < sim->nranks; rank++) {
         facts->time_us = sim->rank_us[rank] > facts->time_us ? sim->rank_us[rank] : facts->time_us;
     }
@@ -109,6 +112,9 @@ static int run(const char *call, const tern_program *program, const tern_topo *t
         return tern__fail(TERN_ERR_ARG, "the plan is for %d ranks, and %s has %d",
                           program->spec.nranks, tern_topo_text(topo), tern_topo_size(topo));
     }
+    if (options != NULL && options->trace != NULL) {
+        TERN_TRY(tern_file_probe(options->trace));
+    }
     struct tern__engine engine;
     int64_t begin_ns = tern__now_ns();
     tern_sim *made = tern__handle_new(TERN__SIM, sizeof *made);
@@ -119,6 +125,9 @@ static int run(const char *call, const tern_program *program, const tern_topo *t
     status = status < 0 ? status : tern__engine_run(&engine);
     made->facts.wall_s = (double)(tern__now_ns() - begin_ns) / (double)TERN_NS_PER_SECOND;
     status = status < 0 ? status : keep(made, &engine);
+    status = status < 0 || engine.trace == NULL
+                 ? status
+                 : tern__sim_trace_save(&engine, engine.options.trace);
     tern__engine_close(&engine);
     if (status < 0) {
         destroy(made);
