@@ -158,6 +158,11 @@ static int read_options(int argc, char **argv, struct sim_arguments *arguments)
         {"--seed N", "of that chance; default: 0", .number = &arguments->seed, .most = 2147483647},
         {"--fail LINK@US", "a link that fails at a time: 0-1@100, or 0>1@100; repeatable",
          .take = take_fail},
+        {"--trace FILE", "write the run as a Chrome trace, for Perfetto",
+         .word = &arguments->options.trace},
+        {"--timeline FILE", "write it as a page for a browser", .word = &arguments->timeline},
+        {"--trace-events N", "the most events of both; default: 262144",
+         .number = &arguments->trace_events, .least = 1, .most = TERN_SIM_TRACE_MAX},
         {"--rows N", "of links and of parts of the path that are shown; default: 8",
          .number = &arguments->rows, .most = 1000000},
         {"--ranks", "show when each rank ends", .flag = &arguments->ranks},
@@ -202,6 +207,11 @@ int sim_read_options(int argc, char **argv, struct sim_arguments *arguments)
     }
     if (arguments->topo.word == NULL) {
         return cli_refuse(&command, "--topo is missing: on which ranks and links?");
+    }
+    arguments->options.trace_events = (size_t)arguments->trace_events;
+    if ((arguments->options.trace != NULL || arguments->timeline != NULL) &&
+        (arguments->nsizes > 1 || arguments->nalgos > 1)) {
+        return cli_refuse(&command, "--trace and --timeline are of one size and one algorithm");
     }
     const char *word = argv[optind];
     struct stat facts;

@@ -45,8 +45,10 @@ static int show(const struct sim_arguments *arguments, const tern_topo *topo,
     if (stuck != NULL) {
         fprintf(stderr, "tern sim: %s\n", stuck);
     }
+    int status = sim_show_page(arguments, &one);
+    status = stuck != NULL ? EXIT_NOT_SIMULATED : status;
     tern_sim_destroy(sim);
-    return stuck != NULL ? EXIT_NOT_SIMULATED : 0;
+    return status;
 }
 
 static int sim_plan(const struct sim_arguments *arguments, const tern_topo *topo, tern_plan *plan,
@@ -141,8 +143,10 @@ int cli_sim(int argc, char **argv)
         return status;
     }
     arguments.options.without_path = is_table(&arguments) && !arguments.json;
-    status =
-        cli_make_topo(&arguments.topo, &topo) == 0 ? sim_all(&arguments, topo) : EXIT_NOT_SIMULATED;
+    status = cli_make_topo(&arguments.topo, &topo) == 0 && sim_begin_page(&arguments) == 0
+                 ? sim_all(&arguments, topo)
+                 : EXIT_NOT_SIMULATED;
+    sim_end_page(&arguments);
     tern_topo_destroy(topo);
     return status;
 }

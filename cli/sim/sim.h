@@ -25,7 +25,9 @@ struct sim_arguments {
     int nalgos;
     char algo_words[512]; // what they point into
     bool has_bytes, has_order, generated, json, ranks, steps;
-    long unit, root, group, rows, seed;
+    long unit, root, group, rows, seed, trace_events;
+    const char *timeline; // a page of the run; NULL: none
+    char page_trace[512]; // the file of its trace when that is for the page only, else ""
     uint64_t piece_bytes;
     tern_sim_options options;
 };
@@ -45,5 +47,11 @@ void sim_print_report(const struct sim_arguments *arguments, const struct sim_ca
 void sim_print_head(const struct sim_case *one);
 void sim_print_row(const struct sim_case *one);
 void sim_print_json(const struct sim_arguments *arguments, const struct sim_case *one);
+
+// page.c: makes room for the trace of a page, before the run; writes the page, and says what the
+// trace lacks; lets go of that room. Exit statuses.
+int sim_begin_page(struct sim_arguments *arguments);
+int sim_show_page(const struct sim_arguments *arguments, const struct sim_case *one);
+void sim_end_page(struct sim_arguments *arguments);
 
 #endif

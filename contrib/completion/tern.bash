@@ -66,12 +66,12 @@ _tern_value() {
     perf--window) _tern_words "$word" yes no alloc ;;
     perf--compare) _tern_words "$word" openmpi mpich ;;
     *--job) _tern_words "$word" "$(pgrep -u "$(id -u)" -x tern)" ;;
-    plan-o | *--plot | *--trace | *--output) _tern_files "$word" ;;
+    plan-o | *--plot | *--trace | *--output | sim--timeline) _tern_files "$word" ;;
     run-n | run-np | exec-n | *-p | *--cut | *--slow | *--bytes | *--unit | *--root | perf-[befirwnc]) ;;
     example-[ndc] | example--nranks | example--rounds | example--case | example--device* | \
         example--pto-isa-commit | example--clone-protocol) ;;
     sim--group | sim--piece | sim--*memory | sim--copy | sim--reduce | sim--op | sim--jitter | sim--fail | \
-        sim--rows) ;;
+        sim--rows | sim--trace-events) ;;
     *--timeout | *--budget | *--sizes | *--last | *--runs | *--seed | *--time) ;;
     *) return 1 ;;
     esac

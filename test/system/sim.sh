@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 120
 # tern sim as a person would use it: a kind and the file of its plan take the same time; a table over
-# sizes and algorithms; JSON that adds up; a link that fails; 4096 ranks; sentences.
+# sizes and algorithms; JSON that adds up; traces and pages; a link that fails; 4096 ranks; sentences.
 source "$(dirname "$0")/../support/shell.sh"
 cut=(--topo mesh:8 --cut 0-1)
 
@@ -65,6 +65,28 @@ sed 's/count 1/count 2/' two.plan >stuck.plan
 expect 1 "rank 1, lane 0, op 0 (wait) waits for 2 posts of signal 0, and 1 ever comes" \
     "$tern" sim stuck.plan --topo mesh:2
 
+# The run as a trace, of a file and of a program; as a page, whose trace goes again; in part.
+check_trace() { python3 "$root/test/support/trace_check.py" "$@"; }
+export TMPDIR=$dir
+expect 0 "" "$tern" sim relay.plan "${cut[@]}" --trace relay.json --timeline relay.html
+check_trace relay.json 8 'len(arrows) > 50' 'len(counters) == 54' \
+    "abs(max(e['ts'] + e['dur'] for e in X) - $us) < 0.01" \
+    'all(e["name"].split(" ")[0] in ("copy", "reduce", "post", "wait") for e in X)'
+grep -q "<title>all_reduce cut_relay, 6291456 bytes, on mesh:8 --cut 0-1: simulated</title>" \
+    relay.html || die "the page has no such title: $(grep '<title>' relay.html)"
+expect 0 "" "$tern" sim all_reduce --topo mesh:2048 --bytes 1M --algo tree --timeline tree.html \
+    --trace-events 5000
+grep -q "^tern sim: the trace holds 5000 events, up to [0-9.]* us of [0-9.]* us; --trace-events" said ||
+    die "nothing says what a full trace lacks: $(cat said)"
+[ -s tree.html ] || die "no page of a program"
+! compgen -G "$dir/tern-sim-*" || die "the trace of a page stays"
+expect 2 "of one size and one algorithm" "$tern" sim all_reduce --topo mesh:4 --sizes 1K,2K \
+    --trace two.json
+expect 1 "/nowhere" "$tern" sim two.plan --topo mesh:2 --timeline /nowhere/two.html
+expect 1 "/nowhere" "$tern" sim two.plan --topo mesh:2 --trace /nowhere/two.json
+TERN_PYTHON=/nowhere/python expect 1 "/nowhere/python is no Python with its library; install python3" \
+    "$tern" sim two.plan --topo mesh:2 --timeline two.html
+
 # More ranks than a plan can have.
 "$tern" sim all_reduce --topo hosts:512x8@25 --bytes 64M --algo hierarchical --group 8 >many
 grep -q '^sim .* 4096 ranks' many || die "4096 ranks: $(cat many)"
@@ -82,4 +104,4 @@ expect 1 "0-1@100 or 0>1@100, not '0-1'" "$tern" sim two.plan --topo mesh:2 --fa
 expect 1 "jitter is from 0 to 100" "$tern" sim two.plan --topo mesh:2 --jitter 1000
 expect 2 "a number from 0 on" "$tern" sim two.plan --topo mesh:2 --memory fast
 expect 0 "rank 0" "$tern" sim - --topo mesh:2 --ranks <two.plan
-echo "sim.sh: plans, tables, JSON, failures and 4096 ranks"
+echo "sim.sh: plans, tables, JSON, traces, failures and 4096 ranks"
