@@ -128,6 +128,13 @@ class Timeline(unittest.TestCase):
             self.assertEqual(events_of(data), events, name)
             self.assertEqual(arrows_of(data), arrows, name)
 
+    def test_counters_reach_the_page(self):
+        data = data_of(self.page(timeline_traces.counters()))["counters"]
+        self.assertEqual(data["list"], [[1, "link 0>1", 4], [1, "link 1>0", 1]])
+        times, shares = numbers(data["time"]), numbers(data["share"])
+        self.assertEqual([unfold(time) for time in times], [0, 2000, 5000, 2000, 0])
+        self.assertEqual(shares, [0, 100_000, 25_000, 0, 20_002])
+
     def test_the_same_trace_makes_the_same_page(self):
         for name in ("path", "names"):
             trace = timeline_traces.TRACES[name]()
@@ -211,6 +218,7 @@ class Timeline(unittest.TestCase):
             ([{key: event[key] for key in event if key != "dur"}], "has no 'dur'"),
             ([{key: event[key] for key in event if key != "pid"}], "has no 'pid'"),
             ([{**event, "pid": [1]}], "event 1 cannot be read"),
+            ([{**event, "ph": "C", "args": {"percent": "all"}}], "\"all\" as 'percent'"),
             ([{**event, "ph": "b", "id": 1}, {**event, "ph": "e", "id": 1, "ts": 0}], "event 2 ends"),
         ]
         for trace, part in cases:

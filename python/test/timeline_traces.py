@@ -66,6 +66,17 @@ class Maker:
         self.events.append({"ph": "s", **self.place(*source), "ts": start / 1000, **both})
         self.events.append({"ph": "f", "bp": "e", **self.place(*to), "ts": end / 1000, **both})
 
+    def process(self, pid, name):
+        self.events.append(
+            {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}
+        )
+
+    def counter(self, pid, name, *samples):
+        """Samples are (ns, percent)."""
+        for ns, percent in samples:
+            self.events.append({"ph": "C", "pid": pid, "cat": "use", "name": name,
+                                "ts": ns / 1000, "args": {"percent": percent}})
+
     def done(self):
         return {"displayTimeUnit": "ns", "traceEvents": self.events}
 
@@ -143,6 +154,17 @@ def names():
     return made.done()
 
 
+def counters():
+    """Of 10000 ns, link 0>1 is used 5000 whole and 2000 by a quarter: 55 %; link 1>0 for 20.002 %."""
+    made = Maker()
+    made.rank(0, ["lane 0"])
+    made.slice((0, 0), "copy #0", 0, 10000, "transfer")
+    made.process(2, "resources")
+    made.counter(2, "link 1>0", (0, 20.002))
+    made.counter(2, "link 0>1", (0, 0), (2000, 100), (7000, 25), (9000, 0))
+    return made.done()
+
+
 def one():
     made = Maker()
     made.rank(0, ["host"])
@@ -157,7 +179,8 @@ def none():
     return made.done()
 
 
-TRACES = {"path": path, "large": large, "names": names, "one": one, "none": none}
+TRACES = {"path": path, "large": large, "names": names, "one": one, "none": none,
+          "counters": counters}
 
 
 def write(folder):

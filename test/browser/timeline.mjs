@@ -57,6 +57,52 @@ async function testTables(browser) {
   await page.done();
 }
 
+// Charts of counters: the most used one is the first, and a pixel has its time's mean.
+async function testCounters(browser) {
+  const page = await open(browser, "counters");
+  const labels = await page.evaluate(() => [...document.querySelectorAll("#labels .row")]
+    .map((row) => row.textContent));
+  assert.deepEqual(labels, ["lane 0", "link 0>1 55.0 %", "link 1>0 20.0 %"]);
+  assert.match(await page.textContent("#meta"), /^1 rank · 1 row · 1 event /);
+  const { span, heights } = await page.evaluate(() => {
+    const { layout, canvas, view: now, model } = timeline;
+    now.set(model.from, model.to);
+    timeline.paint();
+    const chart = layout.charts[0];
+    const context = canvas.getContext("2d");
+    const fill = (x) => {
+      const { data } = context.getImageData(Math.round(now.x(x)), chart.y, 1, chart.height);
+      let full = 0;
+      for (let i = 0; i < data.length; i += 4) full += data[i + 3] === 255 ? 1 : 0;
+      return full / chart.height;
+    };
+    // Not where the lines of the ruler are.
+    return { span: [model.from, model.to], heights: [1300, 4300, 8300, 9300].map(fill) };
+  });
+  assert.deepEqual(span, [0, 10000]);
+  for (const [nth, share] of [0, 1, 0.25, 0].entries()) {
+    assert.ok(Math.abs(heights[nth] - share) < 0.08, `${heights[nth]} of the chart is ${share}`);
+  }
+  await page.click("#tab-rows");
+  assert.equal((await cells(page)).length, 2, "a head, and the row of events");
+  assert.deepEqual((await cells(page, 1)).slice(1), [["link 0>1", "55.0"], ["link 1>0", "20.0"]]);
+  const at = await page.evaluate(() => {
+    const box = timeline.canvas.getBoundingClientRect();
+    const chart = timeline.layout.charts[0];
+    return [box.left + timeline.view.x(8000), box.top + chart.y + chart.height / 2];
+  });
+  await page.mouse.move(...at);
+  await drawn(page);
+  assert.equal(await page.textContent("#tooltip"), "link 0>1Used25.0 %");
+  page.problems = page.problems.filter((text) => !text.includes("willReadFrequently"));
+  await page.screenshot({ path: path.join(folder, "counters.png") });
+  await page.click("#labels .rank >> nth=1");
+  await drawn(page);
+  assert.equal(await page.evaluate(() => timeline.layout.charts.filter(({ mini }) => mini).length), 2);
+  await page.screenshot({ path: path.join(folder, "folded.png") });
+  await page.done();
+}
+
 async function testScope(browser) {
   const page = await open(browser, "path");
   await page.click("#tab-rows");
@@ -344,7 +390,7 @@ async function testSpeed(browser) {
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
 try {
-  const tests = [testTables, testScope, testPath, testArrows, testSelection, testMoves, testSearch,
+  const tests = [testTables, testCounters, testScope, testPath, testArrows, testSelection, testMoves, testSearch,
     testOdd, testPicture, testSpeed];
   for (const test of tests) await test(browser);
   console.log(`${tests.length} tests in ${await browser.version()}: what the page shows is right`);

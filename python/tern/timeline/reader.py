@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a Chrome trace as `tern run --trace` writes it into columns.
 
-Known are slices (X), pairs of begin and end that may overlap (b, e), arrows (s, f), notes (i) and
-names (M). What else a trace may have is counted and left out. Times become whole nanoseconds.
+Known are slices (X), pairs of begin and end that may overlap (b, e), arrows (s, f), notes (i),
+percentages over time (C, as simulated runs have) and names (M). What else a trace may have is counted
+and left out. Times become whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Trace:
         self.slices: Dict[Place, List[Event]] = {}
         self.pairs: Dict[Place, List[Event]] = {}
         self.arrows: List[Arrow] = []
+        self.counters: Dict[Tuple[Any, str], List[Tuple[int, float]]] = {}  # (pid, name) -> (ns, %)
         self.whats: Dict[Tuple[str, str], int] = {}  # (name, category) -> number
         self.args: Dict[str, int] = {"{}": 0}  # JSON of the arguments -> number
         self.names: Dict[str, int] = {}  # of arrows
@@ -119,6 +121,7 @@ class _Reader:
             "s": self.take_source,
             "f": self.take_target,
             "i": self.take_note,
+            "C": self.take_sample,
             "M": self.take_name,
         }
 
@@ -192,6 +195,17 @@ class _Reader:
         text = f"{process}, {self.trace.threads[place]}: {event['name']}"
         self.trace.notes.append(f"{text} (at {start / 1e9:.6f} s)")
 
+    def take_sample(self, event: Dict[str, Any]) -> None:
+        args = event.get("args")
+        percent = args.get("percent") if isinstance(args, dict) else None
+        if percent is None:
+            self.trace.left_out["C"] += 1
+            return
+        percent = min(100.0, max(0.0, _number(percent, "percent")))
+        key = (event["pid"], str(event["name"]))
+        hash(key)
+        self.trace.counters.setdefault(key, []).append((self.moment(event), percent))
+
     def take_name(self, event: Dict[str, Any]) -> None:
         args = event.get("args")
         value = args.get if isinstance(args, dict) else {}.get
@@ -220,7 +234,7 @@ class _Reader:
         for arrow in trace.arrows:
             for place in (arrow.to, arrow.source):
                 trace.threads.setdefault(place, f"thread {place[1]}")
-        for pid, _ in trace.threads:
+        for pid, _ in [*trace.threads, *trace.counters]:
             trace.processes.setdefault(pid, {})
         for pid, process in trace.processes.items():
             process.setdefault("name", f"process {pid}")

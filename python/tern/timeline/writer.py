@@ -21,7 +21,7 @@ from .reader import Event, Place, Trace, TraceError, load, row_order
 _PAGE = pathlib.Path(__file__).resolve().parent / "page"
 # In the order in which they need each other.
 _SCRIPTS = (
-    "data lane model time stats path search theme layout view paint marks overview "
+    "data lane counter model time stats path search theme layout view paint marks overview "
     "tables panel pointer keys app main"
 ).split()
 
@@ -81,6 +81,7 @@ def pack(trace: Trace, file_name: str) -> Dict[str, Any]:
         "notes": trace.notes,
         "events": _events(row for at in places for row in (slices[at], pairs[at])),
         "arrows": _arrows(trace, rows),
+        "counters": _counters(trace, pids),
     }
 
 
@@ -124,6 +125,24 @@ def _arrows(trace: Trace, rows: Dict[Place, int]) -> Dict[str, Any]:
         "fromRow": _column(arrow[2] for arrow in arrows),
         "back": _column(_fold(arrow[1] - arrow[3]) for arrow in arrows),
         "name": _column(arrow[4] for arrow in arrows),
+    }
+
+
+def _counters(trace: Trace, pids: List[Any]) -> Dict[str, Any]:
+    """Shares are in 1/1000 %."""
+    keys = sorted(trace.counters, key=lambda key: (pids.index(key[0]), row_order(key[1])))
+    times: List[int] = []
+    shares: List[int] = []
+    for key in keys:
+        before = 0
+        for ns, percent in sorted(trace.counters[key], key=lambda sample: sample[0]):
+            times.append(_fold(ns - before))
+            shares.append(round(percent * 1000))
+            before = ns
+    return {
+        "list": [[pids.index(pid), name, len(trace.counters[pid, name])] for pid, name in keys],
+        "time": _column(times),
+        "share": _column(shares),
     }
 
 

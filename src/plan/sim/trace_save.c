@@ -192,7 +192,7 @@ static bool fill_counters(struct picture *picture)
 static int write_picture(FILE *file, void *arg)
 {
     const struct picture *picture = arg;
-    struct tern__trace_simulated simulated = {.process = "links and resources",
+    struct tern__trace_simulated simulated = {.process = "resources",
                                               .counters = picture->counters,
                                               .counters_count = picture->counters_count};
     return tern__trace_write(file, picture->ranks, (int)picture->engine->ranks, NULL, &simulated);

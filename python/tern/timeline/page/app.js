@@ -29,7 +29,7 @@ class App {
     // Orders of tables.
     this.sorting = {
       rows: { key: null, down: false }, names: { key: "total", down: true },
-      path: { key: "time", down: true }, steps: { key: "time", down: true },
+      counters: { key: "mean", down: true }, path: { key: "time", down: true }, steps: { key: "time", down: true },
     };
   }
 
@@ -94,7 +94,7 @@ class App {
     this.pointerTime = x === null ? null : this.view.time(x);
     const event = x === null ? -1 : eventAt(this, x, y);
     this.hovered = event;
-    this.hover(event, x, y);
+    this.hover(event, x, y, event < 0 && x !== null ? chartAt(this, y) : null);
     this.draw();
   }
 

@@ -11,7 +11,9 @@ const RANKS_OPEN = 8; // with more, ranks begin folded
 class Layout {
   constructor(model) {
     this.model = model;
-    this.folded = new Set(model.processes.length > RANKS_OPEN ? model.processes : []);
+    const ranks = model.processes.filter(({ counts }) => !counts);
+    const counting = model.processes.filter(({ counts, rows }) => counts && rows.length > CHARTS_OPEN);
+    this.folded = new Set([...(ranks.length > RANKS_OPEN ? ranks : []), ...counting]);
     this.arrange();
   }
 
@@ -21,9 +23,10 @@ class Layout {
     this.arrange();
   }
 
-  // this.strips, in the order of y; this.heads and this.bands, of ranks and rows: where labels are.
+  // this.strips and this.charts, in the order of y; this.heads and this.bands, of ranks and rows: where labels are.
   arrange() {
     this.strips = [];
+    this.charts = []; // { row, y, height, mini }: of counters
     this.heads = [];
     this.bands = [];
     this.rowY = []; // of a row: top and bottom of where its slices are
@@ -41,11 +44,17 @@ class Layout {
   }
 
   #folded(process, y) {
-    const { rows } = process;
-    const pitch = Math.max(4, Math.min(9, Math.floor(34 / Math.max(1, rows.length))));
+    const { counts } = process;
+    const rows = counts ? process.rows.slice(0, CHARTS_FOLDED) : process.rows;
+    const [least, room] = counts ? [1, CHARTS_FOLDED] : [4, 34];
+    const pitch = Math.max(least, Math.min(9, Math.floor(room / Math.max(1, rows.length))));
+    for (const row of process.rows) this.rowY[row.index] = [y + FOLDED_PAD, y + FOLDED_PAD + 1];
     for (const [nth, row] of rows.entries()) {
       const top = y + FOLDED_PAD + nth * pitch;
       this.rowY[row.index] = [top, top + pitch - 1];
+      if (row.counter) {
+        this.charts.push({ row, y: top, height: pitch > 2 ? pitch - 1 : pitch, mini: true });
+      }
       if (row.lanes.length > 0) {
         this.strips.push({ row, lane: row.lanes[0], y: top, height: pitch - 1, mini: true });
       }
@@ -56,6 +65,12 @@ class Layout {
   #row(row, y) {
     const top = y + ROW_PAD;
     let at = top;
+    if (row.counter) {
+      this.charts.push({ row, y: y + 2, height: CHART - 2, mini: false });
+      this.rowY[row.index] = [y + 2, y + CHART];
+      this.bands.push({ row, y, height: CHART });
+      return y + CHART;
+    }
     for (const lane of row.lanes) {
       this.strips.push({ row, lane, y: at, height: SLICE - 1, mini: false });
       at += SLICE;

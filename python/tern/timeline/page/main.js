@@ -5,8 +5,10 @@ const byId = (id) => document.getElementById(id);
 
 function describe(model) {
   const events = plural(model.count, "event");
+  const ranks = model.processes.filter(({ counts }) => !counts);
+  const rows = model.rows.filter(({ counter }) => !counter);
   const arrows = model.arrows.count > 0 ? ` · ${plural(model.arrows.count, "arrow")}` : "";
-  return `${plural(model.processes.length, "rank")} · ${plural(model.rows.length, "row")} · `
+  return `${plural(ranks.length, "rank")} · ${plural(rows.length, "row")} · `
     + `${events}${arrows}${model.empty ? "" : ` · ${duration(model.to - model.from)}`}`;
 }
 
@@ -49,7 +51,10 @@ function fillLabels(app) {
       process.label ? element("em", { title: process.label }, process.label) : "")));
     }
     for (const { row, y, height } of layout.bands) {
-      list.push(element("li.row", { style: `top:${y}px;height:${height}px` }, row.name));
+      const { counter } = row;
+      const mean = counter ? `${percent(counter.mean(app.model.from, app.model.to), 1)} %` : null;
+      list.push(element("li.row", { style: `top:${y}px;height:${height}px` }, row.name,
+        mean && element("span.note", { title: "of the time of the trace" }, ` ${mean}`)));
     }
     labels.replaceChildren(...list);
     const none = layout.folded.size === 0;
@@ -110,7 +115,8 @@ function scopeOf(app) {
 
 const PANES = {
   selection: (app) => selectionPane(app),
-  rows: (app) => rowsTable(app, ...scopeOf(app), app.sorting.rows),
+  rows: (app) => element("div", {}, rowsTable(app, ...scopeOf(app), app.sorting.rows),
+    countersTable(app, ...scopeOf(app), app.sorting.counters)),
   names: (app) => namesTable(app, ...scopeOf(app), app.sorting.names),
   path: (app) => pathPane(app),
 };
@@ -188,10 +194,11 @@ function fillHints(app) {
   });
   const tooltip = byId("tooltip");
   let told = -1;
-  app.hover = (event, x, y) => {
-    tooltip.hidden = event < 0;
-    if (event < 0) return;
-    if (event !== told) tooltip.replaceChildren(...tooltipOf(app, event));
+  app.hover = (event, x, y, chart) => {
+    tooltip.hidden = event < 0 && chart === null;
+    if (tooltip.hidden) return;
+    if (event < 0) tooltip.replaceChildren(...chartTip(chart, app.pointerTime));
+    else if (event !== told) tooltip.replaceChildren(...tooltipOf(app, event));
     told = event;
     const box = app.canvas.getBoundingClientRect();
     const { offsetWidth: width, offsetHeight: height } = tooltip;

@@ -37,7 +37,9 @@ function buildModel(data) {
     row.lanes = stackSlices(model, row);
     row.pairLanes = spreadPairs(model, row);
   }
+  addCounters(model, data);
   findSpan(model);
+  sortCounters(model);
   findSelf(model);
   bindArrows(model, readArrows(data));
   return model;

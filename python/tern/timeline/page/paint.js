@@ -149,6 +149,7 @@ function paintRows(context, app) {
   paintGrid(context, app, ratio);
   context.font = `${11 * ratio}px ${theme.font}`;
   context.textBaseline = "middle";
+  paintCharts(context, app);
   const fillOf = (id) => {
     const what = model.what[id];
     return app.hidden.has(model.whats[what].kind) ? null : theme.fill[what];

@@ -27,7 +27,7 @@ function rowSpans(model, row, from, to, each) {
 
 // For each row the ns of each kind in [from, to], and of nothing: { row, kinds, idle, whole }.
 function timeOfRows(model, from, to) {
-  return model.rows.map((row) => {
+  return model.rows.filter(({ counter }) => !counter).map((row) => {
     const kinds = new Array(KINDS.length).fill(0);
     let idle = to - from;
     rowSpans(model, row, from, to, (kind, start, end) => {
