@@ -33,6 +33,7 @@ _PUBLIC = {
         "plan": "Plan PlanBuilder Op Range algorithms",
         "check": "Check CheckError Finding",
         "execute": "PlanRun",
+        "simulate": "sim sim_sizes Simulation Program",
         "chip": "Chip",
         "node": "Node NodeGraph Domain serve",
         "graph": "Graph",

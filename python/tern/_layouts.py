@@ -86,6 +86,43 @@ SummaryResource = _struct(
     "tern_summary_resource", "summary.h", ("name", c_char * 40), ("bytes", c_uint64),
     ("us", c_double))
 
+SIM_FAILS_MAX = 64  # TERN_SIM_FAILS_MAX
+SIM_NAME_BYTES = 64  # TERN_SIM_NAME_BYTES
+
+ProgramRequest = _struct(
+    "tern_program_request", "program.h", ("kind", c_int), ("nranks", c_int), ("bytes", c_uint64),
+    ("unit", c_uint32), ("algorithm", c_char_p), ("group", c_int), ("piece_bytes", c_uint64))
+
+SimOptions = _struct(
+    "tern_sim_options", "sim.h", ("memory_GBps", c_double), ("machine_memory_GBps", c_double),
+    ("copy_GBps", c_double), ("reduce_GBps", c_double * 4), ("op_us", c_double),
+    ("jitter", c_double), ("seed", c_uint64), ("fails", c_char_p * SIM_FAILS_MAX),
+    ("fails_count", c_int), ("without_path", c_bool), ("without_bound", c_bool),
+    ("see", c_void_p), ("see_arg", c_void_p), ("trace", c_char_p), ("trace_events", c_size_t))
+
+SimFacts = _struct(
+    "tern_sim_facts", "sim.h", ("time_us", c_double), ("algbw_GBps", c_double),
+    ("busbw_GBps", c_double), ("bound_us", c_double), ("bound_text", c_char * NAME_BYTES_MAX),
+    ("ops", c_uint64), ("flows", c_uint64), ("events", c_uint64), ("wall_s", c_double),
+    ("traced_us", c_double), ("traced", c_uint64))
+
+SimUse = _struct(
+    "tern_sim_use", "sim.h", ("name", c_char * SIM_NAME_BYTES), ("from", c_int), ("to", c_int),
+    ("GBps", c_double), ("bytes", c_uint64), ("least_us", c_double), ("busy_us", c_double),
+    ("first_us", c_double), ("last_us", c_double))
+
+SimLoss = _struct(
+    "tern_sim_loss", "sim.h", ("bound_us", c_double), ("load_us", c_double),
+    ("before_us", c_double), ("slow_us", c_double), ("idle_us", c_double), ("after_us", c_double))
+
+SimStep = _struct(
+    "tern_sim_step", "sim.h", ("kind", c_int), ("rank", c_int), ("lane", c_int),
+    ("index", c_uint64), ("begin_us", c_double), ("end_us", c_double), ("start_us", c_double),
+    ("what", c_char * SIM_NAME_BYTES))
+
+SimPart = _struct("tern_sim_part", "sim.h", ("what", c_char * SIM_NAME_BYTES), ("us", c_double),
+                  ("steps", c_size_t))
+
 Summary = _struct(
     "tern_summary", "summary.h", ("spec", PlanSpec), ("rounds", c_int), ("ops", c_size_t),
     ("copies", c_size_t), ("reduces", c_size_t), ("posts", c_size_t), ("waits", c_size_t),

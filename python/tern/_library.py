@@ -34,6 +34,7 @@ WORDS = {
     "u64": ctypes.c_uint64,
     "u8": ctypes.c_uint8,
     "size": ctypes.c_size_t,
+    "double": ctypes.c_double,
     "bool": ctypes.c_bool,
     "none": None,
 }

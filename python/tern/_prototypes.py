@@ -3,7 +3,7 @@
 
     ptr   any pointer: an address as int, a ctypes object, byref(...), bytes, or None
     text  a constant C string (results only; bytes in Python, None for NULL)
-    int, i32, u32, i64, u64, u8, size, bool, none   as their names say; enums are int
+    int, i32, u32, i64, u64, u8, size, double, bool, none   as their names say; enums are int
 
 A test compares every line with the headers. Leaves out what only kernels call, and functions with
 a FILE pointer or a variable argument list, but for those that people want printed.
@@ -187,6 +187,14 @@ HEADERS = {
         int tern_plan_save(ptr, ptr)
         int tern_plan_load(ptr, ptr)
     """,
+    "program.h": """
+        int tern_program_create(ptr, ptr)
+        text tern_program_name(int)
+        text tern_program_text(int)
+        int tern_program_plan(ptr, ptr)
+        ptr tern_program_get_spec(ptr)
+        int tern_program_destroy(ptr)
+    """,
     "put.h": """
         int tern_put(ptr, int, size, ptr, size)
         int tern_get(ptr, int, size, ptr, size)
@@ -210,6 +218,18 @@ HEADERS = {
         int tern_signal_read(ptr, size, ptr)
         int tern_signal_wait_all(ptr, size, i64)
         int tern_signal_wait_any(ptr, size, i64, ptr)
+    """,
+    "sim.h": """
+        int tern_sim_run(ptr, ptr, ptr, ptr)
+        int tern_sim_run_program(ptr, ptr, ptr, ptr)
+        int tern_sim_destroy(ptr)
+        ptr tern_sim_get_facts(ptr)
+        double tern_sim_rank_us(ptr, int)
+        text tern_sim_stuck(ptr)
+        bool tern_sim_get_use(ptr, size, ptr)
+        bool tern_sim_get_loss(ptr, ptr)
+        bool tern_sim_get_step(ptr, size, ptr)
+        bool tern_sim_get_part(ptr, size, ptr)
     """,
     "status.h": """
         text tern_status_name(int)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .check import Check
     from .comm import Comm
     from .execute import PlanRun
+    from .simulate import Simulation
 
 ATOMIC = 1  # TERN_PLAN_ATOMIC
 _OPERAND = re.compile(r"([0-9]+)\.(in|out|scratch)\+([0-9]+)")
@@ -318,6 +319,11 @@ class Plan:
         check = self.check(topo, in_place)
         check.require()
         return check
+
+    def sim(self, topo: Union[Topology, str], **options: Any) -> Simulation:
+        """Simulates it there: a tern.Simulation. Options: those of tern.sim."""
+        from .simulate import sim
+        return sim(self, topo, **options)
 
     def prepare(self, comm: Comm, x: Any = None, out: Optional[numpy.ndarray] = None,
                 op: str = "sum", **options: Any) -> PlanRun:

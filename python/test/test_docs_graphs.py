@@ -36,6 +36,16 @@ def test_plans_and_findings(capsys):
     assert said == re.findall(r"print\(.*\) +# (.*)", block)
 
 
+def test_simulating(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = run_example("simulating")
+    assert names["found"].ranks_us[names["slowest"]] == names["found"].time_us
+    assert len(names["links"]) == 54 and names["best"] == "cut_relay"
+    assert names["many"].ranks_us.shape == (4096,) and names["waits"]["us"][0] > 0
+    assert (tmp_path / "relay.html").stat().st_size > 10_000
+    assert "Loss(bound_us=" in capsys.readouterr().out
+
+
 def run_plan(comm):
     x = np.arange(4.0) + comm.rank
     names = run_example("running", comm=comm, x=x)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SCALARS = {
     "int": "int", "size_t": "size", "int64_t": "i64", "uint64_t": "u64", "int32_t": "i32",
-    "uint32_t": "u32", "uint8_t": "u8", "bool": "bool", "void": "none",
+    "uint32_t": "u32", "uint8_t": "u8", "double": "double", "bool": "bool", "void": "none",
 }
 DECLARATION = re.compile(
     r"TERN_(?:API|CALL)\s+([^;{}()]*?)\b(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*;"
