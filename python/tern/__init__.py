@@ -34,6 +34,7 @@ _PUBLIC = {
         "check": "Check CheckError Finding",
         "execute": "PlanRun",
         "simulate": "sim sim_sizes Simulation Program",
+        "certificate": "Certificate",
         "chip": "Chip",
         "node": "Node NodeGraph Domain serve",
         "graph": "Graph",

@@ -123,6 +123,11 @@ SimStep = _struct(
 SimPart = _struct("tern_sim_part", "sim.h", ("what", c_char * SIM_NAME_BYTES), ("us", c_double),
                   ("steps", c_size_t))
 
+CertificateProof = _struct(
+    "tern_certificate_proof", "certificate.h", ("kind", c_int), ("root", c_int),
+    ("scope", c_int), ("us_per_byte", c_double), ("us_per_byte_all", c_double),
+    ("text", c_char * 256))
+
 Summary = _struct(
     "tern_summary", "summary.h", ("spec", PlanSpec), ("rounds", c_int), ("ops", c_size_t),
     ("copies", c_size_t), ("reduces", c_size_t), ("posts", c_size_t), ("waits", c_size_t),

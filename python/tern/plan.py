@@ -96,6 +96,14 @@ class Algorithm(NamedTuple):
     across_machines: bool  # for topologies with several machines
 
 
+class ResourceUse(NamedTuple):
+    """What crosses a resource that links share."""
+
+    name: str
+    bytes: int
+    us: float  # what they take
+
+
 class Summary(NamedTuple):
     """What a plan costs on a topology; the fields of tern_summary. str() is the page of `tern plan
     --summary`."""
@@ -119,6 +127,8 @@ class Summary(NamedTuple):
     bound_us: float
     reached: float
     machines: int  # 0: the topology says nothing of machines
+    resources: int  # that links share, ports of machines among them; 0: each link is alone
+    busiest_resource: Optional[ResourceUse]  # whose bytes take longest; None: there is none
     bound_text: str
     text: str
 
@@ -305,8 +315,10 @@ class Plan:
         _errors.check(lib().tern_summary_make(self._handle, topo and topo._handle,
                                               ctypes.byref(raw)))
         page = _text.printed(lambda file: lib().tern_summary_print(ctypes.byref(raw), file))
-        values = [getattr(raw, name) for name in Summary._fields[:-2]]
-        return Summary(*values, raw.bound_text.decode(), page)
+        values = [getattr(raw, name) for name in Summary._fields[:-3]]
+        busiest = raw.busiest_resource
+        resource = ResourceUse(busiest.name.decode(), busiest.bytes, busiest.us)
+        return Summary(*values, resource if raw.resources else None, raw.bound_text.decode(), page)
 
     def check(self, topo: Union[Topology, str, None] = None, in_place: bool = False) -> Check:
         """Proves it, or finds all that is wrong: a tern.Check. Without a topology every link

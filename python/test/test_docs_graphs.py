@@ -46,6 +46,15 @@ def test_simulating(tmp_path, monkeypatch, capsys):
     assert "Loss(bound_us=" in capsys.readouterr().out
 
 
+def test_certificates(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    try:
+        names = run_example("certificates")
+    except tern.StateError as error:
+        pytest.skip(str(error))
+    assert names["proof"].scope == "all_plans" and "all_plans" in capsys.readouterr().out
+
+
 def run_plan(comm):
     x = np.arange(4.0) + comm.rank
     names = run_example("running", comm=comm, x=x)

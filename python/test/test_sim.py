@@ -139,3 +139,41 @@ def test_sentences(tmp_path):
             call()
     with pytest.raises(tern.SystemCallError, match="nowhere"):
         plan.sim("mesh:2", trace="/nowhere/t.json")
+
+
+def test_summaries_have_resources():
+    plan = tern.Plan.make("all_reduce", "switch:4", 1 << 20)
+    summary = plan.summary("switch:4")
+    busiest = summary.busiest_resource
+    assert summary.resources == 8 and busiest.name.startswith("rank")
+    assert busiest.us == pytest.approx(busiest.bytes / 25e3)
+    assert plan.summary("mesh:4").busiest_resource is None
+
+
+def certificate(*words, **named):
+    try:
+        return tern.Certificate.make(*words, **named)
+    except tern.StateError as error:
+        pytest.skip(str(error))
+
+
+def test_certificates(tmp_path):
+    made = certificate("all_reduce", "mesh:4")
+    proof = made.check("mesh:4")
+    # 6 crossings of each byte share 12 links of 25 GB/s.
+    assert (proof.kind, proof.scope) == ("all_reduce", "all_plans")
+    assert proof.us_per_byte == pytest.approx(6 / (12 * 25e3)) == proof.us_per_byte_all
+    assert str(proof) == proof.text
+    made.save(tmp_path / "mesh.cert")
+    again = tern.Certificate.load(tmp_path / "mesh.cert")
+    assert again.check("mesh:4") == proof
+    slower = again.check(tern.Topology("mesh:4", slow="0-1=0.5")).us_per_byte
+    assert slower == pytest.approx(6 / (11 * 25e3))
+    with pytest.raises(tern.ArgumentError):
+        again.check("mesh:5")
+    with pytest.raises(tern.ArgumentError, match="mesh.plan:1"):
+        (tmp_path / "mesh.plan").write_text("nothing\n")
+        tern.Certificate.load(tmp_path / "mesh.plan")
+    cut = tern.Topology("mesh:5", cut="0-1")
+    ranked = certificate("all_reduce", cut, order="rank").check(cut)
+    assert ranked.scope == "rank_order_plans" and ranked.us_per_byte > ranked.us_per_byte_all
