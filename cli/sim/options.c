@@ -102,12 +102,11 @@ static int take_decimal(void *into, const char *option, const char *text)
     const struct {
         const char *option;
         double *value;
-    } numbers[] = {{"--memory", &options->memory_GBps},
-                   {"--machine-memory", &options->machine_memory_GBps},
-                   {"--copy", &options->copy_GBps},
-                   {"--reduce", &reduce[0]},
-                   {"--op", &options->op_us},
-                   {"--jitter", &options->jitter}};
+    } numbers[] = {
+        {"--memory", &options->memory_GBps}, {"--machine-memory", &options->machine_memory_GBps},
+        {"--copy", &options->copy_GBps},     {"--reduce", &reduce[0]},
+        {"--op", &options->op_us},           {"--post", &options->post_us},
+        {"--wake", &options->wake_us},       {"--jitter", &options->jitter}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (strcmp(option, numbers[i].option) == 0 &&
             cli_read_seconds(text, 0, 1e9, numbers[i].value)) {
@@ -153,6 +152,13 @@ static int read_options(int argc, char **argv, struct sim_arguments *arguments)
         {"--copy GBPS", "of that, the most that one copy reaches", .take = take_decimal},
         {"--reduce GBPS", "and the most that one reduce reaches", .take = take_decimal},
         {"--op US", "what each copy and reduce takes before it begins", .take = take_decimal},
+        {"--processors N",
+         "of each machine, which its ranks share; they move the bytes within it at\n"
+         "--copy and --reduce",
+         .number = &arguments->processors, .least = 1, .most = 65536},
+        {"--post US", "what a post takes there", .take = take_decimal},
+        {"--wake US", "of a processor, for a rank that goes on, where ranks outnumber them",
+         .take = take_decimal},
         {"--jitter F", "latencies and transfers take up to 1 + F times as long, by chance",
          .take = take_decimal},
         {"--seed N", "of that chance; default: 0", .number = &arguments->seed, .most = 2147483647},
@@ -201,6 +207,7 @@ int sim_read_options(int argc, char **argv, struct sim_arguments *arguments)
     arguments->request.unit = (uint32_t)arguments->unit;
     arguments->request.root = (int)arguments->root;
     arguments->options.seed = (uint64_t)arguments->seed;
+    arguments->options.processors = (int)arguments->processors;
     if (argc - optind != 1) {
         return cli_refuse(&command,
                           argc == optind ? "which PLAN or KIND?" : "one PLAN or KIND only");

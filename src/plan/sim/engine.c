@@ -42,6 +42,20 @@ static int judge_options(const tern_sim_options *options)
         return tern__fail(TERN_ERR_ARG, "the start of an op takes 0 to %g us, not %g", OP_US_MAX,
                           options->op_us);
     }
+    if (options->processors < 0 || !(options->post_us >= 0 && options->post_us <= OP_US_MAX) ||
+        !(options->wake_us >= 0 && options->wake_us <= OP_US_MAX)) {
+        return tern__fail(TERN_ERR_ARG,
+                          "processors, and the times of a post and of waking, are 0 or more, not "
+                          "%d, %g and %g us",
+                          options->processors, options->post_us, options->wake_us);
+    }
+    for (int i = -1; options->processors > 0 && i < 4; i++) {
+        if ((i < 0 ? options->copy_GBps : options->reduce_GBps[i]) == 0) {
+            return tern__fail(TERN_ERR_ARG,
+                              "processors move the bytes: at which rate? copy and reduce are "
+                              "needed with them");
+        }
+    }
     if (!(options->jitter >= 0 && options->jitter <= TERN_SIM_JITTER_MAX)) {
         return tern__fail(TERN_ERR_ARG, "jitter is from 0 to %g, not %g", TERN_SIM_JITTER_MAX,
                           options->jitter);
@@ -125,6 +139,11 @@ static int add_resources(struct tern__engine *engine)
     for (int i = 0; i < machines && engine->options.machine_memory_GBps > 0; i++) {
         added = added && tern__shares_add(&engine->shares,
                                           engine->options.machine_memory_GBps * 1e3) != TERN__NONE;
+    }
+    engine->first_processor = engine->shares.resources_count;
+    for (int i = 0; i < machines && engine->options.processors > 0; i++) {
+        double GBps = engine->options.processors * engine->options.copy_GBps;
+        added = added && tern__shares_add(&engine->shares, GBps * 1e3) != TERN__NONE;
     }
     engine->first_link = engine->shares.resources_count;
     return added ? TERN_OK : no_memory(engine);

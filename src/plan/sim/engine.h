@@ -38,6 +38,7 @@ struct tern__sim_lane {
     uint16_t lane;   // of its rank
     uint8_t kind;    // of the op: tern_plan_op_kind
     bool ended;
+    bool begins; // the flow that it waits for is the meeting of its rank
 };
 
 struct tern__sim_signal {
@@ -92,8 +93,9 @@ struct tern__engine {
     uint32_t posts_count, posts_room, posts_free;
 
     // Resources: those of the topology, the memory of each rank if it has a rate, that of each
-    // machine if it has one, then links as they are first used.
-    uint32_t first_memory, first_machine, first_link;
+    // machine if it has one, the processors of each machine if they are counted, then links as they
+    // are first used.
+    uint32_t first_memory, first_machine, first_processor, first_link;
     struct tern__sim_link *links;
     uint32_t links_count, links_room;
     uint32_t *link_table; // by hash: a link
@@ -124,6 +126,22 @@ void tern__engine_transfer(struct tern__engine *engine, uint32_t at, const tern_
 // From 1 to 1 + jitter, for a flow of the op that a lane is at.
 double tern__engine_chance(const struct tern__engine *engine, uint32_t lane, uint64_t index,
                            uint32_t flow);
+
+// Starts a flow of a lane's op, that has its resources; `latency_us` is over before it uses them.
+void tern__engine_flow(struct tern__engine *engine, uint32_t at, uint32_t flow, double latency_us);
+
+// The rate of an op of this kind, 0: not given; the number of a rank's machine.
+double tern__engine_op_GBps(const struct tern__engine *engine, tern_plan_op_kind kind);
+uint32_t tern__engine_machine(const struct tern__engine *engine, uint32_t rank);
+
+// processor.c: machines whose ranks share processors. Whether an op of one of these ranks moves
+// bytes of the other by itself; carries out an op with so many such bytes; wakes a lane whose wait
+// is over, or at the beginning of a run, unless it can go on at once: false.
+bool tern__processor_is_near(const struct tern__engine *engine, uint32_t rank, uint32_t other);
+void tern__processor_start(struct tern__engine *engine, uint32_t at, tern_plan_op_kind kind,
+                           uint64_t bytes);
+bool tern__processor_wake(struct tern__engine *engine, uint32_t at);
+bool tern__processor_begin(struct tern__engine *engine, uint32_t rank);
 
 // link.c: the link of a lane's rank to another one, or back; TERN__NONE without such a link or
 // without memory, after a sentence in engine->status. The op at hand is named in it.

@@ -52,6 +52,9 @@ static void wake(struct tern__engine *engine, const struct tern__sim_post *post)
         lane->wanted = 0;
         tern__path_drop(&engine->paths, lane->path);
         lane->path = tern__path_hold(&engine->paths, post->path);
+        if (tern__processor_wake(engine, at)) {
+            continue;
+        }
         tell(engine, lane,
              (tern_sim_event){.kind = TERN_PLAN_WAIT,
                               .index = lane->index,
@@ -115,7 +118,9 @@ static void send_post(struct tern__engine *engine, uint32_t at, const tern_plan_
         if (link == TERN__NONE || engine->links[link].failed) {
             return;
         }
-        latency_us = engine->links[link].latency_us;
+        latency_us = tern__processor_is_near(engine, lane->rank, post.peer)
+                         ? engine->options.post_us
+                         : engine->links[link].latency_us;
         if (engine->options.jitter > 0) {
             latency_us *= tern__engine_chance(engine, at, lane->index, 0);
         }
@@ -203,19 +208,32 @@ static uint64_t length_of_op(struct tern__engine *engine, const struct tern__sim
                : 0;
 }
 
+// The meeting at the beginning is over for a rank, whose first lane was at it.
+static void begin_rank(struct tern__engine *engine, uint32_t first)
+{
+    struct tern__sim_lane *lane = &engine->lanes[first];
+    for (uint32_t at = engine->first_lane[lane->rank + 1]; at-- > first;) {
+        if (at != first) {
+            engine->lanes[at].path = tern__path_hold(&engine->paths, lane->path);
+        }
+        make_ready(engine, at);
+    }
+    lane->begins = false;
+}
+
 // The last flow of an op has ended.
 static void end_op(struct tern__engine *engine, uint32_t at, const struct tern__flow *last)
 {
     struct tern__sim_lane *lane = &engine->lanes[at];
     lane->path = tern__path_add(&engine->paths, lane->path,
-                                (struct tern__path_step){.begin_us = lane->begin_us,
+                                (struct tern__path_step){.begin_us = last->begin_us,
                                                          .active_us = last->active_us,
                                                          .end_us = engine->now_us,
                                                          .index = lane->index,
                                                          .lane = at,
                                                          .what = last->bottleneck,
                                                          .kind = lane->kind});
-    if (is_told(engine)) {
+    if (is_told(engine) && !lane->begins) {
         tell(engine, lane,
              (tern_sim_event){.kind = (tern_plan_op_kind)lane->kind,
                               .index = lane->index,
@@ -225,6 +243,10 @@ static void end_op(struct tern__engine *engine, uint32_t at, const struct tern__
                               .begin_us = lane->begin_us,
                               .active_us = lane->begin_us,
                               .end_us = engine->now_us});
+    }
+    if (lane->begins) {
+        begin_rank(engine, at);
+        return;
     }
     lane->index++;
     make_ready(engine, at);
@@ -287,8 +309,12 @@ static void happen(struct tern__engine *engine, const struct tern__sim_happening
 
 int tern__engine_run(struct tern__engine *engine)
 {
-    for (uint32_t at = engine->lanes_count; at > 0; at--) {
-        make_ready(engine, at - 1);
+    for (uint32_t rank = engine->ranks; rank-- > 0;) {
+        uint32_t at = engine->first_lane[rank + 1];
+        bool meets = tern__processor_begin(engine, rank);
+        while (!meets && at > engine->first_lane[rank]) {
+            make_ready(engine, --at);
+        }
     }
     while (engine->status == TERN_OK) {
         while (engine->ready_count > 0 && engine->status == TERN_OK) {

@@ -17,15 +17,13 @@ double tern__engine_chance(const struct tern__engine *engine, uint32_t lane, uin
     return 1 + engine->options.jitter * (double)(tern__random_next(&state) >> 11) * 0x1p-53;
 }
 
-// Starts a flow of an op that has its resources; `latency_us` is over before it uses them.
-static void start_flow(struct tern__engine *engine, uint32_t at, uint32_t index, double latency_us)
+void tern__engine_flow(struct tern__engine *engine, uint32_t at, uint32_t index, double latency_us)
 {
     struct tern__sim_lane *lane = &engine->lanes[at];
     struct tern__flow *flow = &engine->shares.flows[index];
     flow->lane = at;
     flow->begin_us = engine->now_us;
     flow->left = (double)flow->bytes;
-    latency_us += engine->options.op_us;
     if (engine->options.jitter > 0) {
         double factor = tern__engine_chance(engine, at, lane->index, lane->pending);
         flow->left *= factor;
@@ -61,7 +59,22 @@ static void start_remote(struct tern__engine *engine, uint32_t at, uint32_t from
         flow->on[k + 1].resource = link->uses[k];
     }
     flow->on_count = (uint8_t)(link->uses_count + 1);
-    start_flow(engine, at, made, link->latency_us);
+    tern__engine_flow(engine, at, made, link->latency_us + engine->options.op_us);
+}
+
+double tern__engine_op_GBps(const struct tern__engine *engine, tern_plan_op_kind kind)
+{
+    int unit = engine->program->spec.unit == 8   ? 3
+               : engine->program->spec.unit == 4 ? 2
+                                                 : (int)engine->program->spec.unit - 1;
+    return kind == TERN_PLAN_COPY ? engine->options.copy_GBps : engine->options.reduce_GBps[unit];
+}
+
+uint32_t tern__engine_machine(const struct tern__engine *engine, uint32_t rank)
+{
+    return tern_topo_machine_count(engine->topo) > 0
+               ? (uint32_t)tern_topo_machine_of(engine->topo, (int)rank)
+               : 0;
 }
 
 // What an op reads and writes in its own rank's memory.
@@ -69,10 +82,7 @@ static void start_local(struct tern__engine *engine, uint32_t at, const tern_pla
                         uint64_t bytes)
 {
     const tern_sim_options *options = &engine->options;
-    int unit = engine->program->spec.unit == 8   ? 3
-               : engine->program->spec.unit == 4 ? 2
-                                                 : (int)engine->program->spec.unit - 1;
-    double most_GBps = op->kind == TERN_PLAN_COPY ? options->copy_GBps : options->reduce_GBps[unit];
+    double most_GBps = tern__engine_op_GBps(engine, op->kind);
     uint32_t resources[2];
     uint32_t count = 0;
     uint32_t rank = engine->lanes[at].rank;
@@ -80,10 +90,7 @@ static void start_local(struct tern__engine *engine, uint32_t at, const tern_pla
         resources[count++] = engine->first_memory + rank;
     }
     if (options->machine_memory_GBps > 0) {
-        int machine = tern_topo_machine_count(engine->topo) > 0
-                          ? tern_topo_machine_of(engine->topo, (int)rank)
-                          : 0;
-        resources[count++] = engine->first_machine + (uint32_t)machine;
+        resources[count++] = engine->first_machine + tern__engine_machine(engine, rank);
     }
     if (bytes == 0 || (count == 0 && !(most_GBps > 0) && !(options->op_us > 0))) {
         return;
@@ -100,28 +107,39 @@ static void start_local(struct tern__engine *engine, uint32_t at, const tern_pla
         flow->on[k].resource = resources[k];
     }
     flow->on_count = (uint8_t)count;
-    start_flow(engine, at, made, 0);
+    tern__engine_flow(engine, at, made, options->op_us);
+}
+
+// The bytes of an operand that no flow on a link moves.
+static uint64_t start_operand(struct tern__engine *engine, uint32_t at, uint32_t from, uint32_t to,
+                              const tern_plan_op *op)
+{
+    bool near = from == to;
+    if (!near && tern__processor_is_near(engine, from, to)) {
+        uint32_t link = tern__engine_link(engine, &engine->lanes[at], from, to, op);
+        near = link != TERN__NONE && !engine->links[link].failed;
+    }
+    if (!near) {
+        start_remote(engine, at, from, to, op);
+    }
+    return near ? op->length : 0;
 }
 
 void tern__engine_transfer(struct tern__engine *engine, uint32_t at, const tern_plan_op *op)
 {
     uint32_t rank = engine->lanes[at].rank;
-    uint64_t local = 0;
+    uint64_t near = 0;
     for (int i = 0; i < op->sources_count && op->length > 0; i++) {
-        if (op->sources[i].rank == rank) {
-            local += op->length;
-        } else {
-            start_remote(engine, at, op->sources[i].rank, rank, op);
-        }
+        near += start_operand(engine, at, op->sources[i].rank, rank, op);
     }
     for (int i = 0; i < op->destinations_count && op->length > 0; i++) {
-        if (op->destinations[i].rank == rank) {
-            local += op->length;
-        } else {
-            start_remote(engine, at, rank, op->destinations[i].rank, op);
-        }
+        near += start_operand(engine, at, rank, op->destinations[i].rank, op);
     }
-    start_local(engine, at, op, local);
+    if (engine->options.processors == 0) {
+        start_local(engine, at, op, near);
+    } else if (op->length > 0) {
+        tern__processor_start(engine, at, op->kind, near);
+    }
     if (engine->shares.failed && engine->status == TERN_OK) {
         tern__engine_no_memory(engine);
     }
