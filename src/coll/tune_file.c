@@ -10,7 +10,6 @@
 //
 // One row a line, words separated by blanks, '#' to the end of a line is a comment.
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "coll/tune.h"
+#include "coll/tune_reader.h"
 #include "comm/area.h"
 #include "plan/steps.h"
 #include "tern/comm.h"
@@ -27,131 +27,13 @@
 #define VERSION "1"
 #define DIRECT_MAX (UINT64_C(1) << 40)
 
-// A place in the text. `word` is the last word that was read.
-struct reader {
-    const char *name;
-    const char *at, *end;
-    const char *line_begin;
-    int line;
-    const char *word;
-    size_t length;
-    bool reads; // the algorithm that was read last only reads inputs of other ranks
-};
-
-static int TERN_PRINTF(3, 4)
-    wrong(const struct reader *r, const char *where, const char *format, ...)
-{
-    char sentence[700];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    return tern__fail(TERN_ERR_ARG, "%s:%d:%d: %s", r->name, r->line,
-                      (int)(where - r->line_begin) + 1, sentence);
-}
-
-static bool at_line_end(const struct reader *r)
-{
-    return r->at == r->end || *r->at == '\n' || *r->at == '#';
-}
-
-static void skip_blanks(struct reader *r)
-{
-    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t')) {
-        r->at++;
-    }
-}
-
-// To the first word of the next line that has one; false at the end.
-static bool next_row(struct reader *r)
-{
-    for (;;) {
-        skip_blanks(r);
-        if (r->at < r->end && *r->at == '#') {
-            while (r->at < r->end && *r->at != '\n') {
-                r->at++;
-            }
-        }
-        if (r->at == r->end) {
-            return false;
-        }
-        if (*r->at != '\n') {
-            return true;
-        }
-        r->line_begin = ++r->at;
-        r->line++;
-    }
-}
-
-// The next word of the line; `expected` is said when there is none.
-static int read_word(struct reader *r, const char *expected)
-{
-    skip_blanks(r);
-    if (at_line_end(r)) {
-        return wrong(r, r->at, "the line ends; expected: %s", expected);
-    }
-    r->word = r->at;
-    while (!at_line_end(r) && *r->at != ' ' && *r->at != '\t') {
-        unsigned char c = (unsigned char)*r->at;
-        if (c < 0x21 || c > 0x7e) {
-            return wrong(r, r->at, "byte 0x%02x does not belong into a tune file", c);
-        }
-        r->at++;
-    }
-    r->length = (size_t)(r->at - r->word);
-    return TERN_OK;
-}
-
-static int shown(const struct reader *r)
-{
-    return r->length > 40 ? 40 : (int)r->length;
-}
-
-static bool is_word(const struct reader *r, const char *word)
-{
-    return strlen(word) == r->length && memcmp(r->word, word, r->length) == 0;
-}
-
-static int read_keyword(struct reader *r, const char *keyword)
-{
-    TERN_TRY(read_word(r, keyword));
-    if (!is_word(r, keyword)) {
-        return wrong(r, r->word, "expected '%s', not '%.*s'", keyword, shown(r), r->word);
-    }
-    return TERN_OK;
-}
-
-static int read_number(struct reader *r, const char *what, uint64_t low, uint64_t high,
-                       uint64_t unit, uint64_t *number)
-{
-    uint64_t value = 0;
-    TERN_TRY(read_word(r, what));
-    bool good = r->length <= 18;
-    for (size_t i = 0; good && i < r->length; i++) {
-        good = r->word[i] >= '0' && r->word[i] <= '9';
-        value = value * 10 + (uint64_t)(good ? r->word[i] - '0' : 0);
-    }
-    if (!good || value < low || value > high || value % unit != 0) {
-        char multiple[60] = "";
-        if (unit > 1) {
-            snprintf(multiple, sizeof multiple, " and a multiple of %llu",
-                     (unsigned long long)unit);
-        }
-        return wrong(r, r->word, "expected %s from %llu to %llu%s, not '%.*s'", what,
-                     (unsigned long long)low, (unsigned long long)high, multiple, shown(r),
-                     r->word);
-    }
-    *number = value;
-    return TERN_OK;
-}
-
-static int read_kind(struct reader *r, tern_plan_kind *kind)
+static int read_kind(struct tern__tune_reader *r, tern_plan_kind *kind)
 {
     char word[64];
-    TERN_TRY(read_word(r, "a kind of collective"));
-    snprintf(word, sizeof word, "%.*s", shown(r), r->word);
+    TERN_TRY(tern__tune_read_word(r, "a kind of collective"));
+    snprintf(word, sizeof word, "%.*s", tern__tune_shown(r), r->word);
     if (r->length >= sizeof word || tern_plan_kind_parse(word, kind) != TERN_OK) {
-        return wrong(r, r->word, "%s", tern_last_error());
+        return tern__tune_wrong(r, r->word, "%s", tern_last_error());
     }
     return TERN_OK;
 }
@@ -174,7 +56,7 @@ static void topology_of(const tern_tune_row *row, const char *name, char *word, 
 }
 
 // Whether the algorithm suits every call of the kind: sums in rank order, and so many ranks.
-static int check_suits(struct reader *r, const tern_tune_row *row, const char *name)
+static int check_suits(struct tern__tune_reader *r, const tern_tune_row *row, const char *name)
 {
     char word[32 + 3 * TERN_RANKS_MAX];
     tern_topo *topo;
@@ -192,13 +74,14 @@ static int check_suits(struct reader *r, const tern_tune_row *row, const char *n
                tern_plan_buffer_bytes(plan, TERN_PLAN_SCRATCH) == 0;
     tern_plan_destroy(plan);
     tern_topo_destroy(topo);
-    return status == TERN_ERR_ARG ? wrong(r, r->word, "%s", tern_last_error()) : status;
+    return status == TERN_ERR_ARG ? tern__tune_wrong(r, r->word, "%s", tern_last_error()) : status;
 }
 
-static int read_algorithm(struct reader *r, const tern_tune_row *row, char name[TERN__ALGO_BYTES])
+static int read_algorithm(struct tern__tune_reader *r, const tern_tune_row *row,
+                          char name[TERN__ALGO_BYTES])
 {
     tern_plan_kind kind = row->kind;
-    TERN_TRY(read_word(r, "an algorithm"));
+    TERN_TRY(tern__tune_read_word(r, "an algorithm"));
     const char *known = tern__algo_find(kind, r->word, r->length);
     if (known != NULL) {
         snprintf(name, TERN__ALGO_BYTES, "%s", known);
@@ -206,106 +89,109 @@ static int read_algorithm(struct reader *r, const tern_tune_row *row, char name[
     }
     char why[400];
     tern__algo_unknown(kind, r->word, r->length, why, sizeof why);
-    return wrong(r, r->word, "%s", why);
+    return tern__tune_wrong(r, r->word, "%s", why);
 }
 
 // "direct off", "direct FROM any" or "direct FROM TO"; without it, what is built in holds.
-static int read_direct(struct reader *r, tern_tune_row *row, bool can)
+static int read_direct(struct tern__tune_reader *r, tern_tune_row *row, bool can)
 {
     row->direct_from = tern__choice_reads(row->kind) ? TERN_TUNE_BUILT_IN : 0;
     row->direct_to = 0;
-    skip_blanks(r);
-    if (at_line_end(r)) {
+    tern__tune_skip_blanks(r);
+    if (tern__tune_at_line_end(r)) {
         return TERN_OK;
     }
     const char *back = r->at;
-    TERN_TRY(read_word(r, "'direct'"));
-    bool said = is_word(r, "direct");
+    TERN_TRY(tern__tune_read_word(r, "'direct'"));
+    bool said = tern__tune_is_word(r, "direct");
     if (!tern__choice_reads(row->kind) && !said) {
         r->at = back; // to the sentence on the end of the line
         return TERN_OK;
     }
     if (!said) {
-        return wrong(r, r->word, "expected 'direct' or the end of the line, not '%.*s'", shown(r),
-                     r->word);
+        return tern__tune_wrong(r, r->word, "expected 'direct' or the end of the line, not '%.*s'",
+                                tern__tune_shown(r), r->word);
     }
     if (!tern__choice_reads(row->kind)) {
-        return wrong(r, r->word, "%s cannot go 'direct': %s", tern_plan_kind_name(row->kind),
-                     row->kind == TERN_PLAN_BARRIER ? "it moves nothing"
-                                                    : "what it sums goes through slots");
+        return tern__tune_wrong(r, r->word, "%s cannot go 'direct': %s",
+                                tern_plan_kind_name(row->kind),
+                                row->kind == TERN_PLAN_BARRIER ? "it moves nothing"
+                                                               : "what it sums goes through slots");
     }
     back = r->at;
-    TERN_TRY(read_word(r, "'off' or bytes of a share"));
-    if (is_word(r, "off")) {
+    TERN_TRY(tern__tune_read_word(r, "'off' or bytes of a share"));
+    if (tern__tune_is_word(r, "off")) {
         row->direct_from = 0;
         return TERN_OK;
     }
     r->at = back;
     if (!can) {
-        return wrong(r, r->word,
-                     "nothing can go 'direct': '%s' and '%s' do more than to read the "
-                     "inputs of other ranks",
-                     row->window, row->staged);
+        return tern__tune_wrong(r, r->word,
+                                "nothing can go 'direct': '%s' and '%s' do more than to read the "
+                                "inputs of other ranks",
+                                row->window, row->staged);
     }
-    TERN_TRY(read_number(r, "'off' or bytes of a share", 1, DIRECT_MAX, 1, &row->direct_from));
+    TERN_TRY(tern__tune_read_number(r, "'off' or bytes of a share", 1, DIRECT_MAX, 1,
+                                    &row->direct_from));
     back = r->at;
-    TERN_TRY(read_word(r, "'any' or bytes of a share"));
-    if (is_word(r, "any")) {
+    TERN_TRY(tern__tune_read_word(r, "'any' or bytes of a share"));
+    if (tern__tune_is_word(r, "any")) {
         return TERN_OK;
     }
     r->at = back;
-    return read_number(r, "'any' or bytes of a share", row->direct_from, DIRECT_MAX, 1,
-                       &row->direct_to);
+    return tern__tune_read_number(r, "'any' or bytes of a share", row->direct_from, DIRECT_MAX, 1,
+                                  &row->direct_to);
 }
 
 // The rest of a row between machines.
-static int read_far(struct reader *r, tern_tune_row *row)
+static int read_far(struct tern__tune_reader *r, tern_tune_row *row)
 {
-    TERN_TRY(read_keyword(r, "slots"));
-    TERN_TRY(read_number(r, "bytes", 0, TERN__SLOT_BYTES, 1, &row->small_bytes));
-    TERN_TRY(read_keyword(r, "large"));
+    TERN_TRY(tern__tune_read_keyword(r, "slots"));
+    TERN_TRY(tern__tune_read_number(r, "bytes", 0, TERN__SLOT_BYTES, 1, &row->small_bytes));
+    TERN_TRY(tern__tune_read_keyword(r, "large"));
     TERN_TRY(read_algorithm(r, row, row->staged));
     memcpy(row->window, row->staged, sizeof row->window);
     memcpy(row->small, row->staged, sizeof row->small);
     row->direct_from = TERN_TUNE_BUILT_IN;
-    return read_number(r, "bytes of a piece", TERN__CHUNK_MIN, TERN_TUNE_FAR_MAX, TERN__CHUNK_UNIT,
-                       &row->chunk_bytes);
+    return tern__tune_read_number(r, "bytes of a piece", TERN__CHUNK_MIN, TERN_TUNE_FAR_MAX,
+                                  TERN__CHUNK_UNIT, &row->chunk_bytes);
 }
 
 // The rest of a row on one machine.
-static int read_near(struct reader *r, tern_tune_row *row)
+static int read_near(struct tern__tune_reader *r, tern_tune_row *row)
 {
-    TERN_TRY(read_keyword(r, "small"));
+    TERN_TRY(tern__tune_read_keyword(r, "small"));
     TERN_TRY(read_algorithm(r, row, row->small));
-    TERN_TRY(read_number(r, "bytes", 0, TERN__SLOT_BYTES, 1, &row->small_bytes));
-    TERN_TRY(read_keyword(r, "window"));
+    TERN_TRY(tern__tune_read_number(r, "bytes", 0, TERN__SLOT_BYTES, 1, &row->small_bytes));
+    TERN_TRY(tern__tune_read_keyword(r, "window"));
     TERN_TRY(read_algorithm(r, row, row->window));
     bool can = r->reads;
-    TERN_TRY(read_keyword(r, "staged"));
+    TERN_TRY(tern__tune_read_keyword(r, "staged"));
     TERN_TRY(read_algorithm(r, row, row->staged));
     can = can || (r->reads && tern__algo_scales(row->kind, row->staged));
-    TERN_TRY(read_number(r, "bytes of a piece", TERN__CHUNK_MIN, TERN__SLOT_BYTES, TERN__CHUNK_UNIT,
-                         &row->chunk_bytes));
+    TERN_TRY(tern__tune_read_number(r, "bytes of a piece", TERN__CHUNK_MIN, TERN__SLOT_BYTES,
+                                    TERN__CHUNK_UNIT, &row->chunk_bytes));
     return read_direct(r, row, can);
 }
 
-static int read_row(struct reader *r, const struct tern__tune *tune, tern_tune_row *row)
+static int read_row(struct tern__tune_reader *r, const struct tern__tune *tune, tern_tune_row *row)
 {
     uint64_t nranks = 0;
     TERN_TRY(read_kind(r, &row->kind));
     const char *begin = r->word;
     uint64_t machines = 0;
     const char *back = r->at;
-    TERN_TRY(read_word(r, "ranks"));
-    if (is_word(r, "machines")) {
-        TERN_TRY(read_number(r, "a number of machines", 2, TERN_RANKS_MAX, 1, &machines));
+    TERN_TRY(tern__tune_read_word(r, "ranks"));
+    if (tern__tune_is_word(r, "machines")) {
+        TERN_TRY(
+            tern__tune_read_number(r, "a number of machines", 2, TERN_RANKS_MAX, 1, &machines));
     } else {
         r->at = back;
     }
     row->machines = (int)machines;
-    TERN_TRY(read_keyword(r, "ranks"));
-    TERN_TRY(read_number(r, "a number of ranks", machines > 1 ? machines : 1, TERN_RANKS_MAX, 1,
-                         &nranks));
+    TERN_TRY(tern__tune_read_keyword(r, "ranks"));
+    TERN_TRY(tern__tune_read_number(r, "a number of ranks", machines > 1 ? machines : 1,
+                                    TERN_RANKS_MAX, 1, &nranks));
     row->nranks = (int)nranks;
     for (int i = 0; i < tune->count; i++) {
         const struct tern__tune_entry *entry = &tune->entries[i];
@@ -315,45 +201,48 @@ static int read_row(struct reader *r, const struct tern__tune *tune, tern_tune_r
             if (row->machines > 0) {
                 snprintf(on, sizeof on, " on %d machines", row->machines);
             }
-            return wrong(r, begin, "line %d has a row for %s of %d ranks%s already", entry->line,
-                         tern_plan_kind_name(row->kind), row->nranks, on);
+            return tern__tune_wrong(r, begin, "line %d has a row for %s of %d ranks%s already",
+                                    entry->line, tern_plan_kind_name(row->kind), row->nranks, on);
         }
     }
     TERN_TRY(machines > 0 ? read_far(r, row) : read_near(r, row));
-    skip_blanks(r);
-    if (!at_line_end(r)) {
-        return wrong(r, r->at, "expected the end of the line");
+    tern__tune_skip_blanks(r);
+    if (!tern__tune_at_line_end(r)) {
+        return tern__tune_wrong(r, r->at, "expected the end of the line");
     }
     return TERN_OK;
 }
 
-static int read_head(struct reader *r)
+static int read_head(struct tern__tune_reader *r)
 {
-    if (!next_row(r)) {
-        return wrong(r, r->at, "expected 'tern-tune " VERSION "', not the end of the file");
+    if (!tern__tune_next_row(r)) {
+        return tern__tune_wrong(r, r->at,
+                                "expected 'tern-tune " VERSION "', not the end of the file");
     }
-    TERN_TRY(read_keyword(r, "tern-tune"));
-    TERN_TRY(read_word(r, "a version"));
+    TERN_TRY(tern__tune_read_keyword(r, "tern-tune"));
+    TERN_TRY(tern__tune_read_word(r, "a version"));
     if (r->length != strlen(VERSION) || memcmp(r->word, VERSION, r->length) != 0) {
-        return wrong(r, r->word, "this build reads version " VERSION " of tune files, not '%.*s'",
-                     shown(r), r->word);
+        return tern__tune_wrong(r, r->word,
+                                "this build reads version " VERSION " of tune files, not '%.*s'",
+                                tern__tune_shown(r), r->word);
     }
-    skip_blanks(r);
-    return at_line_end(r) ? TERN_OK : wrong(r, r->at, "expected the end of the line");
+    tern__tune_skip_blanks(r);
+    return tern__tune_at_line_end(r) ? TERN_OK
+                                     : tern__tune_wrong(r, r->at, "expected the end of the line");
 }
 
 int tern__tune_parse(const char *text, size_t length, const char *name, struct tern__tune *tune)
 {
-    struct reader r = {
+    struct tern__tune_reader r = {
         .name = name, .at = text, .end = text + length, .line_begin = text, .line = 1};
     memset(tune, 0, sizeof *tune);
     snprintf(tune->name, sizeof tune->name, "%s", name);
     int status = read_head(&r);
-    while (status == TERN_OK && next_row(&r)) {
+    while (status == TERN_OK && tern__tune_next_row(&r)) {
         struct tern__tune_entry entry = {.line = r.line};
         status = read_row(&r, tune, &entry.row);
         if (status == TERN_OK && tune->count == ROWS_MAX) {
-            status = wrong(&r, r.line_begin, "more than %d rows", ROWS_MAX);
+            status = tern__tune_wrong(&r, r.line_begin, "more than %d rows", ROWS_MAX);
         }
         size_t count = (size_t)tune->count + 1;
         struct tern__tune_entry *grown =
