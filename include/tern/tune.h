@@ -82,6 +82,38 @@ TERN_CALL int tern_tune_load(const char *path, tern_tune_row **rows, int *count)
 // The line of a tune file that says the same as the row, without newline; snprintf's result.
 TERN_API int tern_tune_print(const tern_tune_row *row, char *line, size_t size);
 
+// What ops cost on a machine with so many ranks, as `tern tune` has measured it: the figures of
+// tern_sim_options. Rates are of one processor while all are busy, and count all bytes that are
+// read and written; they depend on how much memory all ranks have at hand, in and out of caches.
+#define TERN_TUNE_RATES_MAX 16
+typedef struct tern_tune_rate {
+    uint64_t bytes; // of all ranks
+    double copy_GBps;
+    double reduce_GBps[4]; // of elements of 1, 2, 4 and 8 bytes
+} tern_tune_rate;
+
+typedef struct tern_tune_cost {
+    int nranks;     // holds for this count, and for greater ones up to the next
+    int processors; // that these ranks shared
+    double op_us, post_us, wake_us;
+    int rates_count;
+    tern_tune_rate rates[TERN_TUNE_RATES_MAX]; // ascending
+} tern_tune_cost;
+
+// What the tune file of this process says; TERN_ERR_STATE with what to run when nothing was
+// measured. tern_tune_load_costs: all of a file; *costs is the caller's, to free(). Any thread.
+TERN_CALL int tern_tune_get_cost(int nranks, tern_tune_cost *cost);
+TERN_CALL int tern_tune_load_costs(const char *path, tern_tune_cost **costs, int *count);
+
+// At so many bytes: of the logarithms a straight line between what was measured, and beyond it the
+// last one. `cost` has one rate at least.
+TERN_API tern_tune_rate tern_tune_rate_at(const tern_tune_cost *cost, uint64_t bytes);
+
+// The lines of a tune file that say the same, to 1 ns and 1 MB/s, each with a newline; snprintf's
+// result.
+TERN_API int tern_tune_print_cost(const tern_tune_cost *cost, char *lines, size_t size);
+#define TERN_TUNE_COST_BYTES 2048
+
 // The first line of a tune file, and the longest line there may be.
 #define TERN_TUNE_HEAD "tern-tune 1"
 #define TERN_TUNE_LINE_BYTES 256

@@ -60,6 +60,8 @@ struct tern__tune {
     char name[1024]; // of the file, as in sentences; "": there is none
     int count;
     struct tern__tune_entry *entries;
+    tern_tune_cost *costs;
+    int costs_count;
 };
 
 // Reads the text of a tune file. Errors name file, line and column, and what was expected there.
@@ -75,7 +77,18 @@ const struct tern__tune_entry *tern__tune_find(const struct tern__tune *tune, te
 // nowhere. *demanded: it is $TERN_TUNE's, and must be usable.
 bool tern__tune_place(char *path, size_t size, bool *demanded);
 
+// tune_cost.c
+
+struct tern__tune_reader;
+
+// Reads the rest of a row that begins with "cost", or with "rate", into the costs of a table.
+int tern__tune_read_cost(struct tern__tune_reader *r, struct tern__tune *tune);
+int tern__tune_read_rate(struct tern__tune_reader *r, struct tern__tune *tune);
+
 // tune_use.c
+
+// A copy of the costs of this process's table.
+int tern__tune_look_cost(int nranks, tern_tune_cost *cost);
 
 // What a table says: that of this process (the tune file, read at the first call, or what
 // tern_tune_use gave), else the one built in. TERN_ERR_ARG when $TERN_TUNE names a file that cannot

@@ -7,6 +7,10 @@
 //     gather ranks 2 small pull 8192 window direct staged pull 131072 direct 32768 any
 //     # KIND machines M ranks N slots BYTES large ALGORITHM CHUNK
 //     all_reduce machines 2 ranks 4 slots 4096 large chain 2097152
+//     # cost ranks N processors P op NS post NS wake NS, then its rates (tune_cost.c)
+//     cost ranks 2 processors 2 op 41 post 152 wake 0
+//     # rate BYTES copy MB/S reduce MB/S MB/S MB/S MB/S
+//     rate 65536 copy 60100 reduce 20100 30300 60200 60300
 //
 // One row a line, words separated by blanks, '#' to the end of a line is a comment.
 
@@ -231,6 +235,23 @@ static int read_head(struct tern__tune_reader *r)
                                      : tern__tune_wrong(r, r->at, "expected the end of the line");
 }
 
+// A row of costs, if it is one.
+static int read_cost(struct tern__tune_reader *r, struct tern__tune *tune, bool *is_cost)
+{
+    const char *back = r->at;
+    TERN_TRY(tern__tune_read_word(r, "a kind of collective"));
+    bool rate = tern__tune_is_word(r, "rate");
+    *is_cost = rate || tern__tune_is_word(r, "cost");
+    if (!*is_cost) {
+        r->at = back;
+        return TERN_OK;
+    }
+    TERN_TRY(rate ? tern__tune_read_rate(r, tune) : tern__tune_read_cost(r, tune));
+    tern__tune_skip_blanks(r);
+    return tern__tune_at_line_end(r) ? TERN_OK
+                                     : tern__tune_wrong(r, r->at, "expected the end of the line");
+}
+
 int tern__tune_parse(const char *text, size_t length, const char *name, struct tern__tune *tune)
 {
     struct tern__tune_reader r = {
@@ -240,7 +261,12 @@ int tern__tune_parse(const char *text, size_t length, const char *name, struct t
     int status = read_head(&r);
     while (status == TERN_OK && tern__tune_next_row(&r)) {
         struct tern__tune_entry entry = {.line = r.line};
-        status = read_row(&r, tune, &entry.row);
+        bool is_cost;
+        status = read_cost(&r, tune, &is_cost);
+        if (status == TERN_OK && is_cost) {
+            continue;
+        }
+        status = status == TERN_OK ? read_row(&r, tune, &entry.row) : status;
         if (status == TERN_OK && tune->count == ROWS_MAX) {
             status = tern__tune_wrong(&r, r.line_begin, "more than %d rows", ROWS_MAX);
         }
@@ -263,6 +289,7 @@ int tern__tune_parse(const char *text, size_t length, const char *name, struct t
 void tern__tune_free(struct tern__tune *tune)
 {
     free(tune->entries);
+    free(tune->costs);
     memset(tune, 0, sizeof *tune);
 }
 

@@ -119,6 +119,27 @@ int tern__tune_look_far(tern_plan_kind kind, int nranks, int machines, struct te
     return unlock();
 }
 
+int tern__tune_look_cost(int nranks, tern_tune_cost *cost)
+{
+    const tern_tune_cost *found = NULL;
+    lock_loaded();
+    for (int i = 0; failure == TERN_OK && i < used.costs_count; i++) {
+        const tern_tune_cost *one = &used.costs[i];
+        bool fits = one->nranks <= nranks && one->rates_count > 0;
+        found = fits && (found == NULL || one->nranks > found->nranks) ? one : found;
+    }
+    if (found != NULL) {
+        *cost = *found;
+    }
+    TERN_TRY(unlock());
+    return found != NULL
+               ? TERN_OK
+               : tern__fail(TERN_ERR_STATE,
+                            "what ops of %d ranks cost on this machine has not been measured: "
+                            "'tern tune -p %d' does that",
+                            nranks, nranks);
+}
+
 static void row_of_choice(tern_plan_kind kind, int nranks, const struct tern__choice *choice,
                           tern_tune_row *row)
 {

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ops cost on this machine: the rows of a tune file about that, and the figures between them.
+// Times are written in ns and rates in MB/s, so that all numbers are whole.
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/public.h"
+#include "coll/tune.h"
+#include "coll/tune_reader.h"
+#include "tern/comm.h"
+
+#define NS_MAX UINT64_C(1000000000)
+#define MBPS_MAX UINT64_C(1000000000)
+
+static int read_after(struct tern__tune_reader *r, const char *keyword, const char *what,
+                      uint64_t low, uint64_t high, uint64_t *number)
+{
+    TERN_TRY(tern__tune_read_keyword(r, keyword));
+    return tern__tune_read_number(r, what, low, high, 1, number);
+}
+
+static int read_us(struct tern__tune_reader *r, const char *keyword, double *us)
+{
+    uint64_t ns = 0;
+    TERN_TRY(read_after(r, keyword, "nanoseconds", 0, NS_MAX, &ns));
+    *us = (double)ns / 1e3;
+    return TERN_OK;
+}
+
+int tern__tune_read_cost(struct tern__tune_reader *r, struct tern__tune *tune)
+{
+    tern_tune_cost cost = {0};
+    uint64_t nranks = 0;
+    uint64_t processors = 0;
+    const char *begin = r->word;
+    TERN_TRY(read_after(r, "ranks", "a number of ranks", 1, TERN_RANKS_MAX, &nranks));
+    TERN_TRY(read_after(r, "processors", "a number of processors", 1, 65536, &processors));
+    TERN_TRY(read_us(r, "op", &cost.op_us));
+    TERN_TRY(read_us(r, "post", &cost.post_us));
+    TERN_TRY(read_us(r, "wake", &cost.wake_us));
+    cost.nranks = (int)nranks;
+    cost.processors = (int)processors;
+    for (int i = 0; i < tune->costs_count; i++) {
+        if (tune->costs[i].nranks == cost.nranks) {
+            return tern__tune_wrong(r, begin, "there are costs of %d ranks already", cost.nranks);
+        }
+    }
+    size_t count = (size_t)tune->costs_count + 1; // at most one for each count of ranks
+    tern_tune_cost *grown = realloc(tune->costs, count * sizeof *grown);
+    if (grown == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for the tune file %s", r->name);
+    }
+    tune->costs = grown;
+    tune->costs[tune->costs_count++] = cost;
+    return TERN_OK;
+}
+
+static int read_GBps(struct tern__tune_reader *r, double *GBps)
+{
+    uint64_t MBps = 0;
+    TERN_TRY(tern__tune_read_number(r, "MB/s", 1, MBPS_MAX, 1, &MBps));
+    *GBps = (double)MBps / 1e3;
+    return TERN_OK;
+}
+
+int tern__tune_read_rate(struct tern__tune_reader *r, struct tern__tune *tune)
+{
+    tern_tune_rate rate = {0};
+    const char *begin = r->word;
+    if (tune->costs_count == 0) {
+        return tern__tune_wrong(r, begin, "a rate stands behind the 'cost' that it belongs to");
+    }
+    tern_tune_cost *cost = &tune->costs[tune->costs_count - 1];
+    TERN_TRY(tern__tune_read_number(r, "bytes", 1, TERN_PLAN_BYTES_MAX, 1, &rate.bytes));
+    if (cost->rates_count == TERN_TUNE_RATES_MAX ||
+        (cost->rates_count > 0 && cost->rates[cost->rates_count - 1].bytes >= rate.bytes)) {
+        return tern__tune_wrong(r, begin, "rates are ascending by bytes, and at most %d",
+                                TERN_TUNE_RATES_MAX);
+    }
+    TERN_TRY(tern__tune_read_keyword(r, "copy"));
+    TERN_TRY(read_GBps(r, &rate.copy_GBps));
+    TERN_TRY(tern__tune_read_keyword(r, "reduce"));
+    for (int i = 0; i < 4; i++) {
+        TERN_TRY(read_GBps(r, &rate.reduce_GBps[i]));
+    }
+    cost->rates[cost->rates_count++] = rate;
+    return TERN_OK;
+}
+
+static int get_cost(int nranks, tern_tune_cost *cost)
+{
+    if (cost == NULL || nranks < 1) {
+        return tern__fail(TERN_ERR_ARG, "tern_tune_get_cost: %s",
+                          cost == NULL ? "cost must not be NULL" : "there is at least one rank");
+    }
+    return tern__tune_look_cost(nranks, cost);
+}
+
+int tern_tune_get_cost(int nranks, tern_tune_cost *cost)
+{
+    return TERN__CALL_OF_CALLS(get_cost(nranks, cost));
+}
+
+static int load_costs(const char *path, tern_tune_cost **costs, int *count)
+{
+    struct tern__tune tune;
+    if (path == NULL || costs == NULL || count == NULL) {
+        return tern__fail(TERN_ERR_ARG,
+                          "tern_tune_load_costs: path, costs and count must not be NULL");
+    }
+    TERN_TRY(tern__tune_load(path, &tune));
+    *costs = tune.costs;
+    *count = tune.costs_count;
+    tune.costs = NULL;
+    tern__tune_free(&tune);
+    return TERN_OK;
+}
+
+int tern_tune_load_costs(const char *path, tern_tune_cost **costs, int *count)
+{
+    return TERN__CALL_OF_CALLS(load_costs(path, costs, count));
+}
+
+static double between(double low, double high, double part)
+{
+    return exp(log(low) + (log(high) - log(low)) * part);
+}
+
+tern_tune_rate tern_tune_rate_at(const tern_tune_cost *cost, uint64_t bytes)
+{
+    int above = 0;
+    while (above < cost->rates_count && cost->rates[above].bytes < bytes) {
+        above++;
+    }
+    if (above == 0 || above == cost->rates_count) {
+        return cost->rates[above == 0 ? 0 : above - 1];
+    }
+    const tern_tune_rate *low = &cost->rates[above - 1];
+    const tern_tune_rate *high = &cost->rates[above];
+    double part =
+        log((double)bytes / (double)low->bytes) / log((double)high->bytes / (double)low->bytes);
+    tern_tune_rate rate = {.bytes = bytes,
+                           .copy_GBps = between(low->copy_GBps, high->copy_GBps, part)};
+    for (int i = 0; i < 4; i++) {
+        rate.reduce_GBps[i] = between(low->reduce_GBps[i], high->reduce_GBps[i], part);
+    }
+    return rate;
+}
+
+static unsigned long long thousandths(double value, double least)
+{
+    double scaled = value * 1e3;
+    return (unsigned long long)llround(scaled > least ? scaled : least);
+}
+
+int tern_tune_print_cost(const tern_tune_cost *cost, char *lines, size_t size)
+{
+    int used = snprintf(lines, size, "cost ranks %d processors %d op %llu post %llu wake %llu\n",
+                        cost->nranks, cost->processors, thousandths(cost->op_us, 0),
+                        thousandths(cost->post_us, 0), thousandths(cost->wake_us, 0));
+    for (int i = 0; i < cost->rates_count; i++) {
+        const tern_tune_rate *rate = &cost->rates[i];
+        size_t room = (size_t)used < size ? size - (size_t)used : 0;
+        used +=
+            snprintf(room > 0 ? lines + used : NULL, room,
+                     "rate %llu copy %llu reduce %llu %llu %llu %llu\n",
+                     (unsigned long long)rate->bytes, thousandths(rate->copy_GBps, 1),
+                     thousandths(rate->reduce_GBps[0], 1), thousandths(rate->reduce_GBps[1], 1),
+                     thousandths(rate->reduce_GBps[2], 1), thousandths(rate->reduce_GBps[3], 1));
+    }
+    return used;
+}
