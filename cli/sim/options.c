@@ -105,7 +105,8 @@ static int take_decimal(void *into, const char *option, const char *text)
     } numbers[] = {
         {"--memory", &options->memory_GBps}, {"--machine-memory", &options->machine_memory_GBps},
         {"--copy", &options->copy_GBps},     {"--reduce", &reduce[0]},
-        {"--op", &options->op_us},           {"--post", &options->post_us},
+        {"--op", &options->op_us},           {"--begin", &options->begin_us},
+        {"--meet", &options->meet_us},       {"--post", &options->post_us},
         {"--wake", &options->wake_us},       {"--jitter", &options->jitter}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (strcmp(option, numbers[i].option) == 0 &&
@@ -156,6 +157,8 @@ static int read_options(int argc, char **argv, struct sim_arguments *arguments)
          "of each machine, which its ranks share; they move the bytes within it at\n"
          "--copy and --reduce",
          .number = &arguments->processors, .least = 1, .most = 65536},
+        {"--begin US", "what a run takes before its first op", .take = take_decimal},
+        {"--meet US", "and more in windows: where the plan has no slots", .take = take_decimal},
         {"--post US", "what a post takes there", .take = take_decimal},
         {"--wake US", "of a processor, for a rank that goes on, where ranks outnumber them",
          .take = take_decimal},

@@ -392,6 +392,9 @@ int tune_measure(tern_comm *world, const struct tune_wish *wish, FILE *rows)
             status = measure_kind(&bench, (tern_plan_kind)k, rows);
         }
     }
+    if (status == TERN_OK && wish->costs && bench.machines == 0) {
+        status = tune_measure_costs(&bench, wish, rows);
+    }
     tune_bench_close(&bench);
     return status;
 }

@@ -33,7 +33,8 @@ static const struct cli_command command = {
         "Measures which algorithms suit this machine, or these, and writes that into the tune file, which all\n"
         "collective calls of this user read from then on. Rows that were not measured stay as they are.\n"
         "\n"
-        "  KIND ...           which kinds; default: all but barrier, which has nothing to choose\n",
+        "  KIND ...           which kinds; default: all but barrier, which has nothing to choose, and\n"
+        "                     costs: what ops cost, for tern sim and tern perf --compare sim\n",
     .foot =
         "\n"
         "Exit status: 0; 1 when a job failed or the file cannot be written; 2 wrong usage; 125 when the\n"
@@ -84,6 +85,10 @@ static int read_kinds(int argc, char **argv, struct tune_wish *wish)
 {
     for (int i = optind; i < argc; i++) {
         tern_plan_kind kind;
+        if (strcmp(argv[i], "costs") == 0) {
+            wish->costs = true;
+            continue;
+        }
         if (tern_plan_kind_parse(argv[i], &kind) != TERN_OK) {
             return cli_refuse(&command, "%s%s", tern_last_error(), cli_suggest_kind(argv[i]));
         }
@@ -93,6 +98,7 @@ static int read_kinds(int argc, char **argv, struct tune_wish *wish)
         }
         wish->kinds[kind] = true;
     }
+    wish->costs = wish->costs || optind == argc;
     for (int k = 0; optind == argc && k < TERN_PLAN_KINDS; k++) {
         wish->kinds[k] = k != TERN_PLAN_BARRIER;
     }
@@ -130,6 +136,9 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
                                             ? "-p is for one machine: --hosts says how many ranks"
                                             : "--hosts: one rank has nothing to measure");
         }
+        if (arguments->wish.costs && optind < argc) {
+            return cli_refuse(&command, "costs are those of one machine: not with --hosts");
+        }
         arguments->wish.nranks[0] = arguments->hosts.nranks;
         arguments->wish.nranks_count = 1;
     }
@@ -137,9 +146,11 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
 }
 
 // One rank of a job.
-static int be_a_rank(const struct arguments *arguments)
+static int be_a_rank(struct arguments *arguments)
 {
     tern_comm *world;
+    tern_machine machine = {.cpus_usable = 1};
+    arguments->wish.processors = tern_machine_look(&machine) == TERN_OK ? machine.cpus_usable : 1;
     cli_bind_rank();
     int status = tern_init(NULL, &world);
     if (status != TERN_OK) {
@@ -164,10 +175,31 @@ static int be_a_rank(const struct arguments *arguments)
     return status == TERN_OK && left ? 0 : 1;
 }
 
+// What a tune file says.
+struct table {
+    tern_tune_row *rows;
+    int count;
+    tern_tune_cost *costs;
+    int costs_count;
+};
+
+static int load_table(const char *path, struct table *table)
+{
+    *table = (struct table){0};
+    int status = tern_tune_load(path, &table->rows, &table->count);
+    return status == TERN_OK ? tern_tune_load_costs(path, &table->costs, &table->costs_count)
+                             : status;
+}
+
+static void free_table(struct table *table)
+{
+    free(table->rows);
+    free(table->costs);
+}
+
 // Starts a job for each count of ranks; the rows come back through memory that is nowhere in a
 // folder.
-static int measure(const struct arguments *arguments, int argc, char **argv, tern_tune_row **rows,
-                   int *count)
+static int measure(const struct arguments *arguments, int argc, char **argv, struct table *table)
 {
     char result[64];
     char option[] = "--result";
@@ -196,7 +228,7 @@ static int measure(const struct arguments *arguments, int argc, char **argv, ter
     }
     dup2(out, STDOUT_FILENO);
     close(out);
-    if (exit_status == 0 && tern_tune_load(result, rows, count) != TERN_OK) {
+    if (exit_status == 0 && load_table(result, table) != TERN_OK) {
         fprintf(stderr, "tern tune: %s\n", tern_last_error());
         exit_status = 1;
     }
@@ -226,35 +258,64 @@ static bool has_row(const tern_tune_row *rows, int count, const tern_tune_row *r
     return false;
 }
 
+static int compare_costs(const void *a, const void *b)
+{
+    return ((const tern_tune_cost *)a)->nranks - ((const tern_tune_cost *)b)->nranks;
+}
+
+static bool has_cost(const struct table *table, int count, int nranks)
+{
+    bool has = false;
+    for (int i = 0; i < count; i++) {
+        has = has || table->costs[i].nranks == nranks;
+    }
+    return has;
+}
+
+// What of the old table is not in the new one. False without memory.
+static bool merge(struct table *table, const struct table *old)
+{
+    int rows = table->count;
+    int costs = table->costs_count;
+    size_t rows_room = (size_t)(rows + old->count + 1);
+    size_t costs_room = (size_t)(costs + old->costs_count + 1);
+    tern_tune_row *all_rows = realloc(table->rows, rows_room * sizeof *all_rows);
+    table->rows = all_rows != NULL ? all_rows : table->rows;
+    tern_tune_cost *all_costs = realloc(table->costs, costs_room * sizeof *all_costs);
+    table->costs = all_costs != NULL ? all_costs : table->costs;
+    if (all_rows == NULL || all_costs == NULL) {
+        return false;
+    }
+    for (int i = 0; i < old->count; i++) {
+        if (!has_row(table->rows, rows, &old->rows[i])) {
+            table->rows[table->count++] = old->rows[i];
+        }
+    }
+    for (int i = 0; i < old->costs_count; i++) {
+        if (!has_cost(table, costs, old->costs[i].nranks)) {
+            table->costs[table->costs_count++] = old->costs[i];
+        }
+    }
+    return true;
+}
+
 // Adds the rows of the old file that were not measured. A file that cannot be read is not
 // overwritten.
-static int keep_old(const char *path, tern_tune_row **rows, int *count)
+static int keep_old(const char *path, struct table *table)
 {
-    tern_tune_row *old;
-    int old_count;
+    struct table old;
     if (strcmp(path, "-") == 0 || access(path, F_OK) != 0) {
         return 0;
     }
-    if (tern_tune_load(path, &old, &old_count) != TERN_OK) {
+    if (load_table(path, &old) != TERN_OK) {
         fprintf(stderr, "tern tune: %s; it is left as it is\n", tern_last_error());
+        free_table(&old);
         return 1;
     }
-    tern_tune_row *grown = realloc(*rows, (size_t)(*count + old_count + 1) * sizeof **rows);
-    int measured = *count;
-    for (int i = 0; grown != NULL && i < old_count; i++) {
-        if (!has_row(grown, measured, &old[i])) {
-            grown[(*count)++] = old[i];
-        }
-    }
-    *rows = grown != NULL ? grown : *rows;
-    free(old);
-    return grown != NULL ? 0 : 1;
+    bool merged = merge(table, &old);
+    free_table(&old);
+    return merged ? 0 : 1;
 }
-
-struct table {
-    const tern_tune_row *rows;
-    int count;
-};
 
 static int print_rows(FILE *file, void *arg)
 {
@@ -276,6 +337,11 @@ static int print_rows(FILE *file, void *arg)
         char line[TERN_TUNE_LINE_BYTES];
         tern_tune_print(&table->rows[i], line, sizeof line);
         fprintf(file, "%s\n", line);
+    }
+    for (int i = 0; i < table->costs_count; i++) {
+        char lines[TERN_TUNE_COST_BYTES];
+        tern_tune_print_cost(&table->costs[i], lines, sizeof lines);
+        fputs(lines, file);
     }
     return TERN_OK;
 }
@@ -320,8 +386,7 @@ static int write_file(const char *path, struct table *table)
 
 static int tune(const struct arguments *arguments, int argc, char **argv)
 {
-    tern_tune_row *rows = NULL;
-    int count = 0;
+    struct table table = {0};
     const char *output = arguments->output;
     // What decides otherwise is out of the way while it is found out.
     setenv("TERN_TUNE", "", 1);
@@ -331,15 +396,15 @@ static int tune(const struct arguments *arguments, int argc, char **argv)
         unsetenv("TERN_DIRECT");
     }
     int exit_status = prepare_output(arguments);
-    exit_status = exit_status == 0 ? measure(arguments, argc, argv, &rows, &count) : exit_status;
-    exit_status = exit_status == 0 ? keep_old(output, &rows, &count) : exit_status;
+    exit_status = exit_status == 0 ? measure(arguments, argc, argv, &table) : exit_status;
+    exit_status = exit_status == 0 ? keep_old(output, &table) : exit_status;
     if (exit_status == 0) {
-        qsort(rows, (size_t)count, sizeof *rows, compare_rows);
-        struct table table = {rows, count};
+        qsort(table.rows, (size_t)table.count, sizeof *table.rows, compare_rows);
+        qsort(table.costs, (size_t)table.costs_count, sizeof *table.costs, compare_costs);
         print_rows(stdout, &table);
         exit_status = strcmp(output, "-") != 0 ? write_file(output, &table) : 0;
     }
-    free(rows);
+    free_table(&table);
     return exit_status;
 }
 

@@ -14,6 +14,8 @@
 
 struct tune_wish {
     bool kinds[TERN_PLAN_KINDS]; // which to measure
+    bool costs;                  // and what ops cost
+    int processors;              // that ranks may use, before they are bound to them
     int nranks[TUNE_RANK_COUNTS_MAX];
     int nranks_count;
     double seconds; // for all of it, about
@@ -68,6 +70,11 @@ int tune_find_switch(struct tune_bench *bench, const tern_tune_row *all, const t
 // far.c: what is built in between machines, as a row; and what is quicker on these.
 int tune_far_built_in(const struct tune_bench *bench, tern_plan_kind kind, tern_tune_row *row);
 int tune_find_far(struct tune_bench *bench, tern_tune_row *row);
+
+// cost.c: what ops cost with these ranks, on one machine; on rank 0 the rows of a tune file about
+// it.
+// With less than a second, of little memory and once only.
+int tune_measure_costs(struct tune_bench *bench, const struct tune_wish *wish, FILE *rows);
 
 #define TUNE_POINTS_MAX 24
 #define TUNE_CANDIDATES_MAX 12

@@ -64,14 +64,14 @@ _tern_value() {
     example--verify) _tern_words "$word" all root ;;
     *--order) _tern_words "$word" rank any ;;
     perf--window) _tern_words "$word" yes no alloc ;;
-    perf--compare) _tern_words "$word" openmpi mpich ;;
+    perf--compare) _tern_words "$word" openmpi mpich sim ;;
     *--job) _tern_words "$word" "$(pgrep -u "$(id -u)" -x tern)" ;;
-    plan-o | *--plot | *--trace | *--output | sim--timeline) _tern_files "$word" ;;
+    plan-o | *--certificate | *--plot | *--trace | *--output | sim--timeline) _tern_files "$word" ;;
     run-n | run-np | exec-n | *-p | *--cut | *--slow | *--bytes | *--unit | *--root | perf-[befirwnc]) ;;
     example-[ndc] | example--nranks | example--rounds | example--case | example--device* | \
         example--pto-isa-commit | example--clone-protocol) ;;
     sim--group | sim--piece | sim--*memory | sim--copy | sim--reduce | sim--op | sim--jitter | sim--fail | \
-        sim--rows | sim--trace-events | sim--processors | sim--post | sim--wake) ;;
+        sim--rows | sim--trace-events | sim--processors | sim--begin | sim--meet | sim--post | sim--wake) ;;
     *--timeout | *--budget | *--sizes | *--last | *--runs | *--seed | *--time) ;;
     *) return 1 ;;
     esac
@@ -144,7 +144,7 @@ _tern() {
         ;;
     perf) _tern_words "$word" all send_recv \
         "$("$tern" info --words kinds | grep -vxE 'send|recv')" ;;
-    tune) _tern_words "$word" "$("$tern" info --words plan-kinds | grep -vx barrier)" ;;
+    tune) _tern_words "$word" "$("$tern" info --words plan-kinds | grep -vx barrier) costs" ;;
     check | exec | kernel-cc) _tern_files "$word" ;;
     esac
 }

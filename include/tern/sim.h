@@ -66,13 +66,13 @@ typedef struct tern_sim_options {
     // Ranks of a machine that share memory and processors, as processes of a computer do; 0: not.
     // Then an op is no flow on links of its machine. A processor reads and writes all its bytes, at
     // copy_GBps and reduce_GBps, which must be given, after op_us; an op has one processor at most,
-    // and ops of more ranks share them. A post arrives there after post_us, and a run whose plan
-    // has no slots begins with a meeting that takes as long. Where a machine has more ranks than
-    // processors, a rank all of whose lanes wait, and any at the beginning of such a run, takes
-    // wake_us of a processor until it goes on. Memories and uses then count a reduce as the bytes
-    // that a copy moves in its time.
+    // and ops of more ranks share them. A post arrives there after post_us. Before the first op of
+    // a rank it takes begin_us; if the plan has no slots, meet_us more, since such a run begins
+    // with a meeting. Where a machine has more ranks than processors, a rank all of whose lanes
+    // wait takes wake_us of a processor until it goes on, and so does each one at that meeting.
+    // Memories and uses then count a reduce as the bytes that a copy moves in its time.
     int processors;
-    double post_us, wake_us;
+    double begin_us, meet_us, post_us, wake_us;
 
     // Each flow takes up to 1 + jitter times its latency and its bytes (as if its link were
     // slower), by chance, from 0 to TERN_SIM_JITTER_MAX. The same seed gives the same chance.

@@ -95,7 +95,7 @@ typedef struct tern_tune_rate {
 typedef struct tern_tune_cost {
     int nranks;     // holds for this count, and for greater ones up to the next
     int processors; // that these ranks shared
-    double op_us, post_us, wake_us;
+    double begin_us, meet_us, op_us, post_us, wake_us;
     int rates_count;
     tern_tune_rate rates[TERN_TUNE_RATES_MAX]; // ascending
 } tern_tune_cost;

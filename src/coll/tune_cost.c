@@ -38,6 +38,8 @@ int tern__tune_read_cost(struct tern__tune_reader *r, struct tern__tune *tune)
     const char *begin = r->word;
     TERN_TRY(read_after(r, "ranks", "a number of ranks", 1, TERN_RANKS_MAX, &nranks));
     TERN_TRY(read_after(r, "processors", "a number of processors", 1, 65536, &processors));
+    TERN_TRY(read_us(r, "begin", &cost.begin_us));
+    TERN_TRY(read_us(r, "meet", &cost.meet_us));
     TERN_TRY(read_us(r, "op", &cost.op_us));
     TERN_TRY(read_us(r, "post", &cost.post_us));
     TERN_TRY(read_us(r, "wake", &cost.wake_us));
@@ -158,9 +160,12 @@ static unsigned long long thousandths(double value, double least)
 
 int tern_tune_print_cost(const tern_tune_cost *cost, char *lines, size_t size)
 {
-    int used = snprintf(lines, size, "cost ranks %d processors %d op %llu post %llu wake %llu\n",
-                        cost->nranks, cost->processors, thousandths(cost->op_us, 0),
-                        thousandths(cost->post_us, 0), thousandths(cost->wake_us, 0));
+    int used =
+        snprintf(lines, size,
+                 "cost ranks %d processors %d begin %llu meet %llu op %llu post %llu wake %llu\n",
+                 cost->nranks, cost->processors, thousandths(cost->begin_us, 0),
+                 thousandths(cost->meet_us, 0), thousandths(cost->op_us, 0),
+                 thousandths(cost->post_us, 0), thousandths(cost->wake_us, 0));
     for (int i = 0; i < cost->rates_count; i++) {
         const tern_tune_rate *rate = &cost->rates[i];
         size_t room = (size_t)used < size ? size - (size_t)used : 0;

@@ -7,8 +7,8 @@
 //     gather ranks 2 small pull 8192 window direct staged pull 131072 direct 32768 any
 //     # KIND machines M ranks N slots BYTES large ALGORITHM CHUNK
 //     all_reduce machines 2 ranks 4 slots 4096 large chain 2097152
-//     # cost ranks N processors P op NS post NS wake NS, then its rates (tune_cost.c)
-//     cost ranks 2 processors 2 op 41 post 152 wake 0
+//     # cost ranks N processors P begin NS meet NS op NS post NS wake NS, and rates (tune_cost.c)
+//     cost ranks 2 processors 2 begin 310 meet 290 op 41 post 152 wake 0
 //     # rate BYTES copy MB/S reduce MB/S MB/S MB/S MB/S
 //     rate 65536 copy 60100 reduce 20100 30300 60200 60300
 //

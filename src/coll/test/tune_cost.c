@@ -10,7 +10,7 @@
 
 #define HEAD "tern-tune 1\n"
 #define ROW "all_reduce ranks 2 small one_shot 4096 window fused staged staged 65536\n"
-#define COST "cost ranks 2 processors 2 op 41 post 152 wake 0\n"
+#define COST "cost ranks 2 processors 2 begin 310 meet 290 op 41 post 152 wake 0\n"
 #define RATES                                                                                      \
     "rate 65536 copy 60000 reduce 20000 30000 60000 60000\n"                                       \
     "rate 262144 copy 15000 reduce 5000 7500 15000 15000\n"
@@ -25,14 +25,15 @@ static void costs_are_read_beside_rows(void **state)
     struct tern__tune tune;
     (void)state;
     assert_int_equal(parse(HEAD COST RATES ROW
-                           "cost ranks 8 processors 2 op 0 post 0 wake 7 # none\n",
+                           "cost ranks 8 processors 2 begin 0 meet 0 op 0 post 0 wake 7 # none\n",
                            &tune),
                      TERN_OK);
     assert_int_equal(tune.count, 1);
     assert_int_equal(tune.costs_count, 2);
     const tern_tune_cost *cost = &tune.costs[0];
     assert_true(cost->nranks == 2 && cost->processors == 2 && cost->rates_count == 2);
-    assert_true(cost->op_us == 0.041 && cost->post_us == 0.152 && cost->wake_us == 0);
+    assert_true(cost->begin_us == 0.31 && cost->meet_us == 0.29 && cost->op_us == 0.041 &&
+                cost->post_us == 0.152 && cost->wake_us == 0);
     assert_true(cost->rates[1].reduce_GBps[1] == 7.5 && cost->rates[0].copy_GBps == 60);
     assert_true(tune.costs[1].nranks == 8 && tune.costs[1].wake_us == 0.007);
     char lines[TERN_TUNE_COST_BYTES];
@@ -72,7 +73,8 @@ static void wrong_rows_are_sentences(void **state)
     assert_refused(HEAD COST RATES RATES, "t:5:1: rates are ascending");
     assert_refused(HEAD "cost ranks 65 ", "t:2:12: expected a number of ranks from 1 to 64");
     assert_refused(HEAD "cost ranks 2 op 1", "t:2:14: expected 'processors', not 'op'");
-    assert_refused(HEAD "cost ranks 2 processors 2 op 1.5", "expected nanoseconds");
+    assert_refused(HEAD "cost ranks 2 processors 2 begin 310 meet 290 op 1.5",
+                   "expected nanoseconds");
     assert_refused(HEAD COST "rate 1 copy 0", "expected MB/s from 1");
     assert_refused(HEAD COST "rate 1 copy 1 reduce 1 1 1 1 1", "expected the end of the line");
     assert_refused(HEAD COST "rate 1 copy 1 reduce 1 1 1", "the line ends; expected: MB/s");

@@ -42,12 +42,16 @@ static int judge_options(const tern_sim_options *options)
         return tern__fail(TERN_ERR_ARG, "the start of an op takes 0 to %g us, not %g", OP_US_MAX,
                           options->op_us);
     }
-    if (options->processors < 0 || !(options->post_us >= 0 && options->post_us <= OP_US_MAX) ||
-        !(options->wake_us >= 0 && options->wake_us <= OP_US_MAX)) {
+    bool times = options->begin_us >= 0 && options->begin_us <= OP_US_MAX &&
+                 options->meet_us >= 0 && options->meet_us <= OP_US_MAX && options->post_us >= 0 &&
+                 options->post_us <= OP_US_MAX && options->wake_us >= 0 &&
+                 options->wake_us <= OP_US_MAX;
+    if (options->processors < 0 || !times) {
         return tern__fail(TERN_ERR_ARG,
-                          "processors, and the times of a post and of waking, are 0 or more, not "
-                          "%d, %g and %g us",
-                          options->processors, options->post_us, options->wake_us);
+                          "processors, and the times of a beginning, a meeting, a post and waking, "
+                          "are 0 or more, not %d, %g, %g, %g and %g us",
+                          options->processors, options->begin_us, options->meet_us,
+                          options->post_us, options->wake_us);
     }
     for (int i = -1; options->processors > 0 && i < 4; i++) {
         if ((i < 0 ? options->copy_GBps : options->reduce_GBps[i]) == 0) {

@@ -38,7 +38,7 @@ struct tern__sim_lane {
     uint16_t lane;   // of its rank
     uint8_t kind;    // of the op: tern_plan_op_kind
     bool ended;
-    bool begins; // the flow that it waits for is the meeting of its rank
+    bool begins; // the flow that it waits for is the beginning of its rank
 };
 
 struct tern__sim_signal {

@@ -69,12 +69,14 @@ bool tern__processor_wake(struct tern__engine *engine, uint32_t at)
 bool tern__processor_begin(struct tern__engine *engine, uint32_t rank)
 {
     uint32_t first = engine->first_lane[rank];
-    if (engine->options.processors == 0 || engine->ranks == 1 || engine->program->spec.slots != 0 ||
-        first == engine->first_lane[rank + 1]) {
+    bool has_lanes = first != engine->first_lane[rank + 1];
+    bool meets = engine->ranks > 1 && engine->program->spec.slots == 0;
+    if (engine->options.processors == 0 || !has_lanes) {
         return false;
     }
     engine->lanes[first].begins = true;
     engine->lanes[first].kind = TERN_PLAN_WAIT;
-    start(engine, first, wake_us(engine, rank), engine->options.post_us);
+    start(engine, first, meets ? wake_us(engine, rank) : 0,
+          engine->options.begin_us + (meets ? engine->options.meet_us : 0));
     return true;
 }

@@ -208,7 +208,7 @@ static uint64_t length_of_op(struct tern__engine *engine, const struct tern__sim
                : 0;
 }
 
-// The meeting at the beginning is over for a rank, whose first lane was at it.
+// The beginning is over for a rank, whose first lane was at it.
 static void begin_rank(struct tern__engine *engine, uint32_t first)
 {
     struct tern__sim_lane *lane = &engine->lanes[first];

@@ -116,12 +116,14 @@ static void a_reduce_and_a_copy_take_turns_by_time(void **state)
     assert_time(plan, "mesh:2", &options, 4);
 }
 
-static void posts_and_the_meeting_have_a_time_of_their_own(void **state)
+static void posts_and_the_beginning_have_a_time_of_their_own(void **state)
 {
     tern_sim_options options = with(3);
     (void)state;
     options.post_us = 0.25;
-    assert_time(ping_pong(), "mesh:3", &options, 0.75);
+    options.begin_us = 2;
+    options.meet_us = 1;
+    assert_time(ping_pong(), "mesh:3", &options, 3.5);
 }
 
 static void ranks_without_a_processor_have_to_be_woken(void **state)
@@ -171,7 +173,7 @@ int main(void)
         cmocka_unit_test(an_op_takes_one_processor),
         cmocka_unit_test(more_ops_than_processors_share_them),
         cmocka_unit_test(a_reduce_and_a_copy_take_turns_by_time),
-        cmocka_unit_test(posts_and_the_meeting_have_a_time_of_their_own),
+        cmocka_unit_test(posts_and_the_beginning_have_a_time_of_their_own),
         cmocka_unit_test(ranks_without_a_processor_have_to_be_woken),
         cmocka_unit_test(between_machines_there_are_links),
         cmocka_unit_test(processors_need_rates),
