@@ -34,6 +34,12 @@ static int run_all(tern_comm *comm, struct exec_job *job, const tern_plan *plan,
     return wrong;
 }
 
+// Of each run the time of the rank that took longest.
+static int gather_times(tern_comm *comm, double *times, long runs)
+{
+    return tern_all_reduce(comm, times, times, (size_t)runs, TERN_F64, TERN_MAX);
+}
+
 // Bytes over each directed link in all runs, at [from * n + to], on rank 0. Whoever moves bytes
 // counts them: the writer at the begin of a link, or the reader at its end. *wrong: whether an
 // output of this rank was wrong; on rank 0 then whether one of any rank was.
@@ -137,6 +143,8 @@ int exec_run(const struct exec_arguments *arguments, tern_comm *comm, const tern
         status = written < 0 ? written : status;
     }
     int gathered = status >= 0 && exec != NULL ? gather_links(comm, exec, links, &status) : TERN_OK;
+    gathered =
+        gathered == TERN_OK && status >= 0 ? gather_times(comm, times, arguments->runs) : gathered;
     if (status >= 0 && gathered == TERN_OK && exec != NULL && job.rank == 0) {
         print_result(&job, times, status);
         print_links(&job, links);
