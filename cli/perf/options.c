@@ -128,8 +128,12 @@ static int take_peers(void *into, const char *option, const char *list)
     snprintf(words, sizeof words, "%s", list);
     for (char *word = strtok(words, ","); word != NULL; word = strtok(NULL, ",")) {
         int peer = perf_peer_of(word);
+        if (strcmp(word, "sim") == 0) {
+            given->options->sim = true;
+            continue;
+        }
         if (peer < 0) {
-            return cli_refuse(&command, "%s takes openmpi, mpich or both, not '%s'", option, word);
+            return cli_refuse(&command, "%s takes openmpi, mpich and sim, not '%s'", option, word);
         }
         given->options->peers[peer] = true;
     }
@@ -204,7 +208,7 @@ static int judge_style(struct given *given)
         return -1;
     }
     if (options->json || options->verbose || options->peers[0] || options->peers[1] ||
-        options->nalgos > 1) {
+        options->sim || options->nalgos > 1) {
         return cli_refuse(&command,
                           "--style %s has lines of its own: not with --json, --verbose, "
                           "--compare or several algorithms",
@@ -282,7 +286,8 @@ static int read_options(int argc, char **argv, struct given *given)
         {"--in-place", "where the kind allows it", .flag = &options->in_place},
         {"--compare P[,Q]",
          "the same for openmpi, mpich: a small MPI program is compiled now, and\n"
-         "takes turns with tern at every size",
+         "takes turns with tern at every size; sim: what the simulator says, by\n"
+         "what 'tern tune costs' has measured",
          .take = take_peers},
         {"--json", "a JSON object a line", .flag = &options->json},
         {"--plot FILE.svg", "draw time and bus bandwidth against size", .word = &options->plot},

@@ -51,6 +51,7 @@ struct perf_options {
     char algo_words[256]; // what they point into
     const char *plot;
     bool peers[PERF_PEERS];
+    bool sim;                     // what the simulator says, too
     struct cli_executor executor; // whose plans run in place of calls
 };
 
@@ -85,6 +86,7 @@ struct perf_row {
     char algo[PERF_NAME_BYTES], transport[16];
     struct perf_time time, copy, peers[PERF_PEERS];
     double algbw_GBps, busbw_GBps, bound_pct;
+    double sim_us;  // 0: not simulated
     int64_t errors; // -1: not checked
 };
 

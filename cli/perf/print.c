@@ -10,6 +10,7 @@
 
 #include "numbers.h"
 #include "perf/peers.h"
+#include "perf/predict.h"
 #include "perf/style.h"
 #include "ranks.h"
 
@@ -83,6 +84,9 @@ static void print_columns(const struct perf_options *options, bool units)
             printf(" %11s  %7s", units ? "us" : perf_systems[peer].word, units ? "" : "ratio");
         }
     }
+    if (options->sim) {
+        printf(" %11s  %7s", units ? "us" : "sim", units ? "" : "ratio");
+    }
     putchar('\n');
 }
 
@@ -109,6 +113,9 @@ void perf_print_head(const struct perf_options *options, int nranks)
     }
     if (has_peers(options)) {
         puts("# Ratios: the MPI's time / tern's.");
+    }
+    if (options->sim) {
+        puts("# sim: what the simulator says of the plan; ratio: that / the median.");
     }
     print_columns(options, false);
     print_columns(options, true);
@@ -151,6 +158,11 @@ static void print_text(const struct perf_options *options, const struct perf_row
                    ratio_of(row, peer));
         }
     }
+    if (options->sim && row->sim_us > 0) {
+        printf(" %11.2f  %7.2f", row->sim_us, row->sim_us / row->time.median_us);
+    } else if (options->sim) {
+        printf(" %11s  %7s", "-", "-");
+    }
     putchar('\n');
 }
 
@@ -188,6 +200,12 @@ static void print_json(const struct perf_options *options, const struct perf_row
                    row->peers[peer].median_us, word, ratio_of(row, peer), word,
                    row->peers[peer].iterations);
         }
+    }
+    if (options->sim && row->sim_us > 0) {
+        printf(", \"sim_us\": %.4f, \"sim_ratio\": %.4f", row->sim_us,
+               row->sim_us / row->time.median_us);
+    } else if (options->sim) {
+        printf(", \"sim_us\": null, \"sim_ratio\": null");
     }
     puts("}");
 }
@@ -228,6 +246,10 @@ void perf_print_foot(const struct perf_options *options, const struct perf_row *
     }
     if (with_bytes > 0 && options->kind != PERF_KINDS) {
         printf("# Average bus bandwidth: %.3f GB/s\n", sum / (double)with_bytes);
+    }
+    double error_pct = options->sim ? perf_predict_error(rows, nrows) : -1;
+    if (error_pct >= 0) {
+        printf("# The simulator is %.1f %% off, by the median of these lines.\n", error_pct);
     }
     if (fewer) {
         puts("# *: the median of fewer calls than tern's, as many as the time for a line allows.");

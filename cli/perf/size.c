@@ -10,6 +10,7 @@
 
 #include "timing.h"
 #include "perf/call.h"
+#include "perf/predict.h"
 #include "perf/print.h"
 #include "perf/record.h"
 #include "tern/status.h"
@@ -129,6 +130,9 @@ static int prepare_size(struct perf_sweep *sweep, uint64_t total, struct size *s
             return status;
         }
         choose_names(sweep, call, &size->recorded, row);
+        if (sweep->rank == 0) {
+            perf_predict(options, call, size->recorded.plan, row);
+        }
     }
     return TERN_OK;
 }

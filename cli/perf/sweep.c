@@ -10,6 +10,7 @@
 #include "numbers.h"
 #include "perf/call.h"
 #include "perf/plot.h"
+#include "perf/predict.h"
 #include "perf/print.h"
 #include "perf/style.h"
 #include "tern/status.h"
@@ -167,7 +168,8 @@ static int run_sweep(struct perf_sweep *sweep)
     int64_t ready = 1;
     choose_kinds(sweep);
     if (sweep->rank == 0) {
-        ready = perf_peers_start(sweep->peers, options->peers, sweep->nranks) == 0;
+        ready = perf_predict_ready(options, sweep->nranks) &&
+                perf_peers_start(sweep->peers, options->peers, sweep->nranks) == 0;
     }
     int status = perf_share_value(&sweep->board, &ready);
     if (status != TERN_OK || ready == 0) {

@@ -50,6 +50,22 @@ done
 read_rows run.json "len(rows) == 2 and all(row['nranks'] == 3 and row['errors'] is None for row in rows)"
 expect 0 "# 1 rank," "$tern" perf reduce -p 1 --sizes 64 -n 2 --verbose
 
+# What the simulator says, of what it knows; costs that were not measured are a sentence.
+cat >costs <<'END'
+tern-tune 1
+cost ranks 2 processors 2 begin 100 meet 400 op 30 post 60 wake 0
+rate 65536 copy 10000 reduce 5000 5000 10000 10000
+END
+TERN_TUNE=costs "$tern" perf all -p 2 --sizes 64,100K -n 2 -c 0 --compare sim --json >sim.json
+read_rows sim.json "all((row['sim_us'] is None) == (row['kind'].endswith('_v') or row['kind'] == 'send_recv') \
+for row in rows)"
+read_rows sim.json "[row for row in rows if row['kind'] == 'all_reduce'][1]['sim_us'] > 20"
+TERN_TUNE=costs expect 0 "# The simulator is " "$tern" perf all_reduce -p 2 --sizes 64,100K -n 2 --compare sim
+TERN_TUNE=costs "$tern" perf all_gather -p 2 --sizes 8M -n 2 --window no --compare sim --json >pieces.json
+read_rows pieces.json "rows[0]['transport'] == 'staged' and rows[0]['sim_us'] > 1000"
+TERN_TUNE= expect 1 "'tern tune -p 3' does that" "$tern" perf all_reduce -p 3 --sizes 64 --compare sim
+expect 2 "takes openmpi, mpich and sim" "$tern" perf all_reduce --compare simulator
+
 # The plot is well-formed, with a panel for time and one for bandwidth.
 "$tern" perf all_reduce -p 2 --sizes 8,4K,64K -n 2 --algo ring,fused --plot plot.svg >/dev/null
 python3 - <<'PYTHON' || die "plot.svg is not as it should be"
