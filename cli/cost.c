@@ -8,14 +8,17 @@ static void set(double *option, double measured)
     *option = *option > 0 ? *option : measured;
 }
 
-void cli_cost_apply(const tern_tune_cost *cost, const tern_plan *plan, uint64_t copies,
-                    tern_sim_options *options)
+uint64_t cli_cost_at_hand(const tern_plan *plan)
 {
     uint64_t of_rank = tern_plan_buffer_bytes(plan, TERN_PLAN_IN) +
                        tern_plan_buffer_bytes(plan, TERN_PLAN_OUT) +
                        tern_plan_buffer_bytes(plan, TERN_PLAN_SCRATCH);
-    uint64_t ranks = (uint64_t)tern_plan_get_spec(plan)->nranks;
-    tern_tune_rate rate = tern_tune_rate_at(cost, of_rank * ranks * copies);
+    return of_rank * (uint64_t)tern_plan_get_spec(plan)->nranks;
+}
+
+void cli_cost_apply(const tern_tune_cost *cost, uint64_t at_hand, tern_sim_options *options)
+{
+    tern_tune_rate rate = tern_tune_rate_at(cost, at_hand);
     options->processors = options->processors > 0 ? options->processors : cost->processors;
     set(&options->begin_us, cost->begin_us);
     set(&options->meet_us, cost->meet_us);

@@ -7,9 +7,10 @@
 #include "tern/sim.h"
 #include "tern/tune.h"
 
-// Sets the rates and times of `options` that are 0 to what was measured, with `copies` times the
-// plan's buffers at hand.
-void cli_cost_apply(const tern_tune_cost *cost, const tern_plan *plan, uint64_t copies,
-                    tern_sim_options *options);
+// The bytes that all ranks of a plan have at hand.
+uint64_t cli_cost_at_hand(const tern_plan *plan);
+
+// Sets the rates and times of `options` that are 0 to what was measured with so many bytes at hand.
+void cli_cost_apply(const tern_tune_cost *cost, uint64_t at_hand, tern_sim_options *options);
 
 #endif

@@ -48,7 +48,7 @@ static double simulate(const tern_plan *plan, const tern_topo *topo, long nbuffe
     double us = 0;
     tern_sim_options options = {.without_path = true};
     if (tern_tune_get_cost(tern_topo_size(topo), &cost) == TERN_OK) {
-        cli_cost_apply(&cost, plan, (uint64_t)nbuffers, &options);
+        cli_cost_apply(&cost, cli_cost_at_hand(plan) * (uint64_t)nbuffers, &options);
         if (tern_sim_run(plan, topo, &options, &sim) == TERN_OK) {
             us = tern_sim_get_facts(sim)->time_us;
         }

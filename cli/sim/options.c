@@ -157,6 +157,10 @@ static int read_options(int argc, char **argv, struct sim_arguments *arguments)
          "of each machine, which its ranks share; they move the bytes within it at\n"
          "--copy and --reduce",
          .number = &arguments->processors, .least = 1, .most = 65536},
+        {"--measured",
+         "these and the rates as 'tern tune costs' has measured them here, where they\n"
+         "are not given; of the topology 'this' always",
+         .flag = &arguments->measured},
         {"--begin US", "what a run takes before its first op", .take = take_decimal},
         {"--meet US", "and more in windows: where the plan has no slots", .take = take_decimal},
         {"--post US", "what a post takes there", .take = take_decimal},

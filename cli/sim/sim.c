@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cost.h"
 #include "suggest.h"
 
 #define EXIT_NOT_SIMULATED 1
@@ -51,13 +52,39 @@ static int show(const struct sim_arguments *arguments, const tern_topo *topo,
     return status;
 }
 
-static int sim_plan(const struct sim_arguments *arguments, const tern_topo *topo, tern_plan *plan,
+// The options of a run with so many bytes at hand. False after a sentence.
+static bool choose_options(struct sim_arguments *arguments, const tern_topo *topo, uint64_t at_hand,
+                           tern_sim_options *options)
+{
+    tern_tune_cost cost;
+    bool here = strcmp(arguments->topo.word, "this") == 0 && arguments->options.processors == 0;
+    *options = arguments->options;
+    if (!arguments->measured && !here) {
+        return true;
+    }
+    if (tern_tune_get_cost(tern_topo_size(topo), &cost) == TERN_OK) {
+        cli_cost_apply(&cost, at_hand, options);
+        return true;
+    }
+    if (!arguments->not_measured) {
+        fprintf(stderr, "tern sim: %s%s\n", tern_last_error(),
+                arguments->measured ? "" : "; the links of 'this' are nominal");
+        arguments->not_measured = true;
+    }
+    return !arguments->measured;
+}
+
+static int sim_plan(struct sim_arguments *arguments, const tern_topo *topo, tern_plan *plan,
                     bool first)
 {
     tern_sim *sim = NULL;
-    int status = tern_sim_run(plan, topo, &arguments->options, &sim) == TERN_OK
+    tern_sim_options options;
+    int status = EXIT_NOT_SIMULATED;
+    if (choose_options(arguments, topo, cli_cost_at_hand(plan), &options)) {
+        status = tern_sim_run(plan, topo, &options, &sim) == TERN_OK
                      ? show(arguments, topo, tern_plan_get_spec(plan), sim, first)
                      : refuse(NULL);
+    }
     tern_plan_destroy(plan);
     return status;
 }
@@ -73,7 +100,7 @@ static int group_of(const struct sim_arguments *arguments, const tern_topo *topo
     return (int)arguments->group;
 }
 
-static int sim_generated(const struct sim_arguments *arguments, const tern_topo *topo, bool first)
+static int sim_generated(struct sim_arguments *arguments, const tern_topo *topo, bool first)
 {
     const tern_algo_request *asked = &arguments->request;
     if (asked->algorithm == NULL) {
@@ -92,15 +119,20 @@ static int sim_generated(const struct sim_arguments *arguments, const tern_topo 
                                     .piece_bytes = arguments->piece_bytes};
     tern_program *program = NULL;
     tern_sim *sim = NULL;
+    tern_sim_options options;
+    uint64_t at_hand = 2 * asked->bytes * (uint64_t)request.nranks;
+    if (!choose_options(arguments, topo, at_hand, &options)) {
+        return EXIT_NOT_SIMULATED;
+    }
     bool done = tern_program_create(&request, &program) == TERN_OK &&
-                tern_sim_run_program(program, topo, &arguments->options, &sim) == TERN_OK;
+                tern_sim_run_program(program, topo, &options, &sim) == TERN_OK;
     int status =
         done ? show(arguments, topo, tern_program_get_spec(program), sim, first) : refuse(NULL);
     tern_program_destroy(program);
     return status;
 }
 
-static int sim_made(const struct sim_arguments *arguments, const tern_topo *topo, bool first)
+static int sim_made(struct sim_arguments *arguments, const tern_topo *topo, bool first)
 {
     tern_plan *plan = NULL;
     if (arguments->generated || tern_topo_size(topo) > TERN_PLAN_RANKS_MAX) {

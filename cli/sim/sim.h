@@ -25,6 +25,8 @@ struct sim_arguments {
     int nalgos;
     char algo_words[512]; // what they point into
     bool has_bytes, has_order, generated, json, ranks, steps;
+    bool measured;     // what ops cost is that of this machine
+    bool not_measured; // that has been said
     long unit, root, group, rows, seed, trace_events, processors;
     const char *timeline; // a page of the run; NULL: none
     char page_trace[512]; // the file of its trace when that is for the page only, else ""

@@ -137,7 +137,7 @@ int tern__tune_look_cost(int nranks, tern_tune_cost *cost)
                : tern__fail(TERN_ERR_STATE,
                             "what ops of %d ranks cost on this machine has not been measured: "
                             "'tern tune -p %d' does that",
-                            nranks, nranks);
+                            nranks, nranks < TERN_RANKS_MAX ? nranks : TERN_RANKS_MAX);
 }
 
 static void row_of_choice(tern_plan_kind kind, int nranks, const struct tern__choice *choice,

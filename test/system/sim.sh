@@ -57,6 +57,35 @@ assert all(a["end_us"] == b["begin_us"] for a, b in zip(told["steps"], told["ste
 assert told["use"][0]["least_us"] >= told["use"][-1]["least_us"] > 0
 END
 
+# Ranks that share processors: of what `tern tune` has measured, or a sentence. 2 copies of 25000 bytes on
+# one processor at 10 GB/s, with 1000 ns before the first op: 11 us; what is given comes before what is measured.
+cat >costs <<'END'
+tern-tune 1
+cost ranks 1 processors 1 begin 1000 meet 0 op 0 post 0 wake 0
+rate 65536 copy 10000 reduce 5000 5000 10000 10000
+END
+cat >both.plan <<'END'
+tern-plan 1
+kind all_reduce
+ranks 2
+bytes 25000
+unit 4
+algorithm by_hand
+rank 0 lane 0
+copy @0 25000 : 0.in+0 -> 1.out+0
+rank 1 lane 0
+copy @0 25000 : 1.in+0 -> 0.out+0
+end
+END
+TERN_TUNE=costs expect 0 "time      11.000 us" "$tern" sim both.plan --topo mesh:2 --measured
+TERN_TUNE=costs expect 0 "time      6.000 us" "$tern" sim both.plan --topo mesh:2 --measured --processors 2
+if [ "$(nproc)" -gt 1 ]; then
+    TERN_TUNE=costs expect 0 "processors of the machine" "$tern" sim all_reduce --topo this --bytes 64K
+fi
+TERN_TUNE= expect 1 "'tern tune -p 2' does that" "$tern" sim both.plan --topo mesh:2 --measured
+TERN_TUNE= expect 0 "the links of 'this' are nominal" "$tern" sim all_reduce --topo this --bytes 64K
+[ "$(grep -c nominal said)" -eq 1 ] || die "said twice: $(cat said)"
+
 # A link that fails; a plan that waits for ever; a link that is not there.
 expect 1 "over link 2>3, which has failed with" "$tern" sim relay.plan "${cut[@]}" --fail '2>3@50'
 grep -qF 'it never ends' said || die "nothing says that it never ends"
