@@ -26,6 +26,7 @@ void cli_cost_apply(const tern_tune_cost *cost, uint64_t at_hand, tern_sim_optio
     set(&options->post_us, cost->post_us);
     set(&options->wake_us, cost->wake_us);
     set(&options->copy_GBps, rate.copy_GBps);
+    set(&options->fresh_GBps, rate.fresh_GBps);
     for (int i = 0; i < 4; i++) {
         set(&options->reduce_GBps[i], rate.reduce_GBps[i]);
     }

@@ -102,12 +102,17 @@ static int take_decimal(void *into, const char *option, const char *text)
     const struct {
         const char *option;
         double *value;
-    } numbers[] = {
-        {"--memory", &options->memory_GBps}, {"--machine-memory", &options->machine_memory_GBps},
-        {"--copy", &options->copy_GBps},     {"--reduce", &reduce[0]},
-        {"--op", &options->op_us},           {"--begin", &options->begin_us},
-        {"--meet", &options->meet_us},       {"--post", &options->post_us},
-        {"--wake", &options->wake_us},       {"--jitter", &options->jitter}};
+    } numbers[] = {{"--memory", &options->memory_GBps},
+                   {"--machine-memory", &options->machine_memory_GBps},
+                   {"--copy", &options->copy_GBps},
+                   {"--fresh", &options->fresh_GBps},
+                   {"--reduce", &reduce[0]},
+                   {"--op", &options->op_us},
+                   {"--begin", &options->begin_us},
+                   {"--meet", &options->meet_us},
+                   {"--post", &options->post_us},
+                   {"--wake", &options->wake_us},
+                   {"--jitter", &options->jitter}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (strcmp(option, numbers[i].option) == 0 &&
             cli_read_seconds(text, 0, 1e9, numbers[i].value)) {
@@ -157,6 +162,8 @@ static int read_options(int argc, char **argv, struct sim_arguments *arguments)
          "of each machine, which its ranks share; they move the bytes within it at\n"
          "--copy and --reduce",
          .number = &arguments->processors, .least = 1, .most = 65536},
+        {"--fresh GBPS", "the most that reads reach of what another rank has written in the run",
+         .take = take_decimal},
         {"--measured",
          "these and the rates as 'tern tune costs' has measured them here, where they\n"
          "are not given; of the topology 'this' always",

@@ -14,6 +14,8 @@
 #define SAMPLES 7
 #define ROUNDS 4
 #define CALLS 101
+#define FRESH_OPS 64 // of a run, or as many as have so many bytes
+#define FRESH_BYTES (UINT64_C(256) << 10)
 #define TINY 64            // bytes of an op whose bytes take no time
 #define TINY_OPS 1024      // of a run
 #define OPS_MOST 4096      // of a run, of those with bytes
@@ -47,7 +49,8 @@ struct bench {
 struct shape {
     int ops, meetings;
     uint64_t length;
-    int unit; // -1: copies; else reduces of such elements
+    int unit;                                       // -1: copies; else reduces of such elements
+    enum { NOT_FRESH, OWN_SCRATCH, FRESH } scratch; // or in turn: into scratch and out of it, met
 };
 
 static int add_ops(const struct shape *shape, int rank, int nranks, tern_plan *plan)
@@ -71,16 +74,48 @@ static int add_ops(const struct shape *shape, int rank, int nranks, tern_plan *p
     return status;
 }
 
+static int add_meeting(tern_plan *plan, int rank, int nranks, int number)
+{
+    int status = TERN_OK;
+    for (int step = 1; status == TERN_OK && step < nranks; step++) {
+        tern_plan_op post = {.kind = TERN_PLAN_POST, .peer = (rank + step) % nranks};
+        status = tern_plan_add(plan, rank, 0, &post);
+    }
+    tern_plan_op wait = {.kind = TERN_PLAN_WAIT, .count = (uint32_t)((number + 1) * (nranks - 1))};
+    return status == TERN_OK ? tern_plan_add(plan, rank, 0, &wait) : status;
+}
+
 static int add_meetings(const struct shape *shape, int rank, int nranks, tern_plan *plan)
 {
     int status = TERN_OK;
     for (int i = 0; status == TERN_OK && i < shape->meetings; i++) {
-        for (int step = 1; status == TERN_OK && step < nranks; step++) {
-            tern_plan_op post = {.kind = TERN_PLAN_POST, .peer = (rank + step) % nranks};
-            status = tern_plan_add(plan, rank, 0, &post);
-        }
-        tern_plan_op wait = {.kind = TERN_PLAN_WAIT, .count = (uint32_t)((i + 1) * (nranks - 1))};
-        status = status == TERN_OK ? tern_plan_add(plan, rank, 0, &wait) : status;
+        status = add_meeting(plan, rank, nranks, i);
+    }
+    return status;
+}
+
+// Each op with a scratch of its own, so that ranks need not meet behind it.
+static int add_scratch_ops(const struct shape *shape, int rank, int nranks, tern_plan *plan)
+{
+    int from_rank = shape->scratch == FRESH ? (rank + 1) % nranks : rank;
+    tern_plan_range in = {.rank = (uint16_t)rank, .buffer = TERN_PLAN_IN};
+    tern_plan_range out = {.rank = (uint16_t)rank, .buffer = TERN_PLAN_OUT};
+    int status = tern_plan_need_scratch(plan, shape->length * (uint64_t)shape->ops);
+    for (int i = 0; status == TERN_OK && i < shape->ops; i++) {
+        uint64_t offset = shape->length * (uint64_t)i;
+        tern_plan_range own = {offset, (uint16_t)rank, TERN_PLAN_SCRATCH};
+        tern_plan_range from = {offset, (uint16_t)from_rank, TERN_PLAN_SCRATCH};
+        tern_plan_op copy = {.kind = TERN_PLAN_COPY,
+                             .length = shape->length,
+                             .sources = &in,
+                             .sources_count = 1,
+                             .destinations = &own,
+                             .destinations_count = 1};
+        status = tern_plan_add(plan, rank, 0, &copy);
+        status = status == TERN_OK ? add_meeting(plan, rank, nranks, i) : status;
+        copy.sources = &from;
+        copy.destinations = &out;
+        status = status == TERN_OK ? tern_plan_add(plan, rank, 0, &copy) : status;
     }
     return status;
 }
@@ -95,7 +130,8 @@ static int make(const struct shape *shape, int nranks, tern_plan **plan)
                            .algorithm = "cost"};
     int status = tern_plan_create(&spec, plan);
     for (int rank = 0; status == TERN_OK && rank < nranks; rank++) {
-        status = add_ops(shape, rank, nranks, *plan);
+        status = shape->scratch == NOT_FRESH ? add_ops(shape, rank, nranks, *plan)
+                                             : add_scratch_ops(shape, rank, nranks, *plan);
         status = status == TERN_OK ? add_meetings(shape, rank, nranks, *plan) : status;
     }
     return status == TERN_OK ? tern_plan_seal(*plan) : status;
@@ -215,6 +251,38 @@ static int measure_times(const struct bench *bench, struct tune_bench *calls, te
     return status;
 }
 
+// Copies into scratch and out of it: out of their own (0), and out of what another rank has just
+// written. Keeps the least of each.
+static int measure_fresh(const struct bench *bench, uint64_t bytes, struct shape *shape,
+                         double least_us[2])
+{
+    uint64_t length = bytes / (uint64_t)bench->nranks / 3;
+    int status = TERN_OK;
+    length = length / LOCK_STEP_BYTES * LOCK_STEP_BYTES;
+    *shape = (struct shape){.length = length < TINY ? TINY : length, .unit = -1};
+    shape->ops = shape->length < FRESH_BYTES / FRESH_OPS ? FRESH_OPS
+                 : shape->length > FRESH_BYTES           ? 1
+                                                         : (int)(FRESH_BYTES / shape->length);
+    for (int fresh = 0; status == TERN_OK && fresh < 2; fresh++) {
+        double us = 0;
+        double unused;
+        shape->scratch = fresh == 0 ? OWN_SCRATCH : FRESH;
+        status = measure(bench, shape, &us, &unused);
+        least_us[fresh] = least_us[fresh] == 0 || us < least_us[fresh] ? us : least_us[fresh];
+    }
+    return status;
+}
+
+// A copy reads as fast as any, and takes longer by what it takes more than out of its own scratch.
+static double fresh_GBps(const struct bench *bench, const struct shape *shape, double copy_GBps,
+                         const double least_us[2])
+{
+    double more_us = least_us[1] > least_us[0] ? least_us[1] - least_us[0] : 0;
+    double read_us = (double)shape->length / copy_GBps / 1e3 +
+                     more_us / shape->ops * bench->processors / bench->nranks;
+    return (double)shape->length / read_us / 1e3;
+}
+
 static double greater(double a, double b)
 {
     return a > b ? a : b;
@@ -244,6 +312,7 @@ static int measure_rate(const struct bench *bench, uint64_t bytes, int unit, dou
 // a rate has seen.
 static int measure_rates(const struct bench *bench, double run_us, tern_tune_cost *cost)
 {
+    double scratch_us[AT_HAND][2] = {{0}};
     int status = TERN_OK;
     while (cost->rates_count < AT_HAND &&
            at_hand[cost->rates_count] <= bench->half * (uint64_t)bench->nranks) {
@@ -257,6 +326,12 @@ static int measure_rates(const struct bench *bench, double run_us, tern_tune_cos
             double *most = unit < 0 ? &rate->copy_GBps : &rate->reduce_GBps[unit];
             status = measure_rate(bench, rate->bytes, unit, run_us, cost->op_us, &GBps);
             *most = greater(*most, GBps);
+        }
+        if (status == TERN_OK) {
+            double *least_us = scratch_us[i % cost->rates_count];
+            struct shape shape;
+            status = measure_fresh(bench, rate->bytes, &shape, least_us);
+            rate->fresh_GBps = fresh_GBps(bench, &shape, rate->copy_GBps, least_us);
         }
     }
     return status;

@@ -70,8 +70,11 @@ typedef struct tern_sim_options {
     // a rank it takes begin_us; if the plan has no slots, meet_us more, since such a run begins
     // with a meeting. Where a machine has more ranks than processors, a rank all of whose lanes
     // wait takes wake_us of a processor until it goes on, and so does each one at that meeting.
+    // What an op reads of another rank's `out` or `scratch` was written in this run, so it lies in
+    // the cache of another processor: it comes at fresh_GBps at most; 0: as everything.
     // Memories and uses then count a reduce as the bytes that a copy moves in its time.
     int processors;
+    double fresh_GBps;
     double begin_us, meet_us, post_us, wake_us;
 
     // Each flow takes up to 1 + jitter times its latency and its bytes (as if its link were

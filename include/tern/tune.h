@@ -89,6 +89,7 @@ TERN_API int tern_tune_print(const tern_tune_row *row, char *line, size_t size);
 typedef struct tern_tune_rate {
     uint64_t bytes; // of all ranks
     double copy_GBps;
+    double fresh_GBps;     // of a copy out of what another rank has just written, the reading
     double reduce_GBps[4]; // of elements of 1, 2, 4 and 8 bytes
 } tern_tune_rate;
 

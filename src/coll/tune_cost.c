@@ -84,6 +84,8 @@ int tern__tune_read_rate(struct tern__tune_reader *r, struct tern__tune *tune)
     }
     TERN_TRY(tern__tune_read_keyword(r, "copy"));
     TERN_TRY(read_GBps(r, &rate.copy_GBps));
+    TERN_TRY(tern__tune_read_keyword(r, "fresh"));
+    TERN_TRY(read_GBps(r, &rate.fresh_GBps));
     TERN_TRY(tern__tune_read_keyword(r, "reduce"));
     for (int i = 0; i < 4; i++) {
         TERN_TRY(read_GBps(r, &rate.reduce_GBps[i]));
@@ -145,7 +147,8 @@ tern_tune_rate tern_tune_rate_at(const tern_tune_cost *cost, uint64_t bytes)
     double part =
         log((double)bytes / (double)low->bytes) / log((double)high->bytes / (double)low->bytes);
     tern_tune_rate rate = {.bytes = bytes,
-                           .copy_GBps = between(low->copy_GBps, high->copy_GBps, part)};
+                           .copy_GBps = between(low->copy_GBps, high->copy_GBps, part),
+                           .fresh_GBps = between(low->fresh_GBps, high->fresh_GBps, part)};
     for (int i = 0; i < 4; i++) {
         rate.reduce_GBps[i] = between(low->reduce_GBps[i], high->reduce_GBps[i], part);
     }
@@ -169,12 +172,12 @@ int tern_tune_print_cost(const tern_tune_cost *cost, char *lines, size_t size)
     for (int i = 0; i < cost->rates_count; i++) {
         const tern_tune_rate *rate = &cost->rates[i];
         size_t room = (size_t)used < size ? size - (size_t)used : 0;
-        used +=
-            snprintf(room > 0 ? lines + used : NULL, room,
-                     "rate %llu copy %llu reduce %llu %llu %llu %llu\n",
-                     (unsigned long long)rate->bytes, thousandths(rate->copy_GBps, 1),
-                     thousandths(rate->reduce_GBps[0], 1), thousandths(rate->reduce_GBps[1], 1),
-                     thousandths(rate->reduce_GBps[2], 1), thousandths(rate->reduce_GBps[3], 1));
+        used += snprintf(room > 0 ? lines + used : NULL, room,
+                         "rate %llu copy %llu fresh %llu reduce %llu %llu %llu %llu\n",
+                         (unsigned long long)rate->bytes, thousandths(rate->copy_GBps, 1),
+                         thousandths(rate->fresh_GBps, 1), thousandths(rate->reduce_GBps[0], 1),
+                         thousandths(rate->reduce_GBps[1], 1), thousandths(rate->reduce_GBps[2], 1),
+                         thousandths(rate->reduce_GBps[3], 1));
     }
     return used;
 }

@@ -9,8 +9,8 @@
 //     all_reduce machines 2 ranks 4 slots 4096 large chain 2097152
 //     # cost ranks N processors P begin NS meet NS op NS post NS wake NS, and rates (tune_cost.c)
 //     cost ranks 2 processors 2 begin 310 meet 290 op 41 post 152 wake 0
-//     # rate BYTES copy MB/S reduce MB/S MB/S MB/S MB/S
-//     rate 65536 copy 60100 reduce 20100 30300 60200 60300
+//     # rate BYTES copy MB/S fresh MB/S reduce MB/S MB/S MB/S MB/S
+//     rate 65536 copy 60100 fresh 8200 reduce 20100 30300 60200 60300
 //
 // One row a line, words separated by blanks, '#' to the end of a line is a comment.
 

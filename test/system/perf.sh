@@ -54,7 +54,7 @@ expect 0 "# 1 rank," "$tern" perf reduce -p 1 --sizes 64 -n 2 --verbose
 cat >costs <<'END'
 tern-tune 1
 cost ranks 2 processors 2 begin 100 meet 400 op 30 post 60 wake 0
-rate 65536 copy 10000 reduce 5000 5000 10000 10000
+rate 65536 copy 10000 fresh 10000 reduce 5000 5000 10000 10000
 END
 TERN_TUNE=costs "$tern" perf all -p 2 --sizes 64,100K -n 2 -c 0 --compare sim --json >sim.json
 read_rows sim.json "all((row['sim_us'] is None) == (row['kind'].endswith('_v') or row['kind'] == 'send_recv') \

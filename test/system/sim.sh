@@ -62,7 +62,7 @@ END
 cat >costs <<'END'
 tern-tune 1
 cost ranks 1 processors 1 begin 1000 meet 0 op 0 post 0 wake 0
-rate 65536 copy 10000 reduce 5000 5000 10000 10000
+rate 65536 copy 10000 fresh 10000 reduce 5000 5000 10000 10000
 END
 cat >both.plan <<'END'
 tern-plan 1

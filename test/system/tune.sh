@@ -45,7 +45,7 @@ expect 0 "written to mine" "$tern" tune -p 3 --time 0.1 --output mine costs
 grep -qx 'gather ranks 2 small pull 12345 window direct staged pull 2048' mine || die "$(cat mine)"
 [ "$(grep -cE '^cost ranks [23] processors [12] begin [0-9]+ meet [0-9]+ op [0-9]+ post [0-9]+ wake [0-9]+$' mine)" \
     -eq 2 ] || die "no two costs: $(cat mine)"
-[ "$(grep -cE '^rate [0-9]+ copy [0-9]+ reduce( [0-9]+){4}$' mine)" -ge 10 ] || die "no rates: $(cat mine)"
+[ "$(grep -cE '^rate [0-9]+ copy [0-9]+ fresh [0-9]+ reduce( [0-9]+){4}$' mine)" -ge 10 ] || die "no rates: $(cat mine)"
 expect 2 "costs are those of one machine" "$tern" tune --hosts a:1,b:1 costs
 
 # What cannot be read is not overwritten, what cannot be written is said.

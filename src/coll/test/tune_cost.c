@@ -12,8 +12,8 @@
 #define ROW "all_reduce ranks 2 small one_shot 4096 window fused staged staged 65536\n"
 #define COST "cost ranks 2 processors 2 begin 310 meet 290 op 41 post 152 wake 0\n"
 #define RATES                                                                                      \
-    "rate 65536 copy 60000 reduce 20000 30000 60000 60000\n"                                       \
-    "rate 262144 copy 15000 reduce 5000 7500 15000 15000\n"
+    "rate 65536 copy 60000 fresh 8000 reduce 20000 30000 60000 60000\n"                            \
+    "rate 262144 copy 15000 fresh 2000 reduce 5000 7500 15000 15000\n"
 
 static int parse(const char *text, struct tern__tune *tune)
 {
@@ -51,6 +51,7 @@ static void between_two_rates_is_a_line_of_logarithms(void **state)
     assert_true(tern_tune_rate_at(tune.costs, 1).copy_GBps == 60);
     assert_true(tern_tune_rate_at(tune.costs, 65536).copy_GBps == 60);
     assert_true(fabs(tern_tune_rate_at(tune.costs, 131072).copy_GBps - 30) < 1e-9);
+    assert_true(fabs(tern_tune_rate_at(tune.costs, 131072).fresh_GBps - 4) < 1e-9);
     assert_true(fabs(tern_tune_rate_at(tune.costs, 131072).reduce_GBps[0] - 10) < 1e-9);
     assert_true(tern_tune_rate_at(tune.costs, UINT64_C(1) << 40).copy_GBps == 15);
     tern__tune_free(&tune);
@@ -76,8 +77,9 @@ static void wrong_rows_are_sentences(void **state)
     assert_refused(HEAD "cost ranks 2 processors 2 begin 310 meet 290 op 1.5",
                    "expected nanoseconds");
     assert_refused(HEAD COST "rate 1 copy 0", "expected MB/s from 1");
-    assert_refused(HEAD COST "rate 1 copy 1 reduce 1 1 1 1 1", "expected the end of the line");
-    assert_refused(HEAD COST "rate 1 copy 1 reduce 1 1 1", "the line ends; expected: MB/s");
+    assert_refused(HEAD COST "rate 1 copy 1 fresh 1 reduce 1 1 1 1 1",
+                   "expected the end of the line");
+    assert_refused(HEAD COST "rate 1 copy 1 fresh 1 reduce 1 1 1", "the line ends; expected: MB/s");
 }
 
 // The file that TERN_TUNE names is read at the first question of a process.

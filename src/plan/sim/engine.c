@@ -30,8 +30,9 @@ static int judge_options(const tern_sim_options *options)
                                                        ? options->memory_GBps
                                                        : options->machine_memory_GBps);
     }
-    if (!is_rate(options->copy_GBps)) {
-        return refuse_rate("the rate of a copy", options->copy_GBps);
+    if (!is_rate(options->copy_GBps) || !is_rate(options->fresh_GBps)) {
+        return refuse_rate("the rate of a copy",
+                           !is_rate(options->copy_GBps) ? options->copy_GBps : options->fresh_GBps);
     }
     for (int i = 0; i < 4; i++) {
         if (!is_rate(options->reduce_GBps[i])) {

@@ -135,11 +135,12 @@ double tern__engine_op_GBps(const struct tern__engine *engine, tern_plan_op_kind
 uint32_t tern__engine_machine(const struct tern__engine *engine, uint32_t rank);
 
 // processor.c: machines whose ranks share processors. Whether an op of one of these ranks moves
-// bytes of the other by itself; carries out an op with so many such bytes; wakes a lane whose wait
+// bytes of the other by itself; carries out an op with so many such bytes, of
+// which `fresh` were written by other ranks in this run; wakes a lane whose wait
 // is over, or at the beginning of a run, unless it can go on at once: false.
 bool tern__processor_is_near(const struct tern__engine *engine, uint32_t rank, uint32_t other);
 void tern__processor_start(struct tern__engine *engine, uint32_t at, tern_plan_op_kind kind,
-                           uint64_t bytes);
+                           uint64_t bytes, uint64_t fresh);
 bool tern__processor_wake(struct tern__engine *engine, uint32_t at);
 bool tern__processor_begin(struct tern__engine *engine, uint32_t rank);
 

@@ -38,10 +38,13 @@ static void start(struct tern__engine *engine, uint32_t at, double us, double la
 }
 
 void tern__processor_start(struct tern__engine *engine, uint32_t at, tern_plan_op_kind kind,
-                           uint64_t bytes)
+                           uint64_t bytes, uint64_t fresh)
 {
     double rate = tern__engine_op_GBps(engine, kind) * 1e3;
-    start(engine, at, engine->options.op_us + (double)bytes / rate, 0);
+    double fresh_rate = engine->options.fresh_GBps * 1e3;
+    fresh_rate = fresh_rate > 0 && fresh_rate < rate ? fresh_rate : rate;
+    start(engine, at,
+          engine->options.op_us + (double)(bytes - fresh) / rate + (double)fresh / fresh_rate, 0);
 }
 
 // What waking takes of a processor.

@@ -129,8 +129,12 @@ void tern__engine_transfer(struct tern__engine *engine, uint32_t at, const tern_
 {
     uint32_t rank = engine->lanes[at].rank;
     uint64_t near = 0;
+    uint64_t fresh = 0;
     for (int i = 0; i < op->sources_count && op->length > 0; i++) {
-        near += start_operand(engine, at, op->sources[i].rank, rank, op);
+        const tern_plan_range *source = &op->sources[i];
+        uint64_t bytes = start_operand(engine, at, source->rank, rank, op);
+        fresh += source->rank != rank && source->buffer != TERN_PLAN_IN ? bytes : 0;
+        near += bytes;
     }
     for (int i = 0; i < op->destinations_count && op->length > 0; i++) {
         near += start_operand(engine, at, rank, op->destinations[i].rank, op);
@@ -138,7 +142,7 @@ void tern__engine_transfer(struct tern__engine *engine, uint32_t at, const tern_
     if (engine->options.processors == 0) {
         start_local(engine, at, op, near);
     } else if (op->length > 0) {
-        tern__processor_start(engine, at, op->kind, near);
+        tern__processor_start(engine, at, op->kind, near, fresh);
     }
     if (engine->shares.failed && engine->status == TERN_OK) {
         tern__engine_no_memory(engine);

@@ -116,6 +116,20 @@ static void a_reduce_and_a_copy_take_turns_by_time(void **state)
     assert_time(plan, "mesh:2", &options, 4);
 }
 
+// Rank 0 reads rank 1's input and scratch, then its own scratch.
+static void what_another_rank_has_written_is_slower(void **state)
+{
+    tern_sim_options options = with(2);
+    tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, 2, UINT64_C(2) * US, 4);
+    (void)state;
+    options.fresh_GBps = 6.25;
+    assert_int_equal(tern_plan_need_scratch(plan, US), TERN_OK);
+    hand_copy(plan, 0, 0, hand_at(1, TERN_PLAN_IN, 0), hand_at(0, TERN_PLAN_OUT, 0), US);
+    hand_copy(plan, 0, 0, hand_at(1, TERN_PLAN_SCRATCH, 0), hand_at(0, TERN_PLAN_OUT, 0), US);
+    hand_copy(plan, 0, 0, hand_at(0, TERN_PLAN_SCRATCH, 0), hand_at(0, TERN_PLAN_OUT, 0), US);
+    assert_time(plan, "mesh:2", &options, 1 + 2.5 + 1);
+}
+
 static void posts_and_the_beginning_have_a_time_of_their_own(void **state)
 {
     tern_sim_options options = with(3);
@@ -173,6 +187,7 @@ int main(void)
         cmocka_unit_test(an_op_takes_one_processor),
         cmocka_unit_test(more_ops_than_processors_share_them),
         cmocka_unit_test(a_reduce_and_a_copy_take_turns_by_time),
+        cmocka_unit_test(what_another_rank_has_written_is_slower),
         cmocka_unit_test(posts_and_the_beginning_have_a_time_of_their_own),
         cmocka_unit_test(ranks_without_a_processor_have_to_be_woken),
         cmocka_unit_test(between_machines_there_are_links),
