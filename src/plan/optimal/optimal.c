@@ -151,14 +151,9 @@ static int ended(const struct search *s)
 static int thin(struct form *form, struct tern__arena *arena, struct tern__rounds_limits limits,
                 struct tern__rounds *amounts)
 {
-    double *costs;
-    TERN__ARENA_TAKE(arena, costs, form->pool.count);
-    limits.costs = costs;
     for (int pass = 0; pass < 3 && amounts->columns <= COLUMNS_MAX_THIN; pass++) {
         struct tern__rounds thinner;
-        for (int j = 0; j < form->pool.count; j++) {
-            costs[j] = 1e-6 * amounts->time / (amounts->share[j] + 1e-3);
-        }
+        limits.thin = amounts;
         if (tern__rounds_solve(arena, &form->aim, &form->pool, amounts->count, &limits, &thinner) !=
                 TERN_OK ||
             thinner.time > amounts->time * (1 + 1e-4)) {

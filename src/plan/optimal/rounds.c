@@ -195,6 +195,42 @@ static int add_rows(struct program *p)
     return TERN_OK;
 }
 
+static double cost_of(double amount)
+{
+    return 1e-6 / (amount + 1e-3);
+}
+
+// What is little costs much, so that it goes to where more is: trees, and parts that are sent in
+// one round.
+static int set_costs(struct program *p, const struct tern__rounds *amounts)
+{
+    double *costs;
+    TERN__ARENA_TAKE(p->arena, costs, p->columns);
+    for (int j = 0; j < p->trees->count; j++) {
+        const struct tern__net_tree *tree = p->trees->at[j];
+        if (p->share[j] == NOTHING) {
+            continue;
+        }
+        costs[p->share[j]] += cost_of(amounts->share[j]);
+        for (int task = 0; task < 2 * p->n; task++) {
+            const double *already = tern__rounds_sent(amounts, p->n, j, task);
+            for (int round = 1; round <= p->k && tree->level[task] > 0; round++) {
+                double cost = cost_of(already[round] - already[round - 1]);
+                int column = sent(p, j, task, round);
+                int before = sent(p, j, task, round - 1);
+                if (column != before) {
+                    costs[column] += cost;
+                    costs[before != NOTHING ? before : 0] -= before != NOTHING ? cost : 0;
+                }
+            }
+        }
+    }
+    for (int i = p->k; i < p->columns; i++) {
+        tern__lp_set_cost(p->lp, i, costs[i]);
+    }
+    return TERN_OK;
+}
+
 static int take_amounts(struct program *p, struct tern__rounds *rounds)
 {
     int tasks = 2 * p->n;
@@ -234,12 +270,10 @@ static int solve(struct program *p, struct tern__rounds *rounds)
     for (int i = 0; i < p->columns; i++) {
         TERN_TRY(tern__lp_add_column(p->lp, i < p->k ? 1 : 0, NULL, 0));
     }
-    for (int j = 0; j < p->trees->count && p->limits->costs != NULL; j++) {
-        if (p->share[j] != NOTHING) {
-            tern__lp_set_cost(p->lp, p->share[j], p->limits->costs[j]);
-        }
-    }
     TERN_TRY(add_rows(p));
+    if (p->limits->thin != NULL) {
+        TERN_TRY(set_costs(p, p->limits->thin));
+    }
     TERN_TRY(tern__lp_solve_afresh(p->lp, p->limits->deadline_ns));
     return take_amounts(p, rounds);
 }

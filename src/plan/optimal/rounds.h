@@ -27,7 +27,9 @@ static inline double *tern__rounds_sent(const struct tern__rounds *rounds, int n
 struct tern__rounds_limits {
     int columns_max; // of the program
     int64_t deadline_ns;
-    const double *costs; // of the bytes on each tree, beside time; NULL: none
+    // Amounts of as many rounds, of which those with less in their trees and parts are to have
+    // nothing, where that takes next to no time; NULL: time alone counts.
+    const struct tern__rounds *thin;
 };
 
 // The best amounts for `count` rounds over trees that are not deeper. TERN_ERR_LIMIT when all trees

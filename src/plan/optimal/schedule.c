@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "plan/optimal/order.h"
 #include "plan/optimal/schedule.h"
 
 // Rounded, with halves and what the program leaves of them always the same way.
@@ -94,13 +95,13 @@ static int hold(struct tern__schedule *s, int range)
 }
 
 static int add_range(struct tern__arena *arena, struct tern__schedule *s,
-                     const struct tern__rounds *rounds, int j, uint64_t begin, uint64_t end,
-                     bool twice)
+                     const struct tern__rounds *rounds, int j, uint64_t begin, uint64_t end)
 {
+    bool twice = s->twice;
     int n = s->aim.graph->n;
     const struct tern__net_tree *tree = rounds->trees->at[j];
     struct tern__range *range = &s->ranges[s->count];
-    *range = (struct tern__range){.tree = tree, .begin = begin, .length = end - begin};
+    *range = (struct tern__range){.tree = tree, .index = j, .begin = begin, .length = end - begin};
     if (twice) {
         TERN_TRY(make_both(arena, s, tree, &range->tree));
     }
@@ -112,27 +113,28 @@ static int add_range(struct tern__arena *arena, struct tern__schedule *s,
     return hold(s, s->count++);
 }
 
-// The ranges of one commodity, by root.
+// The ranges of one commodity: trees in the order of `order`, with shares.
 static int add_commodity(struct tern__arena *arena, struct tern__schedule *s,
-                         const struct tern__rounds *rounds, int commodity, bool twice)
+                         const struct tern__rounds *rounds, int commodity, const int *order,
+                         int count)
 {
     const struct tern__trees *trees = rounds->trees;
     uint64_t elements = commodity_elements(s, commodity);
     double total = 0;
     double sum = 0;
     uint64_t begin = 0;
-    for (int j = 0; j < trees->count; j++) {
-        total += trees->at[j]->commodity == commodity ? rounds->share[j] : 0;
+    for (int i = 0; i < count; i++) {
+        total += trees->at[order[i]]->commodity == commodity ? rounds->share[order[i]] : 0;
     }
-    for (int i = 0; i < s->aim.graph->n * trees->count; i++) {
-        int j = i % trees->count;
-        if (trees->at[j]->commodity != commodity || trees->at[j]->root != i / trees->count) {
+    for (int i = 0; i < count; i++) {
+        int j = order[i];
+        if (trees->at[j]->commodity != commodity) {
             continue;
         }
         sum += rounds->share[j];
         uint64_t end = whole(sum / total * (double)elements, elements);
         if (end > begin && rounds->share[j] > 1e-9) {
-            TERN_TRY(add_range(arena, s, rounds, j, begin, end, twice));
+            TERN_TRY(add_range(arena, s, rounds, j, begin, end));
             begin = end;
         }
     }
@@ -141,23 +143,45 @@ static int add_commodity(struct tern__arena *arena, struct tern__schedule *s,
                : tern__fail(TERN_ERR_STATE, "the planner lost elements while rounding");
 }
 
+static int add_ranges(struct tern__arena *arena, struct tern__schedule *s,
+                      const struct tern__rounds *rounds, const int *order, int count)
+{
+    s->count = 0;
+    for (int c = 0; c < s->aim.count; c++) {
+        TERN_TRY(add_commodity(arena, s, rounds, c, order, count));
+    }
+    return TERN_OK;
+}
+
 int tern__schedule_make(struct tern__arena *arena, const struct tern__aim *aim,
                         const struct tern__rounds *rounds, uint64_t elements,
                         struct tern__schedule *schedule)
 {
+    const struct tern__trees *trees = rounds->trees;
     bool twice = aim->in_sequence;
     *schedule = (struct tern__schedule){.aim = *aim,
+                                        .twice = twice,
                                         .elements = elements,
                                         .rounds = twice ? 2 * rounds->count : rounds->count};
     schedule->aim.in_sequence = false;
-    TERN__ARENA_TAKE(arena, schedule->ranges, rounds->trees->count);
+    int *order;
+    int *way;
+    TERN__ARENA_TAKE(arena, order, trees->count + 1);
+    TERN__ARENA_TAKE(arena, way, trees->count + 1);
+    TERN__ARENA_TAKE(arena, schedule->ranges, trees->count);
     TERN__ARENA_TAKE(arena, schedule->sent,
-                     (size_t)rounds->trees->count * 2 * (size_t)aim->graph->n *
+                     (size_t)trees->count * 2 * (size_t)aim->graph->n *
                          (size_t)(schedule->rounds + 1));
-    for (int c = 0; c < aim->count; c++) {
-        TERN_TRY(add_commodity(arena, schedule, rounds, c, twice));
+    for (int i = 0; i < trees->count; i++) {
+        order[i] = i;
     }
-    return TERN_OK;
+    TERN_TRY(add_ranges(arena, schedule, rounds, order, trees->count));
+    int count = schedule->count;
+    TERN_TRY(tern__schedule_order(arena, schedule, way));
+    for (int i = 0; i < count; i++) {
+        order[i] = schedule->ranges[way[i]].index;
+    }
+    return add_ranges(arena, schedule, rounds, order, count);
 }
 
 double tern__schedule_time(const struct tern__schedule *schedule)

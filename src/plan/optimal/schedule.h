@@ -8,11 +8,13 @@
 
 struct tern__range {
     const struct tern__net_tree *tree;
+    int index;              // of the tree, in the amounts
     uint64_t begin, length; // elements of its commodity
 };
 
 struct tern__schedule {
     struct tern__aim aim; // of its trees: both parts, also where the amounts were of one
+    bool twice;           // the amounts are of one phase of two
     uint64_t elements;    // of the plan
     int rounds;
     int count;
@@ -27,7 +29,8 @@ static inline uint64_t *tern__schedule_sent(const struct tern__schedule *schedul
     return &schedule->sent[at * (size_t)(schedule->rounds + 1)];
 }
 
-// Rounds amounts to elements. A task sends nothing before it came, whatever the rounding.
+// Rounds amounts to elements. A task sends nothing before it came, whatever the rounding. Ranges
+// lie in an order in which copies of neighbours join (order.h).
 int tern__schedule_make(struct tern__arena *arena, const struct tern__aim *aim,
                         const struct tern__rounds *rounds, uint64_t elements,
                         struct tern__schedule *schedule);
