@@ -110,6 +110,7 @@ int tern__need_mark(struct tern__writer *w)
     TERN__ARENA_TAKE(w->arena, last, w->graph->edges_count);
     TERN__ARENA_TAKE(w->arena, w->told, (size_t)w->graph->edges_count * rounds);
     TERN__ARENA_TAKE(w->arena, w->self, (size_t)w->n * rounds);
+    TERN__ARENA_TAKE(w->arena, w->meets, (size_t)w->n * rounds);
     TERN__ARENA_TAKE(w->arena, w->summed, (size_t)w->s->count * rounds);
     for (int range = 0; range < w->s->count; range++) {
         const struct tern__net_tree *tree = tern__writer_tree(w, range);

@@ -7,155 +7,16 @@
 
 #include "base/error.h"
 #include "plan/optimal/write.h"
-#include "plan/optimal/writer.h"
-
-enum { N = TERN__NET_RANKS_MAX };
-
-// A copy or a sum, and what must have come before it.
-struct move {
-    uint64_t length; // bytes
-    int sources_count, needs_count;
-    tern_plan_range to, from[N];
-    struct tern__net_need needs[N];
-};
-
-// The lane under way, the moves of its round, and the posts of each signal that it has seen.
-struct lane {
-    struct tern__writer *w;
-    tern_plan *plan;
-    int rank, lane, round;
-    struct move *moves;
-    int count;
-    int seen[N];
-};
-
-static int add_op(const struct lane *lane, tern_plan_op op)
-{
-    op.round = lane->round > 0 ? lane->round - 1 : 0;
-    return tern_plan_add(lane->plan, lane->rank, lane->lane, &op);
-}
-
-static int add_post(const struct lane *lane, int peer)
-{
-    return add_op(lane, (tern_plan_op){.kind = TERN_PLAN_POST,
-                                       .peer = peer,
-                                       .signal = (uint32_t)lane->rank});
-}
-
-static int add_wait(struct lane *lane, struct tern__net_need need)
-{
-    if (need.count <= lane->seen[need.signal]) {
-        return TERN_OK;
-    }
-    lane->seen[need.signal] = need.count;
-    return add_op(lane, (tern_plan_op){.kind = TERN_PLAN_WAIT,
-                                       .signal = (uint32_t)need.signal,
-                                       .count = (uint32_t)need.count});
-}
-
-static int add_copy(const struct lane *lane, const struct move *move, int sources,
-                    const tern_plan_range *to)
-{
-    return add_op(lane, (tern_plan_op){.kind = sources > 1 ? TERN_PLAN_REDUCE : TERN_PLAN_COPY,
-                                       .length = move->length,
-                                       .sources = move->from,
-                                       .sources_count = sources,
-                                       .destinations = to,
-                                       .destinations_count = 1});
-}
-
-// A rank does not sum into the memory of another machine: it sums into a slot of its own, then
-// copies that.
-static int add_move(struct lane *lane, const struct move *move)
-{
-    const tern_topo *topo = lane->w->graph->topo;
-    bool apart =
-        tern_topo_machine_of(topo, lane->rank) != tern_topo_machine_of(topo, move->to.rank);
-    if (!apart || move->sources_count == 1) {
-        return add_copy(lane, move, move->sources_count, &move->to);
-    }
-    const tern_plan_range *own = &move->from[move->sources_count - 1];
-    struct move second = {.length = move->length, .from = {*own}};
-    TERN_TRY(add_copy(lane, move, move->sources_count, own));
-    return add_copy(lane, &second, 1, &move->to);
-}
-
-static bool follows(const tern_plan_range *a, const tern_plan_range *b, uint64_t length)
-{
-    return a->rank == b->rank && a->buffer == b->buffer && a->offset + length == b->offset;
-}
-
-// Makes one move of two neighbours; false if they are none.
-static bool join(struct move *a, const struct move *b)
-{
-    bool joins = a->sources_count == b->sources_count && follows(&a->to, &b->to, a->length);
-    for (int i = 0; joins && i < a->sources_count; i++) {
-        joins = follows(&a->from[i], &b->from[i], a->length);
-    }
-    if (!joins) {
-        return false;
-    }
-    a->length += b->length;
-    for (int i = 0; i < b->needs_count; i++) {
-        int at = 0;
-        while (at < a->needs_count && a->needs[at].signal != b->needs[i].signal) {
-            at++;
-        }
-        if (at == a->needs_count) {
-            a->needs[a->needs_count++] = b->needs[i];
-        } else if (a->needs[at].count < b->needs[i].count) {
-            a->needs[at].count = b->needs[i].count;
-        }
-    }
-    return true;
-}
-
-static void take(struct lane *lane)
-{
-    if (lane->count == 0 || !join(&lane->moves[lane->count - 1], &lane->moves[lane->count])) {
-        lane->count++;
-    }
-}
-
-// How many waits a move would add.
-static int new_waits(const struct lane *lane, const struct move *move)
-{
-    int count = 0;
-    for (int i = 0; i < move->needs_count; i++) {
-        count += move->needs[i].count > lane->seen[move->needs[i].signal];
-    }
-    return count;
-}
-
-// Ends a round: its moves, those first that wait for the least.
-static int flush(struct lane *lane)
-{
-    while (lane->count > 0) {
-        int at = 0;
-        for (int i = 1; i < lane->count; i++) {
-            if (new_waits(lane, &lane->moves[i]) < new_waits(lane, &lane->moves[at])) {
-                at = i;
-            }
-        }
-        for (int i = 0; i < lane->moves[at].needs_count; i++) {
-            TERN_TRY(add_wait(lane, lane->moves[at].needs[i]));
-        }
-        TERN_TRY(add_move(lane, &lane->moves[at]));
-        lane->count--;
-        memmove(&lane->moves[at], &lane->moves[at + 1],
-                (size_t)(lane->count - at) * sizeof *lane->moves);
-    }
-    return TERN_OK;
-}
+#include "plan/optimal/lane.h"
 
 // The parts of an inward task in a round: of raw inputs one move for each origin.
-static void take_inward(struct lane *lane, int range, uint64_t begin, uint64_t end)
+static void take_inward(struct tern__net_lane *lane, int range, uint64_t begin, uint64_t end)
 {
     const struct tern__writer *w = lane->w;
     const struct tern__net_tree *tree = tern__writer_tree(w, range);
     int rank = lane->rank;
     int next = tree->in_to[rank];
-    struct move *move = &lane->moves[lane->count];
+    struct tern__net_move *move = &lane->moves[lane->count];
     if (!w->s->aim.raw) {
         move->length = (end - begin) * w->unit;
         move->sources_count = 0;
@@ -167,7 +28,7 @@ static void take_inward(struct lane *lane, int range, uint64_t begin, uint64_t e
         }
         move->to = tern__place_slot(w, range, next, rank, begin);
         move->needs_count = tern__need_of(w, range, rank, end, -1, move->needs);
-        take(lane);
+        tern__lane_take(lane);
         return;
     }
     for (int whose = 0; whose < w->n; whose++) {
@@ -183,24 +44,25 @@ static void take_inward(struct lane *lane, int range, uint64_t begin, uint64_t e
         move->to = tern__place_slot(w, range, next, whose, begin);
         move->needs_count =
             whose == rank ? 0 : tern__need_of(w, range, rank, end, child, move->needs);
-        take(lane);
+        tern__lane_take(lane);
     }
 }
 
-static void take_outward(struct lane *lane, int range, int to, uint64_t begin, uint64_t end)
+static void take_outward(struct tern__net_lane *lane, int range, int to, uint64_t begin,
+                         uint64_t end)
 {
     const struct tern__writer *w = lane->w;
-    struct move *move = &lane->moves[lane->count];
+    struct tern__net_move *move = &lane->moves[lane->count];
     move->length = (end - begin) * w->unit;
     move->sources_count = 1;
     move->from[0] = tern__place_out(w, range, lane->rank, begin);
     move->to = tern__place_out(w, range, to, begin);
     move->needs_count = tern__need_of(w, range, w->n + to, end, -1, move->needs);
-    take(lane);
+    tern__lane_take(lane);
 }
 
 // What an edge sends in a round.
-static int write_round(struct lane *lane, int edge)
+static int write_round(struct tern__net_lane *lane, int edge)
 {
     const struct tern__writer *w = lane->w;
     int to = w->graph->edges[edge].to;
@@ -216,24 +78,24 @@ static int write_round(struct lane *lane, int edge)
             take_outward(lane, range, to, outward[at - 1], outward[at]);
         }
     }
-    return flush(lane);
+    return tern__lane_flush(lane);
 }
 
-static int write_edge(struct lane *lane, int edge)
+static int write_edge(struct tern__net_lane *lane, int edge)
 {
     const struct tern__writer *w = lane->w;
     memset(lane->seen, 0, sizeof lane->seen);
     for (lane->round = 1; lane->round <= w->s->rounds; lane->round++) {
         TERN_TRY(write_round(lane, edge));
         if (tern__writer_marks(w, w->told, edge)[lane->round]) {
-            TERN_TRY(add_post(lane, w->graph->edges[edge].to));
+            TERN_TRY(tern__lane_post(lane, w->graph->edges[edge].to));
         }
     }
     return TERN_OK;
 }
 
 // A root's sum of what has come since its last one.
-static void take_sum(struct lane *lane, int range)
+static void take_sum(struct tern__net_lane *lane, int range)
 {
     const struct tern__writer *w = lane->w;
     const struct tern__net_tree *tree = tern__writer_tree(w, range);
@@ -244,7 +106,7 @@ static void take_sum(struct lane *lane, int range)
     }
     uint64_t begin = last > 0 ? tern__need_arrived(w, range, last) : 0;
     uint64_t end = tern__need_arrived(w, range, lane->round);
-    struct move *move = &lane->moves[lane->count];
+    struct tern__net_move *move = &lane->moves[lane->count];
     move->length = (end - begin) * w->unit;
     move->sources_count = 0;
     for (int i = 0; i < w->n; i++) {
@@ -258,10 +120,24 @@ static void take_sum(struct lane *lane, int range)
     }
     move->to = tern__place_out(w, range, tree->root, begin);
     move->needs_count = tern__need_of(w, range, -1, end, -1, move->needs);
-    take(lane);
+    tern__lane_take(lane);
 }
 
-static int write_sums(struct lane *lane)
+// Waits for all that comes to the rank by the end of a round.
+static int wait_for_all(struct tern__net_lane *lane, int round)
+{
+    const struct tern__writer *w = lane->w;
+    for (int edge = 0; edge < w->graph->edges_count; edge++) {
+        if (w->graph->edges[edge].to == lane->rank) {
+            struct tern__net_need all = {.signal = w->graph->edges[edge].from,
+                                         .count = tern__need_posts(w, edge, round)};
+            TERN_TRY(tern__lane_wait(lane, all));
+        }
+    }
+    return TERN_OK;
+}
+
+static int write_sums(struct tern__net_lane *lane)
 {
     const struct tern__writer *w = lane->w;
     for (lane->round = 1; lane->round <= w->s->rounds; lane->round++) {
@@ -271,16 +147,19 @@ static int write_sums(struct lane *lane)
                 take_sum(lane, range);
             }
         }
-        TERN_TRY(flush(lane));
+        TERN_TRY(tern__lane_flush(lane));
+        if (tern__writer_marks(w, w->meets, lane->rank)[lane->round]) {
+            TERN_TRY(wait_for_all(lane, lane->round));
+        }
         if (tern__writer_marks(w, w->self, lane->rank)[lane->round]) {
-            TERN_TRY(add_post(lane, lane->rank));
+            TERN_TRY(tern__lane_tell(lane));
         }
     }
     return TERN_OK;
 }
 
 // What a rank keeps of its own input.
-static int write_own(struct lane *lane)
+static int write_own(struct tern__net_lane *lane)
 {
     const struct tern__writer *w = lane->w;
     const tern_kind_facts *facts = tern_coll_kind_facts(w->s->aim.kind);
@@ -291,7 +170,7 @@ static int write_own(struct lane *lane)
     if (!has || (facts->sums && w->n > 1)) { // sums are the roots'
         return TERN_OK;
     }
-    struct move move = {.length = all ? bytes : w->share};
+    struct tern__net_move move = {.length = all ? bytes : w->share};
     move.from[0] = (tern_plan_range){
         .rank = (uint16_t)rank,
         .buffer = TERN_PLAN_IN,
@@ -300,27 +179,21 @@ static int write_own(struct lane *lane)
     tern_plan_range to = {.rank = (uint16_t)rank,
                           .buffer = TERN_PLAN_OUT,
                           .offset = facts->out == TERN_KIND_ALL ? rank * w->share : 0};
-    return move.length > 0 ? add_copy(lane, &move, 1, &to) : TERN_OK;
+    return move.length > 0 ? tern__lane_copy(lane, &move, 1, &to) : TERN_OK;
 }
 
-static int write_rank(struct lane *lane)
+static int write_rank(struct tern__net_lane *lane)
 {
     const struct tern__writer *w = lane->w;
     lane->lane = 0;
     lane->round = 0;
+    lane->ops = 0;
+    lane->words_count = 0;
     memset(lane->seen, 0, sizeof lane->seen);
     TERN_TRY(write_own(lane));
-    if (w->s->aim.inward) {
-        TERN_TRY(write_sums(lane));
-    }
+    TERN_TRY(write_sums(lane));
     lane->round = w->s->rounds;
-    for (int edge = 0; edge < w->graph->edges_count; edge++) {
-        if (w->graph->edges[edge].to == lane->rank) {
-            struct tern__net_need all = {.signal = w->graph->edges[edge].from,
-                                         .count = tern__need_posts(w, edge, w->s->rounds)};
-            TERN_TRY(add_wait(lane, all));
-        }
-    }
+    TERN_TRY(wait_for_all(lane, w->s->rounds));
     for (int edge = 0; edge < w->graph->edges_count; edge++) {
         if (w->graph->edges[edge].from == lane->rank &&
             tern__need_posts(w, edge, w->s->rounds) > 0) {
@@ -331,15 +204,44 @@ static int write_rank(struct lane *lane)
     return TERN_OK;
 }
 
+// After which rounds it saves waits that lane 0 of a rank waits for all that has come, and says so:
+// each is tried.
+static int choose_meets(struct tern__net_lane *lane)
+{
+    const struct tern__writer *w = lane->w;
+    bool *meets = tern__writer_marks(w, w->meets, lane->rank);
+    bool *self = tern__writer_marks(w, w->self, lane->rank);
+    tern_plan *plan = lane->plan;
+    lane->plan = NULL;
+    TERN_TRY(write_rank(lane));
+    int least = lane->ops;
+    for (int round = 1; round < w->s->rounds; round++) {
+        bool told = self[round];
+        meets[round] = true;
+        self[round] = true;
+        TERN_TRY(write_rank(lane));
+        if (lane->ops < least) {
+            least = lane->ops;
+        } else {
+            meets[round] = false;
+            self[round] = told;
+        }
+    }
+    lane->plan = plan;
+    return TERN_OK;
+}
+
 static int write_ranks(struct tern__writer *w, tern_plan *plan)
 {
-    struct lane lane = {.w = w, .plan = plan};
+    struct tern__net_lane lane = {.w = w, .plan = plan};
     int room = w->s->count * (w->s->aim.raw ? w->n : 1) + 1;
     TERN__ARENA_TAKE(w->arena, lane.moves, 2 * room);
+    TERN__ARENA_TAKE(w->arena, lane.words, w->s->rounds + 1);
     if (w->scratch > 0) {
         TERN_TRY(tern_plan_need_scratch(plan, w->scratch));
     }
     for (lane.rank = 0; lane.rank < w->n; lane.rank++) {
+        TERN_TRY(choose_meets(&lane));
         TERN_TRY(write_rank(&lane));
     }
     return tern_plan_seal(plan);

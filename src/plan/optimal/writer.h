@@ -22,7 +22,8 @@ struct tern__writer {
     // Marks, of rounds 0 to `rounds` each.
     bool *told;   // by edge: somebody waits for what has come by the end of the round
     bool *summed; // by range: its root sums what has come by then
-    bool *self;   // by rank: as a root it tells its other lanes of such sums
+    bool *self;   // by rank: lane 0 tells the others, of such sums or of what has come
+    bool *meets;  // by rank: it waits for all that has come by then
 };
 
 static inline const struct tern__net_tree *tern__writer_tree(const struct tern__writer *w,
