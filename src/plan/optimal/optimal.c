@@ -10,9 +10,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "plan/optimal/generate.h"
 #include "plan/optimal/optimal.h"
 #include "plan/optimal/pool.h"
-#include "plan/optimal/rounds.h"
+#include "plan/optimal/timed.h"
 #include "plan/optimal/write.h"
 
 // A form's time over the bound of its trees at which more rounds are not tried: with many, each
@@ -21,12 +22,13 @@
 #define CLOSE_OF_MANY 1.045
 
 enum {
-    ROUNDS_MAX = 64,
+    ROUNDS_MAX = TERN__ROUNDS_MAX,
+    ITERATIONS_MAX = 100, // of the search for trees in time
+
     MANY_ROUNDS = 8,
-    NO_BETTER_MAX = 3,        // plans in a row
-    COLUMNS_MAX = 4500,       // of a program, where no time is stated
-    COLUMNS_MAX_BESIDE = 700, // likewise, where the other form is as good
-    COLUMNS_MAX_THIN = 1500   // up to which plans of fewer ops are looked for
+    NO_BETTER_MAX = 3,     // plans in a row
+    ROUNDS_MAX_BESIDE = 5, // of a form, where the other one is as good
+    COLUMNS_MAX = 1500     // of the program that looks for a plan of fewer ops
 };
 
 // A form of plans, with its trees.
@@ -35,7 +37,7 @@ struct form {
     struct tern__master master;
     struct tern__trees pool;
     double time; // that its trees take, both phases
-    int columns_max;
+    int rounds_max;
 };
 
 struct tern__optimal {
@@ -67,7 +69,7 @@ static int make_form(struct tern__optimal *o, bool in_sequence, int64_t deadline
     TERN_TRY(tern__master_solve(&o->arena, &form->aim, goal->seed, deadline_ns, &form->master));
     TERN_TRY(tern__pool_make(&o->arena, &form->aim, &form->master, goal->seed, &form->pool));
     form->time = form->master.time * (in_sequence ? 2 : 1);
-    form->columns_max = COLUMNS_MAX;
+    form->rounds_max = ROUNDS_MAX;
     o->forms_count++;
     return TERN_OK;
 }
@@ -84,7 +86,7 @@ static int solve(struct tern__optimal *o, int64_t deadline_ns)
     if (phases) {
         TERN_TRY(make_form(o, true, deadline_ns));
         if (o->forms[1].time <= o->forms[0].time * CLOSE) {
-            o->forms[0].columns_max = COLUMNS_MAX_BESIDE;
+            o->forms[0].rounds_max = ROUNDS_MAX_BESIDE;
         }
     }
     return TERN_OK;
@@ -148,14 +150,14 @@ static int ended(const struct search *s)
 }
 
 // Amounts over few trees, in nearly the same time: trees with small shares cost more, twice over.
-static int thin(struct form *form, struct tern__arena *arena, struct tern__rounds_limits limits,
-                struct tern__rounds *amounts)
+static int thin_out(struct form *form, struct tern__arena *arena, struct tern__rounds_limits limits,
+                    struct tern__rounds *amounts)
 {
-    for (int pass = 0; pass < 3 && amounts->columns <= COLUMNS_MAX_THIN; pass++) {
+    for (int pass = 0; pass < 3; pass++) {
         struct tern__rounds thinner;
         limits.thin = amounts;
-        if (tern__rounds_solve(arena, &form->aim, &form->pool, amounts->count, &limits, &thinner) !=
-                TERN_OK ||
+        if (tern__rounds_solve(arena, &form->aim, amounts->trees, amounts->count, &limits,
+                               &thinner) != TERN_OK ||
             thinner.time > amounts->time * (1 + 1e-4)) {
             break; // what there is will do
         }
@@ -183,21 +185,46 @@ static int write_plan(const struct tern__optimal *o, const struct form *form,
     return TERN_OK;
 }
 
+// Plans of more rounds begin with these trees, too.
+static int keep_trees(struct tern__optimal *o, struct form *form, const struct tern__trees *used)
+{
+    for (int i = 0; i < used->count; i++) {
+        struct tern__net_tree *tree;
+        TERN_TRY(tern__tree_make(&o->arena, &form->aim, used->at[i]->commodity, used->at[i]->root,
+                                 used->at[i]->in_to, used->at[i]->out_from, &tree));
+        TERN_TRY(tern__trees_add(&o->arena, &form->aim, &form->pool, tree));
+    }
+    return TERN_OK;
+}
+
 // A plan of so many rounds of a form; its time over the bound of its trees in *over.
 static int make_plan(const struct search *s, struct form *form, struct tern__arena *arena,
                      int rounds, tern_plan **plan, double *us, double *over)
 {
-    const struct tern__optimal *o = s->optimal;
+    struct tern__optimal *o = s->optimal;
     struct tern__rounds_limits limits = {.deadline_ns = deadline_of(s->watch),
-                                         .columns_max = s->watch->deadline_ns == 0
-                                                            ? form->columns_max
-                                                            : TERN__ROUNDS_COLUMNS_MAX};
+                                         .columns_max = COLUMNS_MAX};
+    struct tern__generation how = {.rounds = rounds,
+                                   .enough = form->master.time * (1 + 1e-6),
+                                   .iterations_max = ITERATIONS_MAX,
+                                   .seed = o->goal.seed,
+                                   .deadline_ns = limits.deadline_ns};
     struct tern__rounds amounts;
-    TERN_TRY(tern__rounds_solve(arena, &form->aim, &form->pool, rounds, &limits, &amounts));
+    struct tern__rounds thinner;
+    struct tern__trees used = {0};
+    TERN_TRY(tern__rounds_generate(arena, &form->aim, &form->pool, &how, &amounts));
     *over = form->master.time > 0 ? amounts.time / form->master.time : 1;
     TERN_TRY(write_plan(o, form, arena, &amounts, plan, us));
-    TERN_TRY(thin(form, arena, limits, &amounts));
-    return write_plan(o, form, arena, &amounts, plan, us);
+    for (int i = 0; i < amounts.trees->count; i++) {
+        TERN_TRY(tern__trees_add(arena, &form->aim, &used, amounts.trees->at[i]));
+    }
+    if (tern__rounds_solve(arena, &form->aim, &used, rounds, &limits, &thinner) == TERN_OK &&
+        thinner.time <= amounts.time * (1 + 1e-6)) {
+        TERN_TRY(write_plan(o, form, arena, &thinner, plan, us));
+        TERN_TRY(thin_out(form, arena, limits, &thinner));
+        TERN_TRY(write_plan(o, form, arena, &thinner, plan, us));
+    }
+    return keep_trees(o, form, &used);
 }
 
 static int try_rounds(struct search *s, struct form *form, struct tern__arena *arena, int rounds,
@@ -229,7 +256,7 @@ static int try_form(struct search *s, struct form *form)
 {
     int rounds = tern__pool_rounds(&form->aim, &form->pool);
     int no_better = 0;
-    while (rounds <= ROUNDS_MAX && no_better < NO_BETTER_MAX) {
+    while (rounds <= form->rounds_max && no_better < NO_BETTER_MAX) {
         TERN_TRY(ended(s));
         tell(s, rounds);
         struct tern__arena arena = {0};

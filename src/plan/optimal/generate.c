@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// As the master program (master.c), with a row for each resource in each round. Trees are looked
+// for halfway between the prices of the best bound and the last ones, too. What is found is a
+// search's, so that bound is a guess, and says only when to stop.
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "plan/optimal/arborescence.h"
+#include "plan/optimal/generate.h"
+#include "plan/optimal/lp.h"
+#include "plan/optimal/timed.h"
+
+#define GAP 2e-4
+
+struct list {
+    struct tern__timed *at;
+    int count, room;
+};
+
+struct generating {
+    struct tern__arena *arena;
+    const struct tern__aim *aim;
+    const struct tern__generation *how;
+    struct tern__trees known; // the pool, and what was found
+    struct tern__lp *lp;
+    int n, k, resources;
+    uint64_t seed;
+    struct list columns; // behind the rounds' times
+    struct list candidates;
+    double *dual, *best, *halfway; // [round * resources + resource], from round 1
+    double *there, *back;
+    double *paid;     // for a byte of each commodity
+    double *cheapest; // by commodity, at the prices that are looked at
+    double *use;      // by row
+    int *touched;
+    struct tern__lp_entry *entries;
+    double time, bound;
+};
+
+static int row_of(const struct generating *g, int resource, int round)
+{
+    return (round - 1) * g->resources + resource;
+}
+
+static int make_program(struct generating *g)
+{
+    const struct tern__net_graph *graph = g->aim->graph;
+    TERN_TRY(tern__lp_create(&g->lp));
+    for (int t = 1; t <= g->k; t++) {
+        TERN_TRY(tern__lp_add_column(g->lp, 1, NULL, 0));
+    }
+    for (int t = 1; t <= g->k; t++) {
+        for (int r = 0; r < g->resources; r++) {
+            struct tern__lp_entry time = {.at = t - 1,
+                                          .value = -graph->capacity[r] / graph->reference};
+            TERN_TRY(tern__lp_add_row(g->lp, TERN__LP_AT_MOST, 0, &time, 1));
+        }
+    }
+    for (int c = 0; c < g->aim->count; c++) {
+        double demand = g->aim->commodities[c].demand;
+        TERN_TRY(tern__lp_add_row(g->lp, TERN__LP_EQUAL, demand, NULL, 0));
+    }
+    return TERN_OK;
+}
+
+// A list grows in the arena.
+static int append(struct generating *g, struct list *list, const struct tern__timed *timed)
+{
+    if (list->count == list->room) {
+        int room = 2 * list->room + 256;
+        struct tern__timed *at;
+        TERN__ARENA_TAKE(g->arena, at, room);
+        if (list->count > 0) {
+            memcpy(at, list->at, (size_t)list->count * sizeof *at);
+        }
+        list->at = at;
+        list->room = room;
+    }
+    list->at[list->count++] = *timed;
+    return TERN_OK;
+}
+
+static int add_column(struct generating *g, const struct tern__timed *timed)
+{
+    int touched = 0;
+    int count = 0;
+    for (int task = 0; task < 2 * g->n; task++) {
+        if (timed->tree->level[task] == 0) {
+            continue;
+        }
+        const struct tern__net_edge *edge =
+            &g->aim->graph->edges[tern__tree_edge(g->aim, timed->tree, task)];
+        for (int u = 0; u < edge->uses_count; u++) {
+            int row = row_of(g, edge->uses[u], timed->when[task]);
+            if (g->use[row] == 0) {
+                g->touched[touched++] = row;
+            }
+            g->use[row] += timed->tree->many[task];
+        }
+    }
+    for (int i = 0; i < touched; i++) {
+        int row = g->touched[i];
+        g->entries[count++] = (struct tern__lp_entry){.at = row, .value = g->use[row]};
+        g->use[row] = 0;
+    }
+    g->entries[count++] = (struct tern__lp_entry){
+        .at = g->k * g->resources + timed->tree->commodity,
+        .value = 1,
+    };
+    TERN_TRY(tern__lp_add_column(g->lp, 0, g->entries, count));
+    return append(g, &g->columns, timed);
+}
+
+// The prices of links from those of resources.
+static void set_prices(struct generating *g, const double *dual, struct tern__timed_prices *prices)
+{
+    const struct tern__net_graph *graph = g->aim->graph;
+    size_t n = (size_t)g->n;
+    for (int t = 1; t <= g->k; t++) {
+        double *there = &g->there[(size_t)t * n * n];
+        double *back = &g->back[(size_t)(g->k + 1 - t) * n * n];
+        for (size_t i = 0; i < n * n; i++) {
+            there[i] = -1;
+            back[i] = -1;
+        }
+        for (int e = 0; e < graph->edges_count; e++) {
+            const struct tern__net_edge *edge = &graph->edges[e];
+            double sum = 0;
+            for (int u = 0; u < edge->uses_count; u++) {
+                sum += dual[row_of(g, edge->uses[u], t)];
+            }
+            there[(size_t)edge->from * n + (size_t)edge->to] = sum;
+            back[(size_t)edge->to * n + (size_t)edge->from] = sum;
+        }
+    }
+    *prices =
+        (struct tern__timed_prices){.n = g->n, .rounds = g->k, .there = g->there, .back = g->back};
+}
+
+static double price_of(const struct generating *g, const struct tern__timed *timed,
+                       const double *dual)
+{
+    double sum = 0;
+    for (int task = 0; task < 2 * g->n; task++) {
+        if (timed->tree->level[task] > 0) {
+            const struct tern__net_edge *edge =
+                &g->aim->graph->edges[tern__tree_edge(g->aim, timed->tree, task)];
+            for (int u = 0; u < edge->uses_count; u++) {
+                sum += timed->tree->many[task] * dual[row_of(g, edge->uses[u], timed->when[task])];
+            }
+        }
+    }
+    return sum;
+}
+
+// Notes a tree that would shorten the time, with what it is cheaper than what is paid.
+static int consider(struct generating *g, const struct tern__timed *timed)
+{
+    int c = timed->tree->commodity;
+    g->cheapest[c] = timed->price < g->cheapest[c] ? timed->price : g->cheapest[c];
+    double less = g->paid[c] - price_of(g, timed, g->dual);
+    if (less <= 1e-9) {
+        return TERN_OK;
+    }
+    struct tern__timed kept = {.tree = timed->tree, .price = less, .number = g->candidates.count};
+    TERN__ARENA_TAKE(g->arena, kept.when, 2 * g->n);
+    memcpy(kept.when, timed->when, 2 * (size_t)g->n * sizeof *kept.when);
+    return append(g, &g->candidates, &kept);
+}
+
+// Other rounds for trees that are known.
+static int look_at_known(struct generating *g, const struct tern__timed_prices *prices)
+{
+    int when[2 * TERN__NET_RANKS_MAX];
+    for (int i = 0; i < g->known.count; i++) {
+        const struct tern__net_tree *tree = g->known.at[i];
+        if (tree->depth <= g->k) {
+            struct tern__timed timed = {.tree = tree, .when = when};
+            timed.price = tern__timed_when(g->aim, prices, tree, when);
+            TERN_TRY(consider(g, &timed));
+        }
+    }
+    return TERN_OK;
+}
+
+// The best of some tries from one root.
+static int look_from(struct generating *g, const struct tern__timed_prices *prices, int commodity,
+                     int root)
+{
+    bool middles = g->aim->inward && g->aim->outward && !g->aim->in_sequence;
+    struct tern__timed best = {.price = INFINITY};
+    for (int middle = 1; middle <= (middles ? g->k - 1 : 1); middle++) {
+        for (int try = 0; try < 2; try++) {
+            struct tern__timed found = {0};
+            TERN_TRY(tern__timed_find(g->arena, g->aim, prices, commodity, root, middle, &g->seed,
+                                      &found));
+            best = found.tree != NULL && found.price < best.price ? found : best;
+        }
+    }
+    if (best.tree != NULL && price_of(g, &best, g->dual) < g->paid[commodity] - 1e-9) {
+        TERN_TRY(tern__trees_add(g->arena, g->aim, &g->known, (struct tern__net_tree *)best.tree));
+    }
+    return TERN_OK;
+}
+
+static int look_for_new(struct generating *g, const struct tern__timed_prices *prices)
+{
+    for (int c = 0; c < g->aim->count; c++) {
+        int origin = g->aim->commodities[c].origin;
+        int last = origin < 0 ? g->n - 1 : origin;
+        for (int root = origin < 0 ? 0 : origin; root <= last; root++) {
+            TERN_TRY(look_from(g, prices, c, root));
+        }
+    }
+    return TERN_OK;
+}
+
+static int compare_prices(const void *a, const void *b)
+{
+    const struct tern__timed *one = a;
+    const struct tern__timed *other = b;
+    return one->price != other->price ? (one->price < other->price ? 1 : -1)
+                                      : one->number - other->number;
+}
+
+// One look at some prices; returns how many trees it added.
+static int look(struct generating *g, const double *dual)
+{
+    struct tern__timed_prices prices;
+    set_prices(g, dual, &prices);
+    for (int c = 0; c < g->aim->count; c++) {
+        g->cheapest[c] = INFINITY;
+    }
+    g->candidates.count = 0;
+    bool blocks = g->aim->count > 0 && g->aim->commodities[0].destination >= 0;
+    if (!blocks) {
+        TERN_TRY(look_for_new(g, &prices));
+    }
+    TERN_TRY(look_at_known(g, &prices));
+    qsort(g->candidates.at, (size_t)g->candidates.count, sizeof *g->candidates.at, compare_prices);
+    int added = 0;
+    for (; added < g->candidates.count && added < 2 * g->n + g->aim->count; added++) {
+        TERN_TRY(add_column(g, &g->candidates.at[added]));
+    }
+    double bound = 0;
+    for (int c = 0; c < g->aim->count; c++) {
+        bound += g->aim->commodities[c].demand * g->cheapest[c];
+    }
+    if (bound > g->bound) {
+        g->bound = bound;
+        memcpy(g->best, dual, (size_t)(g->k * g->resources) * sizeof *dual);
+    }
+    return added;
+}
+
+static void take_duals(struct generating *g)
+{
+    for (int i = 0; i < g->k * g->resources; i++) {
+        double dual = -tern__lp_dual(g->lp, i);
+        g->dual[i] = dual > 0 ? dual : 0;
+    }
+    for (int c = 0; c < g->aim->count; c++) {
+        g->paid[c] = tern__lp_dual(g->lp, g->k * g->resources + c);
+    }
+}
+
+static int generate(struct generating *g)
+{
+    for (int iteration = 0; iteration < g->how->iterations_max; iteration++) {
+        int status = tern__lp_solve(g->lp, g->how->deadline_ns);
+        if (status == TERN_ERR_STATE) { // numbers got bad on the way
+            status = tern__lp_solve_afresh(g->lp, g->how->deadline_ns);
+        }
+        TERN_TRY(status);
+        take_duals(g);
+        g->time = tern__lp_objective(g->lp);
+        int added = 0;
+        if (g->time <= g->how->enough || g->bound >= g->time * (1 - GAP)) {
+            break;
+        }
+        if (iteration > 0) {
+            for (int i = 0; i < g->k * g->resources; i++) {
+                g->halfway[i] = (g->best[i] + g->dual[i]) / 2;
+            }
+            TERN_TRY(added = look(g, g->halfway));
+        }
+        if (added == 0) {
+            TERN_TRY(added = look(g, g->dual));
+        }
+        if (added == 0) {
+            break;
+        }
+    }
+    return TERN_OK;
+}
+
+static int take_amounts(struct generating *g, struct tern__rounds *rounds)
+{
+    struct tern__trees *trees;
+    int count = 0;
+    TERN__ARENA_TAKE(g->arena, trees, 1);
+    TERN__ARENA_TAKE(g->arena, trees->at, g->columns.count + 1);
+    *rounds = (struct tern__rounds){.count = g->k, .trees = trees, .time = g->time};
+    TERN__ARENA_TAKE(g->arena, rounds->share, g->columns.count + 1);
+    TERN__ARENA_TAKE(g->arena, rounds->sent,
+                     (size_t)g->columns.count * 2 * (size_t)g->n * (size_t)(g->k + 1));
+    for (int i = 0; i < g->columns.count; i++) {
+        double share = tern__lp_column(g->lp, g->k + i);
+        if (share <= 1e-9) {
+            continue;
+        }
+        const struct tern__timed *timed = &g->columns.at[i];
+        for (int task = 0; task < 2 * g->n; task++) {
+            double *sent = tern__rounds_sent(rounds, g->n, count, task);
+            for (int t = timed->when[task]; t <= g->k && t > 0; t++) {
+                sent[t] = share;
+            }
+        }
+        rounds->share[count] = share;
+        trees->at[count++] = (struct tern__net_tree *)timed->tree;
+    }
+    trees->count = count;
+    return TERN_OK;
+}
+
+static int take_memory(struct generating *g)
+{
+    size_t rows = (size_t)(g->k * g->resources + g->aim->count);
+    size_t square = (size_t)(g->k + 1) * (size_t)g->n * (size_t)g->n;
+    TERN__ARENA_TAKE(g->arena, g->dual, rows);
+    TERN__ARENA_TAKE(g->arena, g->best, rows);
+    TERN__ARENA_TAKE(g->arena, g->halfway, rows);
+    TERN__ARENA_TAKE(g->arena, g->there, square);
+    TERN__ARENA_TAKE(g->arena, g->back, square);
+    TERN__ARENA_TAKE(g->arena, g->paid, g->aim->count + 1);
+    TERN__ARENA_TAKE(g->arena, g->cheapest, g->aim->count + 1);
+    TERN__ARENA_TAKE(g->arena, g->use, rows + 1);
+    TERN__ARENA_TAKE(g->arena, g->touched, rows + 1);
+    TERN__ARENA_TAKE(g->arena, g->entries, rows + 1);
+    return TERN_OK;
+}
+
+// To begin with, the trees of the pool, as early and as late as can be.
+static int begin(struct generating *g, const struct tern__trees *pool)
+{
+    int *reached; // commodities
+    TERN__ARENA_TAKE(g->arena, reached, g->aim->count + 1);
+    for (int i = 0; i < pool->count; i++) {
+        struct tern__net_tree *tree = pool->at[i];
+        TERN_TRY(tern__trees_add(g->arena, g->aim, &g->known, tree));
+        for (int late = 0; late <= 1 && tree->depth <= g->k; late++) {
+            struct tern__timed timed = {.tree = tree};
+            TERN__ARENA_TAKE(g->arena, timed.when, 2 * g->n);
+            for (int task = 0; task < 2 * g->n; task++) {
+                bool is = tree->level[task] > 0;
+                timed.when[task] = !is ? 0 : late ? g->k - tree->after[task] : tree->level[task];
+            }
+            TERN_TRY(add_column(g, &timed));
+            reached[tree->commodity]++;
+        }
+    }
+    for (int c = 0; c < g->aim->count; c++) {
+        if (reached[c] == 0) {
+            return tern__fail(TERN_ERR_LIMIT, "%d rounds are too few: the bytes go further", g->k);
+        }
+    }
+    return TERN_OK;
+}
+
+static int solve(struct generating *g, const struct tern__trees *pool, struct tern__rounds *rounds)
+{
+    TERN_TRY(take_memory(g));
+    TERN_TRY(make_program(g));
+    TERN_TRY(begin(g, pool));
+    TERN_TRY(generate(g));
+    return take_amounts(g, rounds);
+}
+
+int tern__rounds_generate(struct tern__arena *arena, const struct tern__aim *aim,
+                          const struct tern__trees *pool, const struct tern__generation *how,
+                          struct tern__rounds *rounds)
+{
+    struct generating g = {.arena = arena,
+                           .aim = aim,
+                           .how = how,
+                           .n = aim->graph->n,
+                           .k = how->rounds,
+                           .resources = aim->graph->resources_count,
+                           .seed = how->seed};
+    int status = solve(&g, pool, rounds);
+    tern__lp_destroy(g.lp);
+    return status;
+}
