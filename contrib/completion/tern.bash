@@ -71,7 +71,7 @@ _tern_value() {
     example-[ndc] | example--nranks | example--rounds | example--case | example--device* | \
         example--pto-isa-commit | example--clone-protocol) ;;
     sim--group | sim--piece | sim--*memory | sim--copy | sim--reduce | sim--op | sim--jitter | sim--fail | \
-        sim--rows | sim--trace-events | sim--processors | sim--begin | sim--fresh | sim--meet | sim--post | \\
+        sim--rows | sim--trace-events | sim--processors | sim--begin | sim--fresh | sim--meet | sim--post | \
         sim--wake) ;;
     *--timeout | *--budget | *--sizes | *--last | *--runs | *--seed | *--time) ;;
     *) return 1 ;;
