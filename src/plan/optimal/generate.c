@@ -297,13 +297,68 @@ static int generate(struct generating *g)
     return TERN_OK;
 }
 
+static double scratch_of(const struct generating *g, int rank)
+{
+    double sum = 0;
+    for (int i = 0; i < g->columns.count; i++) {
+        sum += tern__lp_column(g->lp, g->k + i) *
+               tern__tree_slots(g->aim, g->columns.at[i].tree, rank);
+    }
+    return sum;
+}
+
+static double most_scratch(const struct generating *g)
+{
+    double most = 0;
+    for (int rank = 0; rank < g->n; rank++) {
+        double scratch = scratch_of(g, rank);
+        most = scratch > most ? scratch : most;
+    }
+    return most;
+}
+
+// Of all amounts that take this time those with little scratch: the program is now to minimise what
+// the rank with the most has beyond enough.
+static int spare_scratch(struct generating *g)
+{
+    struct tern__lp_entry *entries;
+    int columns = g->k + g->columns.count;
+    TERN__ARENA_TAKE(g->arena, entries, columns + 1);
+    for (int t = 0; t < g->k; t++) {
+        entries[t] = (struct tern__lp_entry){.at = t, .value = 1};
+        tern__lp_set_cost(g->lp, t, 1e-3);
+    }
+    TERN_TRY(tern__lp_add_row(g->lp, TERN__LP_AT_MOST, g->time * (1 + 1e-5), entries, g->k));
+    TERN_TRY(tern__lp_add_column(g->lp, 1, NULL, 0));
+    for (int rank = 0; rank < g->n; rank++) {
+        int count = 0;
+        for (int i = 0; i < g->columns.count; i++) {
+            int slots = tern__tree_slots(g->aim, g->columns.at[i].tree, rank);
+            if (slots > 0) {
+                entries[count++] = (struct tern__lp_entry){.at = g->k + i, .value = slots};
+            }
+        }
+        entries[count++] = (struct tern__lp_entry){.at = columns, .value = -1};
+        TERN_TRY(tern__lp_add_row(g->lp, TERN__LP_AT_MOST, TERN__SCRATCH_ENOUGH, entries, count));
+    }
+    TERN_TRY(tern__lp_solve_afresh(g->lp, g->how->deadline_ns));
+    g->time = 0;
+    for (int t = 0; t < g->k; t++) {
+        g->time += tern__lp_column(g->lp, t);
+    }
+    return TERN_OK;
+}
+
 static int take_amounts(struct generating *g, struct tern__rounds *rounds)
 {
     struct tern__trees *trees;
     int count = 0;
     TERN__ARENA_TAKE(g->arena, trees, 1);
     TERN__ARENA_TAKE(g->arena, trees->at, g->columns.count + 1);
-    *rounds = (struct tern__rounds){.count = g->k, .trees = trees, .time = g->time};
+    *rounds = (struct tern__rounds){.count = g->k,
+                                    .trees = trees,
+                                    .time = g->time,
+                                    .scratch = most_scratch(g)};
     TERN__ARENA_TAKE(g->arena, rounds->share, g->columns.count + 1);
     TERN__ARENA_TAKE(g->arena, rounds->sent,
                      (size_t)g->columns.count * 2 * (size_t)g->n * (size_t)(g->k + 1));
@@ -376,6 +431,9 @@ static int solve(struct generating *g, const struct tern__trees *pool, struct te
     TERN_TRY(make_program(g));
     TERN_TRY(begin(g, pool));
     TERN_TRY(generate(g));
+    if (most_scratch(g) > TERN__SCRATCH_ENOUGH * 1.1) {
+        TERN_TRY(spare_scratch(g));
+    }
     return take_amounts(g, rounds);
 }
 

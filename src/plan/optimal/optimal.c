@@ -218,6 +218,9 @@ static int make_plan(const struct search *s, struct form *form, struct tern__are
     for (int i = 0; i < amounts.trees->count; i++) {
         TERN_TRY(tern__trees_add(arena, &form->aim, &used, amounts.trees->at[i]));
     }
+    double scratch =
+        amounts.scratch > TERN__SCRATCH_ENOUGH ? amounts.scratch : TERN__SCRATCH_ENOUGH;
+    limits.scratch = scratch * (1 + 1e-6);
     if (tern__rounds_solve(arena, &form->aim, &used, rounds, &limits, &thinner) == TERN_OK &&
         thinner.time <= amounts.time * (1 + 1e-6)) {
         TERN_TRY(write_plan(o, form, arena, &thinner, plan, us));

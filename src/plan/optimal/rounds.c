@@ -231,6 +231,17 @@ static int set_costs(struct program *p, const struct tern__rounds *amounts)
     return TERN_OK;
 }
 
+static int add_scratch_rows(struct program *p)
+{
+    for (int rank = 0; rank < p->n && p->limits->scratch > 0; rank++) {
+        for (int j = 0; j < p->trees->count; j++) {
+            put(p, p->share[j], tern__tree_slots(p->aim, p->trees->at[j], rank));
+        }
+        TERN_TRY(end_row(p, TERN__LP_AT_MOST, p->limits->scratch));
+    }
+    return TERN_OK;
+}
+
 static int take_amounts(struct program *p, struct tern__rounds *rounds)
 {
     int tasks = 2 * p->n;
@@ -271,6 +282,7 @@ static int solve(struct program *p, struct tern__rounds *rounds)
         TERN_TRY(tern__lp_add_column(p->lp, i < p->k ? 1 : 0, NULL, 0));
     }
     TERN_TRY(add_rows(p));
+    TERN_TRY(add_scratch_rows(p));
     if (p->limits->thin != NULL) {
         TERN_TRY(set_costs(p, p->limits->thin));
     }

@@ -11,9 +11,10 @@ struct tern__rounds {
     int count;                       // K
     const struct tern__trees *trees; // some of them may have no share
     double *share;                   // of the plan's bytes, of each tree
-    double *sent; // [(tree * 2n + task) * (K + 1) + round]: what is sent by its end
-    double time;  // as in plan/optimal/master.h
-    int columns;  // of the program
+    double *sent;   // [(tree * 2n + task) * (K + 1) + round]: what is sent by its end
+    double time;    // as in plan/optimal/master.h
+    int columns;    // of the program
+    double scratch; // of the rank that needs the most, in parts of the plan's bytes
 };
 
 static inline double *tern__rounds_sent(const struct tern__rounds *rounds, int n, int tree,
@@ -23,6 +24,9 @@ static inline double *tern__rounds_sent(const struct tern__rounds *rounds, int n
                 ->sent[((size_t)tree * 2 * (size_t)n + (size_t)task) * (size_t)(rounds->count + 1)];
 }
 
+// Where less scratch can be had for next to no time, it is: down to this.
+#define TERN__SCRATCH_ENOUGH 1.0
+
 // What a search for amounts is to heed.
 struct tern__rounds_limits {
     int columns_max; // of the program
@@ -30,6 +34,7 @@ struct tern__rounds_limits {
     // Amounts of as many rounds, of which those with less in their trees and parts are to have
     // nothing, where that takes next to no time; NULL: time alone counts.
     const struct tern__rounds *thin;
+    double scratch; // of a rank, in parts of the plan's bytes; 0: as much as it takes
 };
 
 // The best amounts for `count` rounds over trees that are not deeper. TERN_ERR_LIMIT when all trees

@@ -204,6 +204,20 @@ void tern__tree_use(const struct tern__aim *aim, const struct tern__net_tree *tr
     }
 }
 
+int tern__tree_slots(const struct tern__aim *aim, const struct tern__net_tree *tree, int rank)
+{
+    int destination = aim->commodities[tree->commodity].destination;
+    const int *next = aim->in_sequence ? tree->out_from : tree->in_to;
+    int count = 0;
+    if (destination >= 0) {
+        return rank != destination && tree->out_from[rank] >= 0;
+    }
+    for (int v = 0; v < aim->graph->n && aim->inward; v++) {
+        count += next[v] == rank ? (aim->raw ? tree->many[v] : 1) : 0;
+    }
+    return count;
+}
+
 bool tern__tree_same(const struct tern__aim *aim, const struct tern__net_tree *a,
                      const struct tern__net_tree *b)
 {

@@ -58,6 +58,9 @@ int tern__tree_before(const struct tern__aim *aim, const struct tern__net_tree *
 // Adds to use[resource] how often a tree crosses it, per byte of its range.
 void tern__tree_use(const struct tern__aim *aim, const struct tern__net_tree *tree, double *use);
 
+// How often a tree's range rests in the scratch of a rank.
+int tern__tree_slots(const struct tern__aim *aim, const struct tern__net_tree *tree, int rank);
+
 // Whether two trees are the same.
 bool tern__tree_same(const struct tern__aim *aim, const struct tern__net_tree *a,
                      const struct tern__net_tree *b);
