@@ -20,6 +20,38 @@ static int refuse(const char *algorithm)
     return EXIT_NOT_SIMULATED;
 }
 
+// What has been simulated so far, and which of the algorithms is at hand.
+struct progress {
+    bool any;
+    int algo;
+    struct {
+        double sum; // of the bandwidths at the sizes of the score
+        int found;
+    } scores[SIM_ALGOS_MAX];
+};
+
+// The score of the contest of 2025 is the mean of three sizes, as of tern perf --style hccl_test.
+static void score(struct progress *progress, const tern_plan_spec *spec, const tern_sim *sim)
+{
+    static const uint64_t sizes[] = {UINT64_C(1) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30};
+    for (int i = 0; i < 3; i++) {
+        if (spec->bytes == sizes[i]) {
+            progress->scores[progress->algo].sum += tern_sim_get_facts(sim)->algbw_GBps;
+            progress->scores[progress->algo].found++;
+        }
+    }
+}
+
+static void print_scores(const struct sim_arguments *arguments, const struct progress *progress)
+{
+    for (int i = 0; i < arguments->nalgos && arguments->nsizes > 1 && !arguments->json; i++) {
+        if (progress->scores[i].found == 3) {
+            printf("# mean algbw of 1K, 1M and 1G: %.3f GB/s, %s\n", progress->scores[i].sum / 3,
+                   arguments->algos[i] != NULL ? arguments->algos[i] : "the quickest");
+        }
+    }
+}
+
 // Several cases are a table, without the details of each.
 static bool is_table(const struct sim_arguments *arguments)
 {
@@ -28,13 +60,13 @@ static bool is_table(const struct sim_arguments *arguments)
 
 // Prints and lets go of a simulation. The exit status.
 static int show(const struct sim_arguments *arguments, const tern_topo *topo,
-                const tern_plan_spec *spec, tern_sim *sim, bool first)
+                const tern_plan_spec *spec, tern_sim *sim, struct progress *progress)
 {
     struct sim_case one = {.spec = spec, .topo = tern_topo_text(topo), .sim = sim};
     if (arguments->json) {
         sim_print_json(arguments, &one);
     } else if (is_table(arguments)) {
-        if (first) {
+        if (!progress->any) {
             sim_print_head(&one);
         }
         sim_print_row(&one);
@@ -42,6 +74,8 @@ static int show(const struct sim_arguments *arguments, const tern_topo *topo,
         sim_print_report(arguments, &one);
     }
     fflush(stdout);
+    progress->any = true;
+    score(progress, spec, sim);
     const char *stuck = tern_sim_stuck(sim);
     if (stuck != NULL) {
         fprintf(stderr, "tern sim: %s\n", stuck);
@@ -75,14 +109,14 @@ static bool choose_options(struct sim_arguments *arguments, const tern_topo *top
 }
 
 static int sim_plan(struct sim_arguments *arguments, const tern_topo *topo, tern_plan *plan,
-                    bool first)
+                    struct progress *progress)
 {
     tern_sim *sim = NULL;
     tern_sim_options options;
     int status = EXIT_NOT_SIMULATED;
     if (choose_options(arguments, topo, cli_cost_at_hand(plan), &options)) {
         status = tern_sim_run(plan, topo, &options, &sim) == TERN_OK
-                     ? show(arguments, topo, tern_plan_get_spec(plan), sim, first)
+                     ? show(arguments, topo, tern_plan_get_spec(plan), sim, progress)
                      : refuse(NULL);
     }
     tern_plan_destroy(plan);
@@ -100,7 +134,8 @@ static int group_of(const struct sim_arguments *arguments, const tern_topo *topo
     return (int)arguments->group;
 }
 
-static int sim_generated(struct sim_arguments *arguments, const tern_topo *topo, bool first)
+static int sim_generated(struct sim_arguments *arguments, const tern_topo *topo,
+                         struct progress *progress)
 {
     const tern_algo_request *asked = &arguments->request;
     if (asked->algorithm == NULL) {
@@ -127,30 +162,31 @@ static int sim_generated(struct sim_arguments *arguments, const tern_topo *topo,
     bool done = tern_program_create(&request, &program) == TERN_OK &&
                 tern_sim_run_program(program, topo, &options, &sim) == TERN_OK;
     int status =
-        done ? show(arguments, topo, tern_program_get_spec(program), sim, first) : refuse(NULL);
+        done ? show(arguments, topo, tern_program_get_spec(program), sim, progress) : refuse(NULL);
     tern_program_destroy(program);
     return status;
 }
 
-static int sim_made(struct sim_arguments *arguments, const tern_topo *topo, bool first)
+static int sim_made(struct sim_arguments *arguments, const tern_topo *topo,
+                    struct progress *progress)
 {
     tern_plan *plan = NULL;
     if (arguments->generated || tern_topo_size(topo) > TERN_PLAN_RANKS_MAX) {
-        return sim_generated(arguments, topo, first);
+        return sim_generated(arguments, topo, progress);
     }
     return tern_algo_plan(&arguments->request, &plan) == TERN_OK
-               ? sim_plan(arguments, topo, plan, first)
+               ? sim_plan(arguments, topo, plan, progress)
                : refuse(arguments->request.algorithm);
 }
 
 static int sim_all(struct sim_arguments *arguments, const tern_topo *topo)
 {
-    bool first = true;
+    struct progress progress = {0};
     int status = 0;
     if (arguments->file != NULL) {
         tern_plan *plan = NULL;
         return tern_plan_load(arguments->file, &plan) == TERN_OK
-                   ? sim_plan(arguments, topo, plan, true)
+                   ? sim_plan(arguments, topo, plan, &progress)
                    : refuse(NULL);
     }
     arguments->request.topo = topo;
@@ -158,11 +194,12 @@ static int sim_all(struct sim_arguments *arguments, const tern_topo *topo)
         for (int algo = 0; algo < arguments->nalgos; algo++) {
             arguments->request.bytes = arguments->sizes[size];
             arguments->request.algorithm = arguments->algos[algo];
-            int one = sim_made(arguments, topo, first);
-            first = false;
+            progress.algo = algo;
+            int one = sim_made(arguments, topo, &progress);
             status = one > status ? one : status;
         }
     }
+    print_scores(arguments, &progress);
     return status;
 }
 

@@ -38,6 +38,10 @@ cmp <(grep -v '^simulated' file) <(grep -v '^simulated' kind) || die "a plan and
 us=$(sed -n 's/^time *\([0-9.]*\) us.*/\1/p' file)
 "$tern" sim all_reduce "${cut[@]}" --sizes 1K,6M --algo cut_small,cut_relay >table
 [ "$(grep -vc '^#' table)" -eq 4 ] || die "no four rows: $(cat table)"
+grep -q mean table && die "a score without its sizes: $(cat table)"
+"$tern" sim all_reduce "${cut[@]}" --sizes 1K,1M,1G --algo cut_small,cut_owners >scores
+mean=$(awk '$2 == "cut_owners" { sum += $4 } END { printf "%.2f", sum / 3 }' scores)
+grep -qE "^# mean algbw of 1K, 1M and 1G: $mean[0-9]* GB/s, cut_owners$" scores || die "no $mean: $(cat scores)"
 grep -q "^ *6291456  cut_relay  *$us " table || die "no $us us for 6M by relays: $(cat table)"
 "$tern" sim relay.plan "${cut[@]}" --seed 1 --jitter 0.2 >one
 "$tern" sim relay.plan "${cut[@]}" --seed 1 --jitter 0.2 >other
