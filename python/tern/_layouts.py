@@ -71,6 +71,12 @@ PlanOp = _struct(
     ("destinations", ctypes.POINTER(PlanRange)), ("destinations_count", c_int), ("peer", c_int),
     ("signal", c_uint32), ("count", c_uint32))
 
+STOP = ctypes.CFUNCTYPE(ctypes.c_bool, c_void_p)
+
+Search = _struct(
+    "tern_search", "algo.h", ("seconds", c_double), ("seed", c_uint64), ("stop", STOP),
+    ("progress", c_void_p), ("context", c_void_p))
+
 AlgoRequest = _struct(
     "tern_algo_request", "algo.h", ("kind", c_int), ("topo", c_void_p), ("bytes", c_uint64),
     ("unit", c_uint32), ("root", c_int), ("order", c_int), ("algorithm", c_char_p),
@@ -96,8 +102,9 @@ ProgramRequest = _struct(
 SimOptions = _struct(
     "tern_sim_options", "sim.h", ("memory_GBps", c_double), ("machine_memory_GBps", c_double),
     ("copy_GBps", c_double), ("reduce_GBps", c_double * 4), ("op_us", c_double),
-    ("jitter", c_double), ("seed", c_uint64), ("fails", c_char_p * SIM_FAILS_MAX),
-    ("fails_count", c_int), ("without_path", c_bool), ("without_bound", c_bool),
+    ("processors", c_int), ("fresh_GBps", c_double), ("begin_us", c_double), ("meet_us", c_double),
+    ("post_us", c_double), ("wake_us", c_double), ("jitter", c_double), ("seed", c_uint64),
+    ("fails", c_char_p * SIM_FAILS_MAX), ("fails_count", c_int), ("without_path", c_bool), ("without_bound", c_bool),
     ("see", c_void_p), ("see_arg", c_void_p), ("trace", c_char_p), ("trace_events", c_size_t))
 
 SimFacts = _struct(

@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import threading
 import weakref
 from typing import (TYPE_CHECKING, Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence,
                     Tuple, Union)
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from .simulate import Simulation
 
 ATOMIC = 1  # TERN_PLAN_ATOMIC
+OPTIMAL = "optimal"  # TERN_ALGO_OPTIMAL
 _OPERAND = re.compile(r"([0-9]+)\.(in|out|scratch)\+([0-9]+)")
 
 
@@ -161,6 +163,36 @@ def _range(text: "ctypes.Array") -> Tuple[Range, ...]:
     return tuple(Range(r.rank, _enums.word("tern_plan_buffer", r.buffer), r.offset) for r in text)
 
 
+def _search(request: Any, search: Any, handle: Any) -> None:
+    """On a thread of its own when this is the main one, which Ctrl-C can then interrupt."""
+    stopped: List[bool] = []
+    errors: List[BaseException] = []
+    search.stop = _layouts.STOP(lambda _: bool(stopped))
+    request.search = ctypes.addressof(search)
+
+    def run() -> None:
+        try:
+            _errors.check(lib().tern_algo_plan(ctypes.byref(request), ctypes.byref(handle)))
+        except BaseException as error:
+            errors.append(error)
+
+    if threading.current_thread() is not threading.main_thread():
+        run()
+    else:
+        thread = threading.Thread(target=run, name="tern.Plan.make")
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(0.1)
+        except BaseException:
+            stopped.append(True)
+            thread.join()
+            lib().tern_plan_destroy(handle)
+            raise
+    if errors:
+        raise errors[0]
+
+
 class Plan:
     """A sealed plan. It never changes, and any thread may use it."""
 
@@ -173,13 +205,17 @@ class Plan:
     @classmethod
     def make(cls, kind: str, topo: Union[Topology, str], bytes: int = 0, *, unit: int = 4,
              algorithm: Optional[str] = None, root: int = 0, order: Optional[str] = None,
-             as_run: Optional[str] = None) -> "Plan":
+             as_run: Optional[str] = None, seconds: float = 0, seed: int = 0) -> "Plan":
         """The plan of a collective for all ranks of a topology, as `tern plan` makes it.
 
         bytes: of the larger buffer; unit: of an element (1, 2, 4, 8). algorithm: one of
         `algorithms(kind)`; None: the quickest there. order: sums in "rank" order (the default
         without an algorithm) or "any" fixed one. as_run: what a call runs, on buffers in
         "window"s, in a "slot", "direct"ly or "staged". ArgumentError says why there is none.
+        With the algorithm "optimal", or None where the others are far off what the links allow, a
+        plan is searched for (docs/planner.md): for so many seconds at most (0: no limit), with this
+        seed; Ctrl-C ends that. Of "optimal" StateError without GLPK, LimitError for too many ranks,
+        TimeoutError when nothing was found in the time.
         """
         topo = as_handle(topo)
         wanted = order or ("any" if algorithm else "rank")
@@ -188,12 +224,13 @@ class Plan:
             order=_enums.number("tern_order", wanted, "order"),
             algorithm=algorithm.encode() if algorithm else None)
         handle = ctypes.c_void_p()
-        if as_run is None:
-            status = lib().tern_algo_plan(ctypes.byref(request), ctypes.byref(handle))
+        if as_run is not None:
+            _errors.check(lib().tern_coll_plan(ctypes.byref(request), as_run.encode(),
+                                               ctypes.byref(handle)))
+        elif algorithm in (None, OPTIMAL):
+            _search(request, _layouts.Search(seconds=seconds, seed=seed), handle)
         else:
-            status = lib().tern_coll_plan(ctypes.byref(request), as_run.encode(),
-                                          ctypes.byref(handle))
-        _errors.check(status)
+            _errors.check(lib().tern_algo_plan(ctypes.byref(request), ctypes.byref(handle)))
         return cls(handle.value)
 
     @classmethod

@@ -16,7 +16,7 @@ import os
 import tempfile
 import weakref
 from functools import cached_property
-from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
@@ -201,7 +201,7 @@ class Simulation:
 def _options(memory: float, machine_memory: float, copy: float,
              reduce: Union[float, Sequence[float]], op_us: float, jitter: float, seed: int,
              fail: Union[str, Iterable[str]], path: bool, bound: bool, trace: Optional[Path],
-             trace_events: int) -> _layouts.SimOptions:
+             trace_events: int, shared: Dict[str, float]) -> _layouts.SimOptions:
     rates = (reduce,) * 4 if isinstance(reduce, (int, float)) else tuple(reduce)
     if len(rates) != 4:
         raise _errors.argument_error(f"reduce: {len(rates)} rates; it takes one, or one each for "
@@ -214,15 +214,17 @@ def _options(memory: float, machine_memory: float, copy: float,
         reduce_GBps=(ctypes.c_double * 4)(*rates), op_us=op_us, jitter=jitter, seed=seed,
         fails=(ctypes.c_char_p * _layouts.SIM_FAILS_MAX)(*(link.encode() for link in fails)),
         fails_count=len(fails), without_path=not path, without_bound=not bound,
-        trace=os.fsencode(trace) if trace is not None else None, trace_events=trace_events)
+        trace=os.fsencode(trace) if trace is not None else None, trace_events=trace_events,
+        **shared)
 
 
 def sim(what: Union[Plan, Program], topo: Union[Topology, str], *, memory: float = 0,
         machine_memory: float = 0, copy: float = 0, reduce: Union[float, Sequence[float]] = 0,
         op_us: float = 0, jitter: float = 0, seed: int = 0,
         fail: Union[str, Iterable[str]] = (), path: bool = True, bound: bool = True,
-        trace: Optional[Path] = None, timeline: Optional[Path] = None,
-        trace_events: int = 0) -> Simulation:
+        trace: Optional[Path] = None, timeline: Optional[Path] = None, trace_events: int = 0,
+        processors: int = 0, fresh: float = 0, begin_us: float = 0, meet_us: float = 0,
+        post_us: float = 0, wake_us: float = 0) -> Simulation:
     """Simulates a plan, or a program, on a topology of as many ranks.
 
     memory, machine_memory: GB/s that the ops of a rank, of a machine, share for what they read and
@@ -231,7 +233,9 @@ def sim(what: Union[Plan, Program], topo: Union[Topology, str], *, memory: float
     and reduce. jitter: flows take up to 1 + jitter times as long, by chance, the same for the same
     seed. fail: links that fail, such as "0-1@100" (us). path, bound: whether these are worked out.
     trace: a file for the run, for Perfetto; timeline: for a page (docs/timeline.md); both hold up
-    to trace_events events. ArgumentError names the op that cannot be.
+    to trace_events events. processors: of a machine, whose ranks are processes that share them and
+    memory (docs/simulator.md, tern_sim_options), with fresh in GB/s and the times of a begin, a
+    meeting, a post and a wake-up; 0: it is none. ArgumentError names the op that cannot be.
     """
     topo = as_handle(topo)
     if topo is None:
@@ -244,7 +248,9 @@ def sim(what: Union[Plan, Program], topo: Union[Topology, str], *, memory: float
         os.close(file)
     try:
         options = _options(memory, machine_memory, copy, reduce, op_us, jitter, seed, fail, path,
-                           bound, own_trace or trace, trace_events)
+                           bound, own_trace or trace, trace_events,
+                           {"processors": processors, "fresh_GBps": fresh, "begin_us": begin_us,
+                            "meet_us": meet_us, "post_us": post_us, "wake_us": wake_us})
         run = lib().tern_sim_run if isinstance(what, Plan) else lib().tern_sim_run_program
         handle = ctypes.c_void_p()
         _errors.check(run(what._handle, topo._handle, ctypes.byref(options),

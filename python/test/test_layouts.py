@@ -56,6 +56,7 @@ def test_fields_and_words_are_all_there():
         body = re.search(r"typedef struct %s \{(.*?)^\}" % structure.C_NAME, text, re.S | re.M)[1]
         body = re.sub(r"//[^\n]*", "", body)
         body = re.sub(r"struct \{.*?\}", "", body, flags=re.S)
+        body = re.sub(r"\(\*(\w+)\)\([^)]*\)", r"\1", body)  # of pointers to functions
         fields = re.findall(r"(\w+)(?:\[\w+\])?(?=[,;])", body)
         assert [name for name, _ in structure._fields_] == fields, structure.C_NAME
     for enum, (header, prefix, words) in _enums.WORDS.items():

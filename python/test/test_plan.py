@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -190,3 +193,45 @@ def test_topologies():
         tern.Topology("mush:4")
     with pytest.raises(tern.ArgumentError, match="0-9"):
         tern.Topology("mesh:4", cut="0-9")
+
+
+def test_plans_are_searched_for():
+    topo = tern.Topology("mesh:5", cut=["0-1", "0-2"])
+    try:
+        plan = Plan.make("all_reduce", topo, 1 << 20, algorithm="optimal", seed=3)
+    except tern.StateError as error:
+        pytest.skip(str(error))
+    plan.prove(topo)
+    assert plan.algorithm == "optimal"
+    assert Plan.make("all_reduce", topo, 1 << 20, algorithm="optimal", seed=3) == plan
+    assert Plan.make("all_reduce", "ring:5", 1 << 20).algorithm == "optimal"  # nothing else can
+    begin = time.monotonic()
+    plan = Plan.make("all_reduce", "random:16,1", 1 << 26, algorithm="optimal", order="any",
+                     seconds=0.2)
+    plan.prove("random:16,1")
+    assert time.monotonic() - begin < 60
+    with pytest.raises(tern.TimeoutError, match="no plan of all_to_all on ring:5 was found"):
+        Plan.make("all_to_all", "ring:5", 1000, algorithm="optimal", seconds=1e-9)
+    with pytest.raises(tern.LimitError, match="64 ranks, not 65"):
+        Plan.make("all_reduce", "mesh:65", 1000, algorithm="optimal")
+    with pytest.raises(tern.ArgumentError, match="-1 seconds"):
+        Plan.make("all_reduce", "mesh:5", 1000, algorithm="optimal", seconds=-1)
+
+
+def test_a_search_is_interrupted():
+    program = ("import os, signal, threading, tern\n"
+               "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+               "try:\n"
+               "    while True:\n"
+               "        tern.Plan.make('all_reduce', 'random:12,1', 1 << 26, algorithm='optimal')\n"
+               "except KeyboardInterrupt:\n"
+               "    print('interrupted')\n"
+               "except tern.StateError:\n"
+               "    print('interrupted: no GLPK')\n")
+    signal_before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                              timeout=120)
+    finally:
+        signal.signal(signal.SIGINT, signal_before)
+    assert done.stdout.startswith("interrupted") and done.returncode == 0, done

@@ -177,3 +177,16 @@ def test_certificates(tmp_path):
     cut = tern.Topology("mesh:5", cut="0-1")
     ranked = certificate("all_reduce", cut, order="rank").check(cut)
     assert ranked.scope == "rank_order_plans" and ranked.us_per_byte > ranked.us_per_byte_all
+
+
+def test_ranks_that_share_processors():
+    plan = tern.Plan.make("all_reduce", "mesh:4", 1 << 20, algorithm="fused")
+    options = dict(processors=2, copy=10, reduce=5, post_us=0.3, begin_us=1, meet_us=2, wake_us=4)
+    one = plan.sim("mesh:4", **options)
+    assert one.time_us > plan.sim("mesh:4", **{**options, "processors": 4}).time_us
+    assert one.time_us < plan.sim("mesh:4", **{**options, "fresh": 1, "processors": 1}).time_us
+    told = subprocess.run([TERN, "sim", "all_reduce", "--topo", "mesh:4", "--bytes", "1M", "--algo",
+                           "fused", "--processors", "2", "--copy", "10", "--reduce", "5", "--post",
+                           "0.3", "--begin", "1", "--meet", "2", "--wake", "4", "--json"],
+                          capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(told.stdout)["time_us"] == pytest.approx(one.time_us)

@@ -45,8 +45,8 @@ static void tell(struct search *s)
 static int compare(struct search *s, tern_plan **plan)
 {
     tern_sim *sim;
-    TERN_TRY(
-        tern_sim_run(*plan, s->request->topo, &(tern_sim_options){.without_path = true}, &sim));
+    const tern_sim_options options = {.without_path = true, .without_bound = true};
+    TERN_TRY(tern_sim_run(*plan, s->request->topo, &options, &sim));
     double us = tern_sim_get_facts(sim)->time_us;
     TERN_TRY(tern_sim_destroy(sim));
     s->news.plans++;
