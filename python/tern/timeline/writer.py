@@ -62,7 +62,8 @@ def pack(trace: Trace, file_name: str) -> Dict[str, Any]:
     pids = sorted(
         trace.processes, key=lambda pid: (trace.processes[pid].get("order", 0), repr(type(pid)), pid)
     )
-    places = sorted(trace.threads, key=lambda at: (pids.index(at[0]), row_order(trace.threads[at])))
+    nth = {pid: number for number, pid in enumerate(pids)}
+    places = sorted(trace.threads, key=lambda at: (nth[at[0]], row_order(trace.threads[at])))
     rows = {place: number for number, place in enumerate(places)}
     slices = {at: sorted(trace.slices.get(at, []), key=_outer_first) for at in places}
     pairs = {at: sorted(trace.pairs.get(at, []), key=_outer_first) for at in places}
@@ -73,7 +74,7 @@ def pack(trace: Trace, file_name: str) -> Dict[str, Any]:
             for pid in pids
         ],
         "rows": [
-            [pids.index(at[0]), trace.threads[at], len(slices[at]), len(pairs[at])] for at in places
+            [nth[at[0]], trace.threads[at], len(slices[at]), len(pairs[at])] for at in places
         ],
         "whats": [list(key) for key in trace.whats],
         "args": [json.loads(text) for text in trace.args],
@@ -81,7 +82,7 @@ def pack(trace: Trace, file_name: str) -> Dict[str, Any]:
         "notes": trace.notes,
         "events": _events(row for at in places for row in (slices[at], pairs[at])),
         "arrows": _arrows(trace, rows),
-        "counters": _counters(trace, pids),
+        "counters": _counters(trace, nth),
     }
 
 
@@ -128,9 +129,9 @@ def _arrows(trace: Trace, rows: Dict[Place, int]) -> Dict[str, Any]:
     }
 
 
-def _counters(trace: Trace, pids: List[Any]) -> Dict[str, Any]:
+def _counters(trace: Trace, nth: Dict[Any, int]) -> Dict[str, Any]:
     """Shares are in 1/1000 %."""
-    keys = sorted(trace.counters, key=lambda key: (pids.index(key[0]), row_order(key[1])))
+    keys = sorted(trace.counters, key=lambda key: (nth[key[0]], row_order(key[1])))
     times: List[int] = []
     shares: List[int] = []
     for key in keys:
@@ -140,7 +141,7 @@ def _counters(trace: Trace, pids: List[Any]) -> Dict[str, Any]:
             shares.append(round(percent * 1000))
             before = ns
     return {
-        "list": [[pids.index(pid), name, len(trace.counters[pid, name])] for pid, name in keys],
+        "list": [[nth[pid], name, len(trace.counters[pid, name])] for pid, name in keys],
         "time": _column(times),
         "share": _column(shares),
     }
