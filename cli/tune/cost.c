@@ -49,7 +49,8 @@ struct bench {
 struct shape {
     int ops, meetings;
     uint64_t length;
-    int unit;                                       // -1: copies; else reduces of such elements
+    int unit; // -1: copies; else reduces of such elements
+    bool meet_once;
     enum { NOT_FRESH, OWN_SCRATCH, FRESH } scratch; // or in turn: into scratch and out of it, met
 };
 
@@ -94,28 +95,40 @@ static int add_meetings(const struct shape *shape, int rank, int nranks, tern_pl
     return status;
 }
 
-// Each op with a scratch of its own, so that ranks need not meet behind it.
+// The copy number i of a rank, of so many: into scratch, or out of that of a rank.
+static int add_copy(const struct shape *shape, int rank, int from_rank, int i, tern_plan *plan)
+{
+    uint64_t offset = shape->length * (uint64_t)i;
+    bool into = from_rank < 0;
+    tern_plan_range from = {into ? 0 : offset, (uint16_t)(into ? rank : from_rank),
+                            into ? TERN_PLAN_IN : TERN_PLAN_SCRATCH};
+    tern_plan_range to = {into ? offset : 0, (uint16_t)rank,
+                          into ? TERN_PLAN_SCRATCH : TERN_PLAN_OUT};
+    tern_plan_op copy = {.kind = TERN_PLAN_COPY,
+                         .length = shape->length,
+                         .sources = &from,
+                         .sources_count = 1,
+                         .destinations = &to,
+                         .destinations_count = 1};
+    return tern_plan_add(plan, rank, 0, &copy);
+}
+
+// Each op with a scratch of its own, so that ranks need not meet behind it. Ranks meet before each
+// read, or once, where meetings are long and their length is chance.
 static int add_scratch_ops(const struct shape *shape, int rank, int nranks, tern_plan *plan)
 {
     int from_rank = shape->scratch == FRESH ? (rank + 1) % nranks : rank;
-    tern_plan_range in = {.rank = (uint16_t)rank, .buffer = TERN_PLAN_IN};
-    tern_plan_range out = {.rank = (uint16_t)rank, .buffer = TERN_PLAN_OUT};
     int status = tern_plan_need_scratch(plan, shape->length * (uint64_t)shape->ops);
     for (int i = 0; status == TERN_OK && i < shape->ops; i++) {
-        uint64_t offset = shape->length * (uint64_t)i;
-        tern_plan_range own = {offset, (uint16_t)rank, TERN_PLAN_SCRATCH};
-        tern_plan_range from = {offset, (uint16_t)from_rank, TERN_PLAN_SCRATCH};
-        tern_plan_op copy = {.kind = TERN_PLAN_COPY,
-                             .length = shape->length,
-                             .sources = &in,
-                             .sources_count = 1,
-                             .destinations = &own,
-                             .destinations_count = 1};
-        status = tern_plan_add(plan, rank, 0, &copy);
-        status = status == TERN_OK ? add_meeting(plan, rank, nranks, i) : status;
-        copy.sources = &from;
-        copy.destinations = &out;
-        status = status == TERN_OK ? tern_plan_add(plan, rank, 0, &copy) : status;
+        status = add_copy(shape, rank, -1, i, plan);
+        if (status == TERN_OK && !shape->meet_once) {
+            status = add_meeting(plan, rank, nranks, i);
+            status = status == TERN_OK ? add_copy(shape, rank, from_rank, i, plan) : status;
+        }
+    }
+    status = status == TERN_OK && shape->meet_once ? add_meeting(plan, rank, nranks, 0) : status;
+    for (int i = 0; status == TERN_OK && shape->meet_once && i < shape->ops; i++) {
+        status = add_copy(shape, rank, from_rank, i, plan);
     }
     return status;
 }
@@ -259,7 +272,9 @@ static int measure_fresh(const struct bench *bench, uint64_t bytes, struct shape
     uint64_t length = bytes / (uint64_t)bench->nranks / 3;
     int status = TERN_OK;
     length = length / LOCK_STEP_BYTES * LOCK_STEP_BYTES;
-    *shape = (struct shape){.length = length < TINY ? TINY : length, .unit = -1};
+    *shape = (struct shape){.length = length < TINY ? TINY : length,
+                            .unit = -1,
+                            .meet_once = bench->nranks > bench->processors};
     shape->ops = shape->length < FRESH_BYTES / FRESH_OPS ? FRESH_OPS
                  : shape->length > FRESH_BYTES           ? 1
                                                          : (int)(FRESH_BYTES / shape->length);
