@@ -9,49 +9,24 @@
 
 #include "base/error.h"
 #include "plan/optimal/arborescence.h"
-#include "plan/optimal/generate.h"
+#include "plan/optimal/generating.h"
 #include "plan/optimal/lp.h"
-#include "plan/optimal/timed.h"
 
 #define GAP 2e-4
 
-struct list {
-    struct tern__timed *at;
-    int count, room;
-};
-
-struct generating {
-    struct tern__arena *arena;
-    const struct tern__aim *aim;
-    const struct tern__generation *how;
-    struct tern__trees known; // the pool, and what was found
-    struct tern__lp *lp;
-    int n, k, resources;
-    uint64_t seed;
-    struct list columns; // behind the rounds' times
-    struct list candidates;
-    double *dual, *best, *halfway; // [round * resources + resource], from round 1
-    double *there, *back;
-    double *paid;     // for a byte of each commodity
-    double *cheapest; // by commodity, at the prices that are looked at
-    double *use;      // by row
-    int *touched;
-    struct tern__lp_entry *entries;
-    double time, bound;
-};
-
-static int row_of(const struct generating *g, int resource, int round)
+static int row_of(const struct tern__generating *g, int resource, int round)
 {
     return (round - 1) * g->resources + resource;
 }
 
-static int make_program(struct generating *g)
+static int make_program(struct tern__generating *g)
 {
     const struct tern__net_graph *graph = g->aim->graph;
     TERN_TRY(tern__lp_create(&g->lp));
     for (int t = 1; t <= g->k; t++) {
         TERN_TRY(tern__lp_add_column(g->lp, 1, NULL, 0));
     }
+    TERN_TRY(tern__lp_add_column(g->lp, 0, NULL, 0));
     for (int t = 1; t <= g->k; t++) {
         for (int r = 0; r < g->resources; r++) {
             struct tern__lp_entry time = {.at = t - 1,
@@ -67,7 +42,8 @@ static int make_program(struct generating *g)
 }
 
 // A list grows in the arena.
-static int append(struct generating *g, struct list *list, const struct tern__timed *timed)
+static int append(struct tern__generating *g, struct tern__timed_list *list,
+                  const struct tern__timed *timed)
 {
     if (list->count == list->room) {
         int room = 2 * list->room + 256;
@@ -83,7 +59,7 @@ static int append(struct generating *g, struct list *list, const struct tern__ti
     return TERN_OK;
 }
 
-static int add_column(struct generating *g, const struct tern__timed *timed)
+static int add_column(struct tern__generating *g, const struct tern__timed *timed)
 {
     int touched = 0;
     int count = 0;
@@ -110,12 +86,20 @@ static int add_column(struct generating *g, const struct tern__timed *timed)
         .at = g->k * g->resources + timed->tree->commodity,
         .value = 1,
     };
+    for (int rank = 0; rank < g->n && g->sparing; rank++) {
+        int slots = tern__tree_slots(g->aim, timed->tree, rank);
+        if (slots > 0) {
+            g->entries[count++] =
+                (struct tern__lp_entry){.at = tern__generating_rent(g, rank), .value = slots};
+        }
+    }
     TERN_TRY(tern__lp_add_column(g->lp, 0, g->entries, count));
     return append(g, &g->columns, timed);
 }
 
 // The prices of links from those of resources.
-static void set_prices(struct generating *g, const double *dual, struct tern__timed_prices *prices)
+static void set_prices(struct tern__generating *g, const double *dual,
+                       struct tern__timed_prices *prices)
 {
     const struct tern__net_graph *graph = g->aim->graph;
     size_t n = (size_t)g->n;
@@ -132,18 +116,23 @@ static void set_prices(struct generating *g, const double *dual, struct tern__ti
             for (int u = 0; u < edge->uses_count; u++) {
                 sum += dual[row_of(g, edge->uses[u], t)];
             }
-            there[(size_t)edge->from * n + (size_t)edge->to] = sum;
-            back[(size_t)edge->to * n + (size_t)edge->from] = sum;
+            // What comes inward rests at the next rank; in sequence the same rank sends outward.
+            double rent = g->aim->in_sequence ? g->rents[edge->from] : 0;
+            there[(size_t)edge->from * n + (size_t)edge->to] = sum + rent;
+            back[(size_t)edge->to * n + (size_t)edge->from] = sum + g->rents[edge->to];
         }
     }
     *prices =
         (struct tern__timed_prices){.n = g->n, .rounds = g->k, .there = g->there, .back = g->back};
 }
 
-static double price_of(const struct generating *g, const struct tern__timed *timed,
+static double price_of(const struct tern__generating *g, const struct tern__timed *timed,
                        const double *dual)
 {
     double sum = 0;
+    for (int rank = 0; rank < g->n && g->sparing; rank++) {
+        sum += g->rents[rank] * tern__tree_slots(g->aim, timed->tree, rank);
+    }
     for (int task = 0; task < 2 * g->n; task++) {
         if (timed->tree->level[task] > 0) {
             const struct tern__net_edge *edge =
@@ -157,7 +146,7 @@ static double price_of(const struct generating *g, const struct tern__timed *tim
 }
 
 // Notes a tree that would shorten the time, with what it is cheaper than what is paid.
-static int consider(struct generating *g, const struct tern__timed *timed)
+static int consider(struct tern__generating *g, const struct tern__timed *timed)
 {
     int c = timed->tree->commodity;
     g->cheapest[c] = timed->price < g->cheapest[c] ? timed->price : g->cheapest[c];
@@ -172,7 +161,7 @@ static int consider(struct generating *g, const struct tern__timed *timed)
 }
 
 // Other rounds for trees that are known.
-static int look_at_known(struct generating *g, const struct tern__timed_prices *prices)
+static int look_at_known(struct tern__generating *g, const struct tern__timed_prices *prices)
 {
     int when[2 * TERN__NET_RANKS_MAX];
     for (int i = 0; i < g->known.count; i++) {
@@ -187,8 +176,8 @@ static int look_at_known(struct generating *g, const struct tern__timed_prices *
 }
 
 // The best of some tries from one root.
-static int look_from(struct generating *g, const struct tern__timed_prices *prices, int commodity,
-                     int root)
+static int look_from(struct tern__generating *g, const struct tern__timed_prices *prices,
+                     int commodity, int root)
 {
     bool middles = g->aim->inward && g->aim->outward && !g->aim->in_sequence;
     struct tern__timed best = {.price = INFINITY};
@@ -206,7 +195,7 @@ static int look_from(struct generating *g, const struct tern__timed_prices *pric
     return TERN_OK;
 }
 
-static int look_for_new(struct generating *g, const struct tern__timed_prices *prices)
+static int look_for_new(struct tern__generating *g, const struct tern__timed_prices *prices)
 {
     for (int c = 0; c < g->aim->count; c++) {
         int origin = g->aim->commodities[c].origin;
@@ -227,7 +216,7 @@ static int compare_prices(const void *a, const void *b)
 }
 
 // One look at some prices; returns how many trees it added.
-static int look(struct generating *g, const double *dual)
+int tern__generating_look(struct tern__generating *g, const double *dual)
 {
     struct tern__timed_prices prices;
     set_prices(g, dual, &prices);
@@ -256,7 +245,7 @@ static int look(struct generating *g, const double *dual)
     return added;
 }
 
-static void take_duals(struct generating *g)
+void tern__generating_duals(struct tern__generating *g)
 {
     for (int i = 0; i < g->k * g->resources; i++) {
         double dual = -tern__lp_dual(g->lp, i);
@@ -265,17 +254,24 @@ static void take_duals(struct generating *g)
     for (int c = 0; c < g->aim->count; c++) {
         g->paid[c] = tern__lp_dual(g->lp, g->k * g->resources + c);
     }
+    for (int rank = 0; rank < g->n && g->sparing; rank++) {
+        double rent = -tern__lp_dual(g->lp, tern__generating_rent(g, rank));
+        g->rents[rank] = rent > 0 ? rent : 0;
+    }
 }
 
-static int generate(struct generating *g)
+int tern__generating_solve(struct tern__generating *g)
+{
+    int status = tern__lp_solve(g->lp, g->how->deadline_ns);
+    bool bad = status == TERN_ERR_STATE; // numbers got bad on the way
+    return bad ? tern__lp_solve_afresh(g->lp, g->how->deadline_ns) : status;
+}
+
+static int generate(struct tern__generating *g)
 {
     for (int iteration = 0; iteration < g->how->iterations_max; iteration++) {
-        int status = tern__lp_solve(g->lp, g->how->deadline_ns);
-        if (status == TERN_ERR_STATE) { // numbers got bad on the way
-            status = tern__lp_solve_afresh(g->lp, g->how->deadline_ns);
-        }
-        TERN_TRY(status);
-        take_duals(g);
+        TERN_TRY(tern__generating_solve(g));
+        tern__generating_duals(g);
         g->time = tern__lp_objective(g->lp);
         int added = 0;
         if (g->time <= g->how->enough || g->bound >= g->time * (1 - GAP)) {
@@ -285,10 +281,10 @@ static int generate(struct generating *g)
             for (int i = 0; i < g->k * g->resources; i++) {
                 g->halfway[i] = (g->best[i] + g->dual[i]) / 2;
             }
-            TERN_TRY(added = look(g, g->halfway));
+            TERN_TRY(added = tern__generating_look(g, g->halfway));
         }
         if (added == 0) {
-            TERN_TRY(added = look(g, g->dual));
+            TERN_TRY(added = tern__generating_look(g, g->dual));
         }
         if (added == 0) {
             break;
@@ -297,59 +293,7 @@ static int generate(struct generating *g)
     return TERN_OK;
 }
 
-static double scratch_of(const struct generating *g, int rank)
-{
-    double sum = 0;
-    for (int i = 0; i < g->columns.count; i++) {
-        sum += tern__lp_column(g->lp, g->k + i) *
-               tern__tree_slots(g->aim, g->columns.at[i].tree, rank);
-    }
-    return sum;
-}
-
-static double most_scratch(const struct generating *g)
-{
-    double most = 0;
-    for (int rank = 0; rank < g->n; rank++) {
-        double scratch = scratch_of(g, rank);
-        most = scratch > most ? scratch : most;
-    }
-    return most;
-}
-
-// Of all amounts that take this time those with little scratch: the program is now to minimise what
-// the rank with the most has beyond enough.
-static int spare_scratch(struct generating *g)
-{
-    struct tern__lp_entry *entries;
-    int columns = g->k + g->columns.count;
-    TERN__ARENA_TAKE(g->arena, entries, columns + 1);
-    for (int t = 0; t < g->k; t++) {
-        entries[t] = (struct tern__lp_entry){.at = t, .value = 1};
-        tern__lp_set_cost(g->lp, t, 1e-3);
-    }
-    TERN_TRY(tern__lp_add_row(g->lp, TERN__LP_AT_MOST, g->time * (1 + 1e-5), entries, g->k));
-    TERN_TRY(tern__lp_add_column(g->lp, 1, NULL, 0));
-    for (int rank = 0; rank < g->n; rank++) {
-        int count = 0;
-        for (int i = 0; i < g->columns.count; i++) {
-            int slots = tern__tree_slots(g->aim, g->columns.at[i].tree, rank);
-            if (slots > 0) {
-                entries[count++] = (struct tern__lp_entry){.at = g->k + i, .value = slots};
-            }
-        }
-        entries[count++] = (struct tern__lp_entry){.at = columns, .value = -1};
-        TERN_TRY(tern__lp_add_row(g->lp, TERN__LP_AT_MOST, TERN__SCRATCH_ENOUGH, entries, count));
-    }
-    TERN_TRY(tern__lp_solve_afresh(g->lp, g->how->deadline_ns));
-    g->time = 0;
-    for (int t = 0; t < g->k; t++) {
-        g->time += tern__lp_column(g->lp, t);
-    }
-    return TERN_OK;
-}
-
-static int take_amounts(struct generating *g, struct tern__rounds *rounds)
+static int take_amounts(struct tern__generating *g, struct tern__rounds *rounds)
 {
     struct tern__trees *trees;
     int count = 0;
@@ -358,12 +302,12 @@ static int take_amounts(struct generating *g, struct tern__rounds *rounds)
     *rounds = (struct tern__rounds){.count = g->k,
                                     .trees = trees,
                                     .time = g->time,
-                                    .scratch = most_scratch(g)};
+                                    .scratch = tern__generating_scratch(g)};
     TERN__ARENA_TAKE(g->arena, rounds->share, g->columns.count + 1);
     TERN__ARENA_TAKE(g->arena, rounds->sent,
                      (size_t)g->columns.count * 2 * (size_t)g->n * (size_t)(g->k + 1));
     for (int i = 0; i < g->columns.count; i++) {
-        double share = tern__lp_column(g->lp, g->k + i);
+        double share = tern__lp_column(g->lp, tern__generating_column(g, i));
         if (share <= 1e-9) {
             continue;
         }
@@ -381,7 +325,7 @@ static int take_amounts(struct generating *g, struct tern__rounds *rounds)
     return TERN_OK;
 }
 
-static int take_memory(struct generating *g)
+static int take_memory(struct tern__generating *g)
 {
     size_t rows = (size_t)(g->k * g->resources + g->aim->count);
     size_t square = (size_t)(g->k + 1) * (size_t)g->n * (size_t)g->n;
@@ -394,12 +338,13 @@ static int take_memory(struct generating *g)
     TERN__ARENA_TAKE(g->arena, g->cheapest, g->aim->count + 1);
     TERN__ARENA_TAKE(g->arena, g->use, rows + 1);
     TERN__ARENA_TAKE(g->arena, g->touched, rows + 1);
-    TERN__ARENA_TAKE(g->arena, g->entries, rows + 1);
+    TERN__ARENA_TAKE(g->arena, g->entries, rows + (size_t)g->n + 1);
+    TERN__ARENA_TAKE(g->arena, g->rents, g->n);
     return TERN_OK;
 }
 
 // To begin with, the trees of the pool, as early and as late as can be.
-static int begin(struct generating *g, const struct tern__trees *pool)
+static int begin(struct tern__generating *g, const struct tern__trees *pool)
 {
     int *reached; // commodities
     TERN__ARENA_TAKE(g->arena, reached, g->aim->count + 1);
@@ -425,14 +370,15 @@ static int begin(struct generating *g, const struct tern__trees *pool)
     return TERN_OK;
 }
 
-static int solve(struct generating *g, const struct tern__trees *pool, struct tern__rounds *rounds)
+static int solve(struct tern__generating *g, const struct tern__trees *pool,
+                 struct tern__rounds *rounds)
 {
     TERN_TRY(take_memory(g));
     TERN_TRY(make_program(g));
     TERN_TRY(begin(g, pool));
     TERN_TRY(generate(g));
-    if (most_scratch(g) > TERN__SCRATCH_ENOUGH * 1.1) {
-        TERN_TRY(spare_scratch(g));
+    if (tern__generating_scratch(g) > TERN__SCRATCH_ENOUGH * 1.1) {
+        TERN_TRY(tern__generating_spare(g));
     }
     return take_amounts(g, rounds);
 }
@@ -441,13 +387,13 @@ int tern__rounds_generate(struct tern__arena *arena, const struct tern__aim *aim
                           const struct tern__trees *pool, const struct tern__generation *how,
                           struct tern__rounds *rounds)
 {
-    struct generating g = {.arena = arena,
-                           .aim = aim,
-                           .how = how,
-                           .n = aim->graph->n,
-                           .k = how->rounds,
-                           .resources = aim->graph->resources_count,
-                           .seed = how->seed};
+    struct tern__generating g = {.arena = arena,
+                                 .aim = aim,
+                                 .how = how,
+                                 .n = aim->graph->n,
+                                 .k = how->rounds,
+                                 .resources = aim->graph->resources_count,
+                                 .seed = how->seed};
     int status = solve(&g, pool, rounds);
     tern__lp_destroy(g.lp);
     return status;

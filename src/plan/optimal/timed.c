@@ -171,16 +171,14 @@ static void pay(struct paying *p, int task)
     bool inward = task < n;
     int rank = task % n;
     int next = next_of(p, task);
-    int from = inward ? rank : next;
-    int to = inward ? next : rank;
     double *least = p->least[task];
     least[inward ? 0 : k + 1] = INFINITY;
     for (int i = 1; i <= k; i++) {
         int t = inward ? i : k + 1 - i;
         int before = inward ? t - 1 : t + 1;
-        double sum =
-            p->prices->there[((size_t)t * (size_t)n + (size_t)from) * (size_t)n + (size_t)to] *
-            p->tree->many[task];
+        size_t at = ((size_t)(k + 1 - i) * (size_t)n + (size_t)next) * (size_t)n + (size_t)rank;
+        double price = inward ? p->prices->back[at] : p->prices->there[at];
+        double sum = price * p->tree->many[task];
         for (int v = 0; v < n; v++) {
             int child = inward ? v : n + v;
             sum += p->tree->level[child] > 0 && next_of(p, child) == rank ? p->least[child][before]

@@ -12,8 +12,8 @@
 // Prices by round, [(round * n + from) * n + to], rounds from 1; below 0: no link.
 struct tern__timed_prices {
     int n, rounds;
-    const double *there;
-    const double *back; // of the reverse links, the last round first
+    const double *there; // outward
+    const double *back;  // inward: of the reverse links, the last round first
 };
 
 struct tern__timed {
