@@ -20,15 +20,18 @@
 // gains little and costs ops.
 #define CLOSE 1.0005
 #define CLOSE_OF_MANY 1.045
+#define SCRATCH_MUCH 1.25 // parts of the plan's bytes
 
 enum {
     ROUNDS_MAX = TERN__ROUNDS_MAX,
     ITERATIONS_MAX = 100, // of the search for trees in time
 
     MANY_ROUNDS = 8,
-    NO_BETTER_MAX = 3,     // plans in a row
-    ROUNDS_MAX_BESIDE = 5, // of a form, where the other one is as good
-    COLUMNS_MAX = 1500     // of the program that looks for a plan of fewer ops
+    NO_BETTER_MAX = 3,        // plans in a row
+    ROUNDS_MAX_BESIDE = 5,    // of a form, where the other one is as good
+    COLUMNS_MAX = 4500,       // of the program over amounts
+    COLUMNS_MAX_SECOND = 700, // likewise, of the form that is tried second
+    COLUMNS_MAX_THIN = 1500   // up to which plans of fewer ops are looked for
 };
 
 // A form of plans, with its trees.
@@ -37,7 +40,9 @@ struct form {
     struct tern__master master;
     struct tern__trees pool;
     double time; // that its trees take, both phases
-    int rounds_max;
+    int rounds_max, columns_max;
+    bool needs_new_trees; // those of the least time did not do for some rounds
+    bool one_origin;      // all bytes have it: trees of the least time will do for few rounds, too
 };
 
 struct tern__optimal {
@@ -69,6 +74,8 @@ static int make_form(struct tern__optimal *o, bool in_sequence, int64_t deadline
     TERN_TRY(tern__master_solve(&o->arena, &form->aim, goal->seed, deadline_ns, &form->master));
     TERN_TRY(tern__pool_make(&o->arena, &form->aim, &form->master, goal->seed, &form->pool));
     form->time = form->master.time * (in_sequence ? 2 : 1);
+    form->one_origin = form->aim.count == 1 && form->aim.commodities[0].origin >= 0;
+    form->columns_max = COLUMNS_MAX;
     form->rounds_max = ROUNDS_MAX;
     o->forms_count++;
     return TERN_OK;
@@ -85,6 +92,7 @@ static int solve(struct tern__optimal *o, int64_t deadline_ns)
                   o->graph.symmetric && o->graph.n > 1;
     if (phases) {
         TERN_TRY(make_form(o, true, deadline_ns));
+        o->forms[0].columns_max = COLUMNS_MAX_SECOND;
         if (o->forms[1].time <= o->forms[0].time * CLOSE) {
             o->forms[0].rounds_max = ROUNDS_MAX_BESIDE;
         }
@@ -149,6 +157,13 @@ static int ended(const struct search *s)
     return TERN_OK;
 }
 
+// A plan under way; its time over the bound of its trees in `over`.
+struct making {
+    int rounds;
+    tern_plan *plan;
+    double us, over;
+};
+
 // Amounts over few trees, in nearly the same time: trees with small shares cost more, twice over.
 static int thin_out(struct form *form, struct tern__arena *arena, struct tern__rounds_limits limits,
                     struct tern__rounds *amounts)
@@ -197,14 +212,71 @@ static int keep_trees(struct tern__optimal *o, struct form *form, const struct t
     return TERN_OK;
 }
 
-// A plan of so many rounds of a form; its time over the bound of its trees in *over.
-static int make_plan(const struct search *s, struct form *form, struct tern__arena *arena,
-                     int rounds, tern_plan **plan, double *us, double *over)
+// Of a pool, the trees that amounts have; those of plans that take more rounds.
+static int keep_used(struct tern__optimal *o, struct form *form, const struct tern__rounds *amounts)
+{
+    struct tern__trees used = {0};
+    for (int i = 0; i < form->pool.count; i++) {
+        if (amounts->share[i] > 1e-9 || form->pool.at[i]->depth > amounts->count) {
+            TERN_TRY(tern__trees_add(&o->arena, &form->aim, &used, form->pool.at[i]));
+        }
+    }
+    form->pool = used;
+    return TERN_OK;
+}
+
+// Of the rank that needs the most, in parts of the plan's bytes.
+static double scratch_of(const struct form *form, const struct tern__rounds *amounts)
+{
+    double most = 0;
+    for (int rank = 0; rank < form->aim.graph->n; rank++) {
+        double sum = 0;
+        for (int i = 0; i < form->pool.count; i++) {
+            sum += amounts->share[i] * tern__tree_slots(&form->aim, form->pool.at[i], rank);
+        }
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+// A plan on the trees of the pool; *done says whether it is as good as need be.
+static int make_on_pool(const struct search *s, struct form *form, struct tern__arena *arena,
+                        struct making *m, bool *done)
 {
     struct tern__optimal *o = s->optimal;
     struct tern__rounds_limits limits = {.deadline_ns = deadline_of(s->watch),
-                                         .columns_max = COLUMNS_MAX};
-    struct tern__generation how = {.rounds = rounds,
+                                         .columns_max = form->columns_max};
+    struct tern__rounds amounts;
+    if (form->needs_new_trees) {
+        return TERN_OK;
+    }
+    int status = tern__rounds_solve(arena, &form->aim, &form->pool, m->rounds, &limits, &amounts);
+    if (status == TERN_ERR_LIMIT && !form->one_origin) {
+        return TERN_OK;
+    }
+    TERN_TRY(status);
+    m->over = form->master.time > 0 ? amounts.time / form->master.time : 1;
+    *done = form->one_origin || (m->over <= CLOSE && scratch_of(form, &amounts) <= SCRATCH_MUCH);
+    if (!*done) {
+        return TERN_OK;
+    }
+    TERN_TRY(write_plan(o, form, arena, &amounts, &m->plan, &m->us));
+    limits.columns_max = COLUMNS_MAX_THIN;
+    TERN_TRY(thin_out(form, arena, limits, &amounts));
+    TERN_TRY(write_plan(o, form, arena, &amounts, &m->plan, &m->us));
+    return form->one_origin ? keep_used(o, form, &amounts) : TERN_OK;
+}
+
+// A plan on trees for these rounds.
+static int make_on_new_trees(const struct search *s, struct form *form, struct tern__arena *arena,
+                             struct making *m)
+{
+    struct tern__optimal *o = s->optimal;
+    struct tern__rounds_limits limits = {
+        .deadline_ns = deadline_of(s->watch),
+        .columns_max = o->forms_count > 1 ? COLUMNS_MAX_THIN : 2 * COLUMNS_MAX_THIN,
+    };
+    struct tern__generation how = {.rounds = m->rounds,
                                    .enough = form->master.time * (1 + 1e-6),
                                    .iterations_max = ITERATIONS_MAX,
                                    .seed = o->goal.seed,
@@ -212,37 +284,47 @@ static int make_plan(const struct search *s, struct form *form, struct tern__are
     struct tern__rounds amounts;
     struct tern__rounds thinner;
     struct tern__trees used = {0};
+    double before = m->over;
     TERN_TRY(tern__rounds_generate(arena, &form->aim, &form->pool, &how, &amounts));
-    *over = form->master.time > 0 ? amounts.time / form->master.time : 1;
-    TERN_TRY(write_plan(o, form, arena, &amounts, plan, us));
+    m->over = form->master.time > 0 ? amounts.time / form->master.time : 1;
+    form->needs_new_trees = form->needs_new_trees || m->over < before * (1 - 1e-3);
+    TERN_TRY(write_plan(o, form, arena, &amounts, &m->plan, &m->us));
     for (int i = 0; i < amounts.trees->count; i++) {
         TERN_TRY(tern__trees_add(arena, &form->aim, &used, amounts.trees->at[i]));
     }
-    double scratch =
-        amounts.scratch > TERN__SCRATCH_ENOUGH ? amounts.scratch : TERN__SCRATCH_ENOUGH;
+    double scratch = fmax(amounts.scratch, TERN__SCRATCH_ENOUGH);
     limits.scratch = scratch * (1 + 1e-6);
-    if (tern__rounds_solve(arena, &form->aim, &used, rounds, &limits, &thinner) == TERN_OK &&
+    if (tern__rounds_solve(arena, &form->aim, &used, m->rounds, &limits, &thinner) == TERN_OK &&
         thinner.time <= amounts.time * (1 + 1e-6)) {
-        TERN_TRY(write_plan(o, form, arena, &thinner, plan, us));
+        TERN_TRY(write_plan(o, form, arena, &thinner, &m->plan, &m->us));
         TERN_TRY(thin_out(form, arena, limits, &thinner));
-        TERN_TRY(write_plan(o, form, arena, &thinner, plan, us));
+        TERN_TRY(write_plan(o, form, arena, &thinner, &m->plan, &m->us));
     }
     return keep_trees(o, form, &used);
+}
+
+static int make_plan(const struct search *s, struct form *form, struct tern__arena *arena,
+                     struct making *m)
+{
+    bool done = false;
+    TERN_TRY(make_on_pool(s, form, arena, m, &done));
+    return done ? TERN_OK : make_on_new_trees(s, form, arena, m);
 }
 
 static int try_rounds(struct search *s, struct form *form, struct tern__arena *arena, int rounds,
                       double *over)
 {
     struct tern__optimal *o = s->optimal;
-    tern_plan *plan = NULL;
-    double us = 0;
-    int status = make_plan(s, form, arena, rounds, &plan, &us, over);
+    struct making making = {.rounds = rounds};
+    int status = make_plan(s, form, arena, &making);
+    *over = making.over;
     if (status == TERN_OK) {
+        double us = making.us;
         s->plans++;
         o->news.best_us = o->news.best_us > 0 && o->news.best_us < us ? o->news.best_us : us;
-        status = s->visit(s->context, &plan, us);
+        status = s->visit(s->context, &making.plan, us);
     }
-    (void)tern_plan_destroy(plan);
+    (void)tern_plan_destroy(making.plan);
     return status;
 }
 
@@ -274,7 +356,7 @@ static int try_form(struct search *s, struct form *form)
         if (over <= (rounds > MANY_ROUNDS ? CLOSE_OF_MANY : CLOSE)) {
             return TERN_OK;
         }
-        rounds += rounds < MANY_ROUNDS ? 1 : rounds / 4;
+        rounds += rounds < MANY_ROUNDS ? 1 : rounds / (form->one_origin ? 2 : 4);
     }
     return TERN_OK;
 }
