@@ -33,7 +33,9 @@ _tern_folders() {
 _tern_algorithms() {
     local tern=$1 kind
     for kind in "${COMP_WORDS[@]:2}"; do
-        if [[ $kind == [a-z]* ]] && "$tern" plan "${kind%_v}" --list 2>/dev/null; then
+        if [[ $kind == *_v ]] && "$tern" plan "${kind%_v}" --list 2>/dev/null | grep -v '^optimal '; then
+            return
+        elif [[ $kind == [a-z]* ]] && "$tern" plan "$kind" --list 2>/dev/null; then
             return
         fi
     done | sed 's/ .*//' | grep . || "$tern" info --words algorithms

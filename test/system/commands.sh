@@ -69,7 +69,7 @@ expect "all_gather all_reduce all_to_all" tern plan all_
 expect "--topo" tern plan all_reduce --to
 expect "mesh:" tern check x.plan --topo me
 expect "cut_optimal cut_owners cut_relay cut_small" tern plan all_reduce --algo cut_
-expect "direct one pull ring" tern plan all_gather --algo ""
+expect "direct one optimal pull ring" tern plan all_gather --algo ""
 expect "direct one pull" tern perf -p 2 all_to_all_v --algo ""
 expect "pull push" tern perf --algo pu
 expect "max min prod sum" tern exec a.plan --op ""
