@@ -229,7 +229,10 @@ int tern__generating_look(struct tern__generating *g, const double *dual)
         TERN_TRY(look_for_new(g, &prices));
     }
     TERN_TRY(look_at_known(g, &prices));
-    qsort(g->candidates.at, (size_t)g->candidates.count, sizeof *g->candidates.at, compare_prices);
+    if (g->candidates.count > 0) {
+        qsort(g->candidates.at, (size_t)g->candidates.count, sizeof *g->candidates.at,
+              compare_prices);
+    }
     int added = 0;
     for (; added < g->candidates.count && added < 2 * g->n + g->aim->count; added++) {
         TERN_TRY(add_column(g, &g->candidates.at[added]));
