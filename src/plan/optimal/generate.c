@@ -265,9 +265,9 @@ void tern__generating_duals(struct tern__generating *g)
 
 int tern__generating_solve(struct tern__generating *g)
 {
-    int status = tern__lp_solve(g->lp, g->how->deadline_ns);
+    int status = tern__lp_solve(g->lp, g->how->patience);
     bool bad = status == TERN_ERR_STATE; // numbers got bad on the way
-    return bad ? tern__lp_solve_afresh(g->lp, g->how->deadline_ns) : status;
+    return bad ? tern__lp_solve_afresh(g->lp, g->how->patience) : status;
 }
 
 static int generate(struct tern__generating *g)

@@ -11,7 +11,7 @@ struct tern__generation {
     double enough; // a time that need not be improved
     int iterations_max;
     uint64_t seed;
-    int64_t deadline_ns;
+    const struct tern__patience *patience; // NULL: any time
 };
 
 // Begins with the trees of a pool. In the amounts each task sends all of its tree's range in one

@@ -9,6 +9,17 @@
 #include "base/error.h"
 #include "plan/optimal/lp.h"
 
+int tern__patience_left(const struct tern__patience *patience)
+{
+    if (patience != NULL && patience->stop != NULL && patience->stop(patience->context)) {
+        return tern__fail(TERN_ERR_INTERRUPTED, "the planner was stopped");
+    }
+    if (patience != NULL && tern__now_ns() >= patience->deadline_ns) {
+        return tern__fail(TERN_ERR_TIMEOUT, "the time for a plan is over");
+    }
+    return TERN_OK;
+}
+
 #if __has_include(<glpk.h>)
 #include <dlfcn.h>
 #include <glpk.h>
@@ -134,12 +145,14 @@ void tern__lp_set_cost(struct tern__lp *lp, int column, double cost)
     glpk.glp_set_obj_coef_(lp->problem, column + 1, cost);
 }
 
-static int solve(struct tern__lp *lp, bool afresh, int64_t deadline_ns)
+static int solve(struct tern__lp *lp, bool afresh, const struct tern__patience *patience)
 {
     glp_smcp how;
+    TERN_TRY(tern__patience_left(patience));
     glpk.glp_init_smcp_(&how);
     how.msg_lev = GLP_MSG_OFF;
     how.presolve = afresh ? GLP_ON : GLP_OFF;
+    int64_t deadline_ns = patience != NULL ? patience->deadline_ns : INT64_MAX;
     how.tm_lim = tern__deadline_ms(deadline_ns, 1 << 30);
     int failed = glpk.glp_simplex_(lp->problem, &how);
     if (failed == GLP_ETMLIM || how.tm_lim == 0) {
@@ -153,14 +166,14 @@ static int solve(struct tern__lp *lp, bool afresh, int64_t deadline_ns)
     return TERN_OK;
 }
 
-int tern__lp_solve(struct tern__lp *lp, int64_t deadline_ns)
+int tern__lp_solve(struct tern__lp *lp, const struct tern__patience *patience)
 {
-    return solve(lp, false, deadline_ns);
+    return solve(lp, false, patience);
 }
 
-int tern__lp_solve_afresh(struct tern__lp *lp, int64_t deadline_ns)
+int tern__lp_solve_afresh(struct tern__lp *lp, const struct tern__patience *patience)
 {
-    return solve(lp, true, deadline_ns);
+    return solve(lp, true, patience);
 }
 
 double tern__lp_objective(const struct tern__lp *lp)
@@ -213,15 +226,15 @@ void tern__lp_set_cost(struct tern__lp *lp, int column, double cost)
     (void)lp, (void)column, (void)cost;
 }
 
-int tern__lp_solve(struct tern__lp *lp, int64_t deadline_ns)
+int tern__lp_solve(struct tern__lp *lp, const struct tern__patience *patience)
 {
-    (void)lp, (void)deadline_ns;
+    (void)lp, (void)patience;
     return TERN_ERR_STATE;
 }
 
-int tern__lp_solve_afresh(struct tern__lp *lp, int64_t deadline_ns)
+int tern__lp_solve_afresh(struct tern__lp *lp, const struct tern__patience *patience)
 {
-    return tern__lp_solve(lp, deadline_ns);
+    return tern__lp_solve(lp, patience);
 }
 
 double tern__lp_objective(const struct tern__lp *lp)

@@ -5,6 +5,7 @@
 #ifndef TERN_OPTIMAL_LP_H
 #define TERN_OPTIMAL_LP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tern/status.h"
@@ -31,11 +32,21 @@ int tern__lp_add_row(struct tern__lp *lp, enum tern__lp_row form, double bound,
 
 void tern__lp_set_cost(struct tern__lp *lp, int column, double cost);
 
+// How long a search may go on. A pointer to it may be NULL: for any time.
+struct tern__patience {
+    int64_t deadline_ns;         // base/clock.h
+    bool (*stop)(void *context); // true: not any longer; may be NULL
+    void *context;
+};
+
+// TERN_ERR_TIMEOUT, or TERN_ERR_INTERRUPTED, where there is none left.
+int tern__patience_left(const struct tern__patience *patience);
+
 // Solves: from the last basis, which is good after a few new columns, or, afresh, after a
-// simplification of the whole. TERN_ERR_TIMEOUT when it would take longer than until the deadline
-// (base/clock.h); TERN_ERR_STATE when there is no solution.
-int tern__lp_solve(struct tern__lp *lp, int64_t deadline_ns);
-int tern__lp_solve_afresh(struct tern__lp *lp, int64_t deadline_ns);
+// simplification of the whole. TERN_ERR_TIMEOUT, TERN_ERR_INTERRUPTED where patience ends;
+// TERN_ERR_STATE when there is no solution.
+int tern__lp_solve(struct tern__lp *lp, const struct tern__patience *patience);
+int tern__lp_solve_afresh(struct tern__lp *lp, const struct tern__patience *patience);
 
 double tern__lp_objective(const struct tern__lp *lp);
 double tern__lp_column(const struct tern__lp *lp, int column); // its value

@@ -169,15 +169,15 @@ static int step(struct search *s, bool smooth)
     return added > 0 ? added : look(s, s->dual);
 }
 
-static int generate(struct search *s, int64_t deadline_ns)
+static int generate(struct search *s, const struct tern__patience *patience)
 {
     struct tern__master *m = s->master;
     bool smooth = false; // in the first round there is nothing between which to be
     while (m->iterations < ITERATIONS_MAX) {
         TERN_TRY(add_columns(s));
-        int status = tern__lp_solve(s->lp, deadline_ns);
+        int status = tern__lp_solve(s->lp, patience);
         if (status == TERN_ERR_STATE) { // numbers got bad on the way
-            status = tern__lp_solve_afresh(s->lp, deadline_ns);
+            status = tern__lp_solve_afresh(s->lp, patience);
         }
         TERN_TRY(status);
         take_duals(s);
@@ -194,13 +194,13 @@ static int generate(struct search *s, int64_t deadline_ns)
 }
 
 // Of all best shares those with few rounds.
-static int take_shares(struct search *s, int64_t deadline_ns)
+static int take_shares(struct search *s, const struct tern__patience *patience)
 {
     struct tern__master *m = s->master;
     for (int i = 0; i < s->columns; i++) {
         tern__lp_set_cost(s->lp, 1 + i, 1e-5 * m->trees.at[i]->depth);
     }
-    TERN_TRY(tern__lp_solve(s->lp, deadline_ns));
+    TERN_TRY(tern__lp_solve(s->lp, patience));
     TERN__ARENA_TAKE(s->arena, m->share, m->trees.count);
     for (int i = 0; i < s->columns; i++) {
         m->share[i] = tern__lp_column(s->lp, 1 + i);
@@ -208,7 +208,7 @@ static int take_shares(struct search *s, int64_t deadline_ns)
     return TERN_OK;
 }
 
-static int solve(struct search *s, uint64_t seed, int64_t deadline_ns)
+static int solve(struct search *s, uint64_t seed, const struct tern__patience *patience)
 {
     int resources = s->aim->graph->resources_count;
     TERN__ARENA_TAKE(s->arena, s->dual, resources);
@@ -220,16 +220,16 @@ static int solve(struct search *s, uint64_t seed, int64_t deadline_ns)
     TERN__ARENA_TAKE(s->arena, s->entries, resources + 1);
     TERN_TRY(tern__price_seeds(s->arena, s->aim, seed, &s->master->trees));
     TERN_TRY(make_program(s));
-    TERN_TRY(generate(s, deadline_ns));
-    return take_shares(s, deadline_ns);
+    TERN_TRY(generate(s, patience));
+    return take_shares(s, patience);
 }
 
 int tern__master_solve(struct tern__arena *arena, const struct tern__aim *aim, uint64_t seed,
-                       int64_t deadline_ns, struct tern__master *master)
+                       const struct tern__patience *patience, struct tern__master *master)
 {
     *master = (struct tern__master){0};
     struct search search = {.arena = arena, .aim = aim, .master = master};
-    int status = solve(&search, seed, deadline_ns);
+    int status = solve(&search, seed, patience);
     tern__lp_destroy(search.lp);
     return status;
 }

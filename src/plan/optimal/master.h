@@ -5,6 +5,7 @@
 #ifndef TERN_OPTIMAL_MASTER_H
 #define TERN_OPTIMAL_MASTER_H
 
+#include "plan/optimal/lp.h"
 #include "plan/optimal/tree.h"
 
 struct tern__master {
@@ -18,6 +19,6 @@ struct tern__master {
 
 // Solves until time and bound meet, or until the deadline (base/clock.h), with what there is then.
 int tern__master_solve(struct tern__arena *arena, const struct tern__aim *aim, uint64_t seed,
-                       int64_t deadline_ns, struct tern__master *master);
+                       const struct tern__patience *patience, struct tern__master *master);
 
 #endif

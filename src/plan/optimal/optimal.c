@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "plan/optimal/generate.h"
+#include "plan/optimal/lp.h"
 #include "plan/optimal/optimal.h"
 #include "plan/optimal/pool.h"
 #include "plan/optimal/timed.h"
@@ -54,9 +54,12 @@ struct tern__optimal {
     struct tern__optimal_news news;
 };
 
-static int64_t deadline_of(const struct tern__optimal_watch *watch)
+static struct tern__patience patience_of(const struct tern__optimal_watch *watch)
 {
-    return watch->deadline_ns != 0 ? watch->deadline_ns : INT64_MAX;
+    return (struct tern__patience){.deadline_ns =
+                                       watch->deadline_ns != 0 ? watch->deadline_ns : INT64_MAX,
+                                   .stop = watch->stop,
+                                   .context = watch->context};
 }
 
 // Of a time in bytes of the plan over the fastest link's bandwidth.
@@ -65,13 +68,14 @@ static double microseconds(const struct tern__optimal *o, double time)
     return time * (double)o->goal.bytes / (o->graph.reference * 1e3);
 }
 
-static int make_form(struct tern__optimal *o, bool in_sequence, int64_t deadline_ns)
+static int make_form(struct tern__optimal *o, bool in_sequence,
+                     const struct tern__patience *patience)
 {
     struct form *form = &o->forms[o->forms_count];
     const struct tern__optimal_goal *goal = &o->goal;
     TERN_TRY(tern__aim_make(&o->arena, &o->graph, goal->kind, goal->root, goal->order, &form->aim));
     form->aim.in_sequence = in_sequence;
-    TERN_TRY(tern__master_solve(&o->arena, &form->aim, goal->seed, deadline_ns, &form->master));
+    TERN_TRY(tern__master_solve(&o->arena, &form->aim, goal->seed, patience, &form->master));
     TERN_TRY(tern__pool_make(&o->arena, &form->aim, &form->master, goal->seed, &form->pool));
     form->time = form->master.time * (in_sequence ? 2 : 1);
     form->one_origin = form->aim.count == 1 && form->aim.commodities[0].origin >= 0;
@@ -81,17 +85,17 @@ static int make_form(struct tern__optimal *o, bool in_sequence, int64_t deadline
     return TERN_OK;
 }
 
-static int solve(struct tern__optimal *o, int64_t deadline_ns)
+static int solve(struct tern__optimal *o, const struct tern__patience *patience)
 {
     const struct tern__optimal_goal *goal = &o->goal;
     TERN_TRY(tern__net_graph_make(&o->arena, goal->topo, &o->graph));
     TERN_TRY(tern__net_graph_connects(&o->graph, goal->kind, goal->root));
-    TERN_TRY(make_form(o, false, deadline_ns));
+    TERN_TRY(make_form(o, false, patience));
     o->news.bound_us = microseconds(o, o->forms[0].master.bound);
     bool phases = goal->kind == TERN_PLAN_ALL_REDUCE && goal->order == TERN_ORDER_ANY &&
                   o->graph.symmetric && o->graph.n > 1;
     if (phases) {
-        TERN_TRY(make_form(o, true, deadline_ns));
+        TERN_TRY(make_form(o, true, patience));
         o->forms[0].columns_max = COLUMNS_MAX_SECOND;
         if (o->forms[1].time <= o->forms[0].time * CLOSE) {
             o->forms[0].rounds_max = ROUNDS_MAX_BESIDE;
@@ -108,7 +112,8 @@ int tern__optimal_create(const struct tern__optimal_goal *goal,
         return tern__fail(TERN_ERR_MEMORY, "no memory for a planner");
     }
     made->goal = *goal;
-    int status = solve(made, deadline_of(watch));
+    struct tern__patience patience = patience_of(watch);
+    int status = solve(made, &patience);
     if (status != TERN_OK) {
         tern__optimal_destroy(made);
         return status;
@@ -140,22 +145,11 @@ const int64_t *tern__optimal_prices(const struct tern__optimal *optimal, int *co
 struct search {
     struct tern__optimal *optimal;
     const struct tern__optimal_watch *watch;
+    struct tern__patience patience; // of the watch
     int (*visit)(void *context, tern_plan **plan, double us);
     void *context;
     int plans;
 };
-
-// Whether the search is over, and why.
-static int ended(const struct search *s)
-{
-    if (s->watch->stop != NULL && s->watch->stop(s->watch->context)) {
-        return tern__fail(TERN_ERR_INTERRUPTED, "the planner was stopped");
-    }
-    if (s->watch->deadline_ns != 0 && tern__now_ns() >= s->watch->deadline_ns) {
-        return tern__fail(TERN_ERR_TIMEOUT, "the time for a plan is over");
-    }
-    return TERN_OK;
-}
 
 // A plan under way; its time over the bound of its trees in `over`.
 struct making {
@@ -244,7 +238,7 @@ static int make_on_pool(const struct search *s, struct form *form, struct tern__
                         struct making *m, bool *done)
 {
     struct tern__optimal *o = s->optimal;
-    struct tern__rounds_limits limits = {.deadline_ns = deadline_of(s->watch),
+    struct tern__rounds_limits limits = {.patience = &s->patience,
                                          .columns_max = form->columns_max};
     struct tern__rounds amounts;
     if (form->needs_new_trees) {
@@ -273,14 +267,14 @@ static int make_on_new_trees(const struct search *s, struct form *form, struct t
 {
     struct tern__optimal *o = s->optimal;
     struct tern__rounds_limits limits = {
-        .deadline_ns = deadline_of(s->watch),
+        .patience = &s->patience,
         .columns_max = o->forms_count > 1 ? COLUMNS_MAX_THIN : 2 * COLUMNS_MAX_THIN,
     };
     struct tern__generation how = {.rounds = m->rounds,
                                    .enough = form->master.time * (1 + 1e-6),
                                    .iterations_max = ITERATIONS_MAX,
                                    .seed = o->goal.seed,
-                                   .deadline_ns = limits.deadline_ns};
+                                   .patience = &s->patience};
     struct tern__rounds amounts;
     struct tern__rounds thinner;
     struct tern__trees used = {0};
@@ -342,7 +336,10 @@ static int try_form(struct search *s, struct form *form)
     int rounds = tern__pool_rounds(&form->aim, &form->pool);
     int no_better = 0;
     while (rounds <= form->rounds_max && no_better < NO_BETTER_MAX) {
-        TERN_TRY(ended(s));
+        TERN_TRY(tern__patience_left(&s->patience));
+        if (s->watch->worth != NULL && !s->watch->worth(s->watch->context, rounds)) {
+            return TERN_OK;
+        }
         tell(s, rounds);
         struct tern__arena arena = {0};
         double over = 0;
@@ -364,7 +361,11 @@ static int try_form(struct search *s, struct form *form)
 int tern__optimal_search(struct tern__optimal *optimal, const struct tern__optimal_watch *watch,
                          int (*visit)(void *context, tern_plan **plan, double us), void *context)
 {
-    struct search search = {.optimal = optimal, .watch = watch, .visit = visit, .context = context};
+    struct search search = {.optimal = optimal,
+                            .watch = watch,
+                            .patience = patience_of(watch),
+                            .visit = visit,
+                            .context = context};
     int status = TERN_OK;
     for (int i = optimal->forms_count - 1; i >= 0 && status >= 0; i--) {
         status = try_form(&search, &optimal->forms[i]);

@@ -33,6 +33,8 @@ struct tern__optimal_news {
 struct tern__optimal_watch {
     int64_t deadline_ns;         // base/clock.h; 0: none
     bool (*stop)(void *context); // asked between linear programs
+    // Whether plans of so many rounds, or more, are worth being made.
+    bool (*worth)(void *context, int rounds);
     void (*progress)(void *context, const struct tern__optimal_news *news);
     void *context;
 };

@@ -286,7 +286,7 @@ static int solve(struct program *p, struct tern__rounds *rounds)
     if (p->limits->thin != NULL) {
         TERN_TRY(set_costs(p, p->limits->thin));
     }
-    TERN_TRY(tern__lp_solve_afresh(p->lp, p->limits->deadline_ns));
+    TERN_TRY(tern__lp_solve_afresh(p->lp, p->limits->patience));
     return take_amounts(p, rounds);
 }
 

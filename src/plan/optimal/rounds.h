@@ -5,6 +5,7 @@
 #ifndef TERN_OPTIMAL_ROUNDS_H
 #define TERN_OPTIMAL_ROUNDS_H
 
+#include "plan/optimal/lp.h"
 #include "plan/optimal/tree.h"
 
 struct tern__rounds {
@@ -29,8 +30,8 @@ static inline double *tern__rounds_sent(const struct tern__rounds *rounds, int n
 
 // What a search for amounts is to heed.
 struct tern__rounds_limits {
-    int columns_max; // of the program
-    int64_t deadline_ns;
+    int columns_max;                       // of the program
+    const struct tern__patience *patience; // NULL: any time
     // Amounts of as many rounds, of which those with less in their trees and parts are to have
     // nothing, where that takes next to no time; NULL: time alone counts.
     const struct tern__rounds *thin;

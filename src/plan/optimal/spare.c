@@ -57,7 +57,7 @@ int tern__generating_spare(struct tern__generating *g)
 {
     enum { LOOKS = 12 };
     TERN_TRY(add_rent_rows(g));
-    TERN_TRY(tern__lp_solve_afresh(g->lp, g->how->deadline_ns));
+    TERN_TRY(tern__lp_solve_afresh(g->lp, g->how->patience));
     for (int i = 0, added = 1; i < LOOKS && added > 0; i++) {
         if (tern__lp_column(g->lp, g->k) <= 0.1 * TERN__SCRATCH_ENOUGH) {
             break;

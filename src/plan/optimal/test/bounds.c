@@ -20,8 +20,9 @@ static void solve(struct tern__arena *arena, const tern_topo *topo, const char *
     assert_int_equal(tern__net_graph_make(arena, topo, &graph), TERN_OK);
     assert_int_equal(tern__aim_make(arena, &graph, kind, 0, order, &aim), TERN_OK);
     aim.in_sequence = in_sequence;
-    int64_t deadline = tern__deadline_after(100 * TERN_NS_PER_SECOND);
-    if (tern__master_solve(arena, &aim, 1, deadline, master) != TERN_OK) {
+    struct tern__patience patience = {.deadline_ns =
+                                          tern__deadline_after(100 * TERN_NS_PER_SECOND)};
+    if (tern__master_solve(arena, &aim, 1, &patience, master) != TERN_OK) {
         fail_msg("%s: %s", tern_topo_text(topo), tern_last_error());
     }
 }

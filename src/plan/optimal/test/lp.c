@@ -10,9 +10,16 @@
 #include "plan/optimal/lp.h"
 #include "tern/status.h"
 
-static int64_t soon(void)
+static const struct tern__patience *soon(void)
 {
-    return tern__deadline_after(60 * TERN_NS_PER_SECOND);
+    static struct tern__patience patience;
+    patience.deadline_ns = tern__deadline_after(60 * TERN_NS_PER_SECOND);
+    return &patience;
+}
+
+static bool at_once(void *context)
+{
+    return *(const bool *)context;
 }
 
 static struct tern__lp *create(void)
@@ -66,7 +73,11 @@ static void programs_without_a_solution(void **state)
         assert_int_equal(tern__lp_add_row(lp, TERN__LP_EQUAL, 1, &one, 1), 1);
         int status = afresh ? tern__lp_solve_afresh(lp, soon()) : tern__lp_solve(lp, soon());
         assert_int_equal(status, TERN_ERR_STATE);
-        assert_int_equal(tern__lp_solve(lp, tern__deadline_after(-1)), TERN_ERR_TIMEOUT);
+        bool stop = false;
+        struct tern__patience patience = {tern__deadline_after(-1), at_once, &stop};
+        assert_int_equal(tern__lp_solve(lp, &patience), TERN_ERR_TIMEOUT);
+        stop = true;
+        assert_int_equal(tern__lp_solve(lp, &patience), TERN_ERR_INTERRUPTED);
         tern__lp_destroy(lp);
     }
     tern__lp_destroy(NULL);

@@ -128,13 +128,13 @@ static void trees_are_found_for_few_rounds(void **state)
     assert_int_equal(tern__aim_make(&arena, &graph, TERN_PLAN_ALL_REDUCE, 0, TERN_ORDER_ANY, &aim),
                      TERN_OK);
     aim.in_sequence = true;
-    assert_int_equal(tern__master_solve(&arena, &aim, 1, INT64_MAX, &master), TERN_OK);
+    assert_int_equal(tern__master_solve(&arena, &aim, 1, NULL, &master), TERN_OK);
     assert_int_equal(tern__pool_make(&arena, &aim, &master, 1, &pool), TERN_OK);
     struct tern__generation how = {.rounds = 2,
                                    .enough = master.time * (1 + 1e-6),
                                    .iterations_max = 100,
                                    .seed = 1,
-                                   .deadline_ns = INT64_MAX};
+                                   .patience = NULL};
     struct tern__rounds rounds;
     assert_int_equal(tern__rounds_generate(&arena, &aim, &pool, &how, &rounds), TERN_OK);
     assert_true(fabs(2 * rounds.time - 14.0 / 55) < 1e-6);
@@ -144,7 +144,7 @@ static void trees_are_found_for_few_rounds(void **state)
         assert_true(rounds.trees->at[i]->depth <= 2);
     }
     assert_true(fabs(total - 1) < 1e-6);
-    how.deadline_ns = 1;
+    how.patience = &(struct tern__patience){.deadline_ns = 1};
     assert_int_equal(tern__rounds_generate(&arena, &aim, &pool, &how, &rounds), TERN_ERR_TIMEOUT);
     tern__arena_free(&arena);
     tern_topo_destroy(topo);
