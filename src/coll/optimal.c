@@ -4,6 +4,7 @@
 // than all of them. So all are timed by the simulator at this size, and the quickest is taken; of
 // equals, the first, and the table comes first.
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@
 
 // Without being asked for by name: where the estimate reaches less of the bound.
 #define REACHED 0.9
+// What a plan of more rounds must be able to gain.
+#define GAIN 1e-3
 enum { RANKS_MAX_UNASKED = 16 };
 
 #define SECONDS_MAX 1e9
@@ -26,6 +29,7 @@ struct search {
     tern_search_news news;
     tern_plan *best;
     int64_t deadline_ns;
+    double latency_us; // the least of all links
 };
 
 bool tern__optimal_is(tern_plan_kind kind, const char *name, size_t length)
@@ -83,6 +87,27 @@ static bool shall_stop(void *context)
     return s->how.stop != NULL && s->how.stop(s->how.context);
 }
 
+static double least_latency_us(const tern_topo *topo)
+{
+    int n = tern_topo_size(topo);
+    double least = INFINITY;
+    for (int i = 0; i < n * n; i++) {
+        tern_link link;
+        if (i / n != i % n && tern_topo_link(topo, i / n, i % n, &link)) {
+            least = fmin(least, link.latency_us);
+        }
+    }
+    return isfinite(least) ? least : 0;
+}
+
+// In each round something is sent, and a post says so before the next.
+static bool is_worth(void *context, int rounds)
+{
+    const struct search *s = context;
+    double least_us = s->news.bound_us + (2 * rounds - 1) * s->latency_us;
+    return s->best == NULL || least_us < s->news.best_us * (1 - GAIN);
+}
+
 static void take_news(void *context, const struct tern__optimal_news *news)
 {
     struct search *s = context;
@@ -111,10 +136,12 @@ static int compare_planned(struct search *s)
                                       .seed = s->how.seed};
     struct tern__optimal_watch watch = {.deadline_ns = s->deadline_ns,
                                         .stop = shall_stop,
+                                        .worth = is_worth,
                                         .progress = take_news,
                                         .context = s};
     struct tern__optimal *optimal;
     TERN_TRY(tern__optimal_create(&goal, &watch, &optimal));
+    s->news.bound_us = tern__optimal_bound_us(optimal);
     int status = tern__optimal_search(optimal, &watch, take_plan, s);
     tern__optimal_destroy(optimal);
     return status;
@@ -122,7 +149,7 @@ static int compare_planned(struct search *s)
 
 int tern__optimal_plan(const tern_algo_request *request, tern_plan **plan)
 {
-    struct search s = {.request = request};
+    struct search s = {.request = request, .latency_us = least_latency_us(request->topo)};
     if (request->search != NULL) {
         s.how = *request->search;
     }
