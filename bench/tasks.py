@@ -90,8 +90,9 @@ def compile_peer(peer, folder):
             return None, f"{name} is not installed (package {package})"
         libraries = asked.stdout.split()
     program = os.path.join(folder, name)
-    done = subprocess.run(["gcc", "-O2", *flags, "-I", os.path.join(BENCH, "..", "cli"), "-I",
-                           os.path.join(BENCH, "..", "test"), "-o", program,
+    include = [word for name in ("cli", "src", "test")
+               for word in ("-I", os.path.join(BENCH, "..", name))]
+    done = subprocess.run(["gcc", "-O2", *flags, *include, "-o", program,
                            os.path.join(BENCH, source), *libraries],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:

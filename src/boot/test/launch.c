@@ -297,8 +297,8 @@ static void wrong_words_get_a_suggestion(void **state)
            "plan", "allreduce");
     EXPECT(
         2, "",
-        "tern perf: there is no algorithm 'psuh' for scatter; there are direct, push, one (did you "
-        "mean 'push'?)\n",
+        "tern perf: there is no algorithm 'psuh' for scatter; there are direct, push, one, optimal "
+        "(did you mean 'push'?)\n",
         "perf", "scatter", "-p", "2", "--algo", "psuh");
     EXPECT(
         2, "",
