@@ -79,7 +79,7 @@ one() {
     took=$((($(tr -d . <<<"$EPOCHREALTIME") - $(tr -d . <<<"$begin")) / 1000))
     [ $took -le $longest ] || longest=$took
     [ $way = head ] ||
-        grep -qE 'died|silent|is lost|has failed|gone|killed|ended by|exited' said ||
+        grep -qE 'died|silent|is lost|has failed|gone|killed|ended|exited' said ||
         die "$what: nothing is said: $(head -5 said)"
     within_reason nothing_left || die "$what: left: $(head -8 left); said: $(head -4 said)"
     "$lab/netlab" down
