@@ -139,7 +139,8 @@ static int take_part(int rank, const struct ranks *ranks, void *arg)
     if (status != TERN_OK) {
         CHECK(status == TERN_ERR_PEER || status == TERN_ERR_TIMEOUT);
         bool named = names(plan->victim, false);
-        CHECK(named || status == TERN_ERR_TIMEOUT);
+        // On a machine that stands still another rank may have given up before this one looked.
+        CHECK(named || status == TERN_ERR_TIMEOUT || look_says("died before the job was complete"));
         if (!named) {
             fprintf(stderr, "rank %d gives up: %s\n", rank, tern_last_error());
         }
