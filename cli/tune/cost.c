@@ -352,7 +352,7 @@ static int measure_rates(const struct bench *bench, double run_us, tern_tune_cos
     return status;
 }
 
-static int open(tern_comm *world, const struct tune_wish *wish, struct bench *bench)
+static int open_bench(tern_comm *world, const struct tune_wish *wish, struct bench *bench)
 {
     tern_machine machine = {.memory_available = 0};
     int status = tern_machine_look(&machine);
@@ -383,7 +383,7 @@ int tune_measure_costs(struct tune_bench *calls, const struct tune_wish *wish, F
     struct bench bench;
     double run_us = 0;
     tern_tune_cost cost = {.nranks = tern_comm_size(calls->world)};
-    int status = open(calls->world, wish, &bench);
+    int status = open_bench(calls->world, wish, &bench);
     cost.processors = bench.processors;
     status = status == TERN_OK ? measure_times(&bench, calls, &cost, &run_us) : status;
     status = status == TERN_OK ? measure_rates(&bench, run_us, &cost) : status;

@@ -277,8 +277,8 @@ static bool merge(struct table *table, const struct table *old)
 {
     int rows = table->count;
     int costs = table->costs_count;
-    size_t rows_room = (size_t)(rows + old->count + 1);
-    size_t costs_room = (size_t)(costs + old->costs_count + 1);
+    size_t rows_room = (size_t)rows + (size_t)old->count + 1;
+    size_t costs_room = (size_t)costs + (size_t)old->costs_count + 1;
     tern_tune_row *all_rows = realloc(table->rows, rows_room * sizeof *all_rows);
     table->rows = all_rows != NULL ? all_rows : table->rows;
     tern_tune_cost *all_costs = realloc(table->costs, costs_room * sizeof *all_costs);

@@ -390,7 +390,8 @@ static void folders_that_cannot_be_looked_into_are_passed_over(void **state)
     assert_int_equal(mkdir(locked, 0), 0);
     assert_int_equal(symlink(loop, loop), 0);
     snprintf(path, sizeof path, "%s:%s", locked, loop);
-    char *before = strdup(getenv("PATH"));
+    const char *path_before = getenv("PATH");
+    char *before = strdup(path_before != NULL ? path_before : "");
     assert_non_null(before);
     setenv("PATH", path, 1);
     EXPECT(127, "", "tern run: cannot find the program 'no-such-program'\n", "run", "-n", "2",

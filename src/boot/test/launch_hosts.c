@@ -85,6 +85,9 @@ static int act(const char *mode)
 {
     struct tern__job *job;
     const char *rank = getenv("TERN_RANK");
+    if (rank == NULL) {
+        return 9; // started by hand
+    }
     if (strcmp(mode, "early") == 0 && strcmp(rank, "2") == 0) {
         raise(SIGKILL);
     }

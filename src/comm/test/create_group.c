@@ -70,7 +70,7 @@ static void *make_pair(void *arg)
 {
     struct pair *pair = arg;
     tern_comm *part;
-    uint64_t tag = (uint64_t)(pair->ranks[0] * 100 + pair->ranks[1]);
+    uint64_t tag = (uint64_t)pair->ranks[0] * 100 + (uint64_t)pair->ranks[1];
     if (tern_comm_create_group(pair->comm, pair->ranks, 2, tag, &part) != TERN_OK) {
         fprintf(stderr, "rank %d: %s\n", pair->own, tern_last_error());
         return NULL;

@@ -81,7 +81,7 @@ static inline int board_exchange(const CommContext *context, int32_t round)
     int32_t *own = (int32_t *)(uintptr_t)context->windowsIn[rank];
     int32_t value = (int32_t)rank + 100 * round;
     int32_t back = 0;
-    tern_window *window;
+    tern_window *window = NULL;
     size_t offset;
     int member;
     for (uint32_t peer = 0; peer < context->rankNum; peer++) {

@@ -429,8 +429,8 @@ static void *makes(void *arg)
     return wrong == 0 ? arg : NULL;
 }
 
-// What the child of a fork makes. Not under ThreadSanitizer: a child that allocates hangs where another
-// thread of its parent held the lock of the sanitizer's allocator.
+// What the child of a fork makes. Not under ThreadSanitizer: a child that allocates hangs where
+// another thread of its parent held the lock of the sanitizer's allocator.
 static bool child_makes(void)
 {
     bool right = true;

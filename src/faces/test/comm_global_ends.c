@@ -119,6 +119,7 @@ static int wait_on(const CommContext *context)
     tern_window *window;
     size_t offset;
     int member;
+    CHECK(context != NULL);
     const void *own = (const void *)(uintptr_t)context->windowsIn[context->rankId];
     CHECK(tern_window_find(own, &window, &member, &offset) == TERN_OK);
     return tern_signal_wait(window, 0, TERN_CMP_GE, 1, TERN_TIMEOUT_DEFAULT);

@@ -330,7 +330,7 @@ static int take_amounts(struct tern__generating *g, struct tern__rounds *rounds)
 
 static int take_memory(struct tern__generating *g)
 {
-    size_t rows = (size_t)(g->k * g->resources + g->aim->count);
+    size_t rows = (size_t)g->k * (size_t)g->resources + (size_t)g->aim->count;
     size_t square = (size_t)(g->k + 1) * (size_t)g->n * (size_t)g->n;
     TERN__ARENA_TAKE(g->arena, g->dual, rows);
     TERN__ARENA_TAKE(g->arena, g->best, rows);

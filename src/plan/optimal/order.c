@@ -94,7 +94,7 @@ static int gain_of_move(const struct ways *w, const int *way, int from, int to, 
 static void move(int *way, int from, int to, int behind)
 {
     int piece[8];
-    size_t length = (size_t)(to - from + 1);
+    size_t length = (size_t)(to - from) + 1;
     memcpy(piece, &way[from], length * sizeof *way);
     if (behind > to) {
         memmove(&way[from], &way[to + 1], (size_t)(behind - to) * sizeof *way);

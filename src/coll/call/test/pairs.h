@@ -67,7 +67,7 @@ static inline void pairs_find(const struct pairs *p, size_t at, int *a, int *b)
 {
     for (*a = 0; *a < p->dims; ++*a) {
         for (*b = *a + 1; *b < p->dims; ++*b) {
-            if (at - p->begin[*a][*b] < (size_t)(p->sizes[*a] * p->sizes[*b])) {
+            if (at - p->begin[*a][*b] < (size_t)p->sizes[*a] * (size_t)p->sizes[*b]) {
                 return;
             }
         }
