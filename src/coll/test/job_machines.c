@@ -49,6 +49,17 @@ static bool says(tern_job_form form, const char *words)
     return text != NULL;
 }
 
+// Of a rank of another machine: once that has said so.
+static int pid_of(const struct tern__job *job, int rank)
+{
+    int pid = 0;
+    for (int i = 0; i < TRIES && pid == 0; i++) {
+        pid = (int)tern__peek(&job->ctl->ranks[rank].pid);
+        usleep(pid == 0 ? 10000 : 0);
+    }
+    return pid;
+}
+
 // Every rank says that it has waited for the next one for 1000 s.
 static int all_see_all(tern_comm *comm, void *arg)
 {
@@ -68,7 +79,7 @@ static int all_see_all(tern_comm *comm, void *arg)
     for (int other = 0; other < size; other++) {
         char machine = layout[other];
         snprintf(words, sizeof words, "\n %d %c %d alive ", other, machine,
-                 (int)tern__peek(&comm->group.job->ctl->ranks[other].pid));
+                 pid_of(comm->group.job, other));
         CHECK(says(TERN_JOB_TEXT, words));
         snprintf(words, sizeof words,
                  "waits in all_reduce %d of 24 bytes (f32 sum) of communicator 0 for rank %d, for "
@@ -98,7 +109,7 @@ static int stop_another(tern_comm *comm, void *arg)
 {
     if (tern_comm_rank(comm) == 0) {
         CHECK(says(TERN_JOB_TEXT, "machine b (ranks 1-2): as of 0."));
-        pid_t leader = (pid_t)tern__peek(&comm->group.job->ctl->ranks[1].pid);
+        pid_t leader = pid_of(comm->group.job, 1);
         CHECK(leader > 0); // 0 would be all processes of the group
         CHECK(kill(leader, SIGSTOP) == 0);
         bool said = says(TERN_JOB_TEXT, "machine b (ranks 1-2): silent for 1.") &&
