@@ -16,6 +16,9 @@
 // Of plans between machines, which cut them further: several trips are under way at a time.
 #define WIDE_CHUNK ((uint64_t)2 << 20)
 
+// From here on a broadcast to several machines goes from one to the next.
+#define RELAY_BYTES ((uint64_t)512 << 10)
+
 void tern__programs_free(struct tern__calls *calls)
 {
     while (calls->programs != NULL) {
@@ -211,8 +214,8 @@ static bool suits(const struct tern__coll *call, const char *algorithm)
 static const char *far_sums(const struct tern__coll *call)
 {
     bool rounds = call->element_bytes == 2; // at each step, not once
-    if (!tern__kinds[call->kind].sums || call->counts || call->element_bytes > 8 ||
-        call->op == TERN_AVG || call->op >= TERN_MINLOC) {
+    if (call->counts || call->element_bytes > 8 || call->op == TERN_AVG ||
+        call->op >= TERN_MINLOC) {
         return NULL;
     }
     if (call->order == TERN_ORDER_ANY) {
@@ -223,12 +226,21 @@ static const char *far_sums(const struct tern__coll *call)
                                                        : NULL;
 }
 
+// For what is only moved: from machine to machine, where the root's link would carry it several
+// times, and there is enough for the pieces to fill the links of all; NULL: straight.
+static const char *far_moves(const struct tern__coll *call)
+{
+    bool relays = call->plan_kind == TERN_PLAN_BROADCAST && call->calls->elsewhere->count > 1;
+    return relays && call->bytes >= RELAY_BYTES ? "chain" : NULL;
+}
+
 // Ranks of other machines are met in slots: by the algorithm of the kind that only reads inputs;
 // or, for large sums, by one that reaches them.
 static void go_far(const struct tern__coll *call, const struct tern__choice **choice,
                    struct tern__choice *room)
 {
-    const char *large = far_sums(call);
+    bool sums = tern__kinds[call->kind].sums;
+    const char *large = sums ? far_sums(call) : far_moves(call);
     *room = **choice;
     *choice = room;
     if (room->named) {

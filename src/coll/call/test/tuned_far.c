@@ -3,6 +3,7 @@
 // Rows of a tune file for ranks on several machines: calls run the algorithm that is there, with
 // the bits of what is built in; calls that it cannot make run what is built in.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -172,12 +173,54 @@ static void ranks_with_other_rows_are_told(void **state)
     assert_true(machines_run_comm("aabb", differ, NULL, 60));
 }
 
+// From every root, on either side of where it begins; in place on the root or not.
+static int relay(tern_comm *world, void *arg)
+{
+    enum { FROM = 512 << 10 };
+    const char *layout = arg;
+    bool several = strchr(layout, 'c') != NULL;
+    int rank = tern_comm_rank(world);
+    size_t counts[] = {FROM - 1, FROM, FROM + 4321};
+    unsigned char *in = malloc(FROM + 4321);
+    unsigned char *out = malloc(FROM + 4321);
+    CHECK(in != NULL && out != NULL);
+    for (size_t i = 0; i < 3; i++) {
+        tern_comm *comm;
+        CHECK(tern_comm_split(world, 0, 0, &comm) == TERN_OK);
+        for (int root = 0; root < tern_comm_size(world); root++) {
+            unsigned char *mine = rank == root && root % 2 == 0 ? in : out;
+            for (size_t k = 0; k < counts[i]; k++) {
+                in[k] = rank == root ? (unsigned char)(k * 31 + k / 257 + (size_t)root) : 0xee;
+                out[k] = 0xdd;
+            }
+            CHECK(tern_broadcast(comm, in, mine, counts[i], TERN_U8, root) == TERN_OK);
+            for (size_t k = 0; k < counts[i]; k++) {
+                CHECK(mine[k] == (unsigned char)(k * 31 + k / 257 + (size_t)root));
+            }
+        }
+        CHECK((program_of(comm, "chain") != NULL) == (several && counts[i] >= FROM));
+        CHECK(tern_comm_destroy(comm) == TERN_OK);
+    }
+    free(in);
+    free(out);
+    return 0;
+}
+
+static void a_large_broadcast_to_several_machines_is_passed_on(void **state)
+{
+    static char layouts[][8] = {"abc", "aabbc", "abcab", "aabb"};
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        assert_true(machines_run_comm(layouts[i], relay, layouts[i], 60));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_run_what_the_row_says),
         cmocka_unit_test(calls_that_it_cannot_make_run_what_is_built_in),
         cmocka_unit_test(ranks_with_other_rows_are_told),
+        cmocka_unit_test(a_large_broadcast_to_several_machines_is_passed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
