@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages and all_reduce between machines; bench/machines.py starts it with `tern run --hosts`.
+// BENCH_ORDER=any: sums of all_reduce in any order.
 
 #include "machines.h"
 
@@ -11,6 +12,7 @@ enum { IN = LARGE, OUT = 2 * LARGE, SIGNAL = 3 * LARGE, WINDOW = 3 * LARGE + 64 
 
 static tern_window *window;
 static int32_t taken;
+static tern_order order;
 
 static unsigned char *own(size_t offset)
 {
@@ -24,6 +26,8 @@ static void join(int *argc, char ***argv)
     tern_window_options options = {.flags = TERN_WINDOW_PREFAULT};
     must(tern_init(NULL, &world));
     rank = tern_comm_rank(world);
+    const char *word = getenv("BENCH_ORDER");
+    order = word != NULL && strcmp(word, "any") == 0 ? TERN_ORDER_ANY : TERN_ORDER_RANK;
     must(tern_window_create(world, WINDOW, &options, &window));
 }
 
@@ -48,7 +52,13 @@ static const void *take(size_t bytes)
 
 static void all_reduce(size_t count)
 {
-    must(tern_all_reduce(world, own(IN), own(OUT), count, TERN_F32, TERN_SUM));
+    tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
+                      .in = own(IN),
+                      .out = own(OUT),
+                      .count = count,
+                      .dtype = TERN_F32,
+                      .order = order};
+    must(tern_coll_run(world, &call));
 }
 
 static void slowest(double *times, int count)

@@ -39,6 +39,7 @@ PEERS = (("Open MPI", "mpicc.openmpi", OPEN_MPI),
 # Where the engines of tern and the second algorithm are measured.
 LINK, START, TWO = "link", "start", (2, 2)
 ALL_JOBS = (LINK, START, *SHAPES)
+ANY = "tern, any order"
 
 
 class Skip(Exception):
@@ -92,7 +93,8 @@ def systems_here(tern, build, with_peers, folder, notes):
     """(name, launcher, program, jobs), tern first."""
     own = os.path.join(build, "bin", "bench_machines")
     run = f"{tern} run --hosts {{list}} --agent {{lab}}/rsh"
-    systems = [("tern", run, own, ALL_JOBS), ("tern, ucx", f"TERN_NET=ucx {run}", own, (LINK, TWO))]
+    any_order = f"{run} --env BENCH_ORDER=any"
+    systems = [("tern", run, own, ALL_JOBS), (ANY, any_order, own, SHAPES), ("tern, ucx", f"TERN_NET=ucx {run}", own, (LINK, TWO))]
     for name, launcher in (("Open MPI", OPEN_MPI), ("MPICH", MPICH)):
         if with_peers:
             systems.append((f"tern, mpi ({name})", launcher + ENGINE[launcher], own, (LINK, TWO)))
@@ -152,21 +154,21 @@ def row(title, unit, names, lists, better="less"):
     """A line of a table: the values of each system, then how many times better tern is."""
     medians = {name: statistics.median(lists[name]) for name in names if lists[name]}
     cells = [title, unit] + [spread(lists[name]) if lists[name] else "" for name in names]
-    own = medians.get("tern")
-    for name in peers_of(names):
-        other = medians.get(name)
-        known = own is not None and other is not None
-        cells.append(ratio(other / own if better == "less" else own / other) if known else "")
+    for own, peer in pairs_of(names):
+        known = own in medians and peer in medians
+        times = medians[peer] / medians[own] if known else 0
+        cells.append(ratio(times if better == "less" else 1 / times) if known else "")
     return cells
 
 
-def peers_of(names):
-    """Those that tern is compared with."""
-    return [name for name in names if not name.startswith("tern")] if "tern" in names else []
+def pairs_of(names):
+    """Each tern with each of those that it is compared with."""
+    peers = [name for name in names if not name.startswith("tern")]
+    return [(own, peer) for own in ("tern", ANY) if own in names for peer in peers]
 
 
 def head(what, names):
-    return [what, "unit"] + names + [f"{name} / tern" for name in peers_of(names)]
+    return [what, "unit"] + names + [f"{peer} / {own}" for own, peer in pairs_of(names)]
 
 
 def message_rows(values, names):
@@ -229,17 +231,18 @@ def measure(tern, build, with_peers, quick, rounds, wire, folder):
         values, failed = collect(netlab, wire, systems, rounds, 0.05 if quick else 1)
     except (Skip, OSError, subprocess.SubprocessError) as why:
         return f"{title}.\n\nNot measured: {why}\n", True
-    engines = [system[0] for system in systems if system[0].startswith("tern")]
+    engines = [system[0] for system in systems if system[0].startswith("tern") and system[0] != ANY]
     names = [system[0] for system in systems if system[0] not in engines[1:]]
     parts = [f"{title}; medians of {rounds} runs (lowest..highest), systems in turn. The ratio columns say how "
              "many times better tern is; below 1 is bold. All hosts share this machine's processors.\n",
-             link_table(values, [name for name in names if name != PEERS[1][0]]),
+             link_table(values, [name for name in names if name not in (ANY, PEERS[1][0])]),
              "A message is put and notify, or MPI_Send. MPIs poll, with mpi_yield_when_idle where it is there.\n"]
     for shape in SHAPES:
         parts.append(f"### all_reduce on {shape[0]} hosts x {shape[1]} ranks\n")
         parts.append(reduce_table(shape, values, names, float(gbit)))
     if len(engines) > 1:
         parts += ["### tern's engines\n", engine_table(values, engines)]
-    parts.append("The share of the link is 2(h-1)/h of the bytes, which an optimal call sends from each of h "
+    parts.append("tern sums in rank order unless it is told that any order will do. "
+                 "The share of the link is 2(h-1)/h of the bytes, which an optimal call sends from each of h "
                  "hosts, over the time; headers take 6 %.\n")
     return "\n".join(parts + [note + "\n" for note in notes]), not failed
