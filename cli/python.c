@@ -71,19 +71,18 @@ static void set_environment(const char *folder)
     }
 }
 
-char *cli_find_python(const struct cli_python *wanted)
+// The folder of the package goes to `folder`, of 2 * PATH_MAX bytes.
+static char *find(const struct cli_python *wanted, char *folder)
 {
     static char usual[] = "python3";
     static char system[] = "/usr/bin/python3";
-    char folder[2 * PATH_MAX];
     char *asked = getenv("TERN_PYTHON");
     char *pythons[] = {asked != NULL && asked[0] != '\0' ? asked : usual, system};
-    if (!find_package(wanted, folder, sizeof folder)) {
+    if (!find_package(wanted, folder, (size_t)2 * PATH_MAX)) {
         return NULL;
     }
     for (int i = 0; i < (pythons[0] == asked ? 1 : 2); i++) {
         if (has_module(pythons[i], wanted->needs)) {
-            set_environment(folder);
             return pythons[i];
         }
     }
@@ -92,4 +91,20 @@ char *cli_find_python(const struct cli_python *wanted)
             "take\n",
             wanted->command, pythons[0], wanted->called, wanted->from);
     return NULL;
+}
+
+char *cli_look_for_python(const struct cli_python *wanted)
+{
+    char folder[2 * PATH_MAX];
+    return find(wanted, folder);
+}
+
+char *cli_find_python(const struct cli_python *wanted)
+{
+    char folder[2 * PATH_MAX];
+    char *python = find(wanted, folder);
+    if (python != NULL) {
+        set_environment(folder);
+    }
+    return python;
 }

@@ -11,6 +11,7 @@
 #include "hosts.h"
 #include "numbers.h"
 #include "options.h"
+#include "page.h"
 #include "ranks.h"
 #include "tern/launch.h"
 
@@ -38,6 +39,7 @@ struct arguments {
     char **argv;
     tern_launch_options launch;
     struct cli_hosts hosts;
+    struct cli_page page;
 };
 
 static int take_nranks(void *into, const char *option, const char *value)
@@ -107,6 +109,8 @@ static int read_arguments(struct arguments *arguments)
          .take = take_timeout},
         {"--trace FILE", "write what all ranks did when as a Chrome trace, for Perfetto",
          .word = &arguments->launch.trace},
+        {"--timeline FILE", "write it as a page for a browser; takes Python",
+         .word = &arguments->page.file},
         {0},
     };
     int status = cli_read_options(&command, options, arguments->argc, arguments->argv, arguments);
@@ -122,6 +126,39 @@ static int read_arguments(struct arguments *arguments)
     }
     arguments->launch.argv = arguments->argv + optind;
     return -1;
+}
+
+// "tp_ffn on 2 ranks": what the page is of.
+static int write_page(const struct arguments *arguments)
+{
+    const tern_launch_options *launch = &arguments->launch;
+    const char *slash = strrchr(launch->argv[0], '/');
+    const char *program = slash != NULL ? slash + 1 : launch->argv[0];
+    char title[512];
+    if (launch->hosts != NULL) {
+        snprintf(title, sizeof title, "%s on %s", program, launch->hosts);
+    } else {
+        snprintf(title, sizeof title, "%s on %d rank%s", program, launch->nranks,
+                 launch->nranks == 1 ? "" : "s");
+    }
+    return cli_page_write(&arguments->page, launch->trace, title);
+}
+
+// Runs the job; its trace and page are there also when it has failed. The exit status.
+static int run_job(struct arguments *arguments)
+{
+    int status;
+    if (cli_page_begin(&arguments->page, &arguments->launch.trace) != 0) {
+        return CLI_EXIT_LAUNCHER_FAILED;
+    }
+    if (tern_launch(&arguments->launch, &status) < 0) {
+        fprintf(stderr, "tern run: %s\n", tern_last_error());
+        status = CLI_EXIT_LAUNCHER_FAILED;
+    } else if (write_page(arguments) != 0 && status == 0) {
+        status = CLI_EXIT_LOST;
+    }
+    cli_page_end(&arguments->page);
+    return status;
 }
 
 // What the agent of a job on several hosts starts; not for people.
@@ -140,16 +177,12 @@ int cli_run(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--branch") == 0) {
         return run_branch();
     }
-    struct arguments arguments = {.argc = argc, .argv = argv};
+    struct arguments arguments = {.argc = argc, .argv = argv, .page.command = "tern run"};
     int status = read_arguments(&arguments);
     if (status >= 0) {
         return status;
     }
     // An error that nobody looks at is a wrong answer that nobody sees.
     setenv("TERN_LOG", "error", 0);
-    if (tern_launch(&arguments.launch, &status) < 0) {
-        fprintf(stderr, "tern run: %s\n", tern_last_error());
-        return CLI_EXIT_LAUNCHER_FAILED;
-    }
-    return status;
+    return run_job(&arguments);
 }

@@ -180,7 +180,7 @@ static int read_options(int argc, char **argv, struct sim_arguments *arguments)
          .take = take_fail},
         {"--trace FILE", "write the run as a Chrome trace, for Perfetto",
          .word = &arguments->options.trace},
-        {"--timeline FILE", "write it as a page for a browser", .word = &arguments->timeline},
+        {"--timeline FILE", "write it as a page for a browser", .word = &arguments->page.file},
         {"--trace-events N", "the most events of both; default: 262144",
          .number = &arguments->trace_events, .least = 1, .most = TERN_SIM_TRACE_MAX},
         {"--rows N", "of links and of parts of the path that are shown; default: 8",
@@ -230,7 +230,7 @@ int sim_read_options(int argc, char **argv, struct sim_arguments *arguments)
         return cli_refuse(&command, "--topo is missing: on which ranks and links?");
     }
     arguments->options.trace_events = (size_t)arguments->trace_events;
-    if ((arguments->options.trace != NULL || arguments->timeline != NULL) &&
+    if ((arguments->options.trace != NULL || arguments->page.file != NULL) &&
         (arguments->nsizes > 1 || arguments->nalgos > 1)) {
         return cli_refuse(&command, "--trace and --timeline are of one size and one algorithm");
     }

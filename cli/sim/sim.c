@@ -212,10 +212,12 @@ int cli_sim(int argc, char **argv)
         return status;
     }
     arguments.options.without_path = is_table(&arguments) && !arguments.json;
-    status = cli_make_topo(&arguments.topo, &topo) == 0 && sim_begin_page(&arguments) == 0
+    arguments.page.command = "tern sim";
+    status = cli_make_topo(&arguments.topo, &topo) == 0 &&
+                     cli_page_begin(&arguments.page, &arguments.options.trace) == 0
                  ? sim_all(&arguments, topo)
                  : EXIT_NOT_SIMULATED;
-    sim_end_page(&arguments);
+    cli_page_end(&arguments.page);
     tern_topo_destroy(topo);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "page.h"
 #include "tern/algo.h"
 #include "tern/sim.h"
 #include "topo.h"
@@ -28,8 +29,7 @@ struct sim_arguments {
     bool measured;     // what ops cost is that of this machine
     bool not_measured; // that has been said
     long unit, root, group, rows, seed, trace_events, processors;
-    const char *timeline; // a page of the run; NULL: none
-    char page_trace[512]; // the file of its trace when that is for the page only, else ""
+    struct cli_page page;
     uint64_t piece_bytes;
     tern_sim_options options;
 };
@@ -50,10 +50,7 @@ void sim_print_head(const struct sim_case *one);
 void sim_print_row(const struct sim_case *one);
 void sim_print_json(const struct sim_arguments *arguments, const struct sim_case *one);
 
-// page.c: makes room for the trace of a page, before the run; writes the page, and says what the
-// trace lacks; lets go of that room. Exit statuses.
-int sim_begin_page(struct sim_arguments *arguments);
+// page.c: writes the page, and says what the trace lacks. The exit status.
 int sim_show_page(const struct sim_arguments *arguments, const struct sim_case *one);
-void sim_end_page(struct sim_arguments *arguments);
 
 #endif

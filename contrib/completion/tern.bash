@@ -68,7 +68,7 @@ _tern_value() {
     perf--window) _tern_words "$word" yes no alloc ;;
     perf--compare) _tern_words "$word" openmpi mpich sim ;;
     *--job) _tern_words "$word" "$(pgrep -u "$(id -u)" -x tern)" ;;
-    plan-o | *--certificate | *--plot | *--trace | *--output | sim--timeline) _tern_files "$word" ;;
+    plan-o | *--certificate | *--plot | *--trace | *--output | sim--timeline | run--timeline) _tern_files "$word" ;;
     run-n | run-np | exec-n | *-p | *--cut | *--slow | *--bytes | *--unit | *--root | perf-[befirwnc]) ;;
     example-[ndc] | example--nranks | example--rounds | example--case | example--device* | \
         example--pto-isa-commit | example--clone-protocol) ;;
@@ -97,7 +97,7 @@ _tern_run() {
     local tern=$1 word=$2 before=$3 i=2
     while [ "$i" -lt "$COMP_CWORD" ]; do
         case ${COMP_WORDS[i]} in
-        -n | -np | --timeout | --bind | --trace | --output) i=$((i + 2)) ;;
+        -n | -np | --timeout | --bind | --trace | --timeline | --output) i=$((i + 2)) ;;
         --) i=$((i + 1)) && break ;;
         -*) i=$((i + 1)) ;;
         *) break ;;

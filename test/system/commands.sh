@@ -80,7 +80,7 @@ expect "bf16" tern perf all_reduce -d b
 expect "maxloc" tern perf all_reduce -o maxl
 expect "send_recv" tern perf send
 expect "all_gather all_reduce all_to_all" tern sim all_
-expect "--timeout" tern run -n 2 --ti
+expect "--timeout" tern run -n 2 --timeo
 touch a.plan program.x
 mkdir a.folder
 expect "a.folder" tern run --output a.

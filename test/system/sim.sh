@@ -112,7 +112,7 @@ expect 0 "" "$tern" sim all_reduce --topo mesh:2048 --bytes 1M --algo tree --tim
 grep -q "^tern sim: the trace holds 5000 events, up to [0-9.]* us of [0-9.]* us; --trace-events" said ||
     die "nothing says what a full trace lacks: $(cat said)"
 [ -s tree.html ] || die "no page of a program"
-! compgen -G "$dir/tern-sim-*" || die "the trace of a page stays"
+! compgen -G "$dir/tern-page-*" || die "the trace of a page stays"
 expect 2 "of one size and one algorithm" "$tern" sim all_reduce --topo mesh:4 --sizes 1K,2K \
     --trace two.json
 expect 1 "/nowhere" "$tern" sim two.plan --topo mesh:2 --timeline /nowhere/two.html
