@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic on tiles (tern/isa.h): what kernels do between load and store. The meaning is that of
-// TADD, TSUB, TMUL, TDIV, TMAX, TMIN, their forms with a scalar, TEXPANDS, TAXPY, TCVT, TROWSUM,
-// TROWMAX, TROWMIN, TEXTRACT, TMATMUL and TMATMUL_ACC of the PTO ISA.
+// TADD, TSUB, TMUL, TDIV, TMAX, TMIN, their forms with a scalar, TEXPANDS, TAXPY, TEXP, TCVT,
+// TROWSUM, TROWMAX, TROWMIN, TROWEXPANDSUB and its like, TEXTRACT, TMATMUL and TMATMUL_ACC of the
+// PTO ISA.
 //
 // What is computed are the valid rows and columns of `to`; the other tiles have at least as many
 // valid ones. `to` may be one of the others. Each result is that of the exact operation rounded
@@ -49,6 +50,14 @@ TERN_CALL int tern_tile_convert(const tern_tile *to, const tern_tile *from);
 // (TERN_TILE_ADD; floating point in twice the digits, rounded once), or the greatest or least of
 // them. As many rows as `to` has valid ones. One dtype.
 TERN_CALL int tern_tile_reduce_rows(const tern_tile *to, const tern_tile *from, tern_tile_op op);
+
+// Row r of `to` = row r of `a` op the first element of row r of `column`, which needs one valid
+// column. One dtype.
+TERN_CALL int tern_tile_combine_rows(const tern_tile *to, const tern_tile *a,
+                                     const tern_tile *column, tern_tile_op op);
+
+// to = e^from, as exp of the C library has it, rounded to the dtype: one of floating point.
+TERN_CALL int tern_tile_exp(const tern_tile *to, const tern_tile *from);
 
 // to = the part of `from` whose first element is (row, column). One dtype.
 TERN_CALL int tern_tile_extract(const tern_tile *to, const tern_tile *from, int32_t row,

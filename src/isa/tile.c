@@ -6,6 +6,7 @@
 #include "tern/tile.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -214,11 +215,6 @@ int tern_tile_combine(const tern_tile *to, const tern_tile *a, const tern_tile *
     return TERN__CALL(combine(to, a, b, op));
 }
 
-static int check_scalar(const char *call, const void *scalar)
-{
-    return scalar != NULL ? TERN_OK : tern__fail(TERN_ERR_ARG, "%s: scalar must not be NULL", call);
-}
-
 // The scalar, as a tile of this many equal elements.
 static struct side side_of_scalar(const void *scalar, tern_dtype dtype, uint64_t *element)
 {
@@ -227,6 +223,37 @@ static struct side side_of_scalar(const void *scalar, tern_dtype dtype, uint64_t
                         .element_bytes = tern_dtype_size(dtype)};
     memcpy(element, scalar, side.element_bytes);
     return side; // strides 0
+}
+
+static int combine_rows(const tern_tile *to, const tern_tile *a, const tern_tile *column,
+                        tern_tile_op op)
+{
+    const char *call = "tern_tile_combine_rows";
+    TERN_TRY(check_op(call, op));
+    TERN_TRY(check_tile(call, "to", to));
+    TERN_TRY(check_source(call, "a", a, to->valid_rows, to->valid_columns));
+    TERN_TRY(check_source(call, "column", column, to->valid_rows, 1));
+    TERN_TRY(check_dtype(call, "a", a, to));
+    TERN_TRY(check_dtype(call, "column", column, to));
+    check_use(to, a, column);
+    struct side sides[3] = {side_of(to), side_of(a), side_of(column)};
+    for (int64_t row = 0; row < to->valid_rows; row++) {
+        uint64_t element; // `column` may be `to`
+        struct side same = side_of_scalar(at(&sides[2], row, 0), to->dtype, &element);
+        combine_row(&sides[0], &sides[1], &same, row, to->valid_columns, op);
+    }
+    return TERN_OK;
+}
+
+int tern_tile_combine_rows(const tern_tile *to, const tern_tile *a, const tern_tile *column,
+                           tern_tile_op op)
+{
+    return TERN__CALL(combine_rows(to, a, column, op));
+}
+
+static int check_scalar(const char *call, const void *scalar)
+{
+    return scalar != NULL ? TERN_OK : tern__fail(TERN_ERR_ARG, "%s: scalar must not be NULL", call);
 }
 
 static int combine_scalar(const tern_tile *to, const tern_tile *from, const void *scalar,
@@ -320,6 +347,36 @@ static int axpy(const tern_tile *to, const tern_tile *from, const void *scalar)
 int tern_tile_axpy(const tern_tile *to, const tern_tile *from, const void *scalar)
 {
     return TERN__CALL(axpy(to, from, scalar));
+}
+
+static int take_exp(const tern_tile *to, const tern_tile *from)
+{
+    const char *call = "tern_tile_exp";
+    TERN_TRY(check_tile(call, "to", to));
+    TERN_TRY(check_source(call, "from", from, to->valid_rows, to->valid_columns));
+    TERN_TRY(check_dtype(call, "from", from, to));
+    TERN_TRY(check_float(call, "to", to));
+    check_use(to, from, NULL);
+    struct side sides[2] = {side_of(to), side_of(from)};
+    for (int64_t row = 0; row < to->valid_rows; row++) {
+        for (int64_t column = 0; column < to->valid_columns; column += TERN__WIDE_COUNT) {
+            size_t count = chunk_at(column, to->valid_columns);
+            union tern__wide wide;
+            tern__wide_load(&wide, from->dtype, at(&sides[1], row, column), sides[1].element,
+                            count);
+            for (size_t n = 0; n < count; n++) {
+                wide.f[n] = exp(wide.f[n]);
+            }
+            tern__wide_store(&wide, TERN__WIDE_FLOAT, to->dtype, at(&sides[0], row, column),
+                             sides[0].element, count);
+        }
+    }
+    return TERN_OK;
+}
+
+int tern_tile_exp(const tern_tile *to, const tern_tile *from)
+{
+    return TERN__CALL(take_exp(to, from));
 }
 
 // to = the part of `from` at (row, column), in the dtype of `to`.

@@ -325,6 +325,21 @@ __global__ AICORE void MoreKernel()
     TMOV(sum, a);
     TDIV(sum, sum, a);
     CHECK(sum.GetValue(0, 3) == 1 && sum.GetValue(1, 3) == 1);
+    TROWEXPANDSUB(sum, a, column); // the least of each row
+    CHECK(sum.GetValue(0, 3) == 9 && sum.GetValue(1, 0) == 0);
+    TROWEXPANDADD(sum, sum, column);
+    CHECK(sum.GetValue(0, 3) == 6.5f && sum.GetValue(1, 1) == 22.5f);
+    TROWEXPANDMUL(sum, a, column);
+    CHECK(sum.GetValue(0, 1) == 3.75f && sum.GetValue(1, 0) == 182.25f);
+    TROWEXPANDDIV(sum, sum, column);
+    CHECK(sum.GetValue(0, 1) == -1.5f && sum.GetValue(1, 0) == 13.5f);
+    TROWEXPANDMAX(sum, a, column);
+    CHECK(sum.GetValue(0, 3) == 6.5f && sum.GetValue(1, 0) == 13.5f);
+    TROWEXPANDMIN(sum, a, column);
+    CHECK(sum.GetValue(0, 3) == -2.5f && sum.GetValue(1, 3) == 13.5f);
+    TEXP(sum, a);
+    CHECK(sum.GetValue(0, 0) == 0.082085f && sum.GetValue(0, 1) == 0.22313017f);
+    CHECK(a.GetValue(0, 0) == -2.5f);
 }
 
 void More()

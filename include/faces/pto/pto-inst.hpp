@@ -287,6 +287,33 @@ TERN_PTO_ROWS(TROWMAX, TERN_TILE_MAX)
 TERN_PTO_ROWS(TROWMIN, TERN_TILE_MIN)
 #undef TERN_PTO_ROWS
 
+// dst = src0 op the first element of src1's row.
+#define TERN_PTO_ROW_EXPAND(NAME, OP)                                                              \
+    template <typename D, typename A, typename B, typename... Events>                              \
+    PTO_INST RecordEvent NAME(D &dst, A &src0, B &src1, Events &...events)                         \
+    {                                                                                              \
+        tern_detail::wait_for(events...);                                                          \
+        tern_tile views[3] = {dst.tern_view(), src0.tern_view(), src1.tern_view()};                \
+        tern_detail::check(#NAME, tern_tile_combine_rows(&views[0], &views[1], &views[2], OP));    \
+        return {};                                                                                 \
+    }
+TERN_PTO_ROW_EXPAND(TROWEXPANDADD, TERN_TILE_ADD)
+TERN_PTO_ROW_EXPAND(TROWEXPANDSUB, TERN_TILE_SUB)
+TERN_PTO_ROW_EXPAND(TROWEXPANDMUL, TERN_TILE_MUL)
+TERN_PTO_ROW_EXPAND(TROWEXPANDDIV, TERN_TILE_DIV)
+TERN_PTO_ROW_EXPAND(TROWEXPANDMAX, TERN_TILE_MAX)
+TERN_PTO_ROW_EXPAND(TROWEXPANDMIN, TERN_TILE_MIN)
+#undef TERN_PTO_ROW_EXPAND
+
+template <typename D, typename S, typename... Events>
+PTO_INST RecordEvent TEXP(D &dst, S &src, Events &...events)
+{
+    tern_detail::wait_for(events...);
+    tern_tile views[2] = {dst.tern_view(), src.tern_view()};
+    tern_detail::check("TEXP", tern_tile_exp(&views[0], &views[1]));
+    return {};
+}
+
 template <typename D, typename S, typename... Events>
 PTO_INST RecordEvent TEXTRACT(D &dst, S &src, int row = 0, int column = 0, Events &...events)
 {

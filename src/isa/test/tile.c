@@ -259,6 +259,52 @@ static void rows_are_added_up(void **state)
     assert_int_equal(tern_tile_reduce_rows(&to, &from, TERN_TILE_SUB), TERN_ERR_ARG);
 }
 
+static void columns_are_combined_with_rows(void **state)
+{
+    float values[3][300];
+    float column[3][2] = {{2, 90}, {-4, 91}, {0.5F, 92}};
+    float results[3][300];
+    tern_tile from = tern_tile_2d(values, TERN_F32, 3, 300);
+    tern_tile second = tern_tile_2d(column, TERN_F32, 3, 2);
+    tern_tile to = tern_tile_2d(results, TERN_F32, 3, 300);
+    for (int i = 0; i < 900; i++) {
+        values[i / 300][i % 300] = (float)(i % 7 - 3);
+    }
+    for (int op = TERN_TILE_ADD; op <= TERN_TILE_MIN; op++) {
+        assert_int_equal(tern_tile_combine_rows(&to, &from, &second, (tern_tile_op)op), TERN_OK);
+        for (int i = 0; i < 900; i++) {
+            float a = values[i / 300][i % 300];
+            float b = column[i / 300][0];
+            float wanted[] = {a + b, a - b, a * b, a / b, a > b ? a : b, a < b ? a : b};
+            assert_true(results[i / 300][i % 300] == wanted[op]);
+        }
+    }
+    // The column may be that of the result.
+    assert_int_equal(tern_tile_combine_rows(&from, &from, &from, TERN_TILE_SUB), TERN_OK);
+    assert_true(values[0][0] == 0 && values[0][1] == 1 && values[2][299] == 0 - 2);
+    second.valid_rows = 2;
+    assert_int_equal(tern_tile_combine_rows(&to, &from, &second, TERN_TILE_SUB), TERN_ERR_ARG);
+    second = tern_tile_2d(column, TERN_I32, 3, 2);
+    assert_int_equal(tern_tile_combine_rows(&to, &from, &second, TERN_TILE_SUB), TERN_ERR_ARG);
+}
+
+static void powers_of_e(void **state)
+{
+    float values[] = {0, 1, -INFINITY, INFINITY, NAN, -87.5F, 100};
+    uint16_t halves[2] = {0, 0x4900}; // 0 and 10
+    tern_tile of = tern_tile_2d(values, TERN_F32, 1, 7);
+    assert_int_equal(tern_tile_exp(&of, &of), TERN_OK);
+    assert_true(values[0] == 1 && values[1] == 2.7182818F && values[2] == 0);
+    assert_true(isinf(values[3]) && isnan(values[4]) && values[5] == (float)exp(-87.5));
+    assert_true(isinf(values[6]));
+    of = tern_tile_2d(halves, TERN_F16, 1, 2);
+    assert_int_equal(tern_tile_exp(&of, &of), TERN_OK);
+    assert_true(halves[0] == 0x3c00 && halves[1] == 0x7561); // 22026.47 is nearest to 22032
+    of.dtype = TERN_I16;
+    assert_int_equal(tern_tile_exp(&of, &of), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "to has i16; expected floating point"));
+}
+
 static void numbers_are_converted(void **state)
 {
     double from[8] = {1.5, 2.5, -0.5, 1e30, -1e30, NAN, 254.5, 65519.999};
@@ -477,6 +523,8 @@ int main(void)
         cmocka_unit_test(elements_are_combined),
         cmocka_unit_test(a_scalar_is_an_element),
         cmocka_unit_test(rows_are_added_up),
+        cmocka_unit_test(columns_are_combined_with_rows),
+        cmocka_unit_test(powers_of_e),
         cmocka_unit_test(numbers_are_converted),
         cmocka_unit_test(parts_are_extracted),
         cmocka_unit_test(axpy_adds),
