@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the planner reaches: for topologies and kinds, the bound in parts of the plan's bytes over
 // the fastest link's bandwidth, how much of it the best plan reaches without start-up, its rounds
-// and ops, and the seconds for bound and plans, as a table for docs/planner.md. Every plan is
-// proved. Arguments select rows by words that they contain; --quick is a few rows; --cuts has all
-// sets of up to three cuts of mesh:8 that are not alike.
+// and ops, and the seconds for bound and plans, of a clock and of the processor, as a table for
+// docs/planner.md. Every plan is proved. --quick is a few rows; --cuts has all sets of up to three
+// cuts of mesh:8 that are not alike. --topo, --kind and --order select rows, all of them together:
+// patterns as the shell's (--topo 'mesh:8*' --kind all_reduce --order rank).
 
+#include <fnmatch.h>
+#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plan/optimal/optimal.h"
+#include "report.h"
 #include "tern/check.h"
 #include "timing.h"
 
@@ -110,7 +114,7 @@ static tern_topo *make_topology(const char *text)
 // The best plan of a search: the quickest, of those as quick the one of fewer ops.
 struct best {
     const tern_topo *topo;
-    double us, proving_us;
+    double us, proving_us, proving_cpu_ms;
     int rounds;
     size_t ops;
     double scratch;
@@ -121,6 +125,7 @@ static int look(void *context, tern_plan **plan, double us)
 {
     struct best *best = context;
     double begin = cli_now_us();
+    double begin_cpu = cpu_ms();
     size_t ops = tern_plan_total_ops(*plan);
     tern_check *check;
     need(tern_check_plan(*plan, best->topo, &check));
@@ -135,6 +140,7 @@ static int look(void *context, tern_plan **plan, double us)
                         (double)tern_plan_get_spec(*plan)->bytes;
     }
     best->proving_us += cli_now_us() - begin;
+    best->proving_cpu_ms += cpu_ms() - begin_cpu;
     return TERN_OK;
 }
 
@@ -175,45 +181,79 @@ static bool measure(const struct row *row)
     struct best best = {.topo = topo};
     char bound[32];
     double begin = cli_now_us();
+    double begin_cpu = cpu_ms();
     need(tern__optimal_create(&goal, &watch, &optimal));
     double bound_us = tern__optimal_bound_us(optimal);
     need(tern__optimal_search(optimal, &watch, look, &best));
     double seconds = (cli_now_us() - begin - best.proving_us) * 1e-6;
+    double cpu = (cpu_ms() - begin_cpu - best.proving_cpu_ms) * 1e-3;
     fraction(bound_us * fastest_GBps(topo) * 1e3 / (double)goal.bytes, bound, sizeof bound);
-    printf("| `%s` | %s%s | %s | %.1f %% | %d | %zu | %.2f | %.2f |%s\n", row->topology, row->kind,
+    printf("| `%s` | %s%s | %s | %.1f %% | %d | %zu | %.2f | %.2f | %.2f |%s\n", row->topology,
+           row->kind,
            row->order == TERN_ORDER_RANK && tern_coll_kind_facts(goal.kind)->sums ? ", rank order"
                                                                                   : "",
            bound, floor(1000 * bound_us / best.us + 0.05) / 10, best.rounds, best.ops, best.scratch,
-           seconds, best.refuted ? " REFUTED" : "");
+           seconds, cpu, best.refuted ? " REFUTED" : "");
     fflush(stdout);
     tern__optimal_destroy(optimal);
     need(tern_topo_destroy(topo));
     return !best.refuted;
 }
 
-static bool selected(const struct row *row, int words, char **word)
+// What selects rows; NULL: any.
+struct selection {
+    const char *topology, *kind, *order;
+};
+
+static bool fits(const char *pattern, const char *text)
 {
-    bool any = words == 0;
-    for (int i = 0; i < words; i++) {
-        any = any || strstr(row->topology, word[i]) != NULL || strstr(row->kind, word[i]) != NULL;
-    }
-    return any;
+    return pattern == NULL || fnmatch(pattern, text, 0) == 0;
+}
+
+static bool selected(const struct selection *by, const struct row *row)
+{
+    return fits(by->topology, row->topology) && fits(by->kind, row->kind) &&
+           fits(by->order, row->order == TERN_ORDER_RANK ? "rank" : "any");
 }
 
 int main(int argc, char **argv)
 {
-    bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
-    bool all_cuts = argc > 1 && strcmp(argv[1], "--cuts") == 0;
-    int skip = 1 + (quick || all_cuts);
-    const struct row *list = all_cuts ? cuts : rows;
-    int count = all_cuts ? CUTS : quick ? QUICK : ROWS;
+    static const struct option options[] = {{"quick", no_argument, NULL, 'q'},
+                                            {"cuts", no_argument, NULL, 'c'},
+                                            {"topo", required_argument, NULL, 't'},
+                                            {"kind", required_argument, NULL, 'k'},
+                                            {"order", required_argument, NULL, 'o'},
+                                            {0}};
+    struct selection by = {0};
+    const struct row *list = rows;
+    int count = ROWS;
+    int measured = 0;
     bool proved = true;
-    puts("| topology | kind | bound | reached | rounds | ops | scratch | seconds |\n"
-         "| --- | --- | --- | --- | --- | --- | --- | --- |");
-    for (int i = 0; i < count; i++) {
-        if (selected(&list[i], argc - skip, argv + skip)) {
-            proved = measure(&list[i]) && proved;
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
+        list = option == 'c' ? cuts : list;
+        count = option == 'c' ? CUTS : option == 'q' ? QUICK : count;
+        by.topology = option == 't' ? optarg : by.topology;
+        by.kind = option == 'k' ? optarg : by.kind;
+        by.order = option == 'o' ? optarg : by.order;
+        if (option == '?') {
+            return 2;
         }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "bench_planner: '%s' is no option\n", argv[optind]);
+        return 2;
+    }
+    puts("| topology | kind | bound | reached | rounds | ops | scratch | seconds | CPU |\n"
+         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    for (int i = 0; i < count; i++) {
+        if (selected(&by, &list[i])) {
+            proved = measure(&list[i]) && proved;
+            measured++;
+        }
+    }
+    if (measured == 0) {
+        fprintf(stderr, "bench_planner: no row is of that topology, kind and order\n");
+        return 2;
     }
     return proved ? 0 : 1;
 }
