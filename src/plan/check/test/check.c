@@ -277,6 +277,37 @@ static void the_first_wrong_sum_is_named(void **state)
                    "(reduce) (and 4 more that follow from it)");
 }
 
+// Of three ranks the two last ones are summed first: right, but in no order of the ranks, since
+// (0 + 1) + 2 has other bits than 0 + (1 + 2).
+static void an_interval_in_the_middle_is_no_chain(void **state)
+{
+    for (int first = 0; first <= 1; first++) {
+        tern_plan *plan = hand_plan(TERN_PLAN_REDUCE_TO_ROOT, 3, 32, 4);
+        assert_int_equal(tern_plan_need_scratch(plan, 32), TERN_OK);
+        tern_plan_range begin[] = {hand_at(first, TERN_PLAN_IN, 0),
+                                   hand_at(first + 1, TERN_PLAN_IN, 0)};
+        tern_plan_range slot = hand_at(0, TERN_PLAN_SCRATCH, 0);
+        tern_plan_range end[] = {hand_at(0, TERN_PLAN_IN, 0), slot, hand_at(2, TERN_PLAN_IN, 0)};
+        tern_plan_range out = hand_at(0, TERN_PLAN_OUT, 0);
+        tern_plan_op op = {.kind = TERN_PLAN_REDUCE,
+                           .length = 32,
+                           .sources = begin,
+                           .sources_count = 2,
+                           .destinations = &slot,
+                           .destinations_count = 1};
+        assert_int_equal(tern_plan_add(plan, 0, 0, &op), TERN_OK);
+        op.sources = first == 0 ? &end[1] : &end[0];
+        op.destinations = &out;
+        assert_int_equal(tern_plan_add(plan, 0, 0, &op), TERN_OK);
+        for (int rank = 1; rank < 3; rank++) { // its input is read until then
+            hand_post(plan, 0, 0, rank, 0);
+            hand_wait(plan, rank, 0, 0, 1);
+        }
+        assert_int_equal(tern_plan_seal(plan), TERN_OK);
+        assert_proved(plan, first == 0 ? TERN_CHECK_ORDER_CHAIN : TERN_CHECK_ORDER_FIXED);
+    }
+}
+
 // Rank 0 copies 8 bytes too far on, and rank 1 passes that on to four others.
 static void the_first_wrong_copy_is_named(void **state)
 {
@@ -669,6 +700,7 @@ int main(void)
         cmocka_unit_test(a_contribution_twice_is_found),
         cmocka_unit_test(a_shifted_source_is_found),
         cmocka_unit_test(the_first_wrong_sum_is_named),
+        cmocka_unit_test(an_interval_in_the_middle_is_no_chain),
         cmocka_unit_test(the_first_wrong_copy_is_named),
         cmocka_unit_test(an_atomic_add_to_nothing_is_found),
         cmocka_unit_test(atomic_adds_are_proved_and_called_by_name),
