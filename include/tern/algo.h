@@ -13,8 +13,12 @@
 TERN_BEGIN_DECLS
 
 typedef enum tern_order {
-    TERN_ORDER_RANK, // sums in rank order 0..n-1, rounded once: the same bits from every algorithm
-    TERN_ORDER_ANY,  // the algorithm may choose another order (still the same in every run)
+    // Sums in rank order 0..n-1: the same bits from every algorithm. Elements of 2 bytes, which
+    // may be f16 or bf16, are summed by one reduce of all inputs, and so rounded once. Of others, a
+    // rank on the way may pass on the sum of the inputs of ranks 0 to k, in the type itself, and
+    // the next ones are added to it. That is what one reduce does, too, so the bits are the same.
+    TERN_ORDER_RANK,
+    TERN_ORDER_ANY, // the algorithm may choose another order (still the same in every run)
 } tern_order;
 
 // The algorithm that searches, for any links that connect the ranks: it plans (docs/planner.md),

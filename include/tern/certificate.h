@@ -25,6 +25,9 @@ typedef enum tern_certificate_scope {
     // Plans that bring the inputs as they are to one rank for each byte, which sums them in rank
     // order.
     TERN_CERTIFICATE_RANK_ORDER_PLANS,
+    // Also plans that sum in rank order on the way: for each byte and each k the sum of the inputs
+    // of ranks 0 to k is made on one rank, of the sum before it and the input of rank k.
+    TERN_CERTIFICATE_PREFIX_PLANS,
 } tern_certificate_scope;
 
 // What a certificate proves, without start-up.

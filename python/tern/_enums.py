@@ -14,7 +14,8 @@ WORDS = {
     "tern_plan_op_kind": ("plan.h", "TERN_PLAN_", ("copy", "reduce", "post", "wait")),
     "tern_order": ("algo.h", "TERN_ORDER_", ("rank", "any")),
     "tern_certificate_scope": (
-        "certificate.h", "TERN_CERTIFICATE_", ("all_plans", "tree_plans", "rank_order_plans")),
+        "certificate.h", "TERN_CERTIFICATE_", ("all_plans", "tree_plans", "rank_order_plans",
+                                              "prefix_plans")),
     "tern_check_rule": (
         "check.h", "TERN_CHECK_", ("bounds", "link", "deadlock", "race", "reach", "result",
                                    "in_place")),

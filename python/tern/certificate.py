@@ -20,7 +20,7 @@ class Proof(NamedTuple):
 
     kind: str
     root: int  # 0 for kinds without one
-    scope: str  # "all_plans", "tree_plans" or "rank_order_plans": which plans it is for
+    scope: str  # "all_plans", "tree_plans", "rank_order_plans" or "prefix_plans": which plans it is for
     us_per_byte: float  # of the plan's bytes: the least time of the plans in its scope
     us_per_byte_all: float  # of all plans; less, if the scope is narrower
     text: str

@@ -10,6 +10,7 @@
 #include "base/public.h"
 #include "plan/optimal/certificate.h"
 #include "plan/optimal/optimal.h"
+#include "plan/optimal/tree.h"
 
 enum { SMALL = 240 };
 
@@ -95,9 +96,10 @@ static tern_certificate_scope scope_of(const tern_algo_request *request,
     if (!sums) {
         return TERN_CERTIFICATE_ALL_PLANS;
     }
-    tern_certificate_scope narrow = request->order == TERN_ORDER_RANK
-                                        ? TERN_CERTIFICATE_RANK_ORDER_PLANS
-                                        : TERN_CERTIFICATE_TREE_PLANS;
+    bool rounded = request->unit == TERN__UNIT_ROUNDED;
+    tern_certificate_scope narrow = request->order != TERN_ORDER_RANK ? TERN_CERTIFICATE_TREE_PLANS
+                                    : rounded ? TERN_CERTIFICATE_RANK_ORDER_PLANS
+                                              : TERN_CERTIFICATE_PREFIX_PLANS;
     double all = tern__certificate_bound(graph, exact, request->kind, request->root,
                                          TERN_CERTIFICATE_ALL_PLANS);
     return all >= (1 - 1e-9) *

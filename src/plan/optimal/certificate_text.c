@@ -16,7 +16,8 @@
 
 const char *tern__certificate_scope_word(tern_certificate_scope scope)
 {
-    static const char *const words[] = {"all-plans", "tree-plans", "rank-order-plans"};
+    static const char *const words[] = {"all-plans", "tree-plans", "rank-order-plans",
+                                        "prefix-plans"};
     return words[scope];
 }
 
@@ -114,14 +115,14 @@ static int read_kind(struct reader *r)
 static int read_scope(struct reader *r)
 {
     (void)tern__scan_next(&r->scan);
-    for (int scope = 0; scope <= TERN_CERTIFICATE_RANK_ORDER_PLANS; scope++) {
+    for (int scope = 0; scope <= TERN_CERTIFICATE_PREFIX_PLANS; scope++) {
         if (tern__scan_is(&r->scan, tern__certificate_scope_word((tern_certificate_scope)scope))) {
             r->c->scope = (tern_certificate_scope)scope;
             return TERN_OK;
         }
     }
     return tern__scan_expected(&r->scan, TERN_ERR_ARG, r->scan.word,
-                               "a scope (all-plans, tree-plans, rank-order-plans)");
+                               "a scope (all-plans, tree-plans, rank-order-plans, prefix-plans)");
 }
 
 static int read_head(struct reader *r)

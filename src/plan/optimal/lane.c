@@ -67,7 +67,11 @@ static int add_move(struct tern__net_lane *lane, const struct tern__net_move *mo
     if (!apart || move->sources_count == 1) {
         return tern__lane_copy(lane, move, move->sources_count, &move->to);
     }
-    const tern_plan_range *own = &move->from[move->sources_count - 1];
+    int slot = move->sources_count - 1;
+    while (move->from[slot].buffer != TERN_PLAN_SCRATCH) {
+        slot--;
+    }
+    const tern_plan_range *own = &move->from[slot];
     struct tern__net_move second = {.length = move->length, .from = {*own}};
     TERN_TRY(tern__lane_copy(lane, move, move->sources_count, own));
     return tern__lane_copy(lane, &second, 1, &move->to);

@@ -75,6 +75,7 @@ static int make_form(struct tern__optimal *o, bool in_sequence,
     const struct tern__optimal_goal *goal = &o->goal;
     TERN_TRY(tern__aim_make(&o->arena, &o->graph, goal->kind, goal->root, goal->order, &form->aim));
     form->aim.in_sequence = in_sequence;
+    form->aim.prefixes = form->aim.raw && goal->unit != TERN__UNIT_ROUNDED;
     TERN_TRY(tern__master_solve(&o->arena, &form->aim, goal->seed, patience, &form->master));
     TERN_TRY(tern__pool_make(&o->arena, &form->aim, &form->master, goal->seed, &form->pool));
     form->time = form->master.time * (in_sequence ? 2 : 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places. Each child of a rank in a tree has a slot of its own there, as long as the range; of
-// inputs that go raw each origin has one. Slots that one edge fills lie side by side in the order
-// of their ranges, so that neighbours can go as one copy.
+// inputs that go raw each origin has one, and sums of the first ranks lie in that of rank 0. Slots
+// that one edge fills lie side by side in the order of their ranges, so that neighbours can go as
+// one copy.
 
 #include "base/error.h"
 #include "plan/optimal/writer.h"
@@ -30,7 +31,11 @@ static bool rests(const struct tern__writer *w, int range, int rank, int whose)
     if (!w->s->aim.inward || whose == rank) {
         return false;
     }
-    return w->s->aim.raw ? tern__place_child(tree, rank, whose) >= 0 : tree->in_to[whose] == rank;
+    if (!w->s->aim.raw) {
+        return tree->in_to[whose] == rank;
+    }
+    int child = tern__place_child(tree, rank, whose);
+    return child >= 0 && tern__tree_goes_alone(&w->s->aim, tree, child, whose);
 }
 
 int tern__place_slots(struct tern__writer *w)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "plan/optimal/arborescence.h"
+#include "plan/optimal/prefix.h"
 #include "plan/optimal/price.h"
 
 enum { N = TERN__NET_RANKS_MAX, PRICE = 1 << 20 };
@@ -16,6 +17,7 @@ struct finder {
     bool shortest_paths; // both parts
     double penalty;      // of depth, where a tree is to be shallow; else below 0
     uint64_t seed;
+    struct tern__prefix_ways ways; // at these lengths, where sums grow on their way
 };
 
 static int64_t part(const struct tern__aim *aim, struct finder *find, bool inward, int root,
@@ -24,6 +26,13 @@ static int64_t part(const struct tern__aim *aim, struct finder *find, bool inwar
     int n = aim->graph->n;
     const int64_t *lengths = inward ? find->reversed : find->lengths;
     int64_t distance[N];
+    if (inward && aim->prefixes && !find->shortest_paths) {
+        int64_t length = tern__prefix_length(&find->ways, root);
+        if (length >= 0) {
+            tern__prefix_tree(&find->ways, root, parent);
+        }
+        return length;
+    }
     if (find->shortest_paths || (inward && aim->raw)) {
         return tern__shortest_paths(lengths, n, root, parent, distance);
     }
@@ -33,9 +42,9 @@ static int64_t part(const struct tern__aim *aim, struct finder *find, bool inwar
     return tern__arborescence(lengths, n, root, parent);
 }
 
-// Makes the tree of a commodity that has this root.
+// Makes the tree of a commodity that has this root; *least: no tree of it is shorter.
 static int make(struct tern__arena *arena, const struct tern__aim *aim, struct finder *find,
-                int commodity, int root, struct tern__net_tree **tree)
+                int commodity, int root, struct tern__net_tree **tree, int64_t *least)
 {
     int in_to[N];
     int out_from[N];
@@ -44,9 +53,17 @@ static int make(struct tern__arena *arena, const struct tern__aim *aim, struct f
     if (!made) {
         return tern__fail(TERN_ERR_ARG, "no links connect rank %d with all others", root);
     }
-    return tern__tree_make(arena, aim, commodity, root,
-                           aim->inward && !aim->in_sequence ? in_to : NULL,
-                           aim->outward ? out_from : NULL, tree);
+    TERN_TRY(tern__tree_make(arena, aim, commodity, root,
+                             aim->inward && !aim->in_sequence ? in_to : NULL,
+                             aim->outward ? out_from : NULL, tree));
+    *least = tern__tree_length(aim, *tree, find->lengths);
+    if (aim->prefixes) { // one tree may not be able to follow the shortest way
+        *least = tern__prefix_length(&find->ways, root);
+        for (int v = 0; v < aim->graph->n && aim->outward; v++) {
+            *least += v != root ? find->lengths[out_from[v] * aim->graph->n + v] : 0;
+        }
+    }
+    return TERN_OK;
 }
 
 // The paths to all destinations of one origin.
@@ -89,6 +106,9 @@ static int make_all(struct tern__arena *arena, const struct tern__aim *aim, stru
                     struct tern__trees *trees, int64_t *cost)
 {
     int n = aim->graph->n;
+    if (aim->prefixes) {
+        tern__prefix_find(find->lengths, n, &find->ways);
+    }
     if (aim->count > 0 && aim->commodities[0].destination >= 0) {
         for (int v = 0; v < n; v++) {
             TERN_TRY(make_paths(arena, aim, find->lengths, v, trees, cost));
@@ -100,10 +120,10 @@ static int make_all(struct tern__arena *arena, const struct tern__aim *aim, stru
         cost[c] = INT64_MAX;
         for (int root = origin < 0 ? 0 : origin; root < (origin < 0 ? n : origin + 1); root++) {
             struct tern__net_tree *tree;
-            TERN_TRY(make(arena, aim, find, c, root, &tree));
+            int64_t least;
+            TERN_TRY(make(arena, aim, find, c, root, &tree, &least));
             TERN_TRY(tern__trees_add(arena, aim, trees, tree));
-            int64_t length = tern__tree_length(aim, tree, find->lengths);
-            cost[c] = length < cost[c] ? length : cost[c];
+            cost[c] = least < cost[c] ? least : cost[c];
         }
     }
     return TERN_OK;

@@ -15,6 +15,7 @@
 #include "base/public.h"
 #include "plan/optimal/arborescence.h"
 #include "plan/optimal/certificate.h"
+#include "plan/optimal/prefix.h"
 
 enum { N = TERN__NET_RANKS_MAX };
 
@@ -23,6 +24,7 @@ enum { N = TERN__NET_RANKS_MAX };
 struct lengths {
     int n;
     int64_t there[N * N], back[N * N];
+    struct tern__prefix_ways ways; // found only where sums grow on their way
 };
 
 static int64_t spanning_tree(const struct lengths *l)
@@ -53,6 +55,14 @@ static int64_t add(int64_t a, int64_t b)
     return a < 0 || b < 0 ? -1 : a + b;
 }
 
+// What the inputs pay on their way into a rank that sums them.
+static int64_t inputs(const struct lengths *l, int root, tern_certificate_scope scope)
+{
+    return scope == TERN_CERTIFICATE_RANK_ORDER_PLANS ? paths(l, root, true)
+           : scope == TERN_CERTIFICATE_PREFIX_PLANS   ? tern__prefix_length(&l->ways, root)
+                                                      : tree(l, root, true);
+}
+
 // What each byte pays at least; of kinds with shares, what a byte of every share pays.
 static int64_t all_reduce_cost(const struct lengths *l, tern_certificate_scope scope)
 {
@@ -62,9 +72,7 @@ static int64_t all_reduce_cost(const struct lengths *l, tern_certificate_scope s
     }
     int64_t least = -1;
     for (int root = 0; root < l->n; root++) {
-        bool raw = scope == TERN_CERTIFICATE_RANK_ORDER_PLANS;
-        int64_t length =
-            add(raw ? paths(l, root, true) : tree(l, root, true), tree(l, root, false));
+        int64_t length = add(inputs(l, root, scope), tree(l, root, false));
         least = least < 0 || (length >= 0 && length < least) ? length : least;
     }
     return least;
@@ -75,16 +83,17 @@ static int64_t cost_of(const struct lengths *l, tern_plan_kind kind, int root,
 {
     const tern_kind_facts *facts = tern_coll_kind_facts(kind);
     bool inward = facts->sums || facts->root == TERN_KIND_ROOT_TO;
-    bool raw = facts->sums && scope == TERN_CERTIFICATE_RANK_ORDER_PLANS;
     if (kind == TERN_PLAN_ALL_REDUCE) {
         return all_reduce_cost(l, scope);
     }
-    bool blocks = kind == TERN_PLAN_ALL_TO_ALL || kind == TERN_PLAN_GATHER ||
-                  kind == TERN_PLAN_SCATTER || raw;
+    bool blocks =
+        kind == TERN_PLAN_ALL_TO_ALL || kind == TERN_PLAN_GATHER || kind == TERN_PLAN_SCATTER;
     int64_t total = 0;
     for (int v = 0; v < l->n; v++) {
         if (facts->root == TERN_KIND_ROOT_NONE || v == root) {
-            total = add(total, blocks ? paths(l, v, inward) : tree(l, v, inward));
+            total = add(total, facts->sums ? inputs(l, v, scope)
+                               : blocks    ? paths(l, v, inward)
+                                           : tree(l, v, inward));
         }
     }
     return total;
@@ -98,6 +107,9 @@ double tern__certificate_bound(const struct tern__net_graph *graph, const int64_
     l.n = graph->n;
     tern__net_graph_lengths(graph, prices, l.there);
     tern__reverse_lengths(l.there, graph->n, l.back);
+    if (scope == TERN_CERTIFICATE_PREFIX_PLANS) {
+        tern__prefix_find(l.there, l.n, &l.ways);
+    }
     double paid = 0;
     for (int r = 0; r < graph->resources_count; r++) {
         paid += graph->capacity[r] / graph->reference * (double)prices[r];
@@ -158,7 +170,8 @@ static void tell(const struct tern__net_graph *graph, double time, tern_certific
 {
     static const char *const who[] = {
         "no plan", "no plan that sums and spreads each byte on trees",
-        "no plan that sums the inputs of each byte in rank order on one rank"};
+        "no plan that sums the inputs of each byte in rank order on one rank",
+        "no plan that sums in rank order, the first inputs of each byte on one rank,"};
     char part[32];
     fraction(time, part, sizeof part);
     snprintf(proof->text, sizeof proof->text,

@@ -122,10 +122,13 @@ static void settle(struct growing *g, int root)
 }
 
 // One part, in the rounds from first to last.
-static bool find_part(const struct tern__timed_prices *prices, bool inward, bool raw, int root,
-                      int first, int last, uint64_t *seed, int *parent)
+static bool find_part(const struct tern__aim *aim, const struct tern__timed_prices *prices,
+                      bool inward, int root, int first, int last, uint64_t *seed, int *parent)
 {
-    struct growing g = {.n = prices->n, .raw = inward && raw};
+    // Where sums grow on their way, what a rank adds to the price is known at the end alone: it is
+    // guessed to be all of its path, or its own link.
+    bool raw = inward && aim->raw && !(aim->prefixes && tern__net_random(seed) % 4 != 0);
+    struct growing g = {.n = prices->n, .raw = raw};
     g.price = inward ? prices->back : prices->there;
     g.last = inward ? prices->rounds + 1 - first : last;
     int begin = inward ? prices->rounds + 1 - last : first;
@@ -259,9 +262,9 @@ int tern__timed_find(struct tern__arena *arena, const struct tern__aim *aim,
     int last = aim->outward && in ? middle : prices->rounds;
     int first = in ? middle + 1 : 1;
     found->tree = NULL;
-    if ((in && !find_part(prices, true, aim->raw, root, 1, last, seed, in_to)) ||
+    if ((in && !find_part(aim, prices, true, root, 1, last, seed, in_to)) ||
         (aim->outward &&
-         !find_part(prices, false, aim->raw, root, first, prices->rounds, seed, out_from))) {
+         !find_part(aim, prices, false, root, first, prices->rounds, seed, out_from))) {
         return TERN_OK;
     }
     struct tern__net_tree *tree;

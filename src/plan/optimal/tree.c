@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees as arrays of parents. What follows from them, levels and crossings, is worked out once.
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -80,23 +81,33 @@ static int by_depth(int n, const int *parent, int *order)
     return count;
 }
 
+// The inputs of a set of ranks, when those of the first ranks go as one sum.
+static int carried(const struct tern__aim *aim, uint64_t set, int head)
+{
+    int count = __builtin_popcountll(set);
+    return !aim->raw ? 1 : aim->prefixes && head > 0 ? count - head + 1 : count;
+}
+
 // Levels, deepest first; returns the level of the last one to reach the root.
 static int level_inward(const struct tern__aim *aim, struct tern__net_tree *tree, const int *order)
 {
     int n = aim->graph->n;
     int deepest = 0;
+    uint64_t set[N]; // ranks whose inputs come through
+    static_assert(N <= 64, "a bit for each rank");
     for (int i = n - 1; i >= 0; i--) {
         int v = order[i];
-        int carried = 1;
         int level = 0;
+        set[v] = UINT64_C(1) << v;
         for (int u = 0; u < n; u++) {
             if (tree->in_to[u] == v) {
-                carried += tree->many[u];
+                set[v] |= set[u];
                 level = tree->level[u] > level ? tree->level[u] : level;
             }
         }
+        tree->head[v] = set[v] == UINT64_MAX ? N : __builtin_ctzll(~set[v]);
         if (tree->in_to[v] >= 0) {
-            tree->many[v] = aim->raw ? carried : 1;
+            tree->many[v] = carried(aim, set[v], tree->head[v]);
             tree->level[v] = level + 1;
         } else if (level > deepest) {
             deepest = level;
@@ -137,11 +148,12 @@ int tern__tree_make(struct tern__arena *arena, const struct tern__aim *aim, int 
     TERN__ARENA_TAKE(arena, made, 1);
     made->commodity = commodity;
     made->root = root;
-    TERN__ARENA_TAKE(arena, made->in_to, 8 * n);
+    TERN__ARENA_TAKE(arena, made->in_to, 9 * n);
     made->out_from = made->in_to + n;
     made->level = made->in_to + 2 * n;
     made->after = made->in_to + 4 * n;
     made->many = made->in_to + 6 * n;
+    made->head = made->in_to + 8 * n;
     for (int v = 0; v < n; v++) {
         made->in_to[v] = in_to != NULL ? in_to[v] : -1;
         made->out_from[v] = out_from != NULL ? out_from[v] : -1;

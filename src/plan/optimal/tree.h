@@ -18,12 +18,17 @@ struct tern__commodity {
     double demand;   // its share of the plan's bytes
 };
 
+// Elements of two bytes may be f16 or bf16, whose sums must be rounded once, at the end. Other
+// types keep a sum as it is, so it can stop and go on: the bits are the same.
+#define TERN__UNIT_ROUNDED 2
+
 struct tern__aim {
     const struct tern__net_graph *graph;
     tern_plan_kind kind;
     int root;
     bool inward, outward; // which parts its trees have
     bool raw;             // inward all inputs go as they are, to be summed in rank order
+    bool prefixes; // with raw: the inputs of the first ranks go as their sum, where all have come
     // AllReduce in two phases: trees are outward, and the sums go the same way back in time.
     bool in_sequence;
     int count;
@@ -35,14 +40,24 @@ struct tern__net_tree {
     int *in_to;    // to whom a rank sends inward; -1: the root, or no task
     int *out_from; // from whom it gets outward; -1 likewise
     // By task: the earliest round, from 1, 0 if there is no such task; the rounds that must follow
-    // it; and the inputs that it carries.
+    // it; and the inputs, or sums, that it carries.
     int *level, *after, *many;
+    // By rank, of raw inputs: how many of the first ranks' inputs come through it, without a gap;
+    // with aim.prefixes their sum goes on as one.
+    int *head;
     int depth; // rounds of the whole
 };
 
 // What a kind asks for. `order` is that of its sums.
 int tern__aim_make(struct tern__arena *arena, const struct tern__net_graph *graph,
                    tern_plan_kind kind, int root, tern_order order, struct tern__aim *aim);
+
+// Whether what a rank of a raw tree has of another's input goes on as it is: not in a sum.
+static inline bool tern__tree_goes_alone(const struct tern__aim *aim,
+                                         const struct tern__net_tree *tree, int rank, int whose)
+{
+    return !aim->prefixes || whose == 0 || whose >= tree->head[rank];
+}
 
 // Makes a tree of the parents of its parts (n each; NULL where there is no such part).
 int tern__tree_make(struct tern__arena *arena, const struct tern__aim *aim, int commodity, int root,

@@ -9,6 +9,22 @@
 #include "plan/optimal/write.h"
 #include "plan/optimal/lane.h"
 
+// The inputs of ranks first to last - 1 where they lie on a rank, in rank order: as they are, and a
+// sum that a child made of the first ones.
+static void add_inputs(const struct tern__writer *w, struct tern__net_move *move, int range,
+                       int rank, int first, int last, uint64_t element)
+{
+    const struct tern__net_tree *tree = tern__writer_tree(w, range);
+    for (int whose = first; whose < last; whose++) {
+        int child = whose == rank ? -1 : tern__place_child(tree, rank, whose);
+        if (child < 0 || tern__tree_goes_alone(&w->s->aim, tree, child, whose)) {
+            move->from[move->sources_count++] =
+                child < 0 ? tern__place_in(w, range, rank, element)
+                          : tern__place_slot(w, range, rank, whose, element);
+        }
+    }
+}
+
 // The parts of an inward task in a round: of raw inputs one move for each origin.
 static void take_inward(struct tern__net_lane *lane, int range, uint64_t begin, uint64_t end)
 {
@@ -33,17 +49,19 @@ static void take_inward(struct tern__net_lane *lane, int range, uint64_t begin, 
     }
     for (int whose = 0; whose < w->n; whose++) {
         int child = whose == rank ? -1 : tern__place_child(tree, rank, whose);
-        if (whose != rank && child < 0) {
+        if ((whose != rank && child < 0) || !tern__tree_goes_alone(&w->s->aim, tree, rank, whose)) {
             continue;
         }
+        bool grows = whose == 0 && w->s->aim.prefixes;
         move = &lane->moves[lane->count];
         move->length = (end - begin) * w->unit;
-        move->sources_count = 1;
-        move->from[0] = whose == rank ? tern__place_in(w, range, rank, begin)
-                                      : tern__place_slot(w, range, rank, whose, begin);
+        move->sources_count = 0;
+        add_inputs(w, move, range, rank, whose, grows ? tree->head[rank] : whose + 1, begin);
         move->to = tern__place_slot(w, range, next, whose, begin);
+        bool own = whose == rank && move->sources_count == 1;
+        bool all = move->sources_count > 1;
         move->needs_count =
-            whose == rank ? 0 : tern__need_of(w, range, rank, end, child, move->needs);
+            own ? 0 : tern__need_of(w, range, rank, end, all ? -1 : child, move->needs);
         tern__lane_take(lane);
     }
 }
@@ -109,12 +127,13 @@ static void take_sum(struct tern__net_lane *lane, int range)
     struct tern__net_move *move = &lane->moves[lane->count];
     move->length = (end - begin) * w->unit;
     move->sources_count = 0;
-    for (int i = 0; i < w->n; i++) {
-        // Its own first; or, in rank order, all where they are.
-        int v = w->s->aim.raw ? i : (i == 0) ? tree->root : i <= tree->root ? i - 1 : i;
-        if (v == tree->root) {
-            move->from[move->sources_count++] = tern__place_in(w, range, v, begin);
-        } else if (w->s->aim.raw || tree->in_to[v] == tree->root) {
+    if (w->s->aim.raw) {
+        add_inputs(w, move, range, tree->root, 0, w->n, begin);
+    } else {
+        move->from[move->sources_count++] = tern__place_in(w, range, tree->root, begin);
+    }
+    for (int v = 0; v < w->n && !w->s->aim.raw; v++) {
+        if (tree->in_to[v] == tree->root) {
             move->from[move->sources_count++] = tern__place_slot(w, range, tree->root, v, begin);
         }
     }

@@ -11,9 +11,11 @@
 #include "plan/optimal/lp.h"
 #include "support/folder.h"
 
-static tern_certificate *make(const tern_topo *topo, tern_plan_kind kind, tern_order order)
+static tern_certificate *make(const tern_topo *topo, tern_plan_kind kind, tern_order order,
+                              uint32_t unit)
 {
-    tern_algo_request request = {.kind = kind, .topo = topo, .bytes = 4, .unit = 4, .order = order};
+    tern_algo_request request = {
+        .kind = kind, .topo = topo, .bytes = unit, .unit = unit, .order = order};
     tern_certificate *certificate = NULL;
     if (tern_certificate_make(&request, &certificate) != TERN_OK) {
         fail_msg("%s", tern_last_error());
@@ -46,9 +48,12 @@ static void known_bounds_are_proved(void **state)
         {"mesh:8 0-1 2-3", TERN_PLAN_ALL_REDUCE, TERN_ORDER_ANY, TERN_CERTIFICATE_ALL_PLANS,
          "7/26"},
         {"mesh:8 0>1", TERN_PLAN_ALL_REDUCE, TERN_ORDER_ANY, TERN_CERTIFICATE_ALL_PLANS, "14/55"},
-        {"mesh:8 0-1", TERN_PLAN_ALL_REDUCE, TERN_ORDER_RANK, TERN_CERTIFICATE_RANK_ORDER_PLANS,
-         "41/156"},
+        {"mesh:8 0-1", TERN_PLAN_ALL_REDUCE, TERN_ORDER_RANK, TERN_CERTIFICATE_PREFIX_PLANS,
+         "no plan that sums in rank order, the first inputs of each byte on one rank, of all_reduce "
+         "takes less than 41/156"},
         {"mesh:8", TERN_PLAN_ALL_REDUCE, TERN_ORDER_RANK, TERN_CERTIFICATE_ALL_PLANS, "1/4"},
+        {"hosts:2x4@25", TERN_PLAN_ALL_REDUCE, TERN_ORDER_RANK, TERN_CERTIFICATE_PREFIX_PLANS,
+         "1/1"},
         {"mesh:8 0-1", TERN_PLAN_ALL_GATHER, TERN_ORDER_ANY, TERN_CERTIFICATE_ALL_PLANS, "7/48"},
         {"mesh:8 0-1", TERN_PLAN_ALL_TO_ALL, TERN_ORDER_ANY, TERN_CERTIFICATE_ALL_PLANS, "7/48"},
         {"mesh:8 0-1", TERN_PLAN_BROADCAST, TERN_ORDER_ANY, TERN_CERTIFICATE_ALL_PLANS, "1/6"},
@@ -56,7 +61,7 @@ static void known_bounds_are_proved(void **state)
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         tern_topo *topo = net_of(known[i].net);
-        tern_certificate *certificate = make(topo, known[i].kind, known[i].order);
+        tern_certificate *certificate = make(topo, known[i].kind, known[i].order, 4);
         tern_certificate_proof proof = prove(certificate, topo);
         if (strstr(proof.text, known[i].text) == NULL || proof.scope != known[i].scope) {
             fail_msg("%s: %s (scope %d)", known[i].net, proof.text, (int)proof.scope);
@@ -65,6 +70,21 @@ static void known_bounds_are_proved(void **state)
         tern_certificate_destroy(certificate);
         tern_topo_destroy(topo);
     }
+}
+
+// Elements that may be f16 are summed once: more has to go between two hosts.
+static void sums_that_are_rounded_once_cost_more(void **state)
+{
+    tern_topo *topo = net_of("hosts:2x4@25");
+    tern_certificate *certificate = make(topo, TERN_PLAN_ALL_REDUCE, TERN_ORDER_RANK, 2);
+    tern_certificate_proof proof = prove(certificate, topo);
+    assert_int_equal(proof.scope, TERN_CERTIFICATE_RANK_ORDER_PLANS);
+    assert_non_null(strstr(proof.text, "on one rank of all_reduce takes less than 5/2 of its"));
+    certificate->scope = TERN_CERTIFICATE_PREFIX_PLANS;
+    proof = prove(certificate, topo);
+    assert_true(fabs(proof.us_per_byte * 25e3 - 1) < 1e-9); // the uplinks alone have prices
+    tern_certificate_destroy(certificate);
+    tern_topo_destroy(topo);
 }
 
 // The least time of all spanning trees that share symmetric links, by one linear program over all
@@ -148,7 +168,7 @@ static void spoiled_ones_prove_no_more(void **state)
         struct tern__net_graph graph;
         assert_int_equal(tern__net_graph_make(&arena, topo, &graph), TERN_OK);
         double optimum = exact(&graph) / (graph.reference * 1e3);
-        tern_certificate *whole = make(topo, TERN_PLAN_ALL_REDUCE, TERN_ORDER_ANY);
+        tern_certificate *whole = make(topo, TERN_PLAN_ALL_REDUCE, TERN_ORDER_ANY, 4);
         assert_true(fabs(prove(whole, topo).us_per_byte / optimum - 1) < 1e-8);
         for (int mutant = 0; mutant < MUTANTS; mutant++) {
             tern_certificate copy = *whole;
@@ -173,7 +193,7 @@ static void spoiled_ones_prove_no_more(void **state)
 static void texts_are_read_as_written(void **state)
 {
     tern_topo *topo = net_of("machines:2x2");
-    tern_certificate *made = make(topo, TERN_PLAN_BROADCAST, TERN_ORDER_ANY);
+    tern_certificate *made = make(topo, TERN_PLAN_BROADCAST, TERN_ORDER_ANY, 4);
     tern_certificate *read = NULL;
     assert_int_equal(tern_certificate_save(made, folder_file), TERN_OK);
     if (tern_certificate_load(folder_file, &read) != TERN_OK) {
@@ -252,6 +272,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_bounds_are_proved),
+        cmocka_unit_test(sums_that_are_rounded_once_cost_more),
         cmocka_unit_test(spoiled_ones_prove_no_more),
         cmocka_unit_test(texts_are_read_as_written),
         cmocka_unit_test(wrong_texts_get_a_sentence),

@@ -43,7 +43,9 @@ static int prove(void *context, tern_plan **plan, double us)
     }
     if (shown->goal->order == TERN_ORDER_RANK &&
         tern_check_sum_order(check) != TERN_CHECK_ORDER_NONE) {
-        assert_int_equal(tern_check_sum_order(check), TERN_CHECK_ORDER_RANK);
+        tern_check_order order = tern_check_sum_order(check);
+        bool chain = order == TERN_CHECK_ORDER_CHAIN && shown->goal->unit != 2;
+        assert_true(order == TERN_CHECK_ORDER_RANK || chain);
     }
     tern_check_destroy(check);
     if (!(us >= shown->bound_us * (1 - 1e-6))) {
@@ -169,7 +171,8 @@ static void bounds_are_reached(void **state)
         {"mesh:8 0-1", TERN_PLAN_ALL_TO_ALL, TERN_ORDER_ANY, 1},
         {"mesh:6 0-1", TERN_PLAN_BROADCAST, TERN_ORDER_ANY, 0.95},
         {"mesh:6 0-1", TERN_PLAN_REDUCE_TO_ROOT, TERN_ORDER_ANY, 0.95},
-        {"mesh:8 0-1", TERN_PLAN_ALL_REDUCE, TERN_ORDER_RANK, 0.99}, // seconds
+        {"hosts:2x3@25", TERN_PLAN_ALL_REDUCE, TERN_ORDER_RANK, 0.95}, // sums grow on their way
+        {"mesh:8 0-1", TERN_PLAN_ALL_REDUCE, TERN_ORDER_RANK, 0.99},   // seconds
     };
     size_t count = sizeof known / sizeof *known - (is_long() ? 0 : 1);
     for (size_t i = 0; i < count; i++) {

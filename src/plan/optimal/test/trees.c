@@ -5,6 +5,7 @@
 
 #include "nets.h"
 #include "plan/optimal/arborescence.h"
+#include "plan/optimal/prefix.h"
 
 enum { MOST = 6 };
 
@@ -142,6 +143,59 @@ static void paths_are_the_shortest(void **state)
     }
 }
 
+// The shortest of all n^n choices of where the sums of the first ranks are made.
+static int64_t try_all_sums(int n, const struct tern__prefix_ways *ways, int root)
+{
+    int64_t best = -1;
+    int choices = 1;
+    for (int i = 0; i < n; i++) {
+        choices *= n;
+    }
+    for (int choice = 0; choice < choices; choice++) {
+        int64_t total = 0;
+        int rest = choice;
+        int before = rest % n;
+        for (int k = 0; k < n && total >= 0; k++, rest /= n) {
+            int here = rest % n;
+            int64_t moved = ways->distance[before * n + here];
+            int64_t came = ways->distance[k * n + here];
+            bool can = moved != TERN__NO_EDGE && came != TERN__NO_EDGE;
+            total = can ? total + moved + came : -1;
+            before = here;
+        }
+        int64_t last = ways->distance[before * n + root];
+        if (total >= 0 && last != TERN__NO_EDGE && (best < 0 || total + last < best)) {
+            best = total + last;
+        }
+    }
+    return best;
+}
+
+static void sums_that_grow_go_the_shortest_way(void **state)
+{
+    uint64_t seed = random_seed();
+    for (int run = 0; run < 200; run++) {
+        int n = 1 + (int)random_below(&seed, 5);
+        int64_t lengths[MOST * MOST];
+        int64_t reversed[MOST * MOST];
+        static struct tern__prefix_ways ways;
+        draw(n, &seed, lengths);
+        tern__reverse_lengths(lengths, n, reversed);
+        tern__prefix_find(lengths, n, &ways);
+        for (int root = 0; root < n; root++) {
+            int to[MOST];
+            int64_t found = tern__prefix_length(&ways, root);
+            assert_int_equal(found, try_all_sums(n, &ways, root));
+            if (found >= 0) {
+                tern__prefix_tree(&ways, root, to);
+                assert_int_equal(to[root], -1);
+                assert_true(leads_to(n, to, root));
+                assert_true(length_of(n, reversed, root, to) >= 0);
+            }
+        }
+    }
+}
+
 static void shallow_trees_are_as_deep_as_they_say(void **state)
 {
     uint64_t seed = random_seed();
@@ -212,6 +266,7 @@ int main(void)
         cmocka_unit_test(arborescences_are_the_shortest),
         cmocka_unit_test(large_ones_are_trees),
         cmocka_unit_test(paths_are_the_shortest),
+        cmocka_unit_test(sums_that_grow_go_the_shortest_way),
         cmocka_unit_test(shallow_trees_are_as_deep_as_they_say),
         cmocka_unit_test(graphs_say_what_links_use),
         cmocka_unit_test(ranks_without_a_way_are_named),
