@@ -71,6 +71,9 @@ static int compare_table(struct search *s)
     request.search = NULL;
     for (int i = 0; (request.algorithm = tern_algo_name(request.kind, i)) != NULL; i++) {
         tern_plan *plan = NULL;
+        if (s->best != NULL && s->deadline_ns > 0 && tern__now_ns() >= s->deadline_ns) {
+            return TERN_OK;
+        }
         int status = tern_algo_plan(&request, &plan);
         status = status == TERN_OK ? compare(s, &plan) : status;
         TERN_TRY(tern_plan_destroy(plan));

@@ -166,6 +166,7 @@ static int look_at_known(struct tern__generating *g, const struct tern__timed_pr
     int when[2 * TERN__NET_RANKS_MAX];
     for (int i = 0; i < g->known.count; i++) {
         const struct tern__net_tree *tree = g->known.at[i];
+        TERN_TRY(tern__patience_left(g->aim->patience));
         if (tree->depth <= g->k) {
             struct tern__timed timed = {.tree = tree, .when = when};
             timed.price = tern__timed_when(g->aim, prices, tree, when);
@@ -201,6 +202,7 @@ static int look_for_new(struct tern__generating *g, const struct tern__timed_pri
         int origin = g->aim->commodities[c].origin;
         int last = origin < 0 ? g->n - 1 : origin;
         for (int root = origin < 0 ? 0 : origin; root <= last; root++) {
+            TERN_TRY(tern__patience_left(g->aim->patience));
             TERN_TRY(look_from(g, prices, c, root));
         }
     }
@@ -353,6 +355,7 @@ static int begin(struct tern__generating *g, const struct tern__trees *pool)
     TERN__ARENA_TAKE(g->arena, reached, g->aim->count + 1);
     for (int i = 0; i < pool->count; i++) {
         struct tern__net_tree *tree = pool->at[i];
+        TERN_TRY(tern__patience_left(g->aim->patience));
         TERN_TRY(tern__trees_add(g->arena, g->aim, &g->known, tree));
         for (int late = 0; late <= 1 && tree->depth <= g->k; late++) {
             struct tern__timed timed = {.tree = tree};

@@ -75,6 +75,7 @@ static int make_form(struct tern__optimal *o, bool in_sequence,
     const struct tern__optimal_goal *goal = &o->goal;
     TERN_TRY(tern__aim_make(&o->arena, &o->graph, goal->kind, goal->root, goal->order, &form->aim));
     form->aim.in_sequence = in_sequence;
+    form->aim.patience = patience;
     form->aim.prefixes = form->aim.raw && goal->unit != TERN__UNIT_ROUNDED;
     TERN_TRY(tern__master_solve(&o->arena, &form->aim, goal->seed, patience, &form->master));
     TERN_TRY(tern__pool_make(&o->arena, &form->aim, &form->master, goal->seed, &form->pool));
@@ -82,6 +83,7 @@ static int make_form(struct tern__optimal *o, bool in_sequence,
     form->one_origin = form->aim.count == 1 && form->aim.commodities[0].origin >= 0;
     form->columns_max = COLUMNS_MAX;
     form->rounds_max = ROUNDS_MAX;
+    form->aim.patience = NULL;
     o->forms_count++;
     return TERN_OK;
 }
@@ -334,6 +336,7 @@ static void tell(const struct search *s, int rounds)
 
 static int try_form(struct search *s, struct form *form)
 {
+    form->aim.patience = &s->patience;
     int rounds = tern__pool_rounds(&form->aim, &form->pool);
     int no_better = 0;
     while (rounds <= form->rounds_max && no_better < NO_BETTER_MAX) {
@@ -370,6 +373,7 @@ int tern__optimal_search(struct tern__optimal *optimal, const struct tern__optim
     int status = TERN_OK;
     for (int i = optimal->forms_count - 1; i >= 0 && status >= 0; i--) {
         status = try_form(&search, &optimal->forms[i]);
+        optimal->forms[i].aim.patience = NULL;
     }
     bool enough = status == TERN_ERR_TIMEOUT || status == TERN_ERR_INTERRUPTED;
     tell(&search, 0);

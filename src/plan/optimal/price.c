@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "plan/optimal/arborescence.h"
+#include "plan/optimal/lp.h"
 #include "plan/optimal/prefix.h"
 #include "plan/optimal/price.h"
 
@@ -111,6 +112,7 @@ static int make_all(struct tern__arena *arena, const struct tern__aim *aim, stru
     }
     if (aim->count > 0 && aim->commodities[0].destination >= 0) {
         for (int v = 0; v < n; v++) {
+            TERN_TRY(tern__patience_left(aim->patience));
             TERN_TRY(make_paths(arena, aim, find->lengths, v, trees, cost));
         }
         return TERN_OK;
@@ -121,6 +123,7 @@ static int make_all(struct tern__arena *arena, const struct tern__aim *aim, stru
         for (int root = origin < 0 ? 0 : origin; root < (origin < 0 ? n : origin + 1); root++) {
             struct tern__net_tree *tree;
             int64_t least;
+            TERN_TRY(tern__patience_left(aim->patience));
             TERN_TRY(make(arena, aim, find, c, root, &tree, &least));
             TERN_TRY(tern__trees_add(arena, aim, trees, tree));
             cost[c] = least < cost[c] ? least : cost[c];

@@ -168,6 +168,7 @@ static int add_resource_row(struct program *p, int resource, int round)
 static int add_rows(struct program *p)
 {
     for (int j = 0; j < p->trees->count; j++) {
+        TERN_TRY(tern__patience_left(p->limits->patience));
         for (int task = 0; task < 2 * p->n && p->share[j] != NOTHING; task++) {
             if (p->trees->at[j]->level[task] > 0) {
                 TERN_TRY(add_task_rows(p, j, task));
@@ -175,6 +176,7 @@ static int add_rows(struct program *p)
         }
     }
     for (int r = 0; r < p->aim->graph->resources_count; r++) {
+        TERN_TRY(tern__patience_left(p->limits->patience));
         for (int round = 1; round <= p->k; round++) {
             if (p->users_at[r + 1] > p->users_at[r]) {
                 TERN_TRY(add_resource_row(p, r, round));

@@ -251,24 +251,47 @@ int64_t tern__tree_length(const struct tern__aim *aim, const struct tern__net_tr
     return total;
 }
 
+// The place in a list's table where a tree is, or would be.
+static int *place_of(const struct tern__aim *aim, const struct tern__trees *trees,
+                     const struct tern__net_tree *tree)
+{
+    uint64_t hash = (uint64_t)tree->commodity;
+    uint64_t places = 2 * (uint64_t)trees->room;
+    for (int i = 0; i < 2 * aim->graph->n; i++) {
+        hash = (hash ^ (uint64_t)(tree->in_to[i] + 1)) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    uint64_t at = hash % places;
+    while (trees->table[at] != 0 && !tern__tree_same(aim, trees->at[trees->table[at] - 1], tree)) {
+        at = (at + 1) % places;
+    }
+    return &trees->table[at];
+}
+
+static int grow(struct tern__arena *arena, const struct tern__aim *aim, struct tern__trees *trees)
+{
+    struct tern__trees grown = {.count = trees->count, .room = 2 * trees->room + 64};
+    TERN__ARENA_TAKE(arena, grown.at, grown.room);
+    TERN__ARENA_TAKE(arena, grown.table, 2 * grown.room);
+    for (int i = 0; i < trees->count; i++) {
+        grown.at[i] = trees->at[i];
+        *place_of(aim, &grown, grown.at[i]) = i + 1;
+    }
+    *trees = grown;
+    return TERN_OK;
+}
+
 int tern__trees_add(struct tern__arena *arena, const struct tern__aim *aim,
                     struct tern__trees *trees, struct tern__net_tree *tree)
 {
-    for (int i = 0; i < trees->count; i++) {
-        if (tern__tree_same(aim, trees->at[i], tree)) {
-            return 0;
-        }
-    }
     if (trees->count == trees->room) {
-        int room = 2 * trees->room + 64;
-        struct tern__net_tree **at;
-        TERN__ARENA_TAKE(arena, at, room);
-        if (trees->count > 0) {
-            memcpy(at, trees->at, (size_t)trees->count * sizeof(struct tern__net_tree *));
-        }
-        trees->at = at;
-        trees->room = room;
+        TERN_TRY(grow(arena, aim, trees));
+    }
+    int *place = place_of(aim, trees, tree);
+    if (*place != 0) {
+        return 0;
     }
     trees->at[trees->count++] = tree;
+    *place = trees->count;
     return 1;
 }

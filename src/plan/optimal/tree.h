@@ -22,8 +22,11 @@ struct tern__commodity {
 // types keep a sum as it is, so it can stop and go on: the bits are the same.
 #define TERN__UNIT_ROUNDED 2
 
+struct tern__patience; // plan/optimal/lp.h
+
 struct tern__aim {
     const struct tern__net_graph *graph;
+    const struct tern__patience *patience; // of whoever works on it now; NULL: any time
     tern_plan_kind kind;
     int root;
     bool inward, outward; // which parts its trees have
@@ -88,6 +91,7 @@ int64_t tern__tree_length(const struct tern__aim *aim, const struct tern__net_tr
 struct tern__trees {
     struct tern__net_tree **at;
     int count, room;
+    int *table; // finds them by what they are: index + 1, or 0; as many places as twice the room
 };
 
 // Adds a tree that is not there yet; returns 1, or 0 if it is.
