@@ -182,7 +182,10 @@ static int barrier(const struct rank_job *job)
 // there, whose sentences know more than that a rank has not come.
 static int64_t patience_ns(void)
 {
-    const char *text = getenv("TERN_TIMEOUT"); // tern_init has refused what is no number
+    const char *text = getenv("TERN_TIMEOUT"); // tern_init has refused what is none
+    if (text != NULL && strcmp(text, "never") == 0) {
+        return TERN_TIMEOUT_NEVER;
+    }
     double seconds = text != NULL && text[0] != '\0' ? strtod(text, NULL) : 60;
     return (int64_t)((seconds < 1e8 ? seconds * 1.05 + 1 : 1e8) * 1e9);
 }

@@ -40,10 +40,13 @@ typedef struct tern_comm tern_comm;
 // For a timeout argument: the communicator's own deadline.
 #define TERN_TIMEOUT_DEFAULT INT64_C(-1)
 
+// For any timeout argument or option: no deadline. What is waited for may still fail, die or leave.
+#define TERN_TIMEOUT_NEVER INT64_MAX
+
 // Zero-initialised means: all defaults.
 typedef struct tern_options {
     // Deadline of every wait that is not given its own, and of the start, in nanoseconds.
-    // 0: TERN_TIMEOUT (seconds, decimals allowed) from the environment, else 60 s.
+    // 0: TERN_TIMEOUT (seconds, decimals allowed, or "never") from the environment, else 60 s.
     int64_t timeout_ns;
 } tern_options;
 

@@ -27,6 +27,12 @@ static inline int64_t tern__deadline_after(int64_t duration_ns)
     return duration_ns > INT64_MAX - now ? INT64_MAX : now + duration_ns;
 }
 
+// A duration twice, without overflow.
+static inline int64_t tern__twice(int64_t duration_ns)
+{
+    return duration_ns > INT64_MAX / 2 ? INT64_MAX : 2 * duration_ns;
+}
+
 // Milliseconds until the deadline for poll(2): rounded up, 0 when passed, at most max_ms.
 int tern__deadline_ms(int64_t deadline_ns, int max_ms);
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "tern/comm.h"
 
 int tern__parse_integer(const char *text, long low, long high, long *value)
 {
@@ -50,8 +51,8 @@ static bool parse_decimal(const char *text, double *value)
     return digits;
 }
 
-// A variable that is a number of seconds above 0.
-static int seconds_option(const char *name, int64_t standard_ns, int64_t *ns)
+// A variable that is a number of seconds above 0; or_word: what else it may be.
+static int seconds_option(const char *name, const char *or_word, int64_t standard_ns, int64_t *ns)
 {
     const char *text = getenv(name);
     if (text == NULL || *text == '\0') {
@@ -61,8 +62,8 @@ static int seconds_option(const char *name, int64_t standard_ns, int64_t *ns)
     double seconds;
     if (!parse_decimal(text, &seconds) || !(seconds > 0) || !(seconds <= 1e9)) {
         return tern__fail(TERN_ERR_ARG,
-                          "%s is '%s'; it must be a number of seconds above 0, such as 60 or 0.5",
-                          name, text);
+                          "%s is '%s'; it must be a number of seconds above 0, such as 60 or 0.5%s",
+                          name, text, or_word);
     }
     double nanoseconds = seconds * (double)TERN_NS_PER_SECOND;
     *ns = nanoseconds < 1 ? 1 : (int64_t)nanoseconds;
@@ -81,12 +82,17 @@ int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns)
                           "default",
                           (long long)given_ns);
     }
-    return seconds_option("TERN_TIMEOUT", TERN_DEFAULT_TIMEOUT_NS, timeout_ns);
+    const char *text = getenv("TERN_TIMEOUT");
+    if (text != NULL && strcmp(text, "never") == 0) {
+        *timeout_ns = TERN_TIMEOUT_NEVER;
+        return TERN_OK;
+    }
+    return seconds_option("TERN_TIMEOUT", ", or never", TERN_DEFAULT_TIMEOUT_NS, timeout_ns);
 }
 
 int tern__net_timeout_option(int64_t *timeout_ns)
 {
-    return seconds_option("TERN_NET_TIMEOUT", TERN_DEFAULT_NET_TIMEOUT_NS, timeout_ns);
+    return seconds_option("TERN_NET_TIMEOUT", "", TERN_DEFAULT_NET_TIMEOUT_NS, timeout_ns);
 }
 
 int tern__dump_option(enum tern__dump *dump)

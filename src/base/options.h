@@ -7,8 +7,8 @@
 
 #define TERN_DEFAULT_TIMEOUT_NS INT64_C(60000000000)
 
-// The deadline to use: given_ns when positive, else TERN_TIMEOUT (seconds, decimals allowed), else
-// the default. TERN_ERR_ARG when TERN_TIMEOUT is not a positive number.
+// The deadline to use: given_ns when positive, else TERN_TIMEOUT (seconds, decimals allowed, or
+// never), else the default. TERN_ERR_ARG when TERN_TIMEOUT is neither.
 int tern__timeout_option(int64_t given_ns, int64_t *timeout_ns);
 
 // TERN_NET_TIMEOUT: how long another machine may be silent before it counts as gone. Its own

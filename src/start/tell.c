@@ -31,9 +31,13 @@ void tern__start_tell(const struct tern__job *job, const char *how)
         return;
     }
     memory_text(&machine, memory, sizeof memory);
-    tern__log(level, "tern %d.%d.%d, %d rank%s, %s; a wait may take %.3g s", TERN_VERSION_MAJOR,
+    char patience[32] = "for ever";
+    if (job->timeout_ns != TERN_TIMEOUT_NEVER) {
+        snprintf(patience, sizeof patience, "%.3g s", (double)job->timeout_ns * 1e-9);
+    }
+    tern__log(level, "tern %d.%d.%d, %d rank%s, %s; a wait may take %s", TERN_VERSION_MAJOR,
               TERN_VERSION_MINOR, TERN_VERSION_PATCH, job->nranks, job->nranks == 1 ? "" : "s", how,
-              (double)job->timeout_ns * 1e-9);
+              patience);
     tern__log(level,
               "machine %s, %s %s: %d of %d processors may be used (%d at once), %s; "
               "reductions use %s",

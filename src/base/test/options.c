@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/options.h"
+#include "tern/comm.h"
 #include "tern/status.h"
 
 static int64_t timeout_with(const char *text, int64_t given_ns)
@@ -76,6 +78,16 @@ static void a_damaged_environment_is_refused_with_its_text(void **state)
         assert_non_null(strstr(tern_last_error(), "TERN_TIMEOUT is '"));
         assert_non_null(strstr(tern_last_error(), bad[i]));
     }
+}
+
+static void never_is_a_deadline_that_does_not_come(void **state)
+{
+    assert_true(timeout_with("never", 0) == TERN_TIMEOUT_NEVER);
+    assert_int_equal(timeout_with("never", 5), 5);
+    assert_true(timeout_with("5", TERN_TIMEOUT_NEVER) == TERN_TIMEOUT_NEVER);
+    assert_int_equal(timeout_with("Never", 0), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "never"));
+    assert_true(tern__deadline_after(TERN_TIMEOUT_NEVER) == INT64_MAX);
 }
 
 static void a_negative_timeout_is_refused(void **state)
@@ -196,6 +208,7 @@ int main(void)
         cmocka_unit_test(the_environment_is_read_in_seconds),
         cmocka_unit_test(the_silence_of_a_machine_is_read_alike),
         cmocka_unit_test(a_damaged_environment_is_refused_with_its_text),
+        cmocka_unit_test(never_is_a_deadline_that_does_not_come),
         cmocka_unit_test(a_negative_timeout_is_refused),
         cmocka_unit_test(whole_numbers_are_read),
         cmocka_unit_test(anything_but_a_whole_number_in_range_is_refused),

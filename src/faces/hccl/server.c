@@ -170,7 +170,8 @@ static int wait_for_thread(struct wait *wait)
                                .broken = tern__never_broken,
                                .arg = wait};
     TERN_TRY(tern__timeout_option(0, &climb.timeout_ns));
-    climb.timeout_ns *= 2; // what the thread waits for ends before, with a better sentence
+    // What the thread waits for ends before, with a better sentence.
+    climb.timeout_ns = tern__twice(climb.timeout_ns);
     int status = tern__ladder_climb(&climb);
     return status != TERN_ERR_TIMEOUT
                ? status
@@ -339,7 +340,7 @@ int tern__hccl_server_close(struct hccl *hccl)
                                .broken = tern__never_broken,
                                .arg = server};
     TERN_TRY(tern__timeout_option(0, &climb.timeout_ns));
-    climb.timeout_ns *= 2; // as in wait_for_thread
+    climb.timeout_ns = tern__twice(climb.timeout_ns); // as in wait_for_thread
     int status = tern__ladder_climb(&climb);
     return status != TERN_ERR_TIMEOUT
                ? status
