@@ -108,6 +108,17 @@ TERN_CALL int tern_comm_create_group(tern_comm *comm, const int *ranks, int coun
 // Looks whether all ranks still live, so it may take a system call.
 TERN_CALL int tern_comm_health(tern_comm *comm);
 
+// Ends the communicator: it has failed, on all of its ranks. Every call on it or on what was made
+// from it, under way or made later, by any thread, is TERN_ERR_ABORTED, with "rank 1 ended the
+// communicator: <sentence>" (NULL or empty: without one). Waits that sleep are woken. Any thread,
+// also while others are in calls of it; not collective; the communicator must live until it
+// returns. One that has failed before keeps its reason, and that too is TERN_OK. Buffers of calls
+// that it ended may be used as soon as those calls have returned, and requests have ended.
+//
+// Each communicator fails for itself: neither the one it was split from nor the parts made from it
+// have failed. Who wants those to end ends them, too.
+TERN_CALL int tern_comm_abort(tern_comm *comm, const char *sentence);
+
 // Leaves the communicator and frees it, and with the first communicator of a job everything made
 // from it. Before, requests end (tern_request_wait; persistent ones tern_request_free), and
 // windows, executors, chips and split communicators are destroyed; else TERN_ERR_STATE says what is

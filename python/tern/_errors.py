@@ -91,6 +91,10 @@ class InterruptedError(Error):  # noqa: A001
     it is what the handler raised instead. The communicator has failed."""
 
 
+class AbortedError(Error):
+    """TERN_ERR_ABORTED: a rank has ended the communicator (abort), with the sentence it gave."""
+
+
 CLASSES: Dict[str, Type[Error]] = {
     "TERN_ERR_ARG": ArgumentError,
     "TERN_ERR_MEMORY": OutOfMemoryError,
@@ -105,6 +109,7 @@ CLASSES: Dict[str, Type[Error]] = {
     "TERN_ERR_CYCLE": CycleError,
     "TERN_ERR_KERNEL": KernelError,
     "TERN_ERR_INTERRUPTED": InterruptedError,
+    "TERN_ERR_ABORTED": AbortedError,
 }
 
 

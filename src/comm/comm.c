@@ -188,6 +188,25 @@ int tern_comm_health(tern_comm *comm)
     return tern__group_check(&comm->group, true);
 }
 
+static int comm_abort(tern_comm *comm, const char *sentence)
+{
+    TERN_TRY(tern__comm_lives("tern_comm_abort", comm));
+    bool said = sentence != NULL && sentence[0] != '\0';
+    char last[TERN_ERROR_BYTES];
+    snprintf(last, sizeof last, "%s", tern_last_error());
+    tern_status_ignore(tern__group_fail(&comm->group, TERN_ERR_ABORTED, comm->group.rank,
+                                        "%s ended the communicator%s%s",
+                                        tern__rank_name(&comm->group, comm->group.rank).text,
+                                        said ? ": " : "", said ? sentence : ""));
+    tern__set_error("%s", last); // this call has not failed
+    return TERN_OK;
+}
+
+int tern_comm_abort(tern_comm *comm, const char *sentence)
+{
+    return TERN__CALL(comm_abort(comm, sentence));
+}
+
 static void free_area(const tern_comm *comm, bool keeps_memory)
 {
     if (keeps_memory) {

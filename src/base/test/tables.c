@@ -31,6 +31,7 @@ static const struct {
     {-11, "TERN_ERR_CYCLE", "the graph has a cycle"},
     {-12, "TERN_ERR_KERNEL", "a kernel is unknown or failed"},
     {-13, "TERN_ERR_INTERRUPTED", "interrupted by the program"},
+    {-14, "TERN_ERR_ABORTED", "the program ended the communicator"},
 };
 
 static const struct {
