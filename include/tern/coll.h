@@ -53,8 +53,9 @@
 // Errors. TERN_ERR_ARG for what a rank can see alone: NULL, overlap, sizes beyond SIZE_MAX, a root
 // that does not exist, an op that does not fit the dtype. Such a call has not been made, and the
 // rank may make the right one. TERN_ERR_MISMATCH, TERN_ERR_PEER (within 1 s of the death),
-// TERN_ERR_LEFT, TERN_ERR_TIMEOUT (the communicator's deadline): the sentence names rank, number of
-// the call, kind, bytes, algorithm and the op it stood at; a time-out says of each rank that did
+// TERN_ERR_LEFT, TERN_ERR_TIMEOUT (the call's deadline, or else the communicator's),
+// TERN_ERR_ABORTED (tern_comm_abort): the sentence names rank, number of the call, kind, bytes,
+// algorithm and the op it stood at; a time-out says how long was waited, and of each rank that did
 // not come that far what it does: "rank 3 is stopped". The communicator has then failed. out is
 // undefined after all errors but TERN_ERR_ARG and TERN_ERR_MISMATCH, which leave it as it was.
 //
@@ -144,6 +145,10 @@ typedef struct tern_coll {
     tern_order order; // TERN_ORDER_ANY lets sums run in another order (still always the same)
     // A name of `tern info --algos`, the same on all ranks. NULL: tern selects one.
     const char *algorithm;
+
+    // The deadline of this call's waits in nanoseconds; it may differ between the ranks. 0 or
+    // TERN_TIMEOUT_DEFAULT: the communicator's. TERN_TIMEOUT_NEVER: none.
+    int64_t timeout_ns;
 } tern_coll;
 
 // The call, blocking.
@@ -165,10 +170,10 @@ TERN_CALL int tern_coll_prepare(tern_comm *comm, const tern_coll *call, tern_req
 TERN_CALL int tern_request_start(tern_request request);
 
 // test: 1 when it has ended, 0 when not yet, or a status below 0. wait and test fail with
-// TERN_ERR_TIMEOUT when no call of the communicator has moved for its deadline: counted from the
-// beginning of a wait, or from the first of the tests between which nothing moved. A request that
-// ended (or failed) and is not persistent is freed, and *request becomes 0. 0 counts as ended. A
-// request that was freed before: TERN_ERR_ARG.
+// TERN_ERR_TIMEOUT when no call of the communicator has moved for the request's deadline: counted
+// from the beginning of a wait, or from the first of the tests between which nothing moved. A
+// request that ended (or failed) and is not persistent is freed, and *request becomes 0. 0 counts
+// as ended. A request that was freed before: TERN_ERR_ARG.
 TERN_CALL int tern_request_test(tern_request *request);
 TERN_CALL int tern_request_wait(tern_request *request);
 

@@ -39,10 +39,10 @@ struct tern__net_message tern__net_about(const struct tern__group *group, enum t
                                       .word = (uint32_t)group->size};
 }
 
-static int control_flush(struct tern__job *job)
+static int control_flush(struct tern__job *job, const _Atomic uint32_t *failed, int64_t timeout_ns)
 {
     // Of a rank that has died or left: the communicator says so, if it is a member.
-    int status = tern__net_flush(job->net, -1);
+    int status = tern__net_flush_within(job->net, -1, failed, timeout_ns);
     tern__flag_add(&job->net->said, 1); // partner: tern__net_receive
     return status == TERN_ERR_PEER ? TERN_OK : status;
 }

@@ -17,6 +17,7 @@ struct flush_wait {
     struct tern__net *net;
     int rank;
     uint64_t number;
+    const _Atomic uint32_t *failed; // of the group it is for
 };
 
 static bool is_flushed(void *arg)
@@ -33,7 +34,8 @@ static int flush_broken(void *arg, bool deep)
     if (tern__net_is_gone(wait->net, wait->rank)) {
         return tern__net_say_gone(wait->net, wait->rank);
     }
-    if (tern__flag_load(&job->ctl->comms[0].failed) != TERN__WORKING) {
+    if (tern__flag_load(&job->ctl->comms[0].failed) != TERN__WORKING ||
+        tern__flag_load(wait->failed) != TERN__WORKING) {
         return tern__fail(TERN_ERR_PEER, "the job has failed"); // nobody waits for its network
     }
     return deep && tern__interrupt_now
@@ -41,21 +43,22 @@ static int flush_broken(void *arg, bool deep)
                : TERN_OK;
 }
 
-static int await_flush(struct tern__net *net, int rank, uint64_t number)
+static int await_flush(struct flush_wait wait, int64_t timeout_ns)
 {
-    struct flush_wait wait = {net, rank, number};
+    struct tern__net *net = wait.net;
     struct tern__ladder ladder = tern__job_ladder(net->job);
     struct tern__wait climb = {.bell = &net->job->ctl->ranks[net->job->rank].bell,
                                .ladder = &ladder,
-                               .timeout_ns = net->job->timeout_ns,
+                               .timeout_ns = timeout_ns,
                                .holds = is_flushed,
                                .broken = flush_broken,
                                .arg = &wait};
     int status = tern__ladder_climb(&climb);
     return status == TERN_ERR_TIMEOUT
                ? tern__fail(status, "rank %d at %s did not confirm what it was sent within %.3g s",
-                            rank, tern__address_text(&net->job->machines->address[rank]).text,
-                            (double)net->job->timeout_ns * 1e-9)
+                            wait.rank,
+                            tern__address_text(&net->job->machines->address[wait.rank]).text,
+                            (double)timeout_ns * 1e-9)
                : status;
 }
 
@@ -95,6 +98,13 @@ static void confirm(struct tern__net *net, int rank)
 
 int tern__net_flush(struct tern__net *net, int except)
 {
+    return tern__net_flush_within(net, except, &net->job->ctl->comms[0].failed,
+                                  net->job->timeout_ns);
+}
+
+int tern__net_flush_within(struct tern__net *net, int except, const _Atomic uint32_t *failed,
+                           int64_t timeout_ns)
+{
     tern__net_show_order(net);
     uint64_t ranks = atomic_load_explicit(&net->unconfirmed, memory_order_seq_cst);
     ranks &= except >= 0 ? ~(UINT64_C(1) << except) : UINT64_MAX;
@@ -112,7 +122,8 @@ int tern__net_flush(struct tern__net *net, int except)
     for (uint64_t left = ranks; left != 0; left &= left - 1) {
         int rank = __builtin_ctzll(left);
         if (numbers[rank] != 0) {
-            int now = await_flush(net, rank, numbers[rank]);
+            int now =
+                await_flush((struct flush_wait){net, rank, numbers[rank], failed}, timeout_ns);
             status = status == TERN_OK ? now : status;
             confirm(net, rank);
         }

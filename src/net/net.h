@@ -101,6 +101,10 @@ void tern__net_tell(struct tern__net *net, uint64_t ranks, const struct tern__ne
 // One load when there is nothing. TERN_ERR_PEER, or TERN_ERR_TIMEOUT of the job's deadline.
 int tern__net_flush(struct tern__net *net, int except);
 
+// The same with a deadline of its own, and until `failed` says that a group has.
+int tern__net_flush_within(struct tern__net *net, int except, const _Atomic uint32_t *failed,
+                           int64_t timeout_ns);
+
 // What comes is given to the functions of its kind, on the thread that receives, in the order of
 // its stream. They must not block. place: where the payload goes; NULL: to memory that is valid
 // during `done`; tern__net_nowhere: it is dropped, and `done` gets NULL. `peer` is a rank of the

@@ -12,8 +12,8 @@
 // Who does it: src/net/control.c. None of these waits longer than the ranks they tell live.
 struct tern__far {
     // What this process has sent to ranks of other machines is stored there, but for those that
-    // have died or left.
-    int (*flush)(struct tern__job *job);
+    // have died or left. Fails when `failed` says that a group has, or after so long.
+    int (*flush)(struct tern__job *job, const _Atomic uint32_t *failed, int64_t timeout_ns);
     // What others have sent to this process, and know to be stored, is seen by this thread.
     void (*see)(struct tern__job *job);
     // The members here have come to the barrier of this number, with their cells.
@@ -37,7 +37,7 @@ static inline bool tern__far_is(const struct tern__group *group)
 
 // Before this rank says that it has come somewhere: what it has sent is there. The group fails when
 // that cannot be.
-int tern__far_flush(struct tern__group *group);
+int tern__far_flush(struct tern__group *group, int64_t timeout_ns);
 
 // Whether the machines of the group's members can hear and be heard: that depends on the leader of
 // each, who may be no member. `deep` looks whether this machine's does its work. Else the group

@@ -247,7 +247,8 @@ void tern__group_leave(struct tern__group *group)
     tern__far_left(group);
 }
 
-int tern__group_timed_out(struct tern__group *group, int culprit, const char *format, ...)
+int tern__group_timed_out(struct tern__group *group, int64_t waited_ns, int culprit,
+                          const char *format, ...)
 {
     char words[TERN__FAILURE_BYTES];
     va_list arguments;
@@ -255,8 +256,8 @@ int tern__group_timed_out(struct tern__group *group, int culprit, const char *fo
     vsnprintf(words, sizeof words, format, arguments);
     va_end(arguments);
     return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit, "%s waited %.3g s in %s",
-                            tern__rank_name(group, group->rank).text,
-                            (double)group->job->timeout_ns * 1e-9, words);
+                            tern__rank_name(group, group->rank).text, (double)waited_ns * 1e-9,
+                            words);
 }
 
 int tern__group_has_left(struct tern__group *group, int rank, const char *format, ...)
@@ -350,7 +351,8 @@ static int barrier_timed_out(struct tern__group *group, enum tern__meeting_kind 
     }
     name_meeting(group, meeting, name, sizeof name);
     int culprit = tern__doing_ranks(group, missing, doing, sizeof doing);
-    return tern__group_timed_out(group, culprit, "%s and not all ranks came: %s", name, doing);
+    return tern__group_timed_out(group, group->job->timeout_ns, culprit,
+                                 "%s and not all ranks came: %s", name, doing);
 }
 
 static void trace_barrier(const struct tern__group *group, enum tern__meeting_kind meeting,
@@ -373,7 +375,7 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
     }
     int64_t begin_ns = tern__trace_start();
     if (tern__far_is(group)) {
-        TERN_TRY(tern__far_flush(group));
+        TERN_TRY(tern__far_flush(group, group->job->timeout_ns));
     }
     uint64_t number = ++group->barriers;
     uint64_t target = number * (uint64_t)group->size;

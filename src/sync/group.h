@@ -68,10 +68,11 @@ int tern__group_check(struct tern__group *group, bool deep);
 int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
     TERN_PRINTF(4, 5);
 
-// The same with TERN_ERR_TIMEOUT and "rank 0 waited 1 s in ", and with TERN_ERR_LEFT and "rank 2
-// has left the communicator (tern_comm_destroy)", before the caller's words.
-int tern__group_timed_out(struct tern__group *group, int culprit, const char *format, ...)
-    TERN_PRINTF(3, 4);
+// The same with TERN_ERR_TIMEOUT and "rank 0 waited 1 s in " (the deadline that passed), and with
+// TERN_ERR_LEFT and "rank 2 has left the communicator (tern_comm_destroy)", before the caller's
+// words.
+int tern__group_timed_out(struct tern__group *group, int64_t waited_ns, int culprit,
+                          const char *format, ...) TERN_PRINTF(4, 5);
 int tern__group_has_left(struct tern__group *group, int rank, const char *format, ...)
     TERN_PRINTF(3, 4);
 

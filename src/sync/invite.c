@@ -137,7 +137,8 @@ static int timed_out(struct meeting *meeting, uint64_t ranks)
     char doing[TERN__FAILURE_BYTES - 160];
     TERN_TRY(tern__group_check(meeting->group, true));
     int culprit = tern__doing_ranks(meeting->group, ranks, doing, sizeof doing);
-    return tern__group_timed_out(meeting->group, culprit, "%s (tag %llu) and not all came: %s",
+    return tern__group_timed_out(meeting->group, meeting->group->job->timeout_ns, culprit,
+                                 "%s (tag %llu) and not all came: %s",
                                  tern__meeting_name(TERN__MEETING_GROUP),
                                  (unsigned long long)meeting->invite->tag, doing);
 }

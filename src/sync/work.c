@@ -162,14 +162,14 @@ static void trace_rest(struct tern__work *work, int64_t begin_ns, struct tern__t
     }
 }
 
-int tern__work_rest(struct tern__work *work)
+int tern__work_rest(struct tern__work *work, int64_t timeout_ns)
 {
     struct tern__job *job = work->job;
     struct tern__ladder ladder = tern__job_ladder(job);
     struct tern__wait climb = {
         .bell = &job->ctl->ranks[job->rank].bell,
         .ladder = &ladder,
-        .timeout_ns = job->timeout_ns,
+        .timeout_ns = timeout_ns,
         .holds = can_go_on,
         .broken = is_broken,
         .arg = work,
@@ -184,7 +184,7 @@ int tern__work_rest(struct tern__work *work)
         status = TERN_OK;
         if (!can_go_on(work)) {
             status = tern__work_broken(work, true);
-            status = status == TERN_OK ? work->ops->timed_out(work) : status;
+            status = status == TERN_OK ? work->ops->timed_out(work, timeout_ns) : status;
         }
     }
     tern__work_wake(work);
@@ -200,7 +200,7 @@ void tern__work_drive(struct tern__work *work, const bool *done)
     }
 }
 
-int tern__work_wait(struct tern__work *work, const bool *done)
+int tern__work_wait(struct tern__work *work, const bool *done, int64_t timeout_ns)
 {
     for (int looks = 0; looks < FIRST_LOOKS && !*done; looks++) {
         if (work->ops->ready(work)) {
@@ -211,13 +211,13 @@ int tern__work_wait(struct tern__work *work, const bool *done)
         bool moved = work->ops->advance(work);
         moved = (!*done && tern__work_advance(work->job, work)) || moved;
         if (!*done && !moved) {
-            TERN_TRY(tern__work_rest(work));
+            TERN_TRY(tern__work_rest(work, timeout_ns));
         }
     }
     return TERN_OK;
 }
 
-int tern__work_tested(struct tern__work *work)
+int tern__work_tested(struct tern__work *work, int64_t timeout_ns)
 {
     if (work->idle.moves != work->moves) {
         work->idle.moves = work->moves;
@@ -232,14 +232,15 @@ int tern__work_tested(struct tern__work *work)
         work->idle.since_ns = now_ns;
         work->idle.look_ns = now_ns + TERN__LOOK_NS;
     }
-    bool late = now_ns - work->idle.since_ns >= work->job->timeout_ns;
+    bool late = now_ns - work->idle.since_ns >= timeout_ns;
     if (!late && now_ns < work->idle.look_ns) {
         return TERN_OK;
     }
     work->idle.look_ns = now_ns + TERN__LOOK_NS;
     int status = tern__work_broken(work, true);
-    status =
-        status == TERN_OK && late && !work->ops->ready(work) ? work->ops->timed_out(work) : status;
+    status = status == TERN_OK && late && !work->ops->ready(work)
+                 ? work->ops->timed_out(work, timeout_ns)
+                 : status;
     tern__work_wake(work);
     return status;
 }

@@ -21,11 +21,11 @@ struct tern__work_ops {
     // Whether advance would do something. Reads with sequential consistency; cheap.
     bool (*ready)(struct tern__work *work);
     // Of one that its thread waits for: it sleeps from now on, and shows the others where it
-    // stands; whether waiting is pointless (as in sync/ladder.h); the words when the job's deadline
-    // has passed; and that it sleeps no more.
+    // stands; whether waiting is pointless (as in sync/ladder.h); the words when the deadline has
+    // passed, which was so long; and that it sleeps no more.
     void (*asleep)(struct tern__work *work);
     int (*broken)(struct tern__work *work, bool deep);
-    int (*timed_out)(struct tern__work *work);
+    int (*timed_out)(struct tern__work *work, int64_t waited_ns);
     void (*awake)(struct tern__work *work);
     // For a trace, what it is about to wait for: name, number, peer, signal. NULL: nothing to say.
     void (*describe)(struct tern__work *work, struct tern__trace_event *event);
@@ -82,20 +82,20 @@ void tern__work_advance_all(void);
 void tern__work_drive(struct tern__work *work, const bool *done);
 
 // The same, and waits until *done; fails as tern__work_rest does, and leaves *done as it is.
-int tern__work_wait(struct tern__work *work, const bool *done);
+int tern__work_wait(struct tern__work *work, const bool *done, int64_t timeout_ns);
 
 // Calls what the item has for it, once until it wakes; for one that stands for others.
 int tern__work_broken(struct tern__work *work, bool deep);
 void tern__work_wake(struct tern__work *work);
 
 // For threads that test instead of waiting, after a test that found nothing to do: fails like a
-// wait, and with its sentence, when a peer died, or when the job's deadline has passed since the
-// first of the tests between which the item has not moved. Reads the clock every
+// wait, and with its sentence, when a peer died, or when the deadline has passed since the first of
+// the tests between which the item has not moved. Reads the clock every
 // TERN__TESTS_PER_CLOCK tests.
 #define TERN__TESTS_PER_CLOCK 16
-int tern__work_tested(struct tern__work *work);
+int tern__work_tested(struct tern__work *work, int64_t timeout_ns);
 
 // Waits until any of the job's work in the thread's queue can move; fails as the item says.
-int tern__work_rest(struct tern__work *work);
+int tern__work_rest(struct tern__work *work, int64_t timeout_ns);
 
 #endif

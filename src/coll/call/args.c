@@ -183,6 +183,22 @@ int tern__call_check_comm(const char *name, struct tern__calls *calls)
                       (unsigned long long)calls->made + 1, why);
 }
 
+int tern__call_check_timeout(const char *name, const struct tern__calls *calls,
+                             const tern_coll *from, int64_t *timeout_ns)
+{
+    if (from->timeout_ns < 0 && from->timeout_ns != TERN_TIMEOUT_DEFAULT) {
+        return tern__fail(
+            TERN_ERR_ARG,
+            "%s: timeout_ns is %lld; it must be above 0, or 0 or TERN_TIMEOUT_DEFAULT "
+            "for the communicator's own",
+            name, (long long)from->timeout_ns);
+    }
+    // NULL: it is only looked at, or asked for (question.h).
+    const struct tern__job *job = calls->comm != NULL ? calls->comm->group.job : NULL;
+    *timeout_ns = from->timeout_ns > 0 ? from->timeout_ns : job != NULL ? job->timeout_ns : 0;
+    return TERN_OK;
+}
+
 int tern__call_check(const char *name, struct tern__calls *calls, const tern_coll *from,
                      struct tern__coll *call)
 {
@@ -204,6 +220,7 @@ int tern__call_check(const char *name, struct tern__calls *calls, const tern_col
     if (from->order != TERN_ORDER_RANK && from->order != TERN_ORDER_ANY) {
         return tern__fail(TERN_ERR_ARG, "%s: %d is no order of sums", name, (int)from->order);
     }
+    TERN_TRY(tern__call_check_timeout(name, calls, from, &call->timeout_ns));
     call->order = tern__kinds[call->kind].sums ? from->order : TERN_ORDER_RANK;
     if (call->kind == TERN_COLL_BARRIER) {
         call->dtype = TERN_U8;

@@ -42,6 +42,7 @@ struct tern__coll {
     tern_order order;
     int root;
     const char *algorithm;
+    int64_t timeout_ns;
     tern_reduce_function *function;
     void *function_arg;
     tern__reduce_fn *reduce; // NULL: the function
@@ -197,9 +198,11 @@ struct tern__calls {
 // enters from outside looks them up, and hands them down.
 int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls);
 
-// args.c: why no call can be made any more; checks what the caller says and writes it down. Nothing
-// is allocated.
+// args.c: why no call can be made any more; how long its waits may take; checks what the caller
+// says and writes it down. Nothing is allocated.
 int tern__call_check_comm(const char *name, struct tern__calls *calls);
+int tern__call_check_timeout(const char *name, const struct tern__calls *calls,
+                             const tern_coll *from, int64_t *timeout_ns);
 int tern__call_check(const char *name, struct tern__calls *calls, const tern_coll *from,
                      struct tern__coll *call);
 
@@ -342,7 +345,7 @@ int tern__call_window_gone(struct tern__coll *call, int rank);
 int tern__call_unread(struct tern__coll *call); // its lanes have failed
 void tern__call_asleep(struct tern__coll *call);
 int tern__call_broken(struct tern__coll *call, bool deep);
-int tern__call_timed_out(struct tern__coll *call);
+int tern__call_timed_out(struct tern__coll *call, int64_t waited_ns);
 int tern__call_failed(struct tern__coll *call, int status); // adds where it stood
 void tern__signature_text(uint64_t signature, char *text, size_t size);
 

@@ -20,6 +20,7 @@ int tern__message_check(const char *name, struct tern__calls *calls, const tern_
     memset(message, 0, sizeof *message);
     TERN_TRY(tern__call_check_comm(name, calls));
     TERN_TRY(endpoint_of(calls, &message->endpoint));
+    TERN_TRY(tern__call_check_timeout(name, calls, from, &message->timeout_ns));
     message->name = name;
     message->sends = from->kind == TERN_COLL_SEND;
     message->peer = from->root;
@@ -118,7 +119,7 @@ static int work_broken(struct tern__work *work, bool deep)
     return tern__group_has_left(group, message->peer, " before %s", name);
 }
 
-static int work_timed_out(struct tern__work *work)
+static int work_timed_out(struct tern__work *work, int64_t waited_ns)
 {
     struct tern__endpoint *endpoint = endpoint_of_work(work);
     struct tern__group *group = &endpoint->calls->comm->group;
@@ -127,7 +128,7 @@ static int work_timed_out(struct tern__work *work)
     char doing[TERN__FAILURE_BYTES / 2];
     name_message(message, name, sizeof name);
     tern__doing_ranks(group, UINT64_C(1) << message->peer, doing, sizeof doing);
-    return tern__group_timed_out(group, message->peer, "%s; %s", name, doing);
+    return tern__group_timed_out(group, waited_ns, message->peer, "%s; %s", name, doing);
 }
 
 static void work_awake(struct tern__work *work)
@@ -234,7 +235,7 @@ int tern__message_wait(struct tern__message *message)
     struct tern__endpoint *endpoint = message->endpoint;
     endpoint->awaited = message;
     while (!message->done) {
-        int status = tern__work_wait(&endpoint->work, &message->done);
+        int status = tern__work_wait(&endpoint->work, &message->done, message->timeout_ns);
         if (status < 0) {
             tern__endpoint_fail(endpoint, status);
         }

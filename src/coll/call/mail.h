@@ -39,6 +39,7 @@ struct tern__message {
     uint32_t last;
     uint64_t number; // of the pair's messages in this direction, from 1
     struct tern__record *record;
+    int64_t timeout_ns;
     int64_t traced_ns; // when it began, if a trace is recorded; else 0
     bool overlaps;     // it is begun here and ended there
     struct tern__message *next;

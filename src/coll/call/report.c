@@ -327,7 +327,7 @@ static uint64_t find_awaited(const struct tern__coll *call)
     return behind != 0 ? behind : ranks;
 }
 
-int tern__call_timed_out(struct tern__coll *call)
+int tern__call_timed_out(struct tern__coll *call, int64_t waited_ns)
 {
     struct tern__calls *calls = call->calls;
     struct tern__group *group = &calls->comm->group;
@@ -339,7 +339,7 @@ int tern__call_timed_out(struct tern__coll *call)
     bool inside = find_step(calls, &lane) != NULL;
     name_call(call, name, sizeof name);
     place_text(call, place, sizeof place);
-    return tern__group_timed_out(group, culprit, "%s%s%s: %s", name,
+    return tern__group_timed_out(group, waited_ns, culprit, "%s%s%s: %s", name,
                                  inside ? ", " : " and not all ranks came", inside ? place : "",
                                  doing);
 }

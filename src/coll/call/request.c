@@ -25,6 +25,11 @@ static bool is_done(const struct tern__request *request)
     return *end_of(request);
 }
 
+static int64_t timeout_of(const struct tern__request *request)
+{
+    return request->is_message ? request->message.timeout_ns : request->call.timeout_ns;
+}
+
 static int status_of(const struct tern__request *request)
 {
     return request->is_message ? request->message.status : request->call.status;
@@ -227,7 +232,7 @@ static bool advance(struct tern__request *request)
     tern__work_drive(work, end_of(request));
     if (!is_done(request)) {
         await(request, true);
-        int status = tern__work_tested(work);
+        int status = tern__work_tested(work, timeout_of(request));
         await(request, false);
         if (status < 0) {
             fail(request, status);
@@ -310,14 +315,14 @@ static int any_broken(struct tern__work *work, bool deep)
     return TERN_OK;
 }
 
-static int any_timed_out(struct tern__work *work)
+static int any_timed_out(struct tern__work *work, int64_t waited_ns)
 {
     const struct any *any = (const struct any *)(const void *)work;
     for (int i = 0; i < any->count; i++) {
         struct tern__request *request = waiting_at(any, i);
-        if (request != NULL) {
+        if (request != NULL && timeout_of(request) == waited_ns) {
             await(request, true);
-            int status = work_of(request)->ops->timed_out(work_of(request));
+            int status = work_of(request)->ops->timed_out(work_of(request), waited_ns);
             await(request, false);
             fail(request, status);
             return status;
@@ -353,6 +358,7 @@ static int request_wait_any(tern_request *numbers, int count, int *index)
     struct any any = {.work.ops = &any_ops, .numbers = numbers, .count = count};
     for (;;) {
         bool running = false;
+        int64_t timeout_ns = TERN_TIMEOUT_NEVER;
         for (int i = 0; i < count; i++) {
             struct tern__request *request = NULL;
             int looked = look("tern_request_wait_any", &numbers[i], &request);
@@ -363,6 +369,7 @@ static int request_wait_any(tern_request *numbers, int count, int *index)
             if (looked == 0) {
                 running = true;
                 any.work.job = work_of(request)->job;
+                timeout_ns = timeout_of(request) < timeout_ns ? timeout_of(request) : timeout_ns;
                 if (advance(request)) {
                     return finish(request, &numbers[i]);
                 }
@@ -372,7 +379,7 @@ static int request_wait_any(tern_request *numbers, int count, int *index)
         if (!running) {
             return TERN_OK;
         }
-        tern__work_rest(&any.work); // what failed has ended
+        tern__work_rest(&any.work, timeout_ns); // what failed has ended
     }
 }
 

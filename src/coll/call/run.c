@@ -216,9 +216,9 @@ static int work_broken(struct tern__work *work, bool deep)
     return calls->oldest != NULL ? tern__call_broken(calls->oldest, deep) : TERN_OK;
 }
 
-static int work_timed_out(struct tern__work *work)
+static int work_timed_out(struct tern__work *work, int64_t waited_ns)
 {
-    return tern__call_timed_out(calls_of(work)->oldest);
+    return tern__call_timed_out(calls_of(work)->oldest, waited_ns);
 }
 
 static void work_awake(struct tern__work *work)
@@ -283,7 +283,8 @@ int tern__call_begin(struct tern__coll *call)
                           "%s: calls of this communicator that another thread began have not ended",
                           call->name);
     }
-    int fenced = tern__call_is_fence(call) ? tern__far_flush(&calls->comm->group) : TERN_OK;
+    int fenced = tern__call_is_fence(call) ? tern__far_flush(&calls->comm->group, call->timeout_ns)
+                                           : TERN_OK;
     if (fenced != TERN_OK) {
         tern__call_drop(call);
         return fenced;
@@ -318,7 +319,7 @@ int tern__call_wait(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
     while (!call->done) {
-        int status = tern__work_wait(&calls->work, &call->done);
+        int status = tern__work_wait(&calls->work, &call->done, call->timeout_ns);
         if (status < 0 && calls->oldest != NULL) {
             tern__calls_fail(calls, tern__call_failed(calls->oldest, status));
         }

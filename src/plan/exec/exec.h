@@ -105,7 +105,7 @@ void tern__exec_trace_step(const struct tern__lanes *lanes, const struct tern__s
 void tern__exec_trace_run(const struct tern_exec *exec);
 
 // report.c: fails the communicator for the lane that has waited too long.
-int tern__exec_timed_out(struct tern_exec *exec);
+int tern__exec_timed_out(struct tern_exec *exec, int64_t waited_ns);
 // TERN_ERR_LEFT, and a failed communicator, when a rank has left that has not begun the run.
 int tern__exec_check_left(struct tern_exec *exec);
 

@@ -70,7 +70,7 @@ static uint64_t describe_lock(const struct tern_exec *exec, const struct tern__s
     return UINT64_C(1) << holder;
 }
 
-int tern__exec_timed_out(struct tern_exec *exec)
+int tern__exec_timed_out(struct tern_exec *exec, int64_t waited_ns)
 {
     struct tern__group *group = &exec->comm->group;
     int lane;
@@ -98,8 +98,8 @@ int tern__exec_timed_out(struct tern_exec *exec)
     int culprit = step->kind == TERN__STEP_WAIT
                       ? describe_posters(exec, ranks, doing, sizeof doing)
                       : tern__doing_ranks(group, ranks, doing, sizeof doing);
-    return tern__group_timed_out(group, culprit, "%s, at lane %d, op %u (%s), for %s; %s", run,
-                                 lane, step->index,
+    return tern__group_timed_out(group, waited_ns, culprit,
+                                 "%s, at lane %d, op %u (%s), for %s; %s", run, lane, step->index,
                                  tern__op_kind_name((tern_plan_op_kind)stored->kind), wants, doing);
 }
 

@@ -72,9 +72,9 @@ static int work_broken(struct tern__work *work, bool deep)
     return tern__exec_check_left(exec);
 }
 
-static int work_timed_out(struct tern__work *work)
+static int work_timed_out(struct tern__work *work, int64_t waited_ns)
 {
-    return tern__exec_timed_out(exec_of(work));
+    return tern__exec_timed_out(exec_of(work), waited_ns);
 }
 
 static void work_awake(struct tern__work *work)
@@ -172,7 +172,7 @@ static int exec_test(tern_exec *exec)
     if (exec->done) {
         return 1;
     }
-    int status = tern__work_tested(&exec->work);
+    int status = tern__work_tested(&exec->work, exec->work.job->timeout_ns);
     if (status != TERN_OK) {
         tern__exec_abandon(exec);
     }
@@ -187,7 +187,7 @@ int tern_exec_test(tern_exec *exec)
 static int exec_wait(tern_exec *exec)
 {
     TERN_TRY(check_running("tern_exec_wait", exec));
-    int status = tern__work_wait(&exec->work, &exec->done);
+    int status = tern__work_wait(&exec->work, &exec->done, exec->comm->group.job->timeout_ns);
     if (status != TERN_OK) {
         tern__exec_abandon(exec);
     }
