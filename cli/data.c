@@ -24,6 +24,11 @@ static const struct cli_type types[] = {
     {TERN_U16, 2, WIDE_UNSIGNED, 0, 0, 0, 0},
     {TERN_U32, 4, WIDE_UNSIGNED, 0, 0, 0, 0},
     {TERN_U64, 8, WIDE_UNSIGNED, 0, 0, 0, 0},
+    {TERN_BOOL, 1, WIDE_UNSIGNED, 0, 0, 0, 0}, // these are only moved
+    {TERN_C64, 8, WIDE_UNSIGNED, 0, 0, 0, 0},
+    {TERN_C128, 16, WIDE_UNSIGNED, 0, 0, 0, 0},
+    {TERN_F8E4M3, 1, WIDE_UNSIGNED, 0, 0, 0, 0},
+    {TERN_F8E5M2, 1, WIDE_UNSIGNED, 0, 0, 0, 0},
 };
 
 const struct cli_type *cli_type_of(const struct cli_data *data)
@@ -148,6 +153,11 @@ static void make_cells(const struct cli_data *data, uint64_t source, uint64_t fi
         break;
     case 4:
         MAKE_CELLS(uint32_t, uint32_t, bits_at);
+        break;
+    case 16: // two cells each
+        first *= 2;
+        count *= 2;
+        MAKE_CELLS(uint64_t, uint64_t, wide_bits_at);
         break;
     default:
         MAKE_CELLS(uint64_t, uint64_t, wide_bits_at);

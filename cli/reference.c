@@ -115,6 +115,8 @@ static void widen(tern_dtype dtype, const void *cells, size_t count, union wide 
     case TERN_U64:
         WIDEN(uint64_t, u, uint64_t, );
         break;
+    default: // only moved
+        break;
     }
 }
 

@@ -18,6 +18,7 @@ static const char *const kinds[] = {
 
 static const char *const dtypes[] = {
 #define TERN_DTYPE(name, word, number, size_bytes) word,
+#define TERN_DTYPE_MOVED TERN_DTYPE
 #include "tern/dtype.def"
 #undef TERN_DTYPE
     NULL};

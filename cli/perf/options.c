@@ -249,8 +249,8 @@ static int read_options(int argc, char **argv, struct given *given)
         {"-i STEP", "or plus this many bytes", .take = take_size},
         {"--sizes A[,B...]", "or exactly these", .take = take_sizes},
         {"-d DTYPE",
-         "f32 (default), f16, bf16, f64, i8 to i64, u8 to u64; also float, half,\n"
-         "fp16, bfp16, int8, ...",
+         "f32 (default), f16, bf16, f64, i8 to i64, u8 to u64; moved only: bool,\n"
+         "c64, c128, f8e4m3, f8e5m2; also float, half, fp16, bfp16, int8, ...",
          .take = take_dtype},
         {"-o OP", "sum (default), prod, max, min, avg, and, or, xor, minloc, maxloc",
          .take = take_op},

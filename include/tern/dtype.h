@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types of buffers. Little endian, naturally aligned; f16 is IEEE 754 binary16, bf16 the
-// upper half of a binary32.
+// upper half of a binary32. bool, c64, c128 (pairs of f32 and of f64), f8e4m3 and f8e5m2 are only
+// moved, by collective calls and messages: there are no sums of them, no tiles and no put_add.
 #ifndef TERN_DTYPE_H
 #define TERN_DTYPE_H
 
@@ -11,6 +12,7 @@
 TERN_BEGIN_DECLS
 
 typedef enum tern_dtype {
+#define TERN_DTYPE_MOVED TERN_DTYPE
 #define TERN_DTYPE(name, word, number, size_bytes) TERN_##name = (number),
 #include "tern/dtype.def"
 #undef TERN_DTYPE

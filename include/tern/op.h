@@ -42,7 +42,8 @@ TERN_API const char *tern_reduce_op_name(tern_reduce_op op);
 TERN_CALL int tern_reduce_op_parse(const char *word, tern_reduce_op *op);
 
 // Bytes of an element of this dtype under this operation: of a pair for minloc and maxloc. 0 when
-// the two do not go together (and, or, xor of floats) or do not exist.
+// the two do not go together (and, or, xor of floats; of dtypes that are only moved all but
+// function) or do not exist.
 TERN_API size_t tern_reduce_element_bytes(tern_dtype dtype, tern_reduce_op op);
 
 TERN_END_DECLS

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Element types and operations: NumPy's words, the library's numbers.
 
-bf16 is ml_dtypes.bfloat16 when that package is there; without it, arrays of uint16 hold the bits and
-calls are told dtype="bf16".
+bf16, f8e4m3 and f8e5m2 are those of ml_dtypes (bfloat16, float8_e4m3fn, float8_e5m2) when that package
+is there; without it, arrays of uint16 and uint8 hold the bits and calls are told dtype="bf16".
 """
 
 from __future__ import annotations
@@ -16,16 +16,29 @@ from ._errors import argument_error
 from ._library import lib
 
 _KINDS = {"f": "float", "i": "int", "u": "uint"}
+_NAMES = {"bool": "bool", "c64": "complex64", "c128": "complex128"}
+_ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
 
 
 @functools.lru_cache(maxsize=None)
-def bfloat16() -> Optional[np.dtype]:
-    """ml_dtypes' bfloat16, or None where that package is not installed."""
+def _ml_dtype(word: str) -> Optional[np.dtype]:
+    """A dtype of ml_dtypes, or None where that package, or one that has it, is not installed."""
     try:
         import ml_dtypes
     except ImportError:
         return None
-    return np.dtype(ml_dtypes.bfloat16)
+    found = getattr(ml_dtypes, _ML_DTYPES[word], None)
+    return None if found is None else np.dtype(found)
+
+
+def bfloat16() -> Optional[np.dtype]:
+    """ml_dtypes' bfloat16, or None where that package is not installed."""
+    return _ml_dtype("bf16")
+
+
+def _name(word: str) -> str:
+    """NumPy's name of a dtype that NumPy has."""
+    return _NAMES.get(word) or _KINDS[word[0]] + word[1:]
 
 
 @functools.lru_cache(maxsize=None)
@@ -42,22 +55,20 @@ def words() -> Dict[str, int]:
 
 @functools.lru_cache(maxsize=None)
 def _numbers() -> Dict[np.dtype, int]:
-    table = {
-        np.dtype(_KINDS[word[0]] + word[1:]): number
-        for word, number in words().items()
-        if word != "bf16"
-    }
-    if bfloat16() is not None:
-        table[bfloat16()] = words()["bf16"]
+    table = {np.dtype(_name(word)): number for word, number in words().items()
+             if word not in _ML_DTYPES}
+    for word in _ML_DTYPES:
+        if _ml_dtype(word) is not None:
+            table[_ml_dtype(word)] = words()[word]
     return table
 
 
 def numpy_dtype(dtype: Any) -> np.dtype:
     """A dtype of NumPy, from anything that NumPy takes or a word of the library ("f32", "bf16")."""
     if isinstance(dtype, str) and dtype in words():
-        if dtype == "bf16":
-            return bfloat16() or np.dtype(np.uint16)
-        return np.dtype(_KINDS[dtype[0]] + dtype[1:])
+        if dtype in _ML_DTYPES:
+            return _ml_dtype(dtype) or np.dtype(f"uint{8 * lib().tern_dtype_size(words()[dtype])}")
+        return np.dtype(_name(dtype))
     try:
         return np.dtype(dtype)
     except TypeError as error:

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 
 static const struct op_row {
@@ -76,7 +77,8 @@ static size_t pair_bytes(size_t value_bytes)
 size_t tern_reduce_element_bytes(tern_dtype dtype, tern_reduce_op op)
 {
     size_t value_bytes = tern_dtype_size(dtype);
-    if (value_bytes == 0 || find_row(op) == NULL) {
+    if (value_bytes == 0 || find_row(op) == NULL ||
+        (!tern__dtype_is_number(dtype) && op != TERN_FUNCTION)) {
         return 0;
     }
     switch (op) {

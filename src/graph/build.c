@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/public.h"
 #include "base/error.h"
 #include "base/order.h"
@@ -187,12 +188,12 @@ static int read_predicate(const char *call, const char *name, const tern_predica
                           struct tern__task_more *more)
 {
     size_t size = tern_dtype_size(given->dtype);
-    if (given->address == NULL || size == 0 || given->dtype == TERN_F16 ||
-        given->dtype == TERN_BF16 || (uintptr_t)given->address % size != 0 ||
-        (unsigned)given->cmp > TERN_CMP_LE) {
+    if (given->address == NULL || !tern__dtype_is_number(given->dtype) ||
+        given->dtype == TERN_F16 || given->dtype == TERN_BF16 ||
+        (uintptr_t)given->address % size != 0 || (unsigned)given->cmp > TERN_CMP_LE) {
         return tern__fail(TERN_ERR_ARG,
                           "%s: task '%s': the predicate compares a %s at %p by %d; expected an "
-                          "aligned element that is not f16 or bf16, and a comparison of tern_cmp",
+                          "aligned number that is not f16 or bf16, and a comparison of tern_cmp",
                           call, name, tern_dtype_name(given->dtype), given->address,
                           (int)given->cmp);
     }

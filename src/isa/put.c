@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/dtype.h"
 #include "base/public.h"
 #include "base/error.h"
 #include "comm/window.h"
@@ -156,9 +157,7 @@ static int put_add(tern_window *window, int rank, size_t offset_bytes, const voi
     int64_t begin_ns = tern__trace_start();
     size_t element = tern_dtype_size(dtype);
     size_t size_bytes;
-    if (element == 0) {
-        return tern__fail(TERN_ERR_ARG, "tern_put_add: %d is no dtype", (int)dtype);
-    }
+    TERN_TRY(tern__dtype_check_number("tern_put_add", "local", dtype));
     if (__builtin_mul_overflow(count, element, &size_bytes)) {
         size_bytes = SIZE_MAX; // reported as reaching beyond the window
     }

@@ -26,8 +26,9 @@ INLINE size_t value_bytes(tern_dtype dtype)
         return size_bytes;
 #include "tern/dtype.def"
 #undef TERN_DTYPE
+    default:
+        return 0;
     }
-    return 0;
 }
 
 INLINE uint64_t load_bits(const char *from, size_t bytes)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/public.h"
 #include "isa/check.h"
@@ -40,10 +41,7 @@ static char *at(const struct side *side, int64_t row, int64_t column)
 
 static int check_tile(const char *call, const char *name, const tern_tile *tile)
 {
-    if (tile != NULL && tern_dtype_size(tile->dtype) == 0) {
-        return tern__fail(TERN_ERR_ARG, "%s: %d, the dtype of %s, is none", call, (int)tile->dtype,
-                          name);
-    }
+    TERN_TRY(tile != NULL ? tern__dtype_check_number(call, name, tile->dtype) : TERN_OK);
     return tern__tile_check(call, name, tile, tile != NULL ? tile->dtype : TERN_F32);
 }
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "comm/registry.h"
 #include "isa/far.h"
@@ -69,10 +70,7 @@ static int64_t span_of(const int64_t shape[5], const int64_t stride[5])
 
 static int check_numbers(const char *call, const char *name, const struct tern__view *view)
 {
-    if (view->element_bytes == 0) {
-        return tern__fail(TERN_ERR_ARG, "%s: %d, the dtype of %s, is none", call, (int)view->dtype,
-                          name);
-    }
+    TERN_TRY(tern__dtype_check_number(call, name, view->dtype));
     int64_t elements = 1;
     bool counted = true;
     for (int d = 0; d < 5; d++) {

@@ -67,6 +67,8 @@ void tern__wide_load(union tern__wide *wide, tern_dtype dtype, const void *from,
         LOAD(uint32_t, u, );
     case TERN_U64:
         LOAD(uint64_t, u, );
+    default: // only moved: no tile has it
+        break;
     }
 }
 
@@ -208,6 +210,8 @@ void tern__wide_store(const union tern__wide *wide, enum tern__wide_kind kind, t
         break;
     case TERN_U64:
         STORE_UNSIGNED(uint64_t, UINT64_MAX);
+        break;
+    default:
         break;
     }
 }

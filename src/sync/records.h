@@ -24,9 +24,10 @@
 #define TERN__KNOWS_SINGLE_THREADED 0
 #endif
 
-// What ranks compare of a call. Bits of the packed form, from the lowest: kind 5, dtype 4, op 4,
-// root 6, order 1, algorithm 6, bytes 38.
-#define TERN__SIGNATURE_BYTES_MAX ((UINT64_C(1) << 38) - 1) // and all sizes above it
+// What ranks compare of a call. Bits of the packed form, from the lowest: kind 5, dtype 5, op 4,
+// root 6, order 1, algorithm 6, bytes 37.
+#define TERN__SIGNATURE_BYTES_MAX ((UINT64_C(1) << 37) - 1) // and all sizes above it
+#define TERN__SIGNATURE_BYTES_AT 27
 #define TERN__ALGORITHM_NONE 63u
 struct tern__signature {
     uint8_t kind; // tern_coll_kind
@@ -43,9 +44,9 @@ static inline uint64_t tern__signature_pack(uint32_t kind, uint32_t dtype, uint3
                                             uint64_t bytes)
 {
     uint64_t kept = bytes < TERN__SIGNATURE_BYTES_MAX ? bytes : TERN__SIGNATURE_BYTES_MAX;
-    return (kind & 31u) | (uint64_t)(dtype & 15u) << 5 | (uint64_t)(op & 15u) << 9 |
-           (uint64_t)(root & 63u) << 13 | (uint64_t)(order & 1u) << 19 |
-           (uint64_t)((uint32_t)algorithm & 63u) << 20 | kept << 26;
+    return (kind & 31u) | (uint64_t)(dtype & 31u) << 5 | (uint64_t)(op & 15u) << 10 |
+           (uint64_t)(root & 63u) << 14 | (uint64_t)(order & 1u) << 20 |
+           (uint64_t)((uint32_t)algorithm & 63u) << 21 | kept << TERN__SIGNATURE_BYTES_AT;
 }
 _Static_assert(((uint32_t)-1 & 63u) == TERN__ALGORITHM_NONE, "-1 means none");
 
@@ -53,12 +54,12 @@ static inline struct tern__signature tern__signature_unpack(uint64_t packed)
 {
     return (struct tern__signature){
         .kind = packed & 31u,
-        .dtype = packed >> 5 & 15u,
-        .op = packed >> 9 & 15u,
-        .root = packed >> 13 & 63u,
-        .order = packed >> 19 & 1u,
-        .algorithm = packed >> 20 & 63u,
-        .bytes = packed >> 26,
+        .dtype = packed >> 5 & 31u,
+        .op = packed >> 10 & 15u,
+        .root = packed >> 14 & 63u,
+        .order = packed >> 20 & 1u,
+        .algorithm = packed >> 21 & 63u,
+        .bytes = packed >> TERN__SIGNATURE_BYTES_AT,
     };
 }
 

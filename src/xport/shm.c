@@ -226,6 +226,8 @@ static void shm_put_add(char *remote, const char *local, size_t count, tern_dtyp
     case TERN_U64:
         add_u64(remote, local, count);
         break;
+    default: // only moved: nobody asks for a sum
+        break;
     }
 }
 

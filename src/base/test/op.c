@@ -12,7 +12,7 @@
 static const char *const words[] = {"sum", "prod", "max",    "min",    "avg",     "and",
                                     "or",  "xor",  "minloc", "maxloc", "function"};
 
-enum { OPS = sizeof words / sizeof words[0], DTYPES = 12 };
+enum { OPS = sizeof words / sizeof words[0], NUMBERS = 12, DTYPES = 17 };
 
 static void every_op_has_its_number_and_word(void **state)
 {
@@ -70,11 +70,11 @@ static void parsing_an_op_refuses_null(void **state)
 
 static void elements_have_the_bytes_of_their_dtype_or_of_their_pair(void **state)
 {
-    static const size_t pairs[DTYPES] = {PAIR(float),    PAIR(uint16_t), PAIR(uint16_t),
+    static const size_t pairs[NUMBERS] = {PAIR(float),    PAIR(uint16_t), PAIR(uint16_t),
                                          PAIR(double),   PAIR(int8_t),   PAIR(int16_t),
                                          PAIR(int32_t),  PAIR(int64_t),  PAIR(uint8_t),
                                          PAIR(uint16_t), PAIR(uint32_t), PAIR(uint64_t)};
-    for (int i = 0; i < DTYPES; i++) {
+    for (int i = 0; i < NUMBERS; i++) {
         tern_dtype dtype = (tern_dtype)i;
         size_t size = tern_dtype_size(dtype);
         size_t bitwise = i <= TERN_F64 ? 0 : size; // the floats come first
@@ -82,6 +82,17 @@ static void elements_have_the_bytes_of_their_dtype_or_of_their_pair(void **state
                                       bitwise, bitwise, pairs[i], pairs[i], size};
         for (int op = 0; op < OPS; op++) {
             assert_int_equal(tern_reduce_element_bytes(dtype, (tern_reduce_op)op), expected[op]);
+        }
+    }
+}
+
+static void what_is_only_moved_has_elements_for_the_callers_function_alone(void **state)
+{
+    for (int i = NUMBERS; i < DTYPES; i++) {
+        for (int op = 0; op < OPS; op++) {
+            size_t expected = op == TERN_FUNCTION ? tern_dtype_size((tern_dtype)i) : 0;
+            assert_int_equal(tern_reduce_element_bytes((tern_dtype)i, (tern_reduce_op)op),
+                             expected);
         }
     }
 }
@@ -106,6 +117,7 @@ int main(void)
         cmocka_unit_test(a_word_that_is_no_op_is_answered_with_those_that_are),
         cmocka_unit_test(parsing_an_op_refuses_null),
         cmocka_unit_test(elements_have_the_bytes_of_their_dtype_or_of_their_pair),
+        cmocka_unit_test(what_is_only_moved_has_elements_for_the_callers_function_alone),
         cmocka_unit_test(a_dtype_that_does_not_exist_has_no_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

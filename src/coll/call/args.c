@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "coll/call/call.h"
 
@@ -21,6 +22,12 @@ static int check_op(struct tern__coll *call, const tern_coll *from)
     if (call->element_bytes == 0) {
         return strcmp(tern_reduce_op_name(from->op), "unknown op") == 0
                    ? tern__fail(TERN_ERR_ARG, "%s: %d is no reduce op", call->name, (int)from->op)
+               : !tern__dtype_is_number(from->dtype)
+                   ? tern__fail(TERN_ERR_ARG,
+                                "%s: %s is only moved: there is no '%s' of it, but in an op of "
+                                "your own (TERN_FUNCTION)",
+                                call->name, tern_dtype_name(from->dtype),
+                                tern_reduce_op_name(from->op))
                    : tern__fail(TERN_ERR_ARG, "%s: '%s' works on integers, not on %s", call->name,
                                 tern_reduce_op_name(from->op), tern_dtype_name(from->dtype));
     }

@@ -64,9 +64,11 @@ static inline void tern__message_count(struct tern__message *message, struct ter
                                .comm_slot = endpoint->calls->comm->group.slot,
                                .way = TERN__WAY_MAIL,
                                .sequence = message->number,
-                               .signature = (message->signature & ~UINT64_C(31)) |
-                                            (message->sends ? TERN_COLL_SEND : TERN_COLL_RECV) |
-                                            (uint64_t)(unsigned)message->peer << 13,
+                               .signature =
+                                   (message->signature & ~UINT64_C(31)) |
+                                   tern__signature_pack(
+                                       message->sends ? TERN_COLL_SEND : TERN_COLL_RECV, 0, 0,
+                                       (unsigned)message->peer, 0, 0, 0),
                                .bytes = message->bytes,
                            });
 }

@@ -111,6 +111,9 @@ static int program_of(struct tern__coll *call, const char *algorithm, tern_order
     bool scales = tern__algo_scales(call->plan_kind, algorithm);
     bool far = reaches(call, algorithm);
     TERN_TRY(far ? need_far_topo(calls) : need_topo(calls));
+    // Elements that are only moved may be cut.
+    bool cuts = !tern__kinds[call->kind].sums && call->element_bytes > 8;
+    uint32_t unit = cuts ? 8 : (uint32_t)call->element_bytes;
     struct tern__program_key key = {
         .kind = call->plan_kind,
         .algorithm = algorithm,
@@ -118,14 +121,13 @@ static int program_of(struct tern__coll *call, const char *algorithm, tern_order
         .root = call->root,
         .scaled = scales || call->plan_kind == TERN_PLAN_BARRIER,
         .bytes = scales ? 0 : bytes,
-        .unit = scales ? 1 : (uint32_t)call->element_bytes,
+        .unit = scales ? 1 : unit,
         .rank = calls->rank,
         .nranks = calls->nranks,
         .topo = far ? calls->elsewhere->topo : calls->topo,
         .far = far,
     };
-    if (!scales && (call->element_bytes > 8 || call->op == TERN_AVG || call->counts ||
-                    call->op >= TERN_MINLOC)) {
+    if (!scales && (unit > 8 || call->op == TERN_AVG || call->counts || call->op >= TERN_MINLOC)) {
         return tern__fail(TERN_ERR_ARG,
                           "%s: '%s' cannot do %s, which needs all inputs in one op; 'fused', "
                           "'staged' and 'direct' can",
@@ -206,7 +208,7 @@ static bool suits(const struct tern__coll *call, const char *algorithm)
     bool same = call->calls->elsewhere->in_order && call->element_bytes != 2;
     bool right = call->op != TERN_AVG && call->op < TERN_MINLOC && call->order == TERN_ORDER_RANK &&
                  (!chain || same);
-    return algorithm[0] != '\0' && !call->counts && call->element_bytes <= 8 && (!sums || right);
+    return algorithm[0] != '\0' && !call->counts && (!sums || (call->element_bytes <= 8 && right));
 }
 
 // For large sums between machines: what gives the bits of the order that is asked for; NULL: only

@@ -52,7 +52,8 @@ void tern__call_sign_counts(struct tern__coll *call, bool small)
 {
     if (tern__kind_counts_alike(call->kind)) {
         call->digest = tern__counts_digest(alike_counts(call), call->calls->nranks, small);
-        call->signature |= tern__signature_pack(0, 0, 0, 0, 0, 0, call->digest >> 26);
+        call->signature |=
+            tern__signature_pack(0, 0, 0, 0, 0, 0, call->digest >> TERN__SIGNATURE_BYTES_AT);
     }
 }
 

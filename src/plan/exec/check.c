@@ -4,7 +4,9 @@
 
 #include <inttypes.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
+#include "base/kind.h"
 #include "plan/exec/exec.h"
 #include "plan/ir.h"
 #include "plan/reach.h"
@@ -28,6 +30,10 @@ static int check_options(const struct tern_exec *exec)
     if (size == 0 || (unsigned)options->op > TERN_MIN) {
         return tern__fail(TERN_ERR_ARG, "tern_exec_create: %d is no dtype, or %d no operation",
                           (int)options->dtype, (int)options->op);
+    }
+    if (tern__kinds[spec->kind].sums && !tern__dtype_is_number(options->dtype)) {
+        return tern__fail(TERN_ERR_ARG, "tern_exec_create: %s is only moved, and the plan sums it",
+                          tern_dtype_name(options->dtype));
     }
     if (size != spec->unit) {
         return tern__fail(TERN_ERR_ARG,

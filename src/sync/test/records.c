@@ -36,10 +36,10 @@ static struct tern__record *begin(const struct tern__job *job, int slot, uint64_
 
 static void a_signature_comes_back(void **state)
 {
-    uint64_t packed = tern__signature_pack(15, 11, 10, 63, 1, 62, TERN__SIGNATURE_BYTES_MAX - 1);
+    uint64_t packed = tern__signature_pack(15, 16, 10, 63, 1, 62, TERN__SIGNATURE_BYTES_MAX - 1);
     struct tern__signature s = tern__signature_unpack(packed);
     assert_int_equal(s.kind, 15);
-    assert_int_equal(s.dtype, 11);
+    assert_int_equal(s.dtype, 16);
     assert_int_equal(s.op, 10);
     assert_int_equal(s.root, 63);
     assert_int_equal(s.order, 1);
@@ -54,7 +54,7 @@ static void a_signature_comes_back(void **state)
 // Each field by itself: no neighbour is touched.
 static void fields_do_not_overlap(void **state)
 {
-    static const uint32_t most[6] = {31, 15, 15, 63, 1, 63};
+    static const uint32_t most[6] = {31, 31, 15, 63, 1, 63};
     uint64_t seen = 0;
     for (int field = 0; field < 7; field++) {
         uint32_t v[6] = {0};

@@ -195,8 +195,8 @@ static int unknown_words(tern_comm *comm, void *arg)
         if (k == TERN_COLL_BARRIER) {
             continue;
         }
-        call.dtype = (tern_dtype)12;
-        CHECK(refused(&b, &call, "12") == 0);
+        call.dtype = (tern_dtype)17;
+        CHECK(refused(&b, &call, "17") == 0);
         call.dtype = (tern_dtype)-1;
         CHECK(refused(&b, &call, "-1") == 0);
         call.dtype = TERN_F32;
