@@ -24,8 +24,12 @@ TERN_BEGIN_DECLS
 // longer the more blocks there are.
 //
 // What tern_free gave back is used first; a rank keeps up to 64 MiB of that, and the rest goes back
-// to the machine. In the child of a fork() the memory is the parent's, shared, not a copy: a child
-// must not write into it.
+// to the machine.
+//
+// fork(): the child has no heap. tern_alloc there is TERN_ERR_STATE, whatever the parent's threads
+// did at that moment, so a caller falls back to malloc and children never share what they allocate.
+// Blocks of before the fork are the parent's, shared, not copies: a child may read them, and must
+// not write into them. A child that joins a job of its own has the heap of that job.
 //
 // Errors: TERN_ERR_MEMORY when the machine or its cgroup cannot give that much now (the sentence
 // says how much there is; asked before a page is touched, for blocks from 1 MiB on), when the
@@ -35,8 +39,14 @@ TERN_CALL int tern_alloc(tern_comm *comm, size_t size_bytes, void **memory);
 
 // Gives back what tern_alloc has given; no call may use it any more. Any thread. NULL is allowed.
 // The job's first communicator cannot be destroyed before. TERN_ERR_ARG for an address that
-// tern_alloc has not given to this process, or that was freed already.
+// tern_alloc has not given to this process, or that was freed already; TERN_ERR_STATE in the child
+// of a fork() for a block of its parent.
 TERN_API int tern_free(void *memory);
+
+// 1 when the address lies in a block that tern_alloc has given to this process, and that has not
+// been freed: at its beginning or anywhere in it. Else 0: of malloc's memory, of windows, and in
+// the child of a fork() of its parent's blocks. Never fails. Any thread.
+TERN_API int tern_memory_owner(const void *address);
 
 TERN_END_DECLS
 

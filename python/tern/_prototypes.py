@@ -145,6 +145,7 @@ HEADERS = {
     "memory.h": """
         int tern_alloc(ptr, size, ptr)
         int tern_free(ptr)
+        int tern_memory_owner(ptr)
     """,
     "node.h": """
         int tern_node_create(ptr, ptr, ptr)

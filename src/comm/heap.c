@@ -237,6 +237,12 @@ static int free_memory(void *memory)
     if (memory == NULL) {
         return TERN_OK;
     }
+    if (tern__registry_is_inherited(memory)) {
+        return tern__fail(TERN_ERR_STATE,
+                          "tern_free: %p is memory of the process that this one was forked from, "
+                          "which alone can free it",
+                          memory);
+    }
     bool given = false;
     if (tern__registry_find(memory, &window) && window->heap) {
         struct tern__heap *heap = window->comm->heap;
@@ -262,4 +268,18 @@ static int free_memory(void *memory)
 int tern_free(void *memory)
 {
     return TERN__CALL(free_memory(memory));
+}
+
+int tern_memory_owner(const void *address)
+{
+    tern_window *window;
+    if (!tern__registry_find(address, &window) || !window->heap) {
+        return 0;
+    }
+    struct tern__heap *heap = window->comm->heap;
+    const char *at = address;
+    pthread_mutex_lock(&heap->lock);
+    bool given = at >= heap->begin && tern__extents_has(&heap->extents, (size_t)(at - heap->begin));
+    pthread_mutex_unlock(&heap->lock);
+    return given;
 }

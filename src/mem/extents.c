@@ -98,22 +98,36 @@ static void join_next(struct tern__extents *extents, size_t at)
     }
 }
 
-const struct tern__extent *tern__extents_find(const struct tern__extents *extents, size_t begin)
+// The first that begins at the offset or behind it; the count when none does.
+static size_t first_from(const struct tern__extents *extents, size_t offset)
 {
     size_t low = 0;
     size_t high = extents->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (extents->list[middle].begin < begin) {
+        if (extents->list[middle].begin < offset) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    const struct tern__extent *extent = &extents->list[low];
+    return low;
+}
+
+const struct tern__extent *tern__extents_find(const struct tern__extents *extents, size_t begin)
+{
+    size_t at = first_from(extents, begin);
+    const struct tern__extent *extent = &extents->list[at];
     bool found =
-        low < extents->count && extent->begin == begin && extent->state == TERN__EXTENT_USED;
+        at < extents->count && extent->begin == begin && extent->state == TERN__EXTENT_USED;
     return found ? extent : NULL;
+}
+
+bool tern__extents_has(const struct tern__extents *extents, size_t offset)
+{
+    size_t behind = first_from(extents, offset + 1);
+    return behind > 0 && extents->list[behind - 1].state == TERN__EXTENT_USED &&
+           offset - extents->list[behind - 1].begin < extents->list[behind - 1].bytes;
 }
 
 bool tern__extents_give(struct tern__extents *extents, size_t begin, bool clean)

@@ -43,6 +43,9 @@ ptrdiff_t tern__extents_take(struct tern__extents *extents, size_t size_bytes, b
 // The used extent that begins there, or NULL.
 const struct tern__extent *tern__extents_find(const struct tern__extents *extents, size_t begin);
 
+// Whether the offset lies in a used extent.
+bool tern__extents_has(const struct tern__extents *extents, size_t offset);
+
 // Gives back a used extent: it is kept, or clean again because nobody has touched it. False when
 // none begins there.
 bool tern__extents_give(struct tern__extents *extents, size_t begin, bool clean);
