@@ -104,9 +104,13 @@ TERN_CALL int tern_barrier(tern_comm *comm);
 
 // To one rank, from one rank. Messages between two ranks arrive in the order sent; each must be
 // received with the count and dtype it was sent with (TERN_ERR_MISMATCH). A send may return before
-// it is received. To oneself: one of the two must have been started (tern_coll_start) before the
-// other is made, whatever the size; a blocking one that comes first would wait for itself:
-// TERN_ERR_ARG.
+// it is received. tern_coll has a tag, recvs of any rank, and of at most so many elements: a
+// message goes to the oldest recv with its tag, from its sender or from any rank, and messages with
+// one tag arrive in the order sent. One that comes before its recv waits for it, whatever is
+// received meanwhile; a rank that waits for another one of the same sender takes it into memory of
+// its own (TERN_ERR_MEMORY fails the communicator). To oneself: one of the two must have been
+// started (tern_coll_start) before the other is made, whatever the size; a blocking one that comes
+// first would wait for itself: TERN_ERR_ARG.
 TERN_CALL int tern_send(tern_comm *comm, const void *in, size_t count, tern_dtype dtype, int to);
 TERN_CALL int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int from);
 
@@ -128,6 +132,18 @@ TERN_CALL int tern_all_to_all_v(tern_comm *comm, const void *in, const size_t *i
                                 const size_t *in_offsets, void *out, const size_t *out_counts,
                                 const size_t *out_offsets, tern_dtype dtype);
 
+// From whichever rank sends first. Ranks that have messages ready take turns, so none waits for
+// ever while others send. The communicator fails with TERN_ERR_LEFT when all others have left, and
+// as ever when one of them dies.
+#define TERN_RANK_ANY (-1)
+
+// What a recv has got.
+typedef struct tern_received {
+    int from;
+    size_t count; // elements
+    uint64_t tag;
+} tern_received;
+
 // A call as data: it can say more than the functions above. A field that is zero is not used, or
 // means the default.
 typedef struct tern_coll {
@@ -137,7 +153,7 @@ typedef struct tern_coll {
     size_t count; // elements, as in the table above; of gather_v and scatter_v: this rank's share
     tern_dtype dtype;
     tern_reduce_op op;
-    int root;                               // send, recv: the other rank
+    int root; // send, recv: the other rank; of a recv also TERN_RANK_ANY
     const size_t *in_counts, *in_offsets;   // scatter_v, reduce_scatter_v, all_to_all_v
     const size_t *out_counts, *out_offsets; // gather_v, all_gather_v, all_to_all_v
     tern_reduce_function *function;         // of TERN_FUNCTION
@@ -145,6 +161,10 @@ typedef struct tern_coll {
     tern_order order; // TERN_ORDER_ANY lets sums run in another order (still always the same)
     // A name of `tern info --algos`, the same on all ranks. NULL: tern selects one.
     const char *algorithm;
+    uint64_t tag; // send, recv: a message goes to a recv with the same
+    // recv: count is the most that it takes; who sent how much is written here when it has ended
+    // well. NULL: exactly count. A longer message is TERN_ERR_MISMATCH, and out stays as it was.
+    tern_received *received;
 
     // The deadline of this call's waits in nanoseconds; it may differ between the ranks. 0 or
     // TERN_TIMEOUT_DEFAULT: the communicator's. TERN_TIMEOUT_NEVER: none.

@@ -42,7 +42,25 @@ class Coll(ctypes.Structure):  # tern_coll
         ("function_arg", ctypes.c_void_p),
         ("order", ctypes.c_int),
         ("algorithm", ctypes.c_char_p),
+        ("tag", ctypes.c_uint64),
+        ("received", ctypes.c_void_p),
     ]
+
+
+class _Received(ctypes.Structure):  # tern_received
+    _fields_ = [("from_", ctypes.c_int), ("count", ctypes.c_size_t), ("tag", ctypes.c_uint64)]
+
+
+class Received(NamedTuple):
+    """What a recv from any rank, or of at most so much, has got: `count` elements from the beginning
+    of `out`, sent by rank `source`."""
+
+    out: np.ndarray
+    source: int
+    count: int
+
+
+ANY_RANK = -1  # TERN_RANK_ANY
 
 
 class _Facts(ctypes.Structure):  # tern_kind_facts
@@ -85,6 +103,7 @@ class Call:
         self.reference = ctypes.byref(self.coll)
         self.result: Optional[np.ndarray] = None
         self.kept: list = []  # arrays of counts, callbacks, buffers
+        self.received: Optional[_Received] = None
         self.raised: List[BaseException] = []  # by the caller's own operation
 
     def keep_counts(self, field: str, what: str, counts: Optional[Sequence[int]],
@@ -143,7 +162,13 @@ class Call:
             raised = self.raised[0]
             self.raised.clear()
             raise raised
+        if self.received is not None:
+            return Received(self.result, self.received.from_, self.received.count)
         return self.result
+
+    def keep_received(self) -> None:
+        self.received = _Received()
+        self.coll.received = ctypes.addressof(self.received)
 
 
 def _array_at(address: int, count: int, dtype: np.dtype) -> np.ndarray:
@@ -168,6 +193,8 @@ def _first_axis(kind: Kind, x: np.ndarray, ranks: int, root: bool) -> tuple:
 
 
 def check_root(kind: Kind, root: Any, ranks: int) -> None:
+    if kind.word == "recv" and root == ANY_RANK:
+        return
     if kind.root != ROOT_NONE and not (isinstance(root, (int, np.integer)) and 0 <= root < ranks):
         raise argument_error(f"{kind.word}: root is {root!r}; the communicator has ranks "
                              f"0..{ranks - 1}")

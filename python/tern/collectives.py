@@ -27,7 +27,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
-from ._coll import NONE, ROOT_FROM, Call, describe, kinds
+from ._coll import ANY_RANK, NONE, ROOT_FROM, Call, describe, kinds
 from ._coll_v import describe_v
 from ._errors import argument_error
 
@@ -120,13 +120,27 @@ class Collectives:
         """Returns when every rank has entered it; what was written before is seen after."""
         return self._do("barrier", None, None, None, 0, None)
 
-    def send(self, x: Array, to: int, *, dtype: Any = None) -> Any:
-        """To one rank, which receives it with the same count and dtype, in the order sent. Any shape."""
-        return self._do("send", x, None, None, to, dtype)
+    def send(self, x: Array, to: int, *, tag: int = 0, dtype: Any = None) -> Any:
+        """To one rank, which receives it with the same dtype and tag; of one tag in the order sent.
+        Any shape."""
+        if tag == 0:
+            return self._do("send", x, None, None, to, dtype)
+        call = describe(kinds()["send"], self.rank, self.size, x, None, None, to, dtype)
+        return self._go(_with_tag(call, tag))
 
-    def recv(self, out: Array, source: int, *, dtype: Any = None) -> Any:
-        """From one rank: returns out, filled. Shapes: any with as many elements as were sent."""
-        return self._do("recv", None, out, None, source, dtype)
+    def recv(self, out: Array, source: int, *, tag: int = 0, at_most: bool = False,
+             dtype: Any = None) -> Any:
+        """From one rank: returns out, filled. Shapes: any with as many elements as were sent.
+
+        at_most: or with more. source -1: from whichever rank sends first with this tag, at most as
+        many elements as out has. Then returns a tuple: out, source, and count, the elements that
+        came."""
+        if tag == 0 and not at_most and source != ANY_RANK:
+            return self._do("recv", None, out, None, source, dtype)
+        call = describe(kinds()["recv"], self.rank, self.size, None, out, None, source, dtype)
+        if at_most or source == ANY_RANK:
+            call.keep_received()
+        return self._go(_with_tag(call, tag))
 
     def all_gather_v(self, x: Array, counts: Sequence[int], out: Optional[Array] = None,
                      offsets: Counts = None, *, dtype: Any = None) -> Any:
@@ -164,6 +178,13 @@ class Collectives:
         out_offsets[q] of out. in_counts[q] here is out_counts[rank] on rank q."""
         return self._do_v("all_to_all_v", x, out, None, 0, dtype, in_counts=in_counts,
                           in_offsets=in_offsets, out_counts=out_counts, out_offsets=out_offsets)
+
+
+def _with_tag(call: Call, tag: Any) -> Call:
+    if not isinstance(tag, (int, np.integer)) or not 0 <= tag < 1 << 64:
+        raise argument_error(f"{call.kind.word}: tag is {tag!r}; it is a number of 0 to 2**64 - 1")
+    call.coll.tag = int(tag)
+    return call
 
 
 def _with_order(call: Call, algorithm: Optional[str], any_order: bool) -> Call:

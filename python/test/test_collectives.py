@@ -339,6 +339,49 @@ def test_messages(on_ranks, nranks):
     on_ranks(nranks, messages)
 
 
+def tagged(comm):
+    n, rank = comm.size, comm.rank
+    outs = [np.zeros(rank + 3, np.complex64) for _ in range(2)]
+    requests = [comm.start.recv(outs[tag], (rank - 1) % n, tag=tag, at_most=True) for tag in (0, 1)]
+    for tag in (1, 0):
+        comm.send(np.full(2, rank + tag * 1j, np.complex64), (rank + 1) % n, tag=tag)
+    for tag in (0, 1):
+        out, source, count = requests[tag].wait()
+        assert out is outs[tag] and source == (rank - 1) % n and count == 2
+        assert (out[:2] == source + tag * 1j).all() and not out[2:].any()
+    comm.barrier()
+    if rank != 0:
+        comm.send(np.arange(rank), 0, tag=9)
+        return []
+    got = [comm.recv(np.empty(n, int), -1, tag=9) for _ in range(n - 1)]
+    assert all(entry.count == entry.source for entry in got)
+    with pytest.raises(tern.ArgumentError, match="tag is -1"):
+        comm.send(np.empty(1), 0, tag=-1)
+    return sorted(entry.source for entry in got)
+
+
+def test_tags_and_any_rank(on_ranks):
+    assert on_ranks(3, tagged)[0] == [1, 2]
+
+
+def moved(comm):
+    for dtype in ("bool", "complex64", "complex128"):
+        x = (np.arange(6) % 3 - comm.rank).astype(dtype)
+        rows = [(np.arange(6) % 3 - rank).astype(dtype) for rank in range(comm.size)]
+        assert (comm.all_gather(x).reshape(-1, 6) == rows).all()
+        with pytest.raises(tern.ArgumentError, match="does not exist"):
+            comm.all_reduce(x)
+    bits = np.full(3, comm.rank, np.uint8)
+    assert comm.all_gather(bits, dtype="f8e4m3").tolist() == [0] * 3 + [1] * 3 + [2] * 3
+    with pytest.raises(tern.MismatchError, match="c64"):
+        comm.broadcast(np.zeros(2, "complex64" if comm.rank == 0 else "float64"), 0)
+        comm.barrier()
+
+
+def test_dtypes_that_are_only_moved(on_ranks):
+    on_ranks(3, moved)
+
+
 def any_algorithm(comm):
     x = np.arange(64, dtype=np.float64)
     assert (comm.all_reduce(x, algorithm="ring", any_order=True) == comm.size * x).all()

@@ -114,7 +114,11 @@ static bool activity_text(const struct tern__ctl_rank *slot, char *text, size_t 
         snprintf(text, size, "in collective call %llu", number);
         return true;
     case TERN__DOING_MAIL:
-        snprintf(text, size, "for a message to or from rank %llu", number);
+        if (number == UINT64_MAX) {
+            snprintf(text, size, "for a message from any rank");
+        } else {
+            snprintf(text, size, "for a message to or from rank %llu", number);
+        }
         return true;
     case TERN__DOING_OTHER:
         break;

@@ -67,8 +67,9 @@ enum { TERN__AHEAD = 4 };
 _Static_assert(TERN__SLOTS == 2 * TERN__AHEAD, "see above");
 
 enum {
-    TERN__LINE_BYTES = 48,   // of data in a published line
-    TERN__LETTER_BYTES = 32, // of data in a letter
+    TERN__LINE_BYTES = 48,      // of data in a published line
+    TERN__LETTER_BYTES = 32,    // of data in a letter
+    TERN__MAIL_LINE_BYTES = 40, // of data in a line of a mailbox
 };
 
 // Where a rank's buffers are; windows by tern__placement_key, 0: in none that all ranks have.
@@ -104,14 +105,26 @@ struct tern__letter {
 };
 _Static_assert(sizeof(struct tern__letter) == TERN_CACHE_LINE, "shared layout");
 
-// One line of a mailbox: a message, or a piece of one, is there when `number` has come to it.
+// One line of a mailbox: a message, or a piece of one, is there when `number` has come to it. When
+// the bytes are not in the line, a message's first one has the length of all (8 bytes), or says
+// where it lies.
 struct tern__mail {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t number;
     uint32_t bytes;     // in this piece
-    uint64_t signature; // of the message
-    alignas(8) unsigned char data[TERN__LINE_BYTES];
+    uint64_t signature; // of the message; 0 in pieces that are not its first
+    uint64_t tag;
+    alignas(8) unsigned char data[TERN__MAIL_LINE_BYTES];
 };
 _Static_assert(sizeof(struct tern__mail) == TERN_CACHE_LINE, "shared layout");
+
+// In the line of a message that the receiver copies from where it lies.
+#define TERN__MAIL_LENT UINT32_MAX // in place of the piece's bytes
+struct tern__mail_lent {
+    uint64_t window; // tern__placement_key; 0: offset is an address of the sender's
+    uint64_t offset;
+    uint64_t bytes;
+};
+_Static_assert(sizeof(struct tern__mail_lent) <= TERN__MAIL_LINE_BYTES, "fits the line");
 
 struct tern__mail_ack {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t taken; // pieces; written by the receiver

@@ -8,7 +8,8 @@
 //     calls.c, request.c             enter from outside, and look the state up once
 //     quick.c                        the short path
 //     state.c                        makes and frees what a communicator keeps
-//     mail.c, pieces.c               messages
+//     mail.c, pieces.c, take.c       messages
+//     match.c                        which recv a message goes to
 //     run.c                          runs
 //     meet.c                         whom a run waits for, and whether they agree
 //     trace.c, report.c              what they leave in a trace, and sentences
@@ -248,6 +249,10 @@ void tern__call_unload(struct tern__coll *call); // out of the slot, to the call
 void tern__call_tell(const struct tern__coll *call, uint32_t run);
 void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struct tern__told *told);
 void tern__elsewhere_end(struct tern__calls *calls);
+// Of a mailbox in the part of `owner`: a line whose number is stored, with what is in it and a
+// payload, to a rank on another machine.
+void tern__mail_tell(const struct tern__calls *calls, int peer, int owner, const void *line,
+                     uint32_t line_bytes, const char *payload, uint64_t bytes);
 
 // Which window, as all ranks number it, and where in it; 0 when the bytes are in none that all
 // ranks have.

@@ -69,7 +69,7 @@ int tern_coll_run(tern_comm *comm, const tern_coll *call)
     if (call == NULL) {
         return TERN__CALL(tern__fail(TERN_ERR_ARG, "tern_coll_run: call must not be NULL"));
     }
-    if (quick(comm, call)) {
+    if (tern__kind_is_message(call->kind) ? tern__message_quick(comm, call) : quick(comm, call)) {
         return TERN_OK;
     }
     return run("tern_coll_run", comm, call);

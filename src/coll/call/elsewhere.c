@@ -137,6 +137,29 @@ void tern__call_tell(const struct tern__coll *call, uint32_t run)
     tern__calls_tell(calls, run, &told);
 }
 
+// Messages.
+
+void tern__mail_tell(const struct tern__calls *calls, int peer, int owner, const void *line,
+                     uint32_t line_bytes, const char *payload, uint64_t bytes)
+{
+    const struct tern__group *group = &calls->comm->group;
+    const char *part = tern__area_part(calls->area, owner);
+    struct tern__net_area area = {
+        .slot = (uint32_t)group->slot,
+        .number = calls->area->number,
+        .generation = calls->elsewhere->generation,
+        .rank = owner,
+        .offset = bytes > 0 ? (uint64_t)(payload - part) : 0,
+        .bytes = bytes,
+        .line = (uint32_t)((const char *)line - part),
+        .line_bytes = line_bytes,
+        .run = tern__peek(line),
+        .then = TERN__NET_AREA_LINE | TERN__NET_AREA_RING_ONE,
+    };
+    tern__net_area_send(calls->elsewhere->net, group->members[peer], &area, payload,
+                        (const char *)line + sizeof(uint32_t));
+}
+
 // The end. Who takes what is published for others here stays until it has all come that is needed
 // for the runs that this rank has been in.
 

@@ -29,7 +29,8 @@ int tern__message_check(const char *name, struct tern__calls *calls, const tern_
     if (element == 0) {
         return tern__fail(TERN_ERR_ARG, "%s: %d is no dtype", name, (int)from->dtype);
     }
-    if (from->root < 0 || from->root >= calls->nranks) {
+    bool any = !message->sends && from->root == TERN_RANK_ANY;
+    if (!any && (from->root < 0 || from->root >= calls->nranks)) {
         return tern__fail(TERN_ERR_ARG,
                           "%s: the other rank is %d; the communicator has ranks 0..%d", name,
                           from->root, calls->nranks - 1);
@@ -43,30 +44,11 @@ int tern__message_check(const char *name, struct tern__calls *calls, const tern_
         return tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", name,
                           message->sends ? "in" : "out");
     }
-    message->signature =
-        tern__signature_pack(TERN_COLL_SEND, from->dtype, 0, 0, 0, -1, message->bytes);
+    message->tag = from->tag;
+    message->received = message->sends ? NULL : from->received;
+    message->element_bytes = element;
+    message->signature = tern__message_signature(from->dtype, message->bytes);
     return TERN_OK;
-}
-
-int tern__message_check_alone(struct tern__message *message)
-{
-    const struct tern__endpoint *endpoint = message->endpoint;
-    int self = endpoint->calls->rank;
-    if (message->peer != self) {
-        return TERN_OK;
-    }
-    // Message k meets message k of the other direction. Whether a send would find room in the
-    // mailbox does not count: what works must not depend on the size.
-    const struct tern__pipe *pipe = tern__pipe_of(message);
-    const struct tern__pipe *other = message->sends ? &endpoint->in[self] : &endpoint->out[self];
-    if (other->messages > pipe->messages) {
-        return TERN_OK;
-    }
-    return tern__fail(TERN_ERR_ARG,
-                      "%s: rank %d is this rank itself, and no %s has been started that it would "
-                      "meet, so it would wait for itself; start one of the two with "
-                      "tern_coll_start first",
-                      message->name, self, message->sends ? "recv from it" : "send to it");
 }
 
 static struct tern__endpoint *endpoint_of_work(struct tern__work *work)
@@ -84,23 +66,43 @@ static bool work_ready(struct tern__work *work)
     return tern__endpoint_ready(endpoint_of_work(work));
 }
 
-// "message 3 (send of 4096 bytes to rank 2), of which 1024 are on their way"
+// "message 3, a send of 4096 bytes to rank 2, tag 7, of which 1024 have moved", "message 1, a recv
+// of at most 40 bytes from any rank"
 static void name_message(const struct tern__message *message, char *text, size_t size)
 {
     const struct tern__group *group = &message->endpoint->calls->comm->group;
-    snprintf(text, size, "message %llu, a %s of %llu bytes %s %s, of which %llu have moved",
+    bool any = tern__message_is_any(message);
+    char tag[40] = "";
+    char moved[56] = "";
+    if (message->tag != 0) {
+        snprintf(tag, sizeof tag, ", tag %llu", (unsigned long long)message->tag);
+    }
+    if (!any) {
+        snprintf(moved, sizeof moved, ", of which %llu have moved",
+                 (unsigned long long)message->moved);
+    }
+    snprintf(text, size, "message %llu, a %s of %s%llu bytes %s %s%s%s",
              (unsigned long long)message->number, message->sends ? "send" : "recv",
+             message->received != NULL && !message->begun ? "at most " : "",
              (unsigned long long)message->bytes, message->sends ? "to" : "from",
-             tern__rank_name(group, message->peer).text, (unsigned long long)message->moved);
+             any ? "any rank" : tern__rank_name(group, message->peer).text, tag, moved);
 }
 
 static void work_asleep(struct tern__work *work)
 {
     const struct tern__message *message = endpoint_of_work(work)->awaited;
-    tern__job_doing(work->job, TERN__DOING_MAIL, (uint64_t)(message != NULL ? message->peer : 0));
+    tern__job_doing(work->job, TERN__DOING_MAIL,
+                    (uint64_t)(int64_t)(message != NULL ? message->peer : 0));
     if (message != NULL) {
         tern__record_waits(message->record, tern__stuck(message->peer, 0, -1), tern__now_ns());
     }
+}
+
+// The ranks of which one must do something for the message; none for a recv of any rank where there
+// is no other.
+static uint64_t peers_of(const struct tern__message *message)
+{
+    return message->peer >= 0 ? UINT64_C(1) << message->peer : message->endpoint->calls->others;
 }
 
 static int work_broken(struct tern__work *work, bool deep)
@@ -110,13 +112,15 @@ static int work_broken(struct tern__work *work, bool deep)
     const struct tern__message *message = endpoint->awaited;
     TERN_TRY(tern__group_check(group, deep));
     uint64_t left = atomic_load_explicit(&group->shared->left, memory_order_seq_cst);
-    if (message == NULL || (left >> message->peer & 1) == 0 ||
+    uint64_t wanted = message != NULL ? peers_of(message) : 0;
+    if (wanted == 0 || (left & wanted) != wanted ||
         tern__endpoint_ready(endpoint)) { // partner: tern__group_leave, after its last message
         return TERN_OK;
     }
-    char name[160];
+    char name[192];
     name_message(message, name, sizeof name);
-    return tern__group_has_left(group, message->peer, " before %s", name);
+    int last = message->peer < 0 ? 63 - __builtin_clzll(wanted) : message->peer;
+    return tern__group_has_left(group, last, " before %s", name);
 }
 
 static int work_timed_out(struct tern__work *work, int64_t waited_ns)
@@ -124,11 +128,12 @@ static int work_timed_out(struct tern__work *work, int64_t waited_ns)
     struct tern__endpoint *endpoint = endpoint_of_work(work);
     struct tern__group *group = &endpoint->calls->comm->group;
     const struct tern__message *message = endpoint->awaited;
-    char name[160];
+    char name[192];
     char doing[TERN__FAILURE_BYTES / 2];
     name_message(message, name, sizeof name);
-    tern__doing_ranks(group, UINT64_C(1) << message->peer, doing, sizeof doing);
-    return tern__group_timed_out(group, waited_ns, message->peer, "%s; %s", name, doing);
+    int blamed = tern__doing_ranks(group, peers_of(message), doing, sizeof doing);
+    return tern__group_timed_out(group, waited_ns, message->peer >= 0 ? message->peer : blamed,
+                                 "%s; %s", name, doing);
 }
 
 static void work_awake(struct tern__work *work)
@@ -173,18 +178,28 @@ static int endpoint_of(struct tern__calls *calls, struct tern__endpoint **endpoi
     return TERN_OK;
 }
 
+void tern__endpoint_let_go(struct tern__endpoint *endpoint)
+{
+    for (int peer = 0; endpoint != NULL && peer < TERN_RANKS_MAX; peer++) {
+        while (endpoint->in[peer].early != NULL) {
+            tern__early_free(&endpoint->in[peer], endpoint->in[peer].early);
+        }
+    }
+    free(endpoint);
+}
+
 void tern__endpoint_free(struct tern__endpoint *endpoint)
 {
     if (endpoint != NULL) {
         tern__endpoint_fail(endpoint, TERN_ERR_STATE);
-        free(endpoint);
+        tern__endpoint_let_go(endpoint);
     }
 }
 
 int tern__message_begin(struct tern__message *message)
 {
     struct tern__endpoint *endpoint = message->endpoint;
-    struct tern__pipe *pipe = tern__pipe_of(message);
+    struct tern__mail_queue *queue = tern__mail_queue_of(message);
     if (tern__work_is_running(&endpoint->work) && !tern__work_is_mine(&endpoint->work)) {
         return tern__fail(TERN_ERR_STATE,
                           "%s: messages of this communicator that another thread began have not "
@@ -196,18 +211,18 @@ int tern__message_begin(struct tern__message *message)
     message->begun = false;
     message->done = false;
     message->next = NULL;
-    tern__message_count(message, pipe);
+    tern__message_count(message);
     if (endpoint->waiting++ == 0) {
         tern__work_begin(&endpoint->work);
     }
-    if (pipe->oldest == NULL) {
-        pipe->oldest = message;
+    if (queue->oldest == NULL) {
+        queue->oldest = message;
     } else {
-        pipe->newest->next = message;
+        queue->newest->next = message;
     }
-    pipe->newest = message;
+    queue->newest = message;
     // A long copy comes later: the caller may be about to begin a send that another rank waits for.
-    int status = tern__pipe_advance(pipe, false);
+    int status = tern__message_advance(message, false);
     if (status < 0) {
         tern__endpoint_fail(endpoint, status);
     }
@@ -217,7 +232,7 @@ int tern__message_begin(struct tern__message *message)
 // The sentence of a message that has failed for the communicator's reasons.
 int tern__message_failed(const struct tern__message *message)
 {
-    char name[160];
+    char name[192];
     char detail[TERN_ERROR_BYTES];
     if (message->status == TERN_ERR_MISMATCH) {
         return message->status;

@@ -1,89 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pieces of messages, into mailboxes and out of them. Data path: no allocation, no lock, no
-// log, and no system call but to read the memory of another process.
+// The pieces of messages, into mailboxes, and whose turn it is. Data path: no allocation, no lock,
+// no log, and no system call.
 
 #include "coll/call/trace.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/options.h"
-#include "comm/registry.h"
 #include "xport/expose.h"
 
-#define LENT UINT32_MAX                // in place of a piece's bytes: it is a placement
 #define LENT_FROM ((uint64_t)16 << 10) // bytes that are worth waiting for the receiver
-
-// For a message that is on its way; who sleeps is another matter.
-#define QUICK_LOOKS 64
-
-// Where messages of this pair, in this direction, are.
-static void ends_of(const struct tern__message *message, int *to, int *from)
-{
-    int self = message->endpoint->calls->rank;
-    *to = message->sends ? message->peer : self;
-    *from = message->sends ? self : message->peer;
-}
 
 static struct tern__mail *mail_of(const struct tern__message *message, uint32_t number)
 {
-    int to;
-    int from;
-    ends_of(message, &to, &from);
-    return tern__area_mail(message->endpoint->calls->area, to, from, number);
+    const struct tern__calls *calls = message->endpoint->calls;
+    return tern__area_mail(calls->area, message->peer, calls->rank, number);
 }
 
 static char *payload_of(const struct tern__message *message, uint32_t number)
 {
-    int to;
-    int from;
-    ends_of(message, &to, &from);
-    return tern__area_mail_payload(message->endpoint->calls->area, to, from, number);
-}
-
-static struct tern__mail_ack *ack_of(const struct tern__message *message)
-{
-    int to;
-    int from;
-    ends_of(message, &to, &from);
-    return tern__area_mail_ack(message->endpoint->calls->area, to, from);
-}
-
-static void ring(const struct tern__message *message)
-{
-    tern__bell_ring(tern__window_bell(message->endpoint->calls->area, message->peer));
-}
-
-// Whether the other rank is on another machine: what is put into its mailbox here, and what it is
-// told there, is sent to it.
-static bool is_elsewhere(const struct tern__message *message)
-{
-    const struct tern__elsewhere *elsewhere = message->endpoint->calls->elsewhere;
-    return elsewhere != NULL && (elsewhere->ranks >> message->peer & 1) != 0;
-}
-
-// A line whose number is stored, with what is in it and a payload.
-static void send_line(const struct tern__message *message, int owner, const void *line,
-                      uint32_t line_bytes, const char *payload, uint64_t bytes)
-{
     const struct tern__calls *calls = message->endpoint->calls;
-    const struct tern__group *group = &calls->comm->group;
-    const char *part = tern__area_part(calls->area, owner);
-    struct tern__net_area area = {
-        .slot = (uint32_t)group->slot,
-        .number = calls->area->number,
-        .generation = calls->elsewhere->generation,
-        .rank = owner,
-        .offset = bytes > 0 ? (uint64_t)(payload - part) : 0,
-        .bytes = bytes,
-        .line = (uint32_t)((const char *)line - part),
-        .line_bytes = line_bytes,
-        .run = tern__peek(line),
-        .then = TERN__NET_AREA_LINE | TERN__NET_AREA_RING_ONE,
-    };
-    tern__net_area_send(calls->elsewhere->net, group->members[message->peer], &area, payload,
-                        (const char *)line + sizeof(uint32_t));
+    return tern__area_mail_payload(calls->area, message->peer, calls->rank, number);
 }
 
 // Whether the next piece is known to have room. The acknowledgements are looked at when it is not:
@@ -93,17 +31,15 @@ static inline bool has_room(const struct tern__pipe *pipe)
     return pipe->pieces + 1 - pipe->taken <= TERN__MAIL_SLOTS;
 }
 
-// Whether the message can go on: there is room, a piece, or the acknowledgement.
-static bool is_ready(const struct tern__message *message, struct tern__pipe *pipe)
+// Whether a message to another rank can go on: there is room, or the acknowledgement.
+static bool can_send(const struct tern__message *message, struct tern__pipe *pipe)
 {
-    uint32_t next = pipe->pieces + 1;
-    if (!message->sends) {
-        return tern__flag_load(&mail_of(message, next)->number) == next; // partner: put_piece
-    }
+    const struct tern__calls *calls = message->endpoint->calls;
     if (!message->by_reference && has_room(pipe)) {
         return true;
     }
-    pipe->taken = tern__flag_load(&ack_of(message)->taken); // partner: take_piece
+    const struct tern__mail_ack *ack = tern__area_mail_ack(calls->area, message->peer, calls->rank);
+    pipe->taken = tern__flag_load(&ack->taken); // partner: take_piece
     return message->by_reference ? tern__reached(pipe->taken, message->last) : has_room(pipe);
 }
 
@@ -125,20 +61,19 @@ static uint64_t lend_from(const struct tern__calls *calls)
 static bool lend(const struct tern__message *message, struct tern__mail *mail)
 {
     const struct tern__calls *calls = message->endpoint->calls;
-    struct tern__placement placement = {0};
-    if (message->bytes < LENT_FROM || is_elsewhere(message)) {
+    struct tern__mail_lent lent = {.bytes = message->bytes};
+    if (message->bytes < LENT_FROM || tern__mail_is_elsewhere(calls, message->peer)) {
         return false;
     }
-    placement.in_window =
-        tern__call_place(calls, message->buffer, message->bytes, &placement.in_offset);
-    if (placement.in_window == 0) {
+    lent.window = tern__call_place(calls, message->buffer, message->bytes, &lent.offset);
+    if (lent.window == 0) {
         if (message->bytes < lend_from(calls) ||
             !tern__reach_both(&calls->comm->group, message->peer)) {
             return false;
         }
-        placement.in_offset = (uintptr_t)message->buffer;
+        lent.offset = (uintptr_t)message->buffer;
     }
-    memcpy(mail->data, &placement, sizeof placement);
+    memcpy(mail->data, &lent, sizeof lent);
     return true;
 }
 
@@ -146,37 +81,49 @@ static void send_piece(const struct tern__message *message, const struct tern__m
                        uint32_t number)
 {
     const char *payload = payload_of(message, number);
-    uint64_t bytes = mail->bytes > TERN__LINE_BYTES ? mail->bytes : 0;
-    send_line(message, message->peer, mail, sizeof *mail - sizeof(uint32_t), payload, bytes);
+    uint64_t bytes = mail->bytes > TERN__MAIL_LINE_BYTES ? mail->bytes : 0;
+    tern__mail_tell(message->endpoint->calls, message->peer, message->peer, mail,
+                    sizeof *mail - sizeof(uint32_t), payload, bytes);
+}
+
+// The next bytes of the message, into the line or into the payload.
+static void fill_piece(struct tern__message *message, struct tern__mail *mail, uint32_t number)
+{
+    uint64_t rest = message->bytes - message->moved;
+    uint64_t part = rest < TERN__MAIL_BYTES ? rest : TERN__MAIL_BYTES;
+    bool line = part <= TERN__MAIL_LINE_BYTES;
+    mail->bytes = (uint32_t)part;
+    if (!line) {
+        memcpy(mail->data, &message->bytes, sizeof message->bytes);
+    }
+    if (part > 0) {
+        tern__expose(line ? (char *)mail->data : payload_of(message, number),
+                     message->buffer + message->moved, part);
+    }
+    message->moved += part;
 }
 
 static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
 {
+    const struct tern__calls *calls = message->endpoint->calls;
     int64_t begin_ns = tern__trace_start();
     uint32_t number = ++pipe->pieces;
     struct tern__mail *mail = mail_of(message, number);
-    uint64_t rest = message->bytes - message->moved;
-    mail->signature = message->signature;
-    if (message->moved == 0 && lend(message, mail)) {
-        mail->bytes = LENT;
+    mail->signature = message->begun ? 0 : message->signature;
+    mail->tag = message->tag;
+    if (!message->begun && lend(message, mail)) {
+        mail->bytes = TERN__MAIL_LENT;
         message->by_reference = true;
         message->last = number;
     } else {
-        uint64_t part = rest < TERN__MAIL_BYTES ? rest : TERN__MAIL_BYTES;
-        bool line = part <= TERN__LINE_BYTES;
-        mail->bytes = (uint32_t)part;
-        if (part > 0) {
-            tern__expose(line ? (char *)mail->data : payload_of(message, number),
-                         message->buffer + message->moved, part);
-        }
-        message->moved += part;
+        fill_piece(message, mail, number);
     }
     message->begun = true;
-    tern__flag_store(&mail->number, number); // partner: is_ready
-    if (is_elsewhere(message)) {
+    tern__flag_store(&mail->number, number); // partner: next_mail
+    if (tern__mail_is_elsewhere(calls, message->peer)) {
         send_piece(message, mail, number);
     } else {
-        ring(message);
+        tern__mail_ring(calls, message->peer);
     }
     if (has_room(pipe)) { // the next line is called back, so that the next message finds it here
         tern__own_line(mail_of(message, number + 1));
@@ -187,162 +134,89 @@ static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
     }
 }
 
-// Out of the sender's ordinary memory.
-static int take_far(const struct tern__message *message, uint64_t from)
+static void end_oldest(struct tern__mail_queue *queue, int status)
 {
-    struct tern__group *group = &message->endpoint->calls->comm->group;
-    struct tern__unread unread;
-    if (message->peer == group->rank) {
-        memcpy(message->buffer, (const char *)(uintptr_t)from, message->bytes);
-        return TERN_OK;
-    }
-    if (tern__reach_read(group, message->peer, message->buffer, from, message->bytes, &unread)) {
-        return TERN_OK;
-    }
-    char what[96];
-    snprintf(what, sizeof what, "message %llu, a recv of %llu bytes from %s",
-             (unsigned long long)message->number, (unsigned long long)message->bytes,
-             tern__rank_name(group, message->peer).text);
-    return tern__reach_fail(group, &unread, what);
+    struct tern__message *message = queue->oldest;
+    queue->oldest = message->next;
+    queue->newest = queue->oldest == NULL ? NULL : queue->newest;
+    tern__message_end(message, status);
 }
 
-static int take_lent(struct tern__message *message, const struct tern__mail *mail)
+static void fail_queue(struct tern__mail_queue *queue, int status)
 {
-    struct tern__placement placement;
-    memcpy(&placement, mail->data, sizeof placement);
-    struct tern__group *group = &message->endpoint->calls->comm->group;
-    if (placement.in_window == 0) {
-        TERN_TRY(take_far(message, placement.in_offset));
-        message->moved = message->bytes;
-        return TERN_OK;
-    }
-    const char *base = tern__registry_base(group->job, (int)(placement.in_window >> 32),
-                                           (uint32_t)placement.in_window - 1);
-    if (base == NULL) {
-        return tern__group_fail(group, TERN_ERR_ARG, group->rank,
-                                "recv: the buffer of %s is in a window that %s has destroyed",
-                                tern__rank_name(group, message->peer).text,
-                                tern__rank_name(group, group->rank).text);
-    }
-    memcpy(message->buffer, base + placement.in_offset, message->bytes);
-    message->moved = message->bytes;
-    return TERN_OK;
-}
-
-static int differ(const struct tern__message *message, uint64_t sent)
-{
-    struct tern__group *group = &message->endpoint->calls->comm->group;
-    struct tern__signature theirs = tern__signature_unpack(sent);
-    struct tern__signature own = tern__signature_unpack(message->signature);
-    return tern__group_fail(group, TERN_ERR_MISMATCH, message->peer,
-                            "the ranks disagree on message %llu from %s to %s: rank %d "
-                            "sends %llu bytes of %s, rank %d receives %llu bytes of %s",
-                            (unsigned long long)message->number,
-                            tern__rank_name(group, message->peer).text,
-                            tern__rank_name(group, group->rank).text, message->peer,
-                            (unsigned long long)theirs.bytes,
-                            tern_dtype_name((tern_dtype)theirs.dtype), group->rank,
-                            (unsigned long long)own.bytes, tern_dtype_name((tern_dtype)own.dtype));
-}
-
-static int take_piece(struct tern__message *message, struct tern__pipe *pipe)
-{
-    int64_t begin_ns = tern__trace_start();
-    uint32_t number = pipe->pieces + 1;
-    const struct tern__mail *mail = mail_of(message, number);
-    if (!message->begun && mail->signature != message->signature) {
-        return differ(message, mail->signature);
-    }
-    message->begun = true;
-    if (mail->bytes == LENT) {
-        TERN_TRY(take_lent(message, mail));
-    } else {
-        bool line = mail->bytes <= TERN__LINE_BYTES;
-        if (mail->bytes > 0) {
-            memcpy(message->buffer + message->moved,
-                   line ? (const char *)mail->data : payload_of(message, number), mail->bytes);
-        }
-        message->moved += mail->bytes;
-    }
-    uint64_t bytes = mail->bytes == LENT ? message->bytes : mail->bytes;
-    pipe->pieces = number;
-    tern__flag_store(&ack_of(message)->taken, number); // partner: is_ready
-    if (is_elsewhere(message)) {
-        send_line(message, message->endpoint->calls->rank, ack_of(message), 0, NULL, 0);
-    } else {
-        ring(message);
-    }
-    if (begin_ns != 0) {
-        tern__trace_piece(message, number, bytes, begin_ns);
-    }
-    return TERN_OK;
-}
-
-static void end_message(struct tern__message *message, struct tern__pipe *pipe, int status)
-{
-    struct tern__endpoint *endpoint = message->endpoint;
-    pipe->oldest = message->next;
-    if (pipe->oldest == NULL) {
-        pipe->newest = NULL;
-    }
-    tern__record_end(message->record, status, 0);
-    if (message->traced_ns != 0) {
-        tern__trace_message(message);
-    }
-    message->status = status;
-    message->done = true;
-    if (--endpoint->waiting == 0) {
-        tern__work_end(&endpoint->work);
+    while (queue->oldest != NULL) {
+        end_oldest(queue, status);
     }
 }
 
 void tern__endpoint_fail(struct tern__endpoint *endpoint, int status)
 {
     for (int peer = 0; peer < endpoint->calls->nranks; peer++) {
-        while (endpoint->out[peer].oldest != NULL) {
-            end_message(endpoint->out[peer].oldest, &endpoint->out[peer], status);
+        struct tern__pipe *in = &endpoint->in[peer];
+        fail_queue(&endpoint->out[peer].queue, status);
+        fail_queue(&in->queue, status);
+        if (in->into != NULL) {
+            tern__message_end(in->into, status);
+            in->into = NULL;
         }
-        while (endpoint->in[peer].oldest != NULL) {
-            end_message(endpoint->in[peer].oldest, &endpoint->in[peer], status);
+        for (struct tern__early *early = in->early; early != NULL; early = early->next) {
+            if (early->claimed != NULL) {
+                tern__message_end(early->claimed, status);
+                early->claimed = NULL;
+            }
         }
     }
+    fail_queue(&endpoint->any, status);
 }
 
-int tern__pipe_advance(struct tern__pipe *pipe, bool lent)
+// Sends.
+
+static int send_some(struct tern__pipe *pipe)
 {
     int moved = 0;
-    while (pipe->oldest != NULL && is_ready(pipe->oldest, pipe)) {
-        struct tern__message *message = pipe->oldest;
-        if (!lent && !message->sends && mail_of(message, pipe->pieces + 1)->bytes == LENT) {
-            break;
-        }
+    while (pipe->queue.oldest != NULL && can_send(pipe->queue.oldest, pipe)) {
+        struct tern__message *message = pipe->queue.oldest;
         moved = 1;
         if (message->by_reference) {
-            end_message(message, pipe, TERN_OK);
+            end_oldest(&pipe->queue, TERN_OK);
             continue;
         }
-        if (message->sends) {
-            put_piece(message, pipe);
-        } else {
-            TERN_TRY(take_piece(message, pipe));
-        }
+        put_piece(message, pipe);
         if (!message->by_reference && message->moved == message->bytes) {
-            end_message(message, pipe, TERN_OK);
+            end_oldest(&pipe->queue, TERN_OK);
         }
     }
     return moved;
 }
 
-// Whether the message's piece is there, or comes within a few looks.
-static bool comes(const struct tern__message *message, struct tern__pipe *pipe)
+int tern__message_advance(struct tern__message *message, bool lent)
 {
-    for (uint32_t looks = 0; looks < QUICK_LOOKS; looks++) {
-        if (is_ready(message, pipe)) {
-            const struct tern__mail *mail = mail_of(message, pipe->pieces + 1);
-            return mail->signature == message->signature;
-        }
+    struct tern__endpoint *endpoint = message->endpoint;
+    if (message->sends) {
+        return send_some(&endpoint->out[message->peer]);
     }
-    return false;
+    int ranks = tern__message_is_any(message) ? endpoint->calls->nranks : 1;
+    int first = ranks > 1 ? endpoint->turn : message->peer < 0 ? 0 : message->peer;
+    int moved = 0;
+    for (int i = 0; i < ranks && moved == 0; i++) {
+        moved = tern__take_claim(message, (first + i) % endpoint->calls->nranks);
+    }
+    for (int i = 0; i < ranks && moved >= 0 && !message->done; i++) {
+        int taken = tern__take_some(endpoint, (first + i) % endpoint->calls->nranks, lent);
+        moved = taken != 0 ? taken : moved;
+    }
+    return moved;
+}
+
+static bool put_quick(struct tern__message *message)
+{
+    struct tern__pipe *pipe = &message->endpoint->out[message->peer];
+    if (pipe->queue.oldest != NULL || !can_send(message, pipe)) {
+        return false;
+    }
+    tern__message_count(message);
+    put_piece(message, pipe);
+    return true;
 }
 
 bool tern__message_quick(tern_comm *comm, const tern_coll *call)
@@ -363,20 +237,15 @@ bool tern__message_quick(tern_comm *comm, const tern_coll *call)
         .sends = call->kind == TERN_COLL_SEND,
         .peer = call->root,
         .bytes = call->count * element_bytes,
+        .tag = call->tag,
+        .received = call->kind == TERN_COLL_SEND ? NULL : call->received,
+        .element_bytes = element_bytes,
     };
     message.buffer = message.sends ? (char *)(uintptr_t)call->in : call->out;
-    message.signature =
-        tern__signature_pack(TERN_COLL_SEND, call->dtype, 0, 0, 0, -1, message.bytes);
-    struct tern__pipe *pipe = tern__pipe_of(&message);
-    if (message.buffer == NULL || pipe->oldest != NULL ||
-        !(message.sends ? is_ready(&message, pipe) : comes(&message, pipe))) {
+    message.signature = tern__message_signature(call->dtype, message.bytes);
+    if (message.buffer == NULL ||
+        !(message.sends ? put_quick(&message) : tern__take_quick(&message))) {
         return false;
-    }
-    tern__message_count(&message, pipe);
-    if (message.sends) {
-        put_piece(&message, pipe);
-    } else {
-        (void)take_piece(&message, pipe); // its signature is the right one, and it is not far
     }
     tern__record_end(message.record, TERN_OK, 0);
     return true;
@@ -385,9 +254,12 @@ bool tern__message_quick(tern_comm *comm, const tern_coll *call)
 bool tern__endpoint_advance(struct tern__endpoint *endpoint)
 {
     bool moved = false;
-    for (int peer = 0; peer < endpoint->calls->nranks && endpoint->waiting > 0; peer++) {
-        int out = tern__pipe_advance(&endpoint->out[peer], true);
-        int in = out < 0 ? out : tern__pipe_advance(&endpoint->in[peer], true);
+    int n = endpoint->calls->nranks;
+    int first = endpoint->turn;
+    for (int i = 0; i < n && endpoint->waiting > 0; i++) {
+        int peer = (first + i) % n;
+        int out = send_some(&endpoint->out[peer]);
+        int in = tern__take_some(endpoint, peer, true);
         if (in < 0) {
             tern__endpoint_fail(endpoint, in);
             return true;
@@ -401,11 +273,10 @@ bool tern__endpoint_advance(struct tern__endpoint *endpoint)
 bool tern__endpoint_ready(struct tern__endpoint *endpoint)
 {
     for (int peer = 0; peer < endpoint->calls->nranks; peer++) {
-        struct tern__pipe *const pipes[] = {&endpoint->out[peer], &endpoint->in[peer]};
-        for (int i = 0; i < 2; i++) {
-            if (pipes[i]->oldest != NULL && is_ready(pipes[i]->oldest, pipes[i])) {
-                return true;
-            }
+        struct tern__pipe *out = &endpoint->out[peer];
+        if ((out->queue.oldest != NULL && can_send(out->queue.oldest, out)) ||
+            tern__can_take(endpoint, peer)) {
+            return true;
         }
     }
     return false;

@@ -28,7 +28,7 @@ static void free_calls(void *arg)
         tern__calls_fail(calls, TERN_ERR_STATE);
         tern__endpoint_free(calls->endpoint);
     } else { // in the child of a fork: what has begun goes on in the parent
-        free(calls->endpoint);
+        tern__endpoint_let_go(calls->endpoint);
     }
     tern__shapes_free(calls);
     tern__programs_free(calls);

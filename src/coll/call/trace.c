@@ -58,7 +58,9 @@ void tern__trace_message(const struct tern__message *message)
                                       .has = message->overlaps ? TERN__TRACE_OVERLAPS : 0};
     tern__trace_name(&event, message->sends ? "send" : "recv");
     snprintf(event.transport, sizeof event.transport, "%s", tern__way_name(TERN__WAY_MAIL));
-    set_peer(&event, message->endpoint->calls, message->peer);
+    if (message->peer >= 0) {
+        set_peer(&event, message->endpoint->calls, message->peer);
+    }
     tern__trace_put(&event);
 }
 
@@ -172,5 +174,7 @@ void tern__trace_calls_rest(struct tern__calls *calls, struct tern__trace_event 
 void tern__trace_message_rest(const struct tern__message *message, struct tern__trace_event *event)
 {
     name_rest(event, message->sends ? "send" : "recv", message->number);
-    set_peer(event, message->endpoint->calls, message->peer);
+    if (message->peer >= 0) { // else it waits for any rank
+        set_peer(event, message->endpoint->calls, message->peer);
+    }
 }
