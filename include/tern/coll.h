@@ -161,6 +161,11 @@ typedef struct tern_coll {
     tern_order order; // TERN_ORDER_ANY lets sums run in another order (still always the same)
     // A name of `tern info --algos`, the same on all ranks. NULL: tern selects one.
     const char *algorithm;
+    // Lists of n buffers, by rank, instead of `in` and `out` (NULL then) where these have shares of
+    // all ranks: count elements each, or those of the (v) forms' counts, whose offsets are then not
+    // used. Each rank decides for itself. In place: a share's buffer is the same on both sides.
+    const void *const *ins;
+    void *const *outs;
     uint64_t tag; // send, recv: a message goes to a recv with the same
     // recv: count is the most that it takes; who sent how much is written here when it has ended
     // well. NULL: exactly count. A longer message is TERN_ERR_MISMATCH, and out stays as it was.

@@ -42,6 +42,8 @@ class Coll(ctypes.Structure):  # tern_coll
         ("function_arg", ctypes.c_void_p),
         ("order", ctypes.c_int),
         ("algorithm", ctypes.c_char_p),
+        ("ins", ctypes.c_void_p),
+        ("outs", ctypes.c_void_p),
         ("tag", ctypes.c_uint64),
         ("received", ctypes.c_void_p),
     ]
@@ -170,6 +172,34 @@ class Call:
         self.received = _Received()
         self.coll.received = ctypes.addressof(self.received)
 
+    def keep_list(self, side: str, arrays: Sequence[np.ndarray], ranks: int) -> List[int]:
+        """Points `ins` or `outs` to the arrays of a list, one for each rank; their lengths."""
+        where = f"{self.kind.word}: {'x' if side == 'ins' else 'out'}"
+        extent = self.kind.in_ if side == "ins" else self.kind.out
+        if extent != ALL:
+            raise argument_error(f"{where} is a list; lists are for shares of all ranks")
+        if len(arrays) != ranks:
+            raise argument_error(f"{where} is a list of {len(arrays)}; it has one array for each of "
+                                 f"{ranks} ranks")
+        found = [_dtypes.check_array(f"{where}[{i}]", array, side == "outs")
+                 for i, array in enumerate(arrays)]
+        for i, array in enumerate(arrays):
+            if array.dtype != arrays[0].dtype:
+                raise argument_error(f"{where}[{i}] has dtype {array.dtype}, {where}[0] "
+                                     f"{arrays[0].dtype}; they are the same")
+        row = (ctypes.c_void_p * ranks)(*(address for address, _ in found))
+        self.kept += [row, *arrays]
+        setattr(self.coll, side, ctypes.addressof(row))
+        return [elements for _, elements in found]
+
+    def keep_shares(self, side: str, arrays: Sequence[np.ndarray], ranks: int) -> int:
+        """The same where all have one length; the elements of all together."""
+        lengths = self.keep_list(side, arrays, ranks)
+        if len(set(lengths)) != 1:
+            raise argument_error(f"{self.kind.word}: {'x' if side == 'ins' else 'out'} is a list of "
+                                 f"arrays of {lengths} elements; they have the same")
+        return lengths[0] * ranks
+
 
 def _array_at(address: int, count: int, dtype: np.dtype) -> np.ndarray:
     data = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
@@ -192,6 +222,11 @@ def _first_axis(kind: Kind, x: np.ndarray, ranks: int, root: bool) -> tuple:
     return (x.shape[0] // ranks, *x.shape[1:])
 
 
+def is_list(buffer: Any) -> bool:
+    """Whether a buffer is given as one array for each rank."""
+    return isinstance(buffer, (list, tuple))
+
+
 def check_root(kind: Kind, root: Any, ranks: int) -> None:
     if kind.word == "recv" and root == ANY_RANK:
         return
@@ -209,7 +244,13 @@ def describe(kind: Kind, rank: int, ranks: int, x: Optional[np.ndarray],
     has_in = kind.in_ != NONE and (kind.root != ROOT_FROM or rank == root)
     has_out = kind.out != NONE and (kind.root != ROOT_TO or rank == root)
     address = elements = None
-    if has_in:
+    if has_in and is_list(x):
+        elements = call.keep_shares("ins", x, ranks)
+        x = x[0]
+        if has_out and out is None:
+            shape = x.shape if kind.out != ALL else (ranks, *x.shape)
+            out = np.empty(shape, x.dtype)
+    elif has_in:
         address, elements = _dtypes.check_array(f"{where}: x", x)
         call.coll.in_ = address
         call.kept.append(x)
@@ -218,10 +259,14 @@ def describe(kind: Kind, rank: int, ranks: int, x: Optional[np.ndarray],
     if has_out:
         if out is None:
             raise argument_error(f"{where}: out is missing; only the root's could be made for it")
-        out_address, out_elements = _dtypes.check_array(f"{where}: out", out, writable=True)
-        call.coll.out = out_address
         call.result = out
-        call.kept.append(out)
+        if is_list(out):
+            out_elements = call.keep_shares("outs", out, ranks)
+            out = out[0]
+        else:
+            out_address, out_elements = _dtypes.check_array(f"{where}: out", out, writable=True)
+            call.coll.out = out_address
+            call.kept.append(out)
         if has_in and out.dtype != x.dtype:
             raise argument_error(f"{where}: x has dtype {x.dtype}, out {out.dtype}; they are the same")
     shared = x if has_in else out

@@ -9,7 +9,8 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from . import _dtypes
-from ._coll import ALL, ROOT_FROM, ROOT_NONE, ROOT_TO, Call, Kind, check_root, describe_operation
+from ._coll import (ALL, ROOT_FROM, ROOT_NONE, ROOT_TO, Call, Kind, check_root, describe_operation,
+                    is_list)
 from ._errors import argument_error
 
 Counts = Optional[Sequence[int]]
@@ -20,6 +21,16 @@ def _reach(counts: np.ndarray, offsets: Optional[np.ndarray]) -> int:
     if offsets is None:
         return sum(map(int, counts))
     return max((int(at) + int(count) for at, count in zip(offsets, counts) if count), default=0)
+
+
+def _list(call: Call, name: str, arrays: Sequence[np.ndarray], counts: np.ndarray) -> np.ndarray:
+    """A buffer that is a list; its first array, for its dtype."""
+    lengths = call.keep_list("outs" if name == "out" else "ins", arrays, len(counts))
+    for i, (length, count) in enumerate(zip(lengths, counts)):
+        if length < count:
+            raise argument_error(f"{call.kind.word}: {name}[{i}] has {length} elements; the counts "
+                                 f"need {count}")
+    return arrays[0]
 
 
 def _buffer(call: Call, name: str, array: np.ndarray, needed: int, exact: bool) -> None:
@@ -53,14 +64,21 @@ def describe_v(kind: Kind, rank: int, ranks: int, x: Optional[np.ndarray],
     own = _own_count(call, rank, x, out, rows, (has_in, has_out))
     if has_in:
         needed = _reach(rows["in_counts"], rows["in_offsets"]) if kind.in_ == ALL else own
-        _buffer(call, "x", x, needed, kind.in_ != ALL)
+        if kind.in_ == ALL and is_list(x):
+            x = _list(call, "x", x, rows["in_counts"])
+        else:
+            _buffer(call, "x", x, needed, kind.in_ != ALL)
     if has_out:
         needed = _reach(rows["out_counts"], rows["out_offsets"]) if kind.out == ALL else own
         if out is None and has_in:
             out = np.zeros((needed,), x.dtype)
         if out is None:
             raise argument_error(f"{where}: out is missing; only the root's could be made for it")
-        _buffer(call, "out", out, needed, kind.out != ALL)
+        if kind.out == ALL and is_list(out):
+            call.result = out
+            out = _list(call, "out", out, rows["out_counts"])
+        else:
+            _buffer(call, "out", out, needed, kind.out != ALL)
     if has_in and has_out and x.dtype != out.dtype:
         raise argument_error(f"{where}: x has dtype {x.dtype}, out {out.dtype}; they are the same")
     shared = x if has_in else out

@@ -14,6 +14,10 @@ With n ranks, lengths in elements (shapes are free as long as the lengths fit):
     scatter          n * count, root   count              out=x[rank * count :][:count] there
     all_to_all       n * count         n * count          out=x
 
+x and out of n * count elements may also be lists of n arrays of count elements, one for each rank;
+of the calls with counts, of arrays that are long enough. A list in place has the same array on both
+sides, or `out[rank]` is x and `x[rank]` out.
+
 Where `out` is None it is made: like x, with the first axis n times as long or cut into n. Arrays are
 contiguous, of the same dtype on all ranks; `dtype` says what the bits are where NumPy has no name for
 it ("bf16" in uint16). Each call returns its output. What a rank sees alone is an ArgumentError
@@ -27,7 +31,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
-from ._coll import ANY_RANK, NONE, ROOT_FROM, Call, describe, kinds
+from ._coll import ANY_RANK, NONE, ROOT_FROM, Call, describe, is_list, kinds
 from ._coll_v import describe_v
 from ._errors import argument_error
 
@@ -227,6 +231,8 @@ class Cache:
 def can_cache(call: Call, x: Optional[Array], out: Optional[Array]) -> bool:
     """Whether the call may be made again without a look: both arrays, given by the caller, with a
     plain operation."""
+    if is_list(x) or is_list(out):
+        return False
     return (x is not None and out is not None and x.dtype is out.dtype
             and call.coll.function is None
             and call.kind.in_ != NONE and call.kind.root != ROOT_FROM)

@@ -382,6 +382,35 @@ def test_dtypes_that_are_only_moved(on_ranks):
     on_ranks(3, moved)
 
 
+def lists(comm):
+    n, rank = comm.size, comm.rank
+    x = np.arange(4.0) + rank
+    outs = [np.zeros(4) for _ in range(n)]
+    assert comm.all_gather(x, outs) is outs
+    assert all((outs[r] == np.arange(4.0) + r).all() for r in range(n))
+    ins = [np.full(3, 10 * rank + r, np.int32) for r in range(n)]
+    assert (comm.all_to_all(ins) == [[10 * r + rank] * 3 for r in range(n)]).all()
+    assert (comm.reduce_scatter(ins) == 10 * sum(range(n)) + n * rank).all()
+    assert comm.scatter(ins if rank == 1 else None, np.empty(3, np.int32), 1)[0] == 10 + rank
+    gathered = [np.zeros(2) for _ in range(n)] if rank == 0 else None
+    comm.gather(np.full(2, rank, float), gathered)
+    assert rank != 0 or [int(array[1]) for array in gathered] == list(range(n))
+    counts = list(range(1, n + 1))
+    uneven = [np.zeros(count) for count in counts]
+    comm.all_gather_v(np.full(rank + 1, rank + 0.5), counts, uneven)
+    assert all((array == r + 0.5).all() for r, array in enumerate(uneven))
+    comm.all_to_all(ins, ins)
+    assert [int(array[2]) for array in ins] == [10 * r + rank for r in range(n)]
+    with pytest.raises(tern.ArgumentError, match="one array for each"):
+        comm.all_gather(x, outs[1:])
+    with pytest.raises(tern.ArgumentError, match="lists are for shares"):
+        comm.all_reduce([x] * n)
+
+
+def test_lists(on_ranks):
+    on_ranks(3, lists)
+
+
 def any_algorithm(comm):
     x = np.arange(64, dtype=np.float64)
     assert (comm.all_reduce(x, algorithm="ring", any_order=True) == comm.size * x).all()

@@ -72,14 +72,22 @@ enum {
     TERN__MAIL_LINE_BYTES = 40, // of data in a line of a mailbox
 };
 
+enum tern__form {
+    TERN__FORM_IN_PLACE = 1, // in and out overlap, as the kind allows
+    // Shares of in, of out, are no row of equal ones: a list. Not of v-collectives, whose tables
+    // say where shares are.
+    TERN__FORM_INS = 2,
+    TERN__FORM_OUTS = 4,
+};
+
 // Where a rank's buffers are; windows by tern__placement_key, 0: in none that all ranks have.
 struct tern__placement {
     uint64_t in_window, out_window;
     // From the beginning of the mapping; of an input in no window, its address in its own process.
     uint64_t in_offset, out_offset;
-    uint32_t in_slot;  // the input is in the slot's payload (v-collectives)
-    uint32_t in_place; // in and out overlap, as the kind allows
-    uint64_t longest;  // bytes of its largest share (v-collectives)
+    uint32_t in_slot; // the input is in the slot's payload (v-collectives)
+    uint32_t form;    // bits of enum tern__form
+    uint64_t longest; // bytes of its largest share (v-collectives)
 };
 _Static_assert(sizeof(struct tern__placement) <= TERN__LINE_BYTES, "fits the line");
 

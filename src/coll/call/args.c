@@ -132,14 +132,14 @@ static int check_shares(struct tern__coll *call, const tern_coll *from)
     call->counts = true;
     if (kind->in == TERN_KIND_ALL && has_in(call)) {
         call->in_counts = from->in_counts;
-        call->in_offsets = from->in_offsets;
+        call->in_offsets = from->ins == NULL ? from->in_offsets : NULL;
         TERN_TRY(check_counts(call, "in", call->in_counts, call->in_offsets, false, &sum,
                               &call->in_bytes));
         own = rooted ? own : call->in_counts[self] * call->element_bytes;
     }
     if (kind->out == TERN_KIND_ALL && has_out(call)) {
         call->out_counts = from->out_counts;
-        call->out_offsets = from->out_offsets;
+        call->out_offsets = from->outs == NULL ? from->out_offsets : NULL;
         TERN_TRY(check_counts(call, "out", call->out_counts, call->out_offsets, true, &sum,
                               &call->out_bytes));
         own = rooted ? own : call->out_counts[self] * call->element_bytes;
@@ -154,6 +154,11 @@ static int check_buffers(struct tern__coll *call, const tern_coll *from)
 {
     bool in_all = tern__kind_in_all(call->kind);
     bool alike = in_all == tern__kind_out_all(call->kind);
+    if (from->ins != NULL || from->outs != NULL) {
+        return tern__call_check_lists(call, from);
+    }
+    call->in_reach = call->in_bytes;
+    call->out_reach = call->out_bytes;
     if ((call->in_bytes > 0 && from->in == NULL) || (call->out_bytes > 0 && from->out == NULL)) {
         return tern__fail(TERN_ERR_ARG, "%s: %s must not be NULL", call->name,
                           call->in_bytes > 0 && from->in == NULL ? "in" : "out");

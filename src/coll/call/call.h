@@ -16,7 +16,7 @@
 //     place.c, publish.c, shares.c   memory
 //     elsewhere.c                    what is said to other machines
 //     pick.c, shape.c, program.c     plans
-//     args.c                         arguments
+//     args.c, lists.c                arguments
 //
 // question.c asks the last four about a call that nobody makes, for choose.c and as_run.c.
 #ifndef TERN_COLL_CALL_CALL_H
@@ -58,6 +58,12 @@ struct tern__coll {
     bool early;                   // ranks that need not wait for others do not
     bool in_place;
     const size_t *in_counts, *in_offsets, *out_counts, *out_offsets;
+    // Lists of the shares, or NULL; then in, out are the lowest address of one. Bytes from there to
+    // the end of the last one.
+    const void *const *ins;
+    void *const *outs;
+    uint64_t in_reach, out_reach;
+    char *flat; // outs: what a plan that knows no shares writes to; else NULL
     uint64_t signature;
     uint64_t digest; // of counts that all ranks have alike; else 0
 
@@ -85,6 +91,19 @@ struct tern__coll {
     bool done;
     int status; // when done
 };
+
+// Where the share of a rank is in `in`, in `out`, of a call without counts.
+static inline uint64_t tern__call_in_at(const struct tern__coll *call, int rank)
+{
+    return call->ins != NULL ? (uintptr_t)call->ins[rank] - (uintptr_t)call->in
+                             : (uint64_t)rank * call->share_bytes;
+}
+
+static inline uint64_t tern__call_out_at(const struct tern__coll *call, int rank)
+{
+    return call->outs != NULL ? (uintptr_t)call->outs[rank] - (uintptr_t)call->out
+                              : (uint64_t)rank * call->share_bytes;
+}
 
 // What a call is but for its count: exact, so words that are no dtype or op have none.
 #define TERN__NO_KEY UINT64_MAX
@@ -206,6 +225,8 @@ int tern__call_check_timeout(const char *name, const struct tern__calls *calls,
                              const tern_coll *from, int64_t *timeout_ns);
 int tern__call_check(const char *name, struct tern__calls *calls, const tern_coll *from,
                      struct tern__coll *call);
+// lists.c: the same of buffers that are lists.
+int tern__call_check_lists(struct tern__coll *call, const tern_coll *from);
 
 // pick.c: finds the plans; and lets go of them.
 int tern__call_pick(struct tern__coll *call);
@@ -271,6 +292,9 @@ void tern__call_pack(const struct tern__coll *call, struct tern__share *rows);
 // Of the v-collectives, what goes from this rank to another and back; to all.
 void tern__call_share(const struct tern__coll *call, int rank, struct tern__share *row);
 void tern__call_shares(const struct tern__coll *call, struct tern__share *rows);
+
+// The same of a call without counts, for its lists.
+void tern__call_list_shares(const struct tern__coll *call, struct tern__share *rows);
 
 // A plan that copies inputs out of the ordinary memory of other processes; or NULL. And the same,
 // or NULL when slots are quicker for shares of so many bytes, the largest in any rank's input.

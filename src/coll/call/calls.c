@@ -14,7 +14,7 @@ static bool quick(tern_comm *comm, const tern_coll *call)
     bool packed = call->in_offsets == NULL && call->out_offsets == NULL;
     const size_t *alike = call->in_counts != NULL ? call->in_counts : call->out_counts;
     if (call->algorithm != NULL || call->order != TERN_ORDER_RANK ||
-        call->timeout_ns < TERN_TIMEOUT_DEFAULT ||
+        call->timeout_ns < TERN_TIMEOUT_DEFAULT || call->ins != NULL || call->outs != NULL ||
         (counts && (!packed || alike == NULL || !tern__kind_counts_alike(call->kind)))) {
         return false;
     }

@@ -387,6 +387,20 @@ static int pick_alike(struct tern__coll *call, const struct tern__choice *choice
     return TERN_OK;
 }
 
+// A plan for a slot that knows no shares writes all of them in a row.
+static int need_flat(struct tern__coll *call)
+{
+    if (call->outs == NULL || call->slot->scaled || call->out_bytes == 0) {
+        return TERN_OK;
+    }
+    call->flat = malloc(call->out_bytes);
+    if (call->flat == NULL) {
+        tern__call_drop(call);
+        return tern__fail(TERN_ERR_MEMORY, "%s: no memory for a list", call->name);
+    }
+    return TERN_OK;
+}
+
 int tern__call_pick(struct tern__coll *call)
 {
     struct tern__choice room;
@@ -413,7 +427,7 @@ int tern__call_pick(struct tern__coll *call)
             call->pieces = 1;
             call->signature = sign(call, choice->small);
             tern__call_remember_small(call);
-            return TERN_OK;
+            return need_flat(call);
         }
     }
     if (tern__kind_counts_alike(call->kind)) {
@@ -435,6 +449,8 @@ int tern__call_pick(struct tern__coll *call)
 
 void tern__call_drop(struct tern__coll *call)
 {
+    free(call->flat);
+    call->flat = NULL;
     struct tern__program **const all[] = {&call->slot, &call->window, &call->staged, &call->tail};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (*all[i] != NULL) {

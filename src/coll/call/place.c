@@ -52,6 +52,13 @@ static bool all_in_slots(const struct tern__calls *calls, uint32_t run)
     return true;
 }
 
+// Only the rank itself knows where the shares of a list are, and of an output alone.
+static bool suits_lists(const struct tern__program *program, int rank, uint32_t form)
+{
+    bool alone = program->scaled && (program->out_shared >> rank & 1) == 0;
+    return (form & TERN__FORM_INS) == 0 && ((form & TERN__FORM_OUTS) == 0 || alone);
+}
+
 // Whether a plan can run on the buffers where they are: what others touch is in windows, or far and
 // only read; and where a rank is in place, the plan is right so. The ranks need not be alike in
 // this; all see what each has published.
@@ -63,7 +70,8 @@ static bool suits(const struct tern__coll *call, const struct tern__program *pro
         if (((program->in_shared >> rank & 1) != 0 && placement->in_window == 0 &&
              placement->in_slot == 0 && !far) ||
             ((program->out_shared >> rank & 1) != 0 && placement->out_window == 0) ||
-            (placement->in_place != 0 && !program->in_place)) {
+            ((placement->form & TERN__FORM_IN_PLACE) != 0 && !program->in_place) ||
+            !suits_lists(program, rank, placement->form)) {
             return false;
         }
     }
@@ -145,6 +153,19 @@ static void bind_maps(struct tern__coll *call, const struct tern__program *progr
     }
 }
 
+// This rank's output, which is a list: shares from `skip` on, of at most so many bytes.
+static void bind_outs(struct tern__coll *call, uint64_t skip, uint64_t bytes)
+{
+    struct tern__calls *calls = call->calls;
+    struct tern__binding *binding = &calls->binding;
+    tern__call_list_shares(call, calls->shares);
+    binding->out_map = TERN__MAP_TABLE;
+    binding->skip_bytes = skip;
+    binding->piece_bytes = bytes;
+    binding->tables[calls->rank] = calls->shares;
+    binding->out[calls->rank] = call->out;
+}
+
 // What is reduced; and nothing is far, but for what bind_placed says.
 static void bind_elements(const struct tern__coll *call)
 {
@@ -171,7 +192,10 @@ static void bind_slot(struct tern__coll *call, uint32_t run)
             line ? (const char *)tern__area_head(calls->area, rank, run)->data : payload;
         binding->scratch[rank] = payload + tern__round_line(in_bytes);
     }
-    binding->out[calls->rank] = call->out;
+    binding->out[calls->rank] = call->flat != NULL ? call->flat : call->out;
+    if (call->outs != NULL && call->flat == NULL) {
+        bind_outs(call, 0, UINT64_MAX);
+    }
     calls->lanes.script = &call->slot->staged;
 }
 
@@ -294,6 +318,9 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
             binding->far &= ~(UINT64_C(1) << rank);
         }
     }
+    if (!call->counts && call->outs != NULL) {
+        bind_outs(call, 0, UINT64_MAX);
+    }
     calls->lanes.script = &call->placed->whole;
     return TERN_OK;
 }
@@ -308,7 +335,7 @@ static void bind_own_input(const struct tern__coll *call, uint64_t skip)
     uint64_t before = 0;
     if (tern__kind_in_all(call->plan_kind)) {
         before = (uint64_t)calls->rank * binding->in_stride;
-        own.in_offset = (uint64_t)calls->rank * call->share_bytes;
+        own.in_offset = tern__call_in_at(call, calls->rank);
         own.in_bytes = call->share_bytes;
         if (call->counts) {
             tern__call_share(call, calls->rank, &own);
@@ -359,6 +386,9 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
         binding->out_stride = call->share_bytes;
         binding->out[calls->rank] =
             call->counts || call->out == NULL ? call->out : call->out + skip;
+        if (!call->counts && call->outs != NULL) {
+            bind_outs(call, skip, part);
+        }
     }
     calls->lanes.script = call->copied ? &program->whole : &program->staged;
 }
@@ -395,6 +425,11 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
 void tern__call_unload(struct tern__coll *call)
 {
     const struct tern__calls *calls = call->calls;
+    for (int rank = 0; call->flat != NULL && call->share_bytes > 0 && rank < calls->nranks;
+         rank++) {
+        memcpy(call->outs[rank], call->flat + (uint64_t)rank * call->share_bytes,
+               call->share_bytes);
+    }
     if (call->way != TERN__WAY_STAGED || !call->copied || call->ended < call->opening ||
         call->out == NULL) {
         return;
@@ -404,7 +439,7 @@ void tern__call_unload(struct tern__coll *call)
     const char *from = calls->binding.out[calls->rank];
     int shares = tern__kind_out_all(call->plan_kind) ? calls->nranks : 1;
     for (int share = 0; share < shares; share++) {
-        memcpy(call->out + (uint64_t)share * call->share_bytes + skip,
-               from + (uint64_t)share * part, part);
+        memcpy(call->out + tern__call_out_at(call, share) + skip, from + (uint64_t)share * part,
+               part);
     }
 }

@@ -119,14 +119,17 @@ static void write_letter(const struct tern__coll *call, bool in_slot, uint32_t r
 
 static void fill_opening(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
-    struct tern__placement placement = {.in_place = call->in_place};
+    struct tern__placement placement = {
+        .form = (call->in_place ? TERN__FORM_IN_PLACE : 0u) |
+                (call->ins != NULL && !call->counts ? TERN__FORM_INS : 0u) |
+                (call->outs != NULL && !call->counts ? TERN__FORM_OUTS : 0u)};
     placement.in_window =
-        tern__call_place(call->calls, call->in, call->in_bytes, &placement.in_offset);
+        tern__call_place(call->calls, call->in, call->in_reach, &placement.in_offset);
     if (placement.in_window == 0) {
         placement.in_offset = (uintptr_t)call->in;
     }
     placement.out_window =
-        tern__call_place(call->calls, call->out, call->out_bytes, &placement.out_offset);
+        tern__call_place(call->calls, call->out, call->out_reach, &placement.out_offset);
     if (call->counts) {
         fill_shares(call, &placement, run);
     }
@@ -182,7 +185,7 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
         if (own_stays && rank == calls->rank) {
             continue;
         }
-        struct tern__share own = {.in_offset = (uint64_t)rank * call->share_bytes,
+        struct tern__share own = {.in_offset = tern__call_in_at(call, rank),
                                   .in_bytes = call->share_bytes};
         if (call->counts) {
             tern__call_share(call, rank, &own);
@@ -217,6 +220,22 @@ static void fill_packed(const struct tern__coll *call, uint32_t run, struct tern
     tern__call_pack(call, table);
 }
 
+// A whole input that is a list.
+static void fill_list(const struct tern__coll *call, uint32_t run, struct tern__head *head)
+{
+    const struct tern__calls *calls = call->calls;
+    bool line = call->in_bytes <= TERN__LINE_BYTES;
+    char *to = line ? (char *)head->data : tern__area_payload(calls->area, calls->rank, run);
+    for (int rank = 0; call->share_bytes > 0 && rank < calls->nranks; rank++) {
+        if (line) {
+            memcpy(to, call->ins[rank], call->share_bytes);
+        } else {
+            expose(call, to, call->ins[rank], call->share_bytes);
+        }
+        to += call->share_bytes;
+    }
+}
+
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
     if (call->way == TERN__WAY_UNKNOWN) {
@@ -225,6 +244,8 @@ void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *h
         fill_piece(call, run);
     } else if (call->counts) {
         fill_packed(call, run, head);
+    } else if (call->ins != NULL) {
+        fill_list(call, run, head);
     } else if (call->in_bytes > TERN__LINE_BYTES) {
         expose(call, tern__area_payload(call->calls->area, call->calls->rank, run), call->in,
                call->in_bytes);

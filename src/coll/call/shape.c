@@ -121,7 +121,8 @@ void tern__call_remember_small(const struct tern__coll *call)
     const struct tern__program *program = call->slot;
     struct tern__share *rows = NULL;
     if (key == TERN__NO_KEY || !program->scaled || call->in_offsets != NULL ||
-        call->out_offsets != NULL || (call->counts && (rows = make_rows(call)) == NULL)) {
+        call->out_offsets != NULL || (call->counts && (call->ins != NULL || call->outs != NULL)) ||
+        (call->counts && (rows = make_rows(call)) == NULL)) {
         return;
     }
     uint64_t longest = call->counts ? tern__call_longest_in(call)

@@ -26,13 +26,17 @@ void tern__call_share(const struct tern__coll *call, int rank, struct tern__shar
     memset(row, 0, sizeof *row);
     if (call->in_counts != NULL) {
         row->in_bytes = call->in_counts[rank] * call->element_bytes;
-        row->in_offset = offset_of(call, call->in_counts, call->in_offsets, rank);
+        row->in_offset = call->ins != NULL && row->in_bytes > 0
+                             ? tern__call_in_at(call, rank)
+                             : offset_of(call, call->in_counts, call->in_offsets, rank);
     } else if (tern__kind_has_in(kind, self, root) && tern__kind_has_out(kind, rank, root)) {
         row->in_bytes = call->in_bytes; // one share, for all or for the root
     }
     if (call->out_counts != NULL) {
         row->out_bytes = call->out_counts[rank] * call->element_bytes;
-        row->out_offset = offset_of(call, call->out_counts, call->out_offsets, rank);
+        row->out_offset = call->outs != NULL && row->out_bytes > 0
+                              ? tern__call_out_at(call, rank)
+                              : offset_of(call, call->out_counts, call->out_offsets, rank);
     } else if (tern__kind_has_out(kind, self, root) && tern__kind_has_in(kind, rank, root)) {
         row->out_bytes = call->out_bytes;
     }
@@ -42,6 +46,16 @@ void tern__call_shares(const struct tern__coll *call, struct tern__share *rows)
 {
     for (int rank = 0; rank < call->calls->nranks; rank++) {
         tern__call_share(call, rank, &rows[rank]);
+    }
+}
+
+void tern__call_list_shares(const struct tern__coll *call, struct tern__share *rows)
+{
+    for (int rank = 0; rank < call->calls->nranks; rank++) {
+        rows[rank] = (struct tern__share){.in_offset = tern__call_in_at(call, rank),
+                                          .in_bytes = call->share_bytes,
+                                          .out_offset = tern__call_out_at(call, rank),
+                                          .out_bytes = call->share_bytes};
     }
 }
 
