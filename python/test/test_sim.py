@@ -176,7 +176,7 @@ def test_certificates(tmp_path):
         tern.Certificate.load(tmp_path / "mesh.plan")
     cut = tern.Topology("mesh:5", cut="0-1")
     ranked = certificate("all_reduce", cut, order="rank").check(cut)
-    assert ranked.scope == "rank_order_plans" and ranked.us_per_byte > ranked.us_per_byte_all
+    assert ranked.scope == "prefix_plans" and ranked.us_per_byte > ranked.us_per_byte_all
 
 
 def test_ranks_that_share_processors():
