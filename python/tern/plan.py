@@ -20,6 +20,7 @@ import ctypes
 import os
 import re
 import threading
+import time
 import weakref
 from typing import (TYPE_CHECKING, Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence,
                     Tuple, Union)
@@ -170,7 +171,7 @@ def _search(request: Any, search: Any, handle: Any) -> None:
     search.stop = _layouts.STOP(lambda _: bool(stopped))
     request.search = ctypes.addressof(search)
 
-    def run() -> None:
+    def run(_kept: Any = search) -> None:  # it lives as long as the thread, whoever is interrupted
         try:
             _errors.check(lib().tern_algo_plan(ctypes.byref(request), ctypes.byref(handle)))
         except BaseException as error:
@@ -180,13 +181,14 @@ def _search(request: Any, search: Any, handle: Any) -> None:
         run()
     else:
         thread = threading.Thread(target=run, name="tern.Plan.make")
-        thread.start()
         try:
+            thread.start()  # may be interrupted, too, with the thread on its way
             while thread.is_alive():
                 thread.join(0.1)
         except BaseException:
             stopped.append(True)
-            thread.join()
+            while thread in threading.enumerate():
+                time.sleep(0.01)
             lib().tern_plan_destroy(handle)
             raise
     if errors:
