@@ -68,6 +68,10 @@ void tern__watch_describe(const tern_window *window, size_t offset_bytes, char *
 // A tile is written, or read.
 void tern__watch_tile(const char *what, const tern_tile *tile, bool writes);
 
+// One element of a tile, by its place in memory; those of one tile that follow each other are one
+// write.
+void tern__watch_element(const char *what, const tern_tile *tile, int64_t index, bool writes);
+
 // Tiles that an instruction uses at the same time do not overlap.
 void tern__watch_staging(const char *what, const tern_tile *one, const tern_tile *other);
 

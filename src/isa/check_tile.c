@@ -11,6 +11,7 @@ struct write {
     const char *begin, *end;
     const void *object; // the tile that was written; NULL: nobody's
     uint32_t site;
+    bool single; // elements one by one, at least the first and the last of these
     bool read;   // something has read it, or need not
     bool lost;   // before that, another tile was written at the same place:
     uint32_t by; // there
@@ -95,7 +96,8 @@ static void check_parts(struct tiles *tiles, const char *what, const struct writ
 {
     const struct write *write;
     for (unsigned back = 1; (write = write_at(tiles, back)) != NULL; back++) {
-        if (!meet(write, read)) {
+        if (!meet(write, read) ||
+            (write->single && (write->begin > read->begin || write->end < read->end))) {
             continue;
         }
         if ((write->begin <= read->begin && write->end >= read->end) ||
@@ -122,26 +124,62 @@ static size_t span_of(const tern_tile *tile)
     return (size_t)((tile->valid_rows - 1) * row + (tile->valid_columns - 1) * element + 1);
 }
 
-void tern__watch_tile(const char *what, const tern_tile *tile, bool writes)
+// Whether the newest write is of the same tile, and so takes in this one of a single element.
+static bool takes_in(struct tiles *tiles, const struct write *element)
 {
-    if (!tern__watch_in_kernel() || !tern__block_has(tile->data)) {
-        return;
+    struct write *newest = write_at(tiles, 1);
+    if (newest == NULL || newest->object != element->object || newest->lost) {
+        return false;
     }
+    if (newest->single) {
+        newest->begin = newest->begin < element->begin ? newest->begin : element->begin;
+        newest->end = newest->end > element->end ? newest->end : element->end;
+        newest->read = false;
+    }
+    return newest->begin <= element->begin && newest->end >= element->end;
+}
+
+static void watch(const char *what, const struct write *use, bool writes)
+{
     struct tiles *tiles = tiles_made();
-    struct write use = {.begin = tile->data, .object = tile->object, .site = tern__watch_site()};
-    use.end = use.begin + span_of(tile) * tern_dtype_size(tile->dtype);
-    if (writes && tern__watch_frees(use.begin, use.end)) {
-        tern__watch_report(use.site,
+    if (writes && tern__watch_frees(use->begin, use->end)) {
+        tern__watch_report(use->site,
                            "%s writes a tile that a store may still read, and no pipe_barrier or "
                            "flag of MTE3 is between them",
                            what);
     }
     if (tiles != NULL && writes) {
-        note_write(tiles, &use);
+        if (!use->single || !takes_in(tiles, use)) {
+            note_write(tiles, use);
+        }
     } else if (tiles != NULL) {
-        check_parts(tiles, what, &use);
-        check_lost(tiles, what, &use);
+        check_parts(tiles, what, use);
+        check_lost(tiles, what, use);
     }
+}
+
+void tern__watch_tile(const char *what, const tern_tile *tile, bool writes)
+{
+    if (!tern__watch_in_kernel() || !tern__block_has(tile->data)) {
+        return;
+    }
+    struct write use = {.begin = tile->data, .object = tile->object, .site = tern__watch_site()};
+    use.end = use.begin + span_of(tile) * tern_dtype_size(tile->dtype);
+    watch(what, &use, writes);
+}
+
+void tern__watch_element(const char *what, const tern_tile *tile, int64_t index, bool writes)
+{
+    if (!tern__watch_in_kernel() || !tern__block_has(tile->data)) {
+        return;
+    }
+    size_t size = tern_dtype_size(tile->dtype);
+    struct write use = {.begin = (const char *)tile->data + index * (int64_t)size,
+                        .object = tile->object,
+                        .site = tern__watch_site(),
+                        .single = true};
+    use.end = use.begin + size;
+    watch(what, &use, writes);
 }
 
 void tern__watch_staging(const char *what, const tern_tile *one, const tern_tile *other)

@@ -587,6 +587,112 @@ KERNEL(put_to_whom_it_tells)
     }
 }
 
+// 30: a single element is read before it has been told that it is there.
+KERNEL(element_after_barrier)
+{
+    Place p(ctx);
+    RowTile tile;
+    TASSIGN(tile, 0x0);
+    Row mine(p.row(0)), theirs(p.there(p.row(1))), got(p.row(1));
+    if (p.rank == 0) {
+        comm::TPUT(theirs, mine, tile);
+        if (right) {
+            pipe_barrier(PIPE_ALL);
+        }
+        p.notify(0);
+    } else {
+        p.wait(0, 1);
+        if (got.GetValue(3) != 0) { // WRONG: element_after_barrier
+            p.notify(1);
+        }
+    }
+}
+
+// 31: a single element is written into another rank's memory, and a notify overtakes it.
+KERNEL(element_set_before_notify)
+{
+    Place p(ctx);
+    Row theirs(p.there(p.row(1))), got(p.row(1));
+    RowTile tile;
+    TASSIGN(tile, 0x0);
+    if (p.rank == 0) {
+        theirs.SetValue(5, 7);
+        if (theirs.GetValue(5) != 7) { // this unit sees its own
+            return;
+        }
+        theirs.SetValue(6, 8);
+        if (right) {
+            pipe_barrier(PIPE_ALL);
+        }
+        p.notify(0);
+    } else {
+        p.wait(0, 1);
+        TLOAD(tile, got); // WRONG: element_set_before_notify
+    }
+}
+
+// 32: one element behind the end of a tile.
+KERNEL(element_inside_tile)
+{
+    RowTile tile;
+    TASSIGN(tile, 0x0);
+    for (int i = 0; i < (right ? N : N + 1) && ctx != nullptr; i++) {
+        tile.SetValue(i, i); // WRONG: element_inside_tile
+    }
+}
+
+// 33: one element behind the end of a tensor, in the window.
+KERNEL(element_inside_tensor)
+{
+    Place p(ctx);
+    Row mine(p.row(0));
+    int32_t sum = 0;
+    for (int i = 0; i < (right ? N : N + 1); i++) {
+        sum += mine.GetValue(i); // WRONG: element_inside_tensor
+    }
+    mine.SetValue(0, sum);
+}
+
+// 34: beyond the end of the window.
+KERNEL(element_inside_window)
+{
+    Place p(ctx);
+    Row last(p.base + ctx->winSize / 4 - (right ? N : N / 2));
+    last.SetValue(N - 1, 1); // WRONG: element_inside_window
+}
+
+// 35: a tile whose values another one took before any of them was read.
+KERNEL(element_of_a_tile_that_is_there)
+{
+    Place p(ctx);
+    RowTile one, two;
+    TASSIGN(one, 0x0);
+    TASSIGN(two, right ? 0x400 : 0x0);
+    Row first(p.row(0)), second(p.row(1));
+    TLOAD(one, first);
+    TLOAD(two, second);
+    two.SetValue(1, one.GetValue(1)); // WRONG: element_of_a_tile_that_is_there
+    one.SetValue(2, 3);
+    TADD(two, two, one);
+}
+
+// 36: an element is written while a store may still read the tile.
+KERNEL(element_free_before_reuse)
+{
+    Place p(ctx);
+    RowTile tile;
+    TASSIGN(tile, 0x0);
+    Row out(p.row(0));
+    for (int i = 0; i < N; i++) {
+        tile.SetValue(i, i);
+    }
+    TSTORE(out, tile);
+    if (right) {
+        pipe_barrier(PIPE_MTE3);
+    }
+    tile.SetValue(0, 9); // WRONG: element_free_before_reuse
+}
+
 using Kernel = void (*)(CommContext *);
 struct Case {
     const char *name;
@@ -626,6 +732,13 @@ static const Case cases[] = {
     CASE(put_from_here),
     CASE(get_to_here),
     CASE(put_to_whom_it_tells),
+    CASE(element_after_barrier),
+    CASE(element_set_before_notify),
+    CASE(element_inside_tile),
+    CASE(element_inside_tensor),
+    CASE(element_inside_window),
+    CASE(element_of_a_tile_that_is_there),
+    CASE(element_free_before_reuse),
 };
 
 static int run(const Case &one, bool wrong)

@@ -305,6 +305,37 @@ static void powers_of_e(void **state)
     assert_non_null(strstr(tern_last_error(), "to has i16; expected floating point"));
 }
 
+static void single_elements(void **state)
+{
+    uint16_t halves[2][16] = {{0}};
+    int32_t words[40] = {0};
+    tern_tile tile = tern_tile_2d(halves, TERN_F16, 2, 16);
+    tern_tensor tensor = tern_tensor_2d(words, TERN_I32, 2, 4, 10);
+    uint16_t half = 7;
+    int32_t word = 9;
+    assert_int_equal(tern_tile_is_checked(), 0);
+    assert_int_equal(tern_tile_set(&tile, 31, &half), TERN_OK);
+    assert_true(halves[1][15] == 7 && halves[1][14] == 0);
+    half = 0;
+    assert_int_equal(tern_tile_get(&tile, 31, &half), TERN_OK);
+    assert_int_equal(half, 7);
+    assert_int_equal(tern_tile_get(&tile, 32, &half), TERN_ERR_ARG);
+    assert_int_equal(tern_tile_set(&tile, -1, &half), TERN_ERR_ARG);
+    assert_int_equal(tern_tile_get(&tile, 0, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_tile_get(NULL, 0, &half), TERN_ERR_ARG);
+
+    // The last one that shape and strides reach, and behind it.
+    assert_int_equal(tern_tensor_set_element(&tensor, 13, &word), TERN_OK);
+    assert_true(words[13] == 9 && words[12] == 0 && words[14] == 0);
+    word = 0;
+    assert_int_equal(tern_tensor_get_element(&tensor, 13, &word), TERN_OK);
+    assert_int_equal(word, 9);
+    assert_int_equal(tern_tensor_get_element(&tensor, 14, &word), TERN_ERR_ARG);
+    assert_int_equal(tern_tensor_set_element(&tensor, -1, &word), TERN_ERR_ARG);
+    tensor.shape[4] = 0;
+    assert_int_equal(tern_tensor_get_element(&tensor, 0, &word), TERN_ERR_ARG);
+}
+
 static void numbers_are_converted(void **state)
 {
     double from[8] = {1.5, 2.5, -0.5, 1e30, -1e30, NAN, 254.5, 65519.999};
@@ -525,6 +556,7 @@ int main(void)
         cmocka_unit_test(rows_are_added_up),
         cmocka_unit_test(columns_are_combined_with_rows),
         cmocka_unit_test(powers_of_e),
+        cmocka_unit_test(single_elements),
         cmocka_unit_test(numbers_are_converted),
         cmocka_unit_test(parts_are_extracted),
         cmocka_unit_test(axpy_adds),

@@ -10,11 +10,21 @@
 
 #include "pto/common/type.hpp"
 #include "tern/isa.h"
+#include "tern/tile.h"
 
 namespace pto
 {
 namespace tern_detail
 {
+
+inline int check(const char *name, int status); // call.hpp
+
+// Whether GetValue and SetValue tell of what they do.
+inline bool elements_are_checked()
+{
+    static const bool on = tern_tile_is_checked() != 0;
+    return __builtin_expect(on, 0);
+}
 
 // Five numbers, of which those that are DYNAMIC in the type are given to the constructor.
 template <int64_t N1, int64_t N2, int64_t N3, int64_t N4, int64_t N5> struct numbers {
@@ -140,6 +150,27 @@ struct GlobalTensor {
         data_ = data;
     }
 
+    // The element so many behind the first one, as the scalar unit reads and writes it.
+    RawDType GetValue(int64_t index) const
+    {
+        if (tern_detail::elements_are_checked()) {
+            RawDType value;
+            tern_tensor view = tern_view();
+            tern_detail::check("GetValue", tern_tensor_get_element(&view, index, &value));
+            return value;
+        }
+        return data_[index];
+    }
+    void SetValue(int64_t index, RawDType value)
+    {
+        if (tern_detail::elements_are_checked()) {
+            tern_tensor view = tern_view();
+            tern_detail::check("SetValue", tern_tensor_set_element(&view, index, &value));
+            return;
+        }
+        data_[index] = value;
+    }
+
     // For tern's C functions.
     tern_tensor tern_view() const
     {
@@ -242,19 +273,30 @@ struct Tile {
     }
     DType GetValue(int index) const
     {
+        if (tern_detail::elements_are_checked()) {
+            DType value;
+            tern_tile view = tern_view();
+            tern_detail::check("GetValue", tern_tile_get(&view, index, &value));
+            return value;
+        }
         return data()[index];
     }
     DType GetValue(int row, int column) const
     {
-        return data()[offset(row, column)];
+        return GetValue(offset(row, column));
     }
     void SetValue(int index, DType value)
     {
+        if (tern_detail::elements_are_checked()) {
+            tern_tile view = tern_view();
+            tern_detail::check("SetValue", tern_tile_set(&view, index, &value));
+            return;
+        }
         data()[index] = value;
     }
     void SetValue(int row, int column, DType value)
     {
-        data()[offset(row, column)] = value;
+        SetValue(offset(row, column), value);
     }
 
     static constexpr size_t bytes = size_t{Rows} * Cols * sizeof(DType);
@@ -341,5 +383,7 @@ struct is_global<GlobalTensor<T, S, D, L>> : std::true_type {
 
 } // namespace tern_detail
 } // namespace pto
+
+#include "pto/tern/call.hpp" // check
 
 #endif
