@@ -29,8 +29,9 @@ single=(vector_example scalar_example bgemm)
 # Of one runtime, which the folder names itself: run where host_build_graph is asked for.
 folders_of() {
     echo "${several[@]}"
-    [ "$1" != host_build_graph ] || echo deferred_notify
+    [ "$1" != host_build_graph ] || echo deferred_notify async_notify_demo
 }
+for_two=allreduce/ibing # ranks, no more
 
 # RESULT GOLDENS FOLDER RUNTIME OPTIONS...: a line that says how a folder is run, with the golden of
 # which tree, and under which name what it prints and its exit status are kept.
@@ -86,6 +87,7 @@ first_jobs() {
         for folder in $(folders_of "$runtime"); do
             job "$(name_of "$folder").$runtime.2" "$folders" "$folder" "$runtime" --nranks 2
         done
+        job "ibing.$runtime" "$folders" $for_two "$runtime" --rounds 3
         for folder in "${single[@]}"; do
             # bgemm has no cases.
             job "$folder.$runtime" "$folders" "$folder" "$runtime" \
@@ -125,6 +127,7 @@ all_pass() {
     first_jobs "${runtimes[@]:1}" | in_one_go
     other_jobs | in_one_go
     for runtime in "${runtimes[@]}"; do
+        verified "ibing.$runtime" 2
         for folder in "${single[@]}"; do
             passes "$folder.$runtime"
         done
@@ -138,6 +141,13 @@ all_pass() {
     done
     grep -qxF '  Sample: [12000.0, 12016.0, 12032.0, 12048.0, 12064.0]' \
         said.treduce_distributed.host_build_graph.16 || die "the sum of 16 ranks"
+}
+
+ibing_is_for_two() {
+    job ibing.4 "$folders" $for_two host_build_graph --nranks 4 | by_command
+    [ "$(cat status.ibing.4)" = 1 ] &&
+        grep -q "line [0-9]*: it raises ValueError: ibing is for 2 ranks, not 4" said.ibing.4 ||
+        die "ibing with 4 ranks: $(cat said.ibing.4)"
 }
 
 # The first block of docs/example-runner.md, but for times and what the cache has.
@@ -155,13 +165,14 @@ page_is_true() {
     done <shown
 }
 
-# FOLDER|FILE|WHAT SED DOES|WHERE|WHAT: three ranks then say VERIFY FAILED: WHERE mismatches, and WHAT.
+# FOLDER|FILE|WHAT SED DOES|WHERE|WHAT: three ranks (two of ibing) then say VERIFY FAILED: WHERE mismatches, and WHAT.
 wrong_kernels=(
     'treduce_distributed|kernels/aiv/treduce.cpp|s/ReduceOp::Sum/ReduceOp::Max/|rank 0 output — 256/256|rank 0 output[0]: got 200.0, expected 300.0'
     'allreduce/onephase|kernels/aiv/onephase.cpp|s/ranks.count, input_of/ranks.count - 1, input_of/|rank 2 output — 256/256|rank 2 output[1]: got 102.0, expected 303.0'
     'allreduce/twophase|kernels/aiv/twophase.cpp|s/ranks.count, input_of/1, input_of/|rank 1 output — 256/256|rank 1 output[2]: got 2.0, expected 306.0'
     'allreduce/ring|kernels/aiv/ring.cpp|s/step < ranks.count - 1/step < ranks.count - 2/|rank 1 output — 80/256|rank 1 output[0]: got 100.0, expected 300.0'
     'allreduce/bidirectional_ring|kernels/aiv/bidirectional_ring.cpp|s/Push<AtomicType::AtomicAdd>/Push<AtomicType::AtomicNone>/|rank 0 output — 256/256|rank 0 output[0]: got 0.0, expected 300.0'
+    'allreduce/ibing|kernels/aiv/ibing.cpp|s/TPUT<atomic>/TPUT<AtomicType::AtomicNone>/|rank 0 output — 255/256|rank 0 output[1]: got 101.0, expected 102.0'
     'all_gather|kernels/aiv/all_gather.cpp|s/There(shared, rank)/There(shared, ranks.rank)/|rank 1 output — 128/192|rank 1 output[0]: got 100.0, expected 0.0'
     'reduce_scatter|kernels/aiv/reduce_scatter.cpp|s/shared + ranks.rank \* count/shared/|rank 1 output — 64/64|rank 1 output[0]: got 300.0, expected 492.0'
     'broadcast|kernels/aiv/broadcast.cpp|s/There(shared, root)/There(shared, ranks.rank)/|rank 0 output — 256/256|rank 0 output[2]: got 0.0, expected 102.0'
@@ -169,6 +180,7 @@ wrong_kernels=(
     'ffn_tp|kernels/aiv/sum.cpp|s/ranks.count, slot_of/ranks.count - 1, slot_of/|rank 0 y — 4096/4096|rank 0 y[0]: got '
     'ep_dispatch_combine|kernels/aiv/dispatch.cpp|s/next\[expert\]++/next[expert]/|rank 2 received — 1890/8192|rank 2 received[0]: got -3.0, expected 4.0'
     'deferred_notify|kernels/mail.hpp|s/+ distance + ranks_/+ ranks_ - distance/|rank 0 result — 4096/4096|rank 0 result[0]: got 3.0, expected 2.0'
+    'async_notify_demo|kernels/aiv/produce.cpp|s/next), 1,/next), 2,/|rank 0 result — 16384/16384|rank 0 result[0]: got 2.0, expected 1.0'
     'vector_example|kernels/aiv/mul.cpp|s/TMUL/TADD/||f[0]: got 13.0, expected 42.0'
     'bgemm|kernels/orchestration/host_build_graph.cpp|s/tile(1, k, n)/tile(1, n, k)/||C[0]: got -10.5, expected 31.75'
     'scalar_example|kernels/aiv/scale.cpp|s/TADDS/TSUBS/||out[0]: got -3.0, expected 3.0'
@@ -182,6 +194,7 @@ wrong_goldens=(
     'ffn_tp|golden.py|s/x.astype(np.float64) @/x.astype(np.float64).T @/|rank 2 y — 4095/4096|rank 2 y[0]: got '
     'ep_dispatch_combine|golden.py|s/y\[token\] += gate/y[token] += 2 * gate/|rank 1 y — 1024/1024|rank 1 y[0]: got 1.5, expected 3.0'
     'deferred_notify|golden.py|s/+ 1) %/+ 2) %/|rank 1 result — 4096/4096|rank 1 result[0]: got 3.0, expected 1.0'
+    'async_notify_demo|golden.py|s/number + 1 for/number + 2 for/|rank 1 result — 16384/16384|rank 1 result[0]: got 201.0, expected 202.0'
     'vector_example|golden.py|s/(c + 1)/(c + 3)/||f[0]: got 42.0, expected 56.0'
     'bgemm|golden.py|s/@ whole(tensors\["B"\])/@ whole(tensors["B"]).T/||C[0]: got 31.75, expected 1.5'
     'scalar_example|golden.py|s/+ params\["shift"\]/- params["shift"]/||out[0]: got 3.0, expected -3.0'
@@ -201,7 +214,7 @@ fail_and_say_where() {
             cp --remove-destination {"$folders","$tree"}"/$folder/kernel_config.py"
         ! cmp -s "$folders/$file" "$tree/$file" || die "$folder: '$change' changes nothing"
         job "$tree.$(name_of "$folder")" "$dir/$tree" "$folder" host_build_graph \
-            "$([ -z "$where" ] || echo --nranks 3)"
+            "$([ -z "$where" ] || [ "$folder" = $for_two ] || echo --nranks 3)"
     done >jobs
     in_one_go <jobs
     for line in "$@"; do
@@ -220,6 +233,7 @@ checked_jobs() {
     for folder in $(folders_of host_build_graph); do
         job "checked.$(name_of "$folder")" "$folders" "$folder" host_build_graph --nranks 3 --rounds 2
     done
+    job checked.ibing "$folders" $for_two host_build_graph --rounds 2
     for folder in "${single[@]}"; do
         job "checked.$folder" "$folders" "$folder" host_build_graph
     done
@@ -230,6 +244,7 @@ nothing_works_by_luck() {
     for folder in $(folders_of host_build_graph) "${single[@]}"; do
         passes "checked.$(name_of "$folder")"
     done
+    verified checked.ibing 2
     cp -r "$folders" unordered
     sed -i '0,/ranks.Barrier();/s///' unordered/allreduce/kernels/aiv/onephase.cpp
     kernels=$dir/unordered
@@ -242,6 +257,7 @@ nothing_works_by_luck() {
 }
 
 all_pass
+ibing_is_for_two
 page_is_true
 nothing_works_by_luck
 echo "example_folders.sh: all pass, in $SECONDS s"
