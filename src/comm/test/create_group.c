@@ -254,6 +254,51 @@ static void a_member_that_does_not_come_is_named(void **state)
     }
 }
 
+// As a program that makes a group for each of its steps; and as many alive as may be.
+static int make_thousands(tern_comm *comm, void *arg)
+{
+    enum { GROUPS = 2000, ALIVE = 256 };
+    int size = tern_comm_size(comm);
+    int own = tern_comm_rank(comm);
+    int ranks[TERN_RANKS_MAX];
+    tern_comm *parts[ALIVE];
+    int fds = 0;
+    int maps = 0;
+    for (int i = 0; i < size; i++) {
+        ranks[i] = size - 1 - i;
+    }
+    for (int i = 0; i < GROUPS; i++) {
+        tern_comm *part;
+        CHECK(tern_comm_create_group(comm, ranks, size, 7, &part) == TERN_OK);
+        if (i % 100 == 0) {
+            CHECK(works(part, ranks, size, own) == 0);
+        }
+        CHECK(tern_comm_destroy(part) == TERN_OK);
+        fds = i == 0 ? look_fds() : fds;
+        maps = i == 0 ? look_maps() : maps;
+    }
+    CHECK(look_fds() == fds && look_maps() == maps);
+    CHECK(tern_comm_barrier(comm) == TERN_OK); // else the places of some may be taken for a while
+    int alive = 0;
+    int status = TERN_OK;
+    while (alive < ALIVE && status == TERN_OK) {
+        status = tern_comm_create_group(comm, ranks, size, (uint64_t)alive, &parts[alive]);
+        alive += status == TERN_OK;
+    }
+    CHECK(alive == 254 || alive == 255);
+    CHECK(status == TERN_ERR_LIMIT && look_says("256 communicators"));
+    CHECK(look_fds() == fds); // a group takes none
+    for (int i = 0; i < alive; i++) {
+        CHECK(tern_comm_destroy(parts[i]) == TERN_OK);
+    }
+    return 0;
+}
+
+static void thousands_in_a_row_leak_nothing_and_take_no_descriptors(void **state)
+{
+    assert_true(ranks_run_comm(2, make_thousands, NULL, 110));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +308,7 @@ int main(void)
         cmocka_unit_test(wrong_arguments_wait_for_nobody),
         cmocka_unit_test(members_that_name_other_ranks_are_told),
         cmocka_unit_test(a_member_that_does_not_come_is_named),
+        cmocka_unit_test(thousands_in_a_row_leak_nothing_and_take_no_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
