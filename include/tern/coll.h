@@ -64,7 +64,15 @@
 // rank that left: that call is TERN_ERR_LEFT, and with it the communicator has failed. From then on
 // calls and messages between any of its ranks are TERN_ERR_LEFT too, also those that are under way.
 //
-// Threads. One thread at a time per communicator; different communicators are independent.
+// Threads. Any thread may make any call; different communicators are independent. Blocking and
+// starting calls of one communicator from several threads are made in turn: in the order in which
+// the threads enter, which is the program's matter and must be the same on all ranks, else
+// agreement finds that they differ. A thread that waits for a call holds up no other thread: that
+// one's call is made behind it. A request may be started, tested, waited for and freed by any
+// thread, by one at a time. While several threads wait, one of them moves a communicator's calls,
+// and the others sleep until theirs have ended or that one leaves. tern_comm_barrier, and what
+// makes windows and communicators, is for one thread of a rank at a time. A reduce function must
+// not call tern on its communicator.
 #ifndef TERN_COLL_H
 #define TERN_COLL_H
 
@@ -181,8 +189,8 @@ TERN_CALL int tern_coll_run(tern_comm *comm, const tern_coll *call);
 
 // Non-blocking. A request is a number, 0 for none; the arrays a call points to and its buffers
 // belong to tern until it has ended. Calls of one communicator begin in the order they were
-// started. They move while the starting thread is in a waiting or testing call of tern, for any
-// request or communicator of the job. The thread that starts one must also end it.
+// started. They move while any thread of the process is in a waiting or testing call of tern, for
+// any request or communicator of the job. Any thread may end one: one thread at a time.
 typedef uint64_t tern_request;
 
 // Starts a call. tern_request_test or a waiting function reports its end and frees the request.

@@ -6,6 +6,7 @@
 
 // Every program: status and sentence of an error, the communicator, the collective calls.
 #include "tern/coll.h"
+#include "tern/waiter.h"
 #include "tern/comm.h"
 #include "tern/dtype.h"
 #include "tern/file.h"

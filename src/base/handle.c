@@ -56,6 +56,7 @@ static const struct {
     [TERN__HCCL_COMM] = {"comm", "an HcclComm"},
     [TERN__NODE] = {"node", "a node"},
     [TERN__DOMAIN] = {"domain", "a domain"},
+    [TERN__WAITER] = {"waiter", "a waiter"},
     [TERN__ACL_CONTEXT] = {"context", "an aclrtContext"},
 };
 _Static_assert(sizeof names / sizeof names[0] == TERN__HANDLE_KINDS, "a name for each kind");

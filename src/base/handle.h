@@ -39,6 +39,7 @@ enum tern__handle_kind {
     TERN__HCCL_COMM, // HcclComm of include/faces/hccl
     TERN__NODE,
     TERN__DOMAIN,
+    TERN__WAITER,
     TERN__ACL_CONTEXT, // aclrtContext of include/faces/acl
     TERN__HANDLE_KINDS,
 };

@@ -236,8 +236,8 @@ static int let_go(tern_comm *comm, bool keeps_memory)
 // TERN_OK when nothing is left that was made from it; else what.
 static int check_childless(const char *call, struct tern_comm *comm, bool keeps_memory)
 {
-    static const char *const names[TERN__CHILDREN] = {"window", "chip", "split communicator",
-                                                      "request", "tern_alloc block"};
+    static const char *const names[TERN__CHILDREN] = {
+        "window", "chip", "split communicator", "request", "tern_alloc block", "waiter"};
     char text[160] = "";
     size_t used = 0;
     uint32_t total = 0;
@@ -279,9 +279,11 @@ static int comm_destroy(const char *call, tern_comm *comm, bool keeps_memory)
     TERN_TRY(tern__comm_lives(call, comm));
     TERN_TRY(check_childless(call, comm, keeps_memory));
     struct tern__job *job = comm->group.job;
+    tern__turn_take(&comm->turn); // a thread may have ended its last call and not left it yet
     if (comm->calls != NULL) {
         comm->free_calls(comm->calls);
     }
+    tern__turn_leave(&comm->turn);
     tern__heap_destroy(comm->heap);
     tern__checking_destroy(comm);
     free_area(comm, keeps_memory);

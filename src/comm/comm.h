@@ -8,6 +8,7 @@
 #include "base/handle.h"
 #include "net/net.h"
 #include "sync/group.h"
+#include "sync/turn.h"
 #include "tern/comm.h"
 #include "xport/xport.h"
 
@@ -18,12 +19,14 @@ enum tern__child {
     TERN__CHILD_PART,
     TERN__CHILD_REQUEST,
     TERN__CHILD_MEMORY,
+    TERN__CHILD_WAITER,
 };
-#define TERN__CHILDREN 5
+#define TERN__CHILDREN 6
 
 struct tern_comm {
     struct tern__handle handle;
     void *calls; // of coll/call; NULL before the first one
+    struct tern__turn turn; // of its calls
     struct tern__group group;
     bool first;            // it joined the job, and leaves it when it is destroyed
     bool logs;             // log lines of this process have the rank of this job

@@ -15,14 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/single.h"
 #include "sync/job.h"
-
-#if defined(__has_include) && __has_include(<sys/single_threaded.h>)
-#include <sys/single_threaded.h>
-#define TERN__KNOWS_SINGLE_THREADED 1
-#else
-#define TERN__KNOWS_SINGLE_THREADED 0
-#endif
 
 // What ranks compare of a call. Bits of the packed form, from the lowest: kind 5, dtype 5, op 4,
 // root 6, order 1, algorithm 6, bytes 37.
@@ -123,12 +117,10 @@ struct tern__beginning {
 // A process with one thread needs no swap, which is the dearest part of a record.
 static inline bool tern__record_take(struct tern__record *record, uint32_t before, uint32_t place)
 {
-#if TERN__KNOWS_SINGLE_THREADED
-    if (__libc_single_threaded) {
+    if (tern__single_threaded()) {
         tern__poke(&record->place, place);
         return true;
     }
-#endif
     return atomic_compare_exchange_strong_explicit(&record->place, &before, place,
                                                    memory_order_acquire, memory_order_relaxed);
 }

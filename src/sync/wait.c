@@ -27,7 +27,7 @@ static int is_broken(void *arg, bool deep)
 
 int tern__wait(const struct tern__wait *wait)
 {
-    if (!tern__work_exists()) {
+    if (!tern__work_exists() && tern__single_threaded()) {
         return tern__ladder_climb(wait);
     }
     struct together together = {.wait = wait};

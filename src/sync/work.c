@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues of what has been begun. Data path: no allocation, no lock.
+// What has been begun: the queues of threads, and the list of what no thread keeps. Data path: no
+// allocation, no lock but turns.
 
 #include "sync/work.h"
 
@@ -8,12 +9,19 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define FIRST_LOOKS 64 // before the ladder: what a rank that runs has sent is there by then
-
 static _Thread_local struct {
     struct tern__queue own;
     struct tern__queue *used; // NULL: its own
 } thread;
+
+// What runs, has a turn and no keeper. An item comes and goes in its own turn and this one; who
+// looks for one to move has this one, and only tries theirs.
+static struct {
+    struct tern__turn turn;
+    struct tern__queue queue;
+    uint64_t order;
+    _Atomic uint32_t count;
+} list;
 
 static inline struct tern__queue *current(void)
 {
@@ -27,11 +35,13 @@ struct tern__queue *tern__queue_use(struct tern__queue *queue)
     return before;
 }
 
-void tern__work_begin(struct tern__work *work)
+static struct tern__bell *bell_of(const struct tern__job *job)
 {
-    struct tern__queue *queue = current();
-    work->idle.tests = 0;
-    work->idle.since_ns = 0;
+    return &job->ctl->ranks[job->rank].bell;
+}
+
+static void append(struct tern__work *work, struct tern__queue *queue)
+{
     work->queue = queue;
     work->next = NULL;
     work->previous = queue->newest;
@@ -39,12 +49,9 @@ void tern__work_begin(struct tern__work *work)
     queue->newest = work;
 }
 
-void tern__work_end(struct tern__work *work)
+static void take_out(struct tern__work *work)
 {
     struct tern__queue *queue = work->queue;
-    if (queue == NULL) {
-        return;
-    }
     *(work->previous != NULL ? &work->previous->next : &queue->oldest) = work->next;
     *(work->next != NULL ? &work->next->previous : &queue->newest) = work->previous;
     work->next = NULL;
@@ -52,20 +59,156 @@ void tern__work_end(struct tern__work *work)
     work->queue = NULL;
 }
 
+static void enlist(struct tern__work *work)
+{
+    tern__turn_take(&list.turn);
+    work->order = ++list.order;
+    append(work, &list.queue);
+    tern__flag_add(&list.count, 1);
+    tern__turn_leave(&list.turn);
+}
+
+static void delist(struct tern__work *work)
+{
+    if (work->queue != NULL) {
+        tern__turn_take(&list.turn);
+        take_out(work);
+        tern__flag_add(&list.count, UINT32_MAX);
+        tern__turn_leave(&list.turn);
+    }
+}
+
+void tern__work_begin(struct tern__work *work)
+{
+    work->idle.tests = 0;
+    work->idle.since_ns = 0;
+    if (work->turn == NULL) {
+        append(work, current());
+        return;
+    }
+    work->runs = true;
+    if (atomic_load_explicit(&work->keeper, memory_order_relaxed) == 0) {
+        enlist(work);
+    }
+}
+
+void tern__work_end(struct tern__work *work)
+{
+    if (work->turn != NULL) {
+        work->runs = false;
+        delist(work);
+    } else if (work->queue != NULL) {
+        take_out(work);
+    }
+}
+
+void tern__work_done(const struct tern__work *work, tern__done *done)
+{
+    struct tern__bell *bell = bell_of(work->job); // what is done may be gone
+    tern__flag_store(done, 1);
+    tern__bell_ring(bell); // partner: `over` of those that wait
+}
+
 void tern__work_forget(void)
 {
     thread.used = NULL;
     thread.own = (struct tern__queue){0};
+    list.queue = (struct tern__queue){0};
+    tern__poke(&list.count, 0);
+    tern__poke(&list.turn.taken, 0); // another thread of the parent may have had it
+    tern__poke(&list.turn.bell.sleepers, 0);
 }
 
 bool tern__work_is_running(const struct tern__work *work)
 {
-    return work->queue != NULL;
+    return work->turn != NULL ? work->runs : work->queue != NULL;
 }
 
 bool tern__work_is_mine(const struct tern__work *work)
 {
     return work->queue == current();
+}
+
+bool tern__work_keep(struct tern__work *work)
+{
+    if (work->turn == NULL || atomic_load_explicit(&work->keeper, memory_order_relaxed) != 0) {
+        return false;
+    }
+    atomic_store_explicit(&work->keeper, tern__thread_number(), memory_order_relaxed);
+    delist(work);
+    return true;
+}
+
+void tern__work_unkeep(struct tern__work *work)
+{
+    struct tern__bell *bell = bell_of(work->job);
+    tern__turn_take(work->turn);
+    atomic_store_explicit(&work->keeper, 0, memory_order_seq_cst); // partner: tern__work_calls
+    bool runs = work->runs;
+    if (runs) {
+        enlist(work);
+    }
+    tern__turn_leave(work->turn);
+    if (runs) {
+        tern__bell_ring(bell);
+    }
+}
+
+bool tern__work_calls(struct tern__work *work, bool kept)
+{
+    if (!kept) {
+        return atomic_load_explicit(&work->keeper, memory_order_seq_cst) == 0;
+    }
+    if (!tern__turn_try(work->turn)) {
+        return true; // somebody may be moving it: what is left to do is seen afterwards
+    }
+    bool ready = work->runs && work->ops->ready(work);
+    tern__turn_leave(work->turn);
+    return ready;
+}
+
+// The next item of the list whose bell this is (NULL: any), in its turn, behind number *last.
+static struct tern__work *next_in_list(const struct tern__bell *bell, uint64_t *last)
+{
+    struct tern__work *found = NULL;
+    if (tern__peek(&list.count) == 0) {
+        return NULL;
+    }
+    tern__turn_take(&list.turn);
+    for (struct tern__work *work = list.queue.oldest; work != NULL; work = work->next) {
+        if (work->order > *last && (bell == NULL || bell_of(work->job) == bell) &&
+            tern__turn_try(work->turn)) {
+            *last = work->order;
+            found = work;
+            break;
+        }
+    }
+    tern__turn_leave(&list.turn);
+    return found;
+}
+
+static bool advance_list(const struct tern__bell *bell)
+{
+    bool moved = false;
+    uint64_t last = 0;
+    for (struct tern__work *work; (work = next_in_list(bell, &last)) != NULL;) {
+        struct tern__turn *turn = work->turn; // what ends may be gone when its turn is over
+        moved = work->ops->advance(work) || moved;
+        tern__turn_leave(turn);
+    }
+    return moved;
+}
+
+static bool list_is_ready(const struct tern__bell *bell)
+{
+    bool ready = false;
+    uint64_t last = 0;
+    for (struct tern__work *work; !ready && (work = next_in_list(bell, &last)) != NULL;) {
+        struct tern__turn *turn = work->turn;
+        ready = work->ops->ready(work);
+        tern__turn_leave(turn);
+    }
+    return ready;
 }
 
 bool tern__work_advance(const struct tern__job *job, const struct tern__work *except)
@@ -78,37 +221,37 @@ bool tern__work_advance(const struct tern__job *job, const struct tern__work *ex
         }
         work = next;
     }
+    if (tern__peek(&list.count) != 0) {
+        moved = advance_list(bell_of(job)) || moved;
+    }
     return moved;
 }
 
 bool tern__work_exists(void)
 {
-    return current()->oldest != NULL;
-}
-
-static bool rings(const struct tern__work *work, const struct tern__bell *bell)
-{
-    return bell == &work->job->ctl->ranks[work->job->rank].bell;
+    return current()->oldest != NULL || tern__peek(&list.count) != 0;
 }
 
 bool tern__work_ready_on(const struct tern__bell *bell)
 {
     for (struct tern__work *work = current()->oldest; work != NULL; work = work->next) {
-        if (rings(work, bell) && work->ops->ready(work)) {
+        if (bell_of(work->job) == bell && work->ops->ready(work)) {
             return true;
         }
     }
-    return false;
+    return list_is_ready(bell);
 }
 
 void tern__work_advance_on(const struct tern__bell *bell)
 {
     for (const struct tern__work *work = current()->oldest; work != NULL; work = work->next) {
-        if (rings(work, bell)) { // and with it the others of its job
+        if (bell_of(work->job) == bell) { // and with it the others of its job
             while (tern__work_advance(work->job, NULL)) {
             }
             return;
         }
+    }
+    while (advance_list(bell)) {
     }
 }
 
@@ -117,107 +260,120 @@ void tern__work_advance_all(void)
     for (const struct tern__work *work = current()->oldest; work != NULL;) {
         work = tern__work_advance(work->job, NULL) ? current()->oldest : work->next;
     }
-}
-
-static bool can_go_on(void *arg)
-{
-    const struct tern__work *waiting = arg;
-    for (struct tern__work *work = current()->oldest; work != NULL; work = work->next) {
-        if (work->job == waiting->job && work->ops->ready(work)) {
-            return true;
-        }
+    while (advance_list(NULL)) {
     }
-    return false;
 }
 
-int tern__work_broken(struct tern__work *work, bool deep)
+static void await(struct tern__work *work, const void *what)
 {
+    if (work->ops->await != NULL) {
+        work->ops->await(work, what);
+    }
+}
+
+int tern__work_broken(struct tern__work *work, const void *what, bool deep)
+{
+    await(work, what);
     if (!work->sleeps && work->ops->asleep != NULL) {
         work->ops->asleep(work);
     }
     work->sleeps = true;
-    return work->ops->broken(work, deep);
+    int status = work->ops->broken(work, deep);
+    await(work, NULL);
+    return status;
 }
 
-void tern__work_wake(struct tern__work *work)
+int tern__work_timed_out(struct tern__work *work, const void *what, int64_t waited_ns)
+{
+    await(work, what);
+    int status = work->ops->timed_out(work, waited_ns);
+    await(work, NULL);
+    return status;
+}
+
+void tern__work_wake(struct tern__work *work, const void *what)
 {
     if (work->sleeps && work->ops->awake != NULL) {
         tern__job_doing(work->job, TERN__DOING_OTHER, 0);
+        await(work, what);
         work->ops->awake(work);
+        await(work, NULL);
     }
     work->sleeps = false;
 }
 
+struct resting {
+    const struct tern__rest *rest;
+    const struct tern__bell *bell;
+};
+
+static bool can_go_on(void *arg)
+{
+    const struct resting *resting = arg;
+    return resting->rest->over(resting->rest->arg) || tern__work_ready_on(resting->bell);
+}
+
 static int is_broken(void *arg, bool deep)
 {
-    return tern__work_broken(arg, deep);
+    const struct resting *resting = arg;
+    return resting->rest->broken(resting->rest->arg, deep);
 }
 
-static void trace_rest(struct tern__work *work, int64_t begin_ns, struct tern__trace_event *event)
+int tern__work_rest(const struct tern__rest *rest)
 {
-    *event = (struct tern__trace_event){.begin_ns = begin_ns, .kind = TERN__TRACE_WAIT};
-    tern__trace_name(event, "wait");
-    if (work->ops->describe != NULL) {
-        work->ops->describe(work, event);
-    }
-}
-
-int tern__work_rest(struct tern__work *work, int64_t timeout_ns)
-{
-    struct tern__job *job = work->job;
-    struct tern__ladder ladder = tern__job_ladder(job);
+    struct tern__ladder ladder = tern__job_ladder(rest->job);
+    struct resting resting = {rest, bell_of(rest->job)};
     struct tern__wait climb = {
-        .bell = &job->ctl->ranks[job->rank].bell,
+        .bell = bell_of(rest->job),
         .ladder = &ladder,
-        .timeout_ns = timeout_ns,
+        .timeout_ns = rest->timeout_ns,
         .holds = can_go_on,
         .broken = is_broken,
-        .arg = work,
+        .arg = &resting,
     };
     struct tern__trace_event event;
     int64_t begin_ns = tern__trace_start();
     if (begin_ns != 0) {
-        trace_rest(work, begin_ns, &event);
+        event = (struct tern__trace_event){.begin_ns = begin_ns, .kind = TERN__TRACE_WAIT};
+        tern__trace_name(&event, "wait");
+        if (rest->describe != NULL) {
+            rest->describe(rest->arg, &event);
+        }
     }
     int status = tern__ladder_climb(&climb);
     if (status == TERN_ERR_TIMEOUT) {
         status = TERN_OK;
-        if (!can_go_on(work)) {
-            status = tern__work_broken(work, true);
-            status = status == TERN_OK ? work->ops->timed_out(work, timeout_ns) : status;
+        if (!can_go_on(&resting)) {
+            status = rest->timed_out(rest->arg);
         }
     }
-    tern__work_wake(work);
+    if (rest->awake != NULL) {
+        rest->awake(rest->arg);
+    }
     if (begin_ns != 0) {
         tern__trace_put(&event);
     }
     return status;
 }
 
-void tern__work_drive(struct tern__work *work, const bool *done)
+void tern__work_drive(struct tern__work *work, const tern__done *done)
 {
-    while (!*done && tern__work_advance(work->job, NULL)) {
+    while (tern__observe(done) == 0 && tern__work_advance(work->job, NULL)) {
     }
 }
 
-int tern__work_wait(struct tern__work *work, const bool *done, int64_t timeout_ns)
+int64_t tern__work_idle_since(struct tern__work *work, int64_t now_ns)
 {
-    for (int looks = 0; looks < FIRST_LOOKS && !*done; looks++) {
-        if (work->ops->ready(work)) {
-            work->ops->advance(work);
-        }
+    if (work->idle.moves != work->moves || work->idle.since_ns == 0) {
+        work->idle.moves = work->moves;
+        work->idle.tests = 0;
+        work->idle.since_ns = now_ns;
+        work->idle.look_ns = now_ns + TERN__LOOK_NS;
     }
-    while (!*done) {
-        bool moved = work->ops->advance(work);
-        moved = (!*done && tern__work_advance(work->job, work)) || moved;
-        if (!*done && !moved) {
-            TERN_TRY(tern__work_rest(work, timeout_ns));
-        }
-    }
-    return TERN_OK;
+    return work->idle.since_ns;
 }
 
-int tern__work_tested(struct tern__work *work, int64_t timeout_ns)
+int tern__work_tested(struct tern__work *work, const void *what, int64_t timeout_ns)
 {
     if (work->idle.moves != work->moves) {
         work->idle.moves = work->moves;
@@ -228,19 +384,15 @@ int tern__work_tested(struct tern__work *work, int64_t timeout_ns)
         return TERN_OK;
     }
     int64_t now_ns = tern__now_ns();
-    if (work->idle.since_ns == 0) {
-        work->idle.since_ns = now_ns;
-        work->idle.look_ns = now_ns + TERN__LOOK_NS;
-    }
-    bool late = now_ns - work->idle.since_ns >= timeout_ns;
+    bool late = now_ns - tern__work_idle_since(work, now_ns) >= timeout_ns;
     if (!late && now_ns < work->idle.look_ns) {
         return TERN_OK;
     }
     work->idle.look_ns = now_ns + TERN__LOOK_NS;
-    int status = tern__work_broken(work, true);
+    int status = tern__work_broken(work, what, true);
     status = status == TERN_OK && late && !work->ops->ready(work)
-                 ? work->ops->timed_out(work, timeout_ns)
+                 ? tern__work_timed_out(work, what, timeout_ns)
                  : status;
-    tern__work_wake(work);
+    tern__work_wake(work, what);
     return status;
 }

@@ -88,8 +88,9 @@ struct tern__coll {
     int64_t traced_ns;       // when it began, if a trace is recorded; else 0
     bool overlaps;           // it is begun here and ended there
     struct tern__coll *next; // in the queue
-    bool done;
-    int status; // when done
+    int status;              // when done
+    uintptr_t ended_by;      // the thread that has found so
+    tern__done done;
 };
 
 // Where the share of a rank is in `in`, in `out`, of a call without counts.
@@ -214,6 +215,8 @@ struct tern__calls {
     struct tern__endpoint *endpoint; // mail.c: send and recv; NULL before the first
 };
 
+// All that follows is done in the turn of the communicator, but what waits: that takes it itself.
+
 // state.c: the calls of a communicator, which must live; made when they are first asked for. Who
 // enters from outside looks them up, and hands them down.
 int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls);
@@ -251,7 +254,10 @@ static inline struct tern__shape *tern__shape_of(struct tern__calls *calls, uint
 }
 
 // quick.c: a whole call, true when it has been made. With counts that all ranks have alike, packed;
-// else with a count and NULL.
+// else with a count and NULL. The second takes the turn, and keeps it for the longer path where
+// that has to go on with the call.
+bool tern__call_quick_in_turn(struct tern__calls *calls, uint64_t key, const void *in, void *out,
+                              size_t count, const size_t *counts);
 bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count,
                       const size_t *counts);
 
@@ -305,12 +311,11 @@ const struct tern__program *tern__call_direct(const struct tern__coll *call, uin
 // and up to what a slot holds when others could not read it where it is.
 bool tern__call_fits_slot(const struct tern__coll *call, bool stays);
 
-// run.c: begin takes a call that was checked and picked, and does what can be done without waiting;
-// wait until it is done; run is begin and wait.
+// run.c: begin takes a call that was checked and picked, and does what can be done without waiting.
+// Outside of the turn: wait until it is done.
 int tern__call_begin(struct tern__coll *call);
 int tern__call_wait(struct tern__coll *call);
 bool tern__calls_advance(struct tern__calls *calls);
-int tern__call_run(struct tern__coll *call);
 // This rank has come to the beginning of the run (alone: and others wait for nobody else); and the
 // run has ended, in which all met at these signals.
 static inline void tern__calls_arrive(const struct tern__calls *calls, uint32_t run, bool alone)
@@ -376,6 +381,7 @@ void tern__call_asleep(struct tern__coll *call);
 int tern__call_broken(struct tern__coll *call, bool deep);
 int tern__call_timed_out(struct tern__coll *call, int64_t waited_ns);
 int tern__call_failed(struct tern__coll *call, int status); // adds where it stood
+void tern__call_repeat(const struct tern__coll *call);      // outside: for another thread than that
 void tern__signature_text(uint64_t signature, char *text, size_t size);
 
 #endif

@@ -7,8 +7,14 @@
 #include "coll/call/mail.h"
 #include "comm/checking.h"
 
-// The short path of a call that is described by its fields.
-static bool quick(tern_comm *comm, const tern_coll *call)
+// What a call that is described by its fields is on the short path; false when it has none.
+struct fields {
+    uint64_t key;
+    size_t count;
+    const size_t *counts;
+};
+
+static bool fields_of(const tern_coll *call, struct fields *fields)
 {
     bool counts = tern__kind_facts((int)call->kind)->counts;
     bool packed = call->in_offsets == NULL && call->out_offsets == NULL;
@@ -18,35 +24,74 @@ static bool quick(tern_comm *comm, const tern_coll *call)
         (counts && (!packed || alike == NULL || !tern__kind_counts_alike(call->kind)))) {
         return false;
     }
-    uint64_t key = tern__key(call->kind, call->dtype, call->op, call->root);
-    return tern__call_quick(comm, key, call->in, call->out, counts ? 0 : call->count,
-                            counts ? alike : NULL);
+    fields->key = tern__key(call->kind, call->dtype, call->op, call->root);
+    fields->count = counts ? 0 : call->count;
+    fields->counts = counts ? alike : NULL;
+    return true;
+}
+
+static bool quick(tern_comm *comm, const tern_coll *call)
+{
+    struct fields f;
+    return fields_of(call, &f) &&
+           tern__call_quick(comm, f.key, call->in, call->out, f.count, f.counts);
+}
+
+// What a blocking call is, on the stack of its thread.
+union work {
+    struct tern__message message;
+    struct tern__coll call;
+};
+
+static int begin_message(const char *name, struct tern__calls *calls, const tern_coll *from,
+                         struct tern__message *message)
+{
+    TERN_TRY(tern__message_check(name, calls, from, message));
+    message->traced_ns = tern__trace_start();
+    TERN_TRY(tern__message_check_alone(message));
+    return tern__message_begin(message);
+}
+
+// *made: it has been made, on the short path.
+static int begin_collective(const char *name, struct tern__calls *calls, const tern_coll *from,
+                            struct tern__coll *call, bool *made)
+{
+    struct fields f;
+    TERN_TRY(tern__call_check(name, calls, from, call));
+    call->traced_ns = tern__trace_start();
+    TERN_TRY(tern__call_pick(call));
+    if (call->counts && call->slot == NULL && tern__call_quick_shares(call)) {
+        *made = true;
+        return TERN_OK;
+    }
+    if (call->counts && call->slot != NULL && !calls->handed && fields_of(from, &f) &&
+        tern__call_quick_in_turn(calls, f.key, from->in, from->out, f.count, f.counts)) {
+        tern__call_drop(call); // it was new, and is remembered now
+        *made = true;
+        return TERN_OK;
+    }
+    call->overlaps = false;
+    return tern__call_begin(call);
 }
 
 static int run_call(const char *name, tern_comm *comm, const tern_coll *from)
 {
+    TERN_TRY(tern__comm_lives(name, comm));
+    union work work;
     struct tern__calls *calls;
-    TERN_TRY(tern__calls_of(name, comm, &calls));
-    if (tern__kind_is_message(from->kind)) {
-        struct tern__message message;
-        TERN_TRY(tern__message_check(name, calls, from, &message));
-        message.traced_ns = tern__trace_start();
-        TERN_TRY(tern__message_check_alone(&message));
-        TERN_TRY(tern__message_begin(&message));
-        return message.done ? message.status : tern__message_wait(&message);
+    bool made = false;
+    bool message = tern__kind_is_message(from->kind);
+    tern__turn_enter(&comm->turn);
+    int status = tern__calls_of(name, comm, &calls);
+    if (status == TERN_OK) {
+        status = message ? begin_message(name, calls, from, &work.message)
+                         : begin_collective(name, calls, from, &work.call, &made);
     }
-    struct tern__coll call;
-    TERN_TRY(tern__call_check(name, calls, from, &call));
-    call.traced_ns = tern__trace_start();
-    TERN_TRY(tern__call_pick(&call));
-    if (call.counts && call.slot == NULL && tern__call_quick_shares(&call)) {
-        return TERN_OK;
+    tern__turn_leave(&comm->turn);
+    if (status != TERN_OK || made) {
+        return status;
     }
-    if (call.counts && call.slot != NULL && !calls->handed && quick(comm, from)) {
-        tern__call_drop(&call); // it was new, and is remembered now
-        return TERN_OK;
-    }
-    return tern__call_run(&call);
+    return message ? tern__message_wait(&work.message) : tern__call_wait(&work.call);
 }
 
 // A call that the short path has not done.

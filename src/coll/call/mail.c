@@ -152,6 +152,11 @@ static void work_describe(struct tern__work *work, struct tern__trace_event *eve
     }
 }
 
+static void work_await(struct tern__work *work, const void *what)
+{
+    endpoint_of_work(work)->awaited = what;
+}
+
 static const struct tern__work_ops endpoint_ops = {
     .advance = advance_work,
     .ready = work_ready,
@@ -160,6 +165,7 @@ static const struct tern__work_ops endpoint_ops = {
     .timed_out = work_timed_out,
     .awake = work_awake,
     .describe = work_describe,
+    .await = work_await,
 };
 
 static int endpoint_of(struct tern__calls *calls, struct tern__endpoint **endpoint)
@@ -172,6 +178,7 @@ static int endpoint_of(struct tern__calls *calls, struct tern__endpoint **endpoi
         made->calls = calls;
         made->work.ops = &endpoint_ops;
         made->work.job = calls->comm->group.job;
+        made->work.turn = &calls->comm->turn;
         calls->endpoint = made;
     }
     *endpoint = calls->endpoint;
@@ -200,16 +207,10 @@ int tern__message_begin(struct tern__message *message)
 {
     struct tern__endpoint *endpoint = message->endpoint;
     struct tern__mail_queue *queue = tern__mail_queue_of(message);
-    if (tern__work_is_running(&endpoint->work) && !tern__work_is_mine(&endpoint->work)) {
-        return tern__fail(TERN_ERR_STATE,
-                          "%s: messages of this communicator that another thread began have not "
-                          "ended",
-                          message->name);
-    }
     message->moved = 0;
     message->by_reference = false;
     message->begun = false;
-    message->done = false;
+    tern__poke(&message->done, 0);
     message->next = NULL;
     tern__message_count(message);
     if (endpoint->waiting++ == 0) {
@@ -248,13 +249,25 @@ int tern__message_failed(const struct tern__message *message)
 int tern__message_wait(struct tern__message *message)
 {
     struct tern__endpoint *endpoint = message->endpoint;
-    endpoint->awaited = message;
-    while (!message->done) {
-        int status = tern__work_wait(&endpoint->work, &message->done, message->timeout_ns);
+    struct tern__awaited awaited = {.work = &endpoint->work,
+                                    .done = &message->done,
+                                    .what = message,
+                                    .timeout_ns = message->timeout_ns};
+    while (tern__observe(&message->done) == 0) {
+        int status = tern__work_wait(&awaited);
         if (status < 0) {
-            tern__endpoint_fail(endpoint, status);
+            tern__turn_take(endpoint->work.turn);
+            if (tern__observe(&message->done) == 0) {
+                tern__endpoint_fail(endpoint, status);
+            }
+            tern__turn_leave(endpoint->work.turn);
         }
     }
-    endpoint->awaited = NULL;
-    return message->status < 0 ? tern__message_failed(message) : TERN_OK;
+    if (message->status >= 0) {
+        return TERN_OK;
+    }
+    if (message->ended_by != tern__thread_number()) { // the sentence of the communicator
+        tern_status_ignore(tern__comm_check(endpoint->calls->comm));
+    }
+    return tern__message_failed(message);
 }

@@ -45,7 +45,7 @@ struct tern__endpoint {
     struct tern__work work;
     struct tern__calls *calls;
     int waiting;                         // messages that have not ended
-    const struct tern__message *awaited; // that the thread waits for, for sentences
+    const struct tern__message *awaited; // that a thread waits for, for its sentences; else NULL
     struct tern__pipe out[TERN_RANKS_MAX], in[TERN_RANKS_MAX];
     struct tern__mail_queue any; // recvs of any rank that have not met
     uint64_t any_messages;       // of these, that have begun
@@ -75,8 +75,9 @@ struct tern__message {
     int64_t traced_ns; // when it began, if a trace is recorded; else 0
     bool overlaps;     // it is begun here and ended there
     struct tern__message *next;
-    bool done;
     int status;
+    uintptr_t ended_by; // as in struct tern__coll
+    tern__done done;
 };
 
 static inline struct tern__mail_queue *tern__mail_queue_of(struct tern__message *message)

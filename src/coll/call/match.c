@@ -144,10 +144,11 @@ void tern__message_end(struct tern__message *message, int status)
                                              .tag = message->tag};
     }
     message->status = status;
-    message->done = true;
+    message->ended_by = tern__thread_number();
     if (--endpoint->waiting == 0) {
         tern__work_end(&endpoint->work);
     }
+    tern__work_done(&endpoint->work, &message->done); // the message may be gone after this
 }
 
 // Messages of a rank to itself.

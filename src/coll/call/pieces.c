@@ -201,7 +201,7 @@ int tern__message_advance(struct tern__message *message, bool lent)
     for (int i = 0; i < ranks && moved == 0; i++) {
         moved = tern__take_claim(message, (first + i) % endpoint->calls->nranks);
     }
-    for (int i = 0; i < ranks && moved >= 0 && !message->done; i++) {
+    for (int i = 0; i < ranks && moved >= 0 && tern__peek(&message->done) == 0; i++) {
         int taken = tern__take_some(endpoint, (first + i) % endpoint->calls->nranks, lent);
         moved = taken != 0 ? taken : moved;
     }
@@ -219,15 +219,14 @@ static bool put_quick(struct tern__message *message)
     return true;
 }
 
-bool tern__message_quick(tern_comm *comm, const tern_coll *call)
+static bool quick_in_turn(const tern_comm *comm, const tern_coll *call)
 {
-    struct tern__calls *calls = tern__handle_lives(comm, TERN__COMM) ? comm->calls : NULL;
+    struct tern__calls *calls = comm->calls;
     struct tern__endpoint *endpoint = calls != NULL ? calls->endpoint : NULL;
     size_t element_bytes = tern_dtype_size(call->dtype);
     if (endpoint == NULL || call->root < 0 || call->root >= calls->nranks ||
         call->root == calls->rank || element_bytes == 0 ||
         call->count >= LENT_FROM / element_bytes ||
-        (tern__work_is_running(&endpoint->work) && !tern__work_is_mine(&endpoint->work)) ||
         tern__flag_load(&comm->group.shared->failed) != TERN__WORKING ||
         tern__peek(&tern__trace_on) != 0) {
         return false;
@@ -249,6 +248,17 @@ bool tern__message_quick(tern_comm *comm, const tern_coll *call)
     }
     tern__record_end(message.record, TERN_OK, 0);
     return true;
+}
+
+bool tern__message_quick(tern_comm *comm, const tern_coll *call)
+{
+    if (!tern__handle_lives(comm, TERN__COMM)) {
+        return false;
+    }
+    tern__turn_take(&comm->turn);
+    bool made = quick_in_turn(comm, call);
+    tern__turn_leave(&comm->turn);
+    return made;
 }
 
 bool tern__endpoint_advance(struct tern__endpoint *endpoint)

@@ -45,7 +45,7 @@ struct tern__program_key {
     const char *algorithm;
     tern_order order;
     int root;
-    bool scaled;    // serves all sizes; then bytes is 0. Others may be for 0 bytes, too
+    bool scaled; // serves all sizes; then bytes is 0. Others may be for 0 bytes, too
     uint64_t bytes;
     uint32_t unit;
     int rank, nranks;

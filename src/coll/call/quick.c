@@ -198,12 +198,11 @@ static void transfer(const struct tern__calls *calls, const struct tern__shape *
     shape->reduce(&address, 1, from, step->sources_count, shape->elements);
 }
 
-bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count,
-                      const size_t *counts)
+bool tern__call_quick_in_turn(struct tern__calls *calls, uint64_t key, const void *in, void *out,
+                              size_t count, const size_t *counts)
 {
-    struct tern__calls *calls = tern__handle_lives(comm, TERN__COMM) ? comm->calls : NULL;
-    if (calls == NULL || calls->oldest != NULL ||
-        tern__flag_load(&comm->group.shared->failed) != TERN__WORKING ||
+    const struct tern__group *group = &calls->comm->group;
+    if (calls->oldest != NULL || tern__flag_load(&group->shared->failed) != TERN__WORKING ||
         tern__peek(&tern__trace_on) != 0) {
         return false;
     }
@@ -226,7 +225,7 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
     calls->published = run;
     // The record is written while the others' lines are on their way.
     struct tern__record *record =
-        tern__record_begin(calls->work.job, (struct tern__beginning){.comm_slot = comm->group.slot,
+        tern__record_begin(calls->work.job, (struct tern__beginning){.comm_slot = group->slot,
                                                                      .way = TERN__WAY_SLOT,
                                                                      .sequence = ++calls->made,
                                                                      .signature = shape->signature,
@@ -250,6 +249,23 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
     }
     tern__record_end(record, TERN_OK, 0);
     return true;
+}
+
+bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count,
+                      const size_t *counts)
+{
+    if (!tern__handle_lives(comm, TERN__COMM)) {
+        return false;
+    }
+    tern__turn_take(&comm->turn);
+    struct tern__calls *calls = comm->calls;
+    bool made = calls != NULL && tern__call_quick_in_turn(calls, key, in, out, count, counts);
+    if (!made && calls != NULL && calls->handed) {
+        tern__turn_keep(&comm->turn);
+        return false;
+    }
+    tern__turn_leave(&comm->turn);
+    return made;
 }
 
 // Publishes the run that opens a v-collective.

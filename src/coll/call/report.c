@@ -175,6 +175,18 @@ int tern__call_failed(struct tern__coll *call, int status)
     return tern__fail(status, "%s", text);
 }
 
+void tern__call_repeat(const struct tern__coll *call)
+{
+    struct tern__calls *calls = call->calls;
+    tern__turn_take(&calls->comm->turn);
+    if (tern__comm_check(calls->comm) == TERN_OK) {
+        tern__fail(call->status, "the call has failed");
+    } else if (calls->failed_text[0] != '\0') {
+        tern__fail(call->status, "%s", calls->failed_text);
+    }
+    tern__turn_leave(&calls->comm->turn);
+}
+
 // Two ranks that differ in nothing but counts that should be alike; TERN_OK when they differ in
 // more.
 static int compare_counts(struct tern__calls *calls, const int ranks[2], uint32_t run)

@@ -18,6 +18,22 @@ static struct tern__request *_Atomic blocks[BLOCKS];
 static uint32_t blocks_count;
 static struct tern__request *free_first, *free_last;
 
+// The child of a fork finds the table whole and free.
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 void tern__request_give_back(struct tern__request *request)
 {
     tern__comm_loses(request->comm, TERN__CHILD_REQUEST);
@@ -57,6 +73,8 @@ static bool grow(void)
 
 struct tern__request *tern__request_take(tern_comm *comm)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&lock);
     struct tern__request *request = free_first != NULL || grow() ? free_first : NULL;
     if (request != NULL) {

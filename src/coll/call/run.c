@@ -106,7 +106,8 @@ static void end_call(struct tern__calls *calls, struct tern__coll *call, int sta
     }
     tern__call_drop(call);
     call->status = status;
-    call->done = true;
+    call->ended_by = tern__thread_number();
+    tern__work_done(&calls->work, &call->done); // the call may be gone after this
 }
 
 static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t run)
@@ -118,8 +119,7 @@ static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t
     calls->ended++;
     calls->settled = calls->met_all ? calls->ended : calls->settled;
     calls->bound = false;
-    call->ended++;
-    if (call->ended == call->pieces) {
+    if (++call->ended == call->pieces) {
         end_call(calls, call, TERN_OK);
     }
 }
@@ -249,6 +249,7 @@ void tern__calls_set_up(struct tern__calls *calls)
     calls->lanes.trace = tern__trace_step;
     calls->work.ops = &calls_ops;
     calls->work.job = calls->comm->group.job;
+    calls->work.turn = &calls->comm->turn;
 }
 
 static void enqueue(struct tern__calls *calls, struct tern__coll *call)
@@ -277,12 +278,6 @@ static struct tern__record *begin_record(const struct tern__coll *call)
 int tern__call_begin(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
-    if (tern__work_is_running(&calls->work) && !tern__work_is_mine(&calls->work)) {
-        tern__call_drop(call);
-        return tern__fail(TERN_ERR_STATE,
-                          "%s: calls of this communicator that another thread began have not ended",
-                          call->name);
-    }
     int fenced = tern__call_is_fence(call) ? tern__far_flush(&calls->comm->group, call->timeout_ns)
                                            : TERN_OK;
     if (fenced != TERN_OK) {
@@ -290,7 +285,7 @@ int tern__call_begin(struct tern__coll *call)
         return fenced;
     }
     call->next = NULL;
-    call->done = false;
+    tern__poke(&call->done, 0);
     call->status = TERN_OK;
     call->published = 0;
     call->ended = 0;
@@ -318,18 +313,22 @@ int tern__call_begin(struct tern__coll *call)
 int tern__call_wait(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
-    while (!call->done) {
-        int status = tern__work_wait(&calls->work, &call->done, call->timeout_ns);
-        if (status < 0 && calls->oldest != NULL) {
-            tern__calls_fail(calls, tern__call_failed(calls->oldest, status));
+    struct tern__awaited awaited = {.work = &calls->work,
+                                    .done = &call->done,
+                                    .what = call,
+                                    .timeout_ns = call->timeout_ns};
+    while (tern__observe(&call->done) == 0) {
+        int status = tern__work_wait(&awaited);
+        if (status < 0) {
+            tern__turn_take(&calls->comm->turn);
+            if (tern__observe(&call->done) == 0) {
+                tern__calls_fail(calls, tern__call_failed(calls->oldest, status));
+            }
+            tern__turn_leave(&calls->comm->turn);
         }
     }
+    if (call->status < 0 && call->ended_by != tern__thread_number()) {
+        tern__call_repeat(call);
+    }
     return call->status;
-}
-
-int tern__call_run(struct tern__coll *call)
-{
-    call->overlaps = false;
-    TERN_TRY(tern__call_begin(call));
-    return call->done ? call->status : tern__call_wait(call);
 }

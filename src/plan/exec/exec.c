@@ -165,7 +165,7 @@ static int exec_create(tern_comm *comm, const tern_plan *plan, const tern_exec_o
         return met != TERN_OK ? met : status;
     }
     made->comm = comm;
-    made->done = true;
+    tern__poke(&made->done, 1);
     made->plan = plan;
     made->options = *options;
     for (int rank = 0; rank < group->size; rank++) {

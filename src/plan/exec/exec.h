@@ -48,7 +48,7 @@ struct tern_exec {
 
     // Of the run.
     struct tern__lanes lanes; // its run: how many have begun
-    bool done;              // none has begun, or the last one has ended; one that failed never does
+    tern__done done;        // none has begun, or the last one has ended; one that failed never does
     struct tern__work work; // while it has not ended
     int64_t traced_ns;      // when the run began, if a trace is recorded; else 0
     bool overlaps;          // it is begun here and ended there

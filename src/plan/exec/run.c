@@ -26,7 +26,7 @@ static void end_run(struct tern_exec *exec)
 {
     tern__work_end(&exec->work);
     tern__lanes_end(&exec->lanes);
-    exec->done = true;
+    tern__poke(&exec->done, 1); // its thread alone looks
     exec->runs_ended++;
     if (exec->traced_ns != 0) {
         tern__exec_trace_run(exec);
@@ -101,7 +101,7 @@ static const struct tern__work_ops exec_ops = {
 static int check_running(const char *call, struct tern_exec *exec)
 {
     TERN_TRY(tern__handle_check(call, exec, TERN__EXEC));
-    if (exec->done) {
+    if (tern__peek(&exec->done) != 0) {
         return exec->runs_ended > 0
                    ? TERN_OK
                    : tern__fail(TERN_ERR_STATE, "%s: no run has been started", call);
@@ -122,7 +122,7 @@ static void begin_run(struct tern_exec *exec)
 {
     exec->lanes.run++;
     exec->lanes.begun = 0;
-    exec->done = false;
+    tern__poke(&exec->done, 0);
     tern__lanes_begin(&exec->lanes);
     tern__flag_store(&exec->own->begun, exec->lanes.run); // partner: tern__lanes_begun
     for (uint32_t i = 0; i < exec->watchers_count; i++) {
@@ -169,10 +169,10 @@ static int exec_test(tern_exec *exec)
 {
     TERN_TRY(check_running("tern_exec_test", exec));
     tern__work_drive(&exec->work, &exec->done);
-    if (exec->done) {
+    if (tern__peek(&exec->done) != 0) {
         return 1;
     }
-    int status = tern__work_tested(&exec->work, exec->work.job->timeout_ns);
+    int status = tern__work_tested(&exec->work, NULL, exec->work.job->timeout_ns);
     if (status != TERN_OK) {
         tern__exec_abandon(exec);
     }
@@ -187,7 +187,10 @@ int tern_exec_test(tern_exec *exec)
 static int exec_wait(tern_exec *exec)
 {
     TERN_TRY(check_running("tern_exec_wait", exec));
-    int status = tern__work_wait(&exec->work, &exec->done, exec->comm->group.job->timeout_ns);
+    int status =
+        tern__work_wait(&(struct tern__awaited){.work = &exec->work,
+                                                .done = &exec->done,
+                                                .timeout_ns = exec->comm->group.job->timeout_ns});
     if (status != TERN_OK) {
         tern__exec_abandon(exec);
     }

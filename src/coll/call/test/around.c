@@ -255,44 +255,6 @@ static void threads_with_a_communicator_each_are_independent(void **state)
     assert_true(ranks_run_comm(3, run_threads, NULL, 60));
 }
 
-// Two threads may not make calls on one communicator at the same time: the second is told so.
-static void *call_beside(void *arg)
-{
-    tern_comm *world = arg;
-    float in = 1;
-    float out = 0;
-    int status = tern_all_reduce(world, &in, &out, 1, TERN_F32, TERN_SUM);
-    return status == TERN_ERR_STATE && strlen(tern_last_error()) > 20 ? arg : NULL;
-}
-
-static int run_beside(tern_comm *world, void *arg)
-{
-    tern_comm *side;
-    pthread_t thread;
-    void *right = NULL;
-    float in = 1;
-    float out = 0;
-    tern_coll call = {.kind = TERN_COLL_ALL_REDUCE, .in = &in, .out = &out, .count = 1};
-    tern_request request = 0;
-    CHECK(tern_comm_split(world, 0, 0, &side) == TERN_OK);
-    if (tern_comm_rank(world) == 0) {
-        CHECK(tern_coll_start(world, &call, &request) == TERN_OK);
-        CHECK(pthread_create(&thread, NULL, call_beside, world) == 0);
-        CHECK(pthread_join(thread, &right) == 0 && right != NULL);
-    }
-    CHECK(tern_barrier(side) == TERN_OK);
-    if (tern_comm_rank(world) != 0) {
-        CHECK(tern_coll_start(world, &call, &request) == TERN_OK);
-    }
-    CHECK(tern_request_wait(&request) >= 0 && out == (float)tern_comm_size(world));
-    return tern_comm_destroy(side);
-}
-
-static void a_second_thread_on_a_communicator_is_refused(void **state)
-{
-    assert_true(ranks_run_comm(2, run_beside, NULL, 10));
-}
-
 // Every kind, small and large, on as many ranks as there can be.
 static int run_many(tern_comm *world, void *arg)
 {
@@ -334,7 +296,6 @@ int main(void)
         cmocka_unit_test(windows_come_and_go_between_equal_calls),
         cmocka_unit_test(a_communicator_with_requests_is_not_destroyed),
         cmocka_unit_test(threads_with_a_communicator_each_are_independent),
-        cmocka_unit_test(a_second_thread_on_a_communicator_is_refused),
         cmocka_unit_test(every_kind_works_on_as_many_ranks_as_there_can_be),
     };
     base_seed = random_seed();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests: many calls under way on communicators that overlap, ended in another order on every
 // rank; persistent calls between blocking ones; messages; and every wrong use of a request.
-#include <pthread.h>
-
 #include "coll/call/test/random.h"
 
 static uint64_t base_seed;
@@ -320,28 +318,6 @@ static bool says_why(const char *call)
     return strlen(tern_last_error()) > strlen(call) + 10 && look_says(call);
 }
 
-static int wait_elsewhere(tern_request *request)
-{
-    return tern_request_wait(request);
-}
-
-static void *wait_in_thread(void *arg)
-{
-    tern_request request = *(tern_request *)arg;
-    if (wait_elsewhere(&request) != TERN_ERR_STATE || !says_why("tern_request_wait")) {
-        return NULL;
-    }
-    if (tern_request_test(&request) != TERN_ERR_STATE || !says_why("tern_request_test")) {
-        return NULL;
-    }
-    int index;
-    if (tern_request_wait_any(&request, 1, &index) != TERN_ERR_STATE ||
-        tern_request_wait_all(&request, 1) != TERN_ERR_STATE) {
-        return NULL;
-    }
-    return request == *(tern_request *)arg ? arg : NULL; // it was not touched
-}
-
 // What a request that is no more gives.
 static int use_after_end(tern_request old)
 {
@@ -415,8 +391,6 @@ static int misuse_running(tern_comm *world, void *arg)
 {
     bool prepared = *(const bool *)arg;
     tern_comm *side;
-    pthread_t thread;
-    void *right;
     float in = 1;
     float out = 0;
     tern_coll call = {.kind = TERN_COLL_ALL_REDUCE, .in = &in, .out = &out, .count = 1};
@@ -438,8 +412,6 @@ static int misuse_running(tern_comm *world, void *arg)
         CHECK(status == TERN_ERR_STATE || (!prepared && status == TERN_ERR_ARG));
         CHECK(says_why("tern_request_free"));
         CHECK(request == kept);
-        CHECK(pthread_create(&thread, NULL, wait_in_thread, &request) == 0);
-        CHECK(pthread_join(thread, &right) == 0 && right != NULL);
         CHECK(tern_request_test(&request) == 0 && request == kept);
     }
     CHECK(tern_barrier(side) == TERN_OK);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread waits for one thing. Data path: no allocation, no lock but turns.
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "sync/work.h"
+
+#define FIRST_LOOKS 64 // before the ladder: what a rank that runs has sent is there by then
+
+struct waiting {
+    const struct tern__awaited *awaited;
+    bool kept;      // this thread has made itself the keeper
+    bool moves;     // it moves the item
+    uint32_t moved; // how often that had moved before the rest
+};
+
+static inline bool is_done(const struct waiting *waiting)
+{
+    return tern__flag_load(waiting->awaited->done) != 0; // partner: tern__work_done
+}
+
+static bool is_over(void *arg)
+{
+    const struct waiting *waiting = arg;
+    struct tern__work *work = waiting->awaited->work;
+    // Without a turn it is in the thread's queue, which is looked at anyway.
+    return is_done(waiting) || (work->turn != NULL && tern__work_calls(work, waiting->moves));
+}
+
+static int is_broken(void *arg, bool deep)
+{
+    const struct waiting *waiting = arg;
+    struct tern__work *work = waiting->awaited->work;
+    tern__work_enter(work);
+    int status = is_done(waiting) ? TERN_OK : tern__work_broken(work, waiting->awaited->what, deep);
+    tern__work_leave(work);
+    return status;
+}
+
+static int is_timed_out(void *arg)
+{
+    const struct waiting *waiting = arg;
+    const struct tern__awaited *awaited = waiting->awaited;
+    struct tern__work *work = awaited->work;
+    int status = TERN_OK;
+    tern__work_enter(work);
+    if (!is_done(waiting) && work->moves == waiting->moved) {
+        status = tern__work_broken(work, awaited->what, true);
+        status = status == TERN_OK ? tern__work_timed_out(work, awaited->what, awaited->timeout_ns)
+                                   : status;
+    }
+    tern__work_leave(work);
+    return status;
+}
+
+static void is_awake(void *arg)
+{
+    const struct waiting *waiting = arg;
+    struct tern__work *work = waiting->awaited->work;
+    tern__work_enter(work);
+    if (!is_done(waiting)) { // else what is awaited may be another's by now
+        tern__work_wake(work, waiting->awaited->what);
+    } else {
+        tern__work_wake(work, NULL);
+    }
+    tern__work_leave(work);
+}
+
+static void describe(void *arg, struct tern__trace_event *event)
+{
+    const struct waiting *waiting = arg;
+    struct tern__work *work = waiting->awaited->work;
+    tern__work_enter(work);
+    if (work->ops->describe != NULL && !is_done(waiting)) {
+        if (work->ops->await != NULL) {
+            work->ops->await(work, waiting->awaited->what);
+        }
+        work->ops->describe(work, event);
+        if (work->ops->await != NULL) {
+            work->ops->await(work, NULL);
+        }
+    }
+    tern__work_leave(work);
+}
+
+// As a rank that runs has it: looks for a moment.
+static void look(struct waiting *waiting)
+{
+    struct tern__work *work = waiting->awaited->work;
+    for (int looks = 0; looks < FIRST_LOOKS && !is_done(waiting); looks++) {
+        if (work->turn != NULL && !tern__turn_try(work->turn)) {
+            return;
+        }
+        if (tern__work_is_running(work) && work->ops->ready(work)) {
+            work->ops->advance(work);
+        }
+        tern__work_leave(work);
+    }
+}
+
+// Moves the item, if this thread does; whether it moved.
+static bool move(struct waiting *waiting)
+{
+    struct tern__work *work = waiting->awaited->work;
+    bool moved = false;
+    tern__work_enter(work);
+    if (!is_done(waiting)) {
+        if (!waiting->moves) {
+            waiting->kept = tern__work_keep(work);
+            waiting->moves =
+                waiting->kept || work->turn == NULL ||
+                atomic_load_explicit(&work->keeper, memory_order_relaxed) == tern__thread_number();
+        }
+        moved = waiting->moves && work->ops->advance(work);
+        waiting->moved = work->moves;
+    }
+    tern__work_leave(work);
+    return moved;
+}
+
+int tern__work_wait(const struct tern__awaited *awaited)
+{
+    struct tern__work *work = awaited->work;
+    struct waiting waiting = {.awaited = awaited};
+    struct tern__rest rest = {.job = work->job,
+                              .timeout_ns = awaited->timeout_ns,
+                              .over = is_over,
+                              .broken = is_broken,
+                              .timed_out = is_timed_out,
+                              .awake = is_awake,
+                              .describe = describe,
+                              .arg = &waiting};
+    int status = TERN_OK;
+    look(&waiting);
+    while (status == TERN_OK && !is_done(&waiting)) {
+        bool moved = move(&waiting);
+        moved = (!is_done(&waiting) && tern__work_advance(work->job, work)) || moved;
+        if (!is_done(&waiting) && !moved) {
+            status = tern__work_rest(&rest);
+        }
+    }
+    if (waiting.kept) {
+        tern__work_unkeep(work);
+    }
+    return status;
+}
