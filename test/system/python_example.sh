@@ -17,6 +17,6 @@ tests() {
     "$python" -m pytest -q -p no:cacheprovider --rootdir "$root/python/test" "$@"
 }
 tests "$root"/python/test/test_example_{run,real}.py >run 2>&1 &
-tests "$root"/python/test/test_example_{anything,cache,config,dtypes,golden,streams,verify}.py
+tests "$root"/python/test/test_example_{anything,cache,config,dtypes,golden,streams,torch,verify}.py
 wait $! || die "$(cat run)"
 cat run

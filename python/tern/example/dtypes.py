@@ -70,7 +70,7 @@ def limits(dtype: str) -> tuple[int, int]:
 
 def bare(values: object) -> object:
     """A tensor of torch as the NumPy array of its bytes' values; anything else as it is."""
-    for step in ("detach", "cpu"):
+    for step in ("detach", "cpu", "resolve_conj", "resolve_neg"):
         if hasattr(values, step) and hasattr(values, "numpy"):
             values = getattr(values, step)()
     if hasattr(values, "numpy") and callable(values.numpy):
@@ -99,7 +99,11 @@ def to_array(values: object, dtype: str, place: str) -> "numpy.ndarray":
     """
     import numpy
 
-    values = bare(values)
+    try:
+        values = bare(values)
+    except (RuntimeError, TypeError) as error:  # sparse, quantized, without data
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise Problem(f"it is a tensor that is no array: {said}", place) from None
     if isinstance(values, numpy.ndarray) and values.dtype.name == "bfloat16":  # of ml_dtypes
         values = values.astype(numpy.float32)
     if isinstance(values, numpy.ma.MaskedArray) and numpy.ma.is_masked(values):
@@ -172,7 +176,9 @@ def _from_sequence(values: object, dtype: str, place: str) -> "numpy.ndarray":
 def _flatten(values: object, flat: list, depth: int) -> None:
     for value in values:  # type: ignore[attr-defined]
         value = bare(value)
-        if depth < 8 and hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
+        if getattr(value, "ndim", 1) == 0:  # of an array or tensor
+            flat.append(value.item())
+        elif depth < 8 and hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
             _flatten(value, flat, depth + 1)
         else:
             flat.append(value)
