@@ -98,6 +98,18 @@ static int is_one_late(struct tern__request *request, int64_t now_ns)
     return tern__work_timed_out(work, tern__request_what(request), tern__request_timeout(request));
 }
 
+// A wait that has not slept, as of tests: whether it can still end.
+static int is_one_lost(struct tern__request *request, int64_t now_ns)
+{
+    struct tern__work *work = tern__request_work(request);
+    (void)tern__work_idle_since(work, now_ns);
+    bool deep = now_ns >= work->idle.look_ns;
+    work->idle.look_ns = deep ? now_ns + TERN__LOOK_NS : work->idle.look_ns;
+    int status = tern__work_broken(work, tern__request_what(request), deep);
+    tern__work_wake(work, tern__request_what(request));
+    return status < 0 ? status : is_one_late(request, now_ns);
+}
+
 static int is_timed_out(void *arg)
 {
     return ask(arg, is_one_late, tern__now_ns());
@@ -215,7 +227,7 @@ static int wait_any(struct any *any, int *index)
         moved = tern__work_advance(rest.job, NULL) || moved;
         int64_t now_ns = tern__now_ns();
         if (!moved && now_ns >= any->until_ns) {
-            (void)ask(any, is_one_late, now_ns); // then it has ended, and is found
+            (void)ask(any, is_one_lost, now_ns); // then it has ended, and is found
             if (pass(any, index, &status, &moved) == 0) {
                 *index = TERN_WAIT_TIMEOUT;
             }
