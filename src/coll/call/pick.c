@@ -310,6 +310,21 @@ static int pick_staged(struct tern__coll *call, const struct tern__choice *choic
     return TERN_OK;
 }
 
+// Of a call with a count for each rank. What a tune file has for equal shares may not do it.
+static int program_with_counts(struct tern__coll *call, const struct tern__choice *choice,
+                               tern_order order, struct tern__program **program)
+{
+    if (choice->named || tern__algo_scales(call->plan_kind, choice->staged)) {
+        TERN_TRY(program_of(call, choice->staged, order, 0, program));
+        if ((*program)->pull || choice->named) {
+            return TERN_OK;
+        }
+    }
+    struct tern__choice built_in;
+    tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
+    return program_of(call, built_in.staged, order, 0, program);
+}
+
 static int pick_large(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
 {
     call->way = TERN__WAY_UNKNOWN;
@@ -329,12 +344,7 @@ static int pick_large(struct tern__coll *call, const struct tern__choice *choice
         uint64_t n = (uint64_t)call->calls->nranks;
         uint64_t longest = choice->chunk_bytes / n / LINE * LINE;
         call->piece_bytes = longest > 0 ? longest : LINE;
-        TERN_TRY(program_of(call, choice->staged, order, 0, &call->staged));
-        if (!call->staged->pull && !choice->named) { // a tune file's, for equal shares
-            struct tern__choice built_in;
-            tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
-            TERN_TRY(program_of(call, built_in.staged, order, 0, &call->staged));
-        }
+        TERN_TRY(program_with_counts(call, choice, order, &call->staged));
         call->staged->users++;
         call->tail = call->staged;
         call->tail->users++;
@@ -373,7 +383,7 @@ static int pick_alike(struct tern__coll *call, const struct tern__choice *choice
     if (longest > choice->small_bytes || table_bytes + longest > TERN__SLOT_BYTES) {
         return TERN_OK;
     }
-    TERN_TRY(program_of(call, choice->staged, order, 0, &small));
+    TERN_TRY(program_with_counts(call, choice, order, &small));
     if (!small->pull || small->scratch_bytes != 0) {
         return TERN_OK;
     }
