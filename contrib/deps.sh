@@ -8,6 +8,7 @@
 #   contrib/deps.sh --bench    also Open MPI, MPICH, StarPU and mpi4py, the peers; their absence is not an error
 #   contrib/deps.sh --tools    also clang, clang-tidy, clang-format, libFuzzer; ip, which test networks; SimGrid, the
 #                              simulator's yardstick
+#   contrib/deps.sh --torch    also Debian's torch and its headers, for contrib/torch
 #   contrib/deps.sh --browser  also Chromium and its driver, which test pages; their absence is no error
 set -euo pipefail
 
@@ -21,9 +22,10 @@ for arg in "$@"; do
     --check) check=yes ;;
     --bench) peers+=(openmpi-bin libopenmpi-dev mpich libmpich-dev libstarpu-dev python3-mpi4py) ;;
     --tools) needed+=(clang clang-tidy clang-format libclang-rt-14-dev iproute2 libsimgrid-dev) ;;
+    --torch) needed+=(python3-torch libtorch-dev python3-dev pybind11-dev) ;;
     --browser) browser=yes ;;
     *)
-        echo "deps.sh: unknown argument '$arg' (--check, --bench, --tools, --browser)" >&2
+        echo "deps.sh: unknown argument '$arg' (--check, --bench, --tools, --torch, --browser)" >&2
         exit 2
         ;;
     esac
