@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The front door. `make demo` on a bare Debian 12 installs what is missing, builds, and runs an
-# example on two ranks; `make test` proves the tree. `make help` lists the rest. Only deps, demo, test
-# and bench install packages; the others say which are missing.
+# example on two ranks; `make test` proves the tree. `make help` lists the rest. Only deps, demo, test,
+# torch and bench install packages; the others say which are missing.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
@@ -13,6 +13,8 @@ TEST_JOBS    ?= $(shell expr 2 '*' $(JOBS))
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 20
 RUNS         ?= 30
+# The Python whose torch `make torch` builds for: Debian's has one after contrib/deps.sh --torch.
+TORCH_PYTHON ?= /usr/bin/python3
 # Labels (floors) that ThreadSanitizer does not run, as one regular expression: without threads.
 TSAN_EXCLUDE ?= ^(topo|plan|plan/check|plan/sim|coll)$$
 # gcc 12's ThreadSanitizer knows the memory map of kernels with at most 28 random bits.
@@ -26,13 +28,14 @@ FORMATTED = git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp'
 
 .DEFAULT_GOAL := build
 .SECONDARY:
-.PHONY: help deps demo build test asan tsan fuzz soak bench tidy format install uninstall clean
+.PHONY: help deps demo build test torch asan tsan fuzz soak bench tidy format install uninstall clean
 
 help:
 	@echo 'demo       install what is missing, build, run an example on two ranks'
 	@echo 'deps       install, through apt, what the build needs'
 	@echo 'build      configure and build build/release'
 	@echo 'test       build and run all tests'
+	@echo 'torch      build/torch/tern_torch, the backend for PyTorch (TORCH_PYTHON=$(TORCH_PYTHON))'
 	@echo 'asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer'
 	@echo 'tsan       the tests under ThreadSanitizer (TSAN_EXCLUDE: labels to leave out)'
 	@echo 'fuzz       each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
@@ -69,6 +72,11 @@ demo: deps
 test: deps
 	@$(MAKE) --no-print-directory build-release
 	@$(CTEST) release
+
+torch:
+	@contrib/deps.sh --torch
+	@$(MAKE) --no-print-directory build-release
+	@$(TORCH_PYTHON) contrib/torch/build.py --jobs $(JOBS)
 
 asan: build-asan
 	@$(FEWER) $(CTEST) asan

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process group "tern".
+#ifndef TERN_TORCH_BACKEND_HPP
+#define TERN_TORCH_BACKEND_HPP
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "call.hpp"
+#include "library.hpp"
+
+namespace tern_torch
+{
+
+using Tensors = std::vector<at::Tensor>;
+using Lists = std::vector<std::vector<at::Tensor>>;
+using WorkPointer = c10::intrusive_ptr<c10d::Work>;
+using CallPointer = c10::intrusive_ptr<Call>;
+
+class ProcessGroupTern final : public BackendBase
+{
+  public:
+    // Collective over the ranks of the group.
+    ProcessGroupTern(c10d::Store &store, int rank, int size, std::chrono::milliseconds timeout);
+    ~ProcessGroupTern() override;
+
+    const std::string getBackendName() const override
+    {
+        return "tern";
+    }
+
+    WorkPointer allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts) override;
+    WorkPointer broadcast(Tensors &tensors, const c10d::BroadcastOptions &opts) override;
+    WorkPointer barrier(const c10d::BarrierOptions &opts) override;
+
+  private:
+    CallPointer make(c10d::OpType type, const char *title, const Tensors &inputs,
+                     std::chrono::milliseconds timeout);
+    // The only tensor of a list, which c10d has for machines with several devices.
+    static at::Tensor &only(const char *name, Tensors &tensors);
+    int check_root(const char *name, int64_t root) const;
+    WorkPointer push(CallPointer call);
+
+    std::shared_ptr<Group> group_;
+    uint64_t calls_ = 0; // collective ones
+};
+
+} // namespace tern_torch
+
+#endif
