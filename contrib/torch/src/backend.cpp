@@ -66,46 +66,16 @@ int ProcessGroupTern::check_root(const char *name, int64_t root) const
     return (int)root;
 }
 
-WorkPointer ProcessGroupTern::allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts)
+void ProcessGroupTern::check_list(const char *name, const Tensors &list,
+                                  const at::Tensor &like) const
 {
-    at::Tensor &tensor = only("all_reduce", tensors);
-    Reduction reduction = reduction_of(tensor.scalar_type(), opts.reduceOp);
-    CallPointer call = make(c10d::OpType::ALLREDUCE, "tern:all_reduce", tensors, opts.timeout);
-    at::Tensor flat = tensor.contiguous();
-    premultiply(flat, opts.reduceOp);
-    call->coll.kind = TERN_COLL_ALL_REDUCE;
-    call->coll.in = call->coll.out = flat.data_ptr();
-    call->coll.count = count_of(flat) * reduction.element.factor;
-    call->coll.dtype = reduction.element.dtype;
-    call->coll.op = reduction.op;
-    if (!flat.is_same(tensor)) {
-        call->after = [tensor, flat] { tensor.copy_(flat); };
+    if (list.size() != (size_t)size_) {
+        refuse(name, "a list of " + std::to_string(size_) + " tensors, one for each rank, not of " +
+                         std::to_string(list.size()));
     }
-    call->outputs.push_back(tensors);
-    return push(std::move(call));
-}
-
-WorkPointer ProcessGroupTern::broadcast(Tensors &tensors, const c10d::BroadcastOptions &opts)
-{
-    at::Tensor &tensor = only("broadcast", tensors);
-    Element element = element_to_move(tensor.scalar_type());
-    CallPointer call = make(c10d::OpType::BROADCAST, "tern:broadcast", tensors, opts.timeout);
-    at::Tensor flat = tensor.contiguous();
-    call->coll.kind = TERN_COLL_BROADCAST;
-    call->coll.root = check_root("broadcast", opts.rootRank);
-    call->coll.in = call->coll.out = flat.data_ptr();
-    call->coll.count = count_of(flat) * element.factor;
-    call->coll.dtype = element.dtype;
-    if (!flat.is_same(tensor)) {
-        bool mine = call->coll.root == rank_;
-        call->after = [tensor, flat, mine] {
-            if (!mine) {
-                tensor.copy_(flat);
-            }
-        };
+    for (const at::Tensor &tensor : list) {
+        check_same_type(name, tensor, like);
     }
-    call->outputs.push_back(tensors);
-    return push(std::move(call));
 }
 
 WorkPointer ProcessGroupTern::barrier(const c10d::BarrierOptions &opts)
@@ -113,6 +83,12 @@ WorkPointer ProcessGroupTern::barrier(const c10d::BarrierOptions &opts)
     CallPointer call = make(c10d::OpType::BARRIER, "tern:barrier", {}, opts.timeout);
     call->coll.kind = TERN_COLL_BARRIER;
     return push(std::move(call));
+}
+
+// tern's sentence names all ranks that have not come, so there is nothing more to wait for.
+void ProcessGroupTern::monitoredBarrier(const c10d::BarrierOptions &opts, bool)
+{
+    barrier(opts)->wait();
 }
 
 } // namespace tern_torch

@@ -31,12 +31,44 @@ class ProcessGroupTern final : public BackendBase
     }
 
     WorkPointer allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts) override;
+    WorkPointer allreduce_coalesced(Tensors &tensors,
+                                    const c10d::AllreduceCoalescedOptions &opts) override;
     WorkPointer broadcast(Tensors &tensors, const c10d::BroadcastOptions &opts) override;
+    WorkPointer reduce(Tensors &tensors, const c10d::ReduceOptions &opts) override;
+    WorkPointer allgather(Lists &outputs, Tensors &inputs,
+                          const c10d::AllgatherOptions &opts) override;
+    WorkPointer _allgather_base(at::Tensor &output, at::Tensor &input,
+                                const c10d::AllgatherOptions &opts) override;
+    WorkPointer allgather_coalesced(Lists &outputs, Tensors &inputs,
+                                    const c10d::AllgatherOptions &opts) override;
+    WorkPointer gather(Lists &outputs, Tensors &inputs, const c10d::GatherOptions &opts) override;
+    WorkPointer scatter(Tensors &outputs, Lists &inputs, const c10d::ScatterOptions &opts) override;
+    WorkPointer reduce_scatter(Tensors &outputs, Lists &inputs,
+                               const c10d::ReduceScatterOptions &opts) override;
+    WorkPointer _reduce_scatter_base(at::Tensor &output, at::Tensor &input,
+                                     const c10d::ReduceScatterOptions &opts) override;
+    WorkPointer alltoall(Tensors &outputs, Tensors &inputs,
+                         const c10d::AllToAllOptions &opts) override;
+    WorkPointer alltoall_base(at::Tensor &output, at::Tensor &input,
+                              std::vector<int64_t> &output_splits,
+                              std::vector<int64_t> &input_splits,
+                              const c10d::AllToAllOptions &opts) override;
     WorkPointer barrier(const c10d::BarrierOptions &opts) override;
+    void monitoredBarrier(const c10d::BarrierOptions &opts, bool wait_all_ranks) override;
+    void setSequenceNumberForGroup() override
+    {
+    }
+    uint64_t getSequenceNumberForGroup() override
+    {
+        return calls_;
+    }
 
   private:
     CallPointer make(c10d::OpType type, const char *title, const Tensors &inputs,
                      std::chrono::milliseconds timeout);
+    WorkPointer sparse_allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts);
+    // A list of one tensor for each rank, all of the dtype.
+    void check_list(const char *name, const Tensors &list, const at::Tensor &like) const;
     // The only tensor of a list, which c10d has for machines with several devices.
     static at::Tensor &only(const char *name, Tensors &tensors);
     int check_root(const char *name, int64_t root) const;

@@ -60,15 +60,26 @@ int Call::run(tern_coll &coll)
     return tern_coll_run(group_->comm, &coll);
 }
 
+int Call::run_all()
+{
+    int status = run(coll);
+    for (size_t i = 0; i < more.size() && status == TERN_OK; i++) {
+        status = run(more[i]);
+    }
+    return status;
+}
+
 void Call::execute() noexcept
 {
     try {
-        at::AutoDispatchBelowADInplaceOrView plain;
-        status_ = body ? body(*this) : run(coll);
+        at::AutoDispatchBelowADInplaceOrView plain; // no autograd on whatever thread this is
+        status_ = body ? body(*this) : run_all();
         if (status_ < 0) {
             sentence_ = sentence_of(status_);
-        } else if (after) {
-            after();
+        } else {
+            for (auto &[to, from] : copies) {
+                to.copy_(from);
+            }
         }
     } catch (const std::exception &error) {
         status_ = TERN_ERR_STATE;
@@ -107,8 +118,8 @@ void Call::finish() noexcept
         mark(*future);
     }
     kept.clear();
+    copies.clear();
     body = nullptr;
-    after = nullptr;
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> Call::getFuture()

@@ -34,11 +34,12 @@ class Call final : public c10d::Work, public Task
     Call(std::shared_ptr<Group> group, c10d::OpType type, const char *title,
          const std::vector<at::Tensor> &inputs);
 
-    // What it does: coll, unless there is a body, which returns a status and leaves a sentence in
-    // tern_last_error. Then, if all went well, `after`.
+    // What it does: coll and what is `more`, unless there is a body, which returns a status and
+    // leaves a sentence in tern_last_error. Then, if all went well, the copies: (to, from).
     tern_coll coll = {};
+    std::vector<tern_coll> more;
     std::function<int(Call &)> body;
-    std::function<void()> after;
+    std::vector<std::pair<at::Tensor, at::Tensor>> copies;
     int64_t timeout_ns = 0;
     // What the user gets; the value of the future is the list of the only one, or the lists.
     std::vector<std::vector<at::Tensor>> outputs;
@@ -49,7 +50,7 @@ class Call final : public c10d::Work, public Task
     {
         return *group_;
     }
-    // Makes a call of its own for a body.
+    // Makes one call, with the call's deadline.
     int run(tern_coll &coll);
 
     bool isCompleted() override;
@@ -61,6 +62,7 @@ class Call final : public c10d::Work, public Task
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
 
   private:
+    int run_all();
     void execute() noexcept override;
     void finish() noexcept override;
     void hold() noexcept override;

@@ -24,15 +24,43 @@ using BackendBase = c10d::Backend;
 using BackendBase = c10d::ProcessGroup;
 #endif
 
-// The lifetime of a call: its own deadline.
-inline void set_timeout(tern_coll &coll, int64_t timeout_ns)
+// Fields of tern_coll that not every libtern has: set where they exist.
+template <class Coll>
+auto set_timeout(Coll &coll, int64_t timeout_ns) -> decltype((void)coll.timeout_ns)
 {
-#ifdef TERN_TIMEOUT_NEVER
     coll.timeout_ns = timeout_ns;
-#else
-    (void)coll;
-    (void)timeout_ns;
-#endif
+}
+inline void set_timeout(...)
+{
+}
+
+template <class Coll> auto set_list_in(Coll &coll, void *const *list) -> decltype((void)coll.ins)
+{
+    coll.ins = list;
+}
+inline void set_list_in(...)
+{
+}
+
+template <class Coll> auto set_list_out(Coll &coll, void *const *list) -> decltype((void)coll.outs)
+{
+    coll.outs = list;
+}
+inline void set_list_out(...)
+{
+}
+
+template <class Coll> constexpr auto has_lists(const Coll *coll) -> decltype((void)coll->ins, true)
+{
+    return true;
+}
+constexpr bool has_lists(...)
+{
+    return false;
+}
+constexpr bool library_has_lists()
+{
+    return has_lists((const tern_coll *)nullptr);
 }
 
 } // namespace tern_torch

@@ -79,6 +79,19 @@ bool complex_of(at::ScalarType type, tern_dtype *part)
     }
 }
 
+// Types that tern only moves, where this libtern has them: so that ranks that disagree are told.
+bool moved_of(at::ScalarType type, tern_dtype *dtype)
+{
+    const char *word = type == at::kBool            ? "bool"
+                       : type == at::kComplexFloat  ? "c64"
+                       : type == at::kComplexDouble ? "c128"
+                                                    : nullptr;
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+    word = type == at::kFloat8_e4m3fn ? "f8e4m3" : type == at::kFloat8_e5m2 ? "f8e5m2" : word;
+#endif
+    return word != nullptr && tern_dtype_parse(word, dtype) == TERN_OK;
+}
+
 tern_reduce_op op_of(const c10d::ReduceOp &op)
 {
     switch ((c10d::ReduceOp::RedOpType)op) {
@@ -136,24 +149,9 @@ Element element_to_move(at::ScalarType type)
     if (number_of(type, &dtype)) {
         return {dtype, 1};
     }
-#ifdef TERN_TIMEOUT_NEVER
-    switch (type) {
-    case at::kBool:
-        return {TERN_BOOL, 1};
-    case at::kComplexFloat:
-        return {TERN_C64, 1};
-    case at::kComplexDouble:
-        return {TERN_C128, 1};
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
-    case at::kFloat8_e4m3fn:
-        return {TERN_F8E4M3, 1};
-    case at::kFloat8_e5m2:
-        return {TERN_F8E5M2, 1};
-#endif
-    default:
-        break;
+    if (moved_of(type, &dtype)) {
+        return {dtype, 1};
     }
-#endif
     if (complex_of(type, &dtype)) {
         return {dtype, 2};
     }
