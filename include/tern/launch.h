@@ -29,12 +29,13 @@ typedef struct tern_launch_options {
 } tern_launch_options;
 
 // Starts nranks processes of a program, and returns when all have ended. Each finds its place in
-// inherited descriptors and TERN_* variables (tern_init). Rank 0 reads the caller's standard input,
-// the others /dev/null. If that is the terminal that controls the caller, rank 0 is in the caller's
-// process group and can be a debugger. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are
-// forwarded to all ranks; a first SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the job within 1 s, a
-// second one at once. SIGINT and SIGQUIT from the terminal are left to a rank 0 that handles them
-// and has not called tern_init.
+// inherited descriptors and TERN_* variables (tern_init); RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR
+// and MASTER_PORT are set for programs of PyTorch, unless the caller has them. Rank 0 reads the
+// caller's standard input, the others /dev/null. If that is the terminal that controls the caller,
+// rank 0 is in the caller's process group and can be a debugger. SIGINT, SIGTERM, SIGHUP, SIGQUIT,
+// SIGUSR1 and SIGUSR2 are forwarded to all ranks; a first SIGINT, SIGTERM, SIGHUP or SIGQUIT ends
+// the job within 1 s, a second one at once. SIGINT and SIGQUIT from the terminal are left to a rank
+// 0 that handles them and has not called tern_init.
 //
 // A rank fails when its exit status is not 0, when a signal kills it, or when it ends after
 // tern_init without tern_comm_destroy. The others then get errors from their tern calls; those that

@@ -20,6 +20,7 @@
 #include "boot/hub.h"
 #include "boot/launch_guard.h"
 #include "boot/launch_label.h"
+#include "boot/launch_others.h"
 #include "tern/launch.h"
 #include "boot/launch_trace.h"
 
@@ -78,6 +79,7 @@ int tern__program_find(const char *name, char path[PATH_MAX])
 struct environment {
     char **variables;
     char own[OWN_VARIABLES][VARIABLE_BYTES];
+    struct tern__others others;
 };
 
 bool tern__procs_own_variable(const char *variable)
@@ -102,7 +104,8 @@ static int make_environment(struct environment *made, const struct tern__procs_p
     while (environ != NULL && environ[count] != NULL) {
         count++;
     }
-    made->variables = malloc((count + OWN_VARIABLES + 1) * sizeof made->variables[0]);
+    made->variables =
+        malloc((count + OWN_VARIABLES + TERN__OTHERS + 1) * sizeof made->variables[0]);
     if (made->variables == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "tern_launch: no memory for the environment");
     }
@@ -114,8 +117,15 @@ static int make_environment(struct environment *made, const struct tern__procs_p
             made->variables[kept++] = made->own[i];
         }
     }
+    tern__others_choose(&made->others, plan->nranks, plan->count == plan->nranks);
+    for (int i = 0; i < TERN__OTHERS; i++) {
+        if (made->others.used[i]) {
+            made->variables[kept++] = made->others.text[i];
+        }
+    }
     for (size_t i = 0; i < count; i++) {
-        if (!tern__procs_own_variable(environ[i])) {
+        if (!tern__procs_own_variable(environ[i]) &&
+            !tern__others_replace(&made->others, environ[i])) {
             made->variables[kept++] = environ[i];
         }
     }
@@ -180,6 +190,7 @@ static pid_t fork_rank(struct start *start, int rank)
     char(*own)[VARIABLE_BYTES] = start->environment.own;
     snprintf(own[OWN_RANK], VARIABLE_BYTES, "%s=%d", TERN_ENV_RANK, rank);
     snprintf(own[OWN_HUB_FD], VARIABLE_BYTES, "%s=%d", TERN_ENV_HUB_FD, start->ends[rank].hub_fd);
+    tern__others_set(&start->environment.others, rank, rank - start->plan->first);
     if (start->plan->traces != NULL) {
         snprintf(own[OWN_TRACE_FD], VARIABLE_BYTES, "%s=%d", TERN_ENV_TRACE_FD,
                  tern__traces_fd(start->plan->traces, rank));

@@ -123,6 +123,21 @@ static void stale_variables_are_replaced(void **state)
     unsetenv("TERN_HUB_FD");
 }
 
+static void programs_of_pytorch_find_their_place(void **state)
+{
+    EXPECT(0, "127.0.0.1\n127.0.0.1\n127.0.0.1\n", "", "run", "-n", "3", "sh", "-c",
+           "[ $RANK$LOCAL_RANK = $TERN_RANK$TERN_RANK ] && [ $WORLD_SIZE = 3 ] && "
+           "[ $MASTER_PORT -gt 0 ] && echo $MASTER_ADDR");
+    setenv("RANK", "5", 1);
+    setenv("MASTER_PORT", "7", 1);
+    EXPECT(0, "5 7 0\n", "", "run", "-n", "1", "sh", "-c", "echo $RANK $MASTER_PORT $LOCAL_RANK");
+    setenv("TERN_RANK", "5", 1); // of an outer `tern run`
+    EXPECT(0, "0\n", "", "run", "-n", "1", "sh", "-c", "[ $MASTER_PORT != 7 ] && echo $RANK");
+    unsetenv("TERN_RANK");
+    unsetenv("MASTER_PORT");
+    unsetenv("RANK");
+}
+
 static void a_rank_inherits_only_the_hub_descriptor(void **state)
 {
     EXPECT(0, "1 more, the hub's\n", "", "run", "-n", "1", (char *)self_path(), "rank", "fds");
@@ -571,6 +586,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_rank_runs_once),
         cmocka_unit_test(every_rank_joins_and_passes_a_barrier),
         cmocka_unit_test(stale_variables_are_replaced),
+        cmocka_unit_test(programs_of_pytorch_find_their_place),
         cmocka_unit_test(a_rank_inherits_only_the_hub_descriptor),
         cmocka_unit_test(a_rank_finds_signals_as_they_were),
         cmocka_unit_test(arguments_and_statuses_pass_through),
