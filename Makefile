@@ -76,7 +76,7 @@ test: deps
 torch:
 	@contrib/deps.sh --torch
 	@$(MAKE) --no-print-directory build-release
-	@$(TORCH_PYTHON) contrib/torch/build.py --jobs $(JOBS)
+	@$(TORCH_PYTHON) contrib/torch/build.py
 
 asan: build-asan
 	@$(FEWER) $(CTEST) asan

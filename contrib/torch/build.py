@@ -8,13 +8,13 @@ Run by `make torch` and by pip. What is newer than its sources is left as it is.
 Python has no torch, or one without headers."""
 
 import argparse
-import concurrent.futures
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -61,7 +61,7 @@ def flags_of(facts):
              "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror",
              f"-D_GLIBCXX_USE_CXX11_ABI={facts['abi']}",
              f"-DTORCH_VERSION_MAJOR={major}", f"-DTORCH_VERSION_MINOR={minor}",
-             f"-I{ROOT / 'include'}"]
+             f"-I{ROOT / 'include'}", f"-I{HERE / 'src'}"]
     for name, value in facts["pybind"].items():
         if value is not None:
             flags.append(f'-DPYBIND11_{name}="{value}"')
@@ -80,32 +80,31 @@ def run(command):
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
 
 
-def compile_all(facts, objects, jobs):
-    """An object of every source; those that are newer than it and all headers stay."""
+def compile_all(facts, objects):
+    """One object of all sources: torch's headers, of which all need most, are read once. It stays
+    when it is newer than all sources and headers."""
     objects.mkdir(parents=True, exist_ok=True)
     flags = flags_of(facts)
-    stamp = objects / "flags"
-    if not stamp.exists() or stamp.read_text() != " ".join(flags):
-        shutil.rmtree(objects)
-        objects.mkdir()
-        stamp.write_text(" ".join(flags))
-    headers = newest([*HERE.glob("src/*.hpp"), *ROOT.glob("include/tern/*")])
+    made, stamp, whole = objects / "tern_torch.o", objects / "flags", objects / "tern_torch.cpp"
+    text = "".join(f'#include "{source}"\n' for source in sorted(HERE.glob("src/*.cpp")))
+    same = all(path.exists() and path.read_text() == wanted
+               for path, wanted in ((stamp, " ".join(flags)), (whole, text)))
+    sources = [*HERE.glob("src/*"), *ROOT.glob("include/tern/*")]
+    if same and made.exists() and made.stat().st_mtime >= newest(sources):
+        return made
+    stamp.write_text(" ".join(flags))
+    whole.write_text(text)
     compiler = os.environ.get("CMAKE_CXX_COMPILER_LAUNCHER", "").split()
-    compiler.append(os.environ.get("CXX", "c++"))
-    made, commands = [], []
-    for source in sorted(HERE.glob("src/*.cpp")):
-        made.append(objects / f"{source.stem}.o")
-        if not made[-1].exists() or made[-1].stat().st_mtime < max(headers, source.stat().st_mtime):
-            commands.append([*compiler, *flags, "-c", source, "-o", made[-1]])
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(run, commands))
+    begun = time.time()  # what is changed meanwhile is compiled next time
+    run([*compiler, os.environ.get("CXX", "c++"), *flags, "-c", whole, "-o", made])
+    os.utime(made, (begun, begun))
     return made
 
 
 def link(facts, made, library, module):
-    if module.exists() and module.stat().st_mtime >= newest([*made, library]):
+    if module.exists() and module.stat().st_mtime >= newest([made, library]):
         return
-    command = [os.environ.get("CXX", "c++"), "-shared", "-o", f"{module}.new", *made,
+    command = [os.environ.get("CXX", "c++"), "-shared", "-o", f"{module}.new", made,
                "-Wl,--exclude-libs,ALL", library, "-pthread", "-ldl", "-lm"]
     for folder in facts["library"]:
         command.append(f"-L{folder}")
@@ -113,7 +112,7 @@ def link(facts, made, library, module):
     os.replace(f"{module}.new", module)
 
 
-def build(python, library, output, jobs):
+def build(python, library, output):
     """The package in output/tern_torch; NO_TORCH and a sentence where there is nothing to build
     for."""
     facts, reason = ask(python)
@@ -122,7 +121,7 @@ def build(python, library, output, jobs):
         return NO_TORCH
     package = output / "tern_torch"
     package.mkdir(parents=True, exist_ok=True)
-    made = compile_all(facts, output / "objects", jobs)
+    made = compile_all(facts, output / "objects")
     link(facts, made, library, package / f"_C{facts['suffix']}")
     for source in (HERE / "tern_torch").glob("*.py"):
         shutil.copyfile(source, package / source.name)
@@ -134,9 +133,8 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--library", type=pathlib.Path, default=ROOT / "build/release/lib/libtern.a")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "build/torch")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    return build(args.python, args.library.resolve(), args.output.resolve(), args.jobs)
+    return build(args.python, args.library.resolve(), args.output.resolve())
 
 
 if __name__ == "__main__":
