@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "message.hpp"
 #include "tensors.hpp"
 
 namespace tern_torch
@@ -46,7 +47,15 @@ WorkPointer ProcessGroupTern::push(CallPointer call)
 {
     calls_++;
     group_->queue.push(*call);
-    return call;
+    return made(std::move(call));
+}
+
+WorkPointer ProcessGroupTern::made(WorkPointer work)
+{
+    if (coalescing_) {
+        coalesced_.push_back(work);
+    }
+    return work;
 }
 
 at::Tensor &ProcessGroupTern::only(const char *name, Tensors &tensors)
@@ -76,6 +85,32 @@ void ProcessGroupTern::check_list(const char *name, const Tensors &list,
     for (const at::Tensor &tensor : list) {
         check_same_type(name, tensor, like);
     }
+}
+
+WorkPointer ProcessGroupTern::begin(c10d::OpType type, const char *title, const at::Tensor &tensor,
+                                    int other, int tag)
+{
+    auto message = c10::make_intrusive<Message>(group_, type, title, tensor);
+    message->begin(other, tag, group_->timeout_ns);
+    return made(std::move(message));
+}
+
+WorkPointer ProcessGroupTern::send(Tensors &tensors, int to, int tag)
+{
+    at::Tensor &tensor = only("send", tensors);
+    return begin(c10d::OpType::SEND, "tern:send", tensor, check_root("send", to), tag);
+}
+
+WorkPointer ProcessGroupTern::recv(Tensors &tensors, int from, int tag)
+{
+    at::Tensor &tensor = only("recv", tensors);
+    return begin(c10d::OpType::RECV, "tern:recv", tensor, check_root("recv", from), tag);
+}
+
+WorkPointer ProcessGroupTern::recvAnysource(Tensors &tensors, int tag)
+{
+    at::Tensor &tensor = only("recv", tensors);
+    return begin(c10d::OpType::RECVANYSOURCE, "tern:recvAnySource", tensor, TERN_RANK_ANY, tag);
 }
 
 WorkPointer ProcessGroupTern::barrier(const c10d::BarrierOptions &opts)

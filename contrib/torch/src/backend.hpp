@@ -53,6 +53,9 @@ class ProcessGroupTern final : public BackendBase
                               std::vector<int64_t> &output_splits,
                               std::vector<int64_t> &input_splits,
                               const c10d::AllToAllOptions &opts) override;
+    WorkPointer send(Tensors &tensors, int to, int tag) override;
+    WorkPointer recv(Tensors &tensors, int from, int tag) override;
+    WorkPointer recvAnysource(Tensors &tensors, int tag) override;
     WorkPointer barrier(const c10d::BarrierOptions &opts) override;
     void monitoredBarrier(const c10d::BarrierOptions &opts, bool wait_all_ranks) override;
     void setSequenceNumberForGroup() override
@@ -63,7 +66,22 @@ class ProcessGroupTern final : public BackendBase
         return calls_;
     }
 
+#if TORCH_VERSION_MAJOR >= 2
+    WorkPointer allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                                const c10d::AllgatherOptions &opts) override;
+    WorkPointer reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                                const c10d::ReduceScatterOptions &opts) override;
+    bool supportsCoalescing() const override
+    {
+        return true;
+    }
+    void startCoalescing() override;
+    WorkPointer endCoalescing() override;
+#endif
+
   private:
+    // Remembers it while calls are coalesced.
+    WorkPointer made(WorkPointer work);
     CallPointer make(c10d::OpType type, const char *title, const Tensors &inputs,
                      std::chrono::milliseconds timeout);
     WorkPointer sparse_allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts);
@@ -73,9 +91,13 @@ class ProcessGroupTern final : public BackendBase
     static at::Tensor &only(const char *name, Tensors &tensors);
     int check_root(const char *name, int64_t root) const;
     WorkPointer push(CallPointer call);
+    WorkPointer begin(c10d::OpType type, const char *title, const at::Tensor &tensor, int other,
+                      int tag);
 
     std::shared_ptr<Group> group_;
-    uint64_t calls_ = 0; // collective ones
+    bool coalescing_ = false;
+    std::vector<WorkPointer> coalesced_;
+    std::atomic<uint64_t> calls_{0}; // collective ones
 };
 
 } // namespace tern_torch

@@ -21,21 +21,16 @@ WithoutPython::~WithoutPython()
     }
 }
 
-namespace
-{
-
-// c10d makes an event where there is a title, and looks at the inputs then.
 const char *title_if_profiled(const char *title)
 {
     return at::hasCallbacks() ? title : nullptr;
 }
 
-c10::optional<std::vector<at::Tensor>> if_profiled(const std::vector<at::Tensor> &inputs)
+Optional<std::vector<at::Tensor>> if_profiled(const std::vector<at::Tensor> &inputs)
 {
-    return at::hasCallbacks() ? c10::make_optional(inputs) : c10::nullopt;
+    return at::hasCallbacks() ? Optional<std::vector<at::Tensor>>(inputs)
+                              : Optional<std::vector<at::Tensor>>();
 }
-
-} // namespace
 
 Call::Call(std::shared_ptr<Group> group, c10d::OpType type, const char *title,
            const std::vector<at::Tensor> &inputs)
@@ -56,7 +51,7 @@ void Call::drop() noexcept
 
 int Call::run(tern_coll &coll)
 {
-    set_timeout(coll, timeout_ns);
+    set_timeout(coll, std::min<int64_t>(timeout_ns, group_->limit_ns));
     return tern_coll_run(group_->comm, &coll);
 }
 

@@ -14,6 +14,10 @@
 namespace tern_torch
 {
 
+// For c10d's Work, which makes an event where there is a title, and copies the inputs for it.
+const char *title_if_profiled(const char *title);
+Optional<std::vector<at::Tensor>> if_profiled(const std::vector<at::Tensor> &inputs);
+
 // Gives up Python's lock for its lifetime, if this thread has it: others may need it to come.
 class WithoutPython
 {

@@ -11,7 +11,6 @@ namespace tern_torch
 namespace
 {
 
-constexpr auto kTick = std::chrono::milliseconds(1);
 constexpr int kTicksAwake = 8; // after the last call
 
 std::atomic<uint64_t> g_era{1};

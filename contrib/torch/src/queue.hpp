@@ -47,6 +47,9 @@ class Task
     std::atomic<bool> done_{false};
 };
 
+// How long something waits for a thread of its own before a worker takes it.
+constexpr auto kTick = std::chrono::milliseconds(1);
+
 // Grows in the child of every fork: what was made in another era is not used any more.
 uint64_t fork_era();
 

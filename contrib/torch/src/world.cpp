@@ -3,9 +3,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 #include <vector>
+
+#include "post.hpp"
 
 namespace tern_torch
 {
@@ -15,7 +18,11 @@ namespace
 
 std::mutex g_mutex;
 std::weak_ptr<World> g_world; // the newest
+std::atomic<uint64_t> g_world_era{0};
 std::atomic<uint64_t> g_count{0};
+std::vector<std::weak_ptr<Group>> g_groups;
+uint64_t g_groups_era = 0;
+constexpr int64_t kExitNs = 5000000000; // of each call that is left at the end of the program
 
 // What a member tells the others before they have a communicator.
 struct Card {
@@ -162,6 +169,32 @@ std::shared_ptr<World> start_world(const std::vector<Card> &cards, int rank, int
     return std::make_shared<World>(comm, cards[0].machine + cards[0].path);
 }
 
+// A child of a fork gets a lock of its own with its first world.
+void set_current_world(const std::shared_ptr<World> &world)
+{
+    if (g_world_era.load() != 0 && g_world_era.load() != fork_era()) {
+        new (&g_mutex) std::mutex;
+        new (&g_world) std::weak_ptr<World>;
+    }
+    std::lock_guard<std::mutex> lock(g_mutex);
+    g_world = world;
+    g_world_era.store(fork_era(), std::memory_order_release);
+}
+
+// For leave_all.
+std::shared_ptr<Group> keep(std::shared_ptr<Group> group)
+{
+    std::lock_guard<std::mutex> lock(g_mutex);
+    auto gone = [](const std::weak_ptr<Group> &other) { return other.expired(); };
+    if (g_groups_era != fork_era()) {
+        new (&g_groups) std::vector<std::weak_ptr<Group>>;
+        g_groups_era = fork_era();
+    }
+    g_groups.erase(std::remove_if(g_groups.begin(), g_groups.end(), gone), g_groups.end());
+    g_groups.push_back(group);
+    return group;
+}
+
 } // namespace
 
 std::string sentence_of(int status)
@@ -172,31 +205,46 @@ std::string sentence_of(int status)
 
 void throw_error(int status, const std::string &sentence)
 {
-    const char *prefix = status == TERN_ERR_TIMEOUT ? "tern: Timed out: " : "tern: ";
+    // With a space on each side, as programs look for it.
+    std::string text =
+        status == TERN_ERR_TIMEOUT ? "tern: Timed out (" + sentence + ")" : "tern: " + sentence;
 #if TORCH_VERSION_MAJOR >= 2
-    C10_THROW_ERROR(DistBackendError, prefix + sentence);
+    C10_THROW_ERROR(DistBackendError, text);
 #else
-    throw std::runtime_error(prefix + sentence);
+    throw std::runtime_error(text);
 #endif
 }
 
 World::~World()
 {
-    if (era == fork_era()) {
+    leave();
+}
+
+void World::leave()
+{
+    if (era == fork_era() && comm != nullptr) {
         tern_comm_release(comm);
     }
+    comm = nullptr;
 }
 
 Group::Group(std::shared_ptr<World> world, tern_comm *comm, int rank, int size, int64_t timeout_ns)
-    : world(std::move(world)), comm(comm), rank(rank), size(size), timeout_ns(timeout_ns)
+    : world(std::move(world)), comm(comm), rank(rank), size(size), timeout_ns(timeout_ns),
+      post(std::make_unique<Post>(comm))
 {
 }
 
 Group::~Group()
 {
-    if (!queue.is_dead() && comm != world->comm) {
+    destroy();
+}
+
+void Group::destroy()
+{
+    if (!queue.is_dead() && !destroyed_ && comm != world->comm) {
         tern_comm_destroy(comm);
     }
+    destroyed_ = true;
 }
 
 std::shared_ptr<Group> Group::start(c10d::Store &store, int rank, int size, int64_t timeout_ns)
@@ -210,9 +258,8 @@ std::shared_ptr<Group> Group::start(c10d::Store &store, int rank, int size, int6
     std::vector<Card> cards = exchange(store, rank, size, own_card(world));
     if (!all_in_one_world(cards)) {
         world = start_world(cards, rank, timeout_ns);
-        std::lock_guard<std::mutex> lock(g_mutex);
-        g_world = world;
-        return std::make_shared<Group>(world, world->comm, rank, size, timeout_ns);
+        set_current_world(world);
+        return keep(std::make_shared<Group>(world, world->comm, rank, size, timeout_ns));
     }
     std::vector<int> ranks;
     for (const Card &card : cards) {
@@ -223,23 +270,56 @@ std::shared_ptr<Group> Group::start(c10d::Store &store, int rank, int size, int6
     if (status != TERN_OK) {
         throw_error(status, sentence_of(status));
     }
-    return std::make_shared<Group>(world, part, rank, size, timeout_ns);
+    return keep(std::make_shared<Group>(world, part, rank, size, timeout_ns));
 }
 
 void Group::leave(const std::shared_ptr<Group> &group)
 {
-    if (group->queue.is_worker()) { // its last reference was a call's: nobody can wait for itself
-        std::thread([group] { group->queue.close(); }).detach();
-    } else {
+    auto close = [group] {
         group->queue.close();
+        group->post->close();
+    };
+    if (group->queue.is_worker() || group->post->is_postman()) { // nobody can wait for itself
+        std::thread(close).detach();
+    } else {
+        close();
     }
 }
 
+void Group::leave_all()
+{
+    if (g_world_era != fork_era()) {
+        return;
+    }
+    std::vector<std::shared_ptr<Group>> groups;
+    {
+        std::lock_guard<std::mutex> lock(g_mutex);
+        for (const auto &group : g_groups) {
+            if (auto held = group.lock()) {
+                groups.push_back(std::move(held));
+            }
+        }
+    }
+    for (const auto &group : groups) {
+        group->limit_ns = kExitNs;
+        leave(group);
+    }
+    for (const auto &group : groups) {
+        group->destroy();
+    }
+    for (const auto &group : groups) {
+        group->world->leave();
+    }
+}
+
+// In the child of a fork the lock may be one that nobody gives back.
 std::shared_ptr<World> current_world()
 {
+    if (g_world_era.load(std::memory_order_acquire) != fork_era()) {
+        return nullptr;
+    }
     std::lock_guard<std::mutex> lock(g_mutex);
-    std::shared_ptr<World> world = g_world.lock();
-    return world != nullptr && world->era == fork_era() ? world : nullptr;
+    return g_world.lock();
 }
 
 } // namespace tern_torch

@@ -29,16 +29,19 @@ class World
     World(tern_comm *comm, std::string name) : comm(comm), name(std::move(name)), era(fork_era())
     {
     }
-    ~World();
+    ~World(); // leave()
+    void leave();
     World(const World &) = delete;
     World &operator=(const World &) = delete;
 
-    tern_comm *const comm;
+    tern_comm *comm;        // nullptr after leave()
     const std::string name; // the same on all ranks, and no other job's
     const uint64_t era;
 };
 
-// A process group's communicator and its queue.
+class Post;
+
+// A process group's communicator, its queue of calls and its messages.
 class Group
 {
   public:
@@ -51,12 +54,21 @@ class Group
 
     // Ends all calls and lets go, on whatever thread; without Python's lock.
     static void leave(const std::shared_ptr<Group> &group);
+    // At the end of the program: ends the calls of all groups and leaves the job. What has not been
+    // done in a few seconds is given up.
+    static void leave_all();
 
     const std::shared_ptr<World> world;
     tern_comm *const comm; // the world's, or a part
     const int rank, size;
     const int64_t timeout_ns;
+    std::atomic<int64_t> limit_ns{INT64_MAX}; // of calls that begin from now on
     Queue queue;
+    const std::unique_ptr<Post> post;
+
+  private:
+    void destroy();
+    bool destroyed_ = false;
 };
 
 // The world of this process, or null: where memory for tensors comes from.
