@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong with a rank is a Python exception with a sentence on every other one."""
+
+import os
+import random
+import signal
+import time
+from datetime import timedelta
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from ranks import end, run, start
+
+CALLS = {
+    "all_reduce": lambda rank, size: dist.all_reduce(torch.ones(1000)),
+    "all_gather": lambda rank, size: dist.all_gather([torch.ones(9) for _ in range(size)], torch.ones(9)),
+    "reduce_scatter": lambda rank, size: dist.reduce_scatter(
+        torch.ones(9), [torch.ones(9) for _ in range(size)]),
+    "all_to_all": lambda rank, size: dist.all_to_all_single(torch.ones(size), torch.ones(size)),
+    "barrier": lambda rank, size: dist.barrier(),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_killed(name):
+    def rank_main(rank, size):
+        dist.barrier()
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        with pytest.raises(RuntimeError, match="rank 1"):
+            while True:
+                CALLS[name](rank, size)
+    end(start(3, rank_main), killed={1})
+
+
+def test_killed_while_calls_are_asynchronous():
+    def rank_main(rank, size):
+        dist.barrier()
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        with pytest.raises(RuntimeError, match="rank 1"):
+            while True:
+                dist.all_reduce(torch.ones(10), async_op=True).get_future().wait()
+    end(start(3, rank_main), killed={1})
+
+
+def test_late():
+    def rank_main(rank, size):
+        dist.barrier()
+        if rank == 1:
+            time.sleep(1.5)
+        with pytest.raises(RuntimeError, match="rank 1|rank 0|Timed out"):
+            dist.all_reduce(torch.ones(3))
+    run(2, rank_main, timeout=timedelta(milliseconds=500))
+
+
+def test_left():
+    def rank_main(rank, size):
+        dist.barrier()
+        if rank == 1:
+            dist.destroy_process_group()
+            return
+        with pytest.raises(RuntimeError, match="rank 1"):
+            dist.all_reduce(torch.ones(3))
+    run(2, rank_main)
+
+
+MISMATCHES = {
+    "dtype": lambda rank: dist.all_reduce(torch.ones(4, dtype=[torch.float32, torch.int32][rank])),
+    "bool for u8": lambda rank: dist.all_gather(
+        [torch.ones(4, dtype=[torch.float32, torch.int32][rank])] * 2,
+        torch.ones(4, dtype=[torch.float32, torch.int32][rank])),
+    "count": lambda rank: dist.all_reduce(torch.ones(4 + rank)),
+    "op": lambda rank: dist.all_reduce(torch.ones(4), [dist.ReduceOp.SUM, dist.ReduceOp.MAX][rank]),
+    "root": lambda rank: (dist.broadcast(torch.ones(4), rank), dist.barrier()),
+    "kind": lambda rank: dist.all_reduce(torch.ones(4)) if rank else dist.barrier(),
+    "splits": lambda rank: dist.all_to_all_single(torch.ones(4), torch.ones(4), [1, 3], [2, 2]),
+}
+
+
+@pytest.mark.parametrize("field", MISMATCHES)
+def test_mismatch(field):
+    def rank_main(rank, size):
+        dist.barrier()
+        with pytest.raises(RuntimeError, match="rank [01]"):
+            MISMATCHES[field](rank)
+    run(2, rank_main)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("TERN_TORCH_KILLS", "4"))))
+def test_killed_at_random_in_a_training_loop(seed):
+    """With TERN_TORCH_KILLS=300: a soak."""
+    def rank_main(rank, size):
+        torch.manual_seed(1)
+        model = torch.nn.parallel.DistributedDataParallel(
+            torch.nn.Sequential(torch.nn.Linear(50, 80), torch.nn.ReLU(), torch.nn.Linear(80, 3)),
+            bucket_cap_mb=0.005)
+        with pytest.raises(RuntimeError, match="rank|left|died"):
+            while True:
+                model(torch.randn(4, 50)).sum().backward()
+    chance = random.Random(seed)
+    before = set(os.listdir("/dev/shm"))
+    started = start(3, rank_main)
+    time.sleep(chance.uniform(0.05, 0.4))
+    victim = chance.randrange(3)
+    os.kill(started[0][victim], signal.SIGKILL)
+    try:
+        end(started, deadline=30, killed={victim})
+    except AssertionError as error:  # who was killed may be missed while the group is made
+        if "has not come" not in str(error) and "init_process_group" not in str(error):
+            raise
+    assert set(os.listdir("/dev/shm")) <= before
