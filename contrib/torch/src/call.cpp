@@ -51,7 +51,7 @@ void Call::drop() noexcept
 
 int Call::run(tern_coll &coll)
 {
-    set_timeout(coll, std::min<int64_t>(timeout_ns, group_->limit_ns));
+    coll.timeout_ns = std::min<int64_t>(timeout_ns, group_->limit_ns);
     return tern_coll_run(group_->comm, &coll);
 }
 

@@ -32,9 +32,9 @@ void Message::begin(int other, int tag, int64_t timeout_ns)
     coll.out = receives_ ? flat_.data_ptr() : nullptr;
     coll.count = count_;
     coll.dtype = element.dtype;
-    set_timeout(coll, timeout_ns);
-    set_tag(coll, (uint64_t)(int64_t)tag);
-    set_received(coll, receives_ ? &received_ : nullptr);
+    coll.timeout_ns = timeout_ns;
+    coll.tag = (uint64_t)(int64_t)tag;
+    coll.received = receives_ ? &received_ : nullptr;
     group_->post->begin(*this, coll);
 }
 
@@ -45,7 +45,7 @@ void Message::end(int status)
         sentence_ = sentence_of(status);
     } else if (receives_) {
         at::AutoDispatchBelowADInplaceOrView plain;
-        if (received_has_count() && received_.count != count_) {
+        if (received_.count != count_) {
             status_ = TERN_ERR_MISMATCH;
             sentence_ = "the message of rank " + std::to_string(received_.from) + " has " +
                         std::to_string(received_.count) +
@@ -118,7 +118,7 @@ std::exception_ptr Message::exception() const
 
 int Message::sourceRank() const
 {
-    return received_has_count() ? received_.from : other_;
+    return receives_ ? received_.from : other_;
 }
 
 std::vector<at::Tensor> Message::result()

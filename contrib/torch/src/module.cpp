@@ -33,9 +33,6 @@ PYBIND11_MODULE(_C, module)
                py::arg("timeout"), py::call_guard<py::gil_scoped_release>());
     module.def("leave_all", &tern_torch::Group::leave_all,
                py::call_guard<py::gil_scoped_release>());
-    // What this libtern can: the tests of what it cannot are skipped.
-    module.attr("HAS_TAGS") = tern_torch::received_has_count();
-    module.attr("HAS_WAITER") = tern_torch::Waiter::exists;
     module.def("use_windows", &tern_torch::use_windows);
     module.def("uses_windows", &tern_torch::uses_windows);
     module.def("empty", [](const std::vector<int64_t> &sizes, py::object dtype) {

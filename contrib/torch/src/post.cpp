@@ -110,9 +110,6 @@ bool Post::test(Message &message)
 // Under the lock.
 void Post::call_postman()
 {
-    if (!Waiter::exists) {
-        return;
-    }
     if (!postman_.joinable()) {
         postman_ = std::thread([this] { work(); });
     } else if (asleep_) {
@@ -120,7 +117,7 @@ void Post::call_postman()
         wanted_.notify_one();
     } else if (hurried_) {
         wanted_.notify_one();
-        waiter_.wake();
+        waiter_->wake();
     }
 }
 
@@ -136,7 +133,8 @@ void Post::close()
         c10::intrusive_ptr<Message> oldest = messages_.front();
         lock.unlock();
         if (!wait_until(*oldest, until)) { // who waits for it ends now, too
-            abort_comm(comm_, "a rank has left although messages have not been received or sent");
+            tern_status_ignore(tern_comm_abort(
+                comm_, "a rank has left although messages have not been received or sent"));
             wait(*oldest);
         }
         oldest.reset();
@@ -146,7 +144,7 @@ void Post::close()
     wanted_.notify_one();
     lock.unlock();
     if (postman_.joinable()) {
-        waiter_.wake();
+        waiter_->wake();
         postman_.join();
     }
 }
@@ -164,7 +162,7 @@ void Post::move_taken(Lock &lock)
     }
     int index = -1;
     lock.unlock();
-    int status = waiter_.wait_any(requests.data(), (int)requests.size(), &index);
+    int status = waiter_->wait_any(requests.data(), (int)requests.size(), &index);
     lock.lock();
     if (index >= 0) {
         taken[(size_t)index]->request_ = requests[(size_t)index];

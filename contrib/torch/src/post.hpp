@@ -2,8 +2,7 @@
 // The messages of a group that have not ended. Who waits for one moves it; those that nobody waits
 // for are moved by the postman, a thread that takes them when they are a millisecond old, or when
 // somebody asks for an end without waiting, and that sleeps when there are none. Of each message
-// one thread at a time asks the request. In a libtern whose requests belong to a thread there is no
-// postman, and the thread that began a message ends it.
+// one thread at a time asks the request.
 #ifndef TERN_TORCH_POST_HPP
 #define TERN_TORCH_POST_HPP
 
@@ -18,7 +17,7 @@ namespace tern_torch
 class Post
 {
   public:
-    explicit Post(tern_comm *comm) : comm_(comm)
+    explicit Post(tern_comm *comm) : comm_(comm), waiter_(std::make_unique<Waiter>(comm))
     {
     }
     ~Post();
@@ -32,6 +31,11 @@ class Post
     bool test(Message &message);
     // Waits a while for all, then fails the group.
     void close();
+    // After that, before the communicator is destroyed: nothing of tern's is left.
+    void let_go()
+    {
+        waiter_.reset();
+    }
     bool is_postman() const
     {
         return postman_.get_id() == std::this_thread::get_id();
@@ -51,7 +55,7 @@ class Post
     std::list<c10::intrusive_ptr<Message>> messages_;
     std::thread postman_;
     bool asleep_ = false, closed_ = false, hurried_ = false;
-    Waiter waiter_; // wakes the postman
+    std::unique_ptr<Waiter> waiter_; // wakes the postman
 };
 
 } // namespace tern_torch

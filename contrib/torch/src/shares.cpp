@@ -84,7 +84,7 @@ Shares shares_of_list(Call &call, const std::vector<at::Tensor> &list, Element e
     shares.data = one_after_the_other(list);
     if (shares.data != nullptr) {
         call.kept.insert(call.kept.end(), list.begin(), list.end());
-    } else if (library_has_lists() && all_contiguous(list)) {
+    } else if (all_contiguous(list)) {
         std::vector<void *> pointers;
         for (const at::Tensor &tensor : list) {
             pointers.push_back(tensor.data_ptr());
@@ -197,7 +197,7 @@ bool Shares::overlaps(const void *from, size_t bytes, size_t element_bytes, int 
 void set_in(tern_coll &coll, const Shares &shares, bool counted)
 {
     coll.in = shares.data;
-    set_list_in(coll, shares.pointers);
+    coll.ins = shares.pointers;
     coll.in_counts = counted ? shares.counts : nullptr;
     coll.count = shares.count;
 }
@@ -205,7 +205,7 @@ void set_in(tern_coll &coll, const Shares &shares, bool counted)
 void set_out(tern_coll &coll, const Shares &shares, bool counted)
 {
     coll.out = shares.data;
-    set_list_out(coll, shares.pointers);
+    coll.outs = shares.pointers;
     coll.out_counts = counted ? shares.counts : nullptr;
     coll.count = shares.count;
 }

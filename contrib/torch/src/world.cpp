@@ -241,8 +241,11 @@ Group::~Group()
 
 void Group::destroy()
 {
-    if (!queue.is_dead() && !destroyed_ && comm != world->comm) {
-        tern_comm_destroy(comm);
+    if (!queue.is_dead() && !destroyed_) {
+        post->let_go();
+        if (comm != world->comm) {
+            tern_comm_destroy(comm);
+        }
     }
     destroyed_ = true;
 }

@@ -11,7 +11,6 @@ import torch.distributed as dist
 import tern_torch
 from ranks import run
 
-needs_tags = pytest.mark.skipif(not tern_torch._C.HAS_TAGS, reason="this libtern has no tags")
 
 def test_ring_of_every_size():
     def rank_main(rank, size):
@@ -25,7 +24,6 @@ def test_ring_of_every_size():
     run(3, rank_main)
 
 
-@needs_tags
 def test_tags_match_in_any_order():
     def rank_main(rank, size):
         if rank == 0:
@@ -40,7 +38,6 @@ def test_tags_match_in_any_order():
     run(2, rank_main)
 
 
-@needs_tags
 def test_from_anybody():
     def rank_main(rank, size):
         if rank == 0:
@@ -73,7 +70,6 @@ def test_messages_end_although_nobody_waits():
     run(2, rank_main)
 
 
-@needs_tags
 def test_a_wrong_length_is_a_sentence():
     def rank_main(rank, size):
         if rank == 0:
