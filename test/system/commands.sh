@@ -76,7 +76,7 @@ expect "max min prod sum" tern exec a.plan --op ""
 [ "$(completes tern perf - | tr ' ' '\n' | grep -cxE -- '-[gt]')" -eq 0 ] || bad "perf has neither -g nor -t"
 expect "core none" tern run --bind ""
 expect "fused,one_shot" tern perf all_reduce --algo fused,one_sh
-expect "bf16" tern perf all_reduce -d b
+expect "bf16 bool" tern perf all_reduce -d b
 expect "maxloc" tern perf all_reduce -o maxl
 expect "send_recv" tern perf send
 expect "all_gather all_reduce all_to_all" tern sim all_

@@ -21,6 +21,7 @@ constexpr size_t kLeastBytes = 4096;
 
 std::atomic<bool> g_enabled{false};
 c10::Allocator *g_before; // set once, before ours is
+uint64_t g_used_era;           // when
 
 // A block belongs to the process that allocated it. One that is left over from a job that has
 // ended, or that a fork's child has from its parent, stays as it is.
@@ -29,6 +30,17 @@ void free_block(void *block)
     std::shared_ptr<World> world = current_world();
     if (world != nullptr && world->comm != nullptr) {
         tern_free(block);
+    }
+}
+
+// Of memory that somebody asked for without a DataPtr: only its address says whose it is. In the
+// child of a fork a block of the parent stays as it is; all else there is the other allocator's.
+void free_raw(void *memory)
+{
+    if (tern_memory_owner(memory) != 0) {
+        free_block(memory);
+    } else if (g_used_era == fork_era() || tern_free(memory) != TERN_ERR_STATE) {
+        g_before->raw_deleter()(memory);
     }
 }
 
@@ -48,6 +60,11 @@ class Windows final : public c10::Allocator
             }
         }
         return g_before->allocate(bytes);
+    }
+
+    c10::DeleterFnPtr raw_deleter() const override
+    {
+        return &free_raw;
     }
 };
 
@@ -80,6 +97,7 @@ void use_windows(bool yes)
 {
     if (yes && g_before == nullptr) {
         g_before = c10::GetCPUAllocator();
+        g_used_era = fork_era();
         c10::SetCPUAllocator(&g_windows, std::numeric_limits<uint8_t>::max());
     }
     g_enabled = yes;

@@ -104,7 +104,7 @@ WorkPointer ProcessGroupTern::allgather_coalesced(Lists &outputs, Tensors &input
         refuse(name, "at least one input, and a list of outputs for each rank");
     }
     CallPointer call =
-        make(c10d::OpType::ALLGATHER_COALESCED, "tern:all_gather_coalesced", inputs, opts.timeout);
+        make(c10d::OpType::ALLGATHER_COALESCED, "tern:all_gather", inputs, opts.timeout);
     for (size_t i = 0; i < inputs.size(); i++) {
         check_tensor(name, inputs[i]);
         Tensors list;

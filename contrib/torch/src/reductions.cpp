@@ -32,7 +32,7 @@ WorkPointer ProcessGroupTern::allreduce_coalesced(Tensors &tensors,
                                                   const c10d::AllreduceCoalescedOptions &opts)
 {
     CallPointer call =
-        make(c10d::OpType::ALLREDUCE_COALESCED, "tern:all_reduce_coalesced", tensors, opts.timeout);
+        make(c10d::OpType::ALLREDUCE_COALESCED, "tern:all_reduce", tensors, opts.timeout);
     std::vector<at::ScalarType> types;
     std::map<at::ScalarType, Tensors> by_type;
     for (const at::Tensor &tensor : tensors) {

@@ -43,7 +43,7 @@ def swap():
     c10d._create_process_group_wrapper = wrap
 
 
-def load():
+def load(backend):
     """The class of the tests."""
     try:
         import expecttest  # noqa: F401
@@ -53,6 +53,12 @@ def load():
         sys.modules["expecttest"] = module
     import torch
     from torch.testing._internal.distributed import distributed_test
+
+    plain = distributed_test.get_profiling_event
+
+    def get_profiling_event(postfix, profiler):  # tern's events have its own name
+        return plain(postfix.replace("gloo:", f"{backend}:"), profiler)
+    distributed_test.get_profiling_event = get_profiling_event
 
     class Tests(distributed_test.TestDistBackend, distributed_test.DistributedTest._DistTestBase):
         """Forked ranks: none has made a call before."""
@@ -79,7 +85,7 @@ def main():
     sys.argv[1:] = []
     if args.backend == "tern":
         swap()
-    tests = load()
+    tests = load(args.backend)
     exceptions = read_exceptions() if args.backend == "tern" else {}
     counts, failed = {"ok": 0, "skipped": 0, "excepted": 0}, []
     with open(args.log, "a", encoding="utf-8") as log:
