@@ -24,7 +24,8 @@ uintptr_t tern__thread_number(void);
 
 static inline bool tern__turn_try(struct tern__turn *turn)
 {
-    if (tern__single_threaded()) { // also where it is called back within its own turn
+    if (__builtin_expect(tern__single_threaded(),
+                         1)) { // also where it is called back within its own turn
         bool is_free = tern__peek(&turn->taken) == 0;
         tern__poke(&turn->taken, 1);
         return is_free;
@@ -43,7 +44,7 @@ static inline void tern__turn_take(struct tern__turn *turn)
 
 static inline void tern__turn_leave(struct tern__turn *turn)
 {
-    if (tern__single_threaded()) {
+    if (__builtin_expect(tern__single_threaded(), 1)) {
         tern__poke(&turn->taken, 0);
         return;
     }

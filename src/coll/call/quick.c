@@ -198,10 +198,12 @@ static void transfer(const struct tern__calls *calls, const struct tern__shape *
     shape->reduce(&address, 1, from, step->sources_count, shape->elements);
 }
 
-bool tern__call_quick_in_turn(struct tern__calls *calls, uint64_t key, const void *in, void *out,
-                              size_t count, const size_t *counts)
+static inline __attribute__((always_inline)) bool make(const tern_comm *comm,
+                                                       struct tern__calls *calls, uint64_t key,
+                                                       const void *in, void *out, size_t count,
+                                                       const size_t *counts)
 {
-    const struct tern__group *group = &calls->comm->group;
+    const struct tern__group *group = &comm->group;
     if (calls->oldest != NULL || tern__flag_load(&group->shared->failed) != TERN__WORKING ||
         tern__peek(&tern__trace_on) != 0) {
         return false;
@@ -251,6 +253,12 @@ bool tern__call_quick_in_turn(struct tern__calls *calls, uint64_t key, const voi
     return true;
 }
 
+bool tern__call_quick_in_turn(struct tern__calls *calls, uint64_t key, const void *in, void *out,
+                              size_t count, const size_t *counts)
+{
+    return make(calls->comm, calls, key, in, out, count, counts);
+}
+
 bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count,
                       const size_t *counts)
 {
@@ -259,7 +267,7 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
     }
     tern__turn_take(&comm->turn);
     struct tern__calls *calls = comm->calls;
-    bool made = calls != NULL && tern__call_quick_in_turn(calls, key, in, out, count, counts);
+    bool made = calls != NULL && make(comm, calls, key, in, out, count, counts);
     if (!made && calls != NULL && calls->handed) {
         tern__turn_keep(&comm->turn);
         return false;

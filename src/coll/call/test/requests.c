@@ -427,7 +427,7 @@ static int misuse_running(tern_comm *world, void *arg)
     return 0;
 }
 
-static void a_running_request_cannot_be_started_freed_or_ended_elsewhere(void **state)
+static void a_running_request_cannot_be_started_or_freed(void **state)
 {
     bool prepared = false;
     assert_true(ranks_run_comm(2, misuse_running, &prepared, 20));
@@ -445,7 +445,7 @@ int main(void)
         cmocka_unit_test(a_prepared_call_runs_as_often_as_wanted),
         cmocka_unit_test(messages_arrive_in_the_order_of_their_pair),
         cmocka_unit_test(a_request_that_has_ended_is_refused),
-        cmocka_unit_test(a_running_request_cannot_be_started_freed_or_ended_elsewhere),
+        cmocka_unit_test(a_running_request_cannot_be_started_or_freed),
     };
     base_seed = random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
