@@ -19,7 +19,7 @@ _PUBLIC = {
         "_errors": (
             "Error ArgumentError OutOfMemoryError SystemCallError TimeoutError PeerError LeftError "
             "MismatchError StateError LimitError RefusedError CycleError KernelError "
-            "InterruptedError"
+            "InterruptedError AbortedError"
         ),
         "_library": "LibraryError",
         "comm": "Comm init init_at",

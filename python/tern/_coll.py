@@ -46,6 +46,7 @@ class Coll(ctypes.Structure):  # tern_coll
         ("outs", ctypes.c_void_p),
         ("tag", ctypes.c_uint64),
         ("received", ctypes.c_void_p),
+        ("timeout_ns", ctypes.c_int64),
     ]
 
 

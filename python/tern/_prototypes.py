@@ -84,6 +84,7 @@ HEADERS = {
         int tern_comm_split(ptr, int, int, ptr)
         int tern_comm_create_group(ptr, ptr, int, u64, ptr)
         int tern_comm_health(ptr)
+        int tern_comm_abort(ptr, ptr)
         int tern_comm_destroy(ptr)
         int tern_comm_release(ptr)
     """,

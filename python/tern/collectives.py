@@ -53,6 +53,11 @@ class Collectives:
     def _go(self, call: Call) -> Any:
         raise NotImplementedError
 
+    def within(self, timeout: float) -> "Within":
+        """The same calls with a deadline of their own, in seconds, instead of the communicator's;
+        math.inf: none. comm.within(2).all_reduce(x), comm.start.within(2).all_reduce(x)."""
+        return Within(self, timeout)
+
     def _do(self, word: str, x: Optional[Array], out: Optional[Array], op: Any, root: int,
             dtype: Any, algorithm: Optional[str] = None, any_order: bool = False) -> Any:
         call = describe(kinds()[word], self.rank, self.size, x, out, op, root, dtype)
@@ -189,6 +194,26 @@ def _with_tag(call: Call, tag: Any) -> Call:
         raise argument_error(f"{call.kind.word}: tag is {tag!r}; it is a number of 0 to 2**64 - 1")
     call.coll.tag = int(tag)
     return call
+
+
+class Within(Collectives):
+    """Collectives.within: calls with a deadline of their own."""
+
+    def __init__(self, target: Collectives, timeout: float) -> None:
+        if not timeout > 0:
+            raise argument_error(f"within: timeout is {timeout}; it is a number of seconds above 0")
+        self._target = target
+        self._timeout_ns = nanoseconds(timeout)
+        self.rank, self.size = target.rank, target.size
+
+    def _go(self, call: Call) -> Any:
+        call.coll.timeout_ns = self._timeout_ns
+        return self._target._go(call)
+
+
+def nanoseconds(timeout: float) -> int:
+    """Of a number of seconds; math.inf, and what is as good as that: TERN_TIMEOUT_NEVER."""
+    return max(int(timeout * 1e9), 1) if timeout < 1e9 else 2**63 - 1
 
 
 def _with_order(call: Call, algorithm: Optional[str], any_order: bool) -> Call:

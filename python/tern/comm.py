@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import math
 import os
 import sys
 import threading
@@ -19,7 +20,7 @@ from ._coll import Call, describe, kinds
 from ._errors import argument_error, check, fail, make, status_number
 from ._library import lib
 from ._memory import Block, Blocks, as_bytes, operating, refuse_in_operation
-from .collectives import Array, Cache, Collectives, Op, can_cache
+from .collectives import Array, Cache, Collectives, Op, can_cache, nanoseconds
 from .requests import Preparer, Starter
 from .window import Shape, Window
 
@@ -172,6 +173,13 @@ class Comm(Collectives):
         with self._blocks.turn:  # nobody destroys it meanwhile
             check(lib().tern_comm_health(self.handle))
 
+    def abort(self, sentence: str = "") -> None:
+        """Ends the communicator for all of its ranks: every call on it, also those under way in other
+        threads, raises AbortedError with this rank and the sentence. Any thread. What was split
+        from it goes on."""
+        with self._blocks.turn:  # nobody destroys it meanwhile
+            check(lib().tern_comm_abort(self.handle, sentence.encode()))
+
     @property
     def destroyed(self) -> bool:
         """Whether destroy has been called, or the Session has ended."""
@@ -232,7 +240,7 @@ class Comm(Collectives):
 def init(timeout: Optional[float] = None) -> Comm:
     """Joins the job that `tern run` started this process in; a process that nothing launched is a
     job of one rank. timeout: seconds, the deadline of every wait that is not given its own, and of
-    the start; None: TERN_TIMEOUT of the environment, else 60."""
+    the start; math.inf: none; None: TERN_TIMEOUT of the environment, else 60."""
     return _join(lambda options, comm: lib().tern_init(options, comm), timeout)
 
 
@@ -245,9 +253,9 @@ def init_at(rank: int, nranks: int, path: str, timeout: Optional[float] = None) 
 
 def _join(call: Any, timeout: Optional[float]) -> Comm:
     """Joins on a thread of its own when this is the main one, which Ctrl-C can then interrupt."""
-    if timeout is not None and not 0 < timeout < 1e9:
+    if timeout is not None and not (0 < timeout < 1e9 or timeout == math.inf):
         raise argument_error(f"timeout is {timeout}; it is a number of seconds above 0, or None")
-    options = _Options(int((timeout or 0) * 1e9))
+    options = _Options(nanoseconds(timeout) if timeout is not None else 0)
     handle = ctypes.c_void_p()
     errors = []
     wanted = [True]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Request:
-    """A call under way. The thread that started it ends it, by wait or a test that says True.
+    """A call under way. Any thread ends it, by wait or a test that says True.
 
     Ctrl-C in wait fails the communicator, and with it the request, as the communicator's deadline
     does.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -114,6 +115,35 @@ def others_run(comm):
 
 def test_calls_let_other_threads_run(on_ranks):
     on_ranks(2, others_run)
+
+
+def abort_beside(comm):
+    """Rank 0 waits without a deadline; another thread of it ends what it waits for."""
+    part = comm.split(0)
+    if comm.rank == 0:
+        threading.Timer(0.2, part.abort, ["the loss is no number"]).start()
+    with pytest.raises(tern.AbortedError, match="rank 0 .*ended the communicator: the loss is no number"):
+        if comm.rank == 0:
+            part.within(math.inf).all_reduce(np.ones(1))
+        while True:
+            part.health()
+            time.sleep(0.01)
+    late = comm.split(0)
+    if comm.rank == 0:
+        with pytest.raises(tern.TimeoutError, match="waited 0.1 s"):
+            late.start.within(0.1).all_reduce(np.ones(1)).wait()
+    else:
+        with pytest.raises(tern.TimeoutError, match="waited 0.1 s"):
+            while True:
+                late.health()
+                time.sleep(0.01)
+    with pytest.raises(tern.ArgumentError, match="above 0"):
+        comm.within(0)
+    comm.barrier()
+
+
+def test_abort_and_deadlines_of_calls(on_ranks):
+    on_ranks(2, abort_beside)
 
 
 def two_threads(comm):
