@@ -201,7 +201,7 @@ def refused(comm):
     frozen = np.zeros(6)
     frozen.flags.writeable = False
     for call, text in [
-        (lambda: comm.all_reduce([1, 2]), "all_reduce: x is of type list"),
+        (lambda: comm.all_reduce([1, 2]), "all_reduce: x is a list; lists are for shares of all ranks"),
         (lambda: comm.all_reduce(x[::2]), "x is not contiguous: shape .3,., strides .16,."),
         (lambda: comm.all_reduce(x, np.zeros(5)), "x has 6 elements .6., out 5 .5."),
         (lambda: comm.all_reduce(x, np.zeros(6, np.float32)), "x has dtype float64, out float32"),
