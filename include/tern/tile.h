@@ -70,11 +70,12 @@ TERN_CALL int tern_tile_extract(const tern_tile *to, const tern_tile *from, int3
 TERN_CALL int tern_tile_matmul(const tern_tile *to, const tern_tile *a, const tern_tile *b,
                                int accumulate);
 
-// Element `index` of a tile's rows * columns, as it lies in memory, and of a tensor in global memory:
-// `index` elements behind its first one, within what its shape and strides reach. *element has the
-// dtype. TERN_ERR_ARG outside of these, and for a tensor on another machine. Loads and stores do the
-// same faster; but checking mode (docs/pto.md) sees these calls alone, and GetValue and SetValue of
-// kernels become them when it is on: what tern_tile_is_checked says, 1 or 0, all the time.
+// Element `index` of a tile's rows * columns, as it lies in memory, and of a tensor in global
+// memory: `index` elements behind its first one, within what its shape and strides reach.
+// *element has the dtype. TERN_ERR_ARG outside of these, and for a tensor on another machine.
+// Loads and stores do the same faster; but checking mode (docs/pto.md) sees these calls alone,
+// and GetValue and SetValue of kernels become them when it is on: what tern_tile_is_checked
+// says, 1 or 0, all the time.
 TERN_CALL int tern_tile_get(const tern_tile *tile, int64_t index, void *element);
 TERN_CALL int tern_tile_set(const tern_tile *tile, int64_t index, const void *element);
 TERN_CALL int tern_tensor_get_element(const tern_tensor *tensor, int64_t index, void *element);

@@ -27,6 +27,7 @@ class Request:
         self.comm = comm
         self.persistent = persistent
         self._call = call
+        self._result: Any = call.result
         self._number = ctypes.c_uint64(0)
         self._running = False
         begin = lib().tern_coll_prepare if persistent else lib().tern_coll_start
@@ -63,7 +64,7 @@ class Request:
         with self.comm._alone():
             status = lib().tern_request_wait(ctypes.byref(self._number))
         self._end(status)
-        return self._call.result
+        return self._result
 
     def free(self) -> None:
         """Frees a persistent request that is not running. May be called again."""
@@ -79,7 +80,7 @@ class Request:
         if status < 0:
             fail(status)
         if was_running:
-            self._call.finish()
+            self._result = self._call.finish()
 
     def _is_on(self, status: int) -> bool:
         """Whether it goes on after an error: what was refused is as it was."""

@@ -248,7 +248,8 @@ static int wrong_ranks(tern_comm *comm, void *arg)
     CHECK(begin(comm, &b) == 0);
     for (int k = 0; k <= TERN_COLL_RECV; k++) {
         bool message = k == TERN_COLL_SEND || k == TERN_COLL_RECV;
-        const int roots[] = {b.n, k == TERN_COLL_RECV ? -2 : TERN_RANK_ANY, 64, INT32_MAX, INT32_MIN};
+        const int roots[] = {b.n, k == TERN_COLL_RECV ? -2 : TERN_RANK_ANY, 64, INT32_MAX,
+                             INT32_MIN};
         for (int i = 0; i < 5 && (message || ref_has_root((tern_coll_kind)k)); i++) {
             tern_coll call = right(&b, (tern_coll_kind)k);
             call.root = roots[i];
