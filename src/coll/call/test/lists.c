@@ -292,7 +292,7 @@ static int close_desk(struct desk *d)
 
 static int run_lists(tern_comm *comm, void *arg)
 {
-    struct desk d;
+    static struct desk d;
     CHECK(open_desk(comm, &d) == 0);
     for (int round = 0; round < 3; round++) {
         for (int k = 0; k < KINDS; k++) {
