@@ -45,9 +45,14 @@ static int make(tern_comm *comm, tern_coll *call, enum form form)
         return tern_coll_run(comm, call);
     }
     if (form == PERSISTENT) {
-        CHECK((status = tern_coll_prepare(comm, call, &request)) == TERN_OK);
-        CHECK((status = tern_request_start(request)) == TERN_OK);
-        status = tern_request_wait(&request);
+        status = tern_coll_prepare(comm, call, &request);
+        if (status != TERN_OK) { // a rank that is quicker has given up already
+            return status;
+        }
+        status = tern_request_start(request);
+        if (status == TERN_OK) {
+            status = tern_request_wait(&request);
+        }
         CHECK(tern_request_free(&request) == TERN_OK);
         return status;
     }
