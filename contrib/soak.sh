@@ -8,6 +8,7 @@
 #   SETTINGS="alone busy" contrib/soak.sh
 #   SEED=17 contrib/soak.sh 1            the first suite with this seed
 #   TESTS='coll/.*' contrib/soak.sh      only the tests that match (ctest -R)
+#   WITHOUT='^topo/' contrib/soak.sh     not those that match (ctest -E)
 #   TERN_TEST_CLANG=no contrib/soak.sh   kernels are compiled by g++ alone
 #
 # The last commit is cloned and built once below ${TMPDIR:-/tmp}, where any user can read it. A setting that
@@ -188,7 +189,8 @@ for ((run = 1; run <= runs; run++)); do
     # In a group of its own, and in the background, so that ending this script ends it at once.
     set -m
     (cd "$state" && TERN_TEST_SEED=$seed run_in "$setting" \
-        ctest -j "$test_jobs" --output-on-failure ${TESTS:+-R "$TESTS"}) >"$state/log" 2>&1 </dev/null &
+        ctest -j "$test_jobs" --output-on-failure ${TESTS:+-R "$TESTS"} \
+        ${WITHOUT:+-E "$WITHOUT"}) >"$state/log" 2>&1 </dev/null &
     suite=$!
     set +m
     wait $suite || verdict=FAILED
