@@ -69,7 +69,7 @@ static int pid_of(const struct tern__job *job, int rank)
     return pid;
 }
 
-// Every rank says that it has waited for the next one for 20 s; a machine is up for longer when this runs.
+// Every rank says that it has waited for the next one for 20 s; a machine is up for longer.
 static int all_see_all(tern_comm *comm, void *arg)
 {
     const char *layout = arg;
