@@ -138,8 +138,9 @@ TERN_CALL int tern_chip_launch(tern_chip *chip, tern_graph *graph);
 // sentence says how many launches behind it did not start. The chip then takes launches again.
 // TERN_ERR_KERNEL: a kernel called tern_kernel_fail; TERN_ERR_TIMEOUT: the run's deadline passed,
 // TERN_ERR_PEER: a rank died; the sentence names the tasks that were running or waiting, and for a
-// wait the signal, the value seen and the value wanted, and what each other rank does. What comes
-// after a task that failed has not run, the rest of the run has; after the deadline, and after a
+// wait the signal, the value seen and the value wanted, and what each other rank does; and that all
+// ranks wait for each other, when each waits for a signal and none runs a task. What comes after a
+// task that failed has not run, the rest of the run has; after the deadline, and after a
 // death, nothing that had not started. Running kernels have returned, unless the sentence says that
 // one has not. The chip's communicator has failed too, so that peers which wait for this run's
 // signals learn why, and with it what waits for theirs. When the communicator failed first, its

@@ -91,8 +91,12 @@ bool tern__run_has_kernel(const struct tern_chip *chip);
 // Why a run has not ended in time, as a sentence without its end; its code.
 int tern__run_classify(struct tern_chip *chip, char *text, size_t size);
 
+// Whether only signals of windows bring the run further: nothing runs, is ready or is being built.
+// Writes the first task that waits, and for what: "task 'x' for byte 8 of window 0".
+bool tern__run_is_held(struct tern_chip *chip, char *text, size_t size);
+
 // What the other ranks do, "; " before it, when tasks wait for signals of theirs: who of them could
-// notify is not known.
+// notify is not known. But when nothing runs on any rank, they wait for each other.
 void tern__run_describe_others(struct tern_chip *chip, int status, char *text, size_t size);
 
 // The threads; the argument is the chip.

@@ -79,14 +79,41 @@ bool tern__run_has_kernel(const struct tern_chip *chip)
     return runs;
 }
 
-// Running goes before ready, ready before waiting, waiting before the orchestration.
-int tern__run_classify(struct tern_chip *chip, char *text, size_t size)
+static bool has_ready(const struct tern_chip *chip)
 {
-    bool runs = tern__run_has_kernel(chip);
     bool ready = tern__flag_load(&chip->gangs.count) != 0;
     for (int kind = 0; kind < 2; kind++) {
         ready = ready || tern__ready_any(atomic_load(&chip->cores.ready[kind]));
     }
+    return ready;
+}
+
+bool tern__run_is_held(struct tern_chip *chip, char *text, size_t size)
+{
+    bool held = false;
+    if (tern__run_has_kernel(chip) || has_ready(chip) ||
+        tern__flag_load(&chip->orchestrates) != 0 || tern__flag_load(&chip->holds.words) != 0) {
+        return false;
+    }
+    pthread_mutex_lock(&chip->holds.lock);
+    for (const struct tern__hold *hold = chip->holds.first; hold != NULL && !held;
+         hold = hold->next) {
+        for (uint32_t i = 0; i < hold->count && !held; i++) {
+            held = !tern__until_holds(&hold->untils[i], chip->run.number);
+            const tern_condition *condition = &hold->untils[i].condition;
+            snprintf(text, size, "task '%.18s' for byte %zu of window %u", hold->task->name,
+                     condition->offset_bytes, condition->window->number);
+        }
+    }
+    pthread_mutex_unlock(&chip->holds.lock);
+    return held;
+}
+
+// Running goes before ready, ready before waiting, waiting before the orchestration.
+int tern__run_classify(struct tern_chip *chip, char *text, size_t size)
+{
+    bool runs = tern__run_has_kernel(chip);
+    bool ready = has_ready(chip);
     bool orchestrates = tern__flag_load(&chip->orchestrates) != 0;
     bool element = tern__peek(&chip->orchestrator_waits) == TERN__CODE_TENSOR_WAIT_TIMEOUT;
     const char *class = runs    ? "running-stalled: a kernel runs"
@@ -108,6 +135,6 @@ void tern__run_describe_others(struct tern_chip *chip, int status, char *text, s
         tern__flag_load(&chip->holds.count) != 0) {
         const struct tern__group *group = &chip->comm->group;
         snprintf(text, size, "; ");
-        tern__doing_ranks(group, tern__group_others(group), text + 2, size - 2);
+        tern__doing_others(group, text + 2, size - 2);
     }
 }

@@ -22,10 +22,12 @@
 
 struct pause {
     struct tern_chip *chip;
-    bool told;      // that the run has failed
-    bool announced; // the job shows what this chip does
-    bool broken;    // waiting is pointless; its status may be TERN_ERR_TIMEOUT, too
-    bool by_words;  // it looks at words by itself
+    bool told; // that the run has failed
+    // What the job shows that this chip does, as the chip has said last; TERN__DOING_OTHER: nothing
+    // yet.
+    enum tern__activity announced;
+    bool broken;   // waiting is pointless; its status may be TERN_ERR_TIMEOUT, too
+    bool by_words; // it looks at words by itself
 };
 
 static bool something_changed(void *arg)
@@ -66,20 +68,43 @@ static int check_windows(struct tern_chip *chip, bool deep)
     return status;
 }
 
-// For the others' sentences: a kernel that runs and waits for no signal, if there is one.
-static void tell_kernel(struct tern_chip *chip)
+static void announce(struct pause *pause, enum tern__activity activity)
 {
-    char text[TERN__RUNS_BYTES] = "";
-    for (int i = 0; i < tern__cores_count(&chip->cores) && text[0] == '\0'; i++) {
+    if (pause->announced != activity) { // else a kernel's own wait may be there
+        tern__job_doing(pause->chip->comm->group.job, activity, pause->chip->run.number);
+        pause->announced = activity;
+    }
+}
+
+// For the others' sentences: a kernel that runs and waits for no signal, if there is one; else what
+// waits for one.
+static void tell_work(struct pause *pause)
+{
+    struct tern_chip *chip = pause->chip;
+    struct tern__job *job = chip->comm->group.job;
+    char runs[TERN__RUNS_BYTES] = "";
+    char waits[TERN__RUNS_BYTES] = "";
+    for (int i = 0; i < tern__cores_count(&chip->cores) && runs[0] == '\0'; i++) {
         const struct tern__core *core = &chip->cores.list[i];
         const struct tern__task *task = atomic_load_explicit(&core->running, memory_order_acquire);
+        char name[24];
+        tern__core_text(core, name, sizeof name);
         if (task != NULL && tern__peek(&core->here->waits) == 0) {
-            char name[24];
-            tern__core_text(core, name, sizeof name);
-            snprintf(text, sizeof text, "task '%.36s' on %s", task->name, name);
+            snprintf(runs, sizeof runs, "task '%.36s' on %s", task->name, name);
+        } else if (task != NULL) {
+            snprintf(waits, sizeof waits, "task '%.20s' on %s for a signal", task->name, name);
         }
     }
-    tern__job_runs(chip->comm->group.job, text);
+    const bool by_kernel = runs[0] == '\0' && waits[0] != '\0';
+    if (by_kernel && tern__peek(&job->ctl->ranks[job->rank].doing) == TERN__DOING_SIGNAL) {
+        tern__job_runs(job, "");
+        pause->announced = TERN__DOING_SIGNAL; // the kernel has said so itself, and which
+        return;
+    }
+    const bool held =
+        by_kernel || (runs[0] == '\0' && tern__run_is_held(chip, waits, sizeof waits));
+    tern__job_runs(job, held ? waits : runs);
+    announce(pause, held ? TERN__DOING_HELD : TERN__DOING_GRAPH);
 }
 
 // What this chip does is over.
@@ -106,12 +131,10 @@ static int run_broken(void *arg, bool deep)
     if (comm == NULL) {
         return TERN_OK;
     }
-    if (!pause->announced) {
-        tern__job_doing(comm->group.job, TERN__DOING_GRAPH, pause->chip->run.number);
-        pause->announced = true;
-    }
     if (deep) {
-        tell_kernel(pause->chip);
+        tell_work(pause);
+    } else if (pause->announced == TERN__DOING_OTHER) {
+        announce(pause, TERN__DOING_GRAPH);
     }
     int status = tern__group_check(&comm->group, deep);
     status = status == TERN_OK ? check_windows(pause->chip, deep) : status;
@@ -187,13 +210,15 @@ static int tell_failure(struct pause *pause, int status, bool by_kernel)
     struct tern__run *run = &chip->run;
     char state[600];
     char why[TERN_ERROR_BYTES];
-    char others[300];
-    pause->announced = true;
+    char others[400];
     tern__run_describe(chip, state, sizeof state);
     // The communicator's failure is the cause of what follows from it: of a kernel that reports
     // what tern told it. TERN_ERR_TIMEOUT may be that failure too; and at the own deadline a dead
     // peer is the better reason.
     // What the others do is looked at before: once one has failed the communicator, they go on.
+    if (chip->comm != NULL && status == TERN_ERR_TIMEOUT) {
+        tell_work(pause);
+    }
     tern__run_describe_others(chip, status, others, sizeof others);
     int broken = run_broken(pause, status == TERN_ERR_TIMEOUT);
     if (broken != TERN_OK) {
@@ -207,7 +232,7 @@ static int tell_failure(struct pause *pause, int status, bool by_kernel)
         if (status == TERN_ERR_TIMEOUT && broken == TERN_OK) {
             code = tern__run_classify(chip, why, sizeof why);
         } else {
-            snprintf(why, sizeof why, "%.400s", tern_last_error());
+            snprintf(why, sizeof why, "%.640s", tern_last_error());
         }
         // What fails from now on is no reason, and does not change the code.
         if (tern__flag_swap(&run->failed, TERN__RUN_WELL, TERN__RUN_FAILED)) {
@@ -244,7 +269,7 @@ static int await_end(struct tern_chip *chip)
         result = await(&pause, tern__deadline_after(grace(chip)));
     }
     if (tern__run_is_over(chip) && tern__flag_load(&run->failed) == TERN__RUN_WELL) {
-        if (pause.announced) {
+        if (pause.announced != TERN__DOING_OTHER) {
             tell_nothing(chip);
         }
         return TERN_OK;

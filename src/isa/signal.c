@@ -151,8 +151,7 @@ static int wait_timed_out(const struct signal_wait *wait, int64_t timeout_ns, bo
                                          : "s, any to hold");
     if (group->size > 1 && (fatal || timeout_ns >= TERN__LOOK_NS)) {
         used += snprintf(text + used, sizeof text - (size_t)used, "; ");
-        tern__doing_ranks(group, tern__group_others(group), text + used,
-                          sizeof text - (size_t)used);
+        tern__doing_others(group, text + used, sizeof text - (size_t)used);
         used = (int)strlen(text);
     }
     if (tern__checking()) {

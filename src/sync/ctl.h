@@ -15,7 +15,7 @@
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
 // One more when ranks find anything else here, or in a communicator's area.
-#define TERN__CTL_ABI 11u
+#define TERN__CTL_ABI 12u
 #define TERN__COMM_SLOTS 256
 #define TERN__CTL_WINDOWS 1024 // of jobs on several machines
 #define TERN__CPU_WORDS 16     // processors 0..1023
@@ -47,6 +47,7 @@ enum tern__activity {
     TERN__DOING_PLAN,
     TERN__DOING_CALL,
     TERN__DOING_MAIL,
+    TERN__DOING_HELD, // in a graph of which nothing runs: only signals bring it further
 };
 
 // What is known of the end of a rank's process.
@@ -76,7 +77,8 @@ struct tern__ctl_rank {
     _Atomic uint64_t reads; // bit r: it may read the memory of rank r (sync/reach.h)
     // Of a rank of another machine: the state of its process, as the leader there has seen it last.
     _Atomic uint32_t process;
-    // The task whose kernel its chip runs, as text, while a run of a graph takes long; else "".
+    // While a run of a graph takes long, as text: the task whose kernel its chip runs, or, of
+    // TERN__DOING_HELD, the task that waits and for what; else "".
     _Atomic uint64_t runs[TERN__RUNS_BYTES / 8];
 };
 

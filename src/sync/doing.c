@@ -89,6 +89,16 @@ static void call_text(const struct tern__recorded *call, char *text, size_t size
     snprintf(text, size, "%s of communicator %d%s%s", name, call->comm_slot, rank, op);
 }
 
+static void read_runs(const struct tern__ctl_rank *slot, char text[TERN__RUNS_BYTES])
+{
+    uint64_t words[TERN__RUNS_BYTES / 8];
+    for (size_t i = 0; i < TERN__RUNS_BYTES / 8; i++) {
+        words[i] = atomic_load_explicit(&slot->runs[i], memory_order_relaxed);
+    }
+    memcpy(text, words, sizeof words);
+    text[TERN__RUNS_BYTES - 1] = '\0';
+}
+
 // Where the rank waits, as it says itself: "in tern_comm_barrier 12". False when it does not wait.
 static bool activity_text(const struct tern__ctl_rank *slot, char *text, size_t size)
 {
@@ -107,6 +117,12 @@ static bool activity_text(const struct tern__ctl_rank *slot, char *text, size_t 
     case TERN__DOING_GRAPH:
         snprintf(text, size, "in run %llu of a graph", number);
         return true;
+    case TERN__DOING_HELD: {
+        char held[TERN__RUNS_BYTES];
+        read_runs(slot, held);
+        snprintf(text, size, "in run %llu of a graph, %s", number, held);
+        return true;
+    }
     case TERN__DOING_PLAN:
         snprintf(text, size, "in run %llu of a plan", number);
         return true;
@@ -129,13 +145,8 @@ static bool activity_text(const struct tern__ctl_rank *slot, char *text, size_t 
 // The task whose kernel the rank runs while it waits for no peer.
 static bool kernel_text(const struct tern__ctl_rank *slot, char text[TERN__RUNS_BYTES])
 {
-    uint64_t words[TERN__RUNS_BYTES / 8];
     enum tern__activity activity = (enum tern__activity)tern__peek(&slot->doing);
-    for (size_t i = 0; i < TERN__RUNS_BYTES / 8; i++) {
-        words[i] = atomic_load_explicit(&slot->runs[i], memory_order_relaxed);
-    }
-    memcpy(text, words, sizeof words);
-    text[TERN__RUNS_BYTES - 1] = '\0';
+    read_runs(slot, text);
     return text[0] != '\0' && (activity == TERN__DOING_GRAPH || activity == TERN__DOING_SIGNAL ||
                                activity == TERN__DOING_OTHER);
 }
@@ -176,6 +187,9 @@ static void look_inside(const struct tern__ctl *ctl, int member, struct tern__do
                  place);
         say(doing, life, TERN__VERB_IS, text);
     } else if (waits) {
+        uint32_t activity = tern__peek(&ctl->ranks[member].doing);
+        doing->for_signals =
+            !doing->in_call && (activity == TERN__DOING_HELD || activity == TERN__DOING_SIGNAL);
         say(doing, life, TERN__VERB_WAITS, place);
     } else if (doing->in_call) {
         snprintf(text, sizeof text, "%s, not waiting in tern", place);
@@ -321,4 +335,31 @@ int tern__doing_ranks(const struct tern__group *group, uint64_t ranks, char *tex
         ranks &= ~same;
     }
     return culprit;
+}
+
+// Whether all ranks wait for signals: nothing goes on that could notify.
+static bool is_cycle(const struct tern__group *group)
+{
+    for (int rank = 0; rank < group->size; rank++) {
+        struct tern__doing doing;
+        look_at_member(group, rank, &doing);
+        if (doing.life != TERN__LIFE_RUNS || !doing.for_signals) {
+            return false;
+        }
+    }
+    return group->size > 1;
+}
+
+void tern__doing_others(const struct tern__group *group, char *text, size_t size)
+{
+    size_t used = 0;
+    if (is_cycle(group)) {
+        char names[64];
+        tern__ranks_text(group, UINT64_MAX >> (64 - group->size), names, sizeof names);
+        used = (size_t)snprintf(text, size,
+                                "%s wait for each other, as none of them runs a task that could "
+                                "notify; ",
+                                names);
+    }
+    tern__doing_ranks(group, tern__group_others(group), text + used, size - used);
 }

@@ -32,6 +32,7 @@ struct tern__doing {
     bool in_call;               // a call of its has not ended: the one it is held up in
     struct tern__recorded call; // that one
     bool in_kernel;             // a kernel of its runs, and waits for no peer
+    bool for_signals;           // it waits for signals, and no task of its runs
     int open;                   // calls of its that have not ended
 };
 
@@ -47,6 +48,10 @@ void tern__doing_text(const struct tern__doing *doing, bool several, char *text,
 // to blame: one that is stopped or gone, else not in a call, else not waiting; the lowest of these;
 // -1 for no ranks.
 int tern__doing_ranks(const struct tern__group *group, uint64_t ranks, char *text, size_t size);
+
+// What the others do, for who waits for a signal in vain: who could notify is not known. But when
+// all ranks wait for signals and none runs a task, they wait for each other: that is said first.
+void tern__doing_others(const struct tern__group *group, char *text, size_t size);
 
 // All ranks of the group but this one.
 uint64_t tern__group_others(const struct tern__group *group);
