@@ -339,8 +339,9 @@ static int insert_regions(struct reading *reading)
     for (int i = 0; i < given->args_count; i++) {
         const tern_task_arg *arg = &given->args[i];
         if (arg->access != TERN_SCALAR && arg->access != TERN_OUT) {
-            TERN_TRY(tern__map_insert(rings->map, arg->region, arg->access, rings->flags,
-                                      reading->id, &reading->places[region++]));
+            const tern_region *copy = (const tern_region *)(intptr_t)reading->task.args[i];
+            TERN_TRY(tern__map_insert(rings->map, copy, arg->access, rings->flags, reading->id,
+                                      &reading->places[region++]));
         }
     }
     return TERN_OK;

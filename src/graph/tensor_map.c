@@ -8,6 +8,11 @@
 // the cells that the region may have bytes in, and the buffer for the others. A list of more than
 // LISTED_MAX becomes a tree, so that parts of any form do not make it slow; and readers that no
 // writer ever looks for are never sorted. A grid that does not fit what comes later is dissolved.
+//
+// Most programs write a buffer that a task made in that task alone. As long as none has done
+// otherwise, a reader of such a buffer comes after the buffer's owner and nobody else, and nobody
+// looks for it: its entry says only where its region is. The first who writes such a buffer files
+// those that there are, and from then on entries of all buffers are filed.
 
 #include "graph/tensor_map.h"
 
@@ -29,17 +34,21 @@
 #define TRY_EVERY 32 // lookups that find more than a few
 #define TRY_ENTRIES 16
 #define SHARED_LEAST 8
+#define UNFILED (UINT32_MAX >> 2)
 
 struct entry {
     alignas(2 * TERN_CACHE_LINE) tern_task_id task;
     struct filing {
         uint32_t role : 1;
         uint32_t sorted : 1;  // in the tree of its role; else in the list
-        uint32_t buffer : 30; // or cell; 0: a later writer has covered it
+        uint32_t buffer : 30; // or cell; 0: a later writer has covered it; UNFILED
     } filed;
     uint32_t next, previous;
     int32_t version;
-    struct tern__box box;
+    union {
+        struct tern__box box;
+        const tern_region *region; // of UNFILED
+    };
     struct tern__interval interval; // while it is sorted
 };
 static_assert(offsetof(struct entry, box.level) < TERN_CACHE_LINE,
@@ -60,6 +69,7 @@ struct tern__tensor_map {
     struct tern__map_buffers buffers;
     struct tern__intervals intervals; // of entries
     uint32_t tries;
+    bool files_all; // also readers of buffers that tasks made
     struct tern__map_share shares[TERN__MAP_SHARES];
 };
 
@@ -168,7 +178,7 @@ static void forget_entry(struct tern__tensor_map *map, struct entry *entry)
     entry->filed.buffer = 0;
 }
 
-static void list_entry(struct tern__tensor_map *map, uint32_t index, int role, uint32_t at)
+static inline void list_entry(struct tern__tensor_map *map, uint32_t index, int role, uint32_t at)
 {
     struct entry *entry = &map->entries[at];
     uint32_t *newest = &map->buffers.at[index].newest[role];
@@ -182,23 +192,27 @@ static void list_entry(struct tern__tensor_map *map, uint32_t index, int role, u
     *newest = at;
 }
 
-// Into its cell, if it lies in one.
-static void file_entry(struct tern__tensor_map *map, uint32_t index, int role, uint32_t at)
+// The entry's cell, or the buffer if it does not lie in one.
+static uint32_t cell_of(struct tern__tensor_map *map, uint32_t index, uint32_t at)
 {
     struct tern__map_buffers *buffers = &map->buffers;
     const struct tern__map_buffer *buffer = &buffers->at[index];
-    if (buffer->grid != 0) {
-        struct tern__grid *grid = &buffers->grids[buffer->grid];
-        struct tern__grid_span span;
-        tern__grid_find(grid, buffer->interval.first, &map->entries[at].box, &span);
-        if (span.cells == 1) {
-            const uint64_t key = tern__map_cell_key(index, span.number);
-            const uint32_t cell = tern__map_cell_find(buffers, index, key);
-            index = cell != 0 ? cell : tern__map_cell_learn(buffers, index, key);
-            grid->fitting++;
-        }
+    struct tern__grid *grid = &buffers->grids[buffer->grid];
+    struct tern__grid_span span;
+    tern__grid_find(grid, buffer->interval.first, &map->entries[at].box, &span);
+    if (span.cells != 1) {
+        return index;
     }
-    list_entry(map, index, role, at);
+    const uint64_t key = tern__map_cell_key(index, span.number);
+    const uint32_t cell = tern__map_cell_find(buffers, index, key);
+    grid->fitting++;
+    return cell != 0 ? cell : tern__map_cell_learn(buffers, index, key);
+}
+
+static inline void file_entry(struct tern__tensor_map *map, uint32_t index, int role, uint32_t at)
+{
+    const bool has_grid = map->buffers.at[index].grid != 0;
+    list_entry(map, __builtin_expect(has_grid, 0) ? cell_of(map, index, at) : index, role, at);
 }
 
 // The whole list into the tree.
@@ -225,11 +239,44 @@ void tern__map_retire(struct tern__tensor_map *map, int ring, uint32_t alive)
             if ((int32_t)((uint32_t)entry->task - alive) >= 0) {
                 return;
             }
-            forget_entry(map, entry);
+            if (entry->filed.buffer != UNFILED) {
+                forget_entry(map, entry);
+            }
         }
         give_entry(map, at);
         of->oldest = of->oldest + 1 < of->room ? of->oldest + 1 : 0;
         of->used--;
+    }
+}
+
+// An entry that was not worth it so far.
+static void file_reader(struct tern__tensor_map *map, const tern_region *region, uint32_t at)
+{
+    struct entry *entry = &map->entries[at];
+    tern__box_make(region, &entry->box);
+    if (entry->box.end == 0) {
+        entry->filed.buffer = 0;
+        return;
+    }
+    const uint32_t index = tern__map_buffers_get(&map->buffers, region);
+    struct tern__map_buffer *buffer = &map->buffers.at[index];
+    file_entry(map, index, TERN__MAP_READER, at);
+    buffer->version = entry->version < buffer->version ? entry->version : buffer->version;
+}
+
+// A task writes a buffer that another one made.
+static void file_all(struct tern__tensor_map *map)
+{
+    map->files_all = true;
+    for (int i = 0; i < TERN_RINGS; i++) {
+        const struct ring *ring = &map->rings[i];
+        for (uint32_t k = 0; k < ring->used; k++) {
+            const uint32_t slot = ring->oldest + k;
+            const uint32_t at = ring->queue[slot < ring->room ? slot : slot - ring->room];
+            if (map->entries[at].filed.buffer == UNFILED) {
+                file_reader(map, map->entries[at].region, at);
+            }
+        }
     }
 }
 
@@ -558,6 +605,12 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
         region->no_dependences) {
         return TERN_OK;
     }
+    if (!map->files_all && !tern__map_is_foreign(region)) {
+        if (access == TERN_IN) {
+            return TERN_OK;
+        }
+        file_all(map);
+    }
     tern__box_make(region, &place->box);
     if (place->box.end == 0) {
         return TERN_OK;
@@ -585,6 +638,13 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
                : TERN_OK;
 }
 
+// The entry is the newest of its ring.
+static void queue_entry(struct ring *ring, uint32_t at)
+{
+    const uint32_t slot = ring->oldest + ring->used++;
+    ring->queue[slot < ring->room ? slot : slot - ring->room] = at;
+}
+
 int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
                      uint32_t flags, tern_task_id task, struct tern__map_place *place)
 {
@@ -595,6 +655,19 @@ int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, te
     struct ring *ring = &map->rings[task >> 32];
     if (ring->used == ring->room) {
         return TERN_ERR_LIMIT;
+    }
+    if (!map->files_all && !tern__map_is_foreign(region)) {
+        if (rule->becomes == TERN__MAP_READER) {
+            const uint32_t unfiled = take_entry(map);
+            struct entry *entry = &map->entries[unfiled];
+            entry->task = task;
+            entry->version = region->version;
+            entry->filed = (struct filing){.buffer = UNFILED};
+            entry->region = region;
+            queue_entry(ring, unfiled);
+            return TERN_OK;
+        }
+        file_all(map);
     }
     if (place->buffer == 0) {
         tern__box_make(region, &place->box);
@@ -618,7 +691,6 @@ int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, te
     }
     file_entry(map, index, (int)rule->becomes, at);
     buffer->version = region->version < buffer->version ? region->version : buffer->version;
-    const uint32_t slot = ring->oldest + ring->used++;
-    ring->queue[slot < ring->room ? slot : slot - ring->room] = at;
+    queue_entry(ring, at);
     return TERN_OK;
 }

@@ -90,8 +90,9 @@ void tern__map_retire(struct tern__tensor_map *map, int ring, uint32_t alive);
 int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, tern_access access,
                      uint32_t flags, struct tern__ids *ids, struct tern__map_place *place);
 
-// The task, the newest of its ring, has the region with this access. `place` is of the last lookup
-// of the region, or has buffer 0. TERN_ERR_LIMIT, without a sentence, when all entries of its ring
+// The task, the newest of its ring, has the region with this access; `region` stays where it is and
+// as it is until the task retires. `place` is of the last lookup of the region, or has buffer 0.
+// TERN_ERR_LIMIT, without a sentence, when all entries of its ring
 // are in use.
 int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
                      uint32_t flags, tern_task_id task, struct tern__map_place *place);

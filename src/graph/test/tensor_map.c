@@ -31,17 +31,56 @@ static void accesses_are_ordered_as_the_table_says(void **state)
         {TERN_NO_DEP, {false, false, false}, {false, false, false}},
     };
     static const tern_access later[] = {TERN_IN, TERN_INOUT, TERN_OUT_EXISTING};
-    struct tern__tensor_map *map = make_map(8);
     tern_region region = make_region(memory, 16);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        for (int j = 0; j < 3; j++) {
+    for (int made_by_task = 0; made_by_task <= 1; made_by_task++) {
+        region.owner = made_by_task ? task_id(1, 7) : TERN_REGION_NO_OWNER;
+        for (size_t i = 0; i < 3 * sizeof rows / sizeof rows[0]; i++) {
+            const size_t row = i / 3, column = i % 3;
             for (uint32_t flags = 0; flags <= TERN_RINGS_UPSTREAM; flags++) {
-                tern__map_clear(map);
-                submit(map, &region, rows[i].earlier, flags, 0);
-                bool after = submit(map, &region, later[j], flags, 1)->count == 1;
-                assert_int_equal(after, flags ? rows[i].upstream[j] : rows[i].tracked[j]);
+                struct tern__tensor_map *map = make_map(8);
+                submit(map, &region, rows[row].earlier, flags, 0);
+                bool after = submit(map, &region, later[column], flags, 1)->count == 1;
+                assert_int_equal(after,
+                                 flags ? rows[row].upstream[column] : rows[row].tracked[column]);
+                tern__map_free(map);
             }
         }
+    }
+}
+
+// Nobody looks for the readers of a buffer that a task has made, until another task writes it.
+static void readers_of_made_buffers_are_found_by_the_first_writer(void **state)
+{
+    (void)state;
+    struct tern__tensor_map *map = make_map(64);
+    tern_region whole = make_region(memory, 64), other = make_region(2 * memory, 64);
+    whole.owner = task_id(0, 0);
+    other.owner = task_id(0, 1);
+    tern_region low = part_of(&whole, 0, 32), high = part_of(&whole, 32, 32);
+    tern_region empty = part_of(&whole, 8, 0);
+    for (uint32_t i = 2; i < 10; i++) {
+        assert_int_equal(submit(map, i % 2 ? &low : &high, TERN_IN, 0, i)->count, 0);
+        submit(map, &other, TERN_IN, 0, task_id(1, i));
+    }
+    submit(map, &low, TERN_IN, 0, task_id(2, 5));
+    submit(map, &empty, TERN_IN, 0, 10);
+    assert_int_equal(tern__map_used(map, 0), 9);
+    tern__map_retire(map, 0, 4); // 2, 3
+    assert_int_equal(tern__map_used(map, 0), 7);
+    const struct tern__ids *ids = submit(map, &low, TERN_INOUT, 0, 11);
+    assert_int_equal(ids->count, 4);
+    assert_true(has(ids, 5) && has(ids, 7) && has(ids, 9) && has(ids, task_id(2, 5)));
+    // From here on all are filed at once.
+    submit(map, &high, TERN_IN, 0, 12);
+    tern__map_retire(map, 0, 8);
+    ids = submit(map, &whole, TERN_INOUT, 0, 13);
+    assert_true(ids->count == 3 && has(ids, 8) && has(ids, 11) && has(ids, 12));
+    assert_int_equal(submit(map, &other, TERN_INOUT, 0, 14)->count, 8);
+    tern__map_retire(map, 0, 15);
+    tern__map_retire(map, 1, 10);
+    tern__map_retire(map, 2, 6);
+    for (int ring = 0; ring < TERN_RINGS; ring++) {
+        assert_int_equal(tern__map_used(map, ring), 0);
     }
     tern__map_free(map);
 }
@@ -371,6 +410,7 @@ int main(void)
         cmocka_unit_test(many_parts_of_one_buffer_are_told_apart),
         cmocka_unit_test(a_writer_covers_many_parts),
         cmocka_unit_test(the_shape_of_tiles_may_change),
+        cmocka_unit_test(readers_of_made_buffers_are_found_by_the_first_writer),
         cmocka_unit_test(after_clear_nothing_is_live),
         cmocka_unit_test(too_large_a_map_is_refused),
         cmocka_unit_test(times_are_printed),
