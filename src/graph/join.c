@@ -25,7 +25,11 @@ uint32_t tern__rings_link(struct tern__rings *rings, struct tern__ring *ring,
             if (chip->history != NULL) {
                 tern__history_edge(chip->history, row, ids[i]);
             }
-            met += !tern__task_link(edge);
+            if (chip->run.build_first) {
+                tern__task_link_alone(edge);
+            } else {
+                met += !tern__task_link(edge);
+            }
         } else {
             met++;
         }

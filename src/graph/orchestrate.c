@@ -30,7 +30,7 @@ void tern__orchestrate_publish(tern_graph *graph, struct tern__task *task, uint3
         tern__run_release(graph->chip, task, 1 + met);
         return;
     }
-    atomic_fetch_sub_explicit(&task->pending, met, memory_order_relaxed);
+    tern__poke(&task->pending, tern__peek(&task->pending) - met); // nobody else uses it yet
     task->next = NULL;
     *(graph->later != NULL ? &graph->later_last->next : &graph->later) = task;
     graph->later_last = task;

@@ -143,6 +143,13 @@ static inline bool tern__task_link(struct tern__edge *edge)
     return true;
 }
 
+// The same while nothing runs, and nobody else uses the list.
+static inline void tern__task_link_alone(struct tern__edge *edge)
+{
+    edge->next = atomic_load_explicit(&edge->from->after, memory_order_relaxed);
+    atomic_store_explicit(&edge->from->after, edge, memory_order_relaxed);
+}
+
 // The same for an edge that `pending` does not count yet.
 static inline void tern__task_link_one(struct tern__edge *edge)
 {
