@@ -45,7 +45,7 @@ static int check_header(const char *call, const tern_region *region)
     return TERN_OK;
 }
 
-int tern__region_check(const char *call, const tern_region *region)
+int tern__region_check_any(const char *call, const tern_region *region)
 {
     TERN_TRY(check_header(call, region));
     const uint64_t room =

@@ -4,6 +4,7 @@
 #define TERN_GRAPH_REGION_H
 
 #include "tern/region.h"
+#include "tern/status.h"
 
 #define TERN__REGION_DTYPES 11
 
@@ -22,6 +23,21 @@ enum tern__overlap tern__region_overlap(const tern_region *later, const tern_reg
 
 // TERN_ERR_ARG with a sentence that begins with `call`: dimensions, dtype, elements outside of the
 // buffer. For regions that programs hand over.
-int tern__region_check(const char *call, const tern_region *region);
+int tern__region_check_any(const char *call, const tern_region *region);
+
+// Most have one dimension.
+static inline int tern__region_check(const char *call, const tern_region *region)
+{
+    if (region != NULL && region->ndims == 1 && region->dtype < TERN__REGION_DTYPES) {
+        const uint64_t bytes = tern__region_dtype_bytes[region->dtype];
+        const uint64_t last = (uint64_t)region->shape[0] * region->stride[0] + region->start;
+        // Below these limits, sums and products do not wrap.
+        if (region->start <= UINT32_MAX && region->stride[0] == 1 &&
+            last * bytes <= region->buffer_bytes) {
+            return TERN_OK;
+        }
+    }
+    return tern__region_check_any(call, region);
+}
 
 #endif
