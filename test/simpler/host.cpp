@@ -83,8 +83,9 @@ struct Program {
         }
         expect(set_device(0) == 0, "set_device");
         for (int i = 0; i < launches && status == 0; i++) {
-            status = launch_runtime(handle, 4, i % 2 == 1 && clusters > 1 ? clusters - 1 : clusters,
-                                    0, nullptr, 0, nullptr, 0, 1);
+            status = launch_runtime(handle, 4 - i % 4,
+                                    i % 2 == 1 && clusters > 1 ? clusters - 1 : clusters, 0,
+                                    nullptr, 0, nullptr, 0, 1);
         }
         int ended = finalize_runtime(handle);
         return status != 0 ? status : ended;
