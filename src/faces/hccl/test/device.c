@@ -102,10 +102,11 @@ static int refused_on_one(void *args)
 
 static int launch(struct rank *rank, tern_block_kernel kernel)
 {
-    int status = tern_stream_launch(rank->stream, &(tern_stream_kernel){.kernel = kernel,
-                                                                        .blocks = 1,
-                                                                        .args = &rank,
-                                                                        .args_bytes = sizeof rank});
+    int status =
+        tern_stream_launch(rank->stream, &(tern_stream_kernel){.kernel = kernel,
+                                                               .blocks = 1,
+                                                               .args = &rank,
+                                                               .args_bytes = sizeof(void *)});
     return status == TERN_OK ? tern_stream_sync(rank->stream, TERN_TIMEOUT_DEFAULT) : status;
 }
 

@@ -73,7 +73,7 @@ static int launch(aclrtStream stream, tern_block_kernel kernel, struct kernel *a
     return tern_stream_launch(stream, &(tern_stream_kernel){.kernel = kernel,
                                                             .blocks = 1,
                                                             .args = &args,
-                                                            .args_bytes = sizeof args});
+                                                            .args_bytes = sizeof(void *)});
 }
 
 static int one_dies(int rank, const struct ranks *ranks, void *arg)
