@@ -149,6 +149,12 @@ TERN_API size_t tern_plan_total_ops(const tern_plan *plan);
 // Bytes of memory that the plan takes.
 TERN_API size_t tern_plan_memory(const tern_plan *plan);
 
+// A plan of fewer passes over memory, from one that was proved: a copy of an input, the atomic adds
+// of other inputs to the same place, and the copies of that sum become one reduce, in rank order,
+// to all of these places, where the first copy was. The links carry the same bytes; plans without
+// such sums come out as they are. The caller proves the result (tern/check.h) before he uses it.
+TERN_CALL int tern_plan_fuse(const tern_plan *plan, tern_plan **made);
+
 // The text form, docs/plan-format.md. Writing a plan and reading it gives the same plan, writing
 // that one the same bytes. Errors of reading name file, line, column, and what was expected there.
 TERN_CALL int tern_plan_print(const tern_plan *plan, char **text, size_t *length); // free() it

@@ -184,6 +184,7 @@ HEADERS = {
         int tern_plan_round_count(ptr)
         size tern_plan_total_ops(ptr)
         size tern_plan_memory(ptr)
+        int tern_plan_fuse(ptr, ptr)
         int tern_plan_print(ptr, ptr, ptr)
         int tern_plan_parse(ptr, size, ptr, ptr)
         int tern_plan_save(ptr, ptr)

@@ -32,6 +32,7 @@ static void a_destroyed_plan(void **state)
     tern_plan_op op = {.kind = TERN_PLAN_POST};
     char *text;
     size_t length;
+    tern_plan *fused;
     tern_plan *plan = make_plan(&topo);
     assert_int_equal(tern_plan_destroy(plan), TERN_OK);
     REFUSED(tern_plan_destroy(plan), sentence);
@@ -41,6 +42,7 @@ static void a_destroyed_plan(void **state)
     REFUSED(tern_plan_get_op(plan, 0, 0, 0, &op), sentence);
     REFUSED(tern_plan_print(plan, &text, &length), sentence);
     REFUSED(tern_plan_save(plan, "/dev/null"), sentence);
+    REFUSED(tern_plan_fuse(plan, &fused), sentence);
     REFUSED(tern_check_plan(plan, topo, &check), sentence);
     REFUSED(tern_summary_make(plan, topo, &summary), sentence);
     assert_null(tern_plan_get_spec(plan));
