@@ -40,7 +40,7 @@ static const struct cli_command command = {
 
 struct arguments {
     tern_algo_request request;
-    bool has_bytes, has_order, summary, list, simple;
+    bool has_bytes, has_order, summary, list, fuse, simple;
     long unit, root;
     const char *output, *as_run, *executor_out, *from, *certificate;
     struct cli_search search;
@@ -149,6 +149,9 @@ static int read_options(int argc, char **argv, struct arguments *arguments)
          .take = take_ccl},
         {"-o FILE", "write the plan there; '-' is standard output", .word = &arguments->output},
         {"--from FILE", "the plan in this file instead of a new one", .word = &arguments->from},
+        {"--fuse",
+         "with one op for each sum of an executor: the same result and links, fewer passes",
+         .flag = &arguments->fuse},
         {"--simple", "with ops of one source and one destination each, all in scratch",
          .flag = &arguments->simple},
         {"--emit-executor FILE", "write it as the C++ source of an executor for HCCL's framework",
@@ -256,30 +259,61 @@ static int emit(const struct arguments *arguments, const tern_plan *plan)
                : EXIT_NO_PLAN;
 }
 
+// 0 for a plan that is right, else 1 after a sentence and the findings.
+static int prove(const tern_plan *plan, const tern_topo *topo, const char *option,
+                 const char *which)
+{
+    tern_check *check = NULL;
+    int status = tern_check_plan(plan, topo, &check);
+    if (status != TERN_OK) {
+        fprintf(stderr, "tern plan: %s: %s\n", option, tern_last_error());
+        return 1;
+    }
+    bool proved = tern_check_proved(check);
+    if (!proved) {
+        fprintf(stderr, "tern plan: %s: %s is not right:\n", option, which);
+        status = tern_check_print(check, stderr);
+    }
+    tern_check_destroy(check);
+    return proved && status == TERN_OK ? 0 : 1;
+}
+
 // In the place of a plan the simple one, proved. 0, or 1 after a sentence.
 static int simplify(tern_plan **plan, const tern_topo *topo)
 {
     struct emit_refusal refusal;
     tern_plan *made = NULL;
-    tern_check *check = NULL;
     if (emit_simplify(*plan, &made, &refusal) != 0) {
         fprintf(stderr, "tern plan: --simple: %s\n", refusal.text);
         return 1;
     }
     tern_plan_destroy(*plan);
     *plan = made;
-    int status = tern_check_plan(made, topo, &check);
-    if (status != TERN_OK) {
-        fprintf(stderr, "tern plan: --simple: %s\n", tern_last_error());
+    return prove(made, topo, "--simple", "what came of it");
+}
+
+// In the place of a plan the fused one; both are proved. 0, or 1 after a sentence.
+static int fuse(tern_plan **plan, const tern_topo *topo)
+{
+    tern_plan *made = NULL;
+    if (prove(*plan, topo, "--fuse", "the plan") != 0) {
         return 1;
     }
-    bool proved = tern_check_proved(check);
-    if (!proved) {
-        fputs("tern plan: --simple: what came of it is not right:\n", stderr);
-        status = tern_check_print(check, stderr);
+    if (tern_plan_fuse(*plan, &made) != TERN_OK) {
+        fprintf(stderr, "tern plan: --fuse: %s\n", tern_last_error());
+        return 1;
     }
-    tern_check_destroy(check);
-    return proved && status == TERN_OK ? 0 : 1;
+    tern_plan_destroy(*plan);
+    *plan = made;
+    return prove(made, topo, "--fuse", "what came of it");
+}
+
+// Both steps, where they are asked for. 0, or 1 after a sentence.
+static int change(const struct arguments *arguments, tern_plan **plan)
+{
+    const tern_topo *topo = arguments->request.topo;
+    int failed = arguments->fuse ? fuse(plan, topo) : 0;
+    return failed == 0 && arguments->simple ? simplify(plan, topo) : failed;
 }
 
 static int take_plan(const struct arguments *arguments)
@@ -292,7 +326,7 @@ static int take_plan(const struct arguments *arguments)
         tern_plan_destroy(plan);
         return EXIT_NO_PLAN;
     }
-    if (status == TERN_OK && arguments->simple && simplify(&plan, NULL) != 0) {
+    if (status == TERN_OK && change(arguments, &plan) != 0) {
         tern_plan_destroy(plan);
         return EXIT_NO_PLAN;
     }
@@ -346,7 +380,7 @@ static int new_plan(struct arguments *arguments, tern_plan **plan)
                  : arguments->as_run != NULL
                      ? tern_coll_plan(&arguments->request, arguments->as_run, plan)
                      : search_plan(arguments, plan);
-    if (status == TERN_OK && arguments->simple && simplify(plan, arguments->request.topo) != 0) {
+    if (status == TERN_OK && change(arguments, plan) != 0) {
         status = EXIT_NO_PLAN;
     }
     if (status == TERN_OK && arguments->certificate != NULL) {

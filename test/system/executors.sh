@@ -84,6 +84,24 @@ cmp large.links owners.links || die "the recorded plan has other bytes on the li
 grep -q '^link *2>3 2097152 ' large.links || die "2>3 does not carry a third"
 ! grep -qE '^link *(0>1|1>0) ' large.links || die "the cut link is used"
 
+# Fused: proved, in rank order, also in place and in chunks, with the same bytes on the links and no
+# scratch; what has no such sum, and what is wrong, stays as it is.
+record large 6M --fuse
+expect 0 "sums in rank order, rounded once" "$tern" check --in-place large.plan "${mesh[@]}"
+! grep -qE '^scratch|atomic' large.plan || die "the fused plan has scratch or atomic reduces"
+expect 0 "right on all ranks" "$tern" exec large.plan -n 8 --runs 2 --dtype f32
+grep '^link ' said >fused.links
+cmp fused.links owners.links || die "the fused plan has other bytes on the links"
+record large 10M --ccl-bytes 1000000 --fuse
+expect 0 "right on all ranks" "$tern" exec large.plan -n 8 --runs 1 --dtype f32
+record large 6M
+record medium 100000
+cp medium.plan whole.plan
+record medium 100000 --fuse
+[ "$(grep -c ^reduce medium.plan)" = "$(grep -c ^reduce whole.plan)" ] || die "a medium plan was fused"
+sed 's/^wait @0 signal 0 count 1$/wait @0 signal 1 count 1/' whole.plan >wrong.plan
+expect 1 "tern plan: --fuse: the plan is not right" "$tern" plan all_reduce --from wrong.plan --fuse
+
 # Other numbers of ranks, and CCL buffers that are no multiple of anything.
 for n in 4 5 7; do
     for name in small medium large; do
