@@ -189,6 +189,8 @@ for n in 4 5 8; do
     done
 done
 export TERN_EXECUTOR=$dir/large.so
+expect 0 "0.in+0 1.in+0 2.in+0 3.in+0 ->" \
+    "$tern" plan all_reduce --topo mesh:4 --bytes 300000 --algo AllReduceLarge --as-run window
 expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 4 --sizes 4,30000 -n 2 -w 0 -d f32 --in-place \
     --window no --algo AllReduceLarge
 expect 2 "'AllReduceLarge' cannot do avg, which needs all inputs in one op" \
