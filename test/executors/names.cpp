@@ -195,6 +195,9 @@ class Names : public CollCommExecutor
         CHK_PTR_NULL(param.inputPtr);
         CHK_PTR_NULL(dispatcher_);
         CHK_RET(CheckCommSize(COMM_LEVEL0, COMM_INDEX_0 + 1));
+        if (CheckCommSize(COMM_LEVEL0, 2) != HCCL_E_INTERNAL) { // it asked for one
+            return HCCL_E_PARA;
+        }
         SubCommInfo info = GetSubCommInfo(COMM_LEVEL0, COMM_INDEX_0);
         me_ = topoAttr_.userRank;
         type_ = param.DataDes.dataType;

@@ -23,4 +23,20 @@ for compiler in gcc clang; do
 done
 [ "$tried" -gt 0 ] || die 'there is no compiler'
 
+# docs/hccl.md has a row for every result: those that a call returns, each of which a test awaits, and then
+# those that no source returns.
+page=$root/docs/hccl.md
+split=$(grep -n '^| result | why not |' "$page" | cut -d: -f1)
+for result in $(grep -oE '\bHCCL_E_[A-Z_]+ =' "$root/include/faces/hccl/hccl_types.h" | sed 's/ =//; /RESERVED/d'); do
+    row=$(grep -n "^| \`$result\` |" "$page" | cut -d: -f1)
+    [[ "$row" =~ ^[0-9]+$ ]] || die "$page must have one row for $result, not: '$row'"
+    if [ "$row" -lt "$split" ]; then
+        grep -rqE "== $result\b|, $result\b|!= $result\b" "$root/src/faces/hccl/test" "$root/test/executors" ||
+            die "no test awaits $result"
+    else
+        ! grep -rnw "$result" "$root/src/faces" "$root/include/faces" --include='*.[ch]' |
+            grep -vE '/(error\.c|hccl_types\.h|test/)' || die "$page says that nothing returns $result"
+    fi
+done
+
 expect 0 'HcclAllReduce_8B_adds' "$tern" run -n 2 "$build/bin/bench_hccl" 40

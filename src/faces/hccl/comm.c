@@ -355,13 +355,14 @@ HcclResult HcomGetL0TopoTypeEx(const char *group, uint32_t *topoType, uint32_t i
 
 HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tiling, void **ctx)
 {
+    const char *call = "HcclAllocComResourceByTiling";
     struct hccl *hccl = comm;
     (void)stream;
     (void)tiling;
     if (ctx == NULL) {
-        return tern__hccl_no_pointer("HcclAllocComResourceByTiling");
+        return tern__hccl_no_pointer(call);
     }
-    HcclResult lives = tern__hccl_lives("HcclAllocComResourceByTiling", hccl);
+    HcclResult lives = tern__hccl_lives(call, hccl);
     if (lives != HCCL_SUCCESS) {
         return lives;
     }
@@ -378,6 +379,9 @@ HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tilin
             status = tern__hccl_server_start(hccl);
         }
         tern__hccl_leave(hccl);
+    }
+    if (status == TERN_ERR_MEMORY) { // of the device
+        return tern__hccl_refuse(call, HCCL_E_OOM, "%s", tern_last_error());
     }
     if (status != TERN_OK) {
         return tern__hccl_result(status);
