@@ -205,6 +205,62 @@ static void Write()
     }
 }
 
+// Rank r sends 3 + r + j bytes to rank j, in two parts that do not lie together, to byte
+// 4096 + 64 r of its window. Then one byte too many for the window, by the last rank.
+extern "C" __global__ __aicore__ void write_all(GM_ADDR in, GM_ADDR lists, int32_t *told)
+{
+    Hccl<HcclServerType::HCCL_SERVER_TYPE_CCU> hccl;
+    hccl.InitV2(GetHcclContext<HCCL_GROUP_ID_0>(), nullptr);
+    uint64_t n = hccl.GetRankDim(), me = hccl.GetRankId();
+    uint64_t *sizes = reinterpret_cast<uint64_t *>(lists), *offsets = sizes + 2 * n;
+    for (uint64_t j = 0; j < n; j++) {
+        sizes[j] = 2;
+        sizes[n + j] = 1 + me + j;
+        offsets[j] = 2 * j;
+        offsets[n + j] = 64 + 16 * j;
+    }
+    GM_ADDR where = lists + 16 * n;
+    told[0] = hccl.Wait(hccl.AlltoAllvWrite<true>(in, where, lists, 4096 + 64 * me, 3 + 2 * me));
+    told[1] = hccl.AlltoAllvWrite<true>(in, where, lists, 0, 2);
+    uint64_t window = reinterpret_cast<CommContext *>(GetHcclContext<HCCL_GROUP_ID_0>())->winSize;
+    uint64_t past = me == n - 1 ? window - 2 : 8192;
+    told[2] = hccl.Wait(hccl.AlltoAllvWrite<true>(in, where, lists, past, 3 + 2 * me));
+    hccl.Finalize();
+}
+
+static void WriteAll()
+{
+    Begin("AlltoAllvWrite");
+    const uint8_t me = static_cast<uint8_t>(job.me), n = static_cast<uint8_t>(job.n);
+    Device<uint8_t> in(64 + 16 * job.n), lists(32 * job.n);
+    Device<int32_t> told(3);
+    for (size_t i = 0; i < in.size(); i++) {
+        in[i] = static_cast<uint8_t>(i + 3 * me);
+    }
+    uint8_t *window =
+        reinterpret_cast<uint8_t *>(static_cast<CommContext *>(job.ctx)->windowsIn[job.me]);
+    memset(window + 4096, 0xee, 8192);
+    CHECK(HcclBarrier(job.comm, job.stream) == HCCL_SUCCESS);
+    Sync();
+    {
+        Said said;
+        write_all<<<1, nullptr, job.stream>>>(in.gm(), lists.data(), told.data());
+        SyncFails("localDataSize is 2, and its block has 2 and ");
+        bool past = said.Text().find("bytes past the end of the window of rank 0") < 4096;
+        CHECK(past == (me == n - 1));
+    }
+    CHECK(told[0] == 0 && told[1] == -1 && told[2] == -1);
+    for (uint8_t r = 0; r < n; r++) {
+        const uint8_t *block = window + 4096 + 64 * r;
+        for (int i = 0; i < 3 + r + me; i++) {
+            int from = i < 2 ? 2 * me + i : 64 + 16 * me + i - 2;
+            CHECK(block[i] == static_cast<uint8_t>(from + 3 * r));
+        }
+        CHECK(block[3 + r + me] == 0xee);
+    }
+    CHECK(window[8192] == 0xee);
+}
+
 // Blocks in the order in which they are handed out, three at a time.
 extern "C" __global__ __aicore__ void iterate(GM_ADDR in, GM_ADDR out, int32_t *told)
 {
@@ -283,6 +339,7 @@ static void Body()
     Busy();
     Groups();
     Write();
+    WriteAll();
     Iterate();
     BesideTheHost();
 }

@@ -5,6 +5,8 @@
 //   device.c   what an object asks: init, prepare, commit, wait, query, finalize
 //   follow.c   the same of blocks that repeat the calls of the one that works
 //   task.c     whether a task can be done: element types, bounds
+//   write.c    AlltoAllvWrite
+//   buffer.c   whether a buffer has as many bytes
 //   turn.c     a turn by tern's collective calls, behind an agreement of all ranks on the task
 //   server.c   which turn is next, who runs it, and when the thread wakes
 //
@@ -143,11 +145,20 @@ void tern__hccl_server_drain(struct hccl_server *server);
 // All tasks have gone: the next life may use their memory.
 void tern__hccl_server_rest(struct hccl_server *server);
 
-// task.c
+// task.c: fills in what follows from the call. TERN_OK, or why it is refused.
+int tern__hccl_task_check(const struct hccl_server *server, struct device_task *task);
+
+// buffer.c
 const char *tern__hccl_task_name(uint32_t type);
 
-// Fills in what follows from the call. TERN_OK, or why it is refused.
-int tern__hccl_task_check(const struct hccl_server *server, struct device_task *task);
+// That so many elements of a buffer are there, if it is known where its memory ends.
+int tern__hccl_task_buffer(const struct hccl_server *server, struct device_task *task,
+                           const char *what, const void *buffer, uint64_t elements);
+
+// write.c: AlltoAllvWrite. The second returns when all ranks have written; else the communicator
+// has failed.
+int tern__hccl_write_check(const struct hccl_server *server, struct device_task *task);
+int tern__hccl_write_run(const struct hccl_server *server, const struct device_task *task);
 
 // An item of BatchWrite, in either of the forms that chips have.
 struct batch_write {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a task of a kernel can be done, as far as one rank sees it: element types and operations,
-// and all turns inside their buffers. A buffer's end is known in windows of the communicator and in
-// memory of aclrtMalloc; other memory is believed. Set-up path.
+// and all turns inside their buffers. Set-up path.
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "faces/acl/memory.h"
 #include "faces/hccl/device.h"
 #include "faces/hccl/form.h"
 
@@ -18,30 +16,6 @@ static const char *const unreduced[] = {
     [HCCL_DATA_TYPE_UINT32] = "uint32", [HCCL_DATA_TYPE_FP64] = "fp64",
     [HCCL_DATA_TYPE_BFP16] = NULL,
 };
-
-const char *tern__hccl_task_name(uint32_t type)
-{
-    switch (type) {
-    case HCCL_CMD_ALLREDUCE:
-        return "AllReduce";
-    case HCCL_CMD_ALLGATHER:
-        return "AllGather";
-    case HCCL_CMD_REDUCE_SCATTER:
-        return "ReduceScatter";
-    case HCCL_CMD_ALLTOALL:
-        return "AlltoAll";
-    case HCCL_CMD_ALLTOALLV:
-        return "AlltoAllV";
-    case HCCL_CMD_BATCH_WRITE:
-        return "BatchWrite";
-    case HCCL_CMD_BARRIER:
-        return "QueueBarrier";
-    case HCCL_CMD_INTER_GROUP_SYNC:
-        return "InterHcclGroupSync";
-    default:
-        return "a call";
-    }
-}
 
 static bool is_reduction(uint32_t type)
 {
@@ -127,50 +101,6 @@ static bool measure(const struct device_task *task, int n, struct extent *extent
     extent->send = scatters ? all : block;
     extent->recv = gathers ? all : block;
     return true;
-}
-
-// Bytes from an address to the end of the memory that it lies in; false: not known.
-static bool find_left(const struct hccl_server *server, const void *address, uint64_t *left)
-{
-    for (int i = 0; i < server->ranks; i++) {
-        uint64_t offset = (uintptr_t)address - server->context->windowsIn[i];
-        if (offset < server->context->winSize) {
-            *left = server->context->winSize - offset;
-            return true;
-        }
-    }
-    uintptr_t begin = 0;
-    size_t bytes = 0;
-    const bool found =
-        tern__acl_memory_of(address, &begin, &bytes) ||
-        tern__acl_memory_of((const char *)address - 1, &begin, &bytes); // the end of it
-    *left = found ? begin + bytes - (uintptr_t)address : 0;
-    return found;
-}
-
-static int check_buffer(const struct hccl_server *server, struct device_task *task,
-                        const char *what, const void *buffer, uint64_t elements)
-{
-    const char *name = tern__hccl_task_name(task->call.type);
-    uint64_t bytes;
-    uint64_t left;
-    if (__builtin_mul_overflow(elements, (uint64_t)task->element, &bytes) || bytes > SIZE_MAX / 2) {
-        task->past_bytes = UINT64_MAX;
-        return tern__fail(TERN_ERR_ARG, "%s: rank %d: %s has more bytes than there is memory", name,
-                          server->rank, what);
-    }
-    if (bytes > 0 && buffer == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: rank %d: %s must not be NULL", name, server->rank,
-                          what);
-    }
-    if (bytes == 0 || !find_left(server, buffer, &left) || bytes <= left) {
-        return TERN_OK;
-    }
-    task->past_bytes = bytes - left;
-    return tern__fail(TERN_ERR_ARG,
-                      "%s: rank %d: %" PRIu64 " bytes of %s are %" PRIu64
-                      " bytes past the end of its memory, which has %" PRIu64 " from there",
-                      name, server->rank, bytes, what, bytes - left, left);
 }
 
 static int check_blocks(const struct hccl_server *server, const struct device_task *task)
@@ -288,7 +218,7 @@ static int check_item(const struct hccl_server *server, struct device_task *task
                           server->rank, (unsigned)index, write.bytes, task->past_bytes, owner);
     }
     task->element = 1;
-    return check_buffer(server, task, "a source", (const void *)write.from, write.bytes);
+    return tern__hccl_task_buffer(server, task, "a source", (const void *)write.from, write.bytes);
 }
 
 static int check_batch(const struct hccl_server *server, struct device_task *task)
@@ -316,8 +246,8 @@ int tern__hccl_task_check(const struct hccl_server *server, struct device_task *
         return check_batch(server, task);
     }
     if (type == HCCL_CMD_HALF_ALLTOALLV) {
-        return tern__fail(TERN_ERR_LIMIT,
-                          "AlltoAllvWrite is not here; BatchWrite and AlltoAllV are");
+        task->dtype = TERN_U8;
+        return tern__hccl_write_check(server, task);
     }
     if (type == HCCL_CMD_BARRIER || type == HCCL_CMD_INTER_GROUP_SYNC) {
         return TERN_OK;
@@ -330,7 +260,7 @@ int tern__hccl_task_check(const struct hccl_server *server, struct device_task *
         return tern__fail(TERN_ERR_ARG, "%s: rank %d: no memory has so many elements",
                           tern__hccl_task_name(type), server->rank);
     }
-    TERN_TRY(check_buffer(server, task, "sendBuf", task->call.send, extent.send));
-    TERN_TRY(check_buffer(server, task, "recvBuf", task->call.recv, extent.recv));
+    TERN_TRY(tern__hccl_task_buffer(server, task, "sendBuf", task->call.send, extent.send));
+    TERN_TRY(tern__hccl_task_buffer(server, task, "recvBuf", task->call.recv, extent.recv));
     return check_blocks(server, task);
 }

@@ -289,7 +289,8 @@ static void agree(struct hccl_server *server, struct device_task *task)
 {
     const struct tern_hccl_task *call = &task->call;
     struct record records[TERN_RANKS_MAX];
-    if (task->status == TERN_OK && call->type != HCCL_CMD_BARRIER) {
+    bool writes = call->type == HCCL_CMD_HALF_ALLTOALLV;
+    if (task->status == TERN_OK && call->type != HCCL_CMD_BARRIER && !writes) {
         task->status = make_room(server, task);
         if (task->status != TERN_OK) {
             snprintf(task->why, sizeof task->why, "%s", tern_last_error());
@@ -300,7 +301,7 @@ static void agree(struct hccl_server *server, struct device_task *task)
                           .dtype = call->dtype,
                           .op = call->op,
                           .repeat = call->repeat,
-                          .count = call->count,
+                          .count = writes ? 0 : call->count,
                           .status = task->status,
                           .past_bytes = task->past_bytes};
     int status = tern_all_gather(server->comm, &mine, records, sizeof mine, TERN_U8);
@@ -363,6 +364,16 @@ static void run_collective(struct hccl_server *server, struct device_task *task)
     end_turn(task);
 }
 
+static void run_write(struct hccl_server *server, struct device_task *task)
+{
+    int status = tern__hccl_write_run(server, task);
+    if (status != TERN_OK) {
+        fail_server(server, task, status);
+        return;
+    }
+    end_turn(task);
+}
+
 static void run_batch(struct device_task *task)
 {
     for (uint32_t i = 0; i < task->call.count; i++) {
@@ -411,6 +422,10 @@ void tern__hccl_turn_run(struct hccl_server *server, struct device_task *task)
     }
     if (task->call.type == HCCL_CMD_BARRIER) {
         end_turn(task); // the agreement is one
+        return;
+    }
+    if (task->call.type == HCCL_CMD_HALF_ALLTOALLV) {
+        run_write(server, task);
         return;
     }
     run_collective(server, task);

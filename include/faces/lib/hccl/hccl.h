@@ -171,17 +171,20 @@ class Hccl
         task.stride = queueID;
         return prepare(task, file, line);
     }
-    // Bytes to a place that is the same in the window of every rank; of the newest chip. It is
-    // there, and is refused: what it does with localDataSize is not published.
+    // Of the newest chip: a block to every rank, into its window at remoteWinOffset, which is a
+    // place of this rank's own; Wait returns when all have come. In bytes. The chip sends with two
+    // dies, so a block has two parts, one behind the other in the window: the lists of uint64_t
+    // have one number for each rank, of the first parts, then as many of the second ones. They are
+    // read now. localDataSize: of the block to this rank itself, both parts.
     template <bool commit = false>
     HcclHandle AlltoAllvWrite(GM_ADDR usrIn, GM_ADDR sendOffsets, GM_ADDR sendSizes,
                               uint64_t remoteWinOffset, uint64_t localDataSize, TERN_HCCL_SITE)
     {
-        (void)sendOffsets;
-        (void)sendSizes;
-        (void)remoteWinOffset;
         tern_hccl_task task = describe(HCCL_CMD_HALF_ALLTOALLV, usrIn, nullptr, localDataSize,
                                        HCCL_DATA_TYPE_INT8, commit);
+        task.lists[0] = sendOffsets;
+        task.lists[1] = sendSizes;
+        task.stride = remoteWinOffset;
         return prepare(task, file, line);
     }
 

@@ -65,7 +65,8 @@ typedef struct tern_hccl_task {
     const void *send;
     void *recv;
     uint64_t count, stride;
-    const void *lists[4]; // AlltoAllV: u64[n] send counts and offsets, receive counts and offsets
+    const void *lists[4]; // AlltoAllV: u64[n] send counts and offsets, receive counts and offsets;
+                          // AlltoAllvWrite: u64[2 n] offsets and sizes; its stride: in windows
     uint32_t recv_dtype;  // AlltoAllV
     int32_t commit;       // all turns at once
 } tern_hccl_task;
