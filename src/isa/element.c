@@ -35,7 +35,10 @@ static int check_index(const char *call, const char *of, int64_t index, int64_t 
 static int find_in_tile(const char *call, const tern_tile *tile, int64_t index, bool writes,
                         char **place)
 {
-    TERN_TRY(tern__tile_check(call, "tile", tile, tile != NULL ? tile->dtype : TERN_F32));
+    if (tile == NULL) {
+        return tern__tile_check(call, "tile", NULL, TERN_F32); // which says so
+    }
+    TERN_TRY(tern__tile_check(call, "tile", tile, tile->dtype));
     TERN_TRY(check_index(call, "tile", index, (int64_t)tile->rows * tile->columns));
     if (tern__checking()) {
         tern__watch_element(writes ? "SetValue" : "GetValue", tile, index, writes);

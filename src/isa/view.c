@@ -199,7 +199,7 @@ int tern__view_any(const char *call, const char *name, const tern_tensor *tensor
     }
     view->data = tensor->data;
     view->dtype = tensor->dtype;
-    view->element_bytes = tern_dtype_size(tensor->dtype);
+    view->element_bytes = tern__element_bytes(tensor->dtype);
     view->window = NULL;
     view->rank = 0;
     view->far = false;
@@ -221,7 +221,7 @@ int tern__view_bytes(const char *call, const char *name, const tern_tensor *tens
 {
     view->data = tensor->data;
     view->dtype = tensor->dtype;
-    view->element_bytes = tern_dtype_size(tensor->dtype);
+    view->element_bytes = tern__element_bytes(tensor->dtype);
     view->window = NULL;
     view->rank = 0;
     view->far = false;

@@ -37,6 +37,10 @@ static void no_dtype(struct operands *o)
 {
     o->from.dtype = (tern_dtype)99;
 }
+static void moved_dtype(struct operands *o)
+{
+    o->from.dtype = o->to.dtype = o->ping.dtype = o->pong.dtype = TERN_C128;
+}
 static void negative_extent(struct operands *o)
 {
     o->from.shape[2] = -1;
@@ -169,6 +173,7 @@ static const struct {
     int calls;
 } damages[] = {
     {no_dtype, "99, the dtype of from, is none", MOVES | SCATTER | BROADCAST},
+    {moved_dtype, "c128, the dtype of from, is only moved, by collective calls", MOVES | BROADCAST},
     {negative_extent, "dimension 2 of from has extent -1 and stride 48", MOVES | BROADCAST},
     {negative_stride, "dimension 3 of to has extent", MOVES | GATHER | REDUCE},
     {uncountable, "from has more elements than can be counted", MOVES | BROADCAST},
