@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "comm/around.h"
 #include "comm/window.h"
 
 struct entry {
@@ -29,6 +30,7 @@ static uint64_t key_of(int comm_slot, uint32_t number)
 
 static pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
 static struct entry entries[TERN__WINDOWS_MAX];
+_Atomic uint32_t tern__registry_changes;
 static _Atomic uint32_t used; // entries below this index have been in use
 
 // NULL: it becomes free.
@@ -46,14 +48,16 @@ static void change_entry(struct entry *entry, tern_window *window)
         job = window->comm->group.job;
         key = key_of(window->comm->group.slot, window->number);
     }
-    tern__flag_add(&entry->version, 1); // partner: read_entry
+    tern__flag_add(&tern__registry_changes, 1); // partner: tern__registry_around
+    tern__flag_add(&entry->version, 1);         // partner: read_entry
     atomic_store(&entry->begin, begin);
     atomic_store(&entry->end, begin + bytes);
     atomic_store(&entry->part_bytes, part_bytes);
     atomic_store(&entry->window, window);
     atomic_store(&entry->job, job);
     atomic_store(&entry->key, key);
-    tern__flag_add(&entry->version, 1); // partner: read_entry
+    tern__flag_add(&entry->version, 1);         // partner: read_entry
+    tern__flag_add(&tern__registry_changes, 1); // partner: tern__registry_around
 }
 
 int tern__registry_add(tern_window *window)
@@ -104,6 +108,7 @@ void tern__registry_forget(void)
                            atomic_load(&entries[at].end)};
     }
     memset((void *)entries, 0, sizeof entries);
+    tern__flag_add(&tern__registry_changes, 2);
     tern__poke(&used, 0);
 }
 
@@ -192,6 +197,34 @@ bool tern__registry_find(const void *address, tern_window **window)
     bool is_there = find(address, &found);
     *window = is_there ? found.window : NULL;
     return is_there;
+}
+
+bool tern__registry_around(const void *address, struct tern__surroundings *around)
+{
+    uintptr_t at = (uintptr_t)address;
+    uint32_t changes = tern__flag_load(&tern__registry_changes); // partner: change_entry
+    struct found found;
+    if (inherited_count != 0 || changes % 2 != 0) {
+        return false;
+    }
+    *around = (struct tern__surroundings){1, UINTPTR_MAX, NULL, changes};
+    if (find(address, &found)) {
+        around->begin = found.begin;
+        around->end = found.end;
+        around->window = found.window;
+    } else {
+        uint32_t count = tern__observe(&used); // partner: tern__registry_add
+        for (uint32_t i = 0; i < count; i++) {
+            uintptr_t begin = atomic_load(&entries[i].begin);
+            uintptr_t end = atomic_load(&entries[i].end);
+            if (begin > at && begin < around->end) {
+                around->end = begin;
+            } else if (begin <= at && end > around->begin) {
+                around->begin = end;
+            }
+        }
+    }
+    return tern__flag_load(&tern__registry_changes) == changes; // partner: change_entry
 }
 
 int tern_window_find(const void *address, tern_window **window, int *rank, size_t *offset_bytes)

@@ -9,6 +9,7 @@
 #include "isa/check.h"
 #include "isa/far.h"
 #include "isa/pieces.h"
+#include "isa/row.h"
 
 static int check_atomic(const char *call, tern_atomic atomic)
 {
@@ -102,54 +103,12 @@ int tern_tile_store(const tern_tensor *to, const tern_tile *tile, tern_atomic at
     return TERN__CALL(tile_store(to, tile, atomic));
 }
 
-// The elements of a row, when the tensor is one and has no more than can be counted in bytes; 0: it
-// is another, or wrong.
-static int64_t row_count(const tern_tensor *tensor)
-{
-    const int64_t *shape = tensor->shape;
-    bool row = ((shape[0] ^ 1) | (shape[1] ^ 1) | (shape[2] ^ 1) | (shape[3] ^ 1)) == 0;
-    return row && shape[4] > 0 && shape[4] <= INT32_MAX ? shape[4] : 0;
-}
-
-static bool lies_together(const tern_tensor *tensor)
-{
-    const int64_t *stride = tensor->stride;
-    return stride[4] == 1 && (stride[0] | stride[1] | stride[2] | stride[3]) >= 0;
-}
-
-// What most puts and gets are: a row whose elements are together, to where they are together too,
-// through a tile that holds it. False, and nothing done: it is another transfer, or something is
-// wrong, which move() says.
-static bool move_row(const struct tern__tiles *tiles, const tern_tensor *to,
-                     const tern_tensor *from)
-{
-    struct tern__view destination;
-    struct tern__view source;
-    if (to == NULL || from == NULL || tiles->pong != NULL || tern__checking() ||
-        to->dtype != from->dtype || !lies_together(from) || !lies_together(to)) {
-        return false;
-    }
-    int64_t count = row_count(from);
-    if (count == 0 || tern__view_bytes(tiles->call, "from", from, count, &source) < 0 ||
-        tern__view_bytes(tiles->call, "to", to, count, &destination) < 0 ||
-        tern__tile_check(tiles->call, "the tile", tiles->ping, from->dtype) < 0 ||
-        count > tiles->ping->valid_columns || destination.far || source.far) {
-        return false;
-    }
-    tern__view_store_row(&destination, destination.data, source.data, count);
-    tern__owe_ring(destination.window, destination.rank);
-    return true;
-}
-
 static int move(const struct tern__tiles *tiles, const tern_tensor *to, const tern_tensor *from,
                 tern_atomic atomic, bool puts)
 {
     int64_t begin_ns = tern__trace_start();
     struct tern__view destination;
     struct tern__view source;
-    if (atomic == TERN_ATOMIC_NONE && begin_ns == 0 && move_row(tiles, to, from)) {
-        return TERN_OK;
-    }
     TERN_TRY(check_atomic(tiles->call, atomic));
     TERN_TRY(tern__view_any(tiles->call, "from", from, NULL, &source));
     TERN_TRY(tern__view_any(tiles->call, "to", to, source.shape, &destination));
@@ -183,6 +142,9 @@ static int move(const struct tern__tiles *tiles, const tern_tensor *to, const te
 int tern_tensor_put(const tern_tensor *to, const tern_tensor *from, tern_tile *ping,
                     tern_tile *pong, tern_atomic atomic)
 {
+    if (atomic == TERN_ATOMIC_NONE && pong == NULL && tern__move_row(to, from, ping)) {
+        return TERN_OK;
+    }
     return TERN__CALL(
         move(&(struct tern__tiles){"tern_tensor_put", ping, pong}, to, from, atomic, true));
 }
@@ -190,6 +152,9 @@ int tern_tensor_put(const tern_tensor *to, const tern_tensor *from, tern_tile *p
 int tern_tensor_get(const tern_tensor *to, const tern_tensor *from, tern_tile *ping,
                     tern_tile *pong)
 {
+    if (pong == NULL && tern__move_row(to, from, ping)) {
+        return TERN_OK;
+    }
     return TERN__CALL(move(&(struct tern__tiles){"tern_tensor_get", ping, pong}, to, from,
                            TERN_ATOMIC_NONE, false));
 }

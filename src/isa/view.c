@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "comm/registry.h"
 #include "isa/far.h"
+#include "isa/store.h"
 #include "isa/wide.h"
 #include "sync/bell.h"
 
@@ -20,38 +21,31 @@ struct tern__bell *tern__local_bell(void)
     return &bell;
 }
 
-enum { OWED = 8 };
-static _Thread_local struct {
-    tern_window *window; // may be destroyed meanwhile: then nobody waits in it
-    int rank;
-} owed[OWED];
-static _Thread_local int owed_count;
+_Thread_local struct tern__owed tern__owed;
 
 void tern__ring_owed(void)
 {
-    for (int i = 0; i < owed_count; i++) {
-        if (tern__handle_lives(owed[i].window, TERN__WINDOW)) {
-            tern__bell_ring(tern__window_bell(owed[i].window, owed[i].rank));
+    for (int i = 0; i < tern__owed.count; i++) {
+        tern_window *window = tern__owed.windows[i];
+        if (tern__handle_lives(window, TERN__WINDOW)) {
+            tern__bell_ring(tern__window_bell(window, tern__owed.ranks[i]));
         }
     }
-    owed_count = 0;
+    tern__owed.count = 0;
 }
 
-void tern__owe_ring(tern_window *window, int rank)
+void tern__owe_another(tern_window *window, int rank)
 {
-    if (window == NULL) {
-        return;
-    }
-    for (int i = 0; i < owed_count; i++) {
-        if (owed[i].window == window && owed[i].rank == rank) {
+    for (int i = 0; i < tern__owed.count; i++) {
+        if (tern__owed.windows[i] == window && tern__owed.ranks[i] == rank) {
             return;
         }
     }
-    if (owed_count == OWED) {
+    if (tern__owed.count == TERN__OWED) {
         tern__ring_owed();
     }
-    owed[owed_count].window = window;
-    owed[owed_count++].rank = rank;
+    tern__owed.windows[tern__owed.count] = window;
+    tern__owed.ranks[tern__owed.count++] = rank;
 }
 
 // The elements from the first to behind the last; -1: more than can be counted.
@@ -216,21 +210,6 @@ int tern__view_any(const char *call, const char *name, const tern_tensor *tensor
     return find_window(call, name, view, span);
 }
 
-int tern__view_bytes(const char *call, const char *name, const tern_tensor *tensor, int64_t count,
-                     struct tern__view *view)
-{
-    view->data = tensor->data;
-    view->dtype = tensor->dtype;
-    view->element_bytes = tern__element_bytes(tensor->dtype);
-    view->window = NULL;
-    view->rank = 0;
-    view->far = false;
-    view->shape[4] = count;
-    view->stride[4] = 1;
-    TERN_TRY(check_data(call, name, view));
-    return find_window(call, name, view, count);
-}
-
 bool tern__view_word(const char *call, const char *name, const tern_tensor *tensor,
                      struct tern__view *view, int *status)
 {
@@ -301,36 +280,21 @@ int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
     return TERN_OK;
 }
 
-// The first element, or word, last, and all of the first line after the others.
-static void store_bytes(char *to, const char *from, size_t bytes, size_t element_bytes)
-{
-    size_t word = element_bytes > sizeof(uint32_t) ? element_bytes : sizeof(uint32_t);
-    if ((uintptr_t)to % word != 0 || bytes < word) {
-        memcpy(to, from, bytes); // no word that anybody could wait for
-        return;
-    }
-    size_t line = TERN_CACHE_LINE - (uintptr_t)to % TERN_CACHE_LINE;
-    size_t first = bytes < line ? bytes : line;
-    memcpy(to + first, from + first, bytes - first);
-    memcpy(to + word, from + word, first - word);
-    tern__publish_bytes(to, from, word); // partner: who waits for the row
-}
-
 // Elements that are not one after the other.
 static void copy_elements(char *to, int64_t to_stride, const char *from, int64_t from_stride,
                           int64_t count, size_t element_bytes)
 {
     int64_t size = (int64_t)element_bytes;
     for (int64_t i = count - 1; i >= 0; i--) { // the first one last
-        store_bytes(to + i * to_stride * size, from + i * from_stride * size, element_bytes,
-                    element_bytes);
+        tern__store_bytes(to + i * to_stride * size, from + i * from_stride * size, element_bytes,
+                          element_bytes);
     }
 }
 
 void tern__view_store_row(const struct tern__view *to, char *row, const char *from, int64_t count)
 {
     if (to->stride[4] == 1 || count == 1) {
-        store_bytes(row, from, (size_t)count * to->element_bytes, to->element_bytes);
+        tern__store_bytes(row, from, (size_t)count * to->element_bytes, to->element_bytes);
     } else {
         copy_elements(row, to->stride[4], from, 1, count, to->element_bytes);
     }

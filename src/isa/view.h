@@ -48,11 +48,6 @@ int tern__view_any(const char *call, const char *name, const tern_tensor *tensor
 bool tern__view_word(const char *call, const char *name, const tern_tensor *tensor,
                      struct tern__view *view, int *status);
 
-// tern__view_any of `count` elements, 1 to INT32_MAX, that lie together; of the view's shape and
-// strides only the last ones are filled in.
-int tern__view_bytes(const char *call, const char *name, const tern_tensor *tensor, int64_t count,
-                     struct tern__view *view);
-
 // A tile as a tensor of this shape, which it must hold: the rows of all dimensions are the first
 // rows of the tile.
 int tern__view_tile(const char *call, const char *name, const tern_tile *tile,
@@ -114,9 +109,26 @@ void tern__view_copy_rounded(const struct tern__view *to, const struct tern__vie
                              tern_atomic atomic);
 
 // Something was stored in a rank's part of a window, and no notify may follow: at the thread's next
-// fence that rank is woken, if it sleeps.
-void tern__owe_ring(tern_window *window, int rank);
+// fence that rank is woken, if it sleeps. window may be NULL: other memory.
+enum { TERN__OWED = 8 };
+extern _Thread_local struct tern__owed {
+    int count;
+    int ranks[TERN__OWED];
+    tern_window *windows[TERN__OWED]; // may be destroyed meanwhile: then nobody waits in it
+} tern__owed __attribute__((tls_model("initial-exec")));
+
+void tern__owe_another(tern_window *window, int rank);
 void tern__ring_owed(void);
+
+static inline void tern__owe_ring(tern_window *window, int rank)
+{
+    int last = tern__owed.count - 1;
+    bool owes = window == NULL ||
+                (last >= 0 && tern__owed.windows[last] == window && tern__owed.ranks[last] == rank);
+    if (__builtin_expect(!owes, 0)) {
+        tern__owe_another(window, rank);
+    }
+}
 
 // For waits in memory that is in no window: of this process, so are all who wait.
 struct tern__bell *tern__local_bell(void);
