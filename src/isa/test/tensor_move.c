@@ -269,11 +269,12 @@ static int rows_as_flags(tern_comm *comm, void *arg)
     static int32_t memory[ROW];
     CHECK(case_open(comm, &b) == 0);
     tern_tile tile = tern_tile_2d(memory, TERN_I32, 1, ROW);
-    char *place = (char *)case_area(&b, 1, CASE_OUT) + 24;
-    tern_tensor row = tern_tensor_1d(place, TERN_I32, ROW);
+    char *area = case_area(&b, 1, CASE_OUT); // of whole lines
     tern_tensor taken = tern_tensor_1d(case_area(&b, 0, CASE_IN), TERN_I32, 1);
     for (int32_t number = 1; number <= ROWS; number++) {
         bool wide = number % 4 >= 2;
+        char *place = area + (number % 8 >= 4 ? 24 : 0);
+        tern_tensor row = tern_tensor_1d(place, TERN_I32, ROW);
         tern_tensor flag = tern_tensor_1d(place + (wide ? 4 : 0), TERN_I32, 1);
         if (b.rank == 0) {
             int32_t *in = (int32_t *)case_area(&b, 0, CASE_OUT);
