@@ -164,6 +164,27 @@ static size_t find_kernel(const struct out *out)
     return at < end ? at : out->count;
 }
 
+// Blanks instead of a cast to void that ends at `at`: a launch is void, and a cast would hold for
+// the kernel alone.
+static void drop_cast(struct out *out, size_t at)
+{
+    static const char *const words[] = {")", "void", "("};
+    size_t begin = at;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t length = strlen(words[i]);
+        while (begin > 0 && isspace((unsigned char)out->data[begin - 1])) {
+            begin--;
+        }
+        if (begin < length || memcmp(out->data + begin - length, words[i], length) != 0) {
+            return;
+        }
+        begin -= length;
+    }
+    for (size_t i = begin; i < at; i++) {
+        out->data[i] = out->data[i] == '\n' ? '\n' : ' ';
+    }
+}
+
 // The name as a string: blanks as one, no quotes.
 static void put_name(struct out *out, size_t from)
 {
@@ -210,7 +231,9 @@ static void rewrite(struct out *out, const char *text, size_t at, size_t count)
             put(out, text + at++, 1);
             continue;
         }
-        put_name(out, find_kernel(out));
+        size_t kernel = find_kernel(out);
+        drop_cast(out, kernel);
+        put_name(out, kernel);
         rewrite(out, text, inside, end); // a launch within is not one of C++'s, but no harm
         put(out, ")", 1);
         at = behind;

@@ -95,6 +95,11 @@ void Places()
     inner::Kernels<6>::Member<<<1, nullptr, job.stream>>>(sum);
     PlainKernel<<<1, nullptr, job.stream>>>(reinterpret_cast<uint8_t *>(sum));
     expect(__LINE__, 25);
+    (void)AddKernel<<<1, nullptr, s>>>(sum, 3);
+    if (job.n > 0) ( void ) inner::DeepKernel<<<1, nullptr, s>>>(sum);
+    (void)
+        ManyKernel<int32_t, 20><<<1, nullptr, job.stream>>>(sum);
+    expect(__LINE__, 3 + 5 + 20);
     int blocks = 2;
     AddKernel<<<blocks > 1 ? (blocks << 1) : 1, nullptr, job.stream>>>(sum, 1);
     AddKernel<<<(blocks * 8) >> 3, nullptr, job.stream>>>(sum, 10);
