@@ -92,23 +92,26 @@ def test_mismatch(field):
 @pytest.mark.parametrize("seed", range(int(os.environ.get("TERN_TORCH_KILLS", "4"))))
 def test_killed_at_random_in_a_training_loop(seed):
     """With TERN_TORCH_KILLS=300: a soak."""
+    reading, writing = os.pipe()
+
     def rank_main(rank, size):
         torch.manual_seed(1)
-        model = torch.nn.parallel.DistributedDataParallel(
-            torch.nn.Sequential(torch.nn.Linear(50, 80), torch.nn.ReLU(), torch.nn.Linear(80, 3)),
-            bucket_cap_mb=0.005)
+        os.write(writing, b"x")
         with pytest.raises(RuntimeError, match="rank|left|died"):
+            model = torch.nn.parallel.DistributedDataParallel(
+                torch.nn.Sequential(torch.nn.Linear(50, 80), torch.nn.ReLU(), torch.nn.Linear(80, 3)),
+                bucket_cap_mb=0.005)
             while True:
                 model(torch.randn(4, 50)).sum().backward()
     chance = random.Random(seed)
-    before = set(os.listdir("/dev/shm"))
     started = start(3, rank_main)
-    time.sleep(chance.uniform(0.05, 0.4))
+    os.close(writing)
+    for _ in started[0]:
+        os.read(reading, 1)  # they have a group
+    time.sleep(chance.uniform(0, 0.1))
     victim = chance.randrange(3)
     os.kill(started[0][victim], signal.SIGKILL)
-    try:
-        end(started, deadline=30, killed={victim})
-    except AssertionError as error:  # who was killed may be missed while the group is made
-        if "has not come" not in str(error) and "init_process_group" not in str(error):
-            raise
-    assert set(os.listdir("/dev/shm")) <= before
+    end(started, killed={victim})
+    os.close(reading)
+    assert not [name for pid in started[0] for name in os.listdir("/tmp")
+                if name.startswith(f"tern-torch-{pid}-")]
