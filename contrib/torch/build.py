@@ -121,10 +121,12 @@ def build(python, library, output):
         return NO_TORCH
     package = output / "tern_torch"
     package.mkdir(parents=True, exist_ok=True)
-    made = compile_all(facts, output / "objects")
-    link(facts, made, library, package / f"_C{facts['suffix']}")
+    compiled = compile_all(facts, output / "objects")
+    link(facts, compiled, library, package / f"_C{facts['suffix']}")
     for source in (HERE / "tern_torch").glob("*.py"):
-        shutil.copyfile(source, package / source.name)
+        made = package / source.name
+        if not made.exists() or made.read_bytes() != source.read_bytes():
+            shutil.copyfile(source, made)
     return 0
 
 
