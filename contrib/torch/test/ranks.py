@@ -13,38 +13,42 @@ import torch.distributed as dist
 import tern_torch  # noqa: F401  (registers the backend)
 
 
-def _child(rank, size, path, function, pipe, backend, timeout):
-    status = 1
-    try:
-        store = dist.FileStore(path, size)
-        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
-        function(rank, size)
-        if dist.is_initialized():
-            dist.destroy_process_group()
-        status = 0
-    except BaseException:  # pylint: disable=broad-except
-        os.write(pipe, f"rank {rank}:\n{traceback.format_exc()}".encode()[:4000])
-    os._exit(status)  # what atexit has belongs to pytest
-
-
-def start(size, function, backend="tern", timeout=timedelta(seconds=30)):
-    """Forks the ranks; [pid], and where their tracebacks come from."""
-    path = tempfile.mktemp(prefix="tern-torch-test-")
+def fork(size, body):
+    """Forks processes that call body(rank); [pid], and where their tracebacks come from."""
     reading, writing = os.pipe()
     pids = []
     for rank in range(size):
         pid = os.fork()
         if pid == 0:
-            os.close(reading)
-            _child(rank, size, path, function, writing, backend, timeout)
+            status = 1
+            try:
+                os.close(reading)
+                body(rank)
+                status = 0
+            except BaseException:  # pylint: disable=broad-except
+                os.write(writing, f"rank {rank}:\n{traceback.format_exc()}".encode()[:4000])
+            os._exit(status)  # what atexit has belongs to pytest
         pids.append(pid)
     os.close(writing)
-    return pids, reading, path
+    return pids, reading
+
+
+def start(size, function, backend="tern", timeout=timedelta(seconds=30)):
+    """Forks the ranks of a process group, which call function(rank, size)."""
+    path = tempfile.mktemp(prefix="tern-torch-test-")
+
+    def body(rank):
+        store = dist.FileStore(path, size)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+        function(rank, size)
+        if dist.is_initialized():
+            dist.destroy_process_group()
+    return *fork(size, body), path
 
 
 def end(started, deadline=60.0, killed=()):
     """Waits for the ranks, and fails with what they said if one failed that was not killed."""
-    pids, reading, path = started
+    pids, reading, *paths = started
     until = time.monotonic() + deadline
     left, failed, late = dict(enumerate(pids)), [], []
     while left and time.monotonic() < until:
@@ -63,7 +67,7 @@ def end(started, deadline=60.0, killed=()):
     while chunk := os.read(reading, 65536):
         words += chunk
     os.close(reading)
-    if os.path.exists(path):
+    for path in filter(os.path.exists, paths):
         os.unlink(path)
     assert not late, f"ranks {late} had not ended in {deadline} s\n{words.decode()}"
     assert not failed, f"ranks {failed} failed\n{words.decode()}"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one file of tests with a Python that has a torch, after building the package for it where
-that is needed. Exit status 77, with a sentence, where no Python has a torch and its headers."""
+"""Runs the tests of contrib/torch, or the files of them that are given, with a Python that has a torch,
+after building the package for it where that is needed. One process for all, as torch takes a second to
+import and ranks are forked. Exit status 77, with a sentence, where no Python has a torch and its headers."""
 
 import argparse
 import os
@@ -17,8 +18,8 @@ SKIPPED = 77
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--library", required=True)
-    parser.add_argument("file")
+    parser.add_argument("--library", default=ROOT / "build/release/lib/libtern.a")
+    parser.add_argument("files", nargs="*", default=[HERE])
     args = parser.parse_args()
     output = ROOT / "build/torch"
     reasons = []
@@ -27,7 +28,7 @@ def main():
                                 "--output", output], capture_output=True, text=True, check=False)
         if built.returncode == 0:
             env = {**os.environ, "PYTHONPATH": f"{output}{os.pathsep}{HERE}"}
-            return subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", args.file],
+            return subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args.files],
                                   env=env, check=False).returncode
         if built.returncode != NO_TORCH:
             sys.exit(built.stderr)

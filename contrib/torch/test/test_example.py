@@ -1,36 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example, under `tern run` and with plain variables; and the package as pip installs it."""
+"""The example, under `tern run` and with plain variables."""
 
 import os
 import pathlib
+import runpy
 import socket
 import subprocess
 import sys
 
 import pytest
 
+import tern_torch
+from ranks import end, fork
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
-TRAIN = [sys.executable, str(ROOT / "examples/torch_ddp/train.py"), "tern", "--steps", "6"]
+TRAIN = [str(ROOT / "examples/torch_ddp/train.py"), "tern", "--steps", "6"]
 TERN = ROOT / "build/release/bin/tern"
 
 
 @pytest.mark.skipif(not TERN.exists(), reason="needs build/release/bin/tern")
-@pytest.mark.parametrize("size", [2, 4])
-def test_under_tern_run(size):
+def test_under_tern_run():
     env = {name: value for name, value in os.environ.items() if not name.startswith("MASTER_")}
-    done = subprocess.run([TERN, "run", "-n", str(size), *TRAIN], capture_output=True, text=True,
+    done = subprocess.run([TERN, "run", "-n", "2", sys.executable, *TRAIN], capture_output=True, text=True,
                           timeout=200, env=env, check=False)
     assert done.returncode == 0, done.stderr
-    assert f"tern, {size} ranks" in done.stdout and "the same bits" in done.stdout
+    assert "tern, 2 ranks" in done.stdout and "the same bits" in done.stdout
 
 
-def test_with_variables():
+def test_with_variables(capfd):
+    """In forked processes, which need not import torch again."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    ranks = [subprocess.Popen(TRAIN, stdout=subprocess.PIPE, text=True, env={
-        **os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port), "TERN_TORCH_WINDOWS": "1"}) for rank in range(2)]
-    words = [rank.communicate(timeout=200)[0] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0, 0]
-    assert "the same bits" in words[0]
+
+    def rank_main(rank):
+        os.environ.update(RANK=str(rank), WORLD_SIZE="4", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        tern_torch.use_windows()
+        sys.argv = TRAIN
+        with pytest.raises(SystemExit) as done:
+            runpy.run_path(TRAIN[0], run_name="__main__")
+        assert done.value.code == 0
+        sys.stdout.flush()
+    end(fork(4, rank_main), deadline=200)
+    assert "tern, 4 ranks" in (words := capfd.readouterr().out) and "the same bits" in words
