@@ -294,7 +294,8 @@ static int run_lists(tern_comm *comm, void *arg)
 {
     static struct desk d;
     CHECK(open_desk(comm, &d) == 0);
-    for (int round = 0; round < 3; round++) {
+    uint64_t rounds = kit_number("TERN_TEST_SCALE", 1);
+    for (uint64_t round = 0; round < rounds; round++) {
         for (int k = 0; k < KINDS; k++) {
             CHECK(run_kind(&d, kinds[k], NULL) == 0);
         }

@@ -3,25 +3,11 @@
 // Messages with tags, recvs of any rank, recvs of at most so much: in any order of tags, each recv
 // gets the message that is next with its tag, whole; nobody starves; what does not fit is found
 // before a byte is written; and who waits for any rank is told when nobody is left to send.
-#include "support/cmocka.h"
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "coll/call/area.h"
-#include "support/look.h"
-#include "support/random.h"
-#include "support/ranks.h"
-#include "tern/coll.h"
-#include "tern/memory.h"
-
-#ifdef __SANITIZE_THREAD__
-#define ROUNDS 30 // each byte is looked at, twenty times as slowly
-#else
-#define ROUNDS 300
-#endif
+#include "coll/call/test/kit.h"
 
 enum {
     BATCH = 9, // messages of each pair in a round
@@ -202,7 +188,8 @@ static int exchange(tern_comm *comm, void *arg)
     uint64_t number = 0;
     static struct round room;
     struct round *r = &room;
-    for (int round = 0; round < ROUNDS / n; round++) {
+    int rounds = (int)kit_number("TERN_TEST_SCALE", 1) * (KIT_SANITIZED ? 30 : 100) / n;
+    for (int round = 0; round < rounds; round++) {
         for (int from = 0; from < n; from++) {
             for (int to = 0; to < n; to++) {
                 draw(&state, &number, r->batches[from][to]);
