@@ -3,14 +3,15 @@
 """Measures tern beside its peers, in turn in one run, and prints tables of ratios of medians.
 
     bench/run.py [--quick] [--no-peers] [--rounds N] [--every-size]
-                 [--only basics|tasks|nodes|python|machines|collectives]
+                 [--only basics|tasks|nodes|python|torch|machines|collectives]
                  [--wire GBIT,US] [--build DIR] [--output FILE]
 
 Peers are Open MPI and MPICH if their compilers are installed, and of task graphs GNU OpenMP and
 StarPU; their programs are compiled here; of the Python bindings mpi4py. The basics are this file's,
-task graphs bench/tasks.py, nodes bench/nodes.py, the bindings bench/python_calls.py, several machines
-bench/machines.py; the collective calls, which take most of the time, are bench/collectives.py. --wire
-is the network between machines: 1,100 (Gbit/s, microseconds), or 10,50.
+task graphs bench/tasks.py, nodes bench/nodes.py, the bindings bench/python_calls.py, PyTorch
+bench/torch_calls.py, several machines bench/machines.py; the collective calls, which take most of the
+time, are bench/collectives.py. --wire is the network between machines: 1,100 (Gbit/s, microseconds),
+or 10,50.
 With --output (as `make bench` calls it) the tables are written there too, with machine, date and
 commit; with --only, that chapter among those which are there. --every-size takes all powers of two
 from 8 B to 256 MiB instead of eleven sizes. --quick runs everything once with few iterations: a test
@@ -33,6 +34,7 @@ import machines
 import nodes
 import python_calls
 import tasks
+import torch_calls
 from cells import markdown, ratio, spread
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -228,6 +230,10 @@ def measure_python(options, tern):
     return python_calls.measure(tern, not options.no_peers, options.quick, rounds)
 
 
+def measure_torch(options, _):
+    return torch_calls.measure(options.quick, options.rounds or (1 if options.quick else 5))
+
+
 def measure_machines(options, tern):
     rounds = options.rounds or (1 if options.quick else 5)
     with tempfile.TemporaryDirectory() as folder:
@@ -258,7 +264,7 @@ def command(options):
 # In this order: the word of --only, the title, what measures it.
 CHAPTERS = (("basics", "Basics", measure_basics), ("tasks", "Tasks", measure_tasks),
             ("nodes", "Nodes", measure_nodes), ("python", "Python", measure_python),
-            ("machines", "Machines", measure_machines),
+            ("torch", "PyTorch", measure_torch), ("machines", "Machines", measure_machines),
             ("collectives", "Collective calls", measure_collectives))
 
 
