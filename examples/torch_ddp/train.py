@@ -5,7 +5,7 @@
     make torch
     export PYTHONPATH=build/torch
     build/release/bin/tern run -n 2 /usr/bin/python3 examples/torch_ddp/train.py tern
-    torchrun --nproc_per_node 2 examples/torch_ddp/train.py gloo
+    build/release/bin/tern run -n 2 /usr/bin/python3 examples/torch_ddp/train.py gloo
 
 prints the time of a step, the share of it that communication takes, and whether the loss has the same bits
 for two sizes of DDP's buckets. TERN_TORCH_WINDOWS=1: all tensors in windows."""
