@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "comm/window.h"
+#include "sync/far.h"
 #include "tern/signal.h"
 
 // Whether `seen <cmp> value`.
@@ -43,7 +44,17 @@ static inline const _Atomic uint32_t *tern__condition_word(const tern_condition 
 // before the notify is visible) and in the doorbell's handshake (sync/bell.h).
 static inline int32_t tern__condition_seen(const tern_condition *condition)
 {
-    return (int32_t)tern__flag_load(tern__condition_word(condition));
+    const int32_t seen = (int32_t)tern__flag_load(tern__condition_word(condition));
+#ifdef __SANITIZE_THREAD__
+    // A rank of another machine puts something here, tells a neighbour of this rank, and that
+    // notifies: the receiving thread has stored it before, but a tool that looks at one process
+    // does not see the way over two others.
+    struct tern__group *group = &condition->window->comm->group;
+    if (tern__far_is(group)) {
+        group->job->far->see(group->job);
+    }
+#endif
+    return seen;
 }
 
 // TERN_OK, or what is wrong with a condition; `call` begins the sentence.
