@@ -115,6 +115,7 @@ static void net_put_block(char *remote, const char *local, const tern_block *blo
         return;
     }
     uint64_t begin = far.message.offset;
+    far.message.word = 1; // long rows ring, too
     most *= 4;
     for (size_t left = block->rows, rows; left > 0; left -= rows) {
         rows = most == 0 ? 1 : left < most ? left : most;

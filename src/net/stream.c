@@ -128,8 +128,8 @@ static void advance(struct iovec **parts, int *count, size_t bytes)
     }
 }
 
-// All of it; no part is empty.
-static int write_all(struct tern__net *net, int rank, struct iovec *parts, int count)
+// All of it; no part is empty. flags: MSG_MORE, when more follows at once.
+static int write_all(struct tern__net *net, int rank, struct iovec *parts, int count, int flags)
 {
     struct tern__net_peer *peer = &net->peers[rank];
     int status = peer->broken
@@ -137,7 +137,7 @@ static int write_all(struct tern__net *net, int rank, struct iovec *parts, int c
                      : TERN_OK;
     while (count > 0 && status == TERN_OK) {
         struct msghdr packet = {.msg_iov = parts, .msg_iovlen = (size_t)count};
-        ssize_t now = sendmsg(peer->link->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t now = sendmsg(peer->link->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
         if (now >= 0) {
             advance(&parts, &count, (size_t)now);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -162,7 +162,7 @@ int tern__net_write(struct tern__net *net, int rank, struct tern__net_message *m
     if (tern__net_is_carried(net, message->kind)) {
         return tern__net_carry(net, rank, message, NULL);
     }
-    return write_all(net, rank, &part, 1);
+    return write_all(net, rank, &part, 1, 0);
 }
 
 int tern__net_connect(struct tern__net *net, int rank)
@@ -188,6 +188,15 @@ int tern__net_connect(struct tern__net *net, int rank)
     return tern__net_write(net, rank, &hello);
 }
 
+// A put whose notify follows, a payload whose line does: the kernel makes one packet of both. It
+// waits for no more than 200 ms, and for nothing that anybody may rely on: all else that is sent to
+// the rank, a flush too, takes along what has waited.
+static int flags_of(const struct tern__net_message *message)
+{
+    bool followed = message->kind == TERN__NET_PUT || message->kind == TERN__NET_AREA;
+    return followed && message->word == 0 ? MSG_MORE : 0;
+}
+
 int tern__net_send(struct tern__net *net, int rank, const struct tern__net_message *message,
                    const void *payload)
 {
@@ -206,8 +215,9 @@ int tern__net_send(struct tern__net *net, int rank, const struct tern__net_messa
             peer->sent++;
             atomic_fetch_or_explicit(&net->unconfirmed, UINT64_C(1) << rank, memory_order_seq_cst);
         }
-        status = carried ? tern__net_carry(net, rank, message, payload)
-                         : write_all(net, rank, parts, message->bytes > 0 ? 2 : 1);
+        status = carried
+                     ? tern__net_carry(net, rank, message, payload)
+                     : write_all(net, rank, parts, message->bytes > 0 ? 2 : 1, flags_of(message));
     }
     pthread_mutex_unlock(&peer->lock);
     return status;
