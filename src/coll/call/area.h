@@ -52,7 +52,10 @@
 // machine that wait longer find everything. Of mailboxes, the lines and acknowledgements go to the
 // other rank itself, and have one reader and one writer as ever. Nothing else is copied: plans that
 // touch windows or signals of other ranks run between machines only where they say so, in
-// memory of the rank that they reach.
+// memory of the rank that they reach. Such a plan begins when the ranks of this machine have
+// published the run, so nothing waits for a crossing before the bytes do: who publishes run k knows
+// that all have ended k - TERN__SLOTS, so scratch, outputs and signals of the slot are free on all
+// ranks. It has met the others before the run ends, and `out` is written after that.
 #ifndef TERN_COLL_CALL_AREA_H
 #define TERN_COLL_CALL_AREA_H
 

@@ -103,13 +103,21 @@ uint64_t tern__call_gates(const struct tern__coll *call, uint32_t run)
     }
 }
 
+// Of these those that the oldest run waits for now. A plan that reaches other machines begins when
+// the ranks here have come (area.h), and the run ends when all have.
+static uint64_t gates_now(const struct tern__calls *calls, const struct tern__coll *call,
+                          uint32_t run)
+{
+    uint64_t gates = tern__call_gates(call, run);
+    return call->wide && !calls->bound ? gates & ~calls->elsewhere->ranks : gates;
+}
+
 uint64_t tern__calls_awaited(const struct tern__calls *calls, uint32_t *run)
 {
     bool held = is_held(calls);
     *run = held ? calls->settled + 1 : calls->ended + 1;
-    uint64_t gates = held           ? calls->others
-                     : calls->bound ? 0
-                                    : tern__call_gates(calls->oldest, *run);
+    bool met = calls->bound && !calls->oldest->wide;
+    uint64_t gates = held ? calls->others : met ? 0 : tern__call_gates(calls->oldest, *run);
     uint64_t ranks = 0;
     for (uint64_t left = gates; left != 0; left &= left - 1) {
         int rank = __builtin_ctzll(left);
@@ -123,7 +131,7 @@ int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call)
     uint32_t run = calls->ended + 1;
     uint64_t gates;
     do { // what one rank has published may say who else is waited for
-        gates = tern__call_gates(call, run);
+        gates = gates_now(calls, call, run);
         for (uint64_t left = gates; left != 0; left &= left - 1) {
             int rank = __builtin_ctzll(left);
             if (tern__reached(tern__calls_compared(calls, rank), run)) {
@@ -137,7 +145,7 @@ int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call)
                 return tern__calls_mismatch(calls, rank, differs);
             }
         }
-    } while (gates != tern__call_gates(call, run));
+    } while (gates != gates_now(calls, call, run));
     calls->met_all = gates == calls->others;
     return 1;
 }
@@ -146,7 +154,7 @@ bool tern__calls_ready(const struct tern__calls *calls)
 {
     bool held = is_held(calls);
     uint32_t run = held ? calls->settled + 1 : calls->ended + 1;
-    uint64_t gates = held ? calls->others : tern__call_gates(calls->oldest, run);
+    uint64_t gates = held ? calls->others : gates_now(calls, calls->oldest, run);
     for (uint64_t left = gates; left != 0; left &= left - 1) {
         int rank = __builtin_ctzll(left);
         if (!tern__reached(tern__calls_compared(calls, rank), run)) {
@@ -158,5 +166,5 @@ bool tern__calls_ready(const struct tern__calls *calls)
             }
         }
     }
-    return true;
+    return !calls->bound || calls->lanes.open_count == 0; // else the ops wait for something else
 }

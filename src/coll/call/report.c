@@ -84,17 +84,17 @@ static void name_call(const struct tern__coll *call, char *text, size_t size)
              tern_coll_kind_name(call->kind), data, algorithm_of(call), way_text(call->way));
 }
 
-// The lane and op that the oldest run waits at; NULL before all ranks have come.
-static const struct tern__step *find_step(const struct tern__calls *calls, int *lane)
-{
-    return calls->bound ? tern__lanes_stand(&calls->lanes, lane) : NULL;
-}
-
 // The ranks that have not published the run that the oldest call waits for.
 static uint64_t missing(const struct tern__calls *calls)
 {
     uint32_t run;
     return tern__calls_awaited(calls, &run);
+}
+
+// The lane and op that the oldest run waits at; NULL before all ranks have come.
+static const struct tern__step *find_step(const struct tern__calls *calls, int *lane)
+{
+    return calls->bound && missing(calls) == 0 ? tern__lanes_stand(&calls->lanes, lane) : NULL;
 }
 
 // "waiting for rank 3 to enter it": the call, or an earlier one that this rank has not waited in.

@@ -7,6 +7,23 @@
 #include "coll/call/trace.h"
 #include "sync/far.h"
 
+// How many ranks are on this machine.
+static uint32_t count_here(const struct tern__calls *calls)
+{
+    const uint64_t elsewhere = calls->elsewhere != NULL ? calls->elsewhere->ranks : 0;
+    return (uint32_t)(calls->nranks - __builtin_popcountll(elsewhere));
+}
+
+// Who sleeps before the ops of a plan that reaches other machines waits for the ranks here alone.
+static void arrive_here(const struct tern__calls *calls, uint32_t run)
+{
+    _Atomic uint32_t *counter = tern__area_arrivals(calls->area, run, 1); // partner: itself
+    uint32_t all = calls->arrivals[run % TERN__SLOTS][1] + count_here(calls);
+    if (tern__flag_add(counter, 1) + 1 == all) {
+        tern__ring_others(calls->area);
+    }
+}
+
 // Publishes the next run of a call.
 static void publish(struct tern__calls *calls, struct tern__coll *call)
 {
@@ -23,6 +40,9 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
     calls->numbers[run % TERN__SLOTS] = call->number;
     tern__flag_store(&head->run, run); // partner: is_published in meet.c
     tern__calls_arrive(calls, run, tern__call_is_alone(call));
+    if (call->wide) {
+        arrive_here(calls, run);
+    }
     if (begin_ns != 0) {
         tern__trace_publish(call, run, begin_ns);
     }
@@ -116,6 +136,7 @@ static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t
     tern__call_unload(call);
     tern__lanes_end(&calls->lanes);
     tern__calls_count(calls, run, script != NULL ? script->meets : 0);
+    calls->arrivals[run % TERN__SLOTS][1] += call->wide ? count_here(calls) : 0;
     calls->ended++;
     calls->settled = calls->met_all ? calls->ended : calls->settled;
     calls->bound = false;
@@ -149,10 +170,17 @@ static int advance_run(struct tern__calls *calls, bool *moved)
         if (calls->lanes.failed) {
             return tern__call_unread(call);
         }
-        if (!swept) {
-            return 0;
+        if (!swept) { // perhaps for ever, if the others make another call
+            int met = call->wide ? tern__calls_meet(calls, call) : 0;
+            return met < 0 ? met : 0;
         }
         *moved = true;
+    }
+    if (call->wide) {
+        int met = tern__calls_meet(calls, call);
+        if (met <= 0) {
+            return met;
+        }
     }
     end_run(calls, call, run);
     *moved = true;
@@ -200,7 +228,9 @@ static bool advance_work(struct tern__work *work)
 static bool work_ready(struct tern__work *work)
 {
     struct tern__calls *calls = calls_of(work);
-    return calls->bound ? tern__lanes_ready(&calls->lanes) : tern__calls_ready(calls);
+    bool compares = !calls->bound || (calls->oldest != NULL && calls->oldest->wide);
+    return (calls->bound && tern__lanes_ready(&calls->lanes)) ||
+           (compares && tern__calls_ready(calls));
 }
 
 static void work_asleep(struct tern__work *work)

@@ -156,12 +156,12 @@ void tern__trace_calls_rest(struct tern__calls *calls, struct tern__trace_event 
         return;
     }
     name_rest(event, tern_coll_kind_name(call->kind), call->number);
-    if (!calls->bound) {
-        uint32_t run;
-        uint64_t ranks = tern__calls_awaited(calls, &run);
-        if (ranks != 0) {
-            set_peer(event, calls, __builtin_ctzll(ranks));
-        }
+    uint32_t run;
+    uint64_t ranks = tern__calls_awaited(calls, &run);
+    if (ranks != 0) {
+        set_peer(event, calls, __builtin_ctzll(ranks));
+    }
+    if (ranks != 0 || !calls->bound) {
         return;
     }
     int lane;
