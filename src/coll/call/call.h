@@ -5,20 +5,20 @@
 // goes through its runs (run.c); report.c words what went wrong. Calls between the files go one
 // way:
 //
-//     calls.c, request.c             enter from outside, and look the state up once
-//     quick.c                        the short path
+//     any.c, request.c, calls.c      enter from outside, and look the state up once
 //     state.c                        makes and frees what a communicator keeps
+//     quick.c                        the short path
 //     mail.c, pieces.c, take.c       messages
 //     match.c                        which recv a message goes to
 //     run.c                          runs
-//     meet.c                         whom a run waits for, and whether they agree
+//     publish.c, place.c             memory
 //     trace.c, report.c              what they leave in a trace, and sentences
-//     place.c, publish.c, shares.c   memory
 //     elsewhere.c                    what is said to other machines
 //     pick.c, shape.c, program.c     plans
-//     args.c, lists.c                arguments
+//     meet.c                         whom a run waits for, and whether they agree
+//     args.c, lists.c, shares.c      arguments
 //
-// question.c asks the last four about a call that nobody makes, for choose.c and as_run.c.
+// question.c asks pick.c and args.c about a call that nobody makes, for choose.c and as_run.c.
 #ifndef TERN_COLL_CALL_CALL_H
 #define TERN_COLL_CALL_CALL_H
 
@@ -334,9 +334,18 @@ static inline void tern__calls_count(struct tern__calls *calls, uint32_t run, ui
         arrivals[signal + 1] += (meets >> signal & 1) != 0 ? (uint32_t)calls->nranks : 0;
     }
 }
-// meet.c: 1 when the oldest run has met all ranks that it waits for, and they agree; 0 when one has
-// not come.
-int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call);
+// meet.c
+
+// A rank whose call is another one, and the run in which it is.
+struct tern__differs {
+    int rank;
+    uint32_t run;
+};
+
+// 1 when the oldest run has met all ranks that it waits for, and they agree; 0 when one has not
+// come; TERN_ERR_MISMATCH, without a sentence, when one differs.
+int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call,
+                     struct tern__differs *differs);
 
 // Which ranks a call waits for in a run before its ops; which the oldest call waits for now, and in
 // which run; and whether they have come.
@@ -356,9 +365,9 @@ bool tern__calls_ready(const struct tern__calls *calls);
 
 // Compares this rank's runs with those of ranks that have published `run`: all that were not
 // compared before. And all runs that all ranks have published by now: TERN_ERR_MISMATCH, without a
-// sentence, says which rank differs in which. And the last run of a rank that was compared.
+// sentence, when one differs. And the last run of a rank that was compared.
 bool tern__calls_agree(struct tern__calls *calls, uint64_t ranks, uint32_t run);
-int tern__calls_settle(struct tern__calls *calls, int *rank, uint32_t *run);
+int tern__calls_settle(struct tern__calls *calls, struct tern__differs *differs);
 uint32_t tern__calls_compared(const struct tern__calls *calls, int rank);
 
 static inline bool tern__calls_has_room(const struct tern__calls *calls)
@@ -372,7 +381,7 @@ void tern__calls_fail(struct tern__calls *calls, int status);
 void tern__calls_set_up(struct tern__calls *calls); // what its work can do
 
 // report.c: words, and fails the communicator.
-int tern__calls_mismatch(struct tern__calls *calls, int rank, uint32_t run);
+int tern__calls_mismatch(struct tern__calls *calls, const struct tern__differs *differs);
 int tern__call_counts_differ(struct tern__coll *call, int from, int to, uint64_t sent,
                              uint64_t wanted);
 int tern__call_window_gone(struct tern__coll *call, int rank);

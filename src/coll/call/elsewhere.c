@@ -166,9 +166,8 @@ void tern__mail_tell(const struct tern__calls *calls, int peer, int owner, const
 static bool has_settled(void *arg)
 {
     struct tern__calls *calls = arg;
-    int rank;
-    uint32_t run;
-    return tern__calls_settle(calls, &rank, &run) != TERN_OK || calls->settled == calls->ended;
+    struct tern__differs differs;
+    return tern__calls_settle(calls, &differs) != TERN_OK || calls->settled == calls->ended;
 }
 
 static int settle_broken(void *arg, bool deep)

@@ -42,16 +42,15 @@ bool tern__calls_agree(struct tern__calls *calls, uint64_t ranks, uint32_t run)
     return true;
 }
 
-int tern__calls_settle(struct tern__calls *calls, int *rank, uint32_t *run)
+int tern__calls_settle(struct tern__calls *calls, struct tern__differs *differs)
 {
     uint32_t least = calls->ended;
     for (uint64_t left = calls->others; left != 0; left &= left - 1) {
         int other = __builtin_ctzll(left);
         uint32_t at = tern__calls_compared(calls, other);
         while (!tern__reached(at, calls->ended) && is_published(calls, other, at + 1)) {
-            *run = compare(calls, other, ++at);
-            if (*run != 0) {
-                *rank = other;
+            *differs = (struct tern__differs){other, compare(calls, other, ++at)};
+            if (differs->run != 0) {
                 return TERN_ERR_MISMATCH;
             }
         }
@@ -126,7 +125,8 @@ uint64_t tern__calls_awaited(const struct tern__calls *calls, uint32_t *run)
     return ranks;
 }
 
-int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call)
+int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call,
+                     struct tern__differs *differs)
 {
     uint32_t run = calls->ended + 1;
     uint64_t gates;
@@ -140,9 +140,9 @@ int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call)
             if (!is_published(calls, rank, run)) {
                 return 0;
             }
-            uint32_t differs = compare(calls, rank, run);
-            if (differs != 0) {
-                return tern__calls_mismatch(calls, rank, differs);
+            *differs = (struct tern__differs){rank, compare(calls, rank, run)};
+            if (differs->run != 0) {
+                return TERN_ERR_MISMATCH;
             }
         }
     } while (gates != gates_now(calls, call, run));

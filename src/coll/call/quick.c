@@ -87,10 +87,9 @@ static void publish(struct tern__calls *calls, const struct tern__shape *shape, 
 static bool has_room(struct tern__calls *calls)
 {
     uint32_t looks = 2 * tern__job_ladder(calls->work.job).spins;
-    int rank;
-    uint32_t run;
+    struct tern__differs differs;
     do {
-        if (tern__calls_settle(calls, &rank, &run) != TERN_OK) {
+        if (tern__calls_settle(calls, &differs) != TERN_OK) {
             return false;
         }
     } while (!tern__calls_has_room(calls) && looks-- > 0);

@@ -223,8 +223,10 @@ static int compare_counts(struct tern__calls *calls, const int ranks[2], uint32_
     return TERN_OK;
 }
 
-int tern__calls_mismatch(struct tern__calls *calls, int rank, uint32_t run)
+int tern__calls_mismatch(struct tern__calls *calls, const struct tern__differs *differs)
 {
+    int rank = differs->rank;
+    uint32_t run = differs->run;
     // Where rank 0 is known to agree with this one, it speaks for both: whoever finds the
     // disagreement then says the same.
     int alike = tern__reached(tern__calls_compared(calls, 0), run) ? 0 : calls->rank;

@@ -52,10 +52,9 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
 // disagreed in an earlier one.
 static int has_room(struct tern__calls *calls)
 {
-    int rank;
-    uint32_t run;
-    if (!tern__calls_has_room(calls) && tern__calls_settle(calls, &rank, &run) != TERN_OK) {
-        return tern__calls_mismatch(calls, rank, run);
+    struct tern__differs differs;
+    if (!tern__calls_has_room(calls) && tern__calls_settle(calls, &differs) != TERN_OK) {
+        return tern__calls_mismatch(calls, &differs);
     }
     return tern__calls_has_room(calls);
 }
@@ -145,6 +144,15 @@ static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t
     }
 }
 
+// 1 when all whom the oldest run waits for have come, 0 when one has not; an error, with its
+// sentence, when one makes another call.
+static int meet(struct tern__calls *calls, struct tern__coll *call)
+{
+    struct tern__differs differs;
+    int met = tern__calls_meet(calls, call, &differs);
+    return met < 0 ? tern__calls_mismatch(calls, &differs) : met;
+}
+
 // The oldest run: 1 when it ended, 0 when it has to wait.
 static int advance_run(struct tern__calls *calls, bool *moved)
 {
@@ -155,7 +163,7 @@ static int advance_run(struct tern__calls *calls, bool *moved)
     }
     if (!calls->bound) {
         int64_t begin_ns = tern__trace_start();
-        int met = tern__calls_meet(calls, call);
+        int met = meet(calls, call);
         if (met <= 0) {
             return met;
         }
@@ -171,13 +179,13 @@ static int advance_run(struct tern__calls *calls, bool *moved)
             return tern__call_unread(call);
         }
         if (!swept) { // perhaps for ever, if the others make another call
-            int met = call->wide ? tern__calls_meet(calls, call) : 0;
+            int met = call->wide ? meet(calls, call) : 0;
             return met < 0 ? met : 0;
         }
         *moved = true;
     }
     if (call->wide) {
-        int met = tern__calls_meet(calls, call);
+        int met = meet(calls, call);
         if (met <= 0) {
             return met;
         }

@@ -12,10 +12,9 @@
 // What this rank has not waited for, as far as it can be seen now: those who stay must learn of it.
 static void look_back(struct tern__calls *calls)
 {
-    int rank;
-    uint32_t run;
-    if (tern__calls_settle(calls, &rank, &run) != TERN_OK) {
-        tern__calls_mismatch(calls, rank, run);
+    struct tern__differs differs;
+    if (tern__calls_settle(calls, &differs) != TERN_OK) {
+        tern__calls_mismatch(calls, &differs);
     }
 }
 
