@@ -133,27 +133,6 @@ int tern__jobs_of_process(int pid, struct tern__jobs *jobs)
     return status;
 }
 
-int tern__jobs_open(int pid, struct tern__jobs *jobs)
-{
-    char hosts[400];
-    TERN_TRY(tern__jobs_of_process(pid, jobs));
-    if (jobs->count > 0 || tern__jobs_of_head(pid, jobs, hosts, sizeof hosts)) {
-        return TERN_OK;
-    }
-    if (hosts[0] != '\0') {
-        return tern__fail(
-            TERN_ERR_STATE,
-            "process %d is the head of a job on several machines, and none of them is "
-            "this one, or its ranks have not come yet; `tern info --jobs` has the "
-            "process to ask about on %s",
-            pid, hosts);
-    }
-    return tern__fail(TERN_ERR_STATE,
-                      "process %d is in no job of tern; give the process of `tern run`, or of a "
-                      "rank between tern_init and tern_comm_destroy",
-                      pid);
-}
-
 void tern__jobs_close(struct tern__jobs *jobs)
 {
     for (int i = 0; i < jobs->count; i++) {

@@ -18,17 +18,13 @@ struct tern__jobs {
     ino_t inode[TERN__JOBS_MAX];
 };
 
-// Maps the control memory of every job that the process is in. TERN_OK only when there is one.
-// Errors: those of tern_job_report.
+// Maps the control memory of every job that the process is in; of the head of a job on several
+// machines, that of the first of its branches on this one (job_head.c). TERN_OK only when there is
+// one. Errors: those of tern_job_report.
 int tern__jobs_open(int pid, struct tern__jobs *jobs);
 void tern__jobs_close(struct tern__jobs *jobs);
 
 // The same of what the process has open itself; there may be none.
 int tern__jobs_of_process(int pid, struct tern__jobs *jobs);
-
-// job_head.c. Of the head of a job on several machines: the job as the first of its branches on
-// this machine sees it. False when there is none; then `hosts` has "a, b", the hosts on which
-// branches are, and is "" when the process is no head.
-bool tern__jobs_of_head(int pid, struct tern__jobs *jobs, char *hosts, size_t size);
 
 #endif

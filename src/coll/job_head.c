@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "coll/job_find.h"
 
 #define WORDS_MAX 64
@@ -51,7 +52,9 @@ static bool look_at_child(int pid, char *hosts, size_t size)
     return true;
 }
 
-bool tern__jobs_of_head(int pid, struct tern__jobs *jobs, char *hosts, size_t size)
+// The job as the first of its branches on this machine sees it. False when there is none; then
+// `hosts` has "a, b", the hosts on which branches are, and is "" when the process is no head.
+static bool jobs_of_head(int pid, struct tern__jobs *jobs, char *hosts, size_t size)
 {
     char path[64];
     int child;
@@ -68,4 +71,25 @@ bool tern__jobs_of_head(int pid, struct tern__jobs *jobs, char *hosts, size_t si
         fclose(file);
     }
     return jobs->count > 0;
+}
+
+int tern__jobs_open(int pid, struct tern__jobs *jobs)
+{
+    char hosts[400];
+    TERN_TRY(tern__jobs_of_process(pid, jobs));
+    if (jobs->count > 0 || jobs_of_head(pid, jobs, hosts, sizeof hosts)) {
+        return TERN_OK;
+    }
+    if (hosts[0] != '\0') {
+        return tern__fail(
+            TERN_ERR_STATE,
+            "process %d is the head of a job on several machines, and none of them is "
+            "this one, or its ranks have not come yet; `tern info --jobs` has the "
+            "process to ask about on %s",
+            pid, hosts);
+    }
+    return tern__fail(TERN_ERR_STATE,
+                      "process %d is in no job of tern; give the process of `tern run`, or of a "
+                      "rank between tern_init and tern_comm_destroy",
+                      pid);
 }

@@ -48,8 +48,6 @@ static inline bool tern__choice_reads(tern_plan_kind kind)
 // What is built in, for any rank count from 1 on.
 void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *choice);
 
-// tune_file.c
-
 // A tune file, read.
 struct tern__tune_entry {
     int line;
@@ -64,6 +62,16 @@ struct tern__tune {
     int costs_count;
 };
 
+// tune_cost_rows.c
+
+struct tern__tune_reader;
+
+// Reads the rest of a row that begins with "cost", or with "rate", into the costs of a table.
+int tern__tune_read_cost(struct tern__tune_reader *r, struct tern__tune *tune);
+int tern__tune_read_rate(struct tern__tune_reader *r, struct tern__tune *tune);
+
+// tune_file.c
+
 // Reads the text of a tune file. Errors name file, line and column, and what was expected there.
 int tern__tune_parse(const char *text, size_t length, const char *name, struct tern__tune *tune);
 int tern__tune_load(const char *path, struct tern__tune *tune);
@@ -77,15 +85,7 @@ const struct tern__tune_entry *tern__tune_find(const struct tern__tune *tune, te
 // nowhere. *demanded: it is $TERN_TUNE's, and must be usable.
 bool tern__tune_place(char *path, size_t size, bool *demanded);
 
-// tune_cost.c
-
-struct tern__tune_reader;
-
-// Reads the rest of a row that begins with "cost", or with "rate", into the costs of a table.
-int tern__tune_read_cost(struct tern__tune_reader *r, struct tern__tune *tune);
-int tern__tune_read_rate(struct tern__tune_reader *r, struct tern__tune *tune);
-
-// tune_use.c
+// tune_use.c; what programs ask of costs is in tune_cost.c
 
 // A copy of the costs of this process's table.
 int tern__tune_look_cost(int nranks, tern_tune_cost *cost);
