@@ -86,6 +86,18 @@ static char *part_of(const tern_window *window, int rank, size_t offset)
     return window != NULL ? tern__window_at(window, rank, offset) : NULL;
 }
 
+// The ranks (bit r) of other machines.
+static uint64_t find_elsewhere(const struct tern_exec *exec)
+{
+    const struct tern__group *group = &exec->comm->group;
+    uint64_t elsewhere = 0;
+    for (int rank = 0; group->away != 0 && rank < group->size; rank++) {
+        bool here = tern__job_is_here(group->job, group->members[rank]);
+        elsewhere |= here ? 0 : UINT64_C(1) << rank;
+    }
+    return elsewhere;
+}
+
 static void bind(struct tern_exec *exec)
 {
     const tern_exec_options *options = &exec->options;
@@ -94,7 +106,7 @@ static void bind(struct tern_exec *exec)
         .rank = exec->comm->group.rank,
         .in_map = TERN__MAP_BYTES,
         .out_map = TERN__MAP_BYTES,
-        .elsewhere = tern__exec_elsewhere(exec),
+        .elsewhere = find_elsewhere(exec),
         .locks = tern__window_at(exec->window, 0, exec->locks_offset),
         .locks_stride = exec->window->size_bytes,
         .nranks = (uint32_t)exec->plan->spec.nranks,

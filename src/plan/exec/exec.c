@@ -101,17 +101,6 @@ static int compare_offers(const struct offer *offers, const struct tern__group *
     return TERN_OK;
 }
 
-uint64_t tern__exec_elsewhere(const struct tern_exec *exec)
-{
-    const struct tern__group *group = &exec->comm->group;
-    uint64_t elsewhere = 0;
-    for (int rank = 0; group->away != 0 && rank < group->size; rank++) {
-        bool here = tern__job_is_here(group->job, group->members[rank]);
-        elsewhere |= here ? 0 : UINT64_C(1) << rank;
-    }
-    return elsewhere;
-}
-
 // The executor's own window: head, what is told, signals, locks, scratch.
 static int make_window(struct tern_exec *exec)
 {

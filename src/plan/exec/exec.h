@@ -109,9 +109,6 @@ int tern__exec_timed_out(struct tern_exec *exec, int64_t waited_ns);
 // TERN_ERR_LEFT, and a failed communicator, when a rank has left that has not begun the run.
 int tern__exec_check_left(struct tern_exec *exec);
 
-// exec.c: the ranks (bit r) of other machines.
-uint64_t tern__exec_elsewhere(const struct tern_exec *exec);
-
 // Whether this rank hears when a rank begins a run.
 static inline bool tern__exec_hears(const struct tern_exec *exec, int rank)
 {
