@@ -30,7 +30,7 @@ void tern__hub_note_failure(struct tern__hub *hub)
 {
     const struct tern__ctl *ctl = hub->ctl;
     if (ctl != NULL && hub->failure[0] == '\0' &&
-        tern__flag_load(&ctl->failure) == TERN__FAILED) { // partner: begin_failure in sync/group.c
+        tern__flag_load(&ctl->failure) == TERN__FAILED) { // partner: begin_failure in sync/fail.c
         snprintf(hub->failure, sizeof hub->failure, "communicator %d has failed: %.*s",
                  ctl->failure_slot, TERN__FAILURE_BYTES - 1, ctl->failure_text);
     }

@@ -99,6 +99,19 @@ static void read_runs(const struct tern__ctl_rank *slot, char text[TERN__RUNS_BY
     text[TERN__RUNS_BYTES - 1] = '\0';
 }
 
+const char *tern__meeting_name(enum tern__meeting_kind meeting)
+{
+    static const char *const names[] = {
+        [TERN__MEETING_BARRIER] = "tern_comm_barrier",
+        [TERN__MEETING_SPLIT] = "tern_comm_split",
+        [TERN__MEETING_WINDOW] = "tern_window_create",
+        [TERN__MEETING_EXEC] = "tern_exec_create",
+        [TERN__MEETING_TRACE] = "tern_trace_end",
+        [TERN__MEETING_GROUP] = "tern_comm_create_group",
+    };
+    return (unsigned)meeting < TERN__MEETINGS ? names[meeting] : "a call of tern";
+}
+
 // Where the rank waits, as it says itself: "in tern_comm_barrier 12". False when it does not wait.
 static bool activity_text(const struct tern__ctl_rank *slot, char *text, size_t size)
 {

@@ -36,6 +36,9 @@ struct tern__doing {
     int open;                   // calls of its that have not ended
 };
 
+// "tern_comm_barrier", "tern_window_create", …
+const char *tern__meeting_name(enum tern__meeting_kind meeting);
+
 // member: a rank of the job.
 void tern__doing_look(const struct tern__ctl *ctl, int member, struct tern__doing *doing);
 

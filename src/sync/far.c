@@ -51,62 +51,6 @@ int tern__far_flush(struct tern__group *group, int64_t timeout_ns)
     return tern__group_fail(group, status, culprit, "%.300s: %s", text, doing);
 }
 
-// Asked every 100 ms. What counts is the time between looks that are not far from each other: else
-// this process has been stopped, too.
-static bool leader_is_silent(struct tern__job *job)
-{
-    uint32_t beats = tern__peek(&job->ctl->beats);
-    int64_t now_ns = tern__now_ns();
-    int64_t since_ns =
-        now_ns - atomic_exchange_explicit(&job->beats_look_ns, now_ns, memory_order_relaxed);
-    if (beats == 0 || beats != tern__peek(&job->beats)) {
-        tern__poke(&job->beats, beats);
-        atomic_store_explicit(&job->beats_silent_ns, 0, memory_order_relaxed);
-        return false;
-    }
-    int64_t more_ns = since_ns < 2 * TERN__LOOK_NS ? since_ns : 2 * TERN__LOOK_NS;
-    return atomic_fetch_add_explicit(&job->beats_silent_ns, more_ns, memory_order_relaxed) +
-               more_ns >=
-           job->net_timeout_ns;
-}
-
-// Other machines hear nothing of this one, either.
-static int say_silent(struct tern__group *group, const struct tern__machine *machine)
-{
-    struct tern__doing doing;
-    char name[112];
-    char words[256];
-    tern__machine_text(machine, name, sizeof name);
-    tern__doing_look(group->job->ctl, machine->leader, &doing);
-    tern__doing_text(&doing, false, words, sizeof words);
-    return tern__group_fail(
-        group, TERN_ERR_PEER, -1,
-        "%s has been silent for %.1f s: rank %d of the job (process %d), which receives for it, %s",
-        name, (double)group->job->net_timeout_ns * 1e-9, machine->leader, doing.pid, words);
-}
-
-int tern__far_check(struct tern__group *group, bool deep)
-{
-    struct tern__job *job = group->job;
-    if (group->away == 0 || job->far == NULL) {
-        return TERN_OK;
-    }
-    const struct tern__machine *mine = &job->machines->list[job->machines->mine];
-    uint64_t all = group->away | UINT64_C(1) << job->machines->mine;
-    for (; all != 0; all &= all - 1) {
-        const struct tern__machine *machine = &job->machines->list[__builtin_ctzll(all)];
-        if (tern__flag_load(&job->ctl->ranks[machine->leader].state) == TERN__RANK_DEAD) {
-            char death[160];
-            tern__ctl_death_text(job->ctl, machine->leader, death, sizeof death);
-            return tern__group_fail(group, TERN_ERR_PEER, -1, "%s; it received for machine %s",
-                                    death, machine->name);
-        }
-    }
-    bool other = mine->leader != job->rank &&
-                 tern__flag_load(&job->ctl->ranks[mine->leader].state) == TERN__RANK_ACTIVE;
-    return deep && other && leader_is_silent(job) ? say_silent(group, mine) : TERN_OK;
-}
-
 void tern__far_arrive(const struct tern__group *group, uint64_t number)
 {
     if (group->away == 0) {
@@ -117,14 +61,6 @@ void tern__far_arrive(const struct tern__group *group, uint64_t number)
         atomic_fetch_add_explicit(&group->shared->arrivals_here, 1, memory_order_seq_cst) + 1;
     if (here == number * (uint64_t)group->here && group->job->far != NULL) {
         group->job->far->arrived(group, number);
-    }
-}
-
-void tern__far_tell_failure(const struct tern__group *group)
-{
-    if (group->away != 0 && group->job->far != NULL &&
-        tern__flag_swap(&group->shared->told, 0, 1)) {
-        group->job->far->failed(group);
     }
 }
 

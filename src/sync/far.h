@@ -39,15 +39,10 @@ static inline bool tern__far_is(const struct tern__group *group)
 // that cannot be.
 int tern__far_flush(struct tern__group *group, int64_t timeout_ns);
 
-// Whether the machines of the group's members can hear and be heard: that depends on the leader of
-// each, who may be no member. `deep` looks whether this machine's does its work. Else the group
-// fails. Members that have died are found before.
-int tern__far_check(struct tern__group *group, bool deep);
-
 // This rank comes to a barrier; the last one here tells the others.
 void tern__far_arrive(const struct tern__group *group, uint64_t number);
 
-// The group has failed: by whoever notices first on this machine.
+// The group has failed: by whoever notices first on this machine. (fail.c)
 void tern__far_tell_failure(const struct tern__group *group);
 
 // This rank is about to leave: what it has sent is there, or why the group has failed is known,

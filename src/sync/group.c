@@ -1,235 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barrier, exchange and common failure. The barrier is one counter of arrivals that only counts up:
+// Barrier, exchange and leaving. The barrier is one counter of arrivals that only counts up:
 // barrier k is passed when it has reached k times the size, so nothing is ever reset and a fast
 // rank may already be arriving at the next one.
 
 #include "sync/group.h"
 
-#include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/public.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/trace.h"
 #include "sync/doing.h"
 #include "sync/far.h"
-#include "sync/interrupt.h"
 #include "sync/slots.h"
 #include "sync/wait.h"
-
-// Who finds that a communicator fails writes why: a microsecond, or its time slices on a busy
-// machine.
-#define REASON_NS TERN_NS_PER_SECOND
-#define REASON_LOOK_NS (50 * TERN_NS_PER_MS)
-
-const char *tern__meeting_name(enum tern__meeting_kind meeting)
-{
-    static const char *const names[] = {
-        [TERN__MEETING_BARRIER] = "tern_comm_barrier",
-        [TERN__MEETING_SPLIT] = "tern_comm_split",
-        [TERN__MEETING_WINDOW] = "tern_window_create",
-        [TERN__MEETING_EXEC] = "tern_exec_create",
-        [TERN__MEETING_TRACE] = "tern_trace_end",
-        [TERN__MEETING_GROUP] = "tern_comm_create_group",
-    };
-    return (unsigned)meeting < TERN__MEETINGS ? names[meeting] : "a call of tern";
-}
-
-static void ring_members(struct tern__group *group)
-{
-    for (int rank = 0; rank < group->size; rank++) {
-        tern__bell_ring(&group->job->ctl->ranks[group->members[rank]].bell);
-    }
-}
-
-struct tern__rank_name tern__rank_name(const struct tern__group *group, int rank)
-{
-    struct tern__rank_name name;
-    if (tern__group_is_part(group)) {
-        snprintf(name.text, sizeof name.text, "rank %d (%d of the job)", rank,
-                 group->members[rank]);
-    } else {
-        snprintf(name.text, sizeof name.text, "rank %d", rank);
-    }
-    return name;
-}
-
-// One line for each rank and communicator, however many calls the failure ends.
-static void tell_failure(struct tern__group *group, int status, const char *text)
-{
-    if (tern__flag_swap(&group->told, 0, 1)) {
-        tern__log(TERN__LOG_ERROR, "communicator %d has failed: %s: %s", group->slot,
-                  tern_status_name(status), text);
-    }
-    tern__far_tell_failure(group);
-    tern__public_told(status);
-}
-
-static int report_failed(struct tern__group *group)
-{
-    const struct tern__ctl_comm *shared = group->shared;
-    tell_failure(group, shared->failed_status, shared->failed_text);
-    if (tern__group_is_part(group)) {
-        return tern__fail(shared->failed_status, "communicator %d has failed: %s", group->slot,
-                          shared->failed_text);
-    }
-    return tern__fail(shared->failed_status, "the communicator has failed: %s",
-                      shared->failed_text);
-}
-
-// Makes it fail for all; false when it has failed, or does so right now.
-static bool begin_failure(struct tern__ctl *ctl, int slot, int status, int culprit,
-                          const char text[TERN__FAILURE_BYTES])
-{
-    struct tern__ctl_comm *shared = &ctl->comms[slot];
-    if (!tern__flag_swap(&shared->failed, TERN__WORKING, TERN__FAILING)) {
-        return false;
-    }
-    shared->failed_status = status;
-    shared->failed_rank = culprit;
-    memcpy(shared->failed_text, text, TERN__FAILURE_BYTES);
-    tern__flag_store(&shared->failed, TERN__FAILED); // partner: tern__group_check
-    if (tern__flag_swap(&ctl->failure, TERN__WORKING, TERN__FAILING)) {
-        ctl->failure_slot = slot;
-        memcpy(ctl->failure_text, text, TERN__FAILURE_BYTES);
-        tern__flag_store(&ctl->failure, TERN__FAILED); // partner: note_failure in boot/hub.c
-    }
-    return true;
-}
-
-void tern__ctl_comm_fail(struct tern__ctl *ctl, int slot, int status, int culprit, const char *said)
-{
-    char text[TERN__FAILURE_BYTES];
-    snprintf(text, sizeof text, "%s", said);
-    if (begin_failure(ctl, slot, status, culprit, text)) {
-        tern__ctl_ring_all(ctl);
-    }
-}
-
-// The dead member to name: the one that died first in the job if it is a member, else the lowest.
-static int dead_member(const struct tern__group *group)
-{
-    const struct tern__ctl *ctl = group->job->ctl;
-    int first = tern__ctl_first_dead(ctl);
-    int found = -1;
-    if (first < 0) {
-        return -1;
-    }
-    for (int rank = group->size - 1; rank >= 0; rank--) {
-        int member = group->members[rank];
-        if (tern__flag_load(&ctl->ranks[member].state) == TERN__RANK_DEAD) {
-            found = rank;
-            if (member == first) {
-                break;
-            }
-        }
-    }
-    return found;
-}
-
-// What is said of a dead member.
-static void word_death(const struct tern__group *group, int dead, char *text, size_t size)
-{
-    char death[160];
-    int member = group->members[dead];
-    tern__ctl_death_text(group->job->ctl, member, death, sizeof death);
-    if (tern__group_is_part(group)) { // a death is told in the job's numbers
-        snprintf(text, size, "%s; it is rank %d of communicator %d", death, dead, group->slot);
-    } else {
-        snprintf(text, size, "%s", death);
-    }
-}
-
-// Who was writing the reason does not end it, since it was killed: says who has died. All that come
-// here write the same.
-static bool replace_reason(struct tern__group *group, bool late)
-{
-    struct tern__ctl_comm *shared = group->shared;
-    tern__job_look(group->job);
-    int dead = dead_member(group);
-    if (dead < 0 && !late) {
-        return false;
-    }
-    shared->failed_status = TERN_ERR_PEER;
-    shared->failed_rank = dead;
-    if (dead >= 0) {
-        word_death(group, dead, shared->failed_text, sizeof shared->failed_text);
-    } else {
-        snprintf(shared->failed_text, sizeof shared->failed_text,
-                 "a rank found a reason, and was stopped before it could say it");
-    }
-    tern__flag_store(&shared->failed, TERN__FAILED);
-    return true;
-}
-
-// Whether it has failed, and the reason is there.
-static bool has_failed(struct tern__group *group)
-{
-    int64_t begin_ns = 0;
-    int64_t look_ns = 0;
-    for (;;) {
-        uint32_t failed = tern__flag_load(&group->shared->failed); // partner: begin_failure
-        if (failed != TERN__FAILING) {
-            return failed == TERN__FAILED;
-        }
-        int64_t now_ns = tern__now_ns();
-        begin_ns = begin_ns != 0 ? begin_ns : now_ns;
-        look_ns = look_ns != 0 ? look_ns : begin_ns + REASON_LOOK_NS;
-        if (now_ns >= look_ns && replace_reason(group, now_ns >= begin_ns + REASON_NS)) {
-            return true;
-        }
-        look_ns = now_ns >= look_ns ? now_ns + REASON_LOOK_NS : look_ns;
-        sched_yield();
-    }
-}
-
-int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
-{
-    char text[TERN__FAILURE_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (begin_failure(group->job->ctl, group->slot, status, culprit, text)) {
-        ring_members(group);
-    } else if (has_failed(group)) {
-        return report_failed(group);
-    }
-    tell_failure(group, status, text);
-    return tern__group_is_part(group) ? tern__fail(status, "communicator %d: %s", group->slot, text)
-                                      : tern__fail(status, "%s", text);
-}
-
-int tern__group_check(struct tern__group *group, bool deep)
-{
-    if (has_failed(group)) {
-        return report_failed(group);
-    }
-    if (deep) {
-        tern__job_look(group->job);
-    }
-    if (group->parent != NULL) {
-        int status = tern__group_check(group->parent, deep);
-        if (status != TERN_OK) {
-            return tern__group_fail(group, status, -1, "%s", group->parent->shared->failed_text);
-        }
-    }
-    int dead = dead_member(group);
-    if (dead < 0 && deep && tern__interrupt_now) {
-        return tern__group_fail(group, TERN_ERR_INTERRUPTED, group->rank, "%s was interrupted",
-                                tern__rank_name(group, group->rank).text);
-    }
-    if (dead < 0) {
-        return tern__far_check(group, deep);
-    }
-    char text[240];
-    word_death(group, dead, text, sizeof text);
-    return tern__group_fail(group, TERN_ERR_PEER, dead, "%s", text);
-}
 
 int tern__group_left(const struct tern__group *group)
 {
@@ -242,36 +27,9 @@ void tern__group_leave(struct tern__group *group)
     tern__far_leaves(group);
     struct tern__ctl_comm *shared = group->shared;
     atomic_fetch_or_explicit(&shared->left, UINT64_C(1) << group->rank, memory_order_seq_cst);
-    ring_members(group);
+    tern__group_ring(group);
     tern__slot_leave(group->job, (struct tern__slot){group->slot, group->generation});
     tern__far_left(group);
-}
-
-int tern__group_timed_out(struct tern__group *group, int64_t waited_ns, int culprit,
-                          const char *format, ...)
-{
-    char words[TERN__FAILURE_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit, "%s waited %.3g s in %s",
-                            tern__rank_name(group, group->rank).text, (double)waited_ns * 1e-9,
-                            words);
-}
-
-int tern__group_has_left(struct tern__group *group, int rank, const char *format, ...)
-{
-    char words[TERN__FAILURE_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    // It may have left because a rank died, which nobody has seen on this machine.
-    TERN_TRY(tern__group_check(group, true));
-    return tern__group_fail(group, TERN_ERR_LEFT, rank,
-                            "%s has left the communicator (tern_comm_destroy)%s",
-                            tern__rank_name(group, rank).text, words);
 }
 
 // What the group meets for, for people: "tern_comm_barrier 12".
@@ -385,7 +143,7 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
     // partner: all_arrived; releases what this rank wrote, acquires what the others did.
     uint64_t arrived = atomic_fetch_add_explicit(&shared->arrivals, 1, memory_order_seq_cst) + 1;
     if (arrived == target) {
-        ring_members(group);
+        tern__group_ring(group);
     } else if (arrived < target) {
         struct barrier_wait barrier = {.group = group, .target = target, .meeting = meeting};
         struct tern__ladder ladder = tern__job_ladder(group->job);

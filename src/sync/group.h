@@ -20,9 +20,6 @@ enum tern__meeting_kind {
     TERN__MEETINGS,
 };
 
-// "tern_comm_barrier", "tern_window_create", …
-const char *tern__meeting_name(enum tern__meeting_kind meeting);
-
 struct tern__group {
     struct tern__job *job;
     struct tern__ctl_comm *shared;
@@ -55,8 +52,18 @@ struct tern__rank_name {
 };
 struct tern__rank_name tern__rank_name(const struct tern__group *group, int rank);
 
-// Fills in where its members are, when all else of it is there.
+// Fills in where its members are, when all else of it is there. (far.c)
 void tern__group_place(struct tern__group *group);
+
+// Rings the bells of all members that sleep.
+static inline void tern__group_ring(const struct tern__group *group)
+{
+    for (int rank = 0; rank < group->size; rank++) {
+        tern__bell_ring(&group->job->ctl->ranks[group->members[rank]].bell);
+    }
+}
+
+// fail.c
 
 // Why the group does not work any more: TERN_OK, or the status and the sentence of its failure.
 // `deep` looks whether the processes live. A member that has left is no failure.
@@ -79,6 +86,8 @@ int tern__group_has_left(struct tern__group *group, int rank, const char *format
 // The same for a communicator of which only the control memory is at hand, by its number.
 void tern__ctl_comm_fail(struct tern__ctl *ctl, int slot, int status, int culprit,
                          const char *text);
+
+// group.c
 
 // Leaves the group and wakes the others; the last one gives its slot back. What is shared is not
 // touched after that.

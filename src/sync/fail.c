@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failing together: who finds that a group cannot go on says why, for all of its ranks.
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/public.h"
+#include "sync/doing.h"
+#include "sync/far.h"
+#include "sync/interrupt.h"
+
+// Who finds that a communicator fails writes why: a microsecond, or its time slices on a busy
+// machine.
+#define REASON_NS TERN_NS_PER_SECOND
+#define REASON_LOOK_NS (50 * TERN_NS_PER_MS)
+
+struct tern__rank_name tern__rank_name(const struct tern__group *group, int rank)
+{
+    struct tern__rank_name name;
+    if (tern__group_is_part(group)) {
+        snprintf(name.text, sizeof name.text, "rank %d (%d of the job)", rank,
+                 group->members[rank]);
+    } else {
+        snprintf(name.text, sizeof name.text, "rank %d", rank);
+    }
+    return name;
+}
+
+void tern__far_tell_failure(const struct tern__group *group)
+{
+    if (group->away != 0 && group->job->far != NULL &&
+        tern__flag_swap(&group->shared->told, 0, 1)) {
+        group->job->far->failed(group);
+    }
+}
+
+// One line for each rank and communicator, however many calls the failure ends.
+static void tell_failure(struct tern__group *group, int status, const char *text)
+{
+    if (tern__flag_swap(&group->told, 0, 1)) {
+        tern__log(TERN__LOG_ERROR, "communicator %d has failed: %s: %s", group->slot,
+                  tern_status_name(status), text);
+    }
+    tern__far_tell_failure(group);
+    tern__public_told(status);
+}
+
+static int report_failed(struct tern__group *group)
+{
+    const struct tern__ctl_comm *shared = group->shared;
+    tell_failure(group, shared->failed_status, shared->failed_text);
+    if (tern__group_is_part(group)) {
+        return tern__fail(shared->failed_status, "communicator %d has failed: %s", group->slot,
+                          shared->failed_text);
+    }
+    return tern__fail(shared->failed_status, "the communicator has failed: %s",
+                      shared->failed_text);
+}
+
+// Makes it fail for all; false when it has failed, or does so right now.
+static bool begin_failure(struct tern__ctl *ctl, int slot, int status, int culprit,
+                          const char text[TERN__FAILURE_BYTES])
+{
+    struct tern__ctl_comm *shared = &ctl->comms[slot];
+    if (!tern__flag_swap(&shared->failed, TERN__WORKING, TERN__FAILING)) {
+        return false;
+    }
+    shared->failed_status = status;
+    shared->failed_rank = culprit;
+    memcpy(shared->failed_text, text, TERN__FAILURE_BYTES);
+    tern__flag_store(&shared->failed, TERN__FAILED); // partner: tern__group_check
+    if (tern__flag_swap(&ctl->failure, TERN__WORKING, TERN__FAILING)) {
+        ctl->failure_slot = slot;
+        memcpy(ctl->failure_text, text, TERN__FAILURE_BYTES);
+        tern__flag_store(&ctl->failure, TERN__FAILED); // partner: note_failure in boot/hub.c
+    }
+    return true;
+}
+
+void tern__ctl_comm_fail(struct tern__ctl *ctl, int slot, int status, int culprit, const char *said)
+{
+    char text[TERN__FAILURE_BYTES];
+    snprintf(text, sizeof text, "%s", said);
+    if (begin_failure(ctl, slot, status, culprit, text)) {
+        tern__ctl_ring_all(ctl);
+    }
+}
+
+// The dead member to name: the one that died first in the job if it is a member, else the lowest.
+static int dead_member(const struct tern__group *group)
+{
+    const struct tern__ctl *ctl = group->job->ctl;
+    int first = tern__ctl_first_dead(ctl);
+    int found = -1;
+    if (first < 0) {
+        return -1;
+    }
+    for (int rank = group->size - 1; rank >= 0; rank--) {
+        int member = group->members[rank];
+        if (tern__flag_load(&ctl->ranks[member].state) == TERN__RANK_DEAD) {
+            found = rank;
+            if (member == first) {
+                break;
+            }
+        }
+    }
+    return found;
+}
+
+// What is said of a dead member.
+static void word_death(const struct tern__group *group, int dead, char *text, size_t size)
+{
+    char death[160];
+    int member = group->members[dead];
+    tern__ctl_death_text(group->job->ctl, member, death, sizeof death);
+    if (tern__group_is_part(group)) { // a death is told in the job's numbers
+        snprintf(text, size, "%s; it is rank %d of communicator %d", death, dead, group->slot);
+    } else {
+        snprintf(text, size, "%s", death);
+    }
+}
+
+// Who was writing the reason does not end it, since it was killed: says who has died. All that come
+// here write the same.
+static bool replace_reason(struct tern__group *group, bool late)
+{
+    struct tern__ctl_comm *shared = group->shared;
+    tern__job_look(group->job);
+    int dead = dead_member(group);
+    if (dead < 0 && !late) {
+        return false;
+    }
+    shared->failed_status = TERN_ERR_PEER;
+    shared->failed_rank = dead;
+    if (dead >= 0) {
+        word_death(group, dead, shared->failed_text, sizeof shared->failed_text);
+    } else {
+        snprintf(shared->failed_text, sizeof shared->failed_text,
+                 "a rank found a reason, and was stopped before it could say it");
+    }
+    tern__flag_store(&shared->failed, TERN__FAILED);
+    return true;
+}
+
+// Whether it has failed, and the reason is there.
+static bool has_failed(struct tern__group *group)
+{
+    int64_t begin_ns = 0;
+    int64_t look_ns = 0;
+    for (;;) {
+        uint32_t failed = tern__flag_load(&group->shared->failed); // partner: begin_failure
+        if (failed != TERN__FAILING) {
+            return failed == TERN__FAILED;
+        }
+        int64_t now_ns = tern__now_ns();
+        begin_ns = begin_ns != 0 ? begin_ns : now_ns;
+        look_ns = look_ns != 0 ? look_ns : begin_ns + REASON_LOOK_NS;
+        if (now_ns >= look_ns && replace_reason(group, now_ns >= begin_ns + REASON_NS)) {
+            return true;
+        }
+        look_ns = now_ns >= look_ns ? now_ns + REASON_LOOK_NS : look_ns;
+        sched_yield();
+    }
+}
+
+int tern__group_fail(struct tern__group *group, int status, int culprit, const char *format, ...)
+{
+    char text[TERN__FAILURE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (begin_failure(group->job->ctl, group->slot, status, culprit, text)) {
+        tern__group_ring(group);
+    } else if (has_failed(group)) {
+        return report_failed(group);
+    }
+    tell_failure(group, status, text);
+    return tern__group_is_part(group) ? tern__fail(status, "communicator %d: %s", group->slot, text)
+                                      : tern__fail(status, "%s", text);
+}
+
+// Asked every 100 ms. What counts is the time between looks that are not far from each other: else
+// this process has been stopped, too.
+static bool leader_is_silent(struct tern__job *job)
+{
+    uint32_t beats = tern__peek(&job->ctl->beats);
+    int64_t now_ns = tern__now_ns();
+    int64_t since_ns =
+        now_ns - atomic_exchange_explicit(&job->beats_look_ns, now_ns, memory_order_relaxed);
+    if (beats == 0 || beats != tern__peek(&job->beats)) {
+        tern__poke(&job->beats, beats);
+        atomic_store_explicit(&job->beats_silent_ns, 0, memory_order_relaxed);
+        return false;
+    }
+    int64_t more_ns = since_ns < 2 * TERN__LOOK_NS ? since_ns : 2 * TERN__LOOK_NS;
+    return atomic_fetch_add_explicit(&job->beats_silent_ns, more_ns, memory_order_relaxed) +
+               more_ns >=
+           job->net_timeout_ns;
+}
+
+// Other machines hear nothing of this one, either.
+static int say_silent(struct tern__group *group, const struct tern__machine *machine)
+{
+    struct tern__doing doing;
+    char name[112];
+    char words[256];
+    tern__machine_text(machine, name, sizeof name);
+    tern__doing_look(group->job->ctl, machine->leader, &doing);
+    tern__doing_text(&doing, false, words, sizeof words);
+    return tern__group_fail(
+        group, TERN_ERR_PEER, -1,
+        "%s has been silent for %.1f s: rank %d of the job (process %d), which receives for it, %s",
+        name, (double)group->job->net_timeout_ns * 1e-9, machine->leader, doing.pid, words);
+}
+
+// Whether the machines of the group's members can hear and be heard: that depends on the leader of
+// each, who may be no member. `deep` looks whether this machine's does its work. Else the group
+// fails. Members that have died are found before.
+static int check_machines(struct tern__group *group, bool deep)
+{
+    struct tern__job *job = group->job;
+    if (group->away == 0 || job->far == NULL) {
+        return TERN_OK;
+    }
+    const struct tern__machine *mine = &job->machines->list[job->machines->mine];
+    uint64_t all = group->away | UINT64_C(1) << job->machines->mine;
+    for (; all != 0; all &= all - 1) {
+        const struct tern__machine *machine = &job->machines->list[__builtin_ctzll(all)];
+        if (tern__flag_load(&job->ctl->ranks[machine->leader].state) == TERN__RANK_DEAD) {
+            char death[160];
+            tern__ctl_death_text(job->ctl, machine->leader, death, sizeof death);
+            return tern__group_fail(group, TERN_ERR_PEER, -1, "%s; it received for machine %s",
+                                    death, machine->name);
+        }
+    }
+    bool other = mine->leader != job->rank &&
+                 tern__flag_load(&job->ctl->ranks[mine->leader].state) == TERN__RANK_ACTIVE;
+    return deep && other && leader_is_silent(job) ? say_silent(group, mine) : TERN_OK;
+}
+
+int tern__group_check(struct tern__group *group, bool deep)
+{
+    if (has_failed(group)) {
+        return report_failed(group);
+    }
+    if (deep) {
+        tern__job_look(group->job);
+    }
+    if (group->parent != NULL) {
+        int status = tern__group_check(group->parent, deep);
+        if (status != TERN_OK) {
+            return tern__group_fail(group, status, -1, "%s", group->parent->shared->failed_text);
+        }
+    }
+    int dead = dead_member(group);
+    if (dead < 0 && deep && tern__interrupt_now) {
+        return tern__group_fail(group, TERN_ERR_INTERRUPTED, group->rank, "%s was interrupted",
+                                tern__rank_name(group, group->rank).text);
+    }
+    if (dead < 0) {
+        return check_machines(group, deep);
+    }
+    char text[240];
+    word_death(group, dead, text, sizeof text);
+    return tern__group_fail(group, TERN_ERR_PEER, dead, "%s", text);
+}
+
+int tern__group_timed_out(struct tern__group *group, int64_t waited_ns, int culprit,
+                          const char *format, ...)
+{
+    char words[TERN__FAILURE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    return tern__group_fail(group, TERN_ERR_TIMEOUT, culprit, "%s waited %.3g s in %s",
+                            tern__rank_name(group, group->rank).text, (double)waited_ns * 1e-9,
+                            words);
+}
+
+int tern__group_has_left(struct tern__group *group, int rank, const char *format, ...)
+{
+    char words[TERN__FAILURE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    // It may have left because a rank died, which nobody has seen on this machine.
+    TERN_TRY(tern__group_check(group, true));
+    return tern__group_fail(group, TERN_ERR_LEFT, rank,
+                            "%s has left the communicator (tern_comm_destroy)%s",
+                            tern__rank_name(group, rank).text, words);
+}
