@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What objects need. Of other floors only what contrib/layers.txt allows: a declaration can be repeated, and a
-table filled from above, without an include that shows it. And nothing that the head of their file, or of
-its header, says it does without."""
+table filled from above, without an include that shows it. Of the files of a floor one way: a circle is a
+file that is missing. And nothing that the head of their file, or of its header, says it does without."""
 
 import re
 import shutil
@@ -56,7 +56,42 @@ def check_symbols(build, layers, findings):
             if below not in allowed:
                 findings.error(source, 1, f"needs {name} of {maker}: contrib/layers.txt gives "
                                           f"{floor} no {below}")
+    check_circles(places, owner, table, findings)
     check_promises(places, table, findings)
+
+
+def circles_of(needs):
+    """Of {file: the files it needs} those that need each other, as sets of two or more."""
+    reached = {}
+    for file in needs:
+        seen, left = set(), [file]
+        while left:
+            fresh = needs.get(left.pop(), set()) - seen
+            seen |= fresh
+            left.extend(fresh)
+        reached[file] = seen
+    circles = {frozenset(other for other in seen if file in reached.get(other, ()))
+               for file, seen in reached.items() if file in seen}
+    return sorted(circles, key=sorted)
+
+
+def check_circles(places, owner, table, findings):
+    """Circles of files of one floor, but for those of contrib/circles.txt, which may only become smaller."""
+    listed = Path("contrib/circles.txt")
+    known = {}
+    for line in read_text(listed) if (ROOT / listed).exists() else []:
+        floor, _, names = line.partition(":")
+        known.setdefault(floor, []).append(set(names.split()))
+    needs = {}
+    for path, (source, floor, _) in places.items():
+        makers = (owner[name] for name in table[path][1] & set(owner))
+        needs[source] = {maker for maker, below in makers if below == floor and maker != source}
+    for circle in circles_of(needs):
+        first, *others = sorted(circle)
+        names = {file.stem for file in circle}
+        if not any(names <= listed for listed in known.get(str(first.parent.relative_to("src")), [])):
+            findings.error(first, 1, f"calls and is called by {', '.join(file.name for file in others)}: calls "
+                                     "between the files of a floor go one way")
 
 
 def promises_of(source):

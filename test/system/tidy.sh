@@ -83,6 +83,17 @@ compile high/high.c
 compile low/low.c
 expect 'src/low/low.c:1: needs tern_high of src/high/high.c: contrib/layers.txt gives low no high'
 
+put src/high/high.c 'int tern_back(void);' 'int tern_high(void);' 'int tern_high(void) {' \
+    '    return tern_back();' '}'
+put src/high/back.c 'int tern_high(void);' 'int tern_back(void);' 'int tern_back(void) {' \
+    '    return tern_high();' '}'
+compile high/high.c
+compile high/back.c
+printf 'high: back high\n' >"$dir/tree/contrib/circles.txt"
+said=$(tidy) || die "a circle that is in contrib/circles.txt: $said"
+printf 'low: back high\n' >"$dir/tree/contrib/circles.txt"
+expect 'src/high/back.c:1: calls and is called by high.c: calls between the files of a floor go one way'
+
 put src/low/low.c '// Data path: no lock, no allocation.' '' '#include <stdlib.h>' 'void *tern_low(void);' \
     'void *tern_low(void) {' '    return malloc(1);' '}'
 compile low/low.c
