@@ -15,23 +15,35 @@ static const struct built_in {
     const char *small, *window, *staged;
     uint32_t small_bytes[3]; // up to 2 ranks, up to 4, more
     uint32_t direct_from[3]; // likewise; 0: copies through slots are faster
-    uint32_t direct_to;      // larger shares are faster through slots; 0: none are
+    uint32_t direct_to[3];   // larger shares are faster through slots; 0: none are
 } built_in[] = {
-    {TERN_PLAN_ALL_REDUCE, "one_shot", "fused", "staged", {4096, 16384, 16384}, {0, 0, 0}, 0},
-    {TERN_PLAN_REDUCE_SCATTER, "direct", "direct", "direct", {8192, 16384, 32768}, {0, 0, 0}, 0},
-    {TERN_PLAN_ALL_GATHER, "pull", "direct", "pull", {8192, 16384, 65536}, {32768, 0, 0}, 2097152},
-    {TERN_PLAN_BROADCAST, "direct", "fused", "direct", {4096, 8192, 65536}, {65536, 0, 0}, 524288},
+    {TERN_PLAN_ALL_REDUCE, "one_shot", "fused", "staged", {4096, 16384, 16384}, {0}, {0}},
+    {TERN_PLAN_REDUCE_SCATTER, "direct", "direct", "direct", {8192, 16384, 32768}, {0}, {0}},
+    {TERN_PLAN_ALL_GATHER, "pull", "direct", "pull", {8192, 16384, 65536}, {32768}, {2097152}},
+    {TERN_PLAN_BROADCAST,
+     "direct",
+     "fused",
+     "direct",
+     {4096, 8192, 65536},
+     {65536, 1048576},
+     {524288, 16777216}},
     {TERN_PLAN_ALL_TO_ALL,
      "pull",
      "direct",
      "pull",
      {8192, 32768, 32768},
      {16384, 65536, 65536},
-     0},
-    {TERN_PLAN_BARRIER, "direct", "direct", "direct", {0, 0, 0}, {0, 0, 0}, 0},
-    {TERN_PLAN_REDUCE_TO_ROOT, "pull", "fused", "staged", {4096, 8192, 16384}, {0, 0, 0}, 0},
-    {TERN_PLAN_GATHER, "pull", "direct", "pull", {8192, 65536, 65536}, {0, 0, 0}, 0},
-    {TERN_PLAN_SCATTER, "direct", "direct", "direct", {8192, 16384, 65536}, {0, 262144, 65536}, 0},
+     {0}},
+    {TERN_PLAN_BARRIER, "direct", "direct", "direct", {0, 0, 0}, {0}, {0}},
+    {TERN_PLAN_REDUCE_TO_ROOT, "pull", "fused", "staged", {4096, 8192, 16384}, {0}, {0}},
+    {TERN_PLAN_GATHER, "pull", "direct", "pull", {8192, 65536, 65536}, {0}, {0}},
+    {TERN_PLAN_SCATTER,
+     "direct",
+     "direct",
+     "direct",
+     {8192, 16384, 65536},
+     {0, 262144, 65536},
+     {0}},
 };
 
 void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *choice)
@@ -45,7 +57,7 @@ void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *c
             int column = nranks <= 2 ? 0 : nranks <= 4 ? 1 : 2;
             choice->small_bytes = built_in[i].small_bytes[column];
             choice->direct_from = built_in[i].direct_from[column];
-            choice->direct_to = choice->direct_from != 0 ? built_in[i].direct_to : 0;
+            choice->direct_to = choice->direct_from != 0 ? built_in[i].direct_to[column] : 0;
         }
     }
     choice->chunk_bytes = CHUNK_BYTES;
