@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "nets.h"
-#include "plan/optimal/lp.h"
 #include "plan/optimal/master.h"
 
 static void solve(struct tern__arena *arena, const tern_topo *topo, const char *word,
@@ -166,17 +165,6 @@ static void two_phases_take_twice_as_long(void **state)
     assert_true(fabs(2 * master.time - 7.0 / 27) < 1e-7);
     tern__arena_free(&arena);
     tern_topo_destroy(topo);
-}
-
-static int without_solver(void **state)
-{
-    struct tern__lp *lp = NULL;
-    if (tern__lp_create(&lp) != TERN_OK) {
-        fprintf(stderr, "%s\n", tern_last_error());
-        exit(77);
-    }
-    tern__lp_destroy(lp);
-    return 0;
 }
 
 int main(void)

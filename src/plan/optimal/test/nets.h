@@ -10,8 +10,21 @@
 #include <unistd.h>
 
 #include "plan/optimal/graph.h"
+#include "plan/optimal/lp.h"
 #include "support/random.h"
 #include "tern/topo.h"
+
+// Set up for groups that need the solver: says why not, and skips.
+static inline int without_solver(void **state)
+{
+    struct tern__lp *lp = NULL;
+    if (tern__lp_create(&lp) != TERN_OK) {
+        fprintf(stderr, "%s\n", tern_last_error());
+        exit(77);
+    }
+    tern__lp_destroy(lp);
+    return 0;
+}
 
 // "mesh:8 0-1 2>3 4-5=0.5": a word, then what is cut or slowed.
 static inline tern_topo *net_of(const char *text)

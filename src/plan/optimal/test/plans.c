@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "nets.h"
-#include "plan/optimal/lp.h"
 #include "plan/optimal/optimal.h"
 #include "tern/check.h"
 
@@ -266,17 +265,6 @@ static void wrong_goals_get_a_sentence(void **state)
     assert_non_null(strstr(tern_last_error(), "moves no bytes"));
     tern_topo_destroy(topo);
     assert_null(optimal);
-}
-
-static int without_solver(void **state)
-{
-    struct tern__lp *lp = NULL;
-    if (tern__lp_create(&lp) != TERN_OK) {
-        fprintf(stderr, "%s\n", tern_last_error());
-        exit(77);
-    }
-    tern__lp_destroy(lp);
-    return 0;
 }
 
 int main(void)

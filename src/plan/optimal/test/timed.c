@@ -7,7 +7,6 @@
 
 #include "nets.h"
 #include "plan/optimal/generate.h"
-#include "plan/optimal/lp.h"
 #include "plan/optimal/master.h"
 #include "plan/optimal/optimal.h"
 #include "plan/optimal/pool.h"
@@ -173,17 +172,6 @@ static void one_cut_takes_few_ops(void **state)
     assert_true(least[1] <= 900);
     tern__optimal_destroy(optimal);
     tern_topo_destroy(topo);
-}
-
-static int without_solver(void **state)
-{
-    struct tern__lp *lp = NULL;
-    if (tern__lp_create(&lp) != TERN_OK) {
-        fprintf(stderr, "%s\n", tern_last_error());
-        exit(77);
-    }
-    tern__lp_destroy(lp);
-    return 0;
 }
 
 int main(void)

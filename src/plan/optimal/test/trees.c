@@ -119,8 +119,8 @@ static void paths_are_the_shortest(void **state)
     uint64_t seed = random_seed();
     for (int run = 0; run < 300; run++) {
         int n = 1 + (int)random_below(&seed, MOST);
-        int64_t lengths[MOST * MOST];
-        int64_t all[MOST * MOST];
+        int64_t lengths[MOST * MOST] = {0};
+        int64_t all[MOST * MOST] = {0};
         draw(n, &seed, lengths);
         for (int i = 0; i < n * n; i++) {
             all[i] = i / n == i % n ? 0 : lengths[i];
