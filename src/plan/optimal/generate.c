@@ -307,6 +307,7 @@ static int take_amounts(struct tern__generating *g, struct tern__rounds *rounds)
     *rounds = (struct tern__rounds){.count = g->k,
                                     .trees = trees,
                                     .time = g->time,
+                                    .columns = g->columns.count,
                                     .scratch = tern__generating_scratch(g)};
     TERN__ARENA_TAKE(g->arena, rounds->share, g->columns.count + 1);
     TERN__ARENA_TAKE(g->arena, rounds->sent,

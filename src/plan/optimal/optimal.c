@@ -3,7 +3,8 @@
 // also has the other, two phases of which the second is the first backwards: half the program, and
 // as good where a direction of a link is never worth more than the other. Both are tried with more
 // and more rounds, until the last of them is close to what its trees can do or the program gets too
-// large.
+// large. Then the trees of the least time may still do better in many rounds that are all alike
+// (pipeline.h), for which no program is needed.
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "plan/optimal/generate.h"
 #include "plan/optimal/lp.h"
 #include "plan/optimal/optimal.h"
+#include "plan/optimal/pipeline.h"
 #include "plan/optimal/pool.h"
 #include "plan/optimal/timed.h"
 #include "plan/optimal/write.h"
@@ -31,7 +33,8 @@ enum {
     ROUNDS_MAX_BESIDE = 5,    // of a form, where the other one is as good
     COLUMNS_MAX = 4500,       // of the program over amounts
     COLUMNS_MAX_SECOND = 700, // likewise, of the form that is tried second
-    COLUMNS_MAX_THIN = 1500   // up to which plans of fewer ops are looked for
+    COLUMNS_MAX_THIN = 1500,  // up to which plans of fewer ops are looked for
+    COLUMNS_MANY = 1500       // of trees in time: beyond, many rounds are rather alike
 };
 
 // A form of plans, with its trees.
@@ -43,6 +46,8 @@ struct form {
     int rounds_max, columns_max;
     bool needs_new_trees; // those of the least time did not do for some rounds
     bool one_origin;      // all bytes have it: trees of the least time will do for few rounds, too
+    int columns;          // of the last program of trees in time
+    bool alike;           // all rounds: the programs have become too large
 };
 
 struct tern__optimal {
@@ -283,6 +288,7 @@ static int make_on_new_trees(const struct search *s, struct form *form, struct t
     struct tern__trees used = {0};
     double before = m->over;
     TERN_TRY(tern__rounds_generate(arena, &form->aim, &form->pool, &how, &amounts));
+    form->columns = amounts.columns;
     m->over = form->master.time > 0 ? amounts.time / form->master.time : 1;
     form->needs_new_trees = form->needs_new_trees || m->over < before * (1 - 1e-3);
     TERN_TRY(write_plan(o, form, arena, &amounts, &m->plan, &m->us));
@@ -300,10 +306,23 @@ static int make_on_new_trees(const struct search *s, struct form *form, struct t
     return keep_trees(o, form, &used);
 }
 
+static int make_pipeline(const struct tern__optimal *o, const struct form *form,
+                         struct tern__arena *arena, struct making *m)
+{
+    struct tern__rounds amounts;
+    TERN_TRY(tern__pipeline_make(arena, &form->aim, &form->master, m->rounds, &amounts));
+    TERN_TRY(write_plan(o, form, arena, &amounts, &m->plan, &m->us));
+    m->over = form->time > 0 ? m->us / microseconds(o, form->time) : 1;
+    return TERN_OK;
+}
+
 static int make_plan(const struct search *s, struct form *form, struct tern__arena *arena,
                      struct making *m)
 {
     bool done = false;
+    if (form->alike) {
+        return make_pipeline(s->optimal, form, arena, m);
+    }
     TERN_TRY(make_on_pool(s, form, arena, m, &done));
     return done ? TERN_OK : make_on_new_trees(s, form, arena, m);
 }
@@ -334,9 +353,33 @@ static void tell(const struct search *s, int rounds)
     }
 }
 
+// Whether so many rounds that are alike take less than the best plan so far.
+static bool is_pipeline_better(const struct tern__optimal *o, const struct form *form, int rounds)
+{
+    struct tern__arena arena = {0};
+    struct tern__rounds amounts;
+    bool made = tern__pipeline_make(&arena, &form->aim, &form->master, rounds, &amounts) == TERN_OK;
+    double us = made ? microseconds(o, amounts.time) * (form->aim.in_sequence ? 2 : 1) : 0;
+    tern__arena_free(&arena);
+    return made && (o->news.best_us <= 0 || us < o->news.best_us);
+}
+
+// More rounds in another program, or from now on alike.
+static int next_rounds(const struct tern__optimal *o, struct form *form, int rounds)
+{
+    do {
+        rounds += rounds < MANY_ROUNDS ? 1 : rounds / (form->one_origin ? 2 : 4);
+        form->alike = form->alike || (rounds > MANY_ROUNDS && form->columns > COLUMNS_MANY &&
+                                      is_pipeline_better(o, form, form->rounds_max));
+    } while (form->alike && rounds <= form->rounds_max && !is_pipeline_better(o, form, rounds));
+    return rounds;
+}
+
 static int try_form(struct search *s, struct form *form)
 {
     form->aim.patience = &s->patience;
+    form->columns = 0;
+    form->alike = false;
     int rounds = tern__pool_rounds(&form->aim, &form->pool);
     int no_better = 0;
     while (rounds <= form->rounds_max && no_better < NO_BETTER_MAX) {
@@ -357,7 +400,7 @@ static int try_form(struct search *s, struct form *form)
         if (over <= (rounds > MANY_ROUNDS ? CLOSE_OF_MANY : CLOSE)) {
             return TERN_OK;
         }
-        rounds += rounds < MANY_ROUNDS ? 1 : rounds / (form->one_origin ? 2 : 4);
+        rounds = next_rounds(s->optimal, form, rounds);
     }
     return TERN_OK;
 }
