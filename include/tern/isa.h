@@ -107,6 +107,13 @@ TERN_CALL int tern_tensor_put(const tern_tensor *to, const tern_tensor *from, te
 TERN_CALL int tern_tensor_get(const tern_tensor *to, const tern_tensor *from, tern_tile *ping,
                               tern_tile *pong);
 
+// `count` elements that lie together, to where they lie together, as tern_tensor_put and
+// tern_tensor_get move a row through a tile that holds it. For code that knows shapes and tile
+// when it is compiled, like pto/pto-inst.hpp: 1 when they were moved; 0, without a sentence, when
+// not. Then one of those two does it, or says what is wrong: memory of another machine, a
+// communicator that has failed, checking mode, a trace, a NULL.
+TERN_CALL int tern_row_move(void *to, const void *from, int64_t count, tern_dtype dtype);
+
 // Signals: tensors of TERN_I32. Notify changes the first element and wakes who waits for it.
 TERN_CALL int tern_tensor_notify(const tern_tensor *signal, int32_t value, tern_notify_op op);
 

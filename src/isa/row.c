@@ -96,27 +96,35 @@ static bool tile_holds(const tern_tile *tile, int64_t count, tern_dtype dtype)
            tile->columns >= tile->valid_columns;
 }
 
+int tern_row_move(void *to, const void *from, int64_t count, tern_dtype dtype)
+{
+    size_t element = tern__element_bytes(dtype);
+    size_t bytes = (size_t)count * element;
+    if (count <= 0 || count > INT32_MAX || bytes == 0 ||
+        (((uintptr_t)from | (uintptr_t)to) & (element - 1)) != 0 || tern__checking() ||
+        tern__trace_start() != 0) {
+        return 0;
+    }
+    bool found = are_known(from, to, bytes);
+    if ((__builtin_expect(!found, 0) && !find_places(from, to, bytes)) ||
+        tern__flag_load(known.from.failed) != TERN__WORKING ||
+        tern__flag_load(known.to.failed) != TERN__WORKING) {
+        return 0;
+    }
+    tern__owe_ring(known.to.window, known.to.rank); // the fence comes after the store
+    tern__store_bytes(to, from, bytes, element);
+    return 1;
+}
+
 bool tern__move_row(const tern_tensor *to, const tern_tensor *from, const tern_tile *tile)
 {
-    if (to == NULL || from == NULL || tile == NULL || tern__checking() ||
-        tern__trace_start() != 0) {
+    if (to == NULL || from == NULL || tile == NULL) {
         return false;
     }
     int64_t count = row_count(from);
     size_t element = tern__element_bytes(from->dtype);
-    size_t bytes = (size_t)count * element;
-    uintptr_t places = (uintptr_t)from->data | (uintptr_t)to->data | (uintptr_t)tile->data;
-    if (bytes == 0 || to->dtype != from->dtype || to->stride[4] != 1 || !has_no_sign(to->stride) ||
-        !tile_holds(tile, count, from->dtype) || (places & (element - 1)) != 0) {
-        return false;
-    }
-    bool found = are_known(from->data, to->data, bytes);
-    if ((__builtin_expect(!found, 0) && !find_places(from->data, to->data, bytes)) ||
-        tern__flag_load(known.from.failed) != TERN__WORKING ||
-        tern__flag_load(known.to.failed) != TERN__WORKING) {
-        return false;
-    }
-    tern__owe_ring(known.to.window, known.to.rank); // the fence comes after the store
-    tern__store_bytes(to->data, from->data, bytes, element);
-    return true;
+    return element != 0 && to->dtype == from->dtype && to->stride[4] == 1 &&
+           has_no_sign(to->stride) && tile_holds(tile, count, from->dtype) &&
+           ((uintptr_t)tile->data & (element - 1)) == 0 &&
+           tern_row_move(to->data, from->data, count, from->dtype) == 1;
 }

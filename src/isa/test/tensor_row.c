@@ -9,7 +9,7 @@
 
 enum { ROW = 100 };
 
-static float source[ROW + 32], target[ROW + 32], chip[ROW];
+static alignas(64) float source[ROW + 32], target[ROW + 32], chip[ROW];
 
 struct row {
     tern_tensor to, from;
@@ -192,6 +192,34 @@ static void every_damage_is_named(void **state)
     assert_int_equal(tern_tensor_get(&row.to, &row.from, NULL, NULL), TERN_ERR_ARG);
 }
 
+// Without tensors and tile: it is moved, or nothing is, and nobody says anything.
+static void a_row_alone_is_moved_or_not(void **state)
+{
+    static const struct {
+        float *to;
+        const float *from;
+        int64_t count;
+        tern_dtype dtype;
+    } refused[] = {
+        {target, source, 0, TERN_F32},           {target, source, -1, TERN_F32},
+        {target, source, INT64_MAX, TERN_F32},   {NULL, source, ROW, TERN_F32},
+        {target, NULL, ROW, TERN_F32},           {target + 1, source, ROW / 2, TERN_F64},
+        {target, source + 1, ROW / 2, TERN_F64}, {target, source, ROW / 2, TERN_C64},
+        {target, source, ROW, (tern_dtype)99},
+    };
+    source[0] = source[ROW - 1] = 5;
+    memset(target, 0, sizeof target);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_int_equal(tern_row_move(refused[i].to, refused[i].from, refused[i].count,
+                                       refused[i].dtype),
+                         0);
+    }
+    assert_true(target[0] == 0 && target[1] == 0 && target[ROW - 1] == 0);
+    assert_int_equal(tern_row_move(target, source, ROW, TERN_F32), 1);
+    assert_memory_equal(target, source, ROW * sizeof(float));
+    assert_true(target[ROW] == 0);
+}
+
 // The address of the last elements of a rank's part, which has not room for a row behind it.
 static float *last_of(tern_window *window, int rank)
 {
@@ -257,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_arrive_at_any_alignment),
         cmocka_unit_test(every_damage_is_named),
+        cmocka_unit_test(a_row_alone_is_moved_or_not),
         cmocka_unit_test(what_is_remembered_ends_with_the_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,11 +18,46 @@ namespace tern_detail
 
 using namespace pto::tern_detail;
 
+// Extent or stride `dim` of a tensor: a constant where its type has it.
+template <typename G> constexpr int64_t extent(const G &tensor, int dim)
+{
+    return G::staticShape[dim] == DYNAMIC ? tensor.GetShape(dim) : G::staticShape[dim];
+}
+template <typename G> constexpr int64_t stride(const G &tensor, int dim)
+{
+    return G::staticStride[dim] == DYNAMIC ? tensor.GetStride(dim) : G::staticStride[dim];
+}
+template <typename G> bool lies_together(const G &tensor)
+{
+    return stride(tensor, 4) == 1 &&
+           (stride(tensor, 0) | stride(tensor, 1) | stride(tensor, 2) | stride(tensor, 3)) >= 0;
+}
+
+// Moves src to dst when it is a row that the tile holds, which is what most transfers are, and
+// nothing is wrong.
+template <typename Dst, typename Src, typename T> bool move_row(Dst &dst, Src &src, T &tile)
+{
+    const int64_t count = extent(src, 4);
+    const bool row = extent(src, 0) == 1 && extent(src, 1) == 1 && extent(src, 2) == 1 &&
+                     extent(src, 3) == 1 && lies_together(src) && lies_together(dst);
+    const int rows = tile.GetValidRow();
+    const int columns = tile.GetValidCol();
+    const bool held = rows >= 1 && rows <= T::Rows && columns >= count && columns <= T::Cols;
+    return row && held &&
+           (reinterpret_cast<uintptr_t>(tile.data()) & (sizeof(typename T::DType) - 1)) == 0 &&
+           tern_row_move(const_cast<typename Dst::RawDType *>(dst.data()),
+                         const_cast<typename Src::RawDType *>(src.data()), count,
+                         dtype_of<typename Src::RawDType>::value) == 1;
+}
+
 template <typename Dst, typename Src, typename T>
 void put(Dst &dst, Src &src, T &ping, T *pong, AtomicType atomic)
 {
     check_types<Dst, Src>();
     check_tile<Src, T>();
+    if (pong == nullptr && atomic == AtomicType::AtomicNone && move_row(dst, src, ping)) {
+        return;
+    }
     tern_tensor to = dst.tern_view();
     tern_tensor from = src.tern_view();
     tern_atomic how = atomic == AtomicType::AtomicAdd ? TERN_ATOMIC_ADD : TERN_ATOMIC_NONE;
@@ -35,6 +70,9 @@ template <typename Dst, typename Src, typename T> void get(Dst &dst, Src &src, T
 {
     check_types<Dst, Src>();
     check_tile<Src, T>();
+    if (pong == nullptr && move_row(dst, src, ping)) {
+        return;
+    }
     tern_tensor to = dst.tern_view();
     tern_tensor from = src.tern_view();
     tile_operand<T> first(&ping);
