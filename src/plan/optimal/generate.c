@@ -303,7 +303,7 @@ static int take_amounts(struct tern__generating *g, struct tern__rounds *rounds)
     struct tern__trees *trees;
     int count = 0;
     TERN__ARENA_TAKE(g->arena, trees, 1);
-    TERN__ARENA_TAKE(g->arena, trees->at, g->columns.count + 1);
+    TERN__ARENA_TAKE(g->arena, trees->at, g->columns.count + 1); // NOLINT: of pointers
     *rounds = (struct tern__rounds){.count = g->k,
                                     .trees = trees,
                                     .time = g->time,
