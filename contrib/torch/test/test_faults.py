@@ -11,6 +11,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from torch._C._distributed_c10d import AllgatherOptions
+
 from ranks import end, run, start
 
 CALLS = {
@@ -20,6 +22,13 @@ CALLS = {
         torch.ones(9), [torch.ones(9) for _ in range(size)]),
     "all_to_all": lambda rank, size: dist.all_to_all_single(torch.ones(size), torch.ones(size)),
     "barrier": lambda rank, size: dist.barrier(),
+    "broadcast": lambda rank, size: dist.broadcast(torch.ones(9), 1),
+    "reduce": lambda rank, size: dist.reduce(torch.ones(9), 0),
+    "gather": lambda rank, size: dist.gather(
+        torch.ones(9), [torch.ones(9) for _ in range(size)] if rank == 0 else None, 0),
+    "scatter": lambda rank, size: dist.scatter(torch.ones(9), None, 1),
+    "send": lambda rank, size: dist.send(torch.ones(9), 1),
+    "recv": lambda rank, size: dist.recv(torch.ones(9), 1),
 }
 
 
@@ -61,6 +70,53 @@ def test_late():
             dist.distributed_c10d._get_default_group().allreduce([torch.ones(3)], options).wait()
         os.write(writing, b"x")
     run(2, rank_main)
+    os.close(reading)
+    os.close(writing)
+
+
+SHORT = timedelta(milliseconds=300)
+ONE = torch.ones(3)
+
+
+def with_deadline(options, root=None):
+    options.timeout = SHORT
+    if root is not None:
+        options.rootRank = root
+    return options
+
+
+# Those of rank 0 that need rank 1.
+LATE = {
+    "all_reduce": lambda group: group.allreduce([ONE], with_deadline(dist.AllreduceOptions())),
+    "broadcast": lambda group: group.broadcast([ONE], with_deadline(dist.BroadcastOptions(), 1)),
+    "reduce": lambda group: group.reduce([ONE], with_deadline(dist.ReduceOptions(), 0)),
+    "all_gather": lambda group: group.allgather(
+        [[ONE.clone(), ONE.clone()]], [ONE], with_deadline(AllgatherOptions())),
+    "gather": lambda group: group.gather(
+        [[ONE.clone(), ONE.clone()]], [ONE], with_deadline(dist.GatherOptions(), 0)),
+    "scatter": lambda group: group.scatter([ONE], [], with_deadline(dist.ScatterOptions(), 1)),
+    "reduce_scatter": lambda group: group.reduce_scatter(
+        [ONE.clone()], [[ONE, ONE]], with_deadline(dist.ReduceScatterOptions())),
+    "all_to_all": lambda group: group.alltoall_base(
+        torch.ones(2), torch.ones(2), [], [], with_deadline(dist.AllToAllOptions())),
+    "barrier": lambda group: group.barrier(with_deadline(dist.BarrierOptions())),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_stopped(name):
+    reading, writing = os.pipe()
+
+    def rank_main(rank, size):
+        dist.barrier()
+        if rank == 1:
+            os.write(writing, b"%d" % os.getpid())
+            os.kill(os.getpid(), signal.SIGSTOP)
+        peer = int(os.read(reading, 20))
+        with pytest.raises(RuntimeError, match="Timed out.*rank 0 waited 0.3 s.*rank 1 "):
+            LATE[name](dist.distributed_c10d._get_default_group()).wait()
+        os.kill(peer, signal.SIGKILL)
+    end(start(2, rank_main), killed={1})
     os.close(reading)
     os.close(writing)
 
