@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "isa/element_bytes.h"
 #include "isa/reduce.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -17,19 +18,6 @@ enum {
     BLOCK_CELLS = 512,
     EXACT_SOURCES = 1 << 20, // so many sources of 32 bits have a sum that a double holds
 };
-
-INLINE size_t value_bytes(tern_dtype dtype)
-{
-    switch (dtype) {
-#define TERN_DTYPE(name, word, number, size_bytes)                                                 \
-    case TERN_##name:                                                                              \
-        return size_bytes;
-#include "tern/dtype.def"
-#undef TERN_DTYPE
-    default:
-        return 0;
-    }
-}
 
 INLINE uint64_t load_bits(const char *from, size_t bytes)
 {
@@ -57,7 +45,7 @@ INLINE uint64_t extend(tern_dtype dtype, uint64_t bits)
 // exact: what is cut off is the integer quotient, and takes a tenth of the time.
 INLINE uint64_t divide(tern_dtype dtype, uint64_t sum, int n)
 {
-    if (value_bytes(dtype) <= 4 && n <= EXACT_SOURCES) {
+    if (tern__element_bytes(dtype) <= 4 && n <= EXACT_SOURCES) {
         return (uint64_t)(int64_t)((double)(int64_t)sum / n);
     }
     return dtype == TERN_U64 ? sum / (uint64_t)n : (uint64_t)((int64_t)sum / n);
@@ -66,7 +54,7 @@ INLINE uint64_t divide(tern_dtype dtype, uint64_t sum, int n)
 INLINE void average(tern_dtype dtype, char *const *to, int m, const char *const *from, int n,
                     size_t count)
 {
-    size_t size = value_bytes(dtype);
+    size_t size = tern__element_bytes(dtype);
     uint64_t sums[BLOCK_CELLS];
     char cells[BLOCK_CELLS * sizeof(uint64_t)];
     for (size_t at = 0; at < count; at += BLOCK_CELLS) {
@@ -162,7 +150,7 @@ INLINE bool better(tern_dtype dtype, bool greatest, size_t bytes, struct pair a,
 INLINE void locate(tern_dtype dtype, bool greatest, char *const *to, int m, const char *const *from,
                    int n, size_t count)
 {
-    const size_t bytes = value_bytes(dtype) == 8 ? 16 : 8;
+    const size_t bytes = tern__element_bytes(dtype) == 8 ? 16 : 8;
     for (size_t i = 0; i < count; i++) {
         struct pair acc = load_pair(bytes, from[0] + i * bytes);
         for (int s = 1; s < n; s++) {
@@ -188,7 +176,7 @@ static void copy_all(char *const *to, int m, const char *from, size_t bytes)
     static void name##_avg(char *const *to, int m, const char *const *from, int n, size_t count)   \
     {                                                                                              \
         if (n == 1) {                                                                              \
-            copy_all(to, m, from[0], value_bytes(TERN_##name) * count);                            \
+            copy_all(to, m, from[0], tern__element_bytes(TERN_##name) * count);                    \
         } else {                                                                                   \
             average(TERN_##name, to, m, from, n, count);                                           \
         }                                                                                          \

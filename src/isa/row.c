@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "comm/around.h"
 #include "isa/check.h"
+#include "isa/element_bytes.h"
 #include "isa/store.h"
 #include "isa/view.h"
 

@@ -10,6 +10,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "comm/registry.h"
+#include "isa/element_bytes.h"
 #include "isa/far.h"
 #include "isa/store.h"
 #include "isa/wide.h"

@@ -20,20 +20,6 @@ struct tern__view {
     bool far;            // on another machine: isa/far.h
 };
 
-// The bytes of an element of a tensor; 0 of a dtype that is only moved, and of none.
-static inline size_t tern__element_bytes(tern_dtype dtype)
-{
-    switch ((int)dtype) {
-#define TERN_DTYPE(name, word, number, size_bytes)                                                 \
-    case TERN_##name:                                                                              \
-        return size_bytes;
-#include "tern/dtype.def"
-#undef TERN_DTYPE
-    default:
-        return 0;
-    }
-}
-
 // A tensor with the extents `shape` instead of its own, or NULL for its own. TERN_ERR_ARG, with a
 // sentence that begins with `call` and the operand's name, or the error of a failed communicator.
 int tern__view_tensor(const char *call, const char *name, const tern_tensor *tensor,
