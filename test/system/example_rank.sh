@@ -198,7 +198,7 @@ goes_wrong() {
     [ -z "$(pgrep -f "$dir/[d]ata" || true)" ] || die "$1: a process is left"
 }
 # A peer that looks before the launcher has told how a rank ended knows only that.
-gone='died \(process [0-9]+ '
+gone='died \(process [0-9]+ (is gone|has crashed and writes its core)\)'
 # STATUS HOW TEXT: rank 1 dies by a signal, and its last line says where and of what.
 dies() {
     goes_wrong "$2" "$1" "rank 1 (was killed by signal $(($1 - 128))|$gone)"

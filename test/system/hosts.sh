@@ -54,7 +54,7 @@ touch go
 job die
 ended 137 "tern run: rank 4 (on tn2) was killed by signal 9 (Killed)"
 # As the launcher says it, or who looks before that.
-died='was killed by signal 9 \(Killed\)|died \('
+died='was killed by signal 9 \(Killed\)|died \((process [0-9]+ is gone|its connections have ended)\)'
 [ "$(grep -cE "failed barrier [12]: .*rank 4 .*($died)" out)" -eq 4 ] ||
     die "not all ranks say who died: $(<out)"
 nothing_left "a death"
