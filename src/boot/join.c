@@ -92,6 +92,7 @@ static int make_job(const struct tern__place *place, const struct tern__wire_mes
     made->rank = place->rank;
     made->nranks = place->nranks;
     made->timeout_ns = place->timeout_ns;
+    made->launched = place->launched;
     memcpy(made->token, welcome->token, sizeof made->token);
     made->inbox = inbox;
     made->here = welcome->here;
@@ -340,7 +341,7 @@ static void join_trace(void)
 
 int tern__join_launched(int64_t timeout_ns, struct tern__job **job)
 {
-    struct tern__place place = {.timeout_ns = timeout_ns, .host = "the launcher"};
+    struct tern__place place = {.timeout_ns = timeout_ns, .launched = true, .host = "the launcher"};
     int fd;
     TERN_TRY(read_environment(&place, &fd));
     // A script may stand between the launcher and this process: then the launcher's own death

@@ -30,6 +30,7 @@ struct tern__place {
     int64_t timeout_ns;
     int64_t whole_ns; // of which timeout_ns is left; 0: all of it
     uint8_t token[16];
+    bool launched;
     int listener; // > 0: the socket that ranks of other machines connect to, at this port
     uint32_t port;
     const char *host; // where the hub is, for sentences: "the launcher"

@@ -5,21 +5,18 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "boot/env.h"
 #include "boot/listen.h"
 #include "net/carry.h"
 #include "net/state.h"
 
 #define LOOK_MS 50 // how often a sender that is held up looks whether the other side lives
 #define BYE_MS 1000
-#define NEWS_MS 100
 
 bool tern__net_is_gone(const struct tern__net *net, int rank)
 {
@@ -39,11 +36,7 @@ int tern__net_say_gone(const struct tern__net *net, int rank)
 
 void tern__net_lost(struct tern__net *net, int rank)
 {
-    // `tern run --hosts` says a moment later how the rank ended.
-    int moments = getenv(TERN_ENV_LISTEN) != NULL ? NEWS_MS : 0;
-    while (moments-- > 0 && tern__flag_load(&net->stop) == 0 && !tern__net_is_gone(net, rank)) {
-        poll(NULL, 0, 1);
-    }
+    tern__job_await_launcher(net->job, rank, -1, &net->stop);
     if (tern__flag_load(&net->stop) == 0 && !tern__net_is_gone(net, rank)) {
         tern__ctl_mark_dead(net->job->ctl, rank);
     }

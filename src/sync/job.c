@@ -20,6 +20,11 @@
 // connections are closed before its process is seen to end.
 #define HOST_ENDS_MS 200
 
+// How long a launcher may take to say how a rank ended. It takes less than one of these, but on a
+// loaded machine; and it may have been stopped.
+#define LAUNCHER_SAYS_MS 1000
+#define PROCESS_ENDS_MS 200 // after its files were closed; else it lives on as another program
+
 void tern__ctl_ring_all(struct tern__ctl *ctl)
 {
     for (uint32_t rank = 0; rank < ctl->nranks; rank++) {
@@ -254,8 +259,24 @@ static void look_for_dump(struct tern__job *job)
     }
 }
 
+void tern__job_await_launcher(const struct tern__job *job, int rank, int process,
+                              const _Atomic uint32_t *stop)
+{
+    const struct tern__ctl_rank *slot = &job->ctl->ranks[rank];
+    struct pollfd end = {.fd = process, .events = POLLIN};
+    int64_t begin_ns = tern__now_ns();
+    int64_t waited_ms = 0;
+    while (job->launched && waited_ms < LAUNCHER_SAYS_MS && tern__flag_load(stop) == 0 &&
+           tern__flag_load(&slot->state) == TERN__RANK_ACTIVE &&
+           (waited_ms < PROCESS_ENDS_MS || process < 0 || poll(&end, 1, 0) > 0)) {
+        poll(NULL, 0, 1);
+        waited_ms = (tern__now_ns() - begin_ns) / TERN_NS_PER_MS;
+    }
+}
+
 void tern__job_ended(struct tern__job *job, int rank)
 {
+    static const _Atomic uint32_t never;
     const struct tern__ctl_rank *slots = job->ctl->ranks;
     if (rank != 0 && job->rank != 0 && tern__peek(&slots[rank].threads) == 0 &&
         job->outbox[0] >= 0 && tern__flag_load(&slots[0].state) == TERN__RANK_ACTIVE) {
@@ -264,6 +285,7 @@ void tern__job_ended(struct tern__job *job, int rank)
             tern__ctl_mark_dead(job->ctl, 0);
         }
     }
+    tern__job_await_launcher(job, rank, job->pidfd[rank], &never);
     tern__ctl_mark_dead(job->ctl, rank);
 }
 

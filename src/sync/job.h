@@ -23,6 +23,7 @@ struct tern__job {
     int nranks;
     int64_t timeout_ns;
     uint8_t token[16];
+    bool launched; // by `tern run`, which says of each rank how it ended
 
     const struct tern__machines *machines; // NULL: all ranks are on one
     uint64_t here;                         // bit r: rank r is on this machine
@@ -71,6 +72,12 @@ struct tern__ladder tern__job_ladder(struct tern__job *job);
 // everybody. One system call, and where cores are written, a look into /proc at one rank after the
 // other.
 void tern__job_look(struct tern__job *job);
+
+// A rank is about to be found dead. A launcher says a moment later how it ended, and marks it dead:
+// waits for that, for up to a second and until *stop. Of a `process` (its pidfd; -1: not known)
+// that does not end within 0.2 s it says nothing.
+void tern__job_await_launcher(const struct tern__job *job, int rank, int process,
+                              const _Atomic uint32_t *stop);
 
 // A rank's process has ended: marks it dead. When it had not entered the job, rank 0, which lets
 // ranks in, may be the reason, and ends a moment later: that is waited for, and marked first.

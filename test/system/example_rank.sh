@@ -197,18 +197,18 @@ goes_wrong() {
     [ ! -e data/rank_0/output.bin ] || die "$1: there is an output, of an earlier run"
     [ -z "$(pgrep -f "$dir/[d]ata" || true)" ] || die "$1: a process is left"
 }
-# A peer that looks before the launcher has told how a rank ended knows only that.
-gone='died \(process [0-9]+ (is gone|has crashed and writes its core)\)'
+# While the kernel writes a core, the launcher cannot tell how the rank ended.
+dumps='died \(process [0-9]+ has crashed and writes its core\)'
 # STATUS HOW TEXT: rank 1 dies by a signal, and its last line says where and of what.
 dies() {
-    goes_wrong "$2" "$1" "rank 1 (was killed by signal $(($1 - 128))|$gone)"
+    goes_wrong "$2" "$1" "rank 1 (was killed by signal $(($1 - 128))|$dumps)"
     [ "$(tail -1 logs/rank-1.log)" = "[rank 1] in kernel 'sum_all', block 0: $3" ] ||
         die "$2: rank 1 ends with: $(tail -1 logs/rank-1.log)"
 }
 ends() {
     data make 3
     goes_wrong fail '5 6' "'sum_all' failed: a kernel that fails on purpose"
-    goes_wrong kill 137 "rank 1 (was killed by signal 9|$gone)"
+    goes_wrong kill 137 'rank 1 was killed by signal 9'
     dies 139 address "no memory to use at address 0x10"
     dies 139 pointer "a pointer that is no address"
     dies 134 abort "abort()"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is taken for the first that has died: rank 0, when it was letting in the rank that ended
-// before it did.
+// before it did. And how a rank ended: what the launcher says of it a moment later.
 #include "support/cmocka.h"
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -95,12 +96,50 @@ static void who_had_entered_is_named_at_once(void **state)
     finish(party);
 }
 
+static void *launcher(void *arg)
+{
+    struct tern__ctl *ctl = arg;
+    poll(NULL, 0, 20);
+    tern__poke(&ctl->ranks[1].wait_status, 9); // killed by signal 9
+    tern__publish(&ctl->ranks[1].ended, TERN__END_STATUS);
+    tern__ctl_mark_dead(ctl, 1);
+    return NULL;
+}
+
+static void what_the_launcher_says_is_waited_for(void **state)
+{
+    struct party *party = begin(1500, true);
+    pthread_t thread;
+    char text[160];
+    party->job.launched = true;
+    assert_int_equal(pthread_create(&thread, NULL, launcher, party->job.ctl), 0);
+    tern__job_look(&party->job);
+    tern__ctl_death_text(party->job.ctl, 1, text, sizeof text);
+    assert_string_equal(text, "rank 1 was killed by signal 9 (Killed)");
+    pthread_join(thread, NULL);
+    finish(party);
+}
+
+static void a_launcher_that_says_nothing_is_not_waited_for_for_ever(void **state)
+{
+    struct party *party = begin(0, true);
+    char text[160];
+    party->job.launched = true;
+    tern__poke(&party->job.ctl->ranks[1].pid, 417);
+    tern__job_look(&party->job);
+    tern__ctl_death_text(party->job.ctl, 1, text, sizeof text);
+    assert_string_equal(text, "rank 1 died (process 417 is gone)");
+    finish(party);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_ends_before_it_was_let_in_waits_for_rank_0),
         cmocka_unit_test(while_rank_0_lives_it_is_not_blamed),
         cmocka_unit_test(who_had_entered_is_named_at_once),
+        cmocka_unit_test(what_the_launcher_says_is_waited_for),
+        cmocka_unit_test(a_launcher_that_says_nothing_is_not_waited_for_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
