@@ -7,11 +7,12 @@
 # test/system/<file>.sh              a check of the whole, not run under sanitizers
 # test/pto/<file>.cpp                kernels and hosts, which test/system/pto.sh compiles and runs
 #
-# A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s. Exit status 77 means
-# skipped. With `ctest-machines: N` the test also runs with its ranks spread over N machines, which
-# they take this one for (test/support/ranks.h). A test links what it needs of the static library. One that names TERN_TEST_KERNEL_DIR carries the
-# whole of it and exports its public symbols, so that a kernel it loads calls into the library under test,
-# not into a second copy from libtern.so.
+# A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s; what may take longest starts
+# first, so that no processor is idle at the end. Exit status 77 means skipped. With `ctest-machines: N` the
+# test also runs with its ranks spread over N machines, which they take this one for (test/support/ranks.h).
+# A test links what it needs of the static library. One that names TERN_TEST_KERNEL_DIR carries the whole of
+# it and exports its public symbols, so that a kernel it loads calls into the library under test, not into a
+# second copy from libtern.so.
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
@@ -79,12 +80,12 @@ function(tern_add_test floor source)
     tern_read_timeout("${source}" seconds)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
     set_tests_properties("${floor}/${name}" PROPERTIES
-        LABELS "${floor}" TIMEOUT ${seconds} SKIP_RETURN_CODE 77)
+        LABELS "${floor}" TIMEOUT ${seconds} COST ${seconds} SKIP_RETURN_CODE 77)
     file(STRINGS "${source}" first_lines LIMIT_COUNT 3)
     if(first_lines MATCHES "ctest-machines: *([0-9]+)")
         add_test(NAME "${floor}/${name}_on_machines" COMMAND ${target})
         set_tests_properties("${floor}/${name}_on_machines" PROPERTIES
-            LABELS "${floor}" TIMEOUT ${seconds} SKIP_RETURN_CODE 77
+            LABELS "${floor}" TIMEOUT ${seconds} COST ${seconds} SKIP_RETURN_CODE 77
             ENVIRONMENT "TERN_TEST_MACHINES=${CMAKE_MATCH_1}")
     endif()
 endfunction()
@@ -133,7 +134,7 @@ if(NOT TERN_SANITIZE)
         add_test(NAME "system/${name}" COMMAND bash "${script}")
         tern_read_timeout("${script}" seconds)
         set_tests_properties("system/${name}" PROPERTIES
-            LABELS system TIMEOUT ${seconds} SKIP_RETURN_CODE 77
+            LABELS system TIMEOUT ${seconds} COST ${seconds} SKIP_RETURN_CODE 77
             ENVIRONMENT "TERN_BUILD_DIR=${PROJECT_BINARY_DIR};TERN_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
     endforeach()
     add_test(NAME repo/tidy

@@ -6,4 +6,4 @@
 add_test(NAME torch/all
     COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/contrib/torch/test/run.py"
         --library $<TARGET_FILE:tern_static>)
-set_tests_properties(torch/all PROPERTIES LABELS torch TIMEOUT 900 SKIP_RETURN_CODE 77)
+set_tests_properties(torch/all PROPERTIES LABELS torch TIMEOUT 900 COST 900 SKIP_RETURN_CODE 77)
