@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -175,31 +174,10 @@ static int be_a_rank(struct arguments *arguments)
     return status == TERN_OK && left ? 0 : 1;
 }
 
-// What a tune file says.
-struct table {
-    tern_tune_row *rows;
-    int count;
-    tern_tune_cost *costs;
-    int costs_count;
-};
-
-static int load_table(const char *path, struct table *table)
-{
-    *table = (struct table){0};
-    int status = tern_tune_load(path, &table->rows, &table->count);
-    return status == TERN_OK ? tern_tune_load_costs(path, &table->costs, &table->costs_count)
-                             : status;
-}
-
-static void free_table(struct table *table)
-{
-    free(table->rows);
-    free(table->costs);
-}
-
 // Starts a job for each count of ranks; the rows come back through memory that is nowhere in a
 // folder.
-static int measure(const struct arguments *arguments, int argc, char **argv, struct table *table)
+static int measure(const struct arguments *arguments, int argc, char **argv,
+                   struct tune_table *table)
 {
     char result[64];
     char option[] = "--result";
@@ -228,7 +206,7 @@ static int measure(const struct arguments *arguments, int argc, char **argv, str
     }
     dup2(out, STDOUT_FILENO);
     close(out);
-    if (exit_status == 0 && load_table(result, table) != TERN_OK) {
+    if (exit_status == 0 && tune_table_load(result, table) != TERN_OK) {
         fprintf(stderr, "tern tune: %s\n", tern_last_error());
         exit_status = 1;
     }
@@ -237,113 +215,6 @@ static int measure(const struct arguments *arguments, int argc, char **argv, str
         close(fd);
     }
     return exit_status;
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    const tern_tune_row *x = a;
-    const tern_tune_row *y = b;
-    return x->kind != y->kind           ? (int)x->kind - (int)y->kind
-           : x->machines != y->machines ? x->machines - y->machines
-                                        : x->nranks - y->nranks;
-}
-
-static bool has_row(const tern_tune_row *rows, int count, const tern_tune_row *row)
-{
-    for (int i = 0; i < count; i++) {
-        if (compare_rows(&rows[i], row) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static int compare_costs(const void *a, const void *b)
-{
-    return ((const tern_tune_cost *)a)->nranks - ((const tern_tune_cost *)b)->nranks;
-}
-
-static bool has_cost(const struct table *table, int count, int nranks)
-{
-    bool has = false;
-    for (int i = 0; i < count; i++) {
-        has = has || table->costs[i].nranks == nranks;
-    }
-    return has;
-}
-
-// What of the old table is not in the new one. False without memory.
-static bool merge(struct table *table, const struct table *old)
-{
-    int rows = table->count;
-    int costs = table->costs_count;
-    size_t rows_room = (size_t)rows + (size_t)old->count + 1;
-    size_t costs_room = (size_t)costs + (size_t)old->costs_count + 1;
-    tern_tune_row *all_rows = realloc(table->rows, rows_room * sizeof *all_rows);
-    table->rows = all_rows != NULL ? all_rows : table->rows;
-    tern_tune_cost *all_costs = realloc(table->costs, costs_room * sizeof *all_costs);
-    table->costs = all_costs != NULL ? all_costs : table->costs;
-    if (all_rows == NULL || all_costs == NULL) {
-        return false;
-    }
-    for (int i = 0; i < old->count; i++) {
-        if (!has_row(table->rows, rows, &old->rows[i])) {
-            table->rows[table->count++] = old->rows[i];
-        }
-    }
-    for (int i = 0; i < old->costs_count; i++) {
-        if (!has_cost(table, costs, old->costs[i].nranks)) {
-            table->costs[table->costs_count++] = old->costs[i];
-        }
-    }
-    return true;
-}
-
-// Adds the rows of the old file that were not measured. A file that cannot be read is not
-// overwritten.
-static int keep_old(const char *path, struct table *table)
-{
-    struct table old;
-    if (strcmp(path, "-") == 0 || access(path, F_OK) != 0) {
-        return 0;
-    }
-    if (load_table(path, &old) != TERN_OK) {
-        fprintf(stderr, "tern tune: %s; it is left as it is\n", tern_last_error());
-        free_table(&old);
-        return 1;
-    }
-    bool merged = merge(table, &old);
-    free_table(&old);
-    return merged ? 0 : 1;
-}
-
-static int print_rows(FILE *file, void *arg)
-{
-    const struct table *table = arg;
-    char day[32] = "";
-    time_t now = time(NULL);
-    struct tm date;
-    tern_machine machine;
-    if (gmtime_r(&now, &date) != NULL) {
-        strftime(day, sizeof day, "%Y-%m-%d", &date);
-    }
-    fprintf(file, "%s\n# tern tune %d.%d.%d, %s", TERN_TUNE_HEAD, TERN_VERSION_MAJOR,
-            TERN_VERSION_MINOR, TERN_VERSION_PATCH, day);
-    if (tern_machine_look(&machine) == TERN_OK) {
-        fprintf(file, ", %d processors, %s", machine.cpus_usable, machine.vectors);
-    }
-    fputc('\n', file);
-    for (int i = 0; i < table->count; i++) {
-        char line[TERN_TUNE_LINE_BYTES];
-        tern_tune_print(&table->rows[i], line, sizeof line);
-        fprintf(file, "%s\n", line);
-    }
-    for (int i = 0; i < table->costs_count; i++) {
-        char lines[TERN_TUNE_COST_BYTES];
-        tern_tune_print_cost(&table->costs[i], lines, sizeof lines);
-        fputs(lines, file);
-    }
-    return TERN_OK;
 }
 
 // Makes the folders that lead to the usual place.
@@ -374,19 +245,9 @@ static int prepare_output(const struct arguments *arguments)
     return 0;
 }
 
-static int write_file(const char *path, struct table *table)
-{
-    if (tern_file_save(path, print_rows, table) != TERN_OK) {
-        fprintf(stderr, "tern tune: %s\n", tern_last_error());
-        return 1;
-    }
-    fprintf(stderr, "tern tune: written to %s\n", path);
-    return 0;
-}
-
 static int tune(const struct arguments *arguments, int argc, char **argv)
 {
-    struct table table = {0};
+    struct tune_table table = {0};
     const char *output = arguments->output;
     // What decides otherwise is out of the way while it is found out.
     setenv("TERN_TUNE", "", 1);
@@ -397,14 +258,13 @@ static int tune(const struct arguments *arguments, int argc, char **argv)
     }
     int exit_status = prepare_output(arguments);
     exit_status = exit_status == 0 ? measure(arguments, argc, argv, &table) : exit_status;
-    exit_status = exit_status == 0 ? keep_old(output, &table) : exit_status;
+    exit_status = exit_status == 0 ? tune_table_keep(output, &table) : exit_status;
     if (exit_status == 0) {
-        qsort(table.rows, (size_t)table.count, sizeof *table.rows, compare_rows);
-        qsort(table.costs, (size_t)table.costs_count, sizeof *table.costs, compare_costs);
-        print_rows(stdout, &table);
-        exit_status = strcmp(output, "-") != 0 ? write_file(output, &table) : 0;
+        tune_table_sort(&table);
+        tune_table_print(stdout, &table);
+        exit_status = strcmp(output, "-") != 0 ? tune_table_save(output, &table) : 0;
     }
-    free_table(&table);
+    tune_table_free(&table);
     return exit_status;
 }
 

@@ -84,4 +84,23 @@ int tune_measure_costs(struct tune_bench *bench, const struct tune_wish *wish, F
 int tune_race(struct tune_bench *bench, const struct tune_candidate *candidates, int count,
               const struct tune_point *points, int points_count, double *times);
 
+// table.c: what a tune file says. Exit statuses, with a sentence, but for loading: a status of tern.
+struct tune_table {
+    tern_tune_row *rows;
+    int count;
+    tern_tune_cost *costs;
+    int costs_count;
+};
+
+int tune_table_load(const char *path, struct tune_table *table);
+void tune_table_free(struct tune_table *table);
+
+// Adds the rows of the old file that were not measured. A file that cannot be read is not
+// overwritten.
+int tune_table_keep(const char *path, struct tune_table *table);
+
+void tune_table_sort(struct tune_table *table);
+void tune_table_print(FILE *file, const struct tune_table *table);
+int tune_table_save(const char *path, struct tune_table *table);
+
 #endif
