@@ -82,27 +82,43 @@ static bool goes(tern_plan_kind kind, int nranks, const char *name, const char *
             (slot && strcmp(choice.transport, "line") == 0));
 }
 
-// Rows like `row`, but with each algorithm that can go this way in one field; the row's own first.
-static int vary(const tern_tune_row *row, size_t field, const char *transport,
-                tern_tune_row rows[TUNE_CANDIDATES_MAX], int *rows_count)
+// A field of a row, the transport that its algorithm is for, and whether `optimal` is tried there.
+struct way {
+    size_t field;
+    const char *transport;
+    bool optimal;
+};
+
+// One more row, with this algorithm in the field, when it is another and goes that way.
+static void add(const tern_tune_row *row, const struct way *way, const char *name,
+                tern_tune_row rows[TUNE_CANDIDATES_MAX], int *count)
 {
-    int count = 1;
+    if (*count < TUNE_CANDIDATES_MAX && strcmp(name, (const char *)row + way->field) != 0 &&
+        goes(row->kind, row->nranks, name, way->transport)) {
+        rows[*count] = *row;
+        snprintf((char *)&rows[*count] + way->field, sizeof row->small, "%s", name);
+        ++*count;
+    }
+}
+
+// Rows like `row`, but with each algorithm that can go this way in its field; the row's own first.
+static int vary(const tern_tune_row *row, const struct way *way,
+                tern_tune_row rows[TUNE_CANDIDATES_MAX], int *count)
+{
     rows[0] = *row;
+    *count = 1;
     int status = tern_tune_use(row, 1);
     if (status != TERN_OK) {
         return status;
     }
-    for (int i = 0; tern_algo_name(row->kind, i) != NULL && count < TUNE_CANDIDATES_MAX; i++) {
-        const char *name = tern_algo_name(row->kind, i);
-        if (strcmp(name, (const char *)row + field) != 0 && !tern_algo_around_cut(row->kind, i) &&
-            !tern_algo_across_machines(row->kind, i) &&
-            goes(row->kind, row->nranks, name, transport)) {
-            rows[count] = *row;
-            snprintf((char *)&rows[count] + field, sizeof row->small, "%s", name);
-            count++;
+    for (int i = 0; tern_algo_name(row->kind, i) != NULL; i++) {
+        if (!tern_algo_around_cut(row->kind, i) && !tern_algo_across_machines(row->kind, i)) {
+            add(row, way, tern_algo_name(row->kind, i), rows, count);
         }
     }
-    *rows_count = count;
+    if (way->optimal) {
+        add(row, way, TERN_ALGO_OPTIMAL, rows, count);
+    }
     return tern_tune_use(NULL, 0);
 }
 
@@ -127,7 +143,8 @@ static int find_large(struct tune_bench *bench, tern_tune_row *row)
     large.small_bytes = 0;
     large.direct_from = 0;
     int points_count = large_points(bench, 1, points);
-    int status = vary(&large, offsetof(tern_tune_row, window), "window", rows, &count);
+    struct way way = {offsetof(tern_tune_row, window), "window", bench->optimal};
+    int status = vary(&large, &way, rows, &count);
     status = status == TERN_OK ? tune_race_rows(bench, rows, count, points, points_count, &best)
                                : status;
     if (status != TERN_OK) {
@@ -135,7 +152,8 @@ static int find_large(struct tune_bench *bench, tern_tune_row *row)
     }
     memcpy(row->window, rows[best].window, sizeof row->window);
     points_count = large_points(bench, 0, points);
-    status = vary(&large, offsetof(tern_tune_row, staged), "staged", rows, &count);
+    way = (struct way){offsetof(tern_tune_row, staged), "staged", bench->optimal};
+    status = vary(&large, &way, rows, &count);
     status = status == TERN_OK ? tune_race_rows(bench, rows, count, points, points_count, &best)
                                : status;
     if (status != TERN_OK) {
@@ -286,7 +304,8 @@ static int find_small(struct tune_bench *bench, tern_tune_row *row)
         points[i] = (struct tune_point){middle_sizes[i], 0};
     }
     int count = 0;
-    int status = vary(&all_small, offsetof(tern_tune_row, small), "slot", rows, &count);
+    const struct way slot = {offsetof(tern_tune_row, small), "slot", false};
+    int status = vary(&all_small, &slot, rows, &count);
     status = status == TERN_OK ? tune_race_rows(bench, rows, count, points, 4, &best) : status;
     if (status != TERN_OK) {
         return status;
@@ -389,7 +408,8 @@ int tune_measure(tern_comm *world, const struct tune_wish *wish, FILE *rows)
     int status = tune_bench_open(world, slice_s, bytes_max, &bench);
     for (int k = 0; status == TERN_OK && k < TERN_PLAN_KINDS; k++) {
         if (wish->kinds[k]) {
-            status = measure_kind(&bench, (tern_plan_kind)k, rows);
+            status = tune_look_at_search(&bench, wish, (tern_plan_kind)k, &bench.optimal);
+            status = status == TERN_OK ? measure_kind(&bench, (tern_plan_kind)k, rows) : status;
         }
     }
     if (status == TERN_OK && wish->costs && bench.machines == 0) {

@@ -21,12 +21,13 @@
 #include "tune/tune.h"
 
 #define SECONDS_DEFAULT 60
+#define SEARCH_S_DEFAULT 1
 #define PATH_BYTES 4096
 
 static const struct cli_command command = {
     .name = "tune",
     .head =
-        "usage: tern tune [-p RANKS,...] [--time SECONDS] [--output FILE] [KIND ...]\n"
+        "usage: tern tune [-p RANKS,...] [--time SECONDS] [--optimal] [--output FILE] [KIND ...]\n"
         "       tern tune --hosts a:2,b:2 [OPTIONS] [KIND ...]\n"
         "\n"
         "Measures which algorithms suit this machine, or these, and writes that into the tune file, which all\n"
@@ -80,6 +81,15 @@ static int take_seconds(void *into, const char *option, const char *value)
                : cli_refuse(&command, "%s takes a number of seconds, not '%s'", option, value);
 }
 
+static int take_search(void *into, const char *option, const char *value)
+{
+    struct arguments *arguments = into;
+    arguments->wish.optimal = true;
+    return cli_read_seconds(value, 1e-6, 1e6, &arguments->wish.search_s)
+               ? -1
+               : cli_refuse(&command, "%s takes a number of seconds, not '%s'", option, value);
+}
+
 static int read_kinds(int argc, char **argv, struct tune_wish *wish)
 {
     for (int i = optind; i < argc; i++) {
@@ -116,6 +126,13 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         {"-p RANKS,...", "for how many ranks, each in a job of its own; default: 2,4,8",
          .take = take_ranks},
         {"--time SECONDS", "how long to measure, about; default: 60", .take = take_seconds},
+        {"--optimal",
+         "also try plans that are searched for (tern plan --algo optimal). On one machine\n"
+         "all links are alike, and plans by hand are mostly as good",
+         .flag = &arguments->wish.optimal},
+        {"--search SECONDS",
+         "but only where each is found so soon; default: 1; says --optimal, too",
+         .take = take_search},
         {"--output FILE",
          "write there; '-': only to standard output. Default: $TERN_TUNE, else\n"
          "$XDG_CONFIG_HOME/tern/tune, else ~/.config/tern/tune; the folders\n"
@@ -137,6 +154,10 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         }
         if (arguments->wish.costs && optind < argc) {
             return cli_refuse(&command, "costs are those of one machine: not with --hosts");
+        }
+        if (arguments->wish.optimal) {
+            return cli_refuse(&command, "--optimal is for one machine: calls between machines "
+                                        "cannot search for a plan, which might be another on each");
         }
         arguments->wish.nranks[0] = arguments->hosts.nranks;
         arguments->wish.nranks_count = 1;
@@ -245,6 +266,21 @@ static int prepare_output(const struct arguments *arguments)
     return 0;
 }
 
+// What was left out, when collective calls were measured.
+static void say_not_tried(const struct arguments *arguments)
+{
+    bool calls = false;
+    for (int k = 0; k < TERN_PLAN_KINDS; k++) {
+        calls = calls || arguments->wish.kinds[k];
+    }
+    if (calls && !arguments->wish.optimal) {
+        fprintf(stderr, "tern tune: optimal was not tried: %s\n",
+                arguments->hosts.list != NULL
+                    ? "calls between machines cannot search for a plan"
+                    : "on one machine all links are alike; --optimal tries it");
+    }
+}
+
 static int tune(const struct arguments *arguments, int argc, char **argv)
 {
     struct tune_table table = {0};
@@ -262,6 +298,7 @@ static int tune(const struct arguments *arguments, int argc, char **argv)
     if (exit_status == 0) {
         tune_table_sort(&table);
         tune_table_print(stdout, &table);
+        say_not_tried(arguments);
         exit_status = strcmp(output, "-") != 0 ? tune_table_save(output, &table) : 0;
     }
     tune_table_free(&table);
@@ -270,8 +307,11 @@ static int tune(const struct arguments *arguments, int argc, char **argv)
 
 int cli_tune(int argc, char **argv)
 {
-    struct arguments arguments = {
-        .output = "", .wish = {.nranks = {2, 4, 8}, .nranks_count = 3, .seconds = SECONDS_DEFAULT}};
+    struct arguments arguments = {.output = "",
+                                  .wish = {.nranks = {2, 4, 8},
+                                           .nranks_count = 3,
+                                           .seconds = SECONDS_DEFAULT,
+                                           .search_s = SEARCH_S_DEFAULT}};
     int exit_status = read_arguments(argc, argv, &arguments);
     if (exit_status < 0 && arguments.is_rank) {
         exit_status = arguments.result != NULL

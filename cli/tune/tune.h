@@ -18,7 +18,9 @@ struct tune_wish {
     int processors;              // that ranks may use, before they are bound to them
     int nranks[TUNE_RANK_COUNTS_MAX];
     int nranks_count;
-    double seconds; // for all of it, about
+    double seconds;  // for all of it, about
+    bool optimal;    // also plans that are searched for (TERN_ALGO_OPTIMAL)
+    double search_s; // where each is found in so many seconds
 };
 
 // As one rank of a job: measures the kinds, and on rank 0 writes a line of a tune file for each to
@@ -37,6 +39,7 @@ struct tune_bench {
     int rank, nranks;
     int machines;         // 0: one
     double slice_s;       // for one sample
+    bool optimal;         // is a candidate for the kind that is measured
     size_t bytes_max;     // of a buffer
     char *in[2], *out[2]; // elsewhere, in windows
     tern_window *window;
@@ -71,6 +74,11 @@ int tune_find_switch(struct tune_bench *bench, const tern_tune_row *all, const t
 int tune_far_built_in(const struct tune_bench *bench, tern_plan_kind kind, tern_tune_row *row);
 int tune_find_far(struct tune_bench *bench, tern_tune_row *row);
 
+// search.c: whether the wish is to try `optimal`, and its plans for the kind are found in time.
+// Rank 0 says so on standard error.
+int tune_look_at_search(const struct tune_bench *bench, const struct tune_wish *wish,
+                        tern_plan_kind kind, bool *optimal);
+
 // cost.c: what ops cost with these ranks, on one machine; on rank 0 the rows of a tune file about
 // it.
 // With less than a second, of little memory and once only.
@@ -84,7 +92,8 @@ int tune_measure_costs(struct tune_bench *bench, const struct tune_wish *wish, F
 int tune_race(struct tune_bench *bench, const struct tune_candidate *candidates, int count,
               const struct tune_point *points, int points_count, double *times);
 
-// table.c: what a tune file says. Exit statuses, with a sentence, but for loading: a status of tern.
+// table.c: what a tune file says. Loading gives a status of tern, the others an exit status, with a
+// sentence.
 struct tune_table {
     tern_tune_row *rows;
     int count;

@@ -15,6 +15,25 @@ export HOME=$dir/home
 TERN_TUNE=$dir/printed expect 0 "line 3 of $dir/printed" "$tern" info --algos -p 2 --kind all_reduce
 TERN_TUNE=$dir/printed expect 0 "line 6 of $dir/printed" "$tern" info --algos -p 8 --kind gather
 
+# Plans that are searched for are tried when somebody asks, and rows that name them are what calls run.
+grep -q 'optimal was not tried: on one machine all links are alike; --optimal tries it' told || die "told: $(cat told)"
+expect 2 "--optimal is for one machine" "$tern" tune --hosts a:1,b:1 --optimal gather
+expect 2 "--search takes a number of seconds, not 'soon'" "$tern" tune --search soon
+if "$tern" plan gather --topo mesh:3 --bytes 6000 --algo optimal -o plan 2>said; then
+    expect 0 "gather, 3 ranks: optimal is tried: it plans 4096 KiB in" \
+        "$tern" tune -p 3 --time 0.1 --search 50 --output - gather
+    ! grep -q 'was not tried' said || die "it was tried: $(cat said)"
+    expect 0 "gather, 3 ranks: optimal is not tried: it does not plan 4096 KiB in 1e-06 s (--search)" \
+        "$tern" tune -p 3 --time 0.1 --search 0.000001 --output - gather
+    printf 'tern-tune 1\ngather ranks 3 small pull 4096 window optimal staged optimal 32768\n' >by_hand
+    for window in yes no; do
+        TERN_TUNE=by_hand expect 0 '"algo": "optimal"' \
+            "$tern" perf gather -p 3 --sizes 100000 -n 2 --window $window --json
+    done
+else
+    grep -q 'GLPK' said || die "$(cat said)"
+fi
+
 # Where it belongs, with the folders on the way; the environment does not get into what is measured.
 TERN_ALGO=ring expect 0 "written to $HOME/.config/tern/tune" "$tern" tune -p 2 --time 0.2 broadcast
 expect 0 "tune file   $HOME/.config/tern/tune" "$tern" info
