@@ -4,7 +4,8 @@
 // and ops, and the seconds for bound and plans, of a clock and of the processor, as a table for
 // docs/planner.md. Every plan is proved. --quick is a few rows; --cuts has all sets of up to three
 // cuts of mesh:8 that are not alike. --topo, --kind and --order select rows, all of them together:
-// patterns as the shell's (--topo 'mesh:8*' --kind all_reduce --order rank).
+// patterns as the shell's (--topo 'mesh:8*' --kind all_reduce --order rank). --plans FOLDER leaves
+// the plans there, for tern exec.
 
 #include <fnmatch.h>
 #include <getopt.h>
@@ -119,7 +120,13 @@ struct best {
     size_t ops;
     double scratch;
     bool refuted;
+    const char *file; // where the plan is left; NULL: nowhere
 };
+
+static const char *order_word(const struct row *row)
+{
+    return row->order == TERN_ORDER_RANK ? "rank" : "any";
+}
 
 static int look(void *context, tern_plan **plan, double us)
 {
@@ -138,6 +145,7 @@ static int look(void *context, tern_plan **plan, double us)
         best->rounds = tern_plan_round_count(*plan);
         best->scratch = (double)tern_plan_buffer_bytes(*plan, TERN_PLAN_SCRATCH) /
                         (double)tern_plan_get_spec(*plan)->bytes;
+        need(best->file != NULL ? tern_plan_save(*plan, best->file) : TERN_OK);
     }
     best->proving_us += cli_now_us() - begin;
     best->proving_cpu_ms += cpu_ms() - begin_cpu;
@@ -170,15 +178,19 @@ static void fraction(double value, char *text, size_t bytes)
     snprintf(text, bytes, "%.5f", value);
 }
 
-static bool measure(const struct row *row)
+// The plan is left in a file "mesh:8 0-1, all_reduce, rank.plan".
+static bool measure(const struct row *row, const char *plans)
 {
+    char file[4096];
+    snprintf(file, sizeof file, "%s/%s, %s, %s.plan", plans != NULL ? plans : "", row->topology,
+             row->kind, order_word(row));
     tern_topo *topo = make_topology(row->topology);
     struct tern__optimal_goal goal = {
         .topo = topo, .order = row->order, .bytes = UINT64_C(64) << 20, .unit = 4, .seed = 1};
     need(tern_plan_kind_parse(row->kind, &goal.kind));
     struct tern__optimal_watch watch = {0};
     struct tern__optimal *optimal;
-    struct best best = {.topo = topo};
+    struct best best = {.topo = topo, .file = plans != NULL ? file : NULL};
     char bound[32];
     double begin = cli_now_us();
     double begin_cpu = cpu_ms();
@@ -213,7 +225,7 @@ static bool fits(const char *pattern, const char *text)
 static bool selected(const struct selection *by, const struct row *row)
 {
     return fits(by->topology, row->topology) && fits(by->kind, row->kind) &&
-           fits(by->order, row->order == TERN_ORDER_RANK ? "rank" : "any");
+           fits(by->order, order_word(row));
 }
 
 int main(int argc, char **argv)
@@ -223,8 +235,10 @@ int main(int argc, char **argv)
                                             {"topo", required_argument, NULL, 't'},
                                             {"kind", required_argument, NULL, 'k'},
                                             {"order", required_argument, NULL, 'o'},
+                                            {"plans", required_argument, NULL, 'p'},
                                             {0}};
     struct selection by = {0};
+    const char *plans = NULL;
     const struct row *list = rows;
     int count = ROWS;
     int measured = 0;
@@ -235,6 +249,7 @@ int main(int argc, char **argv)
         by.topology = option == 't' ? optarg : by.topology;
         by.kind = option == 'k' ? optarg : by.kind;
         by.order = option == 'o' ? optarg : by.order;
+        plans = option == 'p' ? optarg : plans;
         if (option == '?') {
             return 2;
         }
@@ -247,7 +262,7 @@ int main(int argc, char **argv)
          "| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (int i = 0; i < count; i++) {
         if (selected(&by, &list[i])) {
-            proved = measure(&list[i]) && proved;
+            proved = measure(&list[i], plans) && proved;
             measured++;
         }
     }
