@@ -92,14 +92,11 @@ static int add_prices(tern_certificate *c, const struct tern__net_graph *graph,
 static tern_certificate_scope scope_of(const tern_algo_request *request,
                                        const struct tern__net_graph *graph, const int64_t *exact)
 {
-    bool sums = tern_coll_kind_facts(request->kind)->sums;
-    if (!sums) {
-        return TERN_CERTIFICATE_ALL_PLANS;
+    tern_certificate_scope narrow =
+        tern__certificate_narrow(request->kind, request->order, request->unit);
+    if (narrow == TERN_CERTIFICATE_ALL_PLANS) {
+        return narrow;
     }
-    bool rounded = request->unit == TERN__UNIT_ROUNDED;
-    tern_certificate_scope narrow = request->order != TERN_ORDER_RANK ? TERN_CERTIFICATE_TREE_PLANS
-                                    : rounded ? TERN_CERTIFICATE_RANK_ORDER_PLANS
-                                              : TERN_CERTIFICATE_PREFIX_PLANS;
     double all = tern__certificate_bound(graph, exact, request->kind, request->root,
                                          TERN_CERTIFICATE_ALL_PLANS);
     return all >= (1 - 1e-9) *

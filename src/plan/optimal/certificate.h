@@ -33,6 +33,10 @@ int tern__certificate_add(tern_certificate *certificate, const struct tern__pric
 double tern__certificate_bound(const struct tern__net_graph *graph, const int64_t *prices,
                                tern_plan_kind kind, int root, tern_certificate_scope scope);
 
+// The narrowest scope of the plans that a request can get.
+tern_certificate_scope tern__certificate_narrow(tern_plan_kind kind, tern_order order,
+                                                uint32_t unit);
+
 // The word of a scope, and its sentence.
 const char *tern__certificate_scope_word(tern_certificate_scope scope);
 

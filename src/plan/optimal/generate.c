@@ -113,6 +113,9 @@ static void set_prices(struct tern__generating *g, const double *dual,
         for (int e = 0; e < graph->edges_count; e++) {
             const struct tern__net_edge *edge = &graph->edges[e];
             double sum = 0;
+            if (graph->edge_at[edge->from * graph->n + edge->to] < 0) { // left out
+                continue;
+            }
             for (int u = 0; u < edge->uses_count; u++) {
                 sum += dual[row_of(g, edge->uses[u], t)];
             }

@@ -112,8 +112,20 @@ int tern__net_graph_make(struct tern__arena *arena, const tern_topo *topo,
     return TERN_OK;
 }
 
-// The ranks that can be reached from a rank, or, backwards, those that reach it.
-static void reach(const struct tern__net_graph *graph, int rank, bool backwards, bool *seen)
+double tern__net_graph_rate(const struct tern__net_graph *graph, int edge)
+{
+    double slowest = graph->capacity[edge];
+    for (int k = 1; k < graph->edges[edge].uses_count; k++) {
+        double capacity = graph->capacity[graph->edges[edge].uses[k]];
+        slowest = capacity < slowest ? capacity : slowest;
+    }
+    return slowest;
+}
+
+// The ranks that can be reached from a rank, or, backwards, those that reach it, over links of
+// `least` GB/s and more.
+static void reach(const struct tern__net_graph *graph, int rank, bool backwards, double least,
+                  bool *seen)
 {
     int stack[TERN__NET_RANKS_MAX];
     int count = 0;
@@ -124,7 +136,7 @@ static void reach(const struct tern__net_graph *graph, int rank, bool backwards,
         int at = stack[--count];
         for (int next = 0; next < graph->n; next++) {
             int edge = graph->edge_at[backwards ? next * graph->n + at : at * graph->n + next];
-            if (edge >= 0 && !seen[next]) {
+            if (edge >= 0 && !seen[next] && tern__net_graph_rate(graph, edge) >= least) {
                 seen[next] = true;
                 stack[count++] = next;
             }
@@ -132,7 +144,8 @@ static void reach(const struct tern__net_graph *graph, int rank, bool backwards,
     }
 }
 
-int tern__net_graph_connects(const struct tern__net_graph *graph, tern_plan_kind kind, int root)
+bool tern__net_graph_gap(const struct tern__net_graph *graph, tern_plan_kind kind, int root,
+                         double least, int gap[2])
 {
     bool to_root = tern_coll_kind_facts(kind)->root == TERN_KIND_ROOT_TO;
     bool from_root = tern_coll_kind_facts(kind)->root == TERN_KIND_ROOT_FROM;
@@ -142,15 +155,24 @@ int tern__net_graph_connects(const struct tern__net_graph *graph, tern_plan_kind
         if (backwards ? from_root : to_root) {
             continue;
         }
-        reach(graph, start, backwards, seen);
+        reach(graph, start, backwards, least, seen);
         for (int rank = 0; rank < graph->n; rank++) {
             if (!seen[rank]) {
-                return tern__fail(TERN_ERR_ARG, "no links lead from rank %d to rank %d",
-                                  backwards ? rank : start, backwards ? start : rank);
+                gap[backwards] = start;
+                gap[1 - backwards] = rank;
+                return true;
             }
         }
     }
-    return TERN_OK;
+    return false;
+}
+
+int tern__net_graph_connects(const struct tern__net_graph *graph, tern_plan_kind kind, int root)
+{
+    int gap[2];
+    return tern__net_graph_gap(graph, kind, root, 0, gap)
+               ? tern__fail(TERN_ERR_ARG, "no links lead from rank %d to rank %d", gap[0], gap[1])
+               : TERN_OK;
 }
 
 void tern__net_graph_lengths(const struct tern__net_graph *graph, const int64_t *prices,

@@ -34,6 +34,7 @@ struct tern__net_graph {
     // resource that takes the place of each.
     bool symmetric;
     int *mirror;
+    bool moderated; // the rates are not all those of the topology (moderate.h)
 };
 
 // Reads a topology. TERN_ERR_LIMIT above TERN__NET_RANKS_MAX ranks.
@@ -42,6 +43,14 @@ int tern__net_graph_make(struct tern__arena *arena, const tern_topo *topo,
 
 // Whether the bytes that a kind moves can get where they are wanted; a sentence where not.
 int tern__net_graph_connects(const struct tern__net_graph *graph, tern_plan_kind kind, int root);
+
+// Finds ranks between which the kind has to move bytes, and cannot over links of `least` GB/s and
+// more.
+bool tern__net_graph_gap(const struct tern__net_graph *graph, tern_plan_kind kind, int root,
+                         double least, int gap[2]);
+
+// What an edge can carry alone: the least of its resources' capacities, GB/s.
+double tern__net_graph_rate(const struct tern__net_graph *graph, int edge);
 
 // The length of each edge, [from * n + to], when each resource has a price: their sum;
 // TERN__NO_EDGE where there is none.

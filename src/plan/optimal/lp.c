@@ -43,6 +43,9 @@ int tern__patience_left(const struct tern__patience *patience)
     X(glp_get_row_dual)                                                                            \
     X(glp_term_out)
 
+// Bad numbers can send the solver round in circles; what it solves takes it a few for each row.
+enum { ITERATIONS = 20000, ITERATIONS_EACH = 50 };
+
 #define DECLARE(name) __typeof__(&(name)) name##_;
 static struct {
     FUNCTIONS(DECLARE)
@@ -154,6 +157,7 @@ static int solve(struct tern__lp *lp, bool afresh, const struct tern__patience *
     how.presolve = afresh ? GLP_ON : GLP_OFF;
     int64_t deadline_ns = patience != NULL ? patience->deadline_ns : INT64_MAX;
     how.tm_lim = tern__deadline_ms(deadline_ns, 1 << 30);
+    how.it_lim = ITERATIONS + ITERATIONS_EACH * (lp->rows + lp->columns);
     int failed = glpk.glp_simplex_(lp->problem, &how);
     if (failed == GLP_ETMLIM || how.tm_lim == 0) {
         return tern__fail(TERN_ERR_TIMEOUT, "the time for a linear program is over");

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "plan/optimal/certificate.h"
 #include "plan/optimal/generate.h"
 #include "plan/optimal/lp.h"
+#include "plan/optimal/moderate.h"
 #include "plan/optimal/optimal.h"
 #include "plan/optimal/pipeline.h"
 #include "plan/optimal/pool.h"
@@ -73,17 +75,27 @@ static double microseconds(const struct tern__optimal *o, double time)
     return time * (double)o->goal.bytes / (o->graph.reference * 1e3);
 }
 
-static int make_form(struct tern__optimal *o, bool in_sequence,
-                     const struct tern__patience *patience)
+// The trees of the least time.
+static int find_trees(struct tern__optimal *o, struct form *form, bool in_sequence,
+                      const struct tern__patience *patience)
 {
-    struct form *form = &o->forms[o->forms_count];
     const struct tern__optimal_goal *goal = &o->goal;
     TERN_TRY(tern__aim_make(&o->arena, &o->graph, goal->kind, goal->root, goal->order, &form->aim));
     form->aim.in_sequence = in_sequence;
     form->aim.patience = patience;
     form->aim.prefixes = form->aim.raw && goal->unit != TERN__UNIT_ROUNDED;
-    TERN_TRY(tern__master_solve(&o->arena, &form->aim, goal->seed, patience, &form->master));
-    TERN_TRY(tern__pool_make(&o->arena, &form->aim, &form->master, goal->seed, &form->pool));
+    int status = tern__master_solve(&o->arena, &form->aim, goal->seed, patience, &form->master);
+    form->aim.patience = NULL;
+    return status;
+}
+
+static int make_form(struct tern__optimal *o, bool in_sequence,
+                     const struct tern__patience *patience)
+{
+    struct form *form = &o->forms[o->forms_count];
+    TERN_TRY(find_trees(o, form, in_sequence, patience));
+    form->aim.patience = patience;
+    TERN_TRY(tern__pool_make(&o->arena, &form->aim, &form->master, o->goal.seed, &form->pool));
     form->time = form->master.time * (in_sequence ? 2 : 1);
     form->one_origin = form->aim.count == 1 && form->aim.commodities[0].origin >= 0;
     form->columns_max = COLUMNS_MAX;
@@ -93,13 +105,38 @@ static int make_form(struct tern__optimal *o, bool in_sequence,
     return TERN_OK;
 }
 
-static int solve(struct tern__optimal *o, const struct tern__patience *patience)
+// What the prices prove: where rates were moderated, not what the program says.
+static int state_bound(struct tern__optimal *o)
+{
+    const struct tern__optimal_goal *goal = &o->goal;
+    struct tern__net_graph whole;
+    o->news.bound_us = microseconds(o, o->forms[0].master.bound);
+    if (!o->graph.moderated) {
+        return TERN_OK;
+    }
+    tern__moderate_prices(&o->graph, o->forms[0].master.prices);
+    TERN_TRY(tern__net_graph_make(&o->arena, goal->topo, &whole));
+    double bound =
+        tern__certificate_bound(&whole, o->forms[0].master.prices, goal->kind, goal->root,
+                                tern__certificate_narrow(goal->kind, goal->order, goal->unit));
+    o->news.bound_us = bound * (double)goal->bytes / (whole.reference * 1e3);
+    return TERN_OK;
+}
+
+static int read_graph(struct tern__optimal *o)
 {
     const struct tern__optimal_goal *goal = &o->goal;
     TERN_TRY(tern__net_graph_make(&o->arena, goal->topo, &o->graph));
     TERN_TRY(tern__net_graph_connects(&o->graph, goal->kind, goal->root));
+    return tern__moderate(&o->arena, &o->graph, goal->kind, goal->root);
+}
+
+static int solve(struct tern__optimal *o, const struct tern__patience *patience)
+{
+    const struct tern__optimal_goal *goal = &o->goal;
+    TERN_TRY(read_graph(o));
     TERN_TRY(make_form(o, false, patience));
-    o->news.bound_us = microseconds(o, o->forms[0].master.bound);
+    TERN_TRY(state_bound(o));
     bool phases = goal->kind == TERN_PLAN_ALL_REDUCE && goal->order == TERN_ORDER_ANY &&
                   o->graph.symmetric && o->graph.n > 1;
     if (phases) {
@@ -392,6 +429,11 @@ static int try_form(struct search *s, struct form *form)
         double over = 0;
         int status = try_rounds(s, form, &arena, rounds, &over);
         tern__arena_free(&arena);
+        if (status == TERN_ERR_STATE && !form->alike) { // bad numbers: these need no program
+            form->alike = true;
+            rounds = next_rounds(s->optimal, form, rounds);
+            continue;
+        }
         if (status == TERN_ERR_LIMIT && s->plans > 0) { // the program has become too large
             return TERN_OK;
         }

@@ -151,14 +151,9 @@ static void plain_lengths(const struct tern__aim *aim, int64_t *lengths)
     for (int i = 0; i < graph->n * graph->n; i++) {
         lengths[i] = TERN__NO_EDGE;
         if (graph->edge_at[i] >= 0) {
-            const struct tern__net_edge *edge = &graph->edges[graph->edge_at[i]];
-            double slowest = graph->reference;
-            for (int k = 0; k < edge->uses_count; k++) {
-                double capacity = graph->capacity[edge->uses[k]];
-                slowest = capacity < slowest ? capacity : slowest;
-            }
-            double length = PRICE * graph->reference / slowest;
-            lengths[i] = length < 1e12 ? (int64_t)length : INT64_C(1000000000000);
+            double rate = tern__net_graph_rate(graph, graph->edge_at[i]);
+            double length = PRICE * graph->reference / rate;
+            lengths[i] = length < 1e12 ? (int64_t)fmax(length, 1) : INT64_C(1000000000000);
         }
     }
 }

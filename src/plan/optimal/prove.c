@@ -16,6 +16,7 @@
 #include "plan/optimal/arborescence.h"
 #include "plan/optimal/certificate.h"
 #include "plan/optimal/prefix.h"
+#include "plan/optimal/tree.h"
 
 enum { N = TERN__NET_RANKS_MAX };
 
@@ -97,6 +98,15 @@ static int64_t cost_of(const struct lengths *l, tern_plan_kind kind, int root,
         }
     }
     return total;
+}
+
+tern_certificate_scope tern__certificate_narrow(tern_plan_kind kind, tern_order order,
+                                                uint32_t unit)
+{
+    return !tern_coll_kind_facts(kind)->sums ? TERN_CERTIFICATE_ALL_PLANS
+           : order != TERN_ORDER_RANK        ? TERN_CERTIFICATE_TREE_PLANS
+           : unit == TERN__UNIT_ROUNDED      ? TERN_CERTIFICATE_RANK_ORDER_PLANS
+                                             : TERN_CERTIFICATE_PREFIX_PLANS;
 }
 
 double tern__certificate_bound(const struct tern__net_graph *graph, const int64_t *prices,

@@ -5,6 +5,8 @@
 // TERN_TEST_LONG=1 searches go to their ends, on more topologies.
 #include "support/cmocka.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 #include "nets.h"
 #include "plan/optimal/optimal.h"
@@ -151,6 +153,30 @@ static void random_ones(void **state)
 }
 
 // The bound is reached where it is known that it can be.
+// Numbers with which a program loses its way, or goes round in circles.
+static void rates_of_many_powers_of_ten(void **state)
+{
+    static const double ends[] = {1e-6, 1e9};
+    uint64_t seed = random_seed();
+    for (int run = 0; run < (is_long() ? 200 : 16); run++) {
+        int n = 2 + (int)random_below(&seed, 3);
+        double rates[16] = {0};
+        for (int i = 0; i < n * n; i++) {
+            bool ring = i % n == (i / n + 1) % n;
+            double any = pow(10, -6 + (double)random_below(&seed, 1501) / 100);
+            double rate = run % 2 == 0 ? ends[random_below(&seed, 2)] : any;
+            rates[i] = ring || random_below(&seed, 3) > 0 ? rate : 0;
+        }
+        tern_topo *topo = net_of_matrix(n, rates);
+        search(topo, kinds[random_below(&seed, KINDS)],
+               run % 3 == 0 ? TERN_ORDER_RANK : TERN_ORDER_ANY, (uint64_t)n * 4000, 4);
+        tern_topo_destroy(topo);
+    }
+    tern_topo *topo = net_of_matrix(2, (const double[]){0, ends[1], ends[0], 0});
+    assert_true(reach(topo, TERN_PLAN_ALL_REDUCE, TERN_ORDER_ANY, 8000, 4, 0) > 0.999);
+    tern_topo_destroy(topo);
+}
+
 static void bounds_are_reached(void **state)
 {
     static const struct {
@@ -273,6 +299,7 @@ int main(void)
         cmocka_unit_test(all_kinds_on_all_sorts),
         cmocka_unit_test(machines_only_copy_between_them),
         cmocka_unit_test(random_ones),
+        cmocka_unit_test(rates_of_many_powers_of_ten),
         cmocka_unit_test(bounds_are_reached),
         cmocka_unit_test(the_same_goal_gives_the_same_plan),
         cmocka_unit_test(searches_can_be_ended),
