@@ -40,9 +40,10 @@ typedef struct tern_certificate_proof {
     char text[256];         // a sentence
 } tern_certificate_proof;
 
-// Finds the best certificate for the kind, topology, root and order of a request. Errors as of the
+// Finds the best certificate for the kind, topology, root and order of a request; where that takes
+// longer than its search may (search->seconds), what was proved until then. Errors as of the
 // planner: TERN_ERR_STATE without GLPK, TERN_ERR_LIMIT for too many ranks, TERN_ERR_ARG where links
-// do not connect the ranks.
+// do not connect the ranks, TERN_ERR_TIMEOUT where nothing was proved in time.
 TERN_CALL int tern_certificate_make(const tern_algo_request *request,
                                     tern_certificate **certificate);
 TERN_API int tern_certificate_destroy(tern_certificate *certificate); // NULL is allowed

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/public.h"
 #include "plan/optimal/certificate.h"
@@ -116,9 +117,13 @@ static int fill(tern_certificate *c, struct tern__arena *arena, const tern_algo_
                                       .bytes = request->bytes,
                                       .unit = request->unit,
                                       .seed = 1};
+    const tern_search *search = request->search;
     struct tern__optimal_watch watch = {0};
+    if (search != NULL && search->seconds > 0) {
+        watch.deadline_ns = tern__deadline_after((int64_t)(fmin(search->seconds, 1e9) * 1e9));
+    }
     struct tern__optimal *optimal;
-    TERN_TRY(tern__optimal_create(&goal, &watch, &optimal));
+    TERN_TRY(tern__optimal_prove(&goal, &watch, &optimal));
     int count;
     const int64_t *exact = tern__optimal_prices(optimal, &count);
     int64_t *prices = tern__arena_take(arena, (size_t)count + 1, sizeof *prices);

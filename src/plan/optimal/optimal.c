@@ -149,8 +149,20 @@ static int solve(struct tern__optimal *o, const struct tern__patience *patience)
     return TERN_OK;
 }
 
-int tern__optimal_create(const struct tern__optimal_goal *goal,
-                         const struct tern__optimal_watch *watch, struct tern__optimal **optimal)
+// The bound alone; at the deadline, what was proved until then.
+static int prove(struct tern__optimal *o, const struct tern__patience *patience)
+{
+    struct form *form = &o->forms[0];
+    TERN_TRY(read_graph(o));
+    int status = find_trees(o, form, false, patience);
+    bool enough = status == TERN_ERR_TIMEOUT && form->master.bound > 0;
+    TERN_TRY(enough ? TERN_OK : status);
+    return state_bound(o);
+}
+
+static int create(const struct tern__optimal_goal *goal, const struct tern__optimal_watch *watch,
+                  int (*fill)(struct tern__optimal *, const struct tern__patience *),
+                  struct tern__optimal **optimal)
 {
     struct tern__optimal *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -158,13 +170,25 @@ int tern__optimal_create(const struct tern__optimal_goal *goal,
     }
     made->goal = *goal;
     struct tern__patience patience = patience_of(watch);
-    int status = solve(made, &patience);
+    int status = fill(made, &patience);
     if (status != TERN_OK) {
         tern__optimal_destroy(made);
         return status;
     }
     *optimal = made;
     return TERN_OK;
+}
+
+int tern__optimal_create(const struct tern__optimal_goal *goal,
+                         const struct tern__optimal_watch *watch, struct tern__optimal **optimal)
+{
+    return create(goal, watch, solve, optimal);
+}
+
+int tern__optimal_prove(const struct tern__optimal_goal *goal,
+                        const struct tern__optimal_watch *watch, struct tern__optimal **optimal)
+{
+    return create(goal, watch, prove, optimal);
 }
 
 void tern__optimal_destroy(struct tern__optimal *optimal)

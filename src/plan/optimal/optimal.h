@@ -44,6 +44,11 @@ struct tern__optimal_watch {
 // TERN_ERR_TIMEOUT.
 int tern__optimal_create(const struct tern__optimal_goal *goal,
                          const struct tern__optimal_watch *watch, struct tern__optimal **optimal);
+
+// Likewise, of what proves the bound alone; no plans can be searched for. At the deadline the bound
+// is what was proved until then.
+int tern__optimal_prove(const struct tern__optimal_goal *goal,
+                        const struct tern__optimal_watch *watch, struct tern__optimal **optimal);
 void tern__optimal_destroy(struct tern__optimal *optimal); // NULL is allowed
 
 double tern__optimal_bound_us(const struct tern__optimal *optimal);

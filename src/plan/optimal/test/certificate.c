@@ -268,12 +268,32 @@ static int begin(void **state)
     return folder_make(state);
 }
 
+// At its time: nothing, or what was proved until then. The bound takes minutes to find: 64/8.
+static void a_search_for_prices_ends_at_its_time(void **state)
+{
+    tern_topo *topo = net_of("ring:64");
+    const tern_search search = {.seconds = 0.3};
+    tern_algo_request request = {
+        .kind = TERN_PLAN_ALL_TO_ALL, .topo = topo, .bytes = 256, .unit = 4, .search = &search};
+    tern_certificate *certificate = NULL;
+    tern_certificate_proof proof = {0};
+    int status = tern_certificate_make(&request, &certificate);
+    assert_true(status == TERN_ERR_TIMEOUT || status == TERN_OK);
+    if (status == TERN_OK) {
+        assert_int_equal(tern_certificate_check(certificate, topo, &proof), TERN_OK);
+        assert_true(proof.us_per_byte <= 8 / 25e3 * (1 + 1e-9));
+    }
+    tern_certificate_destroy(certificate);
+    tern_topo_destroy(topo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_bounds_are_proved),
         cmocka_unit_test(sums_that_are_rounded_once_cost_more),
         cmocka_unit_test(spoiled_ones_prove_no_more),
+        cmocka_unit_test(a_search_for_prices_ends_at_its_time),
         cmocka_unit_test(texts_are_read_as_written),
         cmocka_unit_test(wrong_texts_get_a_sentence),
     };
