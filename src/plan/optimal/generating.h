@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside of a generation of trees in time: the program (generate.c), and, when its time is found,
-// how it spares scratch (spare.c).
+// Inside of a generation of trees in time (generate.c): the program (generating.c), and, when its
+// time is found, how it spares scratch (spare.c).
 #ifndef TERN_OPTIMAL_GENERATING_H
 #define TERN_OPTIMAL_GENERATING_H
 
@@ -46,6 +46,10 @@ static inline int tern__generating_rent(const struct tern__generating *g, int ra
 {
     return g->k * g->resources + g->aim->count + 1 + rank;
 }
+
+// Makes the program, without trees; adds one.
+int tern__generating_make(struct tern__generating *g);
+int tern__generating_add(struct tern__generating *g, const struct tern__timed *timed);
 
 // Solves the program with the columns that it has; takes the prices that come of it; and looks for
 // trees at some prices, which returns how many it added.
