@@ -119,10 +119,13 @@ void tern__engine_close(struct tern__engine *engine);
 
 // run.c: runs until nothing happens any more. A status with a sentence.
 int tern__engine_run(struct tern__engine *engine);
-void tern__engine_no_memory(struct tern__engine *engine);
 
 // transfer.c: starts the flows of an op that moves bytes.
 void tern__engine_transfer(struct tern__engine *engine, uint32_t at, const tern_plan_op *op);
+
+// flow.c, which calls nobody here: ends the run with a sentence.
+void tern__engine_no_memory(struct tern__engine *engine);
+
 // From 1 to 1 + jitter, for a flow of the op that a lane is at.
 double tern__engine_chance(const struct tern__engine *engine, uint32_t lane, uint64_t index,
                            uint32_t flow);

@@ -5,14 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "plan/sim/engine.h"
 #include "plan/sim/time.h"
-
-void tern__engine_no_memory(struct tern__engine *engine)
-{
-    engine->status = tern__fail(TERN_ERR_MEMORY, "no memory to simulate %u ranks", engine->ranks);
-}
 
 static void tell(struct tern__engine *engine, const struct tern__sim_lane *lane,
                  tern_sim_event event)
