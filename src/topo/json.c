@@ -26,19 +26,6 @@ static int read_whole(struct tern__json *json, const char *name, int low, int *v
     return TERN_OK;
 }
 
-int tern__reader_range(struct tern__json *json, const char *name, double low, double high,
-                       double *value)
-{
-    char text[32];
-    const char *at = json->at;
-    if (!tern__topo_read_number(&at, value) || !(*value >= low && *value <= high)) {
-        return tern__json_wrong(json, json->at, "\"%s\" must be a number from %g to %g, not %s",
-                                name, low, high, tern__json_found(json, text));
-    }
-    json->at = at;
-    return TERN_OK;
-}
-
 static int read_from(struct tern__json *json, const char *name)
 {
     struct tern__topo_reader *reader = json->into;
@@ -105,18 +92,6 @@ static int read_machine_latency(struct tern__json *json, const char *name)
     return tern__reader_range(json, name, 0, TERN_TOPO_US_MAX, &machine_of(json)->latency_us);
 }
 
-int tern__reader_name(struct tern__json *json, const char *name, char *string, size_t room)
-{
-    const char *at = json->at;
-    TERN_TRY(tern__json_read_string(json, name, string, room));
-    size_t plain = strspn(string, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_.-");
-    return plain > 0 && string[plain] == '\0'
-               ? TERN_OK
-               : tern__json_wrong(json, at, "\"%s\" must be letters, digits, '_', '.' and '-'",
-                                  name);
-}
-
 static int read_name(struct tern__json *json, const char *name)
 {
     struct tern__topo_machine *machine = machine_of(json);
@@ -167,14 +142,6 @@ static const struct tern__json_field file_fields[] = {
     {"resources", false, tern__reader_resources},
     {NULL, false, NULL},
 };
-
-// Gb are gigabits, GB gigabytes.
-const char *tern__reader_hint(const char *name, size_t length)
-{
-    return length == 14 && memcmp(name, "bandwidth_gbps", length) == 0
-               ? "; bandwidths are in GB/s, 10^9 bytes per second, not in gigabits"
-               : NULL;
-}
 
 static const struct tern__json_object link_object = {"a link", link_fields, false,
                                                      tern__reader_hint};

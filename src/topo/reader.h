@@ -49,7 +49,7 @@ struct tern__topo_reader {
     struct tern__topo_named stating;      // the resource being read
 };
 
-// json.c: a number, a name; and a hint about gigabits.
+// reader.c: a number, a name; and a hint about gigabits.
 int tern__reader_range(struct tern__json *json, const char *name, double low, double high,
                        double *value);
 int tern__reader_name(struct tern__json *json, const char *name, char *string, size_t room);
