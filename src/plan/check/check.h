@@ -190,8 +190,6 @@ bool tern__in_place_execute(struct checking *checking, struct place place,
                             const struct tern__op *op);
 void tern__in_place_report(struct checking *checking, int rank, uint64_t begin, uint64_t end,
                            struct place as_in, struct place as_out, bool ordered);
-// How many bytes of a rank are both in `in` and in `out` when it is in place.
-uint64_t tern__shared_bytes(const tern_plan *plan, int rank);
 // An access to such bytes: as `out`, which overwrites them, or as `in`, which must come before
 // that.
 bool tern__memory_share(struct checking *checking, int rank, uint64_t begin, uint64_t end,

@@ -18,61 +18,7 @@
 #include <stdio.h>
 
 #include "plan/check/check.h"
-
-// Where the shared bytes of a rank begin in a buffer: the smaller of `in` and `out` is the rank's
-// own share of the larger.
-static uint64_t shared_begin(const tern_plan *plan, int rank, tern_plan_buffer buffer)
-{
-    tern_plan_buffer other = buffer == TERN_PLAN_IN ? TERN_PLAN_OUT : TERN_PLAN_IN;
-    return tern_plan_buffer_bytes(plan, buffer) > tern_plan_buffer_bytes(plan, other)
-               ? (uint64_t)rank * tern__plan_share(plan)
-               : 0;
-}
-
-uint64_t tern__shared_bytes(const tern_plan *plan, int rank)
-{
-    uint64_t in = tern_plan_buffer_bytes(plan, TERN_PLAN_IN);
-    uint64_t out = tern_plan_buffer_bytes(plan, TERN_PLAN_OUT);
-    return tern__plan_in_slots(plan, TERN_PLAN_IN) || // a copy is never in place
-                   !tern__plan_has_buffer(plan, rank, TERN_PLAN_IN) ||
-                   !tern__plan_has_buffer(plan, rank, TERN_PLAN_OUT)
-               ? 0
-           : in < out ? in
-                      : out;
-}
-
-// The shared bytes of an operand; begin == end: none. `whole` is where the operand itself begins,
-// also when that is before the first shared byte.
-struct part {
-    uint64_t begin, end;
-    int64_t whole;
-};
-
-static struct part part_of(const tern_plan *plan, const tern_plan_range *range, uint64_t length)
-{
-    struct part part = {0};
-    if (range->buffer == TERN_PLAN_SCRATCH) {
-        return part;
-    }
-    uint64_t bytes = tern__shared_bytes(plan, range->rank);
-    uint64_t first = shared_begin(plan, range->rank, (tern_plan_buffer)range->buffer);
-    uint64_t begin = range->offset > first ? range->offset - first : 0;
-    uint64_t end = range->offset + length > first ? range->offset + length - first : 0;
-    part.begin = begin < bytes ? begin : bytes;
-    part.end = end < bytes ? end : bytes;
-    part.whole = (int64_t)range->offset - (int64_t)first;
-    return part;
-}
-
-static bool is_copy_onto_itself(const tern_plan *plan, const struct tern__op *op,
-                                const tern_plan_range *source, const tern_plan_range *destination)
-{
-    struct part from = part_of(plan, source, op->length);
-    struct part to = part_of(plan, destination, op->length);
-    return op->kind == TERN_PLAN_COPY && source->buffer == TERN_PLAN_IN &&
-           destination->buffer == TERN_PLAN_OUT && source->rank == destination->rank &&
-           from.end > from.begin && from.whole == to.whole;
-}
+#include "plan/shared.h"
 
 // Within an op: a destination in `out` may be the very bytes of a source in `in` (a reduce reads
 // them first), but for an atomic reduce; it may not overlap an operand in `in` otherwise.
@@ -83,10 +29,10 @@ static void check_within(struct checking *checking, struct place place, const st
     int sources = op->sources_count;
     int count = sources + op->destinations_count;
     for (int d = sources; d < count; d++) {
-        struct part to = part_of(plan, &operands[d], op->length);
+        struct tern__shared to = tern__shared_part(plan, &operands[d], op->length);
         for (int i = 0; i < count && operands[d].buffer == TERN_PLAN_OUT && to.end > to.begin;
              i++) {
-            struct part from = part_of(plan, &operands[i], op->length);
+            struct tern__shared from = tern__shared_part(plan, &operands[i], op->length);
             bool same =
                 i < sources && from.whole == to.whole && (op->flags & TERN_PLAN_ATOMIC) == 0;
             if (operands[i].buffer == TERN_PLAN_IN && operands[i].rank == operands[d].rank &&
@@ -115,7 +61,7 @@ void tern__in_place_report(struct checking *checking, int rank, uint64_t begin, 
     }
     reported[0] = as_in;
     reported[1] = as_out;
-    uint64_t first = shared_begin(checking->plan, rank, TERN_PLAN_IN);
+    uint64_t first = tern__shared_begin(checking->plan, rank, TERN_PLAN_IN);
     char reader[96];
     char writer[96];
     tern__place_text(checking, as_in, reader, sizeof reader);
@@ -141,10 +87,10 @@ bool tern__in_place_execute(struct checking *checking, struct place place,
     }
     check_within(checking, place, op);
     for (int i = 0; i < sources + op->destinations_count; i++) {
-        struct part part = part_of(plan, &operands[i], op->length);
+        struct tern__shared part = tern__shared_part(plan, &operands[i], op->length);
         bool overwrites = operands[i].buffer == TERN_PLAN_OUT;
         if (part.begin == part.end || (overwrites && i < sources) ||
-            (overwrites && is_copy_onto_itself(plan, op, &operands[0], &operands[i]))) {
+            (overwrites && tern__copies_onto_itself(plan, op, &operands[0], &operands[i]))) {
             continue; // reads of `out` need no look
         }
         if (!tern__memory_share(checking, operands[i].rank, part.begin, part.end, place,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "plan/check/check.h"
+#include "plan/shared.h"
 #include "plan/check/stretches.h"
 
 struct memory {
