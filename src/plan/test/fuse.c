@@ -89,6 +89,26 @@ static void chunks_are_fused_one_by_one(void **state)
     assert_proved(fused);
 }
 
+// A rank may add in several lanes: each adds to each sum once.
+static void lanes_of_a_rank_add_each_for_itself(void **state)
+{
+#define THREE "tern-plan 1\nkind all_reduce\nranks 3\nbytes 16\nunit 4\nalgorithm x\n"
+#define TOLD                                                                                       \
+    "post @0 rank 0 signal 0\npost @0 rank 0 signal 1\nwait @0 signal 0 count 2\n"                 \
+    "post @1 rank 0 signal 2\npost @1 rank 2 signal 0\nrank 2 lane 0\nwait @1 signal 0 count 1\nend\n"
+    expect(THREE "scratch 16\nrank 0 lane 0\nwait @0 signal 0 count 1\n"
+                 "reduce @0 16 atomic : 0.in+0 -> 1.scratch+0\npost @0 rank 1 signal 0\n"
+                 "wait @1 signal 2 count 1\n"
+                 "rank 0 lane 1\nwait @0 signal 1 count 1\n"
+                 "reduce @0 16 atomic : 2.in+0 -> 1.scratch+0\npost @0 rank 1 signal 0\n"
+                 "rank 1 lane 0\ncopy @0 16 : 1.in+0 -> 1.scratch+0\n"
+                 "copy @1 16 : 1.scratch+0 -> 1.out+0\n" TOLD,
+           THREE "rank 0 lane 0\nwait @0 signal 0 count 1\npost @0 rank 1 signal 0\n"
+                 "wait @1 signal 2 count 1\n"
+                 "rank 0 lane 1\nwait @0 signal 1 count 1\npost @0 rank 1 signal 0\n"
+                 "rank 1 lane 0\nreduce @0 16 : 0.in+0 1.in+0 2.in+0 -> 1.out+0\n" TOLD);
+}
+
 static void the_rest_stays(void **state)
 {
     static const char *const texts[] = {
@@ -106,6 +126,11 @@ static void the_rest_stays(void **state)
         SUM("scratch 16\n", "copy @0 16 : 1.in+0 -> 1.scratch+0\n",
             "copy @0 16 : 0.in+0 -> 1.scratch+0\nreduce @0 16 atomic : 0.in+0 -> 1.scratch+0\n", "",
             "copy @1 16 : 1.scratch+0 -> 0.out+0\n"),
+        // Added by halves, begun as a whole.
+        SUM("scratch 16\n", "copy @0 16 : 1.in+0 -> 1.scratch+0\n",
+            "reduce @0 8 atomic : 0.in+0 -> 1.scratch+0\n"
+            "reduce @0 8 atomic : 0.in+8 -> 1.scratch+8\n",
+            "copy @1 16 : 1.scratch+0 -> 1.out+0\n", "copy @1 16 : 1.scratch+0 -> 0.out+0\n"),
         // No copy begins it.
         SUM("", "", "reduce @0 16 atomic : 0.in+0 -> 1.out+0\n", "", ""),
         fused_text,
@@ -137,6 +162,7 @@ int main(void)
         cmocka_unit_test(a_sum_becomes_one_reduce),
         cmocka_unit_test(what_else_reads_the_sum_finds_it),
         cmocka_unit_test(chunks_are_fused_one_by_one),
+        cmocka_unit_test(lanes_of_a_rank_add_each_for_itself),
         cmocka_unit_test(the_rest_stays),
         cmocka_unit_test(what_is_no_plan_is_refused),
     };
