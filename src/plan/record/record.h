@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recording from inside.
 //
-//     run.c       tern_record_plan: the child process, what it sends back, what became of it
+//     run.c       tern_record_plan: the child process, and what became of it
+//     answer.c    what the child sends back
 //     register.c  the names that a shared object registers; runs the chosen one rank by rank
 //     memory.c    addresses without memory, and back: address -> (rank, buffer, offset)
 //     handle.c    streams, notifies, links
@@ -128,7 +129,11 @@ extern struct recording *tern__recording;
 // A finding: keeps the sentence of the first, and counts. Returns status.
 int tern__record_finding(int status, const char *format, ...) TERN_PRINTF(2, 3);
 
-// run.c: ends the child with the first finding.
+// answer.c: a status and a text; the sentence of a recording that has failed, and how many more
+// there were; that of the first finding, which ends the child.
+void tern__record_send(const struct recording *recording, int32_t status, const char *text,
+                       size_t length);
+void tern__record_send_sentence(const struct recording *recording, int32_t status);
 _Noreturn void tern__record_give_up(const struct recording *recording);
 
 // memory.c

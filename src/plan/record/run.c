@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording in a child process: the executor is somebody's program, and may do anything. The child
-// sends a status, then the text of the plan or the sentence; what it cannot say any more is in
-// memory that both see.
+// Recording in a child process: the executor is somebody's program, and may do anything. What the
+// child cannot say any more (answer.c) is in memory that both see.
 
 #include <errno.h>
 #include <poll.h>
@@ -70,22 +69,6 @@ static void prepare_child(pid_t parent)
     }
 }
 
-static void send_all(int fd, const void *bytes, size_t count)
-{
-    const char *next = bytes;
-    while (count > 0) {
-        ssize_t sent = write(fd, next, count);
-        if (sent < 0 && errno == EINTR) {
-            continue;
-        }
-        if (sent <= 0) {
-            return;
-        }
-        next += sent;
-        count -= (size_t)sent;
-    }
-}
-
 static int record(struct recording *recording, char **text, size_t *length)
 {
     tern_plan *plan = NULL;
@@ -102,27 +85,6 @@ static int record(struct recording *recording, char **text, size_t *length)
     return tern_plan_print(plan, text, length);
 }
 
-// The sentence of a recording that has failed, and how many more there were.
-static void send_sentence(const struct recording *recording, int32_t status)
-{
-    char sentence[TERN_ERROR_BYTES];
-    size_t more = recording->findings > 1 ? recording->findings - 1 : 0;
-    snprintf(sentence, sizeof sentence, "%s",
-             recording->findings > 0 ? recording->text : tern_last_error());
-    size_t used = strlen(sentence);
-    if (more > 0 && used < sizeof sentence) {
-        snprintf(sentence + used, sizeof sentence - used, " (and %zu more)", more);
-    }
-    send_all(recording->answer_fd, &status, sizeof status);
-    send_all(recording->answer_fd, sentence, strlen(sentence));
-}
-
-void tern__record_give_up(const struct recording *recording)
-{
-    send_sentence(recording, recording->status);
-    _exit(0);
-}
-
 static void run_child(struct recording *recording)
 {
     char *text = NULL;
@@ -133,11 +95,10 @@ static void run_child(struct recording *recording)
         return;
     }
     if (status != TERN_OK) {
-        send_sentence(recording, status);
+        tern__record_send_sentence(recording, status);
         return;
     }
-    send_all(recording->answer_fd, &status, sizeof status);
-    send_all(recording->answer_fd, text, length);
+    tern__record_send(recording, status, text, length);
 }
 
 // What an executor has started may keep the pipe open for longer.
