@@ -5,26 +5,11 @@
 
 #include "faces/hccl/device.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tern/block.h"
-
-void tern__hccl_tell(tern_hccl_site site, int status, const char *format, ...)
-{
-    char text[WHY_BYTES + 64];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "tern hccl: %s:%d: %s\n", site.file != NULL ? site.file : "?", site.line, text);
-    if (status < 0) {
-        tern_status_ignore(tern_block_note(status, "%s:%d: %s", site.file != NULL ? site.file : "?",
-                                           site.line, text));
-    }
-}
 
 void *tern_hccl_group_context(uint32_t group)
 {
@@ -259,8 +244,8 @@ static int outcome(const struct device_task *task)
 {
     int status = tern__hccl_task_status(task);
     if (status < 0) {
-        tern_status_ignore(tern_block_note(status, "%s:%d: %s", task->site.file, task->site.line,
-                                           task->why));
+        tern_status_ignore(
+            tern_block_note(status, "%s:%d: %s", task->site.file, task->site.line, task->why));
     }
     return status < 0 ? -1 : 0;
 }

@@ -109,7 +109,7 @@ static inline int tern__hccl_task_status(const struct device_task *task)
     return tern__flag_load(&task->finished) < task->call.repeat ? TERN_OK : task->status;
 }
 
-// A line on standard error; fails the stream when status < 0.
+// tell.c: a line on standard error; fails the stream when status < 0.
 void tern__hccl_tell(tern_hccl_site site, int status, const char *format, ...) TERN_PRINTF(3, 4);
 
 // follow.c: of objects whose calls become no tasks. Wait and query as in lib/hccl/hccl_client.h.
