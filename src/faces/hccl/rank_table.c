@@ -4,6 +4,7 @@
 
 #include "faces/hccl/rank_table.h"
 
+#include <errno.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
 #include <netdb.h>
@@ -41,12 +42,19 @@ static bool is_here(const struct ifaddrs *own, const char *id)
 
 // A table of several servers may be tried out on one machine, which then is all of them. But where
 // one of them is this machine by its address, the others are not.
-static int find_other_machine(const struct tern__hccl_table *table)
+static HcclResult refuse_others(const char *call, const char *file,
+                                const struct tern__hccl_table *table)
 {
     struct ifaddrs *own = NULL;
     int here = 0, other = -1;
-    if (table->servers < 2 || getifaddrs(&own) != 0) {
-        return -1;
+    if (table->servers < 2) {
+        return HCCL_SUCCESS;
+    }
+    if (getifaddrs(&own) != 0) {
+        return tern__hccl_refuse(call, HCCL_E_NETWORK,
+                                 "the network addresses of this machine cannot be read (%s), so "
+                                 "nobody knows which of the %d servers of '%.200s' it is",
+                                 strerror(errno), table->servers, file);
     }
     for (int i = 0; i < table->servers; i++) {
         bool is = is_here(own, table->server_ids[i]);
@@ -54,7 +62,12 @@ static int find_other_machine(const struct tern__hccl_table *table)
         other = is ? other : i;
     }
     freeifaddrs(own);
-    return here > 0 ? other : -1;
+    return here == 0 || other < 0
+               ? HCCL_SUCCESS
+               : tern__hccl_refuse(call, HCCL_E_NOT_SUPPORT,
+                                   "server '%.100s' of '%.200s' is another machine; several "
+                                   "machines: not yet",
+                                   table->server_ids[other], file);
 }
 
 static HcclResult read_table(const char *call, const char *path, struct tern__hccl_table *table,
@@ -84,13 +97,7 @@ static HcclResult join_table(const char *call, const char *file, uint32_t rank,
         return tern__hccl_refuse(call, HCCL_E_MEMORY, "no memory for a rank table");
     }
     HcclResult result = read_table(call, file, table, &digest);
-    int other = result == HCCL_SUCCESS ? find_other_machine(table) : -1;
-    if (other >= 0) {
-        result = tern__hccl_refuse(call, HCCL_E_NOT_SUPPORT,
-                                   "server '%.100s' of '%.200s' is another machine; several "
-                                   "machines: not yet",
-                                   table->server_ids[other], file);
-    }
+    result = result == HCCL_SUCCESS ? refuse_others(call, file, table) : result;
     uint32_t ranks = (uint32_t)table->ranks;
     free(table);
     if (result != HCCL_SUCCESS) {

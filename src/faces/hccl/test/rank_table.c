@@ -2,6 +2,9 @@
 // Communicators of rank tables: of one and several servers, one job after another at the same
 // table; and tables that are refused, with line and column.
 #include "support/cmocka.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <ifaddrs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -161,6 +164,21 @@ static void every_beginning_of_a_table_is_refused(void **state)
     }
 }
 
+static bool has_no_addresses;
+
+// In place of libc's.
+int getifaddrs(struct ifaddrs **addresses)
+{
+    if (has_no_addresses) {
+        errno = EMFILE;
+        return -1;
+    }
+    void *real = dlsym(RTLD_NEXT, "getifaddrs");
+    int (*call)(struct ifaddrs **);
+    memcpy(&call, &real, sizeof call);
+    return call(addresses);
+}
+
 static void other_machines_are_told(void **state)
 {
     HcclComm comm;
@@ -171,6 +189,11 @@ static void other_machines_are_told(void **state)
     assert_int_equal(HcclCommInitClusterInfo(folder_file, 0, &comm), HCCL_E_NOT_SUPPORT);
     assert_non_null(strstr(tern_last_error(), "server '192.0.2.7' of"));
     assert_non_null(strstr(tern_last_error(), "several machines: not yet"));
+    has_no_addresses = true;
+    assert_int_equal(HcclCommInitClusterInfo(folder_file, 0, &comm), HCCL_E_NETWORK);
+    assert_non_null(strstr(tern_last_error(), "cannot be read (Too many open files), so nobody "
+                                              "knows which of the 2 servers"));
+    has_no_addresses = false;
     unlink(folder_file);
 }
 
