@@ -108,6 +108,9 @@ uint32_t tern__plan_signals(const tern_plan *plan);
 // The ranks (bit r: rank r) that post a signal of `owner`, in a plan of at most 64 ranks.
 uint64_t tern__plan_posters(const tern_plan *plan, int owner, uint32_t signal);
 
+// Makes room for `count` items of an array that doubles.
+int tern__plan_reserve(void **items, size_t *room, size_t count, size_t item_bytes);
+
 // "in", "out", "scratch"; "copy", "reduce", …
 const char *tern__buffer_name(tern_plan_buffer buffer);
 const char *tern__op_kind_name(tern_plan_op_kind kind);

@@ -149,8 +149,7 @@ int tern_plan_need_scratch(tern_plan *plan, uint64_t bytes)
     return TERN__CALL(plan_need_scratch(plan, bytes));
 }
 
-// Makes room for `count` items of an array that doubles.
-static int reserve(void **items, size_t *room, size_t count, size_t item_bytes)
+int tern__plan_reserve(void **items, size_t *room, size_t count, size_t item_bytes)
 {
     if (count <= *room) {
         return TERN_OK;
@@ -169,7 +168,7 @@ static int reserve(void **items, size_t *room, size_t count, size_t item_bytes)
 static int add_lanes(struct tern__plan_rank *rank, int count)
 {
     size_t room = (size_t)rank->lanes_room;
-    TERN_TRY(reserve((void **)&rank->lanes, &room, (size_t)count, sizeof *rank->lanes));
+    TERN_TRY(tern__plan_reserve((void **)&rank->lanes, &room, (size_t)count, sizeof *rank->lanes));
     rank->lanes_room = (int)room;
     for (; rank->lanes_count < count; rank->lanes_count++) {
         rank->lanes[rank->lanes_count] = (struct tern__lane){0};
@@ -259,9 +258,11 @@ static int store_op(tern_plan *plan, struct tern__lane *lane, const tern_plan_op
     bool transfer = op->kind == TERN_PLAN_COPY || op->kind == TERN_PLAN_REDUCE;
     size_t sources = transfer ? (size_t)op->sources_count : 0;
     size_t destinations = transfer ? (size_t)op->destinations_count : 0;
-    TERN_TRY(reserve((void **)&lane->ops, &lane->room, lane->count + 1, sizeof *lane->ops));
-    TERN_TRY(reserve((void **)&plan->operands, &plan->operands_room,
-                     plan->operands_count + sources + destinations, sizeof *plan->operands));
+    TERN_TRY(
+        tern__plan_reserve((void **)&lane->ops, &lane->room, lane->count + 1, sizeof *lane->ops));
+    TERN_TRY(tern__plan_reserve((void **)&plan->operands, &plan->operands_room,
+                                plan->operands_count + sources + destinations,
+                                sizeof *plan->operands));
     struct tern__op *stored = &lane->ops[lane->count];
     *stored = (struct tern__op){
         .length = transfer                     ? op->length

@@ -32,6 +32,14 @@ struct tern__staging {
 };
 int tern__plan_stage(const tern_plan *sealed, const struct tern__staging *how, tern_plan **made);
 
+// resync.c: the plan with the same copies and reduces in the same lanes, and only those posts and
+// waits that they need, if it was proved: of two that touch the same bytes, but for two reads or
+// two atomic adds, the later one hears of the earlier one, and a rank ends when nobody touches its
+// memory any more. Ops of no bytes go. in_place: it was proved in place, too, and that stays so.
+// Whether it has fewer posts than before is for the caller to see. TERN_ERR_ARG for a barrier, and
+// for a plan that gets stuck; TERN_ERR_LIMIT for one of too many lanes and transfers.
+int tern__plan_resync(const tern_plan *sealed, bool in_place, tern_plan **made);
+
 // stage.c: what other ranks read of each rank's `in`: by rank and place, none touching the next.
 // The array is the caller's, to free().
 struct tern__stretch {
