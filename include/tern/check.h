@@ -93,6 +93,15 @@ TERN_CALL int tern_check_plan_in_place(const tern_plan *plan, const tern_topo *t
                                        tern_check **check);
 TERN_API int tern_check_destroy(tern_check *check);
 
+// In the place of a plan one of less work for processors: its sums are fused (tern_plan_fuse), and
+// the posts and waits are only those that its copies and reduces need: of two that touch the same
+// bytes the later one waits for the earlier one, and a rank ends when nobody touches its memory any
+// more. Copies and reduces stay in their lanes. Each of the two steps is left out where what comes
+// of it is not proved, or no better; what is right in place stays so. The old plan is destroyed
+// when there is a new one. TERN_ERR_ARG for a plan that is refuted; also the errors of
+// tern_check_plan.
+TERN_CALL int tern_check_quicken(tern_plan **plan, const tern_topo *topo);
+
 // True when all rules that were asked for are proved.
 TERN_API bool tern_check_proved(const tern_check *check);
 TERN_API tern_check_order tern_check_sum_order(const tern_check *check);

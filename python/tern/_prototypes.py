@@ -40,6 +40,7 @@ HEADERS = {
         int tern_check_plan(ptr, ptr, ptr)
         int tern_check_plan_in_place(ptr, ptr, ptr)
         int tern_check_destroy(ptr)
+        int tern_check_quicken(ptr, ptr)
         bool tern_check_proved(ptr)
         int tern_check_sum_order(ptr)
         size tern_check_count(ptr, int)

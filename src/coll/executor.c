@@ -56,20 +56,6 @@ static int ccl_bytes(uint64_t bytes, uint64_t *ccl)
     return TERN_OK;
 }
 
-// In the place of a proved plan the fused one, if that is right, too, and in place.
-static int fuse(tern_plan **plan, const tern_topo *topo)
-{
-    tern_check *check = NULL;
-    tern_plan *made = NULL;
-    TERN_TRY(tern_plan_fuse(*plan, &made));
-    int status = tern_check_plan_in_place(made, topo, &check);
-    bool better = status == TERN_OK && tern_check_proved(check);
-    tern_check_destroy(check);
-    tern_plan_destroy(better ? *plan : made);
-    *plan = better ? made : *plan;
-    return status;
-}
-
 int tern__executor_plan(const tern_algo_request *asked, tern_plan **plan)
 {
     tern_check *check = NULL;
@@ -96,7 +82,7 @@ int tern__executor_plan(const tern_algo_request *asked, tern_plan **plan)
                             asked->algorithm, (unsigned long long)asked->bytes);
     }
     tern_check_destroy(check);
-    status = status == TERN_OK ? fuse(&made, asked->topo) : status;
+    status = status == TERN_OK ? tern_check_quicken(&made, asked->topo) : status;
     if (status != TERN_OK) {
         tern_plan_destroy(made);
         return status;

@@ -45,6 +45,7 @@ struct tern_plan {
     size_t ops_count;
     int rounds;
     bool sealed;
+    bool in_place; // it was proved to be right in place, too; by tern_check_quicken
 };
 
 // Whether a rank has the buffer.

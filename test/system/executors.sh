@@ -89,6 +89,7 @@ grep -q '^link *2>3 2097152 ' large.links || die "2>3 does not carry a third"
 record large 6M --fuse
 expect 0 "sums in rank order, rounded once" "$tern" check --in-place large.plan "${mesh[@]}"
 ! grep -qE '^scratch|atomic' large.plan || die "the fused plan has scratch or atomic reduces"
+[ "$(grep -cE '^(post|wait)' large.plan)" -eq 50 ] || die "the fused plan has other posts and waits"
 expect 0 "right on all ranks" "$tern" exec large.plan -n 8 --runs 2 --dtype f32
 grep '^link ' said >fused.links
 cmp fused.links owners.links || die "the fused plan has other bytes on the links"
@@ -99,6 +100,8 @@ record medium 100000
 cp medium.plan whole.plan
 record medium 100000 --fuse
 [ "$(grep -c ^reduce medium.plan)" = "$(grep -c ^reduce whole.plan)" ] || die "a medium plan was fused"
+[ "$(grep -cE '^(post|wait)' medium.plan)" -lt 312 ] || die "a medium plan keeps its 624 posts and waits"
+expect 0 "right on all ranks" "$tern" exec medium.plan -n 8 --runs 2 --dtype f32
 sed 's/^wait @0 signal 0 count 1$/wait @0 signal 1 count 1/' whole.plan >wrong.plan
 expect 1 "tern plan: --fuse: the plan is not right" "$tern" plan all_reduce --from wrong.plan --fuse
 

@@ -44,6 +44,7 @@ static void a_destroyed_plan(void **state)
     REFUSED(tern_plan_save(plan, "/dev/null"), sentence);
     REFUSED(tern_plan_fuse(plan, &fused), sentence);
     REFUSED(tern_check_plan(plan, topo, &check), sentence);
+    REFUSED(tern_check_quicken(&plan, topo), sentence);
     REFUSED(tern_summary_make(plan, topo, &summary), sentence);
     assert_null(tern_plan_get_spec(plan));
     assert_int_equal(tern_plan_buffer_bytes(plan, TERN_PLAN_IN), 0);

@@ -337,6 +337,26 @@ static void what_cannot_be_made_anew_is_refused(void **state)
            "conflicting transfers of ranks 0 and 1");
 }
 
+// By tern_check_quicken: what is no better, what cannot be, and what is not right.
+static void the_plan_itself_stays(const char *text, int status)
+{
+    tern_plan *plan = parse(text);
+    const tern_plan *before = plan;
+    assert_int_equal(tern_check_quicken(&plan, NULL), status);
+    assert_ptr_equal(plan, before);
+    tern_plan_destroy(plan);
+}
+
+static void what_is_no_better_stays(void **state)
+{
+    the_plan_itself_stays(fused_text, TERN_OK);
+    the_plan_itself_stays("tern-plan 1\nkind barrier\nranks 1\nbytes 0\nunit 1\nalgorithm x\nend\n",
+                          TERN_OK);
+    the_plan_itself_stays(LANE "copy @0 16 : 0.in+0 -> 0.out+0\nend\n", TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "the plan 'fused' is refuted"));
+    assert_int_equal(tern_check_quicken(NULL, NULL), TERN_ERR_ARG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +368,7 @@ int main(void)
         cmocka_unit_test(plans_of_executors_have_only_what_they_need),
         cmocka_unit_test(every_algorithm_stays_right),
         cmocka_unit_test(what_cannot_be_made_anew_is_refused),
+        cmocka_unit_test(what_is_no_better_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
