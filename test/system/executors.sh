@@ -191,6 +191,15 @@ for n in 4 5 8; do
             expect 0 "AllReduce$name" "$tern" perf all_reduce -p $n --sizes 4,1000,300000 -n 2 -w 0 -d f32
     done
 done
+# Whole: with scratch that a slot has, and in place where the plan is right so.
+TERN_EXECUTOR=$dir/small.so expect 0 "scratch 65536" \
+    "$tern" plan all_reduce --topo mesh:4 --bytes 30000 --algo AllReduceSmall --as-run window
+TERN_EXECUTOR=$dir/small.so expect 1 "does not run in windows: it needs scratch memory" \
+    "$tern" plan all_reduce --topo mesh:4 --bytes 300000 --algo AllReduceSmall --as-run window
+for name in small large; do
+    TERN_EXECUTOR=$dir/$name.so TERN_ALGO=all_reduce:AllReduce${name^} \
+        expect 0 "AllReduce${name^}" "$tern" perf all_reduce -p 5 --sizes 30000 -n 3 -w 1 -d f32 --in-place
+done
 export TERN_EXECUTOR=$dir/large.so
 expect 0 "0.in+0 1.in+0 2.in+0 3.in+0 ->" \
     "$tern" plan all_reduce --topo mesh:4 --bytes 300000 --algo AllReduceLarge --as-run window

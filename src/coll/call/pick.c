@@ -325,6 +325,13 @@ static int program_with_counts(struct tern__coll *call, const struct tern__choic
     return program_of(call, built_in.staged, order, 0, program);
 }
 
+// What a plan that runs on the buffers may have of scratch; a table of counts has the slot already.
+// Those that scale have been measured in pieces.
+static uint64_t window_scratch(const struct tern__coll *call, const struct tern__program *program)
+{
+    return program->scaled || call->counts ? 0 : TERN__SLOT_BYTES;
+}
+
 static int pick_large(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
 {
     call->way = TERN__WAY_UNKNOWN;
@@ -332,9 +339,9 @@ static int pick_large(struct tern__coll *call, const struct tern__choice *choice
     bool scales = tern__algo_scales(call->plan_kind, choice->window);
     bool here = call->calls->elsewhere == NULL; // else buffers are out of others' reach
     if (here && (scales || call->bytes <= TERN_PLAN_BYTES_MAX)) {
-        // One that needs scratch has none of this size: it runs in pieces.
+        // Scratch lies in the payload of the run's slot: one that needs more runs in pieces.
         TERN_TRY(program_of(call, choice->window, order, call->bytes, &window));
-        if (window->scratch_bytes == 0) {
+        if (scratch_of(call, window, call->share_bytes) <= window_scratch(call, window)) {
             call->window = window;
             window->users++;
         }

@@ -307,6 +307,7 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
             binding->far |= UINT64_C(1) << rank;
         }
         binding->out[rank] = bases[1] + placement->out_offset;
+        binding->scratch[rank] = tern__area_payload(calls->area, rank, run);
     }
     binding->in[calls->rank] = call->in;
     binding->out[calls->rank] = call->out;

@@ -166,7 +166,6 @@ int tern__program_create(const struct tern__program_key *key, struct tern__progr
     made->kind = key->kind;
     made->order = key->order;
     made->index = tern__algo_index(key->kind, key->algorithm);
-    made->in_place = key->nranks == 1 || tern_algo_in_place(key->kind, made->index);
     made->root = key->root;
     made->bytes = key->bytes;
     made->unit = key->unit;
@@ -183,6 +182,8 @@ int tern__program_create(const struct tern__program_key *key, struct tern__progr
     };
     int status = tern_algo_plan(&request, &made->plan);
     if (status == TERN_OK) {
+        made->in_place =
+            key->nranks == 1 || tern_algo_in_place(key->kind, made->index) || made->plan->in_place;
         snprintf(made->algorithm, sizeof made->algorithm, "%s", key->algorithm);
         status = survey(made, key->rank);
     }
