@@ -14,6 +14,7 @@ struct cli_executor {
     const char *name; // NULL: the only one it registers
     uint64_t ccl_bytes;
     bool has_ccl_bytes;
+    bool fuse;         // what calls run: the plan of less work (tern_check_quicken)
     char library[128]; // what was compiled, or ""
     char folder[64];   // of it
 };

@@ -283,6 +283,7 @@ static int read_options(int argc, char **argv, struct given *given)
         {"--executor-name NAME", "which, if it registers several", .word = &options->executor.name},
         {"--ccl-bytes B", "of each of its CCL buffers; default HCCL_BUFFSIZE MiB, else 200M",
          .take = take_ccl},
+        {"--fuse", "its plans as calls run them", .flag = &options->executor.fuse},
         {"--in-place", "where the kind allows it", .flag = &options->in_place},
         {"--compare P[,Q]",
          "the same for openmpi, mpich: a small MPI program is compiled now, and\n"
@@ -314,9 +315,10 @@ static int judge_executor(const struct perf_options *options)
 {
     const struct cli_executor *executor = &options->executor;
     if (executor->file == NULL) {
-        return executor->name == NULL && !executor->has_ccl_bytes
+        return executor->name == NULL && !executor->has_ccl_bytes && !executor->fuse
                    ? -1
-                   : cli_refuse(&command, "--executor-name and --ccl-bytes go with --executor");
+                   : cli_refuse(&command,
+                                "--executor-name, --ccl-bytes and --fuse go with --executor");
     }
     if (options->kind == PERF_KINDS || options->nalgos > 0 || options->memory != PERF_WINDOW) {
         return cli_refuse(&command, "--executor is for one kind, without --algo, in windows");

@@ -58,7 +58,11 @@ static int record(const struct perf_sweep *sweep, const struct perf_call *call,
         status = call->in_place ? tern_check_plan_in_place(recorded->plan, topo, &check)
                                 : tern_check_plan(recorded->plan, topo, &check);
     }
-    if (status == TERN_OK && !tern_check_proved(check)) {
+    bool proved = status == TERN_OK && tern_check_proved(check);
+    if (proved && executor.fuse) {
+        status = tern_check_quicken(&recorded->plan, topo);
+    }
+    if (status == TERN_OK && !proved) {
         perf_say("the plan that the executor asks for is refuted%s; tern plan --executor writes "
                  "it, tern check says why",
                  call->in_place ? " in place" : "");

@@ -180,6 +180,9 @@ expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 8 --executor "$dir/large.so
     -n 3 -w 1 -d f32
 expect 0 "AllReduceLarge" "$tern" perf all_reduce -p 3 --executor "$folder/large.cc" --in-place \
     --sizes 4K -n 3 -w 1 -d f32 --buffers 3
+expect 0 "AllReduceSmall" "$tern" perf all_reduce -p 5 --executor "$dir/small.so" --fuse --in-place \
+    --sizes 4K -n 3 -w 1 -d f32
+expect 2 "--ccl-bytes and --fuse go with --executor" "$tern" perf all_reduce --fuse
 expect 1 "lost notify" "$tern" perf all_reduce -p 8 --executor "$dir/lost_notify.so" --sizes 1K
 expect 2 "--executor is for one kind" "$tern" perf all --executor "$dir/large.so"
 
