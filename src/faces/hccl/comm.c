@@ -273,6 +273,11 @@ HcclResult HcclCommDestroy(HcclComm comm)
     if (lives != HCCL_SUCCESS) {
         return lives;
     }
+    if (tern__hccl_gathers(hccl)) {
+        return tern__hccl_refuse("HcclCommDestroy", HCCL_E_AGAIN,
+                                 "calls on it are kept until this thread calls HcclGroupEnd; it "
+                                 "can be destroyed after that");
+    }
     int waited = tern__hccl_enter(hccl);
     if (waited != TERN_OK) { // its calls use it
         return tern__hccl_result(waited);

@@ -114,9 +114,8 @@ static HcclResult result_of(int status)
 // What a result that no status of tern stands for is told as.
 static int status_of(HcclResult result)
 {
-    return result == HCCL_E_NOT_SUPPORT                              ? TERN_ERR_LIMIT
-           : result == HCCL_E_SUSPENDING || result == HCCL_E_UNAVAIL ? TERN_ERR_STATE
-                                                                     : TERN_ERR_ARG;
+    bool state = result == HCCL_E_SUSPENDING || result == HCCL_E_UNAVAIL || result == HCCL_E_AGAIN;
+    return result == HCCL_E_NOT_SUPPORT ? TERN_ERR_LIMIT : state ? TERN_ERR_STATE : TERN_ERR_ARG;
 }
 
 HcclResult tern__hccl_result(int status)

@@ -26,6 +26,15 @@ bool tern__hccl_in_group(void)
     return group.depth > 0;
 }
 
+bool tern__hccl_gathers(const struct hccl *comm)
+{
+    const struct gathered *one = group.first;
+    while (one != NULL && one->work->comm != comm) {
+        one = one->next;
+    }
+    return one != NULL;
+}
+
 struct tern__hccl_work *tern__hccl_work_new(const char *name, struct hccl *comm, uint32_t count,
                                             size_t words, size_t **room)
 {

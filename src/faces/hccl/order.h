@@ -31,8 +31,9 @@ HcclResult tern__hccl_submit(struct tern__hccl_work *work, tern_stream *stream);
 // HCCL_SUCCESS when calls on the communicator may be made now: it lives, and is not suspended.
 HcclResult tern__hccl_ready(const char *call, const struct hccl *comm);
 
-// Whether this thread is in a group.
+// Whether this thread is in a group; and whether that keeps calls on the communicator.
 bool tern__hccl_in_group(void);
+bool tern__hccl_gathers(const struct hccl *comm);
 
 // For what uses the communicator without a stream: waits until its calls have ended, and keeps
 // others away until leave.

@@ -284,6 +284,7 @@ static int run_group(HcclComm comm, void *arg)
         CHECK(sum(a, a, comm, streams[0]) == HCCL_SUCCESS);
         memset(counts, 0xee, sizeof counts);
         memset(places, 0xee, sizeof places);
+        CHECK(HcclCommDestroy(other) == HCCL_E_AGAIN); // its call is not made yet
         CHECK(HcclGroupEnd() == HCCL_SUCCESS);
         CHECK(aclrtSynchronizeStream(streams[0]) == 0 && aclrtSynchronizeStream(streams[1]) == 0);
         CHECK(all_sum_to(a, N, (float)n) == 0 && all_sum_to(b, N, 2 * (float)n) == 0);
