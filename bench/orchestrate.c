@@ -158,9 +158,9 @@ static double run_rings(const struct graph *graph)
 
 // The orchestration alone: all tasks are submitted before the first starts, so all of their
 // regions are live. Each reads what two of the last REACH tasks wrote, writes a region from a heap,
-// and adds to one of SUMS.
+// and adds to one of SUMS. Which two is drawn before.
 struct alone {
-    int tasks;
+    const struct graph *graph;
     tern_region *written, *sums;
     double ends[PARTS + 1]; // when the parts were submitted
 };
@@ -168,20 +168,24 @@ struct alone {
 static int submit_alone(tern_graph *rings, void *arg)
 {
     struct alone *alone = arg;
+    const struct graph *graph = alone->graph;
     const tern_region tile = fresh(TILE);
-    uint64_t seed = 11;
+    tern_task_arg args[4] = {{.access = TERN_OUT},
+                             {.access = TERN_INOUT},
+                             {.access = TERN_IN},
+                             {.access = TERN_IN}};
     int part = 0;
-    for (int i = 0; i < alone->tasks; i++) {
-        if (i == (int)((int64_t)alone->tasks * part / PARTS)) {
+    for (int i = 0; i < graph->tasks; i++) {
+        if (i == (int)((int64_t)graph->tasks * part / PARTS)) {
             alone->ends[part++] = cli_now_us();
         }
-        int before[FAN];
-        int reads = graph_random(i, before, &seed);
+        const int *before = graph->before + graph->first[i];
+        const int reads = graph->first[i + 1] - graph->first[i];
         alone->written[i] = tile;
-        tern_task_arg args[4] = {{.access = TERN_OUT, .region = &alone->written[i]},
-                                 {.access = TERN_INOUT, .region = &alone->sums[i % SUMS]}};
+        args[0].region = &alone->written[i];
+        args[1].region = &alone->sums[i % SUMS];
         for (int k = 0; k < reads; k++) {
-            args[2 + k] = (tern_task_arg){.access = TERN_IN, .region = &alone->written[before[k]]};
+            args[2 + k].region = &alone->written[before[k]];
         }
         submit(rings, &empty_task, args, 2 + reads);
     }
@@ -199,7 +203,8 @@ static int bench_submit(int tasks)
     double all[BATCHES];
     double growth[BATCHES];
     static float sums[SUMS][TILE];
-    struct alone alone = {.tasks = tasks,
+    struct graph graph = graph_make(graph_random, tasks);
+    struct alone alone = {.graph = &graph,
                           .written = graph_memory((size_t)tasks, sizeof(tern_region)),
                           .sums = graph_memory(SUMS, sizeof(tern_region))};
     for (int i = 0; i < SUMS; i++) {
@@ -219,6 +224,7 @@ static int bench_submit(int tasks)
     must(tern_graph_destroy(rings));
     free(alone.written);
     free(alone.sums);
+    graph_free(&graph);
     return 0;
 }
 
