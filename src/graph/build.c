@@ -332,6 +332,8 @@ static int graph_add_task(tern_graph *graph, const tern_task *task, int *id)
     char name[TERN__TASK_NAME_BYTES];
     struct tern__task row = {.args = task->args, .name = name};
     struct tern__task_more more;
+    more.sync_start = false;
+    more.hold.count = 0;
     TERN_TRY(tern__task_read(call, graph, task, &row, &more));
     row.args_count = (uint16_t)task->args_count;
     if (task->name != NULL || task->kernel_name != NULL) {

@@ -11,8 +11,9 @@
 //
 // Most programs write a buffer that a task made in that task alone. As long as none has done
 // otherwise, a reader of such a buffer comes after the buffer's owner and nobody else, and nobody
-// looks for it: its entry says only where its region is. The first who writes such a buffer files
-// those that there are, and from then on entries of all buffers are filed.
+// looks for it: it has no entry, and the queue of its ring says only where its region is. The first
+// who writes such a buffer makes and files entries for all of those, and from then on readers of
+// all buffers have one.
 
 #include "graph/tensor_map.h"
 
@@ -34,42 +35,50 @@
 #define TRY_EVERY 32 // lookups that find more than a few
 #define TRY_ENTRIES 16
 #define SHARED_LEAST 8
-#define UNFILED (UINT32_MAX >> 2)
+#define READERS_MAX 32 // of a struct queued
 
 struct entry {
     alignas(2 * TERN_CACHE_LINE) tern_task_id task;
     struct filing {
         uint32_t role : 1;
         uint32_t sorted : 1;  // in the tree of its role; else in the list
-        uint32_t buffer : 30; // or cell; 0: a later writer has covered it; UNFILED
+        uint32_t buffer : 30; // or cell; 0: a later writer has covered it
     } filed;
     uint32_t next, previous;
     int32_t version;
-    union {
-        struct tern__box box;
-        const tern_region *region; // of UNFILED
-    };
+    struct tern__box box;
     struct tern__interval interval; // while it is sorted
 };
 static_assert(offsetof(struct entry, box.level) < TERN_CACHE_LINE,
               "what a lookup reads of boxes without levels is one line");
 static_assert(sizeof(struct entry) == 2 * TERN_CACHE_LINE, "two lines");
 
+// An entry, or readers of a task that are not filed: of its regions from `readers` on those that
+// `which` has a bit for.
+struct queued {
+    uint32_t task; // its number in the ring
+    union {
+        uint32_t entry;
+        uint32_t which;
+    };
+    const tern_region *readers; // NULL: an entry
+};
+
 struct ring {
-    uint32_t *queue; // its entries, in the order of tasks, around the end
-    uint32_t room, used, oldest;
+    struct queued *queue; // in the order of tasks, around the end
+    uint32_t room, count, oldest;
 };
 
 struct tern__tensor_map {
+    struct tern__map_head head;
     struct ring rings[TERN_RINGS];
     struct entry *entries; // [0] is none
     uint32_t entries_made;
     uint32_t free; // of these, chained by `next`: the last that went is in a cache
-    uint32_t *queues;
+    struct queued *queues;
     struct tern__map_buffers buffers;
     struct tern__intervals intervals; // of entries
     uint32_t tries;
-    bool files_all; // also readers of buffers that tasks made
     struct tern__map_share shares[TERN__MAP_SHARES];
 };
 
@@ -99,7 +108,7 @@ int tern__map_create(const uint32_t entries[TERN_RINGS], struct tern__tensor_map
                           (unsigned long long)total);
     }
     made->intervals = (struct tern__intervals){&made->entries[0].interval, sizeof *made->entries};
-    uint32_t *queue = made->queues;
+    struct queued *queue = made->queues;
     for (int i = 0; i < TERN_RINGS; i++) {
         made->rings[i] = (struct ring){.queue = queue, .room = entries[i]};
         queue += entries[i];
@@ -125,7 +134,7 @@ void tern__map_clear(struct tern__tensor_map *map)
     map->free = 0;
     memset(map->shares, 0, sizeof map->shares);
     for (int i = 0; i < TERN_RINGS; i++) {
-        map->rings[i].used = map->rings[i].oldest = 0;
+        map->head.used[i] = map->rings[i].count = map->rings[i].oldest = 0;
     }
 }
 
@@ -229,30 +238,46 @@ static void sort_entries(struct tern__tensor_map *map, struct tern__map_buffer *
     buffer->newest[role] = 0;
 }
 
+static inline struct queued *queued_at(const struct ring *ring, uint32_t place)
+{
+    const uint32_t slot = ring->oldest + place;
+    return &ring->queue[slot < ring->room ? slot : slot - ring->room];
+}
+
 void tern__map_retire(struct tern__tensor_map *map, int ring, uint32_t alive)
 {
     struct ring *of = &map->rings[ring];
-    while (of->used > 0) {
-        uint32_t at = of->queue[of->oldest];
-        struct entry *entry = &map->entries[at];
-        if (entry->filed.buffer != 0) {
-            if ((int32_t)((uint32_t)entry->task - alive) >= 0) {
+    while (of->count > 0) {
+        const struct queued *queued = &of->queue[of->oldest];
+        const bool retired = (int32_t)(queued->task - alive) < 0;
+        if (queued->readers != NULL) {
+            if (!retired) {
                 return;
             }
-            if (entry->filed.buffer != UNFILED) {
+            map->head.used[ring] -= (uint32_t)__builtin_popcount(queued->which);
+        } else {
+            struct entry *entry = &map->entries[queued->entry];
+            if (entry->filed.buffer != 0) {
+                if (!retired) {
+                    return;
+                }
                 forget_entry(map, entry);
             }
+            give_entry(map, queued->entry);
+            map->head.used[ring]--;
         }
-        give_entry(map, at);
         of->oldest = of->oldest + 1 < of->room ? of->oldest + 1 : 0;
-        of->used--;
+        of->count--;
     }
 }
 
-// An entry that was not worth it so far.
-static void file_reader(struct tern__tensor_map *map, const tern_region *region, uint32_t at)
+// A reader that was not worth an entry so far.
+static void file_reader(struct tern__tensor_map *map, const tern_region *region, tern_task_id task,
+                        uint32_t at)
 {
     struct entry *entry = &map->entries[at];
+    entry->task = task;
+    entry->version = region->version;
     tern__box_make(region, &entry->box);
     if (entry->box.end == 0) {
         entry->filed.buffer = 0;
@@ -264,25 +289,36 @@ static void file_reader(struct tern__tensor_map *map, const tern_region *region,
     buffer->version = entry->version < buffer->version ? entry->version : buffer->version;
 }
 
-// A task writes a buffer that another one made.
-static void file_all(struct tern__tensor_map *map)
+// All readers of the ring. The queue grows at its newest end, and what is last moves first: nothing
+// is written over before it has moved.
+static void file_readers(struct tern__tensor_map *map, int ring)
 {
-    map->files_all = true;
-    for (int i = 0; i < TERN_RINGS; i++) {
-        const struct ring *ring = &map->rings[i];
-        for (uint32_t k = 0; k < ring->used; k++) {
-            const uint32_t slot = ring->oldest + k;
-            const uint32_t at = ring->queue[slot < ring->room ? slot : slot - ring->room];
-            if (map->entries[at].filed.buffer == UNFILED) {
-                file_reader(map, map->entries[at].region, at);
+    struct ring *of = &map->rings[ring];
+    uint32_t place = map->head.used[ring], from = of->count;
+    of->count = place;
+    while (from > 0) {
+        const struct queued queued = *queued_at(of, --from);
+        if (queued.readers == NULL) {
+            *queued_at(of, --place) = queued;
+            continue;
+        }
+        for (uint32_t i = READERS_MAX; i-- > 0;) {
+            if ((queued.which >> i & 1) != 0) {
+                const uint32_t at = take_entry(map);
+                file_reader(map, &queued.readers[i], (uint64_t)ring << 32 | queued.task, at);
+                *queued_at(of, --place) = (struct queued){.task = queued.task, .entry = at};
             }
         }
     }
 }
 
-uint32_t tern__map_used(const struct tern__tensor_map *map, int ring)
+// A task writes a buffer that another one made.
+static void file_all(struct tern__tensor_map *map)
 {
-    return map->rings[ring].used;
+    map->head.files_all = true;
+    for (int i = 0; i < TERN_RINGS; i++) {
+        file_readers(map, i);
+    }
 }
 
 // --- lookup and insert ------------------------------------------------------------------------
@@ -317,22 +353,16 @@ static const struct rule *find_rule(tern_access access, uint32_t flags)
     return access <= TERN_OUT_EXISTING ? &rules[(flags & TERN_RINGS_UPSTREAM) != 0][access] : &none;
 }
 
-int tern__ids_add(struct tern__ids *ids, tern_task_id id)
+int tern__ids_grow(struct tern__ids *ids)
 {
-    if (ids->count > ids->apart && ids->ids[ids->count - 1] == id) {
-        return TERN_OK;
+    uint32_t room = ids->room != 0 ? 2 * ids->room : 64;
+    tern_task_id *grown = realloc(ids->ids, room * sizeof *grown);
+    if (grown == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for the %u tasks that one comes after",
+                          ids->count + 1);
     }
-    if (ids->count == ids->room) {
-        uint32_t room = ids->room != 0 ? 2 * ids->room : 64;
-        tern_task_id *grown = realloc(ids->ids, room * sizeof *grown);
-        if (grown == NULL) {
-            return tern__fail(TERN_ERR_MEMORY, "no memory for the %u tasks that one comes after",
-                              ids->count + 1);
-        }
-        ids->ids = grown;
-        ids->room = room;
-    }
-    ids->ids[ids->count++] = id;
+    ids->ids = grown;
+    ids->room = room;
     return TERN_OK;
 }
 
@@ -595,6 +625,30 @@ static inline bool has_nothing(const struct rule *rule, const struct tern__map_b
            (!rule->after[TERN__MAP_READER] || readers == 0) && buffer->grid == 0 && !buffer->shares;
 }
 
+// What is usual otherwise: a buffer that one task has written, both of them without levels. False:
+// it is something else.
+static inline bool look_at_writer(struct tern__tensor_map *map, const struct rule *rule,
+                                  const tern_region *region, const struct tern__map_place *place,
+                                  tern_task_id *found)
+{
+    const struct tern__map_buffer *buffer = &map->buffers.at[place->buffer];
+    const uint32_t at = buffer->newest[TERN__MAP_WRITER];
+    struct entry *entry = &map->entries[at];
+    if (at == 0 || entry->next != 0 || entry->box.levels != 0 || place->box.levels != 0 ||
+        region->version > buffer->version || buffer->grid != 0 || buffer->shares ||
+        (buffer->sorted[TERN__MAP_WRITER] | buffer->sorted[TERN__MAP_READER] |
+         buffer->newest[TERN__MAP_READER]) != 0 ||
+        !rule->after[TERN__MAP_WRITER]) {
+        return false;
+    }
+    const enum tern__overlap overlap = tern__box_overlap(&place->box, &entry->box);
+    *found = overlap != TERN__APART ? entry->task : TERN_TASK_ID_NONE;
+    if (overlap == TERN__COVERS && rule->forgets) {
+        forget_entry(map, entry);
+    }
+    return true;
+}
+
 int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, tern_access access,
                      uint32_t flags, struct tern__ids *ids, struct tern__map_place *place)
 {
@@ -605,7 +659,7 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
         region->no_dependences) {
         return TERN_OK;
     }
-    if (!map->files_all && !tern__map_is_foreign(region)) {
+    if (!map->head.files_all && !tern__map_is_foreign(region)) {
         if (access == TERN_IN) {
             return TERN_OK;
         }
@@ -618,6 +672,10 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
     place->buffer = tern__map_buffers_get(&map->buffers, region);
     if (has_nothing(rule, &map->buffers.at[place->buffer])) {
         return TERN_OK;
+    }
+    tern_task_id found;
+    if (look_at_writer(map, rule, region, place, &found)) {
+        return found != TERN_TASK_ID_NONE ? tern__ids_add(ids, found) : TERN_OK;
     }
     struct lookup lookup; // not zeroed: that costs more than the rest of it
     lookup.map = map;
@@ -639,10 +697,31 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
 }
 
 // The entry is the newest of its ring.
-static void queue_entry(struct ring *ring, uint32_t at)
+static void queue_entry(struct tern__tensor_map *map, tern_task_id task, uint32_t at)
 {
-    const uint32_t slot = ring->oldest + ring->used++;
-    ring->queue[slot < ring->room ? slot : slot - ring->room] = at;
+    struct ring *ring = &map->rings[task >> 32];
+    map->head.used[task >> 32]++;
+    *queued_at(ring, ring->count++) = (struct queued){.task = (uint32_t)task, .entry = at};
+}
+
+// The same for a reader without an entry. Regions of a task lie one behind the other.
+static void queue_reader(struct tern__tensor_map *map, tern_task_id task, const tern_region *region)
+{
+    struct ring *ring = &map->rings[task >> 32];
+    map->head.used[task >> 32]++;
+    if (ring->count > 0) {
+        struct queued *last = queued_at(ring, ring->count - 1);
+        const uintptr_t ahead = (uintptr_t)region - (uintptr_t)last->readers;
+        const uint32_t bit = UINT32_C(1) << ahead / sizeof *region % READERS_MAX;
+        if (last->readers != NULL && last->task == (uint32_t)task &&
+            ahead < READERS_MAX * sizeof *region && ahead % sizeof *region == 0 &&
+            (last->which & bit) == 0) {
+            last->which |= bit;
+            return;
+        }
+    }
+    *queued_at(ring, ring->count++) =
+        (struct queued){.task = (uint32_t)task, .which = 1, .readers = region};
 }
 
 int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
@@ -652,19 +731,12 @@ int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, te
     if (rule->becomes == TERN__MAP_NONE || region->no_dependences) {
         return TERN_OK;
     }
-    struct ring *ring = &map->rings[task >> 32];
-    if (ring->used == ring->room) {
+    if (map->head.used[task >> 32] == map->rings[task >> 32].room) {
         return TERN_ERR_LIMIT;
     }
-    if (!map->files_all && !tern__map_is_foreign(region)) {
+    if (!map->head.files_all && !tern__map_is_foreign(region)) {
         if (rule->becomes == TERN__MAP_READER) {
-            const uint32_t unfiled = take_entry(map);
-            struct entry *entry = &map->entries[unfiled];
-            entry->task = task;
-            entry->version = region->version;
-            entry->filed = (struct filing){.buffer = UNFILED};
-            entry->region = region;
-            queue_entry(ring, unfiled);
+            queue_reader(map, task, region);
             return TERN_OK;
         }
         file_all(map);
@@ -691,6 +763,6 @@ int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, te
     }
     file_entry(map, index, (int)rule->becomes, at);
     buffer->version = region->version < buffer->version ? region->version : buffer->version;
-    queue_entry(ring, at);
+    queue_entry(map, task, at);
     return TERN_OK;
 }

@@ -18,11 +18,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "graph/box.h"
 #include "tern/region.h"
 #include "tern/submit.h"
 
+// What a map begins with.
 struct tern__tensor_map;
+struct tern__map_head {
+    bool files_all;            // also readers of buffers that tasks made
+    uint32_t used[TERN_RINGS]; // entries of tasks that have not retired
+};
+
+static inline const struct tern__map_head *tern__map_head(const struct tern__tensor_map *map)
+{
+    return (const struct tern__map_head *)(const void *)map;
+}
 
 // What a lookup knows of a region, for its insert. buffer 0: nothing.
 struct tern__map_place {
@@ -57,8 +68,21 @@ struct tern__ids {
     uint32_t apart; // of those before, an id is not the same
 };
 
+// Makes room for more. TERN_ERR_MEMORY.
+int tern__ids_grow(struct tern__ids *ids);
+
 // TERN_ERR_MEMORY. The same twice in a row, from `apart` on, is once.
-int tern__ids_add(struct tern__ids *ids, tern_task_id id);
+static inline int tern__ids_add(struct tern__ids *ids, tern_task_id id)
+{
+    if (ids->count > ids->apart && ids->ids[ids->count - 1] == id) {
+        return TERN_OK;
+    }
+    if (__builtin_expect(ids->count == ids->room, 0)) {
+        TERN_TRY(tern__ids_grow(ids));
+    }
+    ids->ids[ids->count++] = id;
+    return TERN_OK;
+}
 
 // `entries` of each ring, 1 at least. Memory is touched only when used. TERN_ERR_MEMORY,
 // TERN_ERR_ARG with a sentence.
@@ -100,6 +124,18 @@ int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, te
 struct tern__map_share *tern__map_shared(struct tern__tensor_map *map, uint32_t buffer);
 
 // Entries in use: those whose tasks have not retired.
-uint32_t tern__map_used(const struct tern__tensor_map *map, int ring);
+static inline uint32_t tern__map_used(const struct tern__tensor_map *map, int ring)
+{
+    return tern__map_head(map)->used[ring];
+}
+
+// A reader that comes after the task that made the buffer and nobody else: so says a lookup, too,
+// which is not needed then.
+static inline bool tern__map_is_owners(const struct tern__tensor_map *map,
+                                       const tern_region *region, tern_access access)
+{
+    return access == TERN_IN && region->owner != TERN_REGION_NO_OWNER &&
+           !tern__map_head(map)->files_all;
+}
 
 #endif
