@@ -17,8 +17,8 @@ uint32_t tern__rings_link(struct tern__rings *rings, struct tern__ring *ring,
     row->edges_end = ring->edges.head;
     tern__poke(&row->pending, 1 + count); // before an edge can be seen; 1 until it is published
     for (uint32_t i = 0; i < count; i++) {
-        struct tern__task *from = tern__rings_find(rings, ids[i]);
-        if (from != NULL && tern__rings_use(rings, ids[i], from)) {
+        struct tern__task *from = tern__rings_use(rings, ids[i]);
+        if (from != NULL) {
             struct tern__edge *edge = &edges[made++];
             edge->from = from;
             edge->to = row;

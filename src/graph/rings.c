@@ -222,7 +222,7 @@ bool tern__rings_has_room(const struct tern__ring *ring, uint32_t edges)
            has_room(&ring->edges, edges * sizeof(struct tern__edge));
 }
 
-void *tern__bump_take(struct tern__bump *bump, uint64_t size)
+void *tern__bump_take_any(struct tern__bump *bump, uint64_t size)
 {
     uint64_t begin = wraps(bump, size) ? 0 : bump->offset;
     bump->head += skip_of(bump, size) + size;
@@ -319,12 +319,12 @@ static int refuse(struct tern__rings *rings, int code, const struct tern__room *
     return tern__fail(TERN_ERR_LIMIT, "tern_graph_submit: %s", chip->run.failure);
 }
 
-int tern__rings_await(struct tern__rings *rings, const struct tern__room *need)
+int tern__rings_await_any(struct tern__rings *rings, const struct tern__room *need)
 {
     int which = tern__ring_of_depth(rings->depth);
     struct tern__ring *ring = &rings->ring[which];
     int code = lacks(rings, need);
-    if (__builtin_expect(code == 0, 1)) {
+    if (code == 0) {
         return TERN_OK;
     }
     if (need->heap > ring->heap.size) {
@@ -353,16 +353,20 @@ int tern__rings_await(struct tern__rings *rings, const struct tern__room *need)
     }
 }
 
-bool tern__rings_use_late(struct tern__task *task)
+struct tern__task *tern__rings_use_late(const struct tern__rings *rings, tern_task_id id)
 {
+    struct tern__task *task = tern__rings_find(rings, id);
+    if (task == NULL) {
+        return NULL;
+    }
     const uint32_t users = tern__peek(&task->users);
     uint32_t done = tern__flag_load(&task->users_done);
     while (done != users) { // else it may retire at any time
         if (atomic_compare_exchange_weak(&task->users_done, &done, done - 1)) {
-            return true;
+            return task;
         }
     }
-    return false;
+    return NULL;
 }
 
 static int graph_marks(const tern_graph *graph, tern_ring_marks *marks)

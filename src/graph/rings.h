@@ -83,10 +83,32 @@ struct tern__room {
     uint64_t heap, args;
     uint32_t edges, entries;
 };
-int tern__rings_await(struct tern__rings *rings, const struct tern__room *need);
+int tern__rings_await_any(struct tern__rings *rings, const struct tern__room *need);
+
+// What is usual: a piece lies behind the last one. Then there is room for it, and nothing to skip.
+static inline bool tern__bump_is_behind(const struct tern__bump *bump, uint64_t size)
+{
+    return bump->offset + size <= bump->usual;
+}
+
+static inline bool tern__bump_fits(const struct tern__bump *bump, uint64_t size)
+{
+    return tern__bump_is_behind(bump, size) && bump->head + size - bump->tail <= bump->size;
+}
 
 // A piece of what tern__rings_await has found.
-void *tern__bump_take(struct tern__bump *bump, uint64_t size);
+void *tern__bump_take_any(struct tern__bump *bump, uint64_t size);
+
+static inline void *tern__bump_take(struct tern__bump *bump, uint64_t size)
+{
+    if (__builtin_expect(!tern__bump_is_behind(bump, size), 0)) {
+        return tern__bump_take_any(bump, size);
+    }
+    void *piece = bump->base + bump->offset;
+    bump->head += size;
+    bump->offset += size;
+    return piece;
+}
 
 // The row of a task that has not retired, else NULL. What has retired stays where it is until the
 // caller collects it.
@@ -97,18 +119,19 @@ static inline struct tern__task *tern__rings_find(const struct tern__rings *ring
     return (int32_t)(number - ring->freed) < 0 ? NULL : &ring->rows[number & ring->mask];
 }
 
-// One more task uses what this one, which has not retired, has made. False: it has retired.
-bool tern__rings_use_late(struct tern__task *task);
+// One more task uses what this one, of a scope that has ended, has made. NULL: it has retired.
+struct tern__task *tern__rings_use_late(const struct tern__rings *rings, tern_task_id id);
 
-static inline bool tern__rings_use(const struct tern__rings *rings, tern_task_id id,
-                                   struct tern__task *task)
+// The same, of any scope: while that is open, the task cannot retire.
+static inline struct tern__task *tern__rings_use(const struct tern__rings *rings, tern_task_id id)
 {
     const struct tern__ring *ring = &rings->ring[(id >> 32) % TERN_RINGS];
-    if ((int32_t)((uint32_t)id - tern__peek(&ring->released)) < 0) {
-        return tern__rings_use_late(task);
+    if (__builtin_expect((int32_t)((uint32_t)id - tern__peek(&ring->released)) < 0, 0)) {
+        return tern__rings_use_late(rings, id);
     }
-    tern__poke(&task->users, tern__peek(&task->users) + 1); // it cannot retire
-    return true;
+    struct tern__task *task = &ring->rows[(uint32_t)id & ring->mask];
+    tern__poke(&task->users, tern__peek(&task->users) + 1);
+    return task;
 }
 
 // Takes in what has retired.
@@ -121,6 +144,18 @@ int tern__rings_wait(struct tern__rings *rings, bool (*holds)(void *arg), void *
 static inline uint32_t tern__ring_used(const struct tern__ring *ring)
 {
     return ring->next - ring->freed - ring->joins;
+}
+
+static inline int tern__rings_await(struct tern__rings *rings, const struct tern__room *need)
+{
+    const int which = tern__ring_of_depth(rings->depth);
+    const struct tern__ring *ring = &rings->ring[which];
+    const bool fits = tern__ring_used(ring) + 1 < ring->window &&
+                      tern__bump_fits(&ring->args, need->args) &&
+                      tern__bump_fits(&ring->heap, need->heap) &&
+                      tern__bump_fits(&ring->edges, need->edges * sizeof(struct tern__edge)) &&
+                      tern__map_used(rings->map, which) + need->entries <= ring->entries;
+    return __builtin_expect(fits, 1) ? TERN_OK : tern__rings_await_any(rings, need);
 }
 
 // Whether there is room for a join, and so many more edges, without waiting.
