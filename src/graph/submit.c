@@ -37,6 +37,7 @@ struct reading {
     struct tern__task task;
     struct tern__task_more more;
     struct tern__room need;
+    bool plain;
     int regions;
     size_t name_bytes;
     tern_task_id id;
@@ -48,9 +49,6 @@ static int check_arg(const tern_task_arg *arg, int at)
     if ((unsigned)arg->access > TERN_SCALAR) {
         return tern__fail(TERN_ERR_ARG, "tern_graph_submit: argument %d: %d is no access", at,
                           (int)arg->access);
-    }
-    if (arg->access == TERN_SCALAR) {
-        return TERN_OK;
     }
     if (arg->region == NULL) {
         return tern__fail(TERN_ERR_ARG, "tern_graph_submit: argument %d: region must not be NULL",
@@ -75,6 +73,9 @@ static uint64_t output_bytes(const tern_region *region)
 // The owner's row is likely in the cache of the core that ran it.
 static void ask_for_owner(const struct tern__rings *rings, const tern_region *region)
 {
+    if (region->owner == TERN_REGION_NO_OWNER) {
+        return;
+    }
     const struct tern__ring *ring = &rings->ring[(region->owner >> 32) % TERN_RINGS];
     tern__own_line(&ring->rows[(uint32_t)region->owner & ring->mask].after);
 }
@@ -84,6 +85,7 @@ static int read_args(struct reading *reading)
 {
     const tern_submission *given = reading->given;
     int scalars = 0;
+    uint64_t heap = 0;
     if (given->args_count < 0 || given->args_count > TERN_TASK_ARGS_MAX ||
         (given->args == NULL && given->args_count > 0)) {
         return tern__fail(TERN_ERR_ARG, "tern_graph_submit: %d arguments at %p; a task has 0..%d",
@@ -91,16 +93,20 @@ static int read_args(struct reading *reading)
     }
     for (int i = 0; i < given->args_count; i++) {
         const tern_task_arg *arg = &given->args[i];
-        TERN_TRY(check_arg(arg, i));
         if (arg->access == TERN_SCALAR) {
             scalars++;
             continue;
         }
-        ask_for_owner(reading->rings, arg->region);
+        TERN_TRY(check_arg(arg, i));
         TERN_TRY(tern__region_check("tern_graph_submit", arg->region));
-        reading->regions++;
-        reading->need.heap += arg->access == TERN_OUT ? output_bytes(arg->region) : 0;
+        if (arg->access == TERN_OUT) {
+            heap += output_bytes(arg->region);
+        } else {
+            ask_for_owner(reading->rings, arg->region);
+        }
     }
+    reading->regions = given->args_count - scalars;
+    reading->need.heap = heap;
     if (reading->regions > TERN_SUBMIT_REGIONS_MAX || scalars > TERN_SUBMIT_SCALARS_MAX) {
         return tern__fail(TERN_ERR_LIMIT,
                           "tern_graph_submit: %d regions and %d scalars; a task has at most %d "
@@ -150,11 +156,27 @@ static int check_near(const tern_graph *graph, const tern_submission *given)
     return TERN_OK;
 }
 
+// A kernel on one core that the chip has, and no more: what most tasks are.
+static bool is_plain(const struct tern_chip *chip, const tern_task *task)
+{
+    return task->kernel != NULL && (task->core == TERN_CORE_AIC || task->core == TERN_CORE_AIV) &&
+           (unsigned)task->blocks <= 1 && task->predicate == NULL &&
+           tern__cores_of(&chip->cores, task->core) > 0;
+}
+
 static int read_submission(tern_graph *graph, struct reading *reading)
 {
     const tern_submission *given = reading->given;
     const tern_task *task = &given->task;
-    TERN_TRY(tern__task_read("tern_graph_submit", graph, task, &reading->task, &reading->more));
+    reading->plain = is_plain(graph->chip, task);
+    if (__builtin_expect(reading->plain, 1)) {
+        reading->task.kernel = task->kernel;
+        reading->task.core = (uint8_t)task->core;
+        reading->task.blocks = 1;
+        reading->task.special = 0;
+    } else {
+        TERN_TRY(tern__task_read("tern_graph_submit", graph, task, &reading->task, &reading->more));
+    }
     TERN_TRY(read_args(reading));
     TERN_TRY(read_edges(given));
     if (reading->task.kernel == tern__away_kernel) {
@@ -185,6 +207,17 @@ static int read_submission(tern_graph *graph, struct reading *reading)
     return TERN_OK;
 }
 
+// Whether the chip has what the task needs; and the run's code when it has not.
+static int check_fits(const tern_graph *graph, struct reading *reading, int *code)
+{
+    if (__builtin_expect(reading->plain && reading->task.special == 0, 1)) {
+        reading->task.more = NULL;
+        return TERN_OK;
+    }
+    reading->task.more = reading->task.special != 0 ? &reading->more : NULL;
+    return tern__task_fits("tern_graph_submit", graph->chip, &reading->task, code);
+}
+
 static int find_before(struct reading *reading)
 {
     struct tern__rings *rings = reading->rings;
@@ -207,6 +240,11 @@ static int find_before(struct reading *reading)
         struct tern__map_place *place = &reading->places[region++];
         TERN_TRY(tern__submit_check_owner(rings, "tern_graph_submit", arg->region));
         if (!automatic) {
+            continue;
+        }
+        if (tern__map_is_owners(rings->map, arg->region, arg->access)) {
+            place->buffer = 0;
+            TERN_TRY(tern__ids_add(ids, arg->region->owner));
             continue;
         }
         const uint32_t found = ids->apart = ids->count; // a join is after all that is found here
@@ -275,16 +313,16 @@ static void place_args(struct reading *reading, struct tern__ring *ring)
             args[i] = (int64_t)arg->scalar;
             continue;
         }
-        if (arg->access == TERN_OUT) {
-            arg->region->address = (uint64_t)(uintptr_t)heap;
-            arg->region->owner = reading->id;
+        *regions = *arg->region;
+        if (arg->access == TERN_OUT) { // in both: a copy of what was just written waits for that
+            regions->address = arg->region->address = (uint64_t)(uintptr_t)heap;
+            regions->owner = arg->region->owner = reading->id;
             if (arg->filled) {
                 fill(heap, arg->region->buffer_bytes, tern_region_dtype_size(arg->region->dtype),
                      arg->fill);
             }
             heap += output_bytes(arg->region);
         }
-        *regions = *arg->region;
         args[i] = (int64_t)(intptr_t)regions++;
     }
     char *name = (char *)(args + given->args_count);
@@ -369,15 +407,11 @@ static int submit(tern_graph *graph, struct tern__rings *rings, const tern_submi
     struct reading reading; // not zeroed: that costs more than the rest of it
     reading.rings = rings;
     reading.given = given;
-    reading.need = (struct tern__room){0};
-    reading.regions = 0;
     ask_for_row(rings, given->args_count);
     int code = TERN__CODE_INVALID_ARGS;
     TERN_TRY(tern__submit_refuse(graph, code, read_submission(graph, &reading)));
-    reading.task.more = reading.task.special != 0 ? &reading.more : NULL;
-    TERN_TRY(tern__submit_refuse(graph, code,
-                                 tern__task_fits("tern_graph_submit", graph->chip, &reading.task,
-                                                 &code)));
+    const int fits = check_fits(graph, &reading, &code);
+    TERN_TRY(tern__submit_refuse(graph, code, fits));
     TERN_TRY(tern__submit_refuse(graph, code, find_before(&reading)));
     TERN_TRY(tern__submit_refuse(graph, code, keep_live(&reading)));
     TERN_TRY(tern__rings_await(rings, &reading.need));
