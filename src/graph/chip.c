@@ -148,7 +148,7 @@ static bool find_stuck(struct tern_chip *chip, char *what, size_t size)
 
 static int check_outside(const char *call, const struct tern_chip *chip)
 {
-    return !tern__orchestrates_on(chip) && !tern__core_runs_on(chip)
+    return !tern__orchestrates_on(chip) && !tern__kernel_runs_on(chip)
                ? TERN_OK
                : tern__fail(
                      TERN_ERR_STATE,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Core threads, and what kernels may ask and say. Data path: no lock, system call or log, unless
-// the core has nothing to do and sleeps; memory is taken only when a kernel first defers its end.
+// Core threads. Data path: no lock, system call or log, unless the core has nothing to do and
+// sleeps.
 
 #include "graph/core.h"
 
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,143 +24,6 @@
 #include "sync/wait.h"
 
 enum { LOOKS_ALONE = 60, LOOKS_CROWDED = 4 }; // in a row, about 40 ns each
-
-// The core whose kernel this thread runs, or NULL. A handler of signals may look at it: that does
-// not allocate its memory.
-static _Thread_local struct tern__core *current __attribute__((tls_model("initial-exec")));
-
-bool tern__core_runs_on(const struct tern_chip *chip)
-{
-    return current != NULL && current->chip == chip;
-}
-
-static void core_fails(struct tern__core *core, int code, const char *format, va_list arguments)
-{
-    if (core->failed) {
-        return; // the first failure is the one to report
-    }
-    vsnprintf(core->failure, sizeof core->failure, format, arguments);
-    core->code = code;
-    core->failed = true;
-}
-
-void tern_kernel_fail(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    if (current != NULL) {
-        core_fails(current, 0, format, arguments);
-    }
-    va_end(arguments);
-}
-
-int tern_kernel_run(void)
-{
-    return current != NULL ? (int)current->chip->run.number : 0;
-}
-
-int tern_kernel_core(void)
-{
-    return current != NULL ? current->index : 0;
-}
-
-const char *tern_kernel_name(void)
-{
-    return current != NULL ? current->here->kernel : NULL;
-}
-
-int tern_kernel_block(void)
-{
-    return current != NULL ? current->block : 0;
-}
-
-int tern_kernel_blocks(void)
-{
-    return current != NULL ? current->here->count : 1;
-}
-
-int tern_kernel_slot(void)
-{
-    return current != NULL ? current->slot : 0;
-}
-
-// Refuses, and fails the task.
-static int refuse_defer(int code, const char *format, ...) TERN_PRINTF(2, 3);
-static int refuse_defer(int code, const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    va_start(arguments, format);
-    core_fails(current, code, format, arguments);
-    va_end(arguments);
-    return tern__fail(code == TERN__CODE_ASYNC_WAIT_OVERFLOW ? TERN_ERR_LIMIT : TERN_ERR_ARG, "%s",
-                      text);
-}
-
-static int defer(const char *call, const struct tern__until *until)
-{
-    if (current->defers == NULL) {
-        current->defers = malloc(sizeof *current->defers);
-        if (current->defers == NULL) {
-            return tern__fail(TERN_ERR_MEMORY, "%s: no memory", call);
-        }
-        current->defers->count = 0;
-    }
-    if (current->defers->count == TERN_TASK_DEFERS_MAX) {
-        return refuse_defer(TERN__CODE_ASYNC_WAIT_OVERFLOW,
-                            "%s: a block may wait for %d conditions at most", call,
-                            TERN_TASK_DEFERS_MAX);
-    }
-    current->defers->untils[current->defers->count++] = *until;
-    return TERN_OK;
-}
-
-static int kernel_defer(const tern_condition *condition)
-{
-    if (current == NULL) {
-        return tern__fail(TERN_ERR_STATE, "tern_kernel_defer: the caller is no kernel of a task");
-    }
-    const struct tern_comm *comm = current->chip->comm;
-    int status = condition == NULL
-                     ? tern__fail(TERN_ERR_ARG, "tern_kernel_defer: condition must not be NULL")
-                     : tern__condition_check("tern_kernel_defer", condition);
-    if (status == TERN_OK &&
-        (comm == NULL || condition->window->comm->group.job != comm->group.job)) {
-        status =
-            tern__fail(TERN_ERR_ARG, "tern_kernel_defer: a signal of another job than the chip's");
-    }
-    return status == TERN_OK
-               ? defer("tern_kernel_defer", &(struct tern__until){.condition = *condition})
-               : refuse_defer(TERN__CODE_ASYNC_COMPLETION_INVALID, "%.200s", tern_last_error());
-}
-
-int tern_kernel_defer(const tern_condition *condition)
-{
-    return TERN__CALL(kernel_defer(condition));
-}
-
-static int kernel_defer_word(const uint32_t *word, uint32_t expected)
-{
-    if (current == NULL) {
-        return tern__fail(TERN_ERR_STATE,
-                          "tern_kernel_defer_word: the caller is no kernel of a task");
-    }
-    if (word == NULL || (uintptr_t)word % sizeof *word != 0) {
-        return refuse_defer(TERN__CODE_ASYNC_COMPLETION_INVALID,
-                            "tern_kernel_defer_word: %p is no aligned word", (const void *)word);
-    }
-    return defer("tern_kernel_defer_word",
-                 &(struct tern__until){.condition.value = (int32_t)expected,
-                                       .word = (const _Atomic uint32_t *)(const void *)word});
-}
-
-int tern_kernel_defer_word(const uint32_t *word, uint32_t expected)
-{
-    return TERN__CALL(kernel_defer_word(word, expected));
-}
 
 void tern__core_text(const struct tern__core *core, char *text, size_t size)
 {
@@ -250,28 +112,6 @@ static bool has_work(void *arg)
     return sees_work(core);
 }
 
-static void call_kernel(struct tern__core *core, tern_kernel kernel, int64_t *args)
-{
-    current = core;
-    kernel(args);
-    if (tern__checking() && tern__watch_end(TERN_OK) < 0 && !core->failed) {
-        tern_kernel_fail("%s", tern_last_error());
-    }
-    current = NULL;
-}
-
-bool tern__core_lend(struct tern__core *core, const char *name, tern_kernel kernel, int64_t *args)
-{
-    core->here = tern__block_here();
-    core->here->index = 0;
-    core->here->count = 1;
-    core->here->kernel = name;
-    core->failed = false;
-    call_kernel(core, kernel, args);
-    core->here->kernel = NULL;
-    return !core->failed;
-}
-
 // Calls the kernel, unless the task is poisoned. False when its end waits for signals.
 static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_kernel kernel,
                        int block, int slot)
@@ -287,11 +127,11 @@ static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_ke
         memcpy(args, task->args, task->args_count * sizeof *args);
     }
     atomic_store_explicit(&core->running, task, memory_order_release);
-    core->block = block;
-    core->slot = slot;
-    core->here->index = block;
-    core->here->count = (int)task->blocks;
-    core->here->kernel = task->name;
+    struct tern__kernel *called = &core->called;
+    called->slot = slot;
+    called->here->index = block;
+    called->here->count = (int)task->blocks;
+    called->here->kernel = task->name;
     int64_t begin_ns = tern__trace_start();
     struct tern__history *record = core->chip->history;
     int64_t called_ns = 0;
@@ -299,30 +139,30 @@ static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_ke
         tern__history_args(record, core, task);
         called_ns = tern__now_ns();
     }
-    call_kernel(core, kernel, args);
+    tern__kernel_call(called, kernel, args);
     if (called_ns != 0) {
         tern__history_call(record, core, task, called_ns, tern__now_ns());
     }
-    core->here->kernel = NULL;
+    called->here->kernel = NULL;
     if (begin_ns != 0) {
         tern__run_trace(core, task, begin_ns);
     }
     atomic_store_explicit(&core->running, NULL, memory_order_relaxed);
-    if (core->failed) {
+    if (called->failed) {
         tern__run_failed(core, task);
-        core->failed = false;
-    } else if (core->defers != NULL && core->defers->count > 0) {
-        if (tern__hold_end(core->chip, task, core->defers->untils, core->defers->count)) {
-            core->defers->count = 0;
+        called->failed = false;
+    } else if (called->defers != NULL && called->defers->count > 0) {
+        if (tern__hold_end(core->chip, task, called->defers->untils, called->defers->count)) {
+            called->defers->count = 0;
             return false;
         }
-        core->code = 0;
-        snprintf(core->failure, sizeof core->failure, "no memory for its %u conditions",
-                 core->defers->count);
+        called->code = 0;
+        snprintf(called->failure, sizeof called->failure, "no memory for its %u conditions",
+                 called->defers->count);
         tern__run_failed(core, task);
     }
-    if (core->defers != NULL) {
-        core->defers->count = 0;
+    if (called->defers != NULL) {
+        called->defers->count = 0;
     }
     return true;
 }
@@ -401,7 +241,7 @@ static void *core_main(void *arg)
     char track[24];
     tern__core_text(core, track, sizeof track);
     tern__trace_name_thread(track);
-    core->here = tern__block_here();
+    core->called.here = tern__block_here();
     struct tern__task *task = NULL;
     bool ran = false;
     for (;;) {
@@ -459,8 +299,12 @@ int tern__cores_start(struct tern_chip *chip, int aic_count, int aiv_count)
     for (int i = 0; i < tern__cores_count(cores) && status == TERN_OK; i++) {
         struct tern__core *core = &cores->list[i];
         core->chip = chip;
+        core->called.chip = chip;
+        core->called.comm = chip->comm;
+        core->called.run = &chip->run.number;
         core->kind = i < aic_count ? TERN_CORE_AIC : TERN_CORE_AIV;
         core->index = i < aic_count ? i : i - aic_count;
+        core->called.core = core->index;
         status = tern__thread_start(&core->thread, core_main, core);
         core->started = status == TERN_OK;
     }
@@ -488,7 +332,7 @@ void tern__cores_forget(struct tern__cores *cores)
         tern__ready_free(atomic_exchange(&cores->ready[kind], NULL));
     }
     for (int i = 0; cores->list != NULL && i < tern__cores_count(cores); i++) {
-        free(cores->list[i].defers);
+        free(cores->list[i].called.defers);
     }
     free(cores->list);
     cores->list = NULL;

@@ -19,17 +19,12 @@
 
 #include "base/error.h"
 #include "base/trace.h"
+#include "graph/kernel.h"
 #include "graph/ready.h"
 #include "graph/task.h"
 #include "sync/job.h"
 
 enum tern__core_state { TERN__CORE_BUSY, TERN__CORE_IDLE, TERN__CORE_HELD, TERN__CORE_GIVEN };
-
-// What the kernel that runs has asked for with tern_kernel_defer.
-struct tern__defers {
-    uint32_t count;
-    struct tern__until untils[TERN_TASK_DEFERS_MAX];
-};
 
 struct tern__core {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t state;
@@ -44,16 +39,11 @@ struct tern__core {
     // the run.
     _Atomic uint32_t ended, skipped;
     _Atomic uint32_t told_ended;
-    int block, slot; // of what runs
-    bool failed;
-    int code;                    // of the failure, in graph_code.def
-    struct tern__defers *defers; // NULL until the first
-    char failure[TERN_ERROR_BYTES];
+    struct tern__kernel called;
 
     struct tern_chip *chip;
-    struct tern__block *here; // what instructions of kernels know of their block
-    int kind;                 // TERN_CORE_AIC or TERN_CORE_AIV
-    int index;                // among its kind
+    int kind;  // TERN_CORE_AIC or TERN_CORE_AIV
+    int index; // among its kind
     bool started;
     pthread_t thread;
 };
@@ -93,11 +83,6 @@ static inline int tern__cores_clusters(const struct tern__cores *cores)
     return cores->aic_count < cores->aiv_count / 2 ? cores->aic_count : cores->aiv_count / 2;
 }
 
-// Calls a kernel on this thread, which is no core's, as if it were `core`: zero-initialised but for
-// its chip and its name, and the caller's. False: it has failed, and core->failure says why. What
-// it has deferred is in core->defers.
-bool tern__core_lend(struct tern__core *core, const char *name, tern_kernel kernel, int64_t *args);
-
 // Starts the threads. When it fails, none is left.
 int tern__cores_start(struct tern_chip *chip, int aic_count, int aiv_count);
 
@@ -111,9 +96,6 @@ int tern__cores_room(struct tern__cores *cores, uint64_t tasks);
 
 // Wakes one core of the kind that waits, if any does.
 void tern__cores_wake(struct tern__cores *cores, int kind);
-
-// Whether the caller is a kernel that runs on the chip.
-bool tern__core_runs_on(const struct tern_chip *chip);
 
 // For waits of the cores and of the threads around them.
 struct tern__ladder tern__cores_ladder(const struct tern__cores *cores);

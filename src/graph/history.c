@@ -161,8 +161,9 @@ static void print_args(FILE *file, const struct tern__task *task, bool rings)
 void tern__history_args(struct tern__history *record, const struct tern__core *core,
                         const struct tern__task *task)
 {
-    if (record->names == NULL || task->record == TERN__HISTORY_NONE || core->block != 0 ||
-        core->slot != 0 || !is_chosen(record->names, task->name)) {
+    if (record->names == NULL || task->record == TERN__HISTORY_NONE ||
+        core->called.here->index != 0 || core->called.slot != 0 ||
+        !is_chosen(record->names, task->name)) {
         return;
     }
     struct tern__past_task *recorded = tern__past_task_at(record, task->record);

@@ -331,11 +331,11 @@ void tern__run_fail(struct tern_chip *chip, int status, int code, const char *fo
 
 void tern__run_failed(struct tern__core *core, struct tern__task *task)
 {
-    const char *name = tern_graph_code_name(core->code);
+    const char *name = tern_graph_code_name(core->called.code);
     tern__task_poison(task);
-    tern__run_fail(core->chip, TERN_ERR_KERNEL, core->code, "%s%stask '%s' failed: %.400s",
-                   core->code != 0 ? name : "", core->code != 0 ? ": " : "", task->name,
-                   core->failure);
+    tern__run_fail(core->chip, TERN_ERR_KERNEL, core->called.code, "%s%stask '%s' failed: %.400s",
+                   core->called.code != 0 ? name : "", core->called.code != 0 ? ": " : "",
+                   task->name, core->called.failure);
 }
 
 void tern__run_tell(struct tern__core *core)

@@ -89,7 +89,7 @@ static void tell_work(struct pause *pause)
         const struct tern__task *task = atomic_load_explicit(&core->running, memory_order_acquire);
         char name[24];
         tern__core_text(core, name, sizeof name);
-        if (task != NULL && tern__peek(&core->here->waits) == 0) {
+        if (task != NULL && tern__peek(&core->called.here->waits) == 0) {
             snprintf(runs, sizeof runs, "task '%.36s' on %s", task->name, name);
         } else if (task != NULL) {
             snprintf(waits, sizeof waits, "task '%.20s' on %s for a signal", task->name, name);

@@ -148,7 +148,7 @@ int tern_node_chips(const tern_node *node)
 static int check_outside(const char *call, const tern_node *node)
 {
     TERN_TRY(tern__handle_check(call, node, TERN__NODE));
-    return !tern__orchestrates_on(node->chip) && !tern__core_runs_on(node->chip)
+    return !tern__orchestrates_on(node->chip) && !tern__kernel_runs_on(node->chip)
                ? TERN_OK
                : tern__fail(TERN_ERR_STATE,
                             "%s: the caller is part of a run of this node, and would wait for "

@@ -36,10 +36,9 @@ struct server {
     int chip; // its number
     tern_comm *comm;
     tern_window *window;
-    tern_graph *graph;     // has the objects that were loaded; its rings serve every orchestration
-    tern_chip *cores;      // NULL until the first orchestration
-    struct tern_chip lent; // whose core the thread is for kernels
-    struct tern__core core;
+    tern_graph *graph; // has the objects that were loaded; its rings serve every orchestration
+    tern_chip *cores;  // NULL until the first orchestration
+    struct tern__kernel called;
     uint32_t number; // of the message
     tern_context contexts[TERN_NODE_DOMAINS_MAX];
     struct work work; // not on the stack: a kernel that has not returned uses it
@@ -160,20 +159,21 @@ static int await_deferred(const struct tern__defers *defers)
 
 static int run_kernel(struct server *server, struct work *work)
 {
-    struct tern__core *core = &server->core;
+    struct tern__kernel *called = &server->called;
     const int64_t begin_ns = tern__trace_start();
     serving = server;
     doing = work->message;
     tern__halt_ask = ask_halted;
-    const bool well = tern__core_lend(core, work->message->name, work->kernel, work->args);
-    int status = well ? await_deferred(core->defers) : TERN_OK;
+    const bool well =
+        tern__kernel_call_alone(called, work->message->name, work->kernel, work->args);
+    int status = well ? await_deferred(called->defers) : TERN_OK;
     tern__halt_ask = NULL;
     doing = NULL;
-    if (core->defers != NULL) {
-        core->defers->count = 0;
+    if (called->defers != NULL) {
+        called->defers->count = 0;
     }
     tern__trace_add(TERN__TRACE_TASK, work->message->name, begin_ns, 0);
-    return well ? status : tern__fail(TERN_ERR_KERNEL, "%s", core->failure);
+    return well ? status : tern__fail(TERN_ERR_KERNEL, "%s", called->failure);
 }
 
 // On the thread that orchestrates.
@@ -302,8 +302,7 @@ static int join(tern_comm *comm, struct server *server)
                                 "version");
     }
     TERN_TRY(tern_window_create(server->comm, hello.window_bytes, NULL, &server->window));
-    server->lent.comm = server->comm;
-    server->core.chip = &server->lent;
+    server->called.comm = server->comm;
     return tern_graph_create_rings(NULL, &server->graph);
 }
 
@@ -335,7 +334,7 @@ static int node_serve(tern_comm *comm, const tern_serve_options *options)
     tern_status_ignore(tern_graph_destroy(server->graph));
     tern_status_ignore(tern_window_destroy(server->window));
     tern_status_ignore(tern_comm_destroy(server->comm));
-    free(server->core.defers);
+    free(server->called.defers);
     free(server);
     return status != TERN_OK ? tern__fail(status, "%s", why) : TERN_OK;
 }
