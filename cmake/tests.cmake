@@ -10,9 +10,11 @@
 # A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s; what may take longest starts
 # first, so that no processor is idle at the end. Exit status 77 means skipped. With `ctest-machines: N` the
 # test also runs with its ranks spread over N machines, which they take this one for (test/support/ranks.h).
-# A test links what it needs of the static library. One that names TERN_TEST_KERNEL_DIR carries the whole of
-# it and exports its public symbols, so that a kernel it loads calls into the library under test, not into a
-# second copy from libtern.so.
+#
+# A test links lib/libtern_shown.so: libtern.so with its internals exported (cmake/show.py). It is compiled
+# as a shared library is, so that data of the library stands there and not in the test. One that loads libraries
+# carries the static library: one that names TERN_TEST_KERNEL_DIR the whole of it, with its public symbols
+# exported, so that a kernel it loads calls into the library under test, not into a second copy from libtern.so.
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
@@ -33,6 +35,7 @@ target_link_libraries(tern_test_flags INTERFACE tern_flags PkgConfig::CMOCKA pth
 file(GLOB support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/test/support/*.c")
 if(support_sources)
     add_library(tern_test_support STATIC ${support_sources})
+    set_target_properties(tern_test_support PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_link_libraries(tern_test_support PUBLIC tern_test_flags)
 else()
     add_library(tern_test_support INTERFACE)
@@ -44,6 +47,18 @@ add_executable(netlab ${netlab_sources})
 target_link_libraries(netlab PRIVATE tern_flags)
 
 include(cmake/hccl_face.cmake)
+
+set(tern_shown "${PROJECT_BINARY_DIR}/tern_shown.o")
+add_custom_command(OUTPUT "${tern_shown}"
+    COMMAND "${CMAKE_COMMAND}" -E env "LD=${CMAKE_LINKER}" "$<TARGET_FILE:Python3::Interpreter>"
+        "${PROJECT_SOURCE_DIR}/cmake/show.py" "${tern_shown}" $<TARGET_OBJECTS:tern_objects>
+    DEPENDS tern_objects $<TARGET_OBJECTS:tern_objects> "${PROJECT_SOURCE_DIR}/cmake/show.py"
+    COMMENT "Joining the objects of tern for tests"
+    COMMAND_EXPAND_LISTS VERBATIM)
+add_library(tern_shown SHARED "${tern_shown}")
+set_target_properties(tern_shown PROPERTIES LINKER_LANGUAGE C)
+target_link_options(tern_shown PRIVATE -Wl,-Bsymbolic)
+target_link_libraries(tern_shown PRIVATE pthread ${CMAKE_DL_LIBS} m)
 
 # What every test may start or load: built before any test that is built by its own name.
 add_custom_target(tern_test_needs)
@@ -68,12 +83,18 @@ function(tern_add_test floor source)
     set(target "test_${prefix}_${name}")
     add_executable(${target} "${source}")
     file(STRINGS "${source}" loads_kernels REGEX TERN_TEST_KERNEL_DIR LIMIT_COUNT 1)
+    file(STRINGS "${source}" loads_others REGEX "dlopen" LIMIT_COUNT 1)
     if(loads_kernels)
         set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
         target_link_libraries(${target} PRIVATE
             tern_test_support $<LINK_LIBRARY:WHOLE_ARCHIVE,tern_static>)
-    else()
+    elseif(loads_others)
         target_link_libraries(${target} PRIVATE tern_test_support tern_static)
+    else()
+        target_compile_options(${target} PRIVATE -fPIC)
+        target_link_libraries(${target} PRIVATE tern_test_support tern_shown pthread m)
+        target_link_options(${target} PRIVATE -Wl,-z,nocopyreloc)
+        set_target_properties(${target} PROPERTIES LINK_DEPENDS_NO_SHARED ON)
     endif()
     add_dependencies(${target} tern_test_needs)
     add_test(NAME "${floor}/${name}" COMMAND ${target})
