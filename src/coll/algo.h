@@ -16,6 +16,9 @@ const char *tern__algo_find(tern_plan_kind kind, const char *text, size_t length
 // executors have indices behind the last.
 int tern__algo_index(tern_plan_kind kind, const char *name);
 
+// Whether there is the algorithm, and it is none of the table.
+bool tern__algo_is_beyond(tern_plan_kind kind, const char *name);
+
 // The name at such an index, which tern_algo_name has not behind the last; NULL for executors.
 const char *tern__algo_at(tern_plan_kind kind, int index);
 

@@ -33,6 +33,23 @@ struct tern__algo { // algo.def says what the columns are
     bool in_place, scales;
 };
 
+// The row of an index of tern_algo_name; NULL when there is none.
+const struct tern__algo *tern__algo_row(tern_plan_kind kind, int index);
+
+// How many there are of all kinds.
+enum {
+#define TERN_ALGO(...) +1
+    TERN__ALGORITHMS = 0
+#include "coll/algo.def"
+#undef TERN_ALGO
+};
+
+// Whether it is for ranks on several machines alone.
+static inline bool tern__algo_needs_machines(const struct tern__algo *row)
+{
+    return row->need == TERN__NEED_MACHINES || row->need == TERN__NEED_MACHINES_IN_ORDER;
+}
+
 // Whether the links are there; if not, which ones are missing, as the end of a sentence.
 bool tern__links_suffice(enum tern__need need, const tern_topo *topo, int root, char *why,
                          size_t why_bytes);

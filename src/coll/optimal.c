@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "coll/optimal.h"
+#include "coll/select.h"
 #include "plan/optimal/optimal.h"
 #include "tern/sim.h"
 #include "tern/summary.h"
@@ -31,12 +32,6 @@ struct search {
     int64_t deadline_ns;
     double latency_us; // the least of all links
 };
-
-bool tern__optimal_is(tern_plan_kind kind, const char *name, size_t length)
-{
-    return kind != TERN_PLAN_BARRIER && length == strlen(TERN_ALGO_OPTIMAL) &&
-           memcmp(name, TERN_ALGO_OPTIMAL, length) == 0;
-}
 
 static void tell(struct search *s)
 {
@@ -74,7 +69,7 @@ static int compare_table(struct search *s)
         if (s->best != NULL && s->deadline_ns > 0 && tern__now_ns() >= s->deadline_ns) {
             return TERN_OK;
         }
-        int status = tern_algo_plan(&request, &plan);
+        int status = tern__select_plan(&request, &plan);
         status = status == TERN_OK ? compare(s, &plan) : status;
         TERN_TRY(tern_plan_destroy(plan));
         if (status != TERN_OK && status != TERN_ERR_ARG) { // it does not fit

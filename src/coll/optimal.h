@@ -3,13 +3,7 @@
 #ifndef TERN_COLL_OPTIMAL_H
 #define TERN_COLL_OPTIMAL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tern/algo.h"
-
-// Whether it is this name, and the kind can have such plans.
-bool tern__optimal_is(tern_plan_kind kind, const char *name, size_t length);
 
 // What nobody asked for by name: where a plan of the table is far off what the links allow, or
 // there is none because of the links (status: TERN_ERR_ARG), and a search finds a better one, that
