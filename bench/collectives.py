@@ -100,7 +100,7 @@ def kind_table(windows, ordinary, peers):
         cells.append(f"{row['bound_pct']:.0f}" if row["bytes"] else "")
         other = next((one for one in ordinary if one["bytes"] == row["bytes"]), None)
         if other is not None:
-            cells += [other["transport"], number(other["time_us"])]
+            cells += [other["way"], number(other["time_us"])]
             cells += [ratio(other.get(f"{peer}_ratio")) for peer, _ in peers[:1]]
             cells.append(f"{other['bound_pct']:.0f}")
         lines.append(cells + [""] * (len(head) - len(cells)))

@@ -26,7 +26,7 @@ struct ranges {
 
 static bool same(const tern_coll_choice *a, const tern_coll_choice *b)
 {
-    return strcmp(a->algorithm, b->algorithm) == 0 && strcmp(a->transport, b->transport) == 0 &&
+    return strcmp(a->algorithm, b->algorithm) == 0 && strcmp(a->way, b->way) == 0 &&
            strcmp(a->why, b->why) == 0;
 }
 
@@ -106,7 +106,7 @@ static void print_range(const struct range *range, size_t scale, const char *buf
     snprintf(from, sizeof from, "%zu", range->first * scale);
     snprintf(to, sizeof to, range->last == COUNT_MAX ? "..." : "%zu", range->last * scale);
     printf("  %9s  %-9s  %-8s  %-12s  %-9s  %s\n", from, to, buffers, range->choice.algorithm,
-           range->choice.transport, range->choice.why);
+           range->choice.way, range->choice.why);
 }
 
 // What is the same for buffers in windows and others is one line.
@@ -120,7 +120,7 @@ static int print_ranges(tern_coll_kind kind, int nranks, size_t scale)
         return status;
     }
     printf("\n  %9s  %-9s  %-8s  %-12s  %-9s  %s\n", "from", "to bytes", "buffers", "algorithm",
-           "transport", "why");
+           "way", "why");
     int i = 0;
     while (i < in_windows.count && i < elsewhere.count &&
            in_windows.ranges[i].last == elsewhere.ranges[i].last &&
@@ -157,7 +157,7 @@ static int print_kind(tern_coll_kind kind, int nranks)
     }
     int status = ask(kind, nranks, true, 0, &choice);
     if (status == TERN_OK) {
-        printf("\n  selected: %s, %s: %s\n", choice.algorithm, choice.transport, choice.why);
+        printf("\n  selected: %s, %s: %s\n", choice.algorithm, choice.way, choice.why);
     }
     return status;
 }

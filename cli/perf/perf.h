@@ -83,7 +83,7 @@ struct perf_row {
     tern_dtype dtype;
     const char *op; // "none" when nothing is reduced
     bool in_place;
-    char algo[PERF_NAME_BYTES], transport[16];
+    char algo[PERF_NAME_BYTES], way[16];
     struct perf_time time, copy, peers[PERF_PEERS];
     double algbw_GBps, busbw_GBps, bound_pct;
     double sim_us;  // 0: not simulated

@@ -9,7 +9,7 @@
 // Whether what ops cost was measured for so many ranks; else false after a sentence.
 bool perf_predict_ready(const struct perf_options *options, int nranks);
 
-// Fills in row->sim_us, by its algorithm and transport; `plan` instead of those of the call, or
+// Fills in row->sim_us, by its algorithm and way; `plan` instead of those of the call, or
 // NULL. 0 where the simulator has no such call: messages, and counts of their own.
 void perf_predict(const struct perf_options *options, const struct perf_call *call,
                   const tern_plan *plan, struct perf_row *row);

@@ -145,7 +145,7 @@ static void print_text(const struct perf_options *options, const struct perf_row
            row->op, row->algo, row->time.median_us, row->time.min_us, row->time.max_us,
            row->algbw_GBps, row->busbw_GBps, row->bound_pct, errors);
     if (options->verbose) {
-        printf(" %8s %6ld %11.3f", row->transport, row->time.iterations, row->copy.median_us);
+        printf(" %8s %6ld %11.3f", row->way, row->time.iterations, row->copy.median_us);
     }
     for (int peer = 0; peer < PERF_PEERS; peer++) {
         if (!options->peers[peer]) {
@@ -181,9 +181,9 @@ static void print_json(const struct perf_options *options, const struct perf_row
     } else {
         printf(", \"errors\": null");
     }
-    printf(", \"transport\": \"%s\", \"iterations\": %ld, \"copy_time_us\": %.4f, \"window\": %s, "
+    printf(", \"way\": \"%s\", \"iterations\": %ld, \"copy_time_us\": %.4f, \"window\": %s, "
            "\"memory\": \"%s\", \"in_place\": %s",
-           row->transport, row->time.iterations, row->copy.median_us,
+           row->way, row->time.iterations, row->copy.median_us,
            options->memory != PERF_MALLOC ? "true" : "false", memory_names[options->memory],
            options->in_place ? "true" : "false");
     printf(", \"calls_together\": %ld, \"buffers\": %ld", perf_calls_together(options),

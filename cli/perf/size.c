@@ -83,7 +83,7 @@ static void choose_names(const struct perf_sweep *sweep, const struct perf_call 
 {
     if (recorded->plan != NULL) {
         snprintf(row->algo, sizeof row->algo, "%s", tern_plan_get_spec(recorded->plan)->algorithm);
-        snprintf(row->transport, sizeof row->transport, "plan");
+        snprintf(row->way, sizeof row->way, "plan");
         return;
     }
     tern_coll_choice choice = {.algorithm = "-"};
@@ -91,8 +91,7 @@ static void choose_names(const struct perf_sweep *sweep, const struct perf_call 
                                   &choice);
     snprintf(row->algo, sizeof row->algo, "%s",
              status != TERN_OK || choice.algorithm[0] == '\0' ? "-" : choice.algorithm);
-    snprintf(row->transport, sizeof row->transport, "%s",
-             status != TERN_OK ? "-" : choice.transport);
+    snprintf(row->way, sizeof row->way, "%s", status != TERN_OK ? "-" : choice.way);
 }
 
 static int prepare_size(struct perf_sweep *sweep, uint64_t total, struct size *size)

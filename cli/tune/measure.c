@@ -68,24 +68,23 @@ int tune_race_rows(struct tune_bench *bench, const tern_tune_row *rows, int coun
 }
 
 // Whether an algorithm by this name would go this way, with `bytes` bytes.
-static bool goes(tern_plan_kind kind, int nranks, const char *name, const char *transport)
+static bool goes(tern_plan_kind kind, int nranks, const char *name, const char *way)
 {
     tern_coll_choice choice;
-    bool slot = strcmp(transport, "slot") == 0;
+    bool slot = strcmp(way, "slot") == 0;
     tern_coll call = {.kind = kind,
                       .count = slot ? 128 / (size_t)nranks + 1 : 65536,
                       .dtype = TERN_F32,
                       .op = TERN_SUM,
                       .algorithm = name};
-    return tern_coll_choose(&call, nranks, strcmp(transport, "staged") != 0, &choice) == TERN_OK &&
-           (strcmp(choice.transport, transport) == 0 ||
-            (slot && strcmp(choice.transport, "line") == 0));
+    return tern_coll_choose(&call, nranks, strcmp(way, "staged") != 0, &choice) == TERN_OK &&
+           (strcmp(choice.way, way) == 0 || (slot && strcmp(choice.way, "line") == 0));
 }
 
-// A field of a row, the transport that its algorithm is for, and whether `optimal` is tried there.
+// A field of a row, the name of the way that its algorithm is for, and whether `optimal` is tried there.
 struct way {
     size_t field;
-    const char *transport;
+    const char *name;
     bool optimal;
 };
 
@@ -94,7 +93,7 @@ static void add(const tern_tune_row *row, const struct way *way, const char *nam
                 tern_tune_row rows[TUNE_CANDIDATES_MAX], int *count)
 {
     if (*count < TUNE_CANDIDATES_MAX && strcmp(name, (const char *)row + way->field) != 0 &&
-        goes(row->kind, row->nranks, name, way->transport)) {
+        goes(row->kind, row->nranks, name, way->name)) {
         rows[*count] = *row;
         snprintf((char *)&rows[*count] + way->field, sizeof row->small, "%s", name);
         ++*count;
@@ -188,7 +187,7 @@ static int can_go_direct(const struct tune_bench *bench, const tern_tune_row *ne
     } else {
         unsetenv("TERN_DIRECT");
     }
-    *can = status == TERN_OK && strcmp(choice.transport, "direct") == 0;
+    *can = status == TERN_OK && strcmp(choice.way, "direct") == 0;
     int restored = tern_tune_use(NULL, 0);
     return status == TERN_OK ? restored : status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tern tune`: measures on this machine which algorithms, transports and sizes of pieces suit it,
+// `tern tune`: measures on this machine which algorithms, ways and sizes of pieces suit it,
 // and writes them into a tune file. The command starts itself once per rank, for each count of
 // ranks.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces: what every rank did when, on one clock, as a Chrome trace (JSON) that Perfetto opens.
 // Process r + 1 of the trace is rank r. Slices are calls ("all_reduce #3", with bytes, algorithm,
-// transport and peer), tasks on cores, waits, transfers, notifies and barriers; calls that are
+// way and peer), tasks on cores, waits, transfers, notifies and barriers; calls that are
 // begun here and ended there are async slices, as are waits of graphs. Arrows lead from the rank
 // that notified to the one that waited: from a notify, a post, a message, and from the last rank
 // that came to a call or a barrier. Times count from the earliest event of all ranks, which was at

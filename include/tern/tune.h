@@ -17,7 +17,7 @@ TERN_BEGIN_DECLS
 
 typedef struct tern_coll_choice {
     char algorithm[32]; // a name of tern_algo_name; "" for send and recv
-    char transport[16]; // "line", "slot", "window", "direct", "staged" or "mail"
+    char way[16];       // "line", "slot", "window", "direct", "staged" or "mail"
     char why[160];      // for people: which rule, of what
 } tern_coll_choice;
 

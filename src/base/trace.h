@@ -48,7 +48,7 @@ struct tern__trace_event {
     uint16_t has;
     char name[TERN__TRACE_NAME_BYTES];
     char algorithm[20];
-    char transport[8]; // how its bytes travel
+    char way[8]; // how its bytes travel
 };
 _Static_assert(sizeof(struct tern__trace_event) == 128, "two cache lines");
 

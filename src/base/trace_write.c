@@ -111,9 +111,9 @@ static void write_args(FILE *file, const struct tern__trace_event *event)
         fputc('"', file);
         between = ",";
     }
-    if (event->transport[0] != '\0') {
-        fprintf(file, "%s\"transport\":\"", between);
-        tern__trace_text(file, event->transport, sizeof event->transport);
+    if (event->way[0] != '\0') {
+        fprintf(file, "%s\"way\":\"", between);
+        tern__trace_text(file, event->way, sizeof event->way);
         fputc('"', file);
         between = ",";
     }

@@ -98,7 +98,7 @@ static void text_calls(FILE *file, const struct seen *seen, int last, int64_t no
     fprintf(
         file,
         "\nrank %d, last calls\n"
-        "    call  comm  kind              bytes  dtype op      algorithm      transport  state    "
+        "    call  comm  kind              bytes  dtype op      algorithm      way        state    "
         "began         took\n",
         seen->rank);
     for (int i = 0; i < seen->count && i < last; i++) {
@@ -155,7 +155,7 @@ static void json_call(FILE *file, const struct tern__recorded *call, int64_t now
         fprintf(file, ",\"root\":%d", signature->root);
     }
     tern__job_json_field(file, "algorithm", tern__record_algorithm(call));
-    tern__job_json_field(file, "transport", tern__way_name(call->way));
+    tern__job_json_field(file, "way", tern__way_name(call->way));
     tern__job_json_field(file, "state", tern__record_state_name(call->state));
     if (call->begin_ns > 0) {
         int64_t age = now_ns - call->begin_ns;

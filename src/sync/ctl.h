@@ -98,7 +98,7 @@ struct tern__record {
     _Atomic uint64_t signature; // struct tern__signature, packed
     _Atomic uint64_t bytes;
     _Atomic int64_t begin_ns, end_ns; // CLOCK_MONOTONIC; 0: not known
-    _Atomic uint32_t place;           // state, transport, communicator
+    _Atomic uint32_t place;           // state, way, communicator
     _Atomic uint32_t stuck_at;        // what it waits for; 0: nothing
     _Atomic int32_t status;           // of a call that failed
     _Atomic uint32_t algorithm;       // index + 1 of what runs; 0: that of the signature

@@ -44,12 +44,12 @@ errors, checks = {}, {}
 for line in open(sys.argv[1]):
     window, text = line.split(" ", 1)
     row = json.loads(text)
-    key = (row["kind"], row["algo"], row["transport"], window)
+    key = (row["kind"], row["algo"], row["way"], window)
     errors.setdefault(key, {}).setdefault(row["nranks"], 0)
     errors[key][row["nranks"]] += row["errors"]
     checks[key] = checks.get(key, 0) + 1
 with open(sys.argv[2], "w") as table:
-    print("kind algorithm transport windows lines ranks:errors", file=table)
+    print("kind algorithm way windows lines ranks:errors", file=table)
     for key in sorted(errors):
         counts = " ".join(f"{n}:{e}" for n, e in sorted(errors[key].items()))
         print(*key, checks[key], counts, file=table)

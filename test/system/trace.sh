@@ -13,8 +13,8 @@ expect 0 "" "$tern" run -n 3 --trace perf.json "$tern" perf all --sizes 8,100K -
 grep -q "trace" said && die "a trace that lacks nothing is talked about: $(cat said)"
 holds perf.json 3 \
     "{e['name'].split(' #')[0] for e in calls} >= {'all_reduce', 'all_to_all', 'barrier', 'recv'}" \
-    "all(e['args']['algorithm'] and e['args']['transport'] in ('slot', 'window', 'staged') \
-for e in calls if e['args'].get('transport') != 'mail')" \
+    "all(e['args']['algorithm'] and e['args']['way'] in ('slot', 'window', 'staged') \
+for e in calls if e['args'].get('way') != 'mail')" \
     "{(rank(a), rank(b)) for a, b in arrows} == {(i, j) for i in range(3) for j in range(3) if i != j}" \
     "{b['name'].split(' #')[0] for a, b in arrows} >= {'all have come', 'take piece', 'tern_comm_barrier'}" \
     "max(e['ts'] for e in X) - min(e['ts'] for e in X) < 300e6"

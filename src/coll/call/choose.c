@@ -16,7 +16,7 @@ static void explain_small(const struct tern__coll *call, const struct tern__choi
     uint64_t shares = tern__kind_in_all(call->plan_kind) ? (uint64_t)call->calls->nranks : 1;
     uint64_t bytes = call->counts ? tern__call_longest_in(call) : call->share_bytes * shares;
     snprintf(made->algorithm, sizeof made->algorithm, "%s", call->slot->algorithm);
-    snprintf(made->transport, sizeof made->transport, "%s",
+    snprintf(made->way, sizeof made->way, "%s",
              tern__way_name(bytes <= TERN__LINE_BYTES ? TERN__WAY_LINE : TERN__WAY_SLOT));
     snprintf(made->why, sizeof made->why, "up to %llu bytes; %s",
              (unsigned long long)choice->small_bytes, choice->source);
@@ -93,7 +93,7 @@ static void explain_large(const struct tern__coll *call, const struct tern__choi
     }
     find_way(call, choice, windows, &found);
     snprintf(made->algorithm, sizeof made->algorithm, "%s", found.program->algorithm);
-    snprintf(made->transport, sizeof made->transport, "%s", tern__way_name(found.way));
+    snprintf(made->way, sizeof made->way, "%s", tern__way_name(found.way));
     snprintf(made->why, sizeof made->why, "%s, %s; %s", size, found.why, choice->source);
 }
 
@@ -109,7 +109,7 @@ int tern_coll_choose(const tern_coll *call, int nranks, int windows, tern_coll_c
                           TERN_RANKS_MAX);
     }
     if (tern__kind_is_message(call->kind)) {
-        snprintf(made.transport, sizeof made.transport, "%s", tern__way_name(TERN__WAY_MAIL));
+        snprintf(made.way, sizeof made.way, "%s", tern__way_name(TERN__WAY_MAIL));
         snprintf(made.why, sizeof made.why, "messages have no algorithm");
         *choice = made;
         return TERN_OK;

@@ -42,7 +42,7 @@ void tern__trace_call(const struct tern__coll *call)
     if (program != NULL) {
         snprintf(event.algorithm, sizeof event.algorithm, "%s", program->algorithm);
     }
-    snprintf(event.transport, sizeof event.transport, "%s", tern__way_name(call->way));
+    snprintf(event.way, sizeof event.way, "%s", tern__way_name(call->way));
     if (tern__kind_has_root(call->plan_kind)) {
         set_peer(&event, call->calls, call->root);
     }
@@ -57,7 +57,7 @@ void tern__trace_message(const struct tern__message *message)
                                       .bytes = message->bytes,
                                       .has = message->overlaps ? TERN__TRACE_OVERLAPS : 0};
     tern__trace_name(&event, message->sends ? "send" : "recv");
-    snprintf(event.transport, sizeof event.transport, "%s", tern__way_name(TERN__WAY_MAIL));
+    snprintf(event.way, sizeof event.way, "%s", tern__way_name(TERN__WAY_MAIL));
     if (message->peer >= 0) {
         set_peer(&event, message->endpoint->calls, message->peer);
     }

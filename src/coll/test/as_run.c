@@ -201,8 +201,8 @@ static void check_direct(const tern_algo_request *request, struct ways *ways)
                       .root = request->root,
                       .order = request->order,
                       .algorithm = request->algorithm};
-    bool goes = tern_coll_choose(&call, n, false, &choice) == TERN_OK &&
-                strcmp(choice.transport, "direct") == 0;
+    bool goes =
+        tern_coll_choose(&call, n, false, &choice) == TERN_OK && strcmp(choice.way, "direct") == 0;
     int status = tern_coll_plan(request, "direct", &plan);
     if (status == TERN_OK) {
         assert_true(n == 1 || goes);

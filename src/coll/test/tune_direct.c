@@ -146,12 +146,12 @@ static void what_can_go_direct_may_say_so(void **state)
                     setenv("TERN_DIRECT", "1", 1);
                     assert_int_equal(tern_coll_choose(&call, n, 0, &choice), TERN_OK);
                     unsetenv("TERN_DIRECT");
-                    bool goes = strcmp(choice.transport, "direct") == 0;
+                    bool goes = strcmp(choice.way, "direct") == 0;
                     row.direct_from = 1;
                     int status = tern_tune_use(&row, 1);
                     if (status != (goes ? TERN_OK : TERN_ERR_ARG)) {
                         fail_msg("%s, %d ranks, window %s, staged %s: goes %s, the row is %s",
-                                 tern_plan_kind_name(kind), n, window, staged, choice.transport,
+                                 tern_plan_kind_name(kind), n, window, staged, choice.way,
                                  status == TERN_OK ? "used" : tern_last_error());
                     }
                     can += goes;

@@ -334,10 +334,10 @@ static int calling(tern_comm *comm, void *arg)
 static void slices_are_calls_and_arrows_lead_to_those_who_waited(void **state)
 {
     static const char *const expressions[] = {
-        "[[e['args'].get('transport') for e in named('all_reduce #%d' % i)] for i in (1, 2, 3)] == "
+        "[[e['args'].get('way') for e in named('all_reduce #%d' % i)] for i in (1, 2, 3)] == "
         "[['slot'] * 3, ['staged'] * 3, ['window'] * 3]",
         "[e['args']['bytes'] for e in named('all_reduce #2')] == [120000] * 3",
-        "all(e['args']['algorithm'] for e in calls if e['args']['transport'] != 'mail')",
+        "all(e['args']['algorithm'] for e in calls if e['args']['way'] != 'mail')",
         "[e['args']['peer'] for e in named('broadcast #4')] == [1] * 3",
         "[e['ph'] for e in named('barrier #5')] == ['b'] * 3",
         "[(rank(e), e['args']['peer'], e['args']['bytes']) for e in named('send #1')] == "

@@ -46,17 +46,17 @@ static int compare(struct world *world, tern_coll call, int windows, bool in_pla
     }
     CHECK(tern__records_read(group->job->ctl, group->members[group->rank], calls) > 0);
     CHECK(calls[0].signature.kind == call.kind && calls[0].state == TERN__RECORD_DONE);
-    const char *transport = tern__way_name(calls[0].way);
-    const char *expected = strcmp(choice.transport, "line") == 0 ? "slot" : choice.transport;
+    const char *way = tern__way_name(calls[0].way);
+    const char *expected = strcmp(choice.way, "line") == 0 ? "slot" : choice.way;
     if (strcmp(tern__record_algorithm(&calls[0]), choice.algorithm) != 0 ||
-        strcmp(transport, expected) != 0) {
+        strcmp(way, expected) != 0) {
         fprintf(
             stderr,
             "%s of %zu elements on %d ranks, windows %d, in place %d, algorithm %s: foreseen %s by "
             "%s (%s), run %s by %s\n",
             tern_coll_kind_name(call.kind), call.count, group->size, windows, in_place,
-            call.algorithm != NULL ? call.algorithm : "not named", choice.algorithm,
-            choice.transport, choice.why, tern__record_algorithm(&calls[0]), transport);
+            call.algorithm != NULL ? call.algorithm : "not named", choice.algorithm, choice.way,
+            choice.why, tern__record_algorithm(&calls[0]), way);
         return 1;
     }
     world->compared++;
@@ -202,7 +202,7 @@ static void wrong_questions_are_refused(void **state)
     assert_int_equal(tern_coll_choose(&call, 2, 0, &choice), TERN_ERR_ARG);
     call.kind = TERN_COLL_SEND;
     assert_int_equal(tern_coll_choose(&call, 2, 0, &choice), TERN_OK);
-    assert_string_equal(choice.transport, "mail");
+    assert_string_equal(choice.way, "mail");
 }
 
 int main(void)
