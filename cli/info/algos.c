@@ -34,7 +34,7 @@ static int ask(tern_coll_kind kind, int nranks, bool windows, size_t count,
                tern_coll_choice *choice)
 {
     tern_coll call = {.kind = kind, .count = count, .dtype = TERN_U8, .op = TERN_SUM};
-    return tern_coll_choose(&call, nranks, windows, choice);
+    return tern_coll_select(&call, nranks, windows, choice);
 }
 
 // The last count above `low` that is answered as `low` is; `high` is not.

@@ -129,7 +129,7 @@ int perf_call_judge(const struct perf_options *options, enum perf_kind kind, int
     for (int i = 0; status == TERN_OK && i < options->nalgos; i++) {
         perf_call_make(&call, options, kind, total, 0, nranks, nothing, nothing);
         call.coll.algorithm = options->algos[i];
-        status = tern_coll_choose(&call.coll, nranks, options->memory != PERF_MALLOC, &choice);
+        status = tern_coll_select(&call.coll, nranks, options->memory != PERF_MALLOC, &choice);
     }
     return status;
 }

@@ -376,7 +376,7 @@ static int judge(const struct perf_options *options)
         return cli_refuse(&command, "%s cannot be done in place", perf_shapes[kind].word);
     }
     if (kind == PERF_SEND_RECV && options->nalgos > 0) {
-        return cli_refuse(&command, "send_recv has no algorithms to choose from");
+        return cli_refuse(&command, "send_recv has no algorithms to select from");
     }
     if (kind == PERF_BARRIER && options->plot != NULL) {
         return cli_refuse(&command, "--plot draws time against size, and a barrier has no size");

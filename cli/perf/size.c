@@ -87,7 +87,7 @@ static void choose_names(const struct perf_sweep *sweep, const struct perf_call 
         return;
     }
     tern_coll_choice choice = {.algorithm = "-"};
-    int status = tern_coll_choose(&call->coll, sweep->nranks, sweep->options->memory != PERF_MALLOC,
+    int status = tern_coll_select(&call->coll, sweep->nranks, sweep->options->memory != PERF_MALLOC,
                                   &choice);
     snprintf(row->algo, sizeof row->algo, "%s",
              status != TERN_OK || choice.algorithm[0] == '\0' ? "-" : choice.algorithm);

@@ -77,7 +77,7 @@ static bool goes(tern_plan_kind kind, int nranks, const char *name, const char *
                       .dtype = TERN_F32,
                       .op = TERN_SUM,
                       .algorithm = name};
-    return tern_coll_choose(&call, nranks, strcmp(way, "staged") != 0, &choice) == TERN_OK &&
+    return tern_coll_select(&call, nranks, strcmp(way, "staged") != 0, &choice) == TERN_OK &&
            (strcmp(choice.way, way) == 0 || (slot && strcmp(choice.way, "line") == 0));
 }
 
@@ -181,7 +181,7 @@ static int can_go_direct(const struct tune_bench *bench, const tern_tune_row *ne
     bool off = getenv("TERN_DIRECT") != NULL;
     setenv("TERN_DIRECT", "1", 1); // from one byte on
     int status = tern_tune_use(never, 1);
-    status = status == TERN_OK ? tern_coll_choose(&call, bench->nranks, 0, &choice) : status;
+    status = status == TERN_OK ? tern_coll_select(&call, bench->nranks, 0, &choice) : status;
     if (off) {
         setenv("TERN_DIRECT", "off", 1);
     } else {

@@ -33,7 +33,7 @@ static const struct cli_command command = {
         "Measures which algorithms suit this machine, or these, and writes that into the tune file, which all\n"
         "collective calls of this user read from then on. Rows that were not measured stay as they are.\n"
         "\n"
-        "  KIND ...           which kinds; default: all but barrier, which has nothing to choose, and\n"
+        "  KIND ...           which kinds; default: all but barrier, which has nothing to select, and\n"
         "                     costs: what ops cost, for tern sim and tern perf --compare sim\n",
     .foot =
         "\n"
@@ -103,7 +103,7 @@ static int read_kinds(int argc, char **argv, struct tune_wish *wish)
         }
         if (kind == TERN_PLAN_BARRIER) {
             return cli_refuse(&command,
-                              "barrier has nothing to choose, so nothing is measured for it");
+                              "barrier has nothing to select, so nothing is measured for it");
         }
         wish->kinds[kind] = true;
     }

@@ -18,7 +18,7 @@ typedef enum tern_order {
     // rank on the way may pass on the sum of the inputs of ranks 0 to k, in the type itself, and
     // the next ones are added to it. That is what one reduce does, too, so the bits are the same.
     TERN_ORDER_RANK,
-    TERN_ORDER_ANY, // the algorithm may choose another order (still the same in every run)
+    TERN_ORDER_ANY, // the algorithm may take another order (still the same in every run)
 } tern_order;
 
 // The algorithm that searches, for any links that connect the ranks: it plans (docs/planner.md),

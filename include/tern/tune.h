@@ -29,7 +29,7 @@ TERN_CALL int tern_tune_check(void);
 // 0) or not. in and out may be NULL; where they are does not matter, but when they overlap, the
 // answer is that for a call in place. V-collectives need their counts. Errors: those that the call
 // itself would have for its algorithm and sizes.
-TERN_CALL int tern_coll_choose(const tern_coll *call, int nranks, int windows,
+TERN_CALL int tern_coll_select(const tern_coll *call, int nranks, int windows,
                                tern_coll_choice *choice);
 
 // The plan that such a call runs, on the ranks of the topology, which must have a link between any

@@ -279,7 +279,7 @@ HEADERS = {
     """,
     "tune.h": """
         int tern_tune_check()
-        int tern_coll_choose(ptr, int, int, ptr)
+        int tern_coll_select(ptr, int, int, ptr)
         int tern_coll_plan(ptr, ptr, ptr)
         int tern_tune_get(int, int, ptr)
         int tern_tune_get_built_in(int, int, ptr)

@@ -9,7 +9,7 @@
 //     }
 //
 // Calls that only ask are without: the parse functions, tern_comm_health, tern_window_find,
-// tern_coll_choose, tern_tune_check, tern_tune_path, tern_tune_default_path, tern_machine_look,
+// tern_coll_select, tern_tune_check, tern_tune_path, tern_tune_default_path, tern_machine_look,
 // tern_file_probe, tern_job_report, tern_job_list, tern_launch_bind; and tern_launch. There an
 // error is an answer. So is the passing of a deadline that a call was given as an argument.
 #ifndef TERN_BASE_PUBLIC_H

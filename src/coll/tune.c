@@ -118,7 +118,7 @@ static void set_all(struct tern__choice *choice, const char *name)
     choice->named = true;
 }
 
-int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *algorithm,
+int tern__select(tern_plan_kind kind, int nranks, tern_order order, const char *algorithm,
                  struct tern__choice *choice)
 {
     (void)order; // every table holds algorithms of rank order, which suit both

@@ -104,7 +104,7 @@ int tern__tune_look_far(tern_plan_kind kind, int nranks, int machines, struct te
 // Fills in *choice. algorithm: what the call names, or NULL. TERN_ERR_ARG, with what there is, for
 // a name that the kind does not have, for words in TERN_ALGO and TERN_AGREE that mean nothing, and
 // for a file of $TERN_TUNE that cannot be used. Any thread.
-int tern__choose(tern_plan_kind kind, int nranks, tern_order order, const char *algorithm,
+int tern__select(tern_plan_kind kind, int nranks, tern_order order, const char *algorithm,
                  struct tern__choice *choice);
 
 // Whether all ranks of a group have made the same choice for a kind, so far: the limits of a table

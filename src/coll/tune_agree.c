@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank picks, as a digest, which the ranks compare (sync/picks.h), and as text.
+// What a rank selects, as a digest, which the ranks compare (sync/selected.h), and as text.
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "coll/tune.h"
 #include "comm/comm.h"
-#include "sync/picks.h"
+#include "sync/selected.h"
 
 static uint64_t digest_of(const struct tern__choice *choice)
 {
@@ -25,7 +25,7 @@ static uint64_t digest_of(const struct tern__choice *choice)
     hash = tern__digest_add(hash, &choice->far_bytes, sizeof choice->far_bytes);
     hash = tern__digest_add(hash, choice->named ? "n" : "t", 1); // then other orders are accepted
     hash = tern__digest_add(hash, choice->strict ? "s" : "e", 1);
-    return hash >> (64 - TERN__PICK_BITS);
+    return hash >> (64 - TERN__SELECTED_BITS);
 }
 
 // "up to 4096 bytes one_shot; above, fused where all buffers are in windows, else staged in pieces
@@ -74,8 +74,8 @@ static void tell(const struct tern__group *group, tern_plan_kind kind,
 int tern__choice_agree(struct tern__group *group, tern_plan_kind kind,
                        const struct tern__choice *choice)
 {
-    TERN_TRY(tern__group_pick(group, (uint32_t)kind, tern_plan_kind_name(kind), digest_of(choice),
-                              choice->source));
+    TERN_TRY(tern__group_selected(group, (uint32_t)kind, tern_plan_kind_name(kind),
+                                  digest_of(choice), choice->source));
     tell(group, kind, choice);
     return TERN_OK;
 }

@@ -92,11 +92,11 @@ static void control_left(const struct tern__group *group)
     tern__net_tell(group->job->net, tern__net_members(group), &message, NULL);
 }
 
-static void control_picked(const struct tern__group *group, const struct tern__pick *pick)
+static void control_selected(const struct tern__group *group, const struct tern__selected *selected)
 {
-    struct tern__net_message message = tern__net_about(group, TERN__NET_PICKED);
-    message.bytes = sizeof *pick;
-    tern__net_tell(group->job->net, tern__net_members(group), &message, pick);
+    struct tern__net_message message = tern__net_about(group, TERN__NET_SELECTED);
+    message.bytes = sizeof *selected;
+    tern__net_tell(group->job->net, tern__net_members(group), &message, selected);
 }
 
 const struct tern__far tern__net_far = {
@@ -106,7 +106,7 @@ const struct tern__far tern__net_far = {
     .failed = control_failed,
     .invited = tern__net_invited,
     .came = tern__net_came,
-    .picked = control_picked,
+    .selected = control_selected,
     .left = control_left,
 };
 
@@ -224,19 +224,19 @@ static void left(struct tern__net *net, int peer, const struct tern__net_message
     unlock(net, message);
 }
 
-static void picked(struct tern__net *net, int peer, const struct tern__net_message *message,
-                   const char *payload)
+static void hear_selected(struct tern__net *net, int peer, const struct tern__net_message *message,
+                          const char *payload)
 {
-    struct tern__pick pick;
+    struct tern__selected selected;
     (void)peer;
-    if (message->bytes != sizeof pick || lock(net, message) == NULL) {
+    if (message->bytes != sizeof selected || lock(net, message) == NULL) {
         return;
     }
-    memcpy(&pick, payload, sizeof pick);
-    pick.kind_name[sizeof pick.kind_name - 1] = '\0';
-    pick.rank_name[sizeof pick.rank_name - 1] = '\0';
-    pick.source[sizeof pick.source - 1] = '\0';
-    tern__ctl_pick(net->job->ctl, (int)message->slot, &pick);
+    memcpy(&selected, payload, sizeof selected);
+    selected.kind_name[sizeof selected.kind_name - 1] = '\0';
+    selected.rank_name[sizeof selected.rank_name - 1] = '\0';
+    selected.source[sizeof selected.source - 1] = '\0';
+    tern__ctl_selected(net->job->ctl, (int)message->slot, &selected);
     unlock(net, message);
 }
 
@@ -244,7 +244,7 @@ int tern__net_control_start(struct tern__net *net)
 {
     tern__net_handle(net, TERN__NET_ARRIVED, (struct tern__net_handler){.done = arrived});
     tern__net_handle(net, TERN__NET_FAILED, (struct tern__net_handler){.done = failed});
-    tern__net_handle(net, TERN__NET_PICKED, (struct tern__net_handler){.done = picked});
+    tern__net_handle(net, TERN__NET_SELECTED, (struct tern__net_handler){.done = hear_selected});
     tern__net_handle(net, TERN__NET_LEFT, (struct tern__net_handler){.done = left});
     tern__net_invite_start(net);
     return tern__net_beat_start(net);

@@ -55,13 +55,13 @@ enum tern__net_kind {
     TERN__NET_ARRIVED = TERN__NET_CONTROL, // value: number of the barrier; key: bit r: rank r;
                                            // more: bit m: machine m has members, the sender's apart
     TERN__NET_FAILED,                      // value: status; rank: culprit; payload: the sentence
-    TERN__NET_LEFT,    // rank; value: number of the last barrier that it has come to
-    TERN__NET_INVITED, // rank: of the job; payload: the place, as in control_invite.c
-    TERN__NET_CAME,    // rank: of the job, whose invitation it is; value: its number
-    TERN__NET_PICKED,  // payload: struct tern__pick
-    TERN__NET_BEAT,    // what the ranks of a machine do, by its leader: control_beat.c
-    TERN__NET_SILENT,  // the machine that this is sent to has been so for `value` ns
-    TERN__NET_FORGET,  // rank has destroyed a window: key: its place, value: name, more: all ranks
+    TERN__NET_LEFT,     // rank; value: number of the last barrier that it has come to
+    TERN__NET_INVITED,  // rank: of the job; payload: the place, as in control_invite.c
+    TERN__NET_CAME,     // rank: of the job, whose invitation it is; value: its number
+    TERN__NET_SELECTED, // payload: struct tern__selected
+    TERN__NET_BEAT,     // what the ranks of a machine do, by its leader: control_beat.c
+    TERN__NET_SILENT,   // the machine that this is sent to has been so for `value` ns
+    TERN__NET_FORGET,   // rank has destroyed a window: key: its place, value: name, more: all ranks
     TERN__NET_KINDS = 32,
 };
 

@@ -20,8 +20,8 @@
 #define TERN__CTL_WINDOWS 1024 // of jobs on several machines
 #define TERN__CPU_WORDS 16     // processors 0..1023
 #define TERN__FAILURE_BYTES 736
-#define TERN__PICKS 16   // kinds of collectives that there may be
-#define TERN__RECORDS 64 // calls of a rank that are remembered; a power of two
+#define TERN__SELECTED 16 // kinds of collectives that there may be
+#define TERN__RECORDS 64  // calls of a rank that are remembered; a power of two
 
 // A doorbell: sleepers wait (futex) for `rings` to change; who changes something a sleeper may wait
 // for rings only if somebody sleeps. Protocol in sync/bell.h.
@@ -140,9 +140,9 @@ struct tern__ctl_comm {
     _Atomic uint32_t told;    // 1: other machines know that it has failed
     char failed_text[TERN__FAILURE_BYTES];
 
-    // By kind of collective: a digest of what the ranks pick, and who said so first. See
+    // By kind of collective: a digest of what the ranks select, and who said so first. See
     // coll/tune.h.
-    _Atomic uint64_t picks[TERN__PICKS];
+    _Atomic uint64_t selected[TERN__SELECTED];
 
     // The number of the barrier each rank has entered last, on a line of its own.
     struct {

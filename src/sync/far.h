@@ -7,7 +7,7 @@
 
 #include "sync/group.h"
 #include "sync/invite.h"
-#include "sync/picks.h"
+#include "sync/selected.h"
 
 // Who does it: src/net/control.c. None of these waits longer than the ranks they tell live.
 struct tern__far {
@@ -23,8 +23,8 @@ struct tern__far {
     // This rank has invited others (sync/invite.h); this rank has come to an invitation.
     void (*invited)(const struct tern__group *group, const struct tern__invite *invite);
     void (*came)(const struct tern__group *group, int leader, uint32_t number);
-    // This rank is the first here to pick for a kind of collective (sync/picks.h).
-    void (*picked)(const struct tern__group *group, const struct tern__pick *pick);
+    // This rank is the first here to select for a kind of collective (sync/selected.h).
+    void (*selected)(const struct tern__group *group, const struct tern__selected *selected);
     // This rank has left the group.
     void (*left)(const struct tern__group *group);
 };

@@ -31,7 +31,7 @@ for kind in all_reduce reduce_scatter all_gather broadcast all_to_all barrier re
     expect 0 "right on all ranks" "$tern" exec $kind.plan -n 5 --runs 2
 done
 
-# Over machines: what is picked is proved for them, and runs on one machine, too; what reads other
+# Over machines: what is selected is proved for them, and runs on one machine, too; what reads other
 # machines' memory is refused, and refuted.
 for kind in all_reduce reduce_scatter all_gather broadcast all_to_all barrier reduce gather scatter; do
     bytes=$([ $kind = barrier ] && echo 0 || echo 600000)

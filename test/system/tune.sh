@@ -92,7 +92,7 @@ expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 1
 expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 2,
 expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 2,65
 expect 2 "is no kind of collective" "$tern" tune all_redduce
-expect 2 "barrier has nothing to choose" "$tern" tune -p 2 --time 0.1 --output - barrier
+expect 2 "barrier has nothing to select" "$tern" tune -p 2 --time 0.1 --output - barrier
 expect 2 "--time takes a number of seconds, not '-1'" "$tern" tune --time -1
 expect 2 "there is no option '--fast'" "$tern" tune --fast
 TERN_TUNE='' expect 2 "TERN_TUNE is empty; where to?" "$tern" tune

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collective calls from inside. A communicator has one `struct tern__calls`: the calls of this rank
 // that have not ended, first come first served, and the runs they consist of (area.h). A call is
-// made of what the caller said (args.c), gets its plans (pick.c), its memory (place.c) and then
+// made of what the caller said (args.c), gets its plans (select.c), its memory (place.c) and then
 // goes through its runs (run.c); report.c words what went wrong. Calls between the files go one
 // way:
 //
@@ -14,11 +14,11 @@
 //     publish.c, place.c             memory
 //     trace.c, report.c              what they leave in a trace, and sentences
 //     elsewhere.c                    what is said to other machines
-//     pick.c, shape.c, program.c     plans
+//     select.c, shape.c, program.c     plans
 //     meet.c                         whom a run waits for, and whether they agree
 //     args.c, lists.c, shares.c      arguments
 //
-// question.c asks pick.c and args.c about a call that nobody makes, for choose.c and as_run.c.
+// question.c asks select.c and args.c about a call that nobody makes, for selected.c and as_run.c.
 #ifndef TERN_COLL_CALL_CALL_H
 #define TERN_COLL_CALL_CALL_H
 
@@ -231,12 +231,12 @@ int tern__call_check(const char *name, struct tern__calls *calls, const tern_col
 // lists.c: the same of buffers that are lists.
 int tern__call_check_lists(struct tern__coll *call, const tern_coll *from);
 
-// pick.c: finds the plans; and lets go of them.
-int tern__call_pick(struct tern__coll *call);
+// select.c: finds the plans; and lets go of them.
+int tern__call_select(struct tern__coll *call);
 void tern__call_drop(struct tern__coll *call);
 void tern__programs_free(struct tern__calls *calls);
 
-// shape.c: finds a call of the same shape, and takes its plans; remembers one that was picked.
+// shape.c: finds a call of the same shape, and takes its plans; remembers one that was selected.
 bool tern__call_find_shape(struct tern__coll *call);
 void tern__call_remember_small(const struct tern__coll *call);
 void tern__call_remember_large(const struct tern__coll *call);
@@ -261,7 +261,7 @@ bool tern__call_quick_in_turn(struct tern__calls *calls, uint64_t key, const voi
 bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count,
                       const size_t *counts);
 
-// The same for a v-collective that was checked and picked.
+// The same for a v-collective that was checked and selected.
 bool tern__call_quick_shares(struct tern__coll *call);
 
 // publish.c: what a rank puts into its line and payload when it publishes the call's next run.
@@ -311,7 +311,7 @@ const struct tern__program *tern__call_direct(const struct tern__coll *call, uin
 // and up to what a slot holds when others could not read it where it is.
 bool tern__call_fits_slot(const struct tern__coll *call, bool stays);
 
-// run.c: begin takes a call that was checked and picked, and does what can be done without waiting.
+// run.c: begin takes a call whose plans are selected, and does what can be done without waiting.
 // Outside of the turn: wait until it is done.
 int tern__call_begin(struct tern__coll *call);
 int tern__call_wait(struct tern__coll *call);

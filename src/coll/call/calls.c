@@ -59,7 +59,7 @@ static int begin_collective(const char *name, struct tern__calls *calls, const t
     struct fields f;
     TERN_TRY(tern__call_check(name, calls, from, call));
     call->traced_ns = tern__trace_start();
-    TERN_TRY(tern__call_pick(call));
+    TERN_TRY(tern__call_select(call));
     if (call->counts && call->slot == NULL && tern__call_quick_shares(call)) {
         *made = true;
         return TERN_OK;

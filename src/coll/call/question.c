@@ -31,8 +31,8 @@ static int ask(const char *name, const tern_coll *call, int nranks, struct tern_
     uintptr_t out = (uintptr_t)call->out;
     q->call.in_place = in != 0 && out != 0 && !q->call.counts && in < out + q->call.out_bytes &&
                        out < in + q->call.in_bytes;
-    TERN_TRY(tern__call_pick(&q->call));
-    return tern__choose(q->call.plan_kind, nranks, q->call.order, call->algorithm, &q->choice);
+    TERN_TRY(tern__call_select(&q->call));
+    return tern__select(q->call.plan_kind, nranks, q->call.order, call->algorithm, &q->choice);
 }
 
 int tern__question_ask(const char *name, const tern_coll *call, int nranks,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What args.c and pick.c say of a call that nobody makes. Set-up path.
+// What args.c and select.c say of a call that nobody makes. Set-up path.
 #ifndef TERN_COLL_CALL_QUESTION_H
 #define TERN_COLL_CALL_QUESTION_H
 

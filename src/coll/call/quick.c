@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The short path: a blocking call whose shape was made before, small enough for a slot, on a
-// communicator with nothing else under way, and with peers that come at once. What args.c, pick.c
+// communicator with nothing else under way, and with peers that come at once. What args.c, select.c
 // and place.c would find out again was remembered; what is left is the caller's pointers. (Of a
 // v-collective in which ranks have counts of their own these are checked, published and compared in
 // every call; it is spared the queue.) It does what run.c does for such a call, and hands over to

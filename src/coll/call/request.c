@@ -30,7 +30,7 @@ static int begin(const char *name, struct tern__request *request)
         request->call.name = name;
         request->call.traced_ns = traced_ns;
         request->call.overlaps = true;
-        status = tern__call_pick(&request->call);
+        status = tern__call_select(&request->call);
         status = status == TERN_OK ? tern__call_begin(&request->call) : status;
     }
     if (status == TERN_OK) {
@@ -87,7 +87,7 @@ static int coll_prepare(tern_comm *comm, const tern_coll *call, tern_request *re
     tern__turn_take(&comm->turn);
     int status = check("tern_coll_prepare", made);
     if (status == TERN_OK && !made->is_message) { // its plans are made now, and found at each start
-        status = tern__call_pick(&made->call);
+        status = tern__call_select(&made->call);
         if (status == TERN_OK) {
             tern__call_drop(&made->call);
         }

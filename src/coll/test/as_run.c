@@ -202,7 +202,7 @@ static void check_direct(const tern_algo_request *request, struct ways *ways)
                       .order = request->order,
                       .algorithm = request->algorithm};
     bool goes =
-        tern_coll_choose(&call, n, false, &choice) == TERN_OK && strcmp(choice.way, "direct") == 0;
+        tern_coll_select(&call, n, false, &choice) == TERN_OK && strcmp(choice.way, "direct") == 0;
     int status = tern_coll_plan(request, "direct", &plan);
     if (status == TERN_OK) {
         assert_true(n == 1 || goes);

@@ -213,21 +213,21 @@ static void every_algorithm_that_fits_is_proved(void **state)
     }
 }
 
-// What is picked without a name fits, in both orders and for every type.
-static void something_is_picked(void **state)
+// What is selected without a name fits, in both orders and for every type.
+static void something_is_selected(void **state)
 {
     static const uint64_t sizes[] = {1, 1000, 1 << 18, 1 << 22};
     for (int w = 0; w < WORDS; w++) {
         tern_topo *topo = topology(words[w]);
-        for (int pick = 0; pick < TERN_PLAN_KINDS * 4 * 2; pick++) {
-            tern_plan_kind kind = (tern_plan_kind)(pick / 8);
+        for (int i = 0; i < TERN_PLAN_KINDS * 4 * 2; i++) {
+            tern_plan_kind kind = (tern_plan_kind)(i / 8);
             uint64_t shares = kind_has_shares(kind) ? (uint64_t)tern_topo_size(topo) : 1;
-            uint64_t bytes = 2 * sizes[pick / 2 % 4] * shares;
+            uint64_t bytes = 2 * sizes[i / 2 % 4] * shares;
             tern_algo_request request = {.kind = kind,
                                          .topo = topo,
                                          .bytes = kind == TERN_PLAN_BARRIER ? 0 : bytes,
                                          .unit = 2,
-                                         .order = pick % 2 == 0 ? TERN_ORDER_RANK : TERN_ORDER_ANY};
+                                         .order = i % 2 == 0 ? TERN_ORDER_RANK : TERN_ORDER_ANY};
             tern_plan *plan;
             tern_check *check;
             if (tern_algo_plan(&request, &plan) != TERN_OK) {
@@ -359,7 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_that_fits_is_proved),
-        cmocka_unit_test(something_is_picked),
+        cmocka_unit_test(something_is_selected),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(ports_carry_what_they_must),
     };

@@ -69,7 +69,7 @@ static void every_algorithm_is_proved(void **state)
                     request.algorithm = tern_algo_name(request.kind, i);
                     prove(&request);
                 }
-                request.algorithm = NULL; // what is picked, in rank order
+                request.algorithm = NULL; // what is selected, in rank order
                 request.order = TERN_ORDER_RANK;
                 assert_true(prove(&request));
             }

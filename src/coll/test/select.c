@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm is picked, and the sentences of those that cannot be.
+// Which algorithm is selected, and the sentences of those that cannot be.
 #include "support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +15,8 @@ static tern_topo *topology(const char *word, const char *cut)
     return topo;
 }
 
-static void assert_picked(tern_topo *topo, tern_plan_kind kind, uint64_t bytes, tern_order order,
-                          const char *wanted)
+static void assert_selected(tern_topo *topo, tern_plan_kind kind, uint64_t bytes, tern_order order,
+                            const char *wanted)
 {
     tern_plan *plan;
     if (tern_algo_plan(&(tern_algo_request){.kind = kind,
@@ -42,11 +42,11 @@ static void assert_refused(const tern_algo_request *request, const char *sentenc
 static void healthy_mesh(void **state)
 {
     tern_topo *topo = topology("mesh:8", NULL);
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, 8, TERN_ORDER_RANK, "one_shot");
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_RANK, "fused");
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_ANY, "fused");
-    assert_picked(topo, TERN_PLAN_ALL_GATHER, 1 << 20, TERN_ORDER_RANK, "direct");
-    assert_picked(topo, TERN_PLAN_BARRIER, 0, TERN_ORDER_RANK, "direct");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, 8, TERN_ORDER_RANK, "one_shot");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_RANK, "fused");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_ANY, "fused");
+    assert_selected(topo, TERN_PLAN_ALL_GATHER, 1 << 20, TERN_ORDER_RANK, "direct");
+    assert_selected(topo, TERN_PLAN_BARRIER, 0, TERN_ORDER_RANK, "direct");
     tern_topo_destroy(topo);
 }
 
@@ -62,11 +62,11 @@ static void cut_mesh_changes_where_it_should(void **state)
     uint64_t at_27 = (uint64_t)(27 * alpha_bytes) / grain * grain;
     uint64_t at_30 = (uint64_t)(30 * alpha_bytes) / grain * grain;
     assert_true(at_27 > grain);
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, 8, TERN_ORDER_RANK, "cut_small");
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, at_27 - grain, TERN_ORDER_ANY, "cut_owners");
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, at_27 + 2 * grain, TERN_ORDER_ANY, "cut_optimal");
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, at_30 - grain, TERN_ORDER_RANK, "cut_owners");
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, at_30 + 2 * grain, TERN_ORDER_RANK, "cut_relay");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, 8, TERN_ORDER_RANK, "cut_small");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, at_27 - grain, TERN_ORDER_ANY, "cut_owners");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, at_27 + 2 * grain, TERN_ORDER_ANY, "cut_optimal");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, at_30 - grain, TERN_ORDER_RANK, "cut_owners");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, at_30 + 2 * grain, TERN_ORDER_RANK, "cut_relay");
     tern_topo_destroy(topo);
 }
 
@@ -74,25 +74,25 @@ static void slow_link_is_avoided(void **state)
 {
     tern_topo *topo = topology("mesh:8", NULL);
     assert_int_equal(tern_topo_slow(topo, "4-6=0.01"), TERN_OK);
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_RANK, "cut_relay");
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_ANY, "cut_optimal");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_RANK, "cut_relay");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_ANY, "cut_optimal");
     tern_topo_destroy(topo);
 }
 
 static void shared_memory_takes_one_pass_at_every_size(void **state)
 {
     tern_topo *topo = topology("this", NULL);
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, 4, TERN_ORDER_RANK, "fused");
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, 1 << 26, TERN_ORDER_ANY, "fused");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, 4, TERN_ORDER_RANK, "fused");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, 1 << 26, TERN_ORDER_ANY, "fused");
     uint64_t share = 4 * (uint64_t)tern_topo_size(topo);
     for (uint64_t bytes = share; bytes <= share << 20; bytes <<= 10) {
-        assert_picked(topo, TERN_PLAN_REDUCE_TO_ROOT, bytes, TERN_ORDER_RANK, "fused");
-        assert_picked(topo, TERN_PLAN_BROADCAST, bytes, TERN_ORDER_RANK, "fused");
-        assert_picked(topo, TERN_PLAN_REDUCE_SCATTER, bytes, TERN_ORDER_ANY, "direct");
-        assert_picked(topo, TERN_PLAN_ALL_GATHER, bytes, TERN_ORDER_RANK, "direct");
-        assert_picked(topo, TERN_PLAN_ALL_TO_ALL, bytes, TERN_ORDER_RANK, "direct");
-        assert_picked(topo, TERN_PLAN_GATHER, bytes, TERN_ORDER_RANK, "direct");
-        assert_picked(topo, TERN_PLAN_SCATTER, bytes, TERN_ORDER_RANK, "direct");
+        assert_selected(topo, TERN_PLAN_REDUCE_TO_ROOT, bytes, TERN_ORDER_RANK, "fused");
+        assert_selected(topo, TERN_PLAN_BROADCAST, bytes, TERN_ORDER_RANK, "fused");
+        assert_selected(topo, TERN_PLAN_REDUCE_SCATTER, bytes, TERN_ORDER_ANY, "direct");
+        assert_selected(topo, TERN_PLAN_ALL_GATHER, bytes, TERN_ORDER_RANK, "direct");
+        assert_selected(topo, TERN_PLAN_ALL_TO_ALL, bytes, TERN_ORDER_RANK, "direct");
+        assert_selected(topo, TERN_PLAN_GATHER, bytes, TERN_ORDER_RANK, "direct");
+        assert_selected(topo, TERN_PLAN_SCATTER, bytes, TERN_ORDER_RANK, "direct");
     }
     tern_topo_destroy(topo);
 }
@@ -100,16 +100,16 @@ static void shared_memory_takes_one_pass_at_every_size(void **state)
 static void few_links(void **state)
 {
     tern_topo *topo = topology("ring:6", NULL);
-    assert_picked(topo, TERN_PLAN_ALL_REDUCE, 1 << 28, TERN_ORDER_ANY, "ring");
-    assert_picked(topo, TERN_PLAN_BROADCAST, 1 << 20, TERN_ORDER_RANK, "tree");
-    assert_picked(topo, TERN_PLAN_BARRIER, 0, TERN_ORDER_RANK, "tree");
+    assert_selected(topo, TERN_PLAN_ALL_REDUCE, 1 << 28, TERN_ORDER_ANY, "ring");
+    assert_selected(topo, TERN_PLAN_BROADCAST, 1 << 20, TERN_ORDER_RANK, "tree");
+    assert_selected(topo, TERN_PLAN_BARRIER, 0, TERN_ORDER_RANK, "tree");
     tern_topo_destroy(topo);
 }
 
 static void large_barrier_spares_posts(void **state)
 {
     tern_topo *topo = topology("mesh:1024", NULL);
-    assert_picked(topo, TERN_PLAN_BARRIER, 0, TERN_ORDER_RANK, "dissemination");
+    assert_selected(topo, TERN_PLAN_BARRIER, 0, TERN_ORDER_RANK, "dissemination");
     tern_topo_destroy(topo);
 }
 

@@ -234,7 +234,7 @@ static struct tern__choice choice;
 
 static int choose(const char *kind, int nranks, const char *algorithm)
 {
-    return tern__choose(kind_of(kind), nranks, TERN_ORDER_RANK, algorithm, &choice);
+    return tern__select(kind_of(kind), nranks, TERN_ORDER_RANK, algorithm, &choice);
 }
 
 static bool all_are(const char *name)

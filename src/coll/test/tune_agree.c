@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that would pick differently are told so before any of them moves a byte.
+// Ranks that would select differently are told so before any of them moves a byte.
 #include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static int agree(tern_comm *comm, void *arg)
     }
     CHECK(!last || status == TERN_ERR_MISMATCH);
     CHECK(tern_comm_barrier(comm) == TERN_ERR_MISMATCH); // for all of them
-    CHECK(look_says("would pick other algorithms or sizes for all_reduce than rank"));
+    CHECK(look_says("would select other algorithms or sizes for all_reduce than rank"));
     return 0;
 }
 

@@ -71,7 +71,7 @@ static void damaged_rows_are_refused_with_the_place(void **state)
 static struct tern__choice chosen(int nranks)
 {
     struct tern__choice choice;
-    assert_int_equal(tern__choose(TERN_PLAN_GATHER, nranks, TERN_ORDER_RANK, NULL, &choice),
+    assert_int_equal(tern__select(TERN_PLAN_GATHER, nranks, TERN_ORDER_RANK, NULL, &choice),
                      TERN_OK);
     return choice;
 }
@@ -107,7 +107,7 @@ static void what_a_row_leaves_out_is_built_in(void **state)
             struct tern__choice built_in;
             struct tern__choice choice;
             tern__tune_built_in(row.kind, n, &built_in);
-            assert_int_equal(tern__choose(row.kind, n, TERN_ORDER_RANK, NULL, &choice), TERN_OK);
+            assert_int_equal(tern__select(row.kind, n, TERN_ORDER_RANK, NULL, &choice), TERN_OK);
             assert_true(choice.chunk_bytes == 1024);
             assert_true(choice.direct_from == built_in.direct_from);
             assert_true(choice.direct_to == built_in.direct_to);
@@ -144,7 +144,7 @@ static void what_can_go_direct_may_say_so(void **state)
                                       .count = 1 << 20,
                                       .dtype = TERN_F32};
                     setenv("TERN_DIRECT", "1", 1);
-                    assert_int_equal(tern_coll_choose(&call, n, 0, &choice), TERN_OK);
+                    assert_int_equal(tern_coll_select(&call, n, 0, &choice), TERN_OK);
                     unsetenv("TERN_DIRECT");
                     bool goes = strcmp(choice.way, "direct") == 0;
                     row.direct_from = 1;

@@ -75,9 +75,9 @@ static int make_mistakes(void)
     // Not told: what only asks, and a deadline that the caller has given.
     tern_coll call = {.count = 1, .dtype = TERN_F32, .algorithm = "no such"};
     tern_coll_choice choice;
-    tern_status_ignore(tern_coll_choose(&call, 3, 0, &choice));
+    tern_status_ignore(tern_coll_select(&call, 3, 0, &choice));
     call.algorithm = "ring"; // which has another order of sums than a call that names none
-    tern_status_ignore(tern_coll_choose(&call, 3, 0, &choice));
+    tern_status_ignore(tern_coll_select(&call, 3, 0, &choice));
     tern_status_ignore(tern_dtype_parse("f99", &dtype));
     tern_status_ignore(tern_signal_wait(window, 0, TERN_CMP_EQ, 1, 0));
     tern_status_ignore(tern_window_find(data, &window, NULL, NULL));
@@ -188,7 +188,7 @@ static int reduce_twice(int rank, const struct ranks *ranks, void *arg)
     CHECK(tern_init_at(rank, ranks->count, ranks->path, NULL, &comm) == TERN_OK);
     tern_coll call = {.kind = TERN_COLL_SCATTER, .count = 1, .dtype = TERN_F32};
     tern_coll_choice choice;
-    CHECK(tern_coll_choose(&call, 3, 0, &choice) == TERN_OK); // selects nothing
+    CHECK(tern_coll_select(&call, 3, 0, &choice) == TERN_OK); // selects nothing
     for (int i = 0; i < 2; i++) {
         CHECK(tern_all_reduce(comm, data, data, 1, TERN_F32, TERN_SUM) == TERN_OK);
         CHECK(tern_broadcast(comm, data, data, 1, TERN_F32, 0) == TERN_OK);

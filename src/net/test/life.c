@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a job on several machines apart from its end by death: picks that differ, interrupts,
-// health, forked children, ends in any order, and what a rank is told of ranks elsewhere.
+// The life of a job on several machines apart from its end by death: choices that differ,
+// interrupts, health, forked children, ends in any order, and what a rank is told of ranks
+// elsewhere.
 #include "support/cmocka.h"
 #include <poll.h>
 #include <signal.h>
@@ -11,33 +12,33 @@
 #include "comm/comm.h"
 #include "support/machines.h"
 #include "sync/doing.h"
-#include "sync/picks.h"
+#include "sync/selected.h"
 #include "tern/interrupt.h"
 #include "tern/window.h"
 
-// The last rank picks otherwise; the ranks of its machine are one or several.
-static int pick_otherwise(tern_comm *comm, void *arg)
+// The last rank selects otherwise; the ranks of its machine are one or several.
+static int select_otherwise(tern_comm *comm, void *arg)
 {
     int last = tern_comm_size(comm) - 1;
     int own = tern_comm_rank(comm);
     char words[64];
-    CHECK(tern__group_pick(&comm->group, 1, "all_reduce", 77, "a file") == TERN_OK);
+    CHECK(tern__group_selected(&comm->group, 1, "all_reduce", 77, "a file") == TERN_OK);
     CHECK(tern_comm_barrier(comm) == TERN_OK);
-    int status = tern__group_pick(&comm->group, 2, "broadcast", own == last ? 5 : 4, "b file");
+    int status = tern__group_selected(&comm->group, 2, "broadcast", own == last ? 5 : 4, "b file");
     CHECK(status == TERN_OK || status == TERN_ERR_MISMATCH);
     while (status == TERN_OK) { // word of it may come after a barrier
         status = tern_comm_barrier(comm);
     }
-    snprintf(words, sizeof words, "would pick other algorithms or sizes for broadcast than rank");
+    snprintf(words, sizeof words, "would select other algorithms or sizes for broadcast than rank");
     CHECK(status == TERN_ERR_MISMATCH);
     CHECK(strstr(tern_last_error(), words) != NULL);
     CHECK(strstr(tern_last_error(), "that of 'b file'") != NULL);
     return 0;
 }
 
-static void picks_that_differ_between_machines_are_found_out(void **state)
+static void choices_that_differ_between_machines_are_found_out(void **state)
 {
-    assert_true(machines_run_all(pick_otherwise, NULL, 20));
+    assert_true(machines_run_all(select_otherwise, NULL, 20));
 }
 
 static int asked;
@@ -189,7 +190,7 @@ static void ranks_end_in_any_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(picks_that_differ_between_machines_are_found_out),
+        cmocka_unit_test(choices_that_differ_between_machines_are_found_out),
         cmocka_unit_test(an_interrupt_is_told_everywhere),
         cmocka_unit_test(a_child_does_not_hide_its_parents_death),
         cmocka_unit_test(children_let_go_of_their_copies),

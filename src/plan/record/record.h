@@ -3,7 +3,7 @@
 //
 //     run.c       tern_record_plan: the child process, and what became of it
 //     answer.c    what the child sends back
-//     register.c  the names that a shared object registers; runs the chosen one rank by rank
+//     register.c  the names that a shared object registers; runs the selected one rank by rank
 //     memory.c    addresses without memory, and back: address -> (rank, buffer, offset)
 //     handle.c    streams, notifies, links
 //     task.c      tasks, checked one by one

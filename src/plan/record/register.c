@@ -44,7 +44,7 @@ int tern_record_register(const char *name, tern_record_drive *drive)
 }
 
 // The one that is asked for; -1 after a finding.
-static int choose(const char *name, const char *library)
+static int find_executor(const char *name, const char *library)
 {
     char all[512] = "";
     size_t used = 0;
@@ -89,15 +89,15 @@ int tern__record_drive(struct recording *recording)
         return tern__record_finding(TERN_ERR_ARG, "the executor cannot be loaded: %s", dlerror());
     }
     const tern_record_request *request = &recording->request;
-    int chosen =
-        choose(request->executor, request->source != NULL ? request->source : request->library);
-    if (chosen < 0) {
+    int found = find_executor(request->executor,
+                              request->source != NULL ? request->source : request->library);
+    if (found < 0) {
         return recording->status;
     }
-    recording->request.executor = executors[chosen].name;
+    recording->request.executor = executors[found].name;
     for (int rank = 0; rank < recording->nranks && recording->findings == 0; rank++) {
         tern__record_set_call(recording, rank);
-        int status = executors[chosen].drive(&recording->call);
+        int status = executors[found].drive(&recording->call);
         if (status != TERN_OK && recording->findings == 0) {
             return refused(recording, status);
         }

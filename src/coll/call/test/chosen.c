@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 120
-// What tern_coll_choose says will be picked is what runs: compared with the records of the calls,
+// What tern_coll_select says will be selected is what runs: compared with the records of the calls,
 // for every kind, sizes around every switch, buffers in windows or not, in place or not, algorithms
 // named or not.
 #include "support/cmocka.h"
@@ -37,7 +37,7 @@ static int compare(struct world *world, tern_coll call, int windows, bool in_pla
     struct tern__recorded calls[TERN__RECORDS];
     call.in = world->in[windows];
     call.out = in_place ? world->in[windows] : world->out[windows];
-    int foreseen = tern_coll_choose(&call, group->size, windows, &choice);
+    int foreseen = tern_coll_select(&call, group->size, windows, &choice);
     int status = tern_coll_run(world->comm, &call);
     CHECK(status == foreseen);
     if (status != TERN_OK) {
@@ -179,29 +179,29 @@ static void wrong_questions_are_refused(void **state)
 {
     tern_coll call = {.kind = TERN_COLL_ALL_REDUCE, .count = 1, .dtype = TERN_F32};
     tern_coll_choice choice;
-    assert_int_equal(tern_coll_choose(NULL, 2, 0, &choice), TERN_ERR_ARG);
-    assert_int_equal(tern_coll_choose(&call, 2, 0, NULL), TERN_ERR_ARG);
-    assert_int_equal(tern_coll_choose(&call, 0, 0, &choice), TERN_ERR_ARG);
-    assert_int_equal(tern_coll_choose(&call, 65, 0, &choice), TERN_ERR_ARG);
+    assert_int_equal(tern_coll_select(NULL, 2, 0, &choice), TERN_ERR_ARG);
+    assert_int_equal(tern_coll_select(&call, 2, 0, NULL), TERN_ERR_ARG);
+    assert_int_equal(tern_coll_select(&call, 0, 0, &choice), TERN_ERR_ARG);
+    assert_int_equal(tern_coll_select(&call, 65, 0, &choice), TERN_ERR_ARG);
     call.op = TERN_AND;
-    assert_int_equal(tern_coll_choose(&call, 2, 0, &choice), TERN_ERR_ARG);
+    assert_int_equal(tern_coll_select(&call, 2, 0, &choice), TERN_ERR_ARG);
     call.op = TERN_SUM;
     call.algorithm = "best";
-    assert_int_equal(tern_coll_choose(&call, 2, 0, &choice), TERN_ERR_ARG);
+    assert_int_equal(tern_coll_select(&call, 2, 0, &choice), TERN_ERR_ARG);
     call.algorithm = "ring";
-    assert_int_equal(tern_coll_choose(&call, 2, 0, &choice), TERN_ERR_ARG);
+    assert_int_equal(tern_coll_select(&call, 2, 0, &choice), TERN_ERR_ARG);
     assert_non_null(strstr(tern_last_error(), "not in the order of the ranks"));
     call.order = TERN_ORDER_ANY;
-    assert_int_equal(tern_coll_choose(&call, 2, 0, &choice), TERN_OK);
+    assert_int_equal(tern_coll_select(&call, 2, 0, &choice), TERN_OK);
     assert_string_equal(choice.algorithm, "ring");
     call.kind = TERN_COLL_BROADCAST;
     call.algorithm = NULL;
     call.root = 2;
-    assert_int_equal(tern_coll_choose(&call, 2, 0, &choice), TERN_ERR_ARG);
+    assert_int_equal(tern_coll_select(&call, 2, 0, &choice), TERN_ERR_ARG);
     call.kind = (tern_coll_kind)99;
-    assert_int_equal(tern_coll_choose(&call, 2, 0, &choice), TERN_ERR_ARG);
+    assert_int_equal(tern_coll_select(&call, 2, 0, &choice), TERN_ERR_ARG);
     call.kind = TERN_COLL_SEND;
-    assert_int_equal(tern_coll_choose(&call, 2, 0, &choice), TERN_OK);
+    assert_int_equal(tern_coll_select(&call, 2, 0, &choice), TERN_OK);
     assert_string_equal(choice.way, "mail");
 }
 

@@ -113,7 +113,7 @@ static bool change_algorithm(struct trial *t, uint64_t *state)
         tern_coll_kind kind;
         const char *names[2];
     } rows[] = {
-        // the second is never picked by itself
+        // the second is never selected by itself
         {TERN_COLL_ALL_REDUCE, {"fused", "tree"}},
         {TERN_COLL_REDUCE_SCATTER, {"direct", "ring"}},
         {TERN_COLL_ALL_GATHER, {"direct", "ring"}},

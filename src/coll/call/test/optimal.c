@@ -56,7 +56,7 @@ static int run_kinds(tern_comm *world, void *arg)
     CHECK(setenv("TERN_ALGO", "broadcast:optimal", 1) == 0);
     tern_coll_choice choice;
     tern_coll call = {.kind = TERN_COLL_BROADCAST, .count = 1000, .dtype = TERN_F32};
-    CHECK(!solver || tern_coll_choose(&call, bench.n, 1, &choice) == TERN_OK);
+    CHECK(!solver || tern_coll_select(&call, bench.n, 1, &choice) == TERN_OK);
     CHECK(!solver || strcmp(choice.algorithm, "optimal") == 0);
     CHECK(unsetenv("TERN_ALGO") == 0);
     return kit_close(&bench);

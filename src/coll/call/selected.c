@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would be picked for a call, and why.
+// What would be selected for a call, and why.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,15 +97,15 @@ static void explain_large(const struct tern__coll *call, const struct tern__choi
     snprintf(made->why, sizeof made->why, "%s, %s; %s", size, found.why, choice->source);
 }
 
-int tern_coll_choose(const tern_coll *call, int nranks, int windows, tern_coll_choice *choice)
+int tern_coll_select(const tern_coll *call, int nranks, int windows, tern_coll_choice *choice)
 {
     tern_coll_choice made = {0};
     if (call == NULL || choice == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_coll_choose: %s must not be NULL",
+        return tern__fail(TERN_ERR_ARG, "tern_coll_select: %s must not be NULL",
                           call == NULL ? "call" : "choice");
     }
     if (nranks < 1 || nranks > TERN_RANKS_MAX) {
-        return tern__fail(TERN_ERR_ARG, "tern_coll_choose: %d ranks; there are 1 to %d", nranks,
+        return tern__fail(TERN_ERR_ARG, "tern_coll_select: %d ranks; there are 1 to %d", nranks,
                           TERN_RANKS_MAX);
     }
     if (tern__kind_is_message(call->kind)) {
@@ -115,7 +115,7 @@ int tern_coll_choose(const tern_coll *call, int nranks, int windows, tern_coll_c
         return TERN_OK;
     }
     struct tern__question *q;
-    TERN_TRY(tern__question_ask("tern_coll_choose", call, nranks, &q));
+    TERN_TRY(tern__question_ask("tern_coll_select", call, nranks, &q));
     if (q->call.way == TERN__WAY_SLOT) {
         explain_small(&q->call, &q->choice, &made);
     } else {

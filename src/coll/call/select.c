@@ -177,7 +177,7 @@ static const struct tern__choice *choice_of(struct tern__coll *call, struct tern
     struct tern__calls *calls = call->calls;
     *status = TERN_OK;
     if (!calls->choices[call->plan_kind][call->order].valid) {
-        *status = tern__choose(call->plan_kind, calls->nranks, call->order, NULL, room);
+        *status = tern__select(call->plan_kind, calls->nranks, call->order, NULL, room);
         if (*status == TERN_OK && calls->elsewhere != NULL) {
             *status = tern__tune_look_far(call->plan_kind, calls->nranks,
                                           calls->elsewhere->count + 1, room);
@@ -191,7 +191,7 @@ static const struct tern__choice *choice_of(struct tern__coll *call, struct tern
         }
     }
     if (*status == TERN_OK && call->algorithm != NULL) {
-        *status = tern__choose(call->plan_kind, calls->nranks, call->order, call->algorithm, room);
+        *status = tern__select(call->plan_kind, calls->nranks, call->order, call->algorithm, room);
         return room;
     }
     return &calls->choices[call->plan_kind][call->order].choice;
@@ -268,7 +268,8 @@ static void cut(struct tern__coll *call, uint64_t length, uint64_t longest)
     call->piece_bytes = length > 0 ? tern__round_line((length + pieces - 1) / pieces) : LINE;
 }
 
-static int pick_staged(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
+static int select_staged(struct tern__coll *call, const struct tern__choice *choice,
+                         tern_order order)
 {
     uint64_t n = (uint64_t)call->calls->nranks;
     bool slices = !tern__kind_has_shares(call->plan_kind);
@@ -332,7 +333,8 @@ static uint64_t window_scratch(const struct tern__coll *call, const struct tern_
     return program->scaled || call->counts ? 0 : TERN__SLOT_BYTES;
 }
 
-static int pick_large(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
+static int select_large(struct tern__coll *call, const struct tern__choice *choice,
+                        tern_order order)
 {
     call->way = TERN__WAY_UNKNOWN;
     struct tern__program *window;
@@ -359,7 +361,7 @@ static int pick_large(struct tern__coll *call, const struct tern__choice *choice
                                   : tern__fail(TERN_ERR_ARG, "%s: '%s' cannot do a v-collective",
                                                call->name, choice->staged);
     }
-    TERN_TRY(pick_staged(call, choice, order));
+    TERN_TRY(select_staged(call, choice, order));
     if (!here) { // where the buffers are makes no difference
         call->way = TERN__WAY_STAGED;
         call->pieces = (call->share_bytes + call->piece_bytes - 1) / call->piece_bytes;
@@ -381,7 +383,8 @@ static uint64_t sign(const struct tern__coll *call, const char *algorithm)
 }
 
 // Counts that all ranks have alike and that are small: as a call with one count.
-static int pick_alike(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
+static int select_alike(struct tern__coll *call, const struct tern__choice *choice,
+                        tern_order order)
 {
     struct tern__program *small;
     uint64_t table_bytes =
@@ -418,7 +421,7 @@ static int need_flat(struct tern__coll *call)
     return TERN_OK;
 }
 
-int tern__call_pick(struct tern__coll *call)
+int tern__call_select(struct tern__coll *call)
 {
     struct tern__choice room;
     int status;
@@ -448,12 +451,12 @@ int tern__call_pick(struct tern__coll *call)
         }
     }
     if (tern__kind_counts_alike(call->kind)) {
-        status = pick_alike(call, choice, order);
+        status = select_alike(call, choice, order);
     }
     if (status == TERN_OK && call->slot != NULL) {
         return TERN_OK;
     }
-    status = status == TERN_OK ? pick_large(call, choice, order) : status;
+    status = status == TERN_OK ? select_large(call, choice, order) : status;
     if (status != TERN_OK) {
         tern__call_drop(call);
         return status;
