@@ -114,7 +114,7 @@ struct tern__beginning {
     int64_t now_ns; // the clock, or 0 when nobody has looked at it
 };
 
-// A process with one thread needs no swap, which is the dearest part of a record.
+// A process with one thread needs no swap, which is the most expensive part of a record.
 static inline bool tern__record_take(struct tern__record *record, uint32_t before, uint32_t place)
 {
     if (tern__single_threaded()) {

@@ -102,9 +102,10 @@ struct tern__head {
 };
 _Static_assert(sizeof(struct tern__head) == TERN_CACHE_LINE, "shared layout");
 
-// In a run that opens a v-collective of two ranks, from one to the other. Whoever finds anything in
-// it that is not as it should be goes by the line and the table. Other runs leave the slot's letter
-// as it is; so that one which is 2^32 runs old is not taken for a new one, there is its age.
+// In the run that announces a v-collective of two ranks, from one to the other. Whoever finds
+// anything in it that is not as it should be goes by the line and the table. Other runs leave the
+// slot's letter as it is; so that one which is 2^32 runs old is not taken for a new one, there is
+// its age.
 struct tern__letter {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t run; // that it was written in
     uint32_t age;                                  // tern__letter_age of the call
@@ -129,13 +130,13 @@ struct tern__mail {
 _Static_assert(sizeof(struct tern__mail) == TERN_CACHE_LINE, "shared layout");
 
 // In the line of a message that the receiver copies from where it lies.
-#define TERN__MAIL_LENT UINT32_MAX // in place of the piece's bytes
-struct tern__mail_lent {
+#define TERN__MAIL_REFERENCE UINT32_MAX // in place of the piece's bytes
+struct tern__mail_reference {
     uint64_t window; // tern__placement_key; 0: offset is an address of the sender's
     uint64_t offset;
     uint64_t bytes;
 };
-_Static_assert(sizeof(struct tern__mail_lent) <= TERN__MAIL_LINE_BYTES, "fits the line");
+_Static_assert(sizeof(struct tern__mail_reference) <= TERN__MAIL_LINE_BYTES, "fits the line");
 
 struct tern__mail_ack {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t taken; // pieces; written by the receiver

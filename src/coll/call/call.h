@@ -79,9 +79,9 @@ struct tern__coll {
     // slot: whole inputs, one run. Unknown: the first run tells where the buffers are; then window
     // or direct: the plan runs on them, in that same run; or staged: piece by piece in slots.
     enum tern__way way;
-    uint64_t number;           // of the communicator's calls, from 1
-    uint64_t pieces;           // runs it has; 0: not known yet
-    uint64_t opening;          // staged: 1: the first of them is no piece
+    uint64_t number;    // of the communicator's calls, from 1
+    uint64_t pieces;    // runs it has; 0: not known yet
+    uint64_t announced; // staged: 1: the first of them says where buffers are, and is no piece
     uint64_t published, ended; // of its runs
     uint64_t longest;          // staged v-collectives: bytes of the largest share of any rank
     struct tern__record *record;
@@ -286,8 +286,8 @@ void tern__mail_tell(const struct tern__calls *calls, int peer, int owner, const
 uint64_t tern__call_place(const struct tern__calls *calls, const char *address, uint64_t bytes,
                           uint64_t *offset);
 
-// Opening: all ranks have published where their buffers are. Decides the way, the same on all.
-int tern__call_open(struct tern__coll *call, uint32_t run);
+// Announced: all ranks have published where their buffers are. Decides the way, the same on all.
+int tern__call_find_way(struct tern__coll *call, uint32_t run);
 
 // shares.c: a digest of counts that all ranks have alike, its lowest bit set when they are small;
 // the largest input of a rank; where an input that is packed has its shares.
@@ -307,8 +307,8 @@ void tern__call_list_shares(const struct tern__coll *call, struct tern__share *r
 const struct tern__program *tern__call_reader(const struct tern__coll *call);
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest);
 
-// Whether this rank puts its input into the slot when it opens the call: always when that is small,
-// and up to what a slot holds when others could not read it where it is.
+// Whether this rank puts its input into the slot when it announces the call: always when that is
+// small, and up to what a slot holds when others could not read it where it is.
 bool tern__call_fits_slot(const struct tern__coll *call, bool stays);
 
 // run.c: begin takes a call whose plans are selected, and does what can be done without waiting.

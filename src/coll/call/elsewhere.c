@@ -86,7 +86,7 @@ void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struc
 static void tell_piece(const struct tern__coll *call, struct tern__told *told)
 {
     const struct tern__calls *calls = call->calls;
-    uint64_t index = call->published - call->opening;
+    uint64_t index = call->published - call->announced;
     uint64_t skip;
     if (!tern__kind_in_all(call->plan_kind)) {
         told->bytes =
@@ -115,22 +115,22 @@ void tern__call_tell(const struct tern__coll *call, uint32_t run)
                               .alone = tern__call_is_alone(call)};
     const char *payload = tern__area_payload(calls->area, calls->rank, run);
     const struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
-    bool opens = call->way == TERN__WAY_UNKNOWN;
+    bool announces = call->way == TERN__WAY_UNKNOWN;
     if (call->way == TERN__WAY_STAGED) {
         if (call->in != NULL && !call->wide) { // else the plan sends what others want
             tell_piece(call, &told);
         }
-    } else if (call->counts) { // with a table; when it opens, offsets count from there
+    } else if (call->counts) { // with a table; when it is announced, offsets count from there
         const struct tern__placement *placement = (const void *)head->data;
         told.table_bytes = tern__round_line(sizeof(struct tern__share) * (uint64_t)calls->nranks);
         told.rows = (const struct tern__share *)(const void *)payload;
-        told.begin = opens && tern__kind_in_all(call->kind) ? 0 : told.table_bytes;
+        told.begin = announces && tern__kind_in_all(call->kind) ? 0 : told.table_bytes;
         told.bytes = call->in_bytes;
-        if (opens ? placement->in_slot == 0 : tern__call_longest_in(call) <= TERN__LINE_BYTES) {
+        if (announces ? placement->in_slot == 0 : tern__call_longest_in(call) <= TERN__LINE_BYTES) {
             told.rows = NULL;
             told.bytes = 0;
         }
-    } else if (!opens && call->in_bytes > TERN__LINE_BYTES) {
+    } else if (!announces && call->in_bytes > TERN__LINE_BYTES) {
         told.bytes = tern__kind_in_all(call->kind) ? call->share_bytes : call->in_bytes;
         told.stride = call->share_bytes;
     }

@@ -171,17 +171,17 @@ void tern__early_free(struct tern__pipe *pipe, struct tern__early *early);
 void tern__message_end(struct tern__message *message, int status);
 
 // take.c: whether there is a piece of a rank that is asked for; takes what has come (1 when
-// anything was moved; not `lent`: leaves what would be copied from where it lies); gives a recv
-// that has begun what came before it, 1 when there was such a message; a whole small message, true
-// when it was there.
+// anything was moved; not by_reference: leaves what would be copied from where it lies); gives a
+// recv that has begun what came before it, 1 when there was such a message; a whole small message,
+// true when it was there.
 bool tern__can_take(const struct tern__endpoint *endpoint, int from);
-int tern__take_some(struct tern__endpoint *endpoint, int from, bool lent);
+int tern__take_some(struct tern__endpoint *endpoint, int from, bool by_reference);
 int tern__take_claim(struct tern__message *message, int from);
 bool tern__take_quick(struct tern__message *message);
 
 // pieces.c: moves what can be moved; whether any message could be; ends all messages with a status.
-// 1 when anything moved. Not `lent`: leaves what would be copied from where it lies.
-int tern__message_advance(struct tern__message *message, bool lent);
+// 1 when anything moved. Not by_reference: leaves what would be copied from where it lies.
+int tern__message_advance(struct tern__message *message, bool by_reference);
 bool tern__endpoint_advance(struct tern__endpoint *endpoint);
 bool tern__endpoint_ready(struct tern__endpoint *endpoint);
 void tern__endpoint_fail(struct tern__endpoint *endpoint, int status);

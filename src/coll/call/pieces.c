@@ -10,7 +10,7 @@
 #include "base/options.h"
 #include "xport/expose.h"
 
-#define LENT_FROM ((uint64_t)16 << 10) // bytes that are worth waiting for the receiver
+#define REFERENCE_FROM ((uint64_t)16 << 10) // bytes that are worth waiting for the receiver
 
 static struct tern__mail *mail_of(const struct tern__message *message, uint32_t number)
 {
@@ -46,7 +46,7 @@ static bool can_send(const struct tern__message *message, struct tern__pipe *pip
 // From how many bytes on the receiver reads a message out of ordinary memory. A short one leaves
 // its sender free; with more ranks than processors pieces are faster, since one side works while
 // the other has no turn.
-static uint64_t lend_from(const struct tern__calls *calls)
+static uint64_t refer_from(const struct tern__calls *calls)
 {
     if (calls->direct_option != TERN__DIRECT_ON) {
         return calls->direct_option; // off: nobody reads
@@ -58,22 +58,22 @@ static uint64_t lend_from(const struct tern__calls *calls)
 
 // Whether the receiver can take it from where it lies: in a window, or in ordinary memory that it
 // may read.
-static bool lend(const struct tern__message *message, struct tern__mail *mail)
+static bool put_reference(const struct tern__message *message, struct tern__mail *mail)
 {
     const struct tern__calls *calls = message->endpoint->calls;
-    struct tern__mail_lent lent = {.bytes = message->bytes};
-    if (message->bytes < LENT_FROM || tern__mail_is_elsewhere(calls, message->peer)) {
+    struct tern__mail_reference place = {.bytes = message->bytes};
+    if (message->bytes < REFERENCE_FROM || tern__mail_is_elsewhere(calls, message->peer)) {
         return false;
     }
-    lent.window = tern__call_place(calls, message->buffer, message->bytes, &lent.offset);
-    if (lent.window == 0) {
-        if (message->bytes < lend_from(calls) ||
+    place.window = tern__call_place(calls, message->buffer, message->bytes, &place.offset);
+    if (place.window == 0) {
+        if (message->bytes < refer_from(calls) ||
             !tern__reach_both(&calls->comm->group, message->peer)) {
             return false;
         }
-        lent.offset = (uintptr_t)message->buffer;
+        place.offset = (uintptr_t)message->buffer;
     }
-    memcpy(mail->data, &lent, sizeof lent);
+    memcpy(mail->data, &place, sizeof place);
     return true;
 }
 
@@ -111,8 +111,8 @@ static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
     struct tern__mail *mail = mail_of(message, number);
     mail->signature = message->begun ? 0 : message->signature;
     mail->tag = message->tag;
-    if (!message->begun && lend(message, mail)) {
-        mail->bytes = TERN__MAIL_LENT;
+    if (!message->begun && put_reference(message, mail)) {
+        mail->bytes = TERN__MAIL_REFERENCE;
         message->by_reference = true;
         message->last = number;
     } else {
@@ -189,7 +189,7 @@ static int send_some(struct tern__pipe *pipe)
     return moved;
 }
 
-int tern__message_advance(struct tern__message *message, bool lent)
+int tern__message_advance(struct tern__message *message, bool by_reference)
 {
     struct tern__endpoint *endpoint = message->endpoint;
     if (message->sends) {
@@ -202,7 +202,7 @@ int tern__message_advance(struct tern__message *message, bool lent)
         moved = tern__take_claim(message, (first + i) % endpoint->calls->nranks);
     }
     for (int i = 0; i < ranks && moved >= 0 && tern__peek(&message->done) == 0; i++) {
-        int taken = tern__take_some(endpoint, (first + i) % endpoint->calls->nranks, lent);
+        int taken = tern__take_some(endpoint, (first + i) % endpoint->calls->nranks, by_reference);
         moved = taken != 0 ? taken : moved;
     }
     return moved;
@@ -226,7 +226,7 @@ static bool quick_in_turn(const tern_comm *comm, const tern_coll *call)
     size_t element_bytes = tern_dtype_size(call->dtype);
     if (endpoint == NULL || call->root < 0 || call->root >= calls->nranks ||
         call->root == calls->rank || element_bytes == 0 ||
-        call->count >= LENT_FROM / element_bytes ||
+        call->count >= REFERENCE_FROM / element_bytes ||
         tern__flag_load(&comm->group.shared->failed) != TERN__WORKING ||
         tern__peek(&tern__trace_on) != 0) {
         return false;

@@ -10,7 +10,7 @@
 #include "comm/registry.h"
 #include "plan/slices.h"
 
-// Opening.
+// The first run of a call, in which ranks announce where their buffers are.
 
 static const struct tern__share *table_of(const struct tern__calls *calls, int rank, uint32_t run)
 {
@@ -101,7 +101,7 @@ const struct tern__program *tern__call_direct(const struct tern__coll *call, uin
     return tern__call_reader(call);
 }
 
-int tern__call_open(struct tern__coll *call, uint32_t run)
+int tern__call_find_way(struct tern__coll *call, uint32_t run)
 {
     call->pieces = 1;
     if (call->counts) {
@@ -123,7 +123,7 @@ int tern__call_open(struct tern__coll *call, uint32_t run)
         call->placed = direct;
     } else {
         call->way = TERN__WAY_STAGED;
-        call->opening = 1;
+        call->announced = 1;
         call->pieces = 1 + (length + call->piece_bytes - 1) / call->piece_bytes;
     }
     return TERN_OK;
@@ -199,7 +199,7 @@ static void bind_slot(struct tern__coll *call, uint32_t run)
     calls->lanes.script = &call->slot->staged;
 }
 
-// All inputs of a form with counts are in the slots that the opening was published with.
+// All inputs of a v-collective are in the slots that the first run was published with.
 static void bind_slot_shares(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
@@ -350,7 +350,7 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
     struct tern__binding *binding = &calls->binding;
-    uint64_t index = call->ended - call->opening;
+    uint64_t index = call->ended - call->announced;
     uint64_t length = call->counts ? call->longest : call->share_bytes;
     uint64_t skip;
     uint64_t part = tern__piece_of(call, length, index, &skip);
@@ -411,7 +411,7 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
     case TERN__WAY_DIRECT:
         return bind_placed(call, run);
     case TERN__WAY_STAGED:
-        if (call->ended < call->opening) { // it has no ops
+        if (call->ended < call->announced) { // it has no ops
             call->calls->lanes.script = NULL;
         } else {
             bind_piece(call, run);
@@ -431,12 +431,12 @@ void tern__call_unload(struct tern__coll *call)
         memcpy(call->outs[rank], call->flat + (uint64_t)rank * call->share_bytes,
                call->share_bytes);
     }
-    if (call->way != TERN__WAY_STAGED || !call->copied || call->ended < call->opening ||
+    if (call->way != TERN__WAY_STAGED || !call->copied || call->ended < call->announced ||
         call->out == NULL) {
         return;
     }
     uint64_t skip;
-    uint64_t part = tern__piece_of(call, call->share_bytes, call->ended - call->opening, &skip);
+    uint64_t part = tern__piece_of(call, call->share_bytes, call->ended - call->announced, &skip);
     const char *from = calls->binding.out[calls->rank];
     int shares = tern__kind_out_all(call->plan_kind) ? calls->nranks : 1;
     for (int share = 0; share < shares; share++) {

@@ -5,7 +5,7 @@
 
 #include "coll/call/call.h"
 
-// What a rank says about its buffers in a run that opens a call, once it has published it.
+// What a rank says about its buffers in the run that announces a call, once it has published it.
 static inline const struct tern__placement *tern__call_placement(const struct tern__calls *calls,
                                                                  int rank, uint32_t run)
 {

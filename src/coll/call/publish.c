@@ -117,7 +117,7 @@ static void write_letter(const struct tern__coll *call, bool in_slot, uint32_t r
     tern__flag_store(&letter->run, run); // partner: comes, in quick.c
 }
 
-static void fill_opening(struct tern__coll *call, uint32_t run, struct tern__head *head)
+static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
     struct tern__placement placement = {
         .form = (call->in_place ? TERN__FORM_IN_PLACE : 0u) |
@@ -161,7 +161,7 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
     const struct tern__calls *calls = call->calls;
     char *payload = tern__call_payload(call, calls->rank, run);
     uint64_t skip;
-    uint64_t index = call->published - call->opening;
+    uint64_t index = call->published - call->announced;
     if (call->in == NULL) {
         return;
     }
@@ -239,7 +239,7 @@ static void fill_list(const struct tern__coll *call, uint32_t run, struct tern__
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
     if (call->way == TERN__WAY_UNKNOWN) {
-        fill_opening(call, run, head);
+        fill_announcement(call, run, head);
     } else if (call->way == TERN__WAY_STAGED) {
         fill_piece(call, run);
     } else if (call->counts) {

@@ -275,7 +275,7 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
     return made;
 }
 
-// Publishes the run that opens a v-collective.
+// Publishes the run that announces a v-collective.
 static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
@@ -340,7 +340,7 @@ static bool has_shares(struct tern__coll *call, uint64_t gates, uint32_t run)
         return false;
     }
     calls->met_all = gates == calls->others;
-    if (tern__call_open(call, run) == TERN_OK && call->way == TERN__WAY_SLOT &&
+    if (tern__call_find_way(call, run) == TERN_OK && call->way == TERN__WAY_SLOT &&
         tern__call_bind(call, run) == TERN_OK) {
         return true;
     }

@@ -130,8 +130,8 @@ static void place_text(const struct tern__coll *call, char *text, size_t size)
     }
     if (call->pieces > 1) {
         snprintf(run, sizeof run, "in piece %llu of %llu, ",
-                 (unsigned long long)(call->ended + 1 - call->opening),
-                 (unsigned long long)(call->pieces - call->opening));
+                 (unsigned long long)(call->ended + 1 - call->announced),
+                 (unsigned long long)(call->pieces - call->announced));
     }
     if (step != NULL) {
         snprintf(text, size, "%sat lane %d, op %u (%s)", run, lane, step->index,

@@ -90,7 +90,7 @@ static int bind(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
     if (call->way == TERN__WAY_UNKNOWN) {
-        TERN_TRY(tern__call_open(call, run));
+        TERN_TRY(tern__call_find_way(call, run));
         record_way(call);
         if (call->pieces == call->published) {
             calls->publishing = call->next;

@@ -32,10 +32,10 @@ bool tern__can_take(const struct tern__endpoint *endpoint, int from)
 static uint64_t mail_bytes(const struct tern__mail *mail)
 {
     uint64_t bytes = mail->bytes;
-    if (mail->bytes == TERN__MAIL_LENT) {
-        struct tern__mail_lent lent;
-        memcpy(&lent, mail->data, sizeof lent);
-        return lent.bytes;
+    if (mail->bytes == TERN__MAIL_REFERENCE) {
+        struct tern__mail_reference place;
+        memcpy(&place, mail->data, sizeof place);
+        return place.bytes;
     }
     if (mail->bytes > TERN__MAIL_LINE_BYTES) {
         memcpy(&bytes, mail->data, sizeof bytes);
@@ -69,23 +69,23 @@ static int take_far(struct tern__group *group, int from, uint64_t address,
     return tern__reach_fail(group, &unread, what);
 }
 
-static int take_lent(struct tern__group *group, int from, const struct tern__mail *mail,
-                     const struct target *target)
+static int take_referred(struct tern__group *group, int from, const struct tern__mail *mail,
+                         const struct target *target)
 {
-    struct tern__mail_lent lent;
-    memcpy(&lent, mail->data, sizeof lent);
-    if (lent.window == 0) {
-        return take_far(group, from, lent.offset, target);
+    struct tern__mail_reference place;
+    memcpy(&place, mail->data, sizeof place);
+    if (place.window == 0) {
+        return take_far(group, from, place.offset, target);
     }
     const char *base =
-        tern__registry_base(group->job, (int)(lent.window >> 32), (uint32_t)lent.window - 1);
+        tern__registry_base(group->job, (int)(place.window >> 32), (uint32_t)place.window - 1);
     if (base == NULL) {
         return tern__group_fail(group, TERN_ERR_ARG, group->rank,
                                 "recv: the buffer of %s is in a window that %s has destroyed",
                                 tern__rank_name(group, from).text,
                                 tern__rank_name(group, group->rank).text);
     }
-    memcpy(target->to, base + lent.offset, target->bytes);
+    memcpy(target->to, base + place.offset, target->bytes);
     return TERN_OK;
 }
 
@@ -97,8 +97,8 @@ static int take_piece(struct tern__endpoint *endpoint, int from, const struct ta
     struct tern__pipe *pipe = &endpoint->in[from];
     uint32_t number = pipe->pieces + 1;
     const struct tern__mail *mail = tern__area_mail(calls->area, calls->rank, from, number);
-    if (mail->bytes == TERN__MAIL_LENT) {
-        TERN_TRY(take_lent(&calls->comm->group, from, mail, target));
+    if (mail->bytes == TERN__MAIL_REFERENCE) {
+        TERN_TRY(take_referred(&calls->comm->group, from, mail, target));
         *bytes = target->bytes;
     } else {
         bool line = mail->bytes <= TERN__MAIL_LINE_BYTES;
@@ -189,14 +189,14 @@ static int take_early(struct tern__endpoint *endpoint, int from, struct tern__ea
 
 // What has come from a rank. A recv of any rank ends the turn of who has served it, so that one
 // that sends without end does not keep the others waiting.
-int tern__take_some(struct tern__endpoint *endpoint, int from, bool lent)
+int tern__take_some(struct tern__endpoint *endpoint, int from, bool by_reference)
 {
     struct tern__pipe *pipe = &endpoint->in[from];
     int moved = 0;
     while (tern__can_take(endpoint, from)) {
         const struct tern__mail *mail = next_mail(endpoint, from);
         int turn = endpoint->turn;
-        if (!lent && mail->bytes == TERN__MAIL_LENT) {
+        if (!by_reference && mail->bytes == TERN__MAIL_REFERENCE) {
             break;
         }
         moved = 1;

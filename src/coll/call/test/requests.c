@@ -44,8 +44,8 @@ static void calls_under_way_end_in_any_order_on_any_communicator(void **state)
     }
 }
 
-// A rank may start its recv before it sends: what the other one has lent is copied later, else the
-// two copies would follow each other.
+// A rank may start its recv before it sends: what the other one sends by reference is copied later,
+// else the two copies would follow each other.
 static int receive_first(tern_comm *world, void *arg)
 {
     enum { COUNT = 1 << 20 };
