@@ -116,6 +116,14 @@ static inline uint64_t tern__key(tern_coll_kind kind, tern_dtype dtype, tern_red
                : TERN__NO_KEY;
 }
 
+// What is selected for a kind and an order of sums, and the plans that were made of it, the one
+// used last first.
+struct tern__selection {
+    bool agreed; // the choice is there, and that of all ranks
+    struct tern__choice choice;
+    struct tern__program *programs;
+};
+
 // What was found out about a call when one like it was made before, in rank order, with no
 // algorithm named: small ones by key and count (where all have the same counts, by their digest),
 // other v-collectives by key, since their plans do not depend on the counts.
@@ -201,14 +209,10 @@ struct tern__calls {
 
     char failed_text[TERN_ERROR_BYTES]; // why, and where its oldest call stood
 
-    // What was looked up before.
-    struct tern__program *programs;
-    tern_topo *topo;
-    struct {
-        bool valid;
-        struct tern__choice choice;
-    } choices[TERN_PLAN_KINDS][2];
+    // What was found out before: of a kind and an order of sums; of calls.
+    struct tern__selection selections[TERN_PLAN_KINDS][2];
     struct tern__shape shapes[TERN__SHAPES];
+    tern_topo *topo;
     bool handed; // by quick.c: the run that was published last is of the call that begins next
     struct tern__record *handed_record;
     uint64_t direct_option;          // what TERN_DIRECT says (base/options.h)
@@ -234,7 +238,7 @@ int tern__call_check_lists(struct tern__coll *call, const tern_coll *from);
 // select.c: finds the plans; and lets go of them.
 int tern__call_select(struct tern__coll *call);
 void tern__call_drop(struct tern__coll *call);
-void tern__programs_free(struct tern__calls *calls);
+void tern__selections_free(struct tern__calls *calls);
 
 // shape.c: finds a call of the same shape, and takes its plans; remembers one that was selected.
 bool tern__call_find_shape(struct tern__coll *call);

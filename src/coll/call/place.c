@@ -93,7 +93,8 @@ const struct tern__program *tern__call_reader(const struct tern__coll *call)
 
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest)
 {
-    const struct tern__choice *choice = &call->calls->choices[call->plan_kind][call->order].choice;
+    const struct tern__choice *choice =
+        &call->calls->selections[call->plan_kind][call->order].choice;
     if (!call->calls->direct || choice->direct_from == 0 || longest < choice->direct_from ||
         (choice->direct_to != 0 && longest > choice->direct_to)) {
         return NULL;

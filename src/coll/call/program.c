@@ -163,8 +163,6 @@ int tern__program_create(const struct tern__program_key *key, struct tern__progr
     uint64_t n = (uint64_t)key->nranks;
     bool bytes = key->kind != TERN_PLAN_BARRIER;
     made->scaled = key->scaled;
-    made->kind = key->kind;
-    made->order = key->order;
     made->index = tern__algo_index(key->kind, key->algorithm);
     made->root = key->root;
     made->bytes = key->bytes;

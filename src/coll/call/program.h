@@ -30,10 +30,8 @@ struct tern__program {
 
     // Of the list that keeps it.
     struct tern__program *next;
-    tern_plan_kind kind;
     char algorithm[32];
     int index; // of it, in the kind's row of tern_algo_name
-    tern_order order;
     int root;
     uint64_t bytes; // 0 of one that is scaled
     uint32_t unit;

@@ -61,7 +61,7 @@ void tern__question_free(struct tern__question *question)
 {
     tern__call_drop(&question->call);
     tern__shapes_free(&question->calls);
-    tern__programs_free(&question->calls);
+    tern__selections_free(&question->calls);
     tern_topo_destroy(question->calls.topo);
     free(question);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a call asks for to the plans it runs. Plans are kept by the communicator: those that
-// scale once for all sizes, the others by size, a bounded number of them.
+// From what a call asks for to the plans it runs. Plans are kept by the communicator, by kind and
+// order: those that scale once for all sizes, the others by size, a bounded number of them.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "coll/algo.h"
 #include "coll/call/call.h"
 
-#define PROGRAMS_MAX 64 // that nobody uses and that were made for one size
+#define PROGRAMS_MAX 64 // of a selection, that nobody uses and that were made for one size
 #define LINE UINT64_C(64)
 
 // Of plans between machines, which cut them further: several trips are under way at a time.
@@ -19,21 +19,24 @@
 // From here on a broadcast to several machines goes from one to the next.
 #define RELAY_BYTES ((uint64_t)512 << 10)
 
-void tern__programs_free(struct tern__calls *calls)
+void tern__selections_free(struct tern__calls *calls)
 {
-    while (calls->programs != NULL) {
-        struct tern__program *program = calls->programs;
-        calls->programs = program->next;
-        tern__program_destroy(program);
+    for (int i = 0; i < TERN_PLAN_KINDS * 2; i++) {
+        struct tern__selection *selection = &calls->selections[i / 2][i % 2];
+        while (selection->programs != NULL) {
+            struct tern__program *program = selection->programs;
+            selection->programs = program->next;
+            tern__program_destroy(program);
+        }
     }
 }
 
 // Forgets the one of a single size that has not been used for the longest time.
-static void forget_one(struct tern__calls *calls)
+static void forget_one(struct tern__selection *selection)
 {
     struct tern__program **last = NULL;
     int count = 0;
-    for (struct tern__program **link = &calls->programs; *link != NULL; link = &(*link)->next) {
+    for (struct tern__program **link = &selection->programs; *link != NULL; link = &(*link)->next) {
         if ((*link)->users == 0 && !(*link)->scaled) {
             last = link;
             count++;
@@ -48,29 +51,29 @@ static void forget_one(struct tern__calls *calls)
 
 static bool is_it(const struct tern__program *program, const struct tern__program_key *key)
 {
-    return program->kind == key->kind && program->root == key->root &&
-           program->bytes == key->bytes && program->unit == key->unit &&
-           program->order == key->order && strcmp(program->algorithm, key->algorithm) == 0;
+    return program->root == key->root && program->bytes == key->bytes &&
+           program->unit == key->unit && strcmp(program->algorithm, key->algorithm) == 0;
 }
 
 // Finds or makes a program; the one found last comes first.
 static int find(struct tern__calls *calls, const struct tern__program_key *key,
                 struct tern__program **found)
 {
-    for (struct tern__program **link = &calls->programs; *link != NULL; link = &(*link)->next) {
+    struct tern__selection *selection = &calls->selections[key->kind][key->order];
+    for (struct tern__program **link = &selection->programs; *link != NULL; link = &(*link)->next) {
         struct tern__program *program = *link;
         if (is_it(program, key)) {
             *link = program->next;
-            program->next = calls->programs;
-            calls->programs = program;
+            program->next = selection->programs;
+            selection->programs = program;
             *found = program;
             return TERN_OK;
         }
     }
-    forget_one(calls);
+    forget_one(selection);
     TERN_TRY(tern__program_create(key, found));
-    (*found)->next = calls->programs;
-    calls->programs = *found;
+    (*found)->next = selection->programs;
+    selection->programs = *found;
     return TERN_OK;
 }
 
@@ -176,7 +179,8 @@ static const struct tern__choice *choice_of(struct tern__coll *call, struct tern
 {
     struct tern__calls *calls = call->calls;
     *status = TERN_OK;
-    if (!calls->choices[call->plan_kind][call->order].valid) {
+    struct tern__selection *selection = &calls->selections[call->plan_kind][call->order];
+    if (!selection->agreed) {
         *status = tern__select(call->plan_kind, calls->nranks, call->order, NULL, room);
         if (*status == TERN_OK && calls->elsewhere != NULL) {
             *status = tern__tune_look_far(call->plan_kind, calls->nranks,
@@ -186,15 +190,15 @@ static const struct tern__choice *choice_of(struct tern__coll *call, struct tern
             *status = tern__choice_agree(&calls->comm->group, call->plan_kind, room);
         }
         if (*status == TERN_OK) {
-            calls->choices[call->plan_kind][call->order].choice = *room;
-            calls->choices[call->plan_kind][call->order].valid = true;
+            selection->choice = *room;
+            selection->agreed = true;
         }
     }
     if (*status == TERN_OK && call->algorithm != NULL) {
         *status = tern__select(call->plan_kind, calls->nranks, call->order, call->algorithm, room);
         return room;
     }
-    return &calls->choices[call->plan_kind][call->order].choice;
+    return &selection->choice;
 }
 
 // Whether the call can be made by what a tune file has for its kind: an algorithm that reaches

@@ -30,7 +30,7 @@ static void free_calls(void *arg)
         tern__endpoint_let_go(calls->endpoint);
     }
     tern__shapes_free(calls);
-    tern__programs_free(calls);
+    tern__selections_free(calls);
     tern_topo_destroy(calls->topo);
     tern__lanes_free(&calls->lanes);
     if (calls->elsewhere != NULL) {

@@ -249,7 +249,7 @@ static int keep_to_the_sizes(tern_comm *comm, void *arg)
         }
         CHECK(move(comm, kinds[k], 1) == 0); // after it the choice is known
         const struct tern__calls *calls = comm->calls;
-        const struct tern__choice *choice = &calls->choices[kinds[k]][TERN_ORDER_RANK].choice;
+        const struct tern__choice *choice = &calls->selections[kinds[k]][TERN_ORDER_RANK].choice;
         CHECK(tuned == NULL || kinds[k] != TERN_COLL_GATHER ||
               choice->direct_from == tuned->direct_from);
         const uint64_t sizes[] = {choice->direct_from, choice->direct_to, choice->direct_to + 1};

@@ -23,8 +23,11 @@ static const struct tern__program *program_of(tern_comm *comm, const char *algor
     if (tern__calls_of("test", comm, &calls) != TERN_OK) {
         return NULL;
     }
-    for (const struct tern__program *p = calls->programs; p != NULL; p = p->next) {
-        found = strcmp(p->algorithm, algorithm) == 0 ? p : found;
+    for (int i = 0; i < TERN_PLAN_KINDS * 2; i++) {
+        const struct tern__program *p = calls->selections[i / 2][i % 2].programs;
+        for (; p != NULL; p = p->next) {
+            found = strcmp(p->algorithm, algorithm) == 0 ? p : found;
+        }
     }
     return found;
 }
