@@ -25,7 +25,6 @@ static void in_child(void)
 {
     tern__work_forget();
     tern__registry_forget();
-    tern__windows_forget();
 }
 
 static void watch_forks(void)

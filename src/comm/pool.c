@@ -20,6 +20,7 @@
 #include "boot/join.h"
 #include "comm/checking.h"
 #include "mem/memfd.h"
+#include "mem/promised.h"
 
 #define HEAD_MAGIC 0x6c6f6f70u // "pool"
 
@@ -97,17 +98,6 @@ struct tern__pool *tern__pool_find(uint64_t id)
     }
     release();
     return found;
-}
-
-uint64_t tern__pools_untouched(void)
-{
-    uint64_t sum = 0;
-    hold();
-    for (const struct tern__pool *pool = pools; pool != NULL; pool = pool->next) {
-        sum += tern__memfd_untouched(pool->fd, pool->part_bytes);
-    }
-    release();
-    return sum;
 }
 
 // Where what begins in a rank's memory.
@@ -190,7 +180,7 @@ int tern__pool_create(uint64_t id, int rank, int nranks, size_t window_bytes,
 {
     size_t part = tern__round_up(window_bytes, tern__page_bytes());
     uint64_t available = (uint64_t)tern__memory_available();
-    uint64_t promised = tern__windows_untouched();
+    uint64_t promised = tern__promised_untouched();
     size_t all;
     available = available > promised ? available - promised : 0;
     if (part == 0 || part > available || __builtin_mul_overflow(part, (size_t)nranks, &all)) {
@@ -215,6 +205,7 @@ int tern__pool_create(uint64_t id, int rank, int nranks, size_t window_bytes,
         return status;
     }
     list(made);
+    tern__promised_add(&made->promised, made->fd, made->part_bytes);
     *pool = made;
     return TERN_OK;
 }
@@ -460,6 +451,7 @@ int tern__pool_destroy(struct tern__pool *pool)
 {
     int status = TERN_OK;
     unlist(pool);
+    tern__promised_remove(&pool->promised);
     if (pool->window != NULL) {
         status = tern_window_destroy(pool->window);
         int left = tern_comm_destroy(pool->comm);

@@ -39,6 +39,7 @@ struct tern__pool {
     tern_comm *comm; // since it has joined
     tern_window *window;
     tern_context context; // as the window's, but winSize is what was asked for
+    struct tern__promised promised;
 };
 
 // This rank's part, zero, and its card. TERN_ERR_MEMORY when the machine cannot give it.
@@ -56,8 +57,5 @@ int tern__pool_destroy(struct tern__pool *pool);
 
 // The pool of this process with that name, or NULL. In the child of a fork there are none.
 struct tern__pool *tern__pool_find(uint64_t id);
-
-// Bytes of the parts that this process has made and nobody has touched yet.
-uint64_t tern__pools_untouched(void);
 
 #endif

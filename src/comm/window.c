@@ -16,12 +16,9 @@
 #include "base/trace.h"
 #include "boot/inbox.h"
 #include "comm/heap.h"
-#include "comm/pool.h"
 #include "comm/registry.h"
 #include "mem/memfd.h"
 
-static pthread_mutex_t owned_lock = PTHREAD_MUTEX_INITIALIZER; // guards what follows
-static tern_window *owned;           // windows whose memory this process has made
 static _Atomic uint32_t generations; // of windows that this process has made, or tried to
 
 static bool is_here(const tern_window *window, int rank)
@@ -30,46 +27,14 @@ static bool is_here(const tern_window *window, int rank)
     return tern__job_is_here(group->job, group->members[rank]);
 }
 
-uint64_t tern__windows_untouched(void)
+// The parts of ranks on this machine; those of others are not of this memory.
+static size_t bytes_here(const tern_window *window)
 {
-    uint64_t sum = tern__pools_untouched();
-    pthread_mutex_lock(&owned_lock);
-    for (const tern_window *window = owned; window != NULL; window = window->next) {
-        size_t here = 0; // the parts of other machines' ranks are not of this memory
-        for (int rank = 0; rank < window->nranks; rank++) {
-            here += is_here(window, rank);
-        }
-        sum += tern__memfd_untouched(window->fd, window->size_bytes * here);
+    size_t here = 0;
+    for (int rank = 0; rank < window->nranks; rank++) {
+        here += is_here(window, rank);
     }
-    pthread_mutex_unlock(&owned_lock);
-    return sum;
-}
-
-static void own(tern_window *window)
-{
-    pthread_mutex_lock(&owned_lock);
-    window->next = owned;
-    owned = window;
-    pthread_mutex_unlock(&owned_lock);
-}
-
-static void disown(tern_window *window)
-{
-    pthread_mutex_lock(&owned_lock);
-    tern_window **link = &owned;
-    while (*link != NULL && *link != window) {
-        link = &(*link)->next;
-    }
-    if (*link != NULL) {
-        *link = window->next;
-    }
-    pthread_mutex_unlock(&owned_lock);
-}
-
-void tern__windows_forget(void)
-{
-    pthread_mutex_init(&owned_lock, NULL); // another thread of the parent may have held it
-    owned = NULL;
+    return window->size_bytes * here;
 }
 
 // Step 1: what each rank asks for.
@@ -458,7 +423,7 @@ static void free_window(tern_window *window, bool keeps_memory)
     }
     free(window->places);
     if (window->fd >= 0) {
-        disown(window);
+        tern__promised_remove(&window->promised);
         close(window->fd);
     }
     tern__handle_free(window, sizeof *window);
@@ -483,10 +448,10 @@ static int create(tern_comm *comm, size_t size_bytes, uint32_t flags, tern_windo
     bool placed = group->job->machines != NULL && (flags & SPARSE) == 0;
     uint32_t *places = placed ? calloc(TERN_RANKS_MAX, sizeof *places) : NULL;
     struct wish mine = {.size_bytes = size_bytes,
-                        .untouched_bytes =
-                            tern__windows_untouched() + (maker_of(group, group->rank) == group->rank
-                                                             ? tern__heap_untouched(comm)
-                                                             : 0),
+                        .untouched_bytes = tern__promised_untouched() +
+                                           (maker_of(group, group->rank) == group->rank
+                                                ? tern__heap_untouched(comm)
+                                                : 0),
                         .flags = flags,
                         .generation = (uint32_t)group->job->rank << 24 |
                                       tern__flag_add(&generations, 1) % (1u << 24),
@@ -536,7 +501,7 @@ static int window_create(tern_comm *comm, size_t size_bytes, const tern_window_o
     }
     TERN_TRY(create(comm, size_bytes, flags, window));
     if ((*window)->fd >= 0) {
-        own(*window);
+        tern__promised_add(&(*window)->promised, (*window)->fd, bytes_here(*window));
     }
     tern__comm_gains(comm, TERN__CHILD_WINDOW);
     tern__trace_add(TERN__TRACE_BARRIER, "tern_window_create", begin_ns, size_bytes);

@@ -5,6 +5,7 @@
 
 #include "base/trace.h"
 #include "comm/comm.h"
+#include "mem/promised.h"
 #include "tern/window.h"
 #include "xport/xport.h"
 
@@ -16,14 +17,14 @@ struct tern_window {
     size_t size_bytes;               // of a part, and the distance between two
     int rank;
     int nranks;
-    uint32_t number;          // of the communicator's windows, from 0
-    int fd;                   // on rank 0, to see how much of it is still untouched; else -1
-    bool sparse;              // tern__window_create_sparse
-    bool placed;              // this rank has taken the machine's place of it
-    bool shared_far;          // known to the network, and placed on all machines
-    uint32_t *places;         // by machine: of struct tern__ctl_window; or NULL
-    bool heap;                // not a window to programs: comm/heap.h
-    struct tern_window *next; // of this process's windows that have one
+    uint32_t number;  // of the communicator's windows, from 0
+    int fd;           // on rank 0, to see how much of it is still untouched; else -1
+    bool sparse;      // tern__window_create_sparse
+    bool placed;      // this rank has taken the machine's place of it
+    bool shared_far;  // known to the network, and placed on all machines
+    uint32_t *places; // by machine: of struct tern__ctl_window; or NULL
+    bool heap;        // not a window to programs: comm/heap.h
+    struct tern__promised promised;
     const struct tern__xport *xports[TERN_RANKS_MAX]; // as comm has them: one load less a put
     tern_context context;
 };
@@ -46,12 +47,6 @@ int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window *
 // unmapped with the window. number: TERN__AREA_NUMBER for a sparse one.
 int tern__window_of_parts(tern_comm *comm, void *base, size_t size_bytes, uint32_t number,
                           tern_window **window);
-
-// Bytes that windows made by this process have been promised and have not touched yet.
-uint64_t tern__windows_untouched(void);
-
-// In the child of a fork: this process has made none.
-void tern__windows_forget(void);
 
 // Where a range of a rank's part is in this process. TERN_ERR_ARG, with a sentence that begins with
 // `call`, when the window does not live, the rank does not exist, or the range sticks out; the
