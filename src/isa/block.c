@@ -20,7 +20,6 @@
 #include "isa/view.h"
 #include "sync/bell.h"
 #include "sync/ladder.h"
-#include "tern/isa.h"
 
 enum { MODELS = 2, GUARD_BYTES = 64 << 10, ALIGN_BYTES = 32 };
 
@@ -262,25 +261,4 @@ static int block_sync(void)
 int tern_block_sync(void)
 {
     return TERN__CALL(block_sync());
-}
-
-static int block_sync_soft(int32_t *arrived, int blocks)
-{
-    int32_t count = blocks > 0 ? blocks : here.count;
-    if (blocks < 0 || arrived == NULL || (uintptr_t)arrived % sizeof *arrived != 0) {
-        return tern__fail(TERN_ERR_ARG,
-                          "tern_block_sync_soft: %d blocks count at %p; expected 0 or more, and an "
-                          "aligned word",
-                          blocks, (void *)arrived);
-    }
-    uint32_t before = tern__flag_add((_Atomic uint32_t *)(void *)arrived, 1);
-    tern_tensor signal = tern_tensor_1d(arrived, TERN_I32, 1);
-    TERN_TRY(tern_tensor_notify(&signal, 0, TERN_NOTIFY_ADD)); // wakes who sleeps
-    return tern_tensor_wait(&signal, TERN_CMP_GE, ((int32_t)before / count + 1) * count,
-                            TERN_TIMEOUT_DEFAULT);
-}
-
-int tern_block_sync_soft(int32_t *arrived, int blocks)
-{
-    return TERN__CALL_OF_CALLS(block_sync_soft(arrived, blocks));
 }

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What checking mode keeps of a block: the stores that nothing has ordered yet, the flags that
-// would, and the reports. All of the thread alone.
+// What checking mode keeps of a block: the stores that nothing has ordered yet, and the flags that
+// would. All of the thread alone.
 
 #include "isa/check.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/options.h"
-#include "base/public.h"
-#include "comm/checking.h"
 #include "isa/block.h"
 #include "tern/signal.h"
 
-enum { PENDING = 128, PIPES = 11, EVENTS = 8, REPORTS = 64 };
-
-_Atomic uint32_t tern__watch_mode;
+enum { PENDING = 128, PIPES = 11, EVENTS = 8 };
 
 struct pending {
     struct tern__view to, from;
@@ -36,38 +29,7 @@ struct core {
     uint64_t number;                      // of stores so far
     uint64_t flags[PIPES][PIPES][EVENTS]; // the last store before it was set
     uint64_t random;
-    uint32_t reported[REPORTS];
-    unsigned reports;
-    char first[TERN_ERROR_BYTES];
 };
-
-static _Thread_local void *kept[TERN__WATCH_MEMORIES];
-static pthread_key_t at_end;
-
-static void free_kept(void *memories)
-{
-    void **memory = memories;
-    for (int i = 0; i < TERN__WATCH_MEMORIES; i++) {
-        free(memory[i]);
-        memory[i] = NULL;
-    }
-}
-
-static void make_key(void)
-{
-    pthread_key_create(&at_end, free_kept);
-}
-
-void *tern__watch_memory(enum tern__watch_memory which, size_t bytes)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (kept[which] == NULL && bytes > 0) {
-        pthread_once(&once, make_key);
-        kept[which] = calloc(1, bytes);
-        pthread_setspecific(at_end, kept);
-    }
-    return kept[which];
-}
 
 // NULL: nothing yet.
 static struct core *core_kept(void)
@@ -78,57 +40,6 @@ static struct core *core_kept(void)
 static struct core *core_made(void)
 {
     return tern__watch_memory(TERN__WATCH_CORE, sizeof(struct core));
-}
-
-bool tern__watch_in_kernel(void)
-{
-    return tern__block_here()->kernel != NULL;
-}
-
-// Of a call that was refused.
-static const char *place_here(void)
-{
-    return tern__watch_in_kernel() ? tern__watch_site_text(tern__watch_site()) : NULL;
-}
-
-bool tern__watch_asked(void)
-{
-    if (tern__peek(&tern__watch_mode) == TERN__WATCH_UNKNOWN) { // several threads: all the same
-        bool asked = tern__checking_asked();
-        tern__public_find_place(asked ? place_here : NULL);
-        tern__poke(&tern__watch_mode, asked ? TERN__WATCH_ON : TERN__WATCH_OFF);
-    }
-    return tern__peek(&tern__watch_mode) == TERN__WATCH_ON;
-}
-
-static bool is_new(struct core *core, uint32_t site)
-{
-    for (unsigned i = 0; i < core->reports && i < REPORTS; i++) {
-        if (core->reported[i] == site) {
-            return false;
-        }
-    }
-    core->reported[core->reports++ % REPORTS] = site;
-    return true;
-}
-
-void tern__watch_report(uint32_t site, const char *format, ...)
-{
-    char text[TERN_ERROR_BYTES];
-    const struct tern__block *block = tern__block_here();
-    struct core *core = core_made();
-    if (core != NULL && !is_new(core, site)) {
-        return;
-    }
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (core != NULL && core->reports == 1) {
-        snprintf(core->first, sizeof core->first, "%s: %s", tern__watch_site_text(site), text);
-    }
-    fprintf(stderr, "tern check: %s: kernel '%s', block %d: %s\n", tern__watch_site_text(site),
-            block->kernel != NULL ? block->kernel : "none", block->index, text);
 }
 
 static int read_seed(long *seed)
@@ -363,14 +274,6 @@ bool tern__watch_frees(const char *begin, const char *end)
 
 int tern__watch_end(int status)
 {
-    char first[TERN_ERROR_BYTES];
     tern__watch_order();
-    const struct core *core = core_kept();
-    unsigned reports = core != NULL ? core->reports : 0;
-    snprintf(first, sizeof first, "%s", core != NULL ? core->first : "");
-    free_kept(kept);
-    if (status < 0 || reports == 0) {
-        return status;
-    }
-    return tern__fail(TERN_ERR_KERNEL, "%s (of %u reports of checking mode)", first, reports);
+    return tern__watch_forget(status);
 }

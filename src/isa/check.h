@@ -82,18 +82,22 @@ void tern__watch_waits(void);
 // if the status is no error anyway.
 int tern__watch_end(int status);
 
-// Prints a report of the calling block; each place once.
+// check_report.c. Prints a report of the calling block; each place once.
 void tern__watch_report(uint32_t site, const char *format, ...) TERN_PRINTF(2, 3);
 
 // What the mode remembers of the calling thread, until its block ends or the thread does: zeros at
 // first. NULL when there is no memory, and with 0 bytes when nothing is remembered yet.
 enum tern__watch_memory {
     TERN__WATCH_CORE,
+    TERN__WATCH_REPORTS,
     TERN__WATCH_TILES,
     TERN__WATCH_WAITS,
     TERN__WATCH_MEMORIES
 };
 void *tern__watch_memory(enum tern__watch_memory which, size_t bytes);
+
+// Forgets all of it. TERN_ERR_KERNEL when there were reports, if the status is no error anyway.
+int tern__watch_forget(int status);
 
 // Whether the calling thread runs a block.
 bool tern__watch_in_kernel(void);
