@@ -40,6 +40,9 @@ int64_t tern__branch_turn(struct tern__launch *job);
 // The head may go on without this branch's output.
 bool tern__branch_is_lost(const struct tern__branch *branch);
 
+// branch_say.c. Says which ranks are here.
+void tern__branch_tell_present(struct tern__launch *job);
+
 // Says that the job cannot go on here, or why it was ended here.
 void tern__branch_fail(struct tern__branch *branch, int exit_status, const char *format, ...)
     TERN_PRINTF(3, 4);

@@ -93,8 +93,12 @@ int tern__head_room(
     const struct tern__job_head *head); // for one more connection; -1: there is none
 void tern__head_accept(struct tern__job_head *head);
 int64_t tern__head_turn(struct tern__job_head *head);
+
+// head_say.c: to all branches, and to one, as far as they have joined.
 void tern__head_say(struct tern__job_head *head, struct tern__link_word word, const void *payload,
-                    size_t bytes); // to all
+                    size_t bytes);
+void tern__head_say_to(struct tern__entry *entry, struct tern__link_word word, const void *payload,
+                       size_t bytes);
 
 // head_trace.c: of a job that is traced. Looks whether the file could be written; takes what a
 // branch says about it; writes the file and says which clocks were how far apart, and what lacks:

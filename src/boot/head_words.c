@@ -25,44 +25,6 @@ static uint64_t ranks_of(const struct tern__job_head *head, int entry)
     return tern__host_mask(&head->hosts.list[entry]);
 }
 
-struct tern__head_host tern__head_host(const struct tern__job_head *head, int entry)
-{
-    const struct tern__host *host = &head->hosts.list[entry];
-    struct tern__head_host made;
-    snprintf(made.text, sizeof made.text, "host %s (%s)", host->name, tern__host_ranks(host).text);
-    return made;
-}
-
-static void say_to(struct tern__entry *entry, struct tern__link_word word, const void *payload,
-                   size_t bytes)
-{
-    word.bytes = (uint32_t)bytes;
-    if (entry->joined) {
-        tern__link_say(&entry->link, &word, payload);
-    }
-}
-
-void tern__head_say(struct tern__job_head *head, struct tern__link_word word, const void *payload,
-                    size_t bytes)
-{
-    for (int i = 0; i < head->hosts.count; i++) {
-        say_to(&head->entries[i], word, payload, bytes);
-    }
-}
-
-void tern__head_why(const struct tern__job_head *head, char *text, size_t size)
-{
-    const struct tern__launch *job = &head->job;
-    if (tern__launch_cause(job, text, size) >= 0) {
-        return;
-    }
-    if (job->culprit >= 0 && job->cause == CAUSE_RANK) {
-        tern__hub_describe_end(job->culprit, job->procs.status[job->culprit], text, size);
-    } else {
-        snprintf(text, size, "the job is being ended");
-    }
-}
-
 void tern__head_end(struct tern__job_head *head, enum tern__cause cause, int term_ms, int kill_ms)
 {
     if (head->job.cause == CAUSE_NONE) {
@@ -151,7 +113,7 @@ static void rank_ended(struct tern__job_head *head, int at, const struct tern__l
     news.kind = TERN__WORD_RANK_ENDED;
     for (int i = 0; i < head->hosts.count; i++) {
         if (i != at) {
-            say_to(&head->entries[i], news, NULL, 0);
+            tern__head_say_to(&head->entries[i], news, NULL, 0);
         }
     }
     if (job->fell[rank] && job->culprit < 0) {
@@ -202,11 +164,11 @@ static void hear_word(struct tern__job_head *head, int at, const struct tern__li
         }
         break;
     case TERN__WORD_ASK_CLOCK:
-        say_to(entry,
-               (struct tern__link_word){.kind = TERN__WORD_CLOCK,
-                                        .value = word->value,
-                                        .number = (uint64_t)tern__now_ns()},
-               NULL, 0);
+        tern__head_say_to(entry,
+                          (struct tern__link_word){.kind = TERN__WORD_CLOCK,
+                                                   .value = word->value,
+                                                   .number = (uint64_t)tern__now_ns()},
+                          NULL, 0);
         break;
     case TERN__WORD_CLOCKS:
     case TERN__WORD_TRACK:

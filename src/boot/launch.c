@@ -10,7 +10,6 @@
 #include "tern/launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -260,17 +259,6 @@ static int launch(struct tern__launch *job, int *exit_status)
     return status;
 }
 
-int tern__launch_open_standard(int opened[3])
-{
-    int count = 0;
-    for (int fd = 0; fd < 3; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) == fd) {
-            opened[count++] = fd;
-        }
-    }
-    return count;
-}
-
 int tern__launch_run(struct tern__launch *job, int *exit_status)
 {
     int opened[3];
@@ -311,20 +299,6 @@ static int check_options(const tern_launch_options *options, const int *exit_sta
                                         "named");
     }
     return TERN_OK;
-}
-
-struct tern__launch tern__launch_new(const tern_launch_options *options)
-{
-    return (struct tern__launch){
-        .options = options,
-        .procs = {.guard_fd = -1, .exec_fd = -1},
-        .timeout_at_ns =
-            options->timeout_ns > 0 ? tern__deadline_after(options->timeout_ns) : INT64_MAX,
-        .term_at_ns = INT64_MAX,
-        .kill_at_ns = INT64_MAX,
-        .culprit = -1,
-        .suspect = -1,
-    };
 }
 
 int tern_launch(const tern_launch_options *options, int *exit_status)
