@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <float.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,21 +88,10 @@ static long double element_of(const tern_predicate *predicate)
 static bool predicate_holds(const tern_predicate *predicate)
 {
     const long double seen = element_of(predicate), value = (long double)predicate->value;
-    switch (predicate->cmp) {
-    case TERN_CMP_EQ:
-        return seen == value;
-    case TERN_CMP_NE:
-        return seen != value;
-    case TERN_CMP_GT:
-        return seen > value;
-    case TERN_CMP_GE:
-        return seen >= value;
-    case TERN_CMP_LT:
-        return seen < value;
-    case TERN_CMP_LE:
-        return seen <= value;
+    if (isunordered(seen, value)) {
+        return predicate->cmp == TERN_CMP_NE;
     }
-    return false;
+    return tern__cmp_holds((seen > value) - (seen < value), predicate->cmp, 0);
 }
 
 static bool is_poisoned(const struct todo *todo, struct tern__task *task)
