@@ -299,7 +299,7 @@ static int share_far(tern_window *window, uint32_t generation)
                                    .name = name_of(generation),
                                    .all = all,
                                    .away = away};
-    if (!window->sparse) {
+    if (window->places != NULL) { // a sparse one has none
         far.place = window->places[group->job->machines->mine];
     }
     TERN_TRY(tern__net_window_add(group->job->net, &far));
@@ -433,7 +433,7 @@ static void free_window(tern_window *window, bool keeps_memory)
 static void unplace(tern_window *window)
 {
     const struct tern__job *job = window->comm->group.job;
-    if (window->placed && job->net != NULL) {
+    if (window->placed && window->places != NULL && job->net != NULL) {
         tern__net_window_unplace(job->net, window->places[job->machines->mine]);
     }
     free(window->places);

@@ -2,6 +2,7 @@
 // The pieces of messages, out of mailboxes. Data path: no allocation, no lock, no log, and no
 // system call but to read the memory of another process.
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -175,6 +176,7 @@ static int take_early(struct tern__endpoint *endpoint, int from, struct tern__ea
 {
     struct tern__pipe *pipe = &endpoint->in[from];
     uint64_t bytes;
+    assert(early != NULL); // a message that is no recv's has one: meet
     struct target target = {(char *)early->data + early->moved, early->bytes, early->number};
     TERN_TRY(take_piece(endpoint, from, &target, &bytes));
     early->moved += bytes;
