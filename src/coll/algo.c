@@ -124,6 +124,14 @@ bool tern__algo_scales(tern_plan_kind kind, const char *name)
     return row != NULL && row->scales;
 }
 
+// The others of rank order hand partial sums on.
+bool tern__algo_whole(tern_plan_kind kind, const char *name)
+{
+    const struct tern__algo *row = tern__algo_row(kind, tern__algo_index(kind, name));
+    return row != NULL && row->order == TERN_ORDER_RANK &&
+           row->need != TERN__NEED_MACHINES_IN_ORDER;
+}
+
 bool tern_algo_in_place(tern_plan_kind kind, int index)
 {
     const struct tern__algo *row = tern__algo_row(kind, index);

@@ -30,4 +30,7 @@ void tern__algo_unknown(tern_plan_kind kind, const char *name, size_t length, ch
 // Whether one plan does for every size: its operands cover whole slices or shares.
 bool tern__algo_scales(tern_plan_kind kind, const char *name);
 
+// Whether each sum is one op over the inputs of all ranks, in their order; not of executors.
+bool tern__algo_whole(tern_plan_kind kind, const char *name);
+
 #endif

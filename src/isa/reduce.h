@@ -57,4 +57,7 @@ extern const tern__reduce_table tern__reduce_avx2;   // needs AVX2 and F16C
 extern const tern__reduce_table tern__reduce_avx512; // needs AVX-512 F, BW, DQ and VL
 #endif
 
+// The end of an average of f32 or f64 from n sources whose sum has been made: the bits of avg.
+void tern__reduce_divide(tern_dtype dtype, void *to, const void *from, size_t count, int n);
+
 #endif

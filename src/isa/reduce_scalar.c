@@ -218,3 +218,20 @@ const tern__reduce_table tern__reduce_scalar = {
 #include "tern/dtype.def"
 #undef TERN_DTYPE
 };
+
+#define DIVIDE(type)                                                                               \
+    for (size_t i = 0; i < count; i++) {                                                           \
+        type value;                                                                                \
+        memcpy(&value, (const char *)from + i * sizeof value, sizeof value);                       \
+        value /= (type)n;                                                                          \
+        memcpy((char *)to + i * sizeof value, &value, sizeof value);                               \
+    }
+
+void tern__reduce_divide(tern_dtype dtype, void *to, const void *from, size_t count, int n)
+{
+    if (dtype == TERN_F64) {
+        DIVIDE(double)
+    } else {
+        DIVIDE(float)
+    }
+}

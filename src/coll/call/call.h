@@ -73,7 +73,8 @@ struct tern__coll {
     uint64_t piece_bytes;               // of a share, or of all where there are slices
     uint64_t slot_limit;                // v-collectives: inputs up to this go into the slot at once
     bool copied;                        // staged: out goes through the slot, too
-    bool wide; // staged: the plan reaches other machines, in the wide payloads
+    bool wide;    // staged: the plan reaches other machines, in the wide payloads
+    bool divides; // of an average: the plan sums, and what comes out of it is divided
 
     // Where it stands.
     // slot: whole inputs, one run. Unknown: the first run tells where the buffers are; then window
@@ -234,6 +235,13 @@ int tern__call_check(const char *name, struct tern__calls *calls, const tern_col
                      struct tern__coll *call);
 // lists.c: the same of buffers that are lists.
 int tern__call_check_lists(struct tern__coll *call, const tern_coll *from);
+
+// far.c: ranks of other machines are met in slots, by the algorithm of the kind that only reads
+// inputs; or, for much, by one that reaches them. *choice: for them; it may be put into *room.
+void tern__call_go_far(const struct tern__coll *call, const struct tern__choice **choice,
+                       struct tern__choice *room);
+// Whether an algorithm between machines would give the call other values, as it hands sums on.
+bool tern__far_spoils(const struct tern__coll *call, const char *algorithm);
 
 // select.c: finds the plans; and lets go of them.
 int tern__call_select(struct tern__coll *call);

@@ -175,7 +175,7 @@ static void bind_elements(const struct tern__coll *call)
     binding->distance = NULL;
     binding->elsewhere = 0;
     binding->element_bytes = call->element_bytes;
-    binding->reduce = call->reduce;
+    binding->reduce = call->divides ? tern__reduce_find(call->dtype, TERN_SUM) : call->reduce;
     binding->function = call->function;
     binding->function_arg = call->function_arg;
 }
@@ -439,6 +439,11 @@ void tern__call_unload(struct tern__coll *call)
     uint64_t skip;
     uint64_t part = tern__piece_of(call, call->share_bytes, call->ended - call->announced, &skip);
     const char *from = calls->binding.out[calls->rank];
+    if (call->divides) { // sums have one share
+        tern__reduce_divide(call->dtype, call->out + skip, from, part / call->element_bytes,
+                            calls->nranks);
+        return;
+    }
     int shares = tern__kind_out_all(call->plan_kind) ? calls->nranks : 1;
     for (int share = 0; share < shares; share++) {
         memcpy(call->out + tern__call_out_at(call, share) + skip, from + (uint64_t)share * part,

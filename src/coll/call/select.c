@@ -16,9 +16,6 @@
 // Of plans between machines, which cut them further: several trips are under way at a time.
 #define WIDE_CHUNK ((uint64_t)2 << 20)
 
-// From here on a broadcast to several machines goes from one to the next.
-#define RELAY_BYTES ((uint64_t)512 << 10)
-
 void tern__selections_free(struct tern__calls *calls)
 {
     for (int i = 0; i < TERN_PLAN_KINDS * 2; i++) {
@@ -106,6 +103,15 @@ static bool reaches(const struct tern__coll *call, const char *algorithm)
     return strcmp(algorithm, built_in.small) != 0;
 }
 
+// Whether the call's operation needs all inputs in one op, which the algorithm does not do.
+static bool lacks(const struct tern__coll *call, const char *algorithm)
+{
+    int index = tern__algo_index(call->plan_kind, algorithm);
+    return tern_algo_across_machines(call->plan_kind, index)
+               ? tern__far_spoils(call, algorithm)
+               : call->op == TERN_AVG || call->op >= TERN_MINLOC;
+}
+
 // The program of an algorithm: scaled, or for so many bytes when it cannot be.
 static int program_of(struct tern__coll *call, const char *algorithm, tern_order order,
                       uint64_t bytes, struct tern__program **program)
@@ -130,12 +136,12 @@ static int program_of(struct tern__coll *call, const char *algorithm, tern_order
         .topo = far ? calls->elsewhere->topo : calls->topo,
         .far = far,
     };
-    if (!scales && (unit > 8 || call->op == TERN_AVG || call->counts || call->op >= TERN_MINLOC)) {
+    if (!scales && (unit > 8 || call->counts || lacks(call, algorithm))) {
         return tern__fail(TERN_ERR_ARG,
-                          "%s: '%s' cannot do %s, which needs all inputs in one op; 'fused', "
-                          "'staged' and 'direct' can",
+                          "%s: '%s' cannot do %s, which needs all inputs in one op; %s can",
                           call->name, algorithm,
-                          call->counts ? "a v-collective" : tern_reduce_op_name(call->op));
+                          call->counts ? "a v-collective" : tern_reduce_op_name(call->op),
+                          far ? "'one' and 'two_raw'" : "'fused', 'staged' and 'direct'");
     }
     return find(calls, &key, program);
 }
@@ -201,70 +207,6 @@ static const struct tern__choice *choice_of(struct tern__coll *call, struct tern
     return &selection->choice;
 }
 
-// Whether the call can be made by what a tune file has for its kind: an algorithm that reaches
-// other machines has no counts and no operations that need all inputs in one op, and what is there
-// for sums is for those in rank order. Those of `chain` have other bits where ranks of a machine do
-// not follow one another, and where they are rounded in between.
-static bool suits(const struct tern__coll *call, const char *algorithm)
-{
-    bool sums = tern__kinds[call->kind].sums;
-    bool chain = strcmp(algorithm, "chain") == 0;
-    bool same = call->calls->elsewhere->in_order && call->element_bytes != 2;
-    bool right = call->op != TERN_AVG && call->op < TERN_MINLOC && call->order == TERN_ORDER_RANK &&
-                 (!chain || same);
-    return algorithm[0] != '\0' && !call->counts && (!sums || (call->element_bytes <= 8 && right));
-}
-
-// For large sums between machines: what gives the bits of the order that is asked for; NULL: only
-// the algorithm that reads all inputs does.
-static const char *far_sums(const struct tern__coll *call)
-{
-    bool rounds = call->element_bytes == 2; // at each step, not once
-    if (call->counts || call->element_bytes > 8 || call->op == TERN_AVG ||
-        call->op >= TERN_MINLOC) {
-        return NULL;
-    }
-    if (call->order == TERN_ORDER_ANY) {
-        return "two";
-    }
-    return call->calls->elsewhere->in_order && !rounds ? "chain"
-           : call->plan_kind == TERN_PLAN_ALL_REDUCE   ? "two_raw"
-                                                       : NULL;
-}
-
-// For what is only moved: from machine to machine, where the root's link would carry it several
-// times, and there is enough for the pieces to fill the links of all; NULL: straight.
-static const char *far_moves(const struct tern__coll *call)
-{
-    bool relays = call->plan_kind == TERN_PLAN_BROADCAST && call->calls->elsewhere->count > 1;
-    return relays && call->bytes >= RELAY_BYTES ? "chain" : NULL;
-}
-
-// Ranks of other machines are met in slots: by the algorithm of the kind that only reads inputs;
-// or, for large sums, by one that reaches them.
-static void go_far(const struct tern__coll *call, const struct tern__choice **choice,
-                   struct tern__choice *room)
-{
-    bool sums = tern__kinds[call->kind].sums;
-    const char *large = sums ? far_sums(call) : far_moves(call);
-    *room = **choice;
-    *choice = room;
-    if (room->named) {
-        return;
-    }
-    struct tern__choice built_in;
-    tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
-    if (suits(call, room->far)) {
-        large = room->far;
-    } else {
-        room->far_bytes = 0;
-        large = large != NULL ? large : built_in.small;
-    }
-    snprintf(room->small, sizeof room->small, "%s", built_in.small);
-    snprintf(room->window, sizeof room->window, "%s", large);
-    snprintf(room->staged, sizeof room->staged, "%s", large);
-}
-
 // Pieces of equal length, whole lines, that fit into slots.
 static void cut(struct tern__coll *call, uint64_t length, uint64_t longest)
 {
@@ -279,6 +221,8 @@ static int select_staged(struct tern__coll *call, const struct tern__choice *cho
     bool slices = !tern__kind_has_shares(call->plan_kind);
     uint64_t length = call->share_bytes;
     call->wide = reaches(call, choice->staged);
+    call->divides =
+        call->wide && call->op == TERN_AVG && !tern__algo_whole(call->plan_kind, choice->staged);
     uint64_t chunk = call->wide ? WIDE_CHUNK : choice->chunk_bytes;
     chunk = choice->far_bytes != 0 ? choice->far_bytes : chunk;
     uint64_t room = call->wide ? TERN__WIDE_BYTES : TERN__SLOT_BYTES;
@@ -436,11 +380,13 @@ int tern__call_select(struct tern__coll *call)
     TERN_TRY(status);
     struct tern__choice far;
     if (call->calls->elsewhere != NULL) {
-        go_far(call, &choice, &far);
+        tern__call_go_far(call, &choice, &far);
     }
     call->early = !choice->strict && tern__kind_has_root(call->kind);
-    // Who names an algorithm in the environment accepts its order of sums.
-    tern_order order = choice->named && call->algorithm == NULL ? TERN_ORDER_ANY : call->order;
+    // Who names an algorithm in the environment accepts its order of sums. What far.c selects has
+    // the bits of the order that is asked for, whatever its own is.
+    bool accepts = call->algorithm == NULL && (choice->named || call->calls->elsewhere != NULL);
+    tern_order order = accepts ? TERN_ORDER_ANY : call->order;
     if (!call->counts && call->bytes <= choice->small_bytes) {
         struct tern__program *small;
         TERN_TRY(program_of(call, choice->small, order, call->bytes, &small));

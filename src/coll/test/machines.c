@@ -311,6 +311,7 @@ static void ports_carry_what_they_must(void **state)
         {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "one_sums", 1, 3, 1},
         {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "chain", 1, 1, 1},
         {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "two", 1, 1.5, 1},
+        {TERN_PLAN_REDUCE_TO_ROOT, "machines:4x2", "two_raw", 1.75, 2.25, 1},
         {TERN_PLAN_ALL_GATHER, "machines:4x2", "direct", 1.5, 1.5, 0.75},
         {TERN_PLAN_ALL_GATHER, "machines:4x2", "one", 0.75, 0.75, 0.75},
         {TERN_PLAN_BROADCAST, "machines:4x2", "one", 3, 1, 1},

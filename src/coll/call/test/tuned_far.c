@@ -47,7 +47,7 @@ static int run_both(tern_comm *comm, tern_comm *plain, tern_coll call)
     CHECK(tern_coll_run(comm, &call) == TERN_OK);
     call.out = out[1];
     CHECK(tern_coll_run(plain, &call) == TERN_OK);
-    CHECK(memcmp(out[0], out[1], sizeof out[0]) == 0);
+    CHECK(memcmp((const char *)out[0], (const char *)out[1], sizeof out[0]) == 0);
     return 0;
 }
 
@@ -137,8 +137,9 @@ static int run_others(tern_comm *world, void *arg)
                        .count = COUNT,
                        .dtype = TERN_F32,
                        .op = TERN_AVG};
-    CHECK(run_both(comm, world, call) == 0);
     CHECK(program_of(comm, "chain") == NULL);
+    CHECK(run_both(comm, world, call) == 0); // as a sum that is divided
+    CHECK((program_of(comm, "chain") != NULL) == (*(const char *)arg == 'o'));
     call = (tern_coll){.kind = TERN_COLL_ALL_REDUCE, .count = COUNT, .dtype = TERN_F32};
     CHECK(run_both(comm, world, call) == 0);
     CHECK((program_of(comm, "chain") != NULL) == (*(const char *)arg == 'o'));
@@ -176,6 +177,110 @@ static void ranks_with_other_rows_are_told(void **state)
     assert_true(machines_run_comm("aabb", differ, NULL, 60));
 }
 
+// What is asked for, and by which algorithms where ranks of a machine follow one another, and where
+// they do not. NULL: the one that reads all inputs.
+static const struct handed_on {
+    tern_coll_kind kind;
+    tern_dtype dtype;
+    tern_reduce_op op;
+    tern_order order;
+    const char *in_order, *in_turn;
+} handed_on[] = {
+    {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_SUM, 0, "chain", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_SUM, TERN_ORDER_ANY, "two", "two"},
+    {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_AVG, 0, "chain", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_F64, TERN_AVG, 0, "chain", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_F16, TERN_AVG, TERN_ORDER_ANY, "two_raw", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_F16, TERN_SUM, 0, "two_raw", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_BF16, TERN_MAX, 0, "two", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_I16, TERN_PROD, 0, "two", "two"},
+    {TERN_COLL_ALL_REDUCE, TERN_I32, TERN_AVG, 0, "two_raw", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_MAXLOC, 0, "two", "two"},
+    {TERN_COLL_ALL_REDUCE, TERN_F64, TERN_MINLOC, 0, NULL, NULL}, // 16 bytes
+    {TERN_COLL_ALL_REDUCE, TERN_F16, TERN_FUNCTION, 0, "chain", "two_raw"},
+    {TERN_COLL_REDUCE, TERN_F16, TERN_SUM, 0, "two_raw", "two_raw"},
+    {TERN_COLL_REDUCE, TERN_F32, TERN_AVG, 0, "chain", "two_raw"},
+    {TERN_COLL_REDUCE, TERN_U16, TERN_XOR, 0, "two", "two"},
+    {TERN_COLL_REDUCE_SCATTER, TERN_F32, TERN_AVG, 0, "chain", NULL},
+    {TERN_COLL_REDUCE_SCATTER, TERN_BF16, TERN_SUM, 0, NULL, NULL},
+    {TERN_COLL_REDUCE_SCATTER, TERN_I64, TERN_SUM, 0, "two", "two"},
+};
+
+// One whose order matters: halves what there is and adds the bits of the next.
+static void fold(void *accumulator, const void *source, size_t count, void *arg)
+{
+    uint16_t *to = accumulator;
+    const uint16_t *from = source;
+    (void)arg;
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (uint16_t)(to[i] / 2 + from[i]);
+    }
+}
+
+enum { HANDED = 20000 }; // too many for slots
+
+static int hand_on(tern_comm *comm, const struct handed_on *row, const char *wanted)
+{
+    static union {
+        uint32_t words[8 * HANDED];
+        uint16_t halves[16 * HANDED];
+    } in;
+    static char out[2][16 * HANDED];
+    bool half = row->dtype == TERN_F16 || row->dtype == TERN_BF16;
+    const char *reads = row->kind == TERN_COLL_ALL_REDUCE       ? "one_shot"
+                        : row->kind == TERN_COLL_REDUCE_SCATTER ? "direct"
+                                                                : "pull";
+    for (int i = 0; i < 8 * HANDED; i++) {
+        unsigned number = (unsigned)i * 2654435761U + (unsigned)tern_comm_rank(comm) * 40503U;
+        in.words[i] = (number & 0x807fffffU) | (125U + number % 5) << 23; // floats about 1
+    }
+    for (int i = 0; half && i < 16 * HANDED; i++) {
+        uint16_t number = (uint16_t)(in.words[i / 2] >> i % 2 * 8);
+        in.halves[i] = (uint16_t)((number & 0x83ff) | 0x3c00);
+    }
+    tern_coll call = {.kind = row->kind,
+                      .in = &in,
+                      .count = HANDED,
+                      .dtype = row->dtype,
+                      .op = row->op,
+                      .function = row->op == TERN_FUNCTION ? fold : NULL,
+                      .order = row->order};
+    memset(out, 0xee, sizeof out);
+    call.out = out[0];
+    CHECK(tern_coll_run(comm, &call) == TERN_OK);
+    CHECK(wanted == NULL || program_of(comm, wanted) != NULL);
+    CHECK(program_of(comm, reads) == NULL || wanted == NULL);
+    call.algorithm = reads;
+    call.out = out[1];
+    CHECK(tern_coll_run(comm, &call) == TERN_OK);
+    CHECK(row->order == TERN_ORDER_ANY || memcmp(out[0], out[1], sizeof out[0]) == 0);
+    return 0;
+}
+
+static int hand_all_on(tern_comm *world, void *arg)
+{
+    for (size_t i = 0; i < sizeof handed_on / sizeof handed_on[0]; i++) {
+        const struct handed_on *row = &handed_on[i];
+        tern_comm *comm; // that has run nothing
+        CHECK(tern_comm_split(world, 0, 0, &comm) == TERN_OK);
+        if (hand_on(comm, row, *(const char *)arg == 'o' ? row->in_order : row->in_turn) != 0) {
+            fprintf(stderr, "row %zu, '%s': %s\n", i, (const char *)arg, tern_last_error());
+            return 1;
+        }
+        CHECK(tern_comm_destroy(comm) == TERN_OK);
+    }
+    return 0;
+}
+
+static void sums_are_handed_on_where_the_bits_allow_it(void **state)
+{
+    char in_order[] = "o";
+    char in_turn[] = "t";
+    assert_true(machines_run_comm("aabb", hand_all_on, in_order, 60));
+    assert_true(machines_run_comm("abbc", hand_all_on, in_order, 60));
+    assert_true(machines_run_comm("aba", hand_all_on, in_turn, 60));
+}
+
 // From every root, on either side of where it begins; in place on the root or not.
 static int relay(tern_comm *world, void *arg)
 {
@@ -184,9 +289,8 @@ static int relay(tern_comm *world, void *arg)
     bool several = strchr(layout, 'c') != NULL;
     int rank = tern_comm_rank(world);
     size_t counts[] = {FROM - 1, FROM, FROM + 4321};
-    unsigned char *in = malloc(FROM + 4321);
-    unsigned char *out = malloc(FROM + 4321);
-    CHECK(in != NULL && out != NULL);
+    static unsigned char in[FROM + 4321];
+    static unsigned char out[FROM + 4321];
     for (size_t i = 0; i < 3; i++) {
         tern_comm *comm;
         CHECK(tern_comm_split(world, 0, 0, &comm) == TERN_OK);
@@ -204,8 +308,6 @@ static int relay(tern_comm *world, void *arg)
         CHECK((program_of(comm, "chain") != NULL) == (several && counts[i] >= FROM));
         CHECK(tern_comm_destroy(comm) == TERN_OK);
     }
-    free(in);
-    free(out);
     return 0;
 }
 
@@ -222,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_run_what_the_row_says),
         cmocka_unit_test(calls_that_it_cannot_make_run_what_is_built_in),
+        cmocka_unit_test(sums_are_handed_on_where_the_bits_allow_it),
         cmocka_unit_test(ranks_with_other_rows_are_told),
         cmocka_unit_test(a_large_broadcast_to_several_machines_is_passed_on),
     };

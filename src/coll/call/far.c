@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which algorithm takes a call to ranks on other machines. Sums that are handed on save bytes:
+// a machine sends one for all of its ranks. They are what is asked for where the order of the
+// inputs makes no difference to the bits, or where it stays that of the ranks and nothing is
+// rounded in between. All else reads every input in one op.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "coll/algo.h"
+#include "coll/call/call.h"
+
+// From here on a broadcast to several machines goes from one to the next.
+#define RELAY_BYTES ((uint64_t)512 << 10)
+
+static bool is_half(const struct tern__coll *call)
+{
+    return call->dtype == TERN_F16 || call->dtype == TERN_BF16;
+}
+
+static bool is_float(const struct tern__coll *call)
+{
+    return is_half(call) || call->dtype == TERN_F32 || call->dtype == TERN_F64;
+}
+
+// Whether sums that are handed on would be rounded, which is promised to happen once. (A function
+// of the caller's works on elements, so it rounds at each step anyway.)
+static bool rounds(const struct tern__coll *call)
+{
+    return is_half(call) && (call->op == TERN_SUM || call->op == TERN_PROD || call->op == TERN_AVG);
+}
+
+// Whether every order of the inputs gives the same bits: all of integers but averages, which divide
+// a sum of 64 bits; pairs; and the greatest or least float, but that of equal zeros the earlier one
+// counts, which is that of the earlier machine where the ranks of each follow one another.
+static bool is_exact(const struct tern__coll *call)
+{
+    switch (call->op) {
+    case TERN_SUM:
+    case TERN_PROD:
+        return !is_float(call);
+    case TERN_MAX:
+    case TERN_MIN:
+        return !is_float(call) || call->calls->elsewhere->in_order;
+    case TERN_AND:
+    case TERN_OR:
+    case TERN_XOR:
+    case TERN_MINLOC:
+    case TERN_MAXLOC:
+        return true;
+    case TERN_AVG:
+    case TERN_FUNCTION:
+        break;
+    }
+    return false;
+}
+
+// Whether a sum may be made in any order.
+static bool any_order(const struct tern__coll *call)
+{
+    return call->order == TERN_ORDER_ANY || is_exact(call);
+}
+
+// An average of f32 or f64 is the sum, divided. Sums of integers are of 64 bits, and those of f16
+// and bf16 of f32, so that they do not overflow where the average would not.
+bool tern__far_spoils(const struct tern__coll *call, const char *algorithm)
+{
+    bool wider = call->op == TERN_AVG && call->dtype != TERN_F32 && call->dtype != TERN_F64;
+    return wider && !tern__algo_whole(call->plan_kind, algorithm);
+}
+
+// Whether an algorithm gives the bits of the order that is asked for.
+static bool suits(const struct tern__coll *call, const char *algorithm)
+{
+    bool in_turn = strcmp(algorithm, "chain") == 0 && call->calls->elsewhere->in_order;
+    if (call->counts || algorithm[0] == '\0') {
+        return false;
+    }
+    return !tern__kinds[call->kind].sums ||
+           (call->element_bytes <= 8 && (tern__algo_whole(call->plan_kind, algorithm) ||
+                                         (!tern__far_spoils(call, algorithm) &&
+                                          (any_order(call) || (in_turn && !rounds(call))))));
+}
+
+// For large sums; NULL: only the algorithm that reads all inputs does.
+static const char *sums(const struct tern__coll *call)
+{
+    static const char *const by_need[] = {"two", "chain", "two_raw"};
+    bool shares =
+        call->plan_kind == TERN_PLAN_REDUCE_SCATTER; // has no two_raw: `one` sends as much
+    for (size_t i = any_order(call) ? 0 : 1; i < (shares ? 2 : 3); i++) {
+        if (suits(call, by_need[i])) {
+            return by_need[i];
+        }
+    }
+    return NULL;
+}
+
+// For what is only moved: from machine to machine, where the root's link would carry it several
+// times, and there is enough for the pieces to fill the links of all; NULL: straight.
+static const char *moves(const struct tern__coll *call)
+{
+    bool relays = call->plan_kind == TERN_PLAN_BROADCAST && call->calls->elsewhere->count > 1;
+    return relays && call->bytes >= RELAY_BYTES ? "chain" : NULL;
+}
+
+void tern__call_go_far(const struct tern__coll *call, const struct tern__choice **choice,
+                       struct tern__choice *room)
+{
+    const char *large = tern__kinds[call->kind].sums ? sums(call) : moves(call);
+    *room = **choice;
+    *choice = room;
+    if (room->named) {
+        return;
+    }
+    struct tern__choice built_in;
+    tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
+    if (suits(call, room->far)) {
+        large = room->far;
+    } else {
+        room->far_bytes = 0;
+        large = large != NULL ? large : built_in.small;
+    }
+    snprintf(room->small, sizeof room->small, "%s", built_in.small);
+    snprintf(room->window, sizeof room->window, "%s", large);
+    snprintf(room->staged, sizeof room->staged, "%s", large);
+}
