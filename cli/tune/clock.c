@@ -53,17 +53,19 @@ void tune_bench_close(struct tune_bench *bench)
 }
 
 // A call of the kind on so many bytes. The root is the last rank: the first one has more to do.
-static tern_coll make_call(const struct tune_bench *bench, tern_plan_kind kind,
+static tern_coll make_call(const struct tune_bench *bench, const tern_tune_row *row,
                            struct tune_point point)
 {
-    const tern_kind_facts *facts = tern_coll_kind_facts(kind);
+    const tern_kind_facts *facts = tern_coll_kind_facts(row->kind);
+    tern_dtype dtype = row->halves ? TERN_BF16 : TERN_F32;
     bool shares = facts->in == TERN_KIND_ALL || facts->out == TERN_KIND_ALL;
     return (tern_coll){
-        .kind = kind,
+        .kind = row->kind,
+        .order = row->order,
         .in = bench->in[point.windows],
         .out = bench->out[point.windows],
-        .count = point.bytes / sizeof(float) / (shares ? (size_t)bench->nranks : 1),
-        .dtype = TERN_F32,
+        .count = point.bytes / tern_dtype_size(dtype) / (shares ? (size_t)bench->nranks : 1),
+        .dtype = dtype,
         .op = TERN_SUM,
         .root = facts->root != TERN_KIND_ROOT_NONE ? bench->nranks - 1 : 0,
     };
@@ -73,7 +75,7 @@ int tune_candidate_open(struct tune_bench *bench, const tern_tune_row *row,
                         struct tune_candidate *candidate)
 {
     struct tune_point least = {.bytes = sizeof(float) * (size_t)bench->nranks};
-    tern_coll call = make_call(bench, row->kind, least);
+    tern_coll call = make_call(bench, row, least);
     candidate->row = *row;
     candidate->comm = NULL;
     int status = tern_comm_split(bench->world, 0, 0, &candidate->comm);
@@ -128,7 +130,7 @@ int tune_race(struct tune_bench *bench, const struct tune_candidate *candidates,
     for (int p = 0; status == TERN_OK && p < points_count; p++) {
         double samples[TUNE_CANDIDATES_MAX][SAMPLES];
         int repeats[TUNE_CANDIDATES_MAX];
-        tern_coll call = make_call(bench, candidates[0].row.kind, points[p]);
+        tern_coll call = make_call(bench, &candidates[0].row, points[p]);
         for (int c = 0; status == TERN_OK && c < count; c++) {
             status = calibrate(bench, candidates[c].comm, &call, &repeats[c]);
         }

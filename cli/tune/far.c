@@ -22,30 +22,36 @@ static bool is_allowed(const tern_tune_row *row)
     return tern_tune_use(NULL, 0) == TERN_OK && allowed;
 }
 
-int tune_far_built_in(const struct tune_bench *bench, tern_plan_kind kind, tern_tune_row *row)
-{
-    tern_tune_row near;
-    int status = tern_tune_get_built_in(kind, bench->nranks, &near);
-    *row = near;
-    row->machines = bench->machines;
-    row->direct_from = TERN_TUNE_BUILT_IN;
-    row->direct_to = 0;
-    row->chunk_bytes = TERN_TUNE_FAR_MAX;
-    snprintf(row->staged, sizeof row->staged, "chain");
-    if (!tern_coll_kind_facts(kind)->sums || !is_allowed(row)) {
-        row->chunk_bytes = near.chunk_bytes;
-        snprintf(row->staged, sizeof row->staged, "%s", near.small);
-    }
-    snprintf(row->small, sizeof row->small, "%s", row->staged);
-    snprintf(row->window, sizeof row->window, "%s", row->staged);
-    return status;
-}
-
 static void name(tern_tune_row *row, const char *algorithm)
 {
     snprintf(row->small, sizeof row->small, "%s", algorithm);
     snprintf(row->window, sizeof row->window, "%s", algorithm);
     snprintf(row->staged, sizeof row->staged, "%s", algorithm);
+}
+
+int tune_far_built_in(const struct tune_bench *bench, tern_tune_row *row)
+{
+    static const char *const by_need[] = {"two", "chain", "two_raw"};
+    tern_tune_row near;
+    int status = tern_tune_get_built_in(row->kind, bench->nranks, &near);
+    tern_tune_row made = near;
+    made.order = row->order;
+    made.halves = row->halves;
+    made.machines = bench->machines;
+    made.direct_from = TERN_TUNE_BUILT_IN;
+    made.direct_to = 0;
+    made.chunk_bytes = TERN_TUNE_FAR_MAX;
+    bool found = false;
+    for (int i = 0; !found && i < 3 && tern_coll_kind_facts(row->kind)->sums; i++) {
+        name(&made, by_need[i]);
+        found = is_allowed(&made);
+    }
+    if (!found) {
+        made.chunk_bytes = near.chunk_bytes;
+        name(&made, near.small);
+    }
+    *row = made;
+    return status;
 }
 
 // Rows with each algorithm that can; the row's own first.

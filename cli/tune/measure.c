@@ -362,15 +362,28 @@ static int find_near(struct tune_bench *bench, tern_tune_row *row)
     return status == TERN_OK ? find_small(bench, row) : status;
 }
 
-static int measure_kind(struct tune_bench *bench, tern_plan_kind kind, FILE *rows)
+static void tell(const tern_tune_row *row, bool better, bool changed, const double gain[3])
 {
-    tern_tune_row built_in;
+    fprintf(stderr, "%s, %d ranks%s%s: ", tern_plan_kind_name(row->kind), row->nranks,
+            row->order == TERN_ORDER_ANY ? ", order any" : "", row->halves ? ", halves" : "");
+    if (better) {
+        fprintf(stderr, "%.2f x as fast as what is built in (%.2f to %.2f)\n", gain[0], gain[1],
+                gain[2]);
+    } else {
+        fprintf(stderr, "what is built in is as good as anything%s\n",
+                changed ? ", measured a second time" : "");
+    }
+}
+
+// The row of the kind; between machines, of calls of this order and of halves.
+static int measure_row(struct tune_bench *bench, tern_tune_row built_in, FILE *rows)
+{
     tern_tune_row row;
     double gain[3] = {1, 1, 1};
     char line[TERN_TUNE_LINE_BYTES];
     bool far = bench->machines > 0;
-    int status = far ? tune_far_built_in(bench, kind, &built_in)
-                     : tern_tune_get_built_in(kind, bench->nranks, &built_in);
+    int status = far ? tune_far_built_in(bench, &built_in)
+                     : tern_tune_get_built_in(built_in.kind, bench->nranks, &built_in);
     row = built_in;
     status = status != TERN_OK ? status : far ? tune_find_far(bench, &row) : find_near(bench, &row);
     bool changed = !same(&row, &built_in);
@@ -380,19 +393,24 @@ static int measure_kind(struct tune_bench *bench, tern_plan_kind kind, FILE *row
     }
     bool better = changed && gain[0] > 1 / CLEARLY;
     tern_tune_print(better ? &row : &built_in, line, sizeof line);
-    if (bench->rank != 0) {
-        return TERN_OK;
-    }
-    fprintf(rows, "%s\n", line);
-    fprintf(stderr, "%s, %d ranks: ", tern_plan_kind_name(kind), bench->nranks);
-    if (better) {
-        fprintf(stderr, "%.2f x as fast as what is built in (%.2f to %.2f)\n", gain[0], gain[1],
-                gain[2]);
-    } else {
-        fprintf(stderr, "what is built in is as good as anything%s\n",
-                changed ? ", measured a second time" : "");
+    if (bench->rank == 0) {
+        fprintf(rows, "%s\n", line);
+        tell(&built_in, better, changed, gain);
     }
     return TERN_OK;
+}
+
+static int measure_kind(struct tune_bench *bench, tern_plan_kind kind, FILE *rows)
+{
+    const tern_tune_row all[] = {{.kind = kind},
+                                 {.kind = kind, .halves = 1},
+                                 {.kind = kind, .order = TERN_ORDER_ANY}};
+    int count = bench->machines > 0 && tern_coll_kind_facts(kind)->sums ? 3 : 1;
+    int status = TERN_OK;
+    for (int i = 0; status == TERN_OK && i < count; i++) {
+        status = measure_row(bench, all[i], rows);
+    }
+    return status;
 }
 
 int tune_measure(tern_comm *world, const struct tune_wish *wish, FILE *rows)

@@ -30,7 +30,9 @@ static int compare_rows(const void *a, const void *b)
     const tern_tune_row *y = b;
     return x->kind != y->kind           ? (int)x->kind - (int)y->kind
            : x->machines != y->machines ? x->machines - y->machines
-                                        : x->nranks - y->nranks;
+           : x->nranks != y->nranks     ? x->nranks - y->nranks
+           : x->order != y->order       ? (int)x->order - (int)y->order
+                                        : x->halves - y->halves;
 }
 
 static bool has_row(const tern_tune_row *rows, int count, const tern_tune_row *row)

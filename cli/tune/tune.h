@@ -70,8 +70,9 @@ int tune_race_rows(struct tune_bench *bench, const tern_tune_row *rows, int coun
 int tune_find_switch(struct tune_bench *bench, const tern_tune_row *all, const tern_tune_row *none,
                      uint64_t *small_bytes);
 
-// far.c: what is built in between machines, as a row; and what is quicker on these.
-int tune_far_built_in(const struct tune_bench *bench, tern_plan_kind kind, tern_tune_row *row);
+// far.c: what is built in between machines, as a row, for calls of its kind, order and halves; and
+// what is quicker on these.
+int tune_far_built_in(const struct tune_bench *bench, tern_tune_row *row);
 int tune_find_far(struct tune_bench *bench, tern_tune_row *row);
 
 // search.c: whether the wish is to try `optimal`, and its plans for the kind are found in time.

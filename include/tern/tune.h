@@ -58,6 +58,12 @@ typedef struct tern_tune_row {
     // same) in pieces of up to chunk_bytes, at most TERN_TUNE_FAR_MAX; no other field counts. A
     // call that `staged` cannot do, or not to the bit, takes what is built in.
     int machines;
+    // Of such rows of kinds with sums. TERN_ORDER_ANY: for calls that allow any order, or whose
+    // bits are the same in every order; without such a row they take what is built in. halves 1:
+    // for sums, products and averages of f16 and bf16; without one, the row of their order without
+    // it holds.
+    tern_order order;
+    int halves;
 } tern_tune_row;
 
 #define TERN_TUNE_BUILT_IN UINT64_MAX // of direct_from: as the built-in table says

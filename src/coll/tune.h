@@ -29,11 +29,16 @@ struct tern__choice {
     uint64_t direct_from;          // shares from so many bytes on are read out of others' memory,
     uint64_t direct_to;            // up to so many; 0: of any size
     bool direct_named;             // by TERN_DIRECT
-    char far[TERN__ALGO_BYTES];    // between machines, above small_bytes; "": what is built in
-    uint64_t far_bytes;            // in pieces of up to so many; 0: what is built in
-    bool named;                    // by the call or by TERN_ALGO: all three are that one
-    bool strict;                   // TERN_AGREE: in rooted kinds, too, every rank waits for all
-    char source[96];               // who decided, as a part of a sentence
+    uint64_t far_bytes;            // between machines: pieces of up to so many; 0: as built in
+    // What a table says of calls between machines, by their order of sums, and of halves.
+    struct tern__far_choice {
+        uint64_t small_bytes;
+        char large[TERN__ALGO_BYTES]; // above; "": what is built in
+        uint64_t piece_bytes;
+    } far[2][2];
+    bool named;      // by the call or by TERN_ALGO: all three are that one
+    bool strict;     // TERN_AGREE: in rooted kinds, too, every rank waits for all
+    char source[96]; // who decided, as a part of a sentence
 };
 
 // Whether ranks may read each other's ordinary memory in calls of the kind: sums would read what
@@ -77,7 +82,11 @@ int tern__tune_parse(const char *text, size_t length, const char *name, struct t
 int tern__tune_load(const char *path, struct tern__tune *tune);
 void tern__tune_free(struct tern__tune *tune);
 
-// The entry that holds for so many ranks on one machine, or (machines > 0) on several; or NULL.
+// The entry that holds for so many ranks on one machine, or (machines > 0) on several; or NULL. Of
+// the row the kind, both numbers, the order and halves count.
+const struct tern__tune_entry *tern__tune_find_row(const struct tern__tune *tune,
+                                                   const tern_tune_row *wanted);
+// The same of rank order, and not of halves.
 const struct tern__tune_entry *tern__tune_find(const struct tern__tune *tune, tern_plan_kind kind,
                                                int nranks, int machines);
 

@@ -21,8 +21,12 @@ static uint64_t digest_of(const struct tern__choice *choice)
     hash = tern__digest_add(hash, &choice->chunk_bytes, sizeof choice->chunk_bytes);
     hash = tern__digest_add(hash, &choice->direct_from, sizeof choice->direct_from);
     hash = tern__digest_add(hash, &choice->direct_to, sizeof choice->direct_to);
-    hash = tern__digest_add(hash, choice->far, strlen(choice->far) + 1);
-    hash = tern__digest_add(hash, &choice->far_bytes, sizeof choice->far_bytes);
+    for (int i = 0; i < 4; i++) {
+        const struct tern__far_choice *far = &choice->far[i / 2][i % 2];
+        hash = tern__digest_add(hash, &far->small_bytes, sizeof far->small_bytes);
+        hash = tern__digest_add(hash, far->large, strlen(far->large) + 1);
+        hash = tern__digest_add(hash, &far->piece_bytes, sizeof far->piece_bytes);
+    }
     hash = tern__digest_add(hash, choice->named ? "n" : "t", 1); // then other orders are accepted
     hash = tern__digest_add(hash, choice->strict ? "s" : "e", 1);
     return hash >> (64 - TERN__SELECTED_BITS);
@@ -35,17 +39,19 @@ static void choice_text(tern_plan_kind kind, const struct tern__choice *choice, 
 {
     char small[80] = "";
     unsigned long long piece = choice->chunk_bytes;
+    const struct tern__far_choice *far = &choice->far[TERN_ORDER_RANK][0];
+    uint64_t small_bytes = far->large[0] != '\0' ? far->small_bytes : choice->small_bytes;
     if (kind == TERN_PLAN_BARRIER) {
         snprintf(text, size, "%s", choice->window);
         return;
     }
-    if (choice->small_bytes > 0) {
+    if (small_bytes > 0) {
         snprintf(small, sizeof small, "up to %llu bytes %s; above, ",
-                 (unsigned long long)choice->small_bytes, choice->small);
+                 (unsigned long long)small_bytes, choice->small);
     }
-    if (choice->far[0] != '\0') {
-        snprintf(text, size, "%s%s in pieces of %llu bytes, between machines", small, choice->far,
-                 (unsigned long long)choice->far_bytes);
+    if (far->large[0] != '\0') {
+        snprintf(text, size, "%s%s in pieces of %llu bytes, between machines", small, far->large,
+                 (unsigned long long)far->piece_bytes);
     } else if (strcmp(choice->window, choice->staged) == 0) {
         snprintf(text, size, "%s%s, outside windows in pieces of %llu bytes", small, choice->window,
                  piece);

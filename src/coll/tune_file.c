@@ -5,8 +5,9 @@
 //     # KIND ranks N small ALGORITHM BYTES window ALGORITHM staged ALGORITHM CHUNK [direct FROM TO]
 //     all_reduce ranks 2 small one_shot 4096 window fused staged staged 65536
 //     gather ranks 2 small pull 8192 window direct staged pull 131072 direct 32768 any
-//     # KIND machines M ranks N slots BYTES large ALGORITHM CHUNK
+//     # KIND machines M ranks N [order rank|any] [halves] slots BYTES large ALGORITHM CHUNK
 //     all_reduce machines 2 ranks 4 slots 4096 large chain 2097152
+//     all_reduce machines 2 ranks 4 order any slots 4096 large two 2097152
 //     # cost ranks N processors P begin NS meet NS op NS post NS wake NS, and rates (tune_cost.c)
 //     cost ranks 2 processors 2 begin 310 meet 290 op 41 post 152 wake 0
 //     # rate BYTES copy MB/S fresh MB/S reduce MB/S MB/S MB/S MB/S
@@ -59,7 +60,7 @@ static void topology_of(const tern_tune_row *row, const char *name, char *word, 
     }
 }
 
-// Whether the algorithm suits every call of the kind: sums in rank order, and so many ranks.
+// Whether the algorithm suits the calls of the row: their order of sums, and so many ranks.
 static int check_suits(struct tern__tune_reader *r, const tern_tune_row *row, const char *name)
 {
     char word[32 + 3 * TERN_RANKS_MAX];
@@ -67,11 +68,14 @@ static int check_suits(struct tern__tune_reader *r, const tern_tune_row *row, co
     tern_plan *plan = NULL;
     topology_of(row, name, word, sizeof word);
     TERN_TRY(tern_topo_create(word, &topo));
+    uint32_t unit = row->halves ? 2 : 1;
     tern_algo_request request = {.kind = row->kind,
                                  .topo = topo,
-                                 .bytes =
-                                     row->kind == TERN_PLAN_BARRIER ? 0 : (uint64_t)row->nranks,
-                                 .unit = 1,
+                                 .bytes = row->kind == TERN_PLAN_BARRIER
+                                              ? 0
+                                              : (uint64_t)row->nranks * unit,
+                                 .unit = unit,
+                                 .order = row->order,
                                  .algorithm = name};
     int status = tern_algo_plan(&request, &plan);
     r->reads = status == TERN_OK && tern__plan_pulls(plan) &&
@@ -147,6 +151,40 @@ static int read_direct(struct tern__tune_reader *r, tern_tune_row *row, bool can
                                   &row->direct_to);
 }
 
+// Whether the next word of the line is this one; then it is read.
+static bool take_word(struct tern__tune_reader *r, const char *word)
+{
+    const char *back = r->at;
+    tern__tune_skip_blanks(r);
+    if (!tern__tune_at_line_end(r) && tern__tune_read_word(r, word) == TERN_OK &&
+        tern__tune_is_word(r, word)) {
+        return true;
+    }
+    r->at = back;
+    return false;
+}
+
+// For which calls a row between machines is: "order any", "halves", both or neither.
+static int read_which(struct tern__tune_reader *r, tern_tune_row *row)
+{
+    bool ordered = take_word(r, "order");
+    const char *begin = r->word;
+    if (ordered) {
+        TERN_TRY(tern__tune_read_word(r, "'rank' or 'any'"));
+        row->order = tern__tune_is_word(r, "any") ? TERN_ORDER_ANY : TERN_ORDER_RANK;
+        if (row->order == TERN_ORDER_RANK && !tern__tune_is_word(r, "rank")) {
+            return tern__tune_wrong(r, r->word, "expected 'rank' or 'any', not '%.*s'",
+                                    tern__tune_shown(r), r->word);
+        }
+    }
+    row->halves = take_word(r, "halves");
+    begin = ordered ? begin : r->word;
+    return (ordered || row->halves) && !tern__kind_facts((int)row->kind)->sums
+               ? tern__tune_wrong(r, begin, "%s has no sums: its rows have no order, and no halves",
+                                  tern_plan_kind_name(row->kind))
+               : TERN_OK;
+}
+
 // The rest of a row between machines.
 static int read_far(struct tern__tune_reader *r, tern_tune_row *row)
 {
@@ -178,6 +216,24 @@ static int read_near(struct tern__tune_reader *r, tern_tune_row *row)
     return read_direct(r, row, can);
 }
 
+static bool is_alike(const tern_tune_row *a, const tern_tune_row *b)
+{
+    return a->kind == b->kind && a->order == b->order && a->halves == b->halves;
+}
+
+static int refuse_twice(const struct tern__tune_reader *r, const char *begin,
+                        const struct tern__tune_entry *entry)
+{
+    char on[64] = "";
+    const tern_tune_row *row = &entry->row;
+    if (row->machines > 0) {
+        snprintf(on, sizeof on, " on %d machines%s%s", row->machines,
+                 row->order == TERN_ORDER_ANY ? ", order any" : "", row->halves ? ", halves" : "");
+    }
+    return tern__tune_wrong(r, begin, "line %d has a row for %s of %d ranks%s already", entry->line,
+                            tern_plan_kind_name(row->kind), row->nranks, on);
+}
+
 static int read_row(struct tern__tune_reader *r, const struct tern__tune *tune, tern_tune_row *row)
 {
     uint64_t nranks = 0;
@@ -197,16 +253,12 @@ static int read_row(struct tern__tune_reader *r, const struct tern__tune *tune, 
     TERN_TRY(tern__tune_read_number(r, "a number of ranks", machines > 1 ? machines : 1,
                                     TERN_RANKS_MAX, 1, &nranks));
     row->nranks = (int)nranks;
+    TERN_TRY(machines > 0 ? read_which(r, row) : TERN_OK);
     for (int i = 0; i < tune->count; i++) {
         const struct tern__tune_entry *entry = &tune->entries[i];
-        if (entry->row.kind == row->kind && entry->row.nranks == row->nranks &&
+        if (is_alike(&entry->row, row) && entry->row.nranks == row->nranks &&
             entry->row.machines == row->machines) {
-            char on[32] = "";
-            if (row->machines > 0) {
-                snprintf(on, sizeof on, " on %d machines", row->machines);
-            }
-            return tern__tune_wrong(r, begin, "line %d has a row for %s of %d ranks%s already",
-                                    entry->line, tern_plan_kind_name(row->kind), row->nranks, on);
+            return refuse_twice(r, begin, entry);
         }
     }
     TERN_TRY(machines > 0 ? read_far(r, row) : read_near(r, row));
@@ -307,21 +359,29 @@ int tern__tune_load(const char *path, struct tern__tune *tune)
     return status;
 }
 
-const struct tern__tune_entry *tern__tune_find(const struct tern__tune *tune, tern_plan_kind kind,
-                                               int nranks, int machines)
+const struct tern__tune_entry *tern__tune_find_row(const struct tern__tune *tune,
+                                                   const tern_tune_row *wanted)
 {
     const struct tern__tune_entry *found = NULL;
     for (int i = 0; i < tune->count; i++) {
         const struct tern__tune_entry *entry = &tune->entries[i];
         const tern_tune_row *row = &entry->row;
-        bool fits = row->kind == kind && row->nranks <= nranks && row->machines <= machines &&
-                    (row->machines > 0) == (machines > 0);
+        bool fits = is_alike(row, wanted) && row->nranks <= wanted->nranks &&
+                    row->machines <= wanted->machines &&
+                    (row->machines > 0) == (wanted->machines > 0);
         if (fits && (found == NULL || row->machines > found->row.machines ||
                      (row->machines == found->row.machines && row->nranks > found->row.nranks))) {
             found = entry;
         }
     }
     return found;
+}
+
+const struct tern__tune_entry *tern__tune_find(const struct tern__tune *tune, tern_plan_kind kind,
+                                               int nranks, int machines)
+{
+    tern_tune_row wanted = {.kind = kind, .nranks = nranks, .machines = machines};
+    return tern__tune_find_row(tune, &wanted);
 }
 
 bool tern__tune_place(char *path, size_t size, bool *demanded)

@@ -105,16 +105,40 @@ int tern__tune_look_up(tern_plan_kind kind, int nranks, struct tern__choice *cho
     return TERN_OK;
 }
 
+// Under the lock: what the table says of calls of the row's order and dtypes.
+static struct tern__far_choice look_at(tern_tune_row wanted, uint64_t small_bytes,
+                                       const struct tern__tune_entry **said)
+{
+    const struct tern__tune_entry *entry = tern__tune_find_row(&used, &wanted);
+    if (entry == NULL && wanted.halves) {
+        wanted.halves = 0;
+        entry = tern__tune_find_row(&used, &wanted);
+    }
+    struct tern__far_choice made = {.small_bytes = small_bytes};
+    if (entry != NULL) {
+        made.small_bytes = entry->row.small_bytes;
+        made.piece_bytes = entry->row.chunk_bytes;
+        memcpy(made.large, entry->row.staged, sizeof made.large);
+        *said = *said == NULL ? entry : *said;
+    }
+    return made;
+}
+
 int tern__tune_look_far(tern_plan_kind kind, int nranks, int machines, struct tern__choice *choice)
 {
+    const struct tern__tune_entry *said = NULL;
+    uint64_t small_bytes = choice->small_bytes;
     lock_loaded();
-    const struct tern__tune_entry *entry = tern__tune_find(&used, kind, nranks, machines);
-    if (entry != NULL && !choice->named) {
-        choice->small_bytes = entry->row.small_bytes;
-        memcpy(choice->far, entry->row.staged, sizeof choice->far);
-        choice->far_bytes = entry->row.chunk_bytes;
+    for (int i = 0; i < 4; i++) {
+        tern_order order = i / 2 == 0 ? TERN_ORDER_RANK : TERN_ORDER_ANY;
+        tern_tune_row wanted = {
+            .kind = kind, .nranks = nranks, .machines = machines, .order = order, .halves = i % 2};
+        choice->far[order][i % 2] = look_at(wanted, small_bytes, &said);
+        small_bytes = choice->far[0][0].small_bytes; // where nothing else is said
+    }
+    if (said != NULL && !choice->named) {
         snprintf(choice->source, sizeof choice->source,
-                 entry->line > 0 ? "line %d of %.70s" : "tern_tune_use", entry->line, used.name);
+                 said->line > 0 ? "line %d of %.70s" : "tern_tune_use", said->line, used.name);
     }
     return unlock();
 }
@@ -194,10 +218,11 @@ int tern_tune_print(const tern_tune_row *row, char *line, size_t size)
     unsigned long long to = row->direct_to;
     char direct[64] = "";
     if (row->machines > 0) {
-        return snprintf(line, size, "%s machines %d ranks %d slots %llu large %s %llu",
+        return snprintf(line, size, "%s machines %d ranks %d%s%s slots %llu large %s %llu",
                         tern_plan_kind_name(row->kind), row->machines, row->nranks,
-                        (unsigned long long)row->small_bytes, row->staged,
-                        (unsigned long long)row->chunk_bytes);
+                        row->order == TERN_ORDER_ANY ? " order any" : "",
+                        row->halves != 0 ? " halves" : "", (unsigned long long)row->small_bytes,
+                        row->staged, (unsigned long long)row->chunk_bytes);
     }
     if (row->direct_from == TERN_TUNE_BUILT_IN) {
         direct[0] = '\0';

@@ -6,7 +6,12 @@
 source "$(dirname "$0")/../support/shell.sh"
 printf '%s\n' "tern-tune 1" "broadcast ranks 2 small direct 64 window fused staged direct 65536" \
     "all_gather machines 2 ranks 2 slots 64 large one 65536" >rows
-expect 0 "written to rows" "$tern" tune --hosts localhost:1,localhost:1 --time 0.2 --output rows broadcast
+expect 0 "written to rows" "$tern" tune --hosts localhost:1,localhost:1 --time 0.2 --output rows broadcast reduce
+for words in '' ' halves' ' order any'; do
+    [ "$(grep -cE "^reduce machines 2 ranks 2$words slots [0-9]* large [a-z_]* [0-9]*$" rows)" -eq 1 ] ||
+        die "no row for reduce$words: $(cat rows)"
+done
+sed -i '/^reduce /d' rows
 wanted='^broadcast machines 2 ranks 2 slots [0-9]* large (direct|one|chain) [0-9]*$'
 [ "$(grep -cE "$wanted" rows)" -eq 1 ] || die "the file has: $(cat rows)"
 [ "$(grep -cE "$wanted" said)" -eq 1 ] || die "not printed once: $(cat said)"

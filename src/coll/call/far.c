@@ -56,10 +56,10 @@ static bool is_exact(const struct tern__coll *call)
     return false;
 }
 
-// Whether a sum may be made in any order.
+// Whether it is a sum that may be made in any order.
 static bool any_order(const struct tern__coll *call)
 {
-    return call->order == TERN_ORDER_ANY || is_exact(call);
+    return tern__kinds[call->kind].sums && (call->order == TERN_ORDER_ANY || is_exact(call));
 }
 
 // An average of f32 or f64 is the sum, divided. Sums of integers are of 64 bits, and those of f16
@@ -116,10 +116,13 @@ void tern__call_go_far(const struct tern__coll *call, const struct tern__choice 
     }
     struct tern__choice built_in;
     tern__tune_built_in(call->plan_kind, call->calls->nranks, &built_in);
-    if (suits(call, room->far)) {
-        large = room->far;
+    tern_order order = any_order(call) ? TERN_ORDER_ANY : TERN_ORDER_RANK;
+    const struct tern__far_choice *said = &room->far[order][rounds(call)];
+    room->small_bytes = said->small_bytes;
+    if (suits(call, said->large)) {
+        room->far_bytes = said->piece_bytes;
+        large = said->large;
     } else {
-        room->far_bytes = 0;
         large = large != NULL ? large : built_in.small;
     }
     snprintf(room->small, sizeof room->small, "%s", built_in.small);

@@ -17,7 +17,7 @@ static void retell(const struct tern__tune *tune)
         MUST(length > 0 && length < TERN_TUNE_LINE_BYTES);
         MUST(tern__tune_parse(text, (size_t)(head + length), "again", &again) == TERN_OK);
         MUST(again.count == 1 && memcmp(&again.entries[0].row, row, sizeof *row) == 0);
-        MUST(tern__tune_find(tune, row->kind, row->nranks, row->machines) == &tune->entries[i]);
+        MUST(tern__tune_find_row(tune, row) == &tune->entries[i]);
         tern__tune_free(&again);
     }
 }

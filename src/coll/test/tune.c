@@ -49,6 +49,7 @@ static void a_file_is_read(void **state)
     tern__tune_free(&tune);
 }
 
+#define ANY_ROW "all_reduce machines 2 ranks 4 order any halves slots 64 large two 1048576\n"
 #define FAR_ROW "all_reduce machines 2 ranks 4 slots 8192 large chain 1048576\n"
 
 static void rows_between_machines_are_read(void **state)
@@ -56,7 +57,8 @@ static void rows_between_machines_are_read(void **state)
     static const char text[] =
         "tern-tune 1\n" ROW FAR_ROW "all_reduce machines 2 ranks 7 slots 0 large two_raw 65536\n"
         "all_reduce machines 3 ranks 3 slots 0 large one_shot 65536\n"
-        "broadcast machines 2 ranks 2 slots 1 large chain 2097152\n";
+        "broadcast machines 2 ranks 2 slots 1 large chain 2097152\n" ANY_ROW
+        "all_reduce machines 2 ranks 4 order rank halves slots 1 large two_raw 65536\n";
     struct tern__tune tune;
     tern_plan_kind kind = kind_of("all_reduce");
     char line[TERN_TUNE_LINE_BYTES];
@@ -70,6 +72,14 @@ static void rows_between_machines_are_read(void **state)
     assert_null(tern__tune_find(&tune, kind_of("gather"), 8, 2));
     tern_tune_print(&tern__tune_find(&tune, kind, 4, 2)->row, line, sizeof line);
     assert_string_equal(strcat(line, "\n"), FAR_ROW);
+    tern_tune_row wanted = {.kind = kind, .nranks = 5, .machines = 2, .halves = 1};
+    assert_int_equal(tern__tune_find_row(&tune, &wanted)->line, 8);
+    wanted.order = TERN_ORDER_ANY;
+    assert_int_equal(tern__tune_find_row(&tune, &wanted)->line, 7);
+    tern_tune_print(&tern__tune_find_row(&tune, &wanted)->row, line, sizeof line);
+    assert_string_equal(strcat(line, "\n"), ANY_ROW);
+    wanted.halves = 0;
+    assert_null(tern__tune_find_row(&tune, &wanted));
     tern__tune_free(&tune);
 }
 
@@ -98,6 +108,16 @@ static const struct damage {
      "bytes of a piece from 1024 to 2097152"},
     {HEAD "all_reduce ranks 4 small chain 1", "t:2:26: chain cannot do this all_reduce"},
     {HEAD FAR_ROW FAR_ROW, "line 2 has a row for all_reduce of 4 ranks on 2 machines already"},
+    {HEAD ANY_ROW ANY_ROW,
+     "line 2 has a row for all_reduce of 4 ranks on 2 machines, order any, halves already"},
+    {HEAD "all_reduce machines 2 ranks 4 order all slots 1",
+     "t:2:37: expected 'rank' or 'any', not 'all'"},
+    {HEAD "all_reduce machines 2 ranks 4 halves slots 1 large chain 65536",
+     "its sums are in the order of the ranks but rounded once a machine"},
+    {HEAD "broadcast machines 2 ranks 4 order any slots 1 large one 65536",
+     "t:2:30: broadcast has no sums: its rows have no order, and no halves"},
+    {HEAD "gather machines 2 ranks 4 halves slots 1", "t:2:27: gather has no sums"},
+    {HEAD "all_reduce ranks 4 order any small", "expected 'small', not 'order'"},
     {HEAD "all_reduce rank 2", "t:2:12: expected 'ranks', not 'rank'"},
     {HEAD "all_reduce ranks", "t:2:17: the line ends; expected: a number of ranks"},
     {HEAD "all_reduce ranks 0", "t:2:18: expected a number of ranks from 1 to 64, not '0'"},

@@ -154,6 +154,53 @@ static void calls_that_it_cannot_make_run_what_is_built_in(void **state)
     assert_true(machines_run_comm("abab", run_others, in_turn, 60));
 }
 
+// Rows of an order and of halves hold for their calls alone.
+static int run_orders(tern_comm *world, void *arg)
+{
+    const tern_tune_row row = {.kind = TERN_PLAN_ALL_REDUCE,
+                               .nranks = 2,
+                               .machines = 2,
+                               .small_bytes = 64,
+                               .chunk_bytes = 16384};
+    tern_tune_row rows[3] = {row, row, row};
+    static const struct {
+        tern_dtype dtype;
+        tern_order order;
+        const char *algorithm;
+    } calls[] = {
+        {TERN_BF16, TERN_ORDER_RANK, "one"},
+        {TERN_F32, TERN_ORDER_RANK, "two_raw"},
+        {TERN_BF16, TERN_ORDER_ANY, "one_sums"},
+        {TERN_I32, TERN_ORDER_RANK, "one_sums"},
+    };
+    tern_comm *comm;
+    float in[1000];
+    float out[1000];
+    (void)arg;
+    memset(in, 0, sizeof in);
+    rows[1].halves = 1;
+    rows[2].order = TERN_ORDER_ANY;
+    snprintf(rows[0].staged, sizeof rows[0].staged, "two_raw");
+    snprintf(rows[1].staged, sizeof rows[1].staged, "one");
+    snprintf(rows[2].staged, sizeof rows[2].staged, "one_sums");
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        tern_coll call = {.kind = TERN_COLL_ALL_REDUCE, .in = in, .out = out, .count = 1000};
+        call.dtype = calls[i].dtype;
+        call.order = calls[i].order;
+        CHECK(tern_tune_use(rows, 3) == TERN_OK);
+        CHECK(tern_comm_split(world, 0, 0, &comm) == TERN_OK);
+        CHECK(tern_coll_run(comm, &call) == TERN_OK);
+        CHECK(program_of(comm, calls[i].algorithm) != NULL);
+        CHECK(tern_comm_destroy(comm) == TERN_OK);
+    }
+    return tern_tune_use(NULL, 0);
+}
+
+static void rows_hold_for_their_order_and_dtypes(void **state)
+{
+    assert_true(machines_run_comm("aabb", run_orders, NULL, 60));
+}
+
 static int differ(tern_comm *world, void *arg)
 {
     tern_tune_row row = {.kind = TERN_PLAN_ALL_GATHER,
@@ -324,6 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_run_what_the_row_says),
         cmocka_unit_test(calls_that_it_cannot_make_run_what_is_built_in),
+        cmocka_unit_test(rows_hold_for_their_order_and_dtypes),
         cmocka_unit_test(sums_are_handed_on_where_the_bits_allow_it),
         cmocka_unit_test(ranks_with_other_rows_are_told),
         cmocka_unit_test(a_large_broadcast_to_several_machines_is_passed_on),
