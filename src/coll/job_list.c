@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The jobs of this user: every process of the user that has control memory open is asked about it,
-// and what has the same memory is one job.
+// and what has the same memory is one job; and so are the machines of one job that are all here.
 
 #include <ctype.h>
 #include <dirent.h>
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "coll/job_find.h"
@@ -24,6 +25,7 @@
 
 struct listed {
     ino_t inode;
+    uint64_t machines; // what its machines have alike, and no other job has; 0: one machine
     int nranks;
     int ranks[TERN_RANKS_MAX]; // processes, 0: not there
     int nholders;
@@ -35,17 +37,26 @@ struct list {
     int count;
 };
 
-static struct listed *find(struct list *list, ino_t inode)
+// Each machine has control memory of its own, but all have the same addresses, where ranks listen.
+static uint64_t machines_of(const struct tern__ctl *ctl)
+{
+    return ctl->machines.count > 1 ? tern__digest_add(TERN__DIGEST_EMPTY, ctl->machines.address,
+                                                      ctl->nranks * sizeof ctl->machines.address[0])
+                                   : 0;
+}
+
+static struct listed *find(struct list *list, ino_t inode, uint64_t machines)
 {
     for (int i = 0; i < list->count; i++) {
-        if (list->jobs[i].inode == inode) {
-            return &list->jobs[i];
+        struct listed *job = &list->jobs[i];
+        if (job->inode == inode || (machines != 0 && job->machines == machines)) {
+            return job;
         }
     }
     if (list->count == LISTED_MAX) {
         return NULL;
     }
-    list->jobs[list->count] = (struct listed){.inode = inode};
+    list->jobs[list->count] = (struct listed){.inode = inode, .machines = machines};
     return &list->jobs[list->count++];
 }
 
@@ -56,8 +67,8 @@ static void add_process(struct list *list, int pid)
         return; // in no job, or gone meanwhile
     }
     for (int i = 0; i < jobs.count; i++) {
-        struct listed *job = find(list, jobs.inode[i]);
         const struct tern__ctl *ctl = jobs.ctl[i];
+        struct listed *job = find(list, jobs.inode[i], machines_of(ctl));
         if (job == NULL || job->nholders == HOLDERS_MAX) {
             continue;
         }
@@ -67,7 +78,7 @@ static void add_process(struct list *list, int pid)
             const struct tern__ctl_rank *there = &ctl->ranks[rank];
             bool here =
                 atomic_load_explicit(&there->pid_space, memory_order_relaxed) == tern__pid_space();
-            job->ranks[rank] = here ? (int)tern__peek(&there->pid) : 0;
+            job->ranks[rank] = here ? (int)tern__peek(&there->pid) : job->ranks[rank];
         }
     }
     tern__jobs_close(&jobs);

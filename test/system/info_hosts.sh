@@ -32,6 +32,10 @@ member=$(sed -nE 's/^ +3 +b +([0-9]+)  alive.*/\1/p' said)
 until_said '^ +0 +a +[0-9]+  alive .* waits in reduce 23 .* for rank 3, for [0-9]' \
     "$tern" info --job "$member"
 grep -q '^machine b (ranks 1-3): this one$' said || die "not seen from the second host: $(cat said)"
+until_said "^ *$head +4 +[0-9]+ s  launcher  .*hang" "$tern" info --jobs
+for branch in $(cat "/proc/$head/task/$head/children"); do
+    ! grep -qE "^ *$branch " said || die "--jobs has the job once more, for a host of it: $(cat said)"
+done
 "$tern" info --job "$head" --json >job.json
 python3 - <<'END' || die "the JSON: $(cat job.json)"
 import json
