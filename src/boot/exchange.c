@@ -3,13 +3,13 @@
 
 #include "boot/exchange.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/boot_id.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/error.h"
@@ -40,16 +40,8 @@ int tern__exchange_find(struct tern__exchange *exchange)
 
 int tern__machine_digest(uint64_t *digest)
 {
-    char boot[64] = "";
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file != NULL) {
-        if (fgets(boot, sizeof boot, file) == NULL) {
-            boot[0] = '\0';
-        }
-        fclose(file);
-    } else if (errno != ENOENT && errno != EACCES) {
-        return tern__fail_errno(TERN_ERR_SYSTEM, "which machine this is: boot_id of /proc");
-    }
+    char boot[TERN__BOOT_ID_BYTES];
+    TERN_TRY(tern__boot_id(boot));
     struct stat net = {0};
     (void)stat("/proc/self/ns/net", &net);
     const char *word = getenv("TERN_MACHINE");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How programs bring themselves up through HCCL, over tern's communicator. A root info is the path
-// at which the ranks meet. Set-up path.
+// at which the ranks meet, and behind it the machine that the path is on. Set-up path.
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/boot_id.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "faces/acl/memory.h"
@@ -39,6 +40,42 @@ uint64_t tern__hccl_key(const char *path)
     return key;
 }
 
+// At the end of a root info.
+struct origin {
+    char boot_id[TERN__BOOT_ID_BYTES]; // "": not known
+    char name[64];
+};
+
+static int find_origin(struct origin *origin)
+{
+    memset(origin, 0, sizeof *origin);
+    if (gethostname(origin->name, sizeof origin->name - 1) != 0) {
+        snprintf(origin->name, sizeof origin->name, "unnamed");
+    }
+    return tern__boot_id(origin->boot_id);
+}
+
+// Ranks elsewhere would not find the path, or find another one there.
+static HcclResult check_origin(const char *call, const HcclRootInfo *info)
+{
+    struct origin made;
+    struct origin here;
+    memcpy(&made, info->internal + sizeof info->internal - sizeof made, sizeof made);
+    if (find_origin(&here) != TERN_OK) {
+        return tern__hccl_refuse(call, HCCL_E_SYSCALL, "%s", tern_last_error());
+    }
+    if (made.boot_id[0] == '\0' || here.boot_id[0] == '\0' ||
+        memcmp(made.boot_id, here.boot_id, sizeof made.boot_id) == 0) {
+        return HCCL_SUCCESS;
+    }
+    return tern__hccl_refuse(
+        call, HCCL_E_NOT_SUPPORT,
+        "this root info was made on machine '%.*s', and this is '%s': the ranks of an HCCL "
+        "communicator share the memory of one machine; start all of them there (tern run -n N), or "
+        "use tern's own calls or comm_*, which go between machines",
+        (int)sizeof made.name - 1, made.name, here.name);
+}
+
 HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
 {
     const char *call = "HcclGetRootInfo";
@@ -52,7 +89,11 @@ HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
     memset(rootInfo, 0, sizeof *rootInfo);
     snprintf(rootInfo->internal, sizeof rootInfo->internal, "%s%s/tern-hccl-%d-%016" PRIx64,
              root_info_mark, tern__hccl_folder(), (int)getpid(), number);
-    return HCCL_SUCCESS;
+    struct origin origin;
+    int status = find_origin(&origin);
+    memcpy(rootInfo->internal + sizeof rootInfo->internal - sizeof origin, &origin, sizeof origin);
+    return status == TERN_OK ? HCCL_SUCCESS
+                             : tern__hccl_refuse(call, HCCL_E_SYSCALL, "%s", tern_last_error());
 }
 
 static struct hccl *find(const char *name)
@@ -242,6 +283,10 @@ static HcclResult join_at_root_info(const char *call, uint32_t size, const HcclR
         return tern__hccl_refuse(call, HCCL_E_PARA,
                                  "this root info was not made by HcclGetRootInfo; all ranks get a "
                                  "copy of the root's");
+    }
+    HcclResult here = check_origin(call, info);
+    if (here != HCCL_SUCCESS) {
+        return here;
     }
     return tern__hccl_join(call, size, info->internal + mark, rank, settings, comm);
 }

@@ -294,6 +294,11 @@ static void bad_root_infos_are_refused(void **state)
     assert_true(refused(HcclCommInitRootInfo(0, &info, 0, &comm), HCCL_E_PARA, "rank 0 of 0"));
     assert_true(refused(HcclCommInitRootInfo(2, &info, 2, &comm), HCCL_E_PARA, "rank 2 of 2"));
     assert_true(refused(HcclCommInitRootInfo(65, &info, 0, &comm), HCCL_E_PARA, "1 to 64 ranks"));
+    char *boot_id = info.internal + sizeof info.internal - 128; // as of another machine
+    boot_id[0] = (char)(boot_id[0] == 'f' ? 'e' : 'f');
+    snprintf(boot_id + 64, 64, "elsewhere");
+    assert_true(refused(HcclCommInitRootInfo(2, &info, 1, &comm), HCCL_E_NOT_SUPPORT,
+                        "this root info was made on machine 'elsewhere', and this is '"));
     memset(&info, 'x', sizeof info);
     assert_true(refused(HcclCommInitRootInfo(1, &info, 0, &comm), HCCL_E_PARA, "root info"));
     memset(&info, 0, sizeof info);
