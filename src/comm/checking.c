@@ -57,8 +57,9 @@ int tern__checking_create(tern_comm *comm)
     if (comm->group.job->machines != NULL) {
         return tern__fail(TERN_ERR_STATE,
                           "TERN_ISA_CHECK is set, and the ranks are on %d machines: checking mode "
-                          "looks at the memory of all ranks, so it needs them on one",
-                          comm->group.job->machines->count);
+                          "looks at the memory of all ranks, so it needs them on one: start all "
+                          "there (tern run -n %d), or unset it",
+                          comm->group.job->machines->count, comm->group.size);
     }
     TERN_TRY(tern__window_create_sparse(comm, sizeof(struct tern__watch_part), &comm->checking));
     return add_share(comm->checking);
