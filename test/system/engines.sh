@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 300
 # What carries bytes between machines: tern's own connections, UCX, and both MPIs, each where it is
-# built. The machines are words of TERN_MACHINE on this box. A killed rank is told to all.
+# built. The machines are words of TERN_MACHINE on this box. A killed rank is told to all, also of
+# programs of the comm_* face: TERN_TEST_KILLS of those with each engine that needs no MPI, 1 unless it
+# is set.
 source "$(dirname "$0")/../support/shell.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TERN_TIMEOUT=100
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 export UCX_LOG_LEVEL=fatal
 ${CC:-cc} -O1 "$root/test/system/engines.c" -o program -I"$root/include" -L"$build/lib" -ltern \
     -Wl,-rpath,"$build/lib"
+${CC:-cc} -O1 -D_GNU_SOURCE "$root/test/system/comm_kills.c" -o comm_kills -I"$root/include" \
+    -I"$root/include/faces" -L"$build/lib" -ltern -Wl,-rpath,"$build/lib"
+kills=${TERN_TEST_KILLS:-1}
 
 # A rank under mpirun: its machine.
 cat >placed <<'EOS'
@@ -23,13 +28,13 @@ chmod +x placed
 
 # exchanged MACHINES EACH WORDS...: starts the ranks, and waits; their words are in rank.*.
 exchanged() {
-    local each=$2 n=$(($1 * $2)) rank
+    local each=$2 n=$(($1 * $2)) rank program=${program:-./program}
     shift 2
     pids=()
     statuses=()
     for ((rank = 0; rank < n; rank++)); do
         TERN_EXCHANGE=$rank:$n:$dir/meet TERN_MACHINE=m$((rank / each)) \
-            timeout 120 ./program "$@" >"rank.$rank" 2>&1 &
+            timeout 120 "$program" "$@" >"rank.$rank" 2>&1 &
         pids+=($!)
     done
     for rank in "${!pids[@]}"; do
@@ -47,13 +52,20 @@ all_right() {
     done
 }
 
-# Rank 1 is killed: every other one says so, whatever machine it is on.
+# all_told ENGINE VICTIM WORDS: every other rank says these, whatever machine it is on.
 all_told() {
     local rank
     for rank in "${!statuses[@]}"; do
-        [ "$rank" -eq 1 ] || [ "${statuses[rank]}" -eq 9 ] || die "$1: rank $rank: $(cat "rank.$rank")"
-        [ "$rank" -eq 1 ] || grep -q 'rank 1' "rank.$rank" || die "$1: $(cat "rank.$rank")"
+        [ "$rank" -ne "$2" ] || continue
+        [ "${statuses[rank]}" -eq 9 ] || die "$1: rank $rank: ${statuses[rank]}: $(cat "rank.$rank")"
+        grep -qE "$3" "rank.$rank" || die "$1: $(cat "rank.$rank")"
     done
+}
+
+comm_kill() {
+    local victim=$((RANDOM % 4))
+    TERN_COMM_BACKEND=$1 program=./comm_kills exchanged 2 2 $victim $((RANDOM % 400))
+    all_told "comm_* over $1" $victim 'rank [0-3] (on machine m[01] )?died' # also who ended after it
 }
 
 walk() {
@@ -63,7 +75,8 @@ walk() {
         all_right "$1, $shape"
     done
     exchanged 2 2 die 1
-    all_told "$1"
+    all_told "$1" 1 'rank 1'
+    for ((i = 0; i < kills; i++)); do comm_kill "$1"; done
 }
 walk tcp
 [ ! -e "$build/lib/libtern_net_ucx.so" ] || walk ucx
