@@ -22,6 +22,7 @@
 #define ITERATIONS_LEAST 20 // if the budget allows
 #define ITERATIONS_MOST 2000
 #define ITERATIONS_BUDGET 3 // whatever the budget
+#define SLOW_PEER 10.0      // times as long as tern: what is more is not worth the time it takes
 #define PACE_ROUNDS 10
 
 // What one size is measured with: a call for each algorithm.
@@ -185,6 +186,24 @@ static int set_pace(struct perf_sweep *sweep, struct size *size, double one_us)
     return status;
 }
 
+// For an MPI's calls: so long that all of them fit if it is up to ten times slower than tern.
+static double peer_budget(const struct perf_options *options, const struct size *size, int round)
+{
+    const struct perf_time *own = &size->times[0][round];
+    double most = options->budget_us / size->rounds;
+    double enough = SLOW_PEER * own->median_us * (double)own->iterations;
+    enough = enough > TIMED_US ? enough : TIMED_US;
+    return options->iterations == 0 && enough < most ? enough : most;
+}
+
+// An MPI that is much slower than tern has its ratio after one round.
+static bool is_slow(const struct perf_options *options, const struct size *size, int peer,
+                    int round)
+{
+    return options->iterations == 0 && round > 0 &&
+           size->peers[peer][0].median_us > SLOW_PEER * size->times[0][0].median_us;
+}
+
 static void ask_peers(struct perf_sweep *sweep, struct size *size, int round)
 {
     const struct perf_options *options = sweep->options;
@@ -200,9 +219,10 @@ static void ask_peers(struct perf_sweep *sweep, struct size *size, int round)
                                      .nbuffers = options->nbuffers,
                                      .warmup = size->warmup,
                                      .iterations = size->iterations,
-                                     .budget_us = options->budget_us / size->rounds};
+                                     .budget_us = peer_budget(options, size, round)};
     for (int peer = 0; peer < PERF_PEERS; peer++) {
-        bool skip = sweep->too_slow[peer] && sweep->too_slow_kind[peer] == size->kind;
+        bool skip = (sweep->too_slow[peer] && sweep->too_slow_kind[peer] == size->kind) ||
+                    is_slow(options, size, peer, round);
         enum perf_answer answer =
             skip ? PERF_NOT_THERE
                  : perf_peer_ask(&sweep->peers[peer], &question, &size->peers[peer][round]);

@@ -225,6 +225,42 @@ and row['mpich_us'] > 0 and row['mpich_ratio'] > 0 and row['openmpi_iterations']
     read_rows peers.json "rows[0]['errors'] == 0 and rows[0]['openmpi_us'] > 0"
 fi
 
+# An MPI that is more than ten times slower than tern is asked once, and not given the whole budget;
+# one that is not is asked in all three rounds. This one answers what it is told to.
+mkdir -p mpi
+cat >mpi/mpicc.openmpi <<'SCRIPT'
+#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+cat >/dev/null
+cp "$FAKE" "$2"
+SCRIPT
+cat >mpi/mpirun.openmpi <<'SCRIPT'
+#!/bin/sh
+while [ "$1" != -n ]; do shift; done
+for rank in $(seq 0 $(($2 - 1))); do "$3" "$4" "$rank" & done
+wait
+SCRIPT
+cat >mpi/fake <<'PYTHON'
+#!/usr/bin/env python3
+import os, socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asker:
+    asker.connect("\0" + sys.argv[1])
+    asker.send(sys.argv[2].encode())
+    while question := asker.recv(256):
+        if sys.argv[2] == "0":
+            with open("asked", "ab") as asked:
+                asked.write(question + b"\n")
+            asker.send(b"ok 3 " + os.environ["ANSWER_US"].encode() + b" 1 1")
+PYTHON
+chmod +x mpi/*
+for answer in 0.001/3 1e9/1; do
+    rm -f asked
+    FAKE=mpi/fake ANSWER_US=${answer%/*} PATH=$PWD/mpi:$PATH \
+        "$tern" perf reduce -p 2 --sizes 64 --budget 3600 --compare openmpi >/dev/null
+    [ "$(wc -l <asked)" -eq "${answer#*/}" ] || die "an MPI of $answer us: $(cat asked)"
+    awk '$NF >= 1200e6 { exit 1 }' asked || die "all of the budget: $(cat asked)"
+done
+
 # The benchmark's tables.
 python3 "$root/bench/run.py" --quick --only collectives --no-peers --build "$build" --output results.md \
     >/dev/null 2>said || die "bench/run.py: $(tail -3 said)"
