@@ -17,7 +17,11 @@ from cells import markdown, number, ratio
 RANKS = (2, 4, 8)
 # Those of the figures asked for, and between them no more than a factor of 8.
 SIZES = "8,64,1K,8K,32K,256K,1M,4M,16M,64M,256M"
-EVERY_SIZE = ",".join(str(2 ** power) for power in range(3, 29))
+# With --every-size: up to 16 MiB all powers of two. Above, times grow as the bytes do, results are
+# not compared once more, and 256 MiB are left to few ranks: on 8 they take a quarter of an hour.
+EVERY_SIZE = [2 ** power for power in range(3, 25)]
+LARGE_SIZES = {2: [64 << 20, 256 << 20], 4: [64 << 20, 256 << 20], 8: [64 << 20]}
+MPICH_SIZES = [8, 64, 1 << 10, 8 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
 EXTRA_SIZES = "8,1K,32K,1M,16M,64M"
 PEERS = (("openmpi", "Open MPI"), ("mpich", "MPICH"))
 # What AllReduce is measured in beside f32 in windows, the first; and how.
@@ -28,7 +32,8 @@ LOOPS = {"alone": [], "in a row": ["--back-to-back"], "8 buffers": ["--buffers",
 OPENMPI_ALGORITHMS = ("linear", "reduce and broadcast", "recursive doubling", "ring",
                       "segmented ring", "Rabenseifner")
 DISTANCES = []  # of the processors, before each run
-MINUTES = {"some": 55, "every": 130}  # on two cores, most of it waiting for MPICH
+MINUTES = {"some": 55, "every": 30}  # on two cores
+EVERY_BUDGET = ["--budget", "0.2"]  # seconds of a system at a size
 
 
 def run_perf(tern, arguments, title, settings=None):
@@ -180,29 +185,75 @@ def measure_variants(tern, nranks, variants, sizes, quickly):
     return results, good and len({len(rows) for rows in results.values()}) == 1
 
 
+def parts_of(nranks, every_size, sizes, peers):
+    """What all kinds are measured in, one after the other: (sizes, options, peers)."""
+    if not every_size:
+        return [(sizes, [], peers)]
+    large = LARGE_SIZES[nranks]
+    runs = [(MPICH_SIZES, peers),
+            (EVERY_SIZE + large, [peer for peer in peers if peer[0] != "mpich"])]
+    seen, parts = set(), []
+    for wanted, beside in runs:
+        for checked in (True, False):
+            chosen = [size for size in wanted if size not in seen and (size in large) != checked]
+            seen.update(chosen)
+            if chosen:
+                parts.append((",".join(str(size) for size in chosen),
+                              [] if checked else ["-c", "0"], beside))
+    return parts
+
+
+def join_parts(rows):
+    """The rows of several runs, as one run would give them: by kind, size by size, each size once."""
+    once = {}
+    for row in rows:
+        once.setdefault((row["kind"], row["bytes"]), row)
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    return sorted(once.values(), key=lambda row: (kinds.index(row["kind"]), row["bytes"]))
+
+
+def compared(peers):
+    return ["--compare", ",".join(word for word, _ in peers)] if peers else []
+
+
+def measure_kinds(tern, nranks, every_size, sizes, quickly, peers):
+    """Rows of all kinds in windows and in ordinary memory, and whether all of them are right."""
+    good, tables = True, []
+    for more, beside, title in (([], peers, "windows"),
+                                (["--window", "no"], peers[:1], "ordinary memory")):
+        rows = []
+        for some, options, among in parts_of(nranks, every_size, sizes, beside):
+            got, right = run_perf(tern, ["all", "-p", str(nranks), "--sizes", some, *quickly,
+                                         *options, *more, *compared(among)],
+                                  f"{nranks} ranks, all kinds, {title}")
+            rows += got
+            good = good and right
+        tables.append(join_parts(rows))
+    return tables, good
+
+
 def measure(tern, peers, quick, every_size, sizes=None):
     """The chapter about collectives as Markdown, and whether everything was right."""
     if not quick:
         minutes = MINUTES["every" if every_size else "some"]
         print(f"the collective calls take about {minutes} minutes", file=sys.stderr)
-    compare = ["--compare", ",".join(word for word, _ in peers)] if peers else []
-    first = ["--compare", peers[0][0]] if peers else []
-    quickly = ["--budget", "0.02"] if quick else []
+    compare, first = compared(peers), compared(peers[:1])
+    quickly = ["--budget", "0.02"] if quick else EVERY_BUDGET if every_size else []
     extra_sizes = "8,4K" if quick else sizes or EXTRA_SIZES
-    sizes = sizes or ("8,4K" if quick else EVERY_SIZE if every_size else SIZES)
+    every_size = every_size and not quick and not sizes
+    sizes = sizes or ("8,4K" if quick else SIZES)
     elements = {name: (arguments, {}) for name, arguments in ELEMENTS.items()}
     loops = {name: (arguments + compare, {}) for name, arguments in LOOPS.items()}
-    by_hand = {name: (first, {f"OMPI_MCA_coll_tuned_{key}": value for key, value in
-                              (("use_dynamic_rules", "1"), ("allreduce_algorithm", str(index)))})
+    # tern's results are those of the tables above.
+    by_hand = {name: (["-c", "0", *first], {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+                                            "OMPI_MCA_coll_tuned_allreduce_algorithm": str(index)})
                for index, name in enumerate(OPENMPI_ALGORITHMS, 1)}
     windows, ordinary, extras, good = [], [], [], True
     for nranks in (2, 3) if quick else RANKS:
-        arguments = ["all", "-p", str(nranks), "--sizes", sizes, *quickly]
-        for rows, more, title in ((windows, compare, "windows"),
-                                  (ordinary, ["--window", "no", *first], "ordinary memory")):
-            got, right = run_perf(tern, arguments + more, f"{nranks} ranks, all kinds, {title}")
-            rows += got
-            good = good and right
+        both, right = measure_kinds(tern, nranks, every_size, sizes, quickly, peers)
+        good = good and right
+        windows += both[0]
+        ordinary += both[1]
         tables = {}
         for title, variants in (("elements", elements), ("loops", loops),
                                 ("by hand", by_hand if first == ["--compare", "openmpi"] else {})):
@@ -210,16 +261,21 @@ def measure(tern, peers, quick, every_size, sizes=None):
                                     if variants else ({}, True))
             good = good and right
         extras.append((nranks, tables))
-    return chapter(windows, ordinary, extras if good else [], peers), good
+    return chapter(windows, ordinary, extras if good else [], peers, every_size), good
 
 
-def chapter(windows, ordinary, extras, peers):
+def chapter(windows, ordinary, extras, peers, every_size):
     text = ["## Collective calls\n",
-            "`tern perf all`: f32, sums, results checked bit for bit; buffers in windows, and, in the "
+            "`tern perf all`: f32, sums, results checked bit for bit" +
+            (" up to 16 MiB" if every_size else "") + "; buffers in windows, and, in the "
             "columns after \"malloc\", in ordinary memory, with the way the bytes took. Medians over "
             "calls of the slowest rank's time; the systems take turns at every size. A ratio is the "
-            "MPI's time / tern's; below 1 is bold. *: the median of fewer calls than tern's, as many "
-            "as two seconds allow; nothing: no few calls within a minute. % of bound: the time of the "
+            "MPI's time / tern's; below 1 is bold. *: the median of fewer calls than tern's, at "
+            "least 3, as many as " + ("0.2 s" if every_size else "2 s") + " or ten times the time of "
+            "tern's calls allow; an MPI that is more than ten times slower than tern is measured in "
+            "one round, not in three; nothing: no few calls within a minute" +
+            (", or not asked: MPICH is measured at no more sizes than `make bench` takes" if
+             every_size else "") + ". % of bound: the time of the "
             "same ranks copying, all at once, as many bytes as the call must read and write / tern's "
             "time. MPICH is run as Debian ships it: its processes spin and are not bound to "
             "processors (tern's and Open MPI's are, when there are enough), so even 2 of them can "

@@ -14,8 +14,9 @@ time, are bench/collectives.py. --wire is the network between machines: 1,100 (G
 or 10,50.
 With --output (as `make bench` calls it) the tables are written there too, with machine, date and
 commit; with --only, that chapter among those which are there. --every-size takes all powers of two
-from 8 B to 256 MiB instead of eleven sizes. --quick runs everything once with few iterations: a test
-that the benchmark still works.
+from 8 B to 16 MiB, 64 MiB and 256 MiB instead of eleven sizes, with fewer calls of each
+(bench/collectives.py). --quick runs everything once with few iterations: a test that the benchmark
+still works.
 """
 
 import argparse

@@ -267,4 +267,19 @@ python3 "$root/bench/run.py" --quick --only collectives --no-peers --build "$bui
 for kind in $kinds; do
     grep -q "^### $kind\$" results.md || die "results.md has no table of $kind"
 done
+python3 - "$root/bench" <<'PYTHON' || die "the parts of --every-size"
+import sys
+sys.path.insert(0, sys.argv[1])
+import collectives
+for nranks in collectives.RANKS:
+    parts = collectives.parts_of(nranks, True, None, list(collectives.PEERS))
+    sizes = [int(size) for part in parts for size in part[0].split(",")]
+    assert sorted(sizes) == collectives.EVERY_SIZE + collectives.LARGE_SIZES[nranks], sizes
+    assert all((options == []) == (int(some.split(",")[0]) < 64 << 20) for some, options, _ in parts)
+rows = [{"kind": kind, "bytes": size, "run": run} for run, sizes in ((1, (8, 64)), (2, (8, 16)))
+        for kind in ("reduce", "gather") for size in sizes]
+assert [(row["kind"], row["bytes"], row["run"]) for row in collectives.join_parts(rows)] == [
+    ("reduce", 8, 1), ("reduce", 16, 2), ("reduce", 64, 1),
+    ("gather", 8, 1), ("gather", 16, 2), ("gather", 64, 1)]
+PYTHON
 echo "every kind is measured and checked"
