@@ -43,17 +43,16 @@ static bool can_send(const struct tern__message *message, struct tern__pipe *pip
     return message->by_reference ? tern__reached(pipe->taken, message->last) : has_room(pipe);
 }
 
-// From how many bytes on the receiver reads a message out of ordinary memory. A short one leaves
-// its sender free; with more ranks than processors pieces are faster, since one side works while
-// the other has no turn.
+// From how many bytes on the receiver reads a message out of ordinary memory. A shorter one leaves
+// its sender free. With more ranks than processors, so does all that the mailbox has room for: it
+// is put there while the receiver has no turn.
 static uint64_t refer_from(const struct tern__calls *calls)
 {
     if (calls->direct_option != TERN__DIRECT_ON) {
         return calls->direct_option; // off: nobody reads
     }
-    return tern__job_ladder(calls->work.job).alone
-               ? (uint64_t)TERN__MAIL_SLOTS * TERN__MAIL_BYTES / 2 + 1
-               : UINT64_MAX;
+    uint64_t room = (uint64_t)TERN__MAIL_SLOTS * TERN__MAIL_BYTES;
+    return (tern__job_ladder(calls->work.job).alone ? room / 2 : room) + 1;
 }
 
 // Whether the receiver can take it from where it lies: in a window, or in ordinary memory that it

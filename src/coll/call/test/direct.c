@@ -179,13 +179,12 @@ static bool bind_to(int nth, int wanted)
 
 // What rank 0 writes into a message after it has started to send it arrives when rank 1 reads it
 // where it lies, and not when it was copied.
-static int change_what_is_sent(tern_comm *comm)
+static int change_what_is_sent(tern_comm *comm, size_t bytes, bool arrives)
 {
-    struct tern__job *job = comm->group.job;
     static char buffer[LARGE];
     tern_request request = 0;
     tern_coll call = {
-        .kind = TERN_COLL_SEND, .in = buffer, .count = LARGE, .dtype = TERN_U8, .root = 1};
+        .kind = TERN_COLL_SEND, .in = buffer, .count = bytes, .dtype = TERN_U8, .root = 1};
     buffer[0] = 0;
     if (tern_comm_rank(comm) == 0) {
         CHECK(tern_coll_start(comm, &call, &request) == TERN_OK);
@@ -195,9 +194,20 @@ static int change_what_is_sent(tern_comm *comm)
     if (tern_comm_rank(comm) == 0) {
         return tern_request_wait(&request);
     }
-    CHECK(tern_recv(comm, buffer, LARGE, TERN_U8, 0) == TERN_OK);
-    CHECK(buffer[0] == tern__job_ladder(job).alone);
+    CHECK(tern_recv(comm, buffer, bytes, TERN_U8, 0) == TERN_OK);
+    CHECK(buffer[0] == arrives);
     return 0;
+}
+
+// The least is more than half of what a mailbox has room for, or more than all of it.
+static int change_small_and_large(tern_comm *comm)
+{
+    bool alone = tern__job_ladder(comm->group.job).alone;
+    size_t room = (size_t)TERN__MAIL_SLOTS * TERN__MAIL_BYTES;
+    size_t copied = alone ? room / 2 : room;
+    CHECK(change_what_is_sent(comm, copied, false) == 0);
+    CHECK(change_what_is_sent(comm, copied + 1, true) == 0);
+    return change_what_is_sent(comm, LARGE, true);
 }
 
 static int send_from_own_processors(int rank, const struct ranks *ranks, void *arg)
@@ -207,16 +217,16 @@ static int send_from_own_processors(int rank, const struct ranks *ranks, void *a
     CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
     CHECK(tern_barrier(comm) == TERN_OK);
     CHECK(!bound || tern__job_ladder(comm->group.job).alone);
-    CHECK(change_what_is_sent(comm) == 0);
+    CHECK(change_small_and_large(comm) == 0);
     tern__job_add_threads(comm->group.job, 1000); // no rank has a processor for itself
     CHECK(tern_barrier(comm) == TERN_OK);
     CHECK(!tern__job_ladder(comm->group.job).alone);
-    CHECK(change_what_is_sent(comm) == 0);
+    CHECK(change_small_and_large(comm) == 0);
     CHECK(tern_comm_destroy(comm) == TERN_OK);
     return 0;
 }
 
-static void messages_are_read_where_each_rank_has_a_processor(void **state)
+static void messages_are_read_where_they_lie_if_they_are_large(void **state)
 {
     unsetenv("TERN_DIRECT");
     bool right = ranks_run(2, send_from_own_processors, NULL, 60);
@@ -425,7 +435,7 @@ int main(void)
         cmocka_unit_test(results_are_right_wherever_the_buffers_are),
         cmocka_unit_test(without_it_slots_do_the_same),
         cmocka_unit_test(what_one_rank_may_not_nobody_does),
-        cmocka_unit_test(messages_are_read_where_each_rank_has_a_processor),
+        cmocka_unit_test(messages_are_read_where_they_lie_if_they_are_large),
         cmocka_unit_test(small_and_very_large_shares_go_through_slots),
         cmocka_unit_test(a_tuned_plan_for_equal_shares_leaves_others_theirs),
         cmocka_unit_test(a_buffer_that_is_too_short_names_its_rank),
