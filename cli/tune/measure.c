@@ -81,7 +81,8 @@ static bool goes(tern_plan_kind kind, int nranks, const char *name, const char *
            (strcmp(choice.way, way) == 0 || (slot && strcmp(choice.way, "line") == 0));
 }
 
-// A field of a row, the name of the way that its algorithm is for, and whether `optimal` is tried there.
+// A field of a row, the name of the way that its algorithm is for, and whether `optimal` is tried
+// there.
 struct way {
     size_t field;
     const char *name;

@@ -167,7 +167,7 @@ static void every_beginning_of_a_table_is_refused(void **state)
 static bool has_no_addresses;
 
 // In place of libc's.
-int getifaddrs(struct ifaddrs **addresses)
+__attribute__((visibility("default"))) int getifaddrs(struct ifaddrs **addresses)
 {
     if (has_no_addresses) {
         errno = EMFILE;
