@@ -225,6 +225,7 @@ int tern__net_start(struct tern__job *job)
         return tern__fail(TERN_ERR_MEMORY, "no memory for the network of the job");
     }
     net->job = job;
+    net->epoll = net->wake = -1;
     pthread_mutex_init(&net->work, NULL);
     pthread_rwlock_init(&net->windows_lock, NULL);
     for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
