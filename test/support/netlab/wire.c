@@ -135,9 +135,11 @@ static void forward(const struct wire *wire, struct port *ports, int from, struc
     }
 }
 
+// Not more than its link can begin to send: a frame that is taken for later has its place at the
+// receiver's port, and what another host sends earlier would come behind it.
 static void read_port(const struct wire *wire, struct port *ports, int from)
 {
-    for (int i = 0; i < BATCH; i++) {
+    for (int i = 0; i < BATCH && ports[from].sent_ns - AHEAD_NS <= now_ns(); i++) {
         struct frame *frame = take_frame();
         if (frame == NULL) {
             return; // it stays in the host's queue
