@@ -37,13 +37,17 @@ ended() {
     ! kill -0 $job 2>/dev/null
 }
 
-# until TEST...: for 20 s.
-within_reason() {
-    for _ in $(seq 400); do
-        ! "$@" || return 0
+# within SECONDS TEST...
+within() {
+    local times=$(($1 * 20))
+    for _ in $(seq $times); do
+        ! "${@:2}" || return 0
         sleep 0.05
     done
     return 1
+}
+within_reason() {
+    within 20 "$@"
 }
 
 nothing_left() {
@@ -74,6 +78,11 @@ one() {
     if [ $way = stop ]; then
         sleep 3
         "$lab/netlab" go "$host"
+        if ! within 3 ended; then # nothing of the job ran there yet, so nothing stood still
+            "$lab/netlab" stop "$host"
+            sleep 3
+            "$lab/netlab" go "$host"
+        fi
     fi
     within_reason ended || die "$what: the job does not end: $(head -5 said)"
     took=$((($(tr -d . <<<"$EPOCHREALTIME") - $(tr -d . <<<"$begin")) / 1000))
