@@ -429,12 +429,12 @@ static void *makes(void *arg)
     return wrong == 0 ? arg : NULL;
 }
 
-// What the child of a fork makes. Not under ThreadSanitizer: a child that allocates hangs where
-// another thread of its parent held the lock of the sanitizer's allocator.
+// What the child of a fork makes. Not under a sanitizer: a child that allocates hangs where another
+// thread of its parent held the lock of the sanitizer's allocator.
 static bool child_makes(void)
 {
     bool right = true;
-#ifndef __SANITIZE_THREAD__
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
     CommGlobalDomainDescriptor own;
     uint64_t base;
     right = comm_global_domain_prepare(2, 0, 1, BYTES, 1, &own, &base) == 0 &&
