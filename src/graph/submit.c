@@ -161,7 +161,7 @@ static bool is_plain(const struct tern_chip *chip, const tern_task *task)
 {
     return task->kernel != NULL && (task->core == TERN_CORE_AIC || task->core == TERN_CORE_AIV) &&
            (unsigned)task->blocks <= 1 && task->predicate == NULL &&
-           tern__cores_of(&chip->cores, task->core) > 0;
+           tern__cores_of(&chip->cores, (int)task->core) > 0;
 }
 
 static int read_submission(tern_graph *graph, struct reading *reading)
