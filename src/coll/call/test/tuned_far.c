@@ -240,6 +240,11 @@ static const struct handed_on {
     {TERN_COLL_ALL_REDUCE, TERN_F16, TERN_AVG, TERN_ORDER_ANY, "two_raw", "two_raw"},
     {TERN_COLL_ALL_REDUCE, TERN_F16, TERN_SUM, 0, "two_raw", "two_raw"},
     {TERN_COLL_ALL_REDUCE, TERN_BF16, TERN_MAX, 0, "two", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_F16, TERN_MIN, 0, "two", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_MAX, 0, "two", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_F64, TERN_MIN, 0, "two", "two_raw"},
+    {TERN_COLL_REDUCE_SCATTER, TERN_F32, TERN_MIN, 0, "two", NULL},
+    {TERN_COLL_REDUCE, TERN_F32, TERN_MAX, 0, "two", "two_raw"},
     {TERN_COLL_ALL_REDUCE, TERN_I16, TERN_PROD, 0, "two", "two"},
     {TERN_COLL_ALL_REDUCE, TERN_I32, TERN_AVG, 0, "two_raw", "two_raw"},
     {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_MAXLOC, 0, "two", "two"},
@@ -266,25 +271,41 @@ static void fold(void *accumulator, const void *source, size_t count, void *arg)
 
 enum { HANDED = 20000 }; // too many for slots
 
+union handed_in {
+    uint32_t words[8 * HANDED];
+    uint16_t halves[16 * HANDED];
+};
+
+// Numbers about 1; zeros of both signs, of which the earlier one counts; and what is no number.
+static void fill_handed(union handed_in *in, tern_dtype dtype, int rank)
+{
+    bool half = dtype == TERN_F16 || dtype == TERN_BF16;
+    for (int i = 0; i < 8 * HANDED; i++) {
+        unsigned number = (unsigned)i * 2654435761U + (unsigned)rank * 40503U;
+        bool low = dtype == TERN_F64 && i % 2 == 0;
+        uint32_t sign = low ? 0 : (number << 16) & 0x80000000U;
+        in->words[i] = (i / 2 + rank) % 5 < 2 ? sign
+                       : !low && i % 89 == rank % 89
+                           ? 0x7fc00001U
+                           : (number & 0x807fffffU) | (125U + number % 5) << 23;
+    }
+    for (int i = 0; half && i < 16 * HANDED; i++) {
+        uint32_t word = in->words[i / 2];
+        uint16_t number = (uint16_t)(word >> i % 2 * 8);
+        in->halves[i] = (uint16_t)(word << 1 == 0        ? word >> 16
+                                   : word == 0x7fc00001U ? 0x7fc1
+                                                         : (number & 0x83ff) | 0x3c00);
+    }
+}
+
 static int hand_on(tern_comm *comm, const struct handed_on *row, const char *wanted)
 {
-    static union {
-        uint32_t words[8 * HANDED];
-        uint16_t halves[16 * HANDED];
-    } in;
+    static union handed_in in;
     static char out[2][16 * HANDED];
-    bool half = row->dtype == TERN_F16 || row->dtype == TERN_BF16;
     const char *reads = row->kind == TERN_COLL_ALL_REDUCE       ? "one_shot"
                         : row->kind == TERN_COLL_REDUCE_SCATTER ? "direct"
                                                                 : "pull";
-    for (int i = 0; i < 8 * HANDED; i++) {
-        unsigned number = (unsigned)i * 2654435761U + (unsigned)tern_comm_rank(comm) * 40503U;
-        in.words[i] = (number & 0x807fffffU) | (125U + number % 5) << 23; // floats about 1
-    }
-    for (int i = 0; half && i < 16 * HANDED; i++) {
-        uint16_t number = (uint16_t)(in.words[i / 2] >> i % 2 * 8);
-        in.halves[i] = (uint16_t)((number & 0x83ff) | 0x3c00);
-    }
+    fill_handed(&in, row->dtype, tern_comm_rank(comm));
     tern_coll call = {.kind = row->kind,
                       .in = &in,
                       .count = HANDED,
