@@ -73,21 +73,25 @@ static int take_ranks(void *into, const char *option, const char *list)
                             option, TERN_RANKS_MAX, list);
 }
 
+static int read_seconds(const char *option, const char *value, double least, double *seconds)
+{
+    return cli_read_seconds(value, least, 1e6, seconds)
+               ? -1
+               : cli_refuse(&command, "%s takes a number of seconds, %g to 1000000, not '%s'",
+                            option, least, value);
+}
+
 static int take_seconds(void *into, const char *option, const char *value)
 {
     struct arguments *arguments = into;
-    return cli_read_seconds(value, 0.001, 1e6, &arguments->wish.seconds)
-               ? -1
-               : cli_refuse(&command, "%s takes a number of seconds, not '%s'", option, value);
+    return read_seconds(option, value, 0.001, &arguments->wish.seconds);
 }
 
 static int take_search(void *into, const char *option, const char *value)
 {
     struct arguments *arguments = into;
     arguments->wish.optimal = true;
-    return cli_read_seconds(value, 1e-6, 1e6, &arguments->wish.search_s)
-               ? -1
-               : cli_refuse(&command, "%s takes a number of seconds, not '%s'", option, value);
+    return read_seconds(option, value, 1e-6, &arguments->wish.search_s);
 }
 
 static int read_kinds(int argc, char **argv, struct tune_wish *wish)

@@ -18,7 +18,7 @@ TERN_TUNE=$dir/printed expect 0 "line 6 of $dir/printed" "$tern" info --algos -p
 # Plans that are searched for are tried when somebody asks, and rows that name them are what calls run.
 grep -q 'optimal was not tried: on one machine all links are alike; --optimal tries it' told || die "told: $(cat told)"
 expect 2 "--optimal is for one machine" "$tern" tune --hosts a:1,b:1 --optimal gather
-expect 2 "--search takes a number of seconds, not 'soon'" "$tern" tune --search soon
+expect 2 "--search takes a number of seconds, 1e-06 to 1000000, not 'soon'" "$tern" tune --search soon
 if "$tern" plan gather --topo mesh:3 --bytes 6000 --algo optimal -o plan 2>said; then
     expect 0 "gather, 3 ranks: optimal is tried: it plans 4096 KiB in" \
         "$tern" tune -p 3 --time 0.1 --search 50 --output - gather
@@ -93,7 +93,7 @@ expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 2,
 expect 2 "-p takes numbers of ranks from 2 to 64" "$tern" tune -p 2,65
 expect 2 "is no kind of collective" "$tern" tune all_redduce
 expect 2 "barrier has nothing to select" "$tern" tune -p 2 --time 0.1 --output - barrier
-expect 2 "--time takes a number of seconds, not '-1'" "$tern" tune --time -1
+expect 2 "--time takes a number of seconds, 0.001 to 1000000, not '-1'" "$tern" tune --time -1
 expect 2 "there is no option '--fast'" "$tern" tune --fast
 TERN_TUNE='' expect 2 "TERN_TUNE is empty; where to?" "$tern" tune
 expect 2 "it starts its own ranks" "$tern" run -n 1 "$tern" tune --output -
