@@ -8,6 +8,7 @@ that are built on the chip.
 
 import contextlib
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -29,6 +30,8 @@ WAIT_ROUNDS = (20, 500)
 TRACED_TASKS = (1000, 20000)
 SUBMITTED_TASKS = (1000, 16000)
 SCALE_TASKS = (10000, 10000000)
+LAYERS = ((128, 256), (256, 512), (512, 2048))  # hidden, intermediate of examples/tp_ffn
+LAYER_TOKENS = (128, 8192)
 
 # The builders: program and its argument, title.
 BUILDERS = {"host": ("bench_tasks", "built on the host"),
@@ -73,7 +76,9 @@ def rows():
              ("signal of a rank to the kernel of a task that waits", "us", 1, "wait_bound"),
              ("the same, ranks not bound to processors", "us", None, "wait"),
              ("a trace adds to a task", "ns", 100, "trace"))
-    return found + [(*row, None, False) for row in alone]
+    layers = [(f"tensor-parallel layer of {hidden} and {intermediate}, 2 ranks / its computation alone",
+               "x", 1.1, f"layer_{hidden}_{intermediate}") for hidden, intermediate in LAYERS]
+    return found + [(*row, None, False) for row in (*alone, *layers)]
 
 
 def compile_peer(peer, folder):
@@ -115,6 +120,23 @@ def busy_processes(count):
             process.wait()
 
 
+def read_values(text):
+    """Of a line 'name value unit' the value, by name."""
+    lines = [line.split() for line in text.splitlines()]
+    return {words[0]: float(words[1]) for words in lines if len(words) == 3}
+
+
+def read_layer(text):
+    """What communication adds to the layer of examples/tp_ffn, by the name of its shape."""
+    shape = re.search(r"hidden (\d+), intermediate (\d+)", text)
+    times = [re.search(rf"^ *{name} +([0-9.]+) ms", text, re.MULTILINE)
+             for name in ("layer", "computation alone")]
+    if shape is None or None in times:
+        return {}
+    whole, computation = (float(time[1]) for time in times)
+    return {f"layer_{shape[1]}_{shape[2]}": whole / computation}
+
+
 def run_program(command, environment, title):
     """The values that it printed, by name; {} when it failed."""
     try:
@@ -127,8 +149,7 @@ def run_program(command, environment, title):
         said = (done.stderr or done.stdout).strip()[:200]
         print(f"{title}: exit status {done.returncode}: {said}", file=sys.stderr)
         return {}
-    lines = [line.split() for line in done.stdout.splitlines()]
-    return {words[0]: float(words[1]) for words in lines if len(words) == 3}
+    return read_layer(done.stdout) or read_values(done.stdout)
 
 
 def plan_runs(tern, systems, quick):
@@ -146,7 +167,10 @@ def plan_runs(tern, systems, quick):
     alone = ([orchestrate, "submit", SUBMITTED_TASKS], [orchestrate, "scale", SCALE_TASKS],
              [tern, "run", "--bind", "core", "-n", "2", tasks, "wait", WAIT_ROUNDS, "wait_bound"],
              [tern, "run", "-n", "2", tasks, "wait", WAIT_ROUNDS],
-             [tern, "run", "-n", "1", tasks, "trace", TRACED_TASKS])
+             [tern, "run", "-n", "1", tasks, "trace", TRACED_TASKS],
+             *([tern, "run", "-n", "2", os.path.join(programs, "tp_ffn"), "--tokens", LAYER_TOKENS,
+                "--hidden", str(hidden), "--intermediate", str(intermediate)]
+               for hidden, intermediate in LAYERS))
     return found + [("tern", [word if isinstance(word, str) else str(word[pick]) for word in command],
                      {}, False) for command in alone]
 
@@ -219,4 +243,6 @@ def chapter(text, pick, rounds):
             f"{SCALE_TASKS[pick]} tasks of two regions, one read and one from a heap.\n\n"
             "Fan-in: layers of 64 producers, 64 consumers each after all of them, and a task after "
             "those, before the next layer. Random DAG: inputs among the 1000 tasks before. Signal to "
-            "kernel: half a round trip between two ranks, whose tasks notify each other.\n")
+            "kernel: half a round trip between two ranks, whose tasks notify each other. The layer is "
+            f"examples/tp_ffn with {LAYER_TOKENS[pick]} tokens, f32 and one matrix core a rank: four products and "
+            "two AllReduces; its computation alone is the same products without them.\n")
