@@ -4,7 +4,9 @@
 # one for each MPI, compiled by that MPI's own mpicc, and one for UCX. libtern needs none of them.
 
 set(engine_headers "${PROJECT_SOURCE_DIR}/src/net/engine.h"
-    "${PROJECT_SOURCE_DIR}/src/net/plugin/two_sided.inc")
+    "${PROJECT_SOURCE_DIR}/src/net/plugin/two_sided.inc"
+    "${PROJECT_SOURCE_DIR}/src/net/plugin/two_sided_receive.inc"
+    "${PROJECT_SOURCE_DIR}/src/net/plugin/two_sided_send.inc")
 set(tern_engines "")
 foreach(mpi openmpi mpich)
     find_program(TERN_MPICC_${mpi} mpicc.${mpi})

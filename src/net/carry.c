@@ -28,16 +28,18 @@ struct pending { // an answer whose payload is freed when it has gone
     char *own;
 };
 
+struct loose { // a payload that has no place
+    struct loose *next;
+    char bytes[];
+};
+
 struct tern__net_carrier {
     const struct tern__net_engine *engine;
     void *state;
     void *library;
     struct pending *pending;
     int64_t moved_ns, nap_ns;
-    struct {
-        char *bytes;
-        uint64_t size;
-    } scratch[TERN_RANKS_MAX]; // for payloads that have no place
+    struct loose *loose;
 };
 
 // What an engine asks of the network.
@@ -54,17 +56,27 @@ static char *place(void *arg, int peer, const void *header)
     if (to != NULL && to != tern__net_nowhere) {
         return to;
     }
-    if (message->bytes > carrier->scratch[peer].size) {
-        free(carrier->scratch[peer].bytes);
-        carrier->scratch[peer].bytes = malloc(message->bytes);
-        carrier->scratch[peer].size = message->bytes;
-    }
-    if (carrier->scratch[peer].bytes == NULL) {
+    struct loose *loose = malloc(sizeof *loose + message->bytes);
+    if (loose == NULL) {
         tern__log(TERN__LOG_ERROR, "network: no memory for %llu bytes of rank %d",
                   (unsigned long long)message->bytes, peer);
         abort(); // the engine cannot be told to drop it
     }
-    return carrier->scratch[peer].bytes;
+    loose->next = carrier->loose;
+    carrier->loose = loose;
+    return loose->bytes;
+}
+
+static void free_loose(struct tern__net_carrier *carrier, const char *payload)
+{
+    for (struct loose **link = &carrier->loose; *link != NULL; link = &(*link)->next) {
+        struct loose *loose = *link;
+        if (loose->bytes == payload) {
+            *link = loose->next;
+            free(loose);
+            return;
+        }
+    }
 }
 
 static void came(void *arg, int peer, const void *header, const char *payload)
@@ -80,6 +92,7 @@ static void came(void *arg, int peer, const void *header, const char *payload)
     } else if (message.kind < TERN__NET_KINDS && net->handlers[message.kind].done != NULL) {
         net->handlers[message.kind].done(net, peer, &message, message.bytes > 0 ? payload : NULL);
     }
+    free_loose(net->carrier, payload);
 }
 
 static bool is_gone(void *net, int peer)
@@ -289,7 +302,7 @@ int64_t tern__net_carry_on(struct tern__net *net, int64_t most_ns)
     }
     free_gone(carrier, false);
     bool sleeps = engine->descriptor(carrier->state) >= 0;
-    bool armed = sleeps && engine->arm(carrier->state);
+    bool armed = engine->arm(carrier->state);
     pthread_mutex_unlock(&net->work);
     if (sleeps) {
         return armed ? most_ns : 0;
@@ -297,6 +310,8 @@ int64_t tern__net_carry_on(struct tern__net *net, int64_t most_ns)
     int64_t now_ns = tern__now_ns();
     if (moved || carrier->moved_ns == 0) {
         carrier->moved_ns = now_ns;
+        carrier->nap_ns = NAP_NS;
+    } else if (!armed) {
         carrier->nap_ns = NAP_NS;
     }
     if (now_ns - carrier->moved_ns < BUSY_NS) {
@@ -316,8 +331,8 @@ void tern__net_carry_stop(struct tern__net *net)
     }
     carrier->engine->stop(carrier->state, net->carrier != NULL && !has_failed(net));
     free_gone(carrier, true);
-    for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
-        free(carrier->scratch[rank].bytes);
+    while (carrier->loose != NULL) {
+        free_loose(carrier, carrier->loose->bytes);
     }
     net->carrier = NULL;
     net->opened = NULL;

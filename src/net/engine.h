@@ -26,7 +26,8 @@ struct tern__net_host {
     uint64_t elsewhere;         // bit r: rank r is on another machine
     void *net;
     // On the driving thread. A message's header has come: where its payload goes, never NULL when
-    // it has one; and then, when that is there, `came`.
+    // it has one; and then, when that is there, `came`, in the order of the messages of a rank. A
+    // large payload may be placed while those before it are still coming.
     char *(*place)(void *net, int peer, const void *header);
     void (*came)(void *net, int peer, const void *header, const char *payload);
     // Any thread. Whether waiting for the rank is pointless; and that there is something to do.
@@ -43,7 +44,8 @@ struct tern__net_engine {
                  size_t why_bytes);
     int (*connect)(void *state, const char *cards, char *why, size_t why_bytes);
     // Any thread; one at a time for each rank. Returns when header and payload may be used again,
-    // or -1 when the rank is gone. Must not depend on this process's driving thread.
+    // or -1 when the rank is gone. Must not wait for this process's driving thread, but may leave
+    // the rest to it.
     int (*send)(void *state, int rank, const void *header, const void *payload, uint64_t bytes);
     // On the driving thread: does not wait, and calls neither `send` nor anything that does. Header
     // and payload stay as they are until *done is set to 1, by `progress`.
@@ -52,7 +54,7 @@ struct tern__net_engine {
     // On the driving thread: true when anything moved.
     bool (*progress)(void *state);
     // What to sleep on, or -1: it has to be asked again and again. arm: true when it may be slept
-    // on now, so that nothing is missed.
+    // on now, so that nothing is missed; without a descriptor: false when it has to be asked soon.
     int (*descriptor)(void *state);
     bool (*arm)(void *state);
     // Well: all ranks stop. Else nothing of the engine's own library may be called any more.

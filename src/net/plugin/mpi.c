@@ -119,14 +119,15 @@ static int descriptor(void *state)
 
 static bool arm(void *state)
 {
-    (void)state;
-    return true;
+    const struct engine *engine = state;
+    return !engine->sending;
 }
 
 static void stop(void *state, bool well)
 {
     struct engine *engine = state;
     if (well) {
+        drain_all(engine);
         cancel_all(engine);
         MPI_Comm_free(&engine->link.comm);
         if (engine->link.began) {

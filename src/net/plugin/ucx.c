@@ -225,6 +225,7 @@ static void stop(void *state, bool well)
     struct engine *engine = state;
     struct link *link = &engine->link;
     if (well) {
+        drain_all(engine);
         cancel_all(engine);
         close_ends(link);
         ucp_worker_destroy(link->worker);
