@@ -290,13 +290,14 @@ static bool has_failed(const struct tern__net *net)
 
 int64_t tern__net_carry_on(struct tern__net *net, int64_t most_ns)
 {
+    pthread_mutex_lock(&net->work);
     struct tern__net_carrier *carrier = net->carrier;
     if (carrier == NULL || has_failed(net)) {
+        pthread_mutex_unlock(&net->work);
         return most_ns;
     }
     const struct tern__net_engine *engine = carrier->engine;
     bool moved = false;
-    pthread_mutex_lock(&net->work);
     while (engine->progress(carrier->state)) {
         moved = true;
     }
