@@ -66,6 +66,10 @@ static inline struct tern__task *tern__graph_at(const tern_graph *graph, uint32_
 int tern__task_read(const char *call, const tern_graph *graph, const tern_task *given,
                     struct tern__task *task, struct tern__task_more *more);
 
+// Whether the window that a task names is of the chip's job. TERN_ERR_ARG.
+int tern__task_window_fits(const char *call, const struct tern_chip *chip,
+                           const struct tern__task *task, const tern_window *window);
+
 // Whether the chip has what the task needs. TERN_ERR_KERNEL, TERN_ERR_LIMIT.
 int tern__task_fits(const char *call, const struct tern_chip *chip, const struct tern__task *task,
                     int *code);

@@ -26,11 +26,4 @@ bool tern__hold_end(struct tern_chip *chip, struct tern__task *task,
 // whether that was anything.
 bool tern__holds_look(struct tern_chip *chip, bool must);
 
-// The value that is seen, and what it is compared with in a run.
-int32_t tern__until_seen(const struct tern__until *until);
-int32_t tern__until_wanted(const struct tern__until *until, uint32_t run);
-
-// Whether it holds in a run.
-bool tern__until_holds(const struct tern__until *until, uint32_t run);
-
 #endif

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/order.h"
+#include "graph/until.h"
 #include "tern/graph.h"
 
 #define TERN__TASK_NAME_BYTES 36
@@ -41,13 +42,6 @@ struct tern__hold {
     uint32_t count;   // of conditions
     int64_t since_ns; // for traces
     struct tern__until *untils;
-};
-
-// A signal of a window, or, without a window, a word of this process (at least `value`).
-struct tern__until {
-    tern_condition condition; // of run 0
-    int32_t step_per_run;
-    const _Atomic uint32_t *word; // NULL: the condition's
 };
 
 // What few tasks have.
