@@ -189,6 +189,7 @@ static int graph_add_task(tern_graph *graph, const tern_task *task, int *id)
         int code;
         row.more = &more;
         TERN_TRY(tern__task_fits(call, graph->chip, &row, &code));
+        row.more = NULL; // the table's row has its own, or none
         atomic_init(&row.pending, 1);
     }
     struct tern__task *made;

@@ -18,6 +18,7 @@ struct setting {
     tern_graph *graph;
     int rank;
     int size;
+    _Atomic int *calls;
 };
 
 static int open_setting(struct setting *s, tern_comm *comm, int cores)
@@ -75,6 +76,46 @@ static int own_signal(tern_comm *comm, void *arg)
 static void a_task_waits_for_an_own_signal(void **state)
 {
     RUN_ON(1, own_signal);
+}
+
+static int add_waiting(tern_graph *graph, void *arg)
+{
+    const struct setting *s = arg;
+    int tasks[2];
+    int status = TERN_OK;
+    for (int i = 0; i < 2; i++) {
+        tasks[i] = add_task(graph, "waits", count_call, TERN_CORE_AIV, word(&s->calls[i]), 0);
+    }
+    for (int i = 0; i < 2 && status == TERN_OK; i++) {
+        status = add_wait(graph, tasks[i], s->window, 8 * (size_t)i, 1, 0);
+    }
+    for (int i = 0; i < 2 && status == TERN_OK; i++) {
+        status = tern_graph_publish(graph, tasks[i]);
+    }
+    return status;
+}
+
+// The same of tasks that an orchestration adds, before it says what they wait for.
+static int own_signal_on_chip(tern_comm *comm, void *arg)
+{
+    struct setting s;
+    _Atomic int calls[2] = {0, 0};
+    CHECK(open_setting(&s, comm, 1) == 0);
+    s.calls = calls;
+    CHECK(fine(tern_chip_orchestrate(s.chip, s.graph, add_waiting, &s, NULL)));
+    for (size_t i = 0; i < 2; i++) {
+        sleep_ns(20 * MS);
+        CHECK(calls[i] == 0);
+        CHECK(fine(tern_signal_notify(s.window, 0, 8 * i, 1, TERN_NOTIFY_ADD)));
+    }
+    CHECK(fine(tern_chip_synchronize(s.chip)));
+    CHECK(calls[0] == 1 && calls[1] == 1);
+    return close_setting(&s);
+}
+
+static void a_task_that_an_orchestration_adds_waits_too(void **state)
+{
+    RUN_ON(1, own_signal_on_chip);
 }
 
 // One signal after the other: the task runs when the last of its waits holds, not before.
@@ -356,6 +397,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_waits_for_an_own_signal),
+        cmocka_unit_test(a_task_that_an_orchestration_adds_waits_too),
         cmocka_unit_test(a_notify_wakes_the_scheduler),
         cmocka_unit_test(a_task_waits_for_all_of_its_signals),
         cmocka_unit_test(every_comparison_can_be_waited_for),
