@@ -59,7 +59,4 @@ void tern__doing_others(const struct tern__group *group, char *text, size_t size
 // All ranks of the group but this one.
 uint64_t tern__group_others(const struct tern__group *group);
 
-// "rank 3", "ranks 0, 4..6", and of a split communicator "ranks 0, 2 (1 and 5 of the job)".
-void tern__ranks_text(const struct tern__group *group, uint64_t ranks, char *text, size_t size);
-
 #endif

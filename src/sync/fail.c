@@ -19,18 +19,6 @@
 #define REASON_NS TERN_NS_PER_SECOND
 #define REASON_LOOK_NS (50 * TERN_NS_PER_MS)
 
-struct tern__rank_name tern__rank_name(const struct tern__group *group, int rank)
-{
-    struct tern__rank_name name;
-    if (tern__group_is_part(group)) {
-        snprintf(name.text, sizeof name.text, "rank %d (%d of the job)", rank,
-                 group->members[rank]);
-    } else {
-        snprintf(name.text, sizeof name.text, "rank %d", rank);
-    }
-    return name;
-}
-
 void tern__far_tell_failure(const struct tern__group *group)
 {
     if (group->away != 0 && group->job->far != NULL &&

@@ -52,6 +52,9 @@ struct tern__rank_name {
 };
 struct tern__rank_name tern__rank_name(const struct tern__group *group, int rank);
 
+// "rank 3", "ranks 0, 4..6", and of a split communicator "ranks 0, 2 (1 and 5 of the job)".
+void tern__ranks_text(const struct tern__group *group, uint64_t ranks, char *text, size_t size);
+
 // Fills in where its members are, when all else of it is there. (far.c)
 void tern__group_place(struct tern__group *group);
 
