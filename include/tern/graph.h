@@ -45,6 +45,7 @@ typedef enum tern_core {
 #define TERN_TASK_ARGS_MAX 48        // arguments of a task
 #define TERN_GRAPH_TASKS_MAX 1048576 // tasks of a graph
 #define TERN_TASK_BLOCKS_MAX 65536   // blocks of a task
+#define TERN_TASK_NOTICES_MAX 4      // signals that a task says it notifies
 #define TERN_TASK_DEFERS_MAX 64      // conditions of a block that tern_kernel_defer is given
 
 // A kernel: a plain function, called by a core thread with the task's arguments: a copy of those
@@ -86,6 +87,13 @@ typedef struct tern_predicate {
     double value;
 } tern_predicate;
 
+// A signal that a task notifies: the word at offset_bytes of a rank's part of the window.
+typedef struct tern_notice {
+    tern_window *window; // outlives the graph's runs
+    int rank;            // of the window; -1: of every rank
+    size_t offset_bytes;
+} tern_notice;
+
 // Zero-initialised fields mean none of it.
 typedef struct tern_task {
     const char *name;        // for reports and traces; copied; NULL: the kernel's name
@@ -104,6 +112,12 @@ typedef struct tern_task {
     int blocks;      // calls of the kernel, tern_kernel_block() of which is 0, 1, …; 0: one
     bool sync_start; // all blocks start together: there must be as many cores (clusters)
     const tern_predicate *predicate; // copied; false: the task ends without having run
+
+    // Signals that its kernels notify, as far as you say so; copied. Nothing is notified by this,
+    // and no task waits for it: a run that does not end can then name the circle in which tasks of
+    // several ranks wait for each other, and records of runs show these arrows.
+    const tern_notice *notices;
+    int notices_count; // 0..TERN_TASK_NOTICES_MAX
 } tern_task;
 
 // Adds a task; *id (which may be NULL) counts from 0 in the order of calls. TERN_ERR_KERNEL when
@@ -139,7 +153,8 @@ TERN_CALL int tern_chip_launch(tern_chip *chip, tern_graph *graph);
 // TERN_ERR_KERNEL: a kernel called tern_kernel_fail; TERN_ERR_TIMEOUT: the run's deadline passed,
 // TERN_ERR_PEER: a rank died; the sentence names the tasks that were running or waiting, and for a
 // wait the signal, the value seen and the value wanted, and what each other rank does; and that all
-// ranks wait for each other, when each waits for a signal and none runs a task. What comes after a
+// ranks wait for each other, when each waits for a signal and none runs a task; and in which circle
+// they do, as far as tasks have said what they notify (tern_task.notices). What comes after a
 // task that failed has not run, the rest of the run has; after the deadline, and after a
 // death, nothing that had not started. Running kernels have returned, unless the sentence says that
 // one has not. The chip's communicator has failed too, so that peers which wait for this run's

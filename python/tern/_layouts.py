@@ -165,11 +165,15 @@ ChipOptions = _struct("tern_chip_options", "graph.h", ("aic_count", c_int), ("ai
 Predicate = _struct("tern_predicate", "graph.h", ("address", c_void_p), ("dtype", c_int),
                     ("cmp", c_int), ("value", c_double))
 
+Notice = _struct("tern_notice", "graph.h", ("window", c_void_p), ("rank", c_int),
+                 ("offset_bytes", c_size_t))
+
 Task = _struct(
     "tern_task", "graph.h", ("name", c_char_p), ("kernel", c_void_p), ("kernel_name", c_char_p),
     ("core", c_int), ("args", ctypes.POINTER(c_int64)), ("args_count", c_int),
     ("mix", c_void_p * 3), ("mix_names", c_char_p * 3), ("blocks", c_int),
-    ("sync_start", c_bool), ("predicate", ctypes.POINTER(Predicate)))
+    ("sync_start", c_bool), ("predicate", ctypes.POINTER(Predicate)),
+    ("notices", ctypes.POINTER(Notice)), ("notices_count", c_int))
 
 OrchestrateOptions = _struct("tern_orchestrate_options", "graph.h", ("build_first", c_bool))
 

@@ -14,6 +14,7 @@ from ._library import lib
 from ._memory import Use
 
 Wait = Sequence  # (window, offset, value) or (window, offset, value, cmp): as of wait_all_signals
+Notice = Sequence  # (window, rank or None, offset)
 
 
 def _predicate(said: Sequence) -> _layouts.Predicate:
@@ -76,7 +77,8 @@ class _Base:
         return lib().tern_graph_is_fatal(self._handle)
 
     def _task(self, kernel: Any, core: str, name: Optional[str], blocks: int, sync_start: bool,
-              predicate: Optional[Sequence], given: Any) -> Tuple[_layouts.Task, List[Any]]:
+              predicate: Optional[Sequence], notifies: Iterable[Notice],
+              given: Any) -> Tuple[_layouts.Task, List[Any]]:
         """A tern_task without its arguments, and what it keeps."""
         core = "none" if kernel is None else core
         kept: List[Any] = []
@@ -96,7 +98,12 @@ class _Base:
             made = _predicate(predicate)
             task.predicate = ctypes.pointer(made)
             kept += [made, predicate[0]]
-        return task, kept
+        said = list(notifies)
+        self._use_windows([notified for notified, _, _ in said])
+        rows = (_layouts.Notice * len(said))(*[(notified.handle, -1 if rank is None else rank, at)
+                                               for notified, rank, at in said])
+        task.notices, task.notices_count = rows, len(said)
+        return task, kept + [rows, said]
 
 
 class Graph(_Base):
@@ -120,7 +127,7 @@ class Graph(_Base):
             name: Optional[str] = None, blocks: int = 1, sync_start: bool = False,
             after: Union[int, Iterable[int]] = (), waits: Iterable[Wait] = (),
             step_per_run: int = 0, predicate: Optional[Sequence] = None,
-            publish: bool = True) -> int:
+            notifies: Iterable[Notice] = (), publish: bool = True) -> int:
         """Adds a task, and returns its number.
 
         kernel: one of a Kernels, a name in what `load` opened, a function of Python, None (it only
@@ -128,13 +135,16 @@ class Graph(_Base):
         kernels.word_of. core: "aic", "aiv" or "mix". after: tasks before it. waits: conditions on
         signals of this rank, (window, offset, value) or with a comparison; in run r they compare
         with value + r * step_per_run. predicate: (array, ">=", 3): else the task does not run.
+        notifies: signals that its kernel notifies, for sentences and records: (window, rank,
+        offset), rank None for every rank.
         publish: in an orchestration, nothing more is said of it.
         """
         where = kernels.name_of(kernel, name)
         words, kept = kernels.words_of(args, f"task '{where}'")
         given = tuple(args)
         self._use_windows(given)
-        task, more = self._task(kernel, core, name, blocks, sync_start, predicate, lambda _: given)
+        task, more = self._task(kernel, core, name, blocks, sync_start, predicate, notifies,
+                                lambda _: given)
         task.args, task.args_count = words, len(args)
         number = ctypes.c_int()
         _errors.check(lib().tern_graph_add_task(self._handle, ctypes.byref(task),

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _dtypes, _enums, _errors, _layouts, kernels, window
 from ._library import lib
-from .graph import Wait, _Base
+from .graph import Notice, Wait, _Base
 from .region import Region, _number, array_at
 
 UPSTREAM = 1  # TERN_RINGS_UPSTREAM
@@ -115,7 +115,8 @@ class TensorGraph(_Base):
     def submit(self, kernel: Any, args: Sequence[Any] = (), *, core: str = "aiv",
                name: Optional[str] = None, blocks: int = 1, sync_start: bool = False,
                after: Iterable[Union[int, Submission]] = (), waits: Iterable[Wait] = (),
-               predicate: Optional[Sequence] = None) -> Submission:
+               predicate: Optional[Sequence] = None,
+               notifies: Iterable[Notice] = ()) -> Submission:
         """Submits a task, which may start at once. By the orchestration alone.
 
         args, in the order in which the kernel has them: In, InOut, OutTo, NoDep, Out (the kernel
@@ -124,7 +125,7 @@ class TensorGraph(_Base):
         room; StateError once the run has failed.
         """
         where = f"task '{kernels.name_of(kernel, name)}'"
-        task, kept = self._task(kernel, core, name, blocks, sync_start, predicate,
+        task, kept = self._task(kernel, core, name, blocks, sync_start, predicate, notifies,
                                 lambda words: _given(words, args))
         rows = (_layouts.TaskArg * max(len(args), 1))()
         outputs: List[Region] = []

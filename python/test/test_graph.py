@@ -229,7 +229,8 @@ def neighbours(comm, library):
     x = window.array(np.float32, 4, offset=256)
     x[...] = comm.rank
     graph, out = tern.Graph(), np.zeros(4, np.float32)
-    told = graph.add(kernels.notify, [window, (comm.rank + 1) % comm.size, 0])
+    right = (comm.rank + 1) % comm.size
+    told = graph.add(kernels.notify, [window, right, 0], notifies=[(window, right, 0)])
     graph.add(kernels.add, [x, x, out, 4], waits=[(window, 0, 1)], step_per_run=1, name="late")
     chip = tern.Chip(comm, aiv=2)
     assert told == 0
@@ -240,7 +241,7 @@ def neighbours(comm, library):
 
     def build(graph):
         after = 4 + graph.run_number
-        graph.submit(kernels.notify, [window, (comm.rank + 1) % comm.size, 0])
+        graph.submit(kernels.notify, [window, right, 0], notifies=[(window, right, 0)])
         graph.submit(kernels.add_to_all, [In(x), OutTo(out), 1], waits=[(window, 0, after)])
 
     for _ in range(2):
@@ -263,7 +264,8 @@ def fail_on_one(comm, library):
     if comm.rank == 1:
         graph.add(kernels.refuse, [7], name="check")
     else:
-        graph.add(kernels.notify, [window, comm.rank, 64], waits=[(window, 0, 1)], name="in vain")
+        graph.add(kernels.notify, [window, comm.rank, 64], waits=[(window, 0, 1)], name="in vain",
+                  notifies=[(window, None, 64)])
     with pytest.raises(tern.KernelError, match="task 'check' failed: 7 is too many in run 0"):
         comm.barrier()  # so that all have built; it may end with the failure already
         chip.run(graph)

@@ -160,7 +160,7 @@ static int check_near(const tern_graph *graph, const tern_submission *given)
 static bool is_plain(const struct tern_chip *chip, const tern_task *task)
 {
     return task->kernel != NULL && (task->core == TERN_CORE_AIC || task->core == TERN_CORE_AIV) &&
-           (unsigned)task->blocks <= 1 && task->predicate == NULL &&
+           (unsigned)task->blocks <= 1 && task->predicate == NULL && task->notices_count == 0 &&
            tern__cores_of(&chip->cores, (int)task->core) > 0;
 }
 

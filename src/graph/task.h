@@ -50,6 +50,7 @@ struct tern__task_more {
     tern_predicate predicate;
     bool has_predicate;
     bool sync_start;
+    uint8_t notices_count;
     tern_kernel mix[3];
     // Of a task that is being placed on cores; under the lock of gang.c.
     struct tern__task *next_gang;
@@ -57,15 +58,17 @@ struct tern__task_more {
     uint32_t turn;         // counts up from task to task
     int next_block;
     int reserve; // the cluster whose cores are kept for it, or -1
+    tern_notice notices[TERN_TASK_NOTICES_MAX];
 };
 
 enum tern__task_special {
     TERN__TASK_WAITS = 1,
     TERN__TASK_PREDICATE = 2,
-    TERN__TASK_EMPTY = 4, // no kernel
-    TERN__TASK_GANG = 8,  // several cores, or several blocks
-    TERN__TASK_JOIN = 16, // nobody's task: seal.c or join.c made it, and it does not count
-    TERN__TASK_AWAY = 32, // no core of this chip runs it (away.h)
+    TERN__TASK_EMPTY = 4,     // no kernel
+    TERN__TASK_GANG = 8,      // several cores, or several blocks
+    TERN__TASK_JOIN = 16,     // nobody's task: seal.c or join.c made it, and it does not count
+    TERN__TASK_AWAY = 32,     // no core of this chip runs it (away.h)
+    TERN__TASK_NOTIFIES = 64, // it has notices
 };
 
 // Of `flags`.

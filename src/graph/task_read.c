@@ -10,6 +10,7 @@
 #include "comm/window.h"
 #include "graph/chip.h"
 #include "graph/graph.h"
+#include "isa/signal.h"
 
 int tern__graph_find(const char *call, const tern_graph *graph, const char *task, const char *name,
                      tern_kernel *kernel)
@@ -63,6 +64,31 @@ static int read_predicate(const char *call, const char *name, const tern_predica
     return TERN_OK;
 }
 
+static int read_notices(const char *call, const char *name, const tern_task *given,
+                        struct tern__task_more *more)
+{
+    if (given->notices_count < 0 || given->notices_count > TERN_TASK_NOTICES_MAX ||
+        given->notices == NULL) {
+        return tern__fail(TERN_ERR_ARG, "%s: task '%s': %d notices at %p; a task has 0..%d", call,
+                          name, given->notices_count, (const void *)given->notices,
+                          TERN_TASK_NOTICES_MAX);
+    }
+    if (given->core == TERN_CORE_NONE) {
+        return tern__fail(TERN_ERR_ARG, "%s: task '%s' is of TERN_CORE_NONE, which notifies nobody",
+                          call, name);
+    }
+    for (int i = 0; i < given->notices_count; i++) {
+        const tern_notice *notice = &given->notices[i];
+        const int rank = notice->rank == -1 ? 0 : notice->rank;
+        char *address;
+        TERN_TRY(tern__window_lives(call, notice->window));
+        TERN_TRY(tern__signal_check(call, notice->window, rank, notice->offset_bytes, &address));
+        more->notices[i] = *notice;
+    }
+    more->notices_count = (uint8_t)given->notices_count;
+    return TERN_OK;
+}
+
 static int check_fields(const char *call, const tern_task *given, const char *name)
 {
     if ((unsigned)given->core > TERN_CORE_NONE) {
@@ -108,12 +134,17 @@ int tern__task_read(const char *call, const tern_graph *graph, const tern_task *
             TERN_TRY(read_mix(call, graph, given, name, more));
         }
     }
+    const bool more_comes = given->predicate != NULL || given->notices_count != 0;
+    if (more_comes && task->special != TERN__TASK_GANG) {
+        *more = (struct tern__task_more){.reserve = -1};
+    }
     if (given->predicate != NULL) {
-        if (task->special != TERN__TASK_GANG) {
-            *more = (struct tern__task_more){.reserve = -1};
-        }
         task->special |= TERN__TASK_PREDICATE;
         TERN_TRY(read_predicate(call, name, given->predicate, more));
+    }
+    if (given->notices_count != 0) {
+        task->special |= TERN__TASK_NOTIFIES;
+        TERN_TRY(read_notices(call, name, given, more));
     }
     return TERN_OK;
 }
@@ -148,7 +179,7 @@ int tern__task_window_fits(const char *call, const struct tern_chip *chip,
     return chip->comm != NULL && window->comm->group.job == chip->comm->group.job
                ? TERN_OK
                : tern__fail(TERN_ERR_ARG,
-                            "%s: task '%s' waits for a signal of another job than the chip's", call,
+                            "%s: task '%s' names a signal of another job than the chip's", call,
                             task->name);
 }
 
@@ -157,6 +188,11 @@ int tern__task_fits(const char *call, const struct tern_chip *chip, const struct
 {
     if ((task->special & TERN__TASK_EMPTY) == 0) {
         TERN_TRY(need_cores(call, chip, task, code));
+    }
+    for (int i = 0; (task->special & TERN__TASK_NOTIFIES) != 0 && i < task->more->notices_count;
+         i++) {
+        *code = TERN__CODE_INVALID_ARGS;
+        TERN_TRY(tern__task_window_fits(call, chip, task, task->more->notices[i].window));
     }
     uint32_t waits = (task->special & TERN__TASK_WAITS) != 0 ? task->more->hold.count : 0;
     for (uint32_t i = 0; i < waits; i++) {

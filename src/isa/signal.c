@@ -24,8 +24,8 @@ const char *tern__cmp_text(tern_cmp cmp)
     return (unsigned)cmp < sizeof texts / sizeof texts[0] ? texts[cmp] : "?";
 }
 
-static int check_word(const char *call, tern_window *window, int rank, size_t offset_bytes,
-                      char **address)
+int tern__signal_check(const char *call, tern_window *window, int rank, size_t offset_bytes,
+                       char **address)
 {
     TERN_TRY(tern__window_range(window, call, rank, offset_bytes, sizeof(int32_t), address));
     if (__builtin_expect(offset_bytes % sizeof(int32_t) != 0, 0)) {
@@ -42,8 +42,8 @@ int tern__condition_check(const char *call, const tern_condition *condition)
     if ((unsigned)condition->cmp > TERN_CMP_LE) {
         return tern__fail(TERN_ERR_ARG, "%s: %d is no comparison", call, (int)condition->cmp);
     }
-    return check_word(call, condition->window, condition->window->rank, condition->offset_bytes,
-                      &address);
+    return tern__signal_check(call, condition->window, condition->window->rank,
+                              condition->offset_bytes, &address);
 }
 
 static void trace_notify(const tern_window *window, int rank, size_t offset_bytes, int64_t begin_ns)
@@ -60,7 +60,7 @@ static int signal_notify(tern_window *window, int rank, size_t offset_bytes, int
                          tern_notify_op op)
 {
     char *address;
-    TERN_TRY(check_word("tern_signal_notify", window, rank, offset_bytes, &address));
+    TERN_TRY(tern__signal_check("tern_signal_notify", window, rank, offset_bytes, &address));
     if (__builtin_expect((unsigned)op > TERN_NOTIFY_SET, 0)) {
         return tern__fail(TERN_ERR_ARG,
                           "tern_signal_notify: %d is no way to notify; there are add "

@@ -57,6 +57,11 @@ static inline int32_t tern__condition_seen(const tern_condition *condition)
     return seen;
 }
 
+// Where a signal of a rank's part is in this process. TERN_ERR_ARG, with a sentence that begins
+// with `call`, when the window does not live, the rank does not exist or the place is none.
+int tern__signal_check(const char *call, tern_window *window, int rank, size_t offset_bytes,
+                       char **address);
+
 // TERN_OK, or what is wrong with a condition; `call` begins the sentence.
 int tern__condition_check(const char *call, const tern_condition *condition);
 

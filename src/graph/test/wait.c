@@ -382,7 +382,7 @@ static int refusals(tern_comm *comm, void *arg)
     tern_chip *alone;
     CHECK(fine(tern_chip_create(NULL, NULL, &alone)));
     CHECK(says(tern_chip_launch(alone, s.graph), TERN_ERR_ARG,
-               "task 'waits' waits for a signal of another job than the chip's"));
+               "task 'waits' names a signal of another job than the chip's"));
     CHECK(fine(tern_chip_destroy(alone)));
     CHECK(run(&s) == 0);
     return close_setting(&s);
