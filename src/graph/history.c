@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "comm/window.h"
 #include "graph/chip.h"
 #include "graph/history_write.h"
 #include "tern/submit.h"
@@ -30,6 +31,7 @@ static void forget(struct tern__history *record)
 {
     for (uint32_t i = 0; i < tern__peek(&record->count); i++) {
         free(tern__past_task_at(record, i)->args);
+        free(tern__past_task_at(record, i)->signals);
     }
     tern__poke(&record->count, 0);
     record->lost = 0;
@@ -72,6 +74,36 @@ void tern__history_edge(struct tern__history *record, const struct tern__task *t
     record->edges[record->edges_count++] = from;
 }
 
+static void add_signals(const struct tern__history *record, const struct tern__task *task,
+                        struct tern__past_task *made)
+{
+    const bool waits = (task->special & TERN__TASK_WAITS) != 0;
+    const bool notifies = (task->special & TERN__TASK_NOTIFIES) != 0;
+    const uint32_t waits_count = waits ? task->more->hold.count : 0;
+    const uint32_t notices_count = notifies ? task->more->notices_count : 0;
+    if (waits_count + notices_count > 0) {
+        made->signals = calloc(waits_count + notices_count, sizeof *made->signals);
+    }
+    for (uint32_t i = 0; i < waits_count && made->signals != NULL; i++) {
+        const struct tern__until *until = &task->more->hold.untils[i];
+        const tern_window *window = until->condition.window;
+        made->signals[made->signals_count++] =
+            (struct tern__past_signal){.waits = true,
+                                       .rank = window->rank,
+                                       .window = window->number,
+                                       .offset_bytes = until->condition.offset_bytes,
+                                       .cmp = until->condition.cmp,
+                                       .value = tern__until_wanted(until, record->run)};
+    }
+    for (uint32_t i = 0; i < notices_count && made->signals != NULL; i++) {
+        const tern_notice *notice = &task->more->notices[i];
+        made->signals[made->signals_count++] =
+            (struct tern__past_signal){.rank = notice->rank,
+                                       .window = notice->window->number,
+                                       .offset_bytes = notice->offset_bytes};
+    }
+}
+
 void tern__history_add(struct tern__history *record, struct tern__task *task, uint64_t id)
 {
     uint32_t at = tern__peek(&record->count);
@@ -93,6 +125,7 @@ void tern__history_add(struct tern__history *record, struct tern__task *task, ui
     made->blocks = task->blocks;
     made->begin_ns = INT64_MAX;
     snprintf(made->name, sizeof made->name, "%s", task->name);
+    add_signals(record, task, made);
     task->record = at;
     tern__poke(&record->count, at + 1);
 }
@@ -101,6 +134,7 @@ void tern__history_begin(struct tern__history *record, const struct tern_chip *c
 {
     forget(record);
     record->begin_ns = tern__now_ns();
+    record->run = chip->run.number;
     if (chip->run.grows) {
         return;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/chip.h"
+#include "isa/signal.h"
 
 // --- the critical path ------------------------------------------------------------------------
 
@@ -145,6 +146,29 @@ static double microseconds(int64_t ns)
     return (double)ns * 1e-3;
 }
 
+// ,"waits":[{"window":0,"rank":0,"byte":8,"cmp":">=","value":1}], and the same of "notifies".
+static void write_signals(const struct tern__past_task *task, bool waits, FILE *file)
+{
+    const char *before = waits ? ",\"waits\":[" : ",\"notifies\":[";
+    const char *end = "";
+    for (uint32_t i = 0; i < task->signals_count; i++) {
+        const struct tern__past_signal *signal = &task->signals[i];
+        if (signal->waits != waits) {
+            continue;
+        }
+        fprintf(file, "%s{\"window\":%u,\"rank\":%d,\"byte\":%" PRIu64, before, signal->window,
+                signal->rank, signal->offset_bytes);
+        if (waits) {
+            fprintf(file, ",\"cmp\":\"%s\",\"value\":%d", tern__cmp_text(signal->cmp),
+                    signal->value);
+        }
+        fprintf(file, "}");
+        before = ",";
+        end = "]";
+    }
+    fprintf(file, "%s", end);
+}
+
 static void write_task(const struct tern__history *record, const struct tern__past_task *task,
                        FILE *file)
 {
@@ -166,6 +190,8 @@ static void write_task(const struct tern__history *record, const struct tern__pa
         print_id(file, record->edges[task->after + k]);
     }
     fprintf(file, "]");
+    write_signals(task, true, file);
+    write_signals(task, false, file);
     if (task->args != NULL) {
         fprintf(file, ",\"args\":[%s]", task->args);
     }
@@ -190,6 +216,31 @@ void tern__history_write_json(struct tern__history *record, const struct tern_ch
     fprintf(file, "\n]}\n");
 }
 
+// Dashed arrows to and from signals. They have the same names in the files of all ranks.
+static void draw_signals(const struct tern__past_task *task, FILE *file)
+{
+    for (uint32_t i = 0; i < task->signals_count; i++) {
+        const struct tern__past_signal *signal = &task->signals[i];
+        char name[80];
+        char rank[24] = "every rank";
+        if (signal->rank >= 0) {
+            snprintf(rank, sizeof rank, "rank %d", signal->rank);
+        }
+        snprintf(name, sizeof name, "%s: byte %" PRIu64 " of window %u", rank, signal->offset_bytes,
+                 signal->window);
+        fprintf(file, "  \"%s\" [shape=ellipse,style=dashed];\n  ", name);
+        if (signal->waits) {
+            fprintf(file, "\"%s\" -> ", name);
+            print_id(file, task->id);
+            fprintf(file, " [style=dashed,label=\"%s %d\"];\n", tern__cmp_text(signal->cmp),
+                    signal->value);
+        } else {
+            print_id(file, task->id);
+            fprintf(file, " -> \"%s\" [style=dashed];\n", name);
+        }
+    }
+}
+
 void tern__history_write_dot(struct tern__history *record, const struct tern_chip *chip, FILE *file)
 {
     static const char *const colours[] = {"lightblue", "palegreen", "khaki", "white"};
@@ -209,6 +260,7 @@ void tern__history_write_dot(struct tern__history *record, const struct tern_chi
             print_id(file, task->id);
             fprintf(file, ";\n");
         }
+        draw_signals(task, file);
     }
     fprintf(file, "}\n");
 }

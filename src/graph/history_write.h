@@ -11,6 +11,16 @@
 #define TERN__HISTORY_CHUNK 1024
 #define TERN__HISTORY_CHUNKS 1024 // more tasks are counted, not kept
 
+// That a task waited for, or said that it notifies.
+struct tern__past_signal {
+    bool waits;
+    int rank; // of the window; -1: every
+    uint32_t window;
+    uint64_t offset_bytes;
+    tern_cmp cmp; // of waits
+    int32_t value;
+};
+
 struct tern__past_task {
     uint64_t id;
     _Atomic int64_t begin_ns, end_ns; // of its first and its last call; end 0: none
@@ -22,6 +32,8 @@ struct tern__past_task {
     uint8_t core;
     char name[TERN__TASK_NAME_BYTES];
     char *args; // JSON
+    struct tern__past_signal *signals;
+    uint32_t signals_count;
 };
 
 struct tern__history {
@@ -29,6 +41,7 @@ struct tern__history {
     struct tern__past_task *chunks[TERN__HISTORY_CHUNKS];
     _Atomic uint32_t count;
     uint64_t lost;
+    uint32_t run;
     uint64_t *edges; // ids
     size_t edges_count, edges_room;
     int64_t begin_ns;
