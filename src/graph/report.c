@@ -131,10 +131,11 @@ int tern__run_classify(struct tern_chip *chip, char *text, size_t size)
 void tern__run_describe_others(struct tern_chip *chip, int status, char *text, size_t size)
 {
     text[0] = '\0';
-    if (status == TERN_ERR_TIMEOUT && chip->comm != NULL && chip->comm->group.size > 1 &&
+    if (status == TERN_ERR_TIMEOUT && chip->comm != NULL &&
         tern__flag_load(&chip->holds.count) != 0) {
         const struct tern__group *group = &chip->comm->group;
         snprintf(text, size, "; ");
         tern__doing_others(group, text + 2, size - 2);
+        text[0] = text[2] != '\0' ? ';' : '\0';
     }
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "graph/away.h"
+#include "graph/behind.h"
 #include "graph/chip.h"
 #include "graph/orchestrate.h"
 #include "isa/block.h"
@@ -28,6 +29,7 @@ struct pause {
     enum tern__activity announced;
     bool broken;   // waiting is pointless; its status may be TERN_ERR_TIMEOUT, too
     bool by_words; // it looks at words by itself
+    struct tern__behind behind;
 };
 
 static bool something_changed(void *arg)
@@ -82,8 +84,8 @@ static void tell_work(struct pause *pause)
 {
     struct tern_chip *chip = pause->chip;
     struct tern__job *job = chip->comm->group.job;
-    char runs[TERN__RUNS_BYTES] = "";
-    char waits[TERN__RUNS_BYTES] = "";
+    char runs[TERN__RUNS_TEXT_BYTES] = "";
+    char waits[TERN__RUNS_TEXT_BYTES] = "";
     for (int i = 0; i < tern__cores_count(&chip->cores) && runs[0] == '\0'; i++) {
         const struct tern__core *core = &chip->cores.list[i];
         const struct tern__task *task = atomic_load_explicit(&core->running, memory_order_acquire);
@@ -98,18 +100,23 @@ static void tell_work(struct pause *pause)
     const bool by_kernel = runs[0] == '\0' && waits[0] != '\0';
     if (by_kernel && tern__peek(&job->ctl->ranks[job->rank].doing) == TERN__DOING_SIGNAL) {
         tern__job_runs(job, "");
+        tern__behind_show(chip, &pause->behind, false, 0);
         pause->announced = TERN__DOING_SIGNAL; // the kernel has said so itself, and which
         return;
     }
     const bool held =
         by_kernel || (runs[0] == '\0' && tern__run_is_held(chip, waits, sizeof waits));
     tern__job_runs(job, held ? waits : runs);
+    uint64_t skipped;
+    tern__behind_show(chip, &pause->behind, held && !by_kernel, tern__run_ended(chip, &skipped));
     announce(pause, held ? TERN__DOING_HELD : TERN__DOING_GRAPH);
 }
 
 // What this chip does is over.
-static void tell_nothing(struct tern_chip *chip)
+static void tell_nothing(struct pause *pause)
 {
+    struct tern_chip *chip = pause->chip;
+    tern__behind_show(chip, &pause->behind, false, 0);
     tern__job_runs(chip->comm->group.job, "");
     tern__job_doing(chip->comm->group.job, TERN__DOING_OTHER, 0);
 }
@@ -210,7 +217,7 @@ static int tell_failure(struct pause *pause, int status, bool by_kernel)
     struct tern__run *run = &chip->run;
     char state[600];
     char why[TERN_ERROR_BYTES];
-    char others[400];
+    char others[640];
     tern__run_describe(chip, state, sizeof state);
     // The communicator's failure is the cause of what follows from it: of a kernel that reports
     // what tern told it. TERN_ERR_TIMEOUT may be that failure too; and at the own deadline a dead
@@ -242,13 +249,13 @@ static int tell_failure(struct pause *pause, int status, bool by_kernel)
     pause->told = true;
     // Peers, and kernels of this chip that wait for them, learn it now.
     if (chip->comm != NULL && by_kernel && broken == TERN_OK && chip->contained) {
-        tell_nothing(chip);
+        tell_nothing(pause);
     } else if (chip->comm != NULL) {
         tern__group_fail(&chip->comm->group, status, chip->comm->group.rank,
                          "run %u of a graph on %s: %s; %.200s%s", run->number,
                          tern__rank_name(&chip->comm->group, chip->comm->group.rank).text, why,
                          state, others);
-        tell_nothing(chip);
+        tell_nothing(pause);
     }
     return tern__fail(status, "run %u of the graph: %s; %s%s", run->number, why, state, others);
 }
@@ -270,7 +277,7 @@ static int await_end(struct tern_chip *chip)
     }
     if (tern__run_is_over(chip) && tern__flag_load(&run->failed) == TERN__RUN_WELL) {
         if (pause.announced != TERN__DOING_OTHER) {
-            tell_nothing(chip);
+            tell_nothing(&pause);
         }
         return TERN_OK;
     }

@@ -15,7 +15,7 @@
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
 // One more when ranks find anything else here, or in a communicator's area.
-#define TERN__CTL_ABI 12u
+#define TERN__CTL_ABI 13u
 #define TERN__COMM_SLOTS 256
 #define TERN__CTL_WINDOWS 1024 // of jobs on several machines
 #define TERN__CPU_WORDS 16     // processors 0..1023
@@ -59,7 +59,8 @@ enum tern__rank_end {
     TERN__END_SILENT, // its machine has been silent for as many milliseconds as wait_status says
 };
 
-#define TERN__RUNS_BYTES 64
+#define TERN__RUNS_BYTES 512
+#define TERN__RUNS_TEXT_BYTES 64 // of them
 
 struct tern__ctl_rank {
     // Read by everyone who notifies this rank; written only when one of its threads goes to sleep.
@@ -77,8 +78,9 @@ struct tern__ctl_rank {
     _Atomic uint64_t reads; // bit r: it may read the memory of rank r (sync/reach.h)
     // Of a rank of another machine: the state of its process, as the leader there has seen it last.
     _Atomic uint32_t process;
-    // While a run of a graph takes long, as text: the task whose kernel its chip runs, or, of
-    // TERN__DOING_HELD, the task that waits and for what; else "".
+    // While a run of a graph takes long. First, as text: the task whose kernel its chip runs, or,
+    // of TERN__DOING_HELD, the task that waits and for what; else "". Then, of TERN__DOING_HELD:
+    // which tasks wait for what, and what would be notified after them (sync/circle.h).
     _Atomic uint64_t runs[TERN__RUNS_BYTES / 8];
 };
 
@@ -204,7 +206,7 @@ struct tern__ctl {
 };
 
 _Static_assert(sizeof(struct tern__bell) == 8, "shared layout");
-_Static_assert(sizeof(struct tern__ctl_rank) == 5 * TERN_CACHE_LINE, "shared layout");
+_Static_assert(sizeof(struct tern__ctl_rank) == 12 * TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__cell) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__record) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__ctl_comm) % TERN_CACHE_LINE == 0, "shared layout");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/process.h"
+#include "sync/circle.h"
 #include "sync/record_text.h"
 
 uint64_t tern__group_others(const struct tern__group *group)
@@ -50,14 +51,14 @@ static void call_text(const struct tern__recorded *call, char *text, size_t size
     snprintf(text, size, "%s of communicator %d%s%s", name, call->comm_slot, rank, op);
 }
 
-static void read_runs(const struct tern__ctl_rank *slot, char text[TERN__RUNS_BYTES])
+static void read_runs(const struct tern__ctl_rank *slot, char text[TERN__RUNS_TEXT_BYTES])
 {
-    uint64_t words[TERN__RUNS_BYTES / 8];
-    for (size_t i = 0; i < TERN__RUNS_BYTES / 8; i++) {
+    uint64_t words[TERN__RUNS_TEXT_BYTES / 8];
+    for (size_t i = 0; i < TERN__RUNS_TEXT_BYTES / 8; i++) {
         words[i] = atomic_load_explicit(&slot->runs[i], memory_order_relaxed);
     }
     memcpy(text, words, sizeof words);
-    text[TERN__RUNS_BYTES - 1] = '\0';
+    text[TERN__RUNS_TEXT_BYTES - 1] = '\0';
 }
 
 const char *tern__meeting_name(enum tern__meeting_kind meeting)
@@ -92,7 +93,7 @@ static bool activity_text(const struct tern__ctl_rank *slot, char *text, size_t 
         snprintf(text, size, "in run %llu of a graph", number);
         return true;
     case TERN__DOING_HELD: {
-        char held[TERN__RUNS_BYTES];
+        char held[TERN__RUNS_TEXT_BYTES];
         read_runs(slot, held);
         snprintf(text, size, "in run %llu of a graph, %s", number, held);
         return true;
@@ -117,7 +118,7 @@ static bool activity_text(const struct tern__ctl_rank *slot, char *text, size_t 
 }
 
 // The task whose kernel the rank runs while it waits for no peer.
-static bool kernel_text(const struct tern__ctl_rank *slot, char text[TERN__RUNS_BYTES])
+static bool kernel_text(const struct tern__ctl_rank *slot, char text[TERN__RUNS_TEXT_BYTES])
 {
     enum tern__activity activity = (enum tern__activity)tern__peek(&slot->doing);
     read_runs(slot, text);
@@ -148,7 +149,7 @@ static void look_inside(const struct tern__ctl *ctl, int member, struct tern__do
         waits = doing->call.state == TERN__RECORD_WAITING;
         snprintf(place, sizeof place, "%s%s", waits || stopped ? "in " : "begun ", call);
     }
-    char kernel[TERN__RUNS_BYTES];
+    char kernel[TERN__RUNS_TEXT_BYTES];
     if (!stopped && !doing->in_call && kernel_text(&ctl->ranks[member], kernel)) {
         snprintf(text, sizeof text, "running %s", kernel);
         doing->in_kernel = true;
@@ -327,13 +328,23 @@ static bool is_cycle(const struct tern__group *group)
 void tern__doing_others(const struct tern__group *group, char *text, size_t size)
 {
     size_t used = 0;
+    text[0] = '\0';
     if (is_cycle(group)) {
         char names[64];
         tern__ranks_text(group, UINT64_MAX >> (64 - group->size), names, sizeof names);
         used = (size_t)snprintf(text, size,
                                 "%s wait for each other, as none of them runs a task that could "
-                                "notify; ",
+                                "notify",
                                 names);
     }
-    tern__doing_ranks(group, tern__group_others(group), text + used, size - used);
+    const char *before = used > 0 ? "; " : "";
+    size_t circle = tern__circle_text(group, text + used + strlen(before), size - used - 2);
+    if (circle > 0) {
+        memcpy(text + used, before, strlen(before));
+        used += strlen(before) + circle;
+    }
+    if (group->size > 1) {
+        used += (size_t)snprintf(text + used, size - used, "%s", used > 0 ? "; " : "");
+        tern__doing_ranks(group, tern__group_others(group), text + used, size - used);
+    }
 }

@@ -150,11 +150,11 @@ void tern__job_doing(struct tern__job *job, enum tern__activity activity, uint64
 void tern__job_runs(struct tern__job *job, const char *task)
 {
     struct tern__ctl_rank *self = &job->ctl->ranks[job->rank];
-    uint64_t words[TERN__RUNS_BYTES / 8];
-    char text[TERN__RUNS_BYTES] = "";
+    uint64_t words[TERN__RUNS_TEXT_BYTES / 8];
+    char text[TERN__RUNS_TEXT_BYTES] = "";
     snprintf(text, sizeof text, "%s", task);
     memcpy(words, text, sizeof words);
-    for (size_t i = 0; i < TERN__RUNS_BYTES / 8; i++) {
+    for (size_t i = 0; i < TERN__RUNS_TEXT_BYTES / 8; i++) {
         atomic_store_explicit(&self->runs[i], words[i], memory_order_relaxed);
     }
 }
