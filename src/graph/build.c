@@ -68,6 +68,32 @@ int tern_graph_create(tern_graph **graph)
     return TERN__CALL(graph_create(graph));
 }
 
+static int graph_create_rings(const tern_ring_options *options, tern_graph **graph)
+{
+    struct tern__rings *rings = NULL;
+    if (graph == NULL) {
+        return tern__fail(TERN_ERR_ARG, "tern_graph_create_rings: graph must not be NULL");
+    }
+    if (options != NULL && (options->flags & ~(uint32_t)TERN_RINGS_UPSTREAM) != 0) {
+        return tern__fail(TERN_ERR_ARG, "tern_graph_create_rings: flags %#x; there is only %#x",
+                          options->flags, TERN_RINGS_UPSTREAM);
+    }
+    TERN_TRY(tern__rings_make(options, &rings));
+    int status = tern_graph_create(graph);
+    if (status != TERN_OK) {
+        tern__rings_free(rings);
+        return status;
+    }
+    (*graph)->rings = rings;
+    (*graph)->sealed = true;
+    return TERN_OK;
+}
+
+int tern_graph_create_rings(const tern_ring_options *options, tern_graph **graph)
+{
+    return TERN__CALL_OF_CALLS(graph_create_rings(options, graph));
+}
+
 static int graph_destroy(tern_graph *graph)
 {
     if (graph == NULL) {

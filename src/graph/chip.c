@@ -313,19 +313,6 @@ int tern_chip_code(const tern_chip *chip)
     return tern__handle_lives(chip, TERN__CHIP) ? chip->told_code : 0;
 }
 
-const char *tern_graph_code_name(int code)
-{
-    switch (code) {
-#define TERN_GRAPH_CODE(number, name, meaning, cure)                                               \
-    case number:                                                                                   \
-        return #name;
-#include "tern/graph_code.def"
-#undef TERN_GRAPH_CODE
-    default:
-        return "NONE";
-    }
-}
-
 static bool run_ended(void *arg)
 {
     const struct tern_chip *chip = arg;

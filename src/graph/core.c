@@ -25,19 +25,6 @@
 
 enum { LOOKS_ALONE = 60, LOOKS_CROWDED = 4 }; // in a row, about 40 ns each
 
-void tern__core_text(const struct tern__core *core, char *text, size_t size)
-{
-    snprintf(text, size, "%s %d", core->kind == TERN_CORE_AIC ? "AIC" : "AIV", core->index);
-}
-
-struct tern__ladder tern__cores_ladder(const struct tern__cores *cores)
-{
-    if (cores->job != NULL) {
-        return tern__job_ladder(cores->job);
-    }
-    return tern__ladder_for(1 + tern__cores_count(cores), cores->cpus);
-}
-
 static struct tern__ready *queue_of(struct tern__cores *cores, int kind)
 {
     return atomic_load(&cores->ready[kind]); // partner: tern__cores_room
@@ -61,21 +48,6 @@ static void set_idle(struct tern__core *core, bool idle)
         atomic_fetch_or(idle_word(core), bit); // partner: tern__cores_wake
     } else if (is_idle(core)) {
         atomic_fetch_and(idle_word(core), ~bit);
-    }
-}
-
-void tern__cores_wake(struct tern__cores *cores, int kind)
-{
-    for (int i = 0; i * 64 < tern__cores_of(cores, kind); i++) {
-        uint64_t bits = atomic_load(&cores->idle[kind][i]); // partner: set_idle
-        while (bits != 0) {
-            uint64_t bit = bits & -bits;
-            bits = atomic_fetch_and(&cores->idle[kind][i], ~bit);
-            if (bits & bit) {
-                tern__bell_ring(&tern__core_at(cores, kind, i * 64 + __builtin_ctzll(bit))->bell);
-                return;
-            }
-        }
     }
 }
 

@@ -5,6 +5,9 @@
 
 #include "graph/chip.h"
 
+// This thread runs an orchestration of the graph from now on; NULL: of none.
+void tern__orchestrates_now(const tern_graph *graph);
+
 // Whether the caller is an orchestration of the graph.
 bool tern__orchestrates(const tern_graph *graph);
 

@@ -11,23 +11,12 @@
 #include "base/public.h"
 #include "graph/box.h"
 
-const uint8_t tern__region_dtype_bytes[TERN__REGION_DTYPES] = {
-    [TERN_REGION_F32] = 4, [TERN_REGION_F16] = 2, [TERN_REGION_I32] = 4,  [TERN_REGION_I16] = 2,
-    [TERN_REGION_I8] = 1,  [TERN_REGION_U8] = 1,  [TERN_REGION_BF16] = 2, [TERN_REGION_I64] = 8,
-    [TERN_REGION_U64] = 8, [TERN_REGION_U16] = 2, [TERN_REGION_U32] = 4,
-};
-
 static const uint8_t shift_of_bytes[9] = {[1] = 0, [2] = 1, [4] = 2, [8] = 3};
 
 static_assert(sizeof(tern_region) == 128, "kernels read this layout");
 static_assert(offsetof(tern_region, shape) == 44 && offsetof(tern_region, raw_shape) == 64 &&
                   offsetof(tern_region, offset) == 84 && offsetof(tern_region, stride) == 104,
               "kernels read this layout");
-
-size_t tern_region_dtype_size(uint8_t dtype)
-{
-    return dtype < TERN__REGION_DTYPES ? tern__region_dtype_bytes[dtype] : 0;
-}
 
 static int check_header(const char *call, const tern_region *region)
 {

@@ -46,92 +46,6 @@ uint64_t tern__rings_end(struct tern__rings *rings)
     return rings->tasks;
 }
 
-// Whether somebody who waits for room need not wait any longer: enough has retired, or nothing more
-// can.
-static bool is_enough(const struct tern__ring *ring)
-{
-    uint32_t alive = tern__flag_load(&ring->alive);
-    return (int32_t)(alive - tern__flag_load(&ring->wake_at)) >= 0 ||
-           alive == tern__flag_load(&ring->released);
-}
-
-// Whether the oldest task may go; and so on. Who cannot have the lock has made its change before,
-// and who has the lock looks again after it has let go: one of the two sees it.
-static void retire(struct tern__rings *rings, struct tern__ring *ring)
-{
-    for (;;) {
-        if (!tern__flag_swap(&ring->retiring, 0, 1)) {
-            return;
-        }
-        uint32_t released = tern__flag_load(&ring->released);
-        uint32_t alive = tern__flag_load(&ring->alive);
-        while (alive != released && tern__task_unused(&ring->rows[alive & ring->mask])) {
-            alive++;
-        }
-        tern__flag_store(&ring->alive, alive); // partner: drop_user, is_enough
-        tern__flag_store(&ring->retiring, 0);
-        if (is_enough(ring)) {
-            tern__bell_ring(rings->bell);
-        }
-        if (alive == tern__flag_load(&ring->released) ||
-            !tern__task_unused(&ring->rows[alive & ring->mask])) {
-            return;
-        }
-    }
-}
-
-// What users_done of a join comes to, and by nothing else, with the last of those after it and its
-// hold: who sees it needs no other word of a row that may be another task's.
-#define JOIN_UNUSED (UINT32_C(1) << 31)
-
-// The last user of a join but the join itself: then nobody needs those before it. It is there until
-// it has dropped itself.
-static void drop_join(struct tern__rings *rings, struct tern__task *task)
-{
-    for (uint32_t i = 0; i < task->before_count; i++) {
-        tern__rings_drop_user(rings, task->before[i].from);
-    }
-    tern__rings_drop_user(rings, task);
-}
-
-// Before the scope has ended, nothing retires, and more users may come; its end looks at them all.
-static void drop_users(struct tern__rings *rings, struct tern__task *task, uint32_t count)
-{
-    struct tern__ring *ring = &rings->ring[task->ring];
-    const uint32_t number = task->number;
-    const bool join = (task->special & TERN__TASK_JOIN) != 0;
-    const uint32_t done = tern__flag_add(&task->users_done, count) + count; // partner: retire
-    if (join && done == JOIN_UNUSED) {
-        drop_join(rings, task);
-        return;
-    }
-    // From here on it may have retired, and its row be another task's.
-    if ((int32_t)(number - tern__flag_load(&ring->released)) < 0 &&
-        done == tern__peek(&task->users) && tern__flag_load(&ring->alive) == number) {
-        retire(rings, ring);
-    }
-}
-
-void tern__rings_drop_user(struct tern__rings *rings, struct tern__task *task)
-{
-    drop_users(rings, task, 1);
-}
-
-void tern__rings_drop_hold(struct tern__rings *rings, struct tern__task *join)
-{
-    const uint32_t readers = tern__peek(&join->users) - 2;
-    tern__poke(&join->users, JOIN_UNUSED + 1); // the join itself
-    drop_users(rings, join, JOIN_UNUSED - readers);
-}
-
-void tern__rings_ended(struct tern__rings *rings, struct tern__task *task)
-{
-    for (uint32_t i = 0; i < task->before_count; i++) {
-        tern__rings_drop_user(rings, task->before[i].from);
-    }
-    tern__rings_drop_user(rings, task);
-}
-
 void tern__rings_open(struct tern__rings *rings, tern_scope mode)
 {
     rings->scopes[++rings->depth] = (struct tern__open_scope){.mode = mode};
@@ -149,8 +63,8 @@ void tern__rings_close(struct tern__rings *rings)
             released = rings->scopes[depth].first;
         }
     }
-    tern__flag_store(&ring->released, released); // partner: retire
-    retire(rings, ring);
+    tern__flag_store(&ring->released, released); // partner: tern__rings_retire
+    tern__rings_retire(rings, ring);
 }
 
 // What is empty begins anew, also when tasks that have nothing of it are still in flight: their
@@ -169,7 +83,7 @@ static void give_back(struct tern__bump *bump, uint64_t tail)
 static void collect(struct tern__rings *rings, int which)
 {
     struct tern__ring *ring = &rings->ring[which];
-    uint32_t alive = tern__flag_load(&ring->alive); // partner: retire
+    uint32_t alive = tern__flag_load(&ring->alive); // partner: tern__rings_retire
     if (alive == ring->freed) {
         return;
     }
@@ -195,55 +109,21 @@ void tern__rings_collect(struct tern__rings *rings)
     }
 }
 
-// Whether a piece is at the beginning of the memory: it does not fit behind what is there, or is
-// beyond what is usually enough and fits there.
-static bool wraps(const struct tern__bump *bump, uint64_t size)
-{
-    uint64_t end = bump->offset + size;
-    return end > bump->size ||
-           (end > bump->usual && bump->offset > 0 &&
-            bump->head + (bump->size - bump->offset) + size - bump->tail <= bump->size);
-}
-
-// What a piece skips at the end of the memory.
-static uint64_t skip_of(const struct tern__bump *bump, uint64_t size)
-{
-    return wraps(bump, size) ? bump->size - bump->offset : 0;
-}
-
-static bool has_room(const struct tern__bump *bump, uint64_t size)
-{
-    return size == 0 || bump->head + skip_of(bump, size) + size - bump->tail <= bump->size;
-}
-
-bool tern__rings_has_room(const struct tern__ring *ring, uint32_t edges)
-{
-    return ring->joins + 1 < ring->window &&
-           has_room(&ring->edges, edges * sizeof(struct tern__edge));
-}
-
-void *tern__bump_take_any(struct tern__bump *bump, uint64_t size)
-{
-    uint64_t begin = wraps(bump, size) ? 0 : bump->offset;
-    bump->head += skip_of(bump, size) + size;
-    bump->offset = begin + size;
-    return bump->base + begin;
-}
-
 // The code of what lacks first, or 0.
 static int lacks(const struct tern__rings *rings, const struct tern__room *need)
 {
     int which = tern__ring_of_depth(rings->depth);
     const struct tern__ring *ring = &rings->ring[which];
-    if (tern__ring_used(ring) + 1 >= ring->window || !has_room(&ring->args, need->args)) {
+    if (tern__ring_used(ring) + 1 >= ring->window ||
+        !tern__bump_has_room(&ring->args, need->args)) {
         return rings->scopes[rings->depth].tasks + 1 >= ring->window
                    ? TERN__CODE_SCOPE_DEADLOCK
                    : TERN__CODE_FLOW_CONTROL_DEADLOCK;
     }
-    if (!has_room(&ring->heap, need->heap)) {
+    if (!tern__bump_has_room(&ring->heap, need->heap)) {
         return TERN__CODE_HEAP_RING_DEADLOCK;
     }
-    if (!has_room(&ring->edges, need->edges * sizeof(struct tern__edge))) {
+    if (!tern__bump_has_room(&ring->edges, need->edges * sizeof(struct tern__edge))) {
         return TERN__CODE_DEP_POOL_OVERFLOW;
     }
     return tern__map_used(rings->map, which) + need->entries > ring->entries
@@ -253,7 +133,7 @@ static int lacks(const struct tern__rings *rings, const struct tern__room *need)
 
 static bool some_retired(void *arg)
 {
-    return is_enough(arg);
+    return tern__ring_is_enough(arg);
 }
 
 static bool waits_no_more(struct tern_chip *chip)
@@ -351,22 +231,6 @@ int tern__rings_await_any(struct tern__rings *rings, const struct tern__room *ne
         tern__flag_store(&ring->wake_at, ring->freed + (ring->next - ring->freed) / 4 + 1);
         TERN_TRY(tern__rings_wait(rings, some_retired, ring, code));
     }
-}
-
-struct tern__task *tern__rings_use_late(const struct tern__rings *rings, tern_task_id id)
-{
-    struct tern__task *task = tern__rings_find(rings, id);
-    if (task == NULL) {
-        return NULL;
-    }
-    const uint32_t users = tern__peek(&task->users);
-    uint32_t done = tern__flag_load(&task->users_done);
-    while (done != users) { // else it may retire at any time
-        if (atomic_compare_exchange_weak(&task->users_done, &done, done - 1)) {
-            return task;
-        }
-    }
-    return NULL;
 }
 
 static int graph_marks(const tern_graph *graph, tern_ring_marks *marks)

@@ -8,19 +8,10 @@
 #ifndef TERN_GRAPH_RINGS_H
 #define TERN_GRAPH_RINGS_H
 
+#include "graph/bump.h"
 #include "graph/graph.h"
 #include "graph/tensor_map.h"
 #include "tern/submit.h"
-
-// Memory that is taken at one end and given back at the other. Positions count up; a piece never
-// straddles the end of the memory; an empty one begins anew at its beginning.
-struct tern__bump {
-    char *base;
-    uint64_t size, head, tail;
-    uint64_t usual;  // bytes: beyond them only when the beginning is in use
-    uint64_t offset; // of head in the memory
-    uint64_t most;   // that was in use at once
-};
 
 struct tern__ring {
     struct tern__task *rows;
@@ -69,6 +60,14 @@ static inline int tern__ring_of_depth(int depth)
 void tern__rings_begin(struct tern__rings *rings, tern_graph *graph);
 uint64_t tern__rings_end(struct tern__rings *rings);
 
+// Whether somebody who waits for room need not wait any longer: enough has retired, or nothing more
+// can.
+bool tern__ring_is_enough(const struct tern__ring *ring);
+
+// Whether the oldest task may go; and so on. Who cannot have the lock has made its change before,
+// and who has the lock looks again after it has let go: one of the two sees it.
+void tern__rings_retire(struct tern__rings *rings, struct tern__ring *ring);
+
 // The task has finished. From any thread.
 void tern__rings_ended(struct tern__rings *rings, struct tern__task *task);
 
@@ -84,31 +83,6 @@ struct tern__room {
     uint32_t edges, entries;
 };
 int tern__rings_await_any(struct tern__rings *rings, const struct tern__room *need);
-
-// What is usual: a piece lies behind the last one. Then there is room for it, and nothing to skip.
-static inline bool tern__bump_is_behind(const struct tern__bump *bump, uint64_t size)
-{
-    return bump->offset + size <= bump->usual;
-}
-
-static inline bool tern__bump_fits(const struct tern__bump *bump, uint64_t size)
-{
-    return tern__bump_is_behind(bump, size) && bump->head + size - bump->tail <= bump->size;
-}
-
-// A piece of what tern__rings_await has found.
-void *tern__bump_take_any(struct tern__bump *bump, uint64_t size);
-
-static inline void *tern__bump_take(struct tern__bump *bump, uint64_t size)
-{
-    if (__builtin_expect(!tern__bump_is_behind(bump, size), 0)) {
-        return tern__bump_take_any(bump, size);
-    }
-    void *piece = bump->base + bump->offset;
-    bump->head += size;
-    bump->offset += size;
-    return piece;
-}
 
 // The row of a task that has not retired, else NULL. What has retired stays where it is until the
 // caller collects it.
@@ -173,6 +147,8 @@ uint64_t tern__rings_tasks(const struct tern__rings *rings);
 // The heaps are in this memory, as large as all of them together. Before the first run.
 void tern__rings_lend_heap(struct tern__rings *rings, char *memory);
 
+// Of the options, or of the environment. TERN_ERR_ARG, TERN_ERR_MEMORY.
+int tern__rings_make(const tern_ring_options *options, struct tern__rings **rings);
 void tern__rings_free(struct tern__rings *rings);
 
 #endif

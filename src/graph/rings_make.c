@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
-#include "base/public.h"
 #include "graph/rings.h"
 
 enum {
@@ -178,7 +177,7 @@ static int read_sizes(const tern_ring_options *options, uint64_t sizes[4][TERN_R
     return TERN_OK;
 }
 
-static int make_rings(const tern_ring_options *options, struct tern__rings **rings)
+int tern__rings_make(const tern_ring_options *options, struct tern__rings **rings)
 {
     uint64_t sizes[4][TERN_RINGS];
     uint32_t entries[TERN_RINGS];
@@ -206,32 +205,6 @@ static int make_rings(const tern_ring_options *options, struct tern__rings **rin
     }
     *rings = made;
     return TERN_OK;
-}
-
-static int graph_create_rings(const tern_ring_options *options, tern_graph **graph)
-{
-    struct tern__rings *rings = NULL;
-    if (graph == NULL) {
-        return tern__fail(TERN_ERR_ARG, "tern_graph_create_rings: graph must not be NULL");
-    }
-    if (options != NULL && (options->flags & ~(uint32_t)TERN_RINGS_UPSTREAM) != 0) {
-        return tern__fail(TERN_ERR_ARG, "tern_graph_create_rings: flags %#x; there is only %#x",
-                          options->flags, TERN_RINGS_UPSTREAM);
-    }
-    TERN_TRY(make_rings(options, &rings));
-    int status = tern_graph_create(graph);
-    if (status != TERN_OK) {
-        tern__rings_free(rings);
-        return status;
-    }
-    (*graph)->rings = rings;
-    (*graph)->sealed = true;
-    return TERN_OK;
-}
-
-int tern_graph_create_rings(const tern_ring_options *options, tern_graph **graph)
-{
-    return TERN__CALL_OF_CALLS(graph_create_rings(options, graph));
 }
 
 uint64_t tern__rings_tasks(const struct tern__rings *rings)

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces of memory one behind the other (bump.h).
+
+#include "graph/bump.h"
+
+// Whether a piece is at the beginning of the memory: it does not fit behind what is there, or is
+// beyond what is usually enough and fits there.
+static bool wraps(const struct tern__bump *bump, uint64_t size)
+{
+    uint64_t end = bump->offset + size;
+    return end > bump->size ||
+           (end > bump->usual && bump->offset > 0 &&
+            bump->head + (bump->size - bump->offset) + size - bump->tail <= bump->size);
+}
+
+// What a piece skips at the end of the memory.
+static uint64_t skip_of(const struct tern__bump *bump, uint64_t size)
+{
+    return wraps(bump, size) ? bump->size - bump->offset : 0;
+}
+
+bool tern__bump_has_room(const struct tern__bump *bump, uint64_t size)
+{
+    return size == 0 || bump->head + skip_of(bump, size) + size - bump->tail <= bump->size;
+}
+
+void *tern__bump_take_any(struct tern__bump *bump, uint64_t size)
+{
+    uint64_t begin = wraps(bump, size) ? 0 : bump->offset;
+    bump->head += skip_of(bump, size) + size;
+    bump->offset = begin + size;
+    return bump->base + begin;
+}
