@@ -71,7 +71,7 @@ static inline bool tern__is_place(struct place place)
     return place.lane != UINT32_MAX;
 }
 
-struct memory;  // check/memory.c
+struct memory;  // check/memory.h
 struct network; // check/network.c
 struct values;  // check/value.c
 
@@ -188,12 +188,6 @@ bool tern__memory_execute(struct checking *checking, struct place place, const s
 // The same op with regard to what is in both `in` and `out` (check/in_place.c).
 bool tern__in_place_execute(struct checking *checking, struct place place,
                             const struct tern__op *op);
-void tern__in_place_report(struct checking *checking, int rank, uint64_t begin, uint64_t end,
-                           struct place as_in, struct place as_out, bool ordered);
-// An access to such bytes: as `out`, which overwrites them, or as `in`, which must come before
-// that.
-bool tern__memory_share(struct checking *checking, int rank, uint64_t begin, uint64_t end,
-                        struct place now, bool overwrites);
 
 // What a stretch of memory holds: value `node` at position + delta.
 struct content {

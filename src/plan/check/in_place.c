@@ -13,11 +13,11 @@
 // outputs are the same. It would not do to check the plan with all ranks in place: one rank's error
 // could make up for another's.
 //
-// Shared bytes of a rank are counted from the first one; memory.c keeps who touched them.
+// Shared bytes of a rank are counted from the first one; memory.h keeps who touched them.
 
 #include <stdio.h>
 
-#include "plan/check/check.h"
+#include "plan/check/memory.h"
 #include "plan/shared.h"
 
 // Within an op: a destination in `out` may be the very bytes of a source in `in` (a reduce reads
@@ -51,8 +51,8 @@ static void check_within(struct checking *checking, struct place place, const st
     }
 }
 
-void tern__in_place_report(struct checking *checking, int rank, uint64_t begin, uint64_t end,
-                           struct place as_in, struct place as_out, bool ordered)
+static void report(struct checking *checking, int rank, uint64_t begin, uint64_t end,
+                   struct place as_in, struct place as_out, bool ordered)
 {
     struct place *reported = checking->in_place_reported;
     if (reported[0].lane == as_in.lane && reported[0].index == as_in.index &&
@@ -76,6 +76,52 @@ void tern__in_place_report(struct checking *checking, int rank, uint64_t begin, 
     tern__check_mark(checking, TERN_CHECK_IN_PLACE, TERN_CHECK_OVERWRITTEN, as_in, as_out);
 }
 
+struct sharing {
+    struct checking *checking;
+    int rank;
+    struct place now;
+    uint64_t begin, end; // of the stretch
+};
+
+static void share_late(void *arg, uint32_t lane, uint32_t done)
+{
+    const struct sharing *sharing = arg;
+    if (lane != sharing->now.lane) {
+        report(sharing->checking, sharing->rank, sharing->begin, sharing->end,
+               (struct place){.lane = lane, .index = done - 1}, sharing->now, false);
+    }
+}
+
+// An access to such bytes: as `out`, which overwrites them, or as `in`, which must come before.
+static bool share(struct checking *checking, int rank, uint64_t begin, uint64_t end,
+                  struct place now, bool overwrites)
+{
+    struct clock_pool *pool = &checking->pool;
+    struct stretches *buffer = tern__memory_buffer(checking, rank, SHARED);
+    struct sharing sharing = {.checking = checking, .rank = rank, .now = now};
+    if (!tern__memory_isolate(checking, buffer, begin, end)) {
+        return false;
+    }
+    struct cursor at = tern__stretches_find(buffer, begin);
+    do {
+        struct stretch *stretch = tern__stretch_at(buffer, at);
+        sharing.begin = stretch->begin;
+        sharing.end = tern__stretch_end(buffer, at);
+        if (overwrites) { // what comes later is ordered after this write, or is a race
+            tern__clock_beyond(stretch->reads, checking->clocks[now.lane], share_late, &sharing);
+            stretch->write = now;
+            tern__clock_drop(pool, stretch->reads);
+            stretch->reads = NULL;
+        } else if (tern__is_place(stretch->write)) {
+            report(checking, rank, sharing.begin, sharing.end, now, stretch->write,
+                   tern__must_precede(checking, stretch->write, now.lane));
+        } else if (!tern__clock_raise(pool, &stretch->reads, now.lane, now.index + 1)) {
+            return false;
+        }
+    } while (sharing.end < end && tern__stretches_next(buffer, &at));
+    return true;
+}
+
 bool tern__in_place_execute(struct checking *checking, struct place place,
                             const struct tern__op *op)
 {
@@ -93,8 +139,7 @@ bool tern__in_place_execute(struct checking *checking, struct place place,
             (overwrites && tern__copies_onto_itself(plan, op, &operands[0], &operands[i]))) {
             continue; // reads of `out` need no look
         }
-        if (!tern__memory_share(checking, operands[i].rank, part.begin, part.end, place,
-                                overwrites)) {
+        if (!share(checking, operands[i].rank, part.begin, part.end, place, overwrites)) {
             return false;
         }
     }

@@ -5,86 +5,14 @@
 // themselves, so is everything before (FastTrack).
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "plan/check/check.h"
-#include "plan/shared.h"
-#include "plan/check/stretches.h"
-
-struct memory {
-    struct stretches *buffers; // BUFFERS per rank
-    struct content *terms;     // of an op
-    uint64_t *ends;            // of the stretches that the terms come from, from the op's begin
-    struct place reported[2];  // the last race, so that it is not said once per stretch
-};
+#include "plan/check/memory.h"
 
 enum access_kind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC };
 
-// Beside the buffers of the plan: what is in both `in` and `out`, in place.
-enum { SHARED = TERN_PLAN_SCRATCH + 1, BUFFERS };
-
 static const char *const verbs[] = {"reads", "writes", "adds to"};
-
-static struct stretches *buffer_at(const struct checking *checking, int rank, int buffer)
-{
-    return &checking->memory->buffers[rank * BUFFERS + buffer];
-}
-
-static uint64_t size_of(const struct checking *checking, int rank, int buffer)
-{
-    const tern_plan *plan = checking->plan;
-    if (buffer == SHARED) {
-        return checking->check->in_place ? tern__shared_bytes(plan, rank) : 0;
-    }
-    return tern__plan_has_buffer(plan, rank, (tern_plan_buffer)buffer)
-               ? tern_plan_buffer_bytes(plan, (tern_plan_buffer)buffer)
-               : 0;
-}
-
-bool tern__memory_create(struct checking *checking)
-{
-    const tern_plan *plan = checking->plan;
-    struct memory *memory = calloc(1, sizeof *memory);
-    checking->memory = memory;
-    if (memory == NULL) {
-        return false;
-    }
-    memory->reported[0] = memory->reported[1] = TERN__NO_PLACE;
-    memory->buffers = calloc((size_t)plan->spec.nranks * BUFFERS, sizeof *memory->buffers);
-    memory->terms = calloc(TERN_PLAN_OPERANDS_MAX + 1, sizeof *memory->terms);
-    memory->ends = calloc(TERN_PLAN_OPERANDS_MAX + 1, sizeof *memory->ends);
-    if (memory->buffers == NULL || memory->terms == NULL || memory->ends == NULL) {
-        return false;
-    }
-    for (int rank = 0; rank < plan->spec.nranks; rank++) {
-        for (int b = 0; b < BUFFERS; b++) {
-            struct content content = {.node = b == TERN_PLAN_IN ? tern__value_input(checking, rank)
-                                                                : TERN__NODE_UNDEFINED,
-                                      .wrong_by = TERN__NO_PLACE};
-            if (!tern__stretches_create(buffer_at(checking, rank, b), &checking->budget,
-                                        size_of(checking, rank, b), content)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-void tern__memory_destroy(struct checking *checking)
-{
-    struct memory *memory = checking->memory;
-    if (memory == NULL) {
-        return;
-    }
-    for (int i = 0; memory->buffers != NULL && i < checking->plan->spec.nranks * BUFFERS; i++) {
-        tern__stretches_destroy(&memory->buffers[i]);
-    }
-    free(memory->buffers);
-    free(memory->terms);
-    free(memory->ends);
-    free(memory);
-}
 
 // An access to a stretch.
 struct access {
@@ -177,14 +105,6 @@ static bool touch(struct access *access, struct stretch *stretch, struct clock *
     return true;
 }
 
-// Makes stretches begin and end at the ends of a range.
-static bool isolate(struct checking *checking, struct stretches *buffer, uint64_t begin,
-                    uint64_t end)
-{
-    return tern__stretches_split(buffer, &checking->budget, begin) &&
-           tern__stretches_split(buffer, &checking->budget, end);
-}
-
 // An op's access to one operand. `own` is the clock of that op alone.
 static bool touch_operand(struct access *access, const tern_plan_range *range, uint64_t length,
                           struct clock *own)
@@ -192,8 +112,8 @@ static bool touch_operand(struct access *access, const tern_plan_range *range, u
     access->rank = range->rank;
     access->buffer = (tern_plan_buffer)range->buffer;
     uint64_t end = range->offset + length;
-    struct stretches *buffer = buffer_at(access->checking, range->rank, range->buffer);
-    if (!isolate(access->checking, buffer, range->offset, end)) {
+    struct stretches *buffer = tern__memory_buffer(access->checking, range->rank, range->buffer);
+    if (!tern__memory_isolate(access->checking, buffer, range->offset, end)) {
         return false;
     }
     struct cursor at = tern__stretches_find(buffer, range->offset);
@@ -213,7 +133,7 @@ static bool touch_operand(struct access *access, const tern_plan_range *range, u
 static void look_up(const struct checking *checking, const tern_plan_range *range, uint64_t from,
                     uint64_t length, int i)
 {
-    const struct stretches *buffer = buffer_at(checking, range->rank, range->buffer);
+    const struct stretches *buffer = tern__memory_buffer(checking, range->rank, range->buffer);
     struct cursor at = tern__stretches_find(buffer, range->offset + from);
     struct content content = tern__stretch_at(buffer, at)->content;
     uint64_t end;
@@ -256,10 +176,10 @@ static void blame(const struct checking *checking, const tern_plan_range *range,
 static bool store(struct checking *checking, const tern_plan_range *range, uint64_t from,
                   uint64_t to, struct content content, const struct addition *addition)
 {
-    struct stretches *buffer = buffer_at(checking, range->rank, range->buffer);
+    struct stretches *buffer = tern__memory_buffer(checking, range->rank, range->buffer);
     uint64_t begin = range->offset + from;
     uint64_t end = range->offset + to;
-    if (!isolate(checking, buffer, begin, end)) {
+    if (!tern__memory_isolate(checking, buffer, begin, end)) {
         return false;
     }
     if (!addition->atomic) {
@@ -337,55 +257,4 @@ bool tern__memory_execute(struct checking *checking, struct place place, const s
     }
     tern__clock_drop(&checking->pool, own);
     return good && compute(checking, place, op);
-}
-
-static void share_late(void *arg, uint32_t lane, uint32_t done)
-{
-    const struct access *access = arg;
-    if (lane != access->now.lane) {
-        tern__in_place_report(access->checking, access->rank, access->begin, access->end,
-                              (struct place){.lane = lane, .index = done - 1}, access->now, false);
-    }
-}
-
-bool tern__memory_share(struct checking *checking, int rank, uint64_t begin, uint64_t end,
-                        struct place now, bool overwrites)
-{
-    struct clock_pool *pool = &checking->pool;
-    struct stretches *buffer = buffer_at(checking, rank, SHARED);
-    struct access access = {.checking = checking, .rank = rank, .now = now};
-    if (!isolate(checking, buffer, begin, end)) {
-        return false;
-    }
-    struct cursor at = tern__stretches_find(buffer, begin);
-    do {
-        struct stretch *stretch = tern__stretch_at(buffer, at);
-        access.begin = stretch->begin;
-        access.end = tern__stretch_end(buffer, at);
-        if (overwrites) { // what comes later is ordered after this write, or is a race
-            tern__clock_beyond(stretch->reads, checking->clocks[now.lane], share_late, &access);
-            stretch->write = now;
-            tern__clock_drop(pool, stretch->reads);
-            stretch->reads = NULL;
-        } else if (tern__is_place(stretch->write)) {
-            tern__in_place_report(checking, rank, access.begin, access.end, now, stretch->write,
-                                  tern__must_precede(checking, stretch->write, now.lane));
-        } else if (!tern__clock_raise(pool, &stretch->reads, now.lane, now.index + 1)) {
-            return false;
-        }
-    } while (access.end < end && tern__stretches_next(buffer, &at));
-    return true;
-}
-
-void tern__memory_visit(const struct checking *checking, int rank, tern_plan_buffer buffer,
-                        tern__content_visitor visit, void *arg)
-{
-    const struct stretches *row = buffer_at(checking, rank, (int)buffer);
-    struct cursor at = {0};
-    bool more = row->size > 0;
-    while (more) {
-        const struct stretch *stretch = tern__stretch_at(row, at);
-        visit(arg, stretch->begin, tern__stretch_end(row, at), stretch->content, stretch->write);
-        more = tern__stretches_next(row, &at);
-    }
 }
