@@ -15,16 +15,6 @@
 
 enum { CLUSTER_CORES = 3 };
 
-// Says what failed; the status as the host gets it.
-static int tell(const char *call, int status)
-{
-    if (status == TERN_OK) {
-        return 0;
-    }
-    fprintf(stderr, "%s: %s\n", call, tern_last_error());
-    return TERN_SIMPLER_FAILED + status;
-}
-
 // A run's failure that is one of tern/graph_code.def.
 static int tell_code(int code)
 {
@@ -55,80 +45,9 @@ static int check(const char *call, const struct simpler *runtime)
                             call);
 }
 
-void tern__simpler_note(struct simpler *runtime, int status)
-{
-    if (status < 0 && runtime->status == TERN_OK) {
-        runtime->status = status;
-    }
-}
-
 size_t get_runtime_size(void)
 {
     return sizeof(struct simpler);
-}
-
-// Memory.
-
-void *device_malloc(size_t size)
-{
-    void *memory = NULL;
-    return aclrtMalloc(&memory, size, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS ? memory : NULL;
-}
-
-void device_free(void *memory)
-{
-    aclrtFree(memory);
-}
-
-void *tern__simpler_malloc(struct simpler *runtime, size_t size)
-{
-    if (runtime->owned_count == runtime->owned_room) {
-        size_t room = 2 * runtime->owned_room + 16;
-        void **owned = realloc(runtime->owned, room * sizeof(void *));
-        if (owned == NULL) {
-            tern__set_error("no memory for the device");
-            return NULL;
-        }
-        runtime->owned = owned;
-        runtime->owned_room = room;
-    }
-    void *memory = device_malloc(size);
-    if (memory != NULL) {
-        runtime->owned[runtime->owned_count++] = memory;
-    }
-    return memory;
-}
-
-void tern__simpler_free(struct simpler *runtime, void *memory)
-{
-    for (size_t i = runtime->owned_count; i-- > 0;) {
-        if (runtime->owned[i] == memory) {
-            runtime->owned[i] = runtime->owned[--runtime->owned_count];
-            break;
-        }
-    }
-    device_free(memory);
-}
-
-static int copy(const char *call, void *to, const void *from, size_t size)
-{
-    if (size > 0 && (to == NULL || from == NULL)) {
-        return tell(call, tern__fail(TERN_ERR_ARG, "%zu bytes from %p to %p", size, from, to));
-    }
-    if (size > 0) {
-        memcpy(to, from, size);
-    }
-    return 0;
-}
-
-int copy_to_device(void *device, const void *host, size_t size)
-{
-    return copy("copy_to_device", device, host, size);
-}
-
-int copy_from_device(void *host, const void *device, size_t size)
-{
-    return copy("copy_from_device", host, device, size);
 }
 
 int set_device(int device_id)
@@ -139,36 +58,17 @@ int set_device(int device_id)
 int enable_runtime_profiling(RuntimeHandle runtime, int enabled)
 {
     (void)enabled;
-    return tell("enable_runtime_profiling", check("enable_runtime_profiling", runtime));
-}
-
-int tern__simpler_record(struct simpler *runtime, void *host, const void *device, size_t size)
-{
-    if (host == NULL || device == NULL) {
-        return tern__fail(TERN_ERR_ARG,
-                          "record_tensor_pair: host %p and device %p; neither may be "
-                          "NULL",
-                          host, device);
-    }
-    if (runtime->pairs_count == runtime->pairs_room) {
-        size_t room = 2 * runtime->pairs_room + 16;
-        struct simpler_pair *pairs = realloc(runtime->pairs, room * sizeof *pairs);
-        if (pairs == NULL) {
-            return tern__fail(TERN_ERR_MEMORY, "record_tensor_pair: no memory");
-        }
-        runtime->pairs = pairs;
-        runtime->pairs_room = room;
-    }
-    runtime->pairs[runtime->pairs_count++] = (struct simpler_pair){host, device, size};
-    return TERN_OK;
+    return tern__simpler_tell("enable_runtime_profiling",
+                              check("enable_runtime_profiling", runtime));
 }
 
 void record_tensor_pair(RuntimeHandle handle, void *host, void *device, size_t size)
 {
     struct simpler *runtime = handle;
     int status = check("record_tensor_pair", runtime);
-    tell("record_tensor_pair",
-         status == TERN_OK ? tern__simpler_record(runtime, host, device, size) : status);
+    tern__simpler_tell("record_tensor_pair", status == TERN_OK
+                                                 ? tern__simpler_record(runtime, host, device, size)
+                                                 : status);
 }
 
 // Programs.
@@ -252,7 +152,7 @@ static struct simpler *begin(RuntimeHandle handle)
 // What is left of a runtime that could not be made is released.
 static int finish(struct simpler *runtime, const char *call, int status)
 {
-    int told = tell(call, status);
+    int told = tern__simpler_tell(call, status);
     if (status != TERN_OK && runtime != NULL) {
         release(runtime);
     }
@@ -284,7 +184,8 @@ int tern_simpler_init(RuntimeHandle handle, const tern_simpler_program *program,
 {
     struct simpler *runtime = begin(handle);
     if (runtime == NULL || program == NULL) {
-        return tell("tern_simpler_init", tern__fail(TERN_ERR_ARG, "no argument may be NULL"));
+        return tern__simpler_tell("tern_simpler_init",
+                                  tern__fail(TERN_ERR_ARG, "no argument may be NULL"));
     }
     return init("tern_simpler_init", runtime, program, args, directions);
 }
@@ -297,7 +198,8 @@ int init_runtime(RuntimeHandle handle, const uint8_t *orch_so, size_t orch_so_si
 {
     struct simpler *runtime = begin(handle);
     if (runtime == NULL) {
-        return tell("init_runtime", tern__fail(TERN_ERR_ARG, "the handle must not be NULL"));
+        return tern__simpler_tell("init_runtime",
+                                  tern__fail(TERN_ERR_ARG, "the handle must not be NULL"));
     }
     tern_simpler_program program = {.orchestration = orch_so,
                                     .orchestration_size = orch_so_size,
@@ -349,18 +251,18 @@ int launch_runtime(RuntimeHandle handle, int aicpu_thread_num, int block_dim, in
         status = take_chip(runtime, block_dim);
     }
     if (status != TERN_OK) {
-        return tell("launch_runtime", status);
+        return tern__simpler_tell("launch_runtime", status);
     }
     runtime->complete = false;
     runtime->status = TERN_OK;
     status = runtime->kind->queue(runtime);
     if (status != TERN_OK) {
-        return tell("launch_runtime", status);
+        return tern__simpler_tell("launch_runtime", status);
     }
     status = tern_chip_synchronize(runtime->chip);
     runtime->complete = status == TERN_OK;
     int code = status != TERN_OK ? tern_chip_code(runtime->chip) : 0;
-    return code > 0 ? tell_code(code) : tell("launch_runtime", status);
+    return code > 0 ? tell_code(code) : tern__simpler_tell("launch_runtime", status);
 }
 
 int finalize_runtime(RuntimeHandle handle)
@@ -368,10 +270,10 @@ int finalize_runtime(RuntimeHandle handle)
     struct simpler *runtime = handle;
     int status = check("finalize_runtime", runtime);
     if (status != TERN_OK) {
-        return tell("finalize_runtime", status);
+        return tern__simpler_tell("finalize_runtime", status);
     }
     for (size_t i = 0; i < runtime->pairs_count && runtime->complete; i++) {
         memcpy(runtime->pairs[i].host, runtime->pairs[i].device, runtime->pairs[i].size);
     }
-    return tell("finalize_runtime", release(runtime));
+    return tern__simpler_tell("finalize_runtime", release(runtime));
 }

@@ -89,7 +89,10 @@ tern__simpler_kernel(const struct simpler_kernel *kernels, int id)
                                                                                  : NULL;
 }
 
-// simpler.c. What the orchestration has asked for failed; the first such status counts.
+// simpler_memory.c. Says what failed; returns the status as the host gets it.
+int tern__simpler_tell(const char *call, int status);
+
+// What the orchestration has asked for failed; the first such status counts.
 void tern__simpler_note(struct simpler *runtime, int status);
 
 // Memory of the device that is freed with the runtime, unless before. NULL with a sentence.
