@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels OpenBLAS multiplies with. It chooses by the model of the processor, and takes those
+// Which kernels OpenBLAS multiplies with. It selects by the model of the processor, and takes those
 // of a processor of 2004 ("Prescott") for a model newer than itself: a quarter of the speed, or
 // less. What the processor can do is known from its features, so this program corrects that.
 #ifndef TP_FFN_BLAS_H

@@ -218,10 +218,10 @@ CASES = {  # the module's text, --case, --all: the cases, or the sentence
     "bad default": ('DEFAULT_CASE = "x"', None, False,
                     "there is no case 'x'; there are small or large"),
     "no default": ("DEFAULT_CASE = None", None, False,
-                   "there is no DEFAULT_CASE; choose with --case: small or large"),
+                   "there is no DEFAULT_CASE; select with --case: small or large"),
     "none": ("ALL_CASES = None", None, False, [None]),
-    "none to choose": ("ALL_CASES = None", "small", False,
-                       "there is no ALL_CASES, so there is no case to choose"),
+    "none to select": ("ALL_CASES = None", "small", False,
+                       "there is no ALL_CASES, so there is no case to select"),
     "no dict": ("ALL_CASES = ['small']", None, False,
                 "it is ['small']; it must be a dict from names to params"),
 }

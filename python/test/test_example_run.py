@@ -232,7 +232,7 @@ def test_savetemp_removes_nothing_of_the_users(folder):
     (folder.path / "data").mkdir()
     (folder.path / "data" / "precious").write_text("x")
     status, _, err = folder.run("--savetemp", ".")
-    assert status == 1 and "/data, which is not of a run before; choose an empty folder" in err
+    assert status == 1 and "/data, which is not of a run before; select an empty folder" in err
     assert (folder.path / "data" / "precious").exists()
 
 
@@ -436,7 +436,7 @@ def test_a_trace_is_of_one_case(tmp_path):
     folder = Folder(tmp_path / "s", SINGLE_CONFIG, SINGLE_GOLDEN)
     status, out, err = folder.run("--all", "--trace", "t.json")
     assert status == 1 and out.endswith("TEST FAILED\n")
-    assert err == "tern example run: --all: a trace is of one case; choose it with --case\n"
+    assert err == "tern example run: --all: a trace is of one case; select it with --case\n"
 
 
 SINGLE_BAD = {  # what is replaced, by what, the sentence

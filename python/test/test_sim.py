@@ -86,8 +86,8 @@ def test_sweeps():
     assert table["algorithm"].tolist() == ["ring", "fused"] * 2
     assert (table["time_us"] >= table["bound_us"]).all()
     assert np.allclose(table["algbw_GBps"] * table["time_us"] * 1e3, table["bytes"])
-    chosen = tern.sim_sizes("broadcast", MESH, sizes, root=2, jitter=0.1, bound=False)
-    assert len(chosen) == 2 and np.isnan(chosen["bound_us"]).all()
+    selected = tern.sim_sizes("broadcast", MESH, sizes, root=2, jitter=0.1, bound=False)
+    assert len(selected) == 2 and np.isnan(selected["bound_us"]).all()
     made = tern.sim_sizes("all_reduce", MESH, [1 << 20], "ring", generated=True)
     program = tern.Program("ring", 5, 1 << 20)
     assert made["time_us"][0] == tern.sim(program, MESH).time_us

@@ -101,7 +101,7 @@ class Workspace:
         mark = folder / _MARK
         there = [name for name in _PARTS if os.path.lexists(folder / name)]
         if there and not mark.exists():
-            raise Problem(f"there is {folder / there[0]}, which is not of a run before; choose an "
+            raise Problem(f"there is {folder / there[0]}, which is not of a run before; select an "
                           "empty folder", "--savetemp")
         mark.touch()
         for name in there:

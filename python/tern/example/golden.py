@@ -246,7 +246,7 @@ def cases_of(golden: Golden, case: Optional[str],
     place = f"{golden.file}: ALL_CASES"
     if table is None:
         if case is not None or run_all:
-            raise Problem("there is no ALL_CASES, so there is no case to choose", golden.place)
+            raise Problem("there is no ALL_CASES, so there is no case to select", golden.place)
         return [(None, {})]
     if not isinstance(table, dict) or not table:
         raise Problem(f"it is {shown(table)}; it must be a dict from names to params", place)
@@ -256,14 +256,14 @@ def cases_of(golden: Golden, case: Optional[str],
     if run_all:
         return [(name, dict(params)) for name, params in table.items()]
     default = golden.attribute("DEFAULT_CASE")
-    chosen = case if case is not None else default
-    if chosen is None:
+    selected = case if case is not None else default
+    if selected is None:
         if len(table) == 1:
-            chosen = next(iter(table))
+            selected = next(iter(table))
         else:
-            raise Problem(f"there is no DEFAULT_CASE; choose with --case: {listed(table)}",
+            raise Problem(f"there is no DEFAULT_CASE; select with --case: {listed(table)}",
                           golden.place)
-    if not isinstance(chosen, str) or chosen not in table:
+    if not isinstance(selected, str) or selected not in table:
         where = f"{golden.file}: DEFAULT_CASE" if case is None else golden.place
-        raise Problem(f"there is no case {shown(chosen)}{nearest(chosen, table)}", where)
-    return [(chosen, dict(table[chosen]))]
+        raise Problem(f"there is no case {shown(selected)}{nearest(selected, table)}", where)
+    return [(selected, dict(table[selected]))]

@@ -155,7 +155,7 @@ def run_ranks(tern: Path, place: Place, words: List[str], space: Workspace, time
     text = (space.logs / "launcher.log").read_text(errors="replace")
     outcome = _outcome(status, text, place.nranks, space)
     if place.hosts is not None and "No such file or directory" in outcome.cause:
-        outcome.cause += (f"; every host must see the folder {space.folder}: --savetemp chooses "
+        outcome.cause += (f"; every host must see the folder {space.folder}: --savetemp selects "
                           "one")
     return outcome
 

@@ -154,7 +154,7 @@ class Run:
                                                     ["compute_golden"]))
         cases = cases_of(golden, options.case, options.run_all)
         if len(cases) > 1 and (options.trace or options.timeline):
-            raise Problem("a trace is of one case; choose it with --case", "--all")
+            raise Problem("a trace is of one case; select it with --case", "--all")
         with self._workspace() as space:
             built = self._compile(space)
             failed = [str(case) for case, params in cases
