@@ -47,43 +47,12 @@ static int check_ranks(const tern_topo *topo, const char *links, const struct ed
     return TERN_OK;
 }
 
-// Where the edit of a pair stands, or would stand.
-static int place_of(const tern_topo *topo, int low, int high)
-{
-    int place = 0;
-    for (int end = topo->edit_count; place < end;) {
-        int middle = place + (end - place) / 2;
-        const struct tern__topo_edit *seen = &topo->edits[middle];
-        bool before = seen->low < low || (seen->low == low && seen->high < high);
-        place = before ? middle + 1 : place;
-        end = before ? end : middle;
-    }
-    return place;
-}
-
-static bool stands_at(const tern_topo *topo, int place, int low, int high)
-{
-    return place < topo->edit_count && topo->edits[place].low == low &&
-           topo->edits[place].high == high;
-}
-
-double tern__topo_factor(const tern_topo *topo, int from, int to)
-{
-    int low = from < to ? from : to;
-    int high = from < to ? to : from;
-    int place = topo->edit_count > 0 ? place_of(topo, low, high) : 0;
-    if (!stands_at(topo, place, low, high)) {
-        return 1;
-    }
-    return from < to ? topo->edits[place].up : topo->edits[place].down;
-}
-
 // The edit of a pair; NULL without memory for it. Keeps the list ascending.
 static struct tern__topo_edit *edit_of(tern_topo *topo, int from, int to)
 {
     struct tern__topo_edit fresh = {from < to ? from : to, from < to ? to : from, 1, 1};
-    int place = place_of(topo, fresh.low, fresh.high);
-    if (stands_at(topo, place, fresh.low, fresh.high)) {
+    int place = tern__topo_place_of(topo, fresh.low, fresh.high);
+    if (tern__topo_stands_at(topo, place, fresh.low, fresh.high)) {
         return &topo->edits[place];
     }
     if (topo->edit_count == topo->edit_room) {

@@ -8,12 +8,6 @@
 #include "base/error.h"
 #include "topo/topo.h"
 
-void tern__topo_name_machine(char name[TERN__TOPO_NAME_SHORT], int index)
-{
-    snprintf(name, TERN__TOPO_NAME_SHORT, index < 26 ? "%c" : "m%d",
-             index < 26 ? 'a' + index : index % 100000);
-}
-
 static void list_ranks(tern_topo *topo, const int *of)
 {
     int listed = 0;
@@ -89,57 +83,4 @@ int tern__topo_of_machines(const char *word, int size, const int *of,
     }
     *topo = made;
     return TERN_OK;
-}
-
-int tern_topo_machine_count(const tern_topo *topo)
-{
-    if (!tern__handle_lives(topo, TERN__TOPO)) {
-        return 0;
-    }
-    return topo->shape.machines ? topo->shape.hosts : topo->machine_count;
-}
-
-bool tern_topo_get_machine(const tern_topo *topo, int index, tern_topo_machine *machine)
-{
-    if (index < 0 || index >= tern_topo_machine_count(topo)) {
-        return false;
-    }
-    if (machine == NULL) {
-        return true;
-    }
-    if (topo->shape.machines) {
-        *machine = (tern_topo_machine){.name = topo->names[index],
-                                       .ranks = tern__shape_first(&topo->shape, index + 1) -
-                                                tern__shape_first(&topo->shape, index),
-                                       .port_GBps = topo->shape.host_port_GBps,
-                                       .latency_us = topo->shape.between.latency_us};
-    } else {
-        const struct tern__topo_machine *found = &topo->machines[index];
-        *machine = (tern_topo_machine){.name = found->name,
-                                       .ranks = found->count,
-                                       .port_GBps = found->port_GBps,
-                                       .latency_us = found->latency_us};
-    }
-    double out = tern__topo_factor(topo, TERN__TOPO_RESOURCE, 2 * index);
-    double in = tern__topo_factor(topo, TERN__TOPO_RESOURCE, 2 * index + 1);
-    machine->port_GBps *= out < in ? out : in;
-    return true;
-}
-
-int tern_topo_machine_of(const tern_topo *topo, int rank)
-{
-    if (tern_topo_machine_count(topo) == 0 || rank < 0 || rank >= topo->size) {
-        return -1;
-    }
-    return topo->shape.machines ? tern__shape_host(&topo->shape, rank) : topo->machine_of[rank];
-}
-
-int tern_topo_machine_rank(const tern_topo *topo, int index, int at)
-{
-    tern_topo_machine machine;
-    if (!tern_topo_get_machine(topo, index, &machine) || at < 0 || at >= machine.ranks) {
-        return -1;
-    }
-    return topo->shape.machines ? tern__shape_first(&topo->shape, index) + at
-                                : topo->machine_ranks[topo->machines[index].first + at];
 }

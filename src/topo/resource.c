@@ -58,13 +58,6 @@ int tern__topo_resource_index(const tern_topo *topo, const char *name)
     return -1;
 }
 
-int tern__topo_add_uses(int uses[TERN_TOPO_USES_MAX], int count, int one, int other)
-{
-    uses[count] = one;
-    uses[count + 1] = other;
-    return count + 2;
-}
-
 static int uses_as_made(const tern_topo *topo, int from, int to, int uses[TERN_TOPO_USES_MAX])
 {
     if (topo->cells == NULL) {

@@ -2,7 +2,6 @@
 // Topologies: making, asking, destroying. Set-up path; asking is some arithmetic or an array
 // access, and a search among what was changed.
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,16 +46,6 @@ void tern__topo_add(tern_topo *topo, int from, int to, tern_link link)
     *tern__topo_cell(topo, from, to) =
         (struct tern__topo_cell){.GBps = link.bandwidth_GBps, .latency_us = link.latency_us};
     topo->link_count++;
-}
-
-bool tern__topo_made(const tern_topo *topo, int from, int to, tern_link *link)
-{
-    if (topo->cells == NULL) {
-        return tern__shape_link(&topo->shape, from, to, link);
-    }
-    const struct tern__topo_cell *cell = tern__topo_cell(topo, from, to);
-    *link = (tern_link){cell->GBps, cell->latency_us};
-    return cell->GBps > 0;
 }
 
 static int name_machines(tern_topo *topo)
@@ -118,27 +107,6 @@ int tern_topo_destroy(tern_topo *topo)
 int tern_topo_size(const tern_topo *topo)
 {
     return tern__handle_lives(topo, TERN__TOPO) ? topo->size : 0;
-}
-
-bool tern_topo_link(const tern_topo *topo, int from, int to, tern_link *link)
-{
-    if (!tern__handle_lives(topo, TERN__TOPO) || from < 0 || to < 0 || from >= topo->size ||
-        to >= topo->size) {
-        return false;
-    }
-    tern_link found = {.bandwidth_GBps = INFINITY, .latency_us = 0};
-    if (from != to) {
-        double factor =
-            tern__topo_made(topo, from, to, &found) ? tern__topo_factor(topo, from, to) : 0;
-        if (!(factor > 0)) {
-            return false;
-        }
-        found.bandwidth_GBps *= factor;
-    }
-    if (link != NULL) {
-        *link = found;
-    }
-    return true;
 }
 
 int64_t tern_topo_link_count(const tern_topo *topo)

@@ -94,11 +94,10 @@ static inline struct tern__topo_cell *tern__topo_cell(const tern_topo *topo, int
 }
 
 // topo.c: makes one without links; of a shape (its `first` is taken over, also when that fails);
-// adds a link that is not there yet; the link as made, before changes, between different ranks.
+// adds a link that is not there yet.
 int tern__topo_new(const char *word, int size, tern_topo **topo);
 int tern__topo_of_shape(const char *word, const struct tern__topo_shape *shape, tern_topo **topo);
 void tern__topo_add(tern_topo *topo, int from, int to, tern_link link);
-bool tern__topo_made(const tern_topo *topo, int from, int to, tern_link *link);
 
 // shape.c: what a shape says. The host of a rank, and the first rank of a host (of one beyond the
 // last: the number of ranks).
@@ -123,20 +122,31 @@ int tern__topo_set_machines(tern_topo *topo, const struct tern__topo_machine *ma
 int tern__topo_of_machines(const char *word, int size, const int *of,
                            const struct tern__topo_machine *machines, int count, tern_link inside,
                            tern_topo **topo);
-// The name of a machine that has none: "a" to "z", then "m26", ...
-void tern__topo_name_machine(char name[TERN__TOPO_NAME_SHORT], int index);
 
 // random.c: a connected graph of up to TERN_TOPO_RANKS_MAX ranks.
 int tern__topo_of_random(const char *word, int size, int seed, bool one_way, tern_link link,
                          tern_topo **topo);
 
-// resource.c: the index of a resource; -1 when there is none of that name. And adds two to
-// what a link uses.
-int tern__topo_resource_index(const tern_topo *topo, const char *name);
-int tern__topo_add_uses(int uses[TERN_TOPO_USES_MAX], int count, int one, int other);
+// Adds two to what a link uses.
+static inline int tern__topo_add_uses(int uses[TERN_TOPO_USES_MAX], int count, int one, int other)
+{
+    uses[count] = one;
+    uses[count + 1] = other;
+    return count + 2;
+}
 
-// edit.c: the factor of a link, or from TERN__TOPO_RESOURCE that of a resource; 1 unless changed.
+// resource.c: the index of a resource; -1 when there is none of that name.
+int tern__topo_resource_index(const tern_topo *topo, const char *name);
+
+// look.c: the link as made, before changes, between different ranks.
+bool tern__topo_made(const tern_topo *topo, int from, int to, tern_link *link);
+// The factor of a link, or from TERN__TOPO_RESOURCE that of a resource; 1 unless changed.
 double tern__topo_factor(const tern_topo *topo, int from, int to);
+// Where the edit of a pair stands, or would stand; and whether it does.
+int tern__topo_place_of(const tern_topo *topo, int low, int high);
+bool tern__topo_stands_at(const tern_topo *topo, int place, int low, int high);
+// The name of a machine that has none: "a" to "z", then "m26", ...
+void tern__topo_name_machine(char name[TERN__TOPO_NAME_SHORT], int index);
 
 // presets.c: the shape of a preset, NULL for no preset.
 const struct tern__topo_shape *tern__topo_preset_shape(const char *name);
