@@ -19,14 +19,30 @@ static char *put_place(struct tern__net *net, int peer, const struct tern__net_m
     return to != NULL ? to : tern__net_nowhere;
 }
 
+// Adds to a signal in the part that a message is about.
+static void notify(struct tern__net *net, const struct tern__net_message *message, int32_t value,
+                   tern_notify_op op)
+{
+    int rank;
+    char *to = tern__net_place(net, message, sizeof(int32_t), &rank);
+    if (to != NULL && message->offset % sizeof(int32_t) == 0) {
+        tern__xport_shm.notify(to, value, op);
+        ring(net, rank);
+    }
+}
+
 // Programs also wait for rows of tensors, without a notify behind them.
 static void put_done(struct tern__net *net, int peer, const struct tern__net_message *message,
                      const char *payload)
 {
     int rank;
     (void)peer;
-    if (message->word != 0 && payload != NULL &&
-        tern__net_place(net, message, message->bytes, &rank) != NULL) {
+    if (message->word == TERN__NET_PUT_POSTS) {
+        struct tern__net_message signal = *message;
+        signal.offset = message->key;
+        notify(net, &signal, 1, TERN_NOTIFY_ADD);
+    } else if (message->word != 0 && payload != NULL &&
+               tern__net_place(net, message, message->bytes, &rank) != NULL) {
         ring(net, rank);
     }
 }
@@ -78,15 +94,9 @@ static void add_done(struct tern__net *net, int peer, const struct tern__net_mes
 static void notify_done(struct tern__net *net, int peer, const struct tern__net_message *message,
                         const char *payload)
 {
-    int rank;
-    char *to = tern__net_place(net, message, sizeof(int32_t), &rank);
     (void)peer;
     (void)payload;
-    if (to != NULL && message->offset % sizeof(int32_t) == 0) {
-        tern__xport_shm.notify(to, (int32_t)(uint32_t)message->value,
-                               (tern_notify_op)message->word);
-        ring(net, rank);
-    }
+    notify(net, message, (int32_t)(uint32_t)message->value, (tern_notify_op)message->word);
 }
 
 void tern__net_arrive_start(struct tern__net *net)

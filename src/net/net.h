@@ -40,7 +40,7 @@ enum tern__net_kind {
     TERN__NET_FLUSH,     // asks for FLUSHED with the same value, when all before it is stored
     TERN__NET_FLUSHED,
     // About a rank's part of a window, by communicator and number.
-    TERN__NET_PUT,       // word 1: rings
+    TERN__NET_PUT,       // word: bits below; key: of a signal in the same part, with _POSTS
     TERN__NET_PUT_BLOCK, // value: bytes of a row, more: from one row to the next
     TERN__NET_ADD,       // word: the dtype
     TERN__NET_NOTIFY,    // value, word: tern_notify_op
@@ -204,9 +204,18 @@ enum {
 void tern__net_area_send(struct tern__net *net, int to, const struct tern__net_area *area,
                          const char *payload, const char *line);
 
+enum {
+    TERN__NET_PUT_RINGS = 1, // whoever waits for the data itself is woken
+    TERN__NET_PUT_POSTS = 2, // adds 1 to a signal when it is stored, and wakes who waits for that
+};
+
 // Adds 1 to a signal of a rank of another machine, named as in tern__xport_net, when what this
 // process has sent to that rank is stored; what it has sent to others may come later.
 void tern__net_post(char *remote);
+
+// Puts bytes there, at least one, and then posts to a signal of the same rank: one message, where
+// both are in one window.
+void tern__net_put_post(char *remote, const char *local, size_t bytes, char *signal);
 
 // The transport to ranks of other machines: remote addresses are where their parts would be here.
 extern const struct tern__xport tern__xport_net;

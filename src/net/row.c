@@ -67,7 +67,7 @@ static void put(char *remote, const char *local, size_t size_bytes, bool rings)
 {
     struct tern__far_part far;
     if (find(remote, TERN__NET_PUT, &far)) {
-        far.message.word = rings;
+        far.message.word = rings ? TERN__NET_PUT_RINGS : 0;
         send_pieces(&far, local, size_bytes, TERN__NET_PIECE);
     }
 }
@@ -182,6 +182,30 @@ void tern__net_post(char *remote)
         far.message.value = 1;
         far.message.word = TERN_NOTIFY_ADD;
         send(&far, NULL, 0);
+    }
+}
+
+// The piece that is sent last takes the post along.
+void tern__net_put_post(char *remote, const char *local, size_t bytes, char *signal)
+{
+    struct tern__far_part far;
+    struct tern__far_part at;
+    size_t last = bytes < TERN__NET_PIECE ? bytes : TERN__NET_PIECE;
+    bool one = find(remote, TERN__NET_PUT, &far) && find(signal, TERN__NET_NOTIFY, &at) &&
+               far.net == at.net && far.message.slot == at.message.slot &&
+               far.message.number == at.message.number && far.message.rank == at.message.rank;
+    if (!one) {
+        net_put(remote, local, bytes);
+        tern__net_post(signal);
+        return;
+    }
+    uint64_t begin = far.message.offset;
+    far.message.offset = begin + last;
+    if (send_pieces(&far, local + last, bytes - last, TERN__NET_PIECE)) {
+        far.message.offset = begin;
+        far.message.word = TERN__NET_PUT_POSTS;
+        far.message.key = at.message.offset;
+        send(&far, local, last);
     }
 }
 

@@ -127,6 +127,19 @@ static void post(const struct tern__lanes *lanes, const struct tern__step *step)
     tern__bell_ring(tern__window_bell(lanes->window, step->peer));
 }
 
+// Whether a step is a copy to another machine and the next one a post to the same rank, which can
+// go in one message.
+static bool takes_post(const struct tern__lanes *lanes, const struct tern__step *step,
+                       const struct tern__step *end)
+{
+    const struct tern__binding *binding = lanes->binding;
+    const struct tern__step *next = step + 1;
+    return binding->elsewhere != 0 && step->kind == TERN__STEP_COPY &&
+           step->destinations_count == 1 && next != end && next->kind == TERN__STEP_POST &&
+           next->peer == step->operands[1].rank && (binding->elsewhere >> next->peer & 1) != 0 &&
+           (binding->far >> step->operands[0].rank & 1) == 0 && (next->gates & ~lanes->begun) == 0;
+}
+
 // Goes on with a transfer; true when it is over.
 static bool transfer(struct tern__lanes *lanes, uint32_t lane, const struct tern__step *step)
 {
@@ -150,6 +163,7 @@ static bool advance(struct tern__lanes *lanes, uint32_t lane)
     const struct tern__step *end = lanes->script->lanes[lane].end;
     const struct tern__step *step = begin;
     bool transferred = false;
+    bool posted = false; // with the transfer before
     bool moved = false;
     for (; step != end; step++) {
         int64_t begin_ns = tern__trace_start();
@@ -157,7 +171,10 @@ static bool advance(struct tern__lanes *lanes, uint32_t lane)
             break;
         }
         if (step->kind == TERN__STEP_POST) {
-            post(lanes, step);
+            if (!posted) {
+                post(lanes, step);
+            }
+            posted = false;
         } else if (step->kind == TERN__STEP_ARRIVE) {
             tern__arrive(lanes->window, counter_of(lanes, step->signal),
                          lanes->passed[step->signal]);
@@ -166,7 +183,11 @@ static bool advance(struct tern__lanes *lanes, uint32_t lane)
                 break;
             }
             uint32_t added = lanes->added[lane];
-            if (!transfer(lanes, lane, step)) {
+            posted = takes_post(lanes, step, end);
+            if (posted) {
+                tern__transfer_and_post(lanes->binding, step,
+                                        tern__lanes_word(lanes, step[1].peer, step[1].word));
+            } else if (!transfer(lanes, lane, step)) {
                 moved = lanes->added[lane] != added;
                 break;
             }

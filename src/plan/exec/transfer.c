@@ -229,3 +229,17 @@ bool tern__transfer(const struct tern__binding *binding, const struct tern__xpor
                     begin_ns, length * step->destinations_count);
     return true;
 }
+
+void tern__transfer_and_post(const struct tern__binding *binding, const struct tern__step *step,
+                             char *signal)
+{
+    int64_t begin_ns = tern__trace_start();
+    uint64_t length = tern__step_length(binding, step);
+    if (length == 0) {
+        tern__net_post(signal);
+        return;
+    }
+    tern__net_put_post(tern__range_address(binding, &step->operands[1]),
+                       tern__range_address(binding, &step->operands[0]), length, signal);
+    tern__trace_add(TERN__TRACE_TRANSFER, "copy", begin_ns, length);
+}

@@ -77,4 +77,9 @@ void tern__reduce_elements(const struct tern__binding *binding, char *const *to,
 bool tern__transfer(const struct tern__binding *binding, const struct tern__xport *xport,
                     const struct tern__step *step, struct tern__unread *unread);
 
+// The same of a copy to one rank, of another machine, with a post to a signal of that rank behind
+// it: one message.
+void tern__transfer_and_post(const struct tern__binding *binding, const struct tern__step *step,
+                             char *signal);
+
 #endif
