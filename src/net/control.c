@@ -80,6 +80,7 @@ static void control_failed(const struct tern__group *group)
     struct tern__net_message message = tern__net_about(group, TERN__NET_FAILED);
     message.value = (uint64_t)(int64_t)shared->failed_status;
     message.rank = shared->failed_rank;
+    message.key = (uint64_t)tern__ctl_first_dead(group->job->ctl) + 1;
     message.bytes = sizeof shared->failed_text;
     tern__net_tell(group->job->net, tern__net_members(group), &message, shared->failed_text);
 }
@@ -192,14 +193,16 @@ static void arrived(struct tern__net *net, int peer, const struct tern__net_mess
 static void failed(struct tern__net *net, int peer, const struct tern__net_message *message,
                    const char *payload)
 {
-    struct tern__ctl_comm *comm = message->bytes == TERN__FAILURE_BYTES ? lock(net, message) : NULL;
-    (void)peer;
-    if (comm == NULL) {
+    const struct tern__machines *machines = net->job->machines;
+    if (message->key > 0 && message->key <= (uint64_t)net->job->nranks &&
+        machines->of[message->key - 1] == machines->of[peer]) {
+        tern__net_lost(net, (int)message->key - 1); // before others there, who may end now
+    }
+    if (message->bytes != TERN__FAILURE_BYTES || lock(net, message) == NULL) {
         return;
     }
     char text[TERN__FAILURE_BYTES];
     snprintf(text, sizeof text, "%.*s", TERN__FAILURE_BYTES - 1, payload);
-    tern__flag_swap(&comm->told, 0, 1); // who has found it tells all
     tern__ctl_comm_fail(net->job->ctl, (int)message->slot, (int)(int64_t)message->value,
                         message->rank, text);
     unlock(net, message);

@@ -159,7 +159,9 @@ static void tell_all(struct tern__net *net)
     struct tern__net_control *control = net->control;
     size_t count = 0;
     bool all = true;
-    for (int rank = 0; rank < job->nranks; rank++) {
+    int first = tern__ctl_first_dead(job->ctl); // before those who ended because of that
+    for (int i = 0; i < job->nranks; i++) {
+        int rank = (i + (first > 0 ? first : 0)) % job->nranks;
         struct sent_rank *now = &control->now[count];
         if (!tern__job_is_here(job, rank)) {
             continue;

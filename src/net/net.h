@@ -54,7 +54,8 @@ enum tern__net_kind {
     TERN__NET_CONTROL,
     TERN__NET_ARRIVED = TERN__NET_CONTROL, // value: number of the barrier; key: bit r: rank r;
                                            // more: bit m: machine m has members, the sender's apart
-    TERN__NET_FAILED,                      // value: status; rank: culprit; payload: the sentence
+    TERN__NET_FAILED,   // value: status; rank: culprit; key: who died first (of the job), plus one;
+                        // payload: the sentence
     TERN__NET_LEFT,     // rank; value: number of the last barrier that it has come to
     TERN__NET_INVITED,  // rank: of the job; payload: the place, as in control_invite.c
     TERN__NET_CAME,     // rank: of the job, whose invitation it is; value: its number

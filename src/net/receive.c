@@ -38,6 +38,10 @@ void tern__net_close(struct tern__net *net, struct tern__net_link *link)
         }
     }
     if (link->peer >= 0 && !link->over) {
+        struct tern__net_link *last = net->peers[link->peer].answers;
+        if (link->outgoing && last != NULL && !last->closed) {
+            tern__net_receive(net, last); // what it has sent before its end, the reason perhaps
+        }
         tern__net_lost(net, link->peer);
     }
 }

@@ -139,7 +139,6 @@ struct tern__ctl_comm {
     int32_t failed_rank;      // the culprit, or -1
     _Atomic uint32_t holders; // ranks that have not destroyed it
     _Atomic uint64_t left;    // bit r: rank r of it has destroyed it
-    _Atomic uint32_t told;    // 1: other machines know that it has failed
     char failed_text[TERN__FAILURE_BYTES];
 
     // By kind of collective: a digest of what the ranks select, and who said so first. See

@@ -21,20 +21,21 @@
 
 void tern__far_tell_failure(const struct tern__group *group)
 {
-    if (group->away != 0 && group->job->far != NULL &&
-        tern__flag_swap(&group->shared->told, 0, 1)) {
+    if (group->away != 0 && group->job->far != NULL) {
         group->job->far->failed(group);
     }
 }
 
-// One line for each rank and communicator, however many calls the failure ends.
+// One line, and one word to other machines, for each rank and communicator, however many calls the
+// failure ends. Each rank tells it, and not only the first: it may end now, and on its own streams
+// the reason goes before its end, which would be taken for the reason itself.
 static void tell_failure(struct tern__group *group, int status, const char *text)
 {
     if (tern__flag_swap(&group->told, 0, 1)) {
         tern__log(TERN__LOG_ERROR, "communicator %d has failed: %s: %s", group->slot,
                   tern_status_name(status), text);
+        tern__far_tell_failure(group);
     }
-    tern__far_tell_failure(group);
     tern__public_told(status);
 }
 

@@ -42,7 +42,7 @@ int tern__far_flush(struct tern__group *group, int64_t timeout_ns);
 // This rank comes to a barrier; the last one here tells the others.
 void tern__far_arrive(const struct tern__group *group, uint64_t number);
 
-// The group has failed: by whoever notices first on this machine. (fail.c)
+// The group has failed: by each rank that notices, before its call returns. (fail.c)
 void tern__far_tell_failure(const struct tern__group *group);
 
 // This rank is about to leave: what it has sent is there, or why the group has failed is known,

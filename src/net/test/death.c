@@ -4,6 +4,7 @@
 #include "support/cmocka.h"
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/comm.h"
+#include "net/state.h"
 #include "support/machines.h"
 #include "support/random.h"
 #include "tern/put.h"
@@ -291,6 +293,45 @@ static void who_ends_without_destroy_has_died(void **state)
     munmap(plan.report, sizeof *plan.report);
 }
 
+// Meets the others until that fails, and ends at once. Each has told the others why, by then: a
+// flush is one word, and the reason another.
+static int end_when_it_fails(int rank, const struct ranks *ranks, void *arg)
+{
+    const struct plan *plan = arg;
+    tern_comm *comm;
+    CHECK(machines_join(rank, ranks, plan->layout, &comm) == TERN_OK);
+    const _Atomic uint32_t *said = &comm->group.job->net->said;
+    atomic_fetch_add(&plan->report->ready, 1);
+    if (rank == ranks->count - 1) {
+        pause();
+    }
+    uint32_t before = atomic_load(said);
+    int status = tern_comm_barrier(comm);
+    say(plan->report, rank, status);
+    atomic_store(&plan->report->of[rank].done, 1);
+    exit(rank > 0 && atomic_load(said) - before < 2 ? 1 : 0);
+}
+
+static void who_ends_because_of_a_death_is_not_the_reason(void **state)
+{
+    for (int round = 0; round < 5; round++) {
+        struct plan plan = {.layout = "abbbb", .report = new_report()};
+        struct ranks ranks;
+        ranks_begin(&ranks, 5, end_when_it_fails, &plan);
+        await_ready(&plan, 5);
+        kill(ranks.pids[4], SIGKILL);
+        assert_true(ranks_wait(&ranks, 20));
+        for (int rank = 0; rank < 4; rank++) {
+            assert_int_equal(ranks.statuses[rank], 0);
+        }
+        check_told("abbbb", plan.report, UINT64_C(1) << 4, "rank 4 died",
+                   "rank 4 on machine b died");
+        machines_clean(&ranks);
+        assert_true(ranks_end(&ranks));
+        munmap(plan.report, sizeof *plan.report);
+    }
+}
+
 int main(void)
 {
     setenv("TERN_NET_TIMEOUT", "1", 1);
@@ -301,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_machine_whose_leader_stops_is_silent),
         cmocka_unit_test(who_waits_for_a_stopped_rank_says_so_after_its_deadline),
         cmocka_unit_test(who_ends_without_destroy_has_died),
+        cmocka_unit_test(who_ends_because_of_a_death_is_not_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
