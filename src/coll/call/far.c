@@ -14,6 +14,9 @@
 // From here on a broadcast to several machines goes from one to the next.
 #define RELAY_BYTES ((uint64_t)512 << 10)
 
+// A crossing takes as long as a link needs for so many bytes: 100 us at 1 Gbit/s.
+#define CROSSING_BYTES ((uint64_t)12500)
+
 static bool is_half(const struct tern__coll *call)
 {
     return call->dtype == TERN_F16 || call->dtype == TERN_BF16;
@@ -83,12 +86,41 @@ static bool suits(const struct tern__coll *call, const char *algorithm)
                                           (any_order(call) || (in_turn && !rounds(call))))));
 }
 
+static uint64_t largest_machine(const struct tern__coll *call)
+{
+    const struct tern__elsewhere *elsewhere = call->calls->elsewhere;
+    int most = call->calls->nranks - __builtin_popcountll(elsewhere->ranks);
+    for (int machine = 0; machine < elsewhere->count; machine++) {
+        int size = __builtin_popcountll(elsewhere->machines[machine].ranks);
+        most = size > most ? size : most;
+    }
+    return (uint64_t)most;
+}
+
+// Whether an AllReduce in rank order sends inputs, with its sums in turn: what the busiest port
+// carries, and each crossing as so many bytes. `chain`: the sums of a machine in the middle and the
+// result, 2(h-1) crossings; on two machines nobody is in the middle. `two_raw` on h machines of at
+// most p ranks: (p+1)(h-1)/h times the size, two crossings.
+static bool sends_inputs(const struct tern__coll *call)
+{
+    uint64_t h = (uint64_t)call->calls->elsewhere->count + 1;
+    uint64_t p = largest_machine(call);
+    if (call->plan_kind != TERN_PLAN_ALL_REDUCE || h < 3) {
+        return false;
+    }
+    uint64_t raw = (p + 1) * (h - 1) * call->bytes / h + 2 * CROSSING_BYTES;
+    return raw <= 2 * call->bytes + 2 * (h - 1) * CROSSING_BYTES;
+}
+
 // For large sums; NULL: only the algorithm that reads all inputs does.
 static const char *sums(const struct tern__coll *call)
 {
     static const char *const by_need[] = {"two", "chain", "two_raw"};
     bool shares =
         call->plan_kind == TERN_PLAN_REDUCE_SCATTER; // has no two_raw: `one` sends as much
+    if (!any_order(call) && sends_inputs(call) && suits(call, "two_raw")) {
+        return "two_raw";
+    }
     for (size_t i = any_order(call) ? 0 : 1; i < (shares ? 2 : 3); i++) {
         if (suits(call, by_need[i])) {
             return by_need[i];
