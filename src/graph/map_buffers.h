@@ -25,7 +25,7 @@ enum tern__map_role { TERN__MAP_WRITER, TERN__MAP_READER, TERN__MAP_NONE };
 struct tern__map_buffer {
     alignas(TERN_CACHE_LINE) uint32_t newest[2]; // of its entries, by role: those in a list
     union {
-        struct tern__interval interval;
+        struct tern__interval interval; // not in the tree: to the end of its entries so far
         struct {
             uint64_t key;
             uint32_t buffer; // 0: of a grid that there is no longer

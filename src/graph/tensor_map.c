@@ -271,6 +271,15 @@ void tern__map_retire(struct tern__tensor_map *map, int ring, uint32_t alive)
     }
 }
 
+// What the buffer knows of all its entries, with one more.
+static inline void note_entry(struct tern__map_buffer *buffer, const struct entry *entry)
+{
+    buffer->version = entry->version < buffer->version ? entry->version : buffer->version;
+    if (!buffer->spread && entry->box.end > buffer->interval.end) {
+        buffer->interval.end = entry->box.end;
+    }
+}
+
 // A reader that was not worth an entry so far.
 static void file_reader(struct tern__tensor_map *map, const tern_region *region, tern_task_id task,
                         uint32_t at)
@@ -284,9 +293,8 @@ static void file_reader(struct tern__tensor_map *map, const tern_region *region,
         return;
     }
     const uint32_t index = tern__map_buffers_get(&map->buffers, region);
-    struct tern__map_buffer *buffer = &map->buffers.at[index];
     file_entry(map, index, TERN__MAP_READER, at);
-    buffer->version = entry->version < buffer->version ? entry->version : buffer->version;
+    note_entry(&map->buffers.at[index], entry);
 }
 
 // All readers of the ring. The queue grows at its newest end, and what is last moves first: nothing
@@ -625,6 +633,14 @@ static inline bool has_nothing(const struct rule *rule, const struct tern__map_b
            (!rule->after[TERN__MAP_READER] || readers == 0) && buffer->grid == 0 && !buffer->shares;
 }
 
+// All that has ever been entered lies before the region, as with parts that are written in order.
+static inline bool is_behind_all(const struct tern__map_buffer *buffer, const tern_region *region,
+                                 const struct tern__map_place *place)
+{
+    return !buffer->spread && place->box.first >= buffer->interval.end &&
+           region->version <= buffer->version;
+}
+
 // What is usual otherwise: a buffer that one task has written, both of them without levels. False:
 // it is something else.
 static inline bool look_at_writer(struct tern__tensor_map *map, const struct rule *rule,
@@ -670,7 +686,8 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
         return TERN_OK;
     }
     place->buffer = tern__map_buffers_get(&map->buffers, region);
-    if (has_nothing(rule, &map->buffers.at[place->buffer])) {
+    const struct tern__map_buffer *buffer = &map->buffers.at[place->buffer];
+    if (has_nothing(rule, buffer) || is_behind_all(buffer, region, place)) {
         return TERN_OK;
     }
     tern_task_id found;
@@ -685,7 +702,7 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
     lookup.version = region->version;
     lookup.box = &place->box;
     lookup.buffer = place->buffer;
-    if (access == TERN_IN && place->box.levels == 0 && !map->buffers.at[place->buffer].shares) {
+    if (access == TERN_IN && place->box.levels == 0 && !buffer->shares) {
         return look_shared(&lookup, place);
     }
     TERN_TRY(look_at_buffer(&lookup, lookup.buffer));
@@ -754,7 +771,6 @@ int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, te
     const uint32_t index = tern__map_buffers_is(&map->buffers, place->buffer, region)
                                ? place->buffer
                                : tern__map_buffers_get(&map->buffers, region);
-    struct tern__map_buffer *buffer = &map->buffers.at[index];
     entry->task = task;
     entry->version = region->version;
     struct tern__map_share *share = tern__map_shared(map, index);
@@ -762,7 +778,7 @@ int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, te
         share->buffer = 0;
     }
     file_entry(map, index, (int)rule->becomes, at);
-    buffer->version = region->version < buffer->version ? region->version : buffer->version;
+    note_entry(&map->buffers.at[index], entry);
     queue_entry(map, task, at);
     return TERN_OK;
 }

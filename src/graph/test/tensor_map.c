@@ -85,6 +85,38 @@ static void readers_of_made_buffers_are_found_by_the_first_writer(void **state)
     tern__map_free(map);
 }
 
+// Parts that are written in order are found apart without a look at each other. Not so with a
+// raised version, and where the program names a part of the buffer as its own.
+static void parts_behind_all_others_are_apart(void **state)
+{
+    (void)state;
+    struct tern__tensor_map *map = make_map(64);
+    tern_region whole = make_region(memory, 64);
+    tern_region own = make_region(memory, 16);
+    whole.owner = task_id(0, 0);
+    for (uint32_t i = 0; i < 8; i++) {
+        tern_region part = part_of(&whole, 4 * i, 4);
+        assert_int_equal(submit(map, &part, TERN_OUT_EXISTING, 0, 1 + i)->count, 0);
+    }
+    tern_region behind = part_of(&whole, 32, 32), last = part_of(&whole, 31, 33);
+    assert_int_equal(submit(map, &behind, TERN_IN, 0, 9)->count, 0);
+    const struct tern__ids *ids = submit(map, &last, TERN_INOUT, 0, 10);
+    assert_true(ids->count == 2 && has(ids, 8) && has(ids, 9));
+    assert_int_equal(submit(map, &own, TERN_IN, 0, 11)->count, 4);
+    tern_region high = part_of(&whole, 48, 8);
+    ids = submit(map, &high, TERN_IN, 0, 12);
+    assert_true(ids->count == 1 && has(ids, 10));
+    tern__map_free(map);
+
+    map = make_map(64);
+    tern_region low = part_of(&whole, 0, 32);
+    submit(map, &low, TERN_OUT_EXISTING, 0, 1);
+    behind.version = 1;
+    ids = submit(map, &behind, TERN_IN, 0, 2);
+    assert_true(ids->count == 1 && has(ids, 1));
+    tern__map_free(map);
+}
+
 static void what_a_writer_covers_is_found_through_it(void **state)
 {
     (void)state;
@@ -411,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_writer_covers_many_parts),
         cmocka_unit_test(the_shape_of_tiles_may_change),
         cmocka_unit_test(readers_of_made_buffers_are_found_by_the_first_writer),
+        cmocka_unit_test(parts_behind_all_others_are_apart),
         cmocka_unit_test(after_clear_nothing_is_live),
         cmocka_unit_test(too_large_a_map_is_refused),
         cmocka_unit_test(times_are_printed),
