@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "graph/box.h"
+#include "graph/ids.h"
 #include "tern/region.h"
 #include "tern/submit.h"
 
@@ -59,29 +59,6 @@ struct tern__map_share {
 static inline uint32_t tern__map_share_of(uint32_t buffer)
 {
     return buffer % TERN__MAP_SHARES;
-}
-
-// Zero-initialised is empty; free(ids.ids).
-struct tern__ids {
-    tern_task_id *ids;
-    uint32_t count, room;
-    uint32_t apart; // of those before, an id is not the same
-};
-
-// Makes room for more. TERN_ERR_MEMORY.
-int tern__ids_grow(struct tern__ids *ids);
-
-// TERN_ERR_MEMORY. The same twice in a row, from `apart` on, is once.
-static inline int tern__ids_add(struct tern__ids *ids, tern_task_id id)
-{
-    if (ids->count > ids->apart && ids->ids[ids->count - 1] == id) {
-        return TERN_OK;
-    }
-    if (__builtin_expect(ids->count == ids->room, 0)) {
-        TERN_TRY(tern__ids_grow(ids));
-    }
-    ids->ids[ids->count++] = id;
-    return TERN_OK;
 }
 
 // `entries` of each ring, 1 at least. Memory is touched only when used. TERN_ERR_MEMORY,
