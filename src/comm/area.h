@@ -7,6 +7,7 @@
 //     arrivals   rank 0's are used, by all ranks: counters of a slot, a line each
 //     signals    of the plan that runs in a slot
 //     locks      a line each; of atomic reduces of any plan
+//     votes      rank 0's line is used, by all ranks: how far they are from each other
 //     payloads   of a slot: inputs, scratch and outputs that are staged
 //     mailboxes  one for each sender: lines of a ring of messages, and their payloads
 //     wide       payloads of slots, in jobs of several machines: of plans that reach them
@@ -38,7 +39,8 @@ enum {
     (TERN__AREA_ARRIVALS + (size_t)TERN__SLOTS * TERN__SLOT_ARRIVALS * TERN_CACHE_LINE)
 #define TERN__AREA_LOCKS                                                                           \
     (TERN__AREA_SIGNALS + (size_t)TERN__SLOTS * TERN__SLOT_SIGNALS * TERN_CACHE_LINE)
-#define TERN__AREA_MAIL (TERN__AREA_LOCKS + (size_t)TERN__AREA_LOCKS_COUNT * TERN_CACHE_LINE)
+#define TERN__AREA_VOTES (TERN__AREA_LOCKS + (size_t)TERN__AREA_LOCKS_COUNT * TERN_CACHE_LINE)
+#define TERN__AREA_MAIL (TERN__AREA_VOTES + TERN_CACHE_LINE)
 #define TERN__MAIL_LINES (TERN__MAIL_SLOTS + 1) // heads, and the line of acknowledgements
 #define TERN__AREA_ALIGN ((size_t)4096)
 

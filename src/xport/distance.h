@@ -10,29 +10,40 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/order.h"
+
 // From so long on, others read faster what was written past the caches (xport/expose.h).
 #define TERN__DISTANCE_LONG_NS 75
 
-// Zeroed: nothing was measured, and all are near. Belongs to one thread at a time.
+// What takes so long was no line: the thread was interrupted.
+#define TERN__DISTANCE_TOO_LONG_NS 2000
+
+// Belongs to one thread at a time; the votes are those of all ranks that read each other's lines,
+// since who writes them need not read any. Votes of 0: nothing was measured, and all are near.
 struct tern__distance {
-    uint32_t votes;
-    uint32_t calls; // of tern__distance_measure
+    _Atomic uint32_t *votes; // in memory of all these ranks
+    uint32_t calls;          // of tern__distance_measure
 };
 
-enum { TERN__DISTANCE_VOTES = 8 }; // at most; half of them decide
+// At most; half of them decide. A long one counts for several short ones: of the ranks that share a
+// processor most find a line where another one of them has had it.
+enum { TERN__DISTANCE_VOTES = 16, TERN__DISTANCE_LONG_COUNTS = 4 };
 
 static inline bool tern__distance_is_long(const struct tern__distance *distance)
 {
-    return distance->votes >= TERN__DISTANCE_VOTES / 2;
+    return tern__peek(distance->votes) >= TERN__DISTANCE_VOTES / 2;
 }
 
-// One vote: what a line took.
+// One vote: what a line took. Of two ranks that vote at a time one may not be counted.
 static inline void tern__distance_vote(struct tern__distance *distance, int64_t ns)
 {
-    if (ns >= TERN__DISTANCE_LONG_NS) {
-        distance->votes += distance->votes < TERN__DISTANCE_VOTES;
-    } else {
-        distance->votes -= distance->votes > 0;
+    uint32_t votes = tern__peek(distance->votes);
+    uint32_t more = votes + TERN__DISTANCE_LONG_COUNTS;
+    uint32_t less = votes > 0 ? votes - 1 : 0;
+    more = more < TERN__DISTANCE_VOTES ? more : TERN__DISTANCE_VOTES;
+    uint32_t now = ns >= TERN__DISTANCE_LONG_NS ? more : less;
+    if (ns < TERN__DISTANCE_TOO_LONG_NS && now != votes) {
+        tern__poke(distance->votes, now);
     }
 }
 

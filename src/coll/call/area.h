@@ -200,6 +200,12 @@ static inline char *tern__area_wide_payload(const tern_window *area, int rank, u
            (size_t)(run % TERN__SLOTS) * TERN__WIDE_BYTES;
 }
 
+// What the ranks of this machine think of their distance (xport/distance.h): rank 0's.
+static inline _Atomic uint32_t *tern__area_votes(const tern_window *area)
+{
+    return (_Atomic uint32_t *)(void *)(tern__area_part(area, 0) + TERN__AREA_VOTES);
+}
+
 #define TERN__SIGNALS_PACKED (TERN__SLOT_SIGNALS * TERN_CACHE_LINE / 4)
 
 // The mailbox on rank `to` for messages of rank `from`.

@@ -186,7 +186,7 @@ struct tern__calls {
     int rank, nranks;
     struct tern__elsewhere *elsewhere; // NULL: all ranks are on this machine
     bool direct;                       // all ranks may read each other's ordinary memory
-    struct tern__distance distance;    // of the others, as sums in pieces find it
+    struct tern__distance distance;    // of the others, as pieces of calls find it
     uint64_t made;                     // calls
     uint32_t published, ended;         // runs
     // Runs that this rank has ended and seen all ranks publish, and in which they agree; and for

@@ -378,9 +378,7 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
         binding->scratch[rank] = payload + tern__round_line(in_bytes);
         binding->out[rank] = payload + tern__round_line(in_bytes) + tern__round_line(scratch_bytes);
     }
-    if (tern__job_ladder(calls->work.job).alone) {
-        binding->distance = &calls->distance;
-    }
+    binding->distance = &calls->distance;
     if (tern__reads_own_input(call)) {
         bind_own_input(call, skip);
     }

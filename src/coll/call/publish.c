@@ -45,13 +45,15 @@ uint64_t tern__call_place(const struct tern__calls *calls, const char *address, 
     return (uint64_t)window->comm->group.slot << 32 | (window->number + 1);
 }
 
-// Into the slot. Sums are made of pieces that come and go in step, and ranks that share a processor
-// share its caches: there the lines are found where they were written, unless that is far away.
+// Into the slot. Lines are found in the cache that they were written to, unless that is far away.
+// A root that gives to others has nothing to read meanwhile, so it goes past the caches in any
+// case, but for ranks that share its processor, hence its caches.
 static void expose(const struct tern__coll *call, char *to, const char *from, uint64_t bytes)
 {
     const struct tern__calls *calls = call->calls;
-    if (bytes >= TERN__EXPOSE_FROM && tern__job_ladder(calls->work.job).alone &&
-        (!tern__kinds[call->kind].sums || tern__distance_is_long(&calls->distance))) {
+    if (bytes >= TERN__EXPOSE_FROM && (tern__distance_is_long(&calls->distance) ||
+                                       (tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM &&
+                                        tern__job_ladder(calls->work.job).alone))) {
         tern__expose(to, from, bytes);
     } else {
         memcpy(to, from, bytes);

@@ -113,6 +113,7 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->rank = comm->group.rank;
     made->nranks = comm->group.size;
     made->others = tern__group_others(&comm->group);
+    made->distance.votes = tern__area_votes(made->area);
     int status = find_elsewhere(made);
     if (status != TERN_OK) {
         tern__lanes_free(&made->lanes);

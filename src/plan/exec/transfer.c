@@ -101,10 +101,27 @@ static const struct tern__xport *way_to(const struct tern__binding *binding,
     return (binding->elsewhere >> range->rank & 1) == 0 ? xport : &tern__xport_net;
 }
 
+// What a line of the first source takes that another rank has just written.
+static void measure(const struct tern__binding *binding, const struct tern__step *step,
+                    uint64_t length)
+{
+    if (binding->distance == NULL || length < TERN__EXPOSE_FROM) {
+        return;
+    }
+    for (int s = 0; s < step->sources_count; s++) {
+        const tern_plan_range *range = &step->operands[s];
+        if (range->rank != binding->rank && range->buffer == TERN_PLAN_IN) {
+            tern__distance_measure(binding->distance, tern__range_address(binding, range));
+            return;
+        }
+    }
+}
+
 static void copy(const struct tern__binding *binding, const struct tern__xport *xport,
                  const struct tern__step *step, uint64_t length)
 {
     const char *from = tern__range_address(binding, &step->operands[0]);
+    measure(binding, step, length);
     if (step->destinations_count == 1) {
         char *to = tern__range_address(binding, &step->operands[1]);
         if (to != from) {
@@ -170,18 +187,6 @@ static int find_exposed(const struct tern__binding *binding, const struct tern__
     return -1;
 }
 
-static void measure(const struct tern__binding *binding, const struct tern__step *step,
-                    const char *const *from)
-{
-    for (int s = 0; s < step->sources_count; s++) {
-        const tern_plan_range *range = &step->operands[s];
-        if (range->rank != binding->rank && range->buffer == TERN_PLAN_IN) {
-            tern__distance_measure(binding->distance, from[s]);
-            return;
-        }
-    }
-}
-
 static void reduce(const struct tern__binding *binding, const struct tern__step *step,
                    uint64_t length)
 {
@@ -189,6 +194,7 @@ static void reduce(const struct tern__binding *binding, const struct tern__step 
     char *to[TERN_RANKS_MAX];
     size_t count = length / binding->element_bytes;
     int exposed = -1;
+    measure(binding, step, length);
     for (int s = 0; s < step->sources_count; s++) {
         from[s] = tern__range_address(binding, &step->operands[s]);
     }
@@ -196,7 +202,6 @@ static void reduce(const struct tern__binding *binding, const struct tern__step 
         to[d] = tern__range_address(binding, &step->operands[step->sources_count + d]);
     }
     if (binding->distance != NULL && length >= TERN__EXPOSE_FROM) {
-        measure(binding, step, from);
         exposed = find_exposed(binding, step);
     }
     if (exposed >= 0) {

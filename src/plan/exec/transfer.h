@@ -46,8 +46,8 @@ struct tern__binding {
     uint64_t elsewhere;
     const struct tern__group *group; // that these are ranks of; NULL where nothing is ever far
 
-    // NULL: not measured. Else what others have just written is, when it is reduced, and what this
-    // rank reduces into its own scratch goes past the caches when they are far.
+    // NULL: not measured. Else what others have just written is, when it is copied or reduced, and
+    // what this rank reduces into its own scratch goes past the caches when they are far.
     struct tern__distance *distance;
 
     // Of atomic reduces: the locks of rank 0, and how far it is to those of the next rank.

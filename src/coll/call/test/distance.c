@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of ordinary memory are right whatever the ranks think of their distance, alike or not, and
-// whenever they change their minds.
+// Calls on ordinary memory are right whatever the ranks think of their distance, and whenever they
+// change their minds; and all know what one has found.
 #include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,27 @@ static int sum_once(tern_comm *comm, tern_coll_kind kind, int call, size_t count
     return 0;
 }
 
-static int sum_at_any_distance(tern_comm *comm, void *arg)
+static int move_once(tern_comm *comm, int call, size_t count, const struct buffers *b)
+{
+    size_t n = (size_t)tern_comm_size(comm);
+    size_t rank = (size_t)tern_comm_rank(comm);
+    for (size_t i = 0; i < count * n; i++) {
+        b->in[i] = element(call, (int)rank, i);
+    }
+    for (size_t i = 0; i < count * n + GUARD; i++) {
+        b->out[i] = UNTOUCHED;
+    }
+    CHECK(tern_all_to_all(comm, b->in, b->out, count, TERN_I32) == TERN_OK);
+    for (size_t i = 0; i < count * n; i++) {
+        CHECK(b->out[i] == element(call, (int)(i / count), rank * count + i % count));
+    }
+    for (size_t i = count * n; i < count * n + GUARD; i++) {
+        CHECK(b->out[i] == UNTOUCHED);
+    }
+    return 0;
+}
+
+static int run_at_any_distance(tern_comm *comm, void *arg)
 {
     uint64_t state = 23; // alike on all ranks
     uint64_t own = 100 + (uint64_t)tern_comm_rank(comm);
@@ -78,15 +98,17 @@ static int sum_at_any_distance(tern_comm *comm, void *arg)
     struct buffers b = {memory, memory + room};
     for (int call = 0; call < CALLS; call++) {
         tern_coll_kind kind = kinds[random_below(&state, 3)];
+        bool moves = random_below(&state, 3) == 0;
         size_t count = 1 + random_below(&state, MOST);
         bool in_place = random_below(&state, 2) != 0;
         // As many pieces as this go one way, if the processors are near.
         struct tern__calls *calls = comm->calls;
         uint32_t votes = (uint32_t)random_below(&own, TERN__DISTANCE_VOTES + 1);
         if (calls != NULL) { // the first call makes it
-            calls->distance.votes = votes;
+            tern__poke(calls->distance.votes, votes);
         }
-        CHECK(sum_once(comm, kind, call, count, in_place, &b) == 0);
+        CHECK((moves ? move_once(comm, call, count, &b)
+                     : sum_once(comm, kind, call, count, in_place, &b)) == 0);
     }
     free(memory);
     return 0;
@@ -94,13 +116,37 @@ static int sum_at_any_distance(tern_comm *comm, void *arg)
 
 static void any_distance_is_right(void **state)
 {
-    assert_true(ranks_run_counts(1, 3, sum_at_any_distance, NULL, 100));
+    assert_true(ranks_run_counts(1, 3, run_at_any_distance, NULL, 100));
+}
+
+// Who only gives must learn from who takes.
+static int hear_of_it(tern_comm *comm, void *arg)
+{
+    int32_t value = 1;
+    int32_t sum;
+    CHECK(tern_all_reduce(comm, &value, &sum, 1, TERN_I32, TERN_SUM) == TERN_OK);
+    const struct tern__calls *calls = comm->calls;
+    const struct tern__distance *distance = &calls->distance;
+    CHECK(!tern__distance_is_long(distance));
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    if (tern_comm_rank(comm) == 1) {
+        tern__poke(distance->votes, TERN__DISTANCE_VOTES);
+    }
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    CHECK(tern__distance_is_long(distance));
+    return 0;
+}
+
+static void all_hear_what_one_finds(void **state)
+{
+    assert_true(ranks_run_comm(3, hear_of_it, NULL, 60));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_distance_is_right),
+        cmocka_unit_test(all_hear_what_one_finds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
