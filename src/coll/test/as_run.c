@@ -317,9 +317,8 @@ static void what_no_call_runs_is_refused(void **state)
     request = request_of(TERN_PLAN_GATHER, topo, 1 << 20, 0);
     expect(&request, "direct", "gather on 4 ranks reads no memory of other ranks: slots are quick");
     request.kind = TERN_PLAN_SCATTER;
-    request.bytes = 1 << 18;
-    expect(&request, "direct", "scatter on 4 ranks reads shares of at least 262144 bytes out of");
-    request.bytes = 1 << 22;
+    request.bytes = 1 << 17;
+    expect(&request, "direct", "scatter on 4 ranks reads shares of at least 65536 bytes out of");
     request.bytes = 1 << 18;
     setenv("TERN_DIRECT", "100000", 1);
     expect(&request, "direct", "of other ranks, not of 65536; TERN_DIRECT");

@@ -136,6 +136,11 @@ static int exchange_much(int rank, const struct ranks *ranks, void *arg)
     } else if (rank == 1 && does == CANNOT) {
         CHECK(forbid() == 0);
     }
+    tern_tune_row row;
+    CHECK(tern_tune_get_built_in(TERN_PLAN_ALL_TO_ALL, ranks->count, &row) == TERN_OK);
+    row.direct_from = FROM;
+    row.direct_to = 0;
+    CHECK(tern_tune_use(&row, 1) == TERN_OK);
     CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
     memset(in, rank, LARGE);
     CHECK(tern_all_to_all(comm, in, out, share, TERN_U8) == TERN_OK);
