@@ -167,12 +167,12 @@ static void bind_outs(struct tern__coll *call, uint64_t skip, uint64_t bytes)
     binding->out[calls->rank] = call->out;
 }
 
-// What is reduced; and nothing is far, but for what bind_placed says.
+// What is reduced; and what is read was just written into slots, but for what bind_placed says.
 static void bind_elements(const struct tern__coll *call)
 {
     struct tern__binding *binding = &call->calls->binding;
     binding->far = 0;
-    binding->distance = NULL;
+    binding->distance = &call->calls->distance;
     binding->elsewhere = 0;
     binding->element_bytes = call->element_bytes;
     binding->reduce = call->divides ? tern__reduce_find(call->dtype, TERN_SUM) : call->reduce;
@@ -284,6 +284,7 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
     uint64_t key = 0;
     char *base = NULL;
     bind_maps(call, call->placed, call->share_bytes);
+    binding->distance = NULL;
     if (call->counts) {
         binding->in_map = TERN__MAP_TABLE;
         binding->out_map = TERN__MAP_TABLE;
@@ -378,7 +379,6 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
         binding->scratch[rank] = payload + tern__round_line(in_bytes);
         binding->out[rank] = payload + tern__round_line(in_bytes) + tern__round_line(scratch_bytes);
     }
-    binding->distance = &calls->distance;
     if (tern__reads_own_input(call)) {
         bind_own_input(call, skip);
     }

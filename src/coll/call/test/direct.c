@@ -292,6 +292,33 @@ static void small_and_very_large_shares_go_through_slots(void **state)
     assert_true(right);
 }
 
+// Who takes what lies in slots finds out how far the other rank is.
+static int gather_into_slots(tern_comm *comm, void *arg)
+{
+    static char in[60000];
+    static char out[sizeof in];
+    const size_t counts[] = {sizeof in / 3, sizeof in - sizeof in / 3};
+    const size_t offsets[] = {0, sizeof in / 3};
+    int rank = tern_comm_rank(comm);
+    for (int call = 0; call < 8; call++) {
+        memset(in, 3 + rank, sizeof in);
+        CHECK(tern_gather_v(comm, in, counts[rank], out, counts, offsets, TERN_U8, 0) == TERN_OK);
+        CHECK(strcmp(last_way(comm), "slot") == 0);
+        CHECK(rank != 0 || (out[0] == 3 && out[offsets[1]] == 4 && out[sizeof out - 1] == 4));
+    }
+    const struct tern__calls *calls = comm->calls;
+    CHECK(rank != 0 || calls->distance.calls > 0);
+    return 0;
+}
+
+static void what_slots_hold_is_measured(void **state)
+{
+    unsetenv("TERN_DIRECT");
+    bool right = ranks_run_comm(2, gather_into_slots, NULL, 60);
+    setenv("TERN_DIRECT", "4096", 1);
+    assert_true(right);
+}
+
 // A tune file may choose a plan that cannot do counts for each rank.
 static int exchange_with_counts(tern_comm *comm, void *arg)
 {
@@ -442,6 +469,7 @@ int main(void)
         cmocka_unit_test(what_one_rank_may_not_nobody_does),
         cmocka_unit_test(messages_are_read_where_they_lie_if_they_are_large),
         cmocka_unit_test(small_and_very_large_shares_go_through_slots),
+        cmocka_unit_test(what_slots_hold_is_measured),
         cmocka_unit_test(a_tuned_plan_for_equal_shares_leaves_others_theirs),
         cmocka_unit_test(a_buffer_that_is_too_short_names_its_rank),
         cmocka_unit_test(a_rank_that_dies_in_the_middle_is_named),
