@@ -185,6 +185,10 @@ static int await_element(const char *call, tern_graph *graph, const tern_region 
     const uint32_t ones[TERN_REGION_DIMS_MAX] = {1, 1, 1, 1, 1};
     TERN_TRY(tern__submit_refuse(graph, code, tern_region_view(region, ones, index, &one)));
     TERN_TRY(tern__submit_refuse(graph, code, tern__submit_check_owner(rings, call, region)));
+    if (region->owner != TERN_REGION_NO_OWNER) {
+        TERN_TRY(
+            tern__submit_refuse(graph, code, tern__submit_check_id(rings, call, region->owner)));
+    }
     rings->ids.count = rings->ids.apart = 0;
     tern__joins_drop(rings, true); // they keep writers in use that this waits for
     if (region->owner != TERN_REGION_NO_OWNER) {

@@ -215,7 +215,13 @@ static int check_fits(const tern_graph *graph, struct reading *reading, int *cod
         return TERN_OK;
     }
     reading->task.more = reading->task.special != 0 ? &reading->more : NULL;
-    return tern__task_fits("tern_graph_submit", graph->chip, &reading->task, code);
+    TERN_TRY(tern__task_fits("tern_graph_submit", graph->chip, &reading->task, code));
+    for (int i = 0; i < reading->given->waits_count; i++) { // its own have no place yet
+        *code = TERN__CODE_INVALID_ARGS;
+        TERN_TRY(tern__task_window_fits("tern_graph_submit", graph->chip, &reading->task,
+                                        reading->given->waits[i].window));
+    }
+    return TERN_OK;
 }
 
 static int find_before(struct reading *reading)
@@ -277,10 +283,7 @@ static int keep_live(struct reading *reading)
     uint32_t count = 0;
     for (uint32_t i = 0; i < ids->count; i++) {
         tern_task_id id = ids->ids[i];
-        if (id >> 32 >= TERN_RINGS || (int32_t)((uint32_t)id - rings->ring[id >> 32].next) >= 0) {
-            return tern__fail(TERN_ERR_ARG, "tern_graph_submit: there is no task %#llx",
-                              (unsigned long long)id);
-        }
+        TERN_TRY(tern__submit_check_id(rings, "tern_graph_submit", id));
         if (tern__rings_find(rings, id) != NULL && (count > 16 || !is_known(ids, count, id))) {
             ids->ids[count++] = id;
         }

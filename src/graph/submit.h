@@ -19,6 +19,15 @@ static inline int tern__submit_refuse(tern_graph *graph, int code, int status)
                                                   : tern__submit_fail(graph, code, status);
 }
 
+static inline int tern__submit_check_id(const struct tern__rings *rings, const char *call,
+                                        tern_task_id id)
+{
+    return id >> 32 >= TERN_RINGS || (int32_t)((uint32_t)id - rings->ring[id >> 32].next) >= 0
+               ? tern__fail(TERN_ERR_ARG, "%s: there is no task %#llx", call,
+                            (unsigned long long)id)
+               : TERN_OK;
+}
+
 // The memory of an output may be another's as soon as its scope has ended. Whether it is already is
 // a matter of time, so it is never taken.
 static inline int tern__submit_check_owner(const struct tern__rings *rings, const char *call,

@@ -75,8 +75,9 @@ static void a_failure_of_a_peer_is_no_wrong_argument(void **state)
 }
 
 struct use {
-    bool inside;  // the scope, or behind it
-    bool element; // one element, or as an argument
+    bool inside;   // the scope, or behind it
+    bool element;  // one element, or as an argument
+    bool not_made; // the region names a task that there is not
 };
 
 // Uses an output of an inner scope, and in that scope one of the outer scope.
@@ -99,6 +100,9 @@ static int use_output(tern_graph *graph, void *arg)
     if (!use->inside) {
         TRY(tern_graph_scope_end(graph));
     }
+    if (use->not_made) {
+        inner.owner = 1000;
+    }
     if (use->element) {
         TRY(tern_graph_get_element(graph, &inner, &index, &value));
     } else {
@@ -119,6 +123,10 @@ static void an_output_is_not_used_behind_its_scope(void **state)
         assert_int_equal(run_rings(chip, NULL, use_output, &use, i % 2), TERN_ERR_ARG);
         assert_int_equal(tern_chip_code(chip), 5);
         assert_true(said("the region's memory is that of an output whose scope has ended"));
+        use.not_made = true;
+        assert_int_equal(run_rings(chip, i % 3 ? NULL : &upstream, use_output, &use, i % 2),
+                         TERN_ERR_ARG);
+        assert_true(said("there is no task 0x3e8"));
     }
     assert_true(fine(tern_chip_destroy(chip)));
 }

@@ -111,6 +111,17 @@ static void what_waits_in_vain_does_not_run(void **state)
     assert_true(ranks_run_comm(1, waits_in_vain, NULL, 60));
 }
 
+static int submit_waiting(tern_graph *graph, void *window)
+{
+    tern_condition condition = {.window = window, .cmp = TERN_CMP_GE, .value = 1};
+    tern_submission submission = {
+        .task = {.name = "waits", .kernel = do_nothing, .core = TERN_CORE_AIV},
+        .waits = &condition,
+        .waits_count = 1,
+    };
+    return tern_graph_submit(graph, &submission, NULL);
+}
+
 // A chip without a communicator is not rung by anybody's signals.
 static int foreign_signal(tern_comm *comm, void *arg)
 {
@@ -124,13 +135,16 @@ static int foreign_signal(tern_comm *comm, void *arg)
     CHECK(fine(tern_chip_launch(chip, graph)));
     CHECK(says(tern_chip_synchronize(chip), TERN_ERR_KERNEL, "another job than the chip's"));
     CHECK(tern_chip_code(chip) == 101);
+    CHECK(says(run_rings(chip, NULL, submit_waiting, window, false), TERN_ERR_ARG,
+               "task 'waits' names a signal of another job than the chip's"));
+    CHECK(tern_chip_code(chip) == 5);
     CHECK(fine(tern_chip_destroy(chip)));
     CHECK(fine(tern_graph_destroy(graph)));
     CHECK(fine(tern_window_destroy(window)));
     return 0;
 }
 
-static void a_kernel_defers_to_signals_of_its_job_only(void **state)
+static void tasks_wait_for_signals_of_their_job_only(void **state)
 {
     assert_true(ranks_run_comm(1, foreign_signal, NULL, 60));
 }
@@ -453,7 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_gives_way_to_a_task_of_blocks),
         cmocka_unit_test(what_waits_in_vain_does_not_run),
-        cmocka_unit_test(a_kernel_defers_to_signals_of_its_job_only),
+        cmocka_unit_test(tasks_wait_for_signals_of_their_job_only),
         cmocka_unit_test(a_task_ends_with_a_signal_of_another_rank),
         cmocka_unit_test(a_task_ends_with_words_that_the_host_sets),
         cmocka_unit_test(a_kernel_that_does_not_return_is_named),
