@@ -27,7 +27,7 @@ expect_rows 10 Nodes # the heading and nine rows
 
 # Their peers need no launcher, and are quick; what is not installed has a row that says so.
 python3 "$root/bench/run.py" --quick --only tasks --build "$build" --output "results.md"
-expect_rows 37 Tasks # the heading and thirty-six rows
+expect_rows 40 Tasks # the heading and thirty-nine rows
 for peer in OpenMP StarPU; do
     grep -q "^| what .*| $peer |\|^| $peer is not " "results.md"
 done
