@@ -275,6 +275,13 @@ def chapters_of(text):
     return {part[3:].splitlines()[0]: part.rstrip("\n") + "\n" for part in parts}
 
 
+def head_of(before, chapters):
+    """What comes before the first chapter: how all were made, unless each says it of itself."""
+    if all(chapter.split("\n\n")[1].startswith("`") for chapter in chapters):
+        return f"# Results of the last run\n\n{machine()}. Each chapter says its command, day and commit.\n"
+    return before.split("\n## ")[0]
+
+
 def write_results(options, text):
     """All chapters anew; or, with --only, that one among those which are in the file already."""
     made = (f"`{command(options)}`, {time.strftime('%Y-%m-%d')}, commit "
@@ -288,7 +295,7 @@ def write_results(options, text):
         for title, chapter in chapters_of(text).items():
             chapters[title] = chapter.replace("\n", f"\n\n{made}.\n", 1)
         ordered = [chapters[title] for _, title, _ in CHAPTERS if title in chapters]
-        text = before.split("\n## ")[0] + "\n" + "\n".join(ordered)
+        text = head_of(before, ordered) + "\n" + "\n".join(ordered)
     with open(options.output, "w", encoding="utf-8") as file:
         file.write(text)
 
