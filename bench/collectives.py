@@ -5,6 +5,7 @@ Used by bench/run.py. All numbers come from `tern perf`, which measures the syst
 size, and checks tern's results; a wrong one fails the benchmark.
 """
 
+import itertools
 import json
 import os
 import statistics
@@ -32,7 +33,7 @@ LOOPS = {"alone": [], "in a row": ["--back-to-back"], "8 buffers": ["--buffers",
 OPENMPI_ALGORITHMS = ("linear", "reduce and broadcast", "recursive doubling", "ring",
                       "segmented ring", "Rabenseifner")
 DISTANCES = []  # of the processors, before each run
-MINUTES = {"some": 55, "every": 30}  # on two cores
+MINUTES = {"some": 45, "every": 20}  # on two cores
 EVERY_BUDGET = ["--budget", "0.2"]  # seconds of a system at a size
 
 
@@ -138,8 +139,8 @@ def element_table(by_variant):
     for index, row in enumerate(windows):
         cells = [size_text(row["bytes"]), number(row["time_us"])]
         for name in list(ELEMENTS)[1:]:
-            other = by_variant[name][index]
-            cells += [number(other["time_us"]), f"{other['time_us'] / row['time_us']:.3g}"]
+            other = by_variant[name][index]["time_us"] if index < len(by_variant[name]) else None
+            cells += [number(other), f"{other / row['time_us']:.3g}"] if other is not None else ["", ""]
         lines.append(cells)
     head = ["size", "windows us"]
     for name in list(ELEMENTS)[1:]:
@@ -152,11 +153,11 @@ def loop_table(by_variant, peers):
     head, lines = ["size"], []
     for name in LOOPS:
         head += [f"{name}: tern us"] + [f"{title} / tern" for _, title in peers]
-    for rows in zip(*(by_variant[name] for name in LOOPS)):
+    for rows in itertools.zip_longest(*(by_variant[name] for name in LOOPS)):
         cells = [size_text(rows[0]["bytes"])]
-        for row in rows:
-            cells.append(number(row["time_us"]))
-            cells += [ratio(row.get(f"{peer}_ratio")) for peer, _ in peers]
+        for row in rows:  # the largest sizes are left out where there is no memory for all buffers
+            cells.append(number(row["time_us"]) if row else "")
+            cells += [ratio(row.get(f"{peer}_ratio")) if row else "" for peer, _ in peers]
         lines.append(cells)
     return markdown(head, lines)
 
@@ -182,7 +183,7 @@ def measure_variants(tern, nranks, variants, sizes, quickly):
                                f"{nranks} ranks, all_reduce, {name}", settings)
         results[name] = rows
         good = good and right
-    return results, good and len({len(rows) for rows in results.values()}) == 1
+    return results, good and all(results.values())
 
 
 def parts_of(nranks, every_size, sizes, peers):
@@ -232,39 +233,62 @@ def measure_kinds(tern, nranks, every_size, sizes, quickly, peers):
     return tables, good
 
 
+def budget(quick, every_size):
+    return ["--budget", "0.02"] if quick else EVERY_BUDGET if every_size else []
+
+
+def ranks(quick):
+    return (2, 3) if quick else RANKS
+
+
 def measure(tern, peers, quick, every_size, sizes=None):
     """The chapter about collectives as Markdown, and whether everything was right."""
     if not quick:
         minutes = MINUTES["every" if every_size else "some"]
         print(f"the collective calls take about {minutes} minutes", file=sys.stderr)
-    compare, first = compared(peers), compared(peers[:1])
-    quickly = ["--budget", "0.02"] if quick else EVERY_BUDGET if every_size else []
-    extra_sizes = "8,4K" if quick else sizes or EXTRA_SIZES
+    quickly = budget(quick, every_size)
     every_size = every_size and not quick and not sizes
     sizes = sizes or ("8,4K" if quick else SIZES)
-    elements = {name: (arguments, {}) for name, arguments in ELEMENTS.items()}
-    loops = {name: (arguments + compare, {}) for name, arguments in LOOPS.items()}
-    # tern's results are those of the tables above.
-    by_hand = {name: (["-c", "0", *first], {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-                                            "OMPI_MCA_coll_tuned_allreduce_algorithm": str(index)})
-               for index, name in enumerate(OPENMPI_ALGORITHMS, 1)}
-    windows, ordinary, extras, good = [], [], [], True
-    for nranks in (2, 3) if quick else RANKS:
+    windows, ordinary, good = [], [], True
+    for nranks in ranks(quick):
         both, right = measure_kinds(tern, nranks, every_size, sizes, quickly, peers)
         good = good and right
         windows += both[0]
         ordinary += both[1]
-        tables = {}
-        for title, variants in (("elements", elements), ("loops", loops),
-                                ("by hand", by_hand if first == ["--compare", "openmpi"] else {})):
-            tables[title], right = (measure_variants(tern, nranks, variants, extra_sizes, quickly)
-                                    if variants else ({}, True))
+    return chapter(windows, ordinary, peers, every_size), good
+
+
+def measure_ways(tern, peers, quick, every_size, sizes=None):
+    """The chapter about AllReduce in other memory, elements and loops; and whether all was right."""
+    sizes = "8,4K" if quick else sizes or EXTRA_SIZES
+    first = compared(peers[:1])
+    elements = {name: (arguments, {}) for name, arguments in ELEMENTS.items()}
+    loops = {name: (arguments + compared(peers), {}) for name, arguments in LOOPS.items()}
+    # tern's results are those of the tables of all kinds.
+    by_hand = {name: (["-c", "0", *first], {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+                                            "OMPI_MCA_coll_tuned_allreduce_algorithm": str(index)})
+               for index, name in enumerate(OPENMPI_ALGORITHMS, 1)}
+    text, good = [WAYS], True
+    for nranks in ranks(quick):
+        tables = []
+        for variants in (elements, loops, by_hand if first == ["--compare", "openmpi"] else {}):
+            rows, right = measure_variants(tern, nranks, variants, sizes, budget(quick, every_size))
+            tables.append(rows)
             good = good and right
-        extras.append((nranks, tables))
-    return chapter(windows, ordinary, extras if good else [], peers, every_size), good
+        text += [f"{nranks} ranks:\n", element_table(tables[0]), loop_table(tables[1], peers)]
+        text += [by_hand_table(tables[2])] if tables[2] else []
+    return "\n".join(text), good
 
 
-def chapter(windows, ordinary, extras, peers, every_size):
+WAYS = """## AllReduce in other ways
+
+Each column is from a run of its own. Times of 16-bit floats are for the same number of bytes. "alone": a \
+barrier before each call; "in a row": --back-to-back; "8 buffers": --buffers 8, where the memory is enough. \
+Open MPI's best: the quickest of the algorithms of its component tuned, named for each run.
+"""
+
+
+def chapter(windows, ordinary, peers, every_size):
     text = ["## Collective calls\n",
             "`tern perf all`: f32, sums, results checked bit for bit" +
             (" up to 16 MiB" if every_size else "") + "; buffers in windows, and, in the "
@@ -288,15 +312,4 @@ def chapter(windows, ordinary, extras, peers, every_size):
             own = [[row for row in rows if row["kind"] == kind and row["nranks"] == nranks]
                    for rows in (windows, ordinary)]
             text += [f"{nranks} ranks:\n", kind_table(*own, peers)]
-    if extras:
-        text.append("### all_reduce: kinds of memory, 16-bit floats, ways to measure\n")
-        text.append("Each column is from a run of its own. Times of 16-bit floats are for the same "
-                    "number of bytes. \"alone\": a barrier before each call; \"in a row\": "
-                    "--back-to-back; \"8 buffers\": --buffers 8. Open MPI's best: the quickest of the "
-                    "algorithms of its component tuned, named for each run.\n")
-    for nranks, tables in extras:
-        text += [f"{nranks} ranks:\n", element_table(tables["elements"]),
-                 loop_table(tables["loops"], peers)]
-        if tables["by hand"]:
-            text.append(by_hand_table(tables["by hand"]))
     return "\n".join(text)

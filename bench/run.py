@@ -3,7 +3,7 @@
 """Measures tern beside its peers, in turn in one run, and prints tables of ratios of medians.
 
     bench/run.py [--quick] [--no-peers] [--rounds N] [--every-size]
-                 [--only basics|tasks|nodes|python|torch|machines|collectives]
+                 [--only basics|tasks|nodes|python|torch|machines|collectives|ways]
                  [--wire GBIT,US] [--build DIR] [--output FILE]
 
 Peers are Open MPI and MPICH if their compilers are installed, and of task graphs GNU OpenMP and
@@ -242,11 +242,20 @@ def measure_machines(options, tern):
                                 options.wire, folder)
 
 
-def measure_collectives(options, tern):
+def peers_of_collectives(options):
     installed = [title for title, compiler, launcher in PEERS
                  if shutil.which(compiler) and shutil.which(launcher[0])]
-    peers = [peer for peer in collectives.PEERS if peer[1] in installed and not options.no_peers]
-    return collectives.measure(tern, peers, options.quick, options.every_size, options.sizes)
+    return [peer for peer in collectives.PEERS if peer[1] in installed and not options.no_peers]
+
+
+def measure_collectives(options, tern):
+    return collectives.measure(tern, peers_of_collectives(options), options.quick,
+                               options.every_size, options.sizes)
+
+
+def measure_ways(options, tern):
+    return collectives.measure_ways(tern, peers_of_collectives(options), options.quick,
+                                    options.every_size, options.sizes)
 
 
 def command(options):
@@ -266,7 +275,8 @@ def command(options):
 CHAPTERS = (("basics", "Basics", measure_basics), ("tasks", "Tasks", measure_tasks),
             ("nodes", "Nodes", measure_nodes), ("python", "Python", measure_python),
             ("torch", "PyTorch", measure_torch), ("machines", "Machines", measure_machines),
-            ("collectives", "Collective calls", measure_collectives))
+            ("collectives", "Collective calls", measure_collectives),
+            ("ways", "AllReduce in other ways", measure_ways))
 
 
 def chapters_of(text):
