@@ -282,8 +282,8 @@ def measure_ways(tern, peers, quick, every_size, sizes=None):
 
 WAYS = """## AllReduce in other ways
 
-Each column is from a run of its own. Times of 16-bit floats are for the same number of bytes. "alone": a \
-barrier before each call; "in a row": --back-to-back; "8 buffers": --buffers 8, where the memory is enough. \
+Each column is from a run of its own. Times of 16-bit floats are for the same number of bytes. "alone": all \
+ranks begin each call at one instant; "in a row": --back-to-back; "8 buffers": --buffers 8, where the memory is enough. \
 Open MPI's best: the quickest of the algorithms of its component tuned, named for each run.
 """
 
@@ -293,7 +293,8 @@ def chapter(windows, ordinary, peers, every_size):
             "`tern perf all`: f32, sums, results checked bit for bit" +
             (" up to 16 MiB" if every_size else "") + "; buffers in windows, and, in the "
             "columns after \"malloc\", in ordinary memory, with the way the bytes took. Medians over "
-            "calls of the slowest rank's time; the systems take turns at every size. A ratio is the "
+            "calls of the time from the instant at which all ranks begin until the last has ended; the "
+            "systems take turns at every size. A ratio is the "
             "MPI's time / tern's; below 1 is bold. *: the median of fewer calls than tern's, at "
             "least 3, as many as " + ("0.2 s" if every_size else "2 s") + " or ten times the time of "
             "tern's calls allow; an MPI that is more than ten times slower than tern is measured in "

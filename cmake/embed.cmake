@@ -5,7 +5,7 @@
 # the text compiles alone. Included, this file adds the step to the build; run with -P, it is the step.
 
 # What includes another one of these comes before it.
-set(perf_headers cli/timing.h cli/perf/shape.h include/tern/kind.def)
+set(perf_headers cli/perf/meet.h cli/timing.h cli/perf/shape.h include/tern/kind.def)
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
     set(perf_program "${PROJECT_SOURCE_DIR}/cli/perf/mpi.c")

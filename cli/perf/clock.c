@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring over all ranks, as the OSU benchmarks do: every iteration begins with a barrier, each
-// rank times its own call, the slowest rank's time is the iteration's. Or, as nccl-tests do,
-// several calls together. cli/perf/mpi.c does the same.
+// Measuring over all ranks: every iteration begins at one instant (meet.h) and lasts until the last
+// rank has ended its call. Or, as the OSU benchmarks do, it begins with a barrier, each rank times
+// its own call, and the slowest rank's time is the iteration's. Or, as nccl-tests do, several calls
+// together. cli/perf/mpi.c does the same.
 
 #include "perf/clock.h"
 
@@ -16,6 +17,7 @@
 
 // A rank's part of the board.
 struct part {
+    struct perf_meet meet; // of rank 0's
     int64_t value;
     double times[PERF_ITERATIONS_MAX];
 };
@@ -37,12 +39,20 @@ static int get_value(const struct perf_board *board, int rank, int64_t *value)
     return tern_get(board->window, rank, offsetof(struct part, value), value, sizeof *value);
 }
 
-int perf_board_open(tern_comm *comm, struct perf_board *board)
+int perf_board_open(tern_comm *comm, bool instant, struct perf_board *board)
 {
     *board = (struct perf_board){.comm = comm,
                                  .rank = tern_comm_rank(comm),
                                  .nranks = tern_comm_size(comm)};
-    return tern_window_create(comm, sizeof(struct part), NULL, &board->window);
+    int status = tern_window_create(comm, sizeof(struct part), NULL, &board->window);
+    for (int rank = 0; status == TERN_OK && rank < board->nranks; rank++) {
+        instant = instant && tern_window_is_local(board->window, rank) == 1;
+    }
+    if (status == TERN_OK && instant) {
+        board->meet = &((struct part *)tern_window_address(board->window, 0))->meet;
+        board->meeting = perf_meeting_of(board->nranks);
+    }
+    return status;
 }
 
 void perf_board_close(struct perf_board *board)
@@ -96,19 +106,38 @@ static int summarise(const struct perf_board *board, long iterations, struct per
     return TERN_OK;
 }
 
-int perf_time_action(const struct perf_board *board, perf_action *action, void *arg,
-                     long iterations, long together, struct perf_time *time)
+// All begin: when.
+static int begin(struct perf_board *board, double *begin_us)
+{
+    if (board->meet == NULL) {
+        int status = tern_comm_barrier(board->comm);
+        *begin_us = cli_now_us();
+        return status;
+    }
+    perf_meet_arrive(board->meet, &board->meeting);
+    while (!perf_meet_await(board->meet, &board->meeting)) {
+        int status = tern_comm_health(board->comm);
+        if (status != TERN_OK) {
+            return status;
+        }
+    }
+    *begin_us = board->meeting.start_us;
+    return TERN_OK;
+}
+
+int perf_time_action(struct perf_board *board, perf_action *action, void *arg, long iterations,
+                     long together, struct perf_time *time)
 {
     double *times = own_part(board)->times;
     int status = TERN_OK;
     long groups = (iterations + together - 1) / together;
     for (long i = 0; i < groups && status == TERN_OK; i++) {
-        status = tern_comm_barrier(board->comm);
-        double begin = cli_now_us();
+        double begin_us = 0;
+        status = begin(board, &begin_us);
         for (long call = 0; call < together && status == TERN_OK; call++) {
             status = action(arg);
         }
-        times[i] = (cli_now_us() - begin) / (double)together;
+        times[i] = (cli_now_us() - begin_us) / (double)together;
     }
     status = status == TERN_OK ? tern_comm_barrier(board->comm) : status;
     if (status == TERN_OK && board->rank == 0 && groups > 0) {
@@ -139,7 +168,7 @@ static int copy_once(void *arg)
     return TERN_OK;
 }
 
-static int time_copies(const struct perf_board *board, struct copy *copy, struct perf_time *time)
+static int time_copies(struct perf_board *board, struct copy *copy, struct perf_time *time)
 {
     struct perf_time trial = {0};
     int status = perf_time_action(board, copy_once, copy, 2, 1, &trial);
@@ -161,8 +190,7 @@ static int time_copies(const struct perf_board *board, struct copy *copy, struct
     return status;
 }
 
-int perf_time_copy(const struct perf_board *board, uint64_t bytes, long nbuffers,
-                   struct perf_time *time)
+int perf_time_copy(struct perf_board *board, uint64_t bytes, long nbuffers, struct perf_time *time)
 {
     uint64_t each = (bytes / 2 + (uint64_t)board->nranks - 1) / (uint64_t)board->nranks;
     struct copy copy = {.bytes = each > 0 ? each : 1, .repeat = 1, .nbuffers = nbuffers};

@@ -4,6 +4,7 @@
 #ifndef TERN_CLI_PERF_CLOCK_H
 #define TERN_CLI_PERF_CLOCK_H
 
+#include "perf/meet.h"
 #include "perf/perf.h"
 #include "tern/window.h"
 
@@ -11,9 +12,12 @@ struct perf_board {
     tern_comm *comm;
     tern_window *window;
     int rank, nranks;
+    struct perf_meet *meet; // NULL: they begin after a barrier, not at an instant
+    struct perf_meeting meeting;
 };
 
-int perf_board_open(tern_comm *comm, struct perf_board *board);
+// Ranks on several machines have no clock that is exact enough, so they begin after a barrier.
+int perf_board_open(tern_comm *comm, bool instant, struct perf_board *board);
 void perf_board_close(struct perf_board *board);
 
 // Rank 0's value becomes everybody's.
@@ -25,14 +29,15 @@ int perf_sum_values(const struct perf_board *board, uint64_t own, uint64_t *sum)
 // What is timed: a status.
 typedef int perf_action(void *arg);
 
-// `iterations` actions, `together` at a time: barrier, clock, the actions, clock; what they took,
-// divided by their number. The result is valid on rank 0.
-int perf_time_action(const struct perf_board *board, perf_action *action, void *arg,
+// `iterations` actions, `together` at a time: from the instant when all begin until the last rank
+// has ended (or, after a barrier, what each rank's own took), divided by their number. The result
+// is valid on rank 0.
+int perf_time_action(struct perf_board *board, perf_action *action, void *arg,
                      long iterations, long together, struct perf_time *time);
 
 // All ranks at once copy `bytes` in all, which counts reading and writing, between private memory,
 // from and to `nbuffers` places in turn.
-int perf_time_copy(const struct perf_board *board, uint64_t bytes, long nbuffers,
+int perf_time_copy(struct perf_board *board, uint64_t bytes, long nbuffers,
                    struct perf_time *time);
 
 #endif

@@ -4,7 +4,8 @@
 // MPI's own mpicc; every rank is connected to the asking process by a socket and sleeps in it
 // between questions.
 //
-//     question   KIND TOTAL DTYPE OP ROOT IN_PLACE WARMUP ITERATIONS TOGETHER BUFFERS BUDGET_US
+//     question   KIND TOTAL DTYPE OP ROOT IN_PLACE WARMUP ITERATIONS TOGETHER BUFFERS INSTANT
+//                BUDGET_US
 //     answer     ok ITERATIONS MEDIAN_US MIN_US MAX_US, or a sentence; from rank 0
 
 #ifndef _GNU_SOURCE
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "timing.h"
+#include "perf/meet.h"
 #include "perf/shape.h"
 
 #define ITERATIONS_MIN 3 // whatever the budget
@@ -29,8 +31,9 @@ struct question {
     unsigned long long total;
     char dtype[16], op[16];
     int root, in_place;
+    int instant; // they begin at one, not after a barrier
     long warmup, iterations;
-    long together, nbuffers; // calls between two barriers; pairs of buffers in turn
+    long together, nbuffers; // calls between two beginnings; pairs of buffers in turn
     double budget_us;
 };
 
@@ -182,11 +185,41 @@ static void make_call(const struct call *c)
     }
 }
 
+static struct perf_meet *meet; // in memory of rank 0 that all share
+static struct perf_meeting meeting;
+
+static void share_meet(int rank, int n)
+{
+    MPI_Win window;
+    MPI_Aint size = rank == 0 ? (MPI_Aint)sizeof *meet : 0;
+    int unit;
+    void *own;
+    MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &window);
+    MPI_Win_shared_query(window, 0, &size, &unit, &meet);
+    if (rank == 0) {
+        memset(meet, 0, sizeof *meet);
+    }
+    meeting = perf_meeting_of(n);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// All begin: when.
+static double begin_all(const struct question *question)
+{
+    if (!question->instant) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        return cli_now_us();
+    }
+    perf_meet_arrive(meet, &meeting);
+    while (!perf_meet_await(meet, &meeting)) { // the launcher ends all when one dies
+    }
+    return meeting.start_us;
+}
+
 // The time of one call, of as many as are made together, on the pairs of buffers in turn.
 static double time_some(const struct call *calls, const struct question *question, long *next)
 {
-    MPI_Barrier(MPI_COMM_WORLD);
-    double begin = cli_now_us();
+    double begin = begin_all(question);
     for (long i = 0; i < question->together; i++) {
         make_call(&calls[*next]);
         *next = *next + 1 < question->nbuffers ? *next + 1 : 0;
@@ -200,7 +233,7 @@ static long warm_up(const struct call *calls, const struct question *question, l
 {
     double begin = cli_now_us();
     time_some(calls, question, next);
-    double one_us = (cli_now_us() - begin) / (double)question->together; // with its barrier
+    double one_us = (cli_now_us() - begin) / (double)question->together; // with its beginning
     MPI_Bcast(&one_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     long warmup = question->warmup;
     if ((double)warmup * one_us > question->budget_us / 4) {
@@ -317,7 +350,7 @@ static void answer_question(const struct question *question, char *answer, size_
 }
 
 // Everybody exchanges a message with everybody: whatever an MPI opens for that, it has opened then.
-static void meet(int rank)
+static void greet_all(int rank)
 {
     int n;
     int word = rank;
@@ -327,7 +360,7 @@ static void meet(int rank)
         MPI_Sendrecv(&word, 1, MPI_INT, (rank + distance) % n, 0, &theirs, 1, MPI_INT,
                      (rank + n - distance) % n, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
+    share_meet(rank, n);
 }
 
 static int connect_to(const char *name)
@@ -349,7 +382,7 @@ int main(int argc, char **argv)
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    meet(rank);
+    greet_all(rank);
     int fd = argc == 2 ? connect_to(argv[1]) : -1;
     snprintf(text, sizeof text, "%d", rank);
     if (fd < 0 || send(fd, text, strlen(text), MSG_NOSIGNAL) < 0) {
@@ -361,10 +394,10 @@ int main(int argc, char **argv)
         struct question question;
         char kind[32];
         text[length] = '\0';
-        if (sscanf(text, "%31s %llu %15s %15s %d %d %ld %ld %ld %ld %lf", kind, &question.total,
+        if (sscanf(text, "%31s %llu %15s %15s %d %d %ld %ld %ld %ld %d %lf", kind, &question.total,
                    question.dtype, question.op, &question.root, &question.in_place,
                    &question.warmup, &question.iterations, &question.together, &question.nbuffers,
-                   &question.budget_us) != 11 ||
+                   &question.instant, &question.budget_us) != 12 ||
             question.together < 1 || question.nbuffers < 1) {
             break;
         }

@@ -160,6 +160,15 @@ static int take_order(void *into, const char *option, const char *text)
     return cli_take_order(&command, option, text, &given->options->order);
 }
 
+static int take_start(void *into, const char *option, const char *text)
+{
+    struct given *given = into;
+    given->options->after_barrier = strcmp(text, "barrier") == 0;
+    return given->options->after_barrier || strcmp(text, "clock") == 0
+               ? -1
+               : cli_refuse(&command, "%s takes 'clock' or 'barrier', not '%s'", option, text);
+}
+
 static int take_window(void *into, const char *option, const char *text)
 {
     struct given *given = into;
@@ -236,6 +245,14 @@ static int judge_style(struct given *given)
                             TERN_RANKS_MAX);
 }
 
+#define START_HELP                                                                                 \
+    "how all ranks begin: at one instant of the clock (default on one\n"                           \
+    "machine), or after the system's own barrier (between machines)"
+#define COMPARE_HELP                                                                               \
+    "the same for openmpi, mpich: a small MPI program is compiled now, and\n"                      \
+    "takes turns with tern at every size; sim: what the simulator says, by\n"                      \
+    "what 'tern tune costs' has measured"
+
 static int read_options(int argc, char **argv, struct given *given)
 {
     struct perf_options *options = given->options;
@@ -260,8 +277,9 @@ static int read_options(int argc, char **argv, struct given *given)
          .most = PERF_ITERATIONS_MAX},
         {"-n ITERATIONS", "timed calls; default: 50 ms of them, 20 to 2000, within --budget",
          .number = &options->iterations, .least = 1, .most = PERF_ITERATIONS_MAX},
-        {"--back-to-back", "20 calls between two barriers, as in nccl-tests; else 1",
+        {"--back-to-back", "20 calls between two beginnings, as in nccl-tests; else 1",
          .flag = &options->back_to_back},
+        {"--start clock|barrier", START_HELP, .take = take_start},
         {"--buffers N",
          "calls take N pairs of buffers in turn, with other data in each, so\n"
          "that what a call needs is not in a cache from the last one; default: 1",
@@ -285,11 +303,7 @@ static int read_options(int argc, char **argv, struct given *given)
          .take = take_ccl},
         {"--fuse", "its plans as calls run them", .flag = &options->executor.fuse},
         {"--in-place", "where the kind allows it", .flag = &options->in_place},
-        {"--compare P[,Q]",
-         "the same for openmpi, mpich: a small MPI program is compiled now, and\n"
-         "takes turns with tern at every size; sim: what the simulator says, by\n"
-         "what 'tern tune costs' has measured",
-         .take = take_peers},
+        {"--compare P[,Q]", COMPARE_HELP, .take = take_peers},
         {"--json", "a JSON object a line", .flag = &options->json},
         {"--plot FILE.svg", "draw time and bus bandwidth against size", .word = &options->plot},
         {"--verbose", "also how long copying as many bytes took", .flag = &options->verbose},

@@ -55,8 +55,9 @@ struct perf_question {
     const char *dtype, *op;
     int root;
     bool in_place;
+    bool instant; // all begin at one, not after a barrier
     long warmup, iterations;
-    long together, nbuffers; // calls between two barriers; pairs of buffers in turn
+    long together, nbuffers; // calls between two beginnings; pairs of buffers in turn
     double budget_us;        // of its time; iterations that do not fit are left out, down to 3
 };
 

@@ -21,7 +21,7 @@
 #define PERF_ITERATIONS_MAX 100000
 #define PERF_NAME_BYTES 32
 #define PERF_BUFFERS_MAX 64
-#define PERF_BACK_TO_BACK 20 // calls between two barriers
+#define PERF_BACK_TO_BACK 20 // calls between two beginnings
 
 // Where the buffers are: calls use those of the first two where they lie.
 enum perf_memory { PERF_WINDOW, PERF_ALLOC, PERF_MALLOC };
@@ -42,7 +42,8 @@ struct perf_options {
     double budget_us;        // of one system for one line, unless iterations are given
     bool check, in_place, json, verbose;
     bool back_to_back;
-    long nbuffers; // pairs of buffers that the calls take in turn
+    bool after_barrier; // each iteration begins so, not at one instant for all
+    long nbuffers;      // pairs of buffers that the calls take in turn
     enum perf_memory memory;
     tern_order order;
     bool exact;                        // whole numbers, whose sums are the same in any order
@@ -55,7 +56,7 @@ struct perf_options {
     struct cli_executor executor; // whose plans run in place of calls
 };
 
-// Calls between two barriers.
+// Calls between two beginnings.
 static inline long perf_calls_together(const struct perf_options *options)
 {
     return options->style != NULL  ? options->iterations
@@ -70,7 +71,7 @@ int perf_read_options(int argc, char **argv, struct perf_options *options);
 // One line on standard error, from rank 0 or the process that is no rank yet.
 void perf_say(const char *format, ...) TERN_PRINTF(1, 2);
 
-// Of the slowest rank: over the iterations, and over the rounds the median of these.
+// Until the last rank has ended: over the iterations, and over the rounds the median of these.
 struct perf_time {
     double median_us, min_us, max_us;
     long iterations; // 0: not measured

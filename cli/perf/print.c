@@ -101,12 +101,15 @@ void perf_print_head(const struct perf_options *options, int nranks)
         return;
     }
     printf(
-        "# %d rank%s, buffers %s%s, results %schecked. Time of the slowest rank: median, least and "
-        "greatest.\n",
+        "# %d rank%s, buffers %s%s, results %schecked. Time until the last rank has ended: median, "
+        "least and greatest.\n",
         nranks, nranks == 1 ? "" : "s", perf_memory_words[options->memory],
         options->in_place ? ", in place" : "", options->check ? "" : "not ");
     if (options->back_to_back) {
-        printf("# %d calls between two barriers.\n", PERF_BACK_TO_BACK);
+        printf("# %d calls between two beginnings.\n", PERF_BACK_TO_BACK);
+    }
+    if (options->after_barrier) {
+        puts("# Each iteration begins after a barrier; the slowest rank's own time.");
     }
     if (options->nbuffers > 1) {
         printf("# %ld pairs of buffers in turn.\n", options->nbuffers);

@@ -215,6 +215,7 @@ static void ask_peers(struct perf_sweep *sweep, struct size *size, int round)
                                      .op = size->rows[0].op,
                                      .root = options->root,
                                      .in_place = options->in_place,
+                                     .instant = sweep->board.meet != NULL,
                                      .together = perf_calls_together(options),
                                      .nbuffers = options->nbuffers,
                                      .warmup = size->warmup,

@@ -197,7 +197,7 @@ int perf_sweep(tern_comm *comm, const struct perf_options *options)
     sweep.rank = tern_comm_rank(comm);
     sweep.nranks = tern_comm_size(comm);
     bool any = false;
-    int status = perf_board_open(comm, &sweep.board);
+    int status = perf_board_open(comm, !options->after_barrier, &sweep.board);
     status = status == TERN_OK ? limit_sizes(&sweep, &any) : status;
     if (status == TERN_OK && any) {
         status = run_sweep(&sweep);
