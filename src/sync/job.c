@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "sync/spread.h"
 
 // How long rank 0 may be about to end when a rank that it was letting in has already done so: its
 // connections are closed before its process is seen to end.
@@ -159,6 +160,18 @@ void tern__job_runs(struct tern__job *job, const char *task)
     }
 }
 
+// Over the processors, with the other ranks of this machine.
+static void spread(const struct tern__job *job)
+{
+    int before = 0;
+    int here = 0;
+    for (int rank = 0; rank < job->nranks; rank++) {
+        here += tern__job_is_here(job, rank);
+        before += rank < job->rank && tern__job_is_here(job, rank);
+    }
+    tern__spread(before, here);
+}
+
 void tern__job_enter(struct tern__job *job)
 {
     struct tern__ctl_rank *self = &job->ctl->ranks[job->rank];
@@ -174,6 +187,7 @@ void tern__job_enter(struct tern__job *job)
         }
         atomic_store_explicit(&self->cpus[word], bits, memory_order_relaxed);
     }
+    spread(job);
     job->dumps_happen = tern__dumps_happen();
     tern__poke(&self->threads, 1);
     tern__flag_store(&self->state, TERN__RANK_ACTIVE);

@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "sync/work.h"
 
-#define FIRST_LOOKS 64 // before the ladder: what a rank that runs has sent is there by then
+// Before the ladder: what a rank that runs has sent is there by then. Where ranks share processors,
+// who is waited for needs this one, more likely.
+enum { LOOKS_ALONE = 64, LOOKS_CROWDED = 4 };
 
 struct waiting {
     const struct tern__awaited *awaited;
@@ -88,7 +90,8 @@ static void describe(void *arg, struct tern__trace_event *event)
 static void look(struct waiting *waiting)
 {
     struct tern__work *work = waiting->awaited->work;
-    for (int looks = 0; looks < FIRST_LOOKS && !is_done(waiting); looks++) {
+    int most = tern__job_ladder(work->job).alone ? LOOKS_ALONE : LOOKS_CROWDED;
+    for (int looks = 0; looks < most && !is_done(waiting); looks++) {
         if (work->turn != NULL && !tern__turn_try(work->turn)) {
             return;
         }
