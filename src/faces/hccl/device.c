@@ -290,7 +290,7 @@ int tern_hccl_query(tern_hccl *object, int handle, tern_hccl_site site)
     }
     uint32_t finished = tern__flag_load(&task->finished);
     if (finished < task->released) {
-        tern__hccl_server_ring(server, server->rank); // a kernel that asks does not wait
+        tern__hccl_line_ring(server, server->rank); // a kernel that asks does not wait
     }
     return finished == task->call.repeat && outcome(task) < 0 ? -1 : (int)finished;
 }

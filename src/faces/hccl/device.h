@@ -8,7 +8,7 @@
 //   write.c    AlltoAllvWrite
 //   buffer.c   whether a buffer has as many bytes
 //   turn.c     a turn by tern's collective calls, behind an agreement of all ranks on the task
-//   server.c   which turn is next, who runs it, and when the thread wakes
+//   server.c   which turn is next, who runs it, when the thread wakes, and InterHcclGroupSync
 //
 // Who runs a turn holds `busy`: the thread, or the kernel's block itself when it waits for a turn
 // that the thread has not begun. So a call that is waited for at once costs no switch between
@@ -133,7 +133,6 @@ int tern__hccl_server_close(struct hccl *hccl);
 
 // Turns have been committed; the thread is woken where that pays.
 void tern__hccl_server_commit(struct hccl_server *server, struct device_task *task, uint32_t turns);
-void tern__hccl_server_ring(struct hccl_server *server, int rank);
 
 // Returns when so many turns of the task have finished, and runs what is missing. TERN_OK, or
 // TERN_ERR_TIMEOUT with a sentence.
@@ -173,7 +172,13 @@ int tern__hccl_batch_item(const struct tern_hccl_task *call, uint32_t index,
 void tern__hccl_task_kill(struct device_task *task, int status, const char *format, ...)
     TERN_PRINTF(3, 4);
 
-// turn.c: the next turn of the task; counts it. Under busy.
+// turn.c: the next turn of the task, which is none of InterHcclGroupSync; counts it. Under busy.
 void tern__hccl_turn_run(struct hccl_server *server, struct device_task *task);
+
+// A turn has been done: counts it. Under busy.
+void tern__hccl_turn_end(struct device_task *task);
+
+// The thread of a rank has work.
+void tern__hccl_line_ring(struct hccl_server *server, int rank);
 
 #endif

@@ -93,7 +93,7 @@ static bool turn_is_over(void *arg)
         return true;
     }
     if (task != NULL && !follow->woken && tern__observe(&task->committed) >= follow->turn) {
-        tern__hccl_server_ring(server, server->rank); // the working block may not wait
+        tern__hccl_line_ring(server, server->rank); // the working block may not wait
         follow->woken = true;
     }
     if (has_ended(follow->object, server)) {
@@ -130,7 +130,7 @@ int tern__hccl_follow_query(const tern_hccl *object, int handle)
     if (task == NULL) {
         return 0;
     }
-    tern__hccl_server_ring(server, server->rank);
+    tern__hccl_line_ring(server, server->rank);
     uint32_t finished = tern__flag_load(&task->finished);
     return tern__hccl_task_status(task) < 0 ? -1 : (int)finished;
 }

@@ -57,13 +57,6 @@ void tern__hccl_server_give(struct hccl_server *server)
     pthread_mutex_unlock(&groups_lock);
 }
 
-void tern__hccl_server_ring(struct hccl_server *server, int rank)
-{
-    struct server_line *line = server->line[rank];
-    tern__flag_add(&line->doorbell, 1); // partner: has_work
-    tern__bell_ring(&line->bell);
-}
-
 // The first task of the prefix that has turns left; NULL: none.
 static struct device_task *first_open(struct hccl_server *server)
 {
@@ -94,13 +87,35 @@ static bool can_run(const struct device_task *task)
            tern__observe(&task->committed) > tern__peek(&task->finished);
 }
 
+// Until the task of the other communicator has finished.
+static void run_sync(struct device_task *task)
+{
+    struct hccl_server *other = tern__hccl_server_of_group((uint32_t)task->call.count);
+    struct device_task *before = other != NULL ? &other->tasks[task->call.op] : NULL;
+    if (before != NULL && tern__hccl_server_drive(other, before, before->call.repeat) != TERN_OK) {
+        tern__hccl_task_kill(task, TERN_ERR_KERNEL, "InterHcclGroupSync: %s", tern_last_error());
+        return;
+    }
+    tern__hccl_turn_end(task);
+}
+
+// The next turn of the task. Under busy.
+static void run_turn(struct hccl_server *server, struct device_task *task)
+{
+    if (task->call.type == HCCL_CMD_INTER_GROUP_SYNC) {
+        run_sync(task);
+    } else {
+        tern__hccl_turn_run(server, task);
+    }
+}
+
 // Under busy. False: nothing of the prefix can run.
 static bool run_prefix(struct hccl_server *server)
 {
     struct device_task *task = first_open(server);
     bool can = can_run(task);
     if (can) {
-        tern__hccl_turn_run(server, task);
+        run_turn(server, task);
     }
     return can;
 }
@@ -121,7 +136,7 @@ static bool is_awaited(const struct hccl_server *server)
 static void consider_thread(struct hccl_server *server)
 {
     if (server->spare || is_awaited(server)) {
-        tern__hccl_server_ring(server, server->rank);
+        tern__hccl_line_ring(server, server->rank);
     }
 }
 
@@ -187,7 +202,7 @@ static void bring_forward(struct hccl_server *server, struct device_task *task)
         tern__hccl_task_kill(first, TERN_ERR_KERNEL,
                              "InterHcclGroupSync: what it waits for has not been committed");
     } else {
-        tern__hccl_turn_run(server, task);
+        run_turn(server, task);
     }
 }
 
@@ -386,7 +401,7 @@ void tern__hccl_server_stop(struct hccl *hccl)
     }
     leave_group(server);
     tern__flag_store(&server->stop, 1);
-    tern__hccl_server_ring(server, server->rank);
+    tern__hccl_line_ring(server, server->rank);
     pthread_join(server->thread, NULL);
     free_server(server);
     hccl->server = NULL;

@@ -219,6 +219,13 @@ static void fail_server(struct hccl_server *server, struct device_task *task, in
                          server->why);
 }
 
+void tern__hccl_line_ring(struct hccl_server *server, int rank)
+{
+    struct server_line *line = server->line[rank];
+    tern__flag_add(&line->doorbell, 1); // partner: has_work, in server.c
+    tern__bell_ring(&line->bell);
+}
+
 static bool all_entered(const struct hccl_server *server, uint32_t turn)
 {
     for (int i = 0; i < server->ranks; i++) {
@@ -237,7 +244,7 @@ static void ring_late(struct hccl_server *server, uint32_t turn, uint64_t *rung)
         if ((*rung >> i & 1) == 0 && !tern__reached(tern__observe(&other->entered), turn) &&
             tern__reached(tern__flag_load(&other->committed), turn)) {
             *rung |= UINT64_C(1) << i;
-            tern__hccl_server_ring(server, i);
+            tern__hccl_line_ring(server, i);
         }
     }
 }
@@ -336,7 +343,7 @@ static void agree(struct hccl_server *server, struct device_task *task)
     }
 }
 
-static void end_turn(struct device_task *task)
+void tern__hccl_turn_end(struct device_task *task)
 {
     tern__flag_add(&task->finished, 1); // partner: may_go_on, in server.c
 }
@@ -361,7 +368,7 @@ static void run_collective(struct hccl_server *server, struct device_task *task)
         fail_server(server, task, status);
         return;
     }
-    end_turn(task);
+    tern__hccl_turn_end(task);
 }
 
 static void run_write(struct hccl_server *server, struct device_task *task)
@@ -371,7 +378,7 @@ static void run_write(struct hccl_server *server, struct device_task *task)
         fail_server(server, task, status);
         return;
     }
-    end_turn(task);
+    tern__hccl_turn_end(task);
 }
 
 static void run_batch(struct device_task *task)
@@ -383,29 +390,13 @@ static void run_batch(struct device_task *task)
         }
     }
     tern_fence();
-    end_turn(task);
-}
-
-// Until the task of the other communicator has finished.
-static void run_sync(struct device_task *task)
-{
-    struct hccl_server *other = tern__hccl_server_of_group((uint32_t)task->call.count);
-    struct device_task *before = other != NULL ? &other->tasks[task->call.op] : NULL;
-    if (before != NULL && tern__hccl_server_drive(other, before, before->call.repeat) != TERN_OK) {
-        tern__hccl_task_kill(task, TERN_ERR_KERNEL, "InterHcclGroupSync: %s", tern_last_error());
-        return;
-    }
-    end_turn(task);
+    tern__hccl_turn_end(task);
 }
 
 void tern__hccl_turn_run(struct hccl_server *server, struct device_task *task)
 {
     if (!task->collective) {
-        if (task->call.type == HCCL_CMD_BATCH_WRITE) {
-            run_batch(task);
-        } else {
-            run_sync(task);
-        }
+        run_batch(task);
         return;
     }
     if (server->status != TERN_OK) {
@@ -421,7 +412,7 @@ void tern__hccl_turn_run(struct hccl_server *server, struct device_task *task)
         }
     }
     if (task->call.type == HCCL_CMD_BARRIER) {
-        end_turn(task); // the agreement is one
+        tern__hccl_turn_end(task); // the agreement is one
         return;
     }
     if (task->call.type == HCCL_CMD_HALF_ALLTOALLV) {
