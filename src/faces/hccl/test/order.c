@@ -13,7 +13,7 @@ struct gate {
 
 static int pass(void *args)
 {
-    struct gate *gate = *(struct gate **)args;
+    struct gate *gate = *(void **)args;
     while (gate->open == 0) {
         sched_yield();
     }
@@ -23,7 +23,8 @@ static int pass(void *args)
 // The stream goes on when the gate is opened.
 static int close_stream(aclrtStream stream, struct gate *gate)
 {
-    tern_stream_host_call what = {.function = pass, .args = &gate, .args_bytes = sizeof gate};
+    const void *arg = gate;
+    tern_stream_host_call what = {.function = pass, .args = &arg, .args_bytes = sizeof arg};
     return tern_stream_call(stream, &what);
 }
 
@@ -264,7 +265,7 @@ static int run_group(HcclComm comm, void *arg)
     HcclComm other = NULL;
     aclrtStream streams[2];
     uint32_t n = (uint32_t)hccl_size_of(comm), rank = (uint32_t)hccl_rank_of(comm);
-    uint64_t counts[8], places[8];
+    uint64_t counts[8] = {0}, places[8];
     int64_t in[8], out[24];
     CHECK(other_comm(comm, 1, &other) == HCCL_SUCCESS);
     CHECK(aclrtCreateStream(&streams[0]) == 0 && aclrtCreateStream(&streams[1]) == 0);
