@@ -5,10 +5,8 @@
 #include "stream/call.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/public.h"
 #include "base/trace.h"
 #include "isa/block.h"
 #include "base/thread.h"
@@ -157,47 +155,4 @@ void tern__calls_run_summoned(void)
             stream = stream->next_ready;
         }
     }
-}
-
-static int stream_call(tern_stream *stream, const tern_stream_host_call *what)
-{
-    const char *call = "tern_stream_call";
-    TERN_TRY(tern__handle_check(call, stream, TERN__STREAM));
-    if (what == NULL || what->function == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: there is no function", call);
-    }
-    if (what->args_bytes > 0 && what->args == NULL) {
-        return tern__fail(TERN_ERR_ARG, "%s: %zu bytes of arguments at NULL", call,
-                          what->args_bytes);
-    }
-    struct tern__stream_point *point = NULL;
-    if (what->ended != NULL) {
-        TERN_TRY(tern__handle_check(call, what->ended, TERN__EVENT));
-        point = calloc(1, sizeof *point);
-    }
-    struct tern__stream_op *op =
-        tern__stream_op_make(TERN__OP_CALL, what->name != NULL ? what->name : "call", what->args,
-                             what->args_bytes);
-    if (op == NULL || (what->ended != NULL && point == NULL)) {
-        free(op);
-        free(point);
-        return tern__fail(TERN_ERR_MEMORY, "%s: no memory", call);
-    }
-    op->function = what->function;
-    op->dropped = what->dropped;
-    tern__device_lock();
-    if (point != NULL) {
-        point->stream = stream;
-        tern__event_mean(what->ended, point);
-        point->users++;
-        op->point = point;
-    }
-    tern__stream_append(stream, op);
-    tern__device_unlock();
-    return TERN_OK;
-}
-
-int tern_stream_call(tern_stream *stream, const tern_stream_host_call *call)
-{
-    return TERN__CALL(stream_call(stream, call));
 }

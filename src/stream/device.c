@@ -142,11 +142,21 @@ static int run_block(struct tern__stream_op *op, int index, bool *noted)
     return status;
 }
 
+static void fail_stream(struct tern__stream_op *op, int block, int status)
+{
+    struct tern_stream *stream = op->stream;
+    if (stream->status == TERN_OK) {
+        stream->status = status;
+        snprintf(stream->sentence, sizeof stream->sentence, "kernel '%s', block %d of %d: %s",
+                 op->name, block, op->blocks, tern_last_error());
+    }
+}
+
 static void end_block(struct tern__stream_op *op, int index, int status, bool noted)
 {
     if (status < 0) {
         bool follows = op->failures != device.failures; // of another block's failure
-        tern__stream_block_failed(op, index, status);
+        fail_stream(op, index, status);
         if (!follows && !noted) { // waits of others may still come true behind a note
             device.failures++;
             snprintf(device.failure, sizeof device.failure, "%s", op->stream->sentence);

@@ -83,11 +83,8 @@ void tern__device_wake(void);
 void tern__device_init_cond(pthread_cond_t *cond);
 bool tern__device_sleep_on(pthread_cond_t *cond, int64_t deadline_ns);
 
-// Starts what is at the head of the stream and can start.
-void tern__stream_advance(struct tern_stream *stream);
-
-// Appends what tern__stream_op_make, without the lock, has made; NULL: no memory, with its
-// sentence.
+// advance.c: what follows what. Appends what tern__stream_op_make, without the lock, has made;
+// NULL: no memory, with its sentence.
 struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, const char *name,
                                              const void *args, size_t args_bytes);
 void tern__stream_append(struct tern_stream *stream, struct tern__stream_op *op);
@@ -107,9 +104,7 @@ int tern__device_start(struct tern__stream_op *op);
 // A thread comes and runs the calls that are summoned (stream/call.h), or there can be none.
 int tern__device_summon(void);
 
-// The stream's part when the last block has returned, or the call, or when a block has failed
-// (status < 0; its sentence is the thread's).
+// The stream's part when the last block has returned, or the call.
 void tern__stream_op_ended(struct tern__stream_op *op);
-void tern__stream_block_failed(struct tern__stream_op *op, int block, int status);
 
 #endif

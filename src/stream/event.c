@@ -52,13 +52,6 @@ static int check_event(const char *call, const tern_event *event)
     return tern__handle_check(call, event, TERN__EVENT);
 }
 
-void tern__event_mean(struct tern_event *event, struct tern__stream_point *point)
-{
-    point->users = 1;
-    tern__stream_point_let_go(event->latest);
-    event->latest = point;
-}
-
 static int append_event(const char *call, tern_stream *stream, tern_event *event,
                         enum tern__stream_op_kind kind)
 {
