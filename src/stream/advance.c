@@ -118,7 +118,8 @@ static void advance(struct tern_stream *stream, struct tern_stream *others)
     }
 }
 
-void tern__stream_op_ended(struct tern__stream_op *op)
+// The first of its stream.
+static void end(struct tern__stream_op *op)
 {
     struct tern_stream *stream = op->stream, *others = NULL;
     happen_if_any(op->point, &others);
@@ -138,6 +139,7 @@ struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, con
         return NULL;
     }
     op->kind = kind;
+    op->ended = end;
     if (args_bytes > 0) {
         memcpy(op->args, args, args_bytes);
     }

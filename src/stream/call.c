@@ -28,6 +28,65 @@ void tern__calls_forget(void)
     calls.runs = false;
 }
 
+// Takes it out of the list; false: it is not there.
+static bool take(const struct tern_stream *stream)
+{
+    struct tern_stream **at = &calls.ready;
+    while (*at != NULL && *at != stream) {
+        at = &(*at)->next_ready;
+    }
+    if (*at == NULL) {
+        return false;
+    }
+    *at = stream->next_ready;
+    return true;
+}
+
+static void run(struct tern_stream *stream)
+{
+    struct tern__stream_op *op = stream->first;
+    bool drop = stream->status != TERN_OK;
+    int status = TERN_OK;
+    if (drop) {
+        tern__set_error("%s", stream->sentence);
+    }
+    tern__device_unlock();
+    int64_t begin_ns = tern__trace_start();
+    if (drop) {
+        op->dropped(op->args);
+    } else {
+        status = op->function(op->args);
+    }
+    tern_fence(); // wakes who waits for what it stored
+    if (begin_ns != 0) {
+        struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_TASK};
+        tern__trace_name(&event, op->name);
+        tern__trace_put(&event);
+    }
+    tern__device_lock();
+    if (status < 0 && stream->status == TERN_OK) {
+        stream->status = status;
+        snprintf(stream->sentence, sizeof stream->sentence, "%s: %s", op->name, tern_last_error());
+    }
+    op->ended(op);
+}
+
+// What a summoned thread does.
+static void run_summoned(void)
+{
+    struct tern_stream *stream = calls.ready;
+    while (stream != NULL) {
+        if (stream->summoned) {
+            take(stream);
+            stream->waited_for = false;
+            run(stream);
+            stream = calls.ready;
+        } else {
+            stream = stream->next_ready;
+        }
+    }
+}
+
 static void *ticker_main(void *arg)
 {
     (void)arg;
@@ -75,51 +134,8 @@ void tern__call_ready(struct tern_stream *stream)
     stream->next_ready = NULL;
     stream->summoned = false;
     if (!stream->waited_for || !leave_to_ticker()) {
-        stream->summoned = tern__device_summon() == TERN_OK;
+        stream->summoned = tern__device_summon(run_summoned) == TERN_OK;
     }
-}
-
-// Takes it out of the list; false: it is not there.
-static bool take(const struct tern_stream *stream)
-{
-    struct tern_stream **at = &calls.ready;
-    while (*at != NULL && *at != stream) {
-        at = &(*at)->next_ready;
-    }
-    if (*at == NULL) {
-        return false;
-    }
-    *at = stream->next_ready;
-    return true;
-}
-
-static void run(struct tern_stream *stream)
-{
-    struct tern__stream_op *op = stream->first;
-    bool drop = stream->status != TERN_OK;
-    int status = TERN_OK;
-    if (drop) {
-        tern__set_error("%s", stream->sentence);
-    }
-    tern__device_unlock();
-    int64_t begin_ns = tern__trace_start();
-    if (drop) {
-        op->dropped(op->args);
-    } else {
-        status = op->function(op->args);
-    }
-    tern_fence(); // wakes who waits for what it stored
-    if (begin_ns != 0) {
-        struct tern__trace_event event = {.begin_ns = begin_ns, .kind = TERN__TRACE_TASK};
-        tern__trace_name(&event, op->name);
-        tern__trace_put(&event);
-    }
-    tern__device_lock();
-    if (status < 0 && stream->status == TERN_OK) {
-        stream->status = status;
-        snprintf(stream->sentence, sizeof stream->sentence, "%s: %s", op->name, tern_last_error());
-    }
-    tern__stream_op_ended(op);
 }
 
 bool tern__call_help(struct tern_stream *stream, bool runs)
@@ -138,21 +154,6 @@ bool tern__call_help(struct tern_stream *stream, bool runs)
 void tern__calls_hurry(void)
 {
     for (struct tern_stream *stream = calls.ready; stream != NULL; stream = stream->next_ready) {
-        stream->summoned = stream->summoned || tern__device_summon() == TERN_OK;
-    }
-}
-
-void tern__calls_run_summoned(void)
-{
-    struct tern_stream *stream = calls.ready;
-    while (stream != NULL) {
-        if (stream->summoned) {
-            take(stream);
-            stream->waited_for = false;
-            run(stream);
-            stream = calls.ready;
-        } else {
-            stream = stream->next_ready;
-        }
+        stream->summoned = stream->summoned || tern__device_summon(run_summoned) == TERN_OK;
     }
 }

@@ -26,10 +26,7 @@ bool tern__call_help(struct tern_stream *stream, bool runs);
 // Summons for all that is ready: others wait for it.
 void tern__calls_hurry(void);
 
-// A summoned thread: runs what there is.
-void tern__calls_run_summoned(void);
-
-// In the child of a fork there are none.
+// The child of a fork has none.
 void tern__calls_forget(void);
 
 #endif

@@ -14,7 +14,6 @@
 #include "comm/checking.h"
 #include "isa/block.h"
 #include "isa/check.h"
-#include "stream/call.h"
 #include "base/thread.h"
 #include "sync/ladder.h"
 
@@ -23,7 +22,7 @@ struct worker {
     pthread_cond_t wake;
     struct tern__stream_op *op; // NULL: sleep
     int index;                  // of the block
-    bool summoned;              // to run calls
+    void (*duty)(void);         // NULL: it is not summoned
 };
 
 static struct {
@@ -64,7 +63,6 @@ static void in_child(void)
     pthread_mutex_init(&device.lock, NULL);
     tern__device_init_cond(&device.ended); // threads of the parent may sleep on it
     me = NULL;
-    tern__calls_forget();
 }
 
 static void prepare(void)
@@ -166,7 +164,7 @@ static void end_block(struct tern__stream_op *op, int index, int status, bool no
         if (tern__checking()) {
             tern__checking_kernel_ended(op->launch);
         }
-        tern__stream_op_ended(op);
+        op->ended(op);
     }
 }
 
@@ -194,13 +192,14 @@ static void *worker_main(void *arg)
     tern__trace_name_thread("block");
     pthread_mutex_lock(&device.lock);
     for (;;) {
-        while (me->op == NULL && !me->summoned) {
+        while (me->op == NULL && me->duty == NULL) {
             pthread_cond_wait(&me->wake, &device.lock);
         }
         struct tern__stream_op *op = me->op;
         if (op == NULL) {
-            me->summoned = false;
-            tern__calls_run_summoned();
+            void (*duty)(void) = me->duty;
+            me->duty = NULL;
+            duty();
             rest();
             continue;
         }
@@ -257,11 +256,11 @@ int tern__device_start(struct tern__stream_op *op)
     return TERN_OK;
 }
 
-int tern__device_summon(void)
+int tern__device_summon(void (*duty)(void))
 {
     if (device.idle_count == 0) {
         TERN_TRY(add_worker());
     }
-    take_idle()->summoned = true;
+    take_idle()->duty = duty;
     return TERN_OK;
 }

@@ -40,6 +40,9 @@ struct tern__stream_op {
     const char *name;            // behind the arguments
     int (*function)(void *args); // of a call, and a kernel's block
     void (*dropped)(void *args);
+    // What its last block does under the lock, or its call: the stream goes on. Of who appended it,
+    // so that neither threads nor calls know of what follows them.
+    void (*ended)(struct tern__stream_op *op);
     uint64_t launch; // of the process's kernels, from 1
     int blocks;
     int left; // blocks that have not returned
@@ -101,10 +104,7 @@ int tern__stream_timeout(const char *call, int64_t timeout_ns, int64_t *result_n
 // Starts the blocks of a kernel, or none: TERN_ERR_SYSTEM.
 int tern__device_start(struct tern__stream_op *op);
 
-// A thread comes and runs the calls that are summoned (stream/call.h), or there can be none.
-int tern__device_summon(void);
-
-// The stream's part when the last block has returned, or the call.
-void tern__stream_op_ended(struct tern__stream_op *op);
+// A thread comes and runs this under the lock, or there can be none: TERN_ERR_SYSTEM.
+int tern__device_summon(void (*duty)(void));
 
 #endif

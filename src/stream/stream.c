@@ -19,6 +19,7 @@ static uint64_t launches;
 static void forget_streams(void)
 {
     newest = NULL;
+    tern__calls_forget();
 }
 
 static void watch_forks(void)
