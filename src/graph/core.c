@@ -14,7 +14,6 @@
 #include "base/public.h"
 #include "base/trace.h"
 #include "graph/chip.h"
-#include "graph/gang.h"
 #include "graph/hold.h"
 #include "graph/run.h"
 #include "isa/block.h"
@@ -159,8 +158,8 @@ static bool await_task(struct tern__core *core, struct tern__task **task)
     tern__flag_store(&core->state, TERN__CORE_IDLE); // partner: gang.c
     tern__run_tell(core);
     for (;;) {
-        if (tern__flag_load(&chip->gangs.count) != 0) { // partner: tern__gang_add
-            tern__gangs_place(chip);
+        if (tern__flag_load(&chip->gangs.count) != 0) { // partner: tern__gangs_add
+            tern__run_place(chip);
         }
         struct tern__ladder ladder = tern__cores_ladder(cores);
         struct tern__wait idle = {.bell = &core->bell,

@@ -229,24 +229,27 @@ static struct tern__task *place_all(struct tern_chip *chip)
     return dropped;
 }
 
-void tern__gangs_place(struct tern_chip *chip)
+struct tern__task *tern__gangs_place(struct tern_chip *chip)
 {
     pthread_mutex_lock(&chip->gangs.lock);
     struct tern__task *dropped = place_all(chip);
     pthread_mutex_unlock(&chip->gangs.lock);
+    struct tern__task *ended = NULL;
     while (dropped != NULL) {
         struct tern__task *next = dropped->next;
         uint32_t calls = tern__task_calls(dropped);
         uint32_t given = calls / dropped->blocks * (uint32_t)dropped->more->next_block;
         tern__task_poison(dropped);
         if (atomic_fetch_sub(&dropped->more->left, calls - given) == calls - given) {
-            tern__run_finish(chip, dropped, NULL);
+            dropped->next = ended;
+            ended = dropped;
         }
         dropped = next;
     }
+    return ended;
 }
 
-void tern__gang_add(struct tern_chip *chip, struct tern__task *task)
+void tern__gangs_add(struct tern_chip *chip, struct tern__task *task)
 {
     struct tern__gangs *gangs = &chip->gangs;
     task->more->next_gang = NULL;
@@ -258,5 +261,4 @@ void tern__gang_add(struct tern_chip *chip, struct tern__task *task)
     gangs->last = task;
     tern__flag_add(&gangs->count, 1); // partner: await_task in core.c
     pthread_mutex_unlock(&gangs->lock);
-    tern__gangs_place(chip);
 }

@@ -20,10 +20,11 @@ struct tern__gangs {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t count;
 };
 
-// The task is ready. From any thread.
-void tern__gang_add(struct tern_chip *chip, struct tern__task *task);
+// From any thread. The task is ready; its blocks are given when places are looked for next.
+void tern__gangs_add(struct tern_chip *chip, struct tern__task *task);
 
-// Gives blocks to cores that are idle.
-void tern__gangs_place(struct tern_chip *chip);
+// Gives blocks to cores that are idle. Returns tasks of a run that is cancelled, by `next`: those
+// of which no call runs any more. The caller ends them.
+struct tern__task *tern__gangs_place(struct tern_chip *chip);
 
 #endif

@@ -48,6 +48,16 @@ static void end_later(struct todo *todo, struct tern__task *task)
     todo->first = task;
 }
 
+static void place(struct todo *todo)
+{
+    struct tern__task *ended = tern__gangs_place(todo->chip);
+    while (ended != NULL) {
+        struct tern__task *next = ended->next;
+        end_later(todo, ended);
+        ended = next;
+    }
+}
+
 // Exact: a long double has 64 bits of mantissa, or more.
 static_assert(LDBL_MANT_DIG >= 64, "a predicate compares 64-bit integers as long double");
 static long double element_of(const tern_predicate *predicate)
@@ -113,7 +123,8 @@ static void start(struct todo *todo, struct tern__task *task)
         end_later(todo, task);
     } else if ((task->special & TERN__TASK_GANG) != 0) {
         tern__poke(&task->more->left, tern__task_calls(task));
-        tern__gang_add(todo->chip, task);
+        tern__gangs_add(todo->chip, task);
+        place(todo);
     } else if ((task->special & TERN__TASK_AWAY) != 0) {
         if (!todo->chip->away->ready(todo->chip->away, task)) {
             tern__task_poison(task);
@@ -299,6 +310,13 @@ void tern__run_start(struct tern_chip *chip, struct tern__task *task)
 {
     struct todo todo = {.chip = chip};
     start(&todo, task);
+    end_all(&todo);
+}
+
+void tern__run_place(struct tern_chip *chip)
+{
+    struct todo todo = {.chip = chip};
+    place(&todo);
     end_all(&todo);
 }
 

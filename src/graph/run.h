@@ -48,6 +48,9 @@ struct tern__task *tern__run_finish(struct tern_chip *chip, struct tern__task *t
 struct tern__task *tern__run_call_ended(struct tern_chip *chip, struct tern__task *task,
                                         struct tern__core *core);
 
+// Gives tasks of several calls to cores that are idle; ends those of a run that is cancelled.
+void tern__run_place(struct tern_chip *chip);
+
 // The waits of a task hold.
 void tern__run_start(struct tern_chip *chip, struct tern__task *task);
 

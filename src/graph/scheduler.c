@@ -188,7 +188,7 @@ static void cancel(struct tern_chip *chip)
 {
     tern__flag_store(&chip->run.cancelled, 1);
     tern__flag_store(&chip->run.in_vain, 1); // partner: add in hold.c
-    tern__gangs_place(chip);
+    tern__run_place(chip);
     if (chip->away != NULL) {
         chip->away->cancel(chip->away);
     }
