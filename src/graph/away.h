@@ -14,8 +14,8 @@ struct tern__away {
     // It is poisoned, and ends without having been handed over.
     void (*drop)(struct tern__away *away, struct tern__task *task);
     // Ends what has come back. `must`: not only when nobody else is just looking. Any thread of the
-    // chip; whoever changes what it looks at rings tern__chip_bell. Whether that was anything.
-    bool (*look)(struct tern__away *away, bool must);
+    // chip; whoever changes what it looks at rings tern__chip_bell.
+    void (*look)(struct tern__away *away, bool must);
     // The scheduler has slept, 0.1 s or less. Also after the run has failed.
     void (*tick)(struct tern__away *away);
     // Nothing starts any more, and what has started is waited for no longer: all of it ends now.

@@ -14,7 +14,6 @@
 #include "base/public.h"
 #include "base/trace.h"
 #include "graph/chip.h"
-#include "graph/hold.h"
 #include "graph/run.h"
 #include "isa/block.h"
 #include "isa/check.h"
@@ -63,7 +62,7 @@ static bool has_work(void *arg)
 {
     struct tern__core *core = arg;
     // A core that waits has time to look at signals.
-    tern__holds_look(core->chip, false);
+    tern__run_look(core->chip, false);
     if (sees_work(core)) {
         return true;
     }
@@ -119,14 +118,13 @@ static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_ke
         tern__run_trace(core, task, begin_ns);
     }
     atomic_store_explicit(&core->running, NULL, memory_order_relaxed);
+    bool waits = false;
     if (called->failed) {
         tern__run_failed(core, task);
         called->failed = false;
-    } else if (called->defers != NULL && called->defers->count > 0) {
-        if (tern__hold_end(core->chip, task, called->defers->untils, called->defers->count)) {
-            called->defers->count = 0;
-            return false;
-        }
+    } else if (called->defers != NULL && called->defers->count > 0 &&
+               !tern__hold_end(core->chip, task, called->defers->untils, called->defers->count,
+                               &waits)) {
         called->code = 0;
         snprintf(called->failure, sizeof called->failure, "no memory for its %u conditions",
                  called->defers->count);
@@ -135,7 +133,7 @@ static bool run_kernel(struct tern__core *core, struct tern__task *task, tern_ke
     if (called->defers != NULL) {
         called->defers->count = 0;
     }
-    return true;
+    return !waits;
 }
 
 // A block that gang.c has given. Returns a task to go on with, or NULL.

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/away.h"
 #include "graph/chip.h"
 #include "graph/run.h"
 #include "isa/check.h"
@@ -65,7 +64,7 @@ static bool add(struct tern_chip *chip, struct tern__hold *hold)
     struct tern__holds *holds = &chip->holds;
     pthread_mutex_lock(&holds->lock);
     // The count first: who sets in_vain then looks at it.
-    tern__flag_add(&holds->count, 1); // partner: tern__holds_look
+    tern__flag_add(&holds->count, 1); // partner: tern__holds_take
     bool holds_now = all_hold(chip, hold);
     bool waits = !holds_now && tern__flag_load(&chip->run.in_vain) == 0;
     if (waits) {
@@ -109,7 +108,7 @@ bool tern__hold_start(struct tern_chip *chip, struct tern__task *task)
 }
 
 bool tern__hold_end(struct tern_chip *chip, struct tern__task *task,
-                    const struct tern__until *untils, uint32_t count)
+                    const struct tern__until *untils, uint32_t count, bool *waits)
 {
     struct tern__hold *hold = malloc(sizeof *hold + count * sizeof *untils);
     if (hold == NULL) {
@@ -120,41 +119,23 @@ bool tern__hold_end(struct tern_chip *chip, struct tern__task *task,
                                 .count = count,
                                 .untils = (struct tern__until *)(void *)(hold + 1)};
     memcpy(hold->untils, untils, count * sizeof *untils);
-    if (!add(chip, hold)) {
+    *waits = add(chip, hold);
+    if (!*waits) {
         free(hold);
-        tern__run_call_ended(chip, task, NULL);
     }
     return true;
 }
 
-static void let_go(struct tern_chip *chip, struct tern__hold *hold)
-{
-    struct tern__task *task = hold->task;
-    if (tern__flag_load(&chip->run.in_vain) != 0 && !all_hold(chip, hold)) {
-        tern__task_poison(task);
-    }
-    if (!hold->ends) {
-        if (hold->since_ns != 0) {
-            trace_wait(hold);
-        }
-        tern__run_start(chip, task);
-        return;
-    }
-    free(hold);
-    tern__run_call_ended(chip, task, NULL);
-}
-
-bool tern__holds_look(struct tern_chip *chip, bool must)
+struct tern__hold *tern__holds_take(struct tern_chip *chip, bool must)
 {
     struct tern__holds *holds = &chip->holds;
-    bool any = chip->away != NULL && chip->away->look(chip->away, must);
     if (tern__flag_load(&holds->count) == 0) {
-        return any;
+        return NULL;
     }
     if (must) {
         pthread_mutex_lock(&holds->lock);
     } else if (pthread_mutex_trylock(&holds->lock) != 0) {
-        return any;
+        return NULL;
     }
     bool in_vain = tern__flag_load(&chip->run.in_vain) != 0;
     struct tern__hold *hold = holds->first;
@@ -163,7 +144,11 @@ bool tern__holds_look(struct tern_chip *chip, bool must)
     holds->first = NULL;
     while (hold != NULL) {
         struct tern__hold *next = hold->next;
-        if (in_vain || all_hold(chip, hold)) {
+        bool holds_now = all_hold(chip, hold);
+        if (in_vain || holds_now) {
+            if (!holds_now) {
+                tern__task_poison(hold->task);
+            }
             *gone_end = hold;
             gone_end = &hold->next;
             if (has_word(hold)) {
@@ -177,11 +162,10 @@ bool tern__holds_look(struct tern_chip *chip, bool must)
     }
     *gone_end = NULL;
     pthread_mutex_unlock(&holds->lock);
-    any = any || gone != NULL;
-    while (gone != NULL) {
-        struct tern__hold *next = gone->next;
-        let_go(chip, gone);
-        gone = next;
+    for (hold = gone; hold != NULL; hold = hold->next) {
+        if (!hold->ends && hold->since_ns != 0) {
+            trace_wait(hold);
+        }
     }
-    return any;
+    return gone;
 }

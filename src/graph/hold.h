@@ -18,12 +18,13 @@ struct tern__holds {
 // The task's waits. True: nothing waits, since all hold already, or the task is poisoned.
 bool tern__hold_start(struct tern_chip *chip, struct tern__task *task);
 
-// A block of the task ends when the untils, which are copied, all hold. False: no memory.
+// A block of the task ends when the untils, which are copied, all hold. *waits: as long as that;
+// else they hold already, or the task is poisoned. False: no memory.
 bool tern__hold_end(struct tern_chip *chip, struct tern__task *task,
-                    const struct tern__until *untils, uint32_t count);
+                    const struct tern__until *untils, uint32_t count, bool *waits);
 
-// Lets go what need not wait any more. `must`: not only when nobody else is just looking. Returns
-// whether that was anything.
-bool tern__holds_look(struct tern_chip *chip, bool must);
+// Takes out of the list, by `next`, what need not wait any more; the caller starts those tasks, and
+// ends those blocks and frees their holds. `must`: not only when nobody else is just looking.
+struct tern__hold *tern__holds_take(struct tern_chip *chip, bool must);
 
 #endif

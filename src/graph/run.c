@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/away.h"
@@ -306,11 +307,30 @@ void tern__run_release(struct tern_chip *chip, struct tern__task *task, uint32_t
     end_all(&todo);
 }
 
-void tern__run_start(struct tern_chip *chip, struct tern__task *task)
+static void let_go(struct tern_chip *chip, struct tern__hold *hold)
 {
+    struct tern__task *task = hold->task;
+    if (hold->ends) {
+        free(hold);
+        tern__run_call_ended(chip, task, NULL);
+        return;
+    }
     struct todo todo = {.chip = chip};
     start(&todo, task);
     end_all(&todo);
+}
+
+void tern__run_look(struct tern_chip *chip, bool must)
+{
+    if (chip->away != NULL) {
+        chip->away->look(chip->away, must);
+    }
+    struct tern__hold *hold = tern__holds_take(chip, must);
+    while (hold != NULL) {
+        struct tern__hold *next = hold->next;
+        let_go(chip, hold);
+        hold = next;
+    }
 }
 
 void tern__run_place(struct tern_chip *chip)

@@ -51,8 +51,9 @@ struct tern__task *tern__run_call_ended(struct tern_chip *chip, struct tern__tas
 // Gives tasks of several calls to cores that are idle; ends those of a run that is cancelled.
 void tern__run_place(struct tern_chip *chip);
 
-// The waits of a task hold.
-void tern__run_start(struct tern_chip *chip, struct tern__task *task);
+// Starts and ends what need not wait for signals any more, and ends what has come back (away.h).
+// `must`: not only when nobody else is just looking.
+void tern__run_look(struct tern_chip *chip, bool must);
 
 // The core's kernel has reported a failure.
 void tern__run_failed(struct tern__core *core, struct tern__task *task);

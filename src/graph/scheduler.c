@@ -36,7 +36,7 @@ static bool something_changed(void *arg)
 {
     struct pause *pause = arg;
     struct tern_chip *chip = pause->chip;
-    tern__holds_look(chip, true);
+    tern__run_look(chip, true);
     return tern__run_is_over(chip) ||
            (!pause->told && (tern__flag_load(&chip->run.failed) == TERN__RUN_FAILED ||
                              tern__flag_load(&chip->interrupted) != 0));
@@ -192,7 +192,7 @@ static void cancel(struct tern_chip *chip)
     if (chip->away != NULL) {
         chip->away->cancel(chip->away);
     }
-    tern__holds_look(chip, true);
+    tern__run_look(chip, true);
     tern__bell_ring(&chip->room_bell);
 }
 

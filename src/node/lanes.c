@@ -258,13 +258,13 @@ void tern__node_finish(tern_node *node, struct tern__node_call *calls)
     }
 }
 
-bool tern__node_look(struct tern__away *away, bool must)
+void tern__node_look(struct tern__away *away, bool must)
 {
     tern_node *node = tern__node_of(away);
     struct tern__node_call *finished = NULL;
     uint64_t some = 0;
     if (tern__flag_load(&node->flying) == 0) {
-        return false;
+        return;
     }
     for (int chip = 0; chip < node->chips; chip++) {
         if (seen_done(node, chip) != tern__peek(&node->lanes[chip].done)) {
@@ -272,12 +272,12 @@ bool tern__node_look(struct tern__away *away, bool must)
         }
     }
     if (some == 0) {
-        return false;
+        return;
     }
     if (must) {
         pthread_mutex_lock(&node->lock);
     } else if (pthread_mutex_trylock(&node->lock) != 0) {
-        return false;
+        return;
     }
     bool any = false;
     for (int chip = 0; chip < node->chips && !node->broken; chip++) {
@@ -288,5 +288,4 @@ bool tern__node_look(struct tern__away *away, bool must)
     }
     pthread_mutex_unlock(&node->lock);
     tern__node_finish(node, finished);
-    return any;
 }

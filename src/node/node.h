@@ -102,7 +102,7 @@ static inline uint32_t tern__node_in_flight(const struct tern__node_lane *lane)
 // lanes.c: of tern__away.
 bool tern__node_ready(struct tern__away *away, struct tern__task *task);
 void tern__node_drop(struct tern__away *away, struct tern__task *task);
-bool tern__node_look(struct tern__away *away, bool must);
+void tern__node_look(struct tern__away *away, bool must);
 
 // The lane has room. When the communicator has failed nothing arrives, and the scheduler ends the
 // run. Under the lock; member: NULL for what is no task's.
