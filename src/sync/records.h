@@ -29,6 +29,7 @@ struct tern__signature {
     uint8_t root;
     uint8_t order;
     uint8_t algorithm; // index in the kind's row of tern_algo_name, or TERN__ALGORITHM_NONE
+    uint16_t unused;   // 0: what is sent to other machines is compared as bytes
     uint64_t bytes;
 };
 

@@ -347,7 +347,7 @@ static void a_fork_beside_threads_that_allocate_does_not_hang(void **state)
 static int who_owns_what(tern_comm *comm, void *arg)
 {
     char *blocks[3];
-    char *ordinary = malloc(100);
+    char ordinary[100];
     tern_window *window;
     for (int i = 0; i < 3; i++) {
         CHECK(tern_alloc(comm, 1000, (void **)&blocks[i]) == TERN_OK);
@@ -362,7 +362,6 @@ static int who_owns_what(tern_comm *comm, void *arg)
     CHECK(tern_memory_owner(blocks[1]) == 0 && tern_memory_owner(blocks[1] + 500) == 0);
     CHECK(tern_free(blocks[0]) == TERN_OK && tern_free(blocks[2]) == TERN_OK);
     CHECK(tern_window_destroy(window) == TERN_OK);
-    free(ordinary);
     return 0;
 }
 

@@ -85,7 +85,7 @@ static HcclResult check_config(const char *call, const HcclCommConfig *config)
 HcclResult tern__hccl_settings(const char *call, const HcclCommConfig *config,
                                struct tern__hccl_settings *settings)
 {
-    HcclCommConfig read;
+    HcclCommConfig read = {.hcclBufferSize = 0};
     memset(settings, 0, sizeof *settings);
     HcclResult result = read_config(call, config, &read);
     result = result != HCCL_SUCCESS ? result : check_config(call, &read);

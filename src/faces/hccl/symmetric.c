@@ -163,7 +163,7 @@ HcclResult HcclCommSymWinRegister(HcclComm comm, void *addr, uint64_t size, Hccl
     (void)flag;
     HcclResult result = tern__hccl_lives(call, comm);
     if (result == HCCL_SUCCESS && win == NULL) {
-        result = tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call);
     }
     result = result == HCCL_SUCCESS ? check_bytes(call, addr, size) : result;
     if (result == HCCL_SUCCESS) {
@@ -207,7 +207,7 @@ HcclResult HcclCommSymWinGet(HcclComm comm, void *ptr, size_t size, HcclCommSymW
     const char *call = __func__;
     HcclResult result = tern__hccl_lives(call, comm);
     if (result == HCCL_SUCCESS && (win == NULL || offset == NULL)) {
-        result = tern__hccl_no_pointer(call);
+        return tern__hccl_no_pointer(call);
     }
     result = result == HCCL_SUCCESS ? check_bytes(call, ptr, size) : result;
     if (result != HCCL_SUCCESS) {

@@ -128,10 +128,9 @@ static void *get_much(void *arg)
 
 static int with_death(struct net_rank *self, void *arg)
 {
-    char *bytes = calloc(1, 32 * MIB);
+    static char bytes[32 * MIB];
     pthread_t getter;
     (void)arg;
-    CHECK(bytes != NULL);
     if (self->job.rank == 2) {
         atomic_store(&self->shared->words[0], (uint32_t)getpid());
         raise(SIGSTOP);
@@ -160,7 +159,6 @@ static int with_death(struct net_rank *self, void *arg)
     CHECK(sees_dead(self, 2));
     CHECK(tern__net_flush(self->job.net, -1) == TERN_OK); // nobody is left to be waited for
     CHECK(reaches(self, 1 - self->job.rank, 77));
-    free(bytes);
     atomic_fetch_add(&self->shared->words[1], 1);
     while (atomic_load(&self->shared->words[1]) < 2) {
         poll(NULL, 0, 1);
@@ -208,9 +206,8 @@ static void a_message_cut_short_is_a_death(void **state)
 // The receiver takes the window away, and its memory, while puts come and gets are answered.
 static int with_removal(struct net_rank *self, void *arg)
 {
-    char *bytes = calloc(1, 8 * MIB);
+    static char bytes[8 * MIB];
     (void)arg;
-    CHECK(bytes != NULL);
     if (self->job.rank == 0) {
         for (int i = 0; i < 20; i++) {
             net->put(nets_at(self, 1, 0), bytes, 8 * MIB);
@@ -229,7 +226,6 @@ static int with_removal(struct net_rank *self, void *arg)
         CHECK(mprotect(self->base, 2 * self->size_bytes, PROT_NONE) == 0);
     }
     nets_meet(self);
-    free(bytes);
     return 0;
 }
 
