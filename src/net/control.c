@@ -22,21 +22,14 @@ struct sent_cell {
     struct tern__cell cell;
 };
 
-uint64_t tern__net_members(const struct tern__group *group)
+// The members, as ranks of the job.
+static uint64_t members_of(const struct tern__group *group)
 {
     uint64_t ranks = 0;
     for (int rank = 0; rank < group->size; rank++) {
         ranks |= UINT64_C(1) << group->members[rank];
     }
     return ranks;
-}
-
-struct tern__net_message tern__net_about(const struct tern__group *group, enum tern__net_kind kind)
-{
-    return (struct tern__net_message){.kind = kind,
-                                      .slot = (uint32_t)group->slot,
-                                      .generation = group->generation,
-                                      .word = (uint32_t)group->size};
 }
 
 static int control_flush(struct tern__job *job, const _Atomic uint32_t *failed, int64_t timeout_ns)
@@ -71,7 +64,7 @@ static void control_arrived(const struct tern__group *group, uint64_t number)
         }
     }
     message.bytes = count * sizeof sent[0];
-    tern__net_tell(group->job->net, tern__net_members(group), &message, sent);
+    tern__net_tell(group->job->net, members_of(group), &message, sent);
 }
 
 static void control_failed(const struct tern__group *group)
@@ -82,7 +75,7 @@ static void control_failed(const struct tern__group *group)
     message.rank = shared->failed_rank;
     message.key = (uint64_t)tern__ctl_first_dead(group->job->ctl) + 1;
     message.bytes = sizeof shared->failed_text;
-    tern__net_tell(group->job->net, tern__net_members(group), &message, shared->failed_text);
+    tern__net_tell(group->job->net, members_of(group), &message, shared->failed_text);
 }
 
 static void control_left(const struct tern__group *group)
@@ -90,14 +83,14 @@ static void control_left(const struct tern__group *group)
     struct tern__net_message message = tern__net_about(group, TERN__NET_LEFT);
     message.rank = group->rank;
     message.value = group->barriers;
-    tern__net_tell(group->job->net, tern__net_members(group), &message, NULL);
+    tern__net_tell(group->job->net, members_of(group), &message, NULL);
 }
 
 static void control_selected(const struct tern__group *group, const struct tern__selected *selected)
 {
     struct tern__net_message message = tern__net_about(group, TERN__NET_SELECTED);
     message.bytes = sizeof *selected;
-    tern__net_tell(group->job->net, tern__net_members(group), &message, selected);
+    tern__net_tell(group->job->net, members_of(group), &message, selected);
 }
 
 const struct tern__far tern__net_far = {

@@ -5,12 +5,19 @@
 
 #include "net/net.h"
 #include "sync/far.h"
+#include "sync/group.h"
 
 extern const struct tern__far tern__net_far;
 
-// The members, as ranks of the job; and a message about the group.
-uint64_t tern__net_members(const struct tern__group *group);
-struct tern__net_message tern__net_about(const struct tern__group *group, enum tern__net_kind kind);
+// A message about the group.
+static inline struct tern__net_message tern__net_about(const struct tern__group *group,
+                                                       enum tern__net_kind kind)
+{
+    return (struct tern__net_message){.kind = kind,
+                                      .slot = (uint32_t)group->slot,
+                                      .generation = group->generation,
+                                      .word = (uint32_t)group->size};
+}
 
 // control_invite.c: of tern__net_far, and the handlers of what they send.
 void tern__net_invited(const struct tern__group *group, const struct tern__invite *invite);

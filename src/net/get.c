@@ -102,10 +102,14 @@ static int await(struct tern__far_part *far, struct tern__net_get *get)
                    : TERN_OK;
 }
 
-static int fetch(struct tern__far_part *far, char *local, uint64_t bytes, const tern_block *block)
+int tern__net_fetch(struct tern__far_part *far, char *local, uint64_t bytes,
+                    const tern_block *block)
 {
     struct tern__net_get *get = NULL;
-    TERN_TRY(take_slot(far, &get));
+    int status = take_slot(far, &get);
+    if (get == NULL) {
+        return status;
+    }
     get->to = local;
     get->bytes = bytes;
     get->row_bytes = block != NULL ? block->row_bytes : bytes;
@@ -115,18 +119,12 @@ static int fetch(struct tern__far_part *far, char *local, uint64_t bytes, const 
     far->message.value = get->row_bytes;
     far->message.more = block != NULL ? block->window_stride_bytes : 0;
     far->message.word = block != NULL ? (uint32_t)block->rows : 1;
-    int status = tern__net_send(far->net, far->rank, &far->message, NULL);
+    status = tern__net_send(far->net, far->rank, &far->message, NULL);
     if (status != TERN_OK) {
         give_up(far->net, get); // part of the question may be on its way
         return status;
     }
     return await(far, get);
-}
-
-bool tern__net_fetch(struct tern__far_part *far, char *local, uint64_t bytes,
-                     const tern_block *block)
-{
-    return tern__far_went(far, fetch(far, local, bytes, block));
 }
 
 // Asked.
@@ -194,7 +192,7 @@ static char *got_place(struct tern__net *net, int peer, const struct tern__net_m
     const struct tern__net_get *get = find_get(net, message);
     (void)peer;
     bool wanted = get != NULL && tern__flag_load(&get->state) == TERN__GET_ASKED &&
-                  get->bytes == message->bytes; // partner: fetch
+                  get->bytes == message->bytes; // partner: tern__net_fetch
     return wanted ? get->to : tern__net_nowhere;
 }
 

@@ -30,6 +30,15 @@ void tern__net_link_free(struct tern__net_link *link)
     free(link);
 }
 
+void tern__net_free_ended(struct tern__net *net)
+{
+    while (net->ended != NULL) {
+        struct tern__net_link *link = net->ended;
+        net->ended = link->next;
+        tern__net_link_free(link);
+    }
+}
+
 struct tern__net_link *tern__net_link_new(struct tern__net *net, int fd, int peer, bool outgoing)
 {
     struct tern__net_link *link = calloc(1, sizeof *link);

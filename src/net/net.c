@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,23 +18,6 @@
 #include "sync/ladder.h"
 
 enum { EVENTS = 64 };
-
-struct tern__job *tern__net_job(struct tern__net *net)
-{
-    return net->job;
-}
-
-void tern__net_handle(struct tern__net *net, enum tern__net_kind kind,
-                      struct tern__net_handler handler)
-{
-    handler.loose = handler.loose || kind >= TERN__NET_CONTROL;
-    net->handlers[kind] = handler;
-}
-
-void tern__net_each_beat(struct tern__net *net, void (*beat)(struct tern__net *net))
-{
-    net->beat = beat;
-}
 
 static void watch(const struct tern__net *net, int fd, void *what, uint32_t events, int change)
 {
@@ -107,16 +89,6 @@ static void beat(struct tern__net *net)
     tern__net_windows_reap(net);
 }
 
-// No event of this round is about them any more.
-static void free_ended(struct tern__net *net)
-{
-    while (net->ended != NULL) {
-        struct tern__net_link *link = net->ended;
-        net->ended = link->next;
-        tern__net_link_free(link);
-    }
-}
-
 // Linux before 5.11 counts milliseconds.
 static int await_events(const struct tern__net *net, struct epoll_event *events, int64_t most_ns)
 {
@@ -145,33 +117,9 @@ static void *receive_all(void *arg)
             beat_ns = tern__now_ns() + TERN__NET_BEAT_MS * TERN_NS_PER_MS;
             beat(net);
         }
-        free_ended(net);
+        tern__net_free_ended(net);
     }
     return NULL;
-}
-
-void tern__net_free(struct tern__net *net)
-{
-    for (uint32_t i = 0; i < net->windows_count; i++) { // in the child of a fork
-        const struct tern__net_window *at = &net->windows[i];
-        if (at->retired) {
-            munmap(at->base + (size_t)at->rank * at->size_bytes, at->size_bytes);
-        }
-    }
-    free_ended(net);
-    struct tern__net_link *next;
-    for (struct tern__net_link *link = net->links; link != NULL; link = next) {
-        next = link->next;
-        tern__net_link_free(link);
-    }
-    if (net->epoll >= 0) {
-        close(net->epoll);
-    }
-    if (net->wake >= 0) {
-        close(net->wake);
-    }
-    free(net->control);
-    free(net);
 }
 
 static int open_all(struct tern__net *net)

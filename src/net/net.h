@@ -3,6 +3,7 @@
 // built on them. A job on one machine has none of this, and no thread.
 //
 //     net.c       start and end; the thread that receives
+//     state.c     what all files ask of it
 //     link.c      connections
 //     stream.c    sending
 //     flush.c     until all of it is stored

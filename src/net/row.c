@@ -32,7 +32,8 @@ static bool find(const char *address, enum tern__net_kind kind, struct tern__far
     return false;
 }
 
-bool tern__far_went(const struct tern__far_part *far, int status)
+// Fails the communicator, with the last sentence, if it has to. Whether it was TERN_OK.
+static bool went(const struct tern__far_part *far, int status)
 {
     if (status != TERN_OK && status != TERN_ERR_PEER) {
         tern__ctl_comm_fail(far->net->job->ctl, (int)far->window.slot, status, far->window.rank,
@@ -44,7 +45,7 @@ bool tern__far_went(const struct tern__far_part *far, int status)
 static bool send(struct tern__far_part *far, const void *payload, uint64_t bytes)
 {
     far->message.bytes = bytes;
-    return tern__far_went(far, tern__net_send(far->net, far->rank, &far->message, payload));
+    return went(far, tern__net_send(far->net, far->rank, &far->message, payload));
 }
 
 // In pieces, each a message, from the last to the first, whose first word then is stored last.
@@ -132,7 +133,7 @@ static void net_get(const char *remote, char *local, size_t size_bytes)
 {
     struct tern__far_part far;
     if (size_bytes > 0 && find(remote, TERN__NET_GET, &far)) {
-        tern__net_fetch(&far, local, size_bytes, NULL);
+        went(&far, tern__net_fetch(&far, local, size_bytes, NULL));
     }
 }
 
@@ -156,7 +157,8 @@ static void net_get_block(const char *remote, char *local, const tern_block *blo
         rows = most == 0 ? 1 : block->rows - row < most ? block->rows - row : most;
         tern_block some = *block;
         some.rows = rows;
-        if (!tern__net_fetch(&far, to, rows * block->row_bytes, most > 0 ? &some : NULL)) {
+        if (!went(&far,
+                  tern__net_fetch(&far, to, rows * block->row_bytes, most > 0 ? &some : NULL))) {
             return;
         }
     }
@@ -167,8 +169,7 @@ static void net_get_block(const char *remote, char *local, const tern_block *blo
 static void net_notify(char *remote, int32_t value, tern_notify_op op)
 {
     struct tern__far_part far;
-    if (find(remote, TERN__NET_NOTIFY, &far) &&
-        tern__far_went(&far, tern__net_flush(far.net, far.rank))) {
+    if (find(remote, TERN__NET_NOTIFY, &far) && went(&far, tern__net_flush(far.net, far.rank))) {
         far.message.value = (uint32_t)value;
         far.message.word = (uint32_t)op;
         send(&far, NULL, 0);
@@ -229,11 +230,11 @@ static void near_notify(char *remote, int32_t value, tern_notify_op op)
             continue;
         }
         int status = tern__net_flush(far.net, -1);
-        bool went = status == TERN_OK || status == TERN_ERR_PEER;
-        if (!went && find(remote, TERN__NET_NOTIFY, &far)) {
-            tern__far_went(&far, status);
+        bool goes_on = status == TERN_OK || status == TERN_ERR_PEER;
+        if (!goes_on && find(remote, TERN__NET_NOTIFY, &far)) {
+            went(&far, status);
         }
-        if (!went) {
+        if (!goes_on) {
             return;
         }
     }

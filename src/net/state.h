@@ -129,13 +129,16 @@ static inline void tern__net_show_order(struct tern__net *net)
 #endif
 }
 
-// net.c. Closes all and frees it; no thread uses it.
+// state.c. Closes all and frees it; no thread uses it.
 void tern__net_free(struct tern__net *net);
 
 // link.c. Makes a connection known to the receiving thread, or closes it: NULL without memory. With
 // net->work.
 struct tern__net_link *tern__net_link_new(struct tern__net *net, int fd, int peer, bool outgoing);
 void tern__net_link_free(struct tern__net_link *link);
+
+// Those that are in net->ended; no event is about them any more.
+void tern__net_free_ended(struct tern__net *net);
 
 // stream.c. The lock of the peer is held.
 int tern__net_connect(struct tern__net *net, int rank);
@@ -200,13 +203,9 @@ struct tern__far_part {
     struct tern__net_message message;
 };
 
-// row.c. Fails the communicator, with the last sentence, if it has to. Whether it was TERN_OK.
-bool tern__far_went(const struct tern__far_part *far, int status);
-
-// get.c. The bytes, or the rows of a block of at most TERN__NET_SCRATCH bytes, into `local`. False
-// when they have not come.
-bool tern__net_fetch(struct tern__far_part *far, char *local, uint64_t bytes,
-                     const tern_block *block);
+// get.c. The bytes, or the rows of a block of at most TERN__NET_SCRATCH bytes, into `local`.
+int tern__net_fetch(struct tern__far_part *far, char *local, uint64_t bytes,
+                    const tern_block *block);
 
 // control.c: sync/far.h, and the handlers of what it sends.
 int tern__net_control_start(struct tern__net *net);
