@@ -66,6 +66,7 @@ static void handle(struct tern__net *net, const struct epoll_event *event)
         struct tern__net_link *link = event->data.ptr;
         if ((event->events & EPOLLOUT) != 0 && !link->closed) {
             tern__net_send_replies(net, link);
+            tern__net_close_spoiled(net, link);
         }
         if ((event->events & ~(uint32_t)EPOLLOUT) != 0 && !link->closed) {
             tern__net_receive(net, link);

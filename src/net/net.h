@@ -5,6 +5,7 @@
 //     net.c       start and end; the thread that receives
 //     state.c     what all files ask of it
 //     link.c      connections
+//     peer.c      who is still there
 //     stream.c    sending
 //     flush.c     until all of it is stored
 //     receive.c   receiving

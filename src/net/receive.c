@@ -15,8 +15,6 @@
 #include "net/state.h"
 #include "sync/group.h"
 
-char tern__net_nowhere[1];
-
 void tern__net_close(struct tern__net *net, struct tern__net_link *link)
 {
     if (link->closed) {
@@ -57,6 +55,13 @@ void tern__net_refuse(struct tern__net *net, struct tern__net_link *link, const 
     }
     link->over = true;
     tern__net_close(net, link);
+}
+
+void tern__net_close_spoiled(struct tern__net *net, struct tern__net_link *link)
+{
+    if (link->spoiled && !link->closed) {
+        tern__net_refuse(net, link, "it asked for memory that the program has unmapped");
+    }
 }
 
 static void greet(struct tern__net *net, struct tern__net_link *link,
@@ -111,12 +116,6 @@ static void store_head(const struct tern__net_link *link)
     if (link->to != NULL && link->head_bytes > 0) {
         tern__publish_bytes(link->to, link->head, link->head_bytes); // partner: who polls it
     }
-}
-
-void tern__net_flushed(struct tern__net *net, int peer, uint64_t number)
-{
-    atomic_store_explicit(&net->peers[peer].flushed, number, memory_order_seq_cst);
-    tern__bell_ring(&net->job->ctl->ranks[net->job->rank].bell); // partner: is_flushed
 }
 
 static void take(struct tern__net *net, struct tern__net_link *link)
@@ -224,6 +223,7 @@ static bool parse(struct tern__net *net, struct tern__net_link *link)
         }
         link->in_payload = false;
         take(net, link);
+        tern__net_close_spoiled(net, link);
         if (link->closed) {
             return false;
         }

@@ -53,7 +53,7 @@ void tern__net_send_replies(struct tern__net *net, struct tern__net_link *link)
             continue;
         }
         if (now < 0 && errno == EFAULT) {
-            tern__net_refuse(net, link, "it asked for memory that the program has unmapped");
+            link->spoiled = true;
             return;
         }
         if (now < 0) {

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+char tern__net_nowhere[1];
+
 struct tern__job *tern__net_job(struct tern__net *net)
 {
     return net->job;

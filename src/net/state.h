@@ -48,6 +48,7 @@ struct tern__net_link {
     bool over;     // BYE has come, or nothing counts that comes
     bool closed;
     bool wants_out;   // waits until replies can be sent
+    bool spoiled;     // a reply cannot be read to its end: nothing can follow it
     int64_t since_ns; // when it was made
     // Received and not looked at: buffer[begin..end).
     char *buffer;
@@ -140,16 +141,19 @@ void tern__net_link_free(struct tern__net_link *link);
 // Those that are in net->ended; no event is about them any more.
 void tern__net_free_ended(struct tern__net *net);
 
-// stream.c. The lock of the peer is held.
-int tern__net_connect(struct tern__net *net, int rank);
-int tern__net_write(struct tern__net *net, int rank, struct tern__net_message *message);
+// peer.c. Whether nothing comes from that rank any more, and the sentence.
+bool tern__net_is_gone(const struct tern__net *net, int rank);
+int tern__net_say_gone(const struct tern__net *net, int rank);
 
 // A rank's connection has closed without a BYE, or could not be used: it has died, unless it left.
 void tern__net_lost(struct tern__net *net, int rank);
 
-// Whether nothing comes from that rank any more, and the sentence.
-bool tern__net_is_gone(const struct tern__net *net, int rank);
-int tern__net_say_gone(const struct tern__net *net, int rank);
+// A flush has been answered.
+void tern__net_flushed(struct tern__net *net, int peer, uint64_t number);
+
+// stream.c. The lock of the peer is held.
+int tern__net_connect(struct tern__net *net, int rank);
+int tern__net_write(struct tern__net *net, int rank, struct tern__net_message *message);
 
 // Says BYE, waiting for no more than a second in all. The receiving thread has ended.
 void tern__net_say_bye(struct tern__net *net);
@@ -158,11 +162,11 @@ void tern__net_say_bye(struct tern__net *net);
 void tern__net_receive(struct tern__net *net, struct tern__net_link *link);
 void tern__net_close(struct tern__net *net, struct tern__net_link *link);
 
-// A flush of a peer has been answered.
-void tern__net_flushed(struct tern__net *net, int peer, uint64_t number);
-
 // What cannot be of this job and build: the communicator of all fails, since bytes were lost.
 void tern__net_refuse(struct tern__net *net, struct tern__net_link *link, const char *what);
+
+// Refuses a connection that is spoiled.
+void tern__net_close_spoiled(struct tern__net *net, struct tern__net_link *link);
 
 // How many bytes of what goes to an address are stored last, as one: 8, 4, or 0 when that cannot
 // be.

@@ -235,6 +235,35 @@ static void nothing_is_stored_in_a_window_that_is_gone(void **state)
     assert_true(nets_run(2, 8 * MIB, with_removal, NULL, 30));
 }
 
+// The receiver unmaps a window that it has not taken away: whoever gets from it waits for nothing.
+static int with_unmapped(struct net_rank *self, void *arg)
+{
+    static char bytes[MIB];
+    (void)arg;
+    if (self->job.rank == 1) {
+        CHECK(mprotect(self->base, 2 * self->size_bytes, PROT_NONE) == 0);
+    }
+    nets_meet(self);
+    if (self->job.rank == 0) {
+        net->get(nets_at(self, 1, 0), bytes, sizeof bytes);
+        CHECK(sees_dead(self, 1));
+    }
+    nets_meet(self);
+    const char *said = self->job.ctl->comms[0].failed_text;
+    CHECK(self->job.rank == 0 || strstr(said, "memory that the program has unmapped") != NULL);
+    return 0;
+}
+
+static void a_get_from_memory_that_is_unmapped_ends(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_THREAD__)
+    print_message("skipped: under ThreadSanitizer answers are copied, which needs their memory\n");
+    skip();
+#endif
+    assert_true(nets_run(2, MIB, with_unmapped, NULL, 30));
+}
+
 // A child holds none of the connections: its parent's death is seen while it lives.
 static int with_child(struct net_rank *self, void *arg)
 {
@@ -275,6 +304,7 @@ int main(void)
         cmocka_unit_test(a_death_in_the_middle_of_messages_is_seen),
         cmocka_unit_test(a_message_cut_short_is_a_death),
         cmocka_unit_test(nothing_is_stored_in_a_window_that_is_gone),
+        cmocka_unit_test(a_get_from_memory_that_is_unmapped_ends),
         cmocka_unit_test(a_child_holds_no_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
