@@ -76,22 +76,15 @@ def circles_of(needs):
 
 
 def check_circles(places, owner, table, findings):
-    """Circles of files of one floor, but for those of contrib/circles.txt, which may only become smaller."""
-    listed = Path("contrib/circles.txt")
-    known = {}
-    for line in read_text(listed) if (ROOT / listed).exists() else []:
-        floor, _, names = line.partition(":")
-        known.setdefault(floor, []).append(set(names.split()))
+    """Circles of files of one floor: there is none."""
     needs = {}
     for path, (source, floor, _) in places.items():
         makers = (owner[name] for name in table[path][1] & set(owner))
         needs[source] = {maker for maker, below in makers if below == floor and maker != source}
     for circle in circles_of(needs):
         first, *others = sorted(circle)
-        names = {file.stem for file in circle}
-        if not any(names <= listed for listed in known.get(str(first.parent.relative_to("src")), [])):
-            findings.error(first, 1, f"calls and is called by {', '.join(file.name for file in others)}: calls "
-                                     "between the files of a floor go one way")
+        findings.error(first, 1, f"calls and is called by {', '.join(file.name for file in others)}: calls "
+                                 "between the files of a floor go one way")
 
 
 def promises_of(source):
