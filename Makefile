@@ -15,8 +15,9 @@ FUZZ_SECONDS ?= 20
 RUNS         ?= 30
 # The Python whose torch `make torch` builds for: Debian's has one after contrib/deps.sh --torch.
 TORCH_PYTHON ?= /usr/bin/python3
-# Labels (floors) that ThreadSanitizer does not run, as one regular expression: without threads.
-TSAN_EXCLUDE ?= ^(topo|plan|plan/check|plan/sim|coll)$$
+# Labels (floors, and that of `ctest-threads: none`) that ThreadSanitizer does not run, as one regular expression:
+# without threads.
+TSAN_EXCLUDE ?= ^(topo|plan|plan/check|plan/record|plan/sim|plan/optimal|coll|no-threads)$$
 # gcc 12's ThreadSanitizer knows the memory map of kernels with at most 28 random bits.
 TSAN_RUN = $(shell [ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)" -le 28 ] || \
              ! setarch -R true 2>/dev/null || echo setarch -R)

@@ -10,6 +10,8 @@
 # A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s; what may take longest starts
 # first, so that no processor is idle at the end. Exit status 77 means skipped. With `ctest-machines: N` the
 # test also runs with its ranks spread over N machines, which they take this one for (test/support/ranks.h).
+# `ctest-threads: none`: none of its processes starts a thread, but for those with ranks on several machines. It has
+# the label no-threads, which `make tsan` leaves out; test/support/alone/no_threads.c keeps that true.
 #
 # A test links lib/libtern_shown.so: libtern.so with its internals exported (cmake/show.py). It is compiled
 # as a shared library is, so that data of the library stands there and not in the test. One that loads libraries
@@ -45,6 +47,11 @@ endif()
 file(GLOB netlab_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/test/support/netlab/*.c")
 add_executable(netlab ${netlab_sources})
 target_link_libraries(netlab PRIVATE tern_flags)
+
+if(NOT TERN_SANITIZE)
+    add_library(tern_test_no_threads OBJECT "${PROJECT_SOURCE_DIR}/test/support/alone/no_threads.c")
+    target_link_libraries(tern_test_no_threads PRIVATE tern_flags)
+endif()
 
 include(cmake/hccl_face.cmake)
 
@@ -100,9 +107,16 @@ function(tern_add_test floor source)
     add_test(NAME "${floor}/${name}" COMMAND ${target})
     tern_read_timeout("${source}" seconds)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
-    set_tests_properties("${floor}/${name}" PROPERTIES
-        LABELS "${floor}" TIMEOUT ${seconds} COST ${seconds} SKIP_RETURN_CODE 77)
     file(STRINGS "${source}" first_lines LIMIT_COUNT 3)
+    set(labels "${floor}")
+    if(first_lines MATCHES "ctest-threads: *none")
+        list(APPEND labels no-threads)
+        if(NOT TERN_SANITIZE)
+            target_link_libraries(${target} PRIVATE tern_test_no_threads)
+        endif()
+    endif()
+    set_tests_properties("${floor}/${name}" PROPERTIES
+        LABELS "${labels}" TIMEOUT ${seconds} COST ${seconds} SKIP_RETURN_CODE 77)
     if(first_lines MATCHES "ctest-machines: *([0-9]+)")
         add_test(NAME "${floor}/${name}_on_machines" COMMAND ${target})
         set_tests_properties("${floor}/${name}_on_machines" PROPERTIES

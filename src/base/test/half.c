@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // f16 and bf16 conversions, against oracles that share nothing with them: the compiler's own
 // _Float16 (a software routine of its run-time library) and exact arithmetic in double. Into f32:
 // every value. Out of f32: every value at which the result changes with its neighbours, which

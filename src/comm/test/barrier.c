@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // Barriers: nobody leaves before everybody has come, and what was written before is seen after.
 #include "support/cmocka.h"
 #include <poll.h>

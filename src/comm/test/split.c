@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // Splitting: who ends up with whom, in which order, how many parts there may be, and that parts
 // neither mix nor leak.
 #include "support/cmocka.h"
@@ -174,7 +175,7 @@ static int come_and_go(tern_comm *comm, void *arg)
 {
     int rank = tern_comm_rank(comm);
     int fds = look_fds();
-    int all[TERN_RANKS_MAX];
+    int all[TERN_RANKS_MAX] = {0};
     for (int i = 0; i < 600; i++) {
         tern_comm *part;
         CHECK(tern_comm_split(comm, (rank + i) % 2, rank % (i % 3 + 1), &part) == TERN_OK);

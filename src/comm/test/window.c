@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // Windows that can be made: zero at first, of the right size, at the right addresses, and gone
 // without a trace. Those that cannot be made are in window_refused.c.
 #include "support/cmocka.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // The tensor map against a list of everything that was ever submitted: for random sequences of
 // tasks the order that follows from its answers is the order of all conflicts. Half of them work on
 // tiles of one buffer, with some regions of other forms among them.

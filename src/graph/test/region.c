@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // Regions: what is refused, what the fields are, and how regions meet, against sets of bytes.
 #include "graph/region.h"
 

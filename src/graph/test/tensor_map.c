@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // The tensor map: what each access comes after, what is forgotten, room, and what it costs. That
 // the order is right for any sequence: map_order.c.
 #include "map_kit.h"

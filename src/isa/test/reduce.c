@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // Reduce kernels against a naive loop, bit for bit: every level this processor has, every element
 // type and operation, odd counts, odd addresses, every shape of operands; NaN, infinity, -0,
 // subnormals and ties included.

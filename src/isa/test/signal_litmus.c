@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 400
+// ctest-timeout: 400, ctest-threads: none
 // Message passing between processes, by litmus: who sees the value of a notify sees everything that
 // was written before it, by plain stores and by tern_put, in the reader's window or in the
 // writer's. What a rank writes depends on what it has read before, so that one stale word spoils

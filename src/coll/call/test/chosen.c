@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 120
+// ctest-timeout: 120, ctest-threads: none
 // What tern_coll_select says will be selected is what runs: compared with the records of the calls,
 // for every kind, sizes around every switch, buffers in windows or not, in place or not, algorithms
 // named or not.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-machines: 2
+// ctest-machines: 2, ctest-threads: none
 // A deadline for a call: every kind, however it is made, ends after its own where a rank does not
 // come, and the sentence says so; without one, it outlasts the communicator's.
 #include <poll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240
+// ctest-timeout: 240, ctest-threads: none
 // Calls on ordinary memory that ranks read out of each other: right, bit for bit, wherever the
 // buffers are, and recorded as what they are; what a rank may not read goes through slots; a buffer
 // that is no memory and a rank that dies in the middle become sentences.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // Calls on ordinary memory are right whatever the ranks think of their distance, and whenever they
 // change their minds; and all know what one has found.
 #include "support/cmocka.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 120, ctest-machines: 2
+// ctest-timeout: 120, ctest-machines: 2, ctest-threads: none
 // Calls with a root that a rank ends before the others have entered them: who may leave, how far it
 // may run ahead, what others find in its slots, and what becomes of disagreements, of a rank that
 // leaves the communicator at once, and of TERN_AGREE=strict.

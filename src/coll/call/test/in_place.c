@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240
+// ctest-timeout: 240, ctest-threads: none
 // In place by every algorithm of every kind, named by the call, by TERN_ALGO or by a row of a tune
 // file; on all ranks, on some, on none; with buffers in windows and elsewhere; of sizes around the
 // switches. Bit for bit the reference, and every rank goes the same way. TERN_TEST_SCALE takes more

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240, ctest-machines: 2
+// ctest-timeout: 240, ctest-machines: 2, ctest-threads: none
 // Ranks that die, stay away or leave while the others make calls. Seeded: a rank of 2, 3, 5 or 8 is
 // killed at a random moment of a loop of random calls, by its own timer or from outside; each
 // survivor has TERN_ERR_PEER within a second, with a sentence that names rank and call; what had

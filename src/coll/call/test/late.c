@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 120
+// ctest-timeout: 120, ctest-threads: none
 // A rank that does not come: stopped, asleep, computing, waiting for something else; before a call
 // or in the middle of it. The others wait, or test, in every call that waits for it: each has
 // TERN_ERR_TIMEOUT at the communicator's deadline, with a sentence that says once who did not come

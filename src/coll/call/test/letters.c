@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // Small v-collectives in which each rank has counts of its own, blocking, many in a row: right at
 // any counts, and nothing is written where the ranks disagree in anything.
 #include "support/cmocka.h"

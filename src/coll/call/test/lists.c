@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240, ctest-machines: 2
+// ctest-timeout: 240, ctest-machines: 2, ctest-threads: none
 // Buffers that are lists, one for each rank: every kind that has shares, with and without counts,
 // by every algorithm, in place or not, wherever the buffers lie, gives the bytes that the same call
 // on flat buffers gives, and touches nothing beside them; ranks with lists and ranks without meet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-machines: 2
+// ctest-machines: 2, ctest-threads: none
 // Messages, blocking and started, of all lengths and dtypes, many on their way: each recv gets the
 // message that is next from its sender, whole, and nothing else of its buffer changes. What the two
 // disagree in is found before a byte is written.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-machines: 2
+// ctest-machines: 2, ctest-threads: none
 // Elements that are only moved: every kind that moves, by every algorithm, takes them whole, of 1
 // to 16 bytes; what would sum them is refused with a sentence, but a function of the caller's; and
 // they are part of what ranks agree on.

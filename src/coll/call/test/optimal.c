@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 120
+// ctest-timeout: 120, ctest-threads: none
 // Calls that name the algorithm `optimal`: every kind, both orders, in place or not, wherever the
 // buffers lie, few ranks and odd ones, against the reference. And by TERN_ALGO.
 #include "coll/call/test/samples.h"

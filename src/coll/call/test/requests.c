@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // Requests: many calls under way on communicators that overlap, ended in another order on every
 // rank; persistent calls between blocking ones; messages; and every wrong use of a request.
 #include "coll/call/test/random.h"

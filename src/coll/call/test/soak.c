@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240, ctest-machines: 2
+// ctest-timeout: 240, ctest-machines: 2, ctest-threads: none
 // A long life in short: seeded random calls of all kinds on communicators that overlap, blocking,
 // non-blocking and persistent, every result compared with the reference; and after a warm-up the
 // process holds no more memory, descriptors or mappings than before. TERN_TEST_CALLS says how many.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-machines: 2
+// ctest-machines: 2, ctest-threads: none
 // Messages with tags, recvs of any rank, recvs of at most so much: in any order of tags, each recv
 // gets the message that is next with its tag, whole; nobody starves; what does not fit is found
 // before a byte is written; and who waits for any rank is told when nobody is left to send.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240
+// ctest-timeout: 240, ctest-threads: none
 // Atomic reduces in runs: up to seven into one range at the same time, of every operation, beside
 // other transfers; nothing is lost, a NaN is the one NaN, and who dies or stands still with a lock
 // in hand is named.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // Runs that cannot end: a rank is killed, leaves, or never begins; a wait that is never posted.
 // Every other rank gets an error that names the culprit, and soon.
 #include <signal.h>

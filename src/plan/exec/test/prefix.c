@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 120
+// ctest-timeout: 120, ctest-threads: none
 // Searched plans whose sums grow on their way, on ranks in a row: proved to add inputs in rank
 // order in several sums, and executed bit for bit as one sum of all inputs. Elements of two bytes,
 // which may be f16, are summed once.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240
+// ctest-timeout: 240, ctest-threads: none
 // Runs of plans made by hand, over 1 to 16 processes: 200 in a row with other data each time and
 // with ranks that come late, bit for bit against sums in rank order.
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-threads: none
 // Sums on their way to a rank far away are the same bytes as those that go to a near one, for any
 // length, alignment and element, in place or not; and who is near is not treated as far.
 #include "support/cmocka.h"
