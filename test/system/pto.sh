@@ -144,6 +144,7 @@ links_in_all_ways() {
         expect 42 '' ./shared
         expect 0 '% ::pto_launch("Kernel",1, nullptr, stream)(sum, 40);' \
             "$tern" kernel-cc -E kernel.cpp
+        ! grep '"/.*/\(memory\|string\|functional\)"' said >&2 || die "kernels read a header of this size"
         cp host.cpp host
         expect 0 '' "$tern" kernel-cc -O0 -x c++ kernel.cpp host -x none -u main -o whole
         expect 42 '' ./whole

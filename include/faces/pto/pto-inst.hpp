@@ -6,8 +6,6 @@
 #ifndef TERN_FACES_PTO_PTO_INST_HPP
 #define TERN_FACES_PTO_PTO_INST_HPP
 
-#include <atomic>
-
 #include "pto/tern/call.hpp"
 #include "pto/tern/launch.hpp"
 #include "tern/stream.h"

@@ -79,8 +79,8 @@ struct Signal2D
 struct AsyncSession {
     DmaEngine engine = DmaEngine::SDMA;
     bool valid = false;
-    std::shared_ptr<tern_session> session; // copies are the same session
-    uint64_t commBlockOffset = 0;          // bytes that source and destination are shifted by
+    tern_detail::shared<tern_session> session; // copies are the same session
+    uint64_t commBlockOffset = 0;              // bytes that source and destination are shifted by
 };
 
 struct AsyncEvent {

@@ -5,8 +5,6 @@
 #ifndef TERN_FACES_PTO_COMM_PTO_COMM_INST_HPP
 #define TERN_FACES_PTO_COMM_PTO_COMM_INST_HPP
 
-#include <memory>
-
 #include "pto/comm/async/sdma/sdma_types.hpp"
 #include "pto/comm/comm_types.hpp"
 #include "pto/pto-inst.hpp"
@@ -90,19 +88,25 @@ template <typename PG> class group_operand
         if (group.nranks < 1 || group.tensors == nullptr) {
             check(name, tern_block_fail(TERN_ERR_ARG, "the group has %d ranks", group.nranks));
         }
-        tensors_.reset(new tern_tensor[static_cast<std::size_t>(group.nranks)]);
+        tensors_ = new tern_tensor[static_cast<std::size_t>(group.nranks)];
         for (int rank = 0; rank < group.nranks; rank++) {
             tensors_[static_cast<std::size_t>(rank)] = group.tensors[rank].tern_view();
         }
-        group_.tensors = tensors_.get();
+        group_.tensors = tensors_;
     }
+    ~group_operand()
+    {
+        delete[] tensors_;
+    }
+    group_operand(const group_operand &) = delete;
+    group_operand &operator=(const group_operand &) = delete;
     operator const tern_group *() const
     {
         return &group_;
     }
 
   private:
-    std::unique_ptr<tern_tensor[]> tensors_;
+    tern_tensor *tensors_ = nullptr;
     tern_group group_;
 };
 

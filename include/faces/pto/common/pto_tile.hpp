@@ -4,11 +4,11 @@
 #ifndef TERN_FACES_PTO_COMMON_PTO_TILE_HPP
 #define TERN_FACES_PTO_COMMON_PTO_TILE_HPP
 
-#include <array>
-#include <memory>
+#include <array> // braced lists, std::min: kernels use them and include nothing
 #include <new>
 
 #include "pto/common/type.hpp"
+#include "pto/tern/shared.hpp"
 #include "tern/isa.h"
 #include "tern/tile.h"
 
@@ -337,7 +337,7 @@ struct Tile {
     }
 
     mutable DType *data_ = nullptr;
-    mutable std::shared_ptr<void> own_;
+    mutable tern_detail::shared<void> own_;
 };
 
 template <typename T, int Rows, int Cols, int ValidRow = Rows, int ValidCol = Cols>
