@@ -247,7 +247,6 @@ static int graph_add_edge(tern_graph *graph, int from, int to)
     const char *call = "tern_graph_add_edge";
     struct tern__task *first;
     struct tern__task *second;
-    struct tern__edge *edge;
     TERN_TRY(check_open(call, graph));
     TERN_TRY(find_task(call, graph, from, &first));
     TERN_TRY(find_task(call, graph, to, &second));
@@ -256,10 +255,15 @@ static int graph_add_edge(tern_graph *graph, int from, int to)
                           first->name);
     }
     TERN_TRY(check_unpublished(call, graph, second));
-    TERN_TRY(tern__table_add_edge(&graph->table, first, second, &edge));
-    if (graph->chip != NULL) {
-        tern__task_link_one(edge);
+    if (graph->chip == NULL) {
+        return tern__table_add_before(&graph->table, second, (uint32_t)from);
     }
+    struct tern__edge *edge;
+    TERN_TRY(tern__table_make_edge(&graph->table, first, second, &edge));
+    if (graph->chip->history != NULL) {
+        TERN_TRY(tern__table_add_before(&graph->table, second, (uint32_t)from));
+    }
+    tern__task_link_one(edge);
     return TERN_OK;
 }
 

@@ -142,8 +142,8 @@ void tern__history_begin(struct tern__history *record, const struct tern_chip *c
     for (uint32_t i = 0; i < table->count; i++) {
         struct tern__task *task = tern__table_at(table, i);
         tern__history_add(record, task, task->number);
-        for (const struct tern__edge *edge = task->before; edge != NULL; edge = edge->next_before) {
-            tern__history_edge(record, task, edge->from->number);
+        for (uint32_t k = task->before_count; k-- > 0;) { // the newest first
+            tern__history_edge(record, task, task->numbers[k]);
         }
     }
 }

@@ -66,14 +66,14 @@ static int graph_publish(tern_graph *graph, int id)
         return tern__fail(TERN_ERR_STATE, "tern_graph_publish: task '%s' has been published",
                           task->name);
     }
-    task->before_count = TERN__PUBLISHED;
     graph->unpublished--;
     if (graph->chip->history != NULL) {
         tern__history_add(graph->chip->history, task, task->number);
-        for (const struct tern__edge *edge = task->before; edge != NULL; edge = edge->next_before) {
-            tern__history_edge(graph->chip->history, task, edge->from->number);
+        for (uint32_t i = task->before_count; i-- > 0;) { // the newest first
+            tern__history_edge(graph->chip->history, task, task->numbers[i]);
         }
     }
+    task->before_count = TERN__PUBLISHED;
     tern__orchestrate_publish(graph, task, 0);
     return TERN_OK;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sealing: from what was said while a graph was built on the host to what its runs need. Each edge
-// is counted once. Tasks that come after the same tasks, four or more, get a join: a task of no
+// is kept once. Tasks that come after the same tasks, four or more, get a join: a task of no
 // kernel that comes after those and before these, so that k tasks after f others cost k + f edges
 // and not k times f. Then the graph is run without its kernels: it has a cycle, or there is an
 // order.
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "graph/graph.h"
@@ -33,29 +34,23 @@ static uint64_t mix(uint64_t value)
     return value ^ (value >> 31);
 }
 
-// Whether an edge is the first from its task since the stamp was new.
-static bool is_new(struct sealing *sealing, const struct tern__edge *edge)
-{
-    uint32_t *seen = &sealing->seen[edge->from->number];
-    bool new = *seen != sealing->stamp;
-    *seen = sealing->stamp;
-    return new;
-}
-
-// Counts the different tasks before each, and hashes which they are.
-static void count_before(struct sealing *sealing)
+// Keeps each task before another once, and hashes which they are.
+static void read_before(struct sealing *sealing)
 {
     for (uint32_t i = 0; i < sealing->table->count; i++) {
         struct tern__task *task = tern__table_at(sealing->table, i);
         uint64_t set = 0;
-        task->before_count = 0;
+        uint32_t kept = 0;
         sealing->stamp++;
-        for (const struct tern__edge *edge = task->before; edge != NULL; edge = edge->next_before) {
-            if (is_new(sealing, edge)) {
-                set += mix(edge->from->number + UINT64_C(0x9e3779b97f4a7c15));
-                task->before_count++;
+        for (uint32_t k = 0; k < task->before_count; k++) {
+            const uint32_t number = task->numbers[k];
+            if (sealing->seen[number] != sealing->stamp) {
+                sealing->seen[number] = sealing->stamp;
+                set += mix(number + UINT64_C(0x9e3779b97f4a7c15));
+                task->numbers[kept++] = number;
             }
         }
+        task->before_count = kept;
         sealing->sets[i] = set;
     }
 }
@@ -63,16 +58,23 @@ static void count_before(struct sealing *sealing)
 static bool same_before(struct sealing *sealing, const struct tern__task *one,
                         const struct tern__task *other)
 {
-    sealing->stamp++;
-    for (const struct tern__edge *edge = one->before; edge != NULL; edge = edge->next_before) {
-        is_new(sealing, edge);
+    const uint32_t count = one->before_count;
+    if (count != other->before_count) {
+        return false;
     }
-    for (const struct tern__edge *edge = other->before; edge != NULL; edge = edge->next_before) {
-        if (sealing->seen[edge->from->number] != sealing->stamp) {
+    if (memcmp(one->numbers, other->numbers, count * sizeof *one->numbers) == 0) {
+        return true;
+    }
+    sealing->stamp++;
+    for (uint32_t i = 0; i < count; i++) {
+        sealing->seen[one->numbers[i]] = sealing->stamp;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (sealing->seen[other->numbers[i]] != sealing->stamp) {
             return false;
         }
     }
-    return one->before_count == other->before_count;
+    return true;
 }
 
 static void find_twins(struct sealing *sealing)
@@ -105,11 +107,8 @@ typedef void (*edge_visitor)(struct sealing *sealing, uint32_t from, uint32_t to
 static void visit_before(struct sealing *sealing, const struct tern__task *task, uint32_t to,
                          edge_visitor visit)
 {
-    sealing->stamp++;
-    for (const struct tern__edge *edge = task->before; edge != NULL; edge = edge->next_before) {
-        if (is_new(sealing, edge)) {
-            visit(sealing, edge->from->number, to);
-        }
+    for (uint32_t i = 0; i < task->before_count; i++) {
+        visit(sealing, task->numbers[i], to);
     }
 }
 
@@ -189,14 +188,15 @@ static int make_order(struct sealing *sealing)
 }
 
 // A task before this one that could not be run either. Every task left over has one.
-static const struct tern__task *step_back(const struct tern__order *order,
+static const struct tern__task *step_back(const struct tern__table *table,
+                                          const struct tern__order *order,
                                           const struct tern__task *task)
 {
-    const struct tern__edge *edge = task->before;
-    while (tern__peek(&order->pending[edge->from->number]) == 0) {
-        edge = edge->next_before;
+    const uint32_t *number = task->numbers;
+    while (tern__peek(&order->pending[*number]) == 0) {
+        number++;
     }
-    return edge->from;
+    return tern__table_at(table, *number);
 }
 
 // Names the tasks of one cycle: who walks backwards from a task left over, as many steps as there
@@ -209,14 +209,14 @@ static int report_cycle(const struct tern__table *table, const struct tern__orde
     }
     const struct tern__task *start = tern__table_at(table, left);
     for (uint32_t i = 0; i < table->count; i++) {
-        start = step_back(order, start);
+        start = step_back(table, order, start);
     }
     char text[512];
     const struct tern__task *at = start;
     size_t unnamed = 0;
     size_t used = (size_t)snprintf(text, sizeof text, "'%s'", start->name);
     do {
-        at = step_back(order, at);
+        at = step_back(table, order, at);
         if (used + TERN__TASK_NAME_BYTES + 40 < sizeof text) {
             used += (size_t)snprintf(text + used, sizeof text - used, " after '%s'", at->name);
         } else {
@@ -265,7 +265,7 @@ static bool try_run(struct tern__order *order)
 
 static int seal(tern_graph *graph, struct sealing *sealing)
 {
-    count_before(sealing);
+    read_before(sealing);
     find_twins(sealing);
     int status = make_order(sealing);
     if (status != TERN_OK) {

@@ -39,6 +39,16 @@ static void *store(struct tern__table *table, size_t bytes)
     return block->bytes + block->left;
 }
 
+// A full list, where it is with more room. NULL: no memory.
+static void *grow(struct tern__table *table, const void *list, uint32_t count, size_t size)
+{
+    void *grown = store(table, (count > 0 ? 2 * (size_t)count : TERN__LIST_LEAST) * size);
+    if (grown != NULL && count > 0) {
+        memcpy(grown, list, count * size);
+    }
+    return grown;
+}
+
 static int make_chunk(struct tern__table *table)
 {
     struct tern__task **chunk = &table->chunks[table->count / TERN__TABLE_CHUNK];
@@ -88,15 +98,24 @@ int tern__table_add(struct tern__table *table, const struct tern__task *task,
     return TERN_OK;
 }
 
-int tern__table_add_edge(struct tern__table *table, struct tern__task *from, struct tern__task *to,
-                         struct tern__edge **edge)
+int tern__table_grow_before(struct tern__table *table, struct tern__task *task)
+{
+    uint32_t *numbers = grow(table, task->numbers, task->before_count, sizeof *numbers);
+    if (numbers == NULL) {
+        return TERN_ERR_MEMORY;
+    }
+    task->numbers = numbers;
+    return TERN_OK;
+}
+
+int tern__table_make_edge(struct tern__table *table, struct tern__task *from, struct tern__task *to,
+                          struct tern__edge **edge)
 {
     struct tern__edge *made = store(table, sizeof *made);
     if (made == NULL) {
         return TERN_ERR_MEMORY;
     }
-    *made = (struct tern__edge){.from = from, .to = to, .next_before = to->before};
-    to->before = made;
+    *made = (struct tern__edge){.from = from, .to = to};
     *edge = made;
     return TERN_OK;
 }
@@ -108,14 +127,10 @@ int tern__table_add_until(struct tern__table *table, struct tern__task *task,
         TERN_TRY(make_more(table, task, NULL));
     }
     struct tern__hold *hold = &task->more->hold;
-    if ((hold->count & (hold->count - 1)) == 0) { // 0 or a power of two: room for twice as many
-        uint32_t room = hold->count > 0 ? 2 * hold->count : 1;
-        struct tern__until *untils = store(table, room * sizeof *untils);
+    if (tern__list_is_full(hold->count)) {
+        struct tern__until *untils = grow(table, hold->untils, hold->count, sizeof *untils);
         if (untils == NULL) {
             return TERN_ERR_MEMORY;
-        }
-        if (hold->count > 0) {
-            memcpy(untils, hold->untils, hold->count * sizeof *untils);
         }
         hold->untils = untils;
     }

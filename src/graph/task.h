@@ -27,8 +27,7 @@ struct tern__task;
 
 struct tern__edge {
     struct tern__task *from, *to;
-    struct tern__edge *next;        // of those that begin at `from`
-    struct tern__edge *next_before; // of those that end at `to`; not of tasks in rings
+    struct tern__edge *next; // of those that begin at `from`
 };
 
 #define TERN__EDGES_CLOSED ((struct tern__edge *)(uintptr_t)1)
@@ -79,9 +78,12 @@ struct tern__task {
     const int64_t *args; // the kernel gets a copy
     const char *name;    // for reports and traces
     struct tern__task_more *more;
-    struct tern__edge *before; // those that end here; in rings an array of before_count
-    uint32_t before_count;     // different tasks before it, or TERN__PUBLISHED
-    uint32_t record;           // its place in the record of the run (history.h)
+    union {
+        struct tern__edge *before; // of rings: those that end here
+        uint32_t *numbers;         // else: of the tasks before it, also twice until it is sealed
+    };
+    uint32_t before_count; // of these, or TERN__PUBLISHED
+    uint32_t record;       // its place in the record of the run (history.h)
     uint32_t blocks;
     uint16_t args_count;
     uint8_t core;    // tern_core

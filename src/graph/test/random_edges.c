@@ -166,14 +166,16 @@ static void choose_gate(struct net *net, struct node *n)
     }
 }
 
-// Who comes before: some earlier nodes; or the same, each perhaps twice, as before an earlier one.
+// Who comes before: some earlier nodes; or the same, each perhaps twice, as before an earlier one,
+// in the same order or backwards.
 static void choose_before(struct net *net, struct node *n, int density)
 {
     const struct node *like =
         n->at > 0 && below(net, 2) == 0 ? &net->nodes[below(net, n->at)] : NULL;
+    const bool backwards = like != NULL && below(net, 2) == 0;
     int wanted = n->at == 0 ? 0 : like != NULL ? like->before_count : below(net, density + 1);
     for (int k = 0; k < wanted; k++) {
-        int from = like != NULL         ? like->before[k]
+        int from = like != NULL         ? like->before[backwards ? wanted - 1 - k : k]
                    : below(net, 2) == 0 ? below(net, n->at)
                                         : n->at - 1 - below(net, n->at < 4 ? n->at : 4);
         n->before[n->before_count++] = from;
