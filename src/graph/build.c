@@ -216,7 +216,7 @@ static int graph_add_task(tern_graph *graph, const tern_task *task, int *id)
         row.more = &more;
         TERN_TRY(tern__task_fits(call, graph->chip, &row, &code));
         row.more = NULL; // the table's row has its own, or none
-        atomic_init(&row.pending, 1);
+        atomic_init(&row.pending, TERN__UNPUBLISHED);
     }
     struct tern__task *made;
     bool has_more = (row.special & ~(unsigned)TERN__TASK_EMPTY) != 0;
@@ -263,7 +263,7 @@ static int graph_add_edge(tern_graph *graph, int from, int to)
     if (graph->chip->history != NULL) {
         TERN_TRY(tern__table_add_before(&graph->table, second, (uint32_t)from));
     }
-    tern__task_link_one(edge);
+    second->linked += tern__task_link(edge);
     return TERN_OK;
 }
 

@@ -74,7 +74,7 @@ static int graph_publish(tern_graph *graph, int id)
         }
     }
     task->before_count = TERN__PUBLISHED;
-    tern__orchestrate_publish(graph, task, 0);
+    tern__orchestrate_publish(graph, task, tern__task_unpublished(task) - 1);
     return TERN_OK;
 }
 

@@ -20,7 +20,7 @@ static void end_unpublished(tern_graph *graph)
             task->before_count = TERN__PUBLISHED;
             graph->unpublished--;
             tern__task_poison(task);
-            tern__run_release(graph->chip, task, 1);
+            tern__run_release(graph->chip, task, tern__task_unpublished(task));
         }
     }
 }

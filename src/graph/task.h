@@ -2,11 +2,11 @@
 // A task and its edges, of all three builders. Who builds writes a task before its last `pending`
 // is taken away; then it belongs to who runs it.
 //
-// In graphs that grow while they run: pending is what the task still comes after, and one for who
-// builds until it is published. Who takes the last one makes it ready. after: what comes after it.
-// Who finishes a task puts CLOSED there, so that a later edge from it is known to be met; both
-// sides are one atomic operation on that word, and no lock. Graphs that are whole before they run
-// have both in dense arrays (struct tern__order).
+// In graphs that grow while they run: pending is what the task still comes after, and until it is
+// published what who builds adds: one, or TERN__UNPUBLISHED. Who takes the last one makes it ready.
+// after: what comes after it. Who finishes a task puts CLOSED there, so that a later edge from it
+// is known to be met; both sides are one atomic operation on that word, and no lock. Graphs that
+// are whole before they run have both in dense arrays (struct tern__order).
 #ifndef TERN_GRAPH_TASK_H
 #define TERN_GRAPH_TASK_H
 
@@ -23,7 +23,11 @@
 
 struct tern__task;
 
-#define TERN__PUBLISHED UINT32_MAX // `before_count` of a task of the second builder
+// Of tasks of the second builder: `before_count` of those that are published, and what `pending` of
+// the others begins with. That counts down by edges that end before the task is published, which
+// `linked` then accounts for, so that adding an edge does not count.
+#define TERN__PUBLISHED UINT32_MAX
+#define TERN__UNPUBLISHED (UINT32_C(1) << 31)
 
 struct tern__edge {
     struct tern__task *from, *to;
@@ -96,7 +100,11 @@ struct tern__task {
     _Atomic uint32_t pending;
     // In rings. Itself and the tasks after it: all of them, as the orchestration alone counts, and
     // those that have finished. Until the scope has ended, more can come.
-    _Atomic uint32_t users, users_done;
+    union {
+        _Atomic uint32_t users;
+        uint32_t linked; // not of rings: edges that end here and were not met when they were made
+    };
+    _Atomic uint32_t users_done;
     uint32_t number; // in its ring, or in its table
     // Of rings, by the orchestration alone: what is in use up to and with this task.
     uint64_t heap_end, edges_end, args_end;
@@ -149,13 +157,10 @@ static inline void tern__task_link_alone(struct tern__edge *edge)
     atomic_store_explicit(&edge->from->after, edge, memory_order_relaxed);
 }
 
-// The same for an edge that `pending` does not count yet.
-static inline void tern__task_link_one(struct tern__edge *edge)
+// What `pending` of an unpublished task of the second builder is too high by.
+static inline uint32_t tern__task_unpublished(const struct tern__task *task)
 {
-    atomic_fetch_add_explicit(&edge->to->pending, 1, memory_order_relaxed);
-    if (!tern__task_link(edge)) {
-        atomic_fetch_sub_explicit(&edge->to->pending, 1, memory_order_relaxed);
-    }
+    return TERN__UNPUBLISHED - task->linked;
 }
 
 // Of rings: it has finished, and so have all that came after it so far.
