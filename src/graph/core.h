@@ -39,6 +39,8 @@ struct tern__core {
     // the run.
     _Atomic uint32_t ended, skipped;
     _Atomic uint32_t told_ended;
+    uint32_t burst;         // tasks that it has run since it last waited for one
+    uint32_t pauses, tries; // of await_several
     struct tern__kernel called;
 
     struct tern_chip *chip;
