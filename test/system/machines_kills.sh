@@ -4,7 +4,8 @@
 #
 # Random kills on several machines: of ranks, launchers and the head, cables cut in each direction or
 # flapping, hosts that stand still. Each time the job ends by itself, says who is missing, and leaves
-# no process and no file on any host. TERN_TEST_KILLS says how many, 6 unless it is set.
+# no process and no file on any host. TERN_TEST_KILLS says how many, 6 unless it is set. When ranks said
+# so is printed, and in the file that TERN_TEST_KILLS_LIST names; it is judged by whoever reads it.
 source "$(dirname "$0")/../support/shell.sh"
 netlab=$build/bin/netlab
 program=$build/bin/bench_machines
@@ -16,6 +17,8 @@ RANDOM=$seed
 hosts=3
 ways=(rank launcher head cut cut_from cut_to flap stop)
 longest=0
+list=${TERN_TEST_KILLS_LIST:-sentences}
+: >"$list"
 
 make_lab() {
     local status=0
@@ -29,6 +32,7 @@ make_lab() {
 
 # kill_one HOST COMMAND: the first of its processes with that name; 1: there is none yet.
 kill_one() {
+    begin=$EPOCHREALTIME
     "$lab/rsh" "$1" "for p in /proc/[0-9]*; do read name <\$p/comm && [ \"\$name\" = $2 ] &&
         kill -KILL \${p#/proc/} && exit 0; done; exit 1" 2>/dev/null
 }
@@ -50,6 +54,19 @@ within_reason() {
     within 20 "$@"
 }
 
+# note_sentences WAY HOST: for each rank that said why it ends, how long after the harm, in ms. A rank
+# says it once, at the end of its file.
+note_sentences() {
+    local file written
+    for file in out/*; do
+        if [ -s "$file" ]; then
+            written=$(stat -c %.6Y "$file")
+            echo "$1 $2 ${file#out/} $((($(tr -d . <<<"$written") - $(tr -d . <<<"$begin")) / 1000))" \
+                "$(tail -1 "$file")" >>"$list"
+        fi
+    done
+}
+
 nothing_left() {
     "$lab/netlab" left >left 2>&1
 }
@@ -59,7 +76,8 @@ one() {
     [ "$way$host" != launchertn0 ] || way=head # the first of them there
     local what="kill $1 of $kills ($way on $host, TERN_TEST_SEED=$seed)"
     make_lab
-    "$lab/rsh" tn0 "$build/bin/tern run --hosts tn0:2,tn1:1,tn2:2 --agent $lab/rsh \
+    rm -rf out
+    "$lab/rsh" tn0 "$build/bin/tern run --hosts tn0:2,tn1:1,tn2:2 --agent $lab/rsh --output $dir/out \
         $program all_reduce 1000" >said 2>&1 &
     job=$!
     sleep "$((RANDOM % 2)).$((RANDOM % 1000))"
@@ -87,6 +105,7 @@ one() {
     within_reason ended || die "$what: the job does not end: $(head -5 said)"
     took=$((($(tr -d . <<<"$EPOCHREALTIME") - $(tr -d . <<<"$begin")) / 1000))
     [ $took -le $longest ] || longest=$took
+    note_sentences $way "$host"
     [ $way = head ] ||
         grep -qE 'died|silent|is lost|has failed|gone|killed|ended|exited' said ||
         die "$what: nothing is said: $(head -5 said)"
@@ -99,3 +118,5 @@ for i in $(seq "$kills"); do
     one "$i"
 done
 echo "$kills kills; the longest end took $longest ms"
+awk '$4 > 1300 { late++ } $4 > most { most = $4 }
+    END { print NR " sentences of ranks; the latest after " most + 0 " ms; after 1.3 s: " late + 0 }' "$list"
