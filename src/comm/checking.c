@@ -54,13 +54,6 @@ int tern__checking_create(tern_comm *comm)
     if (!tern__checking_asked()) {
         return TERN_OK;
     }
-    if (comm->group.job->machines != NULL) {
-        return tern__fail(TERN_ERR_STATE,
-                          "TERN_ISA_CHECK is set, and the ranks are on %d machines: checking mode "
-                          "looks at the memory of all ranks, so it needs them on one: start all "
-                          "there (tern run -n %d), or unset it",
-                          comm->group.job->machines->count, comm->group.size);
-    }
     TERN_TRY(tern__window_create_sparse(comm, sizeof(struct tern__watch_part), &comm->checking));
     return add_share(comm->checking);
 }
@@ -80,16 +73,34 @@ void tern__checking_destroy(tern_comm *comm)
     }
 }
 
-static struct tern__clock *share_clock(const tern_window *share, int rank)
+const void *tern__watch_read(const tern_window *share, int rank, const void *at, void *copy,
+                             size_t bytes)
 {
-    return &((struct tern__watch_part *)(void *)tern__window_at(share, rank, 0))->clock;
+    if (tern__window_is_mapped(share, rank)) {
+        return at;
+    }
+    memset(copy, 0, bytes);
+    tern__window_xport(share, rank)->get(at, copy, bytes);
+    return copy;
+}
+
+static const struct tern__clock *clock_of(const tern_window *share, int rank,
+                                          struct tern__clock *copy)
+{
+    return tern__watch_read(share, rank, &tern__watch_part(share, rank)->clock, copy, sizeof *copy);
+}
+
+static struct tern__clock *own_clock(const tern_window *share)
+{
+    return &tern__watch_part(share, share->rank)->clock;
 }
 
 static void begin_on(const tern_window *share, uint64_t number)
 {
-    struct tern__clock *mine = share_clock(share, share->rank);
+    struct tern__clock *mine = own_clock(share);
     for (int rank = 0; rank < share->nranks; rank++) {
-        const struct tern__clock *other = share_clock(share, rank);
+        struct tern__clock copy;
+        const struct tern__clock *other = clock_of(share, rank, &copy);
         for (int i = 0; i < TERN__WATCH_LAUNCHES; i++) {
             uint64_t ended = atomic_load(&other->launches[i]);
             if (ended != 0 && ended >> 32 < number) {
@@ -101,7 +112,7 @@ static void begin_on(const tern_window *share, uint64_t number)
 
 static void end_on(const tern_window *share, uint64_t number)
 {
-    struct tern__clock *mine = share_clock(share, share->rank);
+    struct tern__clock *mine = own_clock(share);
     uint32_t now = tern__flag_add(&mine->time, 1) + 1;
     atomic_store(&mine->launches[number % TERN__WATCH_LAUNCHES], number << 32 | now);
 }
@@ -132,30 +143,21 @@ static const tern_comm *first_of(const tern_comm *comm)
     return comm;
 }
 
-static struct tern__clock *clock_of(const tern_comm *comm, int rank)
-{
-    const tern_window *share = first_of(comm)->checking;
-    struct tern__watch_part *part =
-        (struct tern__watch_part *)(void *)tern__window_at(share, comm->group.members[rank], 0);
-    return &part->clock;
-}
-
 void tern__checking_tick(tern_comm *comm)
 {
-    if (first_of(comm)->checking != NULL) {
-        struct tern__clock *mine = clock_of(comm, comm->group.rank);
-        tern__flag_add(&mine->time, 1); // partner: tern__checking_join
+    const tern_window *share = first_of(comm)->checking;
+    if (share != NULL) {
+        tern__flag_add(&own_clock(share)->time, 1); // partner: tern__checking_join
     }
 }
 
 void tern__checking_join(tern_comm *comm)
 {
-    if (first_of(comm)->checking == NULL) {
-        return;
-    }
-    struct tern__clock *mine = clock_of(comm, comm->group.rank);
-    for (int rank = 0; rank < comm->group.size; rank++) {
-        tern__watch_raise(&mine->known[comm->group.members[rank]],
-                          tern__flag_load(&clock_of(comm, rank)->time));
+    const tern_window *share = first_of(comm)->checking;
+    for (int rank = 0; share != NULL && rank < comm->group.size; rank++) {
+        int member = comm->group.members[rank];
+        struct tern__clock copy;
+        tern__watch_raise(&own_clock(share)->known[member],
+                          tern__flag_load(&clock_of(share, member, &copy)->time));
     }
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ranks know of each other in checking mode (isa/check.h): shared memory that is made with the
 // first communicator of a job when TERN_ISA_CHECK asks for it. Sparse.
+//
+// On several machines each rank writes to its own part alone, or, about words of other machines, to
+// the part of its machine's leader; what another machine's parts say is fetched when it is asked
+// for. So what a rank did before it told anybody is found by whoever was told.
 #ifndef TERN_COMM_CHECKING_H
 #define TERN_COMM_CHECKING_H
 
@@ -13,6 +17,10 @@ enum {
     TERN__WATCH_ACCESSES = 256, // that are remembered, of a rank to another rank's part
     TERN__WATCH_SIGNALS = 4096, // of a rank
     TERN__WATCH_SITES = 1024,
+    TERN__WATCH_SITE_BYTES = 128,
+    // How far from its place the entry of a word of another machine may be: all of these are
+    // fetched.
+    TERN__WATCH_AWAY_TRIES = 16,
 };
 
 #define TERN__EPOCH_PENDING UINT32_MAX
@@ -56,12 +64,25 @@ struct tern__watch_signal {
 // Of a rank; by rank of the job whose part is touched.
 struct tern__watch_part {
     struct tern__clock clock;
-    char sites[TERN__WATCH_SITES][128];
+    char sites[TERN__WATCH_SITES][TERN__WATCH_SITE_BYTES];
     struct tern__watch_signal signals[TERN__WATCH_SIGNALS];
     struct tern__watch_signal rest; // all words that found no place among them
     struct tern__watch_ring loads[TERN_RANKS_MAX];
     struct tern__watch_ring stores[TERN_RANKS_MAX];
+    // Of a machine's leader: words of ranks of other machines that ranks here notify.
+    struct tern__watch_signal away[TERN__WATCH_SIGNALS + TERN__WATCH_AWAY_TRIES];
+    struct tern__watch_signal away_rest;
 };
+
+static inline struct tern__watch_part *tern__watch_part(const tern_window *share, int rank)
+{
+    return (struct tern__watch_part *)(void *)tern__window_at(share, rank, 0);
+}
+
+// What a rank has at an address of its part: there, or a copy of what is on another machine. Zeros
+// when that has not come: a failure that the communicator knows.
+const void *tern__watch_read(const tern_window *share, int rank, const void *at, void *copy,
+                             size_t bytes);
 
 static inline void tern__watch_raise(_Atomic uint32_t *clock, uint32_t value)
 {
@@ -85,7 +106,8 @@ void tern__checking_kernel_ended(uint64_t number);
 // Whether TERN_ISA_CHECK asks for the mode.
 bool tern__checking_asked(void);
 
-// For the first communicator of a job; nothing when the mode is off.
+// For the first communicator of a job; nothing when the mode is off. The second when all ranks have
+// left, since others may read this one's part until then.
 int tern__checking_create(tern_comm *comm);
 void tern__checking_destroy(tern_comm *comm);
 

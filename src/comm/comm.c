@@ -284,10 +284,10 @@ static int comm_destroy(const char *call, tern_comm *comm, bool keeps_memory)
     }
     tern__turn_leave(&comm->turn);
     tern__heap_destroy(comm->heap);
-    tern__checking_destroy(comm);
     free_area(comm, keeps_memory);
     tern__group_leave(&comm->group);
     if (comm->first) {
+        tern__checking_destroy(comm);
         stop_net(job);
         tern__job_leave(job);
         if (comm->logs) {

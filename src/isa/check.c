@@ -202,6 +202,7 @@ static int copy_of(const struct tern__view *from, struct tern__view *copy, char 
     }
     copy->data = *memory;
     copy->window = NULL;
+    copy->far = false;
     copy->stride[4] = 1;
     for (int d = 3; d >= 0; d--) {
         copy->stride[d] = copy->stride[d + 1] * from->shape[d + 1];

@@ -6,7 +6,8 @@
 //                  the kernel's end orders them, and then happen in an order that TERN_ISA_SEED
 //                  decides
 //   check_tile.c   of a block: its tiles
-//   check_share.c  of a rank, in shared memory: when its stores and loads were ordered, and which
+//   check_share.c, check_signal.c
+//                  of a rank, in shared memory: when its stores and loads were ordered, and which
 //                  of them the others know of
 //   check_site.c   file and line of what called an instruction
 //
@@ -92,6 +93,7 @@ enum tern__watch_memory {
     TERN__WATCH_REPORTS,
     TERN__WATCH_TILES,
     TERN__WATCH_WAITS,
+    TERN__WATCH_FETCHED,
     TERN__WATCH_MEMORIES
 };
 void *tern__watch_memory(enum tern__watch_memory which, size_t bytes);

@@ -46,6 +46,15 @@ for name in $(./wrong list); do
 done
 [ $count -ge 20 ] || die "only $count kernels"
 
+# Ranks on two machines. There a rank's own instructions do not reach single elements of another.
+for name in credit_before_reuse get_after_the_notify put_to_whom_it_tells; do
+    line=$(grep -n "WRONG: $name\$" "$source_file" | cut -d: -f1 | head -1)
+    TERN_ISA_CHECK=1 expect 3 "wrong.cpp:$line: kernel 'kernel', block 0: " \
+        "$tern" run --hosts localhost:1,localhost:1 ./wrong wrong "$name"
+    TERN_ISA_CHECK=1 expect 0 '' "$tern" run --hosts localhost:1,localhost:1 ./wrong right "$name"
+    [ ! -s said ] || die "$name, the right one on two machines: $(head -3 said)"
+done
+
 # What a wait in vain says.
 seconds=2
 check wrong as_many_as_are_waited_for

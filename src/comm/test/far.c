@@ -295,22 +295,6 @@ static void a_pointer_to_another_machine_is_a_named_fault(void **state)
     assert_said(&heap, "of rank 2's memory of tern_alloc, which is on machine b");
 }
 
-static int checked_body(int rank, const struct ranks *ranks, void *arg)
-{
-    tern_comm *comm;
-    (void)arg;
-    setenv("TERN_ISA_CHECK", "1", 1);
-    int status = machines_join(rank, ranks, "ab", &comm);
-    CHECK(says(status, TERN_ERR_STATE, "the ranks are on 2 machines"));
-    return 0;
-}
-
-static void checking_mode_is_refused(void **state)
-{
-    (void)state;
-    assert_true(ranks_run(2, checked_body, NULL, 30));
-}
-
 // Deaths while others put and get: told by the calls themselves.
 static int death_body(int rank, const struct ranks *ranks, void *arg)
 {
@@ -358,7 +342,6 @@ int main(void)
         cmocka_unit_test(a_part_stays_for_those_that_still_use_it),
         cmocka_unit_test(tern_alloc_gives_memory),
         cmocka_unit_test(a_pointer_to_another_machine_is_a_named_fault),
-        cmocka_unit_test(checking_mode_is_refused),
         cmocka_unit_test(a_death_ends_puts_and_gets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

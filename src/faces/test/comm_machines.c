@@ -126,23 +126,6 @@ static void one_machine_is_refused(void **state)
     assert_true(run("aaa", refused, "ucx"));
 }
 
-// What looks into the memory of all ranks.
-static int checked(int rank, const struct ranks *ranks, void *arg)
-{
-    const struct trial *trial = arg;
-    ranks_place(ranks, rank, trial->layout[rank]);
-    CHECK(setenv("TERN_ISA_CHECK", "1", 1) == 0);
-    CHECK(setenv("TERN_COMM_BACKEND", trial->word, 1) == 0);
-    CHECK(comm_init(rank, ranks->count, NULL) == NULL);
-    CHECK(look_says("the ranks are on 2 machines") && look_says("(tern run -n 3), or unset it"));
-    return 0;
-}
-
-static void checking_mode_is_refused(void **state)
-{
-    assert_true(run("aab", checked, "tcp"));
-}
-
 static int words(int rank, const struct ranks *ranks, void *arg)
 {
     CHECK(setenv("TERN_COMM_BACKEND", "smi", 1) == 0);
@@ -175,7 +158,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_meet_on_several_machines),
         cmocka_unit_test(one_machine_is_refused),
-        cmocka_unit_test(checking_mode_is_refused),
         cmocka_unit_test(backend_is_by_word_or_by_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks in checking mode: what a kernel stored last has happened when its task has ended, and a
-// task whose kernel was reported has failed.
+// task whose kernel was reported has failed. On one machine, and on several.
 #include "support/cmocka.h"
 #include <stdlib.h>
 
 #include "kit.h"
+#include "support/machines.h"
 #include "tern/block.h"
 #include "tern/isa.h"
 
@@ -27,7 +28,7 @@ static void or_fail(int status)
 // In the part of rank 0.
 static float *data_of(const struct setting *s)
 {
-    return (float *)(void *)((char *)tern_window_address(s->window, 0) + DATA);
+    return (float *)(void *)((char *)machines_address(s->window, 0) + DATA);
 }
 
 static tern_tile tile_of(float *values)
@@ -56,7 +57,15 @@ static void kernel_tell(int64_t *args)
     }
 }
 
-// Rank 1 then loads it.
+// Of three ranks, rank 1 tells rank 2.
+static void kernel_pass_on(int64_t *args)
+{
+    const struct setting *s = pointer(args[0]);
+    or_fail(tern_signal_wait(s->window, SIGNAL, TERN_CMP_GE, 1, 30000 * MS));
+    or_fail(tern_signal_notify(s->window, 2, SIGNAL, 1, TERN_NOTIFY_ADD));
+}
+
+// The last rank then loads it.
 static void kernel_load(int64_t *args)
 {
     const struct setting *s = pointer(args[0]);
@@ -74,7 +83,10 @@ static int run(tern_comm *comm, bool orders, bool held, int *status)
 {
     tern_chip_options options = {.aiv_count = 1, .timeout_ns = 30000 * MS};
     struct setting s = {.ranks = tern_comm_size(comm), .orders = orders, .held = held};
-    tern_kernel kernel = tern_comm_rank(comm) == 0 ? kernel_tell : kernel_load;
+    int rank = tern_comm_rank(comm);
+    tern_kernel kernel = rank == 0            ? kernel_tell
+                         : rank + 1 < s.ranks ? kernel_pass_on
+                                              : kernel_load;
     tern_chip *chip;
     tern_graph *graph;
     CHECK(fine(tern_window_create(comm, 4096, NULL, &s.window)));
@@ -82,10 +94,10 @@ static int run(tern_comm *comm, bool orders, bool held, int *status)
     CHECK(fine(tern_graph_create(&graph)));
     int task = add_task(graph, "one", kernel, TERN_CORE_AIV, word(&s), 0);
     CHECK(task >= 0);
-    CHECK(!held || kernel == kernel_tell || fine(add_wait(graph, task, s.window, SIGNAL, 1, 0)));
+    CHECK(!held || kernel != kernel_load || fine(add_wait(graph, task, s.window, SIGNAL, 1, 0)));
     CHECK(fine(tern_chip_launch(chip, graph)));
     *status = tern_chip_synchronize(chip);
-    CHECK(kernel == kernel_load || *status != TERN_OK || data_of(&s)[2] == 3);
+    CHECK(kernel != kernel_tell || *status != TERN_OK || data_of(&s)[2] == 3);
     CHECK(*status != TERN_ERR_KERNEL || said("checking mode"));
     tern_status_ignore(tern_chip_destroy(chip));
     CHECK(fine(tern_graph_destroy(graph)));
@@ -106,19 +118,30 @@ static int ordered(tern_comm *comm, void *arg)
 static void a_right_kernel_passes(void **state)
 {
     assert_true(ranks_run_comm(2, ordered, NULL, 60));
+    assert_true(machines_run_comm("ab", ordered, NULL, 60));
+}
+
+// What ranks of one machine know of each other may have come by way of another one.
+static void a_right_kernel_passes_whoever_has_told_it(void **state)
+{
+    assert_true(machines_run_comm("aba", ordered, NULL, 60));
+    assert_true(machines_run_comm("abc", ordered, NULL, 60));
 }
 
 static int by_luck(tern_comm *comm, void *arg)
 {
     int status;
     CHECK(run(comm, false, false, &status) == 0);
-    CHECK(tern_comm_rank(comm) == 0 || status == TERN_ERR_KERNEL);
+    CHECK(tern_comm_rank(comm) + 1 < tern_comm_size(comm) || status == TERN_ERR_KERNEL);
     return 0;
 }
 
 static void a_kernel_that_works_by_luck_fails_its_task(void **state)
 {
     assert_true(ranks_run_comm(2, by_luck, NULL, 60));
+    assert_true(machines_run_comm("ab", by_luck, NULL, 60));
+    assert_true(machines_run_comm("aba", by_luck, NULL, 60));
+    assert_true(machines_run_comm("abc", by_luck, NULL, 60));
 }
 
 static int alone(tern_comm *comm, void *arg)
@@ -138,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_kernel_passes),
+        cmocka_unit_test(a_right_kernel_passes_whoever_has_told_it),
         cmocka_unit_test(a_kernel_that_works_by_luck_fails_its_task),
         cmocka_unit_test(what_a_kernel_stores_last_has_happened_when_its_task_ends),
     };
