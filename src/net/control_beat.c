@@ -2,10 +2,15 @@
 // Heartbeats of leaders. Each sends to each other leader, 10 times a second, what the ranks of its
 // machine do, as far as that has changed: for the sentences of waits that fail on other machines.
 // Whatever comes from a machine's leader shows that the machine is there; a machine of which
-// nothing comes for TERN_NET_TIMEOUT has ended. Beats are answers on the connections by which
-// leaders reach each other, so that the thread that receives never waits; where an answer is still
-// being sent, it shows life itself.
+// nothing comes for TERN_NET_TIMEOUT has ended, and so has one that has confirmed nothing of what
+// was sent to it for so long: where a cable is cut in one direction, that is known while the other
+// one still brings something. Beats are answers on the connections by which leaders reach each
+// other, so that the thread that receives never waits; where an answer is still being sent, it
+// shows life itself.
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +43,8 @@ struct tern__net_control {
     struct {
         bool seen; // something has come from its leader
         int64_t silent_ns;
+        uint64_t confirmed; // bytes that its kernel has
+        int64_t deaf_ns;    // for which it has confirmed no more, and there were more
     } machines[TERN_RANKS_MAX];
     int turn;                                // whose process was looked at last
     struct sent_rank before[TERN_RANKS_MAX]; // that was sent to all
@@ -55,6 +62,24 @@ static void end_machine(struct tern__net *net, int machine)
         tern__net_answer(net, __builtin_ctzll(ranks), &message, NULL);
     }
     tern__ctl_mark_silent(job->ctl, machine, machine, job->net_timeout_ns);
+}
+
+// For how long nothing has got there: what is on its way now may be as old as the last beat. What
+// waits in the memory of a process that stands still has got there.
+static void listen_for_acks(struct tern__net *net, int machine, int64_t step_ns)
+{
+    struct tern__net_control *control = net->control;
+    const struct tern__net_link *link =
+        net->peers[net->job->machines->list[machine].leader].answers;
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    bool waits = link != NULL && !link->closed &&
+                 getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+                 size >= offsetof(struct tcp_info, tcpi_bytes_received) && info.tcpi_unacked > 0;
+    bool same = waits && info.tcpi_bytes_acked == control->machines[machine].confirmed;
+    control->machines[machine].deaf_ns =
+        same ? control->machines[machine].deaf_ns + step_ns : (waits ? step_ns : 0);
+    control->machines[machine].confirmed = waits ? info.tcpi_bytes_acked : 0;
 }
 
 // Ends machines that have been silent for too long. Time counts in which this thread has run, too:
@@ -75,7 +100,9 @@ static void listen_to(struct tern__net *net, int64_t step_ns)
         } else if (control->machines[machine].seen) {
             control->machines[machine].silent_ns += step_ns;
         }
-        if (control->machines[machine].silent_ns >= job->net_timeout_ns) {
+        listen_for_acks(net, machine, step_ns);
+        if (control->machines[machine].silent_ns >= job->net_timeout_ns ||
+            control->machines[machine].deaf_ns >= job->net_timeout_ns) {
             end_machine(net, machine);
         }
     }
@@ -167,7 +194,7 @@ static void tell_all(struct tern__net *net)
             continue;
         }
         look_at(job->ctl, rank, now);
-        if (memcmp(now, &control->before[rank], sizeof *now) != 0) {
+        if (memcmp(now, &control->before[rank], sizeof *now) != 0) { // NOLINT: holes are zeros
             control->before[rank] = *now;
             count++;
         }
