@@ -82,7 +82,7 @@ typedef enum tern_check_order {
 } tern_check_order;
 
 // Checks. topo NULL: every link exists. TERN_OK when the check itself could be made, whatever it
-// found; TERN_ERR_ARG for an unsealed plan or a topology with fewer ranks than the plan,
+// found; TERN_ERR_ARG for an unsealed plan or a topology that has not as many ranks as the plan,
 // TERN_ERR_LIMIT for a plan whose check takes more memory than TERN_CHECK_BYTES_MAX,
 // TERN_ERR_MEMORY.
 TERN_CALL int tern_check_plan(const tern_plan *plan, const tern_topo *topo, tern_check **check);

@@ -107,6 +107,10 @@ expect 2 "missing.plan" "$tern" check missing.plan
 expect 2 "which FILE" "$tern" check
 expect 2 "--cut and --slow need --topo" "$tern" check all_reduce.plan --cut 0-1
 expect 2 "meshy:5" "$tern" check all_reduce.plan --topo meshy:5
+"$tern" plan all_reduce --topo mesh:4 --bytes 1K -o four.plan
+for topo in mesh:3 mesh:5; do # as tern sim says it
+    expect 2 "the plan is for 4 ranks, and $topo has ${topo#*:}" "$tern" check four.plan --topo $topo
+done
 
 expect 2 "no kind of collective" "$tern" plan all_redduce --topo mesh:4 --bytes 4
 expect 1 "there is no algorithm" "$tern" plan all_reduce --topo mesh:4 --bytes 4 --algo best

@@ -105,9 +105,9 @@ static int check_plan(const char *name, const tern_plan *plan, const tern_topo *
     if (!plan->sealed) {
         return tern__fail(TERN_ERR_ARG, "%s: the plan is not sealed yet", name);
     }
-    if (topo != NULL && tern_topo_size(topo) < plan->spec.nranks) {
-        return tern__fail(TERN_ERR_ARG, "%s: the plan has %d ranks and the topology %d", name,
-                          plan->spec.nranks, tern_topo_size(topo));
+    if (topo != NULL && tern_topo_size(topo) != plan->spec.nranks) {
+        return tern__fail(TERN_ERR_ARG, "%s: the plan is for %d ranks, and %s has %d", name,
+                          plan->spec.nranks, tern_topo_text(topo), tern_topo_size(topo));
     }
     tern_check *made = tern__handle_new(TERN__CHECK, sizeof *made);
     if (made == NULL) {
