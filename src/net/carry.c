@@ -288,6 +288,19 @@ static bool has_failed(const struct tern__net *net)
            tern__ctl_first_dead(net->job->ctl) >= 0;
 }
 
+bool tern__net_carry_take(struct tern__net *net)
+{
+    struct tern__net_carrier *carrier = net->carrier;
+    bool moved = false;
+    while (carrier != NULL && !has_failed(net) && carrier->engine->progress(carrier->state)) {
+        moved = true;
+    }
+    if (moved) {
+        free_gone(carrier, false);
+    }
+    return moved;
+}
+
 int64_t tern__net_carry_on(struct tern__net *net, int64_t most_ns)
 {
     pthread_mutex_lock(&net->work);
@@ -297,10 +310,7 @@ int64_t tern__net_carry_on(struct tern__net *net, int64_t most_ns)
         return most_ns;
     }
     const struct tern__net_engine *engine = carrier->engine;
-    bool moved = false;
-    while (engine->progress(carrier->state)) {
-        moved = true;
-    }
+    bool moved = tern__net_carry_take(net);
     free_gone(carrier, false);
     bool sleeps = engine->descriptor(carrier->state) >= 0;
     bool armed = engine->arm(carrier->state);

@@ -23,6 +23,9 @@ void tern__net_carry_answer(struct tern__net *net, int rank,
                             const struct tern__net_message *message, const char *payload,
                             char *own);
 
+// With net->work: takes what has come by the engine. True when anything moved.
+bool tern__net_carry_take(struct tern__net *net);
+
 // On the receiving thread: takes what has come, and returns how long that may sleep, in
 // nanoseconds, at most `most_ns`.
 int64_t tern__net_carry_on(struct tern__net *net, int64_t most_ns);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What carries the bytes between machines, when it is not tern's own connections: a plug-in, loaded
 // when TERN_NET names it, which knows nothing of tern but this header. It moves messages, in order
-// from each rank to each other, and is driven by one thread of each process; everything about them
-// is the network's.
+// from each rank to each other, and is driven by one thread of each process at a time, the driving
+// one; everything about them is the network's.
 //
 // A plug-in is a shared object with one symbol, `tern_net_engine`.
 #ifndef TERN_NET_ENGINE_H

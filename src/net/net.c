@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -17,7 +18,7 @@
 #include "net/state.h"
 #include "sync/ladder.h"
 
-enum { EVENTS = 64 };
+enum { EVENTS = 64, HOLD_YIELDS = 20 };
 
 static void watch(const struct tern__net *net, int fd, void *what, uint32_t events, int change)
 {
@@ -54,9 +55,9 @@ static void accept_all(struct tern__net *net)
     }
 }
 
+// With net->work.
 static void handle(struct tern__net *net, const struct epoll_event *event)
 {
-    pthread_mutex_lock(&net->work);
     if (event->data.ptr == net) {
         accept_all(net);
     } else if (event->data.ptr == &net->wake) {
@@ -72,7 +73,38 @@ static void handle(struct tern__net *net, const struct epoll_event *event)
             tern__net_receive(net, link);
         }
     }
+}
+
+// A thread that waits takes what has come, unless the receiving thread is just doing that. What has
+// ended is freed by that thread alone, and not while this one looks at it.
+static void poll_one(struct tern__net *net)
+{
+    struct epoll_event events[EVENTS];
+    if (pthread_mutex_trylock(&net->work) != 0) {
+        return;
+    }
+    tern__net_carry_take(net);
+    int count = epoll_wait(net->epoll, events, EVENTS, 0);
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.ptr != &net->wake) { // that is for the receiving thread
+            handle(net, &events[i]);
+        }
+    }
     pthread_mutex_unlock(&net->work);
+}
+
+static void poll_all(void)
+{
+    if (!tern__nets_hold()) {
+        return;
+    }
+    for (int i = 0; i < TERN__NETS; i++) {
+        struct tern__net *net = tern__nets_at(i);
+        if (net != NULL) {
+            poll_one(net);
+        }
+    }
+    tern__nets_release();
 }
 
 static void beat(struct tern__net *net)
@@ -102,6 +134,19 @@ static int await_events(const struct tern__net *net, struct epoll_event *events,
     return count;
 }
 
+// The lock, without going to sleep for a thread that only polls: it has it for microseconds, and
+// would have to wake this one.
+static void hold(struct tern__net *net)
+{
+    for (int i = 0; i < HOLD_YIELDS; i++) {
+        if (pthread_mutex_trylock(&net->work) == 0) {
+            return;
+        }
+        sched_yield();
+    }
+    pthread_mutex_lock(&net->work);
+}
+
 static void *receive_all(void *arg)
 {
     struct tern__net *net = arg;
@@ -112,13 +157,17 @@ static void *receive_all(void *arg)
         left_ns = tern__net_carry_on(net, left_ns > 0 ? left_ns : 0);
         int count = await_events(net, events, left_ns);
         for (int i = 0; i < count; i++) {
+            hold(net);
             handle(net, &events[i]);
+            pthread_mutex_unlock(&net->work);
         }
         if (tern__now_ns() >= beat_ns) {
             beat_ns = tern__now_ns() + TERN__NET_BEAT_MS * TERN_NS_PER_MS;
             beat(net);
         }
+        pthread_mutex_lock(&net->work); // partner: poll_one
         tern__net_free_ended(net);
+        pthread_mutex_unlock(&net->work);
     }
     return NULL;
 }
@@ -184,7 +233,7 @@ int tern__net_start(struct tern__job *job)
     tern__net_area_start(net);
     job->net = net;
     job->far = &tern__net_far;
-    tern__ladder_be_patient();
+    tern__ladder_go_far(poll_all);
     int status = tern__net_control_start(net);
     status = status == TERN_OK ? begin(net) : status;
     if (status != TERN_OK) {

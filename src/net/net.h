@@ -108,10 +108,10 @@ int tern__net_flush(struct tern__net *net, int except);
 int tern__net_flush_within(struct tern__net *net, int except, const _Atomic uint32_t *failed,
                            int64_t timeout_ns);
 
-// What comes is given to the functions of its kind, on the thread that receives, in the order of
-// its stream. They must not block. place: where the payload goes; NULL: to memory that is valid
-// during `done`; tern__net_nowhere: it is dropped, and `done` gets NULL. `peer` is a rank of the
-// job.
+// What comes is given to the functions of its kind, on the thread that receives or on one that
+// waits, one at a time, in the order of its stream. They must not block. place: where the payload
+// goes; NULL: to memory that is valid during `done`; tern__net_nowhere: it is dropped, and `done`
+// gets NULL. `peer` is a rank of the job.
 extern char tern__net_nowhere[1];
 struct tern__net_handler {
     char *(*place)(struct tern__net *net, int peer, const struct tern__net_message *message);

@@ -2,12 +2,13 @@
 // The network from inside. Locks, in the order in which they are taken:
 //
 //     nets_lock        of a process: which networks it has
-//     net->work        held by the receiving thread while it handles what has come, hence by who
-//                      takes memory away from it
+//     net->work        held by whoever handles what has come, the receiving thread or one that
+//                      waits, hence by who takes memory away from it
 //     net->windows_lock
 //
-// and peer->lock, of who sends to a rank, before net->work. The receiving thread takes none of
-// those.
+// and peer->lock, of who sends to a rank, before net->work. Whoever handles what has come takes
+// none of those, and nobody waits in the ladder with one of them. "The receiving thread" below is
+// whoever has net->work; what has ended is freed by that thread itself.
 #ifndef TERN_NET_STATE_H
 #define TERN_NET_STATE_H
 
@@ -184,6 +185,10 @@ enum { TERN__NETS = 8 };
 int tern__nets_add(struct tern__net *net);
 void tern__nets_remove(struct tern__net *net);
 struct tern__net *tern__nets_at(int i);
+
+// Keeps them as they are until the release; false when somebody else does that already.
+bool tern__nets_hold(void);
+void tern__nets_release(void);
 
 // Where the bytes of a message are here; NULL when they are in no window of this process, which may
 // have destroyed it, or stick out. rank: of the job, whose part it is.

@@ -18,6 +18,16 @@ struct tern__net *tern__nets_at(int i)
     return atomic_load_explicit(&nets[i], memory_order_acquire);
 }
 
+bool tern__nets_hold(void)
+{
+    return pthread_mutex_trylock(&nets_lock) == 0;
+}
+
+void tern__nets_release(void)
+{
+    pthread_mutex_unlock(&nets_lock);
+}
+
 // Forking. The receiving thread is between two messages, so its list of connections can be read.
 static void hold(void)
 {

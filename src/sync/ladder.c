@@ -24,6 +24,9 @@ enum {
     // another program's, that is milliseconds each time, and sleeping is the sooner way back: the
     // kernel lets a thread that wakes up run before those that only compute.
     YIELDS_TOGETHER_NS = 1000000,
+    // Between machines, where each thread has a processor, a wait looks for so long what has come:
+    // with 100 us one way that is enough for a question and its answer.
+    POLLS_TOGETHER_NS = 400000,
     // Between machines: how long what was sent before a failure may take longer than its news, and
     // for how long that is one failure, of many waits.
     PATIENCE_NS = 50000000,
@@ -32,7 +35,8 @@ enum {
 };
 
 static _Atomic bool patient;
-static _Atomic int64_t failed_ns; // when the first of the waits was broken
+static void (*_Atomic polled)(void); // NULL: nothing comes from other machines
+static _Atomic int64_t failed_ns;    // when the first of the waits was broken
 
 _Thread_local int (*tern__halt_ask)(void);
 
@@ -51,9 +55,10 @@ int tern__never_broken(void *arg, bool deep)
     return TERN_OK;
 }
 
-void tern__ladder_be_patient(void)
+void tern__ladder_go_far(void (*poll)(void))
 {
     atomic_store_explicit(&patient, true, memory_order_relaxed);
+    atomic_store_explicit(&polled, poll, memory_order_release);
 }
 
 // Whether what a broken wait waits for may still come.
@@ -110,6 +115,35 @@ static int sleep_until(const struct tern__wait *wait)
     }
 }
 
+// The yields, until the condition holds. Between machines the thread itself takes what comes
+// meanwhile, so that no other one has to wake up for it first. Where others need the processor,
+// their turns soon use the time up.
+static bool yields(const struct tern__wait *wait)
+{
+    const struct tern__ladder *ladder = wait->ladder;
+    void (*poll)(void) = atomic_load_explicit(&polled, memory_order_acquire);
+    bool longer = poll != NULL && ladder->alone && ladder->yields > 0;
+    int64_t most_ns = longer ? POLLS_TOGETHER_NS : YIELDS_TOGETHER_NS;
+    int64_t end = ladder->yields > 0 ? tern__now_ns() + most_ns : 0;
+    for (uint32_t i = 0; i < ladder->yields || longer; i++) {
+        if (poll == NULL || i > 0) {
+            sched_yield();
+        }
+        if (poll != NULL) {
+            poll();
+        }
+        for (int look = 0; look < LOOKS_PER_YIELD; look++) {
+            if (wait->holds(wait->arg)) {
+                return true;
+            }
+        }
+        if (tern__now_ns() >= end) {
+            break;
+        }
+    }
+    return false;
+}
+
 int tern__ladder_climb(const struct tern__wait *wait)
 {
     uint32_t spins = wait->ladder->spins;
@@ -122,17 +156,8 @@ int tern__ladder_climb(const struct tern__wait *wait)
         }
     }
     tern__slice_shorten(); // from here on other threads run, and the turn must come back
-    int64_t yields_end = wait->ladder->yields > 0 ? tern__now_ns() + YIELDS_TOGETHER_NS : 0;
-    for (uint32_t i = 0; i < wait->ladder->yields; i++) {
-        sched_yield();
-        for (int look = 0; look < LOOKS_PER_YIELD; look++) {
-            if (wait->holds(wait->arg)) {
-                return TERN_OK;
-            }
-        }
-        if (tern__now_ns() >= yields_end) {
-            break;
-        }
+    if (yields(wait)) {
+        return TERN_OK;
     }
     tern__flag_add(&wait->bell->sleepers, 1); // partner: tern__bell_ring
     int status = sleep_until(wait);

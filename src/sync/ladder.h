@@ -41,9 +41,11 @@ struct tern__wait {
 // which the caller words. What the thread has begun does not go on meanwhile: sync/wait.h.
 int tern__ladder_climb(const struct tern__wait *wait);
 
-// From now on a wait that is broken goes on for 50 ms, which all that are broken within a second
-// share: between machines the news of a failure may overtake what was sent before it.
-void tern__ladder_be_patient(void);
+// Between machines. From now on a wait that is broken goes on for 50 ms, which all that are broken
+// within a second share: the news of a failure may overtake what was sent before it. And beside its
+// yields a wait calls `poll`, which takes what has come and waits for nobody; on a machine with a
+// processor for each thread for 400 us, else as often as it yields.
+void tern__ladder_go_far(void (*poll)(void));
 
 // `broken` of waits that nobody is known to break: TERN_OK. That it is asked makes the sleeper look
 // now and then: not all stores of a program ring, and the kernel may have failed.

@@ -336,13 +336,13 @@ static void busy_programs_beside_it_do_not_hold_up_a_wait(void **state)
     assert_true(time_ns < 5 * TERN_NS_PER_SECOND);
 }
 
-// The last one: patience does not end.
+// From here on: patience does not end.
 static void a_patient_wait_that_is_broken_takes_what_still_comes(void **state)
 {
     struct script script = {.holds_at = 5, .break_shallow = TERN_ERR_PEER};
     assert_int_equal(climb(&script, no_ladder, LONG_NS), TERN_ERR_PEER);
     assert_true(script.looks < 5);
-    tern__ladder_be_patient();
+    tern__ladder_go_far(NULL);
     script = (struct script){.break_shallow = TERN_ERR_PEER};
     assert_int_equal(climb(&script, no_ladder, LONG_NS), TERN_ERR_PEER);
     assert_true(script.shallow > 1);
@@ -351,6 +351,33 @@ static void a_patient_wait_that_is_broken_takes_what_still_comes(void **state)
     poll(NULL, 0, 1100);
     script = (struct script){.holds_at = 5, .break_shallow = TERN_ERR_PEER};
     assert_int_equal(climb(&script, no_ladder, LONG_NS), TERN_OK);
+}
+
+static struct script *comes; // by the poll below, as from another machine
+static uint32_t polls;
+
+static void take_it(void)
+{
+    polls++;
+    if (comes != NULL) {
+        comes->holds_at = 1;
+    }
+}
+
+static void between_machines_a_wait_takes_itself_what_has_come(void **state)
+{
+    struct tern__ladder crowded = tern__ladder_for(3, 2);
+    struct script script = {0};
+    tern__ladder_go_far(take_it);
+    comes = &script;
+    assert_int_equal(climb(&script, tern__ladder_for(1, 2), LONG_NS), TERN_OK);
+    assert_int_equal(polls, 1);
+    assert_int_equal(script.asleep_at, 0);
+    comes = NULL;
+    polls = 0;
+    script = (struct script){0}; // others need the processor: no more often than it yields
+    assert_int_equal(climb(&script, crowded, TERN_NS_PER_MS), TERN_ERR_TIMEOUT);
+    assert_in_range(polls, 1, crowded.yields);
 }
 
 int main(void)
@@ -372,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_change_between_the_look_and_the_sleep_is_not_slept_through),
         cmocka_unit_test(an_endless_wait_is_ended_by_its_condition),
         cmocka_unit_test(a_patient_wait_that_is_broken_takes_what_still_comes),
+        cmocka_unit_test(between_machines_a_wait_takes_itself_what_has_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
