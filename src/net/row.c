@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "net/carry.h"
 #include "net/state.h"
 #include "sync/group.h"
 #include "tern/dtype.h"
@@ -63,13 +64,19 @@ static bool send_pieces(struct tern__far_part *far, const char *local, size_t by
     return true;
 }
 
+static size_t piece_of(const struct tern__far_part *far)
+{
+    return tern__net_is_carried(far->net, far->message.kind) ? TERN__NET_LONG_PIECE
+                                                             : TERN__NET_PIECE;
+}
+
 // rings: whoever waits for the data itself is woken.
 static void put(char *remote, const char *local, size_t size_bytes, bool rings)
 {
     struct tern__far_part far;
     if (find(remote, TERN__NET_PUT, &far)) {
         far.message.word = rings ? TERN__NET_PUT_RINGS : 0;
-        send_pieces(&far, local, size_bytes, TERN__NET_PIECE);
+        send_pieces(&far, local, size_bytes, piece_of(&far));
     }
 }
 
@@ -122,7 +129,7 @@ static void net_put_block(char *remote, const char *local, const tern_block *blo
         rows = most == 0 ? 1 : left < most ? left : most;
         const char *from = local + (left - rows) * block->local_stride_bytes;
         far.message.offset = begin + (left - rows) * block->window_stride_bytes;
-        if (!(most == 0 ? send_pieces(&far, from, block->row_bytes, TERN__NET_PIECE)
+        if (!(most == 0 ? send_pieces(&far, from, block->row_bytes, piece_of(&far))
                         : send_rows(&far, from, block, rows))) {
             return;
         }
@@ -191,7 +198,6 @@ void tern__net_put_post(char *remote, const char *local, size_t bytes, char *sig
 {
     struct tern__far_part far;
     struct tern__far_part at;
-    size_t last = bytes < TERN__NET_PIECE ? bytes : TERN__NET_PIECE;
     bool one = find(remote, TERN__NET_PUT, &far) && find(signal, TERN__NET_NOTIFY, &at) &&
                far.net == at.net && far.message.slot == at.message.slot &&
                far.message.number == at.message.number && far.message.rank == at.message.rank;
@@ -201,8 +207,9 @@ void tern__net_put_post(char *remote, const char *local, size_t bytes, char *sig
         return;
     }
     uint64_t begin = far.message.offset;
+    size_t last = bytes < piece_of(&far) ? bytes : piece_of(&far);
     far.message.offset = begin + last;
-    if (send_pieces(&far, local + last, bytes - last, TERN__NET_PIECE)) {
+    if (send_pieces(&far, local + last, bytes - last, piece_of(&far))) {
         far.message.offset = begin;
         far.message.word = TERN__NET_PUT_POSTS;
         far.message.key = at.message.offset;

@@ -18,6 +18,9 @@
 
 #include "net/net.h"
 
+// Of a larger put by an engine: each piece is a question to the receiver and its answer.
+#define TERN__NET_LONG_PIECE (4 << 20)
+
 enum {
     TERN__NET_BUFFER = 64 << 10,   // what is read at once of a connection
     TERN__NET_TURN = 1 << 20,      // of one connection in a row, then others have their turn

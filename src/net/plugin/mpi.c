@@ -120,7 +120,7 @@ static int descriptor(void *state)
 static bool arm(void *state)
 {
     const struct engine *engine = state;
-    return !engine->sending;
+    return !engine->sending && !engine->receiving; // MPI moves a long payload only when it is asked
 }
 
 static void stop(void *state, bool well)
