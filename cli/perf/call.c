@@ -98,17 +98,16 @@ void perf_call_make(struct perf_call *call, const struct perf_options *options, 
     place(call);
     bool even_shares = perf_has(kind, PERF_DIVIDED) && !perf_has(kind, PERF_UNEVEN);
     tern_coll *coll = &call->coll;
-    *coll =
-        (tern_coll){.kind = kind == PERF_SEND_RECV // its receiving half; the other has a function
-                                ? TERN_COLL_RECV
-                                : (tern_coll_kind)perf_shapes[kind].number,
-                    .in = call->in,
-                    .out = call->out,
-                    .count = even_shares ? total / (uint64_t)nranks : total,
-                    .dtype = options->dtype,
-                    .op = call->data.reduces ? options->op : TERN_SUM,
-                    .root = kind == PERF_SEND_RECV ? previous_rank(call) : root,
-                    .order = options->order};
+    *coll = (tern_coll){.kind = kind == PERF_SEND_RECV // its receiving half; both have a function
+                                    ? TERN_COLL_RECV
+                                    : (tern_coll_kind)perf_shapes[kind].number,
+                        .in = call->in,
+                        .out = call->out,
+                        .count = even_shares ? total / (uint64_t)nranks : total,
+                        .dtype = options->dtype,
+                        .op = call->data.reduces ? options->op : TERN_SUM,
+                        .root = kind == PERF_SEND_RECV ? previous_rank(call) : root,
+                        .order = options->order};
     if (perf_has(kind, PERF_UNEVEN)) {
         describe_shares(call);
         const struct perf_shape *shape = &perf_shapes[kind];
@@ -136,14 +135,8 @@ int perf_call_judge(const struct perf_options *options, enum perf_kind kind, int
 
 static int send_recv(tern_comm *comm, const struct perf_call *call)
 {
-    tern_request request = 0;
-    int status = tern_coll_start(comm, &call->coll, &request);
-    if (status != TERN_OK) {
-        return status;
-    }
-    status = tern_send(comm, call->in, call->total, call->coll.dtype, next_rank(call));
-    int received = tern_request_wait(&request);
-    return status != TERN_OK ? status : received;
+    return tern_send_recv(comm, call->in, call->total, next_rank(call), call->out, call->total,
+                          previous_rank(call), call->coll.dtype);
 }
 
 int perf_call_run(tern_comm *comm, const struct perf_call *call)

@@ -122,6 +122,12 @@ TERN_CALL int tern_barrier(tern_comm *comm);
 TERN_CALL int tern_send(tern_comm *comm, const void *in, size_t count, tern_dtype dtype, int to);
 TERN_CALL int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int from);
 
+// Both at once, as MPI_Sendrecv: in_count elements of `in` to rank `to`, out_count of rank `from`
+// into `out`; either may be this rank itself, and then the other is. Nobody waits for the other
+// half. in and out must not overlap. Errors: of both, and TERN_ERR_ARG before anything is sent.
+TERN_CALL int tern_send_recv(tern_comm *comm, const void *in, size_t in_count, int to, void *out,
+                             size_t out_count, int from, tern_dtype dtype);
+
 // With a count for each rank. counts and offsets are arrays of n, in elements; offsets NULL: packed
 // in rank order. all_gather_v, reduce_scatter_v: the same counts on every rank; this rank's share
 // has counts[rank]. gather_v, scatter_v: counts and offsets of the root only. all_to_all_v:

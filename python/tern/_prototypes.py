@@ -61,6 +61,7 @@ HEADERS = {
         int tern_barrier(ptr)
         int tern_send(ptr, ptr, size, int, int)
         int tern_recv(ptr, ptr, size, int, int)
+        int tern_send_recv(ptr, ptr, size, int, ptr, size, int, int)
         int tern_all_gather_v(ptr, ptr, ptr, ptr, ptr, int)
         int tern_reduce_scatter_v(ptr, ptr, ptr, ptr, int, int)
         int tern_gather_v(ptr, ptr, size, ptr, ptr, ptr, int, int)

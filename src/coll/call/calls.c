@@ -94,19 +94,66 @@ static int run_call(const char *name, tern_comm *comm, const tern_coll *from)
     return message ? tern__message_wait(&work.message) : tern__call_wait(&work.call);
 }
 
-// A call that the short path has not done.
-static int run(const char *name, tern_comm *comm, const tern_coll *from)
+// A message out and one in, at once.
+struct exchange {
+    tern_coll out, in;
+};
+
+// The recv begins first, so that the send may be one to this rank itself.
+static int begin_exchange(const char *name, struct tern__calls *calls, const struct exchange *from,
+                          struct tern__message *out, struct tern__message *in)
+{
+    TERN_TRY(tern__message_check(name, calls, &from->in, in));
+    TERN_TRY(tern__message_check(name, calls, &from->out, out));
+    if ((in->peer == calls->rank) != (out->peer == calls->rank)) { // else they meet each other
+        TERN_TRY(tern__message_check_alone(in));
+        TERN_TRY(tern__message_check_alone(out));
+    }
+    uintptr_t read = (uintptr_t)out->buffer;
+    uintptr_t written = (uintptr_t)in->buffer;
+    if (read < written + in->bytes && written < read + out->bytes) {
+        return tern__fail(TERN_ERR_ARG, "%s: in and out must not overlap", name);
+    }
+    in->traced_ns = out->traced_ns = tern__trace_start();
+    TERN_TRY(tern__message_begin(in));
+    return tern__message_begin(out);
+}
+
+static int run_exchange(const char *name, tern_comm *comm, const struct exchange *from)
+{
+    TERN_TRY(tern__comm_lives(name, comm));
+    struct tern__message out;
+    struct tern__message in;
+    struct tern__calls *calls;
+    tern__turn_enter(&comm->turn);
+    int status = tern__calls_of(name, comm, &calls);
+    status = status == TERN_OK ? begin_exchange(name, calls, from, &out, &in) : status;
+    tern__turn_leave(&comm->turn);
+    TERN_TRY(status);
+    status = tern__message_wait(&out);
+    int received = tern__message_wait(&in); // when one fails, both have ended
+    return status != TERN_OK ? status : received;
+}
+
+// A call, or an exchange, that the short path has not done.
+static int run_either(const char *name, tern_comm *comm, const tern_coll *from,
+                      const struct exchange *exchange)
 {
     tern__public_enter();
     bool lives = tern__handle_lives(comm, TERN__COMM);
     if (lives) {
         tern__checking_tick(comm);
     }
-    int status = run_call(name, comm, from);
+    int status = exchange != NULL ? run_exchange(name, comm, exchange) : run_call(name, comm, from);
     if (lives) {
         tern__checking_join(comm);
     }
     return tern__public_end_outer(name, status);
+}
+
+static int run(const char *name, tern_comm *comm, const tern_coll *from)
+{
+    return run_either(name, comm, from, NULL);
 }
 
 int tern_coll_run(tern_comm *comm, const tern_coll *call)
@@ -263,6 +310,33 @@ int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int fr
     tern_coll call = {
         .kind = TERN_COLL_RECV, .out = out, .count = count, .dtype = dtype, .root = from};
     return tern__message_quick(comm, &call) ? TERN_OK : run("tern_recv", comm, &call);
+}
+
+// What could be wrong with the recv is asked before the send is made on the short path.
+static bool is_plain(const tern_comm *comm, const struct exchange *exchange)
+{
+    size_t element = tern_dtype_size(exchange->in.dtype);
+    uintptr_t read = (uintptr_t)exchange->out.in;
+    uintptr_t written = (uintptr_t)exchange->in.out;
+    return element != 0 && tern__handle_lives(comm, TERN__COMM) && written != 0 &&
+           exchange->in.root >= 0 && exchange->in.root < comm->group.size &&
+           exchange->in.root != comm->group.rank && exchange->in.count < SIZE_MAX / 4 / element &&
+           exchange->out.count < SIZE_MAX / 4 / element &&
+           (read >= written + exchange->in.count * element ||
+            written >= read + exchange->out.count * element);
+}
+
+int tern_send_recv(tern_comm *comm, const void *in, size_t in_count, int to, void *out,
+                   size_t out_count, int from, tern_dtype dtype)
+{
+    struct exchange exchange = {
+        {.kind = TERN_COLL_SEND, .in = in, .count = in_count, .dtype = dtype, .root = to},
+        {.kind = TERN_COLL_RECV, .out = out, .count = out_count, .dtype = dtype, .root = from}};
+    if (is_plain(comm, &exchange) && tern__message_quick(comm, &exchange.out)) {
+        return tern__message_quick(comm, &exchange.in) ? TERN_OK
+                                                       : run("tern_send_recv", comm, &exchange.in);
+    }
+    return run_either("tern_send_recv", comm, NULL, &exchange);
 }
 
 int tern_all_gather_v(tern_comm *comm, const void *in, void *out, const size_t *counts,

@@ -182,11 +182,86 @@ static void what_differs_is_not_received(void **state)
     }
 }
 
+// To the rank `distance` behind this one, and from the one before; byte i of message m is byte_of.
+static int exchange_once(tern_comm *comm, int distance, size_t count, unsigned char *in,
+                         unsigned char *out)
+{
+    int n = tern_comm_size(comm);
+    int rank = tern_comm_rank(comm);
+    int from = (rank + n - distance) % n;
+    for (size_t i = 0; i < count; i++) {
+        in[i] = byte_of((uint64_t)(rank * n + distance), i);
+    }
+    memset(out, UNTOUCHED, count + GUARD);
+    CHECK(tern_send_recv(comm, in, count, (rank + distance) % n, out, count, from, TERN_U8) ==
+          TERN_OK);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(out[i] == byte_of((uint64_t)(from * n + distance), i));
+    }
+    for (size_t i = 0; i < GUARD; i++) {
+        CHECK(out[count + i] == UNTOUCHED);
+    }
+    return 0;
+}
+
+static int exchange_all(tern_comm *comm, void *arg)
+{
+    static const size_t counts[] = {0, 1, 40, 41, 4096, TERN__MAIL_BYTES + 1, 70000, 300000};
+    static unsigned char in[300000];
+    static unsigned char out[300000 + GUARD];
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        for (int distance = 0; distance < tern_comm_size(comm); distance++) {
+            int failed = exchange_once(comm, distance, counts[i], in, out);
+            if (failed != 0) {
+                return failed;
+            }
+        }
+    }
+    return 0;
+}
+
+static void both_ways_at_once(void **state)
+{
+    const int sizes[] = {1, 2, 3, 5, 8};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        assert_true(ranks_run_comm(sizes[i], exchange_all, NULL, 30));
+    }
+}
+
+// What is refused has sent nothing, so the next exchange is right.
+static int refuse_exchanges(tern_comm *comm, void *arg)
+{
+    int other = 1 - tern_comm_rank(comm);
+    unsigned char in[64] = {0};
+    unsigned char out[64 + GUARD] = {0};
+    CHECK(exchange_once(comm, 1, 8, in, out) == 0); // from now on the short path is there
+    CHECK(tern_send_recv(comm, in, 8, other, out, 8, 2, TERN_U8) == TERN_ERR_ARG);
+    CHECK(strstr(tern_last_error(), "ranks 0..1") != NULL);
+    CHECK(tern_send_recv(comm, in, 8, other, NULL, 8, other, TERN_U8) == TERN_ERR_ARG);
+    CHECK(tern_send_recv(comm, in, 8, other, in + 7, 8, other, TERN_U8) == TERN_ERR_ARG);
+    CHECK(strstr(tern_last_error(), "must not overlap") != NULL);
+    CHECK(tern_send_recv(comm, in, 8, other, out, 8, 1 - other, TERN_U8) == TERN_ERR_ARG);
+    CHECK(strstr(tern_last_error(), "is this rank itself") != NULL);
+    CHECK(tern_send_recv(comm, in, 8, other, out, SIZE_MAX, other, TERN_F64) == TERN_ERR_ARG);
+    CHECK(tern_send_recv(comm, in, 8, other, out, 8, other, (tern_dtype)99) == TERN_ERR_ARG);
+    CHECK(exchange_once(comm, 1, 40, in, out) == 0);
+    CHECK(tern_send_recv(comm, in, 8, other, out, 9, other, TERN_U8) == TERN_ERR_MISMATCH);
+    CHECK(tern_send_recv(comm, in, 8, other, out, 8, other, TERN_U8) == TERN_ERR_MISMATCH);
+    return 0;
+}
+
+static void a_refused_exchange_sends_nothing(void **state)
+{
+    assert_true(ranks_run_comm(2, refuse_exchanges, NULL, 20));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_arrive_in_order_and_whole),
         cmocka_unit_test(what_differs_is_not_received),
+        cmocka_unit_test(both_ways_at_once),
+        cmocka_unit_test(a_refused_exchange_sends_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
