@@ -19,6 +19,10 @@
 // Looks before the load of the machine is asked for: a line from a rank that runs is there by then.
 #define FIRST_LOOKS 32
 
+// And then, for each spin of the ladder. Where each rank has a processor, about 1 us: the root of a
+// scatter_v writes for longer than the others, and handing over costs as much again.
+enum { LOOKS_ALONE = 8, LOOKS_CROWDED = 2 };
+
 // Whether the buffers may be where they are. In place: the input is in the slot before out is
 // written.
 static bool are_apart(const struct tern__shape *shape, const void *from, const void *to)
@@ -110,7 +114,8 @@ static bool comes(const struct tern__calls *calls, const _Atomic uint32_t *publi
             if (!looks->more) {
                 return false;
             }
-            looks->left = 2 * tern__job_ladder(calls->work.job).spins;
+            struct tern__ladder ladder = tern__job_ladder(calls->work.job);
+            looks->left = (ladder.alone ? LOOKS_ALONE : LOOKS_CROWDED) * ladder.spins;
             looks->more = false;
         }
     }
