@@ -30,9 +30,16 @@ static bool is_flushed(void *arg)
 static int flush_broken(void *arg, bool deep)
 {
     const struct flush_wait *wait = arg;
-    const struct tern__job *job = wait->net->job;
+    struct tern__job *job = wait->net->job;
+    if (deep) {
+        tern__job_look(job);
+    }
     if (tern__net_is_gone(wait->net, wait->rank)) {
         return tern__net_say_gone(wait->net, wait->rank);
+    }
+    int dead = tern__ctl_first_dead(job->ctl); // others have failed by it, and may answer nobody
+    if (dead >= 0) {
+        return tern__net_say_gone(wait->net, dead);
     }
     if (tern__flag_load(&job->ctl->comms[0].failed) != TERN__WORKING ||
         tern__flag_load(wait->failed) != TERN__WORKING) {

@@ -16,6 +16,7 @@
 #include "support/machines.h"
 #include "support/random.h"
 #include "tern/put.h"
+#include "tern/signal.h"
 #include "tern/window.h"
 
 static int kills = 20;
@@ -266,6 +267,52 @@ static void who_waits_for_a_stopped_rank_says_so_after_its_deadline(void **state
     munmap(plan.report, sizeof *plan.report);
 }
 
+// Rank 1 tells rank 2 of what rank 3 has got, when that has confirmed it; the others do nothing.
+static int notify_until_it_fails(int rank, const struct ranks *ranks, void *arg)
+{
+    const struct plan *plan = arg;
+    tern_comm *comm;
+    tern_window *window;
+    int64_t value = 1;
+    CHECK(machines_join(rank, ranks, plan->layout, &comm) == TERN_OK);
+    CHECK(tern_window_create(comm, 4096, NULL, &window) == TERN_OK);
+    atomic_fetch_add(&plan->report->ready, 1);
+    int status = TERN_OK;
+    while (status == TERN_OK && rank == 1) {
+        status = tern_put(window, 3, 0, &value, sizeof value);
+        status = status == TERN_OK ? tern_signal_notify(window, 2, 8, 1, TERN_NOTIFY_ADD) : status;
+    }
+    if (rank != 1) {
+        pause();
+    }
+    say(plan->report, rank, status);
+    atomic_store(&plan->report->of[rank].done, 1);
+    exit(0);
+}
+
+static void who_waits_for_a_confirmation_hears_of_a_death(void **state)
+{
+    struct plan plan = {.layout = "aabb", .report = new_report()};
+    struct ranks ranks;
+    setenv("TERN_NET_TIMEOUT", "60", 1); // that nothing else ends the wait
+    ranks_begin(&ranks, 4, notify_until_it_fails, &plan);
+    setenv("TERN_NET_TIMEOUT", "1", 1);
+    await_ready(&plan, 4);
+    kill(ranks.pids[3], SIGSTOP);
+    poll(NULL, 0, 50);
+    kill(ranks.pids[0], SIGKILL);
+    for (int i = 0; i < 20000 && atomic_load(&plan.report->of[1].done) == 0; i++) {
+        poll(NULL, 0, 1);
+    }
+    kill(ranks.pids[3], SIGKILL);
+    kill(ranks.pids[2], SIGKILL);
+    check_told("aabb", plan.report, 0xd, "rank 0 died", "rank 0 on machine a died");
+    assert_true(ranks_wait(&ranks, 20));
+    machines_clean(&ranks);
+    assert_true(ranks_end(&ranks));
+    munmap(plan.report, sizeof *plan.report);
+}
+
 // Ends without destroying anything.
 static int end_suddenly(int rank, const struct ranks *ranks, void *arg)
 {
@@ -341,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_silent_machine_has_ended),
         cmocka_unit_test(a_machine_whose_leader_stops_is_silent),
         cmocka_unit_test(who_waits_for_a_stopped_rank_says_so_after_its_deadline),
+        cmocka_unit_test(who_waits_for_a_confirmation_hears_of_a_death),
         cmocka_unit_test(who_ends_without_destroy_has_died),
         cmocka_unit_test(who_ends_because_of_a_death_is_not_the_reason),
     };
