@@ -32,12 +32,11 @@ typedef int perf_action(void *arg);
 // `iterations` actions, `together` at a time: from the instant when all begin until the last rank
 // has ended (or, after a barrier, what each rank's own took), divided by their number. The result
 // is valid on rank 0.
-int perf_time_action(struct perf_board *board, perf_action *action, void *arg,
-                     long iterations, long together, struct perf_time *time);
+int perf_time_action(struct perf_board *board, perf_action *action, void *arg, long iterations,
+                     long together, struct perf_time *time);
 
 // All ranks at once copy `bytes` in all, which counts reading and writing, between private memory,
 // from and to `nbuffers` places in turn.
-int perf_time_copy(struct perf_board *board, uint64_t bytes, long nbuffers,
-                   struct perf_time *time);
+int perf_time_copy(struct perf_board *board, uint64_t bytes, long nbuffers, struct perf_time *time);
 
 #endif

@@ -84,6 +84,7 @@ struct perf_row {
     tern_dtype dtype;
     const char *op; // "none" when nothing is reduced
     bool in_place;
+    bool instant; // all ranks began at one, not after a barrier
     char algo[PERF_NAME_BYTES], way[16];
     struct perf_time time, copy, peers[PERF_PEERS];
     double algbw_GBps, busbw_GBps, bound_pct;

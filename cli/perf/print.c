@@ -90,7 +90,7 @@ static void print_columns(const struct perf_options *options, bool units)
     putchar('\n');
 }
 
-void perf_print_head(const struct perf_options *options, int nranks)
+void perf_print_head(const struct perf_options *options, int nranks, bool instant)
 {
     if (options->json) {
         return;
@@ -100,16 +100,12 @@ void perf_print_head(const struct perf_options *options, int nranks)
         fflush(stdout);
         return;
     }
-    printf(
-        "# %d rank%s, buffers %s%s, results %schecked. Time until the last rank has ended: median, "
-        "least and greatest.\n",
-        nranks, nranks == 1 ? "" : "s", perf_memory_words[options->memory],
-        options->in_place ? ", in place" : "", options->check ? "" : "not ");
+    printf("# %d rank%s, buffers %s%s, results %schecked. Time %s: median, least and greatest.\n",
+           nranks, nranks == 1 ? "" : "s", perf_memory_words[options->memory],
+           options->in_place ? ", in place" : "", options->check ? "" : "not ",
+           instant ? "until the last rank has ended" : "of the slowest rank, after a barrier");
     if (options->back_to_back) {
         printf("# %d calls between two beginnings.\n", PERF_BACK_TO_BACK);
-    }
-    if (options->after_barrier) {
-        puts("# Each iteration begins after a barrier; the slowest rank's own time.");
     }
     if (options->nbuffers > 1) {
         printf("# %ld pairs of buffers in turn.\n", options->nbuffers);
@@ -189,8 +185,8 @@ static void print_json(const struct perf_options *options, const struct perf_row
            row->way, row->time.iterations, row->copy.median_us,
            options->memory != PERF_MALLOC ? "true" : "false", memory_names[options->memory],
            options->in_place ? "true" : "false");
-    printf(", \"calls_together\": %ld, \"buffers\": %ld", perf_calls_together(options),
-           options->nbuffers);
+    printf(", \"calls_together\": %ld, \"buffers\": %ld, \"start\": \"%s\"",
+           perf_calls_together(options), options->nbuffers, row->instant ? "clock" : "barrier");
     for (int peer = 0; peer < PERF_PEERS; peer++) {
         const char *word = perf_systems[peer].word;
         if (!options->peers[peer]) {

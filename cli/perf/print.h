@@ -7,7 +7,8 @@
 
 extern const char *const perf_memory_words[]; // "in windows", …, by enum perf_memory
 
-void perf_print_head(const struct perf_options *options, int nranks);
+// instant: all ranks begin at one, not after a barrier.
+void perf_print_head(const struct perf_options *options, int nranks, bool instant);
 void perf_print_row(const struct perf_options *options, const struct perf_row *row);
 void perf_print_foot(const struct perf_options *options, const struct perf_row *rows, long nrows);
 

@@ -118,6 +118,7 @@ static int prepare_size(struct perf_sweep *sweep, uint64_t total, struct size *s
             (struct perf_row){.kind = kind,
                               .nranks = sweep->nranks,
                               .bytes = size->bytes,
+                              .instant = sweep->board.meet != NULL,
                               .count =
                                   shares ? perf_share(kind, total, sweep->nranks, sweep->nranks - 1)
                                          : total,

@@ -178,7 +178,7 @@ static int run_sweep(struct perf_sweep *sweep)
     }
     status = perf_buffers_open(sweep->comm, buffer_bytes(sweep), options->memory, &sweep->buffers);
     if (status == TERN_OK && sweep->rank == 0) {
-        perf_print_head(options, sweep->nranks);
+        perf_print_head(options, sweep->nranks, sweep->board.meet != NULL);
     }
     for_all(sweep, false);
     status = status == TERN_OK ? for_all(sweep, true) : status;

@@ -123,8 +123,9 @@ TERN_CALL int tern_send(tern_comm *comm, const void *in, size_t count, tern_dtyp
 TERN_CALL int tern_recv(tern_comm *comm, void *out, size_t count, tern_dtype dtype, int from);
 
 // Both at once, as MPI_Sendrecv: in_count elements of `in` to rank `to`, out_count of rank `from`
-// into `out`; either may be this rank itself, and then the other is. Nobody waits for the other
-// half. in and out must not overlap. Errors: of both, and TERN_ERR_ARG before anything is sent.
+// into `out`; returns when both have ended. Neither waits for the other, so ranks may exchange in
+// a ring. `from` may be TERN_RANK_ANY; `to` and `from` may both be this rank itself. in and out
+// must not overlap. Errors: those of tern_send and tern_recv; after TERN_ERR_ARG nothing was sent.
 TERN_CALL int tern_send_recv(tern_comm *comm, const void *in, size_t in_count, int to, void *out,
                              size_t out_count, int from, tern_dtype dtype);
 

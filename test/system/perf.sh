@@ -169,6 +169,27 @@ read_rows turns.json "len(rows) == 29 and all(row['errors'] == 0 and row['buffer
 and row['calls_together'] == 20 and row['iterations'] == 60 for row in rows)"
 expect 2 "--buffers takes a number from 1 to 64" "$tern" perf reduce --buffers 65
 
+# How an iteration begins; and a rank that dies while others wait for it to begin is named.
+"$tern" perf all_reduce -p 3 --sizes 40 -n 20 --json >start.json
+read_rows start.json "rows[0]['start'] == 'clock' and rows[0]['errors'] == 0"
+"$tern" perf all_reduce -p 3 --sizes 40 -n 20 --json --start barrier >start.json
+read_rows start.json "rows[0]['start'] == 'barrier' and rows[0]['errors'] == 0"
+expect 2 "--start takes 'clock' or 'barrier', not 'gun'" "$tern" perf reduce --start gun
+for start in clock barrier; do
+    "$tern" perf all_reduce -p 3 --sizes 8 -n 100000 -w 0 --budget 60 --start $start >kill.out 2>&1 &
+    job=$!
+    victim=
+    for ((i = 0; i < 200 && ${#victim} == 0; i++)); do
+        sleep 0.05
+        victim=$(pgrep -P "$(pgrep -P $job | head -1)" 2>/dev/null | head -1 || true)
+    done
+    kill -9 "$victim"
+    status=0
+    wait $job || status=$?
+    [ $status -ne 0 ] && grep -q "was killed by signal 9" kill.out ||
+        die "$start: exit status $status: $(cat kill.out)"
+done
+
 # An interrupt ends it and leaves neither a process nor a file, while it starts and while it measures.
 cat >interrupt.py <<'PYTHON'
 import os, signal, subprocess, sys, time

@@ -182,9 +182,10 @@ static void what_differs_is_not_received(void **state)
     }
 }
 
-// To the rank `distance` behind this one, and from the one before; byte i of message m is byte_of.
-static int exchange_once(tern_comm *comm, int distance, size_t count, unsigned char *in,
-                         unsigned char *out)
+// Bytes to the rank `distance` behind this one, and from the one before; or, of 2 ranks, from
+// whoever sends: byte i of message m is byte_of.
+static int exchange_as(tern_comm *comm, int distance, size_t count, unsigned char *in,
+                       unsigned char *out, tern_dtype dtype, bool any)
 {
     int n = tern_comm_size(comm);
     int rank = tern_comm_rank(comm);
@@ -193,8 +194,9 @@ static int exchange_once(tern_comm *comm, int distance, size_t count, unsigned c
         in[i] = byte_of((uint64_t)(rank * n + distance), i);
     }
     memset(out, UNTOUCHED, count + GUARD);
-    CHECK(tern_send_recv(comm, in, count, (rank + distance) % n, out, count, from, TERN_U8) ==
-          TERN_OK);
+    CHECK(tern_send_recv(comm, in, count / tern_dtype_size(dtype), (rank + distance) % n, out,
+                         count / tern_dtype_size(dtype), any ? TERN_RANK_ANY : from,
+                         dtype) == TERN_OK);
     for (size_t i = 0; i < count; i++) {
         CHECK(out[i] == byte_of((uint64_t)(from * n + distance), i));
     }
@@ -204,6 +206,12 @@ static int exchange_once(tern_comm *comm, int distance, size_t count, unsigned c
     return 0;
 }
 
+static int exchange_once(tern_comm *comm, int distance, size_t count, unsigned char *in,
+                         unsigned char *out)
+{
+    return exchange_as(comm, distance, count, in, out, TERN_U8, false);
+}
+
 static int exchange_all(tern_comm *comm, void *arg)
 {
     static const size_t counts[] = {0, 1, 40, 41, 4096, TERN__MAIL_BYTES + 1, 70000, 300000};
@@ -211,10 +219,12 @@ static int exchange_all(tern_comm *comm, void *arg)
     static unsigned char out[300000 + GUARD];
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         for (int distance = 0; distance < tern_comm_size(comm); distance++) {
-            int failed = exchange_once(comm, distance, counts[i], in, out);
-            if (failed != 0) {
-                return failed;
-            }
+            CHECK(exchange_once(comm, distance, counts[i], in, out) == 0);
+            CHECK(exchange_as(comm, distance, counts[i] & ~(size_t)7, in, out, TERN_F64, false) ==
+                  0);
+        }
+        if (tern_comm_size(comm) == 2) {
+            CHECK(exchange_as(comm, 1, counts[i] & ~(size_t)3, in, out, TERN_F32, true) == 0);
         }
     }
     return 0;
