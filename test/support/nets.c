@@ -135,8 +135,7 @@ bool nets_run_killed(int count, size_t size_bytes, net_body body, void *arg, dou
 {
     struct setting setting = {.count = count, .size_bytes = size_bytes, .body = body, .arg = arg};
     struct ranks ranks;
-    setting.shared = mmap(NULL, sizeof *setting.shared, PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    setting.shared = ranks_shared(sizeof *setting.shared);
     setting.machines.count = count;
     for (int rank = 0; rank < count; rank++) {
         struct tern__machine *machine = &setting.machines.list[rank];

@@ -226,11 +226,14 @@ void ranks_await_file(const char *path)
     poll(NULL, 0, 20);
 }
 
-_Atomic int *ranks_count_create(void)
+void *ranks_shared(size_t bytes)
 {
-    void *shared =
-        mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return shared == MAP_FAILED ? NULL : shared;
+    void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        perror("no memory for a test");
+        exit(1);
+    }
+    return shared;
 }
 
 void ranks_count_await(const _Atomic int *number, int least)
@@ -238,11 +241,6 @@ void ranks_count_await(const _Atomic int *number, int least)
     while (atomic_load(number) < least) {
         poll(NULL, 0, 5);
     }
-}
-
-void ranks_count_destroy(_Atomic int *number)
-{
-    munmap(number, sizeof *number);
 }
 
 int ranks_meet(int rank, int nranks, const char *path)

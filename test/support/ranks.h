@@ -64,11 +64,11 @@ int ranks_join(int rank, const struct ranks *ranks, int64_t timeout_ns, tern_com
 // before somebody listens.
 void ranks_await_file(const char *path);
 
-// A number that all ranks share, 0 at first, to be made before them; NULL: no memory. They raise it
-// as they please, and wait until it is so high.
-_Atomic int *ranks_count_create(void);
+// Memory that all ranks share which begin after it: zeros at first, and there until the test ends.
+void *ranks_shared(size_t bytes);
+
+// Waits until a number in it that they raise is so high.
 void ranks_count_await(const _Atomic int *number, int least);
-void ranks_count_destroy(_Atomic int *number);
 
 // For bodies: joins at a path, meets the others in a barrier and leaves. 0 when all is right.
 int ranks_meet(int rank, int nranks, const char *path);

@@ -153,9 +153,8 @@ static int intrude(int rank, const struct ranks *ranks, void *arg)
 
 static void path_of_a_live_job_is_refused_and_that_job_goes_on(void **state)
 {
-    _Atomic int *refusals = ranks_count_create();
+    _Atomic int *refusals = ranks_shared(sizeof(int));
     assert_true(refusals != NULL && ranks_run(3, intrude, refusals, 20));
-    ranks_count_destroy(refusals);
 }
 
 // Processes 1 and 2 both say that they are rank 1; process 3 that there are more ranks. Process 4,
@@ -189,10 +188,9 @@ static int mistake(int rank, const struct ranks *ranks, void *arg)
 
 static void taken_rank_and_other_nranks_are_refused_and_the_job_goes_on(void **state)
 {
-    _Atomic int *refusals = ranks_count_create();
+    _Atomic int *refusals = ranks_shared(sizeof(int));
     assert_true(refusals != NULL && ranks_run(5, mistake, refusals, 20));
     assert_int_equal(*refusals, 2);
-    ranks_count_destroy(refusals);
 }
 
 // Rank 1 says that there are three ranks, rank 0 that there are two.

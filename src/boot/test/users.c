@@ -136,9 +136,8 @@ static int joined_by_another(int rank, const struct ranks *ranks, void *arg)
 static void process_of_another_user_is_refused_and_the_job_goes_on(void **state)
 {
     user_other_or_skip();
-    _Atomic int *refusals = ranks_count_create();
+    _Atomic int *refusals = ranks_shared(sizeof(int));
     assert_true(refusals != NULL && ranks_run(4, joined_by_another, refusals, 20));
-    ranks_count_destroy(refusals);
 }
 
 // The other user's symbolic link leads to a live job of this user, its stale socket to nobody.
@@ -174,9 +173,8 @@ static int traps_in_the_folder(int rank, const struct ranks *ranks, void *arg)
 static void links_and_sockets_of_another_user_are_left_alone(void **state)
 {
     user_other_or_skip();
-    _Atomic int *ended = ranks_count_create();
+    _Atomic int *ended = ranks_shared(sizeof(int));
     assert_true(ended != NULL && ranks_run(3, traps_in_the_folder, ended, 20));
-    ranks_count_destroy(ended);
 }
 
 // A launcher of one user, a rank of another, as a set-uid program would be.

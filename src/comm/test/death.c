@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,14 +34,6 @@ struct plan {
     int victim;
     struct report *report;
 };
-
-static struct report *shared_report(void)
-{
-    void *memory = mmap(NULL, sizeof(struct report), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(memory != MAP_FAILED);
-    return memory;
-}
 
 static void die(const struct plan *plan)
 {
@@ -131,7 +122,7 @@ static void all_places_notice(enum end end)
     int64_t times[300];
     int count = 0;
     int slow = 0;
-    struct report *report = shared_report();
+    struct report *report = ranks_shared(sizeof(struct report));
     for (int run = 0; run < 4 * PLACE_COUNT; run++) {
         struct ranks ranks;
         struct plan plan = {end, (enum place)(run / 4), 0, report};
@@ -151,7 +142,6 @@ static void all_places_notice(enum end end)
         }
         assert_true(all && ranks_end(&ranks));
     }
-    munmap(report, sizeof *report);
     qsort(times, (size_t)count, sizeof times[0], compare_ns);
     for (int i = 0; i < count; i++) {
         slow += times[i] > TERN_NS_PER_SECOND;
@@ -216,7 +206,7 @@ static int keep_awake(int rank, const struct ranks *ranks, void *arg)
 static void death_is_noticed_also_by_a_rank_that_is_woken_all_the_time(void **state)
 {
     struct ranks ranks;
-    struct report *report = shared_report();
+    struct report *report = ranks_shared(sizeof(struct report));
     struct plan plan = {KILL, SIGNAL, 2, report};
     ranks_begin(&ranks, 3, keep_awake, &plan);
     bool all = ranks_wait(&ranks, 10);
@@ -224,7 +214,6 @@ static void death_is_noticed_also_by_a_rank_that_is_woken_all_the_time(void **st
     assert_int_equal(ranks.statuses[1], 0);
     assert_true(all && ranks_end(&ranks));
     int64_t time_ns = report->noticed_ns[0] - report->died_ns;
-    munmap(report, sizeof *report);
     printf("noticed after %.0f ms\n", (double)time_ns * 1e-6);
 }
 
@@ -263,14 +252,13 @@ static int lose_one_part(int rank, const struct ranks *ranks, void *arg)
 static void part_without_the_dead_rank_works_on(void **state)
 {
     struct ranks ranks;
-    struct plan plan = {KILL, BARRIER, 3, shared_report()};
+    struct plan plan = {KILL, BARRIER, 3, ranks_shared(sizeof(struct report))};
     ranks_begin(&ranks, 6, lose_one_part, &plan);
     bool all = ranks_wait(&ranks, 20);
     for (int rank = 0; rank < 6; rank++) {
         assert_true(rank == 3 || ranks.statuses[rank] == 0);
     }
     assert_true(all && ranks_end(&ranks));
-    munmap(plan.report, sizeof *plan.report);
 }
 
 // All notice two deaths, and all name the same rank ever after.
@@ -296,7 +284,7 @@ static int two_die(int rank, const struct ranks *ranks, void *arg)
 
 static void of_two_deaths_all_name_the_same(void **state)
 {
-    struct plan plan = {KILL, BARRIER, 1, shared_report()};
+    struct plan plan = {KILL, BARRIER, 1, ranks_shared(sizeof(struct report))};
     for (int run = 0; run < 10; run++) {
         struct ranks ranks;
         ranks_begin(&ranks, 6, two_die, &plan);
@@ -308,7 +296,6 @@ static void of_two_deaths_all_name_the_same(void **state)
         }
         assert_true(all && ranks_end(&ranks));
     }
-    munmap(plan.report, sizeof *plan.report);
 }
 
 int main(void)

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -296,10 +295,6 @@ int main(void)
         cmocka_unit_test(kills_while_parts_come_and_go),
     };
     seed = random_seed();
-    working =
-        mmap(NULL, sizeof *working, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (working == MAP_FAILED) {
-        return 1;
-    }
+    working = ranks_shared(sizeof *working);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

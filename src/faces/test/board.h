@@ -6,7 +6,6 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "comm.h"
@@ -111,19 +110,9 @@ static inline int board_exchange(const CommContext *context, int32_t round)
 }
 
 // As ranks_run, with two boards.
-static inline struct board *board_make(void)
-{
-    void *made = mmap(NULL, 2 * sizeof(struct board), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return made != MAP_FAILED ? made : NULL;
-}
-
 static inline bool board_run(int count, rank_body body, double deadline_s)
 {
-    struct board *boards = board_make();
-    bool right = boards != NULL && ranks_run(count, body, boards, deadline_s);
-    munmap(boards, 2 * sizeof *boards);
-    return right;
+    return ranks_run(count, body, ranks_shared(2 * sizeof(struct board)), deadline_s);
 }
 
 #endif

@@ -280,11 +280,9 @@ static int one_bit(int rank, const struct ranks *ranks, void *arg)
 
 static void a_wrong_bit_breaks_nothing(void **state)
 {
-    struct board *boards = board_make();
-    assert_non_null(boards);
+    struct board *boards = ranks_shared(2 * sizeof(struct board));
     boards[1].given = (int)(random_seed() % INT32_MAX);
     assert_true(ranks_run(2, one_bit, boards, 60));
-    munmap(boards, 2 * sizeof *boards);
 }
 
 // Ranks that differ in what must be alike.

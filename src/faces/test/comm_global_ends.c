@@ -42,7 +42,7 @@ static int gone_before(int rank, const struct ranks *ranks, void *arg)
 
 static void a_rank_that_has_ended_cannot_be_imported(void **state)
 {
-    struct board *board = board_make();
+    struct board *board = ranks_shared(2 * sizeof(struct board));
     struct ranks ranks;
     siginfo_t end;
     ranks_begin(&ranks, 3, gone_before, board);
@@ -52,7 +52,6 @@ static void a_rank_that_has_ended_cannot_be_imported(void **state)
     for (int rank = 0; rank < 3; rank++) {
         assert_int_equal(ranks.statuses[rank], 0);
     }
-    munmap(board, 2 * sizeof *board);
 }
 
 // Rank 1 has released its domain, and lives.
@@ -149,14 +148,13 @@ static int killed_prepared(int rank, const struct ranks *ranks, void *arg)
 
 static void a_prepared_rank_that_dies_is_missed(void **state)
 {
-    struct board *board = board_make();
+    struct board *board = ranks_shared(2 * sizeof(struct board));
     struct ranks ranks;
     ranks_begin(&ranks, 3, killed_prepared, board);
     assert_true(ranks_wait(&ranks, 60) && ranks_end(&ranks));
     assert_int_equal(ranks.statuses[0], 0);
     assert_int_equal(ranks.statuses[1], 0);
     assert_true(WIFSIGNALED(ranks.statuses[2]));
-    munmap(board, 2 * sizeof *board);
 }
 
 // Nobody notifies: one has released, one is still there.
@@ -235,10 +233,9 @@ static void ranks_are_killed_at_any_moment(void **state)
     static const int counts[] = {2, 3, 5, 8};
     uint64_t seed = random_seed();
     for (int i = 0; i < 24; i++) {
-        struct board *board = board_make();
+        struct board *board = ranks_shared(2 * sizeof(struct board));
         struct ranks ranks;
         int n = counts[i % 4];
-        assert_non_null(board);
         board[1].given = (int)random_below(&seed, 8);
         int victim = n - 1 - board[1].given % n;
         ranks_begin(&ranks, n, until_killed, board);
@@ -251,7 +248,6 @@ static void ranks_are_killed_at_any_moment(void **state)
             assert_true(rank == victim ? WIFSIGNALED(ranks.statuses[rank])
                                        : ranks.statuses[rank] == 0);
         }
-        munmap(board, 2 * sizeof *board);
     }
 }
 

@@ -5,7 +5,6 @@
 #include "support/cmocka.h"
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "kit.h"
@@ -24,13 +23,8 @@ static struct board *board;
 
 static int setup(void **state)
 {
-    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return board == MAP_FAILED ? -1 : 0;
-}
-
-static int teardown(void **state)
-{
-    return munmap(board, sizeof *board);
+    board = ranks_shared(sizeof *board);
+    return 0;
 }
 
 static void send_next(int64_t *args)
@@ -255,5 +249,5 @@ int main(void)
         cmocka_unit_test(a_busy_scheduler_notices_a_death),
         cmocka_unit_test(a_death_in_the_communicator_of_a_waited_window_counts),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

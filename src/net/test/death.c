@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -38,14 +37,6 @@ struct plan {
     int64_t timeout_ns;
     bool whole; // no communicators of a part of the ranks, whose end is no end of the whole
 };
-
-static struct report *new_report(void)
-{
-    struct report *report =
-        mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(report != MAP_FAILED);
-    return report;
-}
 
 // What has failed first.
 static void say(struct report *report, int rank, int status)
@@ -137,7 +128,7 @@ static void a_killed_rank_is_told_everywhere(void **state)
         const char *layout = machines_layouts[random_below(&seed, 8)];
         int count = (int)strlen(layout);
         int victim = (int)random_below(&seed, (uint64_t)count);
-        struct plan plan = {.layout = layout, .report = new_report()};
+        struct plan plan = {.layout = layout, .report = ranks_shared(sizeof(struct report))};
         struct ranks ranks;
         char words[64];
         char or_words[64];
@@ -154,14 +145,13 @@ static void a_killed_rank_is_told_everywhere(void **state)
         check_told(layout, plan.report, UINT64_C(1) << victim, words, or_words);
         machines_clean(&ranks);
         assert_true(ranks_end(&ranks));
-        munmap(plan.report, sizeof *plan.report);
     }
 }
 
 // All processes of a machine stop: nothing comes from it. Those that go on later are told, too.
 static void stop_machine(const char *layout, char machine, const char *words)
 {
-    struct plan plan = {.layout = layout, .report = new_report()};
+    struct plan plan = {.layout = layout, .report = ranks_shared(sizeof(struct report))};
     struct ranks ranks;
     int count = (int)strlen(layout);
     uint64_t stopped = 0;
@@ -199,7 +189,6 @@ static void stop_machine(const char *layout, char machine, const char *words)
     }
     machines_clean(&ranks);
     assert_true(ranks_end(&ranks));
-    munmap(plan.report, sizeof *plan.report);
 }
 
 static void a_silent_machine_has_ended(void **state)
@@ -213,7 +202,7 @@ static void a_silent_machine_has_ended(void **state)
 // The leader of a machine stops, the other rank there does not.
 static void a_machine_whose_leader_stops_is_silent(void **state)
 {
-    struct plan plan = {.layout = "aabb", .report = new_report()};
+    struct plan plan = {.layout = "aabb", .report = ranks_shared(sizeof(struct report))};
     struct ranks ranks;
     const char words[] = "machine b (ranks 2-3) has been silent for 1.0 s";
     ranks_begin(&ranks, 4, work_until_it_fails, &plan);
@@ -234,14 +223,13 @@ static void a_machine_whose_leader_stops_is_silent(void **state)
     assert_int_equal(plan.report->of[2].status, TERN_ERR_PEER);
     machines_clean(&ranks);
     assert_true(ranks_end(&ranks));
-    munmap(plan.report, sizeof *plan.report);
 }
 
 // Another one stops: that is no end, and who waits for it says after its deadline what it sees.
 static void who_waits_for_a_stopped_rank_says_so_after_its_deadline(void **state)
 {
     struct plan plan = {.layout = "aabb",
-                        .report = new_report(),
+                        .report = ranks_shared(sizeof(struct report)),
                         .timeout_ns = 4 * TERN_NS_PER_SECOND,
                         .whole = true};
     struct ranks ranks;
@@ -264,7 +252,6 @@ static void who_waits_for_a_stopped_rank_says_so_after_its_deadline(void **state
     assert_true(ranks_wait(&ranks, 20));
     machines_clean(&ranks);
     assert_true(ranks_end(&ranks));
-    munmap(plan.report, sizeof *plan.report);
 }
 
 // Rank 1 tells rank 2 of what rank 3 has got, when that has confirmed it; the others do nothing.
@@ -292,7 +279,7 @@ static int notify_until_it_fails(int rank, const struct ranks *ranks, void *arg)
 
 static void who_waits_for_a_confirmation_hears_of_a_death(void **state)
 {
-    struct plan plan = {.layout = "aabb", .report = new_report()};
+    struct plan plan = {.layout = "aabb", .report = ranks_shared(sizeof(struct report))};
     struct ranks ranks;
     setenv("TERN_NET_TIMEOUT", "60", 1); // that nothing else ends the wait
     ranks_begin(&ranks, 4, notify_until_it_fails, &plan);
@@ -310,7 +297,6 @@ static void who_waits_for_a_confirmation_hears_of_a_death(void **state)
     assert_true(ranks_wait(&ranks, 20));
     machines_clean(&ranks);
     assert_true(ranks_end(&ranks));
-    munmap(plan.report, sizeof *plan.report);
 }
 
 // Ends without destroying anything.
@@ -330,14 +316,13 @@ static int end_suddenly(int rank, const struct ranks *ranks, void *arg)
 
 static void who_ends_without_destroy_has_died(void **state)
 {
-    struct plan plan = {.layout = "aabb", .report = new_report()};
+    struct plan plan = {.layout = "aabb", .report = ranks_shared(sizeof(struct report))};
     struct ranks ranks;
     ranks_begin(&ranks, 4, end_suddenly, &plan);
     assert_true(ranks_wait(&ranks, 20));
     check_told("aabb", plan.report, UINT64_C(1) << 3, "rank 3 died", "rank 3 on machine b died");
     machines_clean(&ranks);
     assert_true(ranks_end(&ranks));
-    munmap(plan.report, sizeof *plan.report);
 }
 
 // Meets the others until that fails, and ends at once. Each has told the others why, by then: a
@@ -362,7 +347,7 @@ static int end_when_it_fails(int rank, const struct ranks *ranks, void *arg)
 static void who_ends_because_of_a_death_is_not_the_reason(void **state)
 {
     for (int round = 0; round < 5; round++) {
-        struct plan plan = {.layout = "abbbb", .report = new_report()};
+        struct plan plan = {.layout = "abbbb", .report = ranks_shared(sizeof(struct report))};
         struct ranks ranks;
         ranks_begin(&ranks, 5, end_when_it_fails, &plan);
         await_ready(&plan, 5);
@@ -375,7 +360,6 @@ static void who_ends_because_of_a_death_is_not_the_reason(void **state)
                    "rank 4 on machine b died");
         machines_clean(&ranks);
         assert_true(ranks_end(&ranks));
-        munmap(plan.report, sizeof *plan.report);
     }
 }
 

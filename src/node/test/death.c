@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "kit.h"
@@ -24,13 +23,8 @@ static struct board *board;
 
 static int setup(void **state)
 {
-    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return board == MAP_FAILED ? -1 : 0;
-}
-
-static int teardown(void **state)
-{
-    return munmap(board, sizeof *board);
+    board = ranks_shared(sizeof *board);
+    return 0;
 }
 
 static void add_one(int64_t *args)
@@ -161,5 +155,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(survivors_name_the_killed_rank),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

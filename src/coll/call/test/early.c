@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -352,9 +351,6 @@ int main(void)
         cmocka_unit_test(ranks_need_the_same_word),
     };
     unsetenv("TERN_AGREE");
-    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (board == MAP_FAILED) {
-        return 1;
-    }
+    board = ranks_shared(sizeof *board);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

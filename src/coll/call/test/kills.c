@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -454,9 +453,6 @@ int main(void)
         cmocka_unit_test(messages_of_others_go_on_until_a_call_needs_the_rank_that_left),
     };
     base_seed = random_seed();
-    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (board == MAP_FAILED) {
-        return 1;
-    }
+    board = ranks_shared(sizeof *board);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -276,9 +275,7 @@ static void who_does_not_come_is_named_with_what_it_does(void **state)
     static struct ranks ranks[ABSENCES * SUBJECTS * MANNERS];
     int count = 0;
     int wrong = 0;
-    struct board *boards = mmap(NULL, sizeof *boards * (sizeof trials / sizeof trials[0]),
-                                PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(boards, MAP_FAILED);
+    struct board *boards = ranks_shared(sizeof *boards * (sizeof trials / sizeof trials[0]));
     // Many at a time: each is the time of a deadline, and none computes.
     for (int s = 0; s < SUBJECTS; s++) {
         for (int m = 0; m < (can_be_tested((enum subject)s) ? MANNERS : 1); m++) {
@@ -303,7 +300,6 @@ static void who_does_not_come_is_named_with_what_it_does(void **state)
             ranks_begin(&ranks[i], RANKS, take_part, &trials[i]);
         }
     }
-    munmap(boards, sizeof *boards * (sizeof trials / sizeof trials[0]));
     printf("%d trials\n", count);
     assert_int_equal(wrong, 0);
 }

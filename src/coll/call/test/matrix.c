@@ -8,8 +8,6 @@
 // that a launcher has started, with the same TERN_TEST_SEED.
 #include "coll/call/test/samples.h"
 
-#include <sys/mman.h>
-
 static int run_count(tern_comm *world, void *arg)
 {
     return run_samples(world, *(const int *)arg);
@@ -94,9 +92,7 @@ static int run_algorithms(tern_comm *world, void *arg)
 
 static void every_algorithm_gives_the_same_bits_in_rank_order(void **state)
 {
-    size_t bytes = (TERN_PLAN_KINDS) * sizeof *ran;
-    ran = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(ran != MAP_FAILED);
+    ran = ranks_shared((TERN_PLAN_KINDS) * sizeof *ran);
     assert_true(ranks_run_counts(2, 8, run_algorithms, NULL, 120));
     for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
         const char *name;
@@ -111,7 +107,6 @@ static void every_algorithm_gives_the_same_bits_in_rank_order(void **state)
         }
         assert_true(in_rank_order > 0);
     }
-    munmap(ran, bytes);
 }
 
 // What the caller sees is the same, bit for bit, wherever the buffers lie: in the sums of numbers

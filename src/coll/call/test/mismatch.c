@@ -8,7 +8,6 @@
 // the same error in the next call that waits for all. That communicator stays failed, and others
 // work on. TERN_TEST_CASES says how many of each.
 #include <poll.h>
-#include <sys/mman.h>
 
 #include "coll/call/test/random.h"
 
@@ -508,9 +507,6 @@ int main(void)
         cmocka_unit_test(ranks_that_may_end_early_learn_it_in_the_next_call_that_waits_for_all),
     };
     base_seed = random_seed();
-    met = mmap(NULL, sizeof *met, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (met == MAP_FAILED) {
-        return 1;
-    }
+    met = ranks_shared(sizeof *met);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
