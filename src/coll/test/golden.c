@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "support/topo.h"
 #include "support/kinds.h"
 #include "tern/algo.h"
 #include "tern/summary.h"
@@ -16,10 +17,7 @@
 
 static tern_topo *topology(const char *word, const char *const *cuts, int count)
 {
-    tern_topo *topo;
-    if (tern_topo_create(word, &topo) < 0) {
-        fail_msg("%s", tern_last_error());
-    }
+    tern_topo *topo = topo_make(word);
     for (int i = 0; i < count; i++) {
         assert_int_equal(tern_topo_cut(topo, cuts[i]), TERN_OK);
     }

@@ -6,6 +6,7 @@
 #include "support/cmocka.h"
 #include <stdio.h>
 
+#include "support/topo.h"
 #include "tern/status.h"
 #include "tern/topo.h"
 
@@ -13,13 +14,8 @@
 static inline tern_topo *mesh(int nranks, const char *cut)
 {
     char word[32];
-    tern_topo *topo;
     snprintf(word, sizeof word, "mesh:%d", nranks);
-    if (tern_topo_create(word, &topo) != TERN_OK ||
-        (cut != NULL && tern_topo_cut(topo, cut) != TERN_OK)) {
-        fail_msg("%s", tern_last_error());
-    }
-    return topo;
+    return topo_make_cut(word, cut);
 }
 
 #endif

@@ -4,16 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/topo.h"
 #include "tern/algo.h"
-
-static tern_topo *topology(const char *word, const char *cut)
-{
-    tern_topo *topo;
-    if (tern_topo_create(word, &topo) < 0 || (cut != NULL && tern_topo_cut(topo, cut) < 0)) {
-        fail_msg("%s", tern_last_error());
-    }
-    return topo;
-}
 
 static void assert_selected(tern_topo *topo, tern_plan_kind kind, uint64_t bytes, tern_order order,
                             const char *wanted)
@@ -41,7 +33,7 @@ static void assert_refused(const tern_algo_request *request, const char *sentenc
 
 static void healthy_mesh(void **state)
 {
-    tern_topo *topo = topology("mesh:8", NULL);
+    tern_topo *topo = topo_make("mesh:8");
     assert_selected(topo, TERN_PLAN_ALL_REDUCE, 8, TERN_ORDER_RANK, "one_shot");
     assert_selected(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_RANK, "fused");
     assert_selected(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_ANY, "fused");
@@ -53,7 +45,7 @@ static void healthy_mesh(void **state)
 // Two rounds against four: S beta = 30 alpha for the relay, 27 alpha for the optimal plan.
 static void cut_mesh_changes_where_it_should(void **state)
 {
-    tern_topo *topo = topology("mesh:8", "0-1");
+    tern_topo *topo = topo_make_cut("mesh:8", "0-1");
     tern_link link;
     assert_true(tern_topo_link(topo, 0, 2, &link));
     double alpha_bytes = link.latency_us * link.bandwidth_GBps * 1e3;
@@ -72,7 +64,7 @@ static void cut_mesh_changes_where_it_should(void **state)
 
 static void slow_link_is_avoided(void **state)
 {
-    tern_topo *topo = topology("mesh:8", NULL);
+    tern_topo *topo = topo_make("mesh:8");
     assert_int_equal(tern_topo_slow(topo, "4-6=0.01"), TERN_OK);
     assert_selected(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_RANK, "cut_relay");
     assert_selected(topo, TERN_PLAN_ALL_REDUCE, UINT64_C(1) << 30, TERN_ORDER_ANY, "cut_optimal");
@@ -81,7 +73,7 @@ static void slow_link_is_avoided(void **state)
 
 static void shared_memory_takes_one_pass_at_every_size(void **state)
 {
-    tern_topo *topo = topology("this", NULL);
+    tern_topo *topo = topo_make("this");
     assert_selected(topo, TERN_PLAN_ALL_REDUCE, 4, TERN_ORDER_RANK, "fused");
     assert_selected(topo, TERN_PLAN_ALL_REDUCE, 1 << 26, TERN_ORDER_ANY, "fused");
     uint64_t share = 4 * (uint64_t)tern_topo_size(topo);
@@ -99,7 +91,7 @@ static void shared_memory_takes_one_pass_at_every_size(void **state)
 
 static void few_links(void **state)
 {
-    tern_topo *topo = topology("ring:6", NULL);
+    tern_topo *topo = topo_make("ring:6");
     assert_selected(topo, TERN_PLAN_ALL_REDUCE, 1 << 28, TERN_ORDER_ANY, "ring");
     assert_selected(topo, TERN_PLAN_BROADCAST, 1 << 20, TERN_ORDER_RANK, "tree");
     assert_selected(topo, TERN_PLAN_BARRIER, 0, TERN_ORDER_RANK, "tree");
@@ -108,7 +100,7 @@ static void few_links(void **state)
 
 static void large_barrier_spares_posts(void **state)
 {
-    tern_topo *topo = topology("mesh:1024", NULL);
+    tern_topo *topo = topo_make("mesh:1024");
     assert_selected(topo, TERN_PLAN_BARRIER, 0, TERN_ORDER_RANK, "dissemination");
     tern_topo_destroy(topo);
 }
@@ -128,7 +120,7 @@ static void those_around_a_cut_are_called_so(void **state)
 
 static void sentences(void **state)
 {
-    tern_topo *topo = topology("mesh:5", "0-1");
+    tern_topo *topo = topo_make_cut("mesh:5", "0-1");
     tern_algo_request request = {
         .kind = TERN_PLAN_ALL_REDUCE, .topo = topo, .bytes = 64, .unit = 4, .algorithm = "magic"};
     assert_refused(
@@ -169,7 +161,7 @@ static void sentences(void **state)
 static void wrong_requests(void **state)
 {
     tern_plan *plan;
-    tern_topo *topo = topology("mesh:3", NULL);
+    tern_topo *topo = topo_make("mesh:3");
     tern_algo_request request = {.kind = TERN_PLAN_ALL_GATHER,
                                  .topo = topo,
                                  .bytes = 64,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/topo.h"
 #include "plan/bound.h"
 #include "tern/algo.h"
 #include "topo/topo.h"
@@ -28,10 +29,7 @@ static void change(tern_topo *topo, const char *changes)
 
 static tern_topo *make(const char *word, const char *changes)
 {
-    tern_topo *topo = NULL;
-    if (tern_topo_create(word, &topo) != TERN_OK) {
-        fail_msg("%s: %s", word, tern_last_error());
-    }
+    tern_topo *topo = topo_make(word);
     change(topo, changes);
     return topo;
 }

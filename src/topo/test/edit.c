@@ -6,14 +6,8 @@
 #include <string.h>
 #include <wordexp.h>
 
+#include "support/topo.h"
 #include "tern/topo.h"
-
-static tern_topo *make(const char *word)
-{
-    tern_topo *topo = NULL;
-    assert_int_equal(tern_topo_create(word, &topo), TERN_OK);
-    return topo;
-}
 
 static void must_cut(tern_topo *topo, const char *links)
 {
@@ -54,7 +48,7 @@ static void expect_refused(tern_topo *topo, int (*change)(tern_topo *, const cha
 
 static void a_cut_both_ways_leaves_54_links_of_a_mesh_of_8(void **state)
 {
-    tern_topo *topo = make("mesh:8");
+    tern_topo *topo = topo_make("mesh:8");
     must_cut(topo, "0-1");
     assert_int_equal(tern_topo_link_count(topo), 54);
     for (int i = 0; i < 64; i++) {
@@ -69,7 +63,7 @@ static void a_cut_both_ways_leaves_54_links_of_a_mesh_of_8(void **state)
 
 static void a_cut_one_way_leaves_the_other(void **state)
 {
-    tern_topo *topo = make("mesh:8");
+    tern_topo *topo = topo_make("mesh:8");
     must_cut(topo, "5>2");
     assert_int_equal(tern_topo_link_count(topo), 55);
     assert_false(tern_topo_link(topo, 5, 2, NULL));
@@ -84,7 +78,7 @@ static void a_cut_one_way_leaves_the_other(void **state)
 
 static void a_slow_link_has_its_share_of_bandwidth_and_all_its_latency(void **state)
 {
-    tern_topo *topo = make("mesh:4");
+    tern_topo *topo = topo_make("mesh:4");
     must_slow(topo, "3-1=0.5");
     must_slow(topo, "0>2=4");
     tern_link link;
@@ -101,7 +95,7 @@ static void a_slow_link_has_its_share_of_bandwidth_and_all_its_latency(void **st
 
 static void factors_multiply_and_vanish_when_undone(void **state)
 {
-    tern_topo *topo = make("mesh:2");
+    tern_topo *topo = topo_make("mesh:2");
     must_slow(topo, "0-1=0.5");
     must_slow(topo, "0>1=0.5");
     assert_true(GBps(topo, 0, 1) == 6.25);
@@ -115,13 +109,13 @@ static void factors_multiply_and_vanish_when_undone(void **state)
 
 static void the_text_does_not_depend_on_the_order_of_changes(void **state)
 {
-    tern_topo *one = make("mesh:12");
+    tern_topo *one = topo_make("mesh:12");
     must_cut(one, "10-2");
     must_slow(one, "4-3=0.5");
     must_cut(one, "1>0");
     must_cut(one, "0>1");
     must_slow(one, "11-0=2");
-    tern_topo *two = make("mesh:12");
+    tern_topo *two = topo_make("mesh:12");
     must_slow(two, "0>11=2");
     must_slow(two, "3-4=0.5");
     must_slow(two, "0-1=0.25"); // gone with the cut
@@ -142,7 +136,7 @@ static tern_topo *make_from_text(const char *text)
     wordexp_t words;
     assert_int_equal(wordexp(text, &words, WRDE_NOCMD), 0);
     assert_true(words.we_wordc % 2 == 1);
-    tern_topo *topo = make(words.we_wordv[0]);
+    tern_topo *topo = topo_make(words.we_wordv[0]);
     for (size_t i = 1; i < words.we_wordc; i += 2) {
         if (strcmp(words.we_wordv[i], "--cut") == 0) {
             must_cut(topo, words.we_wordv[i + 1]);
@@ -157,7 +151,7 @@ static tern_topo *make_from_text(const char *text)
 
 static void the_text_makes_the_same_topology_again(void **state)
 {
-    tern_topo *topo = make("hosts:2x3");
+    tern_topo *topo = topo_make("hosts:2x3");
     must_cut(topo, "0-1");
     must_cut(topo, "5>4");
     must_slow(topo, "2-3=0.1");
@@ -178,7 +172,7 @@ static void the_text_makes_the_same_topology_again(void **state)
 
 static void a_thousand_cuts_in_any_order_are_told_ascending(void **state)
 {
-    tern_topo *topo = make("mesh:64");
+    tern_topo *topo = topo_make("mesh:64");
     int links = 64 * 63;
     for (int i = 0; i < 1009; i++) { // 1009 is prime: i * 523 visits every number below it
         int pair = i * 523 % 1009;
@@ -204,7 +198,7 @@ static void a_thousand_cuts_in_any_order_are_told_ascending(void **state)
 
 static void links_that_are_not_there_are_refused(void **state)
 {
-    tern_topo *topo = make("ring:8");
+    tern_topo *topo = topo_make("ring:8");
     expect_refused(topo, tern_topo_cut, "0-4", "ring:8 has no link 0>4");
     expect_refused(topo, tern_topo_slow, "0>4=0.5", "ring:8 has no link 0>4");
     expect_refused(topo, tern_topo_cut, "0-8", "rank 8 does not exist; ring:8 has ranks 0 to 7");
@@ -217,7 +211,7 @@ static void links_that_are_not_there_are_refused(void **state)
 
 static void a_second_cut_is_refused_and_changes_nothing(void **state)
 {
-    tern_topo *topo = make("mesh:4");
+    tern_topo *topo = topo_make("mesh:4");
     must_cut(topo, "1>0");
     expect_refused(topo, tern_topo_cut, "1>0", "link 1>0 is already cut");
     // The first direction is there, the second is not: both must stay as they were.
@@ -232,7 +226,7 @@ static void a_second_cut_is_refused_and_changes_nothing(void **state)
 
 static void damaged_links_are_refused_with_what_would_be_right(void **state)
 {
-    tern_topo *topo = make("mesh:4");
+    tern_topo *topo = topo_make("mesh:4");
     static const char *const cuts[] = {"",        "0",    "0-",   "-1",   "0-1 ",  " 0-1",
                                        "0 - 1",   "0--1", "0->1", "0<1",  "0,1",   "0-1-2",
                                        "0-1=0.5", "a-b",  "00-1", "0-01", "0x0-1", "0-1,2-3",
@@ -257,7 +251,7 @@ static void damaged_links_are_refused_with_what_would_be_right(void **state)
 
 static void factors_out_of_range_are_refused(void **state)
 {
-    tern_topo *topo = make("mesh:4");
+    tern_topo *topo = topo_make("mesh:4");
     static const char *const bad[] = {"0-1=0",     "0-1=-0",     "0-1=0.0",     "0-1=-0.5",
                                       "0-1=1e400", "0-1=1e-400", "0-1=1000001", "0-1=0.0000009"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -7,16 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/topo.h"
 #include "tern/topo.h"
-
-static tern_topo *make(const char *word)
-{
-    tern_topo *topo = NULL;
-    if (tern_topo_create(word, &topo) != TERN_OK) {
-        fail_msg("%s: %s", word, tern_last_error());
-    }
-    return topo;
-}
 
 // Whether two positions are one step apart, around the end, too, in exactly one of three.
 static bool one_step(const int sizes[3], int from, int to)
@@ -45,7 +37,7 @@ static void a_torus_links_steps(void **state)
                 {"cube:3", {2, 2, 2}, 24},       {"cube:1", {1, 1, 2}, 2},
                 {"cube:0", {1, 1, 1}, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        tern_topo *topo = make(rows[i].word);
+        tern_topo *topo = topo_make(rows[i].word);
         int size = rows[i].sizes[0] * rows[i].sizes[1] * rows[i].sizes[2];
         assert_int_equal(tern_topo_size(topo), size);
         assert_int_equal(tern_topo_link_count(topo), rows[i].links);
@@ -62,7 +54,7 @@ static void a_torus_links_steps(void **state)
 
 static void a_cube_links_ranks_that_differ_in_a_bit(void **state)
 {
-    tern_topo *topo = make("cube:16");
+    tern_topo *topo = topo_make("cube:16");
     assert_int_equal(tern_topo_size(topo), 65536);
     assert_int_equal(tern_topo_link_count(topo), 65536 * 16);
     for (int to = 0; to < 65536; to++) {
@@ -148,8 +140,8 @@ static void expect_random(int size, int seed, bool one_way)
 {
     char word[64];
     snprintf(word, sizeof word, "random:%d,%d%s", size, seed, one_way ? ",one-way" : "");
-    tern_topo *topo = make(word);
-    tern_topo *again = make(tern_topo_text(topo));
+    tern_topo *topo = topo_make(word);
+    tern_topo *again = topo_make(tern_topo_text(topo));
     int links = 0;
     int unpaired = 0;
     for (int i = 0; i < size * size; i++) {
@@ -186,8 +178,8 @@ static void a_random_graph_is_connected_and_the_same_again(void **state)
 
 static void seeds_make_different_graphs(void **state)
 {
-    tern_topo *one = make("random:16,1");
-    tern_topo *two = make("random:16,2");
+    tern_topo *one = topo_make("random:16,1");
+    tern_topo *two = topo_make("random:16,2");
     int differ = 0;
     for (int i = 0; i < 256; i++) {
         differ +=
@@ -206,7 +198,7 @@ static void the_largest_take_little_memory(void **state)
                                         "machines:16384x4"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
-        tern_topo *topo = make(words[i]);
+        tern_topo *topo = topo_make(words[i]);
         size_t taken = mallinfo2().uordblks + mallinfo2().hblkhd - before;
         assert_int_equal(tern_topo_size(topo), 65536);
         if (taken > (1 << 20)) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/topo.h"
 #include "topo/topo.h"
 
 #define LINK(from, to, more)                                                                       \
@@ -31,14 +32,6 @@ static tern_topo *must_parse(const char *text)
     return topo;
 }
 
-static void expect_resource(const tern_topo *topo, int index, const char *name, double GBps)
-{
-    tern_topo_resource resource;
-    assert_true(tern_topo_get_resource(topo, index, &resource));
-    assert_string_equal(resource.name, name);
-    assert_true(resource.GBps == GBps);
-}
-
 static void links_use_what_is_stated_before_or_after(void **state)
 {
     tern_topo *topo = must_parse(
@@ -49,8 +42,8 @@ static void links_use_what_is_stated_before_or_after(void **state)
                                                                   "," WIRE "]}");
     int uses[TERN_TOPO_USES_MAX];
     assert_int_equal(tern_topo_resource_count(topo), 2);
-    expect_resource(topo, 0, "bus", 12.5);
-    expect_resource(topo, 1, "wire.2", 3);
+    topo_expect_resource(topo, 0, "bus", 12.5);
+    topo_expect_resource(topo, 1, "wire.2", 3);
     for (int from = 0; from < 2; from++) {
         assert_int_equal(tern_topo_uses(topo, from, 1 - from, uses), 2);
         assert_int_equal(uses[0], 0);
@@ -61,7 +54,7 @@ static void links_use_what_is_stated_before_or_after(void **state)
     assert_int_equal(tern_topo_uses(topo, 2, 1, uses), 0);
     assert_int_equal(tern_topo_uses(topo, 0, 2, uses), 0);
     assert_int_equal(tern_topo_slow(topo, "bus=0.5"), TERN_OK);
-    expect_resource(topo, 0, "bus", 6.25);
+    topo_expect_resource(topo, 0, "bus", 6.25);
     assert_string_equal(tern_topo_text(topo), "t.json --slow bus=0.5");
     tern_topo_destroy(topo);
 }
@@ -74,9 +67,9 @@ static void ports_of_machines_come_first(void **state)
     static const int expected[] = {0, 3, 4, 5};
     int uses[TERN_TOPO_USES_MAX];
     assert_int_equal(tern_topo_resource_count(topo), 6);
-    expect_resource(topo, 0, "a.out", 2);
-    expect_resource(topo, 3, "b.in", 4);
-    expect_resource(topo, 5, "wire.2", 3);
+    topo_expect_resource(topo, 0, "a.out", 2);
+    topo_expect_resource(topo, 3, "b.in", 4);
+    topo_expect_resource(topo, 5, "wire.2", 3);
     assert_int_equal(tern_topo_uses(topo, 0, 2, uses), 4);
     assert_memory_equal(uses, expected, sizeof expected);
     assert_int_equal(tern_topo_uses(topo, 2, 0, uses), 2); // not stated: the ports alone

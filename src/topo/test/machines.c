@@ -6,19 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/topo.h"
 #include "topo/topo.h"
 
 #define A "{\"ranks\":[0,2],\"name\":\"a.1\",\"port_gbytes_per_s\":0.125,\"latency_us\":100}"
 #define B "{\"ranks\":[1],\"port_gbytes_per_s\":1.25,\"latency_us\":50}"
-
-static tern_topo *make(const char *word)
-{
-    tern_topo *topo = NULL;
-    if (tern_topo_create(word, &topo) != TERN_OK) {
-        fail_msg("%s", tern_last_error());
-    }
-    return topo;
-}
 
 static void expect_machine(const tern_topo *topo, int index, const char *name, int ranks,
                            double port, double latency)
@@ -33,7 +25,7 @@ static void expect_machine(const tern_topo *topo, int index, const char *name, i
 static void words_make_machines(void **state)
 {
     tern_link link;
-    tern_topo *topo = make("machines:2x4");
+    tern_topo *topo = topo_make("machines:2x4");
     assert_int_equal(tern_topo_size(topo), 8);
     assert_int_equal(tern_topo_link_count(topo), 56);
     assert_int_equal(tern_topo_machine_count(topo), 2);
@@ -48,7 +40,7 @@ static void words_make_machines(void **state)
     assert_string_equal(tern_topo_text(topo), "machines:2x4");
     tern_topo_destroy(topo);
 
-    topo = make("machines:2+3+1");
+    topo = topo_make("machines:2+3+1");
     assert_int_equal(tern_topo_size(topo), 6);
     assert_int_equal(tern_topo_machine_count(topo), 3);
     expect_machine(topo, 1, "b", 3, 0.125, 100);
@@ -61,14 +53,14 @@ static void words_make_machines(void **state)
     assert_int_equal(tern_topo_machine_of(topo, 6), -1);
     tern_topo_destroy(topo);
 
-    topo = make("machines:65536x1");
+    topo = topo_make("machines:65536x1");
     tern_topo_machine machine;
     assert_true(tern_topo_get_machine(topo, 65535, &machine));
     assert_string_equal(machine.name, "m65535");
     assert_int_equal(tern_topo_machine_rank(topo, 65535, 0), 65535);
     tern_topo_destroy(topo);
 
-    topo = make("mesh:4"); // says nothing of machines
+    topo = topo_make("mesh:4"); // says nothing of machines
     assert_int_equal(tern_topo_machine_count(topo), 0);
     assert_int_equal(tern_topo_machine_of(topo, 0), -1);
     assert_int_equal(tern_topo_machine_rank(topo, 0, 0), -1);
@@ -107,7 +99,7 @@ static void many_machines_of_different_sizes_find_their_ranks(void **state)
     for (int m = 1; m < 3000; m++) {
         used += sprintf(word + used, "+%d", m % 3 + 1);
     }
-    tern_topo *topo = make(word);
+    tern_topo *topo = topo_make(word);
     free(word);
     assert_int_equal(tern_topo_size(topo), 6000);
     assert_int_equal(tern_topo_machine_count(topo), 3000);

@@ -7,17 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/topo.h"
 #include "base/cgroup.h"
 #include "tern/topo.h"
-
-static tern_topo *make(const char *word)
-{
-    tern_topo *topo = NULL;
-    if (tern_topo_create(word, &topo) != TERN_OK) {
-        fail_msg("%s: %s", word, tern_last_error());
-    }
-    return topo;
-}
 
 static void expect_link(const tern_topo *topo, int from, int to, double GBps, double us)
 {
@@ -56,7 +48,7 @@ static void expect_refused(const char *word, const char *sentence)
 
 static void a_mesh_links_everybody(void **state)
 {
-    tern_topo *topo = make("mesh:8");
+    tern_topo *topo = topo_make("mesh:8");
     assert_int_equal(tern_topo_size(topo), 8);
     expect_links(topo, 56);
     for (int i = 0; i < 64; i++) {
@@ -70,7 +62,7 @@ static void a_mesh_links_everybody(void **state)
 
 static void a_rank_reaches_itself_without_limit_and_nobody_beyond_the_last(void **state)
 {
-    tern_topo *topo = make("mesh:3");
+    tern_topo *topo = topo_make("mesh:3");
     expect_link(topo, 2, 2, INFINITY, 0);
     tern_link link = {.bandwidth_GBps = -1, .latency_us = -1};
     assert_false(tern_topo_link(topo, 0, 3, &link));
@@ -84,7 +76,7 @@ static void a_rank_reaches_itself_without_limit_and_nobody_beyond_the_last(void 
 
 static void a_ring_links_neighbours(void **state)
 {
-    tern_topo *topo = make("ring:5");
+    tern_topo *topo = topo_make("ring:5");
     assert_int_equal(tern_topo_size(topo), 5);
     expect_links(topo, 10);
     for (int from = 0; from < 5; from++) {
@@ -103,7 +95,7 @@ static void the_smallest_have_the_links_there_can_be(void **state)
     } rows[] = {{"mesh:1", 1, 0}, {"ring:1", 1, 0},    {"ring:2", 2, 2},    {"mesh:2", 2, 2},
                 {"ring:3", 3, 6}, {"hosts:1x1", 1, 0}, {"hosts:2x1", 2, 2}, {"hosts:1x4", 4, 12}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        tern_topo *topo = make(rows[i].word);
+        tern_topo *topo = topo_make(rows[i].word);
         assert_int_equal(tern_topo_size(topo), rows[i].size);
         expect_links(topo, rows[i].links);
         tern_topo_destroy(topo);
@@ -112,7 +104,7 @@ static void the_smallest_have_the_links_there_can_be(void **state)
 
 static void hosts_share_a_port_between_them(void **state)
 {
-    tern_topo *topo = make("hosts:2x8");
+    tern_topo *topo = topo_make("hosts:2x8");
     assert_int_equal(tern_topo_size(topo), 16);
     expect_links(topo, 240);
     for (int from = 0; from < 16; from++) {
@@ -132,22 +124,22 @@ static void hosts_share_a_port_between_them(void **state)
 
 static void the_largest_has_65536_ranks(void **state)
 {
-    tern_topo *topo = make("mesh:1024");
+    tern_topo *topo = topo_make("mesh:1024");
     assert_int_equal(tern_topo_size(topo), 1024);
     expect_links(topo, 1024 * 1023);
     tern_topo_destroy(topo);
-    topo = make("mesh:65536");
+    topo = topo_make("mesh:65536");
     assert_int_equal(tern_topo_size(topo), 65536);
     assert_true(tern_topo_link_count(topo) == INT64_C(65536) * 65535);
     expect_link(topo, 65535, 0, 25, 2);
     assert_false(tern_topo_link(topo, 65536, 0, NULL));
     tern_topo_destroy(topo);
-    topo = make("ring:65536");
+    topo = topo_make("ring:65536");
     assert_true(tern_topo_link_count(topo) == 131072);
     expect_link(topo, 65535, 0, 25, 2);
     assert_false(tern_topo_link(topo, 65535, 1, NULL));
     tern_topo_destroy(topo);
-    topo = make("hosts:8192x8");
+    topo = topo_make("hosts:8192x8");
     assert_int_equal(tern_topo_size(topo), 65536);
     expect_link(topo, 7, 8, 20.0 / 65528, 8);
     expect_link(topo, 8, 15, 25, 2);
@@ -173,7 +165,7 @@ static void presets_are_listed_and_made(void **state)
         size_t length = strlen(rows[i].name);
         assert_memory_equal(line, rows[i].name, length);
         assert_memory_equal(line + length, ": ", 2);
-        tern_topo *topo = make(rows[i].name);
+        tern_topo *topo = topo_make(rows[i].name);
         assert_int_equal(tern_topo_size(topo), rows[i].size);
         expect_links(topo, rows[i].size * (rows[i].size - 1));
         expect_link(topo, 0, 1, rows[i].near.bandwidth_GBps, rows[i].near.latency_us);
@@ -187,7 +179,7 @@ static void presets_are_listed_and_made(void **state)
 
 static void this_has_a_rank_per_allowed_processor(void **state)
 {
-    tern_topo *topo = make("this");
+    tern_topo *topo = topo_make("this");
     int ranks = tern__cpus_allowed();
     assert_int_equal(tern_topo_size(topo), ranks);
     expect_links(topo, ranks * (ranks - 1));
@@ -201,7 +193,7 @@ static void this_has_a_rank_per_allowed_processor(void **state)
     CPU_ZERO(&one);
     CPU_SET((size_t)sched_getcpu(), &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    topo = make("this");
+    topo = topo_make("this");
     assert_int_equal(tern_topo_size(topo), 1);
     assert_int_equal(tern_topo_link_count(topo), 0);
     tern_topo_destroy(topo);

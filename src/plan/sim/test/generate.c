@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/topo.h"
 #include "tern/check.h"
 #include "tern/program.h"
 #include "tern/sim.h"
@@ -25,10 +26,9 @@ static void assert_same_time(const tern_program *program, const tern_plan *plan,
                              const tern_sim_options *options)
 {
     char word[24];
-    tern_topo *topo = NULL;
     tern_sim *sims[2] = {NULL, NULL};
     snprintf(word, sizeof word, "mesh:%d", tern_plan_get_spec(plan)->nranks);
-    assert_int_equal(tern_topo_create(word, &topo), TERN_OK);
+    tern_topo *topo = topo_make(word);
     assert_int_equal(tern_sim_run(plan, topo, options, &sims[0]), TERN_OK);
     assert_int_equal(tern_sim_run_program(program, topo, options, &sims[1]), TERN_OK);
     for (int rank = 0; rank < tern_topo_size(topo); rank++) {

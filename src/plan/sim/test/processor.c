@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "support/topo.h"
 #include "support/by_hand.h"
 #include "tern/sim.h"
 #include "tern/status.h"
@@ -20,8 +21,7 @@ static tern_sim_options with(int processors)
 
 static int run(tern_plan *plan, const char *word, const tern_sim_options *options, tern_sim **sim)
 {
-    tern_topo *topo;
-    assert_int_equal(tern_topo_create(word, &topo), TERN_OK);
+    tern_topo *topo = topo_make(word);
     assert_int_equal(tern_plan_seal(plan), TERN_OK);
     int status = tern_sim_run(plan, topo, options, sim);
     tern_plan_destroy(plan);

@@ -6,35 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit.h"
 #include "support/by_hand.h"
 #include "tern/sim.h"
 #include "tern/status.h"
 
 #define US 25000 // bytes that a link of mesh carries in 1 us
-
-static tern_topo *topology(const char *word, const char *cut)
-{
-    tern_topo *topo;
-    assert_int_equal(tern_topo_create(word, &topo), TERN_OK);
-    if (cut != NULL) {
-        assert_int_equal(tern_topo_cut(topo, cut), TERN_OK);
-    }
-    return topo;
-}
-
-// Runs and lets go of the plan.
-static tern_sim *simulate(tern_plan *plan, const char *word, const tern_sim_options *options)
-{
-    tern_topo *topo = topology(word, NULL);
-    tern_sim *sim = NULL;
-    assert_int_equal(tern_plan_seal(plan), TERN_OK);
-    if (tern_sim_run(plan, topo, options, &sim) != TERN_OK) {
-        fail_msg("%s", tern_last_error());
-    }
-    tern_plan_destroy(plan);
-    tern_topo_destroy(topo);
-    return sim;
-}
 
 static void assert_us(double is, double wanted)
 {
@@ -292,7 +269,7 @@ static void a_wait_without_posts_is_a_sentence(void **state)
     hand_wait(plan, 1, 0, 5, 2);
     hand_post(plan, 1, 0, 2, 0);
     hand_wait(plan, 2, 1, 0, 1);
-    assert_refused(plan, topology("mesh:3", NULL), NULL,
+    assert_refused(plan, topo_make("mesh:3"), NULL,
                    "rank 1, lane 0, op 0 (wait) waits for 2 posts of signal 5, and 1 ever comes; 1 "
                    "more lane stands");
 }
@@ -302,12 +279,13 @@ static void a_link_that_is_not_there_is_a_sentence(void **state)
     tern_plan *plan = of(3);
     copy(plan, 0, 0, 0, 2, US);
     copy(plan, 2, 1, 0, 2, US);
-    assert_refused(plan, topology("mesh:3", "0-2"), NULL,
+    assert_refused(plan, topo_make_cut("mesh:3", "0-2"), NULL,
                    "rank 0, lane 0, op 0 (copy) writes to rank 2, and mesh:3 --cut 0-2 has no link "
                    "0>2");
     plan = of(3);
     hand_post(plan, 1, 0, 0, 0);
-    assert_refused(plan, topology("mesh:3", "1>0"), NULL, "rank 1, lane 0, op 0 (post) posts to");
+    assert_refused(plan, topo_make_cut("mesh:3", "1>0"), NULL,
+                   "rank 1, lane 0, op 0 (post) posts to");
 }
 
 static void options_out_of_range_are_sentences(void **state)
@@ -329,10 +307,10 @@ static void options_out_of_range_are_sentences(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         tern_plan *plan = of(2);
         copy(plan, 0, 0, 0, 1, US);
-        assert_refused(plan, topology("mesh:2", NULL), &wrong[i].options, wrong[i].text);
+        assert_refused(plan, topo_make("mesh:2"), &wrong[i].options, wrong[i].text);
     }
     tern_plan *plan = of(2);
-    assert_refused(plan, topology("mesh:3", NULL), NULL, "the plan is for 2 ranks, and mesh:3");
+    assert_refused(plan, topo_make("mesh:3"), NULL, "the plan is for 2 ranks, and mesh:3");
 }
 
 static void a_link_that_fails_leaves_ranks_that_never_end(void **state)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kit.h"
 #include "support/by_hand.h"
 #include "tern/program.h"
 #include "tern/sim.h"
@@ -25,27 +26,6 @@ static void assert_trace(int nranks, const char *expressions)
              "python3 " TERN_SOURCE_DIR "/test/support/trace_check.py %s %d %s", path, nranks,
              expressions);
     assert_int_equal(system(command), 0); // NOLINT: words of this test
-}
-
-static tern_topo *topology(const char *word)
-{
-    tern_topo *topo;
-    assert_int_equal(tern_topo_create(word, &topo), TERN_OK);
-    return topo;
-}
-
-// Runs and lets go of the plan.
-static tern_sim *simulate(tern_plan *plan, const char *word, const tern_sim_options *options)
-{
-    tern_topo *topo = topology(word);
-    tern_sim *sim = NULL;
-    assert_int_equal(tern_plan_seal(plan), TERN_OK);
-    if (tern_sim_run(plan, topo, options, &sim) != TERN_OK) {
-        fail_msg("%s", tern_last_error());
-    }
-    tern_plan_destroy(plan);
-    tern_topo_destroy(topo);
-    return sim;
 }
 
 static void copy(tern_plan *plan, int rank, int lane, int from, int to, uint64_t length)
@@ -144,7 +124,7 @@ static void a_program_has_a_trace_too(void **state)
                                     .unit = 4,
                                     .algorithm = "ring"};
     static char text[2][1 << 20];
-    tern_topo *topo = topology("ring:5");
+    tern_topo *topo = topo_make("ring:5");
     tern_sim_options options = {.trace = path, .jitter = 0.2};
     tern_program *program;
     tern_plan *plan;
@@ -171,7 +151,7 @@ static void a_program_has_a_trace_too(void **state)
 
 static void what_cannot_be_is_a_sentence(void **state)
 {
-    tern_topo *topo = topology("mesh:2");
+    tern_topo *topo = topo_make("mesh:2");
     tern_plan *plan = hand_plan(TERN_PLAN_ALL_REDUCE, 2, 2 * US, 4);
     copy(plan, 0, 0, 0, 1, US);
     hand_must(tern_plan_seal(plan));
