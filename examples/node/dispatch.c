@@ -205,7 +205,8 @@ static int submit_queue(tern_graph *graph, void *arg_)
 static float queue_sum(int member, int i)
 {
     (void)member, (void)i;
-    return (float)((ITEMS - 1) * ITEMS * (2 * ITEMS - 1) / 6);
+    int squares = (ITEMS - 1) * ITEMS * (2 * ITEMS - 1) / 6;
+    return (float)squares;
 }
 
 int message_queue(tern_node *node)
@@ -248,7 +249,7 @@ static int submit_stream(tern_graph *graph, void *arg_)
             TRY(floats(&part[0], from + (ptrdiff_t)(step % 2) * ELEMENTS, ELEMENTS));
             TRY(floats(&part[1], to + (ptrdiff_t)((step + 1) % 2) * ELEMENTS, ELEMENTS));
             const tern_task_arg args[] = {arg(TERN_IN, &part[0]), arg(TERN_OUT_EXISTING, &part[1]),
-                                          number((uint64_t)(step + 1))};
+                                          number((uint64_t)step + 1)};
             TRY(submit(graph, chip, "pass_on", args, 3));
         }
     }

@@ -36,11 +36,12 @@ static int failed(const char *what)
 
 static int serve(tern_comm *world)
 {
-    const struct functions *const files[] = {&dispatch_functions, &domains_functions,
-                                             &notify_functions};
+    enum { FILES = 3 };
+    const struct functions *const files[FILES] = {&dispatch_functions, &domains_functions,
+                                                  &notify_functions};
     tern_node_function all[32];
     int count = 0;
-    for (int f = 0; f < COUNT(files); f++) {
+    for (int f = 0; f < FILES; f++) {
         for (int i = 0; i < files[f]->count; i++) {
             all[count++] = files[f]->list[i];
         }

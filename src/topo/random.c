@@ -55,7 +55,7 @@ static void add_others(struct graph *graph)
     for (int64_t i = 0; i < (int64_t)size * size; i++) {
         free_count += is_free(graph, (int)(i / size), (int)(i % size));
     }
-    for (int64_t i = 0; i < (int64_t)size * size && graph->left > 0; i++) {
+    for (int64_t i = 0; free_count > 0 && graph->left > 0; i++) {
         int from = (int)(i / size);
         int to = (int)(i % size);
         if (!is_free(graph, from, to)) {

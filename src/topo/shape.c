@@ -104,7 +104,7 @@ bool tern__shape_resource(const struct tern__topo_shape *shape, int index,
     int counts[KINDS];
     int kind = 0;
     list(shape, GBps, counts);
-    for (; index >= counts[kind]; kind++) {
+    for (; kind < KINDS - 1 && index >= counts[kind]; kind++) {
         index -= counts[kind];
     }
     resource->GBps = GBps[kind];

@@ -17,6 +17,8 @@ static int make(tern_comm *comm, int cores, int64_t timeout_ns, tern_chip **chip
                 tern_graph **graph)
 {
     tern_chip_options options = {.aic_count = 1, .aiv_count = cores, .timeout_ns = timeout_ns};
+    *chip = NULL;
+    *graph = NULL;
     CHECK(fine(tern_chip_create(comm, &options, chip)));
     CHECK(fine(tern_graph_create(graph)));
     return 0;

@@ -35,7 +35,7 @@ static void all_reduce(int64_t *args)
     float sums[FLOATS] = {0};
     int status = meet_all(context, 2 * (int32_t)args[1] - 1);
     for (uint32_t peer = 0; peer < context->rankNum && status == TERN_OK; peer++) {
-        float theirs[FLOATS];
+        float theirs[FLOATS] = {0};
         status = get_at(here(context, peer, DATA), theirs, (size_t)args[0] * sizeof(float));
         for (int64_t i = 0; i < args[0]; i++) {
             sums[i] += theirs[i];

@@ -264,7 +264,8 @@ static int host_makes_many(tern_node *node, void *arg)
     CHECK(fine(tern_node_run(node, make_many, &data)));
     CHECK(fine(tern_domain_read(data.domain, TERN_NODE_HOST, 0, sums, sizeof sums)));
     for (int i = 0; i < 7; i++) {
-        CHECK(sums[i] == 3 * (float)(400 / 7 + (i < 400 % 7)));
+        int adders = 400 / 7 + (i < 400 % 7);
+        CHECK(sums[i] == (float)(3 * adders));
     }
     return 0;
 }

@@ -191,7 +191,7 @@ static int exchange_as(tern_comm *comm, int distance, size_t count, unsigned cha
     int rank = tern_comm_rank(comm);
     int from = (rank + n - distance) % n;
     for (size_t i = 0; i < count; i++) {
-        in[i] = byte_of((uint64_t)(rank * n + distance), i);
+        in[i] = byte_of((uint64_t)rank * (uint64_t)n + (uint64_t)distance, i);
     }
     memset(out, UNTOUCHED, count + GUARD);
     CHECK(tern_send_recv(comm, in, count / tern_dtype_size(dtype), (rank + distance) % n, out,
