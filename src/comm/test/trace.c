@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../graph/test/kit.h"
+#include "support/trace_holds.h"
 #include "tern/coll.h"
 #include "tern/trace.h"
 
@@ -15,25 +16,14 @@
 // metadata, tracks: {(rank, track number): name}, zero: when the trace begins, in ns.
 static bool holds(const char *path, const char *expression)
 {
-    char command[2048];
-    snprintf(command, sizeof command,
-             "python3 -c '\n"
-             "import json, sys\n"
-             "trace = json.load(open(\"%s\", encoding=\"utf-8\"))\n"
-             "E = trace[\"traceEvents\"]\n"
-             "X = [e for e in E if e[\"ph\"] == \"X\"]\n"
-             "zero = int(trace[\"otherData\"][\"zero_ns\"])\n"
-             "M = [e for e in E if e[\"ph\"] == \"M\"]\n"
-             "tracks = {(e[\"pid\"], e[\"tid\"]): e[\"args\"][\"name\"] for e in M\n"
-             "          if e[\"name\"] == \"thread_name\"}\n"
-             "def named(name): return [e for e in E if e[\"name\"] == name]\n"
-             "sys.exit(0 if (%s) else 1)'",
-             path, expression);
-    if (system(command) == 0) {
-        return true;
-    }
-    fprintf(stderr, "does not hold of the trace: %s\n", expression);
-    return false;
+    return trace_holds(path,
+                       "X = [e for e in E if e[\"ph\"] == \"X\"]\n"
+                       "zero = int(trace[\"otherData\"][\"zero_ns\"])\n"
+                       "M = [e for e in E if e[\"ph\"] == \"M\"]\n"
+                       "tracks = {(e[\"pid\"], e[\"tid\"]): e[\"args\"][\"name\"] for e in M\n"
+                       "          if e[\"name\"] == \"thread_name\"}\n"
+                       "def named(name): return [e for e in E if e[\"name\"] == name]\n",
+                       expression);
 }
 
 struct job {

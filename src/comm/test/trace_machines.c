@@ -8,28 +8,19 @@
 
 #include "support/folder.h"
 #include "support/machines.h"
+#include "support/trace_holds.h"
 #include "tern/coll.h"
 #include "tern/trace.h"
 
 static bool holds(const char *path, const char *expression)
 {
-    char command[2048];
-    snprintf(command, sizeof command,
-             "python3 -c '\n"
-             "import json, sys\n"
-             "trace = json.load(open(\"%s\"))\n"
-             "other = trace[\"otherData\"]\n"
-             "E = trace[\"traceEvents\"]\n"
-             "calls = [e for e in E if e[\"name\"] == \"all_reduce #7\" and e[\"ph\"] == \"X\"]\n"
-             "error = {r: int(m[\"clock\"][0][\"error_ns\"]) / 1e3\n"
-             "         for m in other.get(\"machines\", []) for r in m[\"ranks\"]}\n"
-             "sys.exit(0 if (%s) else 1)'",
-             path, expression);
-    if (system(command) == 0) {
-        return true;
-    }
-    fprintf(stderr, "does not hold of the trace: %s\n", expression);
-    return false;
+    return trace_holds(path,
+                       "other = trace[\"otherData\"]\n"
+                       "calls = [e for e in E if e[\"name\"] == \"all_reduce #7\" and e[\"ph\"] == "
+                       "\"X\"]\n"
+                       "error = {r: int(m[\"clock\"][0][\"error_ns\"]) / 1e3\n"
+                       "         for m in other.get(\"machines\", []) for r in m[\"ranks\"]}\n",
+                       expression);
 }
 
 // The ranks of all "machines" are on one box, so their clocks are one.

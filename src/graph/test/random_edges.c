@@ -367,33 +367,26 @@ static bool build_on_chip(tern_chip *chip, struct net *net, struct net *wanted)
            ended_well(net, wanted, tern_chip_synchronize(chip)) && fine(tern_graph_destroy(graph));
 }
 
-static void run_cases(bool (*how)(tern_chip *, struct net *, struct net *), bool fails)
+// How a graph is built and run, and whether a task of it fails.
+struct manner {
+    bool (*run)(tern_chip *, struct net *, struct net *);
+    bool fails;
+};
+
+static bool is_right(tern_chip *chip, uint64_t seed, void *arg)
 {
-    static const int shapes[][2] = {{0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 3}, {3, 5}, {2, 4}};
-    enum { SHAPES = sizeof shapes / sizeof shapes[0] };
     static struct net net;
     static struct net wanted;
-    tern_chip *chips[SHAPES];
-    uint64_t seed = random_seed();
-    uint64_t cases = cases_wanted(10000) / (fails ? 5 : 1);
-    for (int i = 0; i < SHAPES; i++) {
-        chips[i] = chip_of(shapes[i][0], shapes[i][1]);
-    }
-    for (uint64_t i = 0; i < cases; i++) {
-        tern_chip *chip = chips[i % SHAPES];
-        make_net(&net, chip, seed + i, fails);
-        make_net(&wanted, chip, seed + i, fails);
-        bool well = how(chip, &net, &wanted) && same(&net, &wanted);
-        if (!well) {
-            fprintf(stderr, "case %llu on %d AIC and %d AIV: TERN_TEST_SEED=%llu\n",
-                    (unsigned long long)i, shapes[i % SHAPES][0], shapes[i % SHAPES][1],
-                    (unsigned long long)seed);
-        }
-        assert_true(well);
-    }
-    for (int i = 0; i < SHAPES; i++) {
-        assert_true(fine(tern_chip_destroy(chips[i])));
-    }
+    const struct manner *manner = arg;
+    make_net(&net, chip, seed, manner->fails);
+    make_net(&wanted, chip, seed, manner->fails);
+    return manner->run(chip, &net, &wanted) && same(&net, &wanted);
+}
+
+static void run_cases(bool (*run)(tern_chip *, struct net *, struct net *), bool fails)
+{
+    struct manner manner = {run, fails};
+    run_on_chips(cases_wanted(10000) / (fails ? 5 : 1), is_right, &manner);
 }
 
 static void graphs_built_on_the_host(void **state)

@@ -532,31 +532,17 @@ static bool same(const struct orchestration *o)
     return memcmp(o->real_fresh, o->shadow_fresh, sizeof o->real_fresh) == 0;
 }
 
+static bool is_right(tern_chip *chip, uint64_t seed, void *arg)
+{
+    static struct orchestration o;
+    make(&o, chip, seed);
+    tern_ring_options options = random_rings(&o);
+    return fine(run_rings(chip, &options, orchestrate, &o, below(&o, 2) == 0)) && same(&o);
+}
+
 static void orchestrations_of_regions(void **state)
 {
-    static const int shapes[][2] = {{0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 3}, {3, 5}, {2, 4}};
-    enum { SHAPES = sizeof shapes / sizeof shapes[0] };
-    static struct orchestration o;
-    tern_chip *chips[SHAPES];
-    uint64_t seed = random_seed();
-    for (int i = 0; i < SHAPES; i++) {
-        chips[i] = chip_of(shapes[i][0], shapes[i][1]);
-    }
-    for (uint64_t i = 0; i < cases_wanted(10000); i++) {
-        tern_chip *chip = chips[i % SHAPES];
-        make(&o, chip, seed + i);
-        tern_ring_options options = random_rings(&o);
-        bool well = fine(run_rings(chip, &options, orchestrate, &o, below(&o, 2) == 0)) && same(&o);
-        if (!well) {
-            fprintf(stderr, "case %llu on %d AIC and %d AIV: TERN_TEST_SEED=%llu\n",
-                    (unsigned long long)i, shapes[i % SHAPES][0], shapes[i % SHAPES][1],
-                    (unsigned long long)seed);
-        }
-        assert_true(well);
-    }
-    for (int i = 0; i < SHAPES; i++) {
-        assert_true(fine(tern_chip_destroy(chips[i])));
-    }
+    run_on_chips(cases_wanted(10000), is_right, NULL);
 }
 
 int main(void)

@@ -73,4 +73,28 @@ static inline uint64_t cases_wanted(uint64_t otherwise)
     return given != NULL ? strtoull(given, NULL, 10) : otherwise;
 }
 
+// Random cases on chips with few and many cores of each kind, in turn. One that is not right is
+// named by its seed, and ends the test.
+static inline void
+run_on_chips(uint64_t cases, bool (*is_right)(tern_chip *chip, uint64_t seed, void *arg), void *arg)
+{
+    static const int shapes[][2] = {{0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 3}, {3, 5}, {2, 4}};
+    enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+    tern_chip *chips[SHAPES];
+    uint64_t seed = random_seed();
+    for (int i = 0; i < SHAPES; i++) {
+        chips[i] = chip_of(shapes[i][0], shapes[i][1]);
+    }
+    for (uint64_t i = 0; i < cases; i++) {
+        const int *shape = shapes[i % SHAPES];
+        if (!is_right(chips[i % SHAPES], seed + i, arg)) {
+            fail_msg("case %llu on %d AIC and %d AIV: TERN_TEST_SEED=%llu", (unsigned long long)i,
+                     shape[0], shape[1], (unsigned long long)seed);
+        }
+    }
+    for (int i = 0; i < SHAPES; i++) {
+        assert_true(fine(tern_chip_destroy(chips[i])));
+    }
+}
+
 #endif

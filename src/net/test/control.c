@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "comm/comm.h"
+#include "support/exchange.h"
 #include "support/machines.h"
 #include "tern/put.h"
 #include "tern/signal.h"
@@ -12,40 +13,14 @@
 
 enum { ROUNDS = 300 };
 
-static unsigned char content(int rank, int round, size_t i)
+static int exchange(tern_comm *comm, void *arg)
 {
-    return (unsigned char)((size_t)rank * 31 + (size_t)round * 7 + i * 13 + 1);
-}
-
-// Plain barriers lie between, so that cells of different meetings follow each other.
-static int exchange_all_sizes(tern_comm *comm, void *arg)
-{
-    struct tern__group *group = &comm->group;
-    for (int round = 0; round < ROUNDS; round++) {
-        size_t size = (size_t)round % (TERN__CELL_BYTES + 1);
-        unsigned char mine[TERN__CELL_BYTES];
-        unsigned char all[TERN_RANKS_MAX * TERN__CELL_BYTES + 1];
-        memset(all, 0x5a, sizeof all);
-        for (size_t i = 0; i < size; i++) {
-            mine[i] = content(group->rank, round, i);
-        }
-        CHECK(tern__group_exchange(group, TERN__MEETING_WINDOW, mine, size, all) == TERN_OK);
-        for (int rank = 0; rank < group->size; rank++) {
-            for (size_t i = 0; i < size; i++) {
-                CHECK(all[(size_t)rank * size + i] == content(rank, round, i));
-            }
-        }
-        CHECK(all[(size_t)group->size * size] == 0x5a);
-        for (int i = 0; i < round % 3; i++) {
-            CHECK(tern_comm_barrier(comm) == TERN_OK);
-        }
-    }
-    return 0;
+    return exchange_all_sizes(comm, TERN__MEETING_WINDOW, ROUNDS, 2);
 }
 
 static void an_exchange_gives_everybody_everything(void **state)
 {
-    assert_true(machines_run_all(exchange_all_sizes, NULL, 60));
+    assert_true(machines_run_all(exchange, NULL, 60));
 }
 
 // Each writes to all before a barrier, and finds what all have written after it.
