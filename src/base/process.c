@@ -47,6 +47,19 @@ bool tern__process_look(int pid, struct tern__process *process)
     return true;
 }
 
+size_t tern__process_words(int pid, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    FILE *file = fopen(path, "re");
+    size_t got = file != NULL ? fread(text, 1, size - 1, file) : 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    text[got] = '\0';
+    return got;
+}
+
 char tern__process_state(int pid)
 {
     struct tern__process process;

@@ -4,6 +4,7 @@
 #define TERN_BASE_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tern__process {
@@ -16,6 +17,10 @@ struct tern__process {
 
 // What /proc/PID/stat says. False when there is no such process.
 bool tern__process_look(int pid, struct tern__process *process);
+
+// The words of its command line, each ended by a NUL, and one more behind them; how many bytes before
+// that, 0 when there is no such process.
+size_t tern__process_words(int pid, char *text, size_t size);
 
 // Its state alone, 0 when there is no such process.
 char tern__process_state(int pid);

@@ -3,13 +3,13 @@
 // for hosts that are this machine are branches themselves (`tern run --branch`), and have some. The
 // others are called `AGENT HOST tern run --branch`, which says where to look.
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "coll/job_find.h"
 
 #define WORDS_MAX 64
@@ -17,16 +17,9 @@
 // The words of a process, in `text`; how many.
 static int read_words(int pid, char *text, size_t size, const char *words[WORDS_MAX])
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? 0 : read(fd, text, size - 1);
-    if (fd >= 0) {
-        close(fd);
-    }
+    size_t got = tern__process_words(pid, text, size);
     int count = 0;
-    text[got > 0 ? got : 0] = '\0';
-    for (ssize_t at = 0; at < got && count < WORDS_MAX; at += (ssize_t)strlen(text + at) + 1) {
+    for (size_t at = 0; at < got && count < WORDS_MAX; at += strlen(text + at) + 1) {
         words[count++] = text + at;
     }
     return count;

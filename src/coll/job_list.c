@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,14 +111,7 @@ static int launcher_of(const struct listed *job)
 // The command line of a process on one line; what is not printable becomes '?'.
 static void program_of(int pid, char *text, size_t size)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? 0 : read(fd, text, size - 1);
-    if (fd >= 0) {
-        close(fd);
-    }
-    size_t length = got > 0 ? (size_t)got : 0;
+    size_t length = tern__process_words(pid, text, size);
     while (length > 0 && text[length - 1] == '\0') {
         length--;
     }
