@@ -124,14 +124,7 @@ static int take_plan(void *context, tern_plan **plan, double us)
 
 static int compare_planned(struct search *s)
 {
-    const tern_algo_request *request = s->request;
-    struct tern__optimal_goal goal = {.topo = request->topo,
-                                      .kind = request->kind,
-                                      .root = request->root,
-                                      .order = request->order,
-                                      .bytes = request->bytes,
-                                      .unit = request->unit,
-                                      .seed = s->how.seed};
+    struct tern__optimal_goal goal = tern__optimal_goal_of(s->request, s->how.seed);
     struct tern__optimal_watch watch = {.deadline_ns = s->deadline_ns,
                                         .stop = shall_stop,
                                         .worth = is_worth,

@@ -7,15 +7,17 @@
 
 #include "coll/coll.h"
 
-void tern__emit_pull_all_gather(struct tern__emit *e)
+// Everybody reads a share from everybody: each owner's only one, or that at the reader's place.
+static void read_from_all(struct tern__emit *e, bool own_place)
 {
     int n = e->nranks;
     uint64_t share = e->bytes / (uint64_t)n;
     for (int rank = 0; rank < n; rank++) {
         struct tern__at at = {.rank = rank};
+        uint64_t from = own_place ? (uint64_t)rank * share : 0;
         for (int step = 0; step < n; step++) {
             int owner = (rank + step) % n;
-            tern__emit_from(e, owner, TERN_PLAN_IN, 0);
+            tern__emit_from(e, owner, TERN_PLAN_IN, from);
             tern__emit_to(e, rank, TERN_PLAN_OUT, (uint64_t)owner * share);
             tern__emit_move(e, at, share);
         }
@@ -23,20 +25,14 @@ void tern__emit_pull_all_gather(struct tern__emit *e)
     }
 }
 
+void tern__emit_pull_all_gather(struct tern__emit *e)
+{
+    read_from_all(e, false);
+}
+
 void tern__emit_pull_all_to_all(struct tern__emit *e)
 {
-    int n = e->nranks;
-    uint64_t share = e->bytes / (uint64_t)n;
-    for (int rank = 0; rank < n; rank++) {
-        struct tern__at at = {.rank = rank};
-        for (int step = 0; step < n; step++) {
-            int owner = (rank + step) % n;
-            tern__emit_from(e, owner, TERN_PLAN_IN, (uint64_t)rank * share);
-            tern__emit_to(e, rank, TERN_PLAN_OUT, (uint64_t)owner * share);
-            tern__emit_move(e, at, share);
-        }
-        tern__emit_finish(e, at);
-    }
+    read_from_all(e, true);
 }
 
 // Everybody but the root waits until it has read everything; nobody touches the root's buffers.

@@ -110,13 +110,7 @@ static int fill(tern_certificate *c, struct tern__arena *arena, const tern_algo_
 {
     struct tern__net_graph graph;
     TERN_TRY(tern__net_graph_make(arena, request->topo, &graph));
-    struct tern__optimal_goal goal = {.topo = request->topo,
-                                      .kind = request->kind,
-                                      .root = request->root,
-                                      .order = request->order,
-                                      .bytes = request->bytes,
-                                      .unit = request->unit,
-                                      .seed = 1};
+    struct tern__optimal_goal goal = tern__optimal_goal_of(request, 1);
     const tern_search *search = request->search;
     struct tern__optimal_watch watch = {0};
     if (search != NULL && search->seconds > 0) {

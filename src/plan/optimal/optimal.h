@@ -22,6 +22,18 @@ struct tern__optimal_goal {
     uint64_t seed;
 };
 
+static inline struct tern__optimal_goal tern__optimal_goal_of(const tern_algo_request *request,
+                                                              uint64_t seed)
+{
+    return (struct tern__optimal_goal){.topo = request->topo,
+                                       .kind = request->kind,
+                                       .root = request->root,
+                                       .order = request->order,
+                                       .bytes = request->bytes,
+                                       .unit = request->unit,
+                                       .seed = seed};
+}
+
 // How far a search has come, in microseconds without start-up.
 struct tern__optimal_news {
     double bound_us; // no plan takes less
