@@ -39,29 +39,19 @@ static bool is_source(const char *file)
 
 // The compiler's own choice of a language standard; lines for who looks into a crash; calls with a
 // null object reach the recorder, which knows what to say.
-static int compile(const struct kernel_job *job, const char *source, const char *to)
+static int compile(struct kernel_job *job, const char *source, const char *to)
 {
     static const char *const options[] = {
         "-shared", "-fPIC", "-O1", "-g", "-fno-delete-null-pointer-checks", "-pthread"};
     char words[1024];
-    char path[PATH_MAX + 32];
     struct kernel_list command = {0};
     kernel_add_compiler(&command, words, sizeof words);
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         kernel_add(&command, options[i]);
     }
-    kernel_add(&command, "-isystem");
-    kernel_add(&command, job->include);
-    kernel_add(&command, "-isystem");
-    kernel_add(&command, job->faces);
+    kernel_add_headers(job, &command);
     kernel_add(&command, source);
-    kernel_add(&command, "-L");
-    kernel_add(&command, job->library);
-    snprintf(path, sizeof path, "-Wl,-rpath,%s", job->library);
-    kernel_add(&command, path);
-    kernel_add(&command, "-ltern");
-    kernel_add(&command, "-o");
-    kernel_add(&command, to);
+    kernel_add_library(job, &command, to);
     int status = kernel_run(job, &command);
     free(command.items);
     return status;

@@ -87,6 +87,25 @@ static void pass_signal(int number)
     }
 }
 
+void kernel_add_headers(const struct kernel_job *job, struct kernel_list *command)
+{
+    kernel_add(command, "-isystem");
+    kernel_add(command, job->include);
+    kernel_add(command, "-isystem");
+    kernel_add(command, job->faces);
+}
+
+void kernel_add_library(struct kernel_job *job, struct kernel_list *command, const char *to)
+{
+    snprintf(job->run_path, sizeof job->run_path, "-Wl,-rpath,%s", job->library);
+    kernel_add(command, "-L");
+    kernel_add(command, job->library);
+    kernel_add(command, job->run_path);
+    kernel_add(command, "-ltern");
+    kernel_add(command, "-o");
+    kernel_add(command, to);
+}
+
 int kernel_run(const struct kernel_job *job, const struct kernel_list *command)
 {
     pid_t pid;
@@ -194,10 +213,7 @@ static int preprocess(struct kernel_job *job, const char *source, const char *to
             kernel_add(&command, target);
         }
     }
-    kernel_add(&command, "-isystem");
-    kernel_add(&command, job->include);
-    kernel_add(&command, "-isystem");
-    kernel_add(&command, job->faces);
+    kernel_add_headers(job, &command);
     kernel_add_runtime(job, &command);
     kernel_add(&command, "-include");
     kernel_add(&command, job->checks ? "pto/tern/checked.hpp" : "pto/tern/launch.hpp");
@@ -281,9 +297,8 @@ static int build_source(struct kernel_job *job, size_t index, char *object, size
     return compile(job, after, job->output != NULL ? job->output : name);
 }
 
-static int link_all(const struct kernel_job *job, char (*objects)[96])
+static int link_all(struct kernel_job *job, char (*objects)[96])
 {
-    char path[PATH_MAX + 32];
     struct kernel_list command = {0};
     add_all(&command, &job->compiler);
     add_all(&command, &job->compile);
@@ -292,13 +307,7 @@ static int link_all(const struct kernel_job *job, char (*objects)[96])
     }
     add_all(&command, &job->link);
     kernel_add(&command, "-pthread");
-    kernel_add(&command, "-L");
-    kernel_add(&command, job->library);
-    snprintf(path, sizeof path, "-Wl,-rpath,%s", job->library);
-    kernel_add(&command, path);
-    kernel_add(&command, "-ltern");
-    kernel_add(&command, "-o");
-    kernel_add(&command, job->output != NULL ? job->output : "a.out");
+    kernel_add_library(job, &command, job->output != NULL ? job->output : "a.out");
     int status = kernel_run(job, &command);
     free(command.items);
     return status;

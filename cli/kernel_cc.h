@@ -35,6 +35,7 @@ struct kernel_job {
     bool depends, has_depend_file, has_depend_target; // -MD or -MMD, -MF, -MT or -MQ
     char folder[64];                                  // for what lies between the steps
     char include[PATH_MAX], faces[PATH_MAX], library[PATH_MAX];
+    char run_path[PATH_MAX + 32]; // the linker's option for it
     const char *runtime; // NULL: none
     char runtime_folder[PATH_MAX + 64], april_folder[PATH_MAX + 64], runtimes_folder[PATH_MAX + 32];
     char runtime_macro[64];
@@ -55,6 +56,10 @@ bool kernel_enter(struct kernel_job *job);
 void kernel_leave(void (*then)(int));
 // Signals that end a command; those that are ignored stay so.
 void kernel_handle_signals(void (*handler)(int));
+
+// Options that say where the headers are; and the library, with `-o to`.
+void kernel_add_headers(const struct kernel_job *job, struct kernel_list *command);
+void kernel_add_library(struct kernel_job *job, struct kernel_list *command, const char *to);
 
 // Runs the compiler; its exit status.
 int kernel_run(const struct kernel_job *job, const struct kernel_list *command);

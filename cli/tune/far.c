@@ -92,20 +92,14 @@ int tune_find_far(struct tune_bench *bench, tern_tune_row *row)
     if (status != TERN_OK) {
         return status;
     }
-    rows[0] = rows[best];
-    count = 1;
-    for (int i = 0; i < CHUNKS; i++) {
-        if (chunks[i] != rows[0].chunk_bytes) {
-            rows[count] = rows[0];
-            rows[count++].chunk_bytes = chunks[i];
-        }
-    }
-    status = tune_race_rows(bench, rows, count, points, SIZES, &best);
+    const tern_tune_row chosen = rows[best];
+    tern_tune_row quickest;
+    status = tune_race_chunks(bench, &chosen, chunks, CHUNKS, points, SIZES, &quickest);
     uint64_t small_bytes = row->small_bytes;
     if (status == TERN_OK) {
-        *row = rows[best];
+        *row = quickest;
         row->small_bytes = TERN_TUNE_SMALL_MAX;
-        status = tune_find_switch(bench, row, &rows[best], &small_bytes);
+        status = tune_find_switch(bench, row, &quickest, &small_bytes);
         row->small_bytes = small_bytes;
     }
     return status;

@@ -67,6 +67,23 @@ int tune_race_rows(struct tune_bench *bench, const tern_tune_row *rows, int coun
     return status;
 }
 
+int tune_race_chunks(struct tune_bench *bench, const tern_tune_row *row, const uint64_t *sizes,
+                     int count, const struct tune_point *points, int points_count,
+                     tern_tune_row *best)
+{
+    tern_tune_row rows[TUNE_CANDIDATES_MAX] = {*row};
+    int rows_count = 1, winner;
+    for (int i = 0; i < count; i++) {
+        if (sizes[i] != row->chunk_bytes) {
+            rows[rows_count] = *row;
+            rows[rows_count++].chunk_bytes = sizes[i];
+        }
+    }
+    int status = tune_race_rows(bench, rows, rows_count, points, points_count, &winner);
+    *best = rows[winner];
+    return status;
+}
+
 // Whether an algorithm by this name would go this way, with `bytes` bytes.
 static bool goes(tern_plan_kind kind, int nranks, const char *name, const char *way)
 {
@@ -160,16 +177,10 @@ static int find_large(struct tune_bench *bench, tern_tune_row *row)
         return status;
     }
     memcpy(row->staged, rows[best].staged, sizeof row->staged);
-    rows[0] = rows[best];
-    count = 1;
-    for (int i = 0; i < CHUNKS; i++) {
-        if (chunks[i] != rows[0].chunk_bytes) {
-            rows[count] = rows[0];
-            rows[count++].chunk_bytes = chunks[i];
-        }
-    }
-    status = tune_race_rows(bench, rows, count, points, points_count, &best);
-    row->chunk_bytes = status == TERN_OK ? rows[best].chunk_bytes : row->chunk_bytes;
+    const tern_tune_row chosen = rows[best];
+    tern_tune_row quickest;
+    status = tune_race_chunks(bench, &chosen, chunks, CHUNKS, points, points_count, &quickest);
+    row->chunk_bytes = status == TERN_OK ? quickest.chunk_bytes : row->chunk_bytes;
     return status;
 }
 

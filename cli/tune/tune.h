@@ -64,6 +64,11 @@ struct tune_point {
 int tune_race_rows(struct tune_bench *bench, const tern_tune_row *rows, int count,
                    const struct tune_point *points, int points_count, int *best);
 
+// measure.c: races a row over points with pieces of each of these sizes. *best: the winner.
+int tune_race_chunks(struct tune_bench *bench, const tern_tune_row *row, const uint64_t *sizes,
+                     int count, const struct tune_point *points, int points_count,
+                     tern_tune_row *best);
+
 // Up to which size slots are quicker: the switch with the least mean over all sizes, half of the
 // calls with buffers in windows. `all` has every size in slots, `none` no size. *small_bytes: what
 // is built in, and stays unless another is clearly better.
