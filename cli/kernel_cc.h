@@ -36,7 +36,7 @@ struct kernel_job {
     char folder[64];                                  // for what lies between the steps
     char include[PATH_MAX], faces[PATH_MAX], library[PATH_MAX];
     char run_path[PATH_MAX + 32]; // the linker's option for it
-    const char *runtime; // NULL: none
+    const char *runtime;          // NULL: none
     char runtime_folder[PATH_MAX + 64], april_folder[PATH_MAX + 64], runtimes_folder[PATH_MAX + 32];
     char runtime_macro[64];
 };

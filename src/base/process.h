@@ -18,8 +18,8 @@ struct tern__process {
 // What /proc/PID/stat says. False when there is no such process.
 bool tern__process_look(int pid, struct tern__process *process);
 
-// The words of its command line, each ended by a NUL, and one more behind them; how many bytes before
-// that, 0 when there is no such process.
+// The words of its command line, each ended by a NUL, and one more NUL behind them. How many bytes
+// before that; 0 when there is no such process.
 size_t tern__process_words(int pid, char *text, size_t size);
 
 // Its state alone, 0 when there is no such process.
