@@ -18,6 +18,11 @@ static int result(int status)
 
 static int join_at(CommHandle h, int rank, int nranks, const char *rootinfo_path)
 {
+    if (rootinfo_path == NULL) {
+        return tern__fail(TERN_ERR_ARG,
+                          "comm_init: rootinfo_path must not be NULL: it is where the "
+                          "ranks of one machine meet (backend 'sim')");
+    }
     return result(tern_init_at(rank, nranks, rootinfo_path, NULL, &h->comm));
 }
 

@@ -103,6 +103,8 @@ static int minus_one(int rank, const struct ranks *ranks, void *arg)
     CHECK(comm_init(-1, n, ranks->path) == NULL && comm_init(n, n, ranks->path) == NULL);
     CHECK(comm_init(0, 0, ranks->path) == NULL && comm_init(0, 65, ranks->path) == NULL);
     CHECK(comm_init(rank, n, NULL) == NULL && comm_init(rank, n, "") == NULL);
+    CHECK(comm_init(rank, n, NULL) == NULL &&
+          strstr(tern_last_error(), "comm_init: rootinfo_path must not be NULL") != NULL);
     CommHandle handle = comm_init(rank, n, ranks->path);
     CHECK(handle != NULL);
     CHECK(comm_barrier(handle) == -1); // before windows
