@@ -12,6 +12,7 @@
 
 #include "simpler/tensormap_and_ringbuffer/pto_types.h"
 #include "simpler/tern/mark.hpp"
+#include "simpler/tern/scope.hpp"
 
 using PTO2RuntimeOps = tern_simpler_march_ops;
 
@@ -51,32 +52,7 @@ inline void pto2_rt_orchestration_done(PTO2Runtime *rt)
     rt->ops->orchestration_done(rt);
 }
 
-class PTO2ScopeGuard
-{
-  public:
-    explicit PTO2ScopeGuard(PTO2Runtime *rt) : rt_(rt)
-    {
-        rt->ops->scope_begin(rt);
-    }
-    ~PTO2ScopeGuard()
-    {
-        rt_->ops->scope_end(rt_);
-    }
-    PTO2ScopeGuard(const PTO2ScopeGuard &) = delete;
-    PTO2ScopeGuard &operator=(const PTO2ScopeGuard &) = delete;
-
-  private:
-    PTO2Runtime *rt_;
-};
-
-// PTO2_SCOPE(rt) { … }
-#define PTO2_SCOPE(rt) if (PTO2ScopeGuard tern_scope_{rt}; true)
-
-#define LOG_ERROR(rt, ...) (rt)->ops->log_error(__func__, __VA_ARGS__)
-#define LOG_WARN(rt, ...) (rt)->ops->log_warn(__func__, __VA_ARGS__)
-#define LOG_INFO(rt, ...) (rt)->ops->log_info(__func__, __VA_ARGS__)
-#define LOG_DEBUG(rt, ...) (rt)->ops->log_debug(__func__, __VA_ARGS__)
-#define LOG_ALWAYS(rt, ...) (rt)->ops->log_always(__func__, __VA_ARGS__)
+using PTO2ScopeGuard = tern_simpler_scope<PTO2Runtime>;
 
 TERN_SIMPLER_MARK(tern_simpler_tensormap_and_ringbuffer);
 
