@@ -73,8 +73,11 @@ static int open_tap(int *fd)
 static void choose_congestion_control(void)
 {
     int fd = open("/proc/sys/net/ipv4/tcp_congestion_control", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "reno", 4) != 4) {
+        fprintf(stderr, "netlab: TCP keeps the kernel's congestion control, not reno: %s\n",
+                strerror(errno));
+    }
     if (fd >= 0) {
-        (void)!write(fd, "reno", 4);
         close(fd);
     }
 }
