@@ -40,7 +40,7 @@ static void put_done(struct tern__net *net, int peer, const struct tern__net_mes
     if (message->word == TERN__NET_PUT_POSTS) {
         struct tern__net_message signal = *message;
         signal.offset = message->key;
-        notify(net, &signal, 1, TERN_NOTIFY_ADD);
+        notify(net, &signal, (int32_t)(uint32_t)message->value, (tern_notify_op)message->more);
     } else if (message->word != 0 && payload != NULL &&
                tern__net_place(net, message, message->bytes, &rank) != NULL) {
         ring(net, rank);

@@ -33,6 +33,14 @@ struct loose { // a payload that has no place
     char bytes[];
 };
 
+// A small put, which a notify to the same part may make one message with. All that is sent to the
+// rank, a flush too, goes behind it; else it goes at the next beat.
+struct held {
+    bool there;
+    struct tern__net_message message;
+    char payload[TERN__NET_SHORT_BYTES];
+};
+
 struct tern__net_carrier {
     const struct tern__net_engine *engine;
     void *state;
@@ -40,6 +48,7 @@ struct tern__net_carrier {
     struct pending *pending;
     int64_t moved_ns, nap_ns;
     struct loose *loose;
+    struct held held[TERN_RANKS_MAX]; // with the lock of the peer
 };
 
 // What an engine asks of the network.
@@ -236,8 +245,15 @@ int tern__net_engine_connect(struct tern__net *net, const char *cards)
 
 // While it runs.
 
-int tern__net_carry(struct tern__net *net, int rank, const struct tern__net_message *message,
-                    const void *payload)
+// After a failure no call of the engine's library is made: it may never return.
+static bool has_failed(const struct tern__net *net)
+{
+    return tern__flag_load(&net->job->ctl->failure) != TERN__WORKING ||
+           tern__ctl_first_dead(net->job->ctl) >= 0;
+}
+
+static int send(struct tern__net *net, int rank, const struct tern__net_message *message,
+                const void *payload)
 {
     const struct tern__net_carrier *carrier = net->carrier;
     if (carrier->engine->send(carrier->state, rank, message, payload, message->bytes) == 0) {
@@ -247,6 +263,66 @@ int tern__net_carry(struct tern__net *net, int rank, const struct tern__net_mess
                ? tern__net_say_gone(net, rank)
                : tern__fail(TERN_ERR_PEER, "rank %d cannot be reached by the engine %s", rank,
                             carrier->engine->name);
+}
+
+static int release(struct tern__net *net, int rank)
+{
+    struct held *held = &net->carrier->held[rank];
+    if (!held->there) {
+        return TERN_OK;
+    }
+    held->there = false;
+    return send(net, rank, &held->message, held->payload);
+}
+
+// Whether a message is a notify behind what is held, which then becomes the two in one.
+static bool joins(struct held *held, const struct tern__net_message *message)
+{
+    struct tern__net_message *put = &held->message;
+    if (!held->there || message->kind != TERN__NET_NOTIFY || put->slot != message->slot ||
+        put->number != message->number || put->generation != message->generation ||
+        put->rank != message->rank) {
+        return false;
+    }
+    put->word = TERN__NET_PUT_POSTS;
+    put->key = message->offset;
+    put->value = message->value;
+    put->more = message->word;
+    return true;
+}
+
+int tern__net_carry(struct tern__net *net, int rank, const struct tern__net_message *message,
+                    const void *payload)
+{
+    struct held *held = &net->carrier->held[rank];
+    if (joins(held, message)) {
+        return release(net, rank);
+    }
+    TERN_TRY(release(net, rank));
+    if (message->kind == TERN__NET_PUT && message->word == 0 &&
+        message->bytes <= TERN__NET_SHORT_BYTES) {
+        held->there = true;
+        held->message = *message;
+        memcpy(held->payload, payload, message->bytes);
+        return TERN_OK;
+    }
+    return send(net, rank, message, payload);
+}
+
+void tern__net_carry_beat(struct tern__net *net)
+{
+    const struct tern__net_carrier *carrier = net->carrier;
+    for (int rank = 0; carrier != NULL && rank < net->job->nranks; rank++) {
+        struct tern__net_peer *peer = &net->peers[rank];
+        if (tern__job_is_here(net->job, rank) || pthread_mutex_trylock(&peer->lock) != 0) {
+            continue; // who sends takes it along
+        }
+        if (carrier->held[rank].there && !has_failed(net) &&
+            carrier->engine->has_room(carrier->state, rank)) {
+            tern_status_ignore(release(net, rank)); // whoever flushes is told
+        }
+        pthread_mutex_unlock(&peer->lock);
+    }
 }
 
 void tern__net_carry_answer(struct tern__net *net, int rank,
@@ -279,13 +355,6 @@ static void free_gone(struct tern__net_carrier *carrier, bool all)
             link = &pending->next;
         }
     }
-}
-
-// After a failure no call of the engine's library is made: it may never return.
-static bool has_failed(const struct tern__net *net)
-{
-    return tern__flag_load(&net->job->ctl->failure) != TERN__WORKING ||
-           tern__ctl_first_dead(net->job->ctl) >= 0;
 }
 
 bool tern__net_carry_take(struct tern__net *net)

@@ -14,9 +14,13 @@ static inline bool tern__net_is_carried(const struct tern__net *net, uint32_t ki
            kind < TERN__NET_CONTROL;
 }
 
-// TERN_OK, or TERN_ERR_PEER with a sentence. The lock of the peer is held.
+// TERN_OK, or TERN_ERR_PEER with a sentence. The lock of the peer is held. A small put waits for
+// what follows it, a tenth of a second at most: with a notify to the same part it is one message.
 int tern__net_carry(struct tern__net *net, int rank, const struct tern__net_message *message,
                     const void *payload);
+
+// On the receiving thread, now and then: sends what is held back for messages that may follow.
+void tern__net_carry_beat(struct tern__net *net);
 
 // On the receiving thread, with net->work. own: freed when it has gone; NULL: the payload is not.
 void tern__net_carry_answer(struct tern__net *net, int rank,

@@ -12,11 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TERN__NET_ENGINE_ABI 1u
+#define TERN__NET_ENGINE_ABI 2u
 #define TERN__NET_HEADER_BYTES                                                                     \
     64                        // of a message; the last 8 of the first 32 are its payload's bytes
 #define TERN__NET_BYTES_AT 24 // where those are
-#define TERN__NET_CARD_BYTES 1024 // of what a rank says of itself
+#define TERN__NET_CARD_BYTES 1024  // of what a rank says of itself
+#define TERN__NET_SHORT_BYTES 4096 // a payload of up to so many is sent with its header
 
 // What the network does for an engine.
 struct tern__net_host {
@@ -47,6 +48,8 @@ struct tern__net_engine {
     // or -1 when the rank is gone. Must not wait for this process's driving thread, but may leave
     // the rest to it.
     int (*send)(void *state, int rank, const void *header, const void *payload, uint64_t bytes);
+    // Whether `send` of a short payload would not have to wait now.
+    bool (*has_room)(void *state, int rank);
     // On the driving thread: does not wait, and calls neither `send` nor anything that does. Header
     // and payload stay as they are until *done is set to 1, by `progress`.
     int (*answer)(void *state, int rank, const void *header, const void *payload, uint64_t bytes,

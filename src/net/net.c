@@ -109,6 +109,7 @@ static void poll_all(void)
 
 static void beat(struct tern__net *net)
 {
+    tern__net_carry_beat(net);
     pthread_mutex_lock(&net->work);
     limit_strangers(net);
     if (net->deaf) {

@@ -42,7 +42,8 @@ enum tern__net_kind {
     TERN__NET_FLUSH,     // asks for FLUSHED with the same value, when all before it is stored
     TERN__NET_FLUSHED,
     // About a rank's part of a window, by communicator and number.
-    TERN__NET_PUT,       // word: bits below; key: of a signal in the same part, with _POSTS
+    TERN__NET_PUT,       // word: bits below; with _POSTS key: of a signal in the same part, and
+                         // value, more: as value and word of NOTIFY
     TERN__NET_PUT_BLOCK, // value: bytes of a row, more: from one row to the next
     TERN__NET_ADD,       // word: the dtype
     TERN__NET_NOTIFY,    // value, word: tern_notify_op
@@ -209,7 +210,7 @@ void tern__net_area_send(struct tern__net *net, int to, const struct tern__net_a
 
 enum {
     TERN__NET_PUT_RINGS = 1, // whoever waits for the data itself is woken
-    TERN__NET_PUT_POSTS = 2, // adds 1 to a signal when it is stored, and wakes who waits for that
+    TERN__NET_PUT_POSTS = 2, // changes a signal when it is stored, and wakes who waits for that
 };
 
 // Adds 1 to a signal of a rank of another machine, named as in tern__xport_net, when what this

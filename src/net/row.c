@@ -213,6 +213,8 @@ void tern__net_put_post(char *remote, const char *local, size_t bytes, char *sig
         far.message.offset = begin;
         far.message.word = TERN__NET_PUT_POSTS;
         far.message.key = at.message.offset;
+        far.message.value = 1;
+        far.message.more = TERN_NOTIFY_ADD;
         send(&far, local, last);
     }
 }

@@ -56,6 +56,30 @@ static void put_around(size_t bytes, int round)
     must(tern_comm_barrier(comm), "barrier");
 }
 
+// Small puts, which may wait for what follows them: a notify that sets, a second put, or nothing.
+static void put_small(void)
+{
+    const int next = (rank + 1) % n;
+    const int sum = 3 * (rank + n - 1) % n;
+    volatile int *own = (int *)tern_window_address(window, rank);
+    int values[] = {3 * rank % n, 40, 50, 60};
+    must(tern_put(window, next, 64, &values[0], sizeof(int)), "put");
+    must(tern_signal_notify(window, next, 8, 77, TERN_NOTIFY_SET), "notify");
+    must(tern_signal_wait(window, 8, TERN_CMP_EQ, 77, TERN_TIMEOUT_DEFAULT), "wait");
+    check(own[16] == sum, "what was put before a signal was set");
+    must(tern_put(window, next, 68, &values[1], sizeof(int)), "put");
+    must(tern_put(window, next, 72, &values[2], sizeof(int)), "put");
+    must(tern_signal_notify(window, next, 12, 1, TERN_NOTIFY_ADD), "notify");
+    must(tern_signal_wait(window, 12, TERN_CMP_GE, 1, TERN_TIMEOUT_DEFAULT), "wait");
+    check(own[17] == 40 && own[18] == 50, "the first of two puts, or the second");
+    must(tern_put(window, next, 76, &values[3], sizeof(int)), "put");
+    for (int looks = 0; looks < 3000 && own[19] != 60; looks++) {
+        usleep(10000);
+    }
+    check(own[19] == 60, "a put that nothing follows");
+    must(tern_comm_barrier(comm), "barrier");
+}
+
 static void get_around(size_t bytes)
 {
     static unsigned char there[MOST];
@@ -118,6 +142,7 @@ int main(int argc, char **argv)
         put_around(sizes[i], i + 1);
     }
     get_around(MOST);
+    put_small();
     add_all();
     for (size_t count = 1; count <= MOST; count *= 64) {
         reduce(count);

@@ -242,6 +242,7 @@ const struct tern__net_engine tern_net_engine = {
     .start = start,
     .connect = connect_all,
     .send = send_message,
+    .has_room = has_room,
     .answer = answer_message,
     .progress = progress,
     .descriptor = descriptor,
