@@ -15,8 +15,10 @@ int tern__submit_fail(tern_graph *graph, int code, int status);
 
 static inline int tern__submit_refuse(tern_graph *graph, int code, int status)
 {
-    return __builtin_expect(status == TERN_OK, 1) ? TERN_OK
-                                                  : tern__submit_fail(graph, code, status);
+    if (__builtin_expect(status != TERN_OK, 0)) {
+        tern__submit_fail(graph, code, status);
+    }
+    return status;
 }
 
 static inline int tern__submit_check_id(const struct tern__rings *rings, const char *call,
