@@ -34,6 +34,14 @@ enum tern__overlap tern__box_compare(const struct tern__box *later,
 static inline void tern__box_make(const tern_region *region, struct tern__box *box)
 {
     const uint32_t element = tern__region_dtype_bytes[region->dtype];
+    if (region->ndims == 1 && region->stride[0] == 1 && region->shape[0] > 0) { // as most are
+        box->first = region->address + region->start * element;
+        box->run = (uint64_t)region->shape[0] * element;
+        box->end = box->first + box->run;
+        box->levels = 0;
+        box->element = element;
+        return;
+    }
     uint64_t expected = 1;
     for (uint32_t i = region->ndims; i-- > 0;) {
         const uint64_t stride = region->stride[i];

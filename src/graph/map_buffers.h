@@ -93,14 +93,21 @@ static inline bool tern__map_is_foreign(const tern_region *region)
     return region->owner == TERN_REGION_NO_OWNER;
 }
 
+// Whether the region's buffer is known as large as the region says.
+static inline bool tern__map_buffer_reaches(const struct tern__map_buffer *buffer,
+                                            const tern_region *region)
+{
+    return !tern__map_is_foreign(region) ||
+           (buffer->spread && buffer->interval.end >= region->address + region->buffer_bytes);
+}
+
 // Whether this is the region's buffer, and known as large as that.
 static inline bool tern__map_buffers_is(const struct tern__map_buffers *buffers, uint32_t index,
                                         const tern_region *region)
 {
     const struct tern__map_buffer *buffer = &buffers->at[index];
     return index != 0 && buffer->interval.first == region->address && !buffer->is_cell &&
-           (!tern__map_is_foreign(region) ||
-            (buffer->spread && buffer->interval.end >= region->address + region->buffer_bytes));
+           tern__map_buffer_reaches(buffer, region);
 }
 
 // The index of the region's buffer, which is known from now on, until another one is made known.
@@ -112,7 +119,7 @@ static inline uint32_t tern__map_buffers_get(struct tern__map_buffers *buffers,
            (buffers->at[index].interval.first != region->address || buffers->at[index].is_cell)) {
         index = buffers->at[index].next;
     }
-    return tern__map_buffers_is(buffers, index, region)
+    return index != 0 && tern__map_buffer_reaches(&buffers->at[index], region)
                ? index
                : tern__map_buffers_learn(buffers, region, index);
 }

@@ -82,6 +82,16 @@ void tern__map_clear(struct tern__tensor_map *map)
 
 // --- entries ----------------------------------------------------------------------------------
 
+// Of few. Processors of no special kind have no instruction for it.
+static inline uint32_t count_bits(uint32_t bits)
+{
+    uint32_t count = 0;
+    for (; bits != 0; bits &= bits - 1) {
+        count++;
+    }
+    return count;
+}
+
 void tern__map_retire(struct tern__tensor_map *map, int ring, uint32_t alive)
 {
     struct tern__map_queue *of = &map->rings[ring];
@@ -92,16 +102,18 @@ void tern__map_retire(struct tern__tensor_map *map, int ring, uint32_t alive)
             if (!retired) {
                 return;
             }
-            map->head.used[ring] -= (uint32_t)__builtin_popcount(queued->which);
+            map->head.used[ring] -= count_bits(queued->which);
         } else {
             struct tern__map_entry *entry = &map->entries.at[queued->entry];
-            if (entry->filed.buffer != 0) {
-                if (!retired) {
-                    return;
+            if (entry->task == ((uint64_t)ring << 32 | queued->task)) { // else it was taken over
+                if (entry->filed.buffer != 0) {
+                    if (!retired) {
+                        return;
+                    }
+                    tern__map_forget_entry(&map->entries, entry);
                 }
-                tern__map_forget_entry(&map->entries, entry);
+                tern__map_give_entry(&map->entries, queued->entry);
             }
-            tern__map_give_entry(&map->entries, queued->entry);
             map->head.used[ring]--;
         }
         of->oldest = of->oldest + 1 < of->room ? of->oldest + 1 : 0;
@@ -233,37 +245,73 @@ static inline bool is_behind_all(const struct tern__map_buffer *buffer, const te
 }
 
 // What is usual otherwise: a buffer that one task has written, both of them without levels. False:
-// it is something else.
-static inline bool look_at_writer(struct tern__tensor_map *map, const struct tern__map_rule *rule,
-                                  const tern_region *region, const struct tern__map_place *place,
-                                  tern_task_id *found)
+// it is something else, or the entry is to be forgotten.
+static inline bool look_at_writer(const struct tern__tensor_map *map,
+                                  const struct tern__map_rule *rule, const tern_region *region,
+                                  struct tern__map_place *place, tern_task_id *found)
 {
     const struct tern__map_buffer *buffer = &map->entries.buffers.at[place->buffer];
     const uint32_t at = buffer->newest[TERN__MAP_WRITER];
-    struct tern__map_entry *entry = &map->entries.at[at];
+    const struct tern__map_entry *entry = &map->entries.at[at];
     if (at == 0 || entry->next != 0 || entry->box.levels != 0 || place->box.levels != 0 ||
         region->version > buffer->version || buffer->grid != 0 || buffer->shares ||
         (buffer->sorted[TERN__MAP_WRITER] | buffer->sorted[TERN__MAP_READER] |
-         buffer->newest[TERN__MAP_READER]) != 0 ||
-        !rule->after[TERN__MAP_WRITER]) {
+         buffer->newest[TERN__MAP_READER]) != 0) {
         return false;
     }
     const enum tern__overlap overlap = tern__box_overlap(&place->box, &entry->box);
     *found = overlap != TERN__APART ? entry->task : TERN_TASK_ID_NONE;
     if (overlap == TERN__COVERS && rule->forgets) {
-        tern__map_forget_entry(&map->entries, entry);
+        place->same = at;
+        place->task = entry->task;
+        return place->box.first == entry->box.first && place->box.end == entry->box.end;
     }
     return true;
+}
+
+// The rule comes after something.
+static inline bool peek(struct tern__tensor_map *map, const struct tern__map_rule *rule,
+                        const tern_region *region, struct tern__map_place *place,
+                        tern_task_id *found)
+{
+    struct tern__map_buffers *buffers = &map->entries.buffers;
+    *found = TERN_TASK_ID_NONE;
+    place->found_again = place->joined = false;
+    tern__box_make(region, &place->box);
+    if (place->box.end == 0) {
+        return true;
+    }
+    place->buffer = tern__map_buffers_get(buffers, region);
+    const struct tern__map_buffer *buffer = &buffers->at[place->buffer];
+    return look_at_writer(map, rule, region, place, found) || has_nothing(rule, buffer) ||
+           is_behind_all(buffer, region, place);
+}
+
+static inline bool comes_after_none(const struct tern__map_rule *rule, const tern_region *region)
+{
+    return !rule->after[TERN__MAP_WRITER] || region->no_dependences;
+}
+
+bool tern__map_peek(struct tern__tensor_map *map, const tern_region *region, tern_access access,
+                    struct tern__map_place *place, tern_task_id *found)
+{
+    const struct tern__map_rule *rule = find_rule(access, 0);
+    place->buffer = place->same = 0;
+    if (comes_after_none(rule, region)) {
+        *found = TERN_TASK_ID_NONE;
+        return true;
+    }
+    return (map->head.files_all || tern__map_is_foreign(region)) &&
+           peek(map, rule, region, place, found);
 }
 
 int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, tern_access access,
                      uint32_t flags, struct tern__ids *ids, struct tern__map_place *place)
 {
     const struct tern__map_rule *rule = find_rule(access, flags);
-    place->buffer = 0;
+    place->buffer = place->same = 0;
     place->found_again = place->joined = false;
-    if ((!rule->after[TERN__MAP_WRITER] && !rule->after[TERN__MAP_READER]) ||
-        region->no_dependences) {
+    if (comes_after_none(rule, region)) {
         return TERN_OK;
     }
     if (!map->head.files_all && !tern__map_is_foreign(region)) {
@@ -272,19 +320,12 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
         }
         file_all(map);
     }
-    tern__box_make(region, &place->box);
-    if (place->box.end == 0) {
-        return TERN_OK;
-    }
-    place->buffer = tern__map_buffers_get(&map->entries.buffers, region);
-    const struct tern__map_buffer *buffer = &map->entries.buffers.at[place->buffer];
-    if (has_nothing(rule, buffer) || is_behind_all(buffer, region, place)) {
-        return TERN_OK;
-    }
     tern_task_id found;
-    if (look_at_writer(map, rule, region, place, &found)) {
+    if (peek(map, rule, region, place, &found)) {
         return found != TERN_TASK_ID_NONE ? tern__ids_add(ids, found) : TERN_OK;
     }
+    place->same = 0;
+    const struct tern__map_buffer *buffer = &map->entries.buffers.at[place->buffer];
     struct tern__map_look lookup; // not zeroed: that costs more than the rest of it
     lookup.entries = &map->entries;
     lookup.rule = rule;
@@ -309,39 +350,51 @@ static void queue_entry(struct tern__tensor_map *map, tern_task_id task, uint32_
         (struct tern__map_queued){.task = (uint32_t)task, .entry = at};
 }
 
-// The same for a reader without an entry. Regions of a task lie one behind the other.
-static void queue_reader(struct tern__tensor_map *map, tern_task_id task, const tern_region *region)
+void tern__map_insert_readers(struct tern__tensor_map *map, const tern_region *regions,
+                              uint32_t which, tern_task_id task)
 {
     struct tern__map_queue *ring = &map->rings[task >> 32];
-    map->head.used[task >> 32]++;
-    if (ring->count > 0) {
-        struct tern__map_queued *last = tern__map_queued_at(ring, ring->count - 1);
-        const uintptr_t ahead = (uintptr_t)region - (uintptr_t)last->readers;
-        const uint32_t bit = UINT32_C(1) << ahead / sizeof *region % TERN__MAP_READERS_MAX;
-        if (last->readers != NULL && last->task == (uint32_t)task &&
-            ahead < TERN__MAP_READERS_MAX * sizeof *region && ahead % sizeof *region == 0 &&
-            (last->which & bit) == 0) {
-            last->which |= bit;
-            return;
-        }
-    }
+    map->head.used[task >> 32] += count_bits(which);
     *tern__map_queued_at(ring, ring->count++) =
-        (struct tern__map_queued){.task = (uint32_t)task, .which = 1, .readers = region};
+        (struct tern__map_queued){.task = (uint32_t)task, .which = which, .readers = regions};
+}
+
+// The entry that the lookup has found the same, unless other regions of the task have changed it.
+static inline bool take_over(struct tern__tensor_map *map, const tern_region *region,
+                             tern_task_id task, const struct tern__map_place *place)
+{
+    struct tern__map_entry *entry = &map->entries.at[place->same];
+    if (entry->task != place->task || entry->filed.buffer != place->buffer) {
+        return false;
+    }
+    struct tern__map_share *share = tern__map_shared(map, place->buffer);
+    if (share->buffer == place->buffer) {
+        share->buffer = 0;
+    }
+    entry->task = task;
+    entry->version = region->version;
+    tern__map_note_entry(&map->entries.buffers.at[place->buffer], entry);
+    queue_entry(map, task, place->same);
+    return true;
 }
 
 int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
                      uint32_t flags, tern_task_id task, struct tern__map_place *place)
 {
+    const bool is_full = map->head.used[task >> 32] == map->rings[task >> 32].room;
+    if (place->buffer != 0 && place->same != 0 && !is_full && take_over(map, region, task, place)) {
+        return TERN_OK;
+    }
     const struct tern__map_rule *rule = find_rule(access, flags);
     if (rule->becomes == TERN__MAP_NONE || region->no_dependences) {
         return TERN_OK;
     }
-    if (map->head.used[task >> 32] == map->rings[task >> 32].room) {
+    if (is_full) {
         return TERN_ERR_LIMIT;
     }
     if (!map->head.files_all && !tern__map_is_foreign(region)) {
         if (rule->becomes == TERN__MAP_READER) {
-            queue_reader(map, task, region);
+            tern__map_insert_readers(map, region, 1, task);
             return TERN_OK;
         }
         file_all(map);

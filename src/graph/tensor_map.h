@@ -5,7 +5,8 @@
 // address and a walk over the live entries of that buffer.
 //
 // An entry is one region of one task. It lives until its task retires, or until a later writer
-// covers it: whoever would come after it then comes after that writer. Entries of a ring are given
+// covers it: whoever would come after it then comes after that writer. When that writes exactly the
+// same, as tasks do that add to a sum, the entry becomes the writer's. Entries of a ring are given
 // and taken in order.
 //
 // Buffers of programs (owner TERN_REGION_NO_OWNER) may overlap although they begin at different
@@ -39,6 +40,10 @@ static inline const struct tern__map_head *tern__map_head(const struct tern__ten
 struct tern__map_place {
     struct tern__box box;
     uint32_t buffer;
+    // The buffer's only entry is of `task`, which wrote exactly this box: the insert takes that
+    // entry over, and so nobody forgets it before. 0: there is none.
+    uint32_t same;
+    tern_task_id task;
     bool found_again; // many writers, the same as the lookup of the same region before
     bool joined;      // it found the join of these, which comes after the region's owner, too
 };
@@ -75,7 +80,7 @@ void tern__map_retire(struct tern__tensor_map *map, int ring, uint32_t alive);
 
 // Adds to `ids` the live tasks that a task with this access must come after, each at least once;
 // and forgets entries that the region covers, if the task writes it: the task must then insert it,
-// after it has looked up all its regions.
+// after it has looked up all its regions. What it covers exactly, the insert forgets.
 //
 //   access            comes after               is found later as   forgets
 //   TERN_IN           writers                   reader              -
@@ -91,12 +96,22 @@ void tern__map_retire(struct tern__tensor_map *map, int ring, uint32_t alive);
 int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, tern_access access,
                      uint32_t flags, struct tern__ids *ids, struct tern__map_place *place);
 
+// The same where there is one task at most, *found, or TERN_TASK_ID_NONE, and nothing to forget. It
+// may be asked again. False: only a lookup knows. Not with TERN_RINGS_UPSTREAM.
+bool tern__map_peek(struct tern__tensor_map *map, const tern_region *region, tern_access access,
+                    struct tern__map_place *place, tern_task_id *found);
+
 // The task, the newest of its ring, has the region with this access; `region` stays where it is and
 // as it is until the task retires. `place` is of the last lookup of the region, or has buffer 0.
 // TERN_ERR_LIMIT, without a sentence, when all entries of its ring
 // are in use.
 int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
                      uint32_t flags, tern_task_id task, struct tern__map_place *place);
+
+// The same for all regions that tern__map_is_owners() is true of, together: bit i of `which` is for
+// regions[i]. There are entries for them.
+void tern__map_insert_readers(struct tern__tensor_map *map, const tern_region *regions,
+                              uint32_t which, tern_task_id task);
 
 struct tern__map_share *tern__map_shared(struct tern__tensor_map *map, uint32_t buffer);
 

@@ -86,6 +86,47 @@ static void readers_of_made_buffers_are_found_by_the_first_writer(void **state)
     tern__map_free(map);
 }
 
+// Tasks that add to a sum: one entry goes from each to the next, and stays when the earlier retire,
+// of whatever ring. A task that names the region twice is found by the next one, and not by itself.
+static void a_writer_of_the_same_takes_over_the_entry(void **state)
+{
+    (void)state;
+    struct tern__tensor_map *map = make_map(16);
+    const tern_region sum = make_region(memory, 16), half = part_of(&sum, 0, 8);
+    for (int ring = 0; ring < 2; ring++) {
+        assert_int_equal(submit(map, &sum, TERN_INOUT, 0, task_id(ring, 0))->count, ring);
+        assert_int_equal(submit(map, &sum, TERN_OUT_EXISTING, 0, task_id(ring, 1))->count, 1);
+    }
+    tern__map_retire(map, 0, 2);
+    tern__map_retire(map, 1, 1);
+    assert_int_equal(tern__map_used(map, 0), 0);
+    assert_int_equal(tern__map_used(map, 1), 1);
+    const struct tern__ids *ids = submit(map, &half, TERN_IN, 0, task_id(2, 0));
+    assert_true(ids->count == 1 && has(ids, task_id(1, 1)));
+    ids = submit(map, &sum, TERN_INOUT, 0, task_id(2, 1));
+    assert_true(has(ids, task_id(1, 1)) && has(ids, task_id(2, 0)));
+    struct tern__map_place places[2];
+    struct tern__ids found = {0};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tern__map_lookup(map, &sum, TERN_INOUT, 0, &found, &places[i]), TERN_OK);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tern__map_insert(map, &sum, TERN_INOUT, 0, 2, &places[i]), TERN_OK);
+    }
+    assert_true(has(&found, task_id(2, 1)) && !has(&found, 2));
+    tern__map_retire(map, 2, 2);
+    tern__map_retire(map, 1, 2);
+    ids = submit(map, &sum, TERN_INOUT, 0, 3);
+    assert_true(ids->count == 1 && has(ids, 2));
+    tern__map_retire(map, 0, 3);
+    ids = submit(map, &sum, TERN_INOUT, 0, 4);
+    assert_true(ids->count == 1 && has(ids, 3));
+    tern__map_retire(map, 0, 5);
+    assert_int_equal(tern__map_used(map, 0), 0);
+    free(found.ids);
+    tern__map_free(map);
+}
+
 // Parts that are written in order are found apart without a look at each other. Not so with a
 // raised version, and where the program names a part of the buffer as its own.
 static void parts_behind_all_others_are_apart(void **state)
@@ -444,6 +485,7 @@ int main(void)
         cmocka_unit_test(a_writer_covers_many_parts),
         cmocka_unit_test(the_shape_of_tiles_may_change),
         cmocka_unit_test(readers_of_made_buffers_are_found_by_the_first_writer),
+        cmocka_unit_test(a_writer_of_the_same_takes_over_the_entry),
         cmocka_unit_test(parts_behind_all_others_are_apart),
         cmocka_unit_test(after_clear_nothing_is_live),
         cmocka_unit_test(too_large_a_map_is_refused),
