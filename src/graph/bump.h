@@ -40,6 +40,13 @@ static inline void *tern__bump_take(struct tern__bump *bump, uint64_t size)
     return piece;
 }
 
+// The end of the last piece is not needed.
+static inline void tern__bump_untake(struct tern__bump *bump, uint64_t size)
+{
+    bump->head -= size;
+    bump->offset -= size;
+}
+
 // Whether there is room for a piece of any size.
 bool tern__bump_has_room(const struct tern__bump *bump, uint64_t size);
 

@@ -14,8 +14,11 @@
 
 #include "graph/rings.h"
 
-// `row`, not published, comes after the tasks `ids`; there is room for the edges. Returns how many
-// of these are met.
+// So many edges of a task are looked through for one that is there already.
+#define TERN__EDGES_FEW 16u
+
+// `row`, not published, comes after the tasks `ids`, each of which there is or was; there is room
+// for an edge to each. Returns how many of these are met, or are there twice.
 uint32_t tern__rings_link(struct tern__rings *rings, struct tern__ring *ring,
                           struct tern__task *row, const tern_task_id *ids, uint32_t count);
 

@@ -93,19 +93,39 @@ static inline struct tern__task *tern__rings_find(const struct tern__rings *ring
     return (int32_t)(number - ring->freed) < 0 ? NULL : &ring->rows[number & ring->mask];
 }
 
-// One more task uses what this one, of a scope that has ended, has made. NULL: it has retired.
-struct tern__task *tern__rings_use_late(const struct tern__rings *rings, tern_task_id id);
+// Where the row of a task is or was; another task's may be there by now.
+static inline struct tern__task *tern__rings_row(const struct tern__rings *rings, tern_task_id id)
+{
+    const struct tern__ring *ring = &rings->ring[(id >> 32) % TERN_RINGS];
+    return &ring->rows[(uint32_t)id & ring->mask];
+}
 
-// The same, of any scope: while that is open, the task cannot retire.
-static inline struct tern__task *tern__rings_use(const struct tern__rings *rings, tern_task_id id)
+// The row of a task that there is, of a scope that is open: it cannot retire. Else NULL.
+static inline struct tern__task *tern__rings_open_row(const struct tern__rings *rings,
+                                                      tern_task_id id)
+{
+    if (id >> 32 >= TERN_RINGS) {
+        return NULL;
+    }
+    const struct tern__ring *ring = &rings->ring[id >> 32];
+    const uint32_t released = tern__peek(&ring->released);
+    return (uint32_t)id - released < ring->next - released ? &ring->rows[(uint32_t)id & ring->mask]
+                                                           : NULL;
+}
+
+// One more task uses what this one, of a scope that has ended, has made. False: it has retired.
+bool tern__rings_use_late(const struct tern__rings *rings, tern_task_id id);
+
+// The same, of any scope: while that is open, the task, whose row this is, cannot retire.
+static inline bool tern__rings_use(const struct tern__rings *rings, tern_task_id id,
+                                   struct tern__task *row)
 {
     const struct tern__ring *ring = &rings->ring[(id >> 32) % TERN_RINGS];
     if (__builtin_expect((int32_t)((uint32_t)id - tern__peek(&ring->released)) < 0, 0)) {
         return tern__rings_use_late(rings, id);
     }
-    struct tern__task *task = &ring->rows[(uint32_t)id & ring->mask];
-    tern__poke(&task->users, tern__peek(&task->users) + 1);
-    return task;
+    tern__poke(&row->users, tern__peek(&row->users) + 1);
+    return true;
 }
 
 // Takes in what has retired.
@@ -120,16 +140,20 @@ static inline uint32_t tern__ring_used(const struct tern__ring *ring)
     return ring->next - ring->freed - ring->joins;
 }
 
-static inline int tern__rings_await(struct tern__rings *rings, const struct tern__room *need)
+static inline bool tern__rings_fits(const struct tern__rings *rings, const struct tern__room *need)
 {
     const int which = tern__ring_of_depth(rings->depth);
     const struct tern__ring *ring = &rings->ring[which];
-    const bool fits = tern__ring_used(ring) + 1 < ring->window &&
-                      tern__bump_fits(&ring->args, need->args) &&
-                      tern__bump_fits(&ring->heap, need->heap) &&
-                      tern__bump_fits(&ring->edges, need->edges * sizeof(struct tern__edge)) &&
-                      tern__map_used(rings->map, which) + need->entries <= ring->entries;
-    return __builtin_expect(fits, 1) ? TERN_OK : tern__rings_await_any(rings, need);
+    return tern__ring_used(ring) + 1 < ring->window && tern__bump_fits(&ring->args, need->args) &&
+           tern__bump_fits(&ring->heap, need->heap) &&
+           tern__bump_fits(&ring->edges, need->edges * sizeof(struct tern__edge)) &&
+           tern__map_used(rings->map, which) + need->entries <= ring->entries;
+}
+
+static inline int tern__rings_await(struct tern__rings *rings, const struct tern__room *need)
+{
+    return __builtin_expect(tern__rings_fits(rings, need), 1) ? TERN_OK
+                                                              : tern__rings_await_any(rings, need);
 }
 
 // Whether there is room for a join, and so many more edges, without waiting.

@@ -94,18 +94,18 @@ bool tern__rings_has_room(const struct tern__ring *ring, uint32_t edges)
            tern__bump_has_room(&ring->edges, edges * sizeof(struct tern__edge));
 }
 
-struct tern__task *tern__rings_use_late(const struct tern__rings *rings, tern_task_id id)
+bool tern__rings_use_late(const struct tern__rings *rings, tern_task_id id)
 {
     struct tern__task *task = tern__rings_find(rings, id);
     if (task == NULL) {
-        return NULL;
+        return false;
     }
     const uint32_t users = tern__peek(&task->users);
     uint32_t done = tern__flag_load(&task->users_done);
     while (done != users) { // else it may retire at any time
         if (atomic_compare_exchange_weak(&task->users_done, &done, done - 1)) {
-            return task;
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
