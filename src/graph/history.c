@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "comm/window.h"
 #include "graph/chip.h"
+#include "graph/reading.h"
 #include "graph/history_write.h"
 #include "tern/submit.h"
 
@@ -166,10 +167,9 @@ static void print_args(FILE *file, const struct tern__task *task, bool rings)
     for (int i = 0; i < task->args_count; i++) {
         uintptr_t value = (uintptr_t)task->args[i];
         fprintf(file, "%s", i > 0 ? "," : "");
-        bool is_region =
-            rings && value < (uintptr_t)task->args &&
-            value >= (uintptr_t)task->args - TERN_SUBMIT_REGIONS_MAX * sizeof(tern_region);
-        if (!is_region) {
+        const uintptr_t regions =
+            (uintptr_t)task->args + tern__args_head(task->args_count, strlen(task->name) + 1);
+        if (!rings || value - regions >= TERN_SUBMIT_REGIONS_MAX * sizeof(tern_region)) {
             fprintf(file, "%lld", (long long)task->args[i]);
             continue;
         }

@@ -15,7 +15,9 @@ struct tern__ids {
     uint32_t apart; // of those before, an id is not the same
 };
 
-// Makes room for more. TERN_ERR_MEMORY.
+#define TERN__IDS_LEAST 64u
+
+// Makes room for more, TERN__IDS_LEAST at first. TERN_ERR_MEMORY.
 int tern__ids_grow(struct tern__ids *ids);
 
 // TERN_ERR_MEMORY. The same twice in a row, from `apart` on, is once.

@@ -25,17 +25,22 @@ enum tern__overlap tern__region_overlap(const tern_region *later, const tern_reg
 // buffer. For regions that programs hand over.
 int tern__region_check_any(const char *call, const tern_region *region);
 
-// Most have one dimension.
+// Most have one dimension. False: only tern__region_check_any() knows.
+static inline bool tern__region_is_usual(const tern_region *region)
+{
+    if (region->ndims != 1 || region->dtype >= TERN__REGION_DTYPES) {
+        return false;
+    }
+    const uint64_t bytes = tern__region_dtype_bytes[region->dtype];
+    // Below these limits, sums and products do not wrap.
+    return region->start <= UINT32_MAX && region->stride[0] == 1 &&
+           (region->start + region->shape[0]) * bytes <= region->buffer_bytes;
+}
+
 static inline int tern__region_check(const char *call, const tern_region *region)
 {
-    if (region != NULL && region->ndims == 1 && region->dtype < TERN__REGION_DTYPES) {
-        const uint64_t bytes = tern__region_dtype_bytes[region->dtype];
-        const uint64_t last = (uint64_t)region->shape[0] * region->stride[0] + region->start;
-        // Below these limits, sums and products do not wrap.
-        if (region->start <= UINT32_MAX && region->stride[0] == 1 &&
-            last * bytes <= region->buffer_bytes) {
-            return TERN_OK;
-        }
+    if (region != NULL && tern__region_is_usual(region)) {
+        return TERN_OK;
     }
     return tern__region_check_any(call, region);
 }

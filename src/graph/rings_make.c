@@ -197,8 +197,9 @@ int tern__rings_make(const tern_ring_options *options, struct tern__rings **ring
         made->ring[r].entries = entries[r] = (uint32_t)sizes[3][r];
         well = make_ring(&made->ring[r], sizes[1][r], (uint32_t)sizes[2][r]) && well;
     }
-    int status = well ? tern__map_create(entries, &made->map)
+    int status = well ? tern__ids_grow(&made->ids)
                       : tern__fail(TERN_ERR_MEMORY, "tern_graph_create_rings: no memory for them");
+    status = status == TERN_OK ? tern__map_create(entries, &made->map) : status;
     if (status != TERN_OK) {
         tern__rings_free(made);
         return status;
