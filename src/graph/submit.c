@@ -29,7 +29,7 @@ static tern_task_id *read_region(struct tern__reading *reading, const tern_task_
     if (found != TERN_TASK_ID_NONE) {
         *ids++ = found;
     }
-    if (owner != TERN_REGION_NO_OWNER) {
+    if (owner != TERN_REGION_NO_OWNER && !reading->places[region].joined) {
         *ids++ = owner;
     }
     return ids;
@@ -104,9 +104,12 @@ static bool read_usual(const tern_graph *graph, struct tern__reading *reading)
                              (unsigned)given->args_count > TERN_SUBMIT_REGIONS_MAX ||
                              (given->args == NULL && given->args_count > 0) ||
                              rings->scopes[rings->depth].mode != TERN_SCOPE_AUTO ||
-                             (rings->flags & TERN_RINGS_UPSTREAM) != 0 || rings->has_joins,
+                             (rings->flags & TERN_RINGS_UPSTREAM) != 0,
                          0)) {
         return false;
+    }
+    if (rings->has_joins) {
+        tern__joins_drop(rings, false);
     }
     tern__reading_name(reading);
     // Copied to where they are going to be, if there is room for all that they may be.
@@ -247,7 +250,9 @@ static int submit(tern_graph *graph, struct tern__rings *rings, const tern_submi
         tern__history_add(graph->chip->history, row, reading.id);
     }
     const uint32_t met = tern__rings_link(rings, ring, row, rings->ids.ids, rings->ids.count);
-    scope->first = scope->tasks++ == 0 ? ring->next : scope->first;
+    if (scope->tasks++ == 0) {
+        scope->first = ring->next;
+    }
     ring->next++;
     rings->tasks++;
     int status = scope->mode == TERN_SCOPE_AUTO ? insert_regions(&reading) : TERN_OK;

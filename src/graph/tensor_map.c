@@ -202,17 +202,23 @@ struct tern__map_share *tern__map_shared(struct tern__tensor_map *map, uint32_t 
     return &map->shares[tern__map_share_of(buffer)];
 }
 
-// A lookup of a reader whose writers are all of this buffer.
+// Whether this is of what the region is a reader of, and nothing has changed since.
+static inline bool is_shared(const struct tern__map_share *share,
+                             const struct tern__map_buffer *buffer, const tern_region *region,
+                             const struct tern__map_place *place)
+{
+    return share->buffer == place->buffer && share->version == region->version &&
+           share->first == place->box.first && share->end == place->box.end &&
+           place->box.levels == 0 && !buffer->shares;
+}
+
+// A lookup of a reader whose writers are all of this buffer, and have no join.
 static int look_shared(struct tern__tensor_map *map, struct tern__map_look *lookup,
                        struct tern__map_place *place)
 {
     struct tern__map_share *share = tern__map_shared(map, place->buffer);
-    const bool same = share->buffer == place->buffer && share->version == lookup->version &&
-                      share->first == place->box.first && share->end == place->box.end;
-    if (same && share->join != TERN_TASK_ID_NONE) {
-        place->joined = true;
-        return tern__ids_add(lookup->ids, share->join);
-    }
+    const bool same =
+        is_shared(share, &map->entries.buffers.at[place->buffer], lookup->region, place);
     const uint32_t known = lookup->ids->count;
     TERN_TRY(tern__map_look_at_buffer(lookup, place->buffer));
     if (lookup->ids->count - known >= SHARED_LEAST) {
@@ -276,15 +282,21 @@ static inline bool peek(struct tern__tensor_map *map, const struct tern__map_rul
 {
     struct tern__map_buffers *buffers = &map->entries.buffers;
     *found = TERN_TASK_ID_NONE;
-    place->found_again = place->joined = false;
     tern__box_make(region, &place->box);
     if (place->box.end == 0) {
         return true;
     }
     place->buffer = tern__map_buffers_get(buffers, region);
     const struct tern__map_buffer *buffer = &buffers->at[place->buffer];
-    return look_at_writer(map, rule, region, place, found) || has_nothing(rule, buffer) ||
-           is_behind_all(buffer, region, place);
+    if (look_at_writer(map, rule, region, place, found) || has_nothing(rule, buffer) ||
+        is_behind_all(buffer, region, place)) {
+        return true;
+    }
+    const struct tern__map_share *share = tern__map_shared(map, place->buffer);
+    place->joined = !rule->forgets && share->join != TERN_TASK_ID_NONE &&
+                    is_shared(share, buffer, region, place);
+    *found = share->join;
+    return place->joined;
 }
 
 static inline bool comes_after_none(const struct tern__map_rule *rule, const tern_region *region)
@@ -297,6 +309,7 @@ bool tern__map_peek(struct tern__tensor_map *map, const tern_region *region, ter
 {
     const struct tern__map_rule *rule = find_rule(access, 0);
     place->buffer = place->same = 0;
+    place->found_again = place->joined = false;
     if (comes_after_none(rule, region)) {
         *found = TERN_TASK_ID_NONE;
         return true;
