@@ -50,10 +50,17 @@ void elements_round(tern_dtype dtype, float *values, size_t count)
     }
 }
 
+static void copy(float *to, const float *from, size_t count)
+{
+    if (to != from) {
+        memcpy(to, from, count * sizeof *to);
+    }
+}
+
 void elements_pack(tern_dtype dtype, const float *values, void *elements, size_t count)
 {
     if (dtype == TERN_F32) {
-        memcpy(elements, values, count * sizeof(float));
+        copy(elements, values, count);
         return;
     }
     assert(dtype == TERN_BF16);
@@ -65,22 +72,29 @@ void elements_pack(tern_dtype dtype, const float *values, void *elements, size_t
 
 void elements_unpack(tern_dtype dtype, const void *elements, float *values, size_t count)
 {
-    elements_add(dtype, values, elements, count, true);
+    if (dtype == TERN_F32) {
+        copy(values, elements, count);
+        return;
+    }
+    assert(dtype == TERN_BF16);
+    const uint16_t *halves = elements;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = from_bf16(halves[i]);
+    }
 }
 
-void elements_add(tern_dtype dtype, float *sums, const void *elements, size_t count, bool first)
+void elements_add(tern_dtype dtype, float *sums, const void *elements, size_t count)
 {
     if (dtype == TERN_F32) {
         const float *values = elements;
         for (size_t i = 0; i < count; i++) {
-            sums[i] = first ? values[i] : sums[i] + values[i];
+            sums[i] += values[i];
         }
         return;
     }
     assert(dtype == TERN_BF16);
     const uint16_t *halves = elements;
     for (size_t i = 0; i < count; i++) {
-        float value = from_bf16(halves[i]);
-        sums[i] = first ? value : sums[i] + value;
+        sums[i] += from_bf16(halves[i]);
     }
 }

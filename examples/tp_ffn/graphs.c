@@ -6,7 +6,7 @@
 //                             ready a      done a               ready y     done y
 //
 // A chunk's AllReduce thus runs on the AIV cores while the AIC cores multiply the next chunk. A
-// task names the chunk's rows that it reads and writes in this rank's window, and the arrows
+// task names the chunk's rows in this rank's window that it reads or changes, and the arrows
 // follow; the waits are for what peers do. Their values grow by the number of ranks in each run, so
 // no signal is ever reset.
 #include "graphs.h"
@@ -23,36 +23,33 @@
         }                                                                                          \
     } while (0)
 
-// The four buffers of a window (layout.h).
-enum rows { ROWS_NONE, ROWS_PARTIAL_A, ROWS_SUM_A, ROWS_PARTIAL_Y, ROWS_SUM_Y };
-
 enum awaited { AWAITS_NOBODY, AWAITS_READY_A, AWAITS_DONE_A, AWAITS_READY_Y, AWAITS_DONE_Y };
 
-// A task of a chunk. Of a sum it writes a part, while the peers write the others.
+// A task of a chunk. A reduce changes a part of the rows, while the peers change the others.
 struct step {
     const char *verb;
     tern_kernel kernel;
     tern_core core;
-    enum stage stage; // of an AllReduce
-    enum rows reads, writes;
+    enum stage stage;   // of an AllReduce
+    tern_access access; // to the chunk's rows
     enum awaited awaits;
 };
 
-static const struct step linear = {"linear",  kernel_linear,  TERN_CORE_AIC, STAGE_A,
-                                   ROWS_NONE, ROWS_PARTIAL_A, AWAITS_NOBODY};
-static const struct step ffn = {"ffn",      kernel_ffn,     TERN_CORE_AIC, STAGE_Y,
-                                ROWS_SUM_A, ROWS_PARTIAL_Y, AWAITS_DONE_A};
-static const struct step announce_a = {"announce a",   kernel_announce, TERN_CORE_AIV, STAGE_A,
-                                       ROWS_PARTIAL_A, ROWS_NONE,       AWAITS_NOBODY};
-static const struct step announce_y = {"announce y",   kernel_announce, TERN_CORE_AIV, STAGE_Y,
-                                       ROWS_PARTIAL_Y, ROWS_NONE,       AWAITS_NOBODY};
-static const struct step reduce_a = {"reduce a",     kernel_reduce, TERN_CORE_AIV, STAGE_A,
-                                     ROWS_PARTIAL_A, ROWS_SUM_A,    AWAITS_READY_A};
-static const struct step reduce_y = {"reduce y",     kernel_reduce, TERN_CORE_AIV, STAGE_Y,
-                                     ROWS_PARTIAL_Y, ROWS_SUM_Y,    AWAITS_READY_Y};
+static const struct step linear = {"linear", kernel_linear, TERN_CORE_AIC,
+                                   STAGE_A,  TERN_INOUT,    AWAITS_NOBODY};
+static const struct step ffn = {"ffn",   kernel_ffn, TERN_CORE_AIC,
+                                STAGE_Y, TERN_INOUT, AWAITS_DONE_A};
+static const struct step announce_a = {"announce a", kernel_announce, TERN_CORE_AIV,
+                                       STAGE_A,      TERN_IN,         AWAITS_NOBODY};
+static const struct step announce_y = {"announce y", kernel_announce, TERN_CORE_AIV,
+                                       STAGE_Y,      TERN_IN,         AWAITS_NOBODY};
+static const struct step reduce_a = {"reduce a", kernel_reduce, TERN_CORE_AIV,
+                                     STAGE_A,    TERN_INOUT,    AWAITS_READY_A};
+static const struct step reduce_y = {"reduce y", kernel_reduce, TERN_CORE_AIV,
+                                     STAGE_Y,    TERN_INOUT,    AWAITS_READY_Y};
 // The run ends only when all of y is here.
-static const struct step complete = {"complete y", kernel_complete, TERN_CORE_AIV, STAGE_Y,
-                                     ROWS_SUM_Y,   ROWS_NONE,       AWAITS_DONE_Y};
+static const struct step complete = {"complete y", kernel_complete, TERN_CORE_AIV,
+                                     STAGE_Y,      TERN_IN,         AWAITS_DONE_Y};
 
 // Signals count up with the runs of a variant, so each that communicates has its own.
 static enum signal_set signals_of(const struct orchestra *orchestra)
@@ -60,20 +57,17 @@ static enum signal_set signals_of(const struct orchestra *orchestra)
     return orchestra->variant == VARIANT_COMMUNICATION ? SIGNALS_COMMUNICATION : SIGNALS_FULL;
 }
 
-// The chunk's rows of a buffer.
-static int rows_of(const struct device *device, enum rows rows, size_t chunk, tern_region *region)
+static int rows_of(const struct device *device, size_t chunk, tern_region *region)
 {
     const struct layout *layout = &device->layout;
     const struct shape *shape = &layout->shape;
-    enum stage stage = rows >= ROWS_PARTIAL_Y ? STAGE_Y : STAGE_A;
-    bool partial = rows == ROWS_PARTIAL_A || rows == ROWS_PARTIAL_Y;
     struct range range = shape_chunk(shape, chunk);
     const uint32_t all[] = {(uint32_t)shape->tokens, (uint32_t)shape->hidden};
     const uint32_t extent[] = {(uint32_t)range.count, (uint32_t)shape->hidden};
     const uint32_t offset[] = {(uint32_t)range.begin, 0};
     char *own = tern_window_address(device->window, (int)device->rank);
     tern_region buffer;
-    TRY(tern_region_make(&buffer, own + (partial ? layout->partial : layout->sum)[stage], all, 2,
+    TRY(tern_region_make(&buffer, own + layout->data, all, 2,
                          shape->dtype == TERN_BF16 ? TERN_REGION_BF16 : TERN_REGION_F32));
     return tern_region_view(&buffer, extent, offset, region);
 }
@@ -93,41 +87,29 @@ static tern_condition condition_of(const struct orchestra *orchestra, enum await
                             .value = orchestra->runs * (int32_t)layout->nranks};
 }
 
-// after: NULL, or what the task also comes after.
-static int submit(const struct orchestra *orchestra, const struct step *step, size_t chunk,
-                  const tern_task_id *after, tern_task_id *id)
+static int submit(const struct orchestra *orchestra, const struct step *step, size_t chunk)
 {
     const struct device *device = orchestra->device;
     char name[48];
-    tern_region reads;
-    tern_region writes;
-    tern_task_arg args[KERNEL_ARGS + 2] = {{.access = TERN_SCALAR,
-                                            .scalar = (uint64_t)(uintptr_t)device},
-                                           {.access = TERN_SCALAR, .scalar = chunk},
-                                           {.access = TERN_SCALAR, .scalar = step->stage},
-                                           {.access = TERN_SCALAR,
-                                            .scalar = signals_of(orchestra)}};
-    int count = KERNEL_ARGS;
+    tern_region rows;
     snprintf(name, sizeof name, "%s %zu", step->verb, chunk);
-    if (step->reads != ROWS_NONE) {
-        TRY(rows_of(device, step->reads, chunk, &reads));
-        args[count++] = (tern_task_arg){.access = TERN_IN, .region = &reads};
-    }
-    if (step->writes != ROWS_NONE) {
-        TRY(rows_of(device, step->writes, chunk, &writes));
-        args[count++] = (tern_task_arg){.access = TERN_INOUT, .region = &writes};
-    }
+    TRY(rows_of(device, chunk, &rows));
+    const tern_task_arg args[KERNEL_ARGS + 1] = {
+        {.access = TERN_SCALAR, .scalar = (uint64_t)(uintptr_t)device},
+        {.access = TERN_SCALAR, .scalar = chunk},
+        {.access = TERN_SCALAR, .scalar = step->stage},
+        {.access = TERN_SCALAR, .scalar = signals_of(orchestra)},
+        {.access = step->access, .region = &rows},
+    };
     tern_condition condition = condition_of(orchestra, step->awaits, chunk);
     tern_submission submission = {
         .task = {.name = name, .kernel = step->kernel, .core = step->core},
         .args = args,
-        .args_count = count,
-        .after = after,
-        .after_count = after != NULL,
+        .args_count = KERNEL_ARGS + 1,
         .waits = &condition,
         .waits_count = step->awaits != AWAITS_NOBODY,
     };
-    return tern_graph_submit(orchestra->graph, &submission, id);
+    return tern_graph_submit(orchestra->graph, &submission, NULL);
 }
 
 // In a scope of their own, so that rows and edges are used again when there are many chunks.
@@ -136,7 +118,7 @@ static int submit_all(const struct orchestra *orchestra, const struct step *cons
 {
     TRY(tern_graph_scope_begin(orchestra->graph, TERN_SCOPE_AUTO));
     for (; *steps != NULL; steps++) {
-        TRY(submit(orchestra, *steps, chunk, NULL, NULL));
+        TRY(submit(orchestra, *steps, chunk));
     }
     return tern_graph_scope_end(orchestra->graph);
 }
@@ -154,23 +136,18 @@ static int submit_full(const struct orchestra *orchestra, size_t chunks)
     return TERN_OK;
 }
 
-// The ffn tasks read what the last full run left in a.
 static int submit_compute(const struct orchestra *orchestra, size_t chunks)
 {
     struct step alone = ffn;
     alone.awaits = AWAITS_NOBODY;
+    const struct step *const both[] = {&linear, &alone, NULL};
     for (size_t chunk = 0; chunk < chunks; chunk++) {
-        tern_task_id before;
-        TRY(tern_graph_scope_begin(orchestra->graph, TERN_SCOPE_AUTO));
-        TRY(submit(orchestra, &linear, chunk, NULL, &before));
-        TRY(submit(orchestra, &alone, chunk, &before, NULL));
-        TRY(tern_graph_scope_end(orchestra->graph));
+        TRY(submit_all(orchestra, both, chunk));
     }
     return TERN_OK;
 }
 
-// Sums what the last full run left in the partial sums: a chunk's second AllReduce follows its
-// first.
+// Sums what the last run left, twice: a chunk's second AllReduce follows its first.
 static int submit_communication(const struct orchestra *orchestra, size_t chunks)
 {
     struct step later = announce_y;

@@ -3,13 +3,13 @@
 // each rank owns a slice, reads it from all ranks in rank order, sums it in f32, rounds once, and
 // stores it on all ranks. So every rank gets the same bits.
 //
-// Why no rank overwrites what another still reads, although nothing is reset and ranks may be a run
-// apart (p is any rank, q any other):
-// - p's partial rows are written again by p's next run. p's run ended only after p saw done = n for
-//   the chunk, and q notifies done after it has read the rows.
-// - a and y on p are written by q's reduce. In the next run q starts that after it saw p's ready of
-//   that run, and p notifies it after its last run, with all its reads of a, ended. So the host of
-//   p may read y, and overwrite all four buffers, between synchronize and its next launch.
+// The sums replace what was added, and nothing is reset, although ranks may be a run apart. Why no
+// rank overwrites what another still needs (p is any rank, q any other):
+// - A slice is read and written only by the rank that owns it, and p's memory only after p's ready.
+// - p itself writes a chunk again, in ffn and in linear of its next run, after it saw done = n: q
+//   notifies done after it has read and written its slice.
+// - p notifies ready of the next run after its host has launched that. So the host of p may read y,
+//   and overwrite it, between synchronize and its next launch.
 #include "kernels.h"
 
 #include <tern/graph.h>
@@ -27,30 +27,27 @@ static struct device *device_of(const int64_t *args)
     return (struct device *)(intptr_t)args[0];
 }
 
-static char *own_memory(const struct device *device, size_t offset_bytes)
+static char *own_rows(const struct device *device, struct range rows)
 {
-    return (char *)tern_window_address(device->window, (int)device->rank) + offset_bytes;
+    const struct layout *layout = &device->layout;
+    return (char *)tern_window_address(device->window, (int)device->rank) + layout->data +
+           rows.begin * layout->row_bytes;
 }
 
 void kernel_linear(int64_t *args)
 {
     struct device *device = device_of(args);
-    const struct layout *layout = &device->layout;
-    struct range rows = shape_chunk(&layout->shape, (size_t)args[1]);
-    size_t offset = layout->partial[STAGE_A] + rows.begin * layout->row_bytes;
+    struct range rows = shape_chunk(&device->layout.shape, (size_t)args[1]);
     layer_linear(&device->layer, rows, &device->scratch[tern_kernel_core()],
-                 own_memory(device, offset));
+                 own_rows(device, rows));
 }
 
 void kernel_ffn(int64_t *args)
 {
     struct device *device = device_of(args);
-    const struct layout *layout = &device->layout;
-    struct range rows = shape_chunk(&layout->shape, (size_t)args[1]);
-    size_t skipped = rows.begin * layout->row_bytes;
-    layer_ffn(&device->layer, own_memory(device, layout->sum[STAGE_A] + skipped), rows.count,
-              &device->scratch[tern_kernel_core()],
-              own_memory(device, layout->partial[STAGE_Y] + skipped));
+    struct range rows = shape_chunk(&device->layout.shape, (size_t)args[1]);
+    char *own = own_rows(device, rows);
+    layer_ffn(&device->layer, own, rows.count, &device->scratch[tern_kernel_core()], own);
 }
 
 // Adds 1 to a signal of the chunk on every rank, this one included.
@@ -74,32 +71,28 @@ void kernel_announce(int64_t *args)
 }
 
 // Sums `count` elements, at most BLOCK_ELEMENTS, over the ranks and stores the result on all.
-static int reduce_block(const struct device *device, enum stage stage, size_t first, size_t count)
+static int reduce_block(const struct device *device, size_t first, size_t count)
 {
     const struct layout *layout = &device->layout;
     tern_dtype dtype = layout->shape.dtype;
     size_t size_bytes = count * tern_dtype_size(dtype);
-    size_t skipped = first * tern_dtype_size(dtype);
+    size_t offset = layout->data + first * tern_dtype_size(dtype);
     _Alignas(64) float sums[BLOCK_ELEMENTS];
     _Alignas(64) float fetched[BLOCK_ELEMENTS]; // elements of either dtype
-    for (size_t i = 0; i < layout->nranks; i++) {
-        int status =
-            tern_get(device->window, (int)i, layout->partial[stage] + skipped, fetched, size_bytes);
-        if (status != TERN_OK) {
-            return status;
-        }
-        elements_add(dtype, sums, fetched, count, i == 0);
+    // Where the sum is as elements: with f32 there is nothing to convert, and nothing is copied.
+    void *sum = dtype == TERN_F32 ? sums : fetched;
+    int status = tern_get(device->window, 0, offset, sum, size_bytes);
+    elements_unpack(dtype, sum, sums, count);
+    for (int from = 1; from < (int)layout->nranks && status == TERN_OK; from++) {
+        status = tern_get(device->window, from, offset, fetched, size_bytes);
+        elements_add(dtype, sums, fetched, count);
     }
-    elements_pack(dtype, sums, fetched, count);
-    for (size_t i = 0; i < layout->nranks; i++) {
+    elements_pack(dtype, sums, sum, count);
+    for (size_t i = 0; i < layout->nranks && status == TERN_OK; i++) {
         int to = (int)((device->rank + 1 + i) % layout->nranks);
-        int status =
-            tern_put(device->window, to, layout->sum[stage] + skipped, fetched, size_bytes);
-        if (status != TERN_OK) {
-            return status;
-        }
+        status = tern_put(device->window, to, offset, sum, size_bytes);
     }
-    return TERN_OK;
+    return status;
 }
 
 void kernel_reduce(int64_t *args)
@@ -109,7 +102,7 @@ void kernel_reduce(int64_t *args)
     for (size_t done = 0; done < slice.count; done += BLOCK_ELEMENTS) {
         size_t left = slice.count - done;
         size_t count = left < BLOCK_ELEMENTS ? left : BLOCK_ELEMENTS;
-        if (reduce_block(device, (enum stage)args[2], slice.begin + done, count) != TERN_OK) {
+        if (reduce_block(device, slice.begin + done, count) != TERN_OK) {
             tern_kernel_fail("%s", tern_last_error());
             return;
         }

@@ -38,7 +38,7 @@ void layer_linear(const struct layer *layer, struct range rows, struct scratch *
                   void *partial);
 
 // partial[count, hidden] = (silu(a w_gate) * (a w_up)) w_down, this rank's share of the sum, from
-// a[count, hidden]; both in the shape's dtype.
+// a[count, hidden]; both in the shape's dtype. They may be the same memory.
 void layer_ffn(const struct layer *layer, const void *a, size_t count, struct scratch *scratch,
                void *partial);
 

@@ -6,26 +6,15 @@
 #define LINE_BYTES 64
 #define SLICE_ELEMENTS 32 // a cache line or more of either dtype: no two ranks store into one line
 
-static size_t round_up(size_t size, size_t unit)
-{
-    return (size + unit - 1) / unit * unit;
-}
-
 void layout_create(struct layout *layout, const struct shape *shape, size_t nranks)
 {
     size_t signals = SIGNAL_SET_COUNT * STAGE_COUNT * SIGNAL_COUNT * shape->chunks;
     layout->shape = *shape;
     layout->nranks = nranks;
     layout->row_bytes = shape->hidden * tern_dtype_size(shape->dtype);
-    size_t buffer_bytes = round_up(shape->tokens * layout->row_bytes, LINE_BYTES);
-    size_t offset = FREE_BYTES + signals * LINE_BYTES;
-    layout->data_begin = offset;
-    for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        layout->partial[stage] = offset;
-        layout->sum[stage] = offset + buffer_bytes;
-        offset += 2 * buffer_bytes;
-    }
-    layout->window_bytes = offset;
+    layout->data = FREE_BYTES + signals * LINE_BYTES;
+    layout->data_bytes = shape->tokens * layout->row_bytes;
+    layout->window_bytes = layout->data + layout->data_bytes;
 }
 
 size_t layout_signal(const struct layout *layout, enum signal_set set, enum stage stage,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lies where in the window of each rank: 256 bytes that stay free, the signals, each in a
-// cache line of its own, then four buffers of [tokens, hidden] elements.
+// cache line of its own, then a buffer of [tokens, hidden] elements. A chunk's rows of it hold what
+// this rank adds to a, then a, then what it adds to y, then y: nobody needs one of them once the
+// next is written, and a fourth of the memory stays in the caches for longer.
 #ifndef TP_FFN_LAYOUT_H
 #define TP_FFN_LAYOUT_H
 
@@ -9,8 +11,8 @@
 // The two AllReduces: after the Linear, and at the end.
 enum stage { STAGE_A, STAGE_Y, STAGE_COUNT };
 
-// ready: a rank's partial rows of a chunk lie in its window. done: a rank has stored the slice that
-// it sums into this window. Each counts to the number of ranks in every run.
+// ready: what a rank adds to a chunk lies in its window. done: a rank has stored the slice that it
+// sums into this window. Each counts to the number of ranks in every run.
 enum signal { SIGNAL_READY, SIGNAL_DONE, SIGNAL_COUNT };
 
 // Signals count up with the runs of a variant, so each that communicates has its own.
@@ -19,10 +21,9 @@ enum signal_set { SIGNALS_FULL, SIGNALS_COMMUNICATION, SIGNAL_SET_COUNT };
 struct layout {
     struct shape shape;
     size_t nranks;
-    size_t row_bytes;            // of the four buffers
-    size_t partial[STAGE_COUNT]; // offset in bytes: what this rank adds
-    size_t sum[STAGE_COUNT];     // offset in bytes: a, and y
-    size_t data_begin;           // the four buffers fill [data_begin, window_bytes)
+    size_t row_bytes;
+    size_t data; // offset of the buffer in bytes
+    size_t data_bytes;
     size_t window_bytes;
 };
 

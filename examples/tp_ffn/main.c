@@ -151,7 +151,7 @@ static int write_results(struct program *program, struct failure *failure)
     }
     if (options->save != NULL && is_first(program) && failure->exit_status == 0) {
         const char *own = tern_window_address(device->window, 0);
-        save_y(&device->layout.shape, own + device->layout.sum[STAGE_Y], options->save, failure);
+        save_y(&device->layout.shape, own + device->layout.data, options->save, failure);
     }
     return job_agree(&program->job, failure);
 }

@@ -37,13 +37,13 @@ void runner_destroy(struct runner *runner)
     free(runner->snapshot);
 }
 
-// Fills the four buffers of this rank with NaN (all bits set, in either dtype), so that nothing of
-// an earlier round can pass for this one's. No peer touches them now (kernels.c says why).
+// Fills the buffer of this rank with NaN (all bits set, in either dtype), so that nothing of an
+// earlier round can pass for this one's. No peer touches them now (kernels.c says why).
 static void poison(const struct device *device)
 {
     const struct layout *layout = &device->layout;
     char *own = tern_window_address(device->window, (int)device->rank);
-    memset(own + layout->data_begin, 0xff, layout->window_bytes - layout->data_begin);
+    memset(own + layout->data, 0xff, layout->data_bytes);
 }
 
 // Says which element of a rank's y differs from rank 0's.
@@ -69,7 +69,7 @@ static int report_difference(const struct layout *layout, int rank, size_t skipp
 static const char *own_y(const struct device *device)
 {
     const char *own = tern_window_address(device->window, (int)device->rank);
-    return own + device->layout.sum[STAGE_Y];
+    return own + device->layout.data;
 }
 
 // Compares a rank's y with this rank's own.
@@ -77,12 +77,11 @@ static int check_same(const struct device *device, int rank, struct failure *fai
 {
     const struct layout *layout = &device->layout;
     const char *own = own_y(device);
-    size_t total = layout->shape.tokens * layout->row_bytes;
+    size_t total = layout->data_bytes;
     char block[32768]; // a multiple of every element
     for (size_t skipped = 0; skipped < total; skipped += sizeof block) {
         size_t size_bytes = total - skipped < sizeof block ? total - skipped : sizeof block;
-        if (tern_get(device->window, rank, layout->sum[STAGE_Y] + skipped, block, size_bytes) !=
-            TERN_OK) {
+        if (tern_get(device->window, rank, layout->data + skipped, block, size_bytes) != TERN_OK) {
             return fail_tern(failure, "y cannot be read");
         }
         if (memcmp(own + skipped, block, size_bytes) != 0) {
@@ -97,7 +96,7 @@ static int check_complete(const struct runner *runner, struct failure *failure)
 {
     const struct layout *layout = &runner->device->layout;
     const char *now = own_y(runner->device);
-    if (memcmp(runner->snapshot, now, layout->shape.tokens * layout->row_bytes) == 0) {
+    if (memcmp(runner->snapshot, now, layout->data_bytes) == 0) {
         return 0;
     }
     return report_difference(layout, runner->job->rank, 0, now, runner->snapshot, failure);
@@ -127,7 +126,7 @@ int runner_round(struct runner *runner, const struct reference *reference,
     *seconds = seconds_now() - begin;
     if (status == 0) {
         const struct layout *layout = &runner->device->layout;
-        memcpy(runner->snapshot, own_y(runner->device), layout->shape.tokens * layout->row_bytes);
+        memcpy(runner->snapshot, own_y(runner->device), layout->data_bytes);
         status = job_barrier(runner->job, failure); // now y is complete on all ranks
     }
     if (status != 0) {

@@ -38,7 +38,7 @@ static double job_bytes(const struct shape *shape, size_t nranks)
     double intermediate = (double)shape->intermediate;
     double weights = hidden * (hidden + 3 * intermediate);
     double shards = sizeof(float) * (tokens * hidden + weights);
-    double windows = 4 * (double)nranks * (double)tern_dtype_size(shape->dtype) * tokens * hidden;
+    double windows = (double)nranks * (double)tern_dtype_size(shape->dtype) * tokens * hidden;
     double largest = hidden * (hidden > intermediate ? hidden : intermediate);
     double reference = largest * (sizeof(float) + sizeof(double)) +
                        sizeof(double) * tokens * (6 * hidden + 5 * intermediate);

@@ -94,11 +94,10 @@ static void all_reduce(struct job *job, char *sum, bool drop, bool drop_chunk, b
         bool short_by_one = drop || (drop_chunk && chunk == 1);
         memset(job->sums, 0, rows.count * HIDDEN * sizeof(float));
         for (size_t rank = 0; rank < job->nranks - (short_by_one ? 1 : 0); rank++) {
-            elements_add(dtype, job->sums, job->partial[rank] + skipped, rows.count * HIDDEN,
-                         false);
+            elements_add(dtype, job->sums, job->partial[rank] + skipped, rows.count * HIDDEN);
         }
         if (twice) {
-            elements_add(dtype, job->sums, job->partial[0] + skipped, rows.count * HIDDEN, false);
+            elements_add(dtype, job->sums, job->partial[0] + skipped, rows.count * HIDDEN);
         }
         elements_pack(dtype, job->sums, sum + skipped, rows.count * HIDDEN);
     }
