@@ -19,6 +19,7 @@
 #include "isa/check.h"
 #include "isa/signal.h"
 #include "base/thread.h"
+#include "sync/spread.h"
 #include "sync/wait.h"
 
 enum { LOOKS_ALONE = 60, LOOKS_CROWDED = 4 }; // in a row, about 40 ns each
@@ -229,6 +230,17 @@ static struct tern__task *await_shortly(struct tern__core *core)
     return task;
 }
 
+static void spread(const struct tern__core *core)
+{
+    const struct tern__cores *cores = &core->chip->cores;
+    const int index = (int)(core - cores->list);
+    if (cores->job != NULL) {
+        tern__job_spread(cores->job, index, tern__cores_count(cores));
+    } else {
+        tern__spread(index, tern__cores_count(cores));
+    }
+}
+
 static void *core_main(void *arg)
 {
     struct tern__core *core = arg;
@@ -236,6 +248,7 @@ static void *core_main(void *arg)
     char track[24];
     tern__core_text(core, track, sizeof track);
     tern__trace_name_thread(track);
+    spread(core);
     core->called.here = tern__block_here();
     struct tern__task *task = NULL;
     bool ran = false;

@@ -160,8 +160,7 @@ void tern__job_runs(struct tern__job *job, const char *task)
     }
 }
 
-// Over the processors, with the other ranks of this machine.
-static void spread(const struct tern__job *job)
+void tern__job_spread(const struct tern__job *job, int index, int count)
 {
     int before = 0;
     int here = 0;
@@ -169,7 +168,7 @@ static void spread(const struct tern__job *job)
         here += tern__job_is_here(job, rank);
         before += rank < job->rank && tern__job_is_here(job, rank);
     }
-    tern__spread(before, here);
+    tern__spread(index * here + before, count * here);
 }
 
 void tern__job_enter(struct tern__job *job)
@@ -187,7 +186,7 @@ void tern__job_enter(struct tern__job *job)
         }
         atomic_store_explicit(&self->cpus[word], bits, memory_order_relaxed);
     }
-    spread(job);
+    tern__job_spread(job, 0, 1);
     job->dumps_happen = tern__dumps_happen();
     tern__poke(&self->threads, 1);
     tern__flag_store(&self->state, TERN__RANK_ACTIVE);

@@ -62,6 +62,11 @@ static inline bool tern__job_is_here(const struct tern__job *job, int rank)
 // Publishes this process (affinity mask, one thread) and makes the rank ACTIVE.
 void tern__job_enter(struct tern__job *job);
 
+// Moves the calling thread, the index-th of `count` of this rank, to where it leaves the processors
+// equally loaded when the other ranks of this machine do the same (sync/spread.h). The threads of
+// one index are next to each other, so those that wait for each other do not share a processor.
+void tern__job_spread(const struct tern__job *job, int index, int count);
+
 // Adds to (or takes from) the number of threads of this rank that may run at once.
 void tern__job_add_threads(struct tern__job *job, int threads);
 

@@ -4,8 +4,10 @@
 #include "support/cmocka.h"
 #include <dirent.h>
 #include <malloc.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "kit.h"
 
@@ -202,6 +204,48 @@ static void two_chips_of_one_communicator_wake_each_other(void **state)
     assert_true(ranks_run_comm(1, two_chips, NULL, 30));
 }
 
+// Instead of glibc's: counts the threads that go to a processor.
+static _Atomic int gone_to[CPU_SETSIZE];
+
+__attribute__((visibility("default"))) int sched_setaffinity(pid_t pid, size_t size,
+                                                             const cpu_set_t *mask)
+{
+    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(mask) == 1; cpu++) {
+        gone_to[cpu] += CPU_ISSET((size_t)cpu, mask);
+    }
+    return (int)syscall(SYS_sched_setaffinity, pid, size, mask);
+}
+
+// As many cores as there are processors, on each of 2 ranks.
+static int spread_cores(tern_comm *comm, void *arg)
+{
+    (void)arg;
+    cpu_set_t mask;
+    CHECK(sched_getaffinity(0, sizeof mask, &mask) == 0);
+    int cpus = CPU_COUNT(&mask);
+    if (cpus < 2 || cpus > 64) {
+        fprintf(stderr, "%d processors: cores are not spread over them here\n", cpus);
+        return 0;
+    }
+    memset(gone_to, 0, sizeof gone_to);
+    tern_chip *chip;
+    CHECK(fine(tern_chip_create(comm, &(tern_chip_options){.aiv_count = cpus}, &chip)));
+    CHECK(fine(tern_chip_destroy(chip)));
+    int left[64] = {0};
+    for (int core = 0; core < cpus; core++) {
+        left[(2 * core + tern_comm_rank(comm)) % cpus]++;
+    }
+    for (int cpu = 0, nth = 0; cpu < CPU_SETSIZE; cpu++) {
+        CHECK(gone_to[cpu] == (CPU_ISSET((size_t)cpu, &mask) ? left[nth++] : 0));
+    }
+    return 0;
+}
+
+static void cores_of_all_ranks_begin_spread_over_the_processors(void **state)
+{
+    assert_true(ranks_run_comm(2, spread_cores, NULL, 30));
+}
+
 static void create_run_destroy(void)
 {
     _Atomic int calls = 0;
@@ -324,6 +368,7 @@ int main(void)
         cmocka_unit_test(destroying_a_chip_finishes_its_run),
         cmocka_unit_test(several_chips_run_at_once_in_one_process),
         cmocka_unit_test(two_chips_of_one_communicator_wake_each_other),
+        cmocka_unit_test(cores_of_all_ranks_begin_spread_over_the_processors),
         cmocka_unit_test(a_hundred_chips_leave_nothing),
         cmocka_unit_test(idle_and_waiting_chips_use_no_processor_time),
         cmocka_unit_test(threads_that_cannot_start_are_an_error),
