@@ -32,16 +32,18 @@
 // compared on every call: TERN_ERR_MISMATCH, naming who said what. In the (v) forms the counts of
 // each pair are compared. There are two promises:
 //
-//     all_reduce, reduce_scatter, all_gather, all_to_all, their (v) forms, gather_v, barrier; and
-//     with TERN_AGREE=strict, of all ranks, every call:
+//     all_reduce, reduce_scatter, all_gather, all_to_all, their (v) forms, barrier; and with
+//     TERN_AGREE=strict, of all ranks, every call:
 //         Nobody's out is written before all ranks have entered and agree. All get the error in the
 //         call that they disagree on. So every call is also a barrier.
 //
-//     broadcast, scatter, scatter_v, reduce, gather (TERN_AGREE=early, the default):
+//     broadcast, scatter, scatter_v, reduce, gather, gather_v (TERN_AGREE=early, the default):
 //         A rank waits only for those whose bytes it takes: nobody has to wait for a rank that does
-//         not read its bytes. Before its out is written, it has compared with them this call and
-//         all calls before. Who does not meet the disagreement ends the call, with the right out,
-//         and gets the error in its next call that waits for all; such a call writes nobody's out.
+//         not read its bytes. (In gather_v with three ranks or more all wait for the root, which
+//         alone knows the counts.) Before its out is written, it has compared with them this call
+//         and all calls before. Who does not meet the disagreement ends the call, with the right
+//         out, and gets the error in its next call that waits for all; such a call writes nobody's
+//         out.
 //         A rank is at most four such calls ahead of the slowest; the fifth waits and compares.
 //         Large calls, whose bytes do not fit shared memory at once, may wait for all.
 //

@@ -320,8 +320,12 @@ const struct tern__program *tern__call_reader(const struct tern__coll *call);
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest);
 
 // Whether this rank puts its input into the slot when it announces the call: always when that is
-// small, and up to what a slot holds when others could not read it where it is.
+// small, and up to what a slot holds when others could not read it where it is. But the root of
+// gather_v keeps its input, which nobody else reads, and says that it is in the slot. And whether,
+// by the root's counts, the inputs of all others are small.
 bool tern__call_fits_slot(const struct tern__coll *call, bool stays);
+bool tern__call_keeps_input(const struct tern__coll *call);
+bool tern__call_takes_slots(const struct tern__coll *call, uint32_t run);
 
 // run.c: begin takes a call whose plans are selected, and does what can be done without waiting.
 // Outside of the turn: wait until it is done.

@@ -66,11 +66,12 @@ static bool is_held(const struct tern__calls *calls)
     return calls->published == calls->ended;
 }
 
-// The root that has all input.
+// The root that has all input, or knows how much it is.
 bool tern__call_is_alone(const struct tern__coll *call)
 {
     return call->early && call->root == call->calls->rank &&
-           tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM;
+           (tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM ||
+            call->kind == TERN_COLL_GATHER_V);
 }
 
 // The root of scatter_v alone has an input, so its line says whether all inputs are in slots.
@@ -84,6 +85,31 @@ static uint64_t gates_of_scatter(const struct tern__coll *call, uint32_t run)
     return tern__call_placement(calls, call->root, run)->in_slot != 0 ? root : calls->others;
 }
 
+// Who gives to gather_v, from a slot, leaves when it knows that all others do. Of two ranks the
+// other one is the root. Of more the root's counts say so; if they are wrong, whoever differs from
+// them finds it.
+static uint64_t gates_of_gather(const struct tern__coll *call, uint32_t run)
+{
+    const struct tern__calls *calls = call->calls;
+    uint64_t root = UINT64_C(1) << call->root & calls->others; // none: it is this rank
+    if (root == 0 || tern__call_placement(calls, calls->rank, run)->in_slot == 0) {
+        return calls->others;
+    }
+    if (calls->nranks == 2) {
+        return 0;
+    }
+    bool waits = is_published(calls, call->root, run) && !tern__call_takes_slots(call, run);
+    return waits ? calls->others : root;
+}
+
+// Of a v-collective whose run announces it.
+static uint64_t gates_of_shares(const struct tern__coll *call, uint32_t run)
+{
+    return call->kind == TERN_COLL_SCATTER_V  ? gates_of_scatter(call, run)
+           : call->kind == TERN_COLL_GATHER_V ? gates_of_gather(call, run)
+                                              : call->calls->others;
+}
+
 uint64_t tern__call_gates(const struct tern__coll *call, uint32_t run)
 {
     const struct tern__calls *calls = call->calls;
@@ -94,7 +120,7 @@ uint64_t tern__call_gates(const struct tern__coll *call, uint32_t run)
     case TERN__WAY_SLOT:
         return call->slot != NULL ? call->slot->gates : calls->others;
     case TERN__WAY_UNKNOWN:
-        return call->kind == TERN_COLL_SCATTER_V ? gates_of_scatter(call, run) : calls->others;
+        return gates_of_shares(call, run);
     case TERN__WAY_STAGED:
         return call->copied || call->tail != call->staged ? calls->others : call->staged->gates;
     default:

@@ -42,6 +42,15 @@ static int compare_shares(struct tern__coll *call, uint32_t run)
     return TERN_OK;
 }
 
+// What a rank that has not waited for all can compare: with the root, if that has come.
+static int compare_with_root(struct tern__coll *call, uint32_t run)
+{
+    int self = call->calls->rank;
+    return call->kind == TERN_COLL_SCATTER_V  ? compare_pair(call, call->root, self, run)
+           : tern__call_gates(call, run) != 0 ? compare_pair(call, self, call->root, run)
+                                              : TERN_OK;
+}
+
 static bool all_in_slots(const struct tern__calls *calls, uint32_t run)
 {
     for (int rank = 0; rank < calls->nranks; rank++) {
@@ -106,9 +115,8 @@ int tern__call_find_way(struct tern__coll *call, uint32_t run)
 {
     call->pieces = 1;
     if (call->counts) {
-        bool met_all = call->calls->met_all; // else the root's slot has all that this rank takes
-        TERN_TRY(met_all ? compare_shares(call, run)
-                         : compare_pair(call, call->root, call->calls->rank, run));
+        bool met_all = call->calls->met_all; // else all that anybody takes is in slots
+        TERN_TRY(met_all ? compare_shares(call, run) : compare_with_root(call, run));
         if (!met_all || all_in_slots(call->calls, run)) {
             call->way = TERN__WAY_SLOT;
             return TERN_OK;
@@ -213,6 +221,9 @@ static void bind_slot_shares(struct tern__coll *call, uint32_t run)
         binding->tables[rank] = table_of(calls, rank, run);
         binding->in[rank] = tern__area_payload(calls->area, rank, run);
     }
+    if (tern__call_keeps_input(call)) {
+        binding->in[calls->rank] = call->in;
+    }
     binding->out[calls->rank] = call->out;
     calls->lanes.script = &call->staged->staged;
 }
@@ -232,7 +243,9 @@ void tern__call_bind_letter(struct tern__coll *call, uint32_t run)
     binding->piece_bytes = UINT64_MAX;
     binding->tables[calls->rank] = own;
     binding->in[calls->rank] =
-        tern__area_payload(calls->area, calls->rank, run) + own[calls->rank].in_offset;
+        tern__call_keeps_input(call)
+            ? call->in
+            : tern__area_payload(calls->area, calls->rank, run) + own[calls->rank].in_offset;
     binding->in[other] = letter->in_bytes <= TERN__LETTER_BYTES
                              ? (const char *)letter->data
                              : tern__area_payload(calls->area, other, run) + letter->in_offset;
@@ -316,7 +329,8 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
     binding->far &= ~(UINT64_C(1) << calls->rank);
     // The table of a rank whose input is in its slot speaks of the slot.
     for (int rank = 0; call->counts && rank < calls->nranks; rank++) {
-        if (tern__call_placement(calls, rank, run)->in_slot != 0) {
+        if (tern__call_placement(calls, rank, run)->in_slot != 0 &&
+            !(rank == calls->rank && tern__call_keeps_input(call))) {
             binding->in[rank] = tern__area_payload(calls->area, rank, run);
             binding->far &= ~(UINT64_C(1) << rank);
         }

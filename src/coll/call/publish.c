@@ -74,10 +74,11 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
     bool stays =
         (placement->in_window != 0 && placement->out_window != 0 && calls->elsewhere == NULL) ||
         tern__call_direct(call, placement->longest) != NULL;
-    if (!tern__call_fits_slot(call, stays)) {
+    bool keeps = tern__call_keeps_input(call);
+    placement->in_slot = keeps || tern__call_fits_slot(call, stays);
+    if (keeps || placement->in_slot == 0) {
         return;
     }
-    placement->in_slot = 1;
     uint64_t at = table_bytes;
     bool wide = tern__kind_in_all(call->plan_kind);
     if (!wide && call->in != NULL) {

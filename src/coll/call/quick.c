@@ -363,8 +363,7 @@ bool tern__call_quick_shares(struct tern__coll *call)
     }
     uint32_t run = calls->published + 1;
     struct tern__record *record = open_shares(call, run);
-    bool scatters = call->early && call->kind == TERN_COLL_SCATTER_V;
-    uint64_t gates = scatters ? UINT64_C(1) << call->root & calls->others : calls->others;
+    uint64_t gates = tern__call_gates(call, run);
     if (!has_shares(call, gates, run)) {
         calls->handed = true;
         calls->handed_record = record;

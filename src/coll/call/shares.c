@@ -91,10 +91,37 @@ void tern__call_pack(const struct tern__coll *call, struct tern__share *rows)
     }
 }
 
-bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
+// Whether so many bytes fit behind a table, and, if they need not be in the slot, are few.
+static bool fits(const struct tern__coll *call, uint64_t bytes, bool stays)
 {
     uint64_t n = (uint64_t)call->calls->nranks;
     uint64_t table_bytes = tern__round_line(sizeof(struct tern__share) * n);
+    return table_bytes + bytes <= TERN__SLOT_BYTES && (!stays || bytes <= call->slot_limit);
+}
+
+bool tern__call_keeps_input(const struct tern__coll *call)
+{
+    const struct tern__calls *calls = call->calls;
+    return call->kind == TERN_COLL_GATHER_V && call->root == calls->rank && calls->nranks > 1;
+}
+
+bool tern__call_takes_slots(const struct tern__coll *call, uint32_t run)
+{
+    const char *payload = tern__area_payload(call->calls->area, call->root, run);
+    const struct tern__share *table = (const struct tern__share *)(const void *)payload;
+    for (int rank = 0; rank < call->calls->nranks; rank++) {
+        uint64_t bytes = table[rank].out_bytes;
+        if (rank != call->root &&
+            (bytes > TERN__SLOT_BYTES || !fits(call, tern__round_line(bytes), true))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
+{
+    uint64_t n = (uint64_t)call->calls->nranks;
     uint64_t bytes = 0;
     if (!tern__kind_in_all(call->kind)) {
         bytes = tern__round_line(call->in_bytes);
@@ -102,5 +129,5 @@ bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
     for (uint64_t rank = 0; rank < n && call->in_counts != NULL; rank++) {
         bytes += tern__round_line(call->in_counts[rank] * call->element_bytes);
     }
-    return table_bytes + bytes <= TERN__SLOT_BYTES && (!stays || bytes <= call->slot_limit);
+    return fits(call, bytes, stays);
 }

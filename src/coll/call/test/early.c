@@ -105,6 +105,36 @@ static int leave_first(tern_comm *world, void *arg)
     return 0;
 }
 
+// A rank that gives to gather_v ends the call when the root has entered it, not all others; of two
+// ranks, before that.
+static int gather_before_the_last(tern_comm *world, void *arg)
+{
+    static const int counts[] = {1, 12, 500};
+    int rank = tern_comm_rank(world);
+    int n = tern_comm_size(world);
+    bool wrong;
+    for (int i = 0; i < 12; i++) {
+        int root = i % n;
+        int last = n == 2 ? root : (root + 1) % n;
+        if (rank == last) {
+            await_ended(i * n + (n == 2 ? 1 : n - 2));
+        }
+        CHECK(make(world, TERN_COLL_GATHER_V, i, root, counts[i / 2 % 3], &wrong) == TERN_OK);
+        CHECK(!wrong);
+        board->ended++;
+        await_ended(i * n + n);
+    }
+    return 0;
+}
+
+static void who_gathers_with_counts_waits_for_the_root_alone(void **state)
+{
+    for (int n = 2; n <= 5; n++) {
+        memset(board, 0, sizeof *board);
+        assert_true(ranks_run_comm(n, gather_before_the_last, NULL, 60));
+    }
+}
+
 static void who_need_not_wait_does_not(void **state)
 {
     for (int n = 2; n <= 5; n += n == 2 ? 1 : 2) {
@@ -341,6 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_need_not_wait_does_not),
+        cmocka_unit_test(who_gathers_with_counts_waits_for_the_root_alone),
         cmocka_unit_test(nobody_runs_further_ahead_than_slots_allow),
         cmocka_unit_test(roots_and_kinds_that_change_are_right),
         cmocka_unit_test(a_disagreement_that_nobody_met_is_found_in_the_next_call_that_waits),

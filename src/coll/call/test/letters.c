@@ -169,8 +169,8 @@ static int tell_a_lie(tern_comm *comm, void *arg)
             CHECK(status == TERN_OK);
             continue;
         }
-        bool met =
-            lie->strict || lie->kind != TERN_COLL_SCATTER_V || rank == (lie->what == OWN ? 0 : 1);
+        bool met = lie->strict || lie->kind == TERN_COLL_ALL_TO_ALL_V ||
+                   rank == (lie->kind == TERN_COLL_GATHER_V || lie->what == OWN ? 0 : 1);
         for (size_t i = 0; i < ROOM && (met || rank == 0); i++) {
             CHECK(out[i] == UNTOUCHED);
         }
