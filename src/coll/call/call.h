@@ -7,7 +7,7 @@
 //
 //     any.c, request.c, calls.c      enter from outside, and look the state up once
 //     state.c                        makes and frees what a communicator keeps
-//     quick.c                        the short path
+//     quick.c, quick_shares.c        the short paths
 //     mail.c, pieces.c, take.c       messages
 //     match.c                        which recv a message goes to
 //     run.c                          runs
@@ -273,7 +273,7 @@ bool tern__call_quick_in_turn(struct tern__calls *calls, uint64_t key, const voi
 bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, size_t count,
                       const size_t *counts);
 
-// The same for a v-collective that was checked and selected.
+// quick_shares.c: the same for a v-collective with counts of its own that was checked and selected.
 bool tern__call_quick_shares(struct tern__coll *call);
 
 // publish.c: what a rank puts into its line and payload when it publishes the call's next run.

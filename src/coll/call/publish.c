@@ -117,7 +117,7 @@ static void write_letter(const struct tern__coll *call, bool in_slot, uint32_t r
     if (in_slot && row->in_bytes > 0 && row->in_bytes <= TERN__LETTER_BYTES) {
         memcpy(letter->data, payload + row->in_offset, row->in_bytes);
     }
-    tern__flag_store(&letter->run, run); // partner: comes, in quick.c
+    tern__flag_store(&letter->run, run); // partner: tern__quick_comes
 }
 
 static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern__head *head)

@@ -231,10 +231,11 @@ static int find_an_old_letter(tern_comm *comm, void *arg)
             memcpy((char *)next + sizeof next->run, (const char *)last + sizeof last->run,
                    sizeof *last - sizeof last->run);
             next->age += 1 << 16;
-            tern__flag_store(&next->run, run); // partner: comes, in quick.c
+            tern__flag_store(&next->run, run); // partner: tern__quick_comes
         }
         CHECK(tern_comm_barrier(comm) == TERN_OK);
-        while (number > 1 && rank == 0 && // partner: open_shares in quick.c, on the other rank
+        while (number > 1 &&
+               rank == 0 && // partner: open_shares in quick_shares.c, on the other rank
                tern__flag_load(&tern__area_head(calls->area, 1, run)->run) != run) {
             sched_yield();
         }

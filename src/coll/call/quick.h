@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the short paths share (quick.c, quick_shares.c): looks at the lines of those that come at
+// once, and the end of a run.
+#ifndef TERN_COLL_CALL_QUICK_H
+#define TERN_COLL_CALL_QUICK_H
+
+#include "coll/call/call.h"
+
+// As many lines as are on their way at a time.
+#define TERN__OWN_AHEAD_BYTES 1024
+
+// Looks before the load of the machine is asked for: a line from a rank that runs is there by then.
+#define TERN__FIRST_LOOKS 32
+
+// And then, for each spin of the ladder. Where each rank has a processor, about 1 us: the root of a
+// scatter_v writes for longer than the others, and handing over costs as much again.
+enum { TERN__LOOKS_ALONE = 8, TERN__LOOKS_CROWDED = 2 };
+
+// Whether a slot is free: who has not waited in its last calls waits a little for the slowest.
+static inline bool tern__quick_has_room(struct tern__calls *calls)
+{
+    uint32_t looks = 2 * tern__job_ladder(calls->work.job).spins;
+    struct tern__differs differs;
+    do {
+        if (tern__calls_settle(calls, &differs) != TERN_OK) {
+            return false;
+        }
+    } while (!tern__calls_has_room(calls) && looks-- > 0);
+    return tern__calls_has_room(calls);
+}
+
+struct tern__looks {
+    uint32_t left;
+    bool more;
+};
+
+// Whether a run is published within the looks that are left.
+static inline bool tern__quick_comes(const struct tern__calls *calls,
+                                     const _Atomic uint32_t *published, uint32_t run,
+                                     struct tern__looks *looks)
+{
+    while (tern__flag_load(published) != run) { // partner: publish; and write_letter in publish.c
+        if (looks->left-- == 0) {
+            if (!looks->more) {
+                return false;
+            }
+            struct tern__ladder ladder = tern__job_ladder(calls->work.job);
+            looks->left = (ladder.alone ? TERN__LOOKS_ALONE : TERN__LOOKS_CROWDED) * ladder.spins;
+            looks->more = false;
+        }
+    }
+    return true;
+}
+
+// Whether the ranks that this one waits for come within a few looks, and with the same call.
+static inline bool tern__quick_has_met(struct tern__calls *calls, uint64_t gates,
+                                       uint64_t signature, uint32_t digest, uint32_t run)
+{
+    struct tern__looks looks = {TERN__FIRST_LOOKS, true};
+    for (uint64_t left = gates; left != 0; left &= left - 1) {
+        const struct tern__head *head = tern__area_head(calls->area, __builtin_ctzll(left), run);
+        if (!tern__quick_comes(calls, &head->run, run, &looks)) {
+            return false;
+        }
+        if (head->signature != signature || head->digest != digest) {
+            return false;
+        }
+    }
+    // The calls before this one, where it has not waited for the same ranks.
+    return (gates == calls->others && calls->settled == run - 1) ||
+           tern__calls_agree(calls, gates, run);
+}
+
+// The lines of the slot that comes next were last read by others; they are called back for writing
+// now, so that the next call finds them here.
+static inline void tern__quick_own_ahead(const struct tern__calls *calls, uint64_t payload_bytes,
+                                         uint32_t run)
+{
+    const char *payload = tern__area_payload(calls->area, calls->rank, run);
+    uint64_t bytes = payload_bytes < TERN__OWN_AHEAD_BYTES ? payload_bytes : TERN__OWN_AHEAD_BYTES;
+    tern__own_line(tern__area_head(calls->area, calls->rank, run));
+    for (uint64_t at = 0; at < bytes; at += TERN_CACHE_LINE) {
+        tern__own_line(payload + at);
+    }
+}
+
+// The run has ended; it is settled when it has waited for all.
+static inline void tern__quick_end(struct tern__calls *calls, uint64_t gates, uint32_t run)
+{
+    calls->ended = run;
+    if (gates == calls->others) {
+        calls->settled = run;
+    } else {
+        calls->numbers[run % TERN__SLOTS] = calls->made;
+    }
+    tern__calls_count(calls, run, 0);
+}
+
+#endif
