@@ -30,10 +30,10 @@
 // When a call has counts for each rank, the payload begins with a table of what goes to each other
 // rank and back (struct tern__share); in_offset counts from the payload when in_slot is set. Of two
 // ranks, each also writes what line and table say, and a few bytes, into one letter to the other,
-// which is there a moment before the line is published: who finds in it what it expects has fetched
-// one line instead of three. Where all ranks have the same counts, their digest is compared, and
-// the table is for sentences only; when they are small, nothing is said of buffers, and the input
-// is behind the table, or in the line.
+// if that waits for it, a moment before the line is published: who finds in it what it expects has
+// fetched one line instead of three. Where all ranks have the same counts, their digest is
+// compared, and the table is for sentences only; when they are small, nothing is said of buffers,
+// and the input is behind the table, or in the line.
 //
 // Ranks on other machines. Each machine has the whole area; what ranks of others publish is copied
 // into it (elsewhere.c): a rank stores in its own part, then sends to each machine with ranks of

@@ -129,6 +129,26 @@ struct tern__selection {
 // algorithm named: small ones by key and count (where all have the same counts, by their digest),
 // other v-collectives by key, since their plans do not depend on the counts.
 enum { TERN__SHAPES = 64 };
+
+// Of two ranks, the last v-collective of a shape that took the short path: what one that differs
+// from it in its buffers alone need not find out again.
+struct tern__again {
+    bool known;
+    size_t count;
+    bool in_counted, in_placed, out_counted, out_placed; // which lists there are; their values:
+    size_t in_counts[2], in_offsets[2], out_counts[2], out_offsets[2];
+    uint64_t bytes, in_bytes, out_bytes;
+    uint64_t gates;             // bit r: it waits for rank r
+    bool awaited;               // the other one waits for this rank, and reads its letter
+    bool keeps;                 // tern__call_keeps_input
+    struct tern__share rows[2]; // as they are published
+    uint64_t from[2];           // where the shares are in `in`
+    // As it is published, for this `out`, while tern__registry_changes is this.
+    struct tern__placement placement;
+    const void *out;
+    uint32_t changes;
+};
+
 struct tern__shape {
     uint64_t key;
     size_t count;
@@ -148,6 +168,8 @@ struct tern__shape {
     tern__reduce_fn *reduce;
     struct tern__share *rows; // of a small one with counts: a table, and
     size_t *counts;           // the counts that it is of; else NULL
+
+    struct tern__again *again; // of a v-collective of two ranks with counts of their own; or NULL
 };
 
 // The ranks of a communicator on other machines; for each of those, the one that takes what is
@@ -252,6 +274,8 @@ void tern__selections_free(struct tern__calls *calls);
 bool tern__call_find_shape(struct tern__coll *call);
 void tern__call_remember_small(const struct tern__coll *call);
 void tern__call_remember_large(const struct tern__coll *call);
+// One of two ranks that has just ended, on the short path, in this run.
+void tern__call_remember_again(const struct tern__coll *call, uint64_t gates, uint32_t run);
 void tern__shapes_free(struct tern__calls *calls);
 
 // Counts that all ranks have alike are part of what they compare.
@@ -275,10 +299,16 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
 
 // quick_shares.c: the same for a v-collective with counts of its own that was checked and selected.
 bool tern__call_quick_shares(struct tern__coll *call);
+// And one that is as the last of its shape was, of two ranks. As tern__call_quick: it takes the
+// turn, and may keep it.
+bool tern__call_quick_again(tern_comm *comm, const tern_coll *asked);
 
 // publish.c: what a rank puts into its line and payload when it publishes the call's next run.
 // place.c: what the plan's ranges are, once all have.
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head);
+// Of two ranks: the letter of a run whose table is in the payload, and the input, too, if in_slot.
+void tern__letter_write(const struct tern__calls *calls, uint64_t signature, uint64_t number,
+                        bool in_slot, uint32_t run);
 int tern__call_bind(struct tern__coll *call, uint32_t run);
 void tern__call_bind_letter(struct tern__coll *call, uint32_t run); // of two ranks: it has come
 void tern__call_unload(struct tern__coll *call); // out of the slot, to the caller

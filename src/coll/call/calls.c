@@ -30,9 +30,20 @@ static bool fields_of(const tern_coll *call, struct fields *fields)
     return true;
 }
 
+// Whether it is a v-collective with counts of its own, and says no more than the functions do.
+static bool is_plain_shares(const tern_coll *call)
+{
+    return tern__kind_facts((int)call->kind)->counts && !tern__kind_counts_alike(call->kind) &&
+           call->algorithm == NULL && call->order == TERN_ORDER_RANK &&
+           call->timeout_ns >= TERN_TIMEOUT_DEFAULT && call->ins == NULL && call->outs == NULL;
+}
+
 static bool quick(tern_comm *comm, const tern_coll *call)
 {
     struct fields f;
+    if (is_plain_shares(call)) {
+        return tern__call_quick_again(comm, call);
+    }
     return fields_of(call, &f) &&
            tern__call_quick(comm, f.key, call->in, call->out, f.count, f.counts);
 }
@@ -60,7 +71,7 @@ static int begin_collective(const char *name, struct tern__calls *calls, const t
     TERN_TRY(tern__call_check(name, calls, from, call));
     call->traced_ns = tern__trace_start();
     TERN_TRY(tern__call_select(call));
-    if (call->counts && call->slot == NULL && tern__call_quick_shares(call)) {
+    if (call->counts && call->slot == NULL && !calls->handed && tern__call_quick_shares(call)) {
         *made = true;
         return TERN_OK;
     }
@@ -373,45 +384,51 @@ int tern_reduce_scatter_v(tern_comm *comm, const void *in, void *out, const size
                             .in_counts = counts});
 }
 
+// With counts of their own.
+static int run_shares(const char *name, tern_comm *comm, const tern_coll *call)
+{
+    return tern__call_quick_again(comm, call) ? TERN_OK : run(name, comm, call);
+}
+
 int tern_gather_v(tern_comm *comm, const void *in, size_t count, void *out, const size_t *counts,
                   const size_t *offsets, tern_dtype dtype, int root)
 {
-    return run("tern_gather_v", comm,
-               &(tern_coll){.kind = TERN_COLL_GATHER_V,
-                            .in = in,
-                            .out = out,
-                            .count = count,
-                            .dtype = dtype,
-                            .root = root,
-                            .out_counts = counts,
-                            .out_offsets = offsets});
+    return run_shares("tern_gather_v", comm,
+                      &(tern_coll){.kind = TERN_COLL_GATHER_V,
+                                   .in = in,
+                                   .out = out,
+                                   .count = count,
+                                   .dtype = dtype,
+                                   .root = root,
+                                   .out_counts = counts,
+                                   .out_offsets = offsets});
 }
 
 int tern_scatter_v(tern_comm *comm, const void *in, const size_t *counts, const size_t *offsets,
                    void *out, size_t count, tern_dtype dtype, int root)
 {
-    return run("tern_scatter_v", comm,
-               &(tern_coll){.kind = TERN_COLL_SCATTER_V,
-                            .in = in,
-                            .out = out,
-                            .count = count,
-                            .dtype = dtype,
-                            .root = root,
-                            .in_counts = counts,
-                            .in_offsets = offsets});
+    return run_shares("tern_scatter_v", comm,
+                      &(tern_coll){.kind = TERN_COLL_SCATTER_V,
+                                   .in = in,
+                                   .out = out,
+                                   .count = count,
+                                   .dtype = dtype,
+                                   .root = root,
+                                   .in_counts = counts,
+                                   .in_offsets = offsets});
 }
 
 int tern_all_to_all_v(tern_comm *comm, const void *in, const size_t *in_counts,
                       const size_t *in_offsets, void *out, const size_t *out_counts,
                       const size_t *out_offsets, tern_dtype dtype)
 {
-    return run("tern_all_to_all_v", comm,
-               &(tern_coll){.kind = TERN_COLL_ALL_TO_ALL_V,
-                            .in = in,
-                            .out = out,
-                            .dtype = dtype,
-                            .in_counts = in_counts,
-                            .in_offsets = in_offsets,
-                            .out_counts = out_counts,
-                            .out_offsets = out_offsets});
+    return run_shares("tern_all_to_all_v", comm,
+                      &(tern_coll){.kind = TERN_COLL_ALL_TO_ALL_V,
+                                   .in = in,
+                                   .out = out,
+                                   .dtype = dtype,
+                                   .in_counts = in_counts,
+                                   .in_offsets = in_offsets,
+                                   .out_counts = out_counts,
+                                   .out_offsets = out_offsets});
 }

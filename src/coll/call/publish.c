@@ -99,17 +99,17 @@ static uint32_t bounded(uint64_t bytes)
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
-static void write_letter(const struct tern__coll *call, bool in_slot, uint32_t run)
+void tern__letter_write(const struct tern__calls *calls, uint64_t signature, uint64_t number,
+                        bool in_slot, uint32_t run)
 {
-    const struct tern__calls *calls = call->calls;
     const char *payload = tern__area_payload(calls->area, calls->rank, run);
     const struct tern__share *table = (const struct tern__share *)(const void *)payload;
     const struct tern__share *row = &table[1 - calls->rank];
     const struct tern__share *own = &table[calls->rank];
     struct tern__letter *letter = tern__area_letter(calls->area, calls->rank, run);
     in_slot = in_slot && own->in_bytes == own->out_bytes; // else the tables must be compared
-    letter->age = tern__letter_age(call->number);
-    letter->signature = call->signature;
+    letter->age = tern__letter_age(number);
+    letter->signature = signature;
     letter->in_bytes = bounded(row->in_bytes);
     letter->out_bytes = bounded(row->out_bytes);
     letter->in_offset = bounded(row->in_offset);
@@ -138,7 +138,7 @@ static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern
     }
     memcpy(head->data, &placement, sizeof placement);
     if (call->counts && call->calls->nranks == 2 && call->calls->elsewhere == NULL) {
-        write_letter(call, placement.in_slot != 0, run);
+        tern__letter_write(call->calls, call->signature, call->number, placement.in_slot != 0, run);
     }
 }
 

@@ -39,7 +39,7 @@ static inline bool tern__quick_comes(const struct tern__calls *calls,
                                      const _Atomic uint32_t *published, uint32_t run,
                                      struct tern__looks *looks)
 {
-    while (tern__flag_load(published) != run) { // partner: publish; and write_letter in publish.c
+    while (tern__flag_load(published) != run) { // partner: publish; and tern__letter_write
         if (looks->left-- == 0) {
             if (!looks->more) {
                 return false;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The short path of small v-collectives in which ranks have counts of their own: these are
-// published and compared in every call, which is spared the queue. What turns out to be otherwise,
-// or to need waiting, is handed over to run.c.
+// published and compared in every call, which is spared the queue. Of two ranks, a call that
+// differs from the last one of its shape in its buffers alone is not checked, selected and laid out
+// again: what that one said is said again, and compared as ever. What turns out to be otherwise, or
+// to need waiting, is handed over to run.c.
 //
 // No allocation, lock, log, system call, or division.
 
@@ -9,6 +11,7 @@
 
 #include "base/trace.h"
 #include "coll/call/quick.h"
+#include "comm/around.h"
 
 // Publishes the run that announces a v-collective.
 static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
@@ -113,6 +116,175 @@ bool tern__call_quick_shares(struct tern__coll *call)
     tern__own_line(tern__area_letter(calls->area, calls->rank, run + 1));
     tern__record_travels(record, TERN__WAY_SLOT, call->staged->index);
     tern__record_end(record, TERN_OK, 0);
+    if (calls->nranks == 2) {
+        tern__call_remember_again(call, gates, run);
+    }
     tern__call_drop(call);
     return true;
+}
+
+// A call as the last one of its shape.
+
+static bool is_list(const size_t *list, bool there, const size_t known[2])
+{
+    return there ? list != NULL && list[0] == known[0] && list[1] == known[1] : list == NULL;
+}
+
+// Lists that this rank has no use for may be anything.
+static bool has_counts(const struct tern__again *again, const tern_coll *asked)
+{
+    return asked->count == again->count &&
+           (!again->in_counted ||
+            (is_list(asked->in_counts, true, again->in_counts) &&
+             is_list(asked->in_offsets, again->in_placed, again->in_offsets))) &&
+           (!again->out_counted ||
+            (is_list(asked->out_counts, true, again->out_counts) &&
+             is_list(asked->out_offsets, again->out_placed, again->out_offsets)));
+}
+
+static bool has_buffers(const struct tern__again *again, const tern_coll *asked)
+{
+    uintptr_t in = (uintptr_t)asked->in;
+    uintptr_t out = (uintptr_t)asked->out;
+    return (again->in_bytes == 0 || in != 0) && (again->out_bytes == 0 || out != 0) &&
+           (again->in_bytes == 0 || again->out_bytes == 0 || in + again->in_bytes <= out ||
+            out + again->out_bytes <= in);
+}
+
+static const struct tern__shape *find_again(struct tern__calls *calls, const tern_coll *asked)
+{
+    int root = tern__kind_has_root(asked->kind) ? asked->root : 0;
+    uint64_t key = tern__key(asked->kind, asked->dtype, 0, root);
+    const struct tern__shape *shape = tern__shape_of(calls, key, 0);
+    bool is = shape->key == key && shape->count == 0 && shape->again != NULL &&
+              shape->again->known && has_counts(shape->again, asked) &&
+              has_buffers(shape->again, asked);
+    return is ? shape : NULL;
+}
+
+// Where `out` is: the other rank may write there when its own input is in no slot.
+static void place_again(const struct tern__calls *calls, struct tern__again *again, const void *out)
+{
+    uint32_t changes = tern__flag_load(&tern__registry_changes); // partner: change_entry
+    if (changes != again->changes || changes % 2 != 0 || out != again->out) {
+        again->placement.out_window =
+            tern__call_place(calls, out, again->out_bytes, &again->placement.out_offset);
+        again->out = out;
+        again->changes = changes;
+    }
+}
+
+static void put_share(const struct tern__calls *calls, const struct tern__again *again, int rank,
+                      const char *in, uint32_t run)
+{
+    const struct tern__share *row = &again->rows[rank];
+    if (row->in_bytes > 0) {
+        memcpy(tern__area_payload(calls->area, calls->rank, run) + row->in_offset,
+               in + again->from[rank], row->in_bytes);
+    }
+}
+
+static void publish_again(const struct tern__calls *calls, const struct tern__shape *shape,
+                          const tern_coll *asked, uint32_t run)
+{
+    struct tern__again *again = shape->again;
+    struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
+    memcpy(tern__area_payload(calls->area, calls->rank, run), again->rows, sizeof again->rows);
+    put_share(calls, again, 1 - calls->rank, asked->in, run);
+    if (again->awaited) {
+        tern__letter_write(calls, shape->signature, calls->made, true, run);
+    }
+    place_again(calls, again, asked->out);
+    head->signature = shape->signature;
+    head->digest = 0;
+    memcpy(head->data, &again->placement, sizeof again->placement);
+    tern__flag_store(&head->run, run); // partner: tern__quick_has_met, and is_published in meet.c
+    tern__calls_arrive(calls, run, false);
+}
+
+// Whether the other rank, if this one waits for it, says what it said.
+static bool meets_again(struct tern__calls *calls, const struct tern__shape *shape, uint32_t run)
+{
+    return shape->again->gates == 0 ||
+           ((calls->settled == run - 1 ||
+             tern__quick_has_met(calls, shape->again->gates, shape->signature, 0, run)) &&
+            has_letter(calls, shape->signature, calls->made, run));
+}
+
+static void take_again(const struct tern__calls *calls, const struct tern__shape *shape,
+                       const tern_coll *asked, uint32_t run)
+{
+    const struct tern__again *again = shape->again;
+    const struct tern__script *script = &shape->staged->staged;
+    const struct tern__step *end = script->lanes_count > 0 ? script->lanes[0].end : script->steps;
+    int other = 1 - calls->rank;
+    const struct tern__letter *letter = tern__area_letter(calls->area, other, run);
+    for (const struct tern__step *step = script->steps; step != end; step++) {
+        // A copy of a whole share, of one rank, into this rank's out.
+        int rank = step->operands[0].rank;
+        const struct tern__share *row = &again->rows[rank];
+        const char *from = rank != other ? (const char *)asked->in + again->from[rank]
+                           : row->out_bytes <= TERN__LETTER_BYTES
+                               ? (const char *)letter->data
+                               : tern__area_payload(calls->area, other, run) + letter->in_offset;
+        if (row->out_bytes > 0) {
+            calls->area->xport->put((char *)asked->out + row->out_offset, from, row->out_bytes);
+        }
+    }
+}
+
+static bool make_again(struct tern__calls *calls, const tern_coll *asked)
+{
+    const struct tern__group *group = &calls->comm->group;
+    if (calls->oldest != NULL || tern__flag_load(&group->shared->failed) != TERN__WORKING ||
+        tern__peek(&tern__trace_on) != 0) {
+        return false;
+    }
+    const struct tern__shape *shape = find_again(calls, asked);
+    if (shape == NULL || (!tern__calls_has_room(calls) && !tern__quick_has_room(calls))) {
+        return false;
+    }
+    const struct tern__again *again = shape->again;
+    uint32_t run = ++calls->published;
+    calls->made++;
+    publish_again(calls, shape, asked, run);
+    struct tern__record *record =
+        tern__record_begin(calls->work.job, (struct tern__beginning){.comm_slot = group->slot,
+                                                                     .way = TERN__WAY_SLOT,
+                                                                     .sequence = calls->made,
+                                                                     .signature = shape->signature,
+                                                                     .bytes = again->bytes});
+    if (!meets_again(calls, shape, run)) {
+        if (!again->keeps) { // who goes on with the call finds all of its input in the slot
+            put_share(calls, again, calls->rank, asked->in, run);
+        }
+        calls->handed = true;
+        calls->handed_record = record;
+        return false;
+    }
+    take_again(calls, shape, asked, run);
+    tern__quick_end(calls, again->gates, run);
+    tern__quick_own_ahead(calls, sizeof again->rows + again->in_bytes, run + 1);
+    if (again->awaited) {
+        tern__own_line(tern__area_letter(calls->area, calls->rank, run + 1));
+    }
+    tern__record_travels(record, TERN__WAY_SLOT, shape->staged->index);
+    tern__record_end(record, TERN_OK, 0);
+    return true;
+}
+
+bool tern__call_quick_again(tern_comm *comm, const tern_coll *asked)
+{
+    if (!tern__handle_lives(comm, TERN__COMM)) {
+        return false;
+    }
+    tern__turn_take(&comm->turn);
+    struct tern__calls *calls = comm->calls;
+    bool made = calls != NULL && make_again(calls, asked);
+    if (!made && calls != NULL && calls->handed) {
+        tern__turn_keep(&comm->turn);
+    } else {
+        tern__turn_leave(&comm->turn);
+    }
+    return made;
 }

@@ -4,13 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/call/call.h"
+#include "coll/call/place.h"
 #include "comm/checking.h"
+
+static void let_go(const struct tern__shape *shape)
+{
+    free(shape->rows);
+    free(shape->again);
+}
 
 void tern__shapes_free(struct tern__calls *calls)
 {
     for (int i = 0; i < TERN__SHAPES; i++) {
-        free(calls->shapes[i].rows);
+        let_go(&calls->shapes[i]);
         calls->shapes[i] = (struct tern__shape){0};
     }
 }
@@ -130,7 +136,7 @@ void tern__call_remember_small(const struct tern__coll *call)
                            ? call->share_bytes * (uint64_t)call->calls->nranks
                            : call->share_bytes;
     struct tern__shape *shape = shape_of(call, key, true, &count);
-    free(shape->rows);
+    let_go(shape);
     // A scaled plan for shares has ops of length 1, and so has one for slices of one rank.
     // A barrier in a job of several machines looks at what was sent before.
     bool quick = program->plain && call->function == NULL && !tern__call_is_fence(call) &&
@@ -158,6 +164,15 @@ void tern__call_remember_small(const struct tern__coll *call)
     };
 }
 
+// NULL also when there is no memory: then it is not remembered.
+static struct tern__again *new_again(const struct tern__coll *call)
+{
+    const struct tern__calls *calls = call->calls;
+    bool may = calls->nranks == 2 && calls->elsewhere == NULL &&
+               !tern__kind_counts_alike(call->kind) && !tern__checking_asked();
+    return may ? calloc(1, sizeof(struct tern__again)) : NULL;
+}
+
 void tern__call_remember_large(const struct tern__coll *call)
 {
     size_t count;
@@ -165,7 +180,7 @@ void tern__call_remember_large(const struct tern__coll *call)
     if (key != TERN__NO_KEY && call->counts && call->window != NULL && call->window->scaled &&
         call->staged->scaled) {
         struct tern__shape *shape = shape_of(call, key, false, &count);
-        free(shape->rows);
+        let_go(shape);
         *shape = (struct tern__shape){
             .key = key,
             .count = count,
@@ -175,6 +190,51 @@ void tern__call_remember_large(const struct tern__coll *call)
             .staged = call->staged,
             .piece_bytes = call->piece_bytes,
             .slot_limit = call->slot_limit,
+            .again = new_again(call),
         };
     }
+}
+
+static bool copy_list(size_t known[2], const size_t *list)
+{
+    if (list != NULL) {
+        memcpy(known, list, 2 * sizeof *known);
+    }
+    return list != NULL;
+}
+
+// The input is in the slot: where it is besides is nothing to the other rank.
+void tern__call_remember_again(const struct tern__coll *call, uint64_t gates, uint32_t run)
+{
+    size_t count;
+    uint64_t key = key_of(call);
+    const struct tern__calls *calls = call->calls;
+    const struct tern__shape *shape = shape_of(call, key, false, &count);
+    if (!is_shape(call, shape, key, count, false) || shape->again == NULL || call->ins != NULL ||
+        call->outs != NULL) {
+        return;
+    }
+    struct tern__again *again = shape->again;
+    struct tern__share rows[2];
+    tern__call_shares(call, rows);
+    again->count = call->count;
+    again->in_counted = copy_list(again->in_counts, call->in_counts);
+    again->in_placed = copy_list(again->in_offsets, call->in_offsets);
+    again->out_counted = copy_list(again->out_counts, call->out_counts);
+    again->out_placed = copy_list(again->out_offsets, call->out_offsets);
+    again->bytes = call->bytes;
+    again->in_bytes = call->in_bytes;
+    again->out_bytes = call->out_bytes;
+    again->gates = gates;
+    again->awaited = !call->early || !tern__kind_has_root(call->kind) ||
+                     (call->root == calls->rank) == (call->kind == TERN_COLL_SCATTER_V);
+    again->keeps = tern__call_keeps_input(call);
+    memcpy(again->rows, tern__area_payload(calls->area, calls->rank, run), sizeof again->rows);
+    again->from[0] = rows[0].in_offset;
+    again->from[1] = rows[1].in_offset;
+    again->placement = *tern__call_placement(calls, calls->rank, run);
+    again->placement.in_window = TERN__NO_BYTES;
+    again->placement.in_offset = 0;
+    again->changes = 1; // odd: to be asked for
+    again->known = again->rows[calls->rank].in_bytes == again->rows[calls->rank].out_bytes;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "coll/call/call.h"
 #include "comm/comm.h"
@@ -14,8 +15,9 @@
 #include "support/random.h"
 #include "support/ranks.h"
 #include "tern/coll.h"
+#include "tern/window.h"
 
-enum { CALLS = 3000, MOST = 20, GAP = 3, ROOM = 4 * (MOST + GAP), UNTOUCHED = 0x5a5a5a5a };
+enum { CALLS = 3000, MOST = 20, GAP = 3, ROOM = 4 * (MOST + GAP) + 8, UNTOUCHED = 0x5a5a5a5a };
 
 static const tern_coll_kind kinds[] = {TERN_COLL_GATHER_V, TERN_COLL_SCATTER_V,
                                        TERN_COLL_ALL_TO_ALL_V};
@@ -24,6 +26,7 @@ static const tern_coll_kind kinds[] = {TERN_COLL_GATHER_V, TERN_COLL_SCATTER_V,
 struct shares {
     size_t counts[4][4]; // from, to
     size_t in_offsets[4], out_offsets[4];
+    bool drawn;
 };
 
 static int32_t element(int call, int from, int to, size_t i)
@@ -75,21 +78,36 @@ static tern_coll describe(const struct shares *s, tern_coll_kind kind, int rank,
     return call;
 }
 
+// Mostly as the call before of this kind and root, or but for where one share is.
+static void draw_again(uint64_t *state, tern_coll_kind kind, int n, int root, struct shares *last)
+{
+    uint64_t what = random_below(state, 8);
+    if (what < 2 || !last->drawn) {
+        draw(state, kind, n, root, last);
+        last->drawn = true;
+    } else if (what == 2) {
+        size_t *offsets = random_below(state, 2) == 0 ? last->in_offsets : last->out_offsets;
+        offsets[n - 1] += offsets[n - 1] < ROOM - MOST ? 1 : 0;
+    }
+}
+
 static int move_any_counts(tern_comm *comm, void *arg)
 {
+    static struct shares last[3][4];
     uint64_t state = 11; // alike on all ranks
     int n = tern_comm_size(comm);
     int rank = tern_comm_rank(comm);
     for (int number = 0; number < CALLS; number++) {
-        struct shares s;
         size_t mine[4];
         size_t theirs[4];
         int32_t in[ROOM] = {0};
         int32_t out[ROOM];
         int32_t wanted[ROOM];
-        tern_coll_kind kind = kinds[random_below(&state, 3)];
+        uint64_t k = random_below(&state, 3);
+        tern_coll_kind kind = kinds[k];
         int root = (int)random_below(&state, (uint64_t)n);
-        draw(&state, kind, n, root, &s);
+        draw_again(&state, kind, n, root, &last[k][root]);
+        struct shares s = last[k][root];
         tern_coll call = describe(&s, kind, rank, root, mine, theirs);
         for (int r = 0; r < n; r++) {
             size_t in_at = kind == TERN_COLL_GATHER_V ? 0 : s.in_offsets[r];
@@ -120,6 +138,83 @@ static void any_counts_are_right(void **state)
     setenv("TERN_AGREE", "strict", 1);
     bool right = ranks_run_comm(2, move_any_counts, NULL, 100);
     unsetenv("TERN_AGREE");
+    assert_true(right);
+}
+
+// What cannot be made is refused also where a call like it was made before.
+static int refuse_again(tern_comm *comm, void *arg)
+{
+    struct shares s = {.counts = {{1, 2}, {3, 4}}, .in_offsets = {0, 9}, .out_offsets = {9, 0}};
+    int32_t in[ROOM] = {0};
+    int32_t out[ROOM];
+    size_t mine[4];
+    size_t theirs[4];
+    tern_coll call = describe(&s, TERN_COLL_ALL_TO_ALL_V, tern_comm_rank(comm), 0, mine, theirs);
+    for (int number = 0; number < 20; number++) {
+        call.in = number % 5 == 1 ? NULL : in;
+        call.out = number % 5 == 2 ? NULL : number % 5 == 3 ? in : out;
+        CHECK(tern_coll_run(comm, &call) == (number % 5 % 4 == 0 ? TERN_OK : TERN_ERR_ARG));
+        call.out_offsets = number % 5 == 4 ? NULL : s.out_offsets;
+        call.out = out;
+        call.in = in;
+        memset(out, UNTOUCHED & 0xff, sizeof out);
+        CHECK(tern_coll_run(comm, &call) == TERN_OK);
+        size_t begin = number % 5 == 4 ? 0 : 9;
+        CHECK(out[begin] == 0 && out[begin + theirs[0]] == (begin == 9 ? UNTOUCHED : 0));
+        call.out_offsets = s.out_offsets;
+    }
+    return 0;
+}
+
+static void what_cannot_be_made_is_refused_again(void **state)
+{
+    assert_true(ranks_run_comm(2, refuse_again, NULL, 60));
+}
+
+// Rank 1 gives much, now through its slot, now from a window; then it may write into rank 0's
+// window, if that is the one where the output is now.
+static int move_buffers(tern_comm *comm, void *arg)
+{
+    enum { MUCH = 20000 };
+    static int32_t elsewhere[2][MUCH + MOST];
+    int rank = tern_comm_rank(comm);
+    struct shares s = {.counts = {{0, 4}, {MUCH, 0}}};
+    size_t mine[4];
+    size_t theirs[4];
+    tern_window *window = NULL;
+    for (int number = 0; number < 60; number++) {
+        tern_coll call = describe(&s, TERN_COLL_ALL_TO_ALL_V, rank, 0, mine, theirs);
+        if (number % 6 == 0) { // another one, perhaps at the same place
+            CHECK(window == NULL || tern_window_destroy(window) == TERN_OK);
+            CHECK(tern_window_create(comm, 2 * sizeof elsewhere[0], NULL, &window) == TERN_OK);
+        }
+        int32_t *memory = tern_window_address(window, rank);
+        bool in_window = rank == 0 ? number % 5 != 0 : number % 3 == 0;
+        int32_t *in = in_window ? memory : elsewhere[0];
+        int32_t *out = in_window ? memory + MUCH + MOST : elsewhere[1];
+        for (int i = 0; i < (rank == 0 ? 4 : MUCH); i++) {
+            in[i] = number * MUCH + i;
+        }
+        call.in = in;
+        call.out = out;
+        call.in_offsets = call.out_offsets = NULL;
+        if (rank == 0) { // comes last as a rule, so that it need not wait
+            usleep(200);
+        }
+        CHECK(tern_coll_run(comm, &call) == TERN_OK);
+        for (int i = 0; i < (rank == 0 ? MUCH : 4); i++) {
+            CHECK(out[i] == number * MUCH + i);
+        }
+    }
+    CHECK(tern_window_destroy(window) == TERN_OK);
+    return 0;
+}
+
+static void buffers_that_move_are_found(void **state)
+{
+    setenv("TERN_DIRECT", "off", 1);
+    bool right = ranks_run_comm(2, move_buffers, NULL, 60);
+    unsetenv("TERN_DIRECT");
     assert_true(right);
 }
 
@@ -257,6 +352,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_counts_are_right),
+        cmocka_unit_test(what_cannot_be_made_is_refused_again),
+        cmocka_unit_test(buffers_that_move_are_found),
         cmocka_unit_test(who_disagrees_writes_nothing),
         cmocka_unit_test(an_old_letter_is_not_believed),
     };
