@@ -117,7 +117,7 @@ void tern__letter_write(const struct tern__calls *calls, uint64_t signature, uin
     if (in_slot && row->in_bytes > 0 && row->in_bytes <= TERN__LETTER_BYTES) {
         memcpy(letter->data, payload + row->in_offset, row->in_bytes);
     }
-    tern__flag_store(&letter->run, run); // partner: tern__quick_comes
+    tern__publish(&letter->run, run); // partner: tern__quick_comes; nobody sleeps for it
 }
 
 static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern__head *head)
