@@ -94,6 +94,11 @@ struct tern__placement {
 };
 _Static_assert(sizeof(struct tern__placement) <= TERN__LINE_BYTES, "fits the line");
 
+// In the line of a run of pieces: where in the payload it is.
+struct tern__piece_place {
+    uint64_t at;
+};
+
 struct tern__head {
     alignas(TERN_CACHE_LINE) _Atomic uint32_t run; // published here last
     uint32_t digest;    // low bits, of the counts that all ranks have alike; else 0

@@ -71,6 +71,7 @@ struct tern__coll {
     struct tern__program *slot, *window, *staged, *tail;
     const struct tern__program *placed; // of these, what runs on the buffers where they are
     uint64_t piece_bytes;               // of a share, or of all where there are slices
+    uint64_t piece_room;                // what a run of pieces has of its slot
     uint64_t slot_limit;                // v-collectives: inputs up to this go into the slot at once
     bool copied;                        // staged: out goes through the slot, too
     bool wide;    // staged: the plan reaches other machines, in the wide payloads
@@ -155,7 +156,7 @@ struct tern__shape {
     uint64_t signature;
     struct tern__program *slot;            // of a small one; or
     struct tern__program *window, *staged; // of a v-collective
-    uint64_t piece_bytes, slot_limit;
+    uint64_t piece_bytes, piece_room, slot_limit;
 
     // Of a small one.
     bool quick;     // it can be done on the short path

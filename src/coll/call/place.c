@@ -362,6 +362,16 @@ static void bind_own_input(const struct tern__coll *call, uint64_t skip)
     binding->in[calls->rank] = (const char *)((uintptr_t)call->in + own.in_offset + skip - before);
 }
 
+// What a rank has of its slot in a run of pieces. Of a rank that is not waited for nothing is read.
+static char *piece_of(const struct tern__coll *call, int rank, uint32_t run)
+{
+    const struct tern__calls *calls = call->calls;
+    bool met = rank == calls->rank || tern__reached(tern__calls_compared(calls, rank), run);
+    return call->wide ? tern__area_wide_payload(calls->area, rank, run)
+                      : tern__area_payload(calls->area, rank, run) +
+                            (met ? tern__call_piece_at(call, rank, run) : 0);
+}
+
 static void bind_piece(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
@@ -388,7 +398,7 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
     }
     binding->elsewhere = call->wide ? calls->elsewhere->ranks : 0;
     for (int rank = 0; rank < calls->nranks; rank++) {
-        char *payload = tern__call_payload(call, rank, run);
+        char *payload = piece_of(call, rank, run);
         binding->in[rank] = payload;
         binding->scratch[rank] = payload + tern__round_line(in_bytes);
         binding->out[rank] = payload + tern__round_line(in_bytes) + tern__round_line(scratch_bytes);

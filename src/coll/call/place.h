@@ -13,12 +13,15 @@ static inline const struct tern__placement *tern__call_placement(const struct te
     return (const struct tern__placement *)(const void *)head->data;
 }
 
-// A rank's memory for a run of pieces.
-static inline char *tern__call_payload(const struct tern__coll *call, int rank, uint32_t run)
+// Where in its payload a rank has put its piece of a run, once it has published it.
+static inline uint64_t tern__call_piece_at(const struct tern__coll *call, int rank, uint32_t run)
 {
-    const tern_window *area = call->calls->area;
-    return call->wide ? tern__area_wide_payload(area, rank, run)
-                      : tern__area_payload(area, rank, run);
+    const struct tern__calls *calls = call->calls;
+    if (calls->elsewhere != NULL) {
+        return 0;
+    }
+    const struct tern__head *head = tern__area_head(calls->area, rank, run);
+    return ((const struct tern__piece_place *)(const void *)head->data)->at;
 }
 
 #define TERN__NO_BYTES UINT64_MAX // for in_window, out_window: nothing to be found

@@ -120,28 +120,6 @@ void tern__letter_write(const struct tern__calls *calls, uint64_t signature, uin
     tern__publish(&letter->run, run); // partner: tern__quick_comes; nobody sleeps for it
 }
 
-static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern__head *head)
-{
-    struct tern__placement placement = {
-        .form = (call->in_place ? TERN__FORM_IN_PLACE : 0u) |
-                (call->ins != NULL && !call->counts ? TERN__FORM_INS : 0u) |
-                (call->outs != NULL && !call->counts ? TERN__FORM_OUTS : 0u)};
-    placement.in_window =
-        tern__call_place(call->calls, call->in, call->in_reach, &placement.in_offset);
-    if (placement.in_window == 0) {
-        placement.in_offset = (uintptr_t)call->in;
-    }
-    placement.out_window =
-        tern__call_place(call->calls, call->out, call->out_reach, &placement.out_offset);
-    if (call->counts) {
-        fill_shares(call, &placement, run);
-    }
-    memcpy(head->data, &placement, sizeof placement);
-    if (call->counts && call->calls->nranks == 2 && call->calls->elsewhere == NULL) {
-        tern__letter_write(call->calls, call->signature, call->number, placement.in_slot != 0, run);
-    }
-}
-
 // The slices of a piece that others read, one by one: each one's first line stays in the cache.
 static void fill_slices(const struct tern__coll *call, uint64_t slices, char *payload,
                         uint64_t index)
@@ -159,10 +137,9 @@ static void fill_slices(const struct tern__coll *call, uint64_t slices, char *pa
     }
 }
 
-static void fill_piece(const struct tern__coll *call, uint32_t run)
+static void fill_piece(const struct tern__coll *call, char *payload)
 {
     const struct tern__calls *calls = call->calls;
-    char *payload = tern__call_payload(call, calls->rank, run);
     uint64_t skip;
     uint64_t index = call->published - call->announced;
     if (call->in == NULL) {
@@ -198,6 +175,50 @@ static void fill_piece(const struct tern__coll *call, uint32_t run)
         if (part > 0) {
             expose(call, payload + (uint64_t)rank * stride, call->in + own.in_offset + skip, part);
         }
+    }
+}
+
+// Pieces that leave room in their slot are in another part of it each time around. Else what a rank
+// writes would be in the caches of those who have read it the time before, who must give up each
+// line, which takes longer than to read it; so it has left them. Ranks that share processors share
+// caches.
+static uint64_t part_of_slot(const struct tern__coll *call, uint32_t run)
+{
+    const struct tern__calls *calls = call->calls;
+    if (calls->elsewhere != NULL || !tern__job_ladder(calls->work.job).alone) {
+        return 0;
+    }
+    return run / TERN__SLOTS % (TERN__SLOT_BYTES / call->piece_room) * call->piece_room;
+}
+
+static void fill_run(const struct tern__coll *call, uint32_t run, struct tern__head *head)
+{
+    const struct tern__calls *calls = call->calls;
+    struct tern__piece_place place = {.at = part_of_slot(call, run)};
+    memcpy(head->data, &place, sizeof place);
+    fill_piece(call, call->wide ? tern__area_wide_payload(calls->area, calls->rank, run)
+                                : tern__area_payload(calls->area, calls->rank, run) + place.at);
+}
+
+static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern__head *head)
+{
+    struct tern__placement placement = {
+        .form = (call->in_place ? TERN__FORM_IN_PLACE : 0u) |
+                (call->ins != NULL && !call->counts ? TERN__FORM_INS : 0u) |
+                (call->outs != NULL && !call->counts ? TERN__FORM_OUTS : 0u)};
+    placement.in_window =
+        tern__call_place(call->calls, call->in, call->in_reach, &placement.in_offset);
+    if (placement.in_window == 0) {
+        placement.in_offset = (uintptr_t)call->in;
+    }
+    placement.out_window =
+        tern__call_place(call->calls, call->out, call->out_reach, &placement.out_offset);
+    if (call->counts) {
+        fill_shares(call, &placement, run);
+    }
+    memcpy(head->data, &placement, sizeof placement);
+    if (call->counts && call->calls->nranks == 2 && call->calls->elsewhere == NULL) {
+        tern__letter_write(call->calls, call->signature, call->number, placement.in_slot != 0, run);
     }
 }
 
@@ -244,7 +265,7 @@ void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *h
     if (call->way == TERN__WAY_UNKNOWN) {
         fill_announcement(call, run, head);
     } else if (call->way == TERN__WAY_STAGED) {
-        fill_piece(call, run);
+        fill_run(call, run, head);
     } else if (call->counts) {
         fill_packed(call, run, head);
     } else if (call->ins != NULL) {

@@ -234,7 +234,8 @@ static int select_staged(struct tern__coll *call, const struct tern__choice *cho
         uint64_t whole = call->piece_bytes < length ? call->piece_bytes : length;
         TERN_TRY(program_of(call, choice->staged, order, piece_plan(call, whole), &call->staged));
         call->copied = !call->staged->scaled || !call->staged->pull;
-        if (slot_bytes(call, call->staged, call->piece_bytes, call->copied) <= room) {
+        call->piece_room = slot_bytes(call, call->staged, call->piece_bytes, call->copied);
+        if (call->piece_room <= room) {
             break;
         }
         if (longest < 2 * LINE) {
@@ -255,6 +256,8 @@ static int select_staged(struct tern__coll *call, const struct tern__choice *cho
             return status;
         }
     }
+    uint64_t tail_room = slot_bytes(call, call->tail, rest, call->copied);
+    call->piece_room = tail_room > call->piece_room ? tail_room : call->piece_room;
     call->tail->users++;
     return TERN_OK;
 }
@@ -302,6 +305,7 @@ static int select_large(struct tern__coll *call, const struct tern__choice *choi
         uint64_t longest = choice->chunk_bytes / n / LINE * LINE;
         call->piece_bytes = longest > 0 ? longest : LINE;
         TERN_TRY(program_with_counts(call, choice, order, &call->staged));
+        call->piece_room = slot_bytes(call, call->staged, call->piece_bytes, false);
         call->staged->users++;
         call->tail = call->staged;
         call->tail->users++;

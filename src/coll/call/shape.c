@@ -102,6 +102,7 @@ bool tern__call_find_shape(struct tern__coll *call)
     call->window->users++;
     call->staged->users += 2;
     call->piece_bytes = shape->piece_bytes;
+    call->piece_room = shape->piece_room;
     call->slot_limit = shape->slot_limit;
     return true;
 }
@@ -189,6 +190,7 @@ void tern__call_remember_large(const struct tern__coll *call)
             .window = call->window,
             .staged = call->staged,
             .piece_bytes = call->piece_bytes,
+            .piece_room = call->piece_room,
             .slot_limit = call->slot_limit,
             .again = new_again(call),
         };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-threads: none
 // Calls on ordinary memory are right whatever the ranks think of their distance, and whenever they
-// change their minds; and all know what one has found.
+// change their minds; all know what one has found; and pieces lie where nobody has just read.
 #include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "support/ranks.h"
 #include "tern/coll.h"
 
-enum { CALLS = 120, MOST = 150000, GUARD = 16, UNTOUCHED = 0x5a5a5a5a };
+enum { CALLS = 120, MOST = 150000, GUARD = 16, PIECE = 10000, UNTOUCHED = 0x5a5a5a5a };
 
 static const tern_coll_kind kinds[] = {TERN_COLL_ALL_REDUCE, TERN_COLL_REDUCE,
                                        TERN_COLL_REDUCE_SCATTER};
@@ -143,11 +143,54 @@ static void all_hear_what_one_finds(void **state)
     assert_true(ranks_run_comm(3, hear_of_it, NULL, 60));
 }
 
+// A call of one piece; where in its payload the other rank has put it.
+static int sum_a_piece(tern_comm *comm, int call, const struct buffers *b, uint64_t *at)
+{
+    CHECK(sum_once(comm, TERN_COLL_ALL_REDUCE, call, PIECE, false, b) == 0);
+    const struct tern__calls *calls = comm->calls;
+    int other = 1 - calls->rank;
+    const char *payload = tern__area_payload(calls->area, other, calls->ended);
+    *at = (uint64_t)(calls->binding.in[other] - payload);
+    return 0;
+}
+
+static int move_on(tern_comm *comm, void *arg)
+{
+    static int32_t in[PIECE];
+    static int32_t out[PIECE + GUARD];
+    struct buffers b = {in, out};
+    bool crowded = arg != NULL;
+    uint64_t before = UINT64_MAX;
+    if (crowded) {
+        tern__job_add_threads(comm->group.job, 1000); // no rank has a processor for itself
+        CHECK(tern_comm_barrier(comm) == TERN_OK);
+    }
+    bool alone = tern__job_ladder(comm->group.job).alone;
+    for (int call = 0; call < 5 * TERN__SLOTS; call++) {
+        uint64_t at;
+        CHECK(sum_a_piece(comm, call, &b, &at) == 0);
+        CHECK(at % TERN_CACHE_LINE == 0 && at + sizeof in <= TERN__SLOT_BYTES);
+        if (call % TERN__SLOTS == 0) {
+            CHECK(alone ? at != before : at == 0);
+            before = at;
+        }
+    }
+    return 0;
+}
+
+static void pieces_lie_where_nobody_has_just_read(void **state)
+{
+    static char crowded;
+    assert_true(ranks_run_comm(2, move_on, NULL, 60));
+    assert_true(ranks_run_comm(2, move_on, &crowded, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_distance_is_right),
         cmocka_unit_test(all_hear_what_one_finds),
+        cmocka_unit_test(pieces_lie_where_nobody_has_just_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
