@@ -88,13 +88,15 @@ struct tern__placement {
     uint64_t in_window, out_window;
     // From the beginning of the mapping; of an input in no window, its address in its own process.
     uint64_t in_offset, out_offset;
-    uint32_t in_slot; // the input is in the slot's payload (v-collectives)
+    // v-collectives: the input is in the slot's payload. Others: what others read of the first piece
+    // is, from byte (in_slot - 1) * 64 on, or there is nothing of it that they read. 0: not so.
+    uint32_t in_slot;
     uint32_t form;    // bits of enum tern__form
     uint64_t longest; // bytes of its largest share (v-collectives)
 };
 _Static_assert(sizeof(struct tern__placement) <= TERN__LINE_BYTES, "fits the line");
 
-// In the line of a run of pieces: where in the payload it is.
+// In the line of a run of pieces that does not announce its call: where in the payload it is.
 struct tern__piece_place {
     uint64_t at;
 };

@@ -83,7 +83,7 @@ struct tern__coll {
     enum tern__way way;
     uint64_t number;    // of the communicator's calls, from 1
     uint64_t pieces;    // runs it has; 0: not known yet
-    uint64_t announced; // staged: 1: the first of them says where buffers are, and is no piece
+    uint64_t announced; // staged: 1: the first of them only says where buffers are; 0: each is one
     uint64_t published, ended; // of its runs
     uint64_t longest;          // staged v-collectives: bytes of the largest share of any rank
     struct tern__record *record;

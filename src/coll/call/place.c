@@ -76,8 +76,9 @@ static bool suits(const struct tern__coll *call, const struct tern__program *pro
 {
     for (int rank = 0; program != NULL && rank < call->calls->nranks; rank++) {
         const struct tern__placement *placement = tern__call_placement(call->calls, rank, run);
-        if (((program->in_shared >> rank & 1) != 0 && placement->in_window == 0 &&
-             placement->in_slot == 0 && !far) ||
+        bool whole = call->counts && placement->in_slot != 0;
+        if (((program->in_shared >> rank & 1) != 0 && placement->in_window == 0 && !whole &&
+             !far) ||
             ((program->out_shared >> rank & 1) != 0 && placement->out_window == 0) ||
             ((placement->form & TERN__FORM_IN_PLACE) != 0 && !program->in_place) ||
             !suits_lists(program, rank, placement->form)) {
@@ -132,8 +133,9 @@ int tern__call_find_way(struct tern__coll *call, uint32_t run)
         call->placed = direct;
     } else {
         call->way = TERN__WAY_STAGED;
-        call->announced = 1;
-        call->pieces = 1 + (length + call->piece_bytes - 1) / call->piece_bytes;
+        call->announced = all_in_slots(call->calls, run) ? 0 : 1;
+        call->pieces = call->announced + (length + call->piece_bytes - 1) / call->piece_bytes;
+        call->pieces = call->pieces > 0 ? call->pieces : 1;
     }
     return TERN_OK;
 }

@@ -20,6 +20,9 @@ static inline uint64_t tern__call_piece_at(const struct tern__coll *call, int ra
     if (calls->elsewhere != NULL) {
         return 0;
     }
+    if (call->ended == 0 && call->announced == 0) { // the run that has announced the call
+        return (tern__call_placement(calls, rank, run)->in_slot - 1) * TERN_CACHE_LINE;
+    }
     const struct tern__head *head = tern__area_head(calls->area, rank, run);
     return ((const struct tern__piece_place *)(const void *)head->data)->at;
 }

@@ -200,6 +200,20 @@ static void fill_run(const struct tern__coll *call, uint32_t run, struct tern__h
                                 : tern__area_payload(calls->area, calls->rank, run) + place.at);
 }
 
+// Whether the call goes through slots as far as this rank's buffers tell, so that the first piece
+// can come with what announces it.
+static bool goes_staged(const struct tern__coll *call, const struct tern__placement *placement)
+{
+    const struct tern__calls *calls = call->calls;
+    const struct tern__program *window = call->window;
+    if (calls->elsewhere != NULL || tern__call_direct(call, call->share_bytes) != NULL) {
+        return false;
+    }
+    return call->in == NULL || window == NULL ||
+           ((window->in_shared >> calls->rank & 1) != 0 && placement->in_window == 0) ||
+           ((window->out_shared >> calls->rank & 1) != 0 && placement->out_window == 0);
+}
+
 static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
     struct tern__placement placement = {
@@ -215,6 +229,10 @@ static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern
         tern__call_place(call->calls, call->out, call->out_reach, &placement.out_offset);
     if (call->counts) {
         fill_shares(call, &placement, run);
+    } else if (goes_staged(call, &placement)) {
+        uint64_t at = part_of_slot(call, run);
+        placement.in_slot = (uint32_t)(1 + at / TERN_CACHE_LINE);
+        fill_piece(call, tern__area_payload(call->calls->area, call->calls->rank, run) + at);
     }
     memcpy(head->data, &placement, sizeof placement);
     if (call->counts && call->calls->nranks == 2 && call->calls->elsewhere == NULL) {

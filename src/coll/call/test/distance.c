@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-threads: none
 // Calls on ordinary memory are right whatever the ranks think of their distance, and whenever they
-// change their minds; all know what one has found; and pieces lie where nobody has just read.
+// change their minds; all know what one has found; pieces lie where nobody has just read, and the
+// first one comes with what says where buffers are.
 #include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,16 @@
 #include "support/random.h"
 #include "support/ranks.h"
 #include "tern/coll.h"
+#include "tern/memory.h"
 
-enum { CALLS = 120, MOST = 150000, GUARD = 16, PIECE = 10000, UNTOUCHED = 0x5a5a5a5a };
+enum {
+    CALLS = 120,
+    MOST = 150000,
+    GUARD = 16,
+    PIECE = 10000,
+    LARGEST = 131072,
+    UNTOUCHED = 0x5a5a5a5a
+};
 
 static const tern_coll_kind kinds[] = {TERN_COLL_ALL_REDUCE, TERN_COLL_REDUCE,
                                        TERN_COLL_REDUCE_SCATTER};
@@ -185,12 +194,49 @@ static void pieces_lie_where_nobody_has_just_read(void **state)
     assert_true(ranks_run_comm(2, move_on, &crowded, 60));
 }
 
+// The runs of a sum of two pieces, the buffers of some ranks in memory that counts as a window.
+static int count_runs(tern_comm *comm, unsigned in_windows, uint32_t *runs)
+{
+    static int32_t in[2 * LARGEST / sizeof(int32_t)];
+    static int32_t out[2 * LARGEST / sizeof(int32_t) + GUARD];
+    struct buffers b = {in, out};
+    bool here = (in_windows >> tern_comm_rank(comm) & 1) != 0;
+    if (here) {
+        CHECK(tern_alloc(comm, sizeof in, (void **)&b.in) == TERN_OK);
+        CHECK(tern_alloc(comm, sizeof out, (void **)&b.out) == TERN_OK);
+    }
+    uint32_t before = ((struct tern__calls *)comm->calls)->published;
+    CHECK(sum_once(comm, TERN_COLL_ALL_REDUCE, 3, sizeof in / sizeof in[0], false, &b) == 0);
+    *runs = ((struct tern__calls *)comm->calls)->published - before;
+    if (here) {
+        CHECK(tern_free(b.in) == TERN_OK && tern_free(b.out) == TERN_OK);
+    }
+    return 0;
+}
+
+static int come_with_it(tern_comm *comm, void *arg)
+{
+    uint32_t runs;
+    int n = tern_comm_size(comm);
+    CHECK(tern_barrier(comm) == TERN_OK); // the first call makes what is looked at
+    CHECK(count_runs(comm, 0, &runs) == 0 && runs == 2);
+    CHECK(count_runs(comm, 2, &runs) == 0 && runs == 3);
+    CHECK(count_runs(comm, (1U << n) - 1, &runs) == 0 && runs == 1);
+    return 0;
+}
+
+static void the_first_piece_comes_with_where_buffers_are(void **state)
+{
+    assert_true(ranks_run_counts(2, 3, come_with_it, NULL, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_distance_is_right),
         cmocka_unit_test(all_hear_what_one_finds),
         cmocka_unit_test(pieces_lie_where_nobody_has_just_read),
+        cmocka_unit_test(the_first_piece_comes_with_where_buffers_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
