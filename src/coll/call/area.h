@@ -88,8 +88,8 @@ struct tern__placement {
     uint64_t in_window, out_window;
     // From the beginning of the mapping; of an input in no window, its address in its own process.
     uint64_t in_offset, out_offset;
-    // v-collectives: the input is in the slot's payload. Others: what others read of the first piece
-    // is, from byte (in_slot - 1) * 64 on, or there is nothing of it that they read. 0: not so.
+    // v-collectives: the input is in the slot's payload. Others: what others read of the first
+    // piece is, from byte (in_slot - 1) * 64 on, or there is nothing that they read. 0: not so.
     uint32_t in_slot;
     uint32_t form;    // bits of enum tern__form
     uint64_t longest; // bytes of its largest share (v-collectives)

@@ -357,6 +357,8 @@ const struct tern__program *tern__call_direct(const struct tern__coll *call, uin
 bool tern__call_fits_slot(const struct tern__coll *call, bool stays);
 bool tern__call_keeps_input(const struct tern__coll *call);
 bool tern__call_takes_slots(const struct tern__coll *call, uint32_t run);
+// What the input takes of the slot, behind the table.
+uint64_t tern__call_packed_bytes(const struct tern__coll *call);
 
 // run.c: begin takes a call whose plans are selected, and does what can be done without waiting.
 // Outside of the turn: wait until it is done.

@@ -45,19 +45,36 @@ uint64_t tern__call_place(const struct tern__calls *calls, const char *address, 
     return (uint64_t)window->comm->group.slot << 32 | (window->number + 1);
 }
 
+// Whether each rank has a processor. Who share one share caches.
+static bool are_alone(const struct tern__calls *calls)
+{
+    return tern__job_ladder(calls->work.job).alone;
+}
+
 // Into the slot. Lines are found in the cache that they were written to, unless that is far away.
 // A root that gives to others has nothing to read meanwhile, so it goes past the caches in any
-// case, but for ranks that share its processor, hence its caches.
+// case.
 static void expose(const struct tern__coll *call, char *to, const char *from, uint64_t bytes)
 {
     const struct tern__calls *calls = call->calls;
-    if (bytes >= TERN__EXPOSE_FROM && (tern__distance_is_long(&calls->distance) ||
-                                       (tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM &&
-                                        tern__job_ladder(calls->work.job).alone))) {
+    bool gives = tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM;
+    if (bytes >= TERN__EXPOSE_FROM &&
+        (tern__distance_is_long(&calls->distance) || (gives && are_alone(calls)))) {
         tern__expose(to, from, bytes);
     } else {
         memcpy(to, from, bytes);
     }
+}
+
+// What leaves room in its slot is in another part of it each time around. Else what a rank writes
+// would be in the caches of those who have read it the time before, who must give up each line,
+// which takes longer than to read it; so it has left them.
+static uint64_t part_of_slot(const struct tern__calls *calls, uint32_t run, uint64_t room)
+{
+    if (calls->elsewhere != NULL || room > TERN__SLOT_BYTES || !are_alone(calls)) {
+        return 0;
+    }
+    return run / TERN__SLOTS % (TERN__SLOT_BYTES / room) * room;
 }
 
 static void fill_shares(struct tern__coll *call, struct tern__placement *placement, uint32_t run)
@@ -80,6 +97,10 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
         return;
     }
     uint64_t at = table_bytes;
+    uint64_t bytes = tern__call_packed_bytes(call);
+    if (bytes >= TERN__EXPOSE_FROM) {
+        at += part_of_slot(calls, run, table_bytes + bytes);
+    }
     bool wide = tern__kind_in_all(call->plan_kind);
     if (!wide && call->in != NULL) {
         expose(call, payload + at, call->in, call->in_bytes);
@@ -178,23 +199,10 @@ static void fill_piece(const struct tern__coll *call, char *payload)
     }
 }
 
-// Pieces that leave room in their slot are in another part of it each time around. Else what a rank
-// writes would be in the caches of those who have read it the time before, who must give up each
-// line, which takes longer than to read it; so it has left them. Ranks that share processors share
-// caches.
-static uint64_t part_of_slot(const struct tern__coll *call, uint32_t run)
-{
-    const struct tern__calls *calls = call->calls;
-    if (calls->elsewhere != NULL || !tern__job_ladder(calls->work.job).alone) {
-        return 0;
-    }
-    return run / TERN__SLOTS % (TERN__SLOT_BYTES / call->piece_room) * call->piece_room;
-}
-
 static void fill_run(const struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
     const struct tern__calls *calls = call->calls;
-    struct tern__piece_place place = {.at = part_of_slot(call, run)};
+    struct tern__piece_place place = {.at = part_of_slot(calls, run, call->piece_room)};
     memcpy(head->data, &place, sizeof place);
     fill_piece(call, call->wide ? tern__area_wide_payload(calls->area, calls->rank, run)
                                 : tern__area_payload(calls->area, calls->rank, run) + place.at);
@@ -230,7 +238,7 @@ static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern
     if (call->counts) {
         fill_shares(call, &placement, run);
     } else if (goes_staged(call, &placement)) {
-        uint64_t at = part_of_slot(call, run);
+        uint64_t at = part_of_slot(call->calls, run, call->piece_room);
         placement.in_slot = (uint32_t)(1 + at / TERN_CACHE_LINE);
         fill_piece(call, tern__area_payload(call->calls->area, call->calls->rank, run) + at);
     }

@@ -119,7 +119,7 @@ bool tern__call_takes_slots(const struct tern__coll *call, uint32_t run)
     return true;
 }
 
-bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
+uint64_t tern__call_packed_bytes(const struct tern__coll *call)
 {
     uint64_t n = (uint64_t)call->calls->nranks;
     uint64_t bytes = 0;
@@ -129,5 +129,10 @@ bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
     for (uint64_t rank = 0; rank < n && call->in_counts != NULL; rank++) {
         bytes += tern__round_line(call->in_counts[rank] * call->element_bytes);
     }
-    return fits(call, bytes, stays);
+    return bytes;
+}
+
+bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
+{
+    return fits(call, tern__call_packed_bytes(call), stays);
 }

@@ -187,10 +187,40 @@ static int move_on(tern_comm *comm, void *arg)
     return 0;
 }
 
+// The same of inputs of a v-collective that are whole in their slots.
+static int move_on_with_counts(tern_comm *comm, void *arg)
+{
+    enum { COUNT = 5000 }; // few enough not to be read where they lie
+    static int32_t in[COUNT];
+    static int32_t out[2 * COUNT];
+    static const size_t counts[] = {COUNT, COUNT / 3};
+    int rank = tern_comm_rank(comm);
+    bool alone = tern__job_ladder(comm->group.job).alone;
+    uint64_t before = UINT64_MAX;
+    for (int call = 0; call < 5 * TERN__SLOTS; call++) {
+        for (size_t i = 0; i < counts[rank]; i++) {
+            in[i] = element(call, rank, i);
+        }
+        CHECK(tern_all_gather_v(comm, in, out, counts, NULL, TERN_I32) == TERN_OK);
+        for (size_t i = 0; i < COUNT + COUNT / 3; i++) {
+            CHECK(out[i] == element(call, i >= COUNT, i % COUNT));
+        }
+        const struct tern__calls *calls = comm->calls;
+        const struct tern__share *table =
+            (const void *)tern__area_payload(calls->area, 0, calls->ended);
+        if (call % TERN__SLOTS == 0) {
+            CHECK((table[1].in_offset != before) == (alone || call == 0));
+            before = table[1].in_offset;
+        }
+    }
+    return 0;
+}
+
 static void pieces_lie_where_nobody_has_just_read(void **state)
 {
     static char crowded;
     assert_true(ranks_run_comm(2, move_on, NULL, 60));
+    assert_true(ranks_run_comm(2, move_on_with_counts, NULL, 60));
     assert_true(ranks_run_comm(2, move_on, &crowded, 60));
 }
 
