@@ -45,6 +45,9 @@ uint64_t tern__call_place(const struct tern__calls *calls, const char *address, 
     return (uint64_t)window->comm->group.slot << 32 | (window->number + 1);
 }
 
+// Of a root that gives to others: more than the caches between them hold.
+#define GIVES_LONG (UINT64_C(128) << 10)
+
 // Whether each rank has a processor. Who share one share caches.
 static bool are_alone(const struct tern__calls *calls)
 {
@@ -52,12 +55,12 @@ static bool are_alone(const struct tern__calls *calls)
 }
 
 // Into the slot. Lines are found in the cache that they were written to, unless that is far away.
-// A root that gives to others has nothing to read meanwhile, so it goes past the caches in any
+// A root that gives much to others has nothing to read meanwhile, so it goes past the caches in any
 // case.
 static void expose(const struct tern__coll *call, char *to, const char *from, uint64_t bytes)
 {
     const struct tern__calls *calls = call->calls;
-    bool gives = tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM;
+    bool gives = tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM && call->in_reach > GIVES_LONG;
     if (bytes >= TERN__EXPOSE_FROM &&
         (tern__distance_is_long(&calls->distance) || (gives && are_alone(calls)))) {
         tern__expose(to, from, bytes);

@@ -5,6 +5,10 @@
 
 #include "coll/call/call.h"
 
+// Of a root that gives to others: more goes in pieces, so that they read one while it writes the
+// next.
+#define GIVES_MOST (UINT64_C(64) << 10)
+
 static uint64_t offset_of(const struct tern__coll *call, const size_t *counts,
                           const size_t *offsets, int rank)
 {
@@ -91,12 +95,12 @@ void tern__call_pack(const struct tern__coll *call, struct tern__share *rows)
     }
 }
 
-// Whether so many bytes fit behind a table, and, if they need not be in the slot, are few.
-static bool fits(const struct tern__coll *call, uint64_t bytes, bool stays)
+// Whether so many bytes fit behind a table, and are no more than `most`.
+static bool fits(const struct tern__coll *call, uint64_t bytes, uint64_t most)
 {
     uint64_t n = (uint64_t)call->calls->nranks;
     uint64_t table_bytes = tern__round_line(sizeof(struct tern__share) * n);
-    return table_bytes + bytes <= TERN__SLOT_BYTES && (!stays || bytes <= call->slot_limit);
+    return table_bytes + bytes <= TERN__SLOT_BYTES && bytes <= most;
 }
 
 bool tern__call_keeps_input(const struct tern__coll *call)
@@ -112,7 +116,7 @@ bool tern__call_takes_slots(const struct tern__coll *call, uint32_t run)
     for (int rank = 0; rank < call->calls->nranks; rank++) {
         uint64_t bytes = table[rank].out_bytes;
         if (rank != call->root &&
-            (bytes > TERN__SLOT_BYTES || !fits(call, tern__round_line(bytes), true))) {
+            (bytes > TERN__SLOT_BYTES || !fits(call, tern__round_line(bytes), call->slot_limit))) {
             return false;
         }
     }
@@ -134,5 +138,7 @@ uint64_t tern__call_packed_bytes(const struct tern__coll *call)
 
 bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
 {
-    return fits(call, tern__call_packed_bytes(call), stays);
+    bool gives = tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM;
+    uint64_t most = stays ? call->slot_limit : gives ? GIVES_MOST : TERN__SLOT_BYTES;
+    return fits(call, tern__call_packed_bytes(call), most);
 }

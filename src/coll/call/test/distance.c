@@ -244,6 +244,38 @@ static int count_runs(tern_comm *comm, unsigned in_windows, uint32_t *runs)
     return 0;
 }
 
+static int scatter_shares(tern_comm *comm, size_t count, uint32_t *runs)
+{
+    static char in[2 * LARGEST];
+    static char out[LARGEST];
+    const size_t counts[] = {count, count, count};
+    uint32_t before = ((struct tern__calls *)comm->calls)->published;
+    for (size_t i = 0; i < sizeof in; i++) {
+        in[i] = (char)i;
+    }
+    CHECK(tern_scatter_v(comm, in, counts, NULL, out, count, TERN_U8, 0) == TERN_OK);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(out[i] == (char)(count * (size_t)tern_comm_rank(comm) + i));
+    }
+    *runs = ((struct tern__calls *)comm->calls)->published - before;
+    return 0;
+}
+
+// A root gives little at once, and much in pieces.
+static int give(tern_comm *comm, void *arg)
+{
+    uint32_t runs;
+    CHECK(tern_barrier(comm) == TERN_OK);
+    CHECK(scatter_shares(comm, 60000 / (size_t)tern_comm_size(comm), &runs) == 0 && runs == 1);
+    CHECK(scatter_shares(comm, 70000 / (size_t)tern_comm_size(comm), &runs) == 0 && runs == 2);
+    return 0;
+}
+
+static void a_root_gives_much_in_pieces(void **state)
+{
+    assert_true(ranks_run_counts(2, 3, give, NULL, 60));
+}
+
 static int come_with_it(tern_comm *comm, void *arg)
 {
     uint32_t runs;
@@ -267,6 +299,7 @@ int main(void)
         cmocka_unit_test(all_hear_what_one_finds),
         cmocka_unit_test(pieces_lie_where_nobody_has_just_read),
         cmocka_unit_test(the_first_piece_comes_with_where_buffers_are),
+        cmocka_unit_test(a_root_gives_much_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
