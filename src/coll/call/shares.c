@@ -7,7 +7,7 @@
 
 // Of a root that gives to others: more goes in pieces, so that they read one while it writes the
 // next.
-#define GIVES_MOST (UINT64_C(64) << 10)
+#define GIVES_MOST (UINT64_C(80) << 10)
 
 static uint64_t offset_of(const struct tern__coll *call, const size_t *counts,
                           const size_t *offsets, int rank)

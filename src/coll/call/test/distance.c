@@ -266,8 +266,8 @@ static int give(tern_comm *comm, void *arg)
 {
     uint32_t runs;
     CHECK(tern_barrier(comm) == TERN_OK);
-    CHECK(scatter_shares(comm, 60000 / (size_t)tern_comm_size(comm), &runs) == 0 && runs == 1);
-    CHECK(scatter_shares(comm, 70000 / (size_t)tern_comm_size(comm), &runs) == 0 && runs == 2);
+    CHECK(scatter_shares(comm, 70000 / (size_t)tern_comm_size(comm), &runs) == 0 && runs == 1);
+    CHECK(scatter_shares(comm, 90000 / (size_t)tern_comm_size(comm), &runs) == 0 && runs == 2);
     return 0;
 }
 
