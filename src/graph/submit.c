@@ -146,9 +146,12 @@ static void fill(char *memory, uint64_t bytes, size_t size, uint64_t value)
     }
 }
 
-// They get their memory: in the program's region and in its copy.
+// They get their memory: in the program's region and in its copy, also where the same region is
+// named again behind it.
 static void place_outputs(const struct tern__reading *reading, struct tern__ring *ring)
 {
+    const tern_submission *given = reading->given;
+    const tern_task_arg *end = given->args + given->args_count;
     char *heap = tern__bump_take(&ring->heap, reading->need.heap);
     for (uint32_t rest = reading->outputs; rest != 0; rest &= rest - 1) {
         const int i = __builtin_ctz(rest);
@@ -156,6 +159,13 @@ static void place_outputs(const struct tern__reading *reading, struct tern__ring
         tern_region *copy = &reading->copies[i];
         copy->address = arg->region->address = (uint64_t)(uintptr_t)heap;
         copy->owner = arg->region->owner = reading->id;
+        for (const tern_task_arg *later = arg + 1; later < end; later++) {
+            if (later->region == arg->region && later->access != TERN_SCALAR) {
+                tern_region *again = (tern_region *)(intptr_t)reading->args[later - given->args];
+                again->address = copy->address;
+                again->owner = copy->owner;
+            }
+        }
         if (arg->filled) {
             fill(heap, arg->region->buffer_bytes, tern_region_dtype_size(arg->region->dtype),
                  arg->fill);

@@ -160,11 +160,37 @@ static void more_tasks_than_rows_run_in_their_order(void **state)
     assert_true(fine(tern_chip_destroy(chip)));
 }
 
+static void compare_addresses(int64_t *args)
+{
+    *(bool *)pointer(args[2]) =
+        tern_region_data(pointer(args[0])) == tern_region_data(pointer(args[1]));
+}
+
+static int name_output_twice(tern_graph *graph, void *arg)
+{
+    float elements[4];
+    tern_region region = row_of(elements, 4, TERN_REGION_F32);
+    tern_task_arg args[] = {region_arg(TERN_OUT, &region), region_arg(TERN_IN, &region),
+                            scalar_arg(word(arg))};
+    return submit(graph, &(tern_task){.kernel = compare_addresses, .core = TERN_CORE_AIV}, args, 3,
+                  NULL);
+}
+
+static void a_reader_of_an_output_of_the_same_task_has_its_memory(void **state)
+{
+    bool same = false;
+    tern_chip *chip = chip_of(0, 1);
+    assert_int_equal(run_rings(chip, NULL, name_output_twice, &same, false), TERN_OK);
+    assert_true(same);
+    assert_true(fine(tern_chip_destroy(chip)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_vector_example_is_right),
         cmocka_unit_test(more_tasks_than_rows_run_in_their_order),
+        cmocka_unit_test(a_reader_of_an_output_of_the_same_task_has_its_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
