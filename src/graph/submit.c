@@ -91,7 +91,7 @@ static bool read_args(struct tern__reading *reading)
     return true;
 }
 
-// Changes nothing when it is false: then the submission is unusual in some way.
+// Takes nothing when it is false: then the submission is unusual in some way.
 static bool read_usual(const tern_graph *graph, struct tern__reading *reading)
 {
     struct tern__rings *rings = reading->rings;
