@@ -67,6 +67,11 @@ static void put_small(void)
     must(tern_signal_notify(window, next, 8, 77, TERN_NOTIFY_SET), "notify");
     must(tern_signal_wait(window, 8, TERN_CMP_EQ, 77, TERN_TIMEOUT_DEFAULT), "wait");
     check(own[16] == sum, "what was put before a signal was set");
+    must(tern_comm_barrier(comm), "barrier");
+    must(tern_put(window, next, 64, &values[1], sizeof(int)), "put");
+    must(tern_signal_notify(window, next, 8, 5, TERN_NOTIFY_SET), "notify"); // and adds nothing
+    must(tern_signal_wait(window, 8, TERN_CMP_EQ, 5, 10 * INT64_C(1000000000)), "wait");
+    check(own[16] == 40, "what was put before a signal was set again");
     must(tern_put(window, next, 68, &values[1], sizeof(int)), "put");
     must(tern_put(window, next, 72, &values[2], sizeof(int)), "put");
     must(tern_signal_notify(window, next, 12, 1, TERN_NOTIFY_ADD), "notify");
