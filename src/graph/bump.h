@@ -12,18 +12,27 @@ struct tern__bump {
     uint64_t size, head, tail;
     uint64_t usual;  // bytes: beyond them only when the beginning is in use
     uint64_t offset; // of head in the memory
+    uint64_t limit;  // of offset, until pieces are given back: so far there is room
     uint64_t most;   // that was in use at once
 };
 
-// What is usual: a piece lies behind the last one. Then there is room for it, and nothing to skip.
-static inline bool tern__bump_is_behind(const struct tern__bump *bump, uint64_t size)
-{
-    return bump->offset + size <= bump->usual;
-}
+// Nothing is taken.
+void tern__bump_empty(struct tern__bump *bump);
 
+// What is before `tail` is given back. What is empty begins anew, also when pieces of no bytes are
+// still in use: their ends are then before the tail.
+void tern__bump_give_back(struct tern__bump *bump, uint64_t tail);
+
+// What is usual: a piece lies behind the last one, there is room for it, and nothing to skip.
 static inline bool tern__bump_fits(const struct tern__bump *bump, uint64_t size)
 {
-    return tern__bump_is_behind(bump, size) && bump->head + size - bump->tail <= bump->size;
+    return bump->offset + size <= bump->limit;
+}
+
+// Where a piece is going to be that fits.
+static inline void *tern__bump_next(const struct tern__bump *bump)
+{
+    return bump->base + bump->offset;
 }
 
 // A piece for which there is room.
@@ -31,10 +40,10 @@ void *tern__bump_take_any(struct tern__bump *bump, uint64_t size);
 
 static inline void *tern__bump_take(struct tern__bump *bump, uint64_t size)
 {
-    if (__builtin_expect(!tern__bump_is_behind(bump, size), 0)) {
+    if (__builtin_expect(!tern__bump_fits(bump, size), 0)) {
         return tern__bump_take_any(bump, size);
     }
-    void *piece = bump->base + bump->offset;
+    void *piece = tern__bump_next(bump);
     bump->head += size;
     bump->offset += size;
     return piece;

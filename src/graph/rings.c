@@ -11,11 +11,6 @@
 #include "graph/join.h"
 #include "graph/orchestrate.h"
 
-static void empty_bump(struct tern__bump *bump)
-{
-    bump->head = bump->tail = bump->offset = bump->most = 0;
-}
-
 void tern__rings_begin(struct tern__rings *rings, tern_graph *graph)
 {
     rings->graph = graph;
@@ -31,9 +26,9 @@ void tern__rings_begin(struct tern__rings *rings, tern_graph *graph)
         tern__flag_store(&ring->alive, 0);
         tern__flag_store(&ring->wake_at, 0);
         tern__flag_store(&ring->released, 0);
-        empty_bump(&ring->heap);
-        empty_bump(&ring->edges);
-        empty_bump(&ring->args);
+        tern__bump_empty(&ring->heap);
+        tern__bump_empty(&ring->edges);
+        tern__bump_empty(&ring->args);
     }
     tern__rings_open(rings, TERN_SCOPE_AUTO);
 }
@@ -67,19 +62,6 @@ void tern__rings_close(struct tern__rings *rings)
     tern__rings_retire(rings, ring);
 }
 
-// What is empty begins anew, also when tasks that have nothing of it are still in flight: their
-// ends are then before the tail.
-static void give_back(struct tern__bump *bump, uint64_t tail)
-{
-    uint64_t used = bump->head - bump->tail;
-    bump->most = used > bump->most ? used : bump->most;
-    bump->tail = tail > bump->tail ? tail : bump->tail;
-    if (bump->tail == bump->head && bump->offset > 0) {
-        bump->tail = bump->head += bump->size - bump->offset;
-        bump->offset = 0;
-    }
-}
-
 static void collect(struct tern__rings *rings, int which)
 {
     struct tern__ring *ring = &rings->ring[which];
@@ -92,9 +74,9 @@ static void collect(struct tern__rings *rings, int which)
     ring->most = used > ring->most ? used : ring->most;
     uint32_t entries = tern__map_used(rings->map, which);
     ring->most_entries = entries > ring->most_entries ? entries : ring->most_entries;
-    give_back(&ring->heap, last->heap_end);
-    give_back(&ring->edges, last->edges_end);
-    give_back(&ring->args, last->args_end);
+    tern__bump_give_back(&ring->heap, last->heap_end);
+    tern__bump_give_back(&ring->edges, last->edges_end);
+    tern__bump_give_back(&ring->args, last->args_end);
     tern__map_retire(rings->map, which, alive);
     for (uint32_t at = ring->freed; ring->joins > 0 && at != alive; at++) {
         ring->joins -= (ring->rows[at & ring->mask].special & TERN__TASK_JOIN) != 0;
