@@ -30,16 +30,28 @@ void tern__box_sort(const tern_region *region, struct tern__box *box);
 enum tern__overlap tern__box_compare(const struct tern__box *later,
                                      const struct tern__box *earlier);
 
+// Of one dimension, as most regions are, and not empty.
+static inline bool tern__box_is_usual(const tern_region *region)
+{
+    return region->ndims == 1 && region->stride[0] == 1 && region->shape[0] > 0;
+}
+
+static inline void tern__box_make_usual(const tern_region *region, struct tern__box *box)
+{
+    const uint32_t element = tern__region_dtype_bytes[region->dtype];
+    box->first = region->address + region->start * element;
+    box->run = (uint64_t)region->shape[0] * element;
+    box->end = box->first + box->run;
+    box->levels = 0;
+    box->element = element;
+}
+
 // Contiguous, or rows of one stride, as tiles of a matrix are; else the general way.
 static inline void tern__box_make(const tern_region *region, struct tern__box *box)
 {
     const uint32_t element = tern__region_dtype_bytes[region->dtype];
-    if (region->ndims == 1 && region->stride[0] == 1 && region->shape[0] > 0) { // as most are
-        box->first = region->address + region->start * element;
-        box->run = (uint64_t)region->shape[0] * element;
-        box->end = box->first + box->run;
-        box->levels = 0;
-        box->element = element;
+    if (tern__box_is_usual(region)) {
+        tern__box_make_usual(region, box);
         return;
     }
     uint64_t expected = 1;

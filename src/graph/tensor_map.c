@@ -23,6 +23,9 @@
 #define ENTRIES_MAX (1U << 28) // of all rings
 #define SHARED_LEAST 8
 
+// Not into its caller, which then saves no registers for it.
+#define SELDOM __attribute__((noinline))
+
 struct tern__tensor_map {
     struct tern__map_head head;
     struct tern__map_queue rings[TERN_RINGS];
@@ -259,37 +262,30 @@ static inline bool look_at_writer(const struct tern__tensor_map *map,
     const struct tern__map_buffer *buffer = &map->entries.buffers.at[place->buffer];
     const uint32_t at = buffer->newest[TERN__MAP_WRITER];
     const struct tern__map_entry *entry = &map->entries.at[at];
-    if (at == 0 || entry->next != 0 || entry->box.levels != 0 || place->box.levels != 0 ||
+    if (at == 0 || (entry->next | entry->box.levels | place->box.levels) != 0 ||
         region->version > buffer->version || buffer->grid != 0 || buffer->shares ||
         (buffer->sorted[TERN__MAP_WRITER] | buffer->sorted[TERN__MAP_READER] |
          buffer->newest[TERN__MAP_READER]) != 0) {
         return false;
     }
-    const enum tern__overlap overlap = tern__box_overlap(&place->box, &entry->box);
-    *found = overlap != TERN__APART ? entry->task : TERN_TASK_ID_NONE;
-    if (overlap == TERN__COVERS && rule->forgets) {
-        place->same = at;
-        place->task = entry->task;
-        return place->box.first == entry->box.first && place->box.end == entry->box.end;
-    }
-    return true;
-}
-
-// The rule comes after something.
-static inline bool peek(struct tern__tensor_map *map, const struct tern__map_rule *rule,
-                        const tern_region *region, struct tern__map_place *place,
-                        tern_task_id *found)
-{
-    struct tern__map_buffers *buffers = &map->entries.buffers;
-    *found = TERN_TASK_ID_NONE;
-    tern__box_make(region, &place->box);
-    if (place->box.end == 0) {
+    if (place->box.first == entry->box.first && place->box.end == entry->box.end) {
+        *found = place->task = entry->task;
+        place->same = rule->forgets ? at : 0;
         return true;
     }
-    place->buffer = tern__map_buffers_get(buffers, region);
-    const struct tern__map_buffer *buffer = &buffers->at[place->buffer];
-    if (look_at_writer(map, rule, region, place, found) || has_nothing(rule, buffer) ||
-        is_behind_all(buffer, region, place)) {
+    const enum tern__overlap overlap = tern__box_overlap(&place->box, &entry->box);
+    *found = overlap != TERN__APART ? entry->task : TERN_TASK_ID_NONE;
+    return overlap != TERN__COVERS || !rule->forgets;
+}
+
+// A region of which the box and the buffer are known, and which is not after one writer alone.
+static SELDOM bool peek_buffer(struct tern__tensor_map *map, const struct tern__map_rule *rule,
+                               const tern_region *region, struct tern__map_place *place,
+                               tern_task_id *found)
+{
+    const struct tern__map_buffer *buffer = &map->entries.buffers.at[place->buffer];
+    *found = TERN_TASK_ID_NONE;
+    if (has_nothing(rule, buffer) || is_behind_all(buffer, region, place)) {
         return true;
     }
     const struct tern__map_share *share = tern__map_shared(map, place->buffer);
@@ -297,6 +293,37 @@ static inline bool peek(struct tern__tensor_map *map, const struct tern__map_rul
                     is_shared(share, buffer, region, place);
     *found = share->join;
     return place->joined;
+}
+
+// A region of any shape, of a buffer that may be new.
+static SELDOM bool peek_any(struct tern__tensor_map *map, const struct tern__map_rule *rule,
+                            const tern_region *region, struct tern__map_place *place,
+                            tern_task_id *found)
+{
+    *found = TERN_TASK_ID_NONE;
+    tern__box_make(region, &place->box);
+    if (place->box.end == 0) {
+        return true;
+    }
+    place->buffer = tern__map_buffers_get(&map->entries.buffers, region);
+    return look_at_writer(map, rule, region, place, found) ||
+           peek_buffer(map, rule, region, place, found);
+}
+
+// The rule comes after something. What most regions are, here, and calls only to end with.
+static inline bool peek(struct tern__tensor_map *map, const struct tern__map_rule *rule,
+                        const tern_region *region, struct tern__map_place *place,
+                        tern_task_id *found)
+{
+    const struct tern__map_buffers *buffers = &map->entries.buffers;
+    const uint32_t index = *tern__map_bucket(buffers, region->address);
+    if (!tern__box_is_usual(region) || !tern__map_buffers_is(buffers, index, region)) {
+        return peek_any(map, rule, region, place, found);
+    }
+    tern__box_make_usual(region, &place->box);
+    place->buffer = index;
+    return look_at_writer(map, rule, region, place, found) ||
+           peek_buffer(map, rule, region, place, found);
 }
 
 static inline bool comes_after_none(const struct tern__map_rule *rule, const tern_region *region)
@@ -391,18 +418,20 @@ static inline bool take_over(struct tern__tensor_map *map, const tern_region *re
     return true;
 }
 
-int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
-                     uint32_t flags, tern_task_id task, struct tern__map_place *place)
+static inline bool is_full(const struct tern__tensor_map *map, tern_task_id task)
 {
-    const bool is_full = map->head.used[task >> 32] == map->rings[task >> 32].room;
-    if (place->buffer != 0 && place->same != 0 && !is_full && take_over(map, region, task, place)) {
-        return TERN_OK;
-    }
+    return map->head.used[task >> 32] == map->rings[task >> 32].room;
+}
+
+static SELDOM int insert_any(struct tern__tensor_map *map, const tern_region *region,
+                             tern_access access, uint32_t flags, tern_task_id task,
+                             struct tern__map_place *place)
+{
     const struct tern__map_rule *rule = find_rule(access, flags);
     if (rule->becomes == TERN__MAP_NONE || region->no_dependences) {
         return TERN_OK;
     }
-    if (is_full) {
+    if (is_full(map, task)) {
         return TERN_ERR_LIMIT;
     }
     if (!map->head.files_all && !tern__map_is_foreign(region)) {
@@ -435,4 +464,13 @@ int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, te
     tern__map_note_entry(&map->entries.buffers.at[index], entry);
     queue_entry(map, task, at);
     return TERN_OK;
+}
+
+int tern__map_insert(struct tern__tensor_map *map, const tern_region *region, tern_access access,
+                     uint32_t flags, tern_task_id task, struct tern__map_place *place)
+{
+    return place->buffer != 0 && place->same != 0 && !is_full(map, task) &&
+                   take_over(map, region, task, place)
+               ? TERN_OK
+               : insert_any(map, region, access, flags, task, place);
 }
