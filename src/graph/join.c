@@ -7,58 +7,6 @@
 #include "graph/chip.h"
 #include "graph/orchestrate.h"
 
-static inline bool has_edge(const struct tern__edge *edges, const struct tern__edge *end,
-                            const struct tern__task *from)
-{
-    if (__builtin_expect(end > edges + TERN__EDGES_FEW, 0)) {
-        return false;
-    }
-    while (edges < end && edges->from != from) {
-        edges++;
-    }
-    return edges < end;
-}
-
-uint32_t tern__rings_link(struct tern__rings *rings, struct tern__ring *ring,
-                          struct tern__task *row, const tern_task_id *ids, uint32_t count)
-{
-    const struct tern_chip *chip = rings->graph->chip;
-    struct tern__history *history = chip->history;
-    const bool alone = chip->run.build_first;
-    struct tern__edge *edges = tern__bump_take(&ring->edges, count * sizeof *edges);
-    struct tern__edge *edge = edges;
-    uint32_t met = 0;
-    row->before = edges;
-    tern__poke(&row->pending, 1 + count); // before an edge can be seen; 1 until it is published
-    for (const tern_task_id *id = ids; id < ids + count; id++) {
-        struct tern__task *from = tern__rings_row(rings, *id);
-        // Of those with the same row, one is a task of now at most.
-        if (has_edge(edges, edge, from) || !tern__rings_use(rings, *id, from)) {
-            met++;
-            continue;
-        }
-        edge->from = from;
-        edge->to = row;
-        if (__builtin_expect(history != NULL, 0)) {
-            tern__history_edge(history, row, *id);
-        }
-        if (alone) {
-            tern__task_link_alone(edge);
-        } else {
-            met += !tern__task_link(edge);
-        }
-        edge++;
-    }
-    row->before_count = (uint32_t)(edge - edges);
-    tern__bump_untake(&ring->edges, (count - row->before_count) * sizeof *edges);
-    row->edges_end = ring->edges.head;
-    // What has retired since the call began may have failed, and then not done its part.
-    if (__builtin_expect(tern__flag_load(&chip->run.failed) != TERN__RUN_WELL, 0)) {
-        tern__task_poison(row);
-    }
-    return met;
-}
-
 // In a record and in a trace edges are those that the program means. What has no edges to make is
 // not worth one; and a scope begins with a task.
 static bool may_join(const struct tern__rings *rings, const struct tern__ring *ring, uint32_t from)
@@ -112,7 +60,8 @@ void tern__join_make(struct tern__rings *rings, const struct tern__map_place *pl
     }
     struct tern__task *row = place_row(ring, which);
     const tern_task_id id = tern__task_id_of(row);
-    const uint32_t met = tern__rings_link(rings, ring, row, ids->ids + from, ids->count - from);
+    const uint32_t met =
+        tern__rings_link(rings, ring, row, ids->ids + from, ids->count - from, NULL);
     ring->next++;
     ring->joins++;
     ids->ids[from] = id;

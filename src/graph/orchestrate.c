@@ -5,22 +5,16 @@
 
 #include "base/public.h"
 
-// Whose orchestration this thread runs, or NULL.
-static _Thread_local const tern_graph *here __attribute__((tls_model("initial-exec")));
+_Thread_local const tern_graph *tern__orchestrated;
 
 void tern__orchestrates_now(const tern_graph *graph)
 {
-    here = graph;
-}
-
-bool tern__orchestrates(const tern_graph *graph)
-{
-    return here == graph;
+    tern__orchestrated = graph;
 }
 
 bool tern__orchestrates_on(const struct tern_chip *chip)
 {
-    return here != NULL && here->chip == chip;
+    return tern__orchestrated != NULL && tern__orchestrated->chip == chip;
 }
 
 void tern__orchestrate_publish(tern_graph *graph, struct tern__task *task, uint32_t met)

@@ -8,8 +8,15 @@
 // This thread runs an orchestration of the graph from now on; NULL: of none.
 void tern__orchestrates_now(const tern_graph *graph);
 
+// Whose orchestration this thread runs, or NULL. For the next function.
+extern _Thread_local const tern_graph *tern__orchestrated
+    __attribute__((tls_model("initial-exec")));
+
 // Whether the caller is an orchestration of the graph.
-bool tern__orchestrates(const tern_graph *graph);
+static inline bool tern__orchestrates(const tern_graph *graph)
+{
+    return tern__orchestrated == graph;
+}
 
 // Whether it is one of a graph that runs on the chip.
 bool tern__orchestrates_on(const struct tern_chip *chip);

@@ -54,7 +54,7 @@ static int read_args(struct tern__reading *reading)
             continue;
         }
         TERN_TRY(check_arg(arg, i));
-        reading->of[regions++] = arg;
+        reading->found.of[regions++] = arg;
         if (arg->access == TERN_OUT) {
             heap += tern__output_bytes(arg->region);
         } else {
@@ -135,7 +135,9 @@ static int read_submission(tern_graph *graph, struct tern__reading *reading)
     } else if (graph->chip->away != NULL) {
         TERN_TRY(check_near(graph, given));
     }
-    tern__reading_name(reading);
+    reading->task.name = tern__task_name(task);
+    reading->name_bytes = tern__task_name_bytes(reading->task.name);
+    reading->head_bytes = tern__args_head(given->args_count, reading->name_bytes);
     reading->need.args = reading->head_bytes + (uint64_t)reading->regions * sizeof(tern_region);
     if (given->waits_count > 0) {
         if (reading->task.special == 0) {
@@ -172,8 +174,8 @@ static int find_of_region(struct tern__reading *reading, uint32_t region)
 {
     struct tern__rings *rings = reading->rings;
     struct tern__ids *ids = &rings->ids;
-    const tern_task_arg *arg = reading->of[region];
-    struct tern__map_place *place = &reading->places[region];
+    const tern_task_arg *arg = reading->found.of[region];
+    struct tern__map_place *place = &reading->found.places[region];
     TERN_TRY(tern__submit_check_owner(rings, "tern_graph_submit", arg->region));
     if (rings->scopes[rings->depth].mode != TERN_SCOPE_AUTO) {
         return TERN_OK;
@@ -208,7 +210,7 @@ static int find_before(struct tern__reading *reading)
         TERN_TRY(tern__ids_add(ids, given->after[i]));
     }
     for (uint32_t i = 0; i < reading->regions; i++) {
-        if (reading->of[i]->access == TERN_OUT) {
+        if (reading->found.of[i]->access == TERN_OUT) {
             reading->outputs |= UINT32_C(1) << i;
         } else {
             TERN_TRY(find_of_region(reading, i));

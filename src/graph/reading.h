@@ -11,6 +11,12 @@
 #include "graph/region.h"
 #include "graph/submit.h"
 
+// By region.
+struct tern__finds {
+    const tern_task_arg *of[TERN_TASK_ARGS_MAX]; // not in a usual one for those of an owner
+    struct tern__map_place places[TERN_SUBMIT_REGIONS_MAX];
+};
+
 // Of `task` what describes it; `more` when it is special. Regions are numbered without the scalars
 // between them.
 struct tern__reading {
@@ -29,8 +35,7 @@ struct tern__reading {
     int64_t *args;     // the copies
     tern_region *copies;
     tern_task_id id;
-    const tern_task_arg *of[TERN_TASK_ARGS_MAX]; // by region, but for those of an owner
-    struct tern__map_place places[TERN_SUBMIT_REGIONS_MAX];
+    struct tern__finds found;
 };
 static_assert(TERN_SUBMIT_REGIONS_MAX <= 32, "a bit for each");
 static_assert(2 * TERN_SUBMIT_REGIONS_MAX <= TERN__IDS_LEAST,
@@ -79,15 +84,15 @@ static inline uint64_t tern__args_head(int args_count, size_t name_bytes)
     return tern__round_up((uint64_t)args_count * sizeof(int64_t) + name_bytes, TERN__ARGS_ALIGN);
 }
 
-static inline void tern__reading_name(struct tern__reading *reading)
+static inline const char *tern__task_name(const tern_task *task)
 {
-    const tern_task *task = &reading->given->task;
-    const char *name = task->name != NULL          ? task->name
-                       : task->kernel_name != NULL ? task->kernel_name
-                                                   : "task";
-    reading->task.name = name;
-    reading->name_bytes = strnlen(name, TERN__TASK_NAME_BYTES - 1) + 1;
-    reading->head_bytes = tern__args_head(reading->given->args_count, reading->name_bytes);
+    return task->name != NULL ? task->name : task->kernel_name != NULL ? task->kernel_name : "task";
+}
+
+// With the zero at its end; what is too long is cut.
+static inline size_t tern__task_name_bytes(const char *name)
+{
+    return strnlen(name, TERN__TASK_NAME_BYTES - 1) + 1;
 }
 
 // A reader that comes after the task that made the buffer and nobody else, when the map does not

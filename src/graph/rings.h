@@ -94,10 +94,33 @@ static inline struct tern__task *tern__rings_find(const struct tern__rings *ring
 }
 
 // Where the row of a task is or was; another task's may be there by now.
+static inline struct tern__task *tern__ring_row(const struct tern__ring *ring, tern_task_id id)
+{
+    return &ring->rows[(uint32_t)id & ring->mask];
+}
+
 static inline struct tern__task *tern__rings_row(const struct tern__rings *rings, tern_task_id id)
 {
-    const struct tern__ring *ring = &rings->ring[(id >> 32) % TERN_RINGS];
-    return &ring->rows[(uint32_t)id & ring->mask];
+    return tern__ring_row(&rings->ring[(id >> 32) % TERN_RINGS], id);
+}
+
+// Tasks of a ring that are of open scopes, and so cannot retire: `count` ids from `first` on. Where
+// numbers go around, it has too few.
+struct tern__open_ids {
+    tern_task_id first;
+    uint64_t count;
+};
+
+static inline struct tern__open_ids tern__rings_open_ids(const struct tern__rings *rings, int which)
+{
+    const struct tern__ring *ring = &rings->ring[which];
+    const uint32_t released = tern__peek(&ring->released);
+    return (struct tern__open_ids){(uint64_t)which << 32 | released, ring->next - released};
+}
+
+static inline bool tern__is_open(struct tern__open_ids open, tern_task_id id)
+{
+    return id - open.first < open.count;
 }
 
 // The row of a task that there is, of a scope that is open: it cannot retire. Else NULL.
@@ -113,10 +136,17 @@ static inline struct tern__task *tern__rings_open_row(const struct tern__rings *
                                                            : NULL;
 }
 
-// One more task uses what this one, of a scope that has ended, has made. False: it has retired.
+// One more task uses what this one, of an open scope, has made. True.
+static inline bool tern__task_use(struct tern__task *row)
+{
+    tern__poke(&row->users, tern__peek(&row->users) + 1);
+    return true;
+}
+
+// The same of a scope that has ended. False: it has retired.
 bool tern__rings_use_late(const struct tern__rings *rings, tern_task_id id);
 
-// The same, of any scope: while that is open, the task, whose row this is, cannot retire.
+// The same, of any scope.
 static inline bool tern__rings_use(const struct tern__rings *rings, tern_task_id id,
                                    struct tern__task *row)
 {
@@ -124,8 +154,7 @@ static inline bool tern__rings_use(const struct tern__rings *rings, tern_task_id
     if (__builtin_expect((int32_t)((uint32_t)id - tern__peek(&ring->released)) < 0, 0)) {
         return tern__rings_use_late(rings, id);
     }
-    tern__poke(&row->users, tern__peek(&row->users) + 1);
-    return true;
+    return tern__task_use(row);
 }
 
 // Takes in what has retired.
@@ -140,9 +169,9 @@ static inline uint32_t tern__ring_used(const struct tern__ring *ring)
     return ring->next - ring->freed - ring->joins;
 }
 
-static inline bool tern__rings_fits(const struct tern__rings *rings, const struct tern__room *need)
+static inline bool tern__ring_fits(const struct tern__rings *rings, int which,
+                                   const struct tern__room *need)
 {
-    const int which = tern__ring_of_depth(rings->depth);
     const struct tern__ring *ring = &rings->ring[which];
     return tern__ring_used(ring) + 1 < ring->window && tern__bump_fits(&ring->args, need->args) &&
            tern__bump_fits(&ring->heap, need->heap) &&
@@ -152,8 +181,9 @@ static inline bool tern__rings_fits(const struct tern__rings *rings, const struc
 
 static inline int tern__rings_await(struct tern__rings *rings, const struct tern__room *need)
 {
-    return __builtin_expect(tern__rings_fits(rings, need), 1) ? TERN_OK
-                                                              : tern__rings_await_any(rings, need);
+    return tern__ring_fits(rings, tern__ring_of_depth(rings->depth), need)
+               ? TERN_OK
+               : tern__rings_await_any(rings, need);
 }
 
 // Whether there is room for a join, and so many more edges, without waiting.

@@ -12,38 +12,54 @@
 #include "graph/orchestrate.h"
 #include "graph/reading.h"
 
+#define INLINE static inline __attribute__((always_inline))
+
+// What a task is going to be, and what of its regions the map is to know; regions by bits.
+struct laid {
+    const tern_submission *given;
+    struct tern__ring *ring;
+    tern_task_id id, *told; // where the program wants to have the id, or NULL
+    int64_t *args;          // the copies
+    tern_region *copies;
+    const char *name;
+    size_t name_bytes;
+    struct tern__room need;
+    uint32_t of_owner, looked, outputs; // as of a struct tern__reading
+};
+
+// --- reading what is usual --------------------------------------------------------------------
+
 // A region that is neither TERN_OUT nor its owner's alone. Writes at `ids` what comes before, and
 // returns where those end; NULL: it is unusual.
-static tern_task_id *read_region(struct tern__reading *reading, const tern_task_arg *arg,
-                                 uint32_t region, tern_task_id *ids)
+static tern_task_id *read_region(struct tern__rings *rings, const tern_task_arg *arg,
+                                 struct tern__map_place *place, tern_task_id *ids)
 {
-    struct tern__rings *rings = reading->rings;
     const tern_task_id owner = arg->region->owner;
     tern_task_id found;
     if ((unsigned)arg->access > TERN_NO_DEP ||
         (owner != TERN_REGION_NO_OWNER && tern__rings_open_row(rings, owner) == NULL) ||
-        !tern__map_peek(rings->map, arg->region, arg->access, &reading->places[region], &found)) {
+        !tern__map_peek(rings->map, arg->region, arg->access, place, &found)) {
         return NULL;
     }
-    reading->of[region] = arg;
     if (found != TERN_TASK_ID_NONE) {
         *ids++ = found;
     }
-    if (owner != TERN_REGION_NO_OWNER && !reading->places[region].joined) {
+    if (owner != TERN_REGION_NO_OWNER && !place->joined) {
         *ids++ = owner;
     }
     return ids;
 }
 
-// The arguments: checks, finds and copies. False: one is unusual.
-static bool read_args(struct tern__reading *reading)
+// The arguments: checks, finds, and copies all but outputs, which the program has likely just
+// written. False: one is unusual.
+INLINE bool read_args(struct tern__rings *rings, struct laid *laid, struct tern__finds *found)
 {
-    struct tern__rings *rings = reading->rings;
     const bool of_owners = !tern__map_head(rings->map)->files_all;
-    const tern_task_arg *arg = reading->given->args, *end = arg + reading->given->args_count;
+    const struct tern__open_ids open = tern__rings_open_ids(rings, (int)(laid->id >> 32));
+    const tern_task_arg *arg = laid->given->args, *end = arg + laid->given->args_count;
     tern_task_id *ids = rings->ids.ids;
-    tern_region *copy = reading->copies;
-    int64_t *value = reading->args;
+    tern_region *copy = laid->copies;
+    int64_t *value = laid->args;
     uint32_t bit = 1, of_owner = 0, looked = 0, outputs = 0;
     uint64_t heap = 0;
     for (; arg < end; arg++, value++) {
@@ -55,51 +71,56 @@ static bool read_args(struct tern__reading *reading)
         if (__builtin_expect(region == NULL || !tern__region_is_usual(region), 0)) {
             return false;
         }
+        *value = (int64_t)(intptr_t)copy;
         if (arg->access == TERN_OUT) {
             heap += tern__output_bytes(region);
             outputs |= bit;
-            reading->of[copy - reading->copies] = arg;
+            found->of[copy - laid->copies] = arg;
         } else if (__builtin_expect(region->address == 0, 0)) {
             return false;
         } else if (of_owners && tern__reading_of_owner(arg)) {
-            struct tern__task *row = tern__rings_open_row(rings, region->owner);
+            struct tern__task *row = tern__is_open(open, region->owner)
+                                         ? tern__ring_row(laid->ring, region->owner)
+                                         : tern__rings_open_row(rings, region->owner);
             if (__builtin_expect(row == NULL, 0)) {
                 return false;
             }
             tern__own_line(&row->after);
             of_owner |= bit;
             *ids++ = region->owner;
+            *copy = *region;
         } else {
-            ids = read_region(reading, arg, (uint32_t)(copy - reading->copies), ids);
+            const size_t i = (size_t)(copy - laid->copies);
+            ids = read_region(rings, arg, &found->places[i], ids);
             if (__builtin_expect(ids == NULL, 0)) {
                 return false;
             }
+            found->of[i] = arg;
             looked |= bit;
+            *copy = *region;
         }
-        *value = (int64_t)(intptr_t)copy;
-        *copy++ = *region;
+        copy++;
         bit <<= 1;
     }
-    rings->ids.count = (uint32_t)(ids - rings->ids.ids);
-    rings->ids.apart = 0;
-    reading->regions = (uint32_t)(copy - reading->copies);
-    reading->of_owner = of_owner;
-    reading->looked = looked;
-    reading->outputs = outputs;
-    reading->need.heap = heap;
-    reading->need.entries = reading->regions;
-    return true;
+    laid->of_owner = of_owner;
+    laid->looked = looked;
+    laid->outputs = outputs;
+    laid->need = (struct tern__room){.heap = heap,
+                                     .args = (uint64_t)((char *)copy - (char *)laid->args),
+                                     .edges = (uint32_t)(ids - rings->ids.ids),
+                                     .entries = (uint32_t)(copy - laid->copies)};
+    return tern__ring_fits(rings, (int)(laid->id >> 32), &laid->need);
 }
 
 // Takes nothing when it is false: then the submission is unusual in some way.
-static bool read_usual(const tern_graph *graph, struct tern__reading *reading)
+INLINE bool read_usual(const tern_graph *graph, struct tern__rings *rings, struct laid *laid,
+                       struct tern__finds *found)
 {
-    struct tern__rings *rings = reading->rings;
-    const tern_submission *given = reading->given;
+    const tern_submission *given = laid->given;
     const tern_task *task = &given->task;
-    struct tern__ring *ring = &rings->ring[tern__ring_of_depth(rings->depth)];
-    if (__builtin_expect(!tern__task_is_plain(graph->chip, task) || graph->chip->away != NULL ||
-                             task->kernel == tern__away_kernel ||
+    const struct tern_chip *chip = graph->chip;
+    if (__builtin_expect(!tern__task_is_plain(chip, task) || chip->away != NULL ||
+                             chip->history != NULL || task->kernel == tern__away_kernel ||
                              (given->after_count | given->waits_count) != 0 ||
                              (unsigned)given->args_count > TERN_SUBMIT_REGIONS_MAX ||
                              (given->args == NULL && given->args_count > 0) ||
@@ -111,32 +132,21 @@ static bool read_usual(const tern_graph *graph, struct tern__reading *reading)
     if (rings->has_joins) {
         tern__joins_drop(rings, false);
     }
-    tern__reading_name(reading);
+    laid->name = tern__task_name(task);
+    laid->name_bytes = tern__task_name_bytes(laid->name);
     // Copied to where they are going to be, if there is room for all that they may be.
-    struct tern__room *need = &reading->need;
-    need->args = reading->head_bytes + (uint64_t)given->args_count * sizeof(tern_region);
-    if (__builtin_expect(!tern__bump_fits(&ring->args, need->args), 0)) {
+    const uint64_t head = tern__args_head(given->args_count, laid->name_bytes);
+    if (__builtin_expect(!tern__bump_fits(&laid->ring->args,
+                                          head + (uint64_t)given->args_count * sizeof(tern_region)),
+                         0)) {
         return false;
     }
-    reading->args = (int64_t *)(void *)(ring->args.base + ring->args.offset);
-    reading->copies = (tern_region *)(void *)((char *)reading->args + reading->head_bytes);
-    if (__builtin_expect(!read_args(reading), 0)) {
-        return false;
-    }
-    need->args = reading->head_bytes + reading->regions * sizeof(tern_region);
-    need->edges = rings->ids.count;
-    if (__builtin_expect(!tern__rings_fits(rings, need), 0)) {
-        return false;
-    }
-    tern__bump_take(&ring->args, need->args);
-    reading->task.kernel = task->kernel;
-    reading->task.more = NULL;
-    reading->task.blocks = 1;
-    reading->task.args_count = (uint16_t)given->args_count;
-    reading->task.core = (uint8_t)task->core;
-    reading->task.special = 0;
-    return true;
+    laid->args = tern__bump_next(&laid->ring->args);
+    laid->copies = (tern_region *)(void *)((char *)laid->args + head);
+    return read_args(rings, laid, found);
 }
+
+// --- placing ----------------------------------------------------------------------------------
 
 // Bits of an element, over all of a buffer.
 static void fill(char *memory, uint64_t bytes, size_t size, uint64_t value)
@@ -148,53 +158,53 @@ static void fill(char *memory, uint64_t bytes, size_t size, uint64_t value)
 
 // They get their memory: in the program's region and in its copy, also where the same region is
 // named again behind it.
-static void place_outputs(const struct tern__reading *reading, struct tern__ring *ring)
+INLINE void place_outputs(const struct laid *laid, const tern_task_arg *const *of)
 {
-    const tern_submission *given = reading->given;
+    const tern_submission *given = laid->given;
     const tern_task_arg *end = given->args + given->args_count;
-    char *heap = tern__bump_take(&ring->heap, reading->need.heap);
-    for (uint32_t rest = reading->outputs; rest != 0; rest &= rest - 1) {
+    char *heap = tern__bump_take(&laid->ring->heap, laid->need.heap);
+    for (uint32_t rest = laid->outputs; rest != 0; rest &= rest - 1) {
         const int i = __builtin_ctz(rest);
-        const tern_task_arg *arg = reading->of[i];
-        tern_region *copy = &reading->copies[i];
-        copy->address = arg->region->address = (uint64_t)(uintptr_t)heap;
-        copy->owner = arg->region->owner = reading->id;
+        const tern_task_arg *arg = of[i];
+        tern_region *region = arg->region, *copy = &laid->copies[i];
+        *copy = *region;
+        copy->address = region->address = (uint64_t)(uintptr_t)heap;
+        copy->owner = region->owner = laid->id;
         for (const tern_task_arg *later = arg + 1; later < end; later++) {
-            if (later->region == arg->region && later->access != TERN_SCALAR) {
-                tern_region *again = (tern_region *)(intptr_t)reading->args[later - given->args];
-                again->address = copy->address;
-                again->owner = copy->owner;
+            if (later->region == region && later->access != TERN_SCALAR) {
+                tern_region *again = (tern_region *)(intptr_t)laid->args[later - given->args];
+                again->address = (uint64_t)(uintptr_t)heap;
+                again->owner = laid->id;
             }
         }
         if (arg->filled) {
-            fill(heap, arg->region->buffer_bytes, tern_region_dtype_size(arg->region->dtype),
-                 arg->fill);
+            fill(heap, region->buffer_bytes, tern_region_dtype_size(region->dtype), arg->fill);
         }
-        heap += tern__output_bytes(arg->region);
+        heap += tern__output_bytes(region);
     }
 }
-
-static void place_name(struct tern__reading *reading)
+static const char *place_name(const struct laid *laid)
 {
-    char *name = (char *)(reading->args + reading->given->args_count);
-    memcpy(name, reading->task.name, reading->name_bytes - 1);
-    name[reading->name_bytes - 1] = '\0';
-    reading->task.name = name;
+    char *name = (char *)(laid->args + laid->given->args_count);
+    memcpy(name, laid->name, laid->name_bytes - 1);
+    name[laid->name_bytes - 1] = '\0';
+    return name;
 }
 
-// The row, not published.
-static struct tern__task *place_row(struct tern__reading *reading, struct tern__ring *ring)
+// The row, not published, of a task of which `of` says what is special.
+INLINE struct tern__task *place_row(const struct laid *laid, const struct tern__task *of)
 {
-    struct tern__task *row = &ring->rows[ring->next & ring->mask];
-    row->kernel = reading->task.kernel;
-    row->args = reading->args;
-    row->name = reading->task.name;
-    row->more = reading->task.more;
-    row->blocks = reading->task.blocks;
-    row->args_count = reading->task.args_count;
-    row->core = reading->task.core;
-    row->special = reading->task.special;
-    row->ring = (uint8_t)(reading->id >> 32);
+    struct tern__ring *ring = laid->ring;
+    struct tern__task *row = tern__ring_row(ring, ring->next);
+    row->kernel = of->kernel;
+    row->args = laid->args;
+    row->name = place_name(laid);
+    row->more = of->more;
+    row->blocks = of->blocks;
+    row->args_count = (uint16_t)laid->given->args_count;
+    row->core = of->core;
+    row->special = of->special;
+    row->ring = (uint8_t)(laid->id >> 32);
     row->number = ring->next;
     row->heap_end = ring->heap.head;
     row->args_end = ring->args.head;
@@ -203,86 +213,113 @@ static struct tern__task *place_row(struct tern__reading *reading, struct tern__
     tern__poke(&row->users, 1); // itself
     tern__poke(&row->users_done, 0);
     row->by = 0;
-    if (row->more != NULL) {
-        row->more->hold.task = row;
-    }
     return row;
 }
 
-static int insert_regions(struct tern__reading *reading)
+static int insert_regions(struct tern__rings *rings, const struct laid *laid,
+                          struct tern__finds *found)
 {
-    struct tern__rings *rings = reading->rings;
-    if (reading->of_owner != 0) {
-        tern__map_insert_readers(rings->map, reading->copies, reading->of_owner, reading->id);
+    if (laid->of_owner != 0) {
+        tern__map_insert_readers(rings->map, laid->copies, laid->of_owner, laid->id);
     }
-    for (uint32_t rest = reading->looked; rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = laid->looked; rest != 0; rest &= rest - 1) {
         const int i = __builtin_ctz(rest);
-        TERN_TRY(tern__map_insert(rings->map, &reading->copies[i], reading->of[i]->access,
-                                  rings->flags, reading->id, &reading->places[i]));
+        TERN_TRY(tern__map_insert(rings->map, &laid->copies[i], found->of[i]->access, rings->flags,
+                                  laid->id, &found->places[i]));
     }
     return TERN_OK;
 }
 
-static void ask_for_row(const struct tern__rings *rings, int count)
+// All that the task needs is certain to be there.
+INLINE int place(tern_graph *graph, const struct laid *laid, const struct tern__task *of,
+                 struct tern__finds *found, struct tern__history *history)
 {
-    const struct tern__ring *ring = &rings->ring[tern__ring_of_depth(rings->depth)];
-    const struct tern__task *row = &ring->rows[ring->next & ring->mask];
-    tern__own_line(row);
-    tern__own_line(&row->after);
-    const char *args = ring->args.base + ring->args.offset;
-    const char *edges = ring->edges.base + ring->edges.offset;
-    tern__own_line(edges);
-    tern__own_line(edges + TERN_CACHE_LINE);
-    for (int i = 0; i < count && i < 8; i++, args += sizeof(tern_region)) {
-        tern__own_line(args);
-        tern__own_line(args + TERN_CACHE_LINE);
-    }
-}
-
-static int submit(tern_graph *graph, struct tern__rings *rings, const tern_submission *given,
-                  tern_task_id *id)
-{
-    struct tern__reading reading; // not zeroed: that costs more than the rest of it
-    reading.rings = rings;
-    reading.given = given;
-    ask_for_row(rings, given->args_count);
-    if (__builtin_expect(!read_usual(graph, &reading), 0)) {
-        TERN_TRY(tern__reading_any(graph, &reading));
-    }
-    int which = tern__ring_of_depth(rings->depth);
-    struct tern__ring *ring = &rings->ring[which];
+    struct tern__rings *rings = graph->rings;
+    struct tern__ring *ring = laid->ring;
     struct tern__open_scope *scope = &rings->scopes[rings->depth];
-    reading.id = (uint64_t)which << 32 | ring->next;
-    place_outputs(&reading, ring);
-    place_name(&reading);
-    struct tern__task *row = place_row(&reading, ring);
-    if (graph->chip->history != NULL) {
-        tern__history_add(graph->chip->history, row, reading.id);
+    place_outputs(laid, found->of);
+    struct tern__task *row = place_row(laid, of);
+    if (row->more != NULL) {
+        row->more->hold.task = row;
     }
-    const uint32_t met = tern__rings_link(rings, ring, row, rings->ids.ids, rings->ids.count);
+    if (history != NULL) {
+        tern__history_add(history, row, laid->id);
+    }
+    const uint32_t met =
+        tern__rings_link(rings, ring, row, rings->ids.ids, laid->need.edges, history);
     if (scope->tasks++ == 0) {
         scope->first = ring->next;
     }
     ring->next++;
     rings->tasks++;
-    int status = scope->mode == TERN_SCOPE_AUTO ? insert_regions(&reading) : TERN_OK;
+    const int status =
+        scope->mode == TERN_SCOPE_AUTO ? insert_regions(rings, laid, found) : TERN_OK;
     tern__orchestrate_publish(graph, row, met);
-    if (id != NULL) {
-        *id = reading.id;
+    if (laid->told != NULL) {
+        *laid->told = laid->id;
     }
     return tern__submit_refuse(graph, TERN__CODE_TENSORMAP_OVERFLOW, status);
 }
 
+// --- submitting -------------------------------------------------------------------------------
+
+static __attribute__((noinline)) int submit_any(tern_graph *graph, const tern_submission *given,
+                                                tern_task_id *id)
+{
+    struct tern__rings *rings = graph->rings;
+    struct tern__reading reading; // not zeroed: that costs more than the rest of it
+    reading.rings = rings;
+    reading.given = given;
+    TERN_TRY(tern__reading_any(graph, &reading));
+    const int which = tern__ring_of_depth(rings->depth);
+    struct tern__ring *ring = &rings->ring[which];
+    const struct laid laid = {.given = given,
+                              .ring = ring,
+                              .id = (uint64_t)which << 32 | ring->next, // after any join
+                              .told = id,
+                              .args = reading.args,
+                              .copies = reading.copies,
+                              .name = reading.task.name,
+                              .name_bytes = reading.name_bytes,
+                              .need = reading.need,
+                              .of_owner = reading.of_owner,
+                              .looked = reading.looked,
+                              .outputs = reading.outputs};
+    return place(graph, &laid, &reading.task, &reading.found, graph->chip->history);
+}
+
+static int submit(tern_graph *graph, struct tern__rings *rings, const tern_submission *given,
+                  tern_task_id *id)
+{
+    const int which = tern__ring_of_depth(rings->depth);
+    struct tern__ring *ring = &rings->ring[which];
+    struct laid laid = {.given = given, .ring = ring, .told = id};
+    struct tern__finds found; // nor this
+    tern__own_line(tern__ring_row(ring, ring->next));
+    tern__own_line(&tern__ring_row(ring, ring->next)->after);
+    laid.id = (uint64_t)which << 32 | ring->next;
+    if (__builtin_expect(!read_usual(graph, rings, &laid, &found), 0)) {
+        return submit_any(graph, given, id);
+    }
+    tern__bump_take(&ring->args, laid.need.args);
+    const struct tern__task plain = {.kernel = given->task.kernel,
+                                     .blocks = 1,
+                                     .core = (uint8_t)given->task.core};
+    return place(graph, &laid, &plain, &found, NULL);
+}
+
 static int graph_submit(tern_graph *graph, const tern_submission *submission, tern_task_id *id)
 {
-    struct tern__rings *rings;
-    TERN_TRY(tern__submit_rings("tern_graph_submit", graph, &rings));
-    if (submission == NULL) {
+    if (__builtin_expect(!tern__submit_is_usual(graph), 0)) {
+        struct tern__rings *rings;
+        TERN_TRY(tern__submit_rings("tern_graph_submit", graph, &rings));
+    }
+    if (__builtin_expect(submission == NULL, 0)) {
         return tern__submit_refuse(graph, TERN__CODE_INVALID_ARGS,
                                    tern__fail(TERN_ERR_ARG,
                                               "tern_graph_submit: submission must not be NULL"));
     }
-    return submit(graph, rings, submission, id);
+    return submit(graph, graph->rings, submission, id);
 }
 
 int tern_graph_submit(tern_graph *graph, const tern_submission *submission, tern_task_id *id)

@@ -4,10 +4,21 @@
 #define TERN_GRAPH_SUBMIT_H
 
 #include "base/error.h"
+#include "graph/chip.h"
+#include "graph/orchestrate.h"
 #include "graph/rings.h"
 
 // The rings of a graph whose orchestration calls, while its run goes well.
 int tern__submit_rings(const char *call, const tern_graph *graph, struct tern__rings **rings);
+
+// Whether it may be called so. tern__submit_rings says why not.
+static inline bool tern__submit_is_usual(const tern_graph *graph)
+{
+    return tern__handle_lives(graph, TERN__GRAPH) && graph->rings != NULL &&
+           tern__orchestrates(graph) &&
+           tern__flag_load(&graph->chip->run.failed) == TERN__RUN_WELL &&
+           tern__flag_load(&graph->chip->run.cancelled) == 0;
+}
 
 // A status that is an error ends the run, with the call's sentence and a code of graph_code.def.
 // Returns it.

@@ -151,10 +151,10 @@ static inline bool tern__task_link(struct tern__edge *edge)
 }
 
 // The same while nothing runs, and nobody else uses the list.
-static inline void tern__task_link_alone(struct tern__edge *edge)
+static inline void tern__task_link_alone(struct tern__edge *edge, struct tern__task *from)
 {
-    edge->next = atomic_load_explicit(&edge->from->after, memory_order_relaxed);
-    atomic_store_explicit(&edge->from->after, edge, memory_order_relaxed);
+    edge->next = atomic_load_explicit(&from->after, memory_order_relaxed);
+    atomic_store_explicit(&from->after, edge, memory_order_relaxed);
 }
 
 // What `pending` of an unpublished task of the second builder is too high by.
