@@ -5,9 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// Of large queues: fewer faults when it is written, and none while it is used.
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
-
 struct tern__ready *tern__ready_make(uint64_t tasks, struct tern__ready *older)
 {
     uint64_t room = 64;
@@ -15,14 +12,14 @@ struct tern__ready *tern__ready_make(uint64_t tasks, struct tern__ready *older)
         room *= 2;
     }
     size_t bytes = sizeof(struct tern__ready) + room * sizeof(struct tern__ready_slot);
-    bool large = bytes >= HUGE_PAGE_BYTES;
-    size_t unit = large ? HUGE_PAGE_BYTES : TERN_CACHE_LINE;
+    bool large = bytes >= TERN__HUGE_PAGE_BYTES;
+    size_t unit = large ? TERN__HUGE_PAGE_BYTES : TERN_CACHE_LINE;
     struct tern__ready *made = aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
     if (made == NULL) {
         return NULL;
     }
     if (large) {
-        (void)madvise(made, bytes, MADV_HUGEPAGE); // a hint
+        (void)madvise(made, bytes, MADV_HUGEPAGE); // a hint, for fewer faults
     }
     // All of it now. Where pages come when they are used, a page is first read by who looks for a
     // task and then written by who has one, which ends in a copy, and in waiting for all

@@ -15,6 +15,9 @@
 
 #include "base/order.h"
 
+// Of the processor; for large memory that threads go through in turn.
+#define TERN__HUGE_PAGE_BYTES ((size_t)2 << 20)
+
 struct tern__task;
 
 struct tern__ready_slot {

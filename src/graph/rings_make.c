@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "graph/ready.h"
 #include "graph/rings.h"
 
 enum {
@@ -22,19 +24,38 @@ enum {
 #define HEAP (UINT64_C(256) << 20)
 #define HEAP_MOST (UINT64_C(1) << 40)
 #define COUNT_MOST (1u << 24)
-
-static void *map_memory(uint64_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory != MAP_FAILED ? memory : NULL;
-}
+#define SMALL (UINT64_C(256) << 10) // bytes of a ring's memory that are in small pages
 
 static void unmap_memory(void *memory, uint64_t bytes)
 {
-    if (memory != NULL) {
+    if (memory != NULL && bytes > 0) {
         munmap(memory, bytes);
     }
+}
+
+// Memory of more than SMALL bytes is in huge pages behind them, where the system has any: who goes
+// through a large ring then seldom comes to a page that the processor does not know. What a small
+// graph uses lies before.
+static void *map_memory(uint64_t bytes)
+{
+    const uint64_t spare = bytes > SMALL ? TERN__HUGE_PAGE_BYTES : 0;
+    char *mapped = mmap(NULL, bytes + spare, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) {
+        return NULL;
+    }
+    if (spare == 0) {
+        return mapped;
+    }
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t before =
+        (2 * TERN__HUGE_PAGE_BYTES - SMALL - (uintptr_t)mapped % TERN__HUGE_PAGE_BYTES) %
+        TERN__HUGE_PAGE_BYTES;
+    char *memory = mapped + before, *end = memory + (bytes + page - 1) / page * page;
+    unmap_memory(mapped, before);
+    unmap_memory(end, (uint64_t)(mapped + bytes + spare - end));
+    (void)madvise(memory + SMALL, bytes - SMALL, MADV_HUGEPAGE); // a hint
+    return memory;
 }
 
 void tern__rings_free(struct tern__rings *rings)
