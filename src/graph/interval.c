@@ -71,18 +71,19 @@ static uint32_t join(const struct tern__intervals *all, uint32_t before, uint32_
     return root;
 }
 
+// Above its place, what is added changes nothing but how far intervals reach.
 void tern__interval_add(const struct tern__intervals *all, uint32_t *root, uint32_t added)
 {
-    if (*root == 0 || height(added) > height(*root)) {
-        struct tern__interval *interval = at(all, added);
-        split(all, *root, added, &interval->left, &interval->right);
-        *root = added;
-    } else {
-        struct tern__interval *interval = at(all, *root);
-        tern__interval_add(all, is_before(all, added, *root) ? &interval->left : &interval->right,
-                           added);
+    struct tern__interval *interval = at(all, added);
+    const uint64_t added_height = height(added);
+    while (*root != 0 && height(*root) >= added_height) {
+        struct tern__interval *above = at(all, *root);
+        above->reach = interval->end > above->reach ? interval->end : above->reach;
+        root = is_before(all, added, *root) ? &above->left : &above->right;
     }
-    measure(all, *root);
+    split(all, *root, added, &interval->left, &interval->right);
+    *root = added;
+    measure(all, added);
 }
 
 void tern__interval_remove(const struct tern__intervals *all, uint32_t *root, uint32_t removed)
