@@ -22,8 +22,9 @@
 #include "sync/spread.h"
 #include "sync/wait.h"
 
-enum { LOOKS_ALONE = 60, LOOKS_CROWDED = 4 }; // in a row, about 40 ns each
-enum { PAUSES_MAX = 128, PAUSES_MORE = 4, PAUSES_TRIED = 16, TRY_EVERY = 16 }; // about 18 ns each
+enum { LOOKS_ALONE = 60, LOOKS_CROWDED = 4 };                   // in a row, about 40 ns each
+enum { PAUSES_MAX = 512, PAUSES_MORE = 4, PAUSES_A_TASK = 32 }; // about 18 ns each
+enum { PAUSES_TRIED = 16, TRY_EVERY = 16 };
 
 static struct tern__ready *queue_of(struct tern__cores *cores, int kind)
 {
@@ -190,17 +191,22 @@ static bool await_task(struct tern__core *core, struct tern__task **task)
     }
 }
 
-// Each look takes a cache line from the orchestration, which puts tasks one after the other: both
-// are faster when the core looks again only when there are several. So it pauses first, longer from
-// time to time while several have come, and half as long when only one has. Now and then it tries.
+// Each look takes a cache line from the orchestration, which puts tasks one after the other, and a
+// core that is close behind takes those of the tasks, too. Both are faster when the core looks
+// again only when there are many. So it pauses first: longer from time to time while several come,
+// half as long when only one has, and never longer than PAUSES_A_TASK for each that came after the
+// last pause, so that tasks that come slowly do not wait long. Now and then it tries.
 static void await_several(struct tern__core *core)
 {
     const struct tern_chip *chip = core->chip;
     if (core->burst > 1) {
-        core->pauses += core->pauses < PAUSES_MAX ? PAUSES_MORE : 0;
+        core->pauses += core->pauses / 8 + PAUSES_MORE;
     } else {
         core->pauses /= 2;
     }
+    const uint32_t most =
+        core->burst < PAUSES_MAX / PAUSES_A_TASK ? core->burst * PAUSES_A_TASK : PAUSES_MAX;
+    core->pauses = core->pauses < most ? core->pauses : most;
     core->burst = 0;
     if (core->pauses == 0 && ++core->tries % TRY_EVERY == 0) {
         core->pauses = PAUSES_TRIED;
