@@ -32,6 +32,7 @@ SUBMITTED_TASKS = (1000, 16000)
 SCALE_TASKS = (10000, 10000000)
 LAYERS = ((128, 256), (256, 512), (512, 2048))  # hidden, intermediate of examples/tp_ffn
 LAYER_TOKENS = (128, 8192)
+LAYER_TURNS = (1, 3)  # in a round: it takes tens of milliseconds, and varies from process to process
 
 # The builders: program and its argument, title.
 BUILDERS = {"host": ("bench_tasks", "built on the host"),
@@ -170,7 +171,7 @@ def plan_runs(tern, systems, quick):
              [tern, "run", "-n", "1", tasks, "trace", TRACED_TASKS],
              *([tern, "run", "-n", "2", os.path.join(programs, "tp_ffn"), "--tokens", LAYER_TOKENS,
                 "--hidden", str(hidden), "--intermediate", str(intermediate)]
-               for hidden, intermediate in LAYERS))
+               for hidden, intermediate in LAYERS * LAYER_TURNS[pick]))
     return found + [("tern", [word if isinstance(word, str) else str(word[pick]) for word in command],
                      {}, False) for command in alone]
 
@@ -245,4 +246,5 @@ def chapter(text, pick, rounds):
             "those, before the next layer. Random DAG: inputs among the 1000 tasks before. Signal to "
             "kernel: half a round trip between two ranks, whose tasks notify each other. The layer is "
             f"examples/tp_ffn with {LAYER_TOKENS[pick]} tokens, f32 and one matrix core a rank: four products and "
-            "two AllReduces; its computation alone is the same products without them.\n")
+            "two AllReduces; its computation alone is the same products without them, in the same process "
+            f"in turn; {LAYER_TURNS[pick] * rounds} processes.\n")
