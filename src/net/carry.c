@@ -111,9 +111,7 @@ static bool is_gone(void *net, int peer)
 
 static void wake(void *arg)
 {
-    const struct tern__net *net = arg;
-    uint64_t one = 1;
-    (void)!write(net->wake, &one, sizeof one);
+    tern__net_wake(arg);
 }
 
 // Start.

@@ -25,6 +25,7 @@
 enum {
     LATEST = 4, // calls of a rank that are told, and of those that have not ended:
     OPEN = 4,
+    DEAF_MS = 2 * TERN__NET_BEAT_MS, // longer than what is on its way waits to be confirmed
 };
 
 // What a rank does.
@@ -65,16 +66,21 @@ static void end_machine(struct tern__net *net, int machine)
 }
 
 // For how long nothing has got there: what is on its way now may be as old as the last beat. What
-// waits in the memory of a process that stands still has got there.
+// waits in the memory of a process that stands still has got there. A leader that has ended
+// meanwhile, since it heard nothing, confirms nothing any more.
 static void listen_for_acks(struct tern__net *net, int machine, int64_t step_ns)
 {
     struct tern__net_control *control = net->control;
     const struct tern__net_link *link =
         net->peers[net->job->machines->list[machine].leader].answers;
+    bool ended = link == NULL || link->closed;
+    if (ended && control->machines[machine].deaf_ns > DEAF_MS * TERN_NS_PER_MS) {
+        control->machines[machine].deaf_ns += step_ns;
+        return;
+    }
     struct tcp_info info;
     socklen_t size = sizeof info;
-    bool waits = link != NULL && !link->closed &&
-                 getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+    bool waits = !ended && getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
                  size >= offsetof(struct tcp_info, tcpi_bytes_received) && info.tcpi_unacked > 0;
     bool same = waits && info.tcpi_bytes_acked == control->machines[machine].confirmed;
     control->machines[machine].deaf_ns =

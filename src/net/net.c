@@ -19,6 +19,7 @@
 #include "sync/ladder.h"
 
 enum { EVENTS = 64, HOLD_YIELDS = 20 };
+#define LOSING_NS TERN_NS_PER_MS // how often others are asked who may know more
 
 static void watch(const struct tern__net *net, int fd, void *what, uint32_t events, int change)
 {
@@ -152,9 +153,11 @@ static void *receive_all(void *arg)
 {
     struct tern__net *net = arg;
     int64_t beat_ns = tern__now_ns();
+    bool losing = false;
     while (tern__flag_load(&net->stop) == 0) {
         struct epoll_event events[EVENTS];
         int64_t left_ns = beat_ns - tern__now_ns();
+        left_ns = losing && left_ns > LOSING_NS ? LOSING_NS : left_ns;
         left_ns = tern__net_carry_on(net, left_ns > 0 ? left_ns : 0);
         int count = await_events(net, events, left_ns);
         for (int i = 0; i < count; i++) {
@@ -168,6 +171,7 @@ static void *receive_all(void *arg)
         }
         pthread_mutex_lock(&net->work); // partner: poll_one
         tern__net_free_ended(net);
+        losing = tern__net_losing(net);
         pthread_mutex_unlock(&net->work);
     }
     return NULL;
@@ -257,8 +261,7 @@ void tern__net_stop(struct tern__job *job)
         return;
     }
     tern__flag_store(&net->stop, 1);
-    uint64_t one = 1;
-    (void)!write(net->wake, &one, sizeof one);
+    tern__net_wake(net);
     pthread_join(net->thread, NULL);
     tern__nets_remove(net);
     tern__net_carry_stop(net);

@@ -26,6 +26,12 @@ void tern__net_each_beat(struct tern__net *net, void (*beat)(struct tern__net *n
     net->beat = beat;
 }
 
+void tern__net_wake(const struct tern__net *net)
+{
+    uint64_t one = 1;
+    (void)!write(net->wake, &one, sizeof one);
+}
+
 void tern__net_free(struct tern__net *net)
 {
     for (uint32_t i = 0; i < net->windows_count; i++) { // in the child of a fork

@@ -115,6 +115,9 @@ struct tern__net {
     struct tern__net_peer peers[TERN_RANKS_MAX];
     struct tern__net_handler handlers[TERN__NET_KINDS];
     void (*beat)(struct tern__net *net);
+    uint8_t lost[TERN_RANKS_MAX];      // found to have ended, not yet marked dead: peer.c
+    int nlost;                         // of them
+    int64_t lost_ns;                   // since when the first of them is that
     uint64_t heard;                    // bit r: something has come from rank r since the last beat
     struct tern__net_control *control; // control_beat.c
     struct tern__net_get gets[TERN__NET_GETS];
@@ -137,6 +140,9 @@ static inline void tern__net_show_order(struct tern__net *net)
 // state.c. Closes all and frees it; no thread uses it.
 void tern__net_free(struct tern__net *net);
 
+// The receiving thread does not sleep on. Any thread.
+void tern__net_wake(const struct tern__net *net);
+
 // link.c. Makes a connection known to the receiving thread, or closes it: NULL without memory. With
 // net->work.
 struct tern__net_link *tern__net_link_new(struct tern__net *net, int fd, int peer, bool outgoing);
@@ -150,7 +156,13 @@ bool tern__net_is_gone(const struct tern__net *net, int rank);
 int tern__net_say_gone(const struct tern__net *net, int rank);
 
 // A rank's connection has closed without a BYE, or could not be used: it has died, unless it left.
+// Whoever else knows how it ended has some moments to say it. With net->work: nothing waits for
+// that, and those lost later come later. Any thread but the receiving one: waits.
 void tern__net_lost(struct tern__net *net, int rank);
+void tern__net_await_loss(const struct tern__net *net, int rank);
+
+// On the receiving thread, with net->work: whether to look again in a millisecond.
+bool tern__net_losing(struct tern__net *net);
 
 // A flush has been answered.
 void tern__net_flushed(struct tern__net *net, int peer, uint64_t number);

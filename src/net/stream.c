@@ -61,7 +61,7 @@ static int open_socket(struct tern__net *net, int rank, int *fd)
     if (error != 0) {
         close(made);
         if (error == ECONNREFUSED || error == ECONNRESET) { // it listened when the job began
-            tern__net_lost(net, rank);
+            tern__net_await_loss(net, rank);
         }
         return tern__fail(TERN_ERR_PEER, "cannot reach rank %d at %s from machine %s: %s", rank,
                           tern__address_text(address).text, machines->list[machines->mine].name,

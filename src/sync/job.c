@@ -272,24 +272,25 @@ static void look_for_dump(struct tern__job *job)
     }
 }
 
-void tern__job_await_launcher(const struct tern__job *job, int rank, int process,
-                              const _Atomic uint32_t *stop)
+bool tern__job_launcher_may_say(const struct tern__job *job, int rank, int64_t since_ns)
 {
-    const struct tern__ctl_rank *slot = &job->ctl->ranks[rank];
-    struct pollfd end = {.fd = process, .events = POLLIN};
+    return job->launched && tern__now_ns() - since_ns < LAUNCHER_SAYS_MS * TERN_NS_PER_MS &&
+           tern__flag_load(&job->ctl->ranks[rank].state) == TERN__RANK_ACTIVE;
+}
+
+static void await_launcher(const struct tern__job *job, int rank)
+{
+    struct pollfd end = {.fd = job->pidfd[rank], .events = POLLIN};
     int64_t begin_ns = tern__now_ns();
-    int64_t waited_ms = 0;
-    while (job->launched && waited_ms < LAUNCHER_SAYS_MS && tern__flag_load(stop) == 0 &&
-           tern__flag_load(&slot->state) == TERN__RANK_ACTIVE &&
-           (waited_ms < PROCESS_ENDS_MS || process < 0 || poll(&end, 1, 0) > 0)) {
+    while (tern__job_launcher_may_say(job, rank, begin_ns) &&
+           (tern__now_ns() - begin_ns < PROCESS_ENDS_MS * TERN_NS_PER_MS || end.fd < 0 ||
+            poll(&end, 1, 0) > 0)) {
         poll(NULL, 0, 1);
-        waited_ms = (tern__now_ns() - begin_ns) / TERN_NS_PER_MS;
     }
 }
 
 void tern__job_ended(struct tern__job *job, int rank)
 {
-    static const _Atomic uint32_t never;
     const struct tern__ctl_rank *slots = job->ctl->ranks;
     if (rank != 0 && job->rank != 0 && tern__peek(&slots[rank].threads) == 0 &&
         job->outbox[0] >= 0 && tern__flag_load(&slots[0].state) == TERN__RANK_ACTIVE) {
@@ -298,7 +299,7 @@ void tern__job_ended(struct tern__job *job, int rank)
             tern__ctl_mark_dead(job->ctl, 0);
         }
     }
-    tern__job_await_launcher(job, rank, job->pidfd[rank], &never);
+    await_launcher(job, rank);
     tern__ctl_mark_dead(job->ctl, rank);
 }
 

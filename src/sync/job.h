@@ -78,14 +78,13 @@ struct tern__ladder tern__job_ladder(struct tern__job *job);
 // other.
 void tern__job_look(struct tern__job *job);
 
-// A rank is about to be found dead. A launcher says a moment later how it ended, and marks it dead:
-// waits for that, for up to a second and until *stop. Of a `process` (its pidfd; -1: not known)
-// that does not end within 0.2 s it says nothing.
-void tern__job_await_launcher(const struct tern__job *job, int rank, int process,
-                              const _Atomic uint32_t *stop);
+// A rank has been found to have ended, then. A launcher says a moment later how, and marks it dead:
+// whether that can still come, for a second.
+bool tern__job_launcher_may_say(const struct tern__job *job, int rank, int64_t since_ns);
 
-// A rank's process has ended: marks it dead. When it had not entered the job, rank 0, which lets
-// ranks in, may be the reason, and ends a moment later: that is waited for, and marked first.
+// A rank's process has ended: waits for its launcher's word, and marks it dead. Of a process that
+// does not end within 0.2 s a launcher says nothing. When it had not entered the job, rank 0, which
+// lets ranks in, may be the reason, and ends a moment later: that is waited for, and marked first.
 void tern__job_ended(struct tern__job *job, int rank);
 
 // Marks a rank dead, remembers the first one and wakes all. Also for the launcher, which has no job

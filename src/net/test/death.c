@@ -363,6 +363,32 @@ static void who_ends_because_of_a_death_is_not_the_reason(void **state)
     }
 }
 
+// A rank whose connection has closed is no death yet while its launcher may say how it ended;
+// whoever takes what comes from the others does not wait for that.
+static int lose_the_other(tern_comm *comm, void *arg)
+{
+    struct tern__job *job = comm->group.job;
+    struct tern__net *net = job->net;
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    if (tern_comm_rank(comm) == 0) {
+        job->launched = true;
+        pthread_mutex_lock(&net->work);
+        tern__net_lost(net, 1);
+        bool lives = tern__flag_load(&job->ctl->ranks[1].state) == TERN__RANK_ACTIVE;
+        bool waits = tern__net_losing(net);
+        tern__ctl_mark_dead(job->ctl, 1); // as the launcher does when it has said it
+        bool over = !tern__net_losing(net);
+        pthread_mutex_unlock(&net->work);
+        CHECK(lives && waits && over);
+    }
+    return 0;
+}
+
+static void what_a_launcher_may_say_holds_nobody_up(void **state)
+{
+    assert_true(machines_run_comm("ab", lose_the_other, NULL, 20));
+}
+
 int main(void)
 {
     setenv("TERN_NET_TIMEOUT", "1", 1);
@@ -375,6 +401,7 @@ int main(void)
         cmocka_unit_test(who_waits_for_a_confirmation_hears_of_a_death),
         cmocka_unit_test(who_ends_without_destroy_has_died),
         cmocka_unit_test(who_ends_because_of_a_death_is_not_the_reason),
+        cmocka_unit_test(what_a_launcher_may_say_holds_nobody_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
