@@ -12,9 +12,6 @@
 #include "boot/words.h"
 
 #define EXIT_LOST 137
-// Ranks that can still learn from one another what has happened have this long to say it.
-#define SILENT_TERM_NS (300 * TERN_NS_PER_MS)
-#define SILENT_KILL_NS (500 * TERN_NS_PER_MS)
 
 static void go(struct tern__launch *job, const struct tern__link_word *word, const void *payload)
 {
@@ -93,8 +90,9 @@ static void lose_head(struct tern__launch *job)
             tern__hub_remote_gone(job->hub, (UINT64_MAX >> (64 - job->procs.nranks)),
                                   (int32_t)(link->silence_ns / TERN_NS_PER_MS));
         }
-        tern__launch_end(job, CAUSE_HEAD, SILENT_TERM_NS, SILENT_KILL_NS);
-    } else {
+        tern__launch_end(job, CAUSE_HEAD, TERN__SILENT_TERM_MS * TERN_NS_PER_MS,
+                         TERN__SILENT_KILL_MS * TERN_NS_PER_MS);
+    } else if (job->kill_at_ns == INT64_MAX) { // else it has said how long ranks have
         tern__launch_say("on %s: the head of the job is gone\n", job->branch->assignment->host);
         tern__launch_end(job, CAUSE_HEAD, 0, 0);
     }

@@ -192,6 +192,24 @@ static void hear_word(struct tern__job_head *head, int at, const struct tern__li
     }
 }
 
+// A host that is silent may still hear, where a cable is cut in one direction: its ranks are to say
+// why they end, too.
+static void tell_silent(struct tern__job_head *head, int at)
+{
+    struct tern__link *link = &head->entries[at].link;
+    uint64_t others = (UINT64_MAX >> (64 - head->hosts.nranks)) & ~ranks_of(head, at);
+    struct tern__link_word gone = {.kind = TERN__WORD_GONE,
+                                   .value = (int32_t)(head->silence_ns / TERN_NS_PER_MS),
+                                   .number = others};
+    struct tern__link_word end = {.kind = TERN__WORD_END,
+                                  .value = TERN__SILENT_TERM_MS,
+                                  .rank = TERN__SILENT_KILL_MS};
+    link->state = TERN__LINK_OPEN; // else nothing can be said
+    tern__link_say(link, &gone, NULL);
+    tern__link_say(link, &end, NULL);
+    link->state = TERN__LINK_SILENT;
+}
+
 // The connection to a branch has gone before it was over.
 static void lose(struct tern__job_head *head, int at)
 {
@@ -205,6 +223,9 @@ static void lose(struct tern__job_head *head, int at)
         !WIFSIGNALED(job->procs.status[job->culprit]) &&
         entry->link.heard_ns + head->silence_ns / 4 < head->failed_ns) {
         job->cause = CAUSE_NONE;
+    }
+    if (state == TERN__LINK_SILENT) {
+        tell_silent(head, at);
     }
     entry->dismissed = true;
     tern__link_close(&entry->link);

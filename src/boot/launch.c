@@ -28,6 +28,7 @@
 #include "tern/file.h"
 #include "boot/launch_procs.h"
 #include "boot/launch_signals.h"
+#include "boot/words.h"
 
 // What `exec > >(tee log)` in a rank leaves behind is given this long to see its end of file;
 // longer, but not for ever, while some of it runs or waits for a processor.
@@ -72,7 +73,10 @@ static void look_at_output(struct tern__launch *job)
     int error = job->labels != NULL ? tern__labels_error(job->labels) : 0;
     if (error != 0 && job->error == 0) {
         job->error = error;
-        tern__launch_end(job, CAUSE_OUTPUT, 0, TERN__KILL_AFTER_NS);
+        // Of a branch the agent has ended, perhaps since the head hears this host no more: its
+        // ranks may say that in their files.
+        int64_t term_ms = job->branch != NULL ? TERN__SILENT_TERM_MS : 0;
+        tern__launch_end(job, CAUSE_OUTPUT, term_ms * TERN_NS_PER_MS, TERN__KILL_AFTER_NS);
     }
 }
 

@@ -36,6 +36,10 @@ enum tern__word {
                      // this has been silent, or 0
 };
 
+// What a branch gives its ranks that can still learn, from one another or from the head, why they
+// end.
+enum { TERN__SILENT_TERM_MS = 300, TERN__SILENT_KILL_MS = 500 };
+
 // Bits of `number`; above them 1 + the rank that the others blamed, or 0.
 enum tern__word_end {
     TERN__WORD_FELL = 1,     // failed on its own

@@ -20,7 +20,8 @@ ${CC:-cc} -std=c17 -D_GNU_SOURCE -I"$root/include" "$root/test/system/hosts.c" -
 job() {
     rm -f ended go
     "$lab/rsh" tn0 "cd $dir; TERN_NET_TIMEOUT=2 timeout -s KILL 60 $tern run --hosts tn0:2,tn1,tn2:2 \
-        --agent $lab/rsh --label ./rank $* >out 2>err </dev/null; echo \$? >status; mv status ended"
+        --agent $lab/rsh --label --output ranks ./rank $* >out 2>err </dev/null
+        echo \$? >status; mv status ended"
 }
 
 # ended STATUS TEXT: what is said, by `tern run` and (file out) by ranks
@@ -57,23 +58,28 @@ ended 137 "tern run: rank 4 (on tn2) was killed by signal 9 (Killed)"
     die "not all ranks say who died: $(<out)"
 nothing_left "a death"
 
-# Cables. A host that hears nothing may be the first to know.
+# Cables. Every rank that waits, on both sides, says why it ends: also those that nobody hears, in their files. A
+# host that hears nothing may be the first to know.
 for direction in '' from to; do
     : >out
     job &
     until_ready
     # shellcheck disable=SC2086
+    begin=$EPOCHREALTIME
     "$lab/netlab" cut tn2 $direction
     wait $!
     ended 137 "tern run: host tn2 (ranks 3-4)"
+    nothing_left "a cut cable, $direction"
     # Which ranks hear of a machine, and which of a rank that has heard, depends on who is first.
     wanted='machine tn[02] (ranks* [0-9-]*) has been silent'
     [ "$direction" != to ] || wanted='barrier'
-    for rank in 1 2; do
-        grep -q "^\[$rank@.*failed barrier 2: .*$wanted" out ||
-            die "cut $direction: rank $rank says: $(cat out)"
+    after=
+    for rank in 1 2 3 4; do
+        grep -q "failed barrier 2: .*$wanted" ranks/rank-$rank.log ||
+            die "cut $direction: rank $rank says: $(cat ranks/rank-$rank.log); out: $(cat out)"
+        after+=" $((($(stat -c %.6Y ranks/rank-$rank.log | tr -d .) - ${begin/./}) / 1000))"
     done
-    nothing_left "a cut cable, $direction"
+    echo "a cable cut in ${direction:-both}: ranks 1 to 4 say so after$after ms"
     "$lab/netlab" mend tn2
 done
 

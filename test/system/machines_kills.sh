@@ -105,11 +105,11 @@ one() {
     within_reason ended || die "$what: the job does not end: $(head -5 said)"
     took=$((($(tr -d . <<<"$EPOCHREALTIME") - $(tr -d . <<<"$begin")) / 1000))
     [ $took -le $longest ] || longest=$took
-    note_sentences $way "$host"
     [ $way = head ] ||
         grep -qE 'died|silent|is lost|has failed|gone|killed|ended|exited' said ||
         die "$what: nothing is said: $(head -5 said)"
     within_reason nothing_left || die "$what: left: $(head -8 left); said: $(head -4 said)"
+    note_sentences $way "$host" # ranks that only hear may say it when the job has ended elsewhere
     "$lab/netlab" down
     wait
 }
