@@ -47,7 +47,7 @@ static inline void tern__distance_vote(struct tern__distance *distance, int64_t 
     }
 }
 
-// Every fourth time: loads one byte of a line that another processor has just stored into its
+// Every 16th time: loads one byte of a line that another processor has just stored into its
 // cache, and that this one has not read since; and votes. Some 75 ns beside what the line takes.
 void tern__distance_measure(struct tern__distance *distance, const void *line);
 

@@ -36,8 +36,8 @@ void tern__expose(void *to, const void *from, uint64_t bytes)
     }
     char *begin = to;
     const char *source = from;
-    uint64_t head = TERN_CACHE_LINE - (uintptr_t)begin % TERN_CACHE_LINE;
-    uint64_t lines = (bytes - head) / TERN_CACHE_LINE * TERN_CACHE_LINE;
+    uint64_t head = -(uintptr_t)begin % TERN_CACHE_LINE;
+    uint64_t lines = (bytes - head - 1) / TERN_CACHE_LINE * TERN_CACHE_LINE; // not the last one
     memcpy(begin, source, head);
     copy_lines(begin + head, source + head, lines);
     memcpy(begin + head + lines, source + head + lines, bytes - head - lines);

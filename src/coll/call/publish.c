@@ -47,6 +47,10 @@ uint64_t tern__call_place(const struct tern__calls *calls, const char *address, 
 
 // Of a root that gives to others: more than the caches between them hold.
 #define GIVES_LONG (UINT64_C(128) << 10)
+#define GIVES_PAST_FROM (UINT64_C(16) << 10)
+
+// Inputs of v-collectives from so many bytes on lie in another part of the slot each time.
+#define PARTS_FROM (UINT64_C(16) << 10)
 
 // Whether each rank has a processor. Who share one share caches.
 static bool are_alone(const struct tern__calls *calls)
@@ -61,11 +65,10 @@ static void expose(const struct tern__coll *call, char *to, const char *from, ui
 {
     const struct tern__calls *calls = call->calls;
     bool gives = tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM && call->in_reach > GIVES_LONG;
-    if (bytes >= TERN__EXPOSE_FROM &&
-        (tern__distance_is_long(&calls->distance) || (gives && are_alone(calls)))) {
+    if (gives && bytes >= GIVES_PAST_FROM && are_alone(calls)) {
         tern__expose(to, from, bytes);
     } else {
-        memcpy(to, from, bytes);
+        tern__hand_over(&calls->distance, to, from, bytes);
     }
 }
 
@@ -101,7 +104,7 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
     }
     uint64_t at = table_bytes;
     uint64_t bytes = tern__call_packed_bytes(call);
-    if (bytes >= TERN__EXPOSE_FROM) {
+    if (bytes >= PARTS_FROM) {
         at += part_of_slot(calls, run, table_bytes + bytes);
     }
     bool wide = tern__kind_in_all(call->plan_kind);
@@ -263,12 +266,12 @@ static void fill_packed(const struct tern__coll *call, uint32_t run, struct tern
     tern__call_shares(call, table);
     for (int rank = 0; tern__kind_in_all(call->kind) && rank < calls->nranks; rank++) {
         if (table[rank].in_bytes > 0) {
-            memcpy(to, call->in + table[rank].in_offset, table[rank].in_bytes);
+            expose(call, to, call->in + table[rank].in_offset, table[rank].in_bytes);
             to += table[rank].in_bytes;
         }
     }
     if (!tern__kind_in_all(call->kind) && call->in_bytes > 0) {
-        memcpy(to, call->in, call->in_bytes);
+        expose(call, to, call->in, call->in_bytes);
     }
     tern__call_pack(call, table);
 }
@@ -289,6 +292,15 @@ static void fill_list(const struct tern__coll *call, uint32_t run, struct tern__
     }
 }
 
+// A whole input, its shares one by one: each one's first line stays in the cache.
+static void fill_input(const struct tern__coll *call, char *payload)
+{
+    uint64_t part = tern__kind_in_all(call->plan_kind) ? call->share_bytes : call->in_bytes;
+    for (uint64_t at = 0; at < call->in_bytes; at += part) {
+        expose(call, payload + at, call->in + at, part);
+    }
+}
+
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
     if (call->way == TERN__WAY_UNKNOWN) {
@@ -300,8 +312,7 @@ void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *h
     } else if (call->ins != NULL) {
         fill_list(call, run, head);
     } else if (call->in_bytes > TERN__LINE_BYTES) {
-        expose(call, tern__area_payload(call->calls->area, call->calls->rank, run), call->in,
-               call->in_bytes);
+        fill_input(call, tern__area_payload(call->calls->area, call->calls->rank, run));
     } else if (call->in_bytes > 0) {
         memcpy(head->data, call->in, call->in_bytes);
     }

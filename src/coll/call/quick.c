@@ -11,6 +11,7 @@
 
 #include "base/trace.h"
 #include "coll/call/quick.h"
+#include "xport/expose.h"
 
 // Whether the buffers may be where they are. In place: the input is in the slot before out is
 // written.
@@ -56,6 +57,15 @@ static void tell(const struct tern__calls *calls, const struct tern__shape *shap
                                           .alone = shape->alone});
 }
 
+// Share by share, as others read them.
+static void hand_over(const struct tern__calls *calls, char *to, const char *in, uint64_t bytes,
+                      uint64_t part)
+{
+    for (uint64_t at = 0; at < bytes; at += part) {
+        tern__hand_over(&calls->distance, to + at, in + at, part);
+    }
+}
+
 static void publish(struct tern__calls *calls, const struct tern__shape *shape, const void *in,
                     uint32_t run)
 {
@@ -66,8 +76,12 @@ static void publish(struct tern__calls *calls, const struct tern__shape *shape, 
         memcpy(tern__area_payload(calls->area, calls->rank, run), shape->rows,
                table_bytes(calls, shape));
     }
-    if (shape->in_bytes > 0) {
-        memcpy((char *)(uintptr_t)input_of(calls, shape, calls->rank, run), in, shape->in_bytes);
+    char *to = (char *)(uintptr_t)input_of(calls, shape, calls->rank, run);
+    uint64_t part = shape->stride > 0 ? shape->stride : shape->in_bytes;
+    if (part < TERN__EXPOSE_FROM && shape->in_bytes > 0) {
+        memcpy(to, in, shape->in_bytes);
+    } else {
+        hand_over(calls, to, in, shape->in_bytes, part);
     }
     if (calls->elsewhere != NULL) {
         tell(calls, shape, run);
@@ -89,7 +103,7 @@ static inline uint64_t out_offset(const struct tern__shape *shape, const tern_pl
                                : range->offset * shape->stride;
 }
 
-static void transfer(const struct tern__calls *calls, const struct tern__shape *shape,
+static void transfer(struct tern__calls *calls, const struct tern__shape *shape,
                      const struct tern__step *step, char *out, uint32_t run)
 {
     // Operands are whole inputs, or shares of them; one destination, in this rank's out.
@@ -101,14 +115,22 @@ static void transfer(const struct tern__calls *calls, const struct tern__shape *
         return;
     }
     if (step->kind == TERN__STEP_COPY) {
-        const char *input = input_of(calls, shape, first->rank, run);
-        calls->area->xport->put(address, input + in_offset(shape, first), bytes);
+        const char *input = input_of(calls, shape, first->rank, run) + in_offset(shape, first);
+        if (first->rank != calls->rank && shape->rows == NULL) {
+            tern__hand_measure(&calls->distance, input, bytes);
+        }
+        calls->area->xport->put(address, input, bytes);
         return;
     }
     const char *from[TERN_RANKS_MAX];
+    const char *other = NULL;
     for (int s = 0; s < step->sources_count; s++) {
         const tern_plan_range *range = &step->operands[s];
         from[s] = input_of(calls, shape, range->rank, run) + in_offset(shape, range);
+        other = range->rank != calls->rank ? from[s] : other;
+    }
+    if (other != NULL && shape->rows == NULL) {
+        tern__hand_measure(&calls->distance, other, bytes);
     }
     shape->reduce(&address, 1, from, step->sources_count, shape->elements);
 }

@@ -12,6 +12,7 @@
 #include "base/trace.h"
 #include "coll/call/quick.h"
 #include "comm/around.h"
+#include "xport/expose.h"
 
 // Publishes the run that announces a v-collective.
 static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
@@ -179,8 +180,9 @@ static void put_share(const struct tern__calls *calls, const struct tern__again 
 {
     const struct tern__share *row = &again->rows[rank];
     if (row->in_bytes > 0) {
-        memcpy(tern__area_payload(calls->area, calls->rank, run) + row->in_offset,
-               in + again->from[rank], row->in_bytes);
+        tern__hand_over(&calls->distance,
+                        tern__area_payload(calls->area, calls->rank, run) + row->in_offset,
+                        in + again->from[rank], row->in_bytes);
     }
 }
 
@@ -211,7 +213,7 @@ static bool meets_again(struct tern__calls *calls, const struct tern__shape *sha
             has_letter(calls, shape->signature, calls->made, run));
 }
 
-static void take_again(const struct tern__calls *calls, const struct tern__shape *shape,
+static void take_again(struct tern__calls *calls, const struct tern__shape *shape,
                        const tern_coll *asked, uint32_t run)
 {
     const struct tern__again *again = shape->again;
@@ -227,6 +229,9 @@ static void take_again(const struct tern__calls *calls, const struct tern__shape
                            : row->out_bytes <= TERN__LETTER_BYTES
                                ? (const char *)letter->data
                                : tern__area_payload(calls->area, other, run) + letter->in_offset;
+        if (rank == other) {
+            tern__hand_measure(&calls->distance, from, row->out_bytes);
+        }
         if (row->out_bytes > 0) {
             calls->area->xport->put((char *)asked->out + row->out_offset, from, row->out_bytes);
         }

@@ -14,7 +14,7 @@
 #define SPREAD_BLOCK 8192
 
 // Of sums, on their way to scratch that ranks far away read.
-#define EXPOSE_BLOCK TERN__EXPOSE_FROM
+#define EXPOSE_BLOCK UINT64_C(16384)
 _Static_assert(TERN__REDUCE_FUNCTION_MAX <= EXPOSE_BLOCK, "a block holds an element");
 
 uint64_t tern__range_offset(const struct tern__binding *binding, const tern_plan_range *range)
@@ -101,17 +101,14 @@ static const struct tern__xport *way_to(const struct tern__binding *binding,
     return (binding->elsewhere >> range->rank & 1) == 0 ? xport : &tern__xport_net;
 }
 
-// What a line of the first source takes that another rank has just written.
+// What the first source takes that another rank has just written.
 static void measure(const struct tern__binding *binding, const struct tern__step *step,
                     uint64_t length)
 {
-    if (binding->distance == NULL || length < TERN__EXPOSE_FROM) {
-        return;
-    }
-    for (int s = 0; s < step->sources_count; s++) {
+    for (int s = 0; binding->distance != NULL && s < step->sources_count; s++) {
         const tern_plan_range *range = &step->operands[s];
         if (range->rank != binding->rank && range->buffer == TERN_PLAN_IN) {
-            tern__distance_measure(binding->distance, tern__range_address(binding, range));
+            tern__hand_measure(binding->distance, tern__range_address(binding, range), length);
             return;
         }
     }
