@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/order.h"
 
@@ -29,6 +30,8 @@ enum {
     TERN__SLOT_BYTES = 256 << 10,
     TERN__MAIL_SLOTS = 4,        // messages from one sender that may be on their way
     TERN__MAIL_BYTES = 32 << 10, // of one of them
+    TERN__MAIL_RING = 32,        // of few ranks: payloads that are used in turn
+    TERN__MAIL_RING_RANKS = 4,
     TERN__WIDE_BYTES = 8 << 20,
 };
 
@@ -56,9 +59,17 @@ static inline size_t tern__area_mail_payloads(int nranks)
     return tern__area_payloads(nranks) + (size_t)TERN__SLOTS * TERN__SLOT_BYTES;
 }
 
+// Payloads from one sender. Few ranks have more than may be on their way: one that comes around
+// again has left the receiver's caches, and to write lines that are in another cache takes long.
+static inline uint32_t tern__area_mail_ring(int nranks)
+{
+    return nranks <= TERN__MAIL_RING_RANKS ? TERN__MAIL_RING : TERN__MAIL_SLOTS;
+}
+
 static inline size_t tern__area_wide(int nranks)
 {
-    return tern__area_mail_payloads(nranks) + (size_t)nranks * TERN__MAIL_SLOTS * TERN__MAIL_BYTES;
+    return tern__area_mail_payloads(nranks) +
+           (size_t)nranks * tern__area_mail_ring(nranks) * TERN__MAIL_BYTES;
 }
 
 // far: in a job of several machines.

@@ -234,8 +234,9 @@ static inline struct tern__mail_ack *tern__area_mail_ack(const tern_window *area
 static inline char *tern__area_mail_payload(const tern_window *area, int to, int from,
                                             uint32_t number)
 {
+    uint32_t ring = tern__area_mail_ring(area->nranks);
     return tern__area_part(area, to) + tern__area_mail_payloads(area->nranks) +
-           ((size_t)from * TERN__MAIL_SLOTS + number % TERN__MAIL_SLOTS) * TERN__MAIL_BYTES;
+           ((size_t)from * ring + number % ring) * TERN__MAIL_BYTES;
 }
 
 #endif

@@ -12,6 +12,15 @@
 
 #define REFERENCE_FROM ((uint64_t)16 << 10) // bytes that are worth waiting for the receiver
 
+// Where a mailbox has no more payloads than may be on their way, the receiver still has the lines
+// that are written next: pieces of so many bytes go past the caches even when it is near.
+#define PAST_FROM ((uint64_t)16 << 10)
+
+static bool returns(const struct tern__calls *calls)
+{
+    return tern__area_mail_ring(calls->nranks) == TERN__MAIL_SLOTS;
+}
+
 static struct tern__mail *mail_of(const struct tern__message *message, uint32_t number)
 {
     const struct tern__calls *calls = message->endpoint->calls;
@@ -45,19 +54,24 @@ static bool can_send(const struct tern__message *message, struct tern__pipe *pip
 
 // From how many bytes on the receiver reads a message out of ordinary memory. A shorter one leaves
 // its sender free. With more ranks than processors, so does all that the mailbox has room for: it
-// is put there while the receiver has no turn.
+// is put there while the receiver has no turn. Two copies at a time, piece by piece, are quicker
+// than a system call, as long as the receiver is near and the mailbox larger than what is there.
 static uint64_t refer_from(const struct tern__calls *calls)
 {
     if (calls->direct_option != TERN__DIRECT_ON) {
         return calls->direct_option; // off: nobody reads
     }
     uint64_t room = (uint64_t)TERN__MAIL_SLOTS * TERN__MAIL_BYTES;
-    return (tern__job_ladder(calls->work.job).alone ? room / 2 : room) + 1;
+    if (!tern__job_ladder(calls->work.job).alone) {
+        return room + 1;
+    }
+    return returns(calls) || tern__distance_is_long(&calls->distance) ? room / 2 + 1 : UINT64_MAX;
 }
 
 // Whether the receiver can take it from where it lies: in a window, or in ordinary memory that it
 // may read.
-static bool put_reference(const struct tern__message *message, struct tern__mail *mail)
+static bool put_reference(const struct tern__message *message, struct tern__mail *mail,
+                          uint32_t number)
 {
     const struct tern__calls *calls = message->endpoint->calls;
     struct tern__mail_reference place = {.bytes = message->bytes};
@@ -71,6 +85,7 @@ static bool put_reference(const struct tern__message *message, struct tern__mail
             return false;
         }
         place.offset = (uintptr_t)message->buffer;
+        payload_of(message, number)[0] = 0; // a line that tells the receiver how far this rank is
     }
     memcpy(mail->data, &place, sizeof place);
     return true;
@@ -95,9 +110,12 @@ static void fill_piece(struct tern__message *message, struct tern__mail *mail, u
     if (!line) {
         memcpy(mail->data, &message->bytes, sizeof message->bytes);
     }
-    if (part > 0) {
-        tern__expose(line ? (char *)mail->data : payload_of(message, number),
-                     message->buffer + message->moved, part);
+    const char *from = message->buffer + message->moved;
+    if (returns(message->endpoint->calls) && part >= PAST_FROM) {
+        tern__expose(payload_of(message, number), from, part);
+    } else if (part > 0) {
+        tern__hand_over(&message->endpoint->calls->distance,
+                        line ? (char *)mail->data : payload_of(message, number), from, part);
     }
     message->moved += part;
 }
@@ -110,7 +128,7 @@ static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
     struct tern__mail *mail = mail_of(message, number);
     mail->signature = message->begun ? 0 : message->signature;
     mail->tag = message->tag;
-    if (!message->begun && put_reference(message, mail)) {
+    if (!message->begun && put_reference(message, mail, number)) {
         mail->bytes = TERN__MAIL_REFERENCE;
         message->by_reference = true;
         message->last = number;

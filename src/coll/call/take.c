@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "coll/call/trace.h"
 #include "comm/registry.h"
+#include "xport/expose.h"
 
 // For a message that is on its way; who sleeps is another matter.
 #define QUICK_LOOKS 64
@@ -70,12 +71,18 @@ static int take_far(struct tern__group *group, int from, uint64_t address,
     return tern__reach_fail(group, &unread, what);
 }
 
-static int take_referred(struct tern__group *group, int from, const struct tern__mail *mail,
+static int take_referred(struct tern__calls *calls, int from, uint32_t number,
                          const struct target *target)
 {
+    struct tern__group *group = &calls->comm->group;
+    const struct tern__mail *mail = tern__area_mail(calls->area, calls->rank, from, number);
     struct tern__mail_reference place;
     memcpy(&place, mail->data, sizeof place);
     if (place.window == 0) {
+        if (from != calls->rank) {
+            tern__distance_measure(&calls->distance,
+                                   tern__area_mail_payload(calls->area, calls->rank, from, number));
+        }
         return take_far(group, from, place.offset, target);
     }
     const char *base =
@@ -99,16 +106,18 @@ static int take_piece(struct tern__endpoint *endpoint, int from, const struct ta
     uint32_t number = pipe->pieces + 1;
     const struct tern__mail *mail = tern__area_mail(calls->area, calls->rank, from, number);
     if (mail->bytes == TERN__MAIL_REFERENCE) {
-        TERN_TRY(take_referred(&calls->comm->group, from, mail, target));
+        TERN_TRY(take_referred(calls, from, number, target));
         *bytes = target->bytes;
     } else {
         bool line = mail->bytes <= TERN__MAIL_LINE_BYTES;
         *bytes = mail->bytes;
+        const char *data = line ? (const char *)mail->data
+                                : tern__area_mail_payload(calls->area, calls->rank, from, number);
+        if (from != calls->rank && !tern__mail_is_elsewhere(calls, from)) {
+            tern__hand_measure(&calls->distance, data, mail->bytes);
+        }
         if (mail->bytes > 0) {
-            memcpy(target->to,
-                   line ? (const char *)mail->data
-                        : tern__area_mail_payload(calls->area, calls->rank, from, number),
-                   mail->bytes);
+            memcpy(target->to, data, mail->bytes);
         }
     }
     pipe->pieces = number;
