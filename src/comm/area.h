@@ -2,8 +2,9 @@
 // The area of a communicator: shared memory that its collective calls meet in, made with it so that
 // no call has to wait for memory. Sparse: what no call touches takes none. Each rank's part:
 //
-//     heads      a line for each slot: what the rank publishes at the beginning of a run
-//     letters    a line for each slot: what a v-collective of two ranks says to the other one
+//     heads      a pair of lines for each slot, of which the first one is used: what the rank
+//                publishes at the beginning of a run
+//     letters    likewise: what a v-collective of two ranks says to the other one
 //     arrivals   rank 0's are used, by all ranks: counters of a slot, a line each
 //     signals    of the plan that runs in a slot
 //     locks      a line each; of atomic reduces of any plan
@@ -35,9 +36,14 @@ enum {
     TERN__WIDE_BYTES = 8 << 20,
 };
 
+// Processors fetch lines in pairs: a reader of one gets its neighbour, too, out of the cache of the
+// rank that is about to write there. So lines that are written at different times lie this far from
+// each other.
+#define TERN__LINE_PAIR ((size_t)2 * TERN_CACHE_LINE)
+
 #define TERN__AREA_HEADS 0
-#define TERN__AREA_LETTERS ((size_t)TERN__SLOTS * TERN_CACHE_LINE)
-#define TERN__AREA_ARRIVALS (TERN__AREA_LETTERS + (size_t)TERN__SLOTS * TERN_CACHE_LINE)
+#define TERN__AREA_LETTERS (TERN__SLOTS * TERN__LINE_PAIR)
+#define TERN__AREA_ARRIVALS (TERN__AREA_LETTERS + TERN__SLOTS * TERN__LINE_PAIR)
 #define TERN__AREA_SIGNALS                                                                         \
     (TERN__AREA_ARRIVALS + (size_t)TERN__SLOTS * TERN__SLOT_ARRIVALS * TERN_CACHE_LINE)
 #define TERN__AREA_LOCKS                                                                           \

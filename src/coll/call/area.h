@@ -161,8 +161,8 @@ static inline char *tern__area_part(const tern_window *area, int rank)
 
 static inline struct tern__head *tern__area_head(const tern_window *area, int rank, uint32_t run)
 {
-    return (struct tern__head *)(void *)(tern__area_part(area, rank) + TERN__AREA_HEADS) +
-           run % TERN__SLOTS;
+    char *heads = tern__area_part(area, rank) + TERN__AREA_HEADS;
+    return (struct tern__head *)(void *)(heads + run % TERN__SLOTS * TERN__LINE_PAIR);
 }
 
 static inline uint32_t tern__letter_age(uint64_t call_number)
@@ -173,8 +173,8 @@ static inline uint32_t tern__letter_age(uint64_t call_number)
 static inline struct tern__letter *tern__area_letter(const tern_window *area, int rank,
                                                      uint32_t run)
 {
-    return (struct tern__letter *)(void *)(tern__area_part(area, rank) + TERN__AREA_LETTERS) +
-           run % TERN__SLOTS;
+    char *letters = tern__area_part(area, rank) + TERN__AREA_LETTERS;
+    return (struct tern__letter *)(void *)(letters + run % TERN__SLOTS * TERN__LINE_PAIR);
 }
 
 static inline char *tern__area_payload(const tern_window *area, int rank, uint32_t run)
