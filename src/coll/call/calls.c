@@ -7,6 +7,8 @@
 #include "coll/call/mail.h"
 #include "comm/checking.h"
 
+#define BARRIER_KEY tern__key(TERN_COLL_BARRIER, TERN_U8, 0, 0)
+
 // What a call that is described by its fields is on the short path; false when it has none.
 struct fields {
     uint64_t key;
@@ -17,6 +19,11 @@ struct fields {
 static bool fields_of(const tern_coll *call, struct fields *fields)
 {
     bool counts = tern__kind_facts((int)call->kind)->counts;
+    if (call->kind == TERN_COLL_BARRIER) { // whatever the fields are that it has no use for
+        *fields = (struct fields){.key = BARRIER_KEY};
+        return call->algorithm == NULL && call->order == TERN_ORDER_RANK &&
+               call->timeout_ns >= TERN_TIMEOUT_DEFAULT;
+    }
     bool packed = call->in_offsets == NULL && call->out_offsets == NULL;
     const size_t *alike = call->in_counts != NULL ? call->in_counts : call->out_counts;
     if (call->algorithm != NULL || call->order != TERN_ORDER_RANK ||
@@ -304,7 +311,7 @@ int tern_all_to_all(tern_comm *comm, const void *in, void *out, size_t count, te
 
 int tern_barrier(tern_comm *comm)
 {
-    if (tern__call_quick(comm, tern__key(TERN_COLL_BARRIER, TERN_U8, 0, 0), NULL, NULL, 0, NULL)) {
+    if (tern__call_quick(comm, BARRIER_KEY, NULL, NULL, 0, NULL)) {
         return TERN_OK;
     }
     return run("tern_barrier", comm, &(tern_coll){.kind = TERN_COLL_BARRIER, .dtype = TERN_U8});
