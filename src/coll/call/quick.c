@@ -103,8 +103,18 @@ static inline uint64_t out_offset(const struct tern__shape *shape, const tern_pl
                                : range->offset * shape->stride;
 }
 
+// What a step reads of a rank. Of this one where it lies: lines that it has published may be in the
+// cache of a rank that reads them by now, and would have to be fetched from there.
+static inline const char *source_of(const struct tern__calls *calls,
+                                    const struct tern__shape *shape, const tern_plan_range *range,
+                                    const char *in, uint32_t run)
+{
+    const char *input = range->rank == calls->rank ? in : input_of(calls, shape, range->rank, run);
+    return input + in_offset(shape, range);
+}
+
 static void transfer(struct tern__calls *calls, const struct tern__shape *shape,
-                     const struct tern__step *step, char *out, uint32_t run)
+                     const struct tern__step *step, const char *in, char *out, uint32_t run)
 {
     // Operands are whole inputs, or shares of them; one destination, in this rank's out.
     const tern_plan_range *to = &step->operands[step->sources_count];
@@ -115,18 +125,20 @@ static void transfer(struct tern__calls *calls, const struct tern__shape *shape,
         return;
     }
     if (step->kind == TERN__STEP_COPY) {
-        const char *input = input_of(calls, shape, first->rank, run) + in_offset(shape, first);
+        const char *from = source_of(calls, shape, first, in, run);
         if (first->rank != calls->rank && shape->rows == NULL) {
-            tern__hand_measure(&calls->distance, input, bytes);
+            tern__hand_measure(&calls->distance, from, bytes);
         }
-        calls->area->xport->put(address, input, bytes);
+        if (from != address) { // else in place
+            calls->area->xport->put(address, from, bytes);
+        }
         return;
     }
     const char *from[TERN_RANKS_MAX];
     const char *other = NULL;
     for (int s = 0; s < step->sources_count; s++) {
         const tern_plan_range *range = &step->operands[s];
-        from[s] = input_of(calls, shape, range->rank, run) + in_offset(shape, range);
+        from[s] = source_of(calls, shape, range, in, run);
         other = range->rank != calls->rank ? from[s] : other;
     }
     if (other != NULL && shape->rows == NULL) {
@@ -177,7 +189,7 @@ static inline __attribute__((always_inline)) bool make(const tern_comm *comm,
     const struct tern__script *script = &shape->slot->staged;
     const struct tern__step *end = script->lanes_count > 0 ? script->lanes[0].end : script->steps;
     for (const struct tern__step *step = script->steps; step != end; step++) {
-        transfer(calls, shape, step, out, run);
+        transfer(calls, shape, step, in, out, run);
     }
     tern__quick_end(calls, shape->gates, run);
     if (shape->in_bytes > 0) {
