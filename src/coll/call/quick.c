@@ -192,12 +192,10 @@ static inline __attribute__((always_inline)) bool make(const tern_comm *comm,
         transfer(calls, shape, step, in, out, run);
     }
     tern__quick_end(calls, shape->gates, run);
-    if (shape->in_bytes > 0) {
-        tern__quick_own_ahead(calls,
-                              tern__round_line(table_bytes(calls, shape)) +
-                                  (shape->in_line ? 0 : shape->in_bytes),
-                              run + 1);
-    }
+    tern__quick_own_ahead(calls,
+                          tern__round_line(table_bytes(calls, shape)) +
+                              (shape->in_line ? 0 : shape->in_bytes),
+                          run + 1);
     tern__record_end(record, TERN_OK, 0);
     return true;
 }

@@ -6,8 +6,8 @@
 
 #include "coll/call/call.h"
 
-// As many lines as are on their way at a time.
-#define TERN__OWN_AHEAD_BYTES 1024
+// Less than the stores that a processor keeps until it has their lines.
+#define TERN__OWN_AHEAD_BYTES 4096
 
 // Looks before the load of the machine is asked for: a line from a rank that runs is there by then.
 #define TERN__FIRST_LOOKS 32
@@ -71,16 +71,26 @@ static inline bool tern__quick_has_met(struct tern__calls *calls, uint64_t gates
            tern__calls_agree(calls, gates, run);
 }
 
-// The lines of the slot that comes next were last read by others; they are called back for writing
-// now, so that the next call finds them here.
+// A line that others have read is called back by a store, which nobody waits for. A hint that one
+// will come (tern__own_line) is often not heeded then.
+static inline void tern__call_back(void *line)
+{
+    *(volatile char *)line = 0;
+}
+
+// The lines of the slot that comes next were last read by others; they are called back now, so that
+// the next call finds them here: if it may be published (area.h), nobody needs what is in them.
 static inline void tern__quick_own_ahead(const struct tern__calls *calls, uint64_t payload_bytes,
                                          uint32_t run)
 {
-    const char *payload = tern__area_payload(calls->area, calls->rank, run);
+    if (!tern__calls_has_room(calls)) {
+        return;
+    }
+    char *payload = tern__area_payload(calls->area, calls->rank, run);
     uint64_t bytes = payload_bytes < TERN__OWN_AHEAD_BYTES ? payload_bytes : TERN__OWN_AHEAD_BYTES;
-    tern__own_line(tern__area_head(calls->area, calls->rank, run));
+    tern__call_back(&tern__area_head(calls->area, calls->rank, run)->digest);
     for (uint64_t at = 0; at < bytes; at += TERN_CACHE_LINE) {
-        tern__own_line(payload + at);
+        tern__call_back(payload + at);
     }
 }
 
