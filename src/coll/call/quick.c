@@ -11,7 +11,6 @@
 
 #include "base/trace.h"
 #include "coll/call/quick.h"
-#include "xport/expose.h"
 
 // Whether the buffers may be where they are. In place: the input is in the slot before out is
 // written.

@@ -5,6 +5,7 @@
 #define TERN_COLL_CALL_QUICK_H
 
 #include "coll/call/call.h"
+#include "xport/expose.h"
 
 // Less than the stores that a processor keeps until it has their lines.
 #define TERN__OWN_AHEAD_BYTES 4096
@@ -88,6 +89,9 @@ static inline void tern__quick_own_ahead(const struct tern__calls *calls, uint64
     }
     char *payload = tern__area_payload(calls->area, calls->rank, run);
     uint64_t bytes = payload_bytes < TERN__OWN_AHEAD_BYTES ? payload_bytes : TERN__OWN_AHEAD_BYTES;
+    if (bytes >= TERN__EXPOSE_FROM && tern__distance_is_long(&calls->distance)) {
+        bytes = 0; // it will be written past the caches
+    }
     tern__call_back(&tern__area_head(calls->area, calls->rank, run)->digest);
     for (uint64_t at = 0; at < bytes; at += TERN_CACHE_LINE) {
         tern__call_back(payload + at);

@@ -12,7 +12,6 @@
 #include "base/trace.h"
 #include "coll/call/quick.h"
 #include "comm/around.h"
-#include "xport/expose.h"
 
 // Publishes the run that announces a v-collective.
 static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
