@@ -183,6 +183,7 @@ INLINE void place_outputs(const struct laid *laid, const tern_task_arg *const *o
         heap += tern__output_bytes(region);
     }
 }
+
 static const char *place_name(const struct laid *laid)
 {
     char *name = (char *)(laid->args + laid->given->args_count);
