@@ -28,7 +28,9 @@ static const tern_coll_kind kinds[] = {TERN_COLL_ALL_REDUCE, TERN_COLL_REDUCE,
 
 static int32_t element(int call, int rank, size_t i)
 {
-    return (int32_t)((unsigned)call * 7919 + (unsigned)rank * 104729 + (unsigned)i * 31);
+    // Every byte differs from that of the call before: one that is not copied is seen.
+    return (int32_t)((unsigned)call * 0x9e3779b1U + (unsigned)rank * 0x85ebca6bU +
+                     (unsigned)i * 0x01000193U);
 }
 
 static int32_t sum_of(int call, int n, size_t i)
@@ -96,6 +98,111 @@ static int move_once(tern_comm *comm, int call, size_t count, const struct buffe
         CHECK(b->out[i] == UNTOUCHED);
     }
     return 0;
+}
+
+// Shares of count, 2 count, ... in turn, which sum to the same on all ranks; of all_gather_v, whose
+// counts all ranks have alike, and of all_to_all_v, where each has its own.
+static int move_shares(tern_comm *comm, int call, size_t count, bool gathers,
+                       const struct buffers *b)
+{
+    size_t n = (size_t)tern_comm_size(comm);
+    size_t rank = (size_t)tern_comm_rank(comm);
+    size_t gives[TERN_RANKS_MAX];
+    size_t takes[TERN_RANKS_MAX];
+    size_t total = 0;
+    for (size_t other = 0; other < n; other++) {
+        gives[other] = count * (1 + (rank + 2 * other) % n);
+        takes[other] = count * (1 + (gathers ? other : other + 2 * rank) % n);
+        total += takes[other];
+    }
+    for (size_t i = 0; i < count * n * n; i++) {
+        b->in[i] = element(call, (int)rank, i);
+    }
+    for (size_t i = 0; i < total + GUARD; i++) {
+        b->out[i] = UNTOUCHED;
+    }
+    CHECK((gathers ? tern_all_gather_v(comm, b->in, b->out, takes, NULL, TERN_I32)
+                   : tern_all_to_all_v(comm, b->in, gives, NULL, b->out, takes, NULL, TERN_I32)) ==
+          TERN_OK);
+    size_t at = 0;
+    for (size_t other = 0; other < n; other++) {
+        size_t first = 0; // of what `other` gives to this rank, in its input
+        for (size_t before = 0; !gathers && before < rank; before++) {
+            first += count * (1 + (other + 2 * before) % n);
+        }
+        for (size_t i = 0; i < takes[other]; i++) {
+            CHECK(b->out[at++] == element(call, (int)other, first + i));
+        }
+    }
+    for (; at < total + GUARD; at++) {
+        CHECK(b->out[at] == UNTOUCHED);
+    }
+    return 0;
+}
+
+static int send_on(tern_comm *comm, int call, size_t count, const struct buffers *b)
+{
+    int n = tern_comm_size(comm);
+    int rank = tern_comm_rank(comm);
+    int from = (rank + n - 1) % n;
+    for (size_t i = 0; i < count; i++) {
+        b->in[i] = element(call, rank, i);
+    }
+    for (size_t i = 0; i < count + GUARD; i++) {
+        b->out[i] = UNTOUCHED;
+    }
+    CHECK(tern_send_recv(comm, b->in, count, (rank + 1) % n, b->out, count, from, TERN_I32) ==
+          TERN_OK);
+    for (size_t i = 0; i < count + GUARD; i++) {
+        CHECK(b->out[i] == (i < count ? element(call, from, i) : UNTOUCHED));
+    }
+    return 0;
+}
+
+static int small_once(tern_comm *comm, int which, int call, size_t count, const struct buffers *b)
+{
+    switch (which) {
+    case 3:
+        return move_once(comm, call, count, b);
+    case 4:
+    case 5:
+        return move_shares(comm, call, count, which == 5, b);
+    case 6:
+        return send_on(comm, call, count, b);
+    default:
+        return sum_once(comm, kinds[which], call, count, call % 2 != 0, b);
+    }
+}
+
+// Of each kind and size several, so that the later ones take the short path; around the sizes from
+// which on copies go past the caches and do not go through slots at once.
+static int run_small_at_any_distance(tern_comm *comm, void *arg)
+{
+    static const size_t counts[] = {1, 13, 511, 512, 529, 1024, 2049, 9000, 40000};
+    enum { SIZES = sizeof counts / sizeof counts[0], WAYS = 7, TIMES = 6 };
+    size_t n = (size_t)tern_comm_size(comm);
+    size_t room = counts[SIZES - 1] * n * n + GUARD;
+    CHECK(tern_barrier(comm) == TERN_OK); // the first call makes what is looked at
+    int32_t *memory = malloc(2 * room * sizeof *memory);
+    CHECK(memory != NULL);
+    struct buffers b = {memory, memory + room};
+    int status = 0;
+    const struct tern__calls *calls = comm->calls;
+    for (int call = 0; status == 0 && call < WAYS * SIZES * TIMES; call++) {
+        // Far, near, and, in the last two of each, what each rank finds.
+        bool is_long = call % TIMES < 2;
+        if (call % TIMES < 4) {
+            tern__poke(calls->distance.votes, is_long ? TERN__DISTANCE_VOTES : 0);
+        }
+        status = small_once(comm, call / (SIZES * TIMES), call, counts[call / TIMES % SIZES], &b);
+    }
+    free(memory);
+    return status;
+}
+
+static void small_calls_are_right_at_any_distance(void **state)
+{
+    assert_true(ranks_run_counts(1, 5, run_small_at_any_distance, NULL, 60));
 }
 
 static int run_at_any_distance(tern_comm *comm, void *arg)
@@ -296,6 +403,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_distance_is_right),
+        cmocka_unit_test(small_calls_are_right_at_any_distance),
         cmocka_unit_test(all_hear_what_one_finds),
         cmocka_unit_test(pieces_lie_where_nobody_has_just_read),
         cmocka_unit_test(the_first_piece_comes_with_where_buffers_are),
