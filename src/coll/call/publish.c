@@ -147,7 +147,7 @@ void tern__letter_write(const struct tern__calls *calls, uint64_t signature, uin
     tern__publish(&letter->run, run); // partner: tern__quick_comes; nobody sleeps for it
 }
 
-// The slices of a piece that others read, one by one: each one's first line stays in the cache.
+// The slices of a piece that others read, one by one: each one's last line stays in the cache.
 static void fill_slices(const struct tern__coll *call, uint64_t slices, char *payload,
                         uint64_t index)
 {
@@ -292,7 +292,7 @@ static void fill_list(const struct tern__coll *call, uint32_t run, struct tern__
     }
 }
 
-// A whole input, its shares one by one: each one's first line stays in the cache.
+// A whole input, its shares one by one: each one's last line stays in the cache.
 static void fill_input(const struct tern__coll *call, char *payload)
 {
     uint64_t part = tern__kind_in_all(call->plan_kind) ? call->share_bytes : call->in_bytes;

@@ -56,15 +56,6 @@ static void tell(const struct tern__calls *calls, const struct tern__shape *shap
                                           .alone = shape->alone});
 }
 
-// Share by share, as others read them.
-static void hand_over(const struct tern__calls *calls, char *to, const char *in, uint64_t bytes,
-                      uint64_t part)
-{
-    for (uint64_t at = 0; at < bytes; at += part) {
-        tern__hand_over(&calls->distance, to + at, in + at, part);
-    }
-}
-
 static void publish(struct tern__calls *calls, const struct tern__shape *shape, const void *in,
                     uint32_t run)
 {
@@ -76,11 +67,10 @@ static void publish(struct tern__calls *calls, const struct tern__shape *shape, 
                table_bytes(calls, shape));
     }
     char *to = (char *)(uintptr_t)input_of(calls, shape, calls->rank, run);
-    uint64_t part = shape->stride > 0 ? shape->stride : shape->in_bytes;
-    if (part < TERN__EXPOSE_FROM && shape->in_bytes > 0) {
-        memcpy(to, in, shape->in_bytes);
-    } else {
-        hand_over(calls, to, in, shape->in_bytes, part);
+    // Long shares one by one, as others read them.
+    uint64_t part = shape->stride >= TERN__EXPOSE_FROM ? shape->stride : shape->in_bytes;
+    for (uint64_t at = 0; at < shape->in_bytes; at += part) {
+        tern__hand_over(&calls->distance, to + at, (const char *)in + at, part);
     }
     if (calls->elsewhere != NULL) {
         tell(calls, shape, run);
