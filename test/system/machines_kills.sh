@@ -15,6 +15,7 @@ kills=${TERN_TEST_KILLS:-6}
 seed=${TERN_TEST_SEED:-$RANDOM}
 RANDOM=$seed
 hosts=3
+host_of=(tn0 tn0 tn1 tn2 tn2) # by rank
 ways=(rank launcher head cut cut_from cut_to flap stop)
 longest=0
 list=${TERN_TEST_KILLS_LIST:-sentences}
@@ -54,15 +55,16 @@ within_reason() {
     within 20 "$@"
 }
 
-# note_sentences WAY HOST: for each rank that said why it ends, how long after the harm, in ms. A rank
-# says it once, at the end of its file.
+# note_sentences WAY HOST: for each rank that said why it ends, how long after the harm, in ms; of a host
+# that stood still, how long after it went on. A rank says it once, at the end of its file.
 note_sentences() {
-    local file written
+    local file written since
     for file in out/*; do
         if [ -s "$file" ]; then
             written=$(stat -c %.6Y "$file")
-            echo "$1 $2 ${file#out/} $((($(tr -d . <<<"$written") - $(tr -d . <<<"$begin")) / 1000))" \
-                "$(tail -1 "$file")" >>"$list"
+            since=$begin
+            [ "$1" != stop ] || [ "${host_of[${file//[!0-9]/}]}" != "$2" ] || since=$went_on
+            echo "$1 $2 ${file#out/} $(((${written/./} - ${since/./}) / 1000)) $(tail -1 "$file")" >>"$list"
         fi
     done
 }
@@ -72,7 +74,7 @@ nothing_left() {
 }
 
 one() {
-    local way=${ways[RANDOM % ${#ways[@]}]} host=tn$((RANDOM % hosts)) begin
+    local way=${ways[RANDOM % ${#ways[@]}]} host=tn$((RANDOM % hosts)) begin went_on
     [ "$way$host" != launchertn0 ] || way=head # the first of them there
     local what="kill $1 of $kills ($way on $host, TERN_TEST_SEED=$seed)"
     make_lab
@@ -92,18 +94,24 @@ one() {
     flap) "$lab/netlab" flap "$host" 1500 1 ;;
     stop) "$lab/netlab" stop "$host" ;;
     esac
+    case $way in
+    cut* | stop) begin=$EPOCHREALTIME ;; # these take a while on a busy box, and are sure when they end
+    esac
     # A host that stands still holds what runs on it, the head of the job among it.
     if [ $way = stop ]; then
         sleep 3
+        went_on=$EPOCHREALTIME
         "$lab/netlab" go "$host"
         if ! within 3 ended; then # nothing of the job ran there yet, so nothing stood still
             "$lab/netlab" stop "$host"
+            begin=$EPOCHREALTIME
             sleep 3
+            went_on=$EPOCHREALTIME
             "$lab/netlab" go "$host"
         fi
     fi
     within_reason ended || die "$what: the job does not end: $(head -5 said)"
-    took=$((($(tr -d . <<<"$EPOCHREALTIME") - $(tr -d . <<<"$begin")) / 1000))
+    took=$(((${EPOCHREALTIME/./} - ${begin/./}) / 1000))
     [ $took -le $longest ] || longest=$took
     [ $way = head ] ||
         grep -qE 'died|silent|is lost|has failed|gone|killed|ended|exited' said ||
