@@ -81,7 +81,6 @@ struct tern__task {
     alignas(TERN_CACHE_LINE) tern_kernel kernel;
     const int64_t *args; // the kernel gets a copy
     const char *name;    // for reports and traces
-    struct tern__task_more *more;
     union {
         struct tern__edge *before; // of rings: those that end here
         uint32_t *numbers;         // else: of the tasks before it, also twice until it is sealed
@@ -93,19 +92,22 @@ struct tern__task {
     uint8_t core;    // tern_core
     uint8_t special; // enum tern__task_special
     uint8_t ring;
+    uint32_t number; // in its ring, or in its table
     _Atomic uint32_t flags;
+    // In rings. Of itself and the tasks after it, those that have finished: cores count, and so not
+    // in the line where the orchestration makes edges.
+    _Atomic uint32_t users_done;
 
     alignas(TERN_CACHE_LINE) _Atomic(struct tern__edge *) after;
     struct tern__task *next; // in the list it is in
+    struct tern__task_more *more;
     _Atomic uint32_t pending;
-    // In rings. Itself and the tasks after it: all of them, as the orchestration alone counts, and
-    // those that have finished. Until the scope has ended, more can come.
+    // In rings. Itself and the tasks after it, as the orchestration alone counts. Until the scope
+    // has ended, more can come.
     union {
         _Atomic uint32_t users;
         uint32_t linked; // not of rings: edges that end here and were not met when they were made
     };
-    _Atomic uint32_t users_done;
-    uint32_t number; // in its ring, or in its table
     // Of rings, by the orchestration alone: what is in use up to and with this task.
     uint64_t heap_end, edges_end, args_end;
     uint64_t by; // for traces: the id of the task that released it, + 1
