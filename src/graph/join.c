@@ -52,10 +52,11 @@ static struct tern__task *place_row(struct tern__ring *ring, int which)
 void tern__join_make(struct tern__rings *rings, const struct tern__map_place *place, uint32_t from)
 {
     const int which = tern__ring_of_depth(rings->depth);
+    const uint32_t share = tern__map_share_of(place->buffer);
     struct tern__ring *ring = &rings->ring[which];
     struct tern__ids *ids = &rings->ids;
     // Another one in its place is of the same submission, which is going to use it.
-    if (rings->joins[tern__map_share_of(place->buffer)] != NULL || !may_join(rings, ring, from)) {
+    if (rings->joins[share].row != NULL || !may_join(rings, ring, from)) {
         return;
     }
     struct tern__task *row = place_row(ring, which);
@@ -66,25 +67,27 @@ void tern__join_make(struct tern__rings *rings, const struct tern__map_place *pl
     ring->joins++;
     ids->ids[from] = id;
     ids->count = from + 1;
-    rings->joins[tern__map_share_of(place->buffer)] = row;
-    tern__map_shared(rings->map, place->buffer)->join = id;
-    rings->has_joins = true;
+    rings->joins[share].row = row;
+    rings->joins[share].id = id;
+    rings->has_joins |= UINT32_C(1) << share;
+    tern__map_shared(rings->map, share)->join = id;
     tern__orchestrate_publish(rings->graph, row, met);
 }
 
+// Looks at no row: cores write there.
 void tern__joins_drop(struct tern__rings *rings, bool all)
 {
-    rings->has_joins = false;
-    for (uint32_t i = 0; i < TERN__MAP_SHARES; i++) {
-        struct tern__task *row = rings->joins[i];
-        struct tern__map_share *share = tern__map_shared(rings->map, i);
-        if (all) {
-            share->buffer = 0;
-        }
-        if (row != NULL && (share->buffer == 0 || share->join != tern__task_id_of(row))) {
-            rings->joins[i] = NULL;
+    for (uint32_t i = 0; all && i < TERN__MAP_SHARES; i++) {
+        tern__map_shared(rings->map, i)->buffer = 0;
+    }
+    for (uint32_t rest = rings->has_joins; rest != 0; rest &= rest - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(rest);
+        const struct tern__map_share *share = tern__map_shared(rings->map, i);
+        if (share->buffer == 0 || share->join != rings->joins[i].id) {
+            struct tern__task *row = rings->joins[i].row;
+            rings->joins[i].row = NULL;
+            rings->has_joins &= ~(UINT32_C(1) << i);
             tern__rings_drop_hold(rings, row);
         }
-        rings->has_joins = rings->has_joins || rings->joins[i] != NULL;
     }
 }

@@ -17,7 +17,7 @@ void tern__rings_begin(struct tern__rings *rings, tern_graph *graph)
     rings->bell = &graph->chip->room_bell;
     rings->tasks = 0;
     rings->depth = -1;
-    rings->has_joins = false;
+    rings->has_joins = 0;
     memset(rings->joins, 0, sizeof rings->joins);
     tern__map_clear(rings->map);
     for (int r = 0; r < TERN_RINGS; r++) {

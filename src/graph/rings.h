@@ -44,11 +44,14 @@ struct tern__rings {
     struct tern__ids ids; // of the task that is being submitted
     int depth;            // of the innermost scope; -1: no run
     struct tern__open_scope scopes[TERN_SCOPES_MAX];
-    uint64_t tasks; // of the run
-    bool has_joins;
-    struct tern__task *joins[TERN__MAP_SHARES]; // that a lookup may find; NULL: none
-    int waits_code;                             // what the orchestration waits for, for the report
-    bool heap_lent;                             // tern__rings_lend_heap
+    uint64_t tasks;     // of the run
+    uint32_t has_joins; // bit i: joins[i] is one that a lookup may find
+    struct {
+        struct tern__task *row; // NULL: none
+        tern_task_id id;
+    } joins[TERN__MAP_SHARES];
+    int waits_code; // what the orchestration waits for, for the report
+    bool heap_lent; // tern__rings_lend_heap
 };
 
 static inline int tern__ring_of_depth(int depth)
