@@ -68,7 +68,7 @@ static void reach_after(const struct tern_chip *chip, struct walk *walk,
         return;
     }
     const struct tern__edge *edge = atomic_load_explicit(&task->after, memory_order_acquire);
-    for (; edge != NULL && edge != TERN__EDGES_CLOSED; edge = edge->next) {
+    for (; edge != NULL && !tern__edges_are_closed(edge); edge = edge->next) {
         reach(walk, edge->to);
     }
 }

@@ -164,8 +164,8 @@ static void note_release(const struct tern__task *task, struct tern__task *relea
 // What comes after a task of a graph that grows.
 static void release_edges(struct todo *todo, struct tern__task *task, bool poisoned)
 {
-    struct tern__edge *edge =
-        atomic_exchange(&task->after, TERN__EDGES_CLOSED); // partner: tern__task_link
+    struct tern__edge *edge = atomic_exchange( // partner: tern__task_link
+        &task->after, poisoned ? TERN__EDGES_POISONED : TERN__EDGES_CLOSED);
     while (edge != NULL) {
         struct tern__edge *next = edge->next; // the edge is its `to`'s
         if (poisoned) {

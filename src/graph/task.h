@@ -4,8 +4,8 @@
 //
 // In graphs that grow while they run: pending is what the task still comes after, and until it is
 // published what who builds adds: one, or TERN__UNPUBLISHED. Who takes the last one makes it ready.
-// after: what comes after it. Who finishes a task puts CLOSED there, so that a later edge from it
-// is known to be met; both sides are one atomic operation on that word, and no lock. Graphs that
+// after: what comes after it. Who finishes a task closes that list, so that a later edge from it is
+// known to be met; both sides are one atomic operation on that word, and no lock. Graphs that
 // are whole before they run have both in dense arrays (struct tern__order).
 #ifndef TERN_GRAPH_TASK_H
 #define TERN_GRAPH_TASK_H
@@ -13,6 +13,7 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/order.h"
@@ -34,7 +35,14 @@ struct tern__edge {
     struct tern__edge *next; // of those that begin at `from`
 };
 
+// In place of a list: the task has finished; and it was poisoned, or was not.
 #define TERN__EDGES_CLOSED ((struct tern__edge *)(uintptr_t)1)
+#define TERN__EDGES_POISONED ((struct tern__edge *)(uintptr_t)2)
+
+static inline bool tern__edges_are_closed(const struct tern__edge *edges)
+{
+    return (uintptr_t)edges - 1 < 2;
+}
 
 // Conditions that something waits for: a task, to be ready; or a block, to have ended. Held in a
 // list (hold.c) until all hold.
@@ -113,6 +121,9 @@ struct tern__task {
     uint64_t by; // for traces: the id of the task that released it, + 1
 };
 _Static_assert(sizeof(struct tern__task) == 2 * TERN_CACHE_LINE, "two lines");
+_Static_assert(offsetof(struct tern__task, users_done) < TERN_CACHE_LINE &&
+                   offsetof(struct tern__task, users) > TERN_CACHE_LINE,
+               "cores and the orchestration count in different lines");
 
 // What it is called in records and traces.
 static inline uint64_t tern__task_id_of(const struct tern__task *task)
@@ -140,8 +151,8 @@ static inline bool tern__task_link(struct tern__edge *edge)
 {
     struct tern__edge *seen = atomic_load_explicit(&edge->from->after, memory_order_acquire);
     do {
-        if (seen == TERN__EDGES_CLOSED) {              // partner: the exchange in run.c
-            if (tern__peek(&edge->from->flags) != 0) { // poisoned: so is what comes after it
+        if (tern__edges_are_closed(seen)) {     // partner: the exchange in run.c
+            if (seen == TERN__EDGES_POISONED) { // and so is what comes after it
                 tern__poke(&edge->to->flags, TERN__TASK_POISONED);
             }
             return false;
@@ -173,7 +184,7 @@ static inline bool tern__task_unused(const struct tern__task *task)
 
 static inline bool tern__task_finished(const struct tern__task *task)
 {
-    return atomic_load_explicit(&task->after, memory_order_acquire) == TERN__EDGES_CLOSED;
+    return tern__edges_are_closed(atomic_load_explicit(&task->after, memory_order_acquire));
 }
 
 #endif
