@@ -69,8 +69,9 @@ void tern__join_make(struct tern__rings *rings, const struct tern__map_place *pl
     ids->count = from + 1;
     rings->joins[share].row = row;
     rings->joins[share].id = id;
+    rings->joins[share].share = tern__map_shared(rings->map, share);
+    rings->joins[share].share->join = id;
     rings->has_joins |= UINT32_C(1) << share;
-    tern__map_shared(rings->map, share)->join = id;
     tern__orchestrate_publish(rings->graph, row, met);
 }
 
@@ -82,7 +83,7 @@ void tern__joins_drop(struct tern__rings *rings, bool all)
     }
     for (uint32_t rest = rings->has_joins; rest != 0; rest &= rest - 1) {
         const uint32_t i = (uint32_t)__builtin_ctz(rest);
-        const struct tern__map_share *share = tern__map_shared(rings->map, i);
+        const struct tern__map_share *share = rings->joins[i].share;
         if (share->buffer == 0 || share->join != rings->joins[i].id) {
             struct tern__task *row = rings->joins[i].row;
             rings->joins[i].row = NULL;

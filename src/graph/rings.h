@@ -49,6 +49,7 @@ struct tern__rings {
     struct {
         struct tern__task *row; // NULL: none
         tern_task_id id;
+        struct tern__map_share *share; // of the map
     } joins[TERN__MAP_SHARES];
     int waits_code; // what the orchestration waits for, for the report
     bool heap_lent; // tern__rings_lend_heap
