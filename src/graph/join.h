@@ -2,7 +2,8 @@
 // Edges of tasks in rings; and joins. When several tasks in turn read the same region with many
 // writers, each would come after all of these: m readers of n writers are m * n edges. From the
 // second reader on they come after a join instead: a row of nobody's, which comes after the
-// writers.
+// writers. Where the writers are very many, the first reader does, too: if another one comes, that
+// saves looking for all of them again, and costs one edge if none does.
 //
 // A join stands for its writers also in what they made: they have not retired before all who come
 // after the join have finished. So it is a user of each of them until nobody can come after it any

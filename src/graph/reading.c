@@ -190,7 +190,7 @@ static int find_of_region(struct tern__reading *reading, uint32_t region)
     if (arg->region->owner != TERN_REGION_NO_OWNER && !place->joined) {
         TERN_TRY(tern__ids_add(ids, arg->region->owner));
     }
-    if (place->found_again) {
+    if (place->join_pays) {
         tern__join_make(rings, place, found);
     }
     return TERN_OK;

@@ -21,7 +21,9 @@
 #include "graph/map_queue.h"
 
 #define ENTRIES_MAX (1U << 28) // of all rings
+// Writers of a region that are worth a join for its second reader, and for its first.
 #define SHARED_LEAST 8
+#define SHARED_MANY 32
 
 // Not into its caller, which then saves no registers for it.
 #define SELDOM __attribute__((noinline))
@@ -224,8 +226,9 @@ static int look_shared(struct tern__tensor_map *map, struct tern__map_look *look
         is_shared(share, &map->entries.buffers.at[place->buffer], lookup->region, place);
     const uint32_t known = lookup->ids->count;
     TERN_TRY(tern__map_look_at_buffer(lookup, place->buffer));
-    if (lookup->ids->count - known >= SHARED_LEAST) {
-        place->found_again = same;
+    const uint32_t found = lookup->ids->count - known;
+    if (found >= SHARED_LEAST) {
+        place->join_pays = same || found >= SHARED_MANY;
         *share = (struct tern__map_share){.buffer = place->buffer,
                                           .version = lookup->version,
                                           .first = place->box.first,
@@ -336,7 +339,7 @@ bool tern__map_peek(struct tern__tensor_map *map, const tern_region *region, ter
 {
     const struct tern__map_rule *rule = find_rule(access, 0);
     place->buffer = place->same = 0;
-    place->found_again = place->joined = false;
+    place->join_pays = place->joined = false;
     if (comes_after_none(rule, region)) {
         *found = TERN_TASK_ID_NONE;
         return true;
@@ -350,7 +353,7 @@ int tern__map_lookup(struct tern__tensor_map *map, const tern_region *region, te
 {
     const struct tern__map_rule *rule = find_rule(access, flags);
     place->buffer = place->same = 0;
-    place->found_again = place->joined = false;
+    place->join_pays = place->joined = false;
     if (comes_after_none(rule, region)) {
         return TERN_OK;
     }

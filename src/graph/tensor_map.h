@@ -44,8 +44,8 @@ struct tern__map_place {
     // entry over, and so nobody forgets it before. 0: there is none.
     uint32_t same;
     tern_task_id task;
-    bool found_again; // many writers, the same as the lookup of the same region before
-    bool joined;      // it found the join of these, which comes after the region's owner, too
+    bool join_pays; // many writers, as the lookup of the same region before found; or very many
+    bool joined;    // it found the join of these, which comes after the region's owner, too
 };
 
 // A region that a lookup with TERN_IN has found many writers of, and which nothing has been written

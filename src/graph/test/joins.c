@@ -170,40 +170,52 @@ static void readers_of_a_writer_that_fails_do_not_run(void **state)
     assert_true(fine(tern_chip_destroy(chip)));
 }
 
-enum { MANY = 64 };
+enum { MANY = 64, WRITERS_MOST = 40 };
+
+struct wide {
+    struct layers layers;
+    uint32_t writers;
+};
 
 static int submit_many(tern_graph *graph, void *arg)
 {
-    struct layers *layers = arg;
-    static int64_t memory[WRITERS];
-    tern_region whole = row_of(memory, WRITERS, TERN_REGION_I64);
+    struct wide *wide = arg;
+    static int64_t memory[WRITERS_MOST];
+    tern_region whole = row_of(memory, wide->writers, TERN_REGION_I64);
     const int64_t values[WRITERS] = {0};
-    for (uint32_t i = 0; i < WRITERS; i++) {
-        TRY(submit_write(graph, layers, &whole, i, 0, false));
+    for (uint32_t i = 0; i < wide->writers; i++) {
+        TRY(submit_write(graph, &wide->layers, &whole, i, 0, false));
     }
     for (int i = 0; i < MANY; i++) {
-        TRY(submit_read(graph, layers, &whole, values));
+        TRY(submit_read(graph, &wide->layers, &whole, values));
     }
     return TERN_OK;
 }
 
-// The first has an edge for each writer, so has the join, and the others have one.
-static void many_readers_have_few_edges(void **state)
+static void expect_edges(uint32_t writers, uint32_t edges)
 {
     tern_chip *chip = chip_of(0, 1);
     tern_graph *graph;
-    struct layers layers = {.seed = 1};
+    struct wide wide = {.layers.seed = 1, .writers = writers};
     tern_ring_marks marks;
     assert_true(fine(tern_graph_create_rings(NULL, &graph)));
-    assert_true(fine(tern_chip_orchestrate(chip, graph, submit_many, &layers, NULL)));
+    assert_true(fine(tern_chip_orchestrate(chip, graph, submit_many, &wide, NULL)));
     assert_true(fine(tern_chip_synchronize(chip)));
     assert_true(fine(tern_graph_marks(graph, &marks)));
-    assert_int_equal(marks.tasks, WRITERS + MANY);
-    assert_in_range(marks.edges[0], 1, 2 * WRITERS + MANY);
-    assert_int_equal(layers.read, MANY);
-    assert_int_equal(layers.wrong, 0);
+    assert_int_equal(marks.tasks, writers + MANY);
+    assert_in_range(marks.edges[0], 1, edges);
+    assert_int_equal(wide.layers.read, MANY);
+    assert_int_equal(wide.layers.wrong, 0);
     assert_true(fine(tern_graph_destroy(graph)));
     assert_true(fine(tern_chip_destroy(chip)));
+}
+
+// The first has an edge for each writer, so has the join, and the others have one. Where writers
+// are very many, the first has one, too.
+static void many_readers_have_few_edges(void **state)
+{
+    expect_edges(WRITERS, 2 * WRITERS + MANY);
+    expect_edges(WRITERS_MOST, WRITERS_MOST + MANY);
 }
 
 // Buffers of a scope; each is written in FEW parts.
