@@ -20,6 +20,9 @@
 // So many edges of a task are looked through for one that is there already.
 #define TERN__EDGES_FEW 16u
 
+// So far ahead of an edge, the row of a later one is asked for.
+#define TERN__EDGES_AHEAD 8
+
 static inline bool tern__has_edge(const struct tern__edge *edges, const struct tern__edge *end,
                                   const struct tern__task *from)
 {
@@ -48,6 +51,9 @@ static inline uint32_t tern__rings_link(struct tern__rings *rings, struct tern__
     row->before = edges;
     tern__poke(&row->pending, 1 + count); // before an edge can be seen; 1 until it is published
     for (const tern_task_id *id = ids; id < ids + count; id++) {
+        if (ids + count - id > TERN__EDGES_AHEAD) { // whose rows are likely where they ran
+            tern__own_line(&tern__rings_row(rings, id[TERN__EDGES_AHEAD])->after);
+        }
         const bool is_open = tern__is_open(open, *id);
         struct tern__task *from = is_open ? tern__ring_row(ring, *id) : tern__rings_row(rings, *id);
         // Of those with the same row, one is a task of now at most.
