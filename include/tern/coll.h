@@ -39,11 +39,11 @@
 //
 //     broadcast, scatter, scatter_v, reduce, gather, gather_v (TERN_AGREE=early, the default):
 //         A rank waits only for those whose bytes it takes: nobody has to wait for a rank that does
-//         not read its bytes. (In gather_v with three ranks or more all wait for the root, which
-//         alone knows the counts.) Before its out is written, it has compared with them this call
-//         and all calls before. Who does not meet the disagreement ends the call, with the right
-//         out, and gets the error in its next call that waits for all; such a call writes nobody's
-//         out.
+//         not read its bytes. (In gather_v with three ranks or more, who gives more than 8 KiB
+//         waits for the root, which alone knows the counts; and so do all where ranks cannot read
+//         each other's memory.) Before its out is written, it has compared with them this call and
+//         all calls before. Who does not meet the disagreement ends the call, with the right out,
+//         and gets the error in its next call that waits for all; such a call writes nobody's out.
 //         A rank is at most four such calls ahead of the slowest; the fifth waits and compares.
 //         Large calls, whose bytes do not fit shared memory at once, may wait for all.
 //

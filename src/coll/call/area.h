@@ -25,7 +25,9 @@
 //
 // So nothing is ever reset or waited for at the end of a run whose ops only read payloads: one
 // synchronisation a call. Runs in which ranks touch each other's windows use the plan's own signals
-// at the end. Signals of a slot count up from run to run.
+// at the end. Signals of a slot count up from run to run. To a rank that has ended such a run after
+// it published, because what it gives is in its slot (givers.c), nothing is posted: it does not
+// know that the others count.
 //
 // When a call has counts for each rank, the payload begins with a table of what goes to each other
 // rank and back (struct tern__share); in_offset counts from the payload when in_slot is set. Of two

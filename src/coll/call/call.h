@@ -16,6 +16,7 @@
 //     elsewhere.c                    what is said to other machines
 //     select.c, shape.c, program.c     plans
 //     meet.c                         whom a run waits for, and whether they agree
+//     givers.c                       who has left a call that goes on
 //     args.c, lists.c, shares.c      arguments
 //
 // question.c asks select.c and args.c about a call that nobody makes, for selected.c and as_run.c.
@@ -86,6 +87,7 @@ struct tern__coll {
     uint64_t announced; // staged: 1: the first of them only says where buffers are; 0: each is one
     uint64_t published, ended; // of its runs
     uint64_t longest;          // staged v-collectives: bytes of the largest share of any rank
+    uint64_t left; // bit r: rank r has left, and its part of the plan is done without it
     struct tern__record *record;
     int64_t traced_ns;       // when it began, if a trace is recorded; else 0
     bool overlaps;           // it is begun here and ended there
@@ -359,6 +361,14 @@ bool tern__call_keeps_input(const struct tern__coll *call);
 bool tern__call_takes_slots(const struct tern__coll *call, uint32_t run);
 // What the input takes of the slot, behind the table.
 uint64_t tern__call_packed_bytes(const struct tern__coll *call);
+
+// givers.c: whether a rank, which has published the run, leaves without waiting for anybody; all
+// that do. Whether the root's counts say that all others do. And the root does in the run what it
+// has to do for them besides its part of the plan, which has been bound.
+bool tern__call_has_left(const struct tern__coll *call, int rank, uint32_t run);
+uint64_t tern__call_left(const struct tern__coll *call, uint32_t run);
+bool tern__call_all_leave(const struct tern__coll *call);
+void tern__call_stand_in(const struct tern__coll *call, uint32_t run);
 
 // run.c: begin takes a call whose plans are selected, and does what can be done without waiting.
 // Outside of the turn: wait until it is done.

@@ -66,12 +66,12 @@ static bool is_held(const struct tern__calls *calls)
     return calls->published == calls->ended;
 }
 
-// The root that has all input, or knows how much it is.
+// The root that has all input, or knows how much it is, if others have to know.
 bool tern__call_is_alone(const struct tern__coll *call)
 {
     return call->early && call->root == call->calls->rank &&
            (tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM ||
-            call->kind == TERN_COLL_GATHER_V);
+            (call->kind == TERN_COLL_GATHER_V && !tern__call_all_leave(call)));
 }
 
 // The root of scatter_v alone has an input, so its line says whether all inputs are in slots.
@@ -85,9 +85,9 @@ static uint64_t gates_of_scatter(const struct tern__coll *call, uint32_t run)
     return tern__call_placement(calls, call->root, run)->in_slot != 0 ? root : calls->others;
 }
 
-// Who gives to gather_v, from a slot, leaves when it knows that all others do. Of two ranks the
-// other one is the root. Of more the root's counts say so; if they are wrong, whoever differs from
-// them finds it.
+// Who gives to gather_v, from a slot, leaves at once if the call ends so whatever the others give
+// (givers.c), or when it knows that all others give from slots. Of two ranks the other one is the
+// root. Of more the root's counts say so; if they are wrong, whoever differs from them finds it.
 static uint64_t gates_of_gather(const struct tern__coll *call, uint32_t run)
 {
     const struct tern__calls *calls = call->calls;
@@ -95,7 +95,7 @@ static uint64_t gates_of_gather(const struct tern__coll *call, uint32_t run)
     if (root == 0 || tern__call_placement(calls, calls->rank, run)->in_slot == 0) {
         return calls->others;
     }
-    if (calls->nranks == 2) {
+    if (calls->nranks == 2 || tern__call_has_left(call, calls->rank, run)) {
         return 0;
     }
     bool waits = is_published(calls, call->root, run) && !tern__call_takes_slots(call, run);

@@ -115,6 +115,7 @@ const struct tern__program *tern__call_direct(const struct tern__coll *call, uin
 int tern__call_find_way(struct tern__coll *call, uint32_t run)
 {
     call->pieces = 1;
+    call->left = 0;
     if (call->counts) {
         bool met_all = call->calls->met_all; // else all that anybody takes is in slots
         TERN_TRY(met_all ? compare_shares(call, run) : compare_with_root(call, run));
@@ -122,9 +123,12 @@ int tern__call_find_way(struct tern__coll *call, uint32_t run)
             call->way = TERN__WAY_SLOT;
             return TERN_OK;
         }
+        call->left = tern__call_left(call, run);
     }
     uint64_t length = call->counts ? call->longest : call->share_bytes;
-    const struct tern__program *direct = tern__call_direct(call, length);
+    // Where ranks have left there is no other run, in which pieces could come.
+    const struct tern__program *direct =
+        call->left != 0 ? call->staged : tern__call_direct(call, length);
     if (suits(call, call->window, run, false)) {
         call->way = TERN__WAY_WINDOW;
         call->placed = call->window;
@@ -184,6 +188,7 @@ static void bind_elements(const struct tern__coll *call)
     binding->far = 0;
     binding->distance = &call->calls->distance;
     binding->elsewhere = 0;
+    binding->left = call->left;
     binding->element_bytes = call->element_bytes;
     binding->reduce = call->divides ? tern__reduce_find(call->dtype, TERN_SUM) : call->reduce;
     binding->function = call->function;
@@ -341,6 +346,9 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
         bind_outs(call, 0, UINT64_MAX);
     }
     calls->lanes.script = &call->placed->whole;
+    if (call->left != 0) {
+        tern__call_stand_in(call, run);
+    }
     return TERN_OK;
 }
 

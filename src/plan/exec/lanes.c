@@ -118,6 +118,9 @@ static inline bool is_ready(struct tern__lanes *lanes, const struct tern__step *
 
 static void post(const struct tern__lanes *lanes, const struct tern__step *step)
 {
+    if ((lanes->binding->left >> step->peer & 1) != 0) {
+        return;
+    }
     if ((lanes->binding->elsewhere >> step->peer & 1) != 0) {
         tern__net_post(tern__lanes_word(lanes, step->peer, step->word));
         return;

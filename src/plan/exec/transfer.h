@@ -44,6 +44,7 @@ struct tern__binding {
     // Bit r: rank r is on another machine: copies to it, and posts, are messages, which come in the
     // order of the lanes that send them; nothing else is done with its memory.
     uint64_t elsewhere;
+    uint64_t left;                   // bit r: rank r does not wait for posts, and gets none
     const struct tern__group *group; // that these are ranks of; NULL where nothing is ever far
 
     // NULL: not measured. Else what others have just written is, when it is copied or reduced, and

@@ -75,7 +75,8 @@ static int run_matrix(tern_comm *world, void *arg)
             c.seed = 100 * turn + k;
             CHECK(run_case(&bench, &c, place, &direct) == 0);
         }
-        CHECK(wanted != NULL && n > 1 && moves ? direct > 0 : direct == 0);
+        bool leaves = kinds[k] == TERN_COLL_GATHER_V && n > 2; // who gives little
+        CHECK(wanted != NULL && n > 1 && moves ? direct > 0 || leaves : direct == 0);
     }
     return kit_close(&bench);
 }
