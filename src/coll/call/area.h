@@ -83,6 +83,9 @@ enum tern__form {
     // say where shares are.
     TERN__FORM_INS = 2,
     TERN__FORM_OUTS = 4,
+    // Of a root: what others read of its ordinary memory is the second half. The first one is in
+    // the slots of the runs that follow.
+    TERN__FORM_HALF = 8,
 };
 
 // Where a rank's buffers are; windows by tern__placement_key, 0: in none that all ranks have.

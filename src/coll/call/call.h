@@ -81,10 +81,11 @@ struct tern__coll {
     // Where it stands.
     // slot: whole inputs, one run. Unknown: the first run tells where the buffers are; then window
     // or direct: the plan runs on them, in that same run; or staged: piece by piece in slots.
+    // Direct calls with more runs have their first half in these, as staged ones.
     enum tern__way way;
     uint64_t number;    // of the communicator's calls, from 1
     uint64_t pieces;    // runs it has; 0: not known yet
-    uint64_t announced; // staged: 1: the first of them only says where buffers are; 0: each is one
+    uint64_t announced; // 1: the first of them is no piece, and says where buffers are; 0: each is
     uint64_t published, ended; // of its runs
     uint64_t longest;          // staged v-collectives: bytes of the largest share of any rank
     uint64_t left; // bit r: rank r has left, and its part of the plan is done without it
@@ -351,6 +352,11 @@ void tern__call_list_shares(const struct tern__coll *call, struct tern__share *r
 // or NULL when slots are quicker for shares of so many bytes, the largest in any rank's input.
 const struct tern__program *tern__call_reader(const struct tern__coll *call);
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest);
+
+// Whether, if that plan is taken, half of what it reads can go through slots meanwhile: the root of
+// two ranks, which gives all it has to the other one, has nothing else to do. The root decides
+// whether it does so, and says it (TERN__FORM_HALF).
+bool tern__call_can_halve(const struct tern__coll *call, const struct tern__program *direct);
 
 // Whether this rank puts its input into the slot when it announces the call: always when that is
 // small, and up to what a slot holds when others could not read it where it is. But the root of

@@ -110,6 +110,12 @@ static uint64_t gates_of_shares(const struct tern__coll *call, uint32_t run)
                                               : call->calls->others;
 }
 
+// Of a run that is a piece.
+static uint64_t gates_of_piece(const struct tern__coll *call)
+{
+    return call->copied || call->tail != call->staged ? call->calls->others : call->staged->gates;
+}
+
 uint64_t tern__call_gates(const struct tern__coll *call, uint32_t run)
 {
     const struct tern__calls *calls = call->calls;
@@ -122,7 +128,9 @@ uint64_t tern__call_gates(const struct tern__coll *call, uint32_t run)
     case TERN__WAY_UNKNOWN:
         return gates_of_shares(call, run);
     case TERN__WAY_STAGED:
-        return call->copied || call->tail != call->staged ? calls->others : call->staged->gates;
+        return gates_of_piece(call);
+    case TERN__WAY_DIRECT:
+        return call->ended == 0 ? calls->others : gates_of_piece(call);
     default:
         return calls->others;
     }

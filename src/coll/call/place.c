@@ -10,6 +10,9 @@
 #include "comm/registry.h"
 #include "plan/slices.h"
 
+// Of fewer bytes it is not worth while to read one half and take the other out of slots.
+#define HALVES_FROM (UINT64_C(4) << 10)
+
 // The first run of a call, in which ranks announce where their buffers are.
 
 static const struct tern__share *table_of(const struct tern__calls *calls, int rank, uint32_t run)
@@ -101,6 +104,15 @@ const struct tern__program *tern__call_reader(const struct tern__coll *call)
                                                               : NULL;
 }
 
+bool tern__call_can_halve(const struct tern__coll *call, const struct tern__program *direct)
+{
+    uint64_t most = 2 * (uint64_t)TERN__AHEAD * TERN__SLOT_BYTES;
+    return direct != NULL && direct->scaled && call->staged->scaled && reads_only(call->staged) &&
+           call->calls->nranks == 2 && tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM &&
+           !tern__kind_has_shares(call->plan_kind) && call->share_bytes >= HALVES_FROM &&
+           call->share_bytes <= most;
+}
+
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest)
 {
     const struct tern__choice *choice =
@@ -110,6 +122,23 @@ const struct tern__program *tern__call_direct(const struct tern__coll *call, uin
         return NULL;
     }
     return tern__call_reader(call);
+}
+
+// The root of two gives the first half in pieces.
+static void halve(struct tern__coll *call, uint32_t run)
+{
+    struct tern__calls *calls = call->calls;
+    uint64_t half = call->share_bytes / 2;
+    uint64_t count = (half + TERN__SLOT_BYTES - 1) / TERN__SLOT_BYTES;
+    if (call->root != calls->rank) {
+        tern__distance_measure(&calls->distance, tern__area_payload(calls->area, call->root, run));
+    }
+    if ((tern__call_placement(calls, call->root, run)->form & TERN__FORM_HALF) != 0) {
+        call->piece_bytes = tern__round_line((half + count - 1) / count);
+        call->piece_room = call->piece_bytes;
+        call->announced = 1;
+        call->pieces = 1 + count;
+    }
 }
 
 int tern__call_find_way(struct tern__coll *call, uint32_t run)
@@ -135,6 +164,9 @@ int tern__call_find_way(struct tern__coll *call, uint32_t run)
     } else if (suits(call, direct, run, true)) {
         call->way = TERN__WAY_DIRECT;
         call->placed = direct;
+        if (tern__call_can_halve(call, direct)) {
+            halve(call, run);
+        }
     } else {
         call->way = TERN__WAY_STAGED;
         call->announced = all_in_slots(call->calls, run) ? 0 : 1;
@@ -296,14 +328,15 @@ static int find_base(struct tern__coll *call, int rank, uint64_t key, char **bas
     return *base != NULL ? TERN_OK : tern__call_window_gone(call, rank);
 }
 
-// The buffers where they are.
+// The buffers where they are, from behind the pieces on.
 static int bind_placed(struct tern__coll *call, uint32_t run)
 {
+    uint64_t skip = (call->pieces - 1) * call->piece_bytes;
     struct tern__calls *calls = call->calls;
     struct tern__binding *binding = &calls->binding;
     uint64_t key = 0;
     char *base = NULL;
-    bind_maps(call, call->placed, call->share_bytes);
+    bind_maps(call, call->placed, call->share_bytes - skip);
     binding->distance = NULL;
     if (call->counts) {
         binding->in_map = TERN__MAP_TABLE;
@@ -333,6 +366,10 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
     }
     binding->in[calls->rank] = call->in;
     binding->out[calls->rank] = call->out;
+    for (int rank = 0; skip > 0 && rank < calls->nranks; rank++) {
+        binding->in[rank] = (const char *)((uintptr_t)binding->in[rank] + skip);
+        binding->out[rank] = (char *)((uintptr_t)binding->out[rank] + skip);
+    }
     binding->far &= ~(UINT64_C(1) << calls->rank);
     // The table of a rank whose input is in its slot speaks of the slot.
     for (int rank = 0; call->counts && rank < calls->nranks; rank++) {
@@ -442,7 +479,11 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
         return TERN_OK;
     case TERN__WAY_WINDOW:
     case TERN__WAY_DIRECT:
-        return bind_placed(call, run);
+        if (call->ended == 0) {
+            return bind_placed(call, run);
+        }
+        bind_piece(call, run);
+        return TERN_OK;
     case TERN__WAY_STAGED:
         if (call->ended < call->announced) { // it has no ops
             call->calls->lanes.script = NULL;

@@ -60,11 +60,13 @@ static bool are_alone(const struct tern__calls *calls)
 
 // Into the slot. Lines are found in the cache that they were written to, unless that is far away.
 // A root that gives much to others has nothing to read meanwhile, so it goes past the caches in any
-// case.
+// case; but for the half that goes through slots while the other rank reads the rest, which finds
+// it in a cache.
 static void expose(const struct tern__coll *call, char *to, const char *from, uint64_t bytes)
 {
     const struct tern__calls *calls = call->calls;
-    bool gives = tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM && call->in_reach > GIVES_LONG;
+    bool gives = tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM &&
+                 call->in_reach > GIVES_LONG && call->way != TERN__WAY_DIRECT;
     if (gives && bytes >= GIVES_PAST_FROM && are_alone(calls)) {
         tern__expose(to, from, bytes);
     } else {
@@ -228,6 +230,23 @@ static bool goes_staged(const struct tern__coll *call, const struct tern__placem
            ((window->out_shared >> calls->rank & 1) != 0 && placement->out_window == 0);
 }
 
+// From so many bytes on halves are quicker when the ranks are far from each other, too.
+#define HALVES_FAR_FROM (UINT64_C(1) << 20)
+
+// What the root of two says about halves, and a line that tells the other one how far it is.
+static uint32_t form_of_halves(const struct tern__coll *call, uint64_t in_window, uint32_t run)
+{
+    struct tern__calls *calls = call->calls;
+    if (call->root != calls->rank || in_window != 0 ||
+        !tern__call_can_halve(call, tern__call_direct(call, call->share_bytes))) {
+        return 0;
+    }
+    tern__area_payload(calls->area, calls->rank, run)[0] = 0;
+    bool quicker =
+        call->share_bytes >= HALVES_FAR_FROM || !tern__distance_is_long(&calls->distance);
+    return are_alone(calls) && quicker ? TERN__FORM_HALF : 0;
+}
+
 static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern__head *head)
 {
     struct tern__placement placement = {
@@ -248,6 +267,7 @@ static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern
         placement.in_slot = (uint32_t)(1 + at / TERN_CACHE_LINE);
         fill_piece(call, tern__area_payload(call->calls->area, call->calls->rank, run) + at);
     }
+    placement.form |= form_of_halves(call, placement.in_window, run);
     memcpy(head->data, &placement, sizeof placement);
     if (call->counts && call->calls->nranks == 2 && call->calls->elsewhere == NULL) {
         tern__letter_write(call->calls, call->signature, call->number, placement.in_slot != 0, run);
@@ -305,7 +325,7 @@ void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *h
 {
     if (call->way == TERN__WAY_UNKNOWN) {
         fill_announcement(call, run, head);
-    } else if (call->way == TERN__WAY_STAGED) {
+    } else if (call->way == TERN__WAY_STAGED || call->way == TERN__WAY_DIRECT) {
         fill_run(call, run, head);
     } else if (call->counts) {
         fill_packed(call, run, head);

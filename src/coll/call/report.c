@@ -128,7 +128,7 @@ static void place_text(const struct tern__coll *call, char *text, size_t size)
                  (unsigned long long)calls->oldest->number);
         return;
     }
-    if (call->pieces > 1) {
+    if (call->pieces > 1 && call->ended >= call->announced) {
         snprintf(run, sizeof run, "in piece %llu of %llu, ",
                  (unsigned long long)(call->ended + 1 - call->announced),
                  (unsigned long long)(call->pieces - call->announced));

@@ -308,6 +308,42 @@ static void small_and_very_large_shares_go_through_slots(void **state)
     assert_true(right);
 }
 
+// A root gives the first half of its bytes in pieces while the other rank reads the rest: if each
+// of the two has a processor, when they are near each other or the half is large. The bytes are
+// right in any case; how many runs there were tells what was done.
+static int give_halves(tern_comm *comm, void *arg)
+{
+    static const size_t sizes[] = {8192, 100001, 600000, 2 << 20, (2 << 20) + 1};
+    static const uint32_t pieces[] = {1, 1, 2, 4, 0};
+    static char in[LARGE];
+    static char out[LARGE];
+    bool alone = tern__job_ladder(comm->group.job).alone;
+    CHECK(tern_barrier(comm) == TERN_OK);
+    for (int turn = 0; turn < 20; turn++) {
+        size_t bytes = sizes[turn % 5];
+        bool is_long = turn % 2 != 0;
+        int root = turn / 2 % 2;
+        for (size_t i = 0; i < bytes; i++) {
+            in[i] = (char)((i * 7 + i / 4096 + (size_t)turn) % 251);
+            out[i] = -1;
+        }
+        CHECK(set_distance(comm, is_long) == 0);
+        const struct tern__calls *calls = comm->calls;
+        uint32_t before = calls->published;
+        CHECK(tern_broadcast(comm, tern_comm_rank(comm) == root ? in : NULL, out, bytes, TERN_U8,
+                             root) == TERN_OK);
+        bool halves = alone && (!is_long || bytes >= 1 << 20);
+        CHECK(calls->published - before == 1 + (halves ? pieces[turn % 5] : 0));
+        CHECK(strcmp(last_way(comm), "direct") == 0 && memcmp(in, out, bytes) == 0);
+    }
+    return 0;
+}
+
+static void a_root_of_two_gives_one_half_while_the_other_is_read(void **state)
+{
+    assert_true(ranks_run_comm(2, give_halves, NULL, 60));
+}
+
 // Who takes what lies in slots finds out how far the other rank is.
 static int gather_into_slots(tern_comm *comm, void *arg)
 {
@@ -444,19 +480,22 @@ static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
         signal(SIGALRM, die);
         ualarm((useconds_t)*moment_us, 0);
     }
-    bool messages = n == 2 && *moment_us % 2 == 0;
+    enum { EXCHANGE, BROADCAST, MESSAGES } what = n > 2 ? EXCHANGE : *moment_us % 3;
+    size_t part = what == BROADCAST ? share / 4 : share; // halves go together
     while (status == TERN_OK) {
-        status = messages ? pass_on(comm, in, out) : tern_all_to_all(comm, in, out, share, TERN_U8);
+        status = what == MESSAGES    ? pass_on(comm, in, out)
+                 : what == BROADCAST ? tern_broadcast(comm, in, out, 2 * part, TERN_U8, n - 1)
+                                     : tern_all_to_all(comm, in, out, share, TERN_U8);
         for (int from = 0; status == TERN_OK && from < n; from++) {
-            int wanted = messages ? 1 - rank : from;
-            size_t at = (size_t)from * share;
-            CHECK(out[at] == wanted && out[at + share - 1] == wanted);
+            int wanted = what == MESSAGES ? 1 - rank : what == BROADCAST ? n - 1 : from;
+            size_t at = (size_t)from * part;
+            CHECK(out[at] == wanted && out[at + part - 1] == wanted);
         }
     }
     char words[16];
     snprintf(words, sizeof words, "rank %d", n - 1);
     CHECK(status == TERN_ERR_PEER && kit_mentions(words));
-    CHECK(messages || kit_mentions("all_to_all"));
+    CHECK(what == MESSAGES || kit_mentions(what == BROADCAST ? "broadcast" : "all_to_all"));
     return 0;
 }
 
@@ -485,6 +524,7 @@ int main(void)
         cmocka_unit_test(what_one_rank_may_not_nobody_does),
         cmocka_unit_test(messages_are_read_where_they_lie_if_they_are_large),
         cmocka_unit_test(small_and_very_large_shares_go_through_slots),
+        cmocka_unit_test(a_root_of_two_gives_one_half_while_the_other_is_read),
         cmocka_unit_test(what_slots_hold_is_measured),
         cmocka_unit_test(a_tuned_plan_for_equal_shares_leaves_others_theirs),
         cmocka_unit_test(a_buffer_that_is_too_short_names_its_rank),
