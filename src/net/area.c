@@ -141,5 +141,7 @@ static void area_done(struct tern__net *net, int peer, const struct tern__net_me
 void tern__net_area_start(struct tern__net *net)
 {
     tern__net_handle(net, TERN__NET_AREA,
-                     (struct tern__net_handler){.place = area_place, .done = area_done});
+                     (struct tern__net_handler){.place = area_place,
+                                                .done = area_done,
+                                                .awaited = true});
 }

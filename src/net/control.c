@@ -32,10 +32,11 @@ static uint64_t members_of(const struct tern__group *group)
     return ranks;
 }
 
-static int control_flush(struct tern__job *job, const _Atomic uint32_t *failed, int64_t timeout_ns)
+static int control_flush(struct tern__job *job, bool leaves, const _Atomic uint32_t *failed,
+                         int64_t timeout_ns)
 {
     // Of a rank that has died or left: the communicator says so, if it is a member.
-    int status = tern__net_flush_within(job->net, -1, failed, timeout_ns);
+    int status = tern__net_flush_within(job->net, leaves, failed, timeout_ns);
     tern__flag_add(&job->net->said, 1); // partner: tern__net_receive
     return status == TERN_ERR_PEER ? TERN_OK : status;
 }

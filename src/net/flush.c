@@ -3,7 +3,8 @@
 // to r is begun, and cleared only when a FLUSHED has come back that was asked for behind the last
 // message of the stream: both under the lock of the stream. So a thread that finds the bit clear
 // has sent nothing to r that is not stored there, nor has any thread whose sending it knows of; and
-// a bit that is set by a message that is just being sent costs a flush at most.
+// a bit that is set by a message that is just being sent costs a flush at most. Likewise of
+// net->unfenced, and what a fence waits for.
 
 #include <stdatomic.h>
 
@@ -98,23 +99,17 @@ static void confirm(struct tern__net *net, int rank)
     pthread_mutex_lock(&peer->lock);
     if (peer->asked == peer->sent &&
         atomic_load_explicit(&peer->flushed, memory_order_relaxed) >= peer->flushes) {
-        atomic_fetch_and_explicit(&net->unconfirmed, ~(UINT64_C(1) << rank), memory_order_seq_cst);
+        uint64_t others = ~(UINT64_C(1) << rank);
+        atomic_fetch_and_explicit(&net->unconfirmed, others, memory_order_seq_cst);
+        atomic_fetch_and_explicit(&net->unfenced, others, memory_order_seq_cst);
     }
     pthread_mutex_unlock(&peer->lock);
 }
 
-int tern__net_flush(struct tern__net *net, int except)
+// Of what was sent to these ranks.
+static int flush(struct tern__net *net, uint64_t ranks, const _Atomic uint32_t *failed,
+                 int64_t timeout_ns)
 {
-    return tern__net_flush_within(net, except, &net->job->ctl->comms[0].failed,
-                                  net->job->timeout_ns);
-}
-
-int tern__net_flush_within(struct tern__net *net, int except, const _Atomic uint32_t *failed,
-                           int64_t timeout_ns)
-{
-    tern__net_show_order(net);
-    uint64_t ranks = atomic_load_explicit(&net->unconfirmed, memory_order_seq_cst);
-    ranks &= except >= 0 ? ~(UINT64_C(1) << except) : UINT64_MAX;
     if (ranks == 0) {
         return TERN_OK;
     }
@@ -136,4 +131,20 @@ int tern__net_flush_within(struct tern__net *net, int except, const _Atomic uint
         }
     }
     return status;
+}
+
+int tern__net_flush_within(struct tern__net *net, bool all, const _Atomic uint32_t *failed,
+                           int64_t timeout_ns)
+{
+    const _Atomic uint64_t *ranks = all ? &net->unconfirmed : &net->unfenced;
+    tern__net_show_order(net);
+    return flush(net, atomic_load_explicit(ranks, memory_order_seq_cst), failed, timeout_ns);
+}
+
+int tern__net_flush(struct tern__net *net, int except)
+{
+    uint64_t others = except >= 0 ? ~(UINT64_C(1) << except) : UINT64_MAX;
+    tern__net_show_order(net);
+    return flush(net, atomic_load_explicit(&net->unfenced, memory_order_seq_cst) & others,
+                 &net->job->ctl->comms[0].failed, net->job->timeout_ns);
 }

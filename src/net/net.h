@@ -101,12 +101,14 @@ int tern__net_send(struct tern__net *net, int rank, const struct tern__net_messa
 void tern__net_tell(struct tern__net *net, uint64_t ranks, const struct tern__net_message *message,
                     const void *payload);
 
-// Returns when all that this process has sent to ranks but `except` (-1: to all) is stored there.
-// One load when there is nothing. TERN_ERR_PEER, or TERN_ERR_TIMEOUT of the job's deadline.
+// A fence: returns when what this process has sent to ranks but `except` (-1: to all) is stored
+// there, but for what readers wait for anyway, as the inputs of calls. One load when there is
+// nothing. TERN_ERR_PEER, or TERN_ERR_TIMEOUT of the job's deadline.
 int tern__net_flush(struct tern__net *net, int except);
 
-// The same with a deadline of its own, and until `failed` says that a group has.
-int tern__net_flush_within(struct tern__net *net, int except, const _Atomic uint32_t *failed,
+// The same (all: of all that was sent) to all ranks, with a deadline of its own, and until `failed`
+// says that a group has.
+int tern__net_flush_within(struct tern__net *net, bool all, const _Atomic uint32_t *failed,
                            int64_t timeout_ns);
 
 // What comes is given to the functions of its kind, on the thread that receives or on one that
@@ -118,7 +120,8 @@ struct tern__net_handler {
     char *(*place)(struct tern__net *net, int peer, const struct tern__net_message *message);
     void (*done)(struct tern__net *net, int peer, const struct tern__net_message *message,
                  const char *payload);
-    bool loose; // tern__net_flush need not wait for it
+    bool loose;   // no flush waits for it
+    bool awaited; // only a flush of all does: who reads it waits until it is there
 };
 
 // Before anything of the kind can come: while the network starts.

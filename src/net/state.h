@@ -109,6 +109,7 @@ struct tern__net {
     _Atomic uint32_t said;        // times that this process has told others something
     _Atomic uint32_t confirmed;   // flushes of others; what came before them is stored
     _Atomic uint64_t unconfirmed; // bit r: something was sent to rank r, and no flush has come back
+    _Atomic uint64_t unfenced;    // bit r: likewise, something that a fence waits for
     pthread_mutex_t work;
     struct tern__net_link *links; // under work
     struct tern__net_link *ended; // closed; freed when no event can be about them

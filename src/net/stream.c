@@ -183,6 +183,9 @@ int tern__net_send(struct tern__net *net, int rank, const struct tern__net_messa
         if (!net->handlers[message->kind].loose) {
             peer->sent++;
             atomic_fetch_or_explicit(&net->unconfirmed, UINT64_C(1) << rank, memory_order_seq_cst);
+            if (!net->handlers[message->kind].awaited) {
+                atomic_fetch_or_explicit(&net->unfenced, UINT64_C(1) << rank, memory_order_seq_cst);
+            }
         }
         status = carried
                      ? tern__net_carry(net, rank, message, payload)

@@ -201,7 +201,8 @@ static void tell_forget(struct tern__net *net, const struct tern__net_window *wi
     const struct tern__machines *machines = net->job->machines;
     uint64_t told = UINT64_C(1) << machines->mine;
     // What this process has sent is stored before anybody hears of this.
-    tern_status_ignore(tern__net_flush(net, -1));
+    tern_status_ignore(
+        tern__net_flush_within(net, true, &net->job->ctl->comms[0].failed, net->job->timeout_ns));
     for (int rank = 0; rank < window->nranks; rank++) {
         int machine = machines->of[window->members[rank]];
         if ((told >> machine & 1) != 0) {

@@ -36,7 +36,7 @@ void tern__group_place(struct tern__group *group)
 
 int tern__far_flush(struct tern__group *group, int64_t timeout_ns)
 {
-    int status = group->job->far->flush(group->job, &group->shared->failed, timeout_ns);
+    int status = group->job->far->flush(group->job, false, &group->shared->failed, timeout_ns);
     if (status == TERN_OK) {
         return TERN_OK;
     }
@@ -93,7 +93,8 @@ void tern__far_leaves(struct tern__group *group)
     bool works = tern__flag_load(&group->shared->failed) == TERN__WORKING &&
                  (group->away == 0 || tern__group_check(group, false) == TERN_OK);
     if (works && tern__ctl_first_dead(group->job->ctl) < 0) {
-        tern_status_ignore(far->flush(group->job, &group->shared->failed, group->job->timeout_ns));
+        tern_status_ignore(
+            far->flush(group->job, true, &group->shared->failed, group->job->timeout_ns));
     } else if (group->away != 0 && tern__flag_load(&group->shared->failed) == TERN__FAILED) {
         far->failed(group); // the word of who has told it may come later than that this one left
     }

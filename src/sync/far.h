@@ -12,8 +12,10 @@
 // Who does it: src/net/control.c. None of these waits longer than the ranks they tell live.
 struct tern__far {
     // What this process has sent to ranks of other machines is stored there, but for those that
-    // have died or left. Fails when `failed` says that a group has, or after so long.
-    int (*flush)(struct tern__job *job, const _Atomic uint32_t *failed, int64_t timeout_ns);
+    // have died or left: what they may look for when they hear that this rank has come somewhere;
+    // or, when it leaves, all. Fails when `failed` says that a group has, or after so long.
+    int (*flush)(struct tern__job *job, bool leaves, const _Atomic uint32_t *failed,
+                 int64_t timeout_ns);
     // What others have sent to this process, and know to be stored, is seen by this thread.
     void (*see)(struct tern__job *job);
     // The members here have come to the barrier of this number, with their cells.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between machines, which the ranks take this one for: what was put before a barrier is there after
 // it, in whichever way the barrier is called, also where the way to the rank that was put to is not
-// the one to its machine's leader.
+// the one to its machine's leader. And what was not put costs the barrier nothing.
 #include "coll/call/test/kit.h"
 #include "comm/comm.h"
 #include "net/state.h"
@@ -82,7 +82,7 @@ static int put_meet_and_tell(tern_comm *world, void *arg)
               tern_put(window, far, AT + (uint64_t)rank * BYTES, bytes, BYTES) == TERN_OK);
         CHECK(meet(part, round % 5, &kept) == TERN_OK);
         // Whether it has come by luck or not: the answers are here.
-        CHECK(atomic_load(&world->group.job->net->unconfirmed) == 0);
+        CHECK(atomic_load(&world->group.job->net->unfenced) == 0);
         CHECK(rank != teller ||
               tern_signal_notify(window, far, 0, round, TERN_NOTIFY_SET) == TERN_OK);
         if (rank == far) {
@@ -98,6 +98,46 @@ static int put_meet_and_tell(tern_comm *world, void *arg)
     CHECK(tern_comm_destroy(part) == TERN_OK);
     CHECK(tern_window_destroy(window) == TERN_OK);
     return 0;
+}
+
+static uint64_t flushes_asked(const tern_comm *world)
+{
+    uint64_t asked = 0;
+    for (int rank = 0; rank < tern_comm_size(world); rank++) {
+        asked += world->group.job->net->peers[rank].flushes;
+    }
+    return asked;
+}
+
+// What calls have said is waited for by those who read it: a barrier behind them asks nobody
+// whether it has come. Who leaves does.
+static int call_and_meet(tern_comm *world, void *arg)
+{
+    static const tern_coll barrier = {.kind = TERN_COLL_BARRIER, .dtype = TERN_U8};
+    int n = tern_comm_size(world);
+    int32_t sum;
+    tern_comm *part;
+    tern_request kept;
+    CHECK(tern_comm_split(world, 0, tern_comm_rank(world), &part) == TERN_OK);
+    CHECK(tern_coll_prepare(part, &barrier, &kept) == TERN_OK);
+    uint64_t asked = flushes_asked(world);
+    for (int round = 0; round < 20; round++) {
+        CHECK(tern_all_reduce(part, &round, &sum, 1, TERN_I32, TERN_SUM) == TERN_OK);
+        CHECK(sum == n * round);
+        CHECK(meet(part, round % 5, &kept) == TERN_OK);
+    }
+    CHECK(flushes_asked(world) == asked);
+    CHECK(atomic_load(&world->group.job->net->unconfirmed) != 0);
+    CHECK(tern_request_free(&kept) == TERN_OK);
+    CHECK(tern_comm_destroy(part) == TERN_OK);
+    CHECK(atomic_load(&world->group.job->net->unconfirmed) == 0);
+    return 0;
+}
+
+static void a_barrier_costs_no_round_trip_for_what_calls_have_said(void **state)
+{
+    assert_true(machines_run_comm("ab", call_and_meet, NULL, 60));
+    assert_true(machines_run_comm("aabb", call_and_meet, NULL, 60));
 }
 
 static void ranks_of_one_machine_may_tell_another_what_they_have_put(void **state)
@@ -118,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_put_before_a_barrier_is_there_after_it),
+        cmocka_unit_test(a_barrier_costs_no_round_trip_for_what_calls_have_said),
         cmocka_unit_test(ranks_of_one_machine_may_tell_another_what_they_have_put),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
