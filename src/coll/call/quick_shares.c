@@ -88,6 +88,14 @@ static bool has_shares(struct tern__coll *call, uint64_t gates, uint32_t run)
     return false;
 }
 
+// As tern__quick_own_ahead does with the other lines of the slot.
+static void call_back_letter(const struct tern__calls *calls, uint32_t run)
+{
+    if (tern__calls_has_room(calls)) {
+        tern__call_back(&tern__area_letter(calls->area, calls->rank, run)->in_slot);
+    }
+}
+
 bool tern__call_quick_shares(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
@@ -113,7 +121,7 @@ bool tern__call_quick_shares(struct tern__coll *call)
     tern__quick_end(calls, gates, run);
     uint64_t table_bytes = sizeof(struct tern__share) * (uint64_t)calls->nranks;
     tern__quick_own_ahead(calls, tern__round_line(table_bytes) + call->in_bytes, run + 1);
-    tern__own_line(tern__area_letter(calls->area, calls->rank, run + 1));
+    call_back_letter(calls, run + 1);
     tern__record_travels(record, TERN__WAY_SLOT, call->staged->index);
     tern__record_end(record, TERN_OK, 0);
     if (calls->nranks == 2) {
@@ -270,7 +278,7 @@ static bool make_again(struct tern__calls *calls, const tern_coll *asked)
     tern__quick_end(calls, again->gates, run);
     tern__quick_own_ahead(calls, sizeof again->rows + again->in_bytes, run + 1);
     if (again->awaited) {
-        tern__own_line(tern__area_letter(calls->area, calls->rank, run + 1));
+        call_back_letter(calls, run + 1);
     }
     tern__record_travels(record, TERN__WAY_SLOT, shape->staged->index);
     tern__record_end(record, TERN_OK, 0);
