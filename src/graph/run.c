@@ -254,9 +254,9 @@ static void tell(struct tern_chip *chip, uint64_t count)
     }
 }
 
-static struct tern__task *end_all(struct todo *todo)
+// `count`: of tasks that have ended and are not told yet.
+static struct tern__task *end_all(struct todo *todo, uint64_t count)
 {
-    uint64_t count = 0;
     while (todo->first != NULL) {
         struct tern__task *task = todo->first;
         todo->first = task->next;
@@ -272,9 +272,8 @@ struct tern__task *tern__run_finish(struct tern_chip *chip, struct tern__task *t
                                     struct tern__core *core)
 {
     struct todo todo = {.chip = chip, .core = core};
-    task->next = NULL;
-    todo.first = task;
-    return end_all(&todo);
+    const uint64_t count = end_one(&todo, task); // not through the list: `next` is in another line
+    return end_all(&todo, count);
 }
 
 struct tern__task *tern__run_call_ended(struct tern_chip *chip, struct tern__task *task,
@@ -290,7 +289,7 @@ void tern__run_ready(struct tern_chip *chip, struct tern__task *task)
 {
     struct todo todo = {.chip = chip};
     ready(&todo, task);
-    end_all(&todo);
+    end_all(&todo, 0);
 }
 
 void tern__run_release(struct tern_chip *chip, struct tern__task *task, uint32_t count)
@@ -304,7 +303,7 @@ void tern__run_release(struct tern_chip *chip, struct tern__task *task, uint32_t
     } else if (atomic_fetch_sub_explicit(&task->pending, count, memory_order_acq_rel) == count) {
         ready(&todo, task);
     }
-    end_all(&todo);
+    end_all(&todo, 0);
 }
 
 static void let_go(struct tern_chip *chip, struct tern__hold *hold)
@@ -317,7 +316,7 @@ static void let_go(struct tern_chip *chip, struct tern__hold *hold)
     }
     struct todo todo = {.chip = chip};
     start(&todo, task);
-    end_all(&todo);
+    end_all(&todo, 0);
 }
 
 void tern__run_look(struct tern_chip *chip, bool must)
@@ -337,7 +336,7 @@ void tern__run_place(struct tern_chip *chip)
 {
     struct todo todo = {.chip = chip};
     place(&todo);
-    end_all(&todo);
+    end_all(&todo, 0);
 }
 
 void tern__run_fail(struct tern_chip *chip, int status, int code, const char *format, ...)
