@@ -152,6 +152,13 @@ static bool was_last(_Atomic uint32_t *pending)
     return atomic_fetch_sub_explicit(pending, 1, memory_order_acq_rel) == 1;
 }
 
+// The same where nobody else can make it one less: no atomic operation, which would wait until all
+// that was stored before is in the cache.
+static bool is_last(_Atomic uint32_t *pending)
+{
+    return atomic_load_explicit(pending, memory_order_acquire) == 1 || was_last(pending);
+}
+
 // In a trace an arrow leads from here to the task; from a join, from what released that.
 static void note_release(const struct tern__task *task, struct tern__task *released)
 {
@@ -190,7 +197,7 @@ static void release_order(struct todo *todo, const struct tern__task *task, bool
         if (poisoned) {
             tern__task_poison(tern__graph_at(graph, *to));
         }
-        if (was_last(&order->pending[*to])) {
+        if (is_last(&order->pending[*to])) {
             struct tern__task *next = tern__graph_at(graph, *to);
             note_release(task, next);
             tern__poke(&order->pending[*to], order->fanin[*to]); // for the next run
