@@ -188,13 +188,17 @@ int tern_chip_destroy(tern_chip *chip)
     return TERN__CALL_OF_CALLS(chip_destroy(chip));
 }
 
-// What the tasks of a graph that is whole need.
+// What the tasks of a sealed graph need. Most need one core of a kind, and are not looked at: they
+// are in the caches of the core that ran them last.
 static int check_fit(const struct tern_chip *chip, const tern_graph *graph)
 {
+    const uint8_t *plain = graph->order.plain;
     int code;
     for (uint32_t i = 0; i < graph->table.count; i++) {
-        const struct tern__task *task = tern__table_at(&graph->table, i);
-        TERN_TRY(tern__task_fits("tern_chip_launch", chip, task, &code));
+        if (plain[i] == TERN__ORDER_SPECIAL || tern__cores_of(&chip->cores, plain[i]) == 0) {
+            const struct tern__task *task = tern__table_at(&graph->table, i);
+            TERN_TRY(tern__task_fits("tern_chip_launch", chip, task, &code));
+        }
     }
     return TERN_OK;
 }
