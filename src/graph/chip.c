@@ -330,7 +330,7 @@ static int synchronize_goes_on(void *arg, bool deep)
     struct tern_chip *chip = arg;
     if (deep && tern__interrupt_now) {
         tern__flag_store(&chip->interrupted, 1); // partner: run_broken in scheduler.c
-        tern__bell_ring(tern__chip_bell(chip));
+        tern__chip_ring(chip);
     }
     return TERN_OK;
 }

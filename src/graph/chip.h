@@ -45,6 +45,7 @@ struct tern_chip {
     uint64_t number; // of the process's chips, from 1
 
     struct tern__bell bell;              // of a chip without peers: tern__chip_bell
+    struct tern__bell nap_bell;          // tern__chip_ring
     struct tern__bell launch_bell;       // the scheduler sleeps on it between runs
     struct tern__bell host_bell;         // tern_chip_synchronize sleeps on it
     struct tern__bell orchestrator_bell; // the orchestration's thread sleeps on it between runs
@@ -74,12 +75,19 @@ struct tern_chip {
 int tern__chip_create_contained(tern_comm *comm, const tern_chip_options *options,
                                 struct tern__away *away, tern_chip **chip);
 
-// Whoever ends something that the scheduler waits for rings it: the rank's doorbell, which peers
-// ring too.
+// The rank's doorbell, which peers ring too.
 static inline struct tern__bell *tern__chip_bell(struct tern_chip *chip)
 {
     struct tern__job *job = chip->comm != NULL ? chip->comm->group.job : NULL;
     return job == NULL ? &chip->bell : &job->ctl->ranks[job->rank].bell;
+}
+
+// A thread of this process has ended or changed something that the scheduler waits for. While cores
+// look at signals, that sleeps where peers do not ring.
+static inline void tern__chip_ring(struct tern_chip *chip)
+{
+    tern__bell_ring(tern__chip_bell(chip));
+    tern__bell_ring(&chip->nap_bell);
 }
 
 // report.c: what runs and what waits, as a sentence without its end.

@@ -69,6 +69,9 @@ static bool has_work(void *arg)
     if (sees_work(core)) {
         return true;
     }
+    if (tern__flag_load(&core->bell.sleepers) != 0) { // it is about to sleep: may_nap
+        tern__bell_ring(&core->chip->nap_bell);
+    }
     if (tern__flag_load(&core->state) != TERN__CORE_IDLE) { // held: another one is to be woken
         set_idle(core, false);
         struct tern__cores *cores = &core->chip->cores;
@@ -157,6 +160,7 @@ static bool await_task(struct tern__core *core, struct tern__task **task)
     struct tern_chip *chip = core->chip;
     struct tern__cores *cores = &chip->cores;
     tern__flag_store(&core->state, TERN__CORE_IDLE); // partner: gang.c
+    tern__poke(&core->looks, tern__peek(&core->looks) + 1);
     tern__run_tell(core);
     for (;;) {
         if (tern__flag_load(&chip->gangs.count) != 0) { // partner: tern__gangs_add
@@ -229,7 +233,9 @@ static struct tern__task *await_shortly(struct tern__core *core)
     if (looks == LOOKS_ALONE && tern__peek(&chip->orchestrates) != 0) {
         await_several(core);
     }
-    for (int i = 0; i < looks && task == NULL && tern__peek(&chip->gangs.count) == 0; i++) {
+    for (int i = 0; i < looks && task == NULL && tern__peek(&chip->gangs.count) == 0 &&
+                    tern__peek(&chip->holds.count) == 0;
+         i++) {
         tern__cpu_relax();
         task = tern__ready_take(ready);
     }

@@ -39,6 +39,7 @@ struct tern__core {
     // the run.
     _Atomic uint32_t ended, skipped;
     _Atomic uint32_t told_ended;
+    _Atomic uint32_t looks; // times that it had nothing to do, and looked at signals
     uint32_t burst;         // tasks that it has run since it last waited for one
     uint32_t pauses, tries; // of await_several
     struct tern__kernel called;
@@ -95,6 +96,10 @@ void tern__cores_forget(struct tern__cores *cores);
 
 // Queues for so many ready tasks; between runs. TERN_ERR_MEMORY.
 int tern__cores_room(struct tern__cores *cores, uint64_t tasks);
+
+// Whether no core sleeps; and, counted up, how often any had nothing to do.
+bool tern__cores_awake(const struct tern__cores *cores);
+uint32_t tern__cores_looks(const struct tern__cores *cores);
 
 // Wakes one core of the kind that waits, if any does.
 void tern__cores_wake(struct tern__cores *cores, int kind);

@@ -20,6 +20,24 @@ struct tern__ladder tern__cores_ladder(const struct tern__cores *cores)
     return tern__ladder_for(1 + tern__cores_count(cores), cores->cpus);
 }
 
+bool tern__cores_awake(const struct tern__cores *cores)
+{
+    bool awake = true;
+    for (int i = 0; i < tern__cores_count(cores) && awake; i++) {
+        awake = tern__flag_load(&cores->list[i].bell.sleepers) == 0; // partner: has_work
+    }
+    return awake;
+}
+
+uint32_t tern__cores_looks(const struct tern__cores *cores)
+{
+    uint32_t looks = 0;
+    for (int i = 0; i < tern__cores_count(cores); i++) {
+        looks += tern__peek(&cores->list[i].looks);
+    }
+    return looks;
+}
+
 void tern__cores_wake(struct tern__cores *cores, int kind)
 {
     for (int i = 0; i * 64 < tern__cores_of(cores, kind); i++) {

@@ -70,7 +70,7 @@ static bool add(struct tern_chip *chip, struct tern__hold *hold)
     if (waits) {
         append(holds, hold);
         if (has_word(hold) && tern__flag_add(&holds->words, 1) == 0) {
-            tern__bell_ring(tern__chip_bell(chip)); // from now on it looks by itself
+            tern__chip_ring(chip); // from now on it looks by itself
         }
     } else {
         tern__flag_add(&holds->count, UINT32_MAX);

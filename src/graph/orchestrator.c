@@ -78,6 +78,6 @@ void *tern__orchestrator_main(void *arg)
         }
         orchestrate(chip, chip->orchestrated);
         tern__flag_store(&chip->orchestrates, 0); // partner: tern__run_is_over
-        tern__bell_ring(tern__chip_bell(chip));
+        tern__chip_ring(chip);
     }
 }

@@ -257,7 +257,7 @@ static void tell(struct tern_chip *chip, uint64_t count)
     // partner: tern__run_close
     uint64_t ended = atomic_fetch_add(&chip->run.ended, count) + count;
     if (ended == atomic_load(&chip->run.total)) {
-        tern__bell_ring(tern__chip_bell(chip));
+        tern__chip_ring(chip);
     }
 }
 
@@ -359,7 +359,7 @@ void tern__run_fail(struct tern_chip *chip, int status, int code, const char *fo
     run->status = status;
     run->code = code;
     tern__flag_store(&run->failed, TERN__RUN_FAILED); // partner: scheduler.c
-    tern__bell_ring(tern__chip_bell(chip));
+    tern__chip_ring(chip);
     tern__bell_ring(&chip->room_bell);
 }
 
@@ -386,7 +386,7 @@ void tern__run_close(struct tern_chip *chip, uint64_t total)
 {
     atomic_store(&chip->run.total, total); // partner: tell
     if (atomic_load(&chip->run.ended) == total) {
-        tern__bell_ring(tern__chip_bell(chip));
+        tern__chip_ring(chip);
     }
 }
 

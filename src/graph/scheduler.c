@@ -18,7 +18,7 @@
 #define DRAIN_NS (2 * TERN_NS_PER_SECOND)
 #define GRACE_NS (TERN_NS_PER_SECOND / 5)
 
-// How often to look at words that nobody rings for.
+// How often to look at words that nobody rings for, and at signals while cores do.
 #define WORDS_NS 100000
 
 struct pause {
@@ -27,8 +27,10 @@ struct pause {
     // What the job shows that this chip does, as the chip has said last; TERN__DOING_OTHER: nothing
     // yet.
     enum tern__activity announced;
-    bool broken;   // waiting is pointless; its status may be TERN_ERR_TIMEOUT, too
-    bool by_words; // it looks at words by itself
+    bool broken;    // waiting is pointless; its status may be TERN_ERR_TIMEOUT, too
+    bool by_words;  // it looks at words by itself
+    bool naps;      // and at signals: it is not rung
+    uint32_t looks; // of cores, when it last asked
     struct tern__behind behind;
 };
 
@@ -42,12 +44,26 @@ static bool something_changed(void *arg)
                              tern__flag_load(&chip->interrupted) != 0));
 }
 
-// A long wait ends, too, when a task begins to wait for a word.
+// Cores that have nothing to do look at signals themselves. As long as they do that now and then,
+// and none sleeps, no signal can start a task sooner by ringing the scheduler; and each ring costs
+// whoever notifies a system call, and a core its processor. So it sleeps elsewhere and looks from
+// time to time.
+static bool may_nap(const struct pause *pause)
+{
+    const struct tern_chip *chip = pause->chip;
+    return tern__flag_load(&chip->holds.count) != 0 && chip->away == NULL &&
+           tern__cores_awake(&chip->cores) && tern__cores_looks(&chip->cores) != pause->looks;
+}
+
+// A long wait ends, too, when a task begins to wait for a word, or a nap may begin; a nap, when a
+// core is about to sleep.
 static bool something_to_do(void *arg)
 {
     const struct pause *pause = arg;
+    const struct tern_chip *chip = pause->chip;
     return something_changed(arg) ||
-           (!pause->by_words && tern__flag_load(&pause->chip->holds.words) != 0); // partner: add
+           (!pause->by_words && tern__flag_load(&chip->holds.words) != 0) || // partner: add
+           (pause->naps ? !tern__cores_awake(&chip->cores) : may_nap(pause));
 }
 
 // Windows may belong to other communicators of the job than the chip's: those count too.
@@ -153,22 +169,25 @@ static int run_broken(void *arg, bool deep)
 static int await(struct pause *pause, int64_t deadline_ns)
 {
     struct tern_chip *chip = pause->chip;
-    struct tern__ladder ladder = tern__cores_ladder(&chip->cores);
+    const struct tern__ladder ladder = tern__cores_ladder(&chip->cores);
+    const struct tern__ladder none = {0};
     int64_t look_ns = tern__deadline_after(TERN__LOOK_NS);
     for (;;) {
         int64_t left_ns = deadline_ns - tern__now_ns();
         left_ns = left_ns > 0 ? left_ns : 0;
         pause->by_words = tern__flag_load(&chip->holds.words) != 0;
-        bool brief = pause->by_words && left_ns > WORDS_NS;
-        struct tern__wait wait = {.bell = tern__chip_bell(chip),
-                                  .ladder = &ladder,
+        pause->naps = may_nap(pause);
+        pause->looks = tern__cores_looks(&chip->cores);
+        bool brief = (pause->by_words || pause->naps) && left_ns > WORDS_NS;
+        struct tern__wait wait = {.bell = pause->naps ? &chip->nap_bell : tern__chip_bell(chip),
+                                  .ladder = pause->naps ? &none : &ladder,
                                   .timeout_ns = brief ? WORDS_NS : left_ns,
                                   .holds = something_to_do,
                                   .broken = run_broken,
                                   .arg = pause};
         int status = tern__wait(&wait);
         if (status == TERN_OK && !something_changed(pause)) {
-            continue; // from now on by words
+            continue; // from now on by words, or with naps, or without
         }
         if (status != TERN_ERR_TIMEOUT || pause->broken || tern__now_ns() >= deadline_ns) {
             return status;

@@ -3,8 +3,10 @@
 // Tasks that wait for signals: own and peers', several at a time, in many runs of one graph. A
 // waiting task holds no core, and sees what was written before the notifies.
 #include "support/cmocka.h"
+#include <sched.h>
 #include <stdlib.h>
 
+#include "graph/chip.h"
 #include "kit.h"
 #include "support/machines.h"
 
@@ -21,9 +23,11 @@ struct setting {
     _Atomic int *calls;
 };
 
-static int open_setting(struct setting *s, tern_comm *comm, int cores)
+static int open_setting_of(struct setting *s, tern_comm *comm, int aic_count, int aiv_count)
 {
-    tern_chip_options options = {.aiv_count = cores, .timeout_ns = 30000 * MS};
+    tern_chip_options options = {.aic_count = aic_count,
+                                 .aiv_count = aiv_count,
+                                 .timeout_ns = 30000 * MS};
     s->comm = comm;
     s->rank = tern_comm_rank(comm);
     s->size = tern_comm_size(comm);
@@ -31,6 +35,11 @@ static int open_setting(struct setting *s, tern_comm *comm, int cores)
     CHECK(fine(tern_chip_create(comm, &options, &s->chip)));
     CHECK(fine(tern_graph_create(&s->graph)));
     return 0;
+}
+
+static int open_setting(struct setting *s, tern_comm *comm, int cores)
+{
+    return open_setting_of(s, comm, 0, cores);
 }
 
 static int close_setting(struct setting *s)
@@ -393,6 +402,90 @@ static void waits_that_cannot_be_are_refused(void **state)
     RUN_ON(1, refusals);
 }
 
+// While the core looks at signals, the scheduler sleeps where a notify does not ring it. On a busy
+// machine that takes some runs.
+static int quiet_notifies(tern_comm *comm, void *arg)
+{
+    enum { TASKS = 1000, GAP_NS = 20000 };
+    struct setting s;
+    _Atomic int calls = 0;
+    int runs = 0;
+    int quiet = 0;
+    CHECK(open_setting(&s, comm, 1) == 0);
+    const struct tern__bell *rung = tern__chip_bell(s.chip);
+    for (int i = 0; i < TASKS; i++) {
+        CHECK(add_task(s.graph, "waits", count_call, TERN_CORE_AIV, word(&calls), 0) == i);
+        CHECK(i == 0 || fine(tern_graph_add_edge(s.graph, i - 1, i)));
+        CHECK(fine(add_wait(s.graph, i, s.window, 8, i + 1, TASKS)));
+    }
+    for (const int64_t deadline = clock_ns() + 20000 * MS; quiet == 0 && clock_ns() < deadline;
+         runs++) {
+        CHECK(fine(tern_chip_launch(s.chip, s.graph)));
+        for (int i = 0; i < TASKS; i++) {
+            CHECK(fine(tern_signal_notify(s.window, 0, 8, 1, TERN_NOTIFY_ADD)));
+            const int64_t end = clock_ns() + GAP_NS;
+            while (clock_ns() < end) {
+                quiet += tern__flag_load(&s.chip->nap_bell.sleepers) != 0 &&
+                         tern__flag_load(&rung->sleepers) == 0;
+            }
+        }
+        CHECK(fine(tern_chip_synchronize(s.chip)));
+    }
+    CHECK(calls == runs * TASKS);
+    CHECK(quiet > 0);
+    return close_setting(&s);
+}
+
+static void peers_do_not_ring_while_a_core_looks(void **state)
+{
+    RUN_ON(1, quiet_notifies);
+}
+
+// A kernel that runs until another core has run what waits for its signal.
+static void notify_and_see(int64_t *args)
+{
+    if (tern_signal_notify(pointer(args[0]), 0, 8, 1, TERN_NOTIFY_ADD) != TERN_OK) {
+        tern_kernel_fail("%s", tern_last_error());
+    }
+    while (atomic_load((_Atomic int *)pointer(args[1])) == 0) {
+        sched_yield();
+    }
+}
+
+static int rings_again(tern_comm *comm, void *arg)
+{
+    enum { TURNS = 50 };
+    struct setting s;
+    CHECK(open_setting_of(&s, comm, 1, 1) == 0);
+    _Atomic int *calls = calloc(TURNS, sizeof *calls);
+    int before = -1;
+    CHECK(calls != NULL);
+    for (int i = 0; i < TURNS; i++) {
+        int begins = add_task(s.graph, "begins", notify_and_see, TERN_CORE_AIV, word(s.window),
+                              word(&calls[i]));
+        int ends = add_task(s.graph, "ends", count_call, TERN_CORE_AIC, word(&calls[i]), 0);
+        CHECK(before < 0 || fine(tern_graph_add_edge(s.graph, before, begins)));
+        CHECK(fine(add_wait(s.graph, begins, s.window, 16, i + 1, 0)));
+        CHECK(fine(add_wait(s.graph, ends, s.window, 8, i + 1, 0)));
+        before = begins;
+    }
+    CHECK(fine(tern_chip_launch(s.chip, s.graph)));
+    for (int i = 0; i < TURNS; i++) {
+        CHECK(fine(tern_signal_notify(s.window, 0, 16, 1, TERN_NOTIFY_ADD)));
+        if (i % 2 == 0) {
+            sleep_ns(2 * MS);
+        }
+    }
+    CHECK(fine(tern_chip_synchronize(s.chip)));
+    free((void *)calls);
+    return close_setting(&s);
+}
+
+static void signals_are_seen_while_cores_sleep_or_work(void **state)
+{
+    RUN_ON(1, rings_again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +499,8 @@ int main(void)
         cmocka_unit_test(what_peers_wrote_before_they_notified_is_seen),
         cmocka_unit_test(a_token_goes_round_through_graphs),
         cmocka_unit_test(waits_that_cannot_be_are_refused),
+        cmocka_unit_test(peers_do_not_ring_while_a_core_looks),
+        cmocka_unit_test(signals_are_seen_while_cores_sleep_or_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
