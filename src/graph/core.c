@@ -154,6 +154,15 @@ static struct tern__task *run_given(struct tern__core *core)
                : NULL;
 }
 
+// Where a graph is whole, the host's thread sleeps until it has run; an orchestration takes its
+// place.
+static struct tern__ladder ladder_of(const struct tern_chip *chip)
+{
+    return chip->cores.job != NULL && tern__peek(&chip->orchestrates) == 0
+               ? tern__job_core_ladder(chip->cores.job)
+               : tern__cores_ladder(&chip->cores);
+}
+
 // Waits for something to do. False: the thread is to end.
 static bool await_task(struct tern__core *core, struct tern__task **task)
 {
@@ -166,7 +175,7 @@ static bool await_task(struct tern__core *core, struct tern__task **task)
         if (tern__flag_load(&chip->gangs.count) != 0) { // partner: tern__gangs_add
             tern__run_place(chip);
         }
-        struct tern__ladder ladder = tern__cores_ladder(cores);
+        struct tern__ladder ladder = ladder_of(chip);
         struct tern__wait idle = {.bell = &core->bell,
                                   .ladder = &ladder,
                                   .timeout_ns = INT64_MAX, // ended by `stopping`
@@ -228,7 +237,7 @@ static struct tern__task *await_shortly(struct tern__core *core)
 {
     struct tern_chip *chip = core->chip;
     struct tern__ready *ready = queue_of(&chip->cores, core->kind);
-    int looks = tern__cores_ladder(&chip->cores).alone ? LOOKS_ALONE : LOOKS_CROWDED;
+    int looks = ladder_of(chip).alone ? LOOKS_ALONE : LOOKS_CROWDED;
     struct tern__task *task = NULL;
     if (looks == LOOKS_ALONE && tern__peek(&chip->orchestrates) != 0) {
         await_several(core);

@@ -201,12 +201,13 @@ void tern__job_add_threads(struct tern__job *job, int threads)
 
 // Threads of all ranks whose processors overlap with this rank's, against the processors they may
 // use together.
-static void count_load(const struct tern__job *job, int *threads, int *cpus)
+static void count_load(const struct tern__job *job, int *threads, int *ranks, int *cpus)
 {
     const struct tern__ctl *ctl = job->ctl;
     const struct tern__ctl_rank *self = &ctl->ranks[job->rank];
     uint64_t together[TERN__CPU_WORDS] = {0};
     *threads = 0;
+    *ranks = 0;
     for (int rank = 0; rank < job->nranks; rank++) {
         const struct tern__ctl_rank *other = &ctl->ranks[rank];
         uint64_t common = 0;
@@ -219,6 +220,7 @@ static void count_load(const struct tern__job *job, int *threads, int *cpus)
             continue;
         }
         *threads += (int)tern__peek(&other->threads);
+        *ranks += 1;
         for (int word = 0; word < TERN__CPU_WORDS; word++) {
             together[word] |= mask[word];
         }
@@ -234,21 +236,36 @@ static void count_load(const struct tern__job *job, int *threads, int *cpus)
     }
 }
 
-struct tern__ladder tern__job_ladder(struct tern__job *job)
+// Selects the ladders, if the load has changed.
+static void see_load(struct tern__job *job)
 {
     uint32_t version = tern__observe(&job->ctl->load_version); // partner: tern__job_add_threads
     if (version != tern__observe(&job->load_version)) {
         int threads;
+        int ranks;
         int cpus;
-        count_load(job, &threads, &cpus);
+        count_load(job, &threads, &ranks, &cpus);
         struct tern__ladder ladder = tern__ladder_for(threads, cpus);
         tern__poke(&job->spins, ladder.spins);
         tern__poke(&job->yields, ladder.yields);
         tern__poke(&job->alone, ladder.alone);
+        tern__poke(&job->cores_alone, threads - ranks <= cpus);
         tern__publish(&job->load_version, version); // partner: the observe above
         tern__log(TERN__LOG_DEBUG, "%d threads on %d processors: %u spins, %u yields", threads,
                   cpus, ladder.spins, ladder.yields);
     }
+}
+
+struct tern__ladder tern__job_core_ladder(struct tern__job *job)
+{
+    see_load(job);
+    const int cpus = 1;
+    return tern__ladder_for(tern__peek(&job->cores_alone) != 0 ? cpus : cpus + 1, cpus);
+}
+
+struct tern__ladder tern__job_ladder(struct tern__job *job)
+{
+    see_load(job);
     return (struct tern__ladder){.spins = tern__peek(&job->spins),
                                  .yields = tern__peek(&job->yields),
                                  .alone = tern__peek(&job->alone) != 0};

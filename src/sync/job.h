@@ -51,6 +51,7 @@ struct tern__job {
     _Atomic uint32_t spins;
     _Atomic uint32_t yields;
     _Atomic uint32_t alone;
+    _Atomic uint32_t cores_alone; // each core has a processor, while main threads sleep
 };
 
 // Whether the rank of the job is on this machine: it shares memory with this one.
@@ -72,6 +73,10 @@ void tern__job_add_threads(struct tern__job *job, int threads);
 
 // The ladder for the present load. Cheap.
 struct tern__ladder tern__job_ladder(struct tern__job *job);
+
+// The same for a core of a chip that has nothing to do: main threads do not count, which mostly
+// sleep until their chip has ended what it does.
+struct tern__ladder tern__job_core_ladder(struct tern__job *job);
 
 // Looks whether every rank's process lives; marks those that have died without leaving and wakes
 // everybody. One system call, and where cores are written, a look into /proc at one rank after the

@@ -197,7 +197,11 @@ static int follow_the_load(tern_comm *comm, void *arg)
     tern__job_add_threads(job, 1);
     CHECK(tern__job_ladder(job).spins == crowded.spins);
     CHECK(tern__job_ladder(job).yields == crowded.yields && !tern__job_ladder(job).alone);
-    tern__job_add_threads(job, -cpus);
+    CHECK(tern__job_core_ladder(job).yields == fits.yields && tern__job_core_ladder(job).alone);
+    tern__job_add_threads(job, 1); // now more than one for each, without the main thread
+    CHECK(tern__job_core_ladder(job).yields == crowded.yields);
+    CHECK(!tern__job_core_ladder(job).alone);
+    tern__job_add_threads(job, -cpus - 1);
     CHECK(tern__job_ladder(job).spins == fits.spins);
     CHECK(tern__job_ladder(job).yields == fits.yields && tern__job_ladder(job).alone);
     return 0;
