@@ -206,8 +206,11 @@ static int graph_add_task(tern_graph *graph, const tern_task *task, int *id)
     more.hold.count = 0;
     TERN_TRY(tern__task_read(call, graph, task, &row, &more));
     row.args_count = (uint16_t)task->args_count;
-    if (task->name != NULL || task->kernel_name != NULL) {
-        snprintf(name, sizeof name, "%s", task->name != NULL ? task->name : task->kernel_name);
+    const char *given = task->name != NULL ? task->name : task->kernel_name;
+    if (given != NULL) {
+        const size_t length = strnlen(given, sizeof name - 1);
+        memcpy(name, given, length);
+        name[length] = '\0';
     } else {
         snprintf(name, sizeof name, "task %u", graph->table.count);
     }
