@@ -31,6 +31,18 @@ static struct tern__ready *queue_of(struct tern__cores *cores, int kind)
     return atomic_load(&cores->ready[kind]); // partner: tern__cores_room
 }
 
+static struct tern__task *take(struct tern__core *core)
+{
+    struct tern__ready *ready = queue_of(&core->chip->cores, core->kind);
+    return core->only ? tern__ready_own_take(&core->own, ready) : tern__ready_take(ready);
+}
+
+static bool any_ready(struct tern__core *core)
+{
+    return tern__ready_own_any(&core->own) ||
+           tern__ready_any(queue_of(&core->chip->cores, core->kind));
+}
+
 // Whether the next task of its kind is to wake it: a bit, which who wakes it takes away.
 static _Atomic uint64_t *idle_word(struct tern__core *core)
 {
@@ -56,8 +68,7 @@ static bool sees_work(struct tern__core *core)
 {
     struct tern_chip *chip = core->chip;
     uint32_t state = tern__flag_load(&core->state); // partner: gang.c
-    return state == TERN__CORE_GIVEN ||
-           (state == TERN__CORE_IDLE && tern__ready_any(queue_of(&chip->cores, core->kind))) ||
+    return state == TERN__CORE_GIVEN || (state == TERN__CORE_IDLE && any_ready(core)) ||
            tern__flag_load(&chip->cores.stopping) != 0; // partner: tern__cores_stop
 }
 
@@ -191,7 +202,7 @@ static bool await_task(struct tern__core *core, struct tern__task **task)
         }
         if (state == TERN__CORE_IDLE &&
             tern__flag_swap(&core->state, TERN__CORE_IDLE, TERN__CORE_BUSY)) {
-            *task = tern__ready_take(queue_of(cores, core->kind));
+            *task = take(core);
             if (*task != NULL) {
                 return true;
             }
@@ -236,7 +247,6 @@ static void await_several(struct tern__core *core)
 static struct tern__task *await_shortly(struct tern__core *core)
 {
     struct tern_chip *chip = core->chip;
-    struct tern__ready *ready = queue_of(&chip->cores, core->kind);
     int looks = ladder_of(chip).alone ? LOOKS_ALONE : LOOKS_CROWDED;
     struct tern__task *task = NULL;
     if (looks == LOOKS_ALONE && tern__peek(&chip->orchestrates) != 0) {
@@ -246,7 +256,7 @@ static struct tern__task *await_shortly(struct tern__core *core)
                     tern__peek(&chip->holds.count) == 0;
          i++) {
         tern__cpu_relax();
-        task = tern__ready_take(ready);
+        task = take(core);
     }
     return task;
 }
@@ -275,7 +285,7 @@ static void *core_main(void *arg)
     bool ran = false;
     for (;;) {
         if (task == NULL && tern__peek(&chip->gangs.count) == 0) {
-            task = tern__ready_take(queue_of(&chip->cores, core->kind));
+            task = take(core);
             task = task == NULL && ran ? await_shortly(core) : task;
         }
         ran = false;
@@ -308,6 +318,14 @@ int tern__cores_room(struct tern__cores *cores, uint64_t tasks)
             }
             atomic_store(&cores->ready[kind], made); // partner: queue_of
         }
+        if (cores->list != NULL && tern__cores_of(cores, kind) == 1) {
+            struct tern__ready_own *own = &tern__core_at(cores, kind, 0)->own;
+            now = atomic_load(&cores->ready[kind]);
+            if ((own->slots == NULL || own->mask != now->mask) && !tern__ready_own_make(own, now)) {
+                return tern__fail(TERN_ERR_MEMORY, "no memory for a queue of %llu tasks",
+                                  (unsigned long long)tasks);
+            }
+        }
     }
     return TERN_OK;
 }
@@ -335,6 +353,7 @@ int tern__cores_start(struct tern_chip *chip, int aic_count, int aiv_count)
         core->kind = i < aic_count ? TERN_CORE_AIC : TERN_CORE_AIV;
         core->index = i < aic_count ? i : i - aic_count;
         core->called.core = core->index;
+        core->only = tern__cores_of(cores, core->kind) == 1;
         status = tern__thread_start(&core->thread, core_main, core);
         core->started = status == TERN_OK;
     }
@@ -363,6 +382,7 @@ void tern__cores_forget(struct tern__cores *cores)
     }
     for (int i = 0; cores->list != NULL && i < tern__cores_count(cores); i++) {
         free(cores->list[i].called.defers);
+        free(cores->list[i].own.slots);
     }
     free(cores->list);
     cores->list = NULL;

@@ -39,14 +39,16 @@ struct tern__core {
     // the run.
     _Atomic uint32_t ended, skipped;
     _Atomic uint32_t told_ended;
-    _Atomic uint32_t looks; // times that it had nothing to do, and looked at signals
-    uint32_t burst;         // tasks that it has run since it last waited for one
-    uint32_t pauses, tries; // of await_several
+    _Atomic uint32_t looks;     // times that it had nothing to do, and looked at signals
+    uint32_t burst;             // tasks that it has run since it last waited for one
+    uint32_t pauses, tries;     // of await_several
+    struct tern__ready_own own; // of the only core of its kind
     struct tern__kernel called;
 
     struct tern_chip *chip;
     int kind;  // TERN_CORE_AIC or TERN_CORE_AIV
     int index; // among its kind
+    bool only; // it is the only one
     bool started;
     pthread_t thread;
 };

@@ -38,3 +38,11 @@ void tern__ready_free(struct tern__ready *ready)
         ready = older;
     }
 }
+
+bool tern__ready_own_make(struct tern__ready_own *own, const struct tern__ready *ready)
+{
+    free(own->slots);
+    own->mask = ready->mask;
+    own->slots = malloc((ready->mask + 1) * sizeof *own->slots);
+    return own->slots != NULL;
+}

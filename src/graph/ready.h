@@ -83,4 +83,61 @@ static inline bool tern__ready_looks_empty(const struct tern__ready *ready)
            atomic_load_explicit(&ready->head, memory_order_relaxed);
 }
 
+// Of a core that is the only one of its kind: what it makes ready itself needs no atomic operation.
+// Each task says how many of the queue were put before it, so that together they are first in,
+// first out. Has room as the queue has, and begins again at its first slots whenever it is empty.
+struct tern__ready_own_slot {
+    struct tern__task *task;
+    uint64_t before;
+};
+
+struct tern__ready_own {
+    struct tern__ready_own_slot *slots;
+    uint64_t mask;
+    _Atomic uint64_t head, tail; // written by the core; read by others for reports
+};
+
+// Room for as many as the queue has; while there is none. False: no memory.
+bool tern__ready_own_make(struct tern__ready_own *own, const struct tern__ready *ready);
+
+static inline bool tern__ready_own_any(const struct tern__ready_own *own)
+{
+    return atomic_load_explicit(&own->tail, memory_order_relaxed) !=
+           atomic_load_explicit(&own->head, memory_order_relaxed);
+}
+
+static inline void tern__ready_own_put(struct tern__ready_own *own, const struct tern__ready *ready,
+                                       struct tern__task *task)
+{
+    const uint64_t tail = atomic_load_explicit(&own->tail, memory_order_relaxed);
+    struct tern__ready_own_slot *slot = &own->slots[tail & own->mask];
+    slot->task = task;
+    slot->before = atomic_load_explicit(&ready->tail, memory_order_relaxed);
+    atomic_store_explicit(&own->tail, tail + 1, memory_order_relaxed);
+}
+
+// The oldest of both.
+static inline struct tern__task *tern__ready_own_take(struct tern__ready_own *own,
+                                                      struct tern__ready *ready)
+{
+    const uint64_t head = atomic_load_explicit(&own->head, memory_order_relaxed);
+    const uint64_t tail = atomic_load_explicit(&own->tail, memory_order_relaxed);
+    if (head == tail) {
+        return tern__ready_take(ready);
+    }
+    const struct tern__ready_own_slot *slot = &own->slots[head & own->mask];
+    if (slot->before != atomic_load_explicit(&ready->head, memory_order_relaxed)) {
+        struct tern__task *task = tern__ready_take(ready);
+        if (task != NULL) {
+            return task;
+        }
+    }
+    const bool last = head + 1 == tail;
+    atomic_store_explicit(&own->head, last ? 0 : head + 1, memory_order_relaxed);
+    if (last) {
+        atomic_store_explicit(&own->tail, 0, memory_order_relaxed);
+    }
+    return slot->task;
+}
+
 #endif

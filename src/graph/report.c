@@ -85,6 +85,9 @@ static bool has_ready(const struct tern_chip *chip)
     for (int kind = 0; kind < 2; kind++) {
         ready = ready || tern__ready_any(atomic_load(&chip->cores.ready[kind]));
     }
+    for (int i = 0; i < tern__cores_count(&chip->cores); i++) {
+        ready = ready || tern__ready_own_any(&chip->cores.list[i].own);
+    }
     return ready;
 }
 

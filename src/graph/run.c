@@ -33,11 +33,18 @@ static void put(struct todo *todo, struct tern__task *task, int kind)
 {
     struct tern__cores *cores = &todo->chip->cores;
     struct tern__ready *ready = atomic_load_explicit(&cores->ready[kind], memory_order_acquire);
-    // What became ready before goes first.
-    if (todo->core != NULL && todo->direct == NULL && todo->core->kind == kind &&
-        tern__ready_looks_empty(ready) && tern__peek(&todo->chip->gangs.count) == 0) {
-        todo->direct = task;
-        return;
+    if (todo->core != NULL && todo->core->kind == kind) {
+        struct tern__ready_own *own = &todo->core->own;
+        // What became ready before goes first.
+        if (todo->direct == NULL && tern__ready_looks_empty(ready) && !tern__ready_own_any(own) &&
+            tern__peek(&todo->chip->gangs.count) == 0) {
+            todo->direct = task;
+            return;
+        }
+        if (todo->core->only) {
+            tern__ready_own_put(own, ready, task);
+            return;
+        }
     }
     tern__ready_put(ready, task);
     tern__cores_wake(cores, kind);

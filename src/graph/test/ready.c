@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queue of ready tasks: first in, first out; with several threads at both ends each task comes
-// out once, and those of one thread in its order; the slots are used many times.
+// out once, and those of one thread in its order; the slots are used many times. With what a core
+// has of its own: the same order, whichever of the two a task was put into.
 #include "support/cmocka.h"
 
 #include <pthread.h>
@@ -9,6 +10,7 @@
 
 #include "graph/ready.h"
 #include "graph/task.h"
+#include "support/random.h"
 
 enum { ROOM = 64, LAPS = 1000, THREADS = 3, EACH = 20000 };
 
@@ -31,6 +33,37 @@ static void what_is_put_first_comes_out_first(void **state)
         assert_null(tern__ready_take(ready));
         assert_false(tern__ready_any(ready));
     }
+    tern__ready_free(ready);
+    free(tasks);
+}
+
+static void what_a_core_has_of_its_own_keeps_the_order_too(void **state)
+{
+    struct tern__task *tasks = aligned_alloc(TERN_CACHE_LINE, ROOM * sizeof *tasks);
+    struct tern__ready *ready = tern__ready_make(ROOM, NULL);
+    struct tern__ready_own own = {0};
+    uint64_t seed = 5;
+    int put = 0;
+    int taken = 0;
+    assert_non_null(ready);
+    assert_true(tern__ready_own_make(&own, ready));
+    assert_null(tern__ready_own_take(&own, ready));
+    for (int step = 0; step < LAPS * ROOM; step++) {
+        // By turns rather filled and rather emptied, so that both are sometimes empty and full.
+        const bool puts = random_below(&seed, 8) < (step / 512 % 2 == 0 ? 5U : 3U);
+        if (puts && put - taken < ROOM) {
+            struct tern__task *task = &tasks[put++ % ROOM];
+            if (random_below(&seed, 2) == 0) {
+                tern__ready_put(ready, task);
+            } else {
+                tern__ready_own_put(&own, ready, task);
+            }
+        } else if (!puts && taken < put) {
+            assert_ptr_equal(tern__ready_own_take(&own, ready), &tasks[taken++ % ROOM]);
+        }
+        assert_int_equal(tern__ready_any(ready) || tern__ready_own_any(&own), taken < put);
+    }
+    free(own.slots);
     tern__ready_free(ready);
     free(tasks);
 }
@@ -125,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_first_comes_out_first),
+        cmocka_unit_test(what_a_core_has_of_its_own_keeps_the_order_too),
         cmocka_unit_test(each_comes_out_once_and_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
