@@ -23,6 +23,10 @@
 // So far ahead of an edge, the row of a later one is asked for.
 #define TERN__EDGES_AHEAD 8
 
+// So many edges behind one, the memory of a later one is asked for: before others can see an edge,
+// it has been written, which takes until its line has come.
+#define TERN__EDGE_LINES_AHEAD 16
+
 static inline bool tern__has_edge(const struct tern__edge *edges, const struct tern__edge *end,
                                   const struct tern__task *from)
 {
@@ -62,6 +66,7 @@ static inline uint32_t tern__rings_link(struct tern__rings *rings, struct tern__
             met++;
             continue;
         }
+        tern__own_line(edge + TERN__EDGE_LINES_AHEAD);
         edge->from = from;
         edge->to = row;
         if (__builtin_expect(history != NULL, 0)) {

@@ -34,6 +34,9 @@ static_assert(offsetof(struct tern__map_entry, box.level) < TERN_CACHE_LINE,
               "what a lookup reads of boxes without levels is one line");
 static_assert(sizeof(struct tern__map_entry) == 2 * TERN_CACHE_LINE, "two lines");
 
+// So many entries behind a new one, the line of a later one is asked for.
+#define TERN__MAP_ENTRIES_AHEAD 8
+
 struct tern__map_entries {
     struct tern__map_entry *at; // [0] is none
     uint32_t made;
@@ -68,6 +71,7 @@ static inline uint32_t tern__map_take_entry(struct tern__map_entries *entries)
 {
     const uint32_t at = entries->free;
     if (at == 0) {
+        tern__own_line(&entries->at[entries->made + TERN__MAP_ENTRIES_AHEAD]);
         return entries->made++;
     }
     entries->free = entries->at[at].next;
