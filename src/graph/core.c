@@ -22,9 +22,11 @@
 #include "sync/spread.h"
 #include "sync/wait.h"
 
-enum { LOOKS_ALONE = 60, LOOKS_CROWDED = 4 };                   // in a row, about 40 ns each
-enum { PAUSES_MAX = 512, PAUSES_MORE = 4, PAUSES_A_TASK = 32 }; // about 18 ns each
-enum { PAUSES_TRIED = 16, TRY_EVERY = 16 };
+enum { LOOKS_ALONE = 60, LOOKS_CROWDED = 4 }; // in a row, about 40 ns each
+// Of await_several. Times, as one pause takes 10 to 50 ns, which depends on the processor. With a
+// longer one at most, a fan-in takes less, and tasks whose rows are soon used again take more.
+enum { PAUSE_MAX_NS = 20000, PAUSE_MORE_NS = 160, PAUSE_A_TASK_NS = 500 };
+enum { PAUSE_TRIED_NS = 300, TRY_EVERY = 16 };
 
 static struct tern__ready *queue_of(struct tern__cores *cores, int kind)
 {
@@ -218,26 +220,29 @@ static bool await_task(struct tern__core *core, struct tern__task **task)
 // Each look takes a cache line from the orchestration, which puts tasks one after the other, and a
 // core that is close behind takes those of the tasks, too. Both are faster when the core looks
 // again only when there are many. So it pauses first: longer from time to time while several come,
-// half as long when only one has, and never longer than PAUSES_A_TASK for each that came after the
-// last pause, so that tasks that come slowly do not wait long. Now and then it tries.
+// half as long when only one has, and never longer than PAUSE_A_TASK_NS for each that came after
+// the last pause, so that tasks that come slowly do not wait long. Now and then it tries.
 static void await_several(struct tern__core *core)
 {
     const struct tern_chip *chip = core->chip;
     if (core->burst > 1) {
-        core->pauses += core->pauses / 8 + PAUSES_MORE;
+        core->pause_ns += core->pause_ns / 8 + PAUSE_MORE_NS;
     } else {
-        core->pauses /= 2;
+        core->pause_ns = core->pause_ns > PAUSE_MORE_NS ? core->pause_ns / 2 : 0;
     }
     const uint32_t most =
-        core->burst < PAUSES_MAX / PAUSES_A_TASK ? core->burst * PAUSES_A_TASK : PAUSES_MAX;
-    core->pauses = core->pauses < most ? core->pauses : most;
+        core->burst < PAUSE_MAX_NS / PAUSE_A_TASK_NS ? core->burst * PAUSE_A_TASK_NS : PAUSE_MAX_NS;
+    core->pause_ns = core->pause_ns < most ? core->pause_ns : most;
     core->burst = 0;
-    if (core->pauses == 0 && ++core->tries % TRY_EVERY == 0) {
-        core->pauses = PAUSES_TRIED;
+    if (core->pause_ns == 0 && ++core->tries % TRY_EVERY == 0) {
+        core->pause_ns = PAUSE_TRIED_NS;
     }
-    for (uint32_t i = 0; i < core->pauses && tern__peek(&chip->orchestrates) != 0 &&
-                         tern__peek(&chip->orchestrator_waits) == 0;
-         i++) {
+    if (core->pause_ns == 0) {
+        return;
+    }
+    const int64_t end_ns = tern__now_ns() + core->pause_ns;
+    while (tern__peek(&chip->orchestrates) != 0 && tern__peek(&chip->orchestrator_waits) == 0 &&
+           tern__now_ns() < end_ns) {
         tern__cpu_relax();
     }
 }

@@ -41,7 +41,7 @@ struct tern__core {
     _Atomic uint32_t told_ended;
     _Atomic uint32_t looks;     // times that it had nothing to do, and looked at signals
     uint32_t burst;             // tasks that it has run since it last waited for one
-    uint32_t pauses, tries;     // of await_several
+    uint32_t pause_ns, tries;   // of await_several
     struct tern__ready_own own; // of the only core of its kind
     struct tern__kernel called;
 
