@@ -182,11 +182,17 @@ static void release_edges(struct todo *todo, struct tern__task *task, bool poiso
         &task->after, poisoned ? TERN__EDGES_POISONED : TERN__EDGES_CLOSED);
     while (edge != NULL) {
         struct tern__edge *next = edge->next; // the edge is its `to`'s
+        if (next != NULL) {
+            tern__own_line(&next->to->pending);
+        }
         if (poisoned) {
             tern__task_poison(edge->to);
         }
         if (was_last(&edge->to->pending)) {
             note_release(task, edge->to);
+            // It runs soon, and likely here; and all of that was written by who built it.
+            __builtin_prefetch(edge->to->args);
+            __builtin_prefetch(edge->to->before);
             ready(todo, edge->to);
         }
         edge = next;
