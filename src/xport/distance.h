@@ -12,7 +12,7 @@
 
 #include "base/order.h"
 
-// From so long on, others read faster what was written past the caches (xport/expose.h).
+// From so long on they are far from each other.
 #define TERN__DISTANCE_LONG_NS 75
 
 // What takes so long was no line: the thread was interrupted.
@@ -23,6 +23,7 @@
 struct tern__distance {
     _Atomic uint32_t *votes; // in memory of all these ranks
     uint32_t calls;          // of tern__distance_measure
+    bool past;               // tern__past_is_quicker
 };
 
 // At most; half of them decide. A long one counts for several short ones: of the ranks that share a

@@ -7,6 +7,27 @@
 
 #include "base/order.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+static bool is_maker(const uint32_t words[3], const char *name)
+{
+    return memcmp(words, name, 12) == 0;
+}
+
+bool tern__past_is_quicker(void)
+{
+    uint32_t words[3] = {0};
+#if defined(__x86_64__)
+    uint32_t most;
+    if (__get_cpuid(0, &most, &words[0], &words[2], &words[1]) == 0) {
+        return false;
+    }
+#endif
+    return is_maker(words, "AuthenticAMD") || is_maker(words, "HygonGenuine");
+}
+
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 
 #include <emmintrin.h>

@@ -13,7 +13,8 @@
 #define REFERENCE_FROM ((uint64_t)16 << 10) // bytes that are worth waiting for the receiver
 
 // Where a mailbox has no more payloads than may be on their way, the receiver still has the lines
-// that are written next: pieces of so many bytes go past the caches even when it is near.
+// that are written next: pieces of so many bytes go past the caches even when it is near, where
+// that is ever quicker (xport/expose.h).
 #define PAST_FROM ((uint64_t)16 << 10)
 
 static bool returns(const struct tern__calls *calls)
@@ -111,7 +112,8 @@ static void fill_piece(struct tern__message *message, struct tern__mail *mail, u
         memcpy(mail->data, &message->bytes, sizeof message->bytes);
     }
     const char *from = message->buffer + message->moved;
-    if (returns(message->endpoint->calls) && part >= PAST_FROM) {
+    if (returns(message->endpoint->calls) && message->endpoint->calls->distance.past &&
+        part >= PAST_FROM) {
         tern__expose(payload_of(message, number), from, part);
     } else if (part > 0) {
         tern__hand_over(&message->endpoint->calls->distance,

@@ -60,14 +60,14 @@ static bool are_alone(const struct tern__calls *calls)
 
 // Into the slot. Lines are found in the cache that they were written to, unless that is far away.
 // A root that gives much to others has nothing to read meanwhile, so it goes past the caches in any
-// case; but for the half that goes through slots while the other rank reads the rest, which finds
-// it in a cache.
+// case, where that is ever quicker (xport/expose.h); but for the half that goes through slots while
+// the other rank reads the rest, which finds it in a cache.
 static void expose(const struct tern__coll *call, char *to, const char *from, uint64_t bytes)
 {
     const struct tern__calls *calls = call->calls;
     bool gives = tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM &&
                  call->in_reach > GIVES_LONG && call->way != TERN__WAY_DIRECT;
-    if (gives && bytes >= GIVES_PAST_FROM && are_alone(calls)) {
+    if (gives && calls->distance.past && bytes >= GIVES_PAST_FROM && are_alone(calls)) {
         tern__expose(to, from, bytes);
     } else {
         tern__hand_over(&calls->distance, to, from, bytes);

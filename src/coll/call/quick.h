@@ -89,7 +89,7 @@ static inline void tern__quick_own_ahead(const struct tern__calls *calls, uint64
     }
     char *payload = tern__area_payload(calls->area, calls->rank, run);
     uint64_t bytes = payload_bytes < TERN__OWN_AHEAD_BYTES ? payload_bytes : TERN__OWN_AHEAD_BYTES;
-    if (bytes >= TERN__EXPOSE_FROM && tern__distance_is_long(&calls->distance)) {
+    if (bytes >= TERN__EXPOSE_FROM && tern__goes_past(&calls->distance)) {
         bytes = 0; // it will be written past the caches
     }
     tern__call_back(&tern__area_head(calls->area, calls->rank, run)->digest);

@@ -8,6 +8,7 @@
 #include "coll/call/mail.h"
 #include "plan/exec/add.h"
 #include "sync/doing.h"
+#include "xport/expose.h"
 
 // What this rank has not waited for, as far as it can be seen now: those who stay must learn of it.
 static void look_back(struct tern__calls *calls)
@@ -114,6 +115,7 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->nranks = comm->group.size;
     made->others = tern__group_others(&comm->group);
     made->distance.votes = tern__area_votes(made->area);
+    made->distance.past = tern__past_is_quicker();
     int status = find_elsewhere(made);
     if (status != TERN_OK) {
         tern__lanes_free(&made->lanes);

@@ -178,7 +178,7 @@ static int find_exposed(const struct tern__binding *binding, const struct tern__
 {
     for (int d = 0; d < step->destinations_count; d++) {
         if (step->operands[step->sources_count + d].buffer == TERN_PLAN_SCRATCH) {
-            return tern__distance_is_long(binding->distance) ? d : -1;
+            return tern__goes_past(binding->distance) ? d : -1;
         }
     }
     return -1;

@@ -187,13 +187,16 @@ static int run_small_at_any_distance(tern_comm *comm, void *arg)
     CHECK(memory != NULL);
     struct buffers b = {memory, memory + room};
     int status = 0;
-    const struct tern__calls *calls = comm->calls;
+    struct tern__calls *calls = comm->calls;
+    bool past = calls->distance.past;
     for (int call = 0; status == 0 && call < WAYS * SIZES * TIMES; call++) {
-        // Far, near, and, in the last two of each, what each rank finds.
+        // Far, near, and, in the last two of each, what each rank finds. Far ones go past the
+        // caches whoever made the processor.
         bool is_long = call % TIMES < 2;
         if (call % TIMES < 4) {
             tern__poke(calls->distance.votes, is_long ? TERN__DISTANCE_VOTES : 0);
         }
+        calls->distance.past = is_long || past;
         status = small_once(comm, call / (SIZES * TIMES), call, counts[call / TIMES % SIZES], &b);
     }
     free(memory);
@@ -223,6 +226,7 @@ static int run_at_any_distance(tern_comm *comm, void *arg)
         uint32_t votes = (uint32_t)random_below(&own, TERN__DISTANCE_VOTES + 1);
         if (calls != NULL) { // the first call makes it
             tern__poke(calls->distance.votes, votes);
+            calls->distance.past = random_below(&own, 2) != 0; // whoever made the processor
         }
         CHECK((moves ? move_once(comm, call, count, &b)
                      : sum_once(comm, kind, call, count, in_place, &b)) == 0);

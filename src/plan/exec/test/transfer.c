@@ -43,7 +43,7 @@ struct sum {
 // Rank 0's sum of both inputs into its scratch, and its out where it has one.
 static void sum_up(const struct sum *sum, struct tern__distance *distance)
 {
-    int far = distance != NULL && tern__distance_is_long(distance);
+    int far = distance != NULL && tern__goes_past(distance);
     char *own_out = (char *)out[far] + GUARD + sum->shift;
     struct tern__binding binding = {
         .rank = 0,
@@ -78,7 +78,7 @@ static void sum_up(const struct sum *sum, struct tern__distance *distance)
 static void near_and_far(const struct sum *sum)
 {
     _Atomic uint32_t votes = TERN__DISTANCE_VOTES;
-    struct tern__distance far = {.votes = &votes};
+    struct tern__distance far = {.votes = &votes, .past = true};
     fill();
     sum_up(sum, NULL);
     sum_up(sum, &far);
