@@ -56,6 +56,47 @@ static void tell(const struct tern__calls *calls, const struct tern__shape *shap
                                           .alone = shape->alone});
 }
 
+// The part of the input that only this rank reads, and that where the caller has it: its own share,
+// where there is one for each rank. At the end of the input: there is none.
+struct own {
+    uint64_t begin, end;
+};
+
+static inline struct own own_of(const struct tern__calls *calls, const struct tern__shape *shape)
+{
+    bool has = shape->rows == NULL && !shape->in_line && shape->stride > 0 &&
+               shape->in_bytes > shape->stride && calls->elsewhere == NULL;
+    uint64_t begin = has ? (uint64_t)calls->rank * shape->stride : shape->in_bytes;
+    return (struct own){begin, has ? begin + shape->stride : shape->in_bytes};
+}
+
+// Long shares one by one, as others read them.
+static inline void put(const struct tern__calls *calls, const struct tern__shape *shape,
+                       const char *in, uint32_t run, struct own bytes)
+{
+    char *to = (char *)(uintptr_t)input_of(calls, shape, calls->rank, run);
+    uint64_t whole = bytes.end - bytes.begin;
+    uint64_t part = shape->stride >= TERN__EXPOSE_FROM ? shape->stride : whole;
+    for (uint64_t at = bytes.begin; at < bytes.end; at += part) {
+        tern__hand_over(&calls->distance, to + at, in + at, part);
+    }
+}
+
+// What the next call like this one will write.
+static inline void own_ahead(const struct tern__calls *calls, const struct tern__shape *shape,
+                             uint32_t run)
+{
+    struct own own = own_of(calls, shape);
+    uint64_t table = tern__round_line(table_bytes(calls, shape));
+    uint64_t begin = own.begin > 0 ? 0 : own.end;
+    uint64_t end = own.end < shape->in_bytes ? shape->in_bytes : own.begin;
+    if (table > 0 || shape->in_line) { // none is left out
+        begin = 0;
+        end = table + (shape->in_line ? 0 : end);
+    }
+    tern__quick_own_ahead(calls, run, begin, end);
+}
+
 static void publish(struct tern__calls *calls, const struct tern__shape *shape, const void *in,
                     uint32_t run)
 {
@@ -66,12 +107,9 @@ static void publish(struct tern__calls *calls, const struct tern__shape *shape, 
         memcpy(tern__area_payload(calls->area, calls->rank, run), shape->rows,
                table_bytes(calls, shape));
     }
-    char *to = (char *)(uintptr_t)input_of(calls, shape, calls->rank, run);
-    // Long shares one by one, as others read them.
-    uint64_t part = shape->stride >= TERN__EXPOSE_FROM ? shape->stride : shape->in_bytes;
-    for (uint64_t at = 0; at < shape->in_bytes; at += part) {
-        tern__hand_over(&calls->distance, to + at, (const char *)in + at, part);
-    }
+    struct own own = own_of(calls, shape);
+    put(calls, shape, in, run, (struct own){0, own.begin});
+    put(calls, shape, in, run, (struct own){own.end, shape->in_bytes});
     if (calls->elsewhere != NULL) {
         tell(calls, shape, run);
     }
@@ -171,6 +209,7 @@ static inline __attribute__((always_inline)) bool make(const tern_comm *comm,
                                                                      .signature = shape->signature,
                                                                      .bytes = shape->bytes});
     if (!tern__quick_has_met(calls, shape->gates, shape->signature, digest_of(shape), run)) {
+        put(calls, shape, in, run, own_of(calls, shape)); // who goes on finds all in the slot
         calls->handed = true;
         calls->handed_record = record;
         return false;
@@ -181,10 +220,7 @@ static inline __attribute__((always_inline)) bool make(const tern_comm *comm,
         transfer(calls, shape, step, in, out, run);
     }
     tern__quick_end(calls, shape->gates, run);
-    tern__quick_own_ahead(calls,
-                          tern__round_line(table_bytes(calls, shape)) +
-                              (shape->in_line ? 0 : shape->in_bytes),
-                          run + 1);
+    own_ahead(calls, shape, run + 1);
     tern__record_end(record, TERN_OK, 0);
     return true;
 }

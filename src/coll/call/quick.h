@@ -7,8 +7,10 @@
 #include "coll/call/call.h"
 #include "xport/expose.h"
 
-// Less than the stores that a processor keeps until it has their lines.
+// Less than the stores that a processor keeps until it has their lines; and what is asked for
+// behind them by hints, which nothing waits for.
 #define TERN__OWN_AHEAD_BYTES 4096
+#define TERN__HINT_AHEAD_BYTES 8192
 
 // Looks before the load of the machine is asked for: a line from a rank that runs is there by then.
 #define TERN__FIRST_LOOKS 32
@@ -80,21 +82,27 @@ static inline void tern__call_back(void *line)
 }
 
 // The lines of the slot that comes next were last read by others; they are called back now, so that
-// the next call finds them here: if it may be published (area.h), nobody needs what is in them.
-static inline void tern__quick_own_ahead(const struct tern__calls *calls, uint64_t payload_bytes,
-                                         uint32_t run)
+// the next call finds them here: if it may be published (area.h), nobody needs what is in them. Of
+// the payload those from byte `begin` to `end`.
+static inline void tern__quick_own_ahead(const struct tern__calls *calls, uint32_t run,
+                                         uint64_t begin, uint64_t end)
 {
     if (!tern__calls_has_room(calls)) {
         return;
     }
     char *payload = tern__area_payload(calls->area, calls->rank, run);
-    uint64_t bytes = payload_bytes < TERN__OWN_AHEAD_BYTES ? payload_bytes : TERN__OWN_AHEAD_BYTES;
-    if (bytes >= TERN__EXPOSE_FROM && tern__goes_past(&calls->distance)) {
-        bytes = 0; // it will be written past the caches
+    if (end - begin >= TERN__EXPOSE_FROM && tern__goes_past(&calls->distance)) {
+        end = begin; // it will be written past the caches
     }
+    uint64_t at = begin / TERN_CACHE_LINE * TERN_CACHE_LINE;
+    uint64_t stored = end < at + TERN__OWN_AHEAD_BYTES ? end : at + TERN__OWN_AHEAD_BYTES;
+    uint64_t most = stored + TERN__HINT_AHEAD_BYTES;
     tern__call_back(&tern__area_head(calls->area, calls->rank, run)->digest);
-    for (uint64_t at = 0; at < bytes; at += TERN_CACHE_LINE) {
+    for (; at < stored; at += TERN_CACHE_LINE) {
         tern__call_back(payload + at);
+    }
+    for (; at < end && at < most; at += TERN_CACHE_LINE) {
+        tern__own_line(payload + at);
     }
 }
 

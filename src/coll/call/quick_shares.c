@@ -88,10 +88,15 @@ static bool has_shares(struct tern__coll *call, uint64_t gates, uint32_t run)
     return false;
 }
 
-// As tern__quick_own_ahead does with the other lines of the slot.
-static void call_back_letter(const struct tern__calls *calls, uint32_t run)
+// As tern__quick_own_ahead does with the other lines of the slot: the table's first one, and the
+// letter.
+static void call_back_rest(const struct tern__calls *calls, uint32_t run, bool letter)
 {
-    if (tern__calls_has_room(calls)) {
+    if (!tern__calls_has_room(calls)) {
+        return;
+    }
+    tern__call_back(tern__area_payload(calls->area, calls->rank, run));
+    if (letter) {
         tern__call_back(&tern__area_letter(calls->area, calls->rank, run)->in_slot);
     }
 }
@@ -120,8 +125,8 @@ bool tern__call_quick_shares(struct tern__coll *call)
     }
     tern__quick_end(calls, gates, run);
     uint64_t table_bytes = sizeof(struct tern__share) * (uint64_t)calls->nranks;
-    tern__quick_own_ahead(calls, tern__round_line(table_bytes) + call->in_bytes, run + 1);
-    call_back_letter(calls, run + 1);
+    tern__quick_own_ahead(calls, run + 1, 0, tern__round_line(table_bytes) + call->in_bytes);
+    call_back_rest(calls, run + 1, true);
     tern__record_travels(record, TERN__WAY_SLOT, call->staged->index);
     tern__record_end(record, TERN_OK, 0);
     if (calls->nranks == 2) {
@@ -276,10 +281,9 @@ static bool make_again(struct tern__calls *calls, const tern_coll *asked)
     }
     take_again(calls, shape, asked, run);
     tern__quick_end(calls, again->gates, run);
-    tern__quick_own_ahead(calls, sizeof again->rows + again->in_bytes, run + 1);
-    if (again->awaited) {
-        call_back_letter(calls, run + 1);
-    }
+    const struct tern__share *row = &again->rows[1 - calls->rank];
+    tern__quick_own_ahead(calls, run + 1, row->in_offset, row->in_offset + row->in_bytes);
+    call_back_rest(calls, run + 1, again->awaited);
     tern__record_travels(record, TERN__WAY_SLOT, shape->staged->index);
     tern__record_end(record, TERN_OK, 0);
     return true;

@@ -6,6 +6,7 @@
 #include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "coll/call/call.h"
 #include "comm/comm.h"
@@ -174,7 +175,8 @@ static int small_once(tern_comm *comm, int which, int call, size_t count, const 
     }
 }
 
-// Of each kind and size several, so that the later ones take the short path; around the sizes from
+// Of each kind and size several, so that the later ones take the short path, one of them with a
+// rank that comes late; around the sizes from
 // which on copies go past the caches and do not go through slots at once.
 static int run_small_at_any_distance(tern_comm *comm, void *arg)
 {
@@ -197,6 +199,9 @@ static int run_small_at_any_distance(tern_comm *comm, void *arg)
             tern__poke(calls->distance.votes, is_long ? TERN__DISTANCE_VOTES : 0);
         }
         calls->distance.past = is_long || past;
+        if (call % TIMES == 4 && comm->group.rank == call / TIMES % tern_comm_size(comm)) {
+            usleep(2000); // the others hand the call over when they have looked for a while
+        }
         status = small_once(comm, call / (SIZES * TIMES), call, counts[call / TIMES % SIZES], &b);
     }
     free(memory);
