@@ -4,6 +4,8 @@
 // waits for a connection.
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,8 +254,18 @@ static ssize_t read_some(struct tern__net_link *link)
     return now;
 }
 
+// Who sends has no use for a packet that says so at once when something small has come, and the
+// processor that would make it is about to handle what came: the kernel then sends one for two, or
+// with what goes back. It forgets that after a pause, hence every time.
+static void delay_confirmations(const struct tern__net_link *link)
+{
+    int at_once = 0;
+    setsockopt(link->fd, IPPROTO_TCP, TCP_QUICKACK, &at_once, sizeof at_once);
+}
+
 void tern__net_receive(struct tern__net *net, struct tern__net_link *link)
 {
+    delay_confirmations(link);
     for (uint64_t turn = 0; turn < TERN__NET_TURN;) {
         ssize_t now = read_some(link);
         if (now < 0 && errno == EINTR) {
