@@ -17,6 +17,9 @@
 // A crossing takes as long as a link needs for so many bytes: 100 us at 1 Gbit/s.
 #define CROSSING_BYTES ((uint64_t)12500)
 
+// Up to here a crossing is much of what a sum takes between two machines.
+#define AT_ONCE_BYTES (8 * CROSSING_BYTES)
+
 static bool is_half(const struct tern__coll *call)
 {
     return call->dtype == TERN_F16 || call->dtype == TERN_BF16;
@@ -112,6 +115,14 @@ static bool sends_inputs(const struct tern__coll *call)
     return raw <= 2 * call->bytes + 2 * (h - 1) * CROSSING_BYTES;
 }
 
+// Whether two machines send each other the sum of all at once: as many bytes as by owners, and one
+// crossing less; each adds up the whole vector instead of a part.
+static bool goes_at_once(const struct tern__coll *call)
+{
+    return call->plan_kind == TERN_PLAN_ALL_REDUCE && call->calls->elsewhere->count == 1 &&
+           call->bytes <= AT_ONCE_BYTES && any_order(call) && suits(call, "one_sums");
+}
+
 // For large sums; NULL: only the algorithm that reads all inputs does.
 static const char *sums(const struct tern__coll *call)
 {
@@ -120,6 +131,9 @@ static const char *sums(const struct tern__coll *call)
         call->plan_kind == TERN_PLAN_REDUCE_SCATTER; // has no two_raw: `one` sends as much
     if (!any_order(call) && sends_inputs(call) && suits(call, "two_raw")) {
         return "two_raw";
+    }
+    if (goes_at_once(call)) {
+        return "one_sums";
     }
     for (size_t i = any_order(call) ? 0 : 1; i < (shares ? 2 : 3); i++) {
         if (suits(call, by_need[i])) {

@@ -234,18 +234,18 @@ static const struct handed_on {
     const char *in_order, *three, *in_turn;
 } handed_on[] = {
     {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_SUM, 0, "chain", "two_raw", "two_raw"},
-    {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_SUM, TERN_ORDER_ANY, "two", "two", "two"},
+    {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_SUM, TERN_ORDER_ANY, "one_sums", "two", "one_sums"},
     {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_AVG, 0, "chain", "two_raw", "two_raw"},
     {TERN_COLL_ALL_REDUCE, TERN_F64, TERN_AVG, 0, "chain", "two_raw", "two_raw"},
     {TERN_COLL_ALL_REDUCE, TERN_F16, TERN_AVG, TERN_ORDER_ANY, "two_raw", "two_raw", "two_raw"},
     {TERN_COLL_ALL_REDUCE, TERN_F16, TERN_SUM, 0, "two_raw", "two_raw", "two_raw"},
-    {TERN_COLL_ALL_REDUCE, TERN_BF16, TERN_MAX, 0, "two", "two", "two_raw"},
-    {TERN_COLL_ALL_REDUCE, TERN_F16, TERN_MIN, 0, "two", "two", "two_raw"},
-    {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_MAX, 0, "two", "two", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_BF16, TERN_MAX, 0, "one_sums", "two", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_F16, TERN_MIN, 0, "one_sums", "two", "two_raw"},
+    {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_MAX, 0, "one_sums", "two", "two_raw"},
     {TERN_COLL_ALL_REDUCE, TERN_F64, TERN_MIN, 0, "two", "two", "two_raw"},
     {TERN_COLL_REDUCE_SCATTER, TERN_F32, TERN_MIN, 0, "two", "two", NULL},
     {TERN_COLL_REDUCE, TERN_F32, TERN_MAX, 0, "two", "two", "two_raw"},
-    {TERN_COLL_ALL_REDUCE, TERN_I16, TERN_PROD, 0, "two", "two", "two"},
+    {TERN_COLL_ALL_REDUCE, TERN_I16, TERN_PROD, 0, "one_sums", "two", "one_sums"},
     {TERN_COLL_ALL_REDUCE, TERN_I32, TERN_AVG, 0, "two_raw", "two_raw", "two_raw"},
     {TERN_COLL_ALL_REDUCE, TERN_F32, TERN_MAXLOC, 0, "two", "two", "two"},
     {TERN_COLL_ALL_REDUCE, TERN_F64, TERN_MINLOC, 0, NULL, NULL, NULL}, // 16 bytes
