@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decisions of learned.h. Data path: no allocation, no lock, no log, and no system call.
+
+#include "coll/call/learned.h"
+
+// The lower one of two in the middle.
+static uint32_t median(const uint32_t *times, uint32_t count)
+{
+    uint32_t sorted[TERN__LEARNED_TIMES];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = i;
+        for (; at > 0 && sorted[at - 1] > times[i]; at--) {
+            sorted[at] = sorted[at - 1];
+        }
+        sorted[at] = times[i];
+    }
+    return sorted[(count - 1) / 2];
+}
+
+static uint32_t kept(const struct tern__learned *l, bool way)
+{
+    return l->taken[way] < TERN__LEARNED_TIMES ? l->taken[way] : TERN__LEARNED_TIMES;
+}
+
+static void prefer(struct tern__learned *l)
+{
+    bool other = !l->preferred;
+    uint32_t ours = kept(l, l->preferred);
+    uint32_t theirs = kept(l, other);
+    if (theirs == 0) {
+        return;
+    }
+    uint64_t time = ours > 0 ? median(l->times[l->preferred], ours) : UINT64_MAX / 16;
+    if ((uint64_t)median(l->times[other], theirs) * 16 < time * 15) {
+        l->preferred = other;
+        l->again = TERN__LEARNED_AGAIN;
+        l->again_at = l->calls + l->again;
+    }
+}
+
+// What call number l->calls does.
+static bool way_of_next(struct tern__learned *l)
+{
+    if (l->calls < l->plan.begin_at) {
+        return l->preferred;
+    }
+    uint32_t row = (l->calls - l->plan.begin_at) / l->plan.row;
+    if (row < TERN__LEARNED_ROWS) {
+        return l->preferred != (row % 2 != 0);
+    }
+    prefer(l);
+    if (l->calls < l->again_at) {
+        return l->preferred;
+    }
+    if (l->calls + 1 == l->again_at + l->plan.row) { // the last one of them
+        l->again = l->again < TERN__LEARNED_MOST ? 2 * l->again : TERN__LEARNED_MOST;
+        l->again_at = l->calls + l->again;
+    }
+    return !l->preferred;
+}
+
+bool tern__learned_decide(struct tern__learned *l, struct tern__learned_plan plan, bool counts)
+{
+    if (l->calls == 0) {
+        l->plan = plan;
+        l->again = TERN__LEARNED_AGAIN;
+        l->again_at = plan.begin_at + TERN__LEARNED_ROWS * plan.row + l->again;
+        l->last = TERN__LEARNED_OTHER;
+        l->preferred = plan.guess;
+        l->next = l->begun ? l->next : plan.guess;
+        l->begun = true;
+    }
+    bool now = l->next;
+    if (!counts) {
+        l->next = l->preferred;
+        return now;
+    }
+    l->calls++;
+    l->next = way_of_next(l);
+    l->next_timed = l->calls >= l->plan.begin_at &&
+                    (l->next != l->preferred || kept(l, l->next) < TERN__LEARNED_TIMES ||
+                     l->calls % TERN__LEARNED_EVERY == 0);
+    return now;
+}
+
+void tern__learned_take(struct tern__learned *l, uint8_t way, uint32_t time)
+{
+    if (time != 0 && l->same > TERN__LEARNED_LEFT && l->last < TERN__LEARNED_OTHER) {
+        l->times[l->last][l->taken[l->last]++ % TERN__LEARNED_TIMES] = time;
+    }
+    l->same = way == l->last ? l->same + 1 : 1;
+    l->last = way;
+}

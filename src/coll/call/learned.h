@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Direct or through slots: which of two ways has been faster for calls of a class, those of a kind
+// with shares of about the same length. No table knows that for every machine, nor whether buffers
+// are in caches, so it is learned while calls are made: one rank takes their times, decides, and
+// says in the line of each call which way that goes, which way the next one will go, and whether
+// that is timed.
+//
+// The first calls go the way that a table guesses, the next ones four times one way and four times
+// the other, in turn; afterwards the faster one, and now and then four calls go the other way. Of
+// these only the last two count: what calls of the other way left behind, in caches and of ranks
+// that are late, is over by then. Times are compared by their medians, so a call that was held up
+// does not matter. What is preferred is given up for what is faster by a sixteenth.
+//
+// Any two ways: this knows nothing of what they are. Data path.
+#ifndef TERN_COLL_CALL_LEARNED_H
+#define TERN_COLL_CALL_LEARNED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    TERN__LEARNED_TIMES = 5,  // of each way, the last ones
+    TERN__LEARNED_ROW = 4,    // calls in a row that go a way to be compared
+    TERN__LEARNED_LONG = 8,   // the same where the first ones may not be foreseen
+    TERN__LEARNED_LEFT = 2,   // of these the first ones, which do not count
+    TERN__LEARNED_ROWS = 4,   // at first, in turn
+    TERN__LEARNED_AGAIN = 64, // calls until the other way is tried again, at first;
+    TERN__LEARNED_MOST = 512, // twice as many each time it has not been faster, up to
+    TERN__LEARNED_EVERY = 8,  // of the calls that go the preferred way one in so many is timed
+    TERN__LEARNED_SIZES = 24, // classes by length; the last one has all that is longer
+};
+
+// A way that is none of the two.
+enum { TERN__LEARNED_OTHER = 2 };
+
+// How a class begins.
+struct tern__learned_plan {
+    bool guess;        // the way
+    uint32_t begin_at; // after how many calls
+    uint32_t row;      // TERN__LEARNED_ROW or TERN__LEARNED_LONG
+};
+
+struct tern__learned {
+    // Of the rank that decides.
+    uint32_t times[2][TERN__LEARNED_TIMES]; // by way; any unit
+    uint32_t taken[2];                      // how many there have been
+    uint32_t calls;                         // that counted
+    struct tern__learned_plan plan;
+    uint32_t again_at, again; // when the other way is tried, and after how many
+    uint32_t same;            // so many calls have gone the way of the last one
+    uint8_t last;
+    bool preferred;
+
+    // Of every rank.
+    bool begun;            // it is known
+    bool next, next_timed; // what the next call will do
+    uint32_t time;         // of the last call on this rank; 0: it was not timed
+    uint32_t run;          // that announced it, while it is not known what it says of the next
+    int decider;           // of that
+};
+
+// The way of the next call, which the ranks have been told; and, in l->next and l->next_timed, what
+// the one behind it will do. plan: if it is the first one. counts: it will be timed if that was
+// said; else nothing is learned of it.
+bool tern__learned_decide(struct tern__learned *l, struct tern__learned_plan plan, bool counts);
+
+// How a call went (by way; or TERN__LEARNED_OTHER), and how long the one before it took; 0: not
+// known.
+void tern__learned_take(struct tern__learned *l, uint8_t way, uint32_t time);
+
+#endif
