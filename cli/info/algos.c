@@ -105,7 +105,7 @@ static void print_range(const struct range *range, size_t scale, const char *buf
     char to[32];
     snprintf(from, sizeof from, "%zu", range->first * scale);
     snprintf(to, sizeof to, range->last == COUNT_MAX ? "..." : "%zu", range->last * scale);
-    printf("  %9s  %-9s  %-8s  %-12s  %-9s  %s\n", from, to, buffers, range->choice.algorithm,
+    printf("  %9s  %-9s  %-8s  %-12s  %-13s  %s\n", from, to, buffers, range->choice.algorithm,
            range->choice.way, range->choice.why);
 }
 
@@ -119,7 +119,7 @@ static int print_ranges(tern_coll_kind kind, int nranks, size_t scale)
     if (status != TERN_OK) {
         return status;
     }
-    printf("\n  %9s  %-9s  %-8s  %-12s  %-9s  %s\n", "from", "to bytes", "buffers", "algorithm",
+    printf("\n  %9s  %-9s  %-8s  %-12s  %-13s  %s\n", "from", "to bytes", "buffers", "algorithm",
            "way", "why");
     int i = 0;
     while (i < in_windows.count && i < elsewhere.count &&

@@ -28,6 +28,7 @@ static tern_plan *plan_of(const struct perf_call *call, const struct perf_row *r
 {
     uint64_t element = call->data.element_bytes;
     bool slot = strcmp(row->way, "line") == 0 || strcmp(row->way, "slot") == 0;
+    bool either = strcmp(row->way, "staged/direct") == 0;
     tern_algo_request request = {.kind = (tern_plan_kind)perf_shapes[call->kind].number,
                                  .topo = topo,
                                  .bytes = call->total * element,
@@ -37,7 +38,11 @@ static tern_plan *plan_of(const struct perf_call *call, const struct perf_row *r
                                  .algorithm = call->coll.algorithm};
     tern_plan *plan = NULL;
     bool planned = call->kind != PERF_SEND_RECV && !perf_has(call->kind, PERF_UNEVEN) &&
-                   tern_coll_plan(&request, slot ? "slot" : row->way, &plan) == TERN_OK;
+                   tern_coll_plan(&request,
+                                  slot     ? "slot"
+                                  : either ? "staged"
+                                           : row->way,
+                                  &plan) == TERN_OK;
     return planned ? plan : NULL;
 }
 

@@ -76,7 +76,7 @@ static void print_columns(const struct perf_options *options, bool units)
            word[2], word[3], word[4], word[5], word[6], word[7], word[8], word[9], word[10],
            word[11], word[12]);
     if (options->verbose) {
-        printf(" %8s %6s %11s", units ? "" : "bytes by", units ? "" : "calls",
+        printf(" %13s %6s %11s", units ? "" : "bytes by", units ? "" : "calls",
                units ? "us" : "copy");
     }
     for (int peer = 0; peer < PERF_PEERS; peer++) {
@@ -144,7 +144,7 @@ static void print_text(const struct perf_options *options, const struct perf_row
            row->op, row->algo, row->time.median_us, row->time.min_us, row->time.max_us,
            row->algbw_GBps, row->busbw_GBps, row->bound_pct, errors);
     if (options->verbose) {
-        printf(" %8s %6ld %11.3f", row->way, row->time.iterations, row->copy.median_us);
+        printf(" %13s %6ld %11.3f", row->way, row->time.iterations, row->copy.median_us);
     }
     for (int peer = 0; peer < PERF_PEERS; peer++) {
         if (!options->peers[peer]) {

@@ -17,7 +17,9 @@ TERN_BEGIN_DECLS
 
 typedef struct tern_coll_choice {
     char algorithm[32]; // a name of tern_algo_name; "" for send and recv
-    char way[16];       // "line", "slot", "window", "direct", "staged" or "mail"
+    // "line", "slot", "window", "direct", "staged" or "mail"; "staged/direct": staged (with counts,
+    // also slot) or direct, whichever has been faster in calls of the communicator
+    char way[16];
     char why[160];      // for people: which rule, of what
 } tern_coll_choice;
 

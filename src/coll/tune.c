@@ -136,6 +136,7 @@ int tern__select(tern_plan_kind kind, int nranks, tern_order order, const char *
         made.direct_from = from;
         made.direct_to = 0;
         made.direct_named = true;
+        made.direct_learned = false;
     }
     if (algorithm != NULL) {
         set_all(&made, algorithm);

@@ -29,6 +29,7 @@ struct tern__choice {
     uint64_t direct_from;          // shares from so many bytes on are read out of others' memory,
     uint64_t direct_to;            // up to so many; 0: of any size
     bool direct_named;             // by TERN_DIRECT
+    bool direct_learned;           // that is a guess: calls find out what is faster (call/learn.c)
     uint64_t far_bytes;            // between machines: pieces of up to so many; 0: as built in
     // What a table says of calls between machines, by their order of sums, and of halves.
     struct tern__far_choice {

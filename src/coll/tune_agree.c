@@ -21,6 +21,7 @@ static uint64_t digest_of(const struct tern__choice *choice)
     hash = tern__digest_add(hash, &choice->chunk_bytes, sizeof choice->chunk_bytes);
     hash = tern__digest_add(hash, &choice->direct_from, sizeof choice->direct_from);
     hash = tern__digest_add(hash, &choice->direct_to, sizeof choice->direct_to);
+    hash = tern__digest_add(hash, choice->direct_learned ? "l" : "t", 1);
     for (int i = 0; i < 4; i++) {
         const struct tern__far_choice *far = &choice->far[i / 2][i % 2];
         hash = tern__digest_add(hash, &far->small_bytes, sizeof far->small_bytes);

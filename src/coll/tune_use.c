@@ -83,6 +83,7 @@ static void choice_of_row(const tern_tune_row *row, struct tern__choice *choice)
     if (row->direct_from != TERN_TUNE_BUILT_IN) {
         choice->direct_from = row->direct_from;
         choice->direct_to = row->direct_to;
+        choice->direct_learned = false;
     }
 }
 

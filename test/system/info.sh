@@ -44,7 +44,10 @@ grep -qE '  \.\.\. +windows +fused +window ' said || die "large ones in windows:
 grep -qE '  \.\.\. +others +staged +staged ' said || die "other large ones: $(cat said)"
 TERN_DIRECT=5000 expect 0 "shares of at least 5000 bytes in ordinary memory (TERN_DIRECT)" \
     "$tern" info --algos -p 2 --kind broadcast
-expect 0 "shares of at least 131072 and at most 2097152 bytes in ordinary memory" \
+expect 0 "whichever has been faster, at first direct" "$tern" info --algos -p 2 --kind broadcast
+grep -qE ' others +direct +staged/direct ' said || die "nothing is learned: $(cat said)"
+printf 'tern-tune 1\nbroadcast ranks 2 small direct 9 window fused staged direct 4096 direct 70 900\n' >row
+TERN_TUNE=row expect 0 "shares of at least 70 and at most 900 bytes in ordinary memory" \
     "$tern" info --algos -p 2 --kind broadcast
 expect 0 "TERN_ALGO=all_reduce:two_shot" env TERN_ALGO=all_reduce:two_shot \
     "$tern" info --algos -p 3 --kind all_reduce

@@ -62,7 +62,7 @@ for row in rows)"
 read_rows sim.json "[row for row in rows if row['kind'] == 'all_reduce'][1]['sim_us'] > 20"
 TERN_TUNE=costs expect 0 "# The simulator is " "$tern" perf all_reduce -p 2 --sizes 64,100K -n 2 --compare sim
 TERN_TUNE=costs "$tern" perf all_gather -p 2 --sizes 8M -n 2 --window no --compare sim --json >pieces.json
-read_rows pieces.json "rows[0]['way'] == 'staged' and rows[0]['sim_us'] > 1000"
+read_rows pieces.json "rows[0]['way'] == 'staged/direct' and rows[0]['sim_us'] > 1000"
 TERN_TUNE= expect 1 "'tern tune -p 3' does that" "$tern" perf all_reduce -p 3 --sizes 64 --compare sim
 expect 2 "takes openmpi, mpich and sim" "$tern" perf all_reduce --compare simulator
 

@@ -86,7 +86,18 @@ enum tern__form {
     // Of a root: what others read of its ordinary memory is the second half. The first one is in
     // the slots of the runs that follow.
     TERN__FORM_HALF = 8,
+    // Of calls whose way is learned (learn.c): that it is, and which way the call goes, of the rank
+    // that decides, or will go, as others have foreseen it. Of the rank that decides: which way the
+    // next one of its class will go, and whether all ranks are to time that one.
+    TERN__FORM_LEARNED = 16,
+    TERN__FORM_READS = 32,
+    TERN__FORM_NEXT_READS = 64,
+    TERN__FORM_NEXT_TIMED = 128,
 };
+
+// The bits of the form above: how long the last call of the class took on this rank, in units of 32
+// ns; 0: it was not timed.
+enum { TERN__FORM_TIME_AT = 8, TERN__FORM_TIME_NS = 32, TERN__FORM_TIME_MOST = (1 << 24) - 1 };
 
 // Where a rank's buffers are; windows by tern__placement_key, 0: in none that all ranks have.
 struct tern__placement {
@@ -96,7 +107,7 @@ struct tern__placement {
     // v-collectives: the input is in the slot's payload. Others: what others read of the first
     // piece is, from byte (in_slot - 1) * 64 on, or there is nothing that they read. 0: not so.
     uint32_t in_slot;
-    uint32_t form;    // bits of enum tern__form
+    uint32_t form;    // bits of enum tern__form, and a time
     uint64_t longest; // bytes of its largest share (v-collectives)
 };
 _Static_assert(sizeof(struct tern__placement) <= TERN__LINE_BYTES, "fits the line");

@@ -190,7 +190,9 @@ static int make(struct tern__question *q, enum tern__way way, const tern_algo_re
                      &spec, how, plan);
     }
     if (way == TERN__WAY_DIRECT && call->slot == NULL) {
-        const struct tern__program *direct = tern__call_direct(call, call->share_bytes);
+        const struct tern__program *direct = tern__call_learns(call, call->share_bytes)
+                                                 ? tern__call_reader(call)
+                                                 : tern__call_direct(call, call->share_bytes);
         if (direct == NULL) {
             return fail_direct(q);
         }

@@ -12,6 +12,7 @@
 //     match.c                        which recv a message goes to
 //     run.c                          runs
 //     publish.c, place.c             memory
+//     learn.c, learned.c             direct or through slots
 //     trace.c, report.c              what they leave in a trace, and sentences
 //     elsewhere.c                    what is said to other machines
 //     select.c, shape.c, program.c     plans
@@ -26,6 +27,7 @@
 #include "base/error.h"
 #include "base/kind.h"
 #include "coll/call/area.h"
+#include "coll/call/learned.h"
 #include "coll/call/program.h"
 #include "coll/tune.h"
 #include "sync/records.h"
@@ -89,6 +91,9 @@ struct tern__coll {
     uint64_t published, ended; // of its runs
     uint64_t longest;          // staged v-collectives: bytes of the largest share of any rank
     uint64_t left; // bit r: rank r has left, and its part of the plan is done without it
+    struct tern__learned *learned; // its class; NULL: nothing is learned of it
+    bool reads;                    // as far as this rank can foresee it goes direct
+    int64_t timed_ns;              // when it began, if it is timed; else 0
     struct tern__record *record;
     int64_t traced_ns;       // when it began, if a trace is recorded; else 0
     bool overlaps;           // it is begun here and ended there
@@ -239,6 +244,8 @@ struct tern__calls {
     // What was found out before: of a kind and an order of sums; of calls.
     struct tern__selection selections[TERN_PLAN_KINDS][2];
     struct tern__shape shapes[TERN__SHAPES];
+    // Of kinds without and with counts, by the length of the longest share.
+    struct tern__learned learned[TERN_PLAN_KINDS][2][TERN__LEARNED_SIZES];
     tern_topo *topo;
     bool handed; // by quick.c: the run that was published last is of the call that begins next
     struct tern__record *handed_record;
@@ -344,6 +351,8 @@ void tern__call_pack(const struct tern__coll *call, struct tern__share *rows);
 // Of the v-collectives, what goes from this rank to another and back; to all.
 void tern__call_share(const struct tern__coll *call, int rank, struct tern__share *row);
 void tern__call_shares(const struct tern__coll *call, struct tern__share *rows);
+// The longest of them, as far as this rank knows them.
+uint64_t tern__call_longest_share(const struct tern__coll *call);
 
 // The same of a call without counts, for its lists.
 void tern__call_list_shares(const struct tern__coll *call, struct tern__share *rows);
@@ -352,6 +361,20 @@ void tern__call_list_shares(const struct tern__coll *call, struct tern__share *r
 // or NULL when slots are quicker for shares of so many bytes, the largest in any rank's input.
 const struct tern__program *tern__call_reader(const struct tern__coll *call);
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest);
+
+// Shares from so many bytes on can be faster direct where each rank has a processor.
+#define TERN__LEARNS_FROM (UINT64_C(8) << 10)
+
+// learn.c: whether it is learned which of the two is quicker; the longest share as this rank knows
+// it. Before the run that announces a call is published: what it will do, as far as this rank can
+// foresee, and says of it. When all whom this rank waits for have published that: the plan, or NULL
+// for slots; and, when the way is known, what is learned of it. And when the call ends.
+bool tern__call_learns(const struct tern__coll *call, uint64_t longest);
+uint32_t tern__call_foresee(struct tern__coll *call, bool guess, uint64_t longest, uint32_t run);
+const struct tern__program *tern__call_decided(const struct tern__coll *call, uint64_t longest,
+                                               uint32_t run);
+void tern__call_learn(const struct tern__coll *call, uint32_t run);
+void tern__call_time(const struct tern__coll *call);
 
 // Whether, if that plan is taken, half of what it reads can go through slots meanwhile: the root of
 // two ranks, which gives all it has to the other one, has nothing else to do. The root decides

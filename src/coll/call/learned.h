@@ -27,6 +27,7 @@ enum {
     TERN__LEARNED_AGAIN = 64, // calls until the other way is tried again, at first;
     TERN__LEARNED_MOST = 512, // twice as many each time it has not been faster, up to
     TERN__LEARNED_EVERY = 8,  // of the calls that go the preferred way one in so many is timed
+    TERN__LEARNED_RUNS = 4,   // that a rank may be ahead of the one that decides
     TERN__LEARNED_SIZES = 24, // classes by length; the last one has all that is longer
 };
 
@@ -55,8 +56,10 @@ struct tern__learned {
     bool begun;            // it is known
     bool next, next_timed; // what the next call will do
     uint32_t time;         // of the last call on this rank; 0: it was not timed
-    uint32_t run;          // that announced it, while it is not known what it says of the next
-    int decider;           // of that
+    // The last runs that announced one, and the rank that decides: what that says of the next call
+    // may not be known yet. 0: it is.
+    uint32_t runs[TERN__LEARNED_RUNS];
+    int decider;
 };
 
 // The way of the next call, which the ranks have been told; and, in l->next and l->next_timed, what

@@ -10,9 +10,6 @@
 #include "comm/registry.h"
 #include "plan/slices.h"
 
-// Of fewer bytes it is not worth while to read one half and take the other out of slots.
-#define HALVES_FROM (UINT64_C(4) << 10)
-
 // The first run of a call, in which ranks announce where their buffers are.
 
 static const struct tern__share *table_of(const struct tern__calls *calls, int rank, uint32_t run)
@@ -91,39 +88,6 @@ static bool suits(const struct tern__coll *call, const struct tern__program *pro
     return program != NULL;
 }
 
-// Whether reads of others' inputs are all that a plan does.
-static bool reads_only(const struct tern__program *program)
-{
-    return program != NULL && program->pull && program->scratch_bytes == 0;
-}
-
-const struct tern__program *tern__call_reader(const struct tern__coll *call)
-{
-    return reads_only(call->window)                           ? call->window
-           : call->staged->scaled && reads_only(call->staged) ? call->staged
-                                                              : NULL;
-}
-
-bool tern__call_can_halve(const struct tern__coll *call, const struct tern__program *direct)
-{
-    uint64_t most = 2 * (uint64_t)TERN__AHEAD * TERN__SLOT_BYTES;
-    return direct != NULL && direct->scaled && call->staged->scaled && reads_only(call->staged) &&
-           call->calls->nranks == 2 && tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM &&
-           !tern__kind_has_shares(call->plan_kind) && call->share_bytes >= HALVES_FROM &&
-           call->share_bytes <= most;
-}
-
-const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest)
-{
-    const struct tern__choice *choice =
-        &call->calls->selections[call->plan_kind][call->order].choice;
-    if (!call->calls->direct || choice->direct_from == 0 || longest < choice->direct_from ||
-        (choice->direct_to != 0 && longest > choice->direct_to)) {
-        return NULL;
-    }
-    return tern__call_reader(call);
-}
-
 // The root of two gives the first half in pieces.
 static void halve(struct tern__coll *call, uint32_t run)
 {
@@ -150,6 +114,7 @@ int tern__call_find_way(struct tern__coll *call, uint32_t run)
         TERN_TRY(met_all ? compare_shares(call, run) : compare_with_root(call, run));
         if (!met_all || all_in_slots(call->calls, run)) {
             call->way = TERN__WAY_SLOT;
+            tern__call_learn(call, run);
             return TERN_OK;
         }
         call->left = tern__call_left(call, run);
@@ -157,7 +122,7 @@ int tern__call_find_way(struct tern__coll *call, uint32_t run)
     uint64_t length = call->counts ? call->longest : call->share_bytes;
     // Where ranks have left there is no other run, in which pieces could come.
     const struct tern__program *direct =
-        call->left != 0 ? call->staged : tern__call_direct(call, length);
+        call->left != 0 ? call->staged : tern__call_decided(call, length, run);
     if (suits(call, call->window, run, false)) {
         call->way = TERN__WAY_WINDOW;
         call->placed = call->window;
@@ -173,6 +138,7 @@ int tern__call_find_way(struct tern__coll *call, uint32_t run)
         call->pieces = call->announced + (length + call->piece_bytes - 1) / call->piece_bytes;
         call->pieces = call->pieces > 0 ? call->pieces : 1;
     }
+    tern__call_learn(call, run);
     return TERN_OK;
 }
 

@@ -85,6 +85,25 @@ static uint64_t part_of_slot(const struct tern__calls *calls, uint32_t run, uint
     return run / TERN__SLOTS % (TERN__SLOT_BYTES / room) * room;
 }
 
+static bool in_windows(const struct tern__placement *placement)
+{
+    return placement->in_window != 0 && placement->out_window != 0;
+}
+
+// Which way the call will go, if buffers are not in windows. by_table, longest: of its shares, what
+// tables ask about, and what this rank knows.
+static void foresee(struct tern__coll *call, struct tern__placement *placement, uint64_t by_table,
+                    uint64_t longest, uint32_t run)
+{
+    call->reads = tern__call_direct(call, by_table) != NULL;
+    call->learned = NULL;
+    call->timed_ns = 0;
+    bool quick = call->calls->oldest == NULL; // through slots
+    if (!quick && !in_windows(placement) && tern__call_learns(call, longest)) {
+        placement->form |= tern__call_foresee(call, call->reads, longest, run);
+    }
+}
+
 static void fill_shares(struct tern__coll *call, struct tern__placement *placement, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
@@ -95,10 +114,10 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
         placement->longest =
             table[rank].in_bytes > placement->longest ? table[rank].in_bytes : placement->longest;
     }
+    foresee(call, placement, placement->longest, tern__call_longest_share(call), run);
     uint64_t table_bytes = tern__round_line(sizeof *table * (uint64_t)calls->nranks);
-    bool stays =
-        (placement->in_window != 0 && placement->out_window != 0 && calls->elsewhere == NULL) ||
-        tern__call_direct(call, placement->longest) != NULL;
+    bool stays = in_windows(placement) && calls->elsewhere == NULL;
+    stays = stays || call->reads;
     bool keeps = tern__call_keeps_input(call);
     placement->in_slot = keeps || tern__call_fits_slot(call, stays);
     if (keeps || placement->in_slot == 0) {
@@ -222,7 +241,7 @@ static bool goes_staged(const struct tern__coll *call, const struct tern__placem
 {
     const struct tern__calls *calls = call->calls;
     const struct tern__program *window = call->window;
-    if (calls->elsewhere != NULL || tern__call_direct(call, call->share_bytes) != NULL) {
+    if (calls->elsewhere != NULL || call->reads) {
         return false;
     }
     return call->in == NULL || window == NULL ||
@@ -238,7 +257,7 @@ static uint32_t form_of_halves(const struct tern__coll *call, uint64_t in_window
 {
     struct tern__calls *calls = call->calls;
     if (call->root != calls->rank || in_window != 0 ||
-        !tern__call_can_halve(call, tern__call_direct(call, call->share_bytes))) {
+        !tern__call_can_halve(call, call->reads ? tern__call_reader(call) : NULL)) {
         return 0;
     }
     tern__area_payload(calls->area, calls->rank, run)[0] = 0;
@@ -262,7 +281,10 @@ static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern
         tern__call_place(call->calls, call->out, call->out_reach, &placement.out_offset);
     if (call->counts) {
         fill_shares(call, &placement, run);
-    } else if (goes_staged(call, &placement)) {
+    } else {
+        foresee(call, &placement, call->share_bytes, call->share_bytes, run);
+    }
+    if (!call->counts && goes_staged(call, &placement)) {
         uint64_t at = part_of_slot(call->calls, run, call->piece_room);
         placement.in_slot = (uint32_t)(1 + at / TERN_CACHE_LINE);
         fill_piece(call, tern__area_payload(call->calls->area, call->calls->rank, run) + at);

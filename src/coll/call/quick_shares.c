@@ -101,11 +101,18 @@ static void call_back_rest(const struct tern__calls *calls, uint32_t run, bool l
     }
 }
 
+// Whether it is learned in which way such calls are faster, so that run.c is to make it.
+static bool is_learned(const struct tern__coll *call)
+{
+    return (call->in_bytes >= TERN__LEARNS_FROM || call->out_bytes >= TERN__LEARNS_FROM) &&
+           tern__call_learns(call, tern__call_longest_share(call));
+}
+
 bool tern__call_quick_shares(struct tern__coll *call)
 {
     struct tern__calls *calls = call->calls;
     if (calls->oldest != NULL || tern__peek(&tern__trace_on) != 0 || !call->staged->plain ||
-        !tern__call_fits_slot(call, true) ||
+        !tern__call_fits_slot(call, true) || is_learned(call) ||
         (!tern__calls_has_room(calls) && !tern__quick_has_room(calls))) {
         return false;
     }

@@ -117,6 +117,9 @@ static void end_call(struct tern__calls *calls, struct tern__coll *call, int sta
         tern__work_end(&calls->work);
     }
     tern__record_end(call->record, status, 0);
+    if (call->timed_ns != 0 && status == TERN_OK) {
+        tern__call_time(call);
+    }
     if (call->traced_ns != 0) {
         tern__trace_call(call);
     }
@@ -328,6 +331,9 @@ int tern__call_begin(struct tern__coll *call)
     call->published = 0;
     call->ended = 0;
     call->longest = 0;
+    if (!calls->handed) {
+        call->timed_ns = 0; // nothing of it is published
+    }
     if (calls->handed) { // its run has been published
         calls->handed = false;
         call->published = 1;

@@ -22,21 +22,9 @@ static void explain_small(const struct tern__coll *call, const struct tern__choi
              (unsigned long long)choice->small_bytes, choice->source);
 }
 
-// Of a v-collective, as the root would know it.
-static uint64_t longest_share(const struct tern__coll *call)
-{
-    struct tern__share rows[TERN_RANKS_MAX];
-    uint64_t longest = 0;
-    tern__call_shares(call, rows);
-    for (int rank = 0; rank < call->calls->nranks; rank++) {
-        longest = rows[rank].in_bytes > longest ? rows[rank].in_bytes : longest;
-        longest = rows[rank].out_bytes > longest ? rows[rank].out_bytes : longest;
-    }
-    return longest;
-}
-
 struct large {
     enum tern__way way;
+    bool learned; // that, or the other one of direct and staged
     const struct tern__program *program;
     char why[80];
 };
@@ -44,13 +32,16 @@ struct large {
 static void find_way(const struct tern__coll *call, const struct tern__choice *choice, bool windows,
                      struct large *found)
 {
-    const struct tern__program *direct =
-        tern__call_direct(call, call->counts ? longest_share(call) : call->share_bytes);
-    bool slot = call->counts && tern__call_fits_slot(call, windows || direct != NULL);
+    uint64_t share = call->counts ? tern__call_longest_share(call) : call->share_bytes;
+    const struct tern__program *direct = tern__call_direct(call, share);
+    const struct tern__program *reader = tern__call_reader(call);
+    bool learned = !windows && tern__call_learns(call, share);
+    bool slot = call->counts && tern__call_fits_slot(call, windows || learned || direct != NULL);
     bool apart = call->window != NULL &&
                  (call->bytes == 0 || (call->window->in_shared | call->window->out_shared) == 0);
     bool wrong = call->in_place && call->window != NULL && !call->window->in_place;
     found->program = call->staged;
+    found->learned = false;
     if (slot) {
         found->way = TERN__WAY_SLOT;
         snprintf(found->why, sizeof found->why, "a slot holds them");
@@ -59,6 +50,12 @@ static void find_way(const struct tern__coll *call, const struct tern__choice *c
         found->program = call->window;
         snprintf(found->why, sizeof found->why, "%s",
                  apart ? "no rank needs another's buffers" : "all buffers in windows");
+    } else if (learned && (reader->in_place || !call->in_place)) {
+        found->learned = true;
+        found->way = direct != NULL ? TERN__WAY_DIRECT : TERN__WAY_STAGED;
+        found->program = direct != NULL ? direct : call->staged;
+        snprintf(found->why, sizeof found->why, "whichever has been faster, at first %s",
+                 direct != NULL ? "direct" : "through slots");
     } else if (direct != NULL && (direct->in_place || !call->in_place)) {
         found->way = TERN__WAY_DIRECT;
         found->program = direct;
@@ -93,7 +90,8 @@ static void explain_large(const struct tern__coll *call, const struct tern__choi
     }
     find_way(call, choice, windows, &found);
     snprintf(made->algorithm, sizeof made->algorithm, "%s", found.program->algorithm);
-    snprintf(made->way, sizeof made->way, "%s", tern__way_name(found.way));
+    snprintf(made->way, sizeof made->way, "%s",
+             found.learned ? "staged/direct" : tern__way_name(found.way));
     snprintf(made->why, sizeof made->why, "%s, %s; %s", size, found.why, choice->source);
 }
 

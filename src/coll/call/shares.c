@@ -53,6 +53,18 @@ void tern__call_shares(const struct tern__coll *call, struct tern__share *rows)
     }
 }
 
+uint64_t tern__call_longest_share(const struct tern__coll *call)
+{
+    uint64_t longest = 0;
+    for (int rank = 0; rank < call->calls->nranks; rank++) {
+        struct tern__share row;
+        tern__call_share(call, rank, &row);
+        longest = row.in_bytes > longest ? row.in_bytes : longest;
+        longest = row.out_bytes > longest ? row.out_bytes : longest;
+    }
+    return longest;
+}
+
 void tern__call_list_shares(const struct tern__coll *call, struct tern__share *rows)
 {
     for (int rank = 0; rank < call->calls->nranks; rank++) {

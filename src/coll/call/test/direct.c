@@ -272,10 +272,17 @@ static int move(tern_comm *comm, tern_coll_kind kind, size_t bytes)
 static int keep_to_the_sizes(tern_comm *comm, void *arg)
 {
     int bounded = 0;
-    const tern_tune_row *tuned = arg; // for gather; or what is built in holds
-    CHECK(tern_tune_use(tuned, tuned != NULL) == TERN_OK);
+    const tern_tune_row *tuned = arg; // for gather; or what is built in holds, said by rows
+    tern_tune_row rows[TERN_PLAN_KINDS];
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
+        CHECK(tern_tune_get_built_in((tern_plan_kind)kind, tern_comm_size(comm), &rows[kind]) ==
+              TERN_OK);
+    }
+    CHECK(tern_tune_use(tuned != NULL ? tuned : rows, tuned != NULL ? 1 : TERN_PLAN_KINDS) ==
+          TERN_OK);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && kinds[k] != TERN_COLL_SEND; k++) {
-        if (tern__kinds[kinds[k]].counts) {
+        bool said = tuned == NULL || kinds[k] == TERN_COLL_GATHER; // else it is learned
+        if (tern__kinds[kinds[k]].counts || !said) {
             continue;
         }
         CHECK(move(comm, kinds[k], 1) == 0); // after it the choice is known

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-threads: none
-// Which of two ways has been faster: the decision alone, with given times.
+// ctest-timeout: 120, ctest-threads: none
+// Direct or through slots, whichever has been faster: the decision alone, with given times; and
+// calls of every kind that go both ways, all ranks the same one, with right results.
 #include "support/cmocka.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "coll/call/learned.h"
+#include "coll/call/call.h"
+#include "comm/comm.h"
+#include "support/ranks.h"
+#include "sync/record_text.h"
+#include "tern/coll.h"
+#include "tern/tune.h"
 
 enum { BEGIN = 10, BOTH = TERN__LEARNED_ROWS * TERN__LEARNED_ROW };
 
@@ -112,6 +121,134 @@ static void calls_that_are_not_timed_teach_nothing(void **state)
     }
 }
 
+// Calls.
+
+enum { SHARE = 70000, RANKS_MOST = 5, CALLS = 130 };
+
+static char in[RANKS_MOST * SHARE];
+static char out[RANKS_MOST * SHARE];
+
+static char byte_of(int from, int to, size_t i, int call)
+{
+    return (char)(from * 31 + to * 7 + call * 3 + (int)(i % 251));
+}
+
+// What rank `from` gives to rank `to`: a kind with one input gives the same to all.
+static int given_to(const tern_kind_facts *kind, int to)
+{
+    return kind->in == TERN_KIND_ALL ? to : 0;
+}
+
+static bool is_direct(const tern_comm *comm)
+{
+    struct tern__recorded calls[TERN__RECORDS];
+    const struct tern__group *group = &comm->group;
+    int count = tern__records_read(group->job->ctl, group->members[group->rank], calls);
+    return count > 0 && calls[0].way == TERN__WAY_DIRECT;
+}
+
+static int run_one(tern_comm *comm, tern_coll *call, const size_t *counts, int number)
+{
+    const tern_kind_facts *kind = tern_coll_kind_facts(call->kind);
+    int n = tern_comm_size(comm);
+    int self = tern_comm_rank(comm);
+    bool gives = kind->root != TERN_KIND_ROOT_FROM || self == call->root;
+    bool takes = kind->root != TERN_KIND_ROOT_TO || self == call->root;
+    for (int to = 0; gives && to < (kind->in == TERN_KIND_ALL ? n : 1); to++) {
+        for (size_t i = 0; i < SHARE; i++) {
+            in[(size_t)to * SHARE + i] = byte_of(self, to, i, number);
+        }
+    }
+    memset(out, 0, sizeof out);
+    call->in = gives ? in : NULL;
+    call->out = takes ? out : NULL;
+    call->count = SHARE;
+    call->dtype = TERN_U8;
+    call->in_counts = kind->counts && kind->in == TERN_KIND_ALL ? counts : NULL;
+    call->out_counts = kind->counts && kind->out == TERN_KIND_ALL ? counts : NULL;
+    if (number % 7 == 6) { // neither timed nor counted
+        tern_request request;
+        CHECK(tern_coll_start(comm, call, &request) == TERN_OK);
+        CHECK(tern_request_wait(&request) == TERN_OK);
+    } else {
+        CHECK(tern_coll_run(comm, call) == TERN_OK);
+    }
+    for (int from = 0; takes && from < (kind->out == TERN_KIND_ALL ? n : 1); from++) {
+        int giver = kind->root == TERN_KIND_ROOT_FROM ? call->root : from;
+        for (size_t i = 0; i < SHARE; i += i % 997 == 0 ? 1 : 13) {
+            CHECK(out[(size_t)from * SHARE + i] == byte_of(giver, given_to(kind, self), i, number));
+        }
+    }
+    return 0;
+}
+
+static int go_both_ways(tern_comm *comm, void *arg)
+{
+    static const tern_coll_kind kinds[] = {TERN_COLL_ALL_GATHER,   TERN_COLL_BROADCAST,
+                                           TERN_COLL_ALL_TO_ALL,   TERN_COLL_GATHER,
+                                           TERN_COLL_SCATTER,      TERN_COLL_ALL_GATHER_V,
+                                           TERN_COLL_ALL_TO_ALL_V, TERN_COLL_GATHER_V,
+                                           TERN_COLL_SCATTER_V};
+    const bool *turns = arg; // the root is another one in each call
+    size_t counts[RANKS_MOST];
+    int n = tern_comm_size(comm);
+    for (int rank = 0; rank < n; rank++) {
+        counts[rank] = SHARE;
+    }
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        int direct = 0;
+        for (int call = 0; call < CALLS; call++) {
+            tern_coll asked = {.kind = kinds[k], .root = *turns ? call % n : n - 1};
+            CHECK(run_one(comm, &asked, counts, call) == 0);
+            direct += is_direct(comm);
+        }
+        const struct tern__calls *calls = comm->calls;
+        int plan = tern_coll_kind_facts(kinds[k])->plan;
+        const struct tern__learned *l =
+            &calls->learned[plan][tern_coll_kind_facts(kinds[k])->counts][3];
+        CHECK(!calls->direct || l->begun);
+        CHECK(!calls->direct || *turns || (direct > 0 && direct < CALLS));
+        CHECK(*turns || l->calls == 0 || (l->taken[0] > 0 && l->taken[1] > 0));
+    }
+    return 0;
+}
+
+static void calls_go_both_ways_and_are_right(void **state)
+{
+    bool turns = false;
+    assert_true(ranks_run_comm(2, go_both_ways, &turns, 60));
+    assert_true(ranks_run_comm(3, go_both_ways, &turns, 60));
+    assert_true(ranks_run_comm(5, go_both_ways, &turns, 60));
+}
+
+static void roots_may_take_turns(void **state)
+{
+    bool turns = true;
+    assert_true(ranks_run_comm(2, go_both_ways, &turns, 60));
+    assert_true(ranks_run_comm(5, go_both_ways, &turns, 60));
+}
+
+// A row says it: nothing is learned.
+static int keep_to_the_row(tern_comm *comm, void *arg)
+{
+    tern_tune_row row;
+    CHECK(tern_tune_get_built_in(TERN_PLAN_ALL_GATHER, tern_comm_size(comm), &row) == TERN_OK);
+    CHECK(tern_tune_use(&row, 1) == TERN_OK);
+    for (int call = 0; call < CALLS; call++) {
+        tern_coll asked = {.kind = TERN_COLL_ALL_GATHER};
+        CHECK(run_one(comm, &asked, NULL, call) == 0);
+        CHECK(!is_direct(comm));
+    }
+    const struct tern__calls *calls = comm->calls;
+    CHECK(!calls->learned[TERN_PLAN_ALL_GATHER][0][3].begun);
+    return 0;
+}
+
+static void a_row_is_kept_to(void **state)
+{
+    assert_true(ranks_run_comm(2, keep_to_the_row, NULL, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +257,12 @@ int main(void)
         cmocka_unit_test(single_calls_and_little_do_not_matter),
         cmocka_unit_test(calls_behind_a_change_do_not_count),
         cmocka_unit_test(calls_that_are_not_timed_teach_nothing),
+        cmocka_unit_test(calls_go_both_ways_and_are_right),
+        cmocka_unit_test(roots_may_take_turns),
+        cmocka_unit_test(a_row_is_kept_to),
     };
+    setenv("TERN_TUNE", "", 1);
+    unsetenv("TERN_ALGO");
+    unsetenv("TERN_DIRECT");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
