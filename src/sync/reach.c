@@ -137,7 +137,7 @@ int tern__reach_fail(struct tern__group *group, const struct tern__unread *unrea
                             theirs ? "read" : "written");
 }
 
-bool tern__reach_read(const struct tern__group *group, int rank, char *to, uint64_t from,
+bool tern__reach_copy(const struct tern__group *group, int rank, char *to, uint64_t from,
                       uint64_t bytes, struct tern__unread *unread)
 {
     const struct tern__job *job = group->job;
@@ -152,9 +152,22 @@ bool tern__reach_read(const struct tern__group *group, int rank, char *to, uint6
             return false;
         }
     }
-    if (has_ended(job, member, 0)) {
+    return true;
+}
+
+bool tern__reach_counts(const struct tern__group *group, int rank, uint64_t from,
+                        struct tern__unread *unread)
+{
+    if (has_ended(group->job, group->members[rank], 0)) {
         *unread = (struct tern__unread){rank, ESRCH, from};
         return false;
     }
     return true;
+}
+
+bool tern__reach_read(const struct tern__group *group, int rank, char *to, uint64_t from,
+                      uint64_t bytes, struct tern__unread *unread)
+{
+    return tern__reach_copy(group, rank, to, from, bytes, unread) &&
+           tern__reach_counts(group, rank, from, unread);
 }

@@ -46,6 +46,13 @@ struct tern__unread {
 bool tern__reach_read(const struct tern__group *group, int rank, char *to, uint64_t from,
                       uint64_t bytes, struct tern__unread *unread);
 
+// The two halves of it, for who reads in blocks: copies; and says, after the last of them, whether
+// they count: a process number means the same process as long as that has not ended.
+bool tern__reach_copy(const struct tern__group *group, int rank, char *to, uint64_t from,
+                      uint64_t bytes, struct tern__unread *unread);
+bool tern__reach_counts(const struct tern__group *group, int rank, uint64_t from,
+                        struct tern__unread *unread);
+
 // Fails the group for it: TERN_ERR_PEER when the other rank has died; TERN_ERR_ARG when one of the
 // two buffers is no memory of its owner. `what` begins that sentence: the call.
 int tern__reach_fail(struct tern__group *group, const struct tern__unread *unread,

@@ -6,7 +6,6 @@
 #include <stdalign.h>
 
 #include "base/trace.h"
-#include "isa/reduce_function.h"
 #include "net/net.h"
 #include "xport/expose.h"
 
@@ -77,6 +76,15 @@ uint64_t tern__step_length(const struct tern__binding *binding, const struct ter
 static inline bool is_far(const struct tern__binding *binding, const tern_plan_range *range)
 {
     return range->buffer == TERN_PLAN_IN && (binding->far >> range->rank & 1) != 0;
+}
+
+static bool any_far(const struct tern__binding *binding, const struct tern__step *step)
+{
+    bool far = false;
+    for (int s = 0; binding->far != 0 && s < step->sources_count; s++) {
+        far = far || is_far(binding, &step->operands[s]);
+    }
+    return far;
 }
 
 static bool fetch(const struct tern__binding *binding, const struct tern__step *step,
@@ -184,6 +192,54 @@ static int find_exposed(const struct tern__binding *binding, const struct tern__
     return -1;
 }
 
+// Of what is far a block at a time is fetched, and reduced out of the cache.
+static bool reduce_fetched(const struct tern__binding *binding, const struct tern__step *step,
+                           uint64_t length, struct tern__unread *unread)
+{
+    char *to[TERN_RANKS_MAX];
+    const char *part_from[TERN_RANKS_MAX];
+    uint64_t from[TERN_RANKS_MAX];
+    int fetched = 0;
+    for (int d = 0; d < step->destinations_count; d++) {
+        to[d] = tern__range_address(binding, &step->operands[step->sources_count + d]);
+    }
+    for (int s = 0; s < step->sources_count; s++) {
+        from[s] = (uintptr_t)tern__range_address(binding, &step->operands[s]);
+        fetched += is_far(binding, &step->operands[s]);
+    }
+    uint64_t block = tern__fetch_block(fetched);
+    uint64_t most = block / binding->element_bytes * binding->element_bytes;
+    for (uint64_t at = 0; at < length; at += most) {
+        uint64_t part = length - at < most ? length - at : most;
+        char *room = binding->room;
+        for (int s = 0; s < step->sources_count; s++) {
+            const tern_plan_range *range = &step->operands[s];
+            part_from[s] = (const char *)(uintptr_t)(from[s] + at);
+            if (is_far(binding, range)) {
+                if (!tern__reach_copy(binding->group, range->rank, room, from[s] + at, part,
+                                      unread)) {
+                    return false;
+                }
+                part_from[s] = room;
+                room += block;
+            }
+        }
+        tern__reduce_elements(binding, to, step->destinations_count, part_from, step->sources_count,
+                              part / binding->element_bytes);
+        for (int d = 0; d < step->destinations_count; d++) {
+            to[d] += part;
+        }
+    }
+    for (int s = 0; s < step->sources_count; s++) {
+        const tern_plan_range *range = &step->operands[s];
+        if (is_far(binding, range) &&
+            !tern__reach_counts(binding->group, range->rank, from[s], unread)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void reduce(const struct tern__binding *binding, const struct tern__step *step,
                    uint64_t length)
 {
@@ -218,8 +274,9 @@ bool tern__transfer(const struct tern__binding *binding, const struct tern__xpor
     if (length == 0) {
         return true;
     }
-    if (is_far(binding, &step->operands[0])) {
-        if (!fetch(binding, step, length, unread)) {
+    if (any_far(binding, step)) {
+        if (!(step->kind == TERN__STEP_COPY ? fetch : reduce_fetched)(binding, step, length,
+                                                                      unread)) {
             return false;
         }
     } else if (step->kind == TERN__STEP_COPY) {

@@ -5,6 +5,7 @@
 #define TERN_PLAN_EXEC_TRANSFER_H
 
 #include "isa/reduce.h"
+#include "isa/reduce_function.h"
 #include "plan/exec/script.h"
 #include "sync/reach.h"
 #include "tern/comm.h"
@@ -26,6 +27,14 @@ struct tern__share {
     uint64_t out_offset, out_bytes; // what comes from it
 };
 
+// Of sources in other processes: what is fetched at a time.
+enum {
+    TERN__FETCH_BYTES = 256 << 10, // of all together
+    TERN__FETCH_MOST = 128 << 10,  // of one
+    TERN__FETCH_LEAST = 16 << 10,
+};
+_Static_assert(TERN__REDUCE_FUNCTION_MAX <= TERN__FETCH_LEAST, "a block holds an element");
+
 struct tern__binding {
     int rank; // that runs
     enum tern__map in_map, out_map;
@@ -38,9 +47,10 @@ struct tern__binding {
     char *out[TERN_RANKS_MAX];
     char *scratch[TERN_RANKS_MAX];
 
-    // Bit r: in[r] is an address of rank r's own process. Plans may then copy from it into buffers
-    // of the rank that runs, and do nothing else with it.
+    // Bit r: in[r] is an address of rank r's own process. Plans may then copy and reduce from it into
+    // buffers of the rank that runs, and do nothing else with it.
     uint64_t far;
+    char *room; // of this process: tern__fetch_room bytes for what is reduced from there
     // Bit r: rank r is on another machine: copies to it, and posts, are messages, which come in the
     // order of the lanes that send them; nothing else is done with its memory.
     uint64_t elsewhere;
@@ -67,6 +77,22 @@ struct tern__binding {
 uint64_t tern__range_offset(const struct tern__binding *binding, const tern_plan_range *range);
 char *tern__range_address(const struct tern__binding *binding, const tern_plan_range *range);
 uint64_t tern__step_length(const struct tern__binding *binding, const struct tern__step *step);
+
+// Sources of other processes are fetched in blocks of so many bytes each, which stay in the
+// second-level cache until they are reduced; and the bytes for those of all but one of n ranks.
+static inline uint64_t tern__fetch_block(int sources)
+{
+    uint64_t fair = TERN__FETCH_BYTES / (uint64_t)sources / TERN_CACHE_LINE * TERN_CACHE_LINE;
+    return fair > TERN__FETCH_MOST    ? TERN__FETCH_MOST
+           : fair < TERN__FETCH_LEAST ? TERN__FETCH_LEAST
+                                      : fair;
+}
+
+static inline uint64_t tern__fetch_room(int nranks)
+{
+    uint64_t least = (uint64_t)(nranks - 1) * TERN__FETCH_LEAST;
+    return least > TERN__FETCH_BYTES ? least : TERN__FETCH_BYTES;
+}
 
 // Reduces as isa/reduce.h has it, with what the binding says.
 void tern__reduce_elements(const struct tern__binding *binding, char *const *to, int to_count,

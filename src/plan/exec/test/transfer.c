@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-threads: none
 // Sums on their way to a rank far away are the same bytes as those that go to a near one, for any
-// length, alignment and element, in place or not; and who is near is not treated as far.
+// length, alignment and element, in place or not; and who is near is not treated as far. So are sums
+// of what lies in other processes; and what cannot be read there is said.
 #include "support/cmocka.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "isa/reduce_function.h"
 #include "plan/exec/transfer.h"
@@ -116,6 +120,92 @@ static void sums_that_go_far_are_the_same_bytes(void **state)
     }
 }
 
+enum { SOURCES = 4, FETCHED = 300000, FETCHED_ROOM = FETCHED + 2 * GUARD };
+
+static unsigned char fetched_in[FETCHED_ROOM];
+static unsigned char fetched_out[2][FETCHED_ROOM];
+
+// Four ranks, all in this process: which of the inputs are read as if they were elsewhere.
+static bool sum_from_afar(const struct sum *sum, uint64_t far, char *to,
+                          struct tern__unread *unread)
+{
+    static struct tern__job job;
+    static char room[256 << 10];
+    struct tern__group group = {.job = &job, .size = SOURCES, .members = {0, 1, 2, 3}};
+    assert_true(tern__fetch_room(SOURCES) <= sizeof room);
+    job.ctl = calloc(1, sizeof *job.ctl);
+    assert_non_null(job.ctl);
+    for (int rank = 0; rank < SOURCES; rank++) {
+        job.pidfd[rank] = (int)syscall(SYS_pidfd_open, getpid(), 0);
+        job.ctl->ranks[rank].pid = (uint32_t)getpid();
+    }
+    char *first = (char *)fetched_in;
+    struct tern__binding binding = {
+        .far = far,
+        .room = room,
+        .group = &group,
+        .element_bytes = sum->element_bytes,
+        .function = xor_elements,
+        .function_arg = (void *)(uintptr_t)&sum->element_bytes,
+        .in = {first + sum->shift, first + 7, first, first + 19},
+        .out = {to},
+    };
+    tern_plan_range operands[SOURCES + 1] = {{0, 0, TERN_PLAN_IN},
+                                             {0, 1, TERN_PLAN_IN},
+                                             {0, 2, TERN_PLAN_IN},
+                                             {0, 3, TERN_PLAN_IN}};
+    operands[SOURCES] = (tern_plan_range){0, 0, TERN_PLAN_OUT};
+    if (unread != NULL && unread->from != 0) { // there is nothing
+        binding.in[3] = (const char *)(uintptr_t)unread->from;
+    }
+    struct tern__step step = {.kind = TERN__STEP_REDUCE,
+                              .sources_count = SOURCES,
+                              .destinations_count = 1,
+                              .operands = operands,
+                              .length = sum->length};
+    struct tern__unread why;
+    bool done = tern__transfer(&binding, &tern__xport_shm, &step, unread != NULL ? unread : &why);
+    for (int rank = 0; rank < SOURCES; rank++) {
+        close(job.pidfd[rank]);
+    }
+    free(job.ctl);
+    return done;
+}
+
+static void sums_of_other_processes_are_the_same_bytes(void **state)
+{
+    const uint64_t block = tern__fetch_block(3);
+    const uint64_t lengths[] = {4096, block - 12, block, block + 4096, 2 * block + 100000};
+    const size_t elements[] = {1, 4, 12, TERN__REDUCE_FUNCTION_MAX};
+    const uint64_t fars[] = {2, 14, 11, 15};
+    assert_true(lengths[4] <= FETCHED);
+    for (size_t i = 0; i < FETCHED_ROOM; i++) {
+        fetched_in[i] = (unsigned char)(i * i / 3 + (i >> 7));
+    }
+    for (int i = 0; i < 5 * 4 * 4 * 3; i++) {
+        size_t element_bytes = elements[i / 5 % 4];
+        struct sum sum = {.length = lengths[i % 5] / element_bytes * element_bytes,
+                          .shift = (size_t)(i / 80 * 31),
+                          .element_bytes = element_bytes};
+        memset(fetched_out, 0x5a, sizeof fetched_out);
+        assert_true(sum_from_afar(&sum, 0, (char *)fetched_out[0], NULL));
+        assert_true(sum_from_afar(&sum, fars[i / 20 % 4], (char *)fetched_out[1], NULL));
+        assert_memory_equal(fetched_out[0], fetched_out[1], FETCHED_ROOM);
+        assert_int_equal(fetched_out[1][sum.length], 0x5a);
+        assert_int_equal(fetched_out[1][sum.length - 1],
+                         fetched_in[sum.shift + sum.length - 1] ^ fetched_in[sum.length + 6] ^
+                             fetched_in[sum.length - 1] ^ fetched_in[sum.length + 18]);
+    }
+}
+
+static void what_cannot_be_read_is_said(void **state)
+{
+    struct sum sum = {.length = 4096, .element_bytes = 4};
+    struct tern__unread unread = {.from = 64};
+    assert_false(sum_from_afar(&sum, 8, (char *)fetched_out[0], &unread));
+    assert_true(unread.rank == 3 && unread.error == EFAULT && unread.from == 64);
+}
+
 static void long_and_short_ways_take_turns(void **state)
 {
     _Atomic uint32_t votes = 0;
@@ -141,6 +231,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_that_go_far_are_the_same_bytes),
+        cmocka_unit_test(sums_of_other_processes_are_the_same_bytes),
+        cmocka_unit_test(what_cannot_be_read_is_said),
         cmocka_unit_test(long_and_short_ways_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
