@@ -132,7 +132,7 @@ int tern__select(tern_plan_kind kind, int nranks, tern_order order, const char *
     TERN_TRY(tern__tune_look_up(kind, nranks, &made));
     TERN_TRY(read_agree(&made.strict));
     TERN_TRY(tern__direct_option(&from));
-    if (from != TERN__DIRECT_ON && from != TERN__DIRECT_OFF && tern__choice_reads(kind)) {
+    if (from != TERN__DIRECT_ON && from != TERN__DIRECT_OFF && kind != TERN_PLAN_BARRIER) {
         made.direct_from = from;
         made.direct_to = 0;
         made.direct_named = true;

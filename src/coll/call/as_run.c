@@ -83,10 +83,11 @@ static int fail_direct(const struct tern__question *q)
     unsigned long long from = q->choice.direct_from;
     unsigned long long to = q->choice.direct_to;
     unsigned long long bytes = q->call.share_bytes;
-    if (!tern__choice_reads(q->call.plan_kind)) {
+    if (from == 0 && !tern__choice_reads(q->call.plan_kind)) {
         return tern__fail(TERN_ERR_ARG, "%s reads no memory of other ranks: %s", kind,
-                          q->call.kind == TERN_COLL_BARRIER ? "it moves nothing"
-                                                            : "what it sums goes through slots");
+                          q->call.kind == TERN_COLL_BARRIER
+                              ? "it moves nothing"
+                              : "what it sums goes through slots, but with TERN_DIRECT=BYTES");
     }
     if (!q->calls.direct) {
         return tern__fail(TERN_ERR_ARG,
@@ -195,6 +196,9 @@ static int make(struct tern__question *q, enum tern__way way, const tern_algo_re
                                                  : tern__call_direct(call, call->share_bytes);
         if (direct == NULL) {
             return fail_direct(q);
+        }
+        if (direct->scratch_bytes > 0 && call->share_bytes > tern__direct_piece(call)) {
+            spec.bytes = tern__direct_piece(call); // slices have no shares
         }
         return take(direct, direct == call->window ? &call->window->plan : &call->staged->plan,
                     &spec, plan);

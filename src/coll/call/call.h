@@ -357,8 +357,9 @@ uint64_t tern__call_longest_share(const struct tern__coll *call);
 // The same of a call without counts, for its lists.
 void tern__call_list_shares(const struct tern__coll *call, struct tern__share *rows);
 
-// A plan that copies inputs out of the ordinary memory of other processes; or NULL. And the same,
-// or NULL when slots are quicker for shares of so many bytes, the largest in any rank's input.
+// A plan that takes inputs out of the ordinary memory of other processes; or NULL. And the same, or
+// NULL when slots are quicker for shares of so many bytes, the largest in any rank's input: whether
+// inputs stay where they are.
 const struct tern__program *tern__call_reader(const struct tern__coll *call);
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest);
 

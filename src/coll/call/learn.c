@@ -49,10 +49,19 @@ static bool reads_only(const struct tern__program *program)
     return program != NULL && program->pull && program->scratch_bytes == 0;
 }
 
+// Whether all else that a plan does is to hand on the sums of slices in scratch, which has room for
+// one slice of a rank.
+static bool sums_slices(const struct tern__coll *call, const struct tern__program *program)
+{
+    return program->scaled && program->pull && program->own_scratch &&
+           !tern__kind_has_shares(call->plan_kind);
+}
+
 const struct tern__program *tern__call_reader(const struct tern__coll *call)
 {
     return reads_only(call->window)                           ? call->window
            : call->staged->scaled && reads_only(call->staged) ? call->staged
+           : sums_slices(call, call->staged)                  ? call->staged
                                                               : NULL;
 }
 

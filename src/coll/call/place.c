@@ -129,7 +129,11 @@ int tern__call_find_way(struct tern__coll *call, uint32_t run)
     } else if (suits(call, direct, run, true)) {
         call->way = TERN__WAY_DIRECT;
         call->placed = direct;
-        if (tern__call_can_halve(call, direct)) {
+        if (tern__sums_direct(call)) {
+            uint64_t piece = tern__direct_piece(call);
+            call->announced = 0;
+            call->pieces = length > piece ? (length + piece - 1) / piece : 1;
+        } else if (tern__call_can_halve(call, direct)) {
             halve(call, run);
         }
     } else {
@@ -297,7 +301,7 @@ static int find_base(struct tern__coll *call, int rank, uint64_t key, char **bas
 // The buffers where they are, from behind the pieces on.
 static int bind_placed(struct tern__coll *call, uint32_t run)
 {
-    uint64_t skip = (call->pieces - 1) * call->piece_bytes;
+    uint64_t skip = tern__sums_direct(call) ? 0 : (call->pieces - 1) * call->piece_bytes;
     struct tern__calls *calls = call->calls;
     struct tern__binding *binding = &calls->binding;
     uint64_t key = 0;
@@ -353,6 +357,29 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
         tern__call_stand_in(call, run);
     }
     return TERN_OK;
+}
+
+// The next piece of sums whose inputs stay where they are. What the trimmed plan leaves out comes
+// before no byte that moves, and of buffers a run touches its own piece alone. So only the last run
+// ends with the posts that let go of buffers: a rank that makes them has ended all runs before.
+static void bind_direct_sum(struct tern__coll *call, uint32_t run)
+{
+    struct tern__calls *calls = call->calls;
+    struct tern__binding *binding = &calls->binding;
+    uint64_t piece = tern__direct_piece(call);
+    uint64_t skip = call->ended * piece;
+    uint64_t rest = call->share_bytes - skip;
+    bool last = call->ended + 1 == call->pieces;
+    bind_maps(call, call->placed, rest < piece ? rest : piece);
+    for (int rank = 0; rank < calls->nranks; rank++) {
+        if (skip > 0) { // from where the run before has bound it
+            binding->in[rank] = (const char *)((uintptr_t)binding->in[rank] + piece);
+            binding->out[rank] = (char *)((uintptr_t)binding->out[rank] + piece);
+        }
+        char *payload = tern__area_payload(calls->area, rank, run);
+        binding->scratch[rank] = (char *)((uintptr_t)payload - binding->bounds[rank]);
+    }
+    calls->lanes.script = last ? &call->placed->whole : &call->placed->staged;
 }
 
 // This rank's input where it lies. Of an input with a share for each rank its own is read, which
@@ -432,6 +459,10 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
 
 int tern__call_bind(struct tern__coll *call, uint32_t run)
 {
+    if (tern__sums_direct(call) && call->ended > 0) {
+        bind_direct_sum(call, run);
+        return TERN_OK;
+    }
     bind_elements(call);
     switch (call->way) {
     case TERN__WAY_SLOT:
@@ -446,7 +477,11 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
     case TERN__WAY_WINDOW:
     case TERN__WAY_DIRECT:
         if (call->ended == 0) {
-            return bind_placed(call, run);
+            TERN_TRY(bind_placed(call, run));
+            if (tern__sums_direct(call)) {
+                bind_direct_sum(call, run);
+            }
+            return TERN_OK;
         }
         bind_piece(call, run);
         return TERN_OK;

@@ -27,6 +27,24 @@ static inline uint64_t tern__call_piece_at(const struct tern__coll *call, int ra
     return ((const struct tern__piece_place *)(const void *)head->data)->at;
 }
 
+// Direct, of a plan with scratch: so many bytes in a run. Inputs and outputs stay where they are;
+// each rank's sums, of one slice, are in its slot, which has room for what rounding adds to it.
+#define TERN__DIRECT_SLICE (TERN__SLOT_BYTES / 2)
+_Static_assert(TERN__REDUCE_FUNCTION_MAX <= TERN__DIRECT_SLICE, "slices are whole elements");
+
+static inline uint64_t tern__direct_piece(const struct tern__coll *call)
+{
+    uint64_t most = (uint64_t)call->calls->nranks * TERN__DIRECT_SLICE;
+    uint64_t pieces = (call->share_bytes + most - 1) / most;
+    return pieces > 1 ? tern__round_line((call->share_bytes + pieces - 1) / pieces) : most;
+}
+
+// Whether a call is one of those.
+static inline bool tern__sums_direct(const struct tern__coll *call)
+{
+    return call->way == TERN__WAY_DIRECT && call->placed->scratch_bytes > 0;
+}
+
 #define TERN__NO_BYTES UINT64_MAX // for in_window, out_window: nothing to be found
 
 // The bytes of each share (of everything, where there are none) that run `index` of the pieces is

@@ -22,6 +22,9 @@ static void survey_op(struct tern__program *program, const struct tern__op *op, 
         }
     }
     for (int i = 0; i < op->sources_count + op->destinations_count; i++) {
+        if (ranges[i].buffer == TERN_PLAN_SCRATCH) {
+            program->own_scratch &= ranges[i].offset == (uint64_t)ranges[i].rank && op->length == 1;
+        }
         uint64_t bit = UINT64_C(1) << ranges[i].rank; // a communicator has at most 64
         if (ranges[i].rank == rank) {
             continue;
@@ -54,6 +57,7 @@ static int survey(struct tern__program *program, int self)
     const tern_plan *plan = program->plan;
     program->pull = tern__plan_pulls(plan);
     program->own_share = true;
+    program->own_scratch = true;
     program->scratch_bytes = plan->scratch_bytes;
     uint32_t signals = tern__plan_signals(plan);
     for (int rank = 0; rank < plan->spec.nranks; rank++) {

@@ -20,9 +20,10 @@ struct tern__program {
     bool pull;          // ranks read others' in and scratch, and write nothing of others
     bool in_place; // right also when in and out of any of the ranks overlap, as the kind allows
     uint64_t scratch_bytes;
-    uint64_t in_shared, out_shared;    // bit r: other ranks touch rank r's in (out)
-    uint64_t exposed;                  // scaled: bit u: others touch unit u of this rank's in
-    bool own_share;                    // of its own in, the rank reads the unit of its number alone
+    uint64_t in_shared, out_shared; // bit r: other ranks touch rank r's in (out)
+    uint64_t exposed;               // scaled: bit u: others touch unit u of this rank's in
+    bool own_share;                 // of its own in, the rank reads the unit of its number alone
+    bool own_scratch;               // of each rank's scratch, the unit of its number alone is used
     struct tern__script whole, staged; // of the plan; of the trimmed one, if it pulls
     bool plain; // staged: one lane, no signals, operands whole inputs or shares of them
     // staged: bit r: it takes bytes of rank r; all other ranks when it has signals.

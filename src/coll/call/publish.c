@@ -347,6 +347,8 @@ void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *h
 {
     if (call->way == TERN__WAY_UNKNOWN) {
         fill_announcement(call, run, head);
+    } else if (tern__sums_direct(call)) {
+        return; // what it reads stays where it is
     } else if (call->way == TERN__WAY_STAGED || call->way == TERN__WAY_DIRECT) {
         fill_run(call, run, head);
     } else if (call->counts) {

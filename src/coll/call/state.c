@@ -39,6 +39,7 @@ static void free_calls(void *arg)
     }
     free(calls->elsewhere);
     free(calls->bases);
+    free(calls->binding.room);
     free(calls);
 }
 
@@ -100,13 +101,15 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     }
     struct tern__calls *made = calloc(1, sizeof *made);
     uint32_t *bases = calloc((size_t)TERN__SLOTS * TERN__SIGNALS_PACKED, sizeof *bases);
-    if (made == NULL || bases == NULL ||
+    char *room = malloc(tern__fetch_room(comm->group.size));
+    if (made == NULL || bases == NULL || room == NULL ||
         tern__lanes_create(&made->lanes, TERN_PLAN_LANES_MAX) != TERN_OK) {
         if (made != NULL) {
             tern__lanes_free(&made->lanes);
         }
         free(made);
         free(bases);
+        free(room);
         return tern__fail(TERN_ERR_MEMORY, "no memory for the collective calls of a communicator");
     }
     made->comm = comm;
@@ -121,6 +124,7 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
         tern__lanes_free(&made->lanes);
         free(made);
         free(bases);
+        free(room);
         return status;
     }
     made->direct = made->elsewhere == NULL && tern__reach_all(&comm->group);
@@ -132,6 +136,7 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->binding.locks = tern__window_at(comm->area, 0, TERN__AREA_LOCKS);
     made->binding.locks_stride = comm->area->size_bytes;
     made->binding.group = &comm->group;
+    made->binding.room = room;
     made->bases = bases;
     made->lanes.window = comm->area;
     made->lanes.binding = &made->binding;

@@ -356,12 +356,36 @@ static void what_no_call_runs_is_refused(void **state)
     tern_topo_destroy(large);
 }
 
+// Sums that are read where they lie: in pieces of 128 KiB a rank, through scratch.
+static void sums_go_direct_where_the_environment_says_so(void **state)
+{
+    static const tern_plan_kind kinds[] = {TERN_PLAN_ALL_REDUCE, TERN_PLAN_REDUCE_TO_ROOT,
+                                           TERN_PLAN_REDUCE_SCATTER};
+    tern_topo *topo = mesh(4, NULL);
+    setenv("TERN_TUNE", "", 1);
+    setenv("TERN_DIRECT", "100000", 1);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        for (uint64_t share = UINT64_C(1) << 17; share <= UINT64_C(1) << 24; share *= 2) {
+            tern_plan *plan;
+            tern_algo_request request = request_of(kinds[k], topo, share / 4, 0);
+            bool whole = kind_has_shares(kinds[k]) || share < 4 << 17;
+            assert_int_equal(tern_coll_plan(&request, "direct", &plan), TERN_OK);
+            assert_true(tern_plan_get_spec(plan)->bytes == (whole ? request.bytes : 4 << 17));
+            prove(plan, false, "direct");
+            tern_plan_destroy(plan);
+        }
+    }
+    unsetenv("TERN_DIRECT");
+    tern_topo_destroy(topo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_calls_run_is_proved),
         cmocka_unit_test(a_call_says_what_it_runs),
         cmocka_unit_test(what_no_call_runs_is_refused),
+        cmocka_unit_test(sums_go_direct_where_the_environment_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

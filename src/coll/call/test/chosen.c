@@ -187,6 +187,16 @@ static void with_names_in_the_environment(void **state)
     unsetenv("TERN_ALGO");
 }
 
+// And where large inputs stay in ordinary memory, also those of sums.
+static void with_inputs_that_are_read_where_they_lie(void **state)
+{
+    setenv("TERN_TUNE", "", 1);
+    setenv("TERN_DIRECT", "20000", 1);
+    bool right = ranks_run_comm(2, work, NULL, 60) && ranks_run_comm(3, work, NULL, 60);
+    unsetenv("TERN_DIRECT");
+    assert_true(right);
+}
+
 static void wrong_questions_are_refused(void **state)
 {
     tern_coll call = {.kind = TERN_COLL_ALL_REDUCE, .count = 1, .dtype = TERN_F32};
@@ -222,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_foreseen_is_what_runs),
         cmocka_unit_test(with_names_in_the_environment),
+        cmocka_unit_test(with_inputs_that_are_read_where_they_lie),
         cmocka_unit_test(wrong_questions_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

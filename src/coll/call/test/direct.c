@@ -22,9 +22,11 @@
 enum { FROM = 4096, SHARE_MAX = 70000, LARGE = 8 << 20 };
 
 static const tern_coll_kind kinds[] = {
-    TERN_COLL_ALL_GATHER, TERN_COLL_BROADCAST,    TERN_COLL_ALL_TO_ALL,   TERN_COLL_GATHER,
-    TERN_COLL_SCATTER,    TERN_COLL_ALL_GATHER_V, TERN_COLL_ALL_TO_ALL_V, TERN_COLL_GATHER_V,
-    TERN_COLL_SCATTER_V,  TERN_COLL_SEND,         TERN_COLL_ALL_REDUCE,
+    TERN_COLL_ALL_GATHER,       TERN_COLL_BROADCAST, TERN_COLL_ALL_TO_ALL,
+    TERN_COLL_GATHER,           TERN_COLL_SCATTER,   TERN_COLL_ALL_GATHER_V,
+    TERN_COLL_ALL_TO_ALL_V,     TERN_COLL_GATHER_V,  TERN_COLL_SCATTER_V,
+    TERN_COLL_ALL_REDUCE,       TERN_COLL_REDUCE,    TERN_COLL_REDUCE_SCATTER,
+    TERN_COLL_REDUCE_SCATTER_V, TERN_COLL_SEND,
 };
 
 static const int places[][2] = {
@@ -59,24 +61,25 @@ static int run_matrix(tern_comm *world, void *arg)
 {
     static const size_t bytes[] = {FROM - 8, FROM, FROM + 24, 20008, 65536, SHARE_MAX};
     static const tern_dtype dtypes[] = {TERN_U8, TERN_BF16, TERN_F32, TERN_I64};
+    static const tern_reduce_op ops[] = {TERN_SUM, TERN_AVG, TERN_MAX};
     struct kit_bench bench;
     int n = tern_comm_size(world);
     const char *wanted = arg; // how calls travel; NULL: through slots
     CHECK(kit_open(world, (size_t)SHARE_MAX * 2 * (size_t)n, 1, &bench) == 0);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         int direct = 0;
-        bool moves = kinds[k] != TERN_COLL_SEND && kinds[k] != TERN_COLL_ALL_REDUCE;
         for (int place = 0; place < (int)(sizeof places / sizeof places[0]); place++) {
             size_t turn = k + (size_t)place;
             size_t size = bytes[turn % (sizeof bytes / sizeof bytes[0])];
-            struct ref_case c = {.kind = kinds[k], .dtype = dtypes[turn % 4], .op = TERN_SUM};
+            struct ref_case c = {.kind = kinds[k], .dtype = dtypes[turn % 4], .op = ops[place % 3]};
             c.count = size / tern_dtype_size(c.dtype);
             c.root = place;
             c.seed = 100 * turn + k;
             CHECK(run_case(&bench, &c, place, &direct) == 0);
         }
         bool leaves = kinds[k] == TERN_COLL_GATHER_V && n > 2; // who gives little
-        CHECK(wanted != NULL && n > 1 && moves ? direct > 0 || leaves : direct == 0);
+        bool moves = kinds[k] != TERN_COLL_SEND && wanted != NULL && n > 1;
+        CHECK(moves ? direct > 0 || leaves : direct == 0);
     }
     return kit_close(&bench);
 }
@@ -92,6 +95,80 @@ static void without_it_slots_do_the_same(void **state)
     bool right = ranks_run_comm(3, run_matrix, NULL, 100);
     setenv("TERN_DIRECT", "4096", 1);
     assert_true(right);
+}
+
+// Sums that take several runs, by a function whose order shows: in place on all ranks, on one, on none; made once,
+// and prepared, so that the second start finds what the first one has left.
+static void add_in_order(void *accumulator, const void *source, size_t count, void *arg)
+{
+    uint32_t *to = accumulator;
+    const uint32_t *from = source;
+    for (size_t i = 0; i < count; i++) {
+        to[i] = 3 * to[i] + from[i];
+    }
+}
+
+static uint32_t give(int rank, size_t i, int turn)
+{
+    return (uint32_t)((size_t)(rank + 2) * 2654435761U + i * 40503U + (size_t)turn);
+}
+
+static int compare_sums(const tern_coll *call, int n, int turn)
+{
+    const uint32_t *out = (const uint32_t *)call->out;
+    for (size_t i = 0; i < call->count; i++) {
+        uint32_t wanted = give(0, i, turn);
+        for (int rank = 1; rank < n; rank++) {
+            wanted = 3 * wanted + give(rank, i, turn);
+        }
+        CHECK(out[i] == wanted);
+    }
+    return 0;
+}
+
+static int sum_in_pieces(tern_comm *comm, void *arg)
+{
+    enum { WORDS = 450000 };
+    static const size_t counts[] = {20000, 65536, 65537, 196611, WORDS};
+    static uint32_t in[WORDS];
+    static uint32_t out[WORDS];
+    int n = tern_comm_size(comm);
+    int rank = tern_comm_rank(comm);
+    for (int turn = 0; turn < 5 * 2 * 3; turn++) {
+        bool root = turn / 5 % 2 == 0 || rank == turn % n;
+        bool here = root && (turn / 10 == 1 || (turn / 10 == 2 && rank == turn % n));
+        tern_coll call = {.kind = turn / 5 % 2 == 0 ? TERN_COLL_ALL_REDUCE : TERN_COLL_REDUCE,
+                          .in = here ? out : in,
+                          .out = root ? out : NULL,
+                          .count = counts[turn % 5],
+                          .root = turn % n,
+                          .dtype = TERN_U32,
+                          .op = TERN_FUNCTION,
+                          .function = add_in_order};
+        tern_request request;
+        CHECK(tern_coll_prepare(comm, &call, &request) == TERN_OK);
+        for (int start = 0; start < 2; start++) {
+            for (size_t i = 0; i < call.count; i++) {
+                out[i] = 0;
+                ((uint32_t *)(uintptr_t)call.in)[i] = give(rank, i, turn + start);
+            }
+            CHECK(tern_request_start(request) == TERN_OK);
+            CHECK(tern_request_wait(&request) == TERN_OK);
+            // Who comes back may write: nobody reads the input any more.
+            for (size_t i = 0; !here && i < call.count; i++) {
+                in[i] = 0;
+            }
+            CHECK(strcmp(last_way(comm), "direct") == 0);
+            CHECK(!root || compare_sums(&call, n, turn + start) == 0);
+        }
+        CHECK(tern_request_free(&request) == TERN_OK);
+    }
+    return 0;
+}
+
+static void sums_of_several_runs_are_right(void **state)
+{
+    assert_true(ranks_run_counts(2, 5, sum_in_pieces, NULL, 100));
 }
 
 static int forbid(void)
@@ -455,11 +532,34 @@ static int send_too_little(tern_comm *comm, void *arg)
     return 0;
 }
 
+// An input of sums is read in blocks, by whoever sums that part of it.
+static int sum_too_little(tern_comm *comm, void *arg)
+{
+    int owner = *(int *)arg;
+    int rank = tern_comm_rank(comm);
+    char words[16];
+    static char out[LARGE];
+    char *in = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(in != MAP_FAILED);
+    // A page that the other rank alone reads: of the second half of a piece, or of the first.
+    if (rank == owner) {
+        CHECK(mprotect(in + (owner == 0 ? LARGE - 4096 : LARGE / 2), 4096, PROT_NONE) == 0);
+    }
+    snprintf(words, sizeof words, "rank %d", owner);
+    int status = tern_all_reduce(comm, in, out, LARGE, TERN_U8, TERN_MAX);
+    CHECK(status == TERN_ERR_ARG);
+    CHECK(kit_mentions(words) && kit_mentions("all_reduce") && kit_mentions("call 1"));
+    CHECK(kit_mentions("read"));
+    CHECK(munmap(in, LARGE) == 0);
+    return 0;
+}
+
 static void a_buffer_that_is_too_short_names_its_rank(void **state)
 {
     for (int owner = 0; owner < 2; owner++) {
         assert_true(ranks_run_comm(2, give_too_little, &owner, 60));
         assert_true(ranks_run_comm(2, send_too_little, &owner, 60));
+        assert_true(ranks_run_comm(2, sum_too_little, &owner, 60));
     }
     int owner = 2;
     assert_true(ranks_run_comm(3, give_too_little, &owner, 60));
@@ -487,14 +587,18 @@ static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
         signal(SIGALRM, die);
         ualarm((useconds_t)*moment_us, 0);
     }
-    enum { EXCHANGE, BROADCAST, MESSAGES } what = n > 2 ? EXCHANGE : *moment_us % 3;
+    enum { EXCHANGE, BROADCAST, MESSAGES, SUMS } what = *moment_us % 4;
+    what = n > 2 && what != SUMS ? EXCHANGE : what;
     size_t part = what == BROADCAST ? share / 4 : share; // halves go together
     while (status == TERN_OK) {
         status = what == MESSAGES    ? pass_on(comm, in, out)
+                 : what == SUMS      ? tern_all_reduce(comm, in, out, LARGE, TERN_U8, TERN_MAX)
                  : what == BROADCAST ? tern_broadcast(comm, in, out, 2 * part, TERN_U8, n - 1)
                                      : tern_all_to_all(comm, in, out, share, TERN_U8);
         for (int from = 0; status == TERN_OK && from < n; from++) {
-            int wanted = what == MESSAGES ? 1 - rank : what == BROADCAST ? n - 1 : from;
+            int wanted = what == MESSAGES                    ? 1 - rank
+                         : what == BROADCAST || what == SUMS ? n - 1
+                                                             : from;
             size_t at = (size_t)from * part;
             CHECK(out[at] == wanted && out[at + part - 1] == wanted);
         }
@@ -502,13 +606,15 @@ static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
     char words[16];
     snprintf(words, sizeof words, "rank %d", n - 1);
     CHECK(status == TERN_ERR_PEER && kit_mentions(words));
-    CHECK(what == MESSAGES || kit_mentions(what == BROADCAST ? "broadcast" : "all_to_all"));
+    CHECK(what == MESSAGES || kit_mentions(what == BROADCAST ? "broadcast"
+                                           : what == SUMS    ? "all_reduce"
+                                                             : "all_to_all"));
     return 0;
 }
 
 static void a_rank_that_dies_in_the_middle_is_named(void **state)
 {
-    for (int i = 0; i < (int)kit_number("TERN_TEST_CASES", 20); i++) {
+    for (int i = 0; i < (int)kit_number("TERN_TEST_CASES", 24); i++) {
         struct ranks ranks;
         int n = i % 3 == 0 ? 5 : 2;
         int moment_us = 1000 + i * 1771 % 20000;
@@ -528,6 +634,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_right_wherever_the_buffers_are),
         cmocka_unit_test(without_it_slots_do_the_same),
+        cmocka_unit_test(sums_of_several_runs_are_right),
         cmocka_unit_test(what_one_rank_may_not_nobody_does),
         cmocka_unit_test(messages_are_read_where_they_lie_if_they_are_large),
         cmocka_unit_test(small_and_very_large_shares_go_through_slots),

@@ -232,10 +232,19 @@ static void every_algorithm_is_right_in_place_on_any_ranks(void **state)
     assert_true(ranks_run_counts(1, 8, run_all, NULL, 200));
 }
 
+static void and_so_when_inputs_are_read_where_they_lie(void **state)
+{
+    setenv("TERN_DIRECT", "4096", 1);
+    bool right = ranks_run_comm(2, run_all, NULL, 200) && ranks_run_comm(3, run_all, NULL, 200);
+    unsetenv("TERN_DIRECT");
+    assert_true(right);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_is_right_in_place_on_any_ranks),
+        cmocka_unit_test(and_so_when_inputs_are_read_where_they_lie),
     };
     unsetenv("TERN_ALGO");
     setenv("TERN_TUNE", "", 1);

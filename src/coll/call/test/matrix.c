@@ -25,6 +25,20 @@ static void every_call_gives_the_bits_of_the_reference(void **state)
     free(samples);
 }
 
+// Where inputs stay in ordinary memory and others read them there.
+static void and_so_when_large_inputs_are_read_where_they_lie(void **state)
+{
+    take_samples();
+    setenv("TERN_DIRECT", "4096", 1);
+    bool right = true;
+    for (int i = 0; i < samples_ranks_count && right; i++) {
+        right = samples_ranks[i] > 8 || ranks_run_comm(samples_ranks[i], run_count, &i, 600);
+    }
+    unsetenv("TERN_DIRECT");
+    free(samples);
+    assert_true(right);
+}
+
 // Every algorithm by its name.
 
 enum { ALGORITHMS_MAX = 32 };
@@ -170,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_gives_the_bits_of_the_reference),
+        cmocka_unit_test(and_so_when_large_inputs_are_read_where_they_lie),
         cmocka_unit_test(every_algorithm_gives_the_same_bits_in_rank_order),
         cmocka_unit_test(the_bits_do_not_depend_on_where_the_buffers_lie),
     };
