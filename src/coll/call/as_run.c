@@ -169,6 +169,13 @@ static int stage(const struct tern__program *program, tern_plan **from, const te
     return status;
 }
 
+static tern_plan **plan_of(const struct tern__coll *call, const struct tern__program *program)
+{
+    return program == call->window ? &call->window->plan
+           : program == call->few  ? &call->few->plan
+                                   : &call->staged->plan;
+}
+
 static int make(struct tern__question *q, enum tern__way way, const tern_algo_request *request,
                 tern_plan **plan)
 {
@@ -191,17 +198,19 @@ static int make(struct tern__question *q, enum tern__way way, const tern_algo_re
                      &spec, how, plan);
     }
     if (way == TERN__WAY_DIRECT && call->slot == NULL) {
-        const struct tern__program *direct = tern__call_learns(call, call->share_bytes)
-                                                 ? tern__call_reader(call)
-                                                 : tern__call_direct(call, call->share_bytes);
+        const struct tern__program *direct =
+            tern__call_few(call,
+                           tern__call_learns(call, call->share_bytes)
+                               ? tern__call_reader(call)
+                               : tern__call_direct(call, call->share_bytes),
+                           call->in_place);
         if (direct == NULL) {
             return fail_direct(q);
         }
         if (direct->scratch_bytes > 0 && call->share_bytes > tern__direct_piece(call)) {
             spec.bytes = tern__direct_piece(call); // slices have no shares
         }
-        return take(direct, direct == call->window ? &call->window->plan : &call->staged->plan,
-                    &spec, plan);
+        return take(direct, plan_of(call, direct), &spec, plan);
     }
     return fail_way(q, way);
 }

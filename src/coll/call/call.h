@@ -72,6 +72,7 @@ struct tern__coll {
 
     // Its plans: what goes through a slot in one run, in windows, and in pieces.
     struct tern__program *slot, *window, *staged, *tail;
+    struct tern__program *few;          // sums of few bytes: each rank reads all it needs; or NULL
     const struct tern__program *placed; // of these, what runs on the buffers where they are
     uint64_t piece_bytes;               // of a share, or of all where there are slices
     uint64_t piece_room;                // what a run of pieces has of its slot
@@ -362,6 +363,9 @@ void tern__call_list_shares(const struct tern__coll *call, struct tern__share *r
 // inputs stay where they are.
 const struct tern__program *tern__call_reader(const struct tern__coll *call);
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest);
+// Which of the two plans for sums, if that is one and a rank is in place or none is.
+const struct tern__program *tern__call_few(const struct tern__coll *call,
+                                           const struct tern__program *direct, bool in_place);
 
 // Shares from so many bytes on can be faster direct where each rank has a processor.
 #define TERN__LEARNS_FROM (UINT64_C(8) << 10)

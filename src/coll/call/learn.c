@@ -85,6 +85,13 @@ const struct tern__program *tern__call_direct(const struct tern__coll *call, uin
     return tern__call_reader(call);
 }
 
+const struct tern__program *tern__call_few(const struct tern__coll *call,
+                                           const struct tern__program *direct, bool in_place)
+{
+    return direct != NULL && call->few != NULL && (call->few->in_place || !in_place) ? call->few
+                                                                                     : direct;
+}
+
 static int decider_of(const struct tern__coll *call)
 {
     enum tern_kind_root root = tern__kinds[call->kind].root;

@@ -88,6 +88,15 @@ static bool suits(const struct tern__coll *call, const struct tern__program *pro
     return program != NULL;
 }
 
+static bool any_in_place(const struct tern__calls *calls, uint32_t run)
+{
+    bool found = false;
+    for (int rank = 0; rank < calls->nranks; rank++) {
+        found = found || (tern__call_placement(calls, rank, run)->form & TERN__FORM_IN_PLACE) != 0;
+    }
+    return found;
+}
+
 // The root of two gives the first half in pieces.
 static void halve(struct tern__coll *call, uint32_t run)
 {
@@ -122,7 +131,9 @@ int tern__call_find_way(struct tern__coll *call, uint32_t run)
     uint64_t length = call->counts ? call->longest : call->share_bytes;
     // Where ranks have left there is no other run, in which pieces could come.
     const struct tern__program *direct =
-        call->left != 0 ? call->staged : tern__call_decided(call, length, run);
+        call->left != 0 ? call->staged
+                        : tern__call_few(call, tern__call_decided(call, length, run),
+                                         call->few != NULL && any_in_place(call->calls, run));
     if (suits(call, call->window, run, false)) {
         call->way = TERN__WAY_WINDOW;
         call->placed = call->window;

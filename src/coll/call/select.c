@@ -284,6 +284,29 @@ static uint64_t window_scratch(const struct tern__coll *call, const struct tern_
     return program->scaled || call->counts ? 0 : TERN__SLOT_BYTES;
 }
 
+// Up to so many bytes that all ranks together read of others: they do not meet once more to share
+// that work.
+#define FEW_BYTES (UINT64_C(256) << 10)
+
+static int select_few(struct tern__coll *call, const struct tern__choice *choice, tern_order order)
+{
+    uint64_t others = (uint64_t)call->calls->nranks - 1;
+    uint64_t readers = tern__kind_has_root(call->kind) ? 1 : others + 1;
+    if (!call->calls->direct || !tern__kinds[call->kind].sums || choice->direct_from == 0 ||
+        tern__kind_has_shares(call->plan_kind) || others == 0 ||
+        call->share_bytes > FEW_BYTES / others / readers ||
+        !tern__algo_scales(call->plan_kind, choice->small)) {
+        return TERN_OK;
+    }
+    struct tern__program *program;
+    TERN_TRY(program_of(call, choice->small, order, call->bytes, &program));
+    if (program->pull && program->scratch_bytes == 0) {
+        call->few = program;
+        program->users++;
+    }
+    return TERN_OK;
+}
+
 static int select_large(struct tern__coll *call, const struct tern__choice *choice,
                         tern_order order)
 {
@@ -314,6 +337,7 @@ static int select_large(struct tern__coll *call, const struct tern__choice *choi
                                                call->name, choice->staged);
     }
     TERN_TRY(select_staged(call, choice, order));
+    TERN_TRY(select_few(call, choice, order));
     if (!here) { // where the buffers are makes no difference
         call->way = TERN__WAY_STAGED;
         call->pieces = (call->share_bytes + call->piece_bytes - 1) / call->piece_bytes;
@@ -425,7 +449,8 @@ void tern__call_drop(struct tern__coll *call)
 {
     free(call->flat);
     call->flat = NULL;
-    struct tern__program **const all[] = {&call->slot, &call->window, &call->staged, &call->tail};
+    struct tern__program **const all[] = {&call->slot, &call->window, &call->staged, &call->tail,
+                                          &call->few};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (*all[i] != NULL) {
             (*all[i])->users--;

@@ -33,8 +33,10 @@ static void find_way(const struct tern__coll *call, const struct tern__choice *c
                      struct large *found)
 {
     uint64_t share = call->counts ? tern__call_longest_share(call) : call->share_bytes;
-    const struct tern__program *direct = tern__call_direct(call, share);
-    const struct tern__program *reader = tern__call_reader(call);
+    const struct tern__program *direct =
+        tern__call_few(call, tern__call_direct(call, share), call->in_place);
+    const struct tern__program *reader =
+        tern__call_few(call, tern__call_reader(call), call->in_place);
     bool learned = !windows && tern__call_learns(call, share);
     bool slot = call->counts && tern__call_fits_slot(call, windows || learned || direct != NULL);
     bool apart = call->window != NULL &&

@@ -16,6 +16,7 @@
 
 #include "base/kind.h"
 #include "coll/call/call.h"
+#include "coll/record_algorithm.h"
 #include "comm/comm.h"
 #include "sync/record_text.h"
 
@@ -169,6 +170,52 @@ static int sum_in_pieces(tern_comm *comm, void *arg)
 static void sums_of_several_runs_are_right(void **state)
 {
     assert_true(ranks_run_counts(2, 5, sum_in_pieces, NULL, 100));
+}
+
+static const char *last_algorithm(const tern_comm *comm)
+{
+    static struct tern__recorded calls[TERN__RECORDS];
+    const struct tern__group *group = &comm->group;
+    int count = tern__records_read(group->job->ctl, group->members[group->rank], calls);
+    return count > 0 ? tern__record_algorithm(&calls[0]) : "none";
+}
+
+// Of few bytes each rank reads all it needs, where nobody is in place that it would read then.
+static int sum_few(tern_comm *comm, void *arg)
+{
+    enum { FEW = 128 << 10 }; // all that two ranks read is twice as much
+    static uint8_t in[2 * FEW + 1];
+    static uint8_t out[2 * FEW + 1];
+    bool two = tern_comm_size(comm) == 2;
+    for (int turn = 0; turn < 6; turn++) {
+        size_t bytes = FEW + (turn % 2 != 0);
+        bool here = turn / 2 == 1 && tern_comm_rank(comm) == 1;
+        bool few = two && turn % 2 == 0;
+        memset(here ? out : in, 3 + tern_comm_rank(comm), bytes);
+        if (turn / 2 < 2) {
+            const void *from = here ? out : in;
+            CHECK(tern_all_reduce(comm, from, out, bytes, TERN_U8, TERN_MAX) == TERN_OK);
+            few = few && turn / 2 == 0;
+        } else {
+            bytes = (two ? (size_t)2 * FEW : FEW) + (turn % 2 != 0);
+            few = turn % 2 == 0;
+            memset(in, 3 + tern_comm_rank(comm), bytes);
+            CHECK(tern_reduce(comm, in, out, bytes, TERN_U8, TERN_MAX, 0) == TERN_OK);
+        }
+        const char *algorithm = !few ? "staged" : turn / 2 < 2 ? "one_shot" : "pull";
+        CHECK(strcmp(last_way(comm), "direct") == 0);
+        CHECK(strcmp(last_algorithm(comm), algorithm) == 0);
+        uint8_t most = (uint8_t)(2 + tern_comm_size(comm));
+        CHECK(turn / 2 == 2 && tern_comm_rank(comm) != 0
+                  ? true
+                  : out[0] == most && out[bytes - 1] == most);
+    }
+    return 0;
+}
+
+static void few_bytes_are_read_by_all_who_need_them(void **state)
+{
+    assert_true(ranks_run_counts(2, 3, sum_few, NULL, 60));
 }
 
 static int forbid(void)
@@ -635,6 +682,7 @@ int main(void)
         cmocka_unit_test(results_are_right_wherever_the_buffers_are),
         cmocka_unit_test(without_it_slots_do_the_same),
         cmocka_unit_test(sums_of_several_runs_are_right),
+        cmocka_unit_test(few_bytes_are_read_by_all_who_need_them),
         cmocka_unit_test(what_one_rank_may_not_nobody_does),
         cmocka_unit_test(messages_are_read_where_they_lie_if_they_are_large),
         cmocka_unit_test(small_and_very_large_shares_go_through_slots),
