@@ -47,8 +47,8 @@ struct tern__binding {
     char *out[TERN_RANKS_MAX];
     char *scratch[TERN_RANKS_MAX];
 
-    // Bit r: in[r] is an address of rank r's own process. Plans may then copy and reduce from it into
-    // buffers of the rank that runs, and do nothing else with it.
+    // Bit r: in[r] is an address of rank r's own process. Plans may then copy and reduce from it
+    // into buffers of the rank that runs, and do nothing else with it.
     uint64_t far;
     char *room; // of this process: tern__fetch_room bytes for what is reduced from there
     // Bit r: rank r is on another machine: copies to it, and posts, are messages, which come in the

@@ -98,8 +98,8 @@ static void without_it_slots_do_the_same(void **state)
     assert_true(right);
 }
 
-// Sums that take several runs, by a function whose order shows: in place on all ranks, on one, on none; made once,
-// and prepared, so that the second start finds what the first one has left.
+// Sums that take several runs, by a function whose order shows: in place on no rank, on all, on
+// one; prepared, so that the second start finds what the first one has left.
 static void add_in_order(void *accumulator, const void *source, size_t count, void *arg)
 {
     uint32_t *to = accumulator;

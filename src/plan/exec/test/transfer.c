@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-threads: none
 // Sums on their way to a rank far away are the same bytes as those that go to a near one, for any
-// length, alignment and element, in place or not; and who is near is not treated as far. So are sums
-// of what lies in other processes; and what cannot be read there is said.
+// length, alignment and element, in place or not; and who is near is not treated as far. So are
+// sums of what lies in other processes; and what cannot be read there is said.
 #include "support/cmocka.h"
 #include <errno.h>
 #include <stdlib.h>
