@@ -52,7 +52,8 @@ typedef struct tern_tune_row {
     char staged[32];      // above, when not all buffers are in windows,
     // in pieces of so many bytes: a multiple of 64, 1024 to TERN_TUNE_CHUNK_MAX; but in kinds
     // without sums, shares from direct_from bytes (0: none; or TERN_TUNE_BUILT_IN) to direct_to (0:
-    // of any size) are read out of the memory of the other ranks. A broadcast is one share.
+    // of any size) are read out of the memory of the other ranks. A broadcast is one share. Calls
+    // of kinds with sums find out which of the two is faster.
     uint64_t chunk_bytes;
     uint64_t direct_from, direct_to;
     // 0: of ranks on one machine. Else of ranks on so many machines, or on more up to the next

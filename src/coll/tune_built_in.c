@@ -42,7 +42,7 @@ void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *c
             choice->direct_to = choice->direct_from != 0 ? built_in[i].direct_to[column] : 0;
         }
     }
-    choice->direct_learned = tern__choice_reads(kind);
+    choice->direct_learned = kind != TERN_PLAN_BARRIER;
     choice->chunk_bytes = CHUNK_BYTES;
     snprintf(choice->source, sizeof choice->source, "built in");
 }

@@ -123,8 +123,9 @@ static int read_direct(struct tern__tune_reader *r, tern_tune_row *row, bool can
     if (!tern__choice_reads(row->kind)) {
         return tern__tune_wrong(r, r->word, "%s cannot go 'direct': %s",
                                 tern_plan_kind_name(row->kind),
-                                row->kind == TERN_PLAN_BARRIER ? "it moves nothing"
-                                                               : "what it sums goes through slots");
+                                row->kind == TERN_PLAN_BARRIER
+                                    ? "it moves nothing"
+                                    : "its calls find out what is faster");
     }
     back = r->at;
     TERN_TRY(tern__tune_read_word(r, "'off' or bytes of a share"));

@@ -80,7 +80,8 @@ static void choice_of_row(const tern_tune_row *row, struct tern__choice *choice)
     memcpy(choice->staged, row->staged, sizeof choice->staged);
     choice->small_bytes = row->small_bytes;
     choice->chunk_bytes = row->chunk_bytes;
-    if (row->direct_from != TERN_TUNE_BUILT_IN) {
+    // Rows of sums say nothing of that.
+    if (row->direct_from != TERN_TUNE_BUILT_IN && tern__choice_reads(row->kind)) {
         choice->direct_from = row->direct_from;
         choice->direct_to = row->direct_to;
         choice->direct_learned = false;

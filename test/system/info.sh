@@ -41,7 +41,7 @@ done
 expect 0 "built in" "$tern" info --algos -p 3 --kind all_reduce
 grep -qE '^ +1  48 +any +one_shot +line ' said || die "48 bytes are not in the line: $(cat said)"
 grep -qE '  \.\.\. +windows +fused +window ' said || die "large ones in windows: $(cat said)"
-grep -qE '  \.\.\. +others +staged +staged ' said || die "other large ones: $(cat said)"
+grep -qE '  \.\.\. +others +staged +staged/direct ' said || die "other large ones: $(cat said)"
 TERN_DIRECT=5000 expect 0 "shares of at least 5000 bytes in ordinary memory (TERN_DIRECT)" \
     "$tern" info --algos -p 2 --kind broadcast
 expect 0 "whichever has been faster, at first direct" "$tern" info --algos -p 2 --kind broadcast

@@ -83,11 +83,9 @@ static int fail_direct(const struct tern__question *q)
     unsigned long long from = q->choice.direct_from;
     unsigned long long to = q->choice.direct_to;
     unsigned long long bytes = q->call.share_bytes;
-    if (from == 0 && !tern__choice_reads(q->call.plan_kind)) {
-        return tern__fail(TERN_ERR_ARG, "%s reads no memory of other ranks: %s", kind,
-                          q->call.kind == TERN_COLL_BARRIER
-                              ? "it moves nothing"
-                              : "what it sums goes through slots, but with TERN_DIRECT=BYTES");
+    if (q->call.kind == TERN_COLL_BARRIER) {
+        return tern__fail(TERN_ERR_ARG, "%s reads no memory of other ranks: it moves nothing",
+                          kind);
     }
     if (!q->calls.direct) {
         return tern__fail(TERN_ERR_ARG,

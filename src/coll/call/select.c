@@ -292,7 +292,8 @@ static int select_few(struct tern__coll *call, const struct tern__choice *choice
 {
     uint64_t others = (uint64_t)call->calls->nranks - 1;
     uint64_t readers = tern__kind_has_root(call->kind) ? 1 : others + 1;
-    if (!call->calls->direct || !tern__kinds[call->kind].sums || choice->direct_from == 0 ||
+    if (!call->calls->direct || !tern__kinds[call->kind].sums ||
+        (choice->direct_from == 0 && !choice->direct_learned) ||
         tern__kind_has_shares(call->plan_kind) || others == 0 ||
         call->share_bytes > FEW_BYTES / others / readers ||
         !tern__algo_scales(call->plan_kind, choice->small)) {

@@ -39,7 +39,7 @@ static const struct {
     const char *text, *said;
 } damages[] = {
     {HEAD "all_reduce ranks 2 small one_shot 1 window fused staged staged 1024 direct 1 any",
-     "t:2:69: all_reduce cannot go 'direct': what it sums goes through slots"},
+     "t:2:69: all_reduce cannot go 'direct': its calls find out what is faster"},
     {HEAD "barrier ranks 2 small direct 0 window direct staged direct 1024 direct off",
      "t:2:65: barrier cannot go 'direct': it moves nothing"},
     {HEAD "all_to_all ranks 2 small pull 1 window direct staged direct 1024 direct 9 any",
