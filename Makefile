@@ -9,7 +9,7 @@ SHELL := /bin/bash
 
 JOBS         ?= $(shell nproc)
 # Tests at a time: many of them wait for deadlines, not for a processor.
-TEST_JOBS    ?= $(shell expr 2 '*' $(JOBS))
+TEST_JOBS    ?= $(shell expr 5 '*' $(JOBS) / 2)
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 20
 RUNS         ?= 30
