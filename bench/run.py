@@ -286,9 +286,9 @@ def chapters_of(text):
 
 
 def head_of(before, chapters):
-    """What comes before the first chapter: how all were made, unless each says it of itself."""
+    """What comes before the first chapter: how all were made and where, unless each says it of itself."""
     if all(chapter.split("\n\n")[1].startswith("`") for chapter in chapters):
-        return f"# Results of the last run\n\n{machine()}. Each chapter says its command, day and commit.\n"
+        return "# Results of the last run\n\nEach chapter says its command, day, commit and machine.\n"
     return before.split("\n## ")[0]
 
 
@@ -303,7 +303,7 @@ def write_results(options, text):
             before = file.read()
         chapters = chapters_of(before)
         for title, chapter in chapters_of(text).items():
-            chapters[title] = chapter.replace("\n", f"\n\n{made}.\n", 1)
+            chapters[title] = chapter.replace("\n", f"\n\n{made}; {machine()}.\n", 1)
         ordered = [chapters[title] for _, title, _ in CHAPTERS if title in chapters]
         text = head_of(before, ordered) + "\n" + "\n".join(ordered)
     with open(options.output, "w", encoding="utf-8") as file:
