@@ -191,6 +191,7 @@ static void release_edges(struct todo *todo, struct tern__task *task, bool poiso
         if (was_last(&edge->to->pending)) {
             note_release(task, edge->to);
             // It runs soon, and likely here; and all of that was written by who built it.
+            tern__own_line(&edge->to->after);
             __builtin_prefetch(edge->to->args);
             __builtin_prefetch(edge->to->before);
             ready(todo, edge->to);

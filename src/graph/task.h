@@ -94,7 +94,8 @@ struct tern__task {
         uint32_t *numbers;         // else: of the tasks before it, also twice until it is sealed
     };
     uint32_t before_count; // of these, or TERN__PUBLISHED
-    uint32_t record;       // its place in the record of the run (history.h)
+    // Cores count it down: not in the line where who builds makes edges that begin here.
+    _Atomic uint32_t pending;
     uint32_t blocks;
     uint16_t args_count;
     uint8_t core;    // tern_core
@@ -109,7 +110,7 @@ struct tern__task {
     alignas(TERN_CACHE_LINE) _Atomic(struct tern__edge *) after;
     struct tern__task *next; // in the list it is in
     struct tern__task_more *more;
-    _Atomic uint32_t pending;
+    uint32_t record; // its place in the record of the run (history.h)
     // In rings. Itself and the tasks after it, as the orchestration alone counts. Until the scope
     // has ended, more can come.
     union {
@@ -122,6 +123,8 @@ struct tern__task {
 };
 _Static_assert(sizeof(struct tern__task) == 2 * TERN_CACHE_LINE, "two lines");
 _Static_assert(offsetof(struct tern__task, users_done) < TERN_CACHE_LINE &&
+                   offsetof(struct tern__task, pending) < TERN_CACHE_LINE &&
+                   offsetof(struct tern__task, after) >= TERN_CACHE_LINE &&
                    offsetof(struct tern__task, users) > TERN_CACHE_LINE,
                "cores and the orchestration count in different lines");
 
