@@ -3,11 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "graph/ready.h"
+#include "graph/pages.h"
 #include "graph/rings.h"
 
 enum {
@@ -24,39 +22,6 @@ enum {
 #define HEAP (UINT64_C(256) << 20)
 #define HEAP_MOST (UINT64_C(1) << 40)
 #define COUNT_MOST (1u << 24)
-#define SMALL (UINT64_C(256) << 10) // bytes of a ring's memory that are in small pages
-
-static void unmap_memory(void *memory, uint64_t bytes)
-{
-    if (memory != NULL && bytes > 0) {
-        munmap(memory, bytes);
-    }
-}
-
-// Memory of more than SMALL bytes is in huge pages behind them, where the system has any: who goes
-// through a large ring then seldom comes to a page that the processor does not know. What a small
-// graph uses lies before.
-static void *map_memory(uint64_t bytes)
-{
-    const uint64_t spare = bytes > SMALL ? TERN__HUGE_PAGE_BYTES : 0;
-    char *mapped = mmap(NULL, bytes + spare, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapped == MAP_FAILED) {
-        return NULL;
-    }
-    if (spare == 0) {
-        return mapped;
-    }
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t before =
-        (2 * TERN__HUGE_PAGE_BYTES - SMALL - (uintptr_t)mapped % TERN__HUGE_PAGE_BYTES) %
-        TERN__HUGE_PAGE_BYTES;
-    char *memory = mapped + before, *end = memory + (bytes + page - 1) / page * page;
-    unmap_memory(mapped, before);
-    unmap_memory(end, (uint64_t)(mapped + bytes + spare - end));
-    (void)madvise(memory + SMALL, bytes - SMALL, MADV_HUGEPAGE); // a hint
-    return memory;
-}
 
 void tern__rings_free(struct tern__rings *rings)
 {
@@ -65,10 +30,10 @@ void tern__rings_free(struct tern__rings *rings)
     }
     for (int r = 0; r < TERN_RINGS; r++) {
         struct tern__ring *ring = &rings->ring[r];
-        unmap_memory(ring->rows, 2 * ring->window * sizeof *ring->rows);
-        unmap_memory(rings->heap_lent ? NULL : ring->heap.base, ring->heap.size);
-        unmap_memory(ring->edges.base, ring->edges.size);
-        unmap_memory(ring->args.base, ring->args.size);
+        tern__pages_unmap(ring->rows, 2 * ring->window * sizeof *ring->rows);
+        tern__pages_unmap(rings->heap_lent ? NULL : ring->heap.base, ring->heap.size);
+        tern__pages_unmap(ring->edges.base, ring->edges.size);
+        tern__pages_unmap(ring->args.base, ring->args.size);
     }
     tern__map_free(rings->map);
     free(rings->ids.ids);
@@ -84,7 +49,7 @@ void tern__rings_lend_heap(struct tern__rings *rings, char *memory)
 {
     for (int r = 0; r < TERN_RINGS; r++) {
         struct tern__bump *heap = &rings->ring[r].heap;
-        unmap_memory(heap->base, heap->size);
+        tern__pages_unmap(heap->base, heap->size);
         heap->base = memory;
         memory += heap->size;
     }
@@ -101,10 +66,10 @@ static bool make_ring(struct tern__ring *ring, uint64_t heap, uint32_t edges)
     ring->edges.size = ring->edges.usual = edges * sizeof(struct tern__edge);
     ring->args.usual = larger(window * ARGS_PER_TASK, ARGS_LEAST);
     ring->args.size = larger(window * ARGS_MOST, ring->args.usual);
-    ring->rows = map_memory(2 * window * sizeof *ring->rows);
-    ring->heap.base = map_memory(ring->heap.size);
-    ring->edges.base = map_memory(ring->edges.size);
-    ring->args.base = map_memory(ring->args.size);
+    ring->rows = tern__pages_map(2 * window * sizeof *ring->rows);
+    ring->heap.base = tern__pages_map(ring->heap.size);
+    ring->edges.base = tern__pages_map(ring->edges.size);
+    ring->args.base = tern__pages_map(ring->args.size);
     return ring->rows != NULL && ring->heap.base != NULL && ring->edges.base != NULL &&
            ring->args.base != NULL;
 }
