@@ -3,8 +3,7 @@
 
 #include "graph/map_entries.h"
 
-#include <stdlib.h>
-
+#include "graph/pages.h"
 #include "tern/status.h"
 
 #define TRY_ENTRIES 16
@@ -13,8 +12,8 @@ int tern__map_entries_create(uint32_t room, struct tern__map_entries *entries)
 {
     *entries = (struct tern__map_entries){.made = 1};
     const int status = tern__map_buffers_create(room, &entries->buffers);
-    entries->at =
-        aligned_alloc(alignof(struct tern__map_entry), (room + UINT64_C(1)) * sizeof *entries->at);
+    entries->bytes = (room + UINT64_C(1)) * sizeof *entries->at;
+    entries->at = tern__pages_map(entries->bytes);
     if (status < 0 || entries->at == NULL) {
         return TERN_ERR_MEMORY;
     }
@@ -24,7 +23,7 @@ int tern__map_entries_create(uint32_t room, struct tern__map_entries *entries)
 
 void tern__map_entries_free(struct tern__map_entries *entries)
 {
-    free(entries->at);
+    tern__pages_unmap(entries->at, entries->bytes);
     tern__map_buffers_free(&entries->buffers);
 }
 

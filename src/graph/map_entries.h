@@ -39,6 +39,7 @@ static_assert(sizeof(struct tern__map_entry) == 2 * TERN_CACHE_LINE, "two lines"
 
 struct tern__map_entries {
     struct tern__map_entry *at; // [0] is none
+    uint64_t bytes;             // of their memory
     uint32_t made;
     uint32_t free; // of these, chained by `next`: the last that went is in a cache
     uint32_t tries;
