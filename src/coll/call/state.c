@@ -92,6 +92,11 @@ _Static_assert(TERN__AREA_LOCKS_COUNT == TERN__ADD_LOCKS &&
                    sizeof(struct tern__add_lock) == TERN_CACHE_LINE,
                "the lines of the area are these locks");
 
+static int fail_memory(void)
+{
+    return tern__fail(TERN_ERR_MEMORY, "no memory for the collective calls of a communicator");
+}
+
 int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls)
 {
     TERN_TRY(tern__comm_lives(name, comm));
@@ -101,16 +106,14 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     }
     struct tern__calls *made = calloc(1, sizeof *made);
     uint32_t *bases = calloc((size_t)TERN__SLOTS * TERN__SIGNALS_PACKED, sizeof *bases);
-    char *room = malloc(tern__fetch_room(comm->group.size));
-    if (made == NULL || bases == NULL || room == NULL ||
+    if (made == NULL || bases == NULL ||
         tern__lanes_create(&made->lanes, TERN_PLAN_LANES_MAX) != TERN_OK) {
         if (made != NULL) {
             tern__lanes_free(&made->lanes);
         }
         free(made);
         free(bases);
-        free(room);
-        return tern__fail(TERN_ERR_MEMORY, "no memory for the collective calls of a communicator");
+        return fail_memory();
     }
     made->comm = comm;
     made->area = comm->area;
@@ -120,14 +123,17 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->distance.votes = tern__area_votes(made->area);
     made->distance.past = tern__past_is_quicker();
     int status = find_elsewhere(made);
+    made->direct = made->elsewhere == NULL && tern__reach_all(&comm->group);
+    if (status == TERN_OK && made->direct && made->nranks > 1) {
+        made->binding.room = malloc(tern__fetch_room(made->nranks));
+        status = made->binding.room == NULL ? fail_memory() : TERN_OK;
+    }
     if (status != TERN_OK) {
         tern__lanes_free(&made->lanes);
         free(made);
         free(bases);
-        free(room);
         return status;
     }
-    made->direct = made->elsewhere == NULL && tern__reach_all(&comm->group);
     if (tern__direct_option(&made->direct_option) != TERN_OK) {
         made->direct_option = TERN__DIRECT_OFF;
     }
@@ -136,7 +142,6 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->binding.locks = tern__window_at(comm->area, 0, TERN__AREA_LOCKS);
     made->binding.locks_stride = comm->area->size_bytes;
     made->binding.group = &comm->group;
-    made->binding.room = room;
     made->bases = bases;
     made->lanes.window = comm->area;
     made->lanes.binding = &made->binding;
