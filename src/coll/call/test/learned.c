@@ -228,6 +228,93 @@ static void roots_may_take_turns(void **state)
     assert_true(ranks_run_comm(5, go_both_ways, &turns, 60));
 }
 
+// Sums, in place in every other call, and of so many elements that some take several runs. What is
+// expected is summed here, in rank order.
+
+enum { ELEMENTS_MOST = 150001 };
+
+static float terms[RANKS_MOST * ELEMENTS_MOST];
+static float sums[RANKS_MOST * ELEMENTS_MOST];
+
+static float term_of(int rank, size_t i, int call)
+{
+    return (float)((i * 7 + (size_t)rank * 131 + (size_t)call) % 1009) * 0.1F +
+           1.0F / (float)(rank + 1);
+}
+
+static float sum_of(int ranks, size_t i, int call)
+{
+    float sum = term_of(0, i, call);
+    for (int rank = 1; rank < ranks; rank++) {
+        sum += term_of(rank, i, call);
+    }
+    return sum;
+}
+
+static int sum_once(tern_comm *comm, tern_coll *call, size_t share, const size_t *counts,
+                    int number)
+{
+    const tern_kind_facts *kind = tern_coll_kind_facts(call->kind);
+    size_t n = (size_t)tern_comm_size(comm);
+    size_t self = (size_t)tern_comm_rank(comm);
+    bool takes = kind->root == TERN_KIND_ROOT_NONE || (int)self == call->root;
+    bool in_place = number % 2 != 0 && call->kind == TERN_COLL_ALL_REDUCE;
+    size_t given = kind->in == TERN_KIND_ALL ? n * share : share;
+    size_t first = kind->in == TERN_KIND_ALL ? self * share : 0;
+    for (size_t i = 0; i < given; i++) {
+        terms[i] = term_of((int)self, i, number);
+        sums[i] = in_place ? terms[i] : -1;
+    }
+    call->in = in_place ? sums : terms;
+    call->out = takes ? sums : NULL;
+    call->count = share;
+    call->dtype = TERN_F32;
+    call->op = TERN_SUM;
+    call->in_counts = kind->counts ? counts : NULL;
+    CHECK(tern_coll_run(comm, call) == TERN_OK);
+    for (size_t i = 0; takes && i < share; i++) {
+        CHECK(sums[i] == sum_of((int)n, first + i, number));
+    }
+    return 0;
+}
+
+static int sum_both_ways(tern_comm *comm, void *arg)
+{
+    static const struct {
+        tern_coll_kind kind;
+        size_t share;
+        int size; // the class
+    } cases[] = {{TERN_COLL_ALL_REDUCE, 17501, 3},     {TERN_COLL_ALL_REDUCE, ELEMENTS_MOST, 6},
+                 {TERN_COLL_REDUCE, 17501, 3},         {TERN_COLL_REDUCE, ELEMENTS_MOST, 6},
+                 {TERN_COLL_REDUCE_SCATTER, 17501, 3}, {TERN_COLL_REDUCE_SCATTER_V, 17501, 3}};
+    int n = tern_comm_size(comm);
+    size_t counts[RANKS_MOST];
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        for (int rank = 0; rank < n; rank++) {
+            counts[rank] = cases[c].share;
+        }
+        int direct = 0;
+        for (int call = 0; call < CALLS; call++) {
+            tern_coll asked = {.kind = cases[c].kind, .root = n - 1};
+            CHECK(sum_once(comm, &asked, cases[c].share, counts, call) == 0);
+            direct += is_direct(comm);
+        }
+        const struct tern__calls *calls = comm->calls;
+        const tern_kind_facts *kind = tern_coll_kind_facts(cases[c].kind);
+        const struct tern__learned *l = &calls->learned[kind->plan][kind->counts][cases[c].size];
+        CHECK(!calls->direct || (direct > 0 && direct < CALLS));
+        CHECK(l->calls == 0 || (l->taken[0] > 0 && l->taken[1] > 0));
+    }
+    return 0;
+}
+
+static void sums_go_both_ways_and_are_right(void **state)
+{
+    assert_true(ranks_run_comm(2, sum_both_ways, NULL, 100));
+    assert_true(ranks_run_comm(3, sum_both_ways, NULL, 100));
+    assert_true(ranks_run_comm(5, sum_both_ways, NULL, 100));
+}
+
 // A row says it: nothing is learned.
 static int keep_to_the_row(tern_comm *comm, void *arg)
 {
@@ -259,6 +346,7 @@ int main(void)
         cmocka_unit_test(calls_that_are_not_timed_teach_nothing),
         cmocka_unit_test(calls_go_both_ways_and_are_right),
         cmocka_unit_test(roots_may_take_turns),
+        cmocka_unit_test(sums_go_both_ways_and_are_right),
         cmocka_unit_test(a_row_is_kept_to),
     };
     setenv("TERN_TUNE", "", 1);
