@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the memory of other ranks.
+// Reading the memory of other ranks, and writing into it.
 
 #include "sync/reach.h"
 
@@ -108,6 +108,11 @@ static bool has_ended(const struct tern__job *job, int member, int wait_ms)
     return poll(&end, 1, wait_ms) > 0;
 }
 
+bool tern__reach_has_ended(const struct tern__group *group, int rank)
+{
+    return has_ended(group->job, group->members[rank], 0);
+}
+
 int tern__reach_fail(struct tern__group *group, const struct tern__unread *unread, const char *what)
 {
     struct tern__job *job = group->job;
@@ -158,7 +163,7 @@ bool tern__reach_copy(const struct tern__group *group, int rank, char *to, uint6
 bool tern__reach_counts(const struct tern__group *group, int rank, uint64_t from,
                         struct tern__unread *unread)
 {
-    if (has_ended(group->job, group->members[rank], 0)) {
+    if (tern__reach_has_ended(group, rank)) {
         *unread = (struct tern__unread){rank, ESRCH, from};
         return false;
     }
@@ -170,4 +175,27 @@ bool tern__reach_read(const struct tern__group *group, int rank, char *to, uint6
 {
     return tern__reach_copy(group, rank, to, from, bytes, unread) &&
            tern__reach_counts(group, rank, from, unread);
+}
+
+// The number is asked about before each piece: that of a process that has ended long ago may be
+// another one's, in whose memory nothing must be written.
+bool tern__reach_write(const struct tern__group *group, int rank, uint64_t to, const char *from,
+                       uint64_t bytes)
+{
+    const struct tern__job *job = group->job;
+    int pid = (int)tern__peek(&job->ctl->ranks[group->members[rank]].pid);
+    ssize_t put = 0;
+    for (uint64_t at = 0; at < bytes; at += (uint64_t)put) {
+        uint64_t part = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        struct iovec local = {.iov_base = (void *)(uintptr_t)(from + at), .iov_len = part};
+        struct iovec remote = {.iov_base = (void *)(uintptr_t)(to + at), .iov_len = part};
+        if (tern__reach_has_ended(group, rank)) {
+            return false;
+        }
+        put = process_vm_writev(pid, &local, 1, &remote, 1, 0);
+        if (put <= 0) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -53,6 +53,14 @@ bool tern__reach_copy(const struct tern__group *group, int rank, char *to, uint6
 bool tern__reach_counts(const struct tern__group *group, int rank, uint64_t from,
                         struct tern__unread *unread);
 
+// Whether the process of a rank has ended.
+bool tern__reach_has_ended(const struct tern__group *group, int rank);
+
+// Writes into what another rank has at an address of its own; whoever it is must be waiting for
+// this. False when that cannot be done, and something may have been written.
+bool tern__reach_write(const struct tern__group *group, int rank, uint64_t to, const char *from,
+                       uint64_t bytes);
+
 // Fails the group for it: TERN_ERR_PEER when the other rank has died; TERN_ERR_ARG when one of the
 // two buffers is no memory of its owner. `what` begins that sentence: the call.
 int tern__reach_fail(struct tern__group *group, const struct tern__unread *unread,
