@@ -5,6 +5,7 @@
 //     heads      a pair of lines for each slot, of which the first one is used: what the rank
 //                publishes at the beginning of a run
 //     letters    likewise: what a v-collective of two ranks says to the other one
+//     help       likewise: a copy that this rank makes out of another one's memory, with its help
 //     arrivals   rank 0's are used, by all ranks: counters of a slot, a line each
 //     signals    of the plan that runs in a slot
 //     locks      a line each; of atomic reduces of any plan
@@ -43,14 +44,15 @@ enum {
 
 #define TERN__AREA_HEADS 0
 #define TERN__AREA_LETTERS (TERN__SLOTS * TERN__LINE_PAIR)
-#define TERN__AREA_ARRIVALS (TERN__AREA_LETTERS + TERN__SLOTS * TERN__LINE_PAIR)
+#define TERN__AREA_HELP (TERN__AREA_LETTERS + TERN__SLOTS * TERN__LINE_PAIR)
+#define TERN__AREA_ARRIVALS (TERN__AREA_HELP + TERN__SLOTS * TERN__LINE_PAIR)
 #define TERN__AREA_SIGNALS                                                                         \
     (TERN__AREA_ARRIVALS + (size_t)TERN__SLOTS * TERN__SLOT_ARRIVALS * TERN_CACHE_LINE)
 #define TERN__AREA_LOCKS                                                                           \
     (TERN__AREA_SIGNALS + (size_t)TERN__SLOTS * TERN__SLOT_SIGNALS * TERN_CACHE_LINE)
 #define TERN__AREA_VOTES (TERN__AREA_LOCKS + (size_t)TERN__AREA_LOCKS_COUNT * TERN_CACHE_LINE)
 #define TERN__AREA_MAIL (TERN__AREA_VOTES + TERN_CACHE_LINE)
-#define TERN__MAIL_LINES (TERN__MAIL_SLOTS + 1) // heads, and the line of acknowledgements
+#define TERN__MAIL_LINES (TERN__MAIL_SLOTS + 2) // heads, and those of acknowledgements and help
 #define TERN__AREA_ALIGN ((size_t)4096)
 
 // Where the payloads of slots, and those of messages, begin; and the size of a part.

@@ -193,6 +193,12 @@ static inline struct tern__letter *tern__area_letter(const tern_window *area, in
     return (struct tern__letter *)(void *)(letters + run % TERN__SLOTS * TERN__LINE_PAIR);
 }
 
+static inline struct tern__help *tern__area_help(const tern_window *area, int rank, uint32_t run)
+{
+    char *lines = tern__area_part(area, rank) + TERN__AREA_HELP;
+    return (struct tern__help *)(void *)(lines + run % TERN__SLOTS * TERN__LINE_PAIR);
+}
+
 static inline char *tern__area_payload(const tern_window *area, int rank, uint32_t run)
 {
     return tern__area_part(area, rank) + tern__area_payloads(area->nranks) +
@@ -245,6 +251,11 @@ static inline struct tern__mail_ack *tern__area_mail_ack(const tern_window *area
     char *box = tern__area_part(area, to) + TERN__AREA_MAIL +
                 (size_t)from * TERN__MAIL_LINES * TERN_CACHE_LINE;
     return (struct tern__mail_ack *)(void *)(box + TERN__MAIL_SLOTS * TERN_CACHE_LINE);
+}
+
+static inline struct tern__help *tern__area_mail_help(const tern_window *area, int to, int from)
+{
+    return (struct tern__help *)(void *)(tern__area_mail_ack(area, to, from) + 1);
 }
 
 static inline char *tern__area_mail_payload(const tern_window *area, int to, int from,

@@ -234,6 +234,7 @@ struct tern__calls {
     // Of the run that has not ended and is the oldest.
     bool met_all; // it has waited for all others
     bool bound;
+    struct tern__help *gives; // in whose copy this rank helps (place.c); or NULL
     struct tern__lanes lanes;
     struct tern__binding binding;
     struct tern__share shares[TERN_RANKS_MAX];           // of pieces: this rank's table

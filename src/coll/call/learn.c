@@ -40,8 +40,10 @@ static struct tern__learned_plan plan_of(const struct tern__coll *call, bool gue
     };
 }
 
-// Of fewer bytes it is not worth while to read one half and take the other out of slots.
+// Of fewer bytes it is not worth while to read one half and take the other out of slots; of more
+// the root writes a part to where it belongs (sync/help.h).
 #define HALVES_FROM (UINT64_C(4) << 10)
+_Static_assert(TERN__HELP_FROM / 2 <= TERN__AHEAD * TERN__SLOT_BYTES, "a half has room");
 
 // Whether reads of others' inputs are all that a plan does.
 static bool reads_only(const struct tern__program *program)
@@ -67,11 +69,10 @@ const struct tern__program *tern__call_reader(const struct tern__coll *call)
 
 bool tern__call_can_halve(const struct tern__coll *call, const struct tern__program *direct)
 {
-    uint64_t most = 2 * (uint64_t)TERN__AHEAD * TERN__SLOT_BYTES;
     return direct != NULL && direct->scaled && call->staged->scaled && reads_only(call->staged) &&
            call->calls->nranks == 2 && tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM &&
            !tern__kind_has_shares(call->plan_kind) && call->share_bytes >= HALVES_FROM &&
-           call->share_bytes <= most;
+           call->share_bytes < TERN__HELP_FROM;
 }
 
 const struct tern__program *tern__call_direct(const struct tern__coll *call, uint64_t longest)

@@ -101,12 +101,12 @@ static bool any_in_place(const struct tern__calls *calls, uint32_t run)
 static void halve(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
-    uint64_t half = call->share_bytes / 2;
-    uint64_t count = (half + TERN__SLOT_BYTES - 1) / TERN__SLOT_BYTES;
     if (call->root != calls->rank) {
         tern__distance_measure(&calls->distance, tern__area_payload(calls->area, call->root, run));
     }
     if ((tern__call_placement(calls, call->root, run)->form & TERN__FORM_HALF) != 0) {
+        uint64_t half = call->share_bytes / 2;
+        uint64_t count = (half + TERN__SLOT_BYTES - 1) / TERN__SLOT_BYTES;
         call->piece_bytes = tern__round_line((half + count - 1) / count);
         call->piece_room = call->piece_bytes;
         call->announced = 1;
@@ -199,6 +199,8 @@ static void bind_elements(const struct tern__coll *call)
 {
     struct tern__binding *binding = &call->calls->binding;
     binding->far = 0;
+    binding->help = NULL;
+    call->calls->gives = NULL;
     binding->distance = &call->calls->distance;
     binding->elsewhere = 0;
     binding->left = call->left;
@@ -309,6 +311,41 @@ static int find_base(struct tern__coll *call, int rank, uint64_t key, char **bas
     return *base != NULL ? TERN_OK : tern__call_window_gone(call, rank);
 }
 
+// A rank that has its own share to copy before it can help comes late.
+#define HELP_LATE_FROM (UINT64_C(2) << 20)
+
+// Of two ranks one gives what the other one takes out of its memory: it has nothing else to do, so
+// where it has a processor it copies, too.
+static void bind_help(struct tern__coll *call, uint32_t run)
+{
+    struct tern__calls *calls = call->calls;
+    struct tern__binding *binding = &calls->binding;
+    enum tern_kind_root root = tern__kinds[call->kind].root;
+    uint64_t longest = call->counts ? call->longest : binding->share_bytes;
+    uint64_t from = root == TERN_KIND_ROOT_TO       ? TERN__HELP_LEAST
+                    : tern__kind_in_all(call->kind) ? HELP_LATE_FROM
+                                                    : TERN__HELP_FROM;
+    if (calls->nranks != 2 || root == TERN_KIND_ROOT_NONE || tern__kinds[call->kind].sums ||
+        call->way != TERN__WAY_DIRECT || longest < from ||
+        !tern__job_ladder(calls->work.job).alone) {
+        return;
+    }
+    int taker = root == TERN_KIND_ROOT_TO ? call->root : 1 - call->root;
+    struct tern__help *help = tern__area_help(calls->area, taker, run);
+    if (taker != calls->rank) {
+        calls->gives = help;
+        return;
+    }
+    const struct tern__script *script = &call->placed->whole;
+    binding->help = help;
+    for (uint32_t lane = 0; lane < script->lanes_count; lane++) {
+        const struct tern__steps *steps = &script->lanes[lane];
+        for (const struct tern__step *step = steps->begin; step != steps->end; step++) {
+            tern__transfer_open(binding, step);
+        }
+    }
+}
+
 // The buffers where they are, from behind the pieces on.
 static int bind_placed(struct tern__coll *call, uint32_t run)
 {
@@ -364,6 +401,7 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
         bind_outs(call, 0, UINT64_MAX);
     }
     calls->lanes.script = &call->placed->whole;
+    bind_help(call, run);
     if (call->left != 0) {
         tern__call_stand_in(call, run);
     }

@@ -249,9 +249,6 @@ static bool goes_staged(const struct tern__coll *call, const struct tern__placem
            ((window->out_shared >> calls->rank & 1) != 0 && placement->out_window == 0);
 }
 
-// From so many bytes on halves are quicker when the ranks are far from each other, too.
-#define HALVES_FAR_FROM (UINT64_C(1) << 20)
-
 // What the root of two says about halves, and a line that tells the other one how far it is.
 static uint32_t form_of_halves(const struct tern__coll *call, uint64_t in_window, uint32_t run)
 {
@@ -261,9 +258,7 @@ static uint32_t form_of_halves(const struct tern__coll *call, uint64_t in_window
         return 0;
     }
     tern__area_payload(calls->area, calls->rank, run)[0] = 0;
-    bool quicker =
-        call->share_bytes >= HALVES_FAR_FROM || !tern__distance_is_long(&calls->distance);
-    return are_alone(calls) && quicker ? TERN__FORM_HALF : 0;
+    return are_alone(calls) && !tern__distance_is_long(&calls->distance) ? TERN__FORM_HALF : 0;
 }
 
 static void fill_announcement(struct tern__coll *call, uint32_t run, struct tern__head *head)

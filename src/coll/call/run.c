@@ -156,6 +156,13 @@ static int meet(struct tern__calls *calls, struct tern__coll *call)
     return met < 0 ? tern__calls_mismatch(calls, &differs) : met;
 }
 
+// While this rank waits until another one has taken its bytes.
+static bool give_help(const struct tern__calls *calls)
+{
+    return calls->gives != NULL &&
+           tern__help_give(&calls->comm->group, 1 - calls->rank, calls->gives);
+}
+
 // The oldest run: 1 when it ended, 0 when it has to wait.
 static int advance_run(struct tern__calls *calls, bool *moved)
 {
@@ -181,6 +188,10 @@ static int advance_run(struct tern__calls *calls, bool *moved)
         if (calls->lanes.failed) {
             return tern__call_unread(call);
         }
+        if (!swept && give_help(calls)) {
+            *moved = true;
+            continue;
+        }
         if (!swept) { // perhaps for ever, if the others make another call
             int met = call->wide ? meet(calls, call) : 0;
             return met < 0 ? met : 0;
@@ -200,6 +211,10 @@ static int advance_run(struct tern__calls *calls, bool *moved)
 
 void tern__calls_fail(struct tern__calls *calls, int status)
 {
+    if (calls->bound && calls->binding.help != NULL) {
+        tern__help_leave(&calls->comm->group, 1 - calls->rank, calls->binding.help);
+        calls->binding.help = NULL;
+    }
     while (calls->oldest != NULL) {
         end_call(calls, calls->oldest, status);
     }
@@ -240,7 +255,8 @@ static bool work_ready(struct tern__work *work)
 {
     struct tern__calls *calls = calls_of(work);
     bool compares = !calls->bound || (calls->oldest != NULL && calls->oldest->wide);
-    return (calls->bound && tern__lanes_ready(&calls->lanes)) ||
+    return (calls->bound && (tern__lanes_ready(&calls->lanes) ||
+                             (calls->gives != NULL && tern__help_is_wanted(calls->gives)))) ||
            (compares && tern__calls_ready(calls));
 }
 

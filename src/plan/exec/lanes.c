@@ -112,6 +112,9 @@ static inline bool is_ready(struct tern__lanes *lanes, const struct tern__step *
     case TERN__STEP_MEET:
         return has_met(lanes, step->signal);
     default:
+        if (tern__transfer_waits(lanes->binding, step)) {
+            return tern__help_is_over(lanes->binding->help);
+        }
         return (step->gates & ~lanes->begun) == 0 || have_begun(lanes, step->gates);
     }
 }
@@ -149,7 +152,7 @@ static bool transfer(struct tern__lanes *lanes, uint32_t lane, const struct tern
     bool wanted = false;
     if (step->kind != TERN__STEP_ADD) {
         lanes->failed = !tern__transfer(lanes->binding, lanes->window->xport, step, &lanes->unread);
-        return !lanes->failed;
+        return !lanes->failed && !tern__transfer_waits(lanes->binding, step);
     }
     bool over = tern__add(lanes->binding, step, &lanes->added[lane], &wanted);
     if (wanted) {

@@ -3,6 +3,7 @@
 
 #include "plan/exec/transfer.h"
 
+#include <assert.h>
 #include <stdalign.h>
 
 #include "base/trace.h"
@@ -87,6 +88,34 @@ static bool any_far(const struct tern__binding *binding, const struct tern__step
     return far;
 }
 
+// Another lane's copy may have the line.
+static bool takes_help(const struct tern__binding *binding, const struct tern__step *step,
+                       const char *to, uint64_t length)
+{
+    return binding->help != NULL && step->destinations_count == 1 && length >= TERN__HELP_LEAST &&
+           (tern__peek(&binding->help->claims) == 0 || tern__help_is_for(binding->help, to));
+}
+
+bool tern__transfer_waits(const struct tern__binding *binding, const struct tern__step *step)
+{
+    return binding->help != NULL && step->kind == TERN__STEP_COPY &&
+           is_far(binding, &step->operands[0]) &&
+           tern__help_waits(binding->help, tern__range_address(binding, &step->operands[1]));
+}
+
+void tern__transfer_open(const struct tern__binding *binding, const struct tern__step *step)
+{
+    if (step->kind != TERN__STEP_COPY || !is_far(binding, &step->operands[0])) {
+        return;
+    }
+    uint64_t length = tern__step_length(binding, step);
+    char *to = tern__range_address(binding, &step->operands[1]);
+    if (takes_help(binding, step, to, length) && tern__peek(&binding->help->claims) == 0) {
+        tern__help_open(binding->group, step->operands[0].rank, binding->help, to,
+                        (uintptr_t)tern__range_address(binding, &step->operands[0]), length);
+    }
+}
+
 static bool fetch(const struct tern__binding *binding, const struct tern__step *step,
                   uint64_t length, struct tern__unread *unread)
 {
@@ -94,6 +123,10 @@ static bool fetch(const struct tern__binding *binding, const struct tern__step *
     uint64_t from = (uintptr_t)tern__range_address(binding, range);
     for (int d = 0; d < step->destinations_count; d++) {
         char *to = tern__range_address(binding, &step->operands[1 + d]);
+        if (takes_help(binding, step, to, length)) {
+            return tern__help_read(binding->group, range->rank, to, from, length, binding->help,
+                                   unread) >= 0;
+        }
         if (!tern__reach_read(binding->group, range->rank, to, from, length, unread)) {
             return false;
         }
@@ -207,6 +240,7 @@ static bool reduce_fetched(const struct tern__binding *binding, const struct ter
         from[s] = (uintptr_t)tern__range_address(binding, &step->operands[s]);
         fetched += is_far(binding, &step->operands[s]);
     }
+    assert(fetched > 0); // any_far
     uint64_t block = tern__fetch_block(fetched);
     uint64_t most = block / binding->element_bytes * binding->element_bytes;
     for (uint64_t at = 0; at < length; at += most) {
@@ -275,9 +309,13 @@ bool tern__transfer(const struct tern__binding *binding, const struct tern__xpor
         return true;
     }
     if (any_far(binding, step)) {
+        bool again = tern__transfer_waits(binding, step);
         if (!(step->kind == TERN__STEP_COPY ? fetch : reduce_fetched)(binding, step, length,
                                                                       unread)) {
             return false;
+        }
+        if (again) {
+            return true;
         }
     } else if (step->kind == TERN__STEP_COPY) {
         copy(binding, xport, step, length);

@@ -7,7 +7,7 @@
 #include "isa/reduce.h"
 #include "isa/reduce_function.h"
 #include "plan/exec/script.h"
-#include "sync/reach.h"
+#include "sync/help.h"
 #include "tern/comm.h"
 #include "tern/op.h"
 #include "xport/distance.h"
@@ -51,6 +51,8 @@ struct tern__binding {
     // into buffers of the rank that runs, and do nothing else with it.
     uint64_t far;
     char *room; // of this process: tern__fetch_room bytes for what is reduced from there
+    // NULL: none. Else who owns what is far helps with a long copy of it, in this line.
+    struct tern__help *help;
     // Bit r: rank r is on another machine: copies to it, and posts, are messages, which come in the
     // order of the lanes that send them; nothing else is done with its memory.
     uint64_t elsewhere;
@@ -99,10 +101,18 @@ void tern__reduce_elements(const struct tern__binding *binding, char *const *to,
                            const char *const *from, int from_count, size_t count);
 
 // A step that is a copy or a reduction, but no atomic one (add.h); false when bytes of another
-// process could not be read. Data path: no allocation, lock or log, and no system call but for what
-// is far, but the function's.
+// process could not be read. It may have to be called again: tern__transfer_waits. Data path: no
+// allocation, lock or log, and no system call but for what is far, but the function's.
 bool tern__transfer(const struct tern__binding *binding, const struct tern__xport *xport,
                     const struct tern__step *step, struct tern__unread *unread);
+
+// Whether a step that has been begun is not over, because a rank that helps still writes; to be
+// called again when that has ended: binding->help.
+bool tern__transfer_waits(const struct tern__binding *binding, const struct tern__step *step);
+
+// Before a run: who owns what a step copies may begin at once, if it helps. No other step touches
+// what that one writes.
+void tern__transfer_open(const struct tern__binding *binding, const struct tern__step *step);
 
 // The same of a copy to one rank, of another machine, with a post to a signal of that rank behind
 // it: one message.

@@ -446,13 +446,13 @@ static void small_and_very_large_shares_go_through_slots(void **state)
     assert_true(right);
 }
 
-// A root gives the first half of its bytes in pieces while the other rank reads the rest: if each
-// of the two has a processor, when they are near each other or the half is large. The bytes are
-// right in any case; how many runs there were tells what was done.
+// A root gives the first half of its bytes in slots while the other rank reads the rest: if each
+// of the two has a processor, when they are near each other and the bytes are few. They are right
+// in any case; how many runs there were tells what was done.
 static int give_halves(tern_comm *comm, void *arg)
 {
-    static const size_t sizes[] = {8192, 100001, 600000, 2 << 20, (2 << 20) + 1};
-    static const uint32_t pieces[] = {1, 1, 2, 4, 0};
+    static const size_t sizes[] = {8192, 100001, 600000, TERN__HELP_FROM - 1, TERN__HELP_FROM};
+    static const uint32_t pieces[] = {1, 1, 2, 2, 0};
     static char in[LARGE];
     static char out[LARGE];
     bool alone = tern__job_ladder(comm->group.job).alone;
@@ -470,7 +470,7 @@ static int give_halves(tern_comm *comm, void *arg)
         uint32_t before = calls->published;
         CHECK(tern_broadcast(comm, tern_comm_rank(comm) == root ? in : NULL, out, bytes, TERN_U8,
                              root) == TERN_OK);
-        bool halves = alone && (!is_long || bytes >= 1 << 20);
+        bool halves = alone && !is_long && bytes < TERN__HELP_FROM;
         CHECK(calls->published - before == 1 + (halves ? pieces[turn % 5] : 0));
         CHECK(strcmp(last_way(comm), "direct") == 0 && memcmp(in, out, bytes) == 0);
     }
