@@ -209,6 +209,7 @@ int tern__message_begin(struct tern__message *message)
     struct tern__mail_queue *queue = tern__mail_queue_of(message);
     message->moved = 0;
     message->by_reference = false;
+    message->helps = false;
     message->begun = false;
     tern__poke(&message->done, 0);
     message->next = NULL;

@@ -37,6 +37,7 @@ struct tern__pipe {
     // In: what the next piece belongs to, if it is not the first of a message.
     struct tern__message *into;
     struct tern__early *filling;
+    bool helped;   // the sender still writes a part of the next piece
     uint64_t seen; // messages whose first piece was taken
     struct tern__early *early;
 };
@@ -67,6 +68,7 @@ struct tern__message {
     size_t element_bytes;
     uint64_t moved;    // bytes that are in the mailbox, or out of it
     bool by_reference; // sends: the receiver copies it from where it is, until ack comes to `last`
+    bool helps;        // and this rank may help with it, if it has a processor
     bool begun;        // its first piece is in the mailbox, or was seen there
     uint32_t last;
     uint64_t number; // of the pair's messages in this direction, from 1

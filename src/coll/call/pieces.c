@@ -75,8 +75,7 @@ static uint64_t refer_from(const struct tern__calls *calls)
 
 // Whether the receiver can take it from where it lies: in a window, or in ordinary memory that it
 // may read.
-static bool put_reference(const struct tern__message *message, struct tern__mail *mail,
-                          uint32_t number)
+static bool put_reference(struct tern__message *message, struct tern__mail *mail, uint32_t number)
 {
     const struct tern__calls *calls = message->endpoint->calls;
     struct tern__mail_reference place = {.bytes = message->bytes};
@@ -90,6 +89,7 @@ static bool put_reference(const struct tern__message *message, struct tern__mail
             return false;
         }
         place.offset = (uintptr_t)message->buffer;
+        message->helps = message->bytes >= TERN__HELP_FROM && message->peer != calls->rank;
         payload_of(message, number)[0] = 0; // a line that tells the receiver how far this rank is
     }
     memcpy(mail->data, &place, sizeof place);
@@ -174,8 +174,14 @@ static void fail_queue(struct tern__mail_queue *queue, int status)
 
 void tern__endpoint_fail(struct tern__endpoint *endpoint, int status)
 {
-    for (int peer = 0; peer < endpoint->calls->nranks; peer++) {
+    const struct tern__calls *calls = endpoint->calls;
+    for (int peer = 0; peer < calls->nranks; peer++) {
         struct tern__pipe *in = &endpoint->in[peer];
+        if (in->helped) {
+            tern__help_leave(&calls->comm->group, peer,
+                             tern__area_mail_help(calls->area, calls->rank, peer));
+            in->helped = false;
+        }
         fail_queue(&endpoint->out[peer].queue, status);
         fail_queue(&in->queue, status);
         if (in->into != NULL) {
@@ -194,11 +200,40 @@ void tern__endpoint_fail(struct tern__endpoint *endpoint, int status)
 
 // Sends.
 
+// The receiver's copy of this message, if this rank may help with it.
+static struct tern__help *help_of(const struct tern__message *message)
+{
+    struct tern__calls *calls = message->endpoint->calls;
+    return message->helps && tern__job_ladder(calls->work.job).alone
+               ? tern__area_mail_help(calls->area, message->peer, calls->rank)
+               : NULL;
+}
+
+static bool give_help(const struct tern__message *message)
+{
+    struct tern__help *help = help_of(message);
+    return help != NULL &&
+           tern__help_give(&message->endpoint->calls->comm->group, message->peer, help);
+}
+
+static bool is_help_wanted(const struct tern__message *message)
+{
+    const struct tern__help *help = help_of(message);
+    return help != NULL && tern__help_is_wanted(help);
+}
+
 static int send_some(struct tern__pipe *pipe)
 {
     int moved = 0;
-    while (pipe->queue.oldest != NULL && can_send(pipe->queue.oldest, pipe)) {
+    while (pipe->queue.oldest != NULL) {
         struct tern__message *message = pipe->queue.oldest;
+        if (!can_send(message, pipe)) {
+            if (!give_help(message)) {
+                break;
+            }
+            moved = 1;
+            continue;
+        }
         moved = 1;
         if (message->by_reference) {
             end_oldest(&pipe->queue, TERN_OK);
@@ -307,7 +342,8 @@ bool tern__endpoint_ready(struct tern__endpoint *endpoint)
 {
     for (int peer = 0; peer < endpoint->calls->nranks; peer++) {
         struct tern__pipe *out = &endpoint->out[peer];
-        if ((out->queue.oldest != NULL && can_send(out->queue.oldest, out)) ||
+        const struct tern__message *oldest = out->queue.oldest;
+        if ((oldest != NULL && (can_send(oldest, out) || is_help_wanted(oldest))) ||
             tern__can_take(endpoint, peer)) {
             return true;
         }

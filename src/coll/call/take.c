@@ -28,6 +28,10 @@ bool tern__can_take(const struct tern__endpoint *endpoint, int from)
 {
     const struct tern__pipe *pipe = &endpoint->in[from];
     bool wanted = pipe->into != NULL || pipe->filling != NULL || tern__recv_wants(endpoint, from);
+    if (pipe->helped) {
+        const struct tern__calls *calls = endpoint->calls;
+        return tern__help_is_over(tern__area_mail_help(calls->area, calls->rank, from));
+    }
     return wanted && next_mail(endpoint, from) != NULL;
 }
 
@@ -52,17 +56,31 @@ struct target {
     uint64_t number; // of the message, for sentences
 };
 
-// Out of the sender's ordinary memory.
-static int take_far(struct tern__group *group, int from, uint64_t address,
+// Out of the sender's ordinary memory, with its help. 1: it still writes.
+static int take_far(struct tern__endpoint *endpoint, int from, uint64_t address,
                     const struct target *target)
 {
     struct tern__unread unread;
+    struct tern__calls *calls = endpoint->calls;
+    struct tern__group *group = &calls->comm->group;
+    struct tern__pipe *pipe = &endpoint->in[from];
+    int done;
     if (from == group->rank) {
         memcpy(target->to, (const char *)(uintptr_t)address, target->bytes);
         return TERN_OK;
     }
-    if (tern__reach_read(group, from, target->to, address, target->bytes, &unread)) {
-        return TERN_OK;
+    // Of two that send to each other neither has time for the other one.
+    bool helped = target->bytes >= TERN__HELP_FROM && endpoint->out[from].queue.oldest == NULL &&
+                  tern__job_ladder(calls->work.job).alone;
+    if (helped || pipe->helped) {
+        done = tern__help_read(group, from, target->to, address, target->bytes,
+                               tern__area_mail_help(calls->area, calls->rank, from), &unread);
+        pipe->helped = done == 0;
+    } else {
+        done = tern__reach_read(group, from, target->to, address, target->bytes, &unread) ? 1 : -1;
+    }
+    if (done >= 0) {
+        return 1 - done;
     }
     char what[96];
     snprintf(what, sizeof what, "message %llu, a recv of %llu bytes from %s",
@@ -71,19 +89,20 @@ static int take_far(struct tern__group *group, int from, uint64_t address,
     return tern__reach_fail(group, &unread, what);
 }
 
-static int take_referred(struct tern__calls *calls, int from, uint32_t number,
+static int take_referred(struct tern__endpoint *endpoint, int from, uint32_t number,
                          const struct target *target)
 {
+    struct tern__calls *calls = endpoint->calls;
     struct tern__group *group = &calls->comm->group;
     const struct tern__mail *mail = tern__area_mail(calls->area, calls->rank, from, number);
     struct tern__mail_reference place;
     memcpy(&place, mail->data, sizeof place);
     if (place.window == 0) {
-        if (from != calls->rank) {
+        if (from != calls->rank && !endpoint->in[from].helped) {
             tern__distance_measure(&calls->distance,
                                    tern__area_mail_payload(calls->area, calls->rank, from, number));
         }
-        return take_far(group, from, place.offset, target);
+        return take_far(endpoint, from, place.offset, target);
     }
     const char *base =
         tern__registry_base(group->job, (int)(place.window >> 32), (uint32_t)place.window - 1);
@@ -97,7 +116,7 @@ static int take_referred(struct tern__calls *calls, int from, uint32_t number,
     return TERN_OK;
 }
 
-// Takes the next piece out of the mailbox: *bytes of the message.
+// Takes the next piece out of the mailbox: *bytes of the message. 1: not yet all of it.
 static int take_piece(struct tern__endpoint *endpoint, int from, const struct target *target,
                       uint64_t *bytes)
 {
@@ -106,7 +125,10 @@ static int take_piece(struct tern__endpoint *endpoint, int from, const struct ta
     uint32_t number = pipe->pieces + 1;
     const struct tern__mail *mail = tern__area_mail(calls->area, calls->rank, from, number);
     if (mail->bytes == TERN__MAIL_REFERENCE) {
-        TERN_TRY(take_referred(calls, from, number, target));
+        int status = take_referred(endpoint, from, number, target);
+        if (status != TERN_OK) {
+            return status;
+        }
         *bytes = target->bytes;
     } else {
         bool line = mail->bytes <= TERN__MAIL_LINE_BYTES;
@@ -169,7 +191,10 @@ static int take_into(struct tern__endpoint *endpoint, int from, struct tern__mes
     int64_t begin_ns = tern__trace_start();
     uint64_t bytes;
     struct target target = {message->buffer + message->moved, message->bytes, message->number};
-    TERN_TRY(take_piece(endpoint, from, &target, &bytes));
+    int status = take_piece(endpoint, from, &target, &bytes);
+    if (status != TERN_OK) {
+        return status;
+    }
     message->moved += bytes;
     if (begin_ns != 0) {
         tern__trace_piece(message, endpoint->in[from].pieces, bytes, begin_ns);
@@ -187,7 +212,10 @@ static int take_early(struct tern__endpoint *endpoint, int from, struct tern__ea
     uint64_t bytes;
     assert(early != NULL); // a message that is no recv's has one: meet
     struct target target = {(char *)early->data + early->moved, early->bytes, early->number};
-    TERN_TRY(take_piece(endpoint, from, &target, &bytes));
+    int status = take_piece(endpoint, from, &target, &bytes);
+    if (status != TERN_OK) {
+        return status;
+    }
     early->moved += bytes;
     if (early->moved == early->bytes) {
         pipe->filling = NULL;
@@ -214,9 +242,10 @@ int tern__take_some(struct tern__endpoint *endpoint, int from, bool by_reference
         if (pipe->into == NULL && pipe->filling == NULL) {
             TERN_TRY(meet(endpoint, from, mail));
         }
-        TERN_TRY(pipe->into != NULL ? take_into(endpoint, from, pipe->into)
-                                    : take_early(endpoint, from, pipe->filling));
-        if (endpoint->turn != turn) {
+        int status = pipe->into != NULL ? take_into(endpoint, from, pipe->into)
+                                        : take_early(endpoint, from, pipe->filling);
+        TERN_TRY(status);
+        if (status > 0 || endpoint->turn != turn) {
             break;
         }
     }

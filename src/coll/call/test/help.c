@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest-timeout: 240, ctest-threads: none
+// Two ranks, one of which takes what the other one has in ordinary memory: that one copies, too
+// (sync/help.h). Every byte is right whoever copies it, in every kind and every way to make a call;
+// it is done where each rank has a processor; and either of the two may die in the middle.
+#include "coll/call/test/calls.h"
+
+#include <signal.h>
+
+#include "coll/call/call.h"
+#include "coll/call/mail.h"
+#include "comm/comm.h"
+
+enum { SHARE_MAX = (2 << 20) + 4096, LARGE = 4 << 20 };
+
+static const tern_coll_kind kinds[] = {
+    TERN_COLL_BROADCAST, TERN_COLL_GATHER,    TERN_COLL_SCATTER,
+    TERN_COLL_GATHER_V,  TERN_COLL_SCATTER_V, TERN_COLL_SEND,
+};
+
+// How many copies that this rank has made last in a slot were helped with; forgets it.
+static int count_helped(const tern_comm *comm)
+{
+    int count = 0;
+    for (uint32_t run = 0; run < TERN__SLOTS; run++) {
+        struct tern__help *help = tern__area_help(comm->area, comm->group.rank, run);
+        count += tern__peek(&help->given) == TERN__GIVEN_ALL;
+        tern__poke(&help->given, TERN__GIVEN_NOT_YET);
+    }
+    struct tern__help *help =
+        tern__area_mail_help(comm->area, comm->group.rank, 1 - comm->group.rank);
+    count += tern__peek(&help->given) == TERN__GIVEN_ALL;
+    tern__poke(&help->given, TERN__GIVEN_NOT_YET);
+    return count;
+}
+
+static int run_matrix(tern_comm *world, void *arg)
+{
+    static const size_t bytes[] = {TERN__HELP_LEAST - 8, TERN__HELP_LEAST, TERN__HELP_FROM, 1300008,
+                                   SHARE_MAX};
+    struct kit_bench bench;
+    int helped = 0;
+    CHECK(kit_open(world, (size_t)SHARE_MAX * 4, 1, &bench) == 0);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        for (size_t turn = 0; turn < 5 * KIT_MODES * 2; turn++) {
+            bool odd = (turn + k) % 3 == 0;
+            struct ref_case c = {.kind = kinds[k], .dtype = odd ? TERN_U8 : TERN_F32};
+            c.count = bytes[turn % 5] / tern_dtype_size(c.dtype) - odd;
+            c.root = (int)(turn / 3);
+            c.seed = 100 * turn + k;
+            struct kit_work work;
+            kit_make(&bench, turn % 4 == 3 ? KIT_BACKWARDS : KIT_WORLD, &c, turn % 2 != 0,
+                     odd ? KIT_BYTE : KIT_HEAP, KIT_HEAP, 0, &work);
+            CHECK(kit_run(&work, (enum kit_mode)(turn / 5 % KIT_MODES)) == 0);
+            helped += count_helped(bench.comms[work.comm]);
+        }
+    }
+    CHECK(tern__job_ladder(world->group.job).alone || helped == 0);
+    return kit_close(&bench);
+}
+
+static void every_kind_is_right_in_every_way(void **state)
+{
+    const char *const agree[] = {"early", "strict"};
+    for (int i = 0; i < 2; i++) {
+        setenv("TERN_AGREE", agree[i], 1);
+        assert_true(ranks_run_comm(2, run_matrix, NULL, 100));
+    }
+    unsetenv("TERN_AGREE");
+}
+
+// One way: the sender has nothing else to do, and need not be inside a call.
+static int send_one_way(tern_comm *comm, void *arg)
+{
+    static char in[LARGE];
+    static char out[LARGE];
+    int rank = tern_comm_rank(comm);
+    for (int turn = 0; turn < 60; turn++) {
+        size_t bytes = (size_t)LARGE >> turn % 7;
+        bool sends = rank == turn % 2;
+        bytes -= (size_t)turn % 3;
+        for (size_t i = 0; i < bytes; i++) {
+            in[i] = (char)(i * 7 + (i >> 12) + (size_t)turn);
+        }
+        memset(out, turn, sizeof out);
+        tern_received received;
+        tern_coll call = {.kind = sends ? TERN_COLL_SEND : TERN_COLL_RECV,
+                          .in = in,
+                          .out = out,
+                          .count = sends ? bytes : LARGE,
+                          .dtype = TERN_U8,
+                          .root = 1 - rank,
+                          .received = &received};
+        if (turn % 5 == 4) {
+            tern_request request;
+            CHECK(tern_coll_start(comm, &call, &request) == TERN_OK);
+            usleep(sends ? 500 : 0);
+            CHECK(tern_request_wait(&request) == TERN_OK);
+        } else {
+            CHECK(tern_coll_run(comm, &call) == TERN_OK);
+        }
+        if (sends) { // who comes back may write
+            memset(in, -1, sizeof in);
+        } else {
+            CHECK(received.count == bytes && memcmp(in, out, bytes) == 0);
+            CHECK(bytes == LARGE || out[bytes] == (char)turn);
+        }
+    }
+    return 0;
+}
+
+static void messages_of_every_length_arrive(void **state)
+{
+    assert_true(ranks_run_comm(2, send_one_way, NULL, 60));
+}
+
+// On a busy machine the owner may come late, so it has many chances.
+static int see_help(tern_comm *comm, void *arg)
+{
+    static char in[2 * LARGE];
+    static char out[2 * LARGE];
+    bool alone = tern__job_ladder(comm->group.job).alone;
+    int rank = tern_comm_rank(comm);
+    for (size_t k = 0; alone && k < sizeof kinds / sizeof kinds[0]; k++) {
+        int taker = kinds[k] == TERN_COLL_GATHER || kinds[k] == TERN_COLL_GATHER_V ? 0 : 1;
+        char seen = 0;
+        for (int call = 0; call < 5000 && seen == 0; call++) {
+            const size_t counts[] = {LARGE, LARGE};
+            tern_coll c = {.kind =
+                               kinds[k] == TERN_COLL_SEND && rank == 1 ? TERN_COLL_RECV : kinds[k],
+                           .in = in,
+                           .out = out,
+                           .count = LARGE,
+                           .dtype = TERN_U8,
+                           .in_counts = counts,
+                           .out_counts = counts};
+            c.root = kinds[k] == TERN_COLL_SEND ? 1 - rank : 0;
+            usleep(k % 2 == 0 && rank == taker ? 3000 : 0); // the owner sleeps by then
+            CHECK(tern_coll_run(comm, &c) == TERN_OK);
+            seen = count_helped(comm) > 0;
+            CHECK(tern_broadcast(comm, &seen, &seen, 1, TERN_U8, taker) == TERN_OK);
+        }
+        CHECK(seen != 0);
+    }
+    return 0;
+}
+
+static void who_gives_in_any_kind_helps(void **state)
+{
+    assert_true(ranks_run_comm(2, see_help, NULL, 100));
+}
+
+static int with_busy_threads(tern_comm *comm, void *arg)
+{
+    tern__job_add_threads(comm->group.job, 1000);
+    CHECK(tern_barrier(comm) == TERN_OK);
+    return run_matrix(comm, arg);
+}
+
+static void ranks_that_share_processors_do_not_help(void **state)
+{
+    assert_true(ranks_run_comm(2, with_busy_threads, NULL, 100));
+}
+
+static void die(int signal_number)
+{
+    raise(SIGKILL);
+}
+
+enum { BROADCAST, GATHER, SCATTER, MESSAGE, WAYS };
+
+struct death {
+    int what, moment_us;
+    bool gives; // who dies
+};
+
+// Rank 1 is killed by its own timer.
+static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
+{
+    const struct death *death = arg;
+    static char in[2 * LARGE];
+    static char out[2 * LARGE];
+    tern_comm *comm;
+    int status = TERN_OK;
+    int giver = death->gives ? 1 : 0;
+    memset(in, 3 + rank, sizeof in);
+    CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
+    CHECK(tern_barrier(comm) == TERN_OK);
+    if (rank == 1) {
+        signal(SIGALRM, die);
+        ualarm((useconds_t)death->moment_us, 0);
+    }
+    for (int call = 0; status == TERN_OK; call++) {
+        memset(out, 0, 64);
+        status = death->what == BROADCAST ? tern_broadcast(comm, in, out, LARGE, TERN_U8, giver)
+                 : death->what == GATHER  ? tern_gather(comm, in, out, LARGE, TERN_U8, 1 - giver)
+                 : death->what == SCATTER ? tern_scatter(comm, in, out, LARGE, TERN_U8, giver)
+                 : rank == giver          ? tern_send(comm, in, LARGE, TERN_U8, 1 - rank)
+                                          : tern_recv(comm, out, LARGE, TERN_U8, giver);
+        size_t at = death->what == GATHER ? (size_t)giver * LARGE : 0;
+        if (status == TERN_OK && rank != giver) {
+            CHECK(out[at] == 3 + giver && out[at + LARGE - 1] == 3 + giver);
+        }
+    }
+    CHECK(status == TERN_ERR_PEER && kit_mentions("rank 1"));
+    return 0;
+}
+
+static void either_may_die_in_the_middle(void **state)
+{
+    for (int i = 0; i < (int)kit_number("TERN_TEST_CASES", 32); i++) {
+        struct ranks ranks;
+        struct death death = {i % WAYS, 1000 + i * 1771 % 20000, i / WAYS % 2 == 0};
+        ranks_begin(&ranks, 2, move_until_it_dies, &death);
+        bool ended = ranks_wait(&ranks, 60);
+        bool clean = ranks_end(&ranks);
+        assert_int_equal(ranks.statuses[0], 0);
+        assert_int_equal(ranks.statuses[1], SIGKILL);
+        assert_true(ended && clean);
+    }
+}
+
+// Rank 0 is stopped for a while when it would copy: rank 1, whose calls have a limit, is held up
+// for a bounded time, and is told what it waited for.
+static void stop(int signal_number)
+{
+    raise(SIGSTOP);
+}
+
+static int move_until_it_stops(int rank, const struct ranks *ranks, void *arg)
+{
+    static char buffer[LARGE];
+    const int *moment_us = arg;
+    tern_comm *comm;
+    int status = TERN_OK;
+    CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
+    CHECK(tern_barrier(comm) == TERN_OK);
+    if (rank == 0) {
+        signal(SIGALRM, stop);
+        ualarm((useconds_t)*moment_us, 0);
+    }
+    int64_t begin_ns = tern__now_ns();
+    while (status == TERN_OK) {
+        tern_coll call = {.kind = TERN_COLL_BROADCAST,
+                          .in = buffer,
+                          .out = buffer,
+                          .count = LARGE,
+                          .dtype = TERN_U8,
+                          .timeout_ns = 300000000};
+        status = tern_coll_run(comm, &call);
+    }
+    if (rank == 1) {
+        CHECK(kill(ranks->pids[0], SIGCONT) == 0);
+        CHECK(status == TERN_ERR_TIMEOUT && kit_mentions("broadcast"));
+        CHECK(tern__now_ns() - begin_ns < INT64_C(10000000000));
+    }
+    return 0;
+}
+
+static void a_stopped_owner_holds_nobody_up_for_ever(void **state)
+{
+    for (int i = 0; i < 6; i++) {
+        int moment_us = 1000 + i * 1771 % 20000;
+        assert_true(ranks_run(2, move_until_it_stops, &moment_us, 60));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_is_right_in_every_way),
+        cmocka_unit_test(messages_of_every_length_arrive),
+        cmocka_unit_test(who_gives_in_any_kind_helps),
+        cmocka_unit_test(ranks_that_share_processors_do_not_help),
+        cmocka_unit_test(either_may_die_in_the_middle),
+        cmocka_unit_test(a_stopped_owner_holds_nobody_up_for_ever),
+    };
+    setenv("TERN_DIRECT", "4096", 1); // wherever it is faster or not
+    unsetenv("TERN_ALGO");
+    setenv("TERN_TUNE", "", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
