@@ -65,6 +65,7 @@ enum tern__rank_end {
 struct tern__ctl_rank {
     // Read by everyone who notifies this rank; written only when one of its threads goes to sleep.
     alignas(TERN_CACHE_LINE) struct tern__bell bell;
+    _Atomic uint32_t cpu; // that it ran on when it looked last, + 1 (sync/balance.h)
 
     alignas(TERN_CACHE_LINE) _Atomic uint32_t state; // enum tern__rank_state
     _Atomic uint32_t pid;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/trace.h"
+#include "sync/balance.h"
 #include "sync/doing.h"
 #include "sync/far.h"
 #include "sync/slots.h"
@@ -136,6 +137,7 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
         TERN_TRY(tern__far_flush(group, group->job->timeout_ns));
     }
     uint64_t number = ++group->barriers;
+    tern__balance(group->job, (uint32_t)number);
     uint64_t target = number * (uint64_t)group->size;
     // Relaxed: read only when the wait has failed, to say who is missing.
     atomic_store_explicit(&shared->entered[group->rank].barrier, number, memory_order_relaxed);

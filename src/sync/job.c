@@ -199,15 +199,19 @@ void tern__job_add_threads(struct tern__job *job, int threads)
     tern__flag_add(&job->ctl->load_version, 1); // partner: tern__job_ladder
 }
 
-// Threads of all ranks whose processors overlap with this rank's, against the processors they may
-// use together.
-static void count_load(const struct tern__job *job, int *threads, int *ranks, int *cpus)
+// Threads of all ranks whose processors overlap with this rank's, and the processors they may use
+// together; of these, how many at a time.
+struct load {
+    int threads, ranks;
+    int cpus, allowed;
+};
+
+static struct load count_load(const struct tern__job *job)
 {
     const struct tern__ctl *ctl = job->ctl;
     const struct tern__ctl_rank *self = &ctl->ranks[job->rank];
     uint64_t together[TERN__CPU_WORDS] = {0};
-    *threads = 0;
-    *ranks = 0;
+    struct load load = {0};
     for (int rank = 0; rank < job->nranks; rank++) {
         const struct tern__ctl_rank *other = &ctl->ranks[rank];
         uint64_t common = 0;
@@ -219,21 +223,22 @@ static void count_load(const struct tern__job *job, int *threads, int *ranks, in
         if (common == 0 || tern__peek(&other->state) != TERN__RANK_ACTIVE) {
             continue;
         }
-        *threads += (int)tern__peek(&other->threads);
-        *ranks += 1;
+        load.threads += (int)tern__peek(&other->threads);
+        load.ranks += 1;
         for (int word = 0; word < TERN__CPU_WORDS; word++) {
             together[word] |= mask[word];
         }
     }
-    *cpus = 0;
     for (int word = 0; word < TERN__CPU_WORDS; word++) {
-        *cpus += __builtin_popcountll(together[word]);
+        load.cpus += __builtin_popcountll(together[word]);
     }
+    load.allowed = load.cpus;
     int allowed = tern__cpus_allowed(); // the cgroup's quota holds for all ranks together
     cpu_set_t own;
     if (sched_getaffinity(0, sizeof own, &own) == 0 && allowed < CPU_COUNT(&own)) {
-        *cpus = *cpus < allowed ? *cpus : allowed;
+        load.allowed = load.cpus < allowed ? load.cpus : allowed;
     }
+    return load;
 }
 
 // Selects the ladders, if the load has changed.
@@ -241,18 +246,17 @@ static void see_load(struct tern__job *job)
 {
     uint32_t version = tern__observe(&job->ctl->load_version); // partner: tern__job_add_threads
     if (version != tern__observe(&job->load_version)) {
-        int threads;
-        int ranks;
-        int cpus;
-        count_load(job, &threads, &ranks, &cpus);
-        struct tern__ladder ladder = tern__ladder_for(threads, cpus);
+        const struct load load = count_load(job);
+        struct tern__ladder ladder = tern__ladder_for(load.threads, load.allowed);
         tern__poke(&job->spins, ladder.spins);
         tern__poke(&job->yields, ladder.yields);
         tern__poke(&job->alone, ladder.alone);
-        tern__poke(&job->cores_alone, threads - ranks <= cpus);
+        tern__poke(&job->cores_alone, load.threads - load.ranks <= load.allowed);
+        tern__poke(&job->crowded,
+                   load.threads == load.ranks && load.ranks > 1 && load.ranks >= load.cpus);
         tern__publish(&job->load_version, version); // partner: the observe above
-        tern__log(TERN__LOG_DEBUG, "%d threads on %d processors: %u spins, %u yields", threads,
-                  cpus, ladder.spins, ladder.yields);
+        tern__log(TERN__LOG_DEBUG, "%d threads on %d processors: %u spins, %u yields", load.threads,
+                  load.allowed, ladder.spins, ladder.yields);
     }
 }
 

@@ -52,6 +52,7 @@ struct tern__job {
     _Atomic uint32_t yields;
     _Atomic uint32_t alone;
     _Atomic uint32_t cores_alone; // each core has a processor, while main threads sleep
+    _Atomic uint32_t crowded;     // one thread a rank, and no more processors than that
 };
 
 // Whether the rank of the job is on this machine: it shares memory with this one.
@@ -77,6 +78,12 @@ struct tern__ladder tern__job_ladder(struct tern__job *job);
 // The same for a core of a chip that has nothing to do: main threads do not count, which mostly
 // sleep until their chip has ended what it does.
 struct tern__ladder tern__job_core_ladder(struct tern__job *job);
+
+// Whether each rank has one thread, and there are no more processors than ranks.
+static inline bool tern__job_is_crowded(const struct tern__job *job)
+{
+    return tern__peek(&job->crowded) != 0;
+}
 
 // Looks whether every rank's process lives; marks those that have died without leaving and wakes
 // everybody. One system call, and where cores are written, a look into /proc at one rank after the

@@ -14,18 +14,34 @@ static int nth_of(const cpu_set_t *mask, int n)
     return cpu;
 }
 
+// Moves the thread, which may run on all of the mask as before.
+static void move_to(int cpu, const cpu_set_t *mask)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) == 0) {
+        sched_setaffinity(0, sizeof *mask, mask);
+    }
+}
+
 void tern__spread(int index, int count)
 {
     int before = errno;
     cpu_set_t mask;
-    cpu_set_t one;
     if (sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_COUNT(&mask) > 1 &&
         count >= CPU_COUNT(&mask)) {
-        CPU_ZERO(&one);
-        CPU_SET((size_t)nth_of(&mask, index % CPU_COUNT(&mask)), &one);
-        if (sched_setaffinity(0, sizeof one, &one) == 0) {
-            sched_setaffinity(0, sizeof mask, &mask);
-        }
+        move_to(nth_of(&mask, index % CPU_COUNT(&mask)), &mask);
+    }
+    errno = before;
+}
+
+void tern__spread_to(int cpu)
+{
+    int before = errno;
+    cpu_set_t mask;
+    if (sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_ISSET((size_t)cpu, &mask)) {
+        move_to(cpu, &mask);
     }
     errno = before;
 }

@@ -12,4 +12,7 @@
 // of those share a core), or when the thread is bound to one.
 void tern__spread(int index, int count);
 
+// The same, to this one, if it is one of its own.
+void tern__spread_to(int cpu);
+
 #endif
