@@ -5,7 +5,8 @@
 // what run.c does for such a call, and hands over to it when somebody has to be waited for.
 // (v-collectives in which ranks have counts of their own: quick_shares.c.)
 //
-// No allocation, lock, log, system call, or division.
+// No allocation, lock, log, or division; no system call but to move to another processor, now and
+// then (sync/balance.h).
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #define TERN_COLL_CALL_QUICK_H
 
 #include "coll/call/call.h"
+#include "sync/balance.h"
 #include "xport/expose.h"
 
 // Less than the stores that a processor keeps until it has their lines; and what is asked for
@@ -116,6 +117,7 @@ static inline void tern__quick_end(struct tern__calls *calls, uint64_t gates, ui
         calls->numbers[run % TERN__SLOTS] = calls->made;
     }
     tern__calls_count(calls, run, 0);
+    tern__balance(calls->work.job, (uint32_t)calls->made);
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "coll/call/trace.h"
+#include "sync/balance.h"
 #include "sync/far.h"
 
 // How many ranks are on this machine.
@@ -117,6 +118,7 @@ static void end_call(struct tern__calls *calls, struct tern__coll *call, int sta
         tern__work_end(&calls->work);
     }
     tern__record_end(call->record, status, 0);
+    tern__balance(calls->work.job, (uint32_t)call->number);
     if (call->timed_ns != 0 && status == TERN_OK) {
         tern__call_time(call);
     }
