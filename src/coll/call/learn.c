@@ -23,20 +23,22 @@
 #define BEGIN_LEAST 4
 #define BEGIN_MOST 256
 
-// Who gives to gather_v, or to scatter_v, out of a slot waits for nobody, and hears what was said
-// up to TERN__AHEAD calls later.
-static struct tern__learned_plan plan_of(const struct tern__coll *call, bool guess,
+// How a class begins. Who gives to gather_v, or to scatter_v, out of a slot waits for nobody, and
+// hears what was said up to TERN__AHEAD calls later.
+static struct tern__learned_plan plan_of(const struct tern__coll *call, bool guess, bool known,
                                          uint64_t longest)
 {
-    uint64_t calls = guess ? 0 : SLOTS_BYTES / longest;
+    uint64_t calls = SLOTS_BYTES / longest; // until the memory of slots has been used
     bool late = call->counts && tern__kind_has_root(call->kind);
     _Static_assert(TERN__LEARNED_LONG >= TERN__AHEAD + TERN__LEARNED_ROW, "some are in time");
     return (struct tern__learned_plan){
         .guess = guess,
-        .begin_at = calls < BEGIN_LEAST  ? BEGIN_LEAST
-                    : calls > BEGIN_MOST ? BEGIN_MOST
-                                         : (uint32_t)calls,
+        .begin_at = known                          ? 0
+                    : guess || calls < BEGIN_LEAST ? BEGIN_LEAST
+                    : calls > BEGIN_MOST           ? BEGIN_MOST
+                                                   : (uint32_t)calls,
         .row = late ? TERN__LEARNED_LONG : TERN__LEARNED_ROW,
+        .warm = known || !guess || calls <= BEGIN_LEAST,
     };
 }
 
@@ -101,11 +103,31 @@ static int decider_of(const struct tern__coll *call)
                                          : 0;
 }
 
-static struct tern__learned *class_of(const struct tern__coll *call, uint64_t longest)
+static int size_of(uint64_t longest)
 {
     int size = 63 - __builtin_clzll(longest / TERN__LEARNS_FROM | 1);
-    size = size < TERN__LEARNED_SIZES ? size : TERN__LEARNED_SIZES - 1;
-    return &call->calls->learned[call->plan_kind][call->counts][size];
+    return size < TERN__LEARNED_SIZES ? size : TERN__LEARNED_SIZES - 1;
+}
+
+// The class that tells most of one which is new: that of the other calls of the kind, with or
+// without counts, with shares as long; else the ones beside it. NULL: nothing is known of any.
+// (Other kinds differ: a gather may be slower one way where a scatter is faster.)
+static const struct tern__learned *class_beside(const struct tern__coll *call, int size)
+{
+    static const int distances[] = {0, -1, 1, -2, 2};
+    for (size_t i = 0; i < sizeof distances / sizeof distances[0]; i++) {
+        for (int other = distances[i] == 0; other < 2; other++) {
+            int at = size + distances[i];
+            const struct tern__learned *l =
+                at >= 0 && at < TERN__LEARNED_SIZES
+                    ? &call->calls->learned[call->plan_kind][call->counts != (other != 0)][at]
+                    : NULL;
+            if (l != NULL && (l->calls > 0 ? tern__learned_is_known(l) : l->begun)) {
+                return l;
+            }
+        }
+    }
+    return NULL;
 }
 
 // A group without a job stands for one that somebody only asks about.
@@ -162,15 +184,21 @@ static void note(struct tern__learned *l, uint32_t run, bool known)
 uint32_t tern__call_foresee(struct tern__coll *call, bool guess, uint64_t longest, uint32_t run)
 {
     const struct tern__calls *calls = call->calls;
-    struct tern__learned *l = class_of(call, longest);
+    int size = size_of(longest);
+    struct tern__learned *l = &call->calls->learned[call->plan_kind][call->counts][size];
+    bool decides = decider_of(call) == calls->rank;
+    bool is_new = decides ? l->calls == 0 : !l->begun;
+    const struct tern__learned *beside = is_new ? class_beside(call, size) : NULL;
     bool counts = !call->overlaps && calls->oldest == call;
     uint32_t form = l->time << TERN__FORM_TIME_AT;
     l->time = 0;
     hear_late(calls, l, run);
     bool timed = counts && l->next_timed;
+    guess = beside == NULL ? guess : beside->calls == 0 ? beside->next : beside->preferred;
     call->reads = l->begun ? l->next : guess;
-    if (decider_of(call) == calls->rank) {
-        call->reads = tern__learned_decide(l, plan_of(call, guess, longest), counts);
+    if (decides) {
+        call->reads =
+            tern__learned_decide(l, plan_of(call, guess, beside != NULL, longest), counts);
         form |=
             (l->next ? TERN__FORM_NEXT_READS : 0u) | (l->next_timed ? TERN__FORM_NEXT_TIMED : 0u);
     }

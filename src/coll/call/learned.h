@@ -5,8 +5,9 @@
 // says in the line of each call which way that goes, which way the next one will go, and whether
 // that is timed.
 //
-// The first calls go the way that a table guesses, the next ones four times one way and four times
-// the other, in turn; afterwards the faster one, and now and then four calls go the other way. Of
+// The first calls go the way that is guessed, by a table or by what was learned of the class beside
+// it, the next ones four times one way and four times the other, in turn, until one is clearly
+// faster; afterwards the faster one, and now and then four calls go the other way. Of
 // these only the last two count: what calls of the other way left behind, in caches and of ranks
 // that are late, is over by then. Times are compared by their medians, so a call that was held up
 // does not matter. What is preferred is given up for what is faster by a sixteenth.
@@ -23,7 +24,7 @@ enum {
     TERN__LEARNED_ROW = 4,    // calls in a row that go a way to be compared
     TERN__LEARNED_LONG = 8,   // the same where the first ones may not be foreseen
     TERN__LEARNED_LEFT = 2,   // of these the first ones, which do not count
-    TERN__LEARNED_ROWS = 4,   // at first, in turn
+    TERN__LEARNED_ROWS = 4,   // at first, in turn; two when one way is clearly faster
     TERN__LEARNED_AGAIN = 64, // calls until the other way is tried again, at first;
     TERN__LEARNED_MOST = 512, // twice as many each time it has not been faster, up to
     TERN__LEARNED_EVERY = 8,  // of the calls that go the preferred way one in so many is timed
@@ -39,6 +40,7 @@ struct tern__learned_plan {
     bool guess;        // the way
     uint32_t begin_at; // after how many calls
     uint32_t row;      // TERN__LEARNED_ROW or TERN__LEARNED_LONG
+    bool warm;         // neither way is slower in the first calls: two rows may be enough
 };
 
 struct tern__learned {
@@ -51,6 +53,7 @@ struct tern__learned {
     uint32_t same;            // so many calls have gone the way of the last one
     uint8_t last;
     bool preferred;
+    bool clear; // one way was clearly faster after two rows
 
     // Of every rank.
     bool begun;            // it is known
@@ -66,6 +69,9 @@ struct tern__learned {
 // the one behind it will do. plan: if it is the first one. counts: it will be timed if that was
 // said; else nothing is learned of it.
 bool tern__learned_decide(struct tern__learned *l, struct tern__learned_plan plan, bool counts);
+
+// Whether both ways have been compared: what is preferred is known.
+bool tern__learned_is_known(const struct tern__learned *l);
 
 // How a call went (by way; or TERN__LEARNED_OTHER), and how long the one before it took; 0: not
 // known.

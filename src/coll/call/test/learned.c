@@ -20,13 +20,14 @@ enum { BEGIN = 10, BOTH = TERN__LEARNED_ROWS * TERN__LEARNED_ROW };
 struct run {
     struct tern__learned l;
     uint32_t time; // of the call before, if it was timed
+    bool warm;
 };
 
 // One call; its way.
 static bool make(struct run *run, bool guess, const uint32_t times[2], bool counts)
 {
     bool timed = counts && run->l.next_timed;
-    struct tern__learned_plan plan = {guess, BEGIN, TERN__LEARNED_ROW};
+    struct tern__learned_plan plan = {guess, BEGIN, TERN__LEARNED_ROW, run->warm};
     bool way = tern__learned_decide(&run->l, plan, counts);
     tern__learned_take(&run->l, way, run->time);
     run->time = timed ? times[way] : 0;
@@ -57,6 +58,27 @@ static void first_the_guess_then_both_then_the_faster_one(void **state)
             assert_in_range(slower, TERN__LEARNED_ROW, 12 * TERN__LEARNED_ROW);
         }
     }
+}
+
+// Clearly: by a quarter.
+static void two_rows_are_enough_when_one_way_is_clearly_faster(void **state)
+{
+    enum { LATER = 2 }; // calls until the times of a row are known
+    static const uint32_t clear[][2] = {{100, 126}, {126, 100}};
+    static const uint32_t close[2] = {100, 120};
+    for (int guess = 0; guess < 2; guess++) {
+        for (int faster = 0; faster < 2; faster++) {
+            struct run run = {.warm = true};
+            assert_false(tern__learned_is_known(&run.l));
+            count_direct(&run, guess, clear[faster], BEGIN + 2 * TERN__LEARNED_ROW + LATER);
+            assert_true(tern__learned_is_known(&run.l));
+            assert_int_equal(count_direct(&run, guess, clear[faster], BOTH), faster * BOTH);
+        }
+    }
+    struct run run = {.warm = true};
+    assert_int_equal(count_direct(&run, false, close, BEGIN + BOTH), BOTH / 2);
+    run = (struct run){.warm = false};
+    assert_int_equal(count_direct(&run, false, clear[0], BEGIN + BOTH), BOTH / 2);
 }
 
 static void what_becomes_slower_is_left(void **state)
@@ -315,6 +337,36 @@ static void sums_go_both_ways_and_are_right(void **state)
     assert_true(ranks_run_comm(5, sum_both_ways, NULL, 100));
 }
 
+// The first call of a class goes the way that is known of the one beside it.
+static int begin_as_beside(tern_comm *comm, void *arg)
+{
+    enum { SIZE = 3 };
+    static const struct {
+        int size;
+        bool counts;
+    } besides[] = {{SIZE, true}, {SIZE - 1, false}, {SIZE + 2, false}};
+    tern_coll asked = {.kind = TERN_COLL_ALL_TO_ALL};
+    CHECK(run_one(comm, &asked, NULL, 0) == 0); // the state is there
+    struct tern__calls *calls = comm->calls;
+    for (int i = 0; calls->direct && i < 6; i++) {
+        bool way = i % 2 != 0;
+        struct tern__learned(*learned)[TERN__LEARNED_SIZES] = calls->learned[TERN_PLAN_ALL_TO_ALL];
+        memset(learned, 0, sizeof calls->learned[TERN_PLAN_ALL_TO_ALL]);
+        learned[besides[i / 2].counts][besides[i / 2].size] = (struct tern__learned){
+            .begun = true, .next = way, .preferred = way, .calls = 1, .taken = {2, 2}};
+        CHECK(tern_comm_barrier(comm) == TERN_OK);
+        CHECK(run_one(comm, &asked, NULL, 0) == 0);
+        CHECK(is_direct(comm) == way);
+    }
+    return 0;
+}
+
+static void a_class_begins_as_the_one_beside_it(void **state)
+{
+    assert_true(ranks_run_comm(2, begin_as_beside, NULL, 60));
+    assert_true(ranks_run_comm(3, begin_as_beside, NULL, 60));
+}
+
 // A row says it: nothing is learned.
 static int keep_to_the_row(tern_comm *comm, void *arg)
 {
@@ -340,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_the_guess_then_both_then_the_faster_one),
+        cmocka_unit_test(two_rows_are_enough_when_one_way_is_clearly_faster),
         cmocka_unit_test(what_becomes_slower_is_left),
         cmocka_unit_test(single_calls_and_little_do_not_matter),
         cmocka_unit_test(calls_behind_a_change_do_not_count),
@@ -347,6 +400,7 @@ int main(void)
         cmocka_unit_test(calls_go_both_ways_and_are_right),
         cmocka_unit_test(roots_may_take_turns),
         cmocka_unit_test(sums_go_both_ways_and_are_right),
+        cmocka_unit_test(a_class_begins_as_the_one_beside_it),
         cmocka_unit_test(a_row_is_kept_to),
     };
     setenv("TERN_TUNE", "", 1);
