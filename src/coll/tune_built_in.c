@@ -20,12 +20,18 @@ static const struct built_in {
     {TERN_PLAN_ALL_REDUCE, "one_shot", "fused", "staged", {6144, 16384, 16384}, {0}, {0}},
     {TERN_PLAN_REDUCE_SCATTER, "direct", "direct", "direct", {8192, 16384, 32768}, {0}, {0}},
     {TERN_PLAN_ALL_GATHER, "pull", "direct", "pull", {8192, 16384, 65536}, {0}, {0}},
-    {TERN_PLAN_BROADCAST, "direct", "fused", "direct", {4096, 8192, 65536}, {131072}, {2097152}},
+    {TERN_PLAN_BROADCAST, "direct", "fused", "direct", {6144, 16384, 65536}, {131072}, {2097152}},
     {TERN_PLAN_ALL_TO_ALL, "pull", "direct", "pull", {8192, 32768, 32768}, {0, 0, 65536}, {0}},
     {TERN_PLAN_BARRIER, "direct", "direct", "direct", {0, 0, 0}, {0}, {0}},
-    {TERN_PLAN_REDUCE_TO_ROOT, "pull", "fused", "staged", {8192, 8192, 16384}, {0}, {0}},
+    {TERN_PLAN_REDUCE_TO_ROOT, "pull", "fused", "staged", {8192, 16384, 32768}, {0}, {0}},
     {TERN_PLAN_GATHER, "pull", "direct", "pull", {8192, 65536, 65536}, {0}, {0}},
-    {TERN_PLAN_SCATTER, "direct", "direct", "direct", {8192, 16384, 65536}, {0, 65536, 65536}, {0}},
+    {TERN_PLAN_SCATTER,
+     "direct",
+     "direct",
+     "direct",
+     {8192, 16384, 131072},
+     {0, 65536, 65536},
+     {0}},
 };
 
 void tern__tune_built_in(tern_plan_kind kind, int nranks, struct tern__choice *choice)
