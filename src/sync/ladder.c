@@ -24,9 +24,15 @@ enum {
     // another program's, that is milliseconds each time, and sleeping is the sooner way back: the
     // kernel lets a thread that wakes up run before those that only compute.
     YIELDS_TOGETHER_NS = 1000000,
-    // Between machines, where each thread has a processor, a wait looks for so long what has come:
-    // with 100 us one way that is enough for a question and its answer.
+    // Between machines a wait looks for so long what has come: with 100 us one way that is enough
+    // for a question and its answer. Where each thread has a processor; and else for what is one
+    // crossing away, since to sleep and be woken, one rank after the other, takes as long as that.
+    // In the middle of a large sum the ranks that have something to do need the processors more.
     POLLS_TOGETHER_NS = 400000,
+    // When it has done so in vain that often in a row, who brings it may be waiting for the
+    // processors: that many waits of the thread then sleep sooner.
+    POLLS_IN_VAIN = 2,
+    RESTS_FROM_POLLS = 16,
     // Between machines: how long what was sent before a failure may take longer than its news, and
     // for how long that is one failure, of many waits.
     PATIENCE_NS = 50000000,
@@ -115,6 +121,29 @@ static int sleep_until(const struct tern__wait *wait)
     }
 }
 
+// Of this thread: how many waits in a row have polled in vain, and how many are not to.
+static _Thread_local struct {
+    uint32_t in_vain, rests;
+} polls;
+
+static bool may_poll_longer(const struct tern__ladder *ladder)
+{
+    bool may = (ladder->alone || ladder->crossing) && ladder->yields > 0;
+    if (may && polls.rests > 0) {
+        polls.rests--;
+        return false;
+    }
+    return may;
+}
+
+static void count_polls(bool in_vain)
+{
+    polls.in_vain = in_vain ? polls.in_vain + 1 : 0;
+    if (polls.in_vain >= POLLS_IN_VAIN) {
+        polls.rests = RESTS_FROM_POLLS;
+    }
+}
+
 // The yields, until the condition holds. Between machines the thread itself takes what comes
 // meanwhile, so that no other one has to wake up for it first. Where others need the processor,
 // their turns soon use the time up.
@@ -122,7 +151,7 @@ static bool yields(const struct tern__wait *wait)
 {
     const struct tern__ladder *ladder = wait->ladder;
     void (*poll)(void) = atomic_load_explicit(&polled, memory_order_acquire);
-    bool longer = poll != NULL && ladder->alone && ladder->yields > 0;
+    bool longer = poll != NULL && may_poll_longer(ladder);
     int64_t most_ns = longer ? POLLS_TOGETHER_NS : YIELDS_TOGETHER_NS;
     int64_t end = ladder->yields > 0 ? tern__now_ns() + most_ns : 0;
     for (uint32_t i = 0; i < ladder->yields || longer; i++) {
@@ -134,12 +163,18 @@ static bool yields(const struct tern__wait *wait)
         }
         for (int look = 0; look < LOOKS_PER_YIELD; look++) {
             if (wait->holds(wait->arg)) {
+                if (longer) {
+                    count_polls(false);
+                }
                 return true;
             }
         }
         if (tern__now_ns() >= end) {
             break;
         }
+    }
+    if (longer) {
+        count_polls(true);
     }
     return false;
 }

@@ -18,7 +18,8 @@ struct tern__ladder {
     // Then that often gives up the processor, with a few looks after each; for 1 ms together at
     // most.
     uint32_t yields;
-    bool alone; // each thread has a processor
+    bool alone;    // each thread has a processor
+    bool crossing; // what is waited for comes from another machine, in one crossing
 };
 
 #define TERN__LOOK_NS INT64_C(100000000)
@@ -43,8 +44,9 @@ int tern__ladder_climb(const struct tern__wait *wait);
 
 // Between machines. From now on a wait that is broken goes on for 50 ms, which all that are broken
 // within a second share: the news of a failure may overtake what was sent before it. And beside its
-// yields a wait calls `poll`, which takes what has come and waits for nobody; on a machine with a
-// processor for each thread for 400 us, else as often as it yields.
+// yields a wait calls `poll`, which takes what has come and waits for nobody; for 400 us on a
+// machine with a processor for each thread, or when it waits for one crossing, else as often as it
+// yields.
 void tern__ladder_go_far(void (*poll)(void));
 
 // `broken` of waits that nobody is known to break: TERN_OK. That it is asked makes the sleeper look

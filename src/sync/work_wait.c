@@ -15,6 +15,7 @@ struct waiting {
     bool kept;      // this thread has made itself the keeper
     bool moves;     // it moves the item
     uint32_t moved; // how often that had moved before the rest
+    bool crossing;  // as tern__work.crossing, then
 };
 
 static inline bool is_done(const struct waiting *waiting)
@@ -117,6 +118,7 @@ static bool move(struct waiting *waiting)
         }
         moved = waiting->moves && work->ops->advance(work);
         waiting->moved = work->moves;
+        waiting->crossing = work->crossing;
     }
     tern__work_leave(work);
     return moved;
@@ -139,6 +141,7 @@ int tern__work_wait(const struct tern__awaited *awaited)
     while (status == TERN_OK && !is_done(&waiting)) {
         bool moved = move(&waiting);
         moved = (!is_done(&waiting) && tern__work_advance(work->job, work)) || moved;
+        rest.crossing = waiting.moves && waiting.crossing;
         if (!is_done(&waiting) && !moved) {
             status = tern__work_rest(&rest);
         }

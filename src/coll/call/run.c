@@ -110,9 +110,16 @@ static int bind(struct tern__coll *call, uint32_t run)
     return TERN_OK;
 }
 
+// Which call is the oldest from now on. A small one waits for one crossing.
+static void set_oldest(struct tern__calls *calls, struct tern__coll *call)
+{
+    calls->oldest = call;
+    calls->work.crossing = calls->elsewhere != NULL && call != NULL && !call->wide;
+}
+
 static void end_call(struct tern__calls *calls, struct tern__coll *call, int status)
 {
-    calls->oldest = call->next;
+    set_oldest(calls, call->next);
     if (calls->oldest == NULL) {
         calls->newest = NULL;
         tern__work_end(&calls->work);
@@ -314,7 +321,7 @@ void tern__calls_set_up(struct tern__calls *calls)
 static void enqueue(struct tern__calls *calls, struct tern__coll *call)
 {
     if (calls->oldest == NULL) {
-        calls->oldest = call;
+        set_oldest(calls, call);
         tern__work_begin(&calls->work);
     } else {
         calls->newest->next = call;
