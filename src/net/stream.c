@@ -166,6 +166,19 @@ static int flags_of(const struct tern__net_message *message)
     return followed && message->word == 0 ? MSG_MORE : 0;
 }
 
+// So many messages of a kind, for flushes. The lock of the peer is held.
+static void count_sent(struct tern__net *net, int rank, uint32_t kind, uint64_t count)
+{
+    if (net->handlers[kind].loose) {
+        return;
+    }
+    net->peers[rank].sent += count;
+    atomic_fetch_or_explicit(&net->unconfirmed, UINT64_C(1) << rank, memory_order_seq_cst);
+    if (!net->handlers[kind].awaited) {
+        atomic_fetch_or_explicit(&net->unfenced, UINT64_C(1) << rank, memory_order_seq_cst);
+    }
+}
+
 int tern__net_send(struct tern__net *net, int rank, const struct tern__net_message *message,
                    const void *payload)
 {
@@ -180,16 +193,28 @@ int tern__net_send(struct tern__net *net, int rank, const struct tern__net_messa
     bool carried = tern__net_is_carried(net, message->kind);
     int status = carried ? TERN_OK : tern__net_connect(net, rank);
     if (status == TERN_OK) {
-        if (!net->handlers[message->kind].loose) {
-            peer->sent++;
-            atomic_fetch_or_explicit(&net->unconfirmed, UINT64_C(1) << rank, memory_order_seq_cst);
-            if (!net->handlers[message->kind].awaited) {
-                atomic_fetch_or_explicit(&net->unfenced, UINT64_C(1) << rank, memory_order_seq_cst);
-            }
-        }
+        count_sent(net, rank, message->kind, 1);
         status = carried
                      ? tern__net_carry(net, rank, message, payload)
                      : write_all(net, rank, parts, message->bytes > 0 ? 2 : 1, flags_of(message));
+    }
+    pthread_mutex_unlock(&peer->lock);
+    return status;
+}
+
+int tern__net_send_parts(struct tern__net *net, int rank, uint32_t kind, uint64_t messages,
+                         struct iovec *parts, int count)
+{
+    struct tern__net_peer *peer = &net->peers[rank];
+    if (tern__net_is_gone(net, rank)) {
+        return tern__net_say_gone(net, rank);
+    }
+    tern__flag_add(&net->said, 1); // partner: tern__net_receive
+    pthread_mutex_lock(&peer->lock);
+    int status = tern__net_connect(net, rank);
+    if (status == TERN_OK) {
+        count_sent(net, rank, kind, messages);
+        status = write_all(net, rank, parts, count, 0);
     }
     pthread_mutex_unlock(&peer->lock);
     return status;
