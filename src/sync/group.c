@@ -149,7 +149,7 @@ int tern__group_barrier(struct tern__group *group, enum tern__meeting_kind meeti
     } else if (arrived < target) {
         struct barrier_wait barrier = {.group = group, .target = target, .meeting = meeting};
         struct tern__ladder ladder = tern__job_ladder(group->job);
-        ladder.crossing = tern__far_is(group);
+        ladder.awaits = tern__far_is(group) ? TERN__AWAITS_CROSSING : TERN__AWAITS_ANY;
         struct tern__wait wait = {
             .bell = &group->job->ctl->ranks[group->job->rank].bell,
             .ladder = &ladder,

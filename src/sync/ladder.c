@@ -27,7 +27,8 @@ enum {
     // Between machines a wait looks for so long what has come: with 100 us one way that is enough
     // for a question and its answer. Where each thread has a processor; and else for what is one
     // crossing away, since to sleep and be woken, one rank after the other, takes as long as that.
-    // In the middle of a large sum the ranks that have something to do need the processors more.
+    // In the middle of a large sum the ranks that have something to do need the processors more,
+    // and what waking up takes is hidden by the pieces that follow.
     POLLS_TOGETHER_NS = 400000,
     // When it has done so in vain that often in a row, who brings it may be waiting for the
     // processors: that many waits of the thread then sleep sooner.
@@ -128,7 +129,9 @@ static _Thread_local struct {
 
 static bool may_poll_longer(const struct tern__ladder *ladder)
 {
-    bool may = (ladder->alone || ladder->crossing) && ladder->yields > 0;
+    bool may = ladder->awaits == TERN__AWAITS_CROSSING ||
+               (ladder->alone && ladder->awaits != TERN__AWAITS_PIECES);
+    may = may && ladder->yields > 0;
     if (may && polls.rests > 0) {
         polls.rests--;
         return false;
@@ -152,9 +155,11 @@ static bool yields(const struct tern__wait *wait)
     const struct tern__ladder *ladder = wait->ladder;
     void (*poll)(void) = atomic_load_explicit(&polled, memory_order_acquire);
     bool longer = poll != NULL && may_poll_longer(ladder);
+    bool few = poll != NULL && ladder->awaits == TERN__AWAITS_PIECES;
+    uint32_t most = few && ladder->yields > YIELDS_CROWDED ? YIELDS_CROWDED : ladder->yields;
     int64_t most_ns = longer ? POLLS_TOGETHER_NS : YIELDS_TOGETHER_NS;
     int64_t end = ladder->yields > 0 ? tern__now_ns() + most_ns : 0;
-    for (uint32_t i = 0; i < ladder->yields || longer; i++) {
+    for (uint32_t i = 0; i < most || longer; i++) {
         if (poll == NULL || i > 0) {
             sched_yield();
         }

@@ -12,14 +12,21 @@
 
 #include "sync/bell.h"
 
+// What a wait between machines waits for.
+enum tern__awaits {
+    TERN__AWAITS_ANY,
+    TERN__AWAITS_CROSSING, // what is one crossing away: a barrier, a small call
+    TERN__AWAITS_PIECES,   // the next one, in the middle of a large sum
+};
+
 // The rungs. A thread that sleeps wakes at least every TERN__LOOK_NS to see whether its peers live.
 struct tern__ladder {
     uint32_t spins; // looks at the condition in a row
     // Then that often gives up the processor, with a few looks after each; for 1 ms together at
     // most.
     uint32_t yields;
-    bool alone;    // each thread has a processor
-    bool crossing; // what is waited for comes from another machine, in one crossing
+    bool alone; // each thread has a processor
+    enum tern__awaits awaits;
 };
 
 #define TERN__LOOK_NS INT64_C(100000000)
@@ -46,7 +53,7 @@ int tern__ladder_climb(const struct tern__wait *wait);
 // within a second share: the news of a failure may overtake what was sent before it. And beside its
 // yields a wait calls `poll`, which takes what has come and waits for nobody; for 400 us on a
 // machine with a processor for each thread, or when it waits for one crossing, else as often as it
-// yields.
+// yields; for the next piece of a large sum with few yields in any case.
 void tern__ladder_go_far(void (*poll)(void));
 
 // `broken` of waits that nobody is known to break: TERN_OK. That it is asked makes the sleeper look

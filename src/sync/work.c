@@ -322,7 +322,7 @@ static int is_broken(void *arg, bool deep)
 int tern__work_rest(const struct tern__rest *rest)
 {
     struct tern__ladder ladder = tern__job_ladder(rest->job);
-    ladder.crossing = rest->crossing;
+    ladder.awaits = rest->awaits;
     struct resting resting = {rest, bell_of(rest->job)};
     struct tern__wait climb = {
         .bell = bell_of(rest->job),

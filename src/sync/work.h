@@ -50,8 +50,8 @@ struct tern__work {
     _Atomic uintptr_t keeper; // tern__thread_number; 0: none
     bool runs;                // with a turn: it has been begun and has not ended
     bool sleeps;
-    bool crossing;  // as tern__ladder.crossing, of what it waits for now
-    uint32_t moves; // counted by whoever advances it
+    enum tern__awaits awaits; // now
+    uint32_t moves;           // counted by whoever advances it
     struct {
         uint32_t tests, moves; // tests in a row, since so many moves
         int64_t since_ns;      // of the first of them at which the clock was read; 0: none
@@ -157,7 +157,7 @@ int64_t tern__work_idle_since(struct tern__work *work, int64_t now_ns);
 // What a thread sleeps on: until `over`, or until any of the job's work that it may move can.
 struct tern__rest {
     struct tern__job *job;
-    bool crossing; // as tern__ladder.crossing
+    enum tern__awaits awaits;
     int64_t timeout_ns;
     bool (*over)(void *arg);             // as tern__wait.holds
     int (*broken)(void *arg, bool deep); // as tern__wait.broken

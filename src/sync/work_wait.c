@@ -12,10 +12,10 @@ enum { LOOKS_ALONE = 64, LOOKS_CROWDED = 4 };
 
 struct waiting {
     const struct tern__awaited *awaited;
-    bool kept;      // this thread has made itself the keeper
-    bool moves;     // it moves the item
-    uint32_t moved; // how often that had moved before the rest
-    bool crossing;  // as tern__work.crossing, then
+    bool kept;                // this thread has made itself the keeper
+    bool moves;               // it moves the item
+    uint32_t moved;           // how often that had moved before the rest
+    enum tern__awaits awaits; // as tern__work.awaits, then
 };
 
 static inline bool is_done(const struct waiting *waiting)
@@ -118,7 +118,7 @@ static bool move(struct waiting *waiting)
         }
         moved = waiting->moves && work->ops->advance(work);
         waiting->moved = work->moves;
-        waiting->crossing = work->crossing;
+        waiting->awaits = work->awaits;
     }
     tern__work_leave(work);
     return moved;
@@ -141,7 +141,7 @@ int tern__work_wait(const struct tern__awaited *awaited)
     while (status == TERN_OK && !is_done(&waiting)) {
         bool moved = move(&waiting);
         moved = (!is_done(&waiting) && tern__work_advance(work->job, work)) || moved;
-        rest.crossing = waiting.moves && waiting.crossing;
+        rest.awaits = waiting.moves ? waiting.awaits : TERN__AWAITS_ANY;
         if (!is_done(&waiting) && !moved) {
             status = tern__work_rest(&rest);
         }

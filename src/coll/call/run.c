@@ -110,11 +110,13 @@ static int bind(struct tern__coll *call, uint32_t run)
     return TERN_OK;
 }
 
-// Which call is the oldest from now on. A small one waits for one crossing.
+// Which call is the oldest from now on.
 static void set_oldest(struct tern__calls *calls, struct tern__coll *call)
 {
     calls->oldest = call;
-    calls->work.crossing = calls->elsewhere != NULL && call != NULL && !call->wide;
+    calls->work.awaits = calls->elsewhere == NULL || call == NULL ? TERN__AWAITS_ANY
+                         : call->wide                             ? TERN__AWAITS_PIECES
+                                                                  : TERN__AWAITS_CROSSING;
 }
 
 static void end_call(struct tern__calls *calls, struct tern__coll *call, int status)
