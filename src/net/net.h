@@ -96,6 +96,10 @@ void tern__net_stop(struct tern__job *job);
 int tern__net_send(struct tern__net *net, int rank, const struct tern__net_message *message,
                    const void *payload);
 
+// The same, of what only a flush of all waits for: the other side waits until it is there.
+int tern__net_send_awaited(struct tern__net *net, int rank, const struct tern__net_message *message,
+                           const void *payload);
+
 // Sends to the leaders of all other machines that have any of these ranks of the job (bit r: rank
 // r). What cannot be sent is of a rank that has died, which others say.
 void tern__net_tell(struct tern__net *net, uint64_t ranks, const struct tern__net_message *message,
@@ -225,11 +229,12 @@ enum {
 };
 
 // Adds 1 to a signal of a rank of another machine, named as in tern__xport_net, when what this
-// process has sent to that rank is stored; what it has sent to others may come later.
+// process has sent to that rank is stored; what it has sent to others may come later. Only where
+// that rank waits for it before it does what others rely on, as in plans: no fence does.
 void tern__net_post(char *remote);
 
-// Puts bytes there, at least one, and then posts to a signal of the same rank: one message, where
-// both are in one window.
+// Puts bytes there, at least one, and then posts to a signal of the same rank, as above: one
+// message, where both are in one window.
 void tern__net_put_post(char *remote, const char *local, size_t bytes, char *signal);
 
 // The transport to ranks of other machines: remote addresses are where their parts would be here.

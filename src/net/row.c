@@ -16,6 +16,7 @@ static bool find(const char *address, enum tern__net_kind kind, struct tern__far
 {
     int rank;
     uint64_t offset;
+    far->awaited = false;
     for (int i = 0; i < TERN__NETS; i++) {
         far->net = tern__nets_at(i);
         if (far->net != NULL &&
@@ -46,7 +47,9 @@ static bool went(const struct tern__far_part *far, int status)
 static bool send(struct tern__far_part *far, const void *payload, uint64_t bytes)
 {
     far->message.bytes = bytes;
-    return went(far, tern__net_send(far->net, far->rank, &far->message, payload));
+    int status = far->awaited ? tern__net_send_awaited(far->net, far->rank, &far->message, payload)
+                              : tern__net_send(far->net, far->rank, &far->message, payload);
+    return went(far, status);
 }
 
 // In pieces, each a message, from the last to the first, whose first word then is stored last.
@@ -187,6 +190,7 @@ void tern__net_post(char *remote)
 {
     struct tern__far_part far;
     if (find(remote, TERN__NET_NOTIFY, &far)) {
+        far.awaited = true;
         far.message.value = 1;
         far.message.word = TERN_NOTIFY_ADD;
         send(&far, NULL, 0);
@@ -206,6 +210,7 @@ void tern__net_put_post(char *remote, const char *local, size_t bytes, char *sig
         tern__net_post(signal);
         return;
     }
+    far.awaited = true;
     uint64_t begin = far.message.offset;
     size_t last = bytes < piece_of(&far) ? bytes : piece_of(&far);
     far.message.offset = begin + last;

@@ -229,7 +229,8 @@ void tern__net_windows_start(struct tern__net *net);
 struct tern__far_part {
     struct tern__net *net;
     struct tern__net_window window;
-    int rank; // of the job
+    int rank;     // of the job
+    bool awaited; // as tern__net_send_awaited
     struct tern__net_message message;
 };
 

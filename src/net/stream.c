@@ -167,20 +167,20 @@ static int flags_of(const struct tern__net_message *message)
 }
 
 // So many messages of a kind, for flushes. The lock of the peer is held.
-static void count_sent(struct tern__net *net, int rank, uint32_t kind, uint64_t count)
+static void count_sent(struct tern__net *net, int rank, uint32_t kind, uint64_t count, bool awaited)
 {
     if (net->handlers[kind].loose) {
         return;
     }
     net->peers[rank].sent += count;
     atomic_fetch_or_explicit(&net->unconfirmed, UINT64_C(1) << rank, memory_order_seq_cst);
-    if (!net->handlers[kind].awaited) {
+    if (!awaited) {
         atomic_fetch_or_explicit(&net->unfenced, UINT64_C(1) << rank, memory_order_seq_cst);
     }
 }
 
-int tern__net_send(struct tern__net *net, int rank, const struct tern__net_message *message,
-                   const void *payload)
+static int send_one(struct tern__net *net, int rank, const struct tern__net_message *message,
+                    const void *payload, bool awaited)
 {
     struct tern__net_peer *peer = &net->peers[rank];
     struct tern__net_message header = *message;
@@ -193,13 +193,25 @@ int tern__net_send(struct tern__net *net, int rank, const struct tern__net_messa
     bool carried = tern__net_is_carried(net, message->kind);
     int status = carried ? TERN_OK : tern__net_connect(net, rank);
     if (status == TERN_OK) {
-        count_sent(net, rank, message->kind, 1);
+        count_sent(net, rank, message->kind, 1, awaited);
         status = carried
                      ? tern__net_carry(net, rank, message, payload)
                      : write_all(net, rank, parts, message->bytes > 0 ? 2 : 1, flags_of(message));
     }
     pthread_mutex_unlock(&peer->lock);
     return status;
+}
+
+int tern__net_send(struct tern__net *net, int rank, const struct tern__net_message *message,
+                   const void *payload)
+{
+    return send_one(net, rank, message, payload, net->handlers[message->kind].awaited);
+}
+
+int tern__net_send_awaited(struct tern__net *net, int rank, const struct tern__net_message *message,
+                           const void *payload)
+{
+    return send_one(net, rank, message, payload, true);
 }
 
 int tern__net_send_parts(struct tern__net *net, int rank, uint32_t kind, uint64_t messages,
@@ -213,7 +225,7 @@ int tern__net_send_parts(struct tern__net *net, int rank, uint32_t kind, uint64_
     pthread_mutex_lock(&peer->lock);
     int status = tern__net_connect(net, rank);
     if (status == TERN_OK) {
-        count_sent(net, rank, kind, messages);
+        count_sent(net, rank, kind, messages, net->handlers[kind].awaited);
         status = write_all(net, rank, parts, count, 0);
     }
     pthread_mutex_unlock(&peer->lock);
