@@ -242,7 +242,9 @@ def measure(tern, build, with_peers, quick, rounds, wire, folder):
         parts.append(reduce_table(shape, values, names, float(gbit)))
     if len(engines) > 1:
         parts += ["### tern's engines\n", engine_table(values, engines)]
-    parts.append("tern sums in rank order unless it is told that any order will do. "
+    parts.append("Calls are made back to back: behind a barrier they would also count how far apart that leaves the "
+                 "machines, up to a crossing, and not the same for all systems. "
+                 "tern sums in rank order unless it is told that any order will do. "
                  "The share of the link is 2(h-1)/h of the bytes, which an optimal call sends from each of h "
                  "hosts, over the time; headers take 6 %.\n")
     return "\n".join(parts + [note + "\n" for note in notes]), not failed
