@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of the layer (kernels.h). The AllReduce of a chunk is one pass without a barrier:
-// each rank owns a slice, reads it from all ranks in rank order, sums it in f32, rounds once, and
+// each rank owns a slice, reads it from the others in rank order, sums it in f32, rounds once, and
 // stores it on all ranks. So every rank gets the same bits.
 //
 // The sums replace what was added, and nothing is reset, although ranks may be a run apart. Why no
@@ -70,27 +70,56 @@ void kernel_announce(int64_t *args)
     notify_all(device_of(args), args, SIGNAL_READY);
 }
 
-// Sums `count` elements, at most BLOCK_ELEMENTS, over the ranks and stores the result on all.
-static int reduce_block(const struct device *device, size_t first, size_t count)
+// Of a slice that this rank sums, at most BLOCK_ELEMENTS.
+struct block {
+    size_t offset; // in the windows, in bytes
+    size_t count;
+    size_t size_bytes;
+};
+
+// What a rank has there, added to the sums; the first of all becomes them.
+static int fetch(const struct device *device, const struct block *block, int from, bool first,
+                 float *sums)
 {
-    const struct layout *layout = &device->layout;
-    tern_dtype dtype = layout->shape.dtype;
-    size_t size_bytes = count * tern_dtype_size(dtype);
-    size_t offset = layout->data + first * tern_dtype_size(dtype);
-    _Alignas(64) float sums[BLOCK_ELEMENTS];
+    const tern_dtype dtype = device->layout.shape.dtype;
     _Alignas(64) float fetched[BLOCK_ELEMENTS]; // elements of either dtype
-    // Where the sum is as elements: with f32 there is nothing to convert, and nothing is copied.
-    void *sum = dtype == TERN_F32 ? sums : fetched;
-    int status = tern_get(device->window, 0, offset, sum, size_bytes);
-    elements_unpack(dtype, sum, sums, count);
-    for (int from = 1; from < (int)layout->nranks && status == TERN_OK; from++) {
-        status = tern_get(device->window, from, offset, fetched, size_bytes);
-        elements_add(dtype, sums, fetched, count);
+    // With f32 there is nothing to convert, and nothing is copied.
+    void *to = first && dtype == TERN_F32 ? sums : fetched;
+    const int status = tern_get(device->window, from, block->offset, to, block->size_bytes);
+    if (first) {
+        elements_unpack(dtype, to, sums, block->count);
+    } else {
+        elements_add(dtype, sums, to, block->count);
     }
-    elements_pack(dtype, sums, sum, count);
-    for (size_t i = 0; i < layout->nranks && status == TERN_OK; i++) {
-        int to = (int)((device->rank + 1 + i) % layout->nranks);
-        status = tern_put(device->window, to, offset, sum, size_bytes);
+    return status;
+}
+
+// Sums a block over the ranks and stores the result on all. What this rank has of f32 is summed
+// where it lies: x + y is y + x, so the bits are those of the sum in rank order.
+static int reduce_block(const struct device *device, const struct block *block)
+{
+    const tern_dtype dtype = device->layout.shape.dtype;
+    const int rank = (int)device->rank, nranks = (int)device->layout.nranks;
+    void *own = (char *)tern_window_address(device->window, rank) + block->offset;
+    _Alignas(64) float sums[BLOCK_ELEMENTS];
+    float *sum = dtype == TERN_F32 ? own : sums;
+    int status = TERN_OK;
+    for (int from = 0; from < rank && status == TERN_OK; from++) {
+        status = fetch(device, block, from, from == 0, sums);
+    }
+    if (rank == 0) {
+        elements_unpack(dtype, own, sum, block->count);
+    } else {
+        elements_add(dtype, sum, sum == own ? sums : own, block->count);
+    }
+    for (int from = rank + 1; from < nranks && status == TERN_OK; from++) {
+        status = fetch(device, block, from, false, sum);
+    }
+    elements_pack(dtype, sum, own, block->count);
+    for (int i = 1; i < nranks && status == TERN_OK; i++) {
+        // Beginning with the next rank, so that not all ranks go for the same one first.
+        const int to = (rank + i) % nranks;
+        status = tern_put(device->window, to, block->offset, own, block->size_bytes);
     }
     return status;
 }
@@ -98,11 +127,16 @@ static int reduce_block(const struct device *device, size_t first, size_t count)
 void kernel_reduce(int64_t *args)
 {
     const struct device *device = device_of(args);
-    struct range slice = layout_slice(&device->layout, (size_t)args[1], device->rank);
+    const struct layout *layout = &device->layout;
+    const size_t element_bytes = tern_dtype_size(layout->shape.dtype);
+    struct range slice = layout_slice(layout, (size_t)args[1], device->rank);
     for (size_t done = 0; done < slice.count; done += BLOCK_ELEMENTS) {
         size_t left = slice.count - done;
         size_t count = left < BLOCK_ELEMENTS ? left : BLOCK_ELEMENTS;
-        if (reduce_block(device, slice.begin + done, count) != TERN_OK) {
+        const struct block block = {.offset = layout->data + (slice.begin + done) * element_bytes,
+                                    .count = count,
+                                    .size_bytes = count * element_bytes};
+        if (reduce_block(device, &block) != TERN_OK) {
             tern_kernel_fail("%s", tern_last_error());
             return;
         }
