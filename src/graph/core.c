@@ -168,12 +168,15 @@ static struct tern__task *run_given(struct tern__core *core)
 }
 
 // Where a graph is whole, the host's thread sleeps until it has run; an orchestration takes its
-// place.
+// place. Cores that share processors yield as often as others: a core that computes then goes on,
+// while to wake up one that sleeps takes that one's processor and a system call.
 static struct tern__ladder ladder_of(const struct tern_chip *chip)
 {
-    return chip->cores.job != NULL && tern__peek(&chip->orchestrates) == 0
-               ? tern__job_core_ladder(chip->cores.job)
-               : tern__cores_ladder(&chip->cores);
+    struct tern__ladder ladder = chip->cores.job != NULL && tern__peek(&chip->orchestrates) == 0
+                                     ? tern__job_core_ladder(chip->cores.job)
+                                     : tern__cores_ladder(&chip->cores);
+    ladder.yields = tern__ladder_for(1, 1).yields;
+    return ladder;
 }
 
 // Waits for something to do. False: the thread is to end.
