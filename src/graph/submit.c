@@ -66,6 +66,11 @@ INLINE bool read_args(struct tern__rings *rings, struct laid *laid, struct tern_
     int64_t *value = laid->args;
     uint32_t bit = 1, of_owner = 0, looked = 0, outputs = 0;
     uint64_t heap = 0;
+    // Few are in the nearest cache. A hint: a scalar has none.
+    for (const tern_task_arg *later = arg + 1; later < end; later++) {
+        __builtin_prefetch(later->region);
+        __builtin_prefetch((const char *)later->region + TERN_CACHE_LINE);
+    }
     for (; arg < end; arg++, value++) {
         if (arg->access == TERN_SCALAR) {
             *value = (int64_t)arg->scalar;
