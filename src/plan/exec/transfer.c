@@ -225,6 +225,24 @@ static int find_exposed(const struct tern__binding *binding, const struct tern__
     return -1;
 }
 
+// Which source is fetched to where the sum will be, so that one stream less goes through the
+// caches: the last one that is far, unless something lies there that is still to be summed. A
+// function of the program's own reads its inputs in any order. -1: none.
+static int find_straight(const struct tern__binding *binding, const struct tern__step *step,
+                         const char *to, uint64_t length)
+{
+    int straight = -1;
+    for (int s = 0; binding->reduce != NULL && s < step->sources_count; s++) {
+        const char *from = tern__range_address(binding, &step->operands[s]);
+        if (is_far(binding, &step->operands[s])) {
+            straight = s;
+        } else if (from < to + length && to < from + length) {
+            return -1;
+        }
+    }
+    return straight;
+}
+
 // Of what is far a block at a time is fetched, and reduced out of the cache.
 static bool reduce_fetched(const struct tern__binding *binding, const struct tern__step *step,
                            uint64_t length, struct tern__unread *unread)
@@ -241,6 +259,7 @@ static bool reduce_fetched(const struct tern__binding *binding, const struct ter
         fetched += is_far(binding, &step->operands[s]);
     }
     assert(fetched > 0); // any_far
+    int straight = find_straight(binding, step, to[0], length);
     uint64_t block = tern__fetch_block(fetched);
     uint64_t most = block / binding->element_bytes * binding->element_bytes;
     for (uint64_t at = 0; at < length; at += most) {
@@ -250,12 +269,13 @@ static bool reduce_fetched(const struct tern__binding *binding, const struct ter
             const tern_plan_range *range = &step->operands[s];
             part_from[s] = (const char *)(uintptr_t)(from[s] + at);
             if (is_far(binding, range)) {
-                if (!tern__reach_copy(binding->group, range->rank, room, from[s] + at, part,
+                char *fetch_to = s == straight ? to[0] : room;
+                if (!tern__reach_copy(binding->group, range->rank, fetch_to, from[s] + at, part,
                                       unread)) {
                     return false;
                 }
-                part_from[s] = room;
-                room += block;
+                part_from[s] = fetch_to;
+                room += s == straight ? 0 : block;
             }
         }
         tern__reduce_elements(binding, to, step->destinations_count, part_from, step->sources_count,
