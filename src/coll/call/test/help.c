@@ -119,9 +119,11 @@ static int see_help(tern_comm *comm, void *arg)
 {
     static char in[2 * LARGE];
     static char out[2 * LARGE];
-    bool alone = tern__job_ladder(comm->group.job).alone;
     int rank = tern_comm_rank(comm);
-    for (size_t k = 0; alone && k < sizeof kinds / sizeof kinds[0]; k++) {
+    CHECK(tern_barrier(comm) == TERN_OK); // all have said which processors they may use
+    char alone = tern__job_ladder(comm->group.job).alone;
+    CHECK(tern_broadcast(comm, &alone, &alone, 1, TERN_U8, 0) == TERN_OK); // before one leaves
+    for (size_t k = 0; alone != 0 && k < sizeof kinds / sizeof kinds[0]; k++) {
         int taker = kinds[k] == TERN_COLL_GATHER || kinds[k] == TERN_COLL_GATHER_V ? 0 : 1;
         char seen = 0;
         for (int call = 0; call < 5000 && seen == 0; call++) {
