@@ -2,9 +2,9 @@
 // The area of a communicator: shared memory that its collective calls meet in, made with it so that
 // no call has to wait for memory. Sparse: what no call touches takes none. Each rank's part:
 //
-//     heads      a pair of lines for each slot: what the rank publishes at the beginning of a run;
-//                and, in jobs of several machines, whether others there have been told
-//     letters    likewise, the first line: what a v-collective of two ranks says to the other one
+//     heads      a pair of lines for each slot, of which the first one is used: what the rank
+//                publishes at the beginning of a run
+//     letters    likewise: what a v-collective of two ranks says to the other one
 //     help       likewise: a copy that this rank makes out of another one's memory, with its help
 //     arrivals   rank 0's are used, by all ranks: counters of a slot, a line each
 //     signals    of the plan that runs in a slot

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "net/carry.h"
 #include "net/state.h"
 #include "sync/bell.h"
 
@@ -41,46 +40,18 @@ void tern__net_area_send(struct tern__net *net, int to, const struct tern__net_a
         bytes = 0;
     }
     if (area->then != 0) {
-        message.word = area->then;
         if (area->line_bytes > 0) {
             memcpy(together, line, area->line_bytes);
         }
         if (bytes > 0) {
             memcpy(together + area->line_bytes, payload, bytes);
         }
+        message.word = area->then;
         message.bytes = area->line_bytes + bytes;
         message.key = area->line | (uint64_t)area->line_bytes << 32;
         message.more = area->counter | (uint64_t)area->counted << 32;
         tern_status_ignore(tern__net_send(net, to, &message, together));
     }
-}
-
-void tern__net_area_send_all(struct tern__net *net, int to, const struct tern__net_line *lines,
-                             int count)
-{
-    struct tern__net_message headers[TERN_RANKS_MAX];
-    struct iovec parts[3 * TERN_RANKS_MAX];
-    int used = 0;
-    if (count == 1 || tern__net_is_carried(net, TERN__NET_AREA)) {
-        for (int i = 0; i < count; i++) {
-            tern__net_area_send(net, to, &lines[i].area, lines[i].payload, lines[i].line);
-        }
-        return;
-    }
-    for (int i = 0; i < count; i++) {
-        const struct tern__net_area *area = &lines[i].area;
-        headers[i] = message_of(area);
-        headers[i].offset = area->offset;
-        headers[i].bytes = area->line_bytes + area->bytes;
-        headers[i].key = area->line | (uint64_t)area->line_bytes << 32;
-        headers[i].more = area->counter | (uint64_t)area->counted << 32;
-        parts[used++] = (struct iovec){&headers[i], sizeof headers[i]};
-        parts[used++] = (struct iovec){(void *)(uintptr_t)lines[i].line, area->line_bytes};
-        if (area->bytes > 0) {
-            parts[used++] = (struct iovec){(void *)(uintptr_t)lines[i].payload, area->bytes};
-        }
-    }
-    tern_status_ignore(tern__net_send_parts(net, to, TERN__NET_AREA, (uint64_t)count, parts, used));
 }
 
 // The window, if it is known here: it is made before anybody calls, and what comes after its end is

@@ -215,14 +215,6 @@ enum {
 void tern__net_area_send(struct tern__net *net, int to, const struct tern__net_area *area,
                          const char *payload, const char *line);
 
-// The same of several ranks, each a line and a payload of few bytes, in one packet.
-struct tern__net_line {
-    struct tern__net_area area; // with TERN__NET_AREA_LINE
-    const char *payload, *line;
-};
-void tern__net_area_send_all(struct tern__net *net, int to, const struct tern__net_line *lines,
-                             int count);
-
 enum {
     TERN__NET_PUT_RINGS = 1, // whoever waits for the data itself is woken
     TERN__NET_PUT_POSTS = 2, // changes a signal when it is stored, and wakes who waits for that

@@ -172,11 +172,6 @@ void tern__net_flushed(struct tern__net *net, int peer, uint64_t number);
 int tern__net_connect(struct tern__net *net, int rank);
 int tern__net_write(struct tern__net *net, int rank, struct tern__net_message *message);
 
-// Several messages of a kind that tern__net_is_carried does not name, headers and payloads in turn,
-// none empty: in one packet, where there is room.
-int tern__net_send_parts(struct tern__net *net, int rank, uint32_t kind, uint64_t messages,
-                         struct iovec *parts, int count);
-
 // Says BYE, waiting for no more than a second in all. The receiving thread has ended.
 void tern__net_say_bye(struct tern__net *net);
 

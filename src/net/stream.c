@@ -166,13 +166,13 @@ static int flags_of(const struct tern__net_message *message)
     return followed && message->word == 0 ? MSG_MORE : 0;
 }
 
-// So many messages of a kind, for flushes. The lock of the peer is held.
-static void count_sent(struct tern__net *net, int rank, uint32_t kind, uint64_t count, bool awaited)
+// A message of a kind, for flushes. The lock of the peer is held.
+static void count_sent(struct tern__net *net, int rank, uint32_t kind, bool awaited)
 {
     if (net->handlers[kind].loose) {
         return;
     }
-    net->peers[rank].sent += count;
+    net->peers[rank].sent++;
     atomic_fetch_or_explicit(&net->unconfirmed, UINT64_C(1) << rank, memory_order_seq_cst);
     if (!awaited) {
         atomic_fetch_or_explicit(&net->unfenced, UINT64_C(1) << rank, memory_order_seq_cst);
@@ -193,7 +193,7 @@ static int send_one(struct tern__net *net, int rank, const struct tern__net_mess
     bool carried = tern__net_is_carried(net, message->kind);
     int status = carried ? TERN_OK : tern__net_connect(net, rank);
     if (status == TERN_OK) {
-        count_sent(net, rank, message->kind, 1, awaited);
+        count_sent(net, rank, message->kind, awaited);
         status = carried
                      ? tern__net_carry(net, rank, message, payload)
                      : write_all(net, rank, parts, message->bytes > 0 ? 2 : 1, flags_of(message));
@@ -212,24 +212,6 @@ int tern__net_send_awaited(struct tern__net *net, int rank, const struct tern__n
                            const void *payload)
 {
     return send_one(net, rank, message, payload, true);
-}
-
-int tern__net_send_parts(struct tern__net *net, int rank, uint32_t kind, uint64_t messages,
-                         struct iovec *parts, int count)
-{
-    struct tern__net_peer *peer = &net->peers[rank];
-    if (tern__net_is_gone(net, rank)) {
-        return tern__net_say_gone(net, rank);
-    }
-    tern__flag_add(&net->said, 1); // partner: tern__net_receive
-    pthread_mutex_lock(&peer->lock);
-    int status = tern__net_connect(net, rank);
-    if (status == TERN_OK) {
-        count_sent(net, rank, kind, messages, net->handlers[kind].awaited);
-        status = write_all(net, rank, parts, count, 0);
-    }
-    pthread_mutex_unlock(&peer->lock);
-    return status;
 }
 
 void tern__net_tell(struct tern__net *net, uint64_t ranks, const struct tern__net_message *message,

@@ -47,11 +47,8 @@
 //   which r has settled k + TERN__AHEAD: r had got there the lines of that run of all ranks of M,
 //   which they publish after they have settled, hence ended, run k. That came before r sent, so
 //   before anything of it is stored on M: nobody there still reads run k. Where r stores for
-//   others, the order is that of its one stream to M. What goes together with others of r's machine
-//   is sent by one of them, in runs in which all ranks wait for each other, and before that one
-//   publishes the run itself: nobody can settle it before. A later run may be there before an
-//   earlier one, so who compares looks that all have come (meet.c). The counter of arrivals
-//   likewise: arrivals of k + TERN__SLOTS are added when all of run k have been.
+//   others, the order is that of its one stream to M. The counter of arrivals likewise: arrivals of
+//   k + TERN__SLOTS are added when all of run k have been.
 //
 // A rank that stores for others leaves only when it has settled all runs it was in: those of its
 // machine that wait longer find everything. Of mailboxes, the lines and acknowledgements go to the
@@ -182,20 +179,6 @@ static inline struct tern__head *tern__area_head(const tern_window *area, int ra
 {
     char *heads = tern__area_part(area, rank) + TERN__AREA_HEADS;
     return (struct tern__head *)(void *)(heads + run % TERN__SLOTS * TERN__LINE_PAIR);
-}
-
-// Behind the head: of a run that a rank publishes for other machines together with the others of
-// its own. Whoever comes last, or has waited for long, sends it; only one does.
-struct tern__kept {
-    alignas(TERN_CACHE_LINE) _Atomic uint32_t come; // run whose head and payload can be sent
-    _Atomic uint32_t sent;                          // run that somebody sends, or has sent
-};
-_Static_assert(sizeof(struct tern__kept) == TERN_CACHE_LINE, "shared layout");
-
-static inline struct tern__kept *tern__area_kept(const tern_window *area, int rank, uint32_t run)
-{
-    char *head = (char *)(void *)tern__area_head(area, rank, run);
-    return (struct tern__kept *)(void *)(head + TERN_CACHE_LINE);
 }
 
 static inline uint32_t tern__letter_age(uint64_t call_number)

@@ -182,6 +182,23 @@ struct tern__shape {
     struct tern__again *again; // of a v-collective of two ranks with counts of their own; or NULL
 };
 
+// The ranks of a communicator on other machines; for each of those, the one that takes what is
+// published for all.
+struct tern__elsewhere {
+    struct tern__net *net;
+    uint32_t generation; // of the area
+    uint64_t ranks;      // bit r: rank r is on another machine
+    bool in_order;       // each machine has consecutive ranks
+    tern_topo *topo;
+    bool takes; // this rank takes what is published for others here
+    int count;
+    struct {
+        int to; // rank of the job
+        uint64_t ranks;
+    } machines[TERN_RANKS_MAX];
+    struct tern__share rows[TERN_RANKS_MAX]; // of the piece that is published
+};
+
 // What a rank has put into its slot in a run, for those who read it.
 struct tern__told {
     tern_coll_kind kind;
@@ -192,25 +209,6 @@ struct tern__told {
     uint64_t begin, bytes, stride;
     const struct tern__share *rows;
     bool alone; // tern__calls_arrive
-};
-
-// The ranks of a communicator on other machines; for each of those, the one that takes what is
-// published for all.
-struct tern__elsewhere {
-    struct tern__net *net;
-    uint32_t generation; // of the area
-    uint64_t ranks;      // bit r: rank r is on another machine
-    uint64_t here;       // and of this one, but for this rank
-    bool in_order;       // each machine has consecutive ranks
-    tern_topo *topo;
-    bool takes; // this rank takes what is published for others here
-    int count;
-    struct {
-        int to; // rank of the job
-        uint64_t ranks;
-    } machines[TERN_RANKS_MAX];
-    struct tern__share rows[TERN_RANKS_MAX]; // of the piece that is published
-    struct tern__told kept[TERN__SLOTS];     // of runs that go together with others of this machine
 };
 
 struct tern__calls {
@@ -332,8 +330,6 @@ void tern__call_unload(struct tern__coll *call); // out of the slot, to the call
 // waits until nobody here needs any more what it takes for others.
 void tern__call_tell(const struct tern__coll *call, uint32_t run);
 void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struct tern__told *told);
-// What goes with others of this machine, and waits for them: alone, if it has not gone yet.
-void tern__calls_tell_kept(const struct tern__calls *calls);
 void tern__elsewhere_end(struct tern__calls *calls);
 // Of a mailbox in the part of `owner`: a line whose number is stored, with what is in it and a
 // payload, to a rank on another machine.

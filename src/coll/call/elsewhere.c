@@ -8,52 +8,38 @@
 #include "sync/doing.h"
 #include "sync/wait.h"
 
-// Up to so many bytes of all ranks of a machine go in one packet: the last one to come has to send
-// them all, and more would keep its link busy while the others could have used it before.
-#define TOGETHER_BYTES 1024
-
 // A stretch of the payload that is sent with the line, or before it.
 struct extent {
     uint64_t begin, end;
 };
 
-// What a rank of this machine has published in a run, or, with told NULL, a part of its payload.
-static struct tern__net_line line_of(const struct tern__calls *calls, int rank, uint32_t run,
-                                     const struct extent *extent, const struct tern__told *told)
-{
-    const tern_window *area = calls->area;
-    const char *part = tern__area_part(area, rank);
-    const char *payload = tern__area_payload(area, rank, run) + extent->begin;
-    const char *line = (const char *)tern__area_head(area, rank, run);
-    struct tern__net_line sent = {.area = {.slot = (uint32_t)calls->comm->group.slot,
-                                           .number = area->number,
-                                           .generation = calls->elsewhere->generation,
-                                           .rank = rank,
-                                           .offset = (uint64_t)(payload - part),
-                                           .bytes = extent->end - extent->begin,
-                                           .line = (uint32_t)(line - part),
-                                           .run = run},
-                                  .payload = payload,
-                                  .line = line + sizeof(uint32_t)};
-    if (told != NULL) {
-        const char *counter = (const char *)tern__area_arrivals(area, run, 0);
-        sent.area.line_bytes = sizeof(struct tern__head) - sizeof(uint32_t);
-        sent.area.counter = (uint32_t)(counter - tern__area_part(area, 0));
-        sent.area.counted = calls->arrivals[run % TERN__SLOTS][0];
-        sent.area.then = TERN__NET_AREA_LINE |
-                         (calls->nranks > 2 ? TERN__NET_AREA_COUNT : TERN__NET_AREA_RING) |
-                         (told->alone ? TERN__NET_AREA_RING : 0u);
-    }
-    return sent;
-}
-
 static void send_extent(const struct tern__calls *calls, int machine, uint32_t run,
                         const struct extent *extent, const struct tern__told *told)
 {
     const struct tern__elsewhere *elsewhere = calls->elsewhere;
-    struct tern__net_line sent = line_of(calls, calls->rank, run, extent, told);
-    tern__net_area_send(elsewhere->net, elsewhere->machines[machine].to, &sent.area, sent.payload,
-                        sent.line);
+    const tern_window *area = calls->area;
+    const char *part = tern__area_part(area, calls->rank);
+    const char *payload = tern__area_payload(area, calls->rank, run) + extent->begin;
+    const char *line = (const char *)tern__area_head(area, calls->rank, run);
+    struct tern__net_area message = {.slot = (uint32_t)calls->comm->group.slot,
+                                     .number = area->number,
+                                     .generation = elsewhere->generation,
+                                     .rank = calls->rank,
+                                     .offset = (uint64_t)(payload - part),
+                                     .bytes = extent->end - extent->begin,
+                                     .line = (uint32_t)(line - part),
+                                     .run = run};
+    if (told != NULL) {
+        const char *counter = (const char *)tern__area_arrivals(area, run, 0);
+        message.line_bytes = sizeof(struct tern__head) - sizeof(uint32_t);
+        message.counter = (uint32_t)(counter - tern__area_part(area, 0));
+        message.counted = calls->arrivals[run % TERN__SLOTS][0];
+        message.then = TERN__NET_AREA_LINE |
+                       (calls->nranks > 2 ? TERN__NET_AREA_COUNT : TERN__NET_AREA_RING) |
+                       (told->alone ? TERN__NET_AREA_RING : 0u);
+    }
+    tern__net_area_send(elsewhere->net, elsewhere->machines[machine].to, &message, payload,
+                        line + sizeof(uint32_t));
 }
 
 // What a rank reads of this one's input.
@@ -73,73 +59,9 @@ static struct extent read_by(const struct tern__told *told, int rank)
     return extent;
 }
 
-// Whether others wait for all ranks of this machine anyway, so that little is in time when the last
-// one has come: one packet takes the processors less time than one of each rank. (What a rank has
-// sent before may come later, by its own stream: has_come in meet.c.)
-static bool goes_together(const struct tern__calls *calls, const struct tern__told *told)
-{
-    bool alike = !tern__kinds[told->kind].counts && // all ranks decide the same
-                 (told->bytes == 0 || !tern__kind_in_all(told->kind));
-    return calls->elsewhere->here != 0 && alike && !tern__kind_has_root(told->kind) &&
-           told->bytes * (uint64_t)(1 + __builtin_popcountll(calls->elsewhere->here)) <=
-               TOGETHER_BYTES;
-}
-
-// Of these ranks what nobody has sent yet.
-static void send_kept(const struct tern__calls *calls, uint32_t run, uint64_t ranks)
-{
-    const struct tern__elsewhere *elsewhere = calls->elsewhere;
-    const struct tern__told *told = &elsewhere->kept[run % TERN__SLOTS];
-    struct extent extent = {told->begin, told->begin + told->bytes};
-    struct tern__net_line lines[TERN_RANKS_MAX];
-    int count = 0;
-    for (uint64_t left = ranks; left != 0; left &= left - 1) {
-        int rank = __builtin_ctzll(left);
-        _Atomic uint32_t *sent = &tern__area_kept(calls->area, rank, run)->sent;
-        uint32_t before = tern__flag_load(sent); // partner: itself
-        if (before != run && tern__flag_swap(sent, before, run)) {
-            lines[count++] = line_of(calls, rank, run, &extent, told);
-        }
-    }
-    for (int machine = 0; machine < elsewhere->count && count > 0; machine++) {
-        tern__net_area_send_all(elsewhere->net, elsewhere->machines[machine].to, lines, count);
-    }
-}
-
-// The last one of this machine finds that all have come. (Two may: each takes what the other does
-// not.)
-static void keep(const struct tern__calls *calls, uint32_t run, const struct tern__told *told)
-{
-    struct tern__elsewhere *elsewhere = calls->elsewhere;
-    elsewhere->kept[run % TERN__SLOTS] = *told;
-    // partner: the look below, of those who come later; releases head and payload.
-    tern__flag_store(&tern__area_kept(calls->area, calls->rank, run)->come, run);
-    for (uint64_t left = elsewhere->here; left != 0; left &= left - 1) {
-        const struct tern__kept *other = tern__area_kept(calls->area, __builtin_ctzll(left), run);
-        if (tern__flag_load(&other->come) != run) {
-            return;
-        }
-    }
-    send_kept(calls, run, elsewhere->here | UINT64_C(1) << calls->rank);
-}
-
-void tern__calls_tell_kept(const struct tern__calls *calls)
-{
-    for (uint32_t run = calls->ended; calls->elsewhere != NULL && run != calls->published;) {
-        run++;
-        if (tern__flag_load(&tern__area_kept(calls->area, calls->rank, run)->come) == run) {
-            send_kept(calls, run, UINT64_C(1) << calls->rank);
-        }
-    }
-}
-
 void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struct tern__told *told)
 {
     const struct tern__elsewhere *elsewhere = calls->elsewhere;
-    if (goes_together(calls, told)) {
-        keep(calls, run, told);
-        return;
-    }
     for (int machine = 0; machine < elsewhere->count; machine++) {
         struct extent extent = {0, told->table_bytes};
         for (uint64_t left = elsewhere->machines[machine].ranks; left != 0; left &= left - 1) {

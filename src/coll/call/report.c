@@ -307,7 +307,6 @@ int tern__call_broken(struct tern__coll *call, bool deep)
     TERN_TRY(check_left(call));
     if (deep) { // whom it waited for may have come since
         tern__call_asleep(call);
-        tern__calls_tell_kept(call->calls);
     }
     return TERN_OK;
 }

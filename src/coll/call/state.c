@@ -84,7 +84,6 @@ static int find_elsewhere(struct tern__calls *calls)
             made->machines[made->count++].ranks = of[machine];
         }
     }
-    made->here = calls->others & ~made->ranks;
     calls->elsewhere = made;
     return TERN_OK;
 }

@@ -75,86 +75,11 @@ static void who_has_done_its_part_may_leave(void **state)
     }
 }
 
-// Who waits has told the other machine so, though a rank of its own does not come: what goes with
-// others of its machine waits for them no longer than for a moment.
-static int one_does_not_come(tern_comm *world, void *arg)
-{
-    enum { LATE = 1, WAITS = 0 };
-    int rank = tern_comm_rank(world);
-    int32_t in = rank;
-    int32_t out;
-    bool away = tern_comm_rank(world) > LATE;
-    tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
-                      .in = &in,
-                      .out = &out,
-                      .count = 1,
-                      .dtype = TERN_I32,
-                      .timeout_ns = away ? TERN_NS_PER_SECOND : TERN_TIMEOUT_DEFAULT};
-    (void)arg;
-    CHECK(tern_barrier(world) == TERN_OK);
-    if (rank == LATE) {
-        usleep(2000000);
-        return 0;
-    }
-    CHECK(tern_coll_run(world, &call) == TERN_ERR_TIMEOUT);
-    CHECK(strstr(tern_last_error(), "rank 1") != NULL);
-    CHECK(strstr(tern_last_error(), "rank 0") == NULL && strstr(tern_last_error(), "0,") == NULL);
-    return 0;
-}
-
-static void who_waits_is_not_taken_for_one_who_does_not_come(void **state)
-{
-    (void)state;
-    assert_true(machines_run_comm("aabb", one_does_not_come, NULL, 60));
-}
-
-// Rank 0 makes two calls in the wrong order. The first one of them goes with that of rank 1, which
-// comes late, so the second one is there before it: what is said of the first one is right, too.
-static int in_the_wrong_order(tern_comm *world, void *arg)
-{
-    enum { WRONG = 0, LATE = 1, GIVES = 2 };
-    int rank = tern_comm_rank(world);
-    int32_t in = rank;
-    int32_t all[4];
-    int32_t given = rank;
-    tern_request requests[2] = {0};
-    tern_coll calls[] = {
-        {.kind = TERN_COLL_BROADCAST, .in = &given, .out = &given, .count = 1, .root = GIVES},
-        {.kind = TERN_COLL_ALL_GATHER, .in = &in, .out = all, .count = 1},
-    };
-    (void)arg;
-    CHECK(tern_barrier(world) == TERN_OK);
-    usleep(rank == LATE ? 400000 : 0);
-    for (int i = 0; i < 2; i++) {
-        int which = rank == WRONG ? 1 - i : i;
-        calls[which].dtype = TERN_I32;
-        int status = tern_coll_start(world, &calls[which], &requests[which]);
-        CHECK(status == TERN_OK || status == TERN_ERR_MISMATCH);
-    }
-    usleep(rank == WRONG ? 200000 : 0);
-    for (int i = 0; i < 2; i++) {
-        int status = tern_request_wait(&requests[i]);
-        CHECK(status == TERN_OK || status == TERN_ERR_MISMATCH);
-    }
-    CHECK(tern_barrier(world) == TERN_ERR_MISMATCH);
-    CHECK(strstr(tern_last_error(), "all_gather") != NULL);
-    CHECK(strstr(tern_last_error(), "broadcast") != NULL);
-    return 0;
-}
-
-static void what_comes_later_is_compared_first(void **state)
-{
-    (void)state;
-    assert_true(machines_run_comm("aabb", in_the_wrong_order, NULL, 60));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_gives_the_bits_of_the_reference),
         cmocka_unit_test(who_has_done_its_part_may_leave),
-        cmocka_unit_test(who_waits_is_not_taken_for_one_who_does_not_come),
-        cmocka_unit_test(what_comes_later_is_compared_first),
     };
     base_seed = random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
