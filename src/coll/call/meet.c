@@ -17,20 +17,7 @@ uint32_t tern__calls_compared(const struct tern__calls *calls, int rank)
                                                                 : calls->settled;
 }
 
-// Whether a rank has published a run, and what it has published before has come, too: from another
-// machine its own stream may bring that later than what others there send for it.
-static bool has_come(const struct tern__calls *calls, int rank, uint32_t run)
-{
-    bool come = is_published(calls, rank, run);
-    bool away = calls->elsewhere != NULL && (calls->elsewhere->ranks >> rank & 1) != 0;
-    for (uint32_t at = run - 1;
-         come && away && !tern__reached(tern__calls_compared(calls, rank), at); at--) {
-        come = is_published(calls, rank, at);
-    }
-    return come;
-}
-
-// Compares the runs of a rank up to `run`, which have come: 0, or the first that differs.
+// Compares the runs of a rank up to `run`, which it has published: 0, or the first that differs.
 static uint32_t compare(struct tern__calls *calls, int rank, uint32_t run)
 {
     for (uint32_t at = tern__calls_compared(calls, rank); at != run;) {
@@ -48,8 +35,7 @@ static uint32_t compare(struct tern__calls *calls, int rank, uint32_t run)
 bool tern__calls_agree(struct tern__calls *calls, uint64_t ranks, uint32_t run)
 {
     for (uint64_t left = ranks; left != 0; left &= left - 1) {
-        int rank = __builtin_ctzll(left);
-        if (!has_come(calls, rank, run) || compare(calls, rank, run) != 0) {
+        if (compare(calls, __builtin_ctzll(left), run) != 0) {
             return false;
         }
     }
@@ -168,7 +154,7 @@ uint64_t tern__calls_awaited(const struct tern__calls *calls, uint32_t *run)
     uint64_t ranks = 0;
     for (uint64_t left = gates; left != 0; left &= left - 1) {
         int rank = __builtin_ctzll(left);
-        ranks |= has_come(calls, rank, *run) ? 0 : left & -left;
+        ranks |= is_published(calls, rank, *run) ? 0 : left & -left;
     }
     return ranks;
 }
@@ -185,7 +171,7 @@ int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call,
             if (tern__reached(tern__calls_compared(calls, rank), run)) {
                 continue;
             }
-            if (!has_come(calls, rank, run)) {
+            if (!is_published(calls, rank, run)) {
                 return 0;
             }
             *differs = (struct tern__differs){rank, compare(calls, rank, run)};
@@ -206,7 +192,7 @@ bool tern__calls_ready(const struct tern__calls *calls)
     for (uint64_t left = gates; left != 0; left &= left - 1) {
         int rank = __builtin_ctzll(left);
         if (!tern__reached(tern__calls_compared(calls, rank), run)) {
-            if (!has_come(calls, rank, run)) {
+            if (!is_published(calls, rank, run)) {
                 return false;
             }
             if (!held) { // it can be compared
