@@ -3,6 +3,8 @@
 
 #include "sync/help.h"
 
+#include <sched.h>
+
 #include "base/clock.h"
 
 // Pieces are whole pages, and so few that the word has room.
@@ -139,7 +141,7 @@ void tern__help_leave(const struct tern__group *group, int rank, struct tern__he
     int64_t until_ns = tern__now_ns() + LEAVE_NS;
     while (back_of(tern__peek(&help->claims)) > 0 && !tern__help_is_over(help) &&
            !tern__reach_has_ended(group, rank) && tern__now_ns() < until_ns) {
-        tern__cpu_relax();
+        sched_yield(); // to the owner, perhaps
     }
     tern__poke(&help->claims, 0);
 }
