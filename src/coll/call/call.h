@@ -11,7 +11,7 @@
 //     mail.c, pieces.c, take.c       messages
 //     match.c                        which recv a message goes to
 //     run.c                          runs
-//     publish.c, place.c             memory
+//     publish.c, way.c, place.c      memory
 //     learn.c, learned.c             direct or through slots
 //     trace.c, report.c              what they leave in a trace, and sentences
 //     elsewhere.c                    what is said to other machines

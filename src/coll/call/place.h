@@ -13,6 +13,13 @@ static inline const struct tern__placement *tern__call_placement(const struct te
     return (const struct tern__placement *)(const void *)head->data;
 }
 
+// What it says it has for each rank, in a call with counts.
+static inline const struct tern__share *tern__call_table(const struct tern__calls *calls, int rank,
+                                                         uint32_t run)
+{
+    return (const struct tern__share *)(const void *)tern__area_payload(calls->area, rank, run);
+}
+
 // Where in its payload a rank has put its piece of a run, once it has published it.
 static inline uint64_t tern__call_piece_at(const struct tern__coll *call, int rank, uint32_t run)
 {
