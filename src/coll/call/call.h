@@ -136,8 +136,8 @@ struct tern__selection {
 };
 
 // What was found out about a call when one like it was made before, in rank order, with no
-// algorithm named: small ones by key and count (where all have the same counts, by their digest),
-// other v-collectives by key, since their plans do not depend on the counts.
+// algorithm named: by key and count; small ones where all have the same counts by their digest, other
+// v-collectives by key alone, since their plans do not depend on the counts.
 enum { TERN__SHAPES = 64 };
 
 // Of two ranks, the last v-collective of a shape that took the short path: what one that differs
@@ -163,9 +163,10 @@ struct tern__shape {
     uint64_t key;
     size_t count;
     uint64_t signature;
-    struct tern__program *slot;            // of a small one; or
-    struct tern__program *window, *staged; // of a v-collective
+    struct tern__program *slot;                  // of a small one; or
+    struct tern__program *window, *staged, *few; // of a large one; few: or NULL
     uint64_t piece_bytes, piece_room, slot_limit;
+    bool copied;
 
     // Of a small one.
     bool quick;     // it can be done on the short path

@@ -99,11 +99,16 @@ bool tern__call_find_shape(struct tern__coll *call)
     call->window = shape->window;
     call->staged = shape->staged;
     call->tail = shape->staged;
+    call->few = shape->few;
     call->window->users++;
     call->staged->users += 2;
+    if (call->few != NULL) {
+        call->few->users++;
+    }
     call->piece_bytes = shape->piece_bytes;
     call->piece_room = shape->piece_room;
     call->slot_limit = shape->slot_limit;
+    call->copied = shape->copied;
     return true;
 }
 
@@ -169,17 +174,19 @@ void tern__call_remember_small(const struct tern__coll *call)
 static struct tern__again *new_again(const struct tern__coll *call)
 {
     const struct tern__calls *calls = call->calls;
-    bool may = calls->nranks == 2 && calls->elsewhere == NULL &&
+    bool may = call->counts && calls->nranks == 2 && calls->elsewhere == NULL &&
                !tern__kind_counts_alike(call->kind) && !tern__checking_asked();
     return may ? calloc(1, sizeof(struct tern__again)) : NULL;
 }
 
+// Between machines it also depends on who is where.
 void tern__call_remember_large(const struct tern__coll *call)
 {
     size_t count;
     uint64_t key = key_of(call);
-    if (key != TERN__NO_KEY && call->counts && call->window != NULL && call->window->scaled &&
-        call->staged->scaled) {
+    bool alone = call->counts || call->calls->elsewhere == NULL;
+    if (key != TERN__NO_KEY && alone && call->window != NULL && call->window->scaled &&
+        call->staged->scaled && (call->few == NULL || call->few->scaled)) {
         struct tern__shape *shape = shape_of(call, key, false, &count);
         let_go(shape);
         *shape = (struct tern__shape){
@@ -189,9 +196,11 @@ void tern__call_remember_large(const struct tern__coll *call)
             .early = call->early,
             .window = call->window,
             .staged = call->staged,
+            .few = call->few,
             .piece_bytes = call->piece_bytes,
             .piece_room = call->piece_room,
             .slot_limit = call->slot_limit,
+            .copied = call->copied,
             .again = new_again(call),
         };
     }
