@@ -29,6 +29,7 @@
 #include "boot/peer.h"
 #include "boot/wire.h"
 #include "mem/memfd.h"
+#include "sync/alive.h"
 #include "sync/reach.h"
 
 // A hub answers at its own deadline, which is ours or earlier, with the names of the missing. When
@@ -113,7 +114,7 @@ static int make_job(const struct tern__place *place, const struct tern__wire_mes
 void tern__job_let_go(struct tern__job *job)
 {
     pthread_mutex_destroy(&job->inbox_lock);
-    tern__memfd_unmap(job->ctl, sizeof *job->ctl);
+    tern__life_end(job);
     free(job);
 }
 

@@ -6,6 +6,7 @@
 #ifndef TERN_SYNC_CTL_H
 #define TERN_SYNC_CTL_H
 
+#include <pthread.h>
 #include <stdalign.h>
 #include <stdint.h>
 
@@ -15,7 +16,7 @@
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
 // One more when ranks find anything else here, or in a communicator's area.
-#define TERN__CTL_ABI 19u
+#define TERN__CTL_ABI 20u
 #define TERN__COMM_SLOTS 256
 #define TERN__CTL_WINDOWS 1024 // of jobs on several machines
 #define TERN__CPU_WORDS 16     // processors 0..1023
@@ -66,6 +67,9 @@ struct tern__ctl_rank {
     // Read by everyone who notifies this rank; written only when one of its threads goes to sleep.
     alignas(TERN_CACHE_LINE) struct tern__bell bell;
     _Atomic uint32_t cpu; // that it ran on when it looked last, + 1 (sync/balance.h)
+
+    // Held while this rank takes part; others look at it, and never take it (sync/alive.h).
+    alignas(TERN_CACHE_LINE) pthread_mutex_t life;
 
     alignas(TERN_CACHE_LINE) _Atomic uint32_t state; // enum tern__rank_state
     _Atomic uint32_t pid;
@@ -206,7 +210,7 @@ struct tern__ctl {
 };
 
 _Static_assert(sizeof(struct tern__bell) == 8, "shared layout");
-_Static_assert(sizeof(struct tern__ctl_rank) == 12 * TERN_CACHE_LINE, "shared layout");
+_Static_assert(sizeof(struct tern__ctl_rank) == 13 * TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__cell) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__record) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__ctl_comm) % TERN_CACHE_LINE == 0, "shared layout");

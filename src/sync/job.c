@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "sync/alive.h"
 #include "sync/spread.h"
 
 // How long rank 0 may be about to end when a rank that it was letting in has already done so: its
@@ -189,6 +190,7 @@ void tern__job_enter(struct tern__job *job)
     tern__job_spread(job, 0, 1);
     job->dumps_happen = tern__dumps_happen();
     tern__poke(&self->threads, 1);
+    tern__life_begin(job);
     tern__flag_store(&self->state, TERN__RANK_ACTIVE);
     tern__flag_add(&job->ctl->load_version, 1); // partner: tern__job_ladder
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "sync/ctl.h"
 #include "sync/ladder.h"
@@ -24,6 +25,8 @@ struct tern__job {
     int64_t timeout_ns;
     uint8_t token[16];
     bool launched; // by `tern run`, which says of each rank how it ended
+    // The thread that holds this rank's mutex, and its process (sync/alive.h); 0: none does.
+    pid_t life, life_process;
 
     const struct tern__machines *machines; // NULL: all ranks are on one
     uint64_t here;                         // bit r: rank r is on this machine

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "sync/alive.h"
 
 // Of one system call: the end of its owner is noticed between two.
 #define PIECE_BYTES ((uint64_t)1 << 20)
@@ -110,7 +111,9 @@ static bool has_ended(const struct tern__job *job, int member, int wait_ms)
 
 bool tern__reach_has_ended(const struct tern__group *group, int rank)
 {
-    return has_ended(group->job, group->members[rank], 0);
+    const struct tern__job *job = group->job;
+    int member = group->members[rank];
+    return !tern__life_is_seen(job->ctl, member) && has_ended(job, member, 0);
 }
 
 int tern__reach_fail(struct tern__group *group, const struct tern__unread *unread, const char *what)

@@ -136,8 +136,8 @@ struct tern__selection {
 };
 
 // What was found out about a call when one like it was made before, in rank order, with no
-// algorithm named: by key and count; small ones where all have the same counts by their digest, other
-// v-collectives by key alone, since their plans do not depend on the counts.
+// algorithm named: by key and count; small ones where all have the same counts by their digest,
+// other v-collectives by key alone, since their plans do not depend on the counts.
 enum { TERN__SHAPES = 64 };
 
 // Of two ranks, the last v-collective of a shape that took the short path: what one that differs
