@@ -20,6 +20,7 @@ enum {
     YIELDS_ALONE = 100,  // about 50 us, several times a futex wake-up
     YIELDS_CROWDED = 24, // each lets every other thread of the processor run once
     LOOKS_PER_YIELD = 4,
+    LOOKS_ALONE = 32, // about 1 us, twice a yield: what comes meanwhile is seen at once
     // A yield takes as long as the other threads of the processor want to run. When those are
     // another program's, that is milliseconds each time, and sleeping is the sooner way back: the
     // kernel lets a thread that wakes up run before those that only compute.
@@ -156,6 +157,7 @@ static bool yields(const struct tern__wait *wait)
     void (*poll)(void) = atomic_load_explicit(&polled, memory_order_acquire);
     bool longer = poll != NULL && may_poll_longer(ladder);
     bool few = poll != NULL && ladder->awaits == TERN__AWAITS_PIECES;
+    int looks = ladder->alone ? LOOKS_ALONE : LOOKS_PER_YIELD;
     uint32_t most = few && ladder->yields > YIELDS_CROWDED ? YIELDS_CROWDED : ladder->yields;
     int64_t most_ns = longer ? POLLS_TOGETHER_NS : YIELDS_TOGETHER_NS;
     int64_t end = ladder->yields > 0 ? tern__now_ns() + most_ns : 0;
@@ -166,7 +168,10 @@ static bool yields(const struct tern__wait *wait)
         if (poll != NULL) {
             poll();
         }
-        for (int look = 0; look < LOOKS_PER_YIELD; look++) {
+        for (int look = 0; look < looks; look++) {
+            if (look >= LOOKS_PER_YIELD) {
+                tern__cpu_relax();
+            }
             if (wait->holds(wait->arg)) {
                 if (longer) {
                     count_polls(false);
