@@ -123,6 +123,12 @@ static bool goes_at_once(const struct tern__coll *call)
            call->bytes <= AT_ONCE_BYTES && any_order(call) && suits(call, "one_sums");
 }
 
+// What a row of a tune file says, which was found out with more bytes than go at once.
+static const char *as_said(const struct tern__coll *call, const char *said)
+{
+    return strcmp(said, "two") == 0 && goes_at_once(call) ? "one_sums" : said;
+}
+
 // For large sums; NULL: only the algorithm that reads all inputs does.
 static const char *sums(const struct tern__coll *call)
 {
@@ -167,7 +173,7 @@ void tern__call_go_far(const struct tern__coll *call, const struct tern__choice 
     room->small_bytes = said->small_bytes;
     if (suits(call, said->large)) {
         room->far_bytes = said->piece_bytes;
-        large = said->large;
+        large = as_said(call, said->large);
     } else {
         large = large != NULL ? large : built_in.small;
     }

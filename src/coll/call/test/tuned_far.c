@@ -196,6 +196,46 @@ static int run_orders(tern_comm *world, void *arg)
     return tern_tune_use(NULL, 0);
 }
 
+// `two` is measured with more bytes than two machines send each other at once.
+static int run_few(tern_comm *world, void *arg)
+{
+    const tern_tune_row row = {.kind = TERN_PLAN_ALL_REDUCE,
+                               .nranks = 2,
+                               .machines = 2,
+                               .order = TERN_ORDER_ANY,
+                               .small_bytes = 64,
+                               .staged = "two",
+                               .chunk_bytes = 1 << 20};
+    static const struct {
+        size_t count;
+        const char *algorithm, *other;
+    } calls[] = {{1000, "one_sums", "two"}, {25001, "two", "one_sums"}};
+    static float in[25001];
+    static float out[25001];
+    tern_comm *comm;
+    (void)arg;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
+                          .in = in,
+                          .out = out,
+                          .count = calls[i].count,
+                          .dtype = TERN_F32,
+                          .order = TERN_ORDER_ANY};
+        CHECK(tern_tune_use(&row, 1) == TERN_OK);
+        CHECK(tern_comm_split(world, 0, 0, &comm) == TERN_OK);
+        CHECK(tern_coll_run(comm, &call) == TERN_OK);
+        CHECK(program_of(comm, calls[i].algorithm) != NULL);
+        CHECK(program_of(comm, calls[i].other) == NULL);
+        CHECK(tern_comm_destroy(comm) == TERN_OK);
+    }
+    return tern_tune_use(NULL, 0);
+}
+
+static void a_row_with_two_leaves_few_bytes_as_they_are(void **state)
+{
+    assert_true(machines_run_comm("aabb", run_few, NULL, 60));
+}
+
 static void rows_hold_for_their_order_and_dtypes(void **state)
 {
     assert_true(machines_run_comm("aabb", run_orders, NULL, 60));
@@ -395,6 +435,7 @@ int main(void)
         cmocka_unit_test(calls_run_what_the_row_says),
         cmocka_unit_test(calls_that_it_cannot_make_run_what_is_built_in),
         cmocka_unit_test(rows_hold_for_their_order_and_dtypes),
+        cmocka_unit_test(a_row_with_two_leaves_few_bytes_as_they_are),
         cmocka_unit_test(sums_are_handed_on_where_the_bits_allow_it),
         cmocka_unit_test(ranks_with_other_rows_are_told),
         cmocka_unit_test(a_large_broadcast_to_several_machines_is_passed_on),
