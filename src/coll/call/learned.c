@@ -3,8 +3,8 @@
 
 #include "coll/call/learned.h"
 
-// The lower one of two in the middle.
-static uint32_t median(const uint32_t *times, uint32_t count)
+// Of two in the middle the lower one, or the upper one.
+static uint32_t median(const uint32_t *times, uint32_t count, bool upper)
 {
     uint32_t sorted[TERN__LEARNED_TIMES];
     for (uint32_t i = 0; i < count; i++) {
@@ -14,7 +14,7 @@ static uint32_t median(const uint32_t *times, uint32_t count)
         }
         sorted[at] = times[i];
     }
-    return sorted[(count - 1) / 2];
+    return sorted[upper ? count / 2 : (count - 1) / 2];
 }
 
 static uint32_t kept(const struct tern__learned *l, bool way)
@@ -22,24 +22,25 @@ static uint32_t kept(const struct tern__learned *l, bool way)
     return l->taken[way] < TERN__LEARNED_TIMES ? l->taken[way] : TERN__LEARNED_TIMES;
 }
 
+// Fewer than this of each way are chance.
+#define SAMPLES 2
+
+// Of few times the worse one speaks for what is not preferred.
 static void prefer(struct tern__learned *l)
 {
     bool other = !l->preferred;
     uint32_t ours = kept(l, l->preferred);
     uint32_t theirs = kept(l, other);
-    if (theirs == 0) {
+    if (theirs < SAMPLES) {
         return;
     }
-    uint64_t time = ours > 0 ? median(l->times[l->preferred], ours) : UINT64_MAX / 16;
-    if ((uint64_t)median(l->times[other], theirs) * 16 < time * 15) {
+    uint64_t time = ours > 0 ? median(l->times[l->preferred], ours, false) : UINT64_MAX / 16;
+    if ((uint64_t)median(l->times[other], theirs, true) * 16 < time * 15) {
         l->preferred = other;
         l->again = TERN__LEARNED_AGAIN;
         l->again_at = l->calls + l->again;
     }
 }
-
-// Fewer than this of each way are chance.
-#define SAMPLES 2
 
 bool tern__learned_is_known(const struct tern__learned *l)
 {
@@ -52,8 +53,8 @@ static void compare_early(struct tern__learned *l)
     if (!l->plan.warm || !tern__learned_is_known(l)) {
         return;
     }
-    uint64_t ours = median(l->times[l->preferred], kept(l, l->preferred));
-    uint64_t theirs = median(l->times[!l->preferred], kept(l, !l->preferred));
+    uint64_t ours = median(l->times[l->preferred], kept(l, l->preferred), false);
+    uint64_t theirs = median(l->times[!l->preferred], kept(l, !l->preferred), false);
     l->clear = ours * 5 < theirs * 4 || theirs * 5 < ours * 4;
 }
 
@@ -74,6 +75,7 @@ static bool way_of_next(struct tern__learned *l)
     if (l->calls < l->again_at) {
         return l->preferred;
     }
+    l->anew = l->anew || l->calls == l->again_at;
     if (l->calls + 1 == l->again_at + l->plan.row) { // the last one of them
         l->again = l->again < TERN__LEARNED_MOST ? 2 * l->again : TERN__LEARNED_MOST;
         l->again_at = l->calls + l->again;
@@ -108,6 +110,10 @@ bool tern__learned_decide(struct tern__learned *l, struct tern__learned_plan pla
 void tern__learned_take(struct tern__learned *l, uint8_t way, uint32_t time)
 {
     if (time != 0 && l->same > TERN__LEARNED_LEFT && l->last < TERN__LEARNED_OTHER) {
+        if (l->anew && l->last != l->preferred) { // the machine may be another one by now
+            l->taken[l->last] = 0;
+            l->anew = false;
+        }
         l->times[l->last][l->taken[l->last]++ % TERN__LEARNED_TIMES] = time;
     }
     l->same = way == l->last ? l->same + 1 : 1;

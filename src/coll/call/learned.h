@@ -10,7 +10,8 @@
 // faster; afterwards the faster one, and now and then four calls go the other way. Of
 // these only the last two count: what calls of the other way left behind, in caches and of ranks
 // that are late, is over by then. Times are compared by their medians, so a call that was held up
-// does not matter. What is preferred is given up for what is faster by a sixteenth.
+// does not matter. What is preferred is given up for what is faster by a sixteenth. When the other
+// way is tried again, its times before are forgotten: processes are moved, and buffers leave caches.
 //
 // Any two ways: this knows nothing of what they are. Data path.
 #ifndef TERN_COLL_CALL_LEARNED_H
@@ -54,6 +55,7 @@ struct tern__learned {
     uint8_t last;
     bool preferred;
     bool clear; // one way was clearly faster after two rows
+    bool anew;  // the other way is being tried again, and has no time of that yet
 
     // Of every rank.
     bool begun;            // it is known

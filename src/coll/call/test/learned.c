@@ -95,6 +95,22 @@ static void what_becomes_slower_is_left(void **state)
     assert_false(run.l.preferred);
 }
 
+// At the first row that tries it, whatever its times were long ago.
+static void what_becomes_faster_is_taken_when_it_is_tried(void **state)
+{
+    static const uint32_t first[2] = {200, 100};
+    static const uint32_t later[2] = {50, 100};
+    enum { LATER = 2 };
+    struct run run = {0};
+    while (run.l.again < TERN__LEARNED_MOST || run.l.calls + 1 < run.l.again_at) {
+        make(&run, false, first, true);
+    }
+    assert_true(run.l.preferred);
+    count_direct(&run, false, later, TERN__LEARNED_ROW + 1 + LATER);
+    assert_false(run.l.preferred);
+    assert_int_equal(count_direct(&run, false, later, TERN__LEARNED_AGAIN / 2), 0);
+}
+
 // Calls that are held up now and then, and ways that are nearly as fast.
 static void single_calls_and_little_do_not_matter(void **state)
 {
@@ -394,6 +410,7 @@ int main(void)
         cmocka_unit_test(first_the_guess_then_both_then_the_faster_one),
         cmocka_unit_test(two_rows_are_enough_when_one_way_is_clearly_faster),
         cmocka_unit_test(what_becomes_slower_is_left),
+        cmocka_unit_test(what_becomes_faster_is_taken_when_it_is_tried),
         cmocka_unit_test(single_calls_and_little_do_not_matter),
         cmocka_unit_test(calls_behind_a_change_do_not_count),
         cmocka_unit_test(calls_that_are_not_timed_teach_nothing),
