@@ -54,6 +54,9 @@ static void unmap_around(struct tern__ctl *ctl, const pthread_mutex_t *held)
 
 void tern__life_end(struct tern__job *job)
 {
+    if (job->ctl == NULL) { // it has not come so far
+        return;
+    }
     pthread_mutex_t *held = &job->ctl->ranks[job->rank].life;
     bool own = job->life == gettid();
     if (own) {
