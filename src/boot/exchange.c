@@ -71,30 +71,41 @@ static int fill_card(struct card *card, uint32_t port)
     return tern__listen_address(port, &card->address);
 }
 
-static int find_machines(const struct card *cards, int rank, int nranks,
-                         struct tern__machines *machines)
+void tern__machines_place(const struct tern__seat *seats, int rank, int nranks,
+                          struct tern__machines *machines)
 {
     for (int r = 0; r < nranks; r++) {
-        if (cards[r].abi != TERN__CTL_ABI) {
-            return tern__fail(TERN_ERR_REFUSED, "rank %d runs another version of tern than rank %d",
-                              r, rank);
-        }
         int at = 0;
         while (at < machines->count &&
-               cards[machines->list[at].leader].machine != cards[r].machine) {
+               seats[machines->list[at].leader].machine != seats[r].machine) {
             at++;
         }
         struct tern__machine *machine = &machines->list[at];
         if (at == machines->count) {
             machines->count++;
             machine->leader = r;
-            memcpy(machine->name, cards[r].name, sizeof machine->name);
+            snprintf(machine->name, sizeof machine->name, "%.*s", TERN__MACHINE_NAME_BYTES - 1,
+                     seats[r].name);
         }
         machine->ranks |= UINT64_C(1) << r;
         machines->of[r] = (uint8_t)at;
-        machines->address[r] = cards[r].address;
+        machines->address[r] = *seats[r].address;
     }
     machines->mine = machines->of[rank];
+}
+
+static int find_machines(const struct card *cards, int rank, int nranks,
+                         struct tern__machines *machines)
+{
+    struct tern__seat seats[TERN_RANKS_MAX];
+    for (int r = 0; r < nranks; r++) {
+        if (cards[r].abi != TERN__CTL_ABI) {
+            return tern__fail(TERN_ERR_REFUSED, "rank %d runs another version of tern than rank %d",
+                              r, rank);
+        }
+        seats[r] = (struct tern__seat){cards[r].machine, cards[r].name, &cards[r].address};
+    }
+    tern__machines_place(seats, rank, nranks, machines);
     return TERN_OK;
 }
 

@@ -31,6 +31,16 @@ int tern__exchange_find(struct tern__exchange *exchange);
 int tern__machine_digest(uint64_t *digest);
 void tern__machine_name(char name[TERN__MACHINE_NAME_BYTES]);
 
+// Where a rank is, as it says itself, and the machines that follow, as rank `rank` sees them;
+// `machines` is zero before. Their names are those of their lowest ranks.
+struct tern__seat {
+    uint64_t machine; // tern__machine_digest
+    const char *name; // TERN__MACHINE_NAME_BYTES, if no NUL comes before
+    const struct tern__address *address;
+};
+void tern__machines_place(const struct tern__seat *seats, int rank, int nranks,
+                          struct tern__machines *machines);
+
 // Joins, and ends the exchange.
 int tern__join_exchanged(struct tern__exchange *exchange, int64_t timeout_ns,
                          struct tern__job **job);
