@@ -98,18 +98,10 @@ static int make_ctl(struct tern__hub *hub, int *fd)
     struct tern__ctl *ctl = base;
     hub->ctl = ctl;
     hub->ctl_fd = *fd;
-    ctl->magic = TERN__CTL_MAGIC;
-    ctl->abi = TERN__CTL_ABI;
-    ctl->nranks = (uint32_t)hub->nranks;
+    tern__ctl_begin(ctl, hub->nranks, hub->here);
     ctl->machines = hub->machines;
-    tern__poke(&ctl->slots[0], 1);
-    tern__poke(&ctl->comms[0].holders, ctl->nranks);
-    atomic_store_explicit(&ctl->comms[0].here, hub->here, memory_order_relaxed);
     for (int rank = 0; rank < hub->nranks; rank++) {
-        tern__poke(&ctl->ranks[rank].pid, (uint32_t)hub->members[rank].pid);
-        atomic_store_explicit(&ctl->ranks[rank].pid_space, hub->members[rank].pid_space,
-                              memory_order_relaxed);
-        tern__publish(&ctl->ranks[rank].state, TERN__RANK_ACTIVE);
+        tern__ctl_count_alive(ctl, rank, hub->members[rank].pid, hub->members[rank].pid_space);
     }
     return TERN_OK;
 }

@@ -135,14 +135,7 @@ static int write_ctl(const struct tern__pool *pool)
 {
     void *base;
     TERN_TRY(tern__memfd_map_at(pool->fd, ctl_begin(), sizeof(struct tern__ctl), NULL, &base));
-    struct tern__ctl *ctl = base;
-    uint64_t all = UINT64_MAX >> (64 - pool->nranks);
-    ctl->magic = TERN__CTL_MAGIC;
-    ctl->abi = TERN__CTL_ABI;
-    ctl->nranks = (uint32_t)pool->nranks;
-    tern__poke(&ctl->slots[0], 1);
-    tern__poke(&ctl->comms[0].holders, ctl->nranks);
-    atomic_store_explicit(&ctl->comms[0].here, all, memory_order_relaxed);
+    tern__ctl_begin(base, pool->nranks, UINT64_MAX >> (64 - pool->nranks));
     tern__memfd_unmap(base, sizeof(struct tern__ctl));
     return TERN_OK;
 }
@@ -393,9 +386,7 @@ static void enter(const struct joining *joining)
     struct tern__ctl *ctl = joining->job->ctl;
     for (int rank = 0; rank < joining->pool->nranks; rank++) {
         const struct tern__shown *shown = &joining->cards[rank].shown;
-        tern__poke(&ctl->ranks[rank].pid, (uint32_t)shown->pid);
-        atomic_store_explicit(&ctl->ranks[rank].pid_space, shown->pid_space, memory_order_relaxed);
-        tern__flag_swap(&ctl->ranks[rank].state, TERN__RANK_ABSENT, TERN__RANK_ACTIVE);
+        tern__ctl_count_alive(ctl, rank, shown->pid, shown->pid_space);
     }
     tern__job_enter(joining->job);
     tern__fork_watch(joining->job);

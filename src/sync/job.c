@@ -34,6 +34,24 @@ void tern__ctl_ring_all(struct tern__ctl *ctl)
     }
 }
 
+void tern__ctl_begin(struct tern__ctl *ctl, int nranks, uint64_t here)
+{
+    ctl->magic = TERN__CTL_MAGIC;
+    ctl->abi = TERN__CTL_ABI;
+    ctl->nranks = (uint32_t)nranks;
+    tern__poke(&ctl->slots[0], 1);
+    tern__poke(&ctl->comms[0].holders, ctl->nranks);
+    atomic_store_explicit(&ctl->comms[0].here, here, memory_order_relaxed);
+}
+
+void tern__ctl_count_alive(struct tern__ctl *ctl, int rank, int pid, uint64_t pid_space)
+{
+    struct tern__ctl_rank *slot = &ctl->ranks[rank];
+    tern__poke(&slot->pid, (uint32_t)pid);
+    atomic_store_explicit(&slot->pid_space, pid_space, memory_order_relaxed);
+    tern__flag_swap(&slot->state, TERN__RANK_ABSENT, TERN__RANK_ACTIVE);
+}
+
 int tern__ctl_first_dead(const struct tern__ctl *ctl)
 {
     return (int)tern__flag_load(&ctl->first_dead_plus_one) - 1;

@@ -102,6 +102,14 @@ bool tern__job_launcher_may_say(const struct tern__job *job, int rank, int64_t s
 // lets ranks in, may be the reason, and ends a moment later: that is waited for, and marked first.
 void tern__job_ended(struct tern__job *job, int rank);
 
+// Control memory that is zero becomes that of a job of so many ranks, none of which lives yet;
+// here: bit r: rank r is on this machine.
+void tern__ctl_begin(struct tern__ctl *ctl, int nranks, uint64_t here);
+
+// A rank counts as alive from now on, if it has not ended before: also before it has joined, so
+// that its death is missed.
+void tern__ctl_count_alive(struct tern__ctl *ctl, int rank, int pid, uint64_t pid_space);
+
 // Marks a rank dead, remembers the first one and wakes all. Also for the launcher, which has no job
 // but the control memory.
 void tern__ctl_mark_dead(struct tern__ctl *ctl, int rank);
