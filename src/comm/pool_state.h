@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools from inside: what is where in a rank's memory, and what a rank has of the others while it
+// joins.
+#ifndef TERN_COMM_POOL_STATE_H
+#define TERN_COMM_POOL_STATE_H
+
+#include "comm/checking.h"
+#include "comm/pool.h"
+
+#define TERN__POOL_MAGIC 0x6c6f6f70u // "pool"
+
+struct tern__pool_head {
+    uint32_t magic;
+    uint32_t abi;
+    uint8_t token[16];
+    uint64_t id;
+    uint32_t rank;
+    uint32_t nranks;
+    uint64_t window_bytes;
+    uint32_t checks; // 1: TERN_ISA_CHECK was set
+    uint32_t reserved;
+    // Of rank 0's: what each rank's memory is, by those who have joined. 0: nobody has.
+    _Atomic uint64_t roster[TERN_RANKS_MAX];
+};
+
+// Where what begins in a rank's memory.
+size_t tern__pool_ctl_begin(void);
+size_t tern__pool_watch_begin(void);
+size_t tern__pool_watch_bytes(void);
+size_t tern__pool_part_begin(void);
+
+#endif
