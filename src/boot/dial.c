@@ -115,13 +115,12 @@ static bool begin_next(struct dialing *dialing)
 static int take_connected(struct dialing *dialing)
 {
     for (int i = 0; i < dialing->count; i++) {
-        int error = 0;
-        socklen_t length = sizeof error;
         int fd = dialing->fds[i].fd;
         if (fd < 0 || dialing->fds[i].revents == 0) {
             continue;
         }
-        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0) {
+        int error = tern__dial_error(fd);
+        if (error == 0) {
             dialing->fds[i].fd = -1;
             return fd;
         }
@@ -170,6 +169,31 @@ int tern__dial(const char *addresses, uint32_t port, int64_t deadline_ns, int *f
     }
     *fd = connected;
     return TERN_OK;
+}
+
+int tern__dial_begin(const struct tern__address *address, int *fd)
+{
+    struct sockaddr_storage to = {0};
+    memcpy(&to, address->bytes, address->length);
+    int made = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (made < 0) {
+        return errno;
+    }
+    if (connect(made, (struct sockaddr *)&to, address->length) != 0 && errno != EINPROGRESS &&
+        errno != EINTR) {
+        int error = errno;
+        close(made);
+        return error;
+    }
+    *fd = made;
+    return 0;
+}
+
+int tern__dial_error(int fd)
+{
+    int error = 0;
+    socklen_t length = sizeof error;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
 bool tern__dial_address(int fd, bool own, uint32_t port, struct tern__address *address)

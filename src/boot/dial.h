@@ -19,6 +19,13 @@ void tern__dial_own(char text[TERN__DIAL_TEXT_BYTES]);
 // and the first that answers is taken. TERN_ERR_PEER with a sentence about each.
 int tern__dial(const char *addresses, uint32_t port, int64_t deadline_ns, int *fd);
 
+// Begins to connect: *fd is a socket that does not block, and that poll reports as writable when
+// that has ended. 0, or errno.
+int tern__dial_begin(const struct tern__address *address, int *fd);
+
+// How it has ended: 0, or errno.
+int tern__dial_error(int fd);
+
 // Where the other side of a connection is, or this side (`own`), with another port. False when that
 // is the loopback, which means something else on each machine.
 bool tern__dial_address(int fd, bool own, uint32_t port, struct tern__address *address);

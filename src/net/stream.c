@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "boot/dial.h"
 #include "boot/listen.h"
 #include "net/carry.h"
 #include "net/state.h"
@@ -42,24 +43,24 @@ static int open_socket(struct tern__net *net, int rank, int *fd)
 {
     const struct tern__machines *machines = net->job->machines;
     const struct tern__address *address = &machines->address[rank];
-    struct sockaddr_storage to = {0};
-    memcpy(&to, address->bytes, address->length);
-    int made = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (made < 0) {
+    int made = -1;
+    int error = tern__dial_begin(address, &made);
+    if (error == EMFILE || error == ENFILE) {
+        errno = error;
         return tern__fail_errno(TERN_ERR_SYSTEM, "no socket to reach rank %d", rank);
     }
-    int error = connect(made, (struct sockaddr *)&to, address->length) == 0 ? 0 : errno;
-    if (error == EINPROGRESS || error == EINTR) {
+    if (error == 0) {
         int status = await(net, rank, made);
-        socklen_t length = sizeof error;
         if (status != TERN_OK) {
             close(made);
             return status;
         }
-        getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &length);
+        error = tern__dial_error(made);
+    }
+    if (error != 0 && made >= 0) {
+        close(made);
     }
     if (error != 0) {
-        close(made);
         if (error == ECONNREFUSED || error == ECONNRESET) { // it listened when the job began
             tern__net_await_loss(net, rank);
         }
