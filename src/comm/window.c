@@ -621,3 +621,15 @@ int tern__window_range(tern_window *window, const char *call, int rank, size_t o
     *address = tern__window_at(window, rank, offset_bytes);
     return TERN_OK;
 }
+
+int tern__window_sent_far(tern_window *window, int rank)
+{
+    bool missed = tern__net_missed();
+    TERN_TRY(tern__group_check(&window->comm->group, false));
+    return missed ? tern__fail(TERN_ERR_LEFT,
+                               "%s on machine %s has left, and its part of window %u "
+                               "with it",
+                               tern__rank_name(&window->comm->group, rank).text,
+                               tern__window_machine(window, rank), window->number)
+                  : TERN_OK;
+}

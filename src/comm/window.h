@@ -82,11 +82,12 @@ static inline const char *tern__window_machine(const tern_window *window, int ra
 
 // After a transfer to or from a rank, or a notify: TERN_OK, or why it has not gone. Nothing that
 // is mapped fails.
+int tern__window_sent_far(tern_window *window, int rank);
 static inline int tern__window_sent(tern_window *window, int rank)
 {
     return __builtin_expect(tern__window_is_mapped(window, rank), 1)
                ? TERN_OK
-               : tern__group_check(&window->comm->group, false);
+               : tern__window_sent_far(window, rank);
 }
 
 // The doorbell of a rank of the window.

@@ -106,6 +106,13 @@ static void confirm(struct tern__net *net, int rank)
     pthread_mutex_unlock(&peer->lock);
 }
 
+// A rank that leaves meanwhile, as ranks of jobs do that leave at once, is no failure: what was
+// sent to it is nowhere, and nobody waits for it.
+static int unless_left(const struct tern__net *net, int status)
+{
+    return status == TERN_ERR_PEER && tern__net_works(net) ? TERN_OK : status;
+}
+
 // Of what was sent to these ranks.
 static int flush(struct tern__net *net, uint64_t ranks, const _Atomic uint32_t *failed,
                  int64_t timeout_ns)
@@ -119,14 +126,14 @@ static int flush(struct tern__net *net, uint64_t ranks, const _Atomic uint32_t *
         int rank = __builtin_ctzll(left);
         // What was sent to a rank that is gone is nowhere: who waits for that rank is told.
         int now = tern__net_is_gone(net, rank) ? TERN_OK : ask(net, rank, &numbers[rank]);
-        status = status == TERN_OK ? now : status;
+        status = status == TERN_OK ? unless_left(net, now) : status;
     }
     for (uint64_t left = ranks; left != 0; left &= left - 1) {
         int rank = __builtin_ctzll(left);
         if (numbers[rank] != 0) {
             int now =
                 await_flush((struct flush_wait){net, rank, numbers[rank], failed}, timeout_ns);
-            status = status == TERN_OK ? now : status;
+            status = status == TERN_OK ? unless_left(net, now) : status;
             confirm(net, rank);
         }
     }

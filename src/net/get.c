@@ -96,6 +96,9 @@ static int await(struct tern__far_part *far, struct tern__net_get *get)
     }
     bool refused = tern__flag_load(&get->state) == TERN__GET_REFUSED;
     tern__flag_store(&get->state, TERN__GET_FREE);
+    if (refused && job->leaves_at_once) { // it is about to
+        return tern__fail(TERN_ERR_PEER, "rank %d has left the job", far->rank);
+    }
     return refused ? tern__fail(TERN_ERR_STATE,
                                 "rank %d has destroyed window %u, and this process gets from it",
                                 far->rank, far->window.number)

@@ -232,6 +232,10 @@ void tern__net_put_post(char *remote, const char *local, size_t bytes, char *sig
 // The transport to ranks of other machines: remote addresses are where their parts would be here.
 extern const struct tern__xport tern__xport_net;
 
+// Whether the last transfer of this thread to or from another machine, if it has not asked about
+// that, has not gone because that rank had left. What else goes wrong fails the communicator.
+bool tern__net_missed(void);
+
 // The one to ranks of this machine, in such jobs: as shm, but a notify comes after a flush, since
 // whoever it tells may tell others.
 extern struct tern__xport tern__xport_near; // as it is from the first tern__net_start on

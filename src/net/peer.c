@@ -16,6 +16,12 @@ bool tern__net_is_gone(const struct tern__net *net, int rank)
     return state == TERN__RANK_DEAD || state == TERN__RANK_LEFT;
 }
 
+bool tern__net_works(const struct tern__net *net)
+{
+    const struct tern__ctl *ctl = net->job->ctl;
+    return tern__ctl_first_dead(ctl) < 0 && tern__flag_load(&ctl->comms[0].failed) == TERN__WORKING;
+}
+
 int tern__net_say_gone(const struct tern__net *net, int rank)
 {
     char text[160];

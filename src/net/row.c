@@ -4,6 +4,7 @@
 // process, so the row fits the table of transports. What fails for another reason than a death,
 // which the communicator finds itself, fails the communicator; the callers ask it afterwards.
 
+#include <poll.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -12,10 +13,22 @@
 #include "sync/group.h"
 #include "tern/dtype.h"
 
+enum { END_MS = 1000 }; // how long the end of a connection may take to be seen
+
+static _Thread_local bool missed; // of the last transfer
+
+bool tern__net_missed(void)
+{
+    bool was = missed;
+    missed = false;
+    return was;
+}
+
 static bool find(const char *address, enum tern__net_kind kind, struct tern__far_part *far)
 {
     int rank;
     uint64_t offset;
+    missed = false;
     far->awaited = false;
     for (int i = 0; i < TERN__NETS; i++) {
         far->net = tern__nets_at(i);
@@ -34,9 +47,25 @@ static bool find(const char *address, enum tern__net_kind kind, struct tern__far
     return false;
 }
 
+// The connection has ended, and the thread that receives is about to see whether the rank has died,
+// which fails the communicator, or left.
+static void note_missed(const struct tern__far_part *far)
+{
+    for (int i = 0; i < END_MS && tern__net_works(far->net); i++) {
+        if (tern__net_is_gone(far->net, far->rank)) {
+            break;
+        }
+        poll(NULL, 0, 1);
+    }
+    missed = missed || tern__net_works(far->net);
+}
+
 // Fails the communicator, with the last sentence, if it has to. Whether it was TERN_OK.
 static bool went(const struct tern__far_part *far, int status)
 {
+    if (status == TERN_ERR_PEER) {
+        note_missed(far);
+    }
     if (status != TERN_OK && status != TERN_ERR_PEER) {
         tern__ctl_comm_fail(far->net->job->ctl, (int)far->window.slot, status, far->window.rank,
                             tern_last_error());

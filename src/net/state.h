@@ -156,6 +156,9 @@ void tern__net_free_ended(struct tern__net *net);
 bool tern__net_is_gone(const struct tern__net *net, int rank);
 int tern__net_say_gone(const struct tern__net *net, int rank);
 
+// Whether no rank has died, as far as is known here, and the communicator of all has not failed.
+bool tern__net_works(const struct tern__net *net);
+
 // A rank's connection has closed without a BYE, or could not be used: it has died, unless it left.
 // Whoever else knows how it ended has some moments to say it. With net->work: nothing waits for
 // that, and those lost later come later. Any thread but the receiving one: waits.

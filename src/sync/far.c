@@ -112,7 +112,7 @@ void tern__far_left(struct tern__group *group)
         job->far->failed(group);
     }
     job->far->left(group);
-    if (tern__group_is_part(group)) {
+    if (tern__group_is_part(group) || job->leaves_at_once) {
         return;
     }
     struct tern__ladder ladder = tern__job_ladder(job);

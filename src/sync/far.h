@@ -52,7 +52,8 @@ void tern__far_tell_failure(const struct tern__group *group);
 void tern__far_leaves(struct tern__group *group);
 
 // It has left. Of the first communicator: waits until all have, or something has failed, since
-// leaders receive for their machine until the end. Of another one, nothing shared is touched.
+// leaders receive for their machine until the end (job->leaves_at_once: not then). Of another one,
+// nothing shared is touched.
 void tern__far_left(struct tern__group *group);
 
 #endif

@@ -24,7 +24,8 @@ struct tern__job {
     int nranks;
     int64_t timeout_ns;
     uint8_t token[16];
-    bool launched; // by `tern run`, which says of each rank how it ended
+    bool launched;       // by `tern run`, which says of each rank how it ended
+    bool leaves_at_once; // who leaves waits for nobody, also where ranks are on several machines
     // The thread that holds this rank's mutex, and its process (sync/alive.h); 0: none does.
     pid_t life, life_process;
 
