@@ -46,6 +46,9 @@ struct wish {
     uint32_t generation; // rank 0's counts: of the window, on all
 };
 
+// The generation of windows of parts: their job has none of the other sort.
+#define OF_PARTS 1u
+
 #define SPARSE 0x80000000u // among the flags: tern__window_create_sparse
 
 // Step 2: what rank 0 found.
@@ -236,37 +239,6 @@ static void fill_context(tern_window *window)
     }
 }
 
-int tern__window_of_parts(tern_comm *comm, void *base, size_t size_bytes, uint32_t number,
-                          tern_window **window)
-{
-    tern_window *made = tern__handle_new(TERN__WINDOW, sizeof *made);
-    if (made == NULL) {
-        return tern__fail(TERN_ERR_MEMORY, "no memory for a window's bookkeeping");
-    }
-    made->comm = comm;
-    memcpy(made->xports, comm->xports, sizeof made->xports);
-    made->xport = tern__xport_find("shm");
-    made->base = base;
-    made->size_bytes = size_bytes;
-    made->rank = comm->group.rank;
-    made->nranks = comm->group.size;
-    made->number = number;
-    made->fd = -1;
-    made->sparse = number == TERN__AREA_NUMBER;
-    choose_dumped(made, size_bytes * (size_t)made->nranks);
-    fill_context(made);
-    int status = made->sparse ? TERN_OK : tern__registry_add(made);
-    if (status != TERN_OK) {
-        tern__handle_free(made, sizeof *made);
-        return status;
-    }
-    if (!made->sparse) {
-        tern__comm_gains(comm, TERN__CHILD_WINDOW);
-    }
-    *window = made;
-    return TERN_OK;
-}
-
 static uint64_t name_of(uint32_t generation)
 {
     return UINT64_C(1) << 32 | generation;
@@ -304,6 +276,41 @@ static int share_far(tern_window *window, uint32_t generation)
     }
     TERN_TRY(tern__net_window_add(group->job->net, &far));
     window->shared_far = true;
+    return TERN_OK;
+}
+
+int tern__window_of_parts(tern_comm *comm, void *base, size_t size_bytes, uint32_t number,
+                          tern_window **window)
+{
+    tern_window *made = tern__handle_new(TERN__WINDOW, sizeof *made);
+    if (made == NULL) {
+        return tern__fail(TERN_ERR_MEMORY, "no memory for a window's bookkeeping");
+    }
+    made->comm = comm;
+    memcpy(made->xports, comm->xports, sizeof made->xports);
+    made->xport = tern__xport_find("shm");
+    made->base = base;
+    made->size_bytes = size_bytes;
+    made->rank = comm->group.rank;
+    made->nranks = comm->group.size;
+    made->number = number;
+    made->fd = -1;
+    made->sparse = number == TERN__AREA_NUMBER;
+    choose_dumped(made, size_bytes * (size_t)made->nranks);
+    fill_context(made);
+    int status = comm->group.job->net == NULL ? TERN_OK : share_far(made, OF_PARTS);
+    status = made->sparse || status != TERN_OK ? status : tern__registry_add(made);
+    if (status != TERN_OK) {
+        if (made->shared_far) {
+            tern__net_window_remove(comm->group.job->net, base);
+        }
+        tern__handle_free(made, sizeof *made);
+        return status;
+    }
+    if (!made->sparse) {
+        tern__comm_gains(comm, TERN__CHILD_WINDOW);
+    }
+    *window = made;
     return TERN_OK;
 }
 

@@ -44,7 +44,9 @@ static inline int tern__window_lives(const char *call, const struct tern_window 
 int tern__window_create_sparse(tern_comm *comm, size_t size_bytes, tern_window **window);
 
 // A window of parts that are mapped, one after the other, and whose memory others see to; it is
-// unmapped with the window. number: TERN__AREA_NUMBER for a sparse one.
+// unmapped with the window. On several machines those of ranks elsewhere are addresses alone, and
+// nothing comes in before it is made, which is to be agreed on. number: TERN__AREA_NUMBER for a
+// sparse one.
 int tern__window_of_parts(tern_comm *comm, void *base, size_t size_bytes, uint32_t number,
                           tern_window **window);
 
