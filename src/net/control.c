@@ -12,6 +12,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "net/state.h"
@@ -68,7 +70,7 @@ static void control_arrived(const struct tern__group *group, uint64_t number)
     tern__net_tell(group->job->net, members_of(group), &message, sent);
 }
 
-static void control_failed(const struct tern__group *group)
+static struct tern__net_message failure_of(const struct tern__group *group)
 {
     const struct tern__ctl_comm *shared = group->shared;
     struct tern__net_message message = tern__net_about(group, TERN__NET_FAILED);
@@ -76,7 +78,30 @@ static void control_failed(const struct tern__group *group)
     message.rank = shared->failed_rank;
     message.key = (uint64_t)tern__ctl_first_dead(group->job->ctl) + 1;
     message.bytes = sizeof shared->failed_text;
-    tern__net_tell(group->job->net, members_of(group), &message, shared->failed_text);
+    return message;
+}
+
+static void control_failed(const struct tern__group *group)
+{
+    struct tern__net_message message = failure_of(group);
+    tern__net_tell(group->job->net, members_of(group), &message, group->shared->failed_text);
+}
+
+void tern__net_decline(const struct tern__group *group, int listener)
+{
+    struct tern__net_message failed = failure_of(group);
+    struct tern__net_message bye = {.kind = TERN__NET_BYE};
+    struct iovec parts[] = {{&failed, sizeof failed},
+                            {group->shared->failed_text, sizeof group->shared->failed_text},
+                            {&bye, sizeof bye}};
+    struct msghdr packet = {.msg_iov = parts, .msg_iovlen = 3};
+    int fd;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        char hello[sizeof(struct tern__net_message)];
+        (void)!recv(fd, hello, sizeof hello, MSG_DONTWAIT); // else closing would take away the rest
+        (void)!sendmsg(fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
+        close(fd);
+    }
 }
 
 static void control_left(const struct tern__group *group)

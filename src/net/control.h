@@ -9,6 +9,10 @@
 
 extern const struct tern__far tern__net_far;
 
+// Of a rank that could not join, when the group has failed: whoever has connected to it is told
+// why, and that nothing more will come. The listener does not block.
+void tern__net_decline(const struct tern__group *group, int listener);
+
 // A message about the group.
 static inline struct tern__net_message tern__net_about(const struct tern__group *group,
                                                        enum tern__net_kind kind)

@@ -206,9 +206,10 @@ static int begin(struct tern__net *net)
 }
 
 // The leaders at once: by these connections each machine sees who dies.
-static int connect_leaders(struct tern__net *net)
+int tern__net_reach(struct tern__job *job)
 {
-    const struct tern__machines *machines = net->job->machines;
+    struct tern__net *net = job->net;
+    const struct tern__machines *machines = job->machines;
     int status = TERN_OK;
     for (int machine = 0; machine < machines->count && status == TERN_OK; machine++) {
         int leader = machines->list[machine].leader;
@@ -221,7 +222,7 @@ static int connect_leaders(struct tern__net *net)
     return status;
 }
 
-int tern__net_start(struct tern__job *job)
+int tern__net_open(struct tern__job *job)
 {
     struct tern__net *net = calloc(1, sizeof *net);
     if (net == NULL) {
@@ -245,9 +246,14 @@ int tern__net_start(struct tern__job *job)
         job->net = NULL;
         job->far = NULL;
         tern__net_free(net);
-        return status;
     }
-    status = connect_leaders(net);
+    return status;
+}
+
+int tern__net_start(struct tern__job *job)
+{
+    TERN_TRY(tern__net_open(job));
+    int status = tern__net_reach(job);
     if (status != TERN_OK) {
         tern__net_stop(job);
     }

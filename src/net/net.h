@@ -90,6 +90,11 @@ _Static_assert(sizeof(struct tern__net_message) == 64, "no padding on the wire")
 int tern__net_start(struct tern__job *job);
 void tern__net_stop(struct tern__job *job);
 
+// The two steps of the start, for who has something to say when the second one fails: the network
+// is there then, until it is stopped.
+int tern__net_open(struct tern__job *job);
+int tern__net_reach(struct tern__job *job);
+
 // Sends to a rank of the job on another machine; `bytes` of payload. Returns when the payload may
 // be used again, which can take as long as the other side takes to receive. Any thread but the one
 // that receives. TERN_ERR_PEER with a sentence when that rank has died.

@@ -287,7 +287,9 @@ void tern__net_say_bye(struct tern__net *net)
         if (link->outgoing) {
             continue;
         }
-        if (!link->closed && link->peer >= 0 && between && !counts_as_dead(net, link->peer)) {
+        // One that has not been heard yet may be of the job, too.
+        bool dead = link->peer >= 0 && counts_as_dead(net, link->peer);
+        if (!link->closed && between && !dead) {
             say_bye(link->fd, until_ns);
         }
         if (!link->closed) {
