@@ -29,4 +29,19 @@ size_t tern__pool_watch_begin(void);
 size_t tern__pool_watch_bytes(void);
 size_t tern__pool_part_begin(void);
 
+// What a rank has of the others while it joins.
+struct tern__joining {
+    struct tern__pool *pool;
+    const struct tern__pool_card *cards;
+    struct tern__job *job;
+    struct tern__pool_head *first; // rank 0's
+    char *watch;                   // in checking mode: the parts of tern__watch_part
+};
+
+// pool_take.c. Makes the job, and maps the parts of the ranks.
+int tern__pool_take(struct tern__joining *joining);
+
+// The communicator, and the window of what is mapped.
+int tern__pool_make_window(const struct tern__joining *joining);
+
 #endif
