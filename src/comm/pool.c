@@ -52,7 +52,7 @@ static void list(struct tern__pool *pool)
     release();
 }
 
-static void unlist(const struct tern__pool *pool)
+void tern__pool_forget(const struct tern__pool *pool)
 {
     hold();
     struct tern__pool **link = &pools;
@@ -184,7 +184,6 @@ int tern__pool_create(uint64_t id, int rank, int nranks, size_t window_bytes,
 int tern__pool_destroy(struct tern__pool *pool)
 {
     int status = TERN_OK;
-    unlist(pool);
     tern__promised_remove(&pool->promised);
     if (pool->window != NULL) {
         status = tern_window_destroy(pool->window);

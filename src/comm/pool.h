@@ -31,6 +31,7 @@ struct tern__pool {
     uint64_t id;             // the caller's name for it, the same on all ranks
     int rank;
     int nranks;
+    bool busy;           // the caller's: a thread uses it, which may wait
     size_t window_bytes; // as asked for
     size_t part_bytes;   // in whole pages
     char *base;          // of rank 0's part; before it joins only its own is there
@@ -52,7 +53,9 @@ int tern__pool_create(uint64_t id, int rank, int nranks, size_t window_bytes,
 // have joined with other cards.
 int tern__pool_join(struct tern__pool *pool, const struct tern__pool_card *cards);
 
-// Lets go of all memory; waits for nobody, and who has joined keeps this rank's part.
+// The process has it no more, which comes before tern__pool_destroy: that lets go of all memory. It
+// waits for nobody, and who has joined keeps this rank's part.
+void tern__pool_forget(const struct tern__pool *pool);
 int tern__pool_destroy(struct tern__pool *pool);
 
 // The pool of this process with that name, or NULL. In the child of a fork there are none.

@@ -16,7 +16,8 @@ _Static_assert(offsetof(CommGlobalDomainDescriptor, handle) == 32, "likewise");
 _Static_assert(sizeof(struct tern__pool_card) <= sizeof((CommGlobalDomainDescriptor *)0)->handle,
                "it is the handle");
 
-// One call at a time.
+// Guards which domains there are and which are busy. A call that may take long does so without it,
+// so that other domains go on.
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 
 static void in_child(void)
@@ -39,6 +40,24 @@ static void begin_call(void)
 static void end_call(void)
 {
     pthread_mutex_unlock(&calls);
+}
+
+// The domain, which is this thread's until it is not busy any more; or NULL. With the lock.
+static struct tern__pool *take_domain(const char *call, uint64_t domain_id, const char *missing)
+{
+    struct tern__pool *pool = tern__pool_find(domain_id);
+    if (pool == NULL) {
+        tern__set_error("%s: this process has no domain %llu%s", call,
+                        (unsigned long long)domain_id, missing);
+        return NULL;
+    }
+    if (pool->busy) {
+        tern__set_error("%s: another thread is importing or releasing domain %llu", call,
+                        (unsigned long long)domain_id);
+        return NULL;
+    }
+    pool->busy = true;
+    return pool;
 }
 
 // -1, and the sentence of what failed below gets its beginning.
@@ -198,41 +217,42 @@ static int sort_cards(const struct tern__pool *pool, const CommGlobalDomainDescr
     return 0;
 }
 
-static int import(uint64_t domain_id, const CommGlobalDomainDescriptor *all, size_t count,
-                  uint64_t *device_ctx_out)
+// What can be seen without the others.
+static int check_import(const struct tern__pool *pool, const CommGlobalDomainDescriptor *all,
+                        size_t count, struct tern__pool_card *cards)
+{
+    if (pool->window != NULL) {
+        tern__set_error("%s: domain %llu has been imported; its context lives until it is released",
+                        import_call, (unsigned long long)pool->id);
+        return -1;
+    }
+    return sort_cards(pool, all, count, cards);
+}
+
+int comm_global_domain_import(uint64_t domain_id, const CommGlobalDomainDescriptor *all,
+                              size_t count, uint64_t *device_ctx_out)
 {
     struct tern__pool_card cards[TERN_RANKS_MAX];
     if (all == NULL || device_ctx_out == NULL) {
         tern__set_error("%s: no argument may be NULL", import_call);
         return -1;
     }
-    struct tern__pool *pool = tern__pool_find(domain_id);
-    if (pool == NULL) {
-        tern__set_error("%s: this process has no domain %llu; comm_global_domain_prepare comes "
-                        "before",
-                        import_call, (unsigned long long)domain_id);
-        return -1;
-    }
-    if (pool->window != NULL) {
-        tern__set_error("%s: domain %llu has been imported; its context lives until it is released",
-                        import_call, (unsigned long long)domain_id);
-        return -1;
-    }
-    if (sort_cards(pool, all, count, cards) != 0) {
-        return -1;
-    }
-    if (tern__pool_join(pool, cards) != TERN_OK) {
-        return fail_below(import_call);
-    }
-    *device_ctx_out = (uint64_t)(uintptr_t)&pool->context;
-    return 0;
-}
-
-int comm_global_domain_import(uint64_t domain_id, const CommGlobalDomainDescriptor *all,
-                              size_t count, uint64_t *device_ctx_out)
-{
     begin_call();
-    int status = import(domain_id, all, count, device_ctx_out);
+    struct tern__pool *pool =
+        take_domain(import_call, domain_id, "; comm_global_domain_prepare comes before");
+    end_call();
+    if (pool == NULL) {
+        return -1;
+    }
+    int status = check_import(pool, all, count, cards);
+    if (status == 0 && tern__pool_join(pool, cards) != TERN_OK) {
+        status = fail_below(import_call);
+    }
+    if (status == 0) {
+        *device_ctx_out = (uint64_t)(uintptr_t)&pool->context;
+    }
+    begin_call();
+    pool->busy = false;
     end_call();
     return status;
 }
@@ -241,15 +261,13 @@ int comm_global_domain_release(uint64_t domain_id)
 {
     static const char call[] = "comm_global_domain_release";
     begin_call();
-    struct tern__pool *pool = tern__pool_find(domain_id);
-    int status = 0;
-    if (pool == NULL) {
-        tern__set_error("%s: this process has no domain %llu, or has released it", call,
-                        (unsigned long long)domain_id);
-        status = -1;
-    } else if (tern__pool_destroy(pool) != TERN_OK) {
-        status = fail_below(call);
+    struct tern__pool *pool = take_domain(call, domain_id, ", or has released it");
+    if (pool != NULL) {
+        tern__pool_forget(pool);
     }
     end_call();
-    return status;
+    if (pool == NULL) {
+        return -1;
+    }
+    return tern__pool_destroy(pool) == TERN_OK ? 0 : fail_below(call);
 }
