@@ -69,8 +69,9 @@ TERN_API int comm_release_domain_windows(CommHandle h, uint64_t allocation_id, s
 
 // Global domains: windows of processes that no communicator and no launcher has brought together.
 // Each prepares its own window and gets a descriptor of 288 bytes; the program carries it to the
-// others by whatever means; who has those of all ranks imports them. Nobody waits for anybody here,
-// so a program that lets its kernels begin has seen to it that all have imported. Any thread.
+// others by whatever means; who has those of all ranks imports them. Where all are on one machine
+// nobody waits for anybody here, so a program that lets its kernels begin has seen to it that all
+// have imported. Any thread.
 #define COMM_GLOBAL_DOMAIN_VERSION 2u
 #define COMM_GLOBAL_DOMAIN_SIM_SHM 1u   // profile: shared memory
 #define COMM_GLOBAL_DOMAIN_A3_FABRIC 2u // profile: cards; refused here
@@ -96,13 +97,17 @@ TERN_API int comm_global_domain_prepare(uint64_t domain_id, uint32_t domain_rank
                                         uint64_t *local_window_base_out);
 
 // Maps the windows of all ranks, given exactly one descriptor of each, in any order. The context
-// lives until the domain is released. All ranks are processes of one user, on one machine, in one
-// pid namespace. On failure the domain is prepared as before: release it, or import it again.
+// lives until the domain is released. All ranks are processes of one user, and those of a machine
+// in one pid namespace. With ranks on several machines it returns when all have come, before the
+// deadline TERN_TIMEOUT; kernels' loads and stores then reach the windows of the same machine,
+// put, get and notify all. On failure the domain is prepared as before: release it, or import it
+// again, between machines on all ranks.
 TERN_API int comm_global_domain_import(uint64_t domain_id, const CommGlobalDomainDescriptor *all,
                                        size_t count, uint64_t *device_ctx_out);
 
 // Frees a domain that has been prepared, or imported, in this process; the program has seen to it
-// that no kernel uses it any more. Ranks that have imported it keep this rank's window.
+// that no kernel uses it any more. Waits for no rank. Ranks of this machine that have imported it
+// keep this rank's window; transfers from other machines to it fail from then on.
 TERN_API int comm_global_domain_release(uint64_t domain_id);
 
 // Workspaces of the engines of asynchronous transfers. Here transfers need none: the mask and the

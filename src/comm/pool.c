@@ -11,6 +11,7 @@
 #include "base/cgroup.h"
 #include "base/error.h"
 #include "boot/env.h"
+#include "boot/listen.h"
 #include "mem/memfd.h"
 #include "mem/promised.h"
 
@@ -32,6 +33,9 @@ static void in_child(void)
 {
     for (struct tern__pool *pool = pools; pool != NULL; pool = pool->next) {
         close(pool->fd);
+        if (pool->listener >= 0) {
+            close(pool->listener);
+        }
     }
     pools = NULL;
     release();
@@ -102,6 +106,9 @@ static void free_pool(struct tern__pool *pool)
     if (pool->fd >= 0) {
         close(pool->fd);
     }
+    if (pool->listener >= 0) {
+        close(pool->listener);
+    }
     free(pool);
 }
 
@@ -114,6 +121,16 @@ static int write_ctl(const struct tern__pool *pool)
     tern__ctl_begin(base, pool->nranks, UINT64_MAX >> (64 - pool->nranks));
     tern__memfd_unmap(base, sizeof(struct tern__ctl));
     return TERN_OK;
+}
+
+// Where ranks of other machines find this one, if there are any: that shows when it joins. Where it
+// may not listen, it is one for ranks of this machine.
+static int listen_for_others(struct tern__pool *pool)
+{
+    uint32_t port;
+    return pool->nranks > 1 && tern__listen(&pool->listener, &port) == TERN_OK
+               ? tern__listen_address(port, &pool->card.address)
+               : TERN_OK;
 }
 
 static int make_memory(struct tern__pool *pool)
@@ -143,6 +160,7 @@ static int make_memory(struct tern__pool *pool)
     if (pwrite(pool->fd, &head, sizeof head, 0) != (ssize_t)sizeof head) {
         return tern__fail_errno(TERN_ERR_MEMORY, "cannot write to shared memory");
     }
+    TERN_TRY(listen_for_others(pool));
     return tern__shown_fill(pool->fd, &pool->card.shown);
 }
 
@@ -169,7 +187,7 @@ int tern__pool_create(uint64_t id, int rank, int nranks, size_t window_bytes,
     made->nranks = nranks;
     made->window_bytes = window_bytes;
     made->part_bytes = part;
-    made->fd = -1;
+    made->fd = made->listener = -1;
     int status = make_memory(made);
     if (status != TERN_OK) {
         free_pool(made);

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "boot/exchange.h"
 #include "boot/fork.h"
 #include "boot/join.h"
 #include "comm/pool_state.h"
 #include "mem/memfd.h"
+#include "net/control.h"
 
 // Not 0.
 static uint64_t mark_of(const struct tern__pool_card *card)
@@ -43,19 +45,6 @@ static int sign_roster(const struct tern__joining *joining)
     return TERN_OK;
 }
 
-// A rank counts as alive from the first that knows it on: who dies before it has joined is missed
-// by those who wait.
-static void enter(const struct tern__joining *joining)
-{
-    struct tern__ctl *ctl = joining->job->ctl;
-    for (int rank = 0; rank < joining->pool->nranks; rank++) {
-        const struct tern__shown *shown = &joining->cards[rank].shown;
-        tern__ctl_count_alive(ctl, rank, shown->pid, shown->pid_space);
-    }
-    tern__job_enter(joining->job);
-    tern__fork_watch(joining->job);
-}
-
 // Gives back what a rank that cannot join has got; its own part stays where it is.
 static void give_up(struct tern__joining *joining)
 {
@@ -64,9 +53,15 @@ static void give_up(struct tern__joining *joining)
     pool->window = NULL;
     if (pool->comm != NULL) {
         bool mapped = pool->comm->checking == NULL; // else it goes with its window
-        tern__checking_destroy(pool->comm);
         joining->watch = mapped ? joining->watch : NULL;
-        tern__handle_free(pool->comm, sizeof *pool->comm);
+        if (joining->entered) {
+            tern__net_decline(&pool->comm->group, pool->listener);
+            tern_comm_destroy(pool->comm);
+            joining->job = NULL;
+        } else {
+            tern__checking_destroy(pool->comm);
+            tern__handle_free(pool->comm, sizeof *pool->comm);
+        }
         pool->comm = NULL;
     }
     tern__memfd_unmap(joining->watch, tern__pool_watch_bytes() * (size_t)pool->nranks);
@@ -83,12 +78,39 @@ static void give_up(struct tern__joining *joining)
     }
 }
 
+// All ranks are on this machine.
+static int join_here(struct tern__joining *joining)
+{
+    TERN_TRY(tern__pool_take(joining));
+    TERN_TRY(tern__pool_make_comm(joining));
+    TERN_TRY(tern__pool_make_window(joining));
+    TERN_TRY(sign_roster(joining));
+    // Who dies before it has joined is missed by those who wait.
+    tern__pool_count_alive(joining);
+    tern__job_enter(joining->job);
+    tern__fork_watch(joining->job);
+    return TERN_OK;
+}
+
+static void find_machines(const struct tern__pool *pool, const struct tern__pool_card *cards,
+                          struct tern__machines *machines)
+{
+    struct tern__seat seats[TERN_RANKS_MAX];
+    for (int rank = 0; rank < pool->nranks; rank++) {
+        const struct tern__shown *shown = &cards[rank].shown;
+        seats[rank] =
+            (struct tern__seat){shown->machine, shown->machine_name, &cards[rank].address};
+    }
+    tern__machines_place(seats, pool->rank, pool->nranks, machines);
+}
+
 int tern__pool_join(struct tern__pool *pool, const struct tern__pool_card *cards)
 {
+    struct tern__machines machines = {0};
     struct tern__joining joining = {.pool = pool, .cards = cards};
-    int status = tern__pool_take(&joining);
-    status = status == TERN_OK ? tern__pool_make_window(&joining) : status;
-    status = status == TERN_OK ? sign_roster(&joining) : status;
+    find_machines(pool, cards, &machines);
+    joining.machines = machines.count > 1 ? &machines : NULL;
+    int status = joining.machines == NULL ? join_here(&joining) : tern__pool_join_far(&joining);
     tern__memfd_unmap(joining.first, sizeof *joining.first);
     if (status != TERN_OK) {
         char sentence[TERN_ERROR_BYTES];
@@ -96,7 +118,10 @@ int tern__pool_join(struct tern__pool *pool, const struct tern__pool_card *cards
         give_up(&joining);
         return tern__fail(status, "%s", sentence);
     }
-    enter(&joining);
+    if (pool->listener >= 0) { // of several machines the job has it, at a descriptor of its own
+        close(pool->listener);
+        pool->listener = -1;
+    }
     pool->context = *tern_window_context(pool->window);
     pool->context.winSize = pool->window_bytes;
     return TERN_OK;

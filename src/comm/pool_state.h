@@ -33,15 +33,28 @@ size_t tern__pool_part_begin(void);
 struct tern__joining {
     struct tern__pool *pool;
     const struct tern__pool_card *cards;
+    const struct tern__machines *machines; // NULL: all are on one
     struct tern__job *job;
-    struct tern__pool_head *first; // rank 0's
+    struct tern__pool_head *first; // rank 0's; on one machine
     char *watch;                   // in checking mode: the parts of tern__watch_part
+    bool entered;                  // the job, which it leaves when it gives up
 };
 
-// pool_take.c. Makes the job, and maps the parts of the ranks.
+// pool_take.c. Makes the job, without control memory, and maps the parts of the ranks here.
 int tern__pool_take(struct tern__joining *joining);
 
 // The communicator, and the window of what is mapped.
+int tern__pool_make_comm(const struct tern__joining *joining);
 int tern__pool_make_window(const struct tern__joining *joining);
+
+// The ranks of the job count as alive.
+void tern__pool_count_alive(const struct tern__joining *joining);
+
+// Why ranks that differ in these cannot be in one pool; TERN_OK when they do not.
+int tern__pool_compare(const struct tern__pool *pool, int rank, uint64_t window_bytes,
+                       uint32_t checks);
+
+// pool_far.c. All of it, for ranks on several machines.
+int tern__pool_join_far(struct tern__joining *joining);
 
 #endif

@@ -13,6 +13,25 @@
 #include "comm/pool_state.h"
 #include "mem/memfd.h"
 
+int tern__pool_compare(const struct tern__pool *pool, int rank, uint64_t window_bytes,
+                       uint32_t checks)
+{
+    uint32_t own = tern__checking_asked();
+    if (window_bytes != pool->window_bytes) {
+        return tern__fail(TERN_ERR_MISMATCH,
+                          "the window of rank %d has %llu bytes, that of rank %d has %zu; all "
+                          "prepare the same size",
+                          rank, (unsigned long long)window_bytes, pool->rank, pool->window_bytes);
+    }
+    if (checks != own) {
+        return tern__fail(TERN_ERR_MISMATCH,
+                          "rank %d has TERN_ISA_CHECK in its environment, rank %d has not; all "
+                          "ranks run in checking mode, or none",
+                          own != 0 ? pool->rank : rank, own != 0 ? rank : pool->rank);
+    }
+    return TERN_OK;
+}
+
 // Whether the memory is what the card says, and goes with this rank's.
 static int check_head(const struct tern__pool *pool, int rank, int fd, const uint8_t token[16])
 {
@@ -33,22 +52,11 @@ static int check_head(const struct tern__pool *pool, int rank, int fd, const uin
                           rank, pool->nranks, (unsigned long long)pool->id, head.rank, head.nranks,
                           (unsigned long long)head.id);
     }
-    if (head.window_bytes != pool->window_bytes ||
-        memory.st_size != (off_t)(tern__pool_part_begin() + pool->part_bytes)) {
-        return tern__fail(TERN_ERR_MISMATCH,
-                          "the window of rank %d has %llu bytes, that of rank %d has %zu; all "
-                          "prepare the same size",
-                          rank, (unsigned long long)head.window_bytes, pool->rank,
-                          pool->window_bytes);
-    }
-    int checks = tern__checking_asked();
-    if (head.checks != (uint32_t)checks) {
-        return tern__fail(TERN_ERR_MISMATCH,
-                          "rank %d has TERN_ISA_CHECK in its environment, rank %d has not; all "
-                          "ranks run in checking mode, or none",
-                          checks ? pool->rank : rank, checks ? rank : pool->rank);
-    }
-    return TERN_OK;
+    TERN_TRY(tern__pool_compare(pool, rank, head.window_bytes, head.checks));
+    return memory.st_size == (off_t)(tern__pool_part_begin() + pool->part_bytes)
+               ? TERN_OK
+               : tern__fail(TERN_ERR_MISMATCH,
+                            "the memory of rank %d has another size than it says", rank);
 }
 
 static int map_rank(struct tern__joining *joining, int rank, int fd)
@@ -64,7 +72,7 @@ static int map_rank(struct tern__joining *joining, int rank, int fd)
                                     joining->watch + (size_t)rank * tern__pool_watch_bytes(),
                                     &there));
     }
-    if (rank == 0) {
+    if (rank == 0 && joining->machines == NULL) {
         TERN_TRY(tern__memfd_map_at(fd, 0, sizeof(struct tern__pool_head), NULL, &there));
         joining->first = there;
         TERN_TRY(
@@ -86,17 +94,8 @@ static int take_rank(struct tern__joining *joining, int rank)
     if (card->abi != TERN__CTL_ABI) {
         return tern__fail(TERN_ERR_MISMATCH, "%s was prepared by another version of tern", what);
     }
-    int status = tern__shown_open(&card->shown, what, &fd, &joining->job->pidfd[rank]);
-    if (status != TERN_OK) {
-        return tern__shown_is_here(&card->shown)
-                   ? status
-                   : tern__fail(status,
-                                "%s. On several machines it takes a job that was started on them "
-                                "(tern run --hosts, mpirun): there comm_init, comm_alloc_windows "
-                                "and comm_alloc_domain_windows reach all ranks",
-                                tern_last_error());
-    }
-    status = check_head(joining->pool, rank, fd, card->token);
+    TERN_TRY(tern__shown_open(&card->shown, what, &fd, &joining->job->pidfd[rank]));
+    int status = check_head(joining->pool, rank, fd, card->token);
     status = status == TERN_OK ? map_rank(joining, rank, fd) : status;
     close(fd);
     return status;
@@ -112,7 +111,8 @@ int tern__pool_take(struct tern__joining *joining)
     joining->job = job;
     job->rank = pool->rank;
     job->nranks = pool->nranks;
-    job->here = UINT64_MAX >> (64 - pool->nranks);
+    job->here = joining->machines == NULL ? UINT64_MAX >> (64 - pool->nranks)
+                                          : joining->machines->list[joining->machines->mine].ranks;
     job->ctl_fd = job->inbox = job->listener = -1;
     pthread_mutex_init(&job->inbox_lock, NULL);
     for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
@@ -126,18 +126,22 @@ int tern__pool_take(struct tern__joining *joining)
         joining->watch = watch;
     }
     for (int rank = 0; rank < pool->nranks; rank++) {
-        TERN_TRY(take_rank(joining, rank));
+        if (tern__job_is_here(job, rank)) {
+            TERN_TRY(take_rank(joining, rank));
+        }
     }
     return TERN_OK;
+}
+
+int tern__pool_make_comm(const struct tern__joining *joining)
+{
+    joining->pool->comm = tern__comm_bare(joining->job);
+    return joining->pool->comm != NULL ? TERN_OK : TERN_ERR_MEMORY;
 }
 
 int tern__pool_make_window(const struct tern__joining *joining)
 {
     struct tern__pool *pool = joining->pool;
-    pool->comm = tern__comm_bare(joining->job);
-    if (pool->comm == NULL) {
-        return TERN_ERR_MEMORY;
-    }
     TERN_TRY(tern__comm_check(pool->comm)); // others may have been in it, and seen it fail
     if (joining->watch != NULL) {
         tern_window *share;
@@ -151,4 +155,12 @@ int tern__pool_make_window(const struct tern__joining *joining)
     }
     return tern__window_of_parts(pool->comm, pool->base, pool->part_bytes,
                                  (uint32_t)pool->id & INT32_MAX, &pool->window);
+}
+
+void tern__pool_count_alive(const struct tern__joining *joining)
+{
+    for (int rank = 0; rank < joining->pool->nranks; rank++) {
+        const struct tern__shown *shown = &joining->cards[rank].shown;
+        tern__ctl_count_alive(joining->job->ctl, rank, shown->pid, shown->pid_space);
+    }
 }

@@ -16,8 +16,8 @@ _Static_assert(offsetof(CommGlobalDomainDescriptor, handle) == 32, "likewise");
 _Static_assert(sizeof(struct tern__pool_card) <= sizeof((CommGlobalDomainDescriptor *)0)->handle,
                "it is the handle");
 
-// Guards which domains there are and which are busy. A call that may take long does so without it,
-// so that other domains go on.
+// Guards which domains there are and which are busy. A call that may wait for ranks of other
+// machines waits without it, so that other domains go on.
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 
 static void in_child(void)

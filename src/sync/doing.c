@@ -70,6 +70,7 @@ const char *tern__meeting_name(enum tern__meeting_kind meeting)
         [TERN__MEETING_EXEC] = "tern_exec_create",
         [TERN__MEETING_TRACE] = "tern_trace_end",
         [TERN__MEETING_GROUP] = "tern_comm_create_group",
+        [TERN__MEETING_POOL] = "comm_global_domain_import",
     };
     return (unsigned)meeting < TERN__MEETINGS ? names[meeting] : "a call of tern";
 }

@@ -17,6 +17,7 @@ enum tern__meeting_kind {
     TERN__MEETING_EXEC,
     TERN__MEETING_TRACE,
     TERN__MEETING_GROUP,
+    TERN__MEETING_POOL,
     TERN__MEETINGS,
 };
 
