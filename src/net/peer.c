@@ -52,6 +52,7 @@ static bool may_be_told(const struct tern__net *net, int rank, int64_t since_ns)
 static void mark_lost(const struct tern__net *net, int rank)
 {
     if (tern__flag_load(&net->stop) == 0 && !tern__net_is_gone(net, rank)) {
+        tern__job_look(net->job); // it may have ended because of a rank here, which died first
         tern__ctl_mark_dead(net->job->ctl, rank);
     }
 }
