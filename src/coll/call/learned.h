@@ -11,7 +11,7 @@
 // these only the last two count: what calls of the other way left behind, in caches and of ranks
 // that are late, is over by then. Times are compared by their medians, so a call that was held up
 // does not matter. What is preferred is given up for what is faster by a sixteenth. When the other
-// way is tried again, its times before are forgotten: processes are moved, and buffers leave caches.
+// way is tried again, what it took before is forgotten: processes are moved, buffers leave caches.
 //
 // Any two ways: this knows nothing of what they are. Data path.
 #ifndef TERN_COLL_CALL_LEARNED_H
