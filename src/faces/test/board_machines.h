@@ -53,7 +53,6 @@ static inline int lab_prepare(struct board *board, uint64_t id, int rank, int n,
     return board_gather(board, n, all);
 }
 
-// Threads of this process.
 static inline int lab_threads(void)
 {
     int count = 0;
@@ -63,6 +62,18 @@ static inline int lab_threads(void)
     }
     closedir(tasks);
     return count;
+}
+
+// Whether this process has no other thread: one that was joined may be seen for a moment more.
+static inline bool lab_is_alone(void)
+{
+#ifdef __SANITIZE_THREAD__
+    return true; // the sanitizer has one of its own, from the first on
+#endif
+    for (int i = 0; i < 5000 && lab_threads() != 1; i++) {
+        usleep(1000);
+    }
+    return lab_threads() == 1;
 }
 
 #endif

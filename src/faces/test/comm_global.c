@@ -214,8 +214,8 @@ static int refused_descriptors(int rank, const struct ranks *ranks, void *arg)
         IMPORT_REFUSED("descriptors 1 and 2 are both of rank 1", bad[2] = bad[1]);
         IMPORT_REFUSED("not the one that comm_global_domain_prepare gave", bad[0] = other);
         IMPORT_REFUSED("another version of tern", card_of(&bad[1])->abi++);
-        CHECK(setenv("TERN_TIMEOUT", "0.1", 1) == 0); // it is waited for, while it listens
-        IMPORT_REFUSED("rank 1 on machine", card_of(&bad[1])->shown.machine++);
+        CHECK(setenv("TERN_TIMEOUT", "0.1", 1) == 0); // others are waited for, while they listen
+        IMPORT_REFUSED(" on machine ", card_of(&bad[1])->shown.machine++);
         CHECK(unsetenv("TERN_TIMEOUT") == 0);
         IMPORT_REFUSED("belongs to user", card_of(&bad[1])->shown.user++);
         IMPORT_REFUSED("another pid namespace", card_of(&bad[1])->shown.pid_space++);

@@ -77,7 +77,7 @@ static int turns(int rank, const struct ranks *ranks, void *arg)
     int maps = look_maps();
     for (int i = 0; i < 3; i++) {
         CHECK(turn(lab, lab->boards, 7 + (uint64_t)i % 2, rank, ranks->count) == 0);
-        CHECK(look_fds() == fds && look_maps() == maps && look_shm() == 0 && lab_threads() == 1);
+        CHECK(look_fds() == fds && look_maps() == maps && look_shm() == 0 && lab_is_alone());
     }
     return 0;
 }
@@ -101,9 +101,9 @@ static int here(int rank, const struct ranks *ranks, void *arg)
     lab_place(lab, rank);
     int fds = look_fds();
     CHECK(lab_prepare(lab->boards, 1, rank, n, BYTES, all) == 0);
-    CHECK(look_fds() == fds + 2 && lab_threads() == 1); // the memory, and what listens
+    CHECK(look_fds() == fds + 2 && lab_is_alone()); // the memory, and what listens
     CHECK(board_import(1, all, (size_t)n, &context) == 0);
-    CHECK(look_fds() == fds + 1 + (n - 1) && lab_threads() == 1); // a pidfd for each other
+    CHECK(look_fds() == fds + 1 + (n - 1) && lab_is_alone()); // a pidfd for each other
     CHECK(board_exchange(context, 1) == 0);
     CHECK(board_meet(lab->boards, n) == 0);
     CHECK(comm_global_domain_release(1) == 0 && look_fds() == fds);
@@ -125,6 +125,9 @@ static int checked(int rank, const struct ranks *ranks, void *arg)
 
 static void checking_mode_sees_them(void **state)
 {
+#ifdef __SANITIZE_THREAD__
+    skip(); // what it keeps is fetched while it changes, which the sanitizer takes for a race
+#endif
     assert_true(lab_run("aab", checked));
     assert_true(lab_run("abc", checked));
 }
@@ -152,7 +155,7 @@ static int both_ways(int rank, const struct ranks *ranks, void *arg)
     CHECK(comm_global_domain_release(40 + (uint64_t)rank % 2) == 0); // nobody waits for the others
     CHECK(board_meet(&lab->boards[2], n) == 0);
     CHECK(comm_global_domain_release(41 - (uint64_t)rank % 2) == 0);
-    CHECK(look_fds() == fds && lab_threads() == 1);
+    CHECK(look_fds() == fds && lab_is_alone());
     return 0;
 }
 

@@ -55,7 +55,7 @@ static int never(int rank, const struct ranks *ranks, void *arg)
         CHECK(rank == 2 || board_import(5, all, 3, &context) == -1);
         CHECK(rank == 2 || look_says("in the import of domain 5, to which did not come: rank 2 on "
                                      "machine"));
-        CHECK(look_fds() == fds && look_maps() == maps && lab_threads() == 1);
+        CHECK(look_fds() == fds && look_maps() == maps && lab_is_alone());
         CHECK(board_meet(lab->boards, 3) == 0);
     }
     CHECK(unsetenv("TERN_TIMEOUT") == 0);
@@ -99,7 +99,7 @@ static int killed(int rank, const struct ranks *ranks, void *arg)
     } else {
         CHECK(board_import(5, all, 3, &context) == -1);
         snprintf(words, sizeof words, "rank %d ", victim);
-        CHECK(look_says(words) && look_fds() == prepared && lab_threads() == 1);
+        CHECK(look_says(words) && look_fds() == prepared && lab_is_alone());
     }
     CHECK(tern__now_ns() - begin_ns < RANKS_SOON_NS);
     CHECK(board_meet(&lab->boards[3], 2) == 0); // the others have been told, too
@@ -157,7 +157,7 @@ static int released(int rank, const struct ranks *ranks, void *arg)
         CHECK(look_says("rank 1 on machine") && look_says("has left, and its part of window 9"));
         CHECK(tern_get(window, 1, 64, &value, sizeof value) == TERN_ERR_LEFT);
         CHECK(tern_signal_notify(window, 1, 0, 1, TERN_NOTIFY_ADD) == TERN_ERR_LEFT);
-        CHECK(tern_put(window, other, 64, &value, sizeof value) == TERN_OK);
+        CHECK(tern_put(window, other, 1024, &value, sizeof value) == TERN_OK);
     }
     CHECK(board_meet(&lab->boards[1], 2) == 0);
     if (rank == 0) {
@@ -211,7 +211,7 @@ static int wrong(int rank, const struct ranks *ranks, void *arg)
     memcpy(bad, all, sizeof bad);
     memcpy(card_of(&bad[rank == 0 ? 1 : 0])->address.bytes + 2, &port, sizeof port);
     REFUSED("nobody listens there any more");
-    CHECK(look_fds() == fds && look_maps() == maps && lab_threads() == 1);
+    CHECK(look_fds() == fds && look_maps() == maps && lab_is_alone());
     CHECK(board_meet(lab->boards, 3) == 0);
     // Rank 1 has another token of rank 0, then one of rank 2.
     memcpy(bad, all, sizeof bad);
@@ -225,7 +225,7 @@ static int wrong(int rank, const struct ranks *ranks, void *arg)
     CHECK(setenv("TERN_TIMEOUT", "60", 1) == 0);
     card_of(&bad[2])->token[3] ^= rank == 1;
     REFUSED("has imported other windows");
-    CHECK(look_fds() == fds && look_maps() == maps && lab_threads() == 1);
+    CHECK(look_fds() == fds && look_maps() == maps && lab_is_alone());
     CHECK(board_meet(lab->boards, 3) == 0);
     CHECK(board_import(5, all, 3, &context) == 0 && board_exchange(context, 1) == 0);
     CHECK(comm_global_domain_release(5) == 0);
@@ -336,7 +336,7 @@ static int few_files(int rank, const struct ranks *ranks, void *arg)
         status = board_import(5, all, 3, &context);
         CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
         lab->boards[1].descriptors[rank].version = status == 0;
-        CHECK(status == 0 || (look_fds() == fds && look_maps() == maps && lab_threads() == 1));
+        CHECK(status == 0 || (look_fds() == fds && look_maps() == maps && lab_is_alone()));
         CHECK(board_meet(lab->boards, 3) == 0);
         for (int other = 0; other < 3; other++) {
             CHECK(lab->boards[1].descriptors[other].version == (status == 0));
@@ -384,7 +384,7 @@ static int until_killed(int rank, const struct ranks *ranks, void *arg)
         CHECK(!ended || board_meet(&lab->boards[3], n - 1) == 0);
         CHECK(comm_global_domain_release(3) == 0);
     }
-    CHECK(look_fds() == fds && look_maps() == maps && look_shm() == 0 && lab_threads() == 1);
+    CHECK(look_fds() == fds && look_maps() == maps && look_shm() == 0 && lab_is_alone());
     return 0;
 }
 
