@@ -10,13 +10,21 @@
 
 #include "net/control.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/state.h"
+
+enum {
+    HELLO_MS = 50,     // between a connection and its first words
+    DECLINE_MS = 1000, // how long a rank that cannot join waits for those who will connect to it
+};
 
 // A cell on its way.
 struct sent_cell {
@@ -87,20 +95,39 @@ static void control_failed(const struct tern__group *group)
     tern__net_tell(group->job->net, members_of(group), &message, group->shared->failed_text);
 }
 
+// Whether it was a rank of the job, by how it began.
+static bool decline_one(int fd, struct msghdr *packet)
+{
+    struct tern__net_message hello = {.kind = 0};
+    struct pollfd said = {.fd = fd, .events = POLLIN};
+    poll(&said, 1, HELLO_MS);
+    (void)!recv(fd, &hello, sizeof hello, MSG_DONTWAIT); // else closing would take away the rest
+    (void)!sendmsg(fd, packet, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(fd);
+    return hello.kind == TERN__NET_HELLO;
+}
+
 void tern__net_decline(const struct tern__group *group, int listener)
 {
+    const struct tern__job *job = group->job;
     struct tern__net_message failed = failure_of(group);
     struct tern__net_message bye = {.kind = TERN__NET_BYE};
     struct iovec parts[] = {{&failed, sizeof failed},
                             {group->shared->failed_text, sizeof group->shared->failed_text},
                             {&bye, sizeof bye}};
     struct msghdr packet = {.msg_iov = parts, .msg_iovlen = 3};
-    int fd;
-    while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-        char hello[sizeof(struct tern__net_message)];
-        (void)!recv(fd, hello, sizeof hello, MSG_DONTWAIT); // else closing would take away the rest
-        (void)!sendmsg(fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
-        close(fd);
+    struct pollfd more = {.fd = listener, .events = POLLIN};
+    bool leads = job->machines->list[job->machines->mine].leader == job->rank;
+    int left = leads && job->net == NULL ? group->size - group->here : 0;
+    int64_t until_ns = tern__now_ns() + DECLINE_MS * TERN_NS_PER_MS;
+    for (;;) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0) {
+            left -= decline_one(fd, &packet);
+        } else if (errno != EAGAIN || left <= 0 || tern__now_ns() >= until_ns ||
+                   poll(&more, 1, tern__deadline_ms(until_ns, DECLINE_MS)) <= 0) {
+            return; // all have been told; or it is late, or there are no descriptors for it
+        }
     }
 }
 

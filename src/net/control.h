@@ -10,7 +10,8 @@
 extern const struct tern__far tern__net_far;
 
 // Of a rank that could not join, when the group has failed: whoever has connected to it is told
-// why, and that nothing more will come. The listener does not block.
+// why, and that nothing more will come. Of a leader that has no network all ranks of other machines
+// will connect: those are waited for, a second at most. The listener does not block.
 void tern__net_decline(const struct tern__group *group, int listener);
 
 // A message about the group.

@@ -354,6 +354,41 @@ static void an_import_that_fails_has_not_begun(void **state)
     assert_true(lab_run("abb", few_files));
 }
 
+// Rank 1 is in as many domains as it can be, all with rank 2, and rank 0 hears that at once when it
+// imports one more.
+static int one_too_many(int rank, const struct ranks *ranks, void *arg)
+{
+    enum { MOST = 8 };
+    struct lab *lab = arg;
+    CommGlobalDomainDescriptor all[2];
+    const CommContext *context;
+    lab_place(lab, rank);
+    for (uint64_t id = 0; id < MOST && rank != 0; id++) {
+        CHECK(lab_prepare(lab->boards, id, rank - 1, 2, BYTES, all) == 0);
+        CHECK(board_import(id, all, 2, &context) == 0);
+    }
+    if (rank != 2) {
+        int64_t begin_ns = tern__now_ns();
+        CHECK(lab_prepare(&lab->boards[1], MOST, rank, 2, BYTES, all) == 0);
+        CHECK(board_import(MOST, all, 2, &context) == -1);
+        CHECK(look_says("cannot be in more than 8 jobs on several machines"));
+        CHECK(rank == 1 || look_says("rank 1 cannot join"));
+        CHECK(tern__now_ns() - begin_ns < RANKS_SOON_NS);
+        CHECK(board_meet(&lab->boards[1], 2) == 0);
+        CHECK(comm_global_domain_release(MOST) == 0);
+    }
+    CHECK(board_meet(&lab->boards[2], 3) == 0);
+    for (uint64_t id = 0; id < MOST && rank != 0; id++) {
+        CHECK(comm_global_domain_release(id) == 0);
+    }
+    return 0;
+}
+
+static void who_cannot_join_says_why(void **state)
+{
+    assert_true(lab_run("abc", one_too_many));
+}
+
 // Domain after domain, until one of the ranks is killed.
 static int until_killed(int rank, const struct ranks *ranks, void *arg)
 {
@@ -418,6 +453,7 @@ int main(void)
         cmocka_unit_test(old_descriptors_are_refused),
         cmocka_unit_test(ranks_that_differ_are_told),
         cmocka_unit_test(an_import_that_fails_has_not_begun),
+        cmocka_unit_test(who_cannot_join_says_why),
         cmocka_unit_test(ranks_are_killed_at_any_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
