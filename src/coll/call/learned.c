@@ -6,7 +6,7 @@
 // Of two in the middle the lower one, or the upper one.
 static uint32_t median(const uint32_t *times, uint32_t count, bool upper)
 {
-    uint32_t sorted[TERN__LEARNED_TIMES];
+    uint32_t sorted[TERN__LEARNED_TIMES] = {0};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = i;
         for (; at > 0 && sorted[at - 1] > times[i]; at--) {

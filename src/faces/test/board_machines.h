@@ -60,7 +60,9 @@ static inline int lab_threads(void)
     for (const struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;) {
         count += entry->d_name[0] != '.';
     }
-    closedir(tasks);
+    if (tasks != NULL) {
+        closedir(tasks);
+    }
     return count;
 }
 

@@ -290,7 +290,7 @@ static int instructions(int rank, const struct ranks *ranks, void *arg)
             tern_tensor_1d(tern_context_remote(context, own + 1024, peer), TERN_F32, 8);
         tern_tensor back = tern_tensor_1d(mine, TERN_F32, 8);
         CHECK(tern_tensor_get(&back, &there, &tile, NULL) == TERN_OK);
-        CHECK(mine[0] == (float)(n * (n + 1) / 2) && mine[7] == mine[0]);
+        CHECK(mine[0] == 0.5F * (float)(n * (n + 1)) && mine[7] == mine[0]);
     }
     CHECK(board_meet(lab->boards, n) == 0);
     CHECK(comm_global_domain_release(1) == 0);
