@@ -109,6 +109,26 @@ static inline int board_exchange(const CommContext *context, int32_t round)
                : -1;
 }
 
+// A domain until it is imported: its window is zero before, may be filled, and stays where it is.
+static inline int board_begin(struct board *board, uint64_t id, int rank, int n, size_t size,
+                              const CommContext **context)
+{
+    CommGlobalDomainDescriptor all[TERN_RANKS_MAX];
+    uint64_t base;
+    CHECK(board_prepare(board, id, rank, n, size, &base) == 0);
+    const unsigned char *bytes = (const unsigned char *)(uintptr_t)base;
+    for (size_t i = 0; i < size; i++) {
+        CHECK(bytes[i] == 0);
+    }
+    memset((void *)(uintptr_t)(base + 256), rank + 1, 16);
+    CHECK(board_gather(board, n, all) == 0);
+    CHECK(board_import(id, all, (size_t)n, context) == 0);
+    CHECK((*context)->rankId == (uint32_t)rank && (*context)->rankNum == (uint32_t)n);
+    CHECK((*context)->winSize == size && (*context)->windowsIn[rank] == base);
+    CHECK(memcmp((*context)->windowsIn, (*context)->windowsOut, sizeof(*context)->windowsIn) == 0);
+    return 0;
+}
+
 // As ranks_run, with two boards.
 static inline bool board_run(int count, rank_body body, double deadline_s)
 {

@@ -26,21 +26,9 @@ enum { BYTES = 5000 };
 // All ranks prepare, import, tell each other their numbers, and release.
 static int turn(struct board *board, uint64_t id, int rank, int n)
 {
-    CommGlobalDomainDescriptor all[TERN_RANKS_MAX];
     const CommContext *context;
-    uint64_t base;
-    CHECK(board_prepare(board, id, rank, n, BYTES, &base) == 0);
-    const unsigned char *bytes = (const unsigned char *)(uintptr_t)base;
-    for (int i = 0; i < BYTES; i++) {
-        CHECK(bytes[i] == 0);
-    }
-    memset((void *)(uintptr_t)(base + 256), rank + 1, 16); // may be filled before it is imported
-    CHECK(board_gather(board, n, all) == 0);
-    CHECK(board_import(id, all, (size_t)n, &context) == 0);
-    CHECK(context->rankId == (uint32_t)rank && context->rankNum == (uint32_t)n);
-    CHECK(context->winSize == BYTES && context->windowsIn[rank] == base);
+    CHECK(board_begin(board, id, rank, n, BYTES, &context) == 0);
     CHECK(context->workSpace == 0 && context->workSpaceSize == 0);
-    CHECK(memcmp(context->windowsIn, context->windowsOut, sizeof context->windowsIn) == 0);
     for (int peer = 0; peer < n; peer++) {
         const unsigned char *there = (const unsigned char *)(uintptr_t)context->windowsIn[peer];
         CHECK(there[256] == peer + 1 && there[271] == peer + 1 && there[272] == 0);

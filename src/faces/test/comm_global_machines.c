@@ -47,20 +47,8 @@ static int look_at_peers(const struct lab *lab, const CommContext *context, int 
 // A domain from its beginning to its end.
 static int turn(struct lab *lab, struct board *board, uint64_t id, int rank, int n)
 {
-    CommGlobalDomainDescriptor all[TERN_RANKS_MAX];
     const CommContext *context;
-    uint64_t base;
-    CHECK(board_prepare(board, id, rank, n, BYTES, &base) == 0);
-    const unsigned char *bytes = (const unsigned char *)(uintptr_t)base;
-    for (int i = 0; i < BYTES; i++) {
-        CHECK(bytes[i] == 0);
-    }
-    memset((void *)(uintptr_t)(base + 256), rank + 1, 16); // may be filled before it is imported
-    CHECK(board_gather(board, n, all) == 0);
-    CHECK(board_import(id, all, (size_t)n, &context) == 0);
-    CHECK(context->rankId == (uint32_t)rank && context->rankNum == (uint32_t)n);
-    CHECK(context->winSize == BYTES && context->windowsIn[rank] == base);
-    CHECK(memcmp(context->windowsIn, context->windowsOut, sizeof context->windowsIn) == 0);
+    CHECK(board_begin(board, id, rank, n, BYTES, &context) == 0);
     CHECK(look_at_peers(lab, context, rank, n) == 0);
     for (int round = 1; round <= 3; round++) {
         CHECK(board_exchange(context, round) == 0);
