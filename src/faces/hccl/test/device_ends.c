@@ -23,7 +23,8 @@ struct kernel {
     int32_t in[COUNT * TURNS], out[COUNT * TURNS];
 };
 
-static int begin_sum(tern_hccl *object, struct kernel *kernel)
+// With `commit` all turns may run from now on, else each when it is committed.
+static int begin_sum(tern_hccl *object, struct kernel *kernel, int commit)
 {
     tern_hccl_task sum = {.type = HCCL_CMD_ALLREDUCE,
                           .dtype = HCCL_DATA_TYPE_INT32,
@@ -32,7 +33,7 @@ static int begin_sum(tern_hccl *object, struct kernel *kernel)
                           .send = kernel->in,
                           .recv = kernel->out,
                           .count = COUNT,
-                          .commit = 1};
+                          .commit = commit};
     memset(object, 0, sizeof *object);
     tern_hccl_init(object, &(tern_hccl_start){.context = kernel->context, .kind_fits = 1}, here);
     return tern_hccl_prepare(object, &sum, here);
@@ -42,12 +43,12 @@ static int dies_after_a_turn(void *args)
 {
     struct kernel *kernel = *(struct kernel **)args;
     tern_hccl object;
-    int handle = begin_sum(&object, kernel);
-    kernel->status = tern_hccl_wait(&object, handle, here);
-    if (kernel->rank == VICTIM) {
-        kill(getpid(), SIGKILL);
-    }
-    for (int turn = 1; turn < TURNS; turn++) {
+    int handle = begin_sum(&object, kernel, 0);
+    for (int turn = 0; turn < TURNS; turn++) {
+        if (kernel->rank == VICTIM && turn == 1) { // which nobody can run without it
+            kill(getpid(), SIGKILL);
+        }
+        tern_hccl_commit(&object, handle, here);
         kernel->status = tern_hccl_wait(&object, handle, here);
     }
     tern_hccl_finalize(&object, here);
@@ -58,7 +59,7 @@ static int sleeps_between_turns(void *args)
 {
     struct kernel *kernel = *(struct kernel **)args;
     tern_hccl object;
-    int handle = begin_sum(&object, kernel);
+    int handle = begin_sum(&object, kernel, 1);
     for (int turn = 0; turn < TURNS; turn++) {
         kernel->status |= tern_hccl_wait(&object, handle, here);
         kernel->started = 1;
