@@ -89,7 +89,7 @@ static int comes_late(int rank, const struct ranks *ranks, void *arg)
     struct tern__star star = lay(places, rank, 4);
     int fds = look_fds();
     for (int i = 0; i < 2 && rank != 2; i++) {
-        int64_t timeout_ns = rank == 0 ? 100 * TERN_NS_PER_MS : LONG_NS;
+        int64_t timeout_ns = rank == 0 ? TERN_NS_PER_SECOND : LONG_NS;
         CHECK(gather(&star, 1, timeout_ns) == TERN_ERR_TIMEOUT);
         CHECK(look_says("did not come: rank 2 on machine m2 (127.0.0.1:") && look_fds() == fds);
         places->done++;
