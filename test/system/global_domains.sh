@@ -97,7 +97,7 @@ done
 ended 2 137 ""
 nothing_left
 
-# Where nothing gets to tn1, its ranks end first, and their end may be all that gets out.
+# Cut one way, those that hear nothing end first, and their end may be what the other side hears first.
 for way in "" from to; do
     what="the cable of tn1 is cut ($way)"
     begin "$hosts" 0
@@ -105,7 +105,7 @@ for way in "" from to; do
     begin_s=$EPOCHSECONDS
     "$lab/netlab" cut tn1 $way
     for rank in 0 1 2 3 4; do
-        ended $rank 9 "failed exchange: .*(has been silent for$([ "$way" != to ] || echo '|died \('))"
+        ended $rank 9 "failed exchange: .*(has been silent for${way:+|died \(})"
     done
     [ $((EPOCHSECONDS - begin_s)) -le 20 ] || die "$what: $((EPOCHSECONDS - begin_s)) s until all said so"
     "$lab/netlab" mend tn1
