@@ -2,6 +2,7 @@
 // The pieces of messages, into mailboxes, and whose turn it is. Data path: no allocation, no lock,
 // no log, and no system call.
 
+#include "coll/call/quick.h"
 #include "coll/call/trace.h"
 
 #include <string.h>
@@ -16,6 +17,10 @@
 // that are written next: pieces of so many bytes go past the caches even when it is near, where
 // that is ever quicker (xport/expose.h).
 #define PAST_FROM ((uint64_t)16 << 10)
+
+// After a piece of so many bytes or fewer the memory of the next one is called back, as long as
+// that one will be. Longer ones keep more stores waiting for lines than it saves.
+#define CALLS_BACK_TO 1024
 
 static bool returns(const struct tern__calls *calls)
 {
@@ -126,6 +131,22 @@ static void fill_piece(struct tern__message *message, struct tern__mail *mail, u
     message->moved += part;
 }
 
+// What the next message will write was last read by the receiver: its line, and, as far as this one
+// goes, its payload. They are called back, so that it finds them here.
+static void call_back_next(const struct tern__message *message, const struct tern__pipe *pipe,
+                           uint32_t bytes)
+{
+    if (!has_room(pipe)) { // what is there may not have been taken yet
+        return;
+    }
+    tern__own_line(mail_of(message, pipe->pieces + 1));
+    char *payload = payload_of(message, pipe->pieces + 1);
+    uint64_t end = bytes > TERN__MAIL_LINE_BYTES && bytes <= CALLS_BACK_TO ? bytes : 0;
+    for (uint64_t at = 0; at < end; at += TERN_CACHE_LINE) {
+        tern__call_back(payload + at);
+    }
+}
+
 static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
 {
     const struct tern__calls *calls = message->endpoint->calls;
@@ -148,9 +169,7 @@ static void put_piece(struct tern__message *message, struct tern__pipe *pipe)
     } else {
         tern__mail_ring(calls, message->peer);
     }
-    if (has_room(pipe)) { // the next line is called back, so that the next message finds it here
-        tern__own_line(mail_of(message, number + 1));
-    }
+    call_back_next(message, pipe, mail->bytes);
     if (begin_ns != 0) {
         tern__trace_piece(message, number, message->by_reference ? message->bytes : mail->bytes,
                           begin_ns);
