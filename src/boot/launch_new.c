@@ -10,7 +10,7 @@ struct tern__launch tern__launch_new(const tern_launch_options *options)
 {
     return (struct tern__launch){
         .options = options,
-        .procs = {.guard_fd = -1, .exec_fd = -1},
+        .procs = {.guard_fd = -1, .exec_fd = -1, .port_fd = -1},
         .timeout_at_ns =
             options->timeout_ns > 0 ? tern__deadline_after(options->timeout_ns) : INT64_MAX,
         .term_at_ns = INT64_MAX,

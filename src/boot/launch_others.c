@@ -16,21 +16,23 @@ enum { RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT };
 static const char *const names[TERN__OTHERS] = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR",
                                                 "MASTER_PORT"};
 
-// One that the kernel gives to somebody who does not care, and will not give again soon; 0: none.
-static int free_port(void)
+// One that is free, of which *fd is a socket that does not listen; 0: none.
+static int take_port(int *fd)
 {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
-    bool bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, length) == 0 &&
-                 getsockname(fd, (struct sockaddr *)&address, &length) == 0;
-    if (fd >= 0) {
-        close(fd);
+    bool taken = made >= 0 && bind(made, (struct sockaddr *)&address, length) == 0 &&
+                 setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) == 0 &&
+                 getsockname(made, (struct sockaddr *)&address, &length) == 0;
+    if (made >= 0 && !taken) {
+        close(made);
     }
-    return bound ? ntohs(address.sin_port) : 0;
+    *fd = taken ? made : -1;
+    return taken ? ntohs(address.sin_port) : 0;
 }
 
-void tern__others_choose(struct tern__others *others, int nranks, bool one_machine)
+void tern__others_choose(struct tern__others *others, int nranks, bool one_machine, int *port_fd)
 {
     const char *rank = getenv(names[RANK]), *own_rank = getenv(TERN_ENV_RANK);
     bool nested = rank != NULL && own_rank != NULL && strcmp(rank, own_rank) == 0;
@@ -38,7 +40,7 @@ void tern__others_choose(struct tern__others *others, int nranks, bool one_machi
         others->used[i] = nested || getenv(names[i]) == NULL;
     }
     others->used[MASTER_ADDR] = others->used[MASTER_ADDR] && one_machine;
-    int port = others->used[MASTER_PORT] && one_machine ? free_port() : 0;
+    int port = others->used[MASTER_PORT] && one_machine ? take_port(port_fd) : 0;
     others->used[MASTER_PORT] = port != 0;
     snprintf(others->text[WORLD_SIZE], TERN__OTHERS_BYTES, "WORLD_SIZE=%d", nranks);
     snprintf(others->text[MASTER_ADDR], TERN__OTHERS_BYTES, "MASTER_ADDR=127.0.0.1");

@@ -147,12 +147,11 @@ void tern__procs_end(struct tern__procs *procs)
         end_guardian(procs);
         tern__children_end(procs->earlier, procs->nearlier, procs->mark, reap_all, procs);
     }
-    if (procs->guard_fd >= 0) {
-        close(procs->guard_fd);
-        procs->guard_fd = -1;
-    }
-    if (procs->exec_fd >= 0) {
-        close(procs->exec_fd);
-        procs->exec_fd = -1;
+    int *const fds[] = {&procs->guard_fd, &procs->exec_fd, &procs->port_fd};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+        if (*fds[i] >= 0) {
+            close(*fds[i]);
+            *fds[i] = -1;
+        }
     }
 }

@@ -37,6 +37,7 @@ struct tern__procs {
     bool ending;   // the guardian was told to end
     bool orphaned; // somebody has killed the guardian, and so the ranks
     int exec_fd;   // what tern__exec_failure reads; -1: at its end
+    int port_fd;   // keeps MASTER_PORT for rank 0; -1: nothing does
     char mark[64]; // TERN_TOKEN=..., which all processes of the job inherit
     // Children that this process had before, through an exec (a shell's `> >(tee log)`).
     int nearlier;

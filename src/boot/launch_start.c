@@ -98,7 +98,7 @@ bool tern__procs_own_variable(const char *variable)
 
 // This process's environment with a rank's own variables in front, the changing ones unwritten.
 static int make_environment(struct environment *made, const struct tern__procs_plan *plan,
-                            const char *mark)
+                            struct tern__procs *procs)
 {
     size_t count = 0;
     while (environ != NULL && environ[count] != NULL) {
@@ -117,7 +117,7 @@ static int make_environment(struct environment *made, const struct tern__procs_p
             made->variables[kept++] = made->own[i];
         }
     }
-    tern__others_choose(&made->others, plan->nranks, plan->count == plan->nranks);
+    tern__others_choose(&made->others, plan->nranks, plan->count == plan->nranks, &procs->port_fd);
     for (int i = 0; i < TERN__OTHERS; i++) {
         if (made->others.used[i]) {
             made->variables[kept++] = made->others.text[i];
@@ -130,7 +130,7 @@ static int make_environment(struct environment *made, const struct tern__procs_p
         }
     }
     made->variables[kept] = NULL;
-    snprintf(made->own[OWN_TOKEN], VARIABLE_BYTES, "%s", mark);
+    snprintf(made->own[OWN_TOKEN], VARIABLE_BYTES, "%s", procs->mark);
     snprintf(made->own[OWN_NRANKS], VARIABLE_BYTES, "%s=%d", TERN_ENV_NRANKS, plan->nranks);
     snprintf(made->own[OWN_LISTEN], VARIABLE_BYTES, "%s=1", TERN_ENV_LISTEN);
     return TERN_OK;
@@ -357,7 +357,8 @@ int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *
                                   .first = plan->first,
                                   .count = plan->count,
                                   .guard_fd = -1,
-                                  .exec_fd = -1};
+                                  .exec_fd = -1,
+                                  .port_fd = -1};
     struct start start = {.procs = procs, .plan = plan, .launcher_group = getpgrp()};
     // Only of a terminal that controls this process there is a foreground group to be in.
     procs->terminal = tcgetpgrp(STDIN_FILENO) >= 0;
@@ -368,7 +369,7 @@ int tern__procs_start(struct tern__procs *procs, const struct tern__procs_plan *
         return tern__fail(TERN_ERR_STATE, "tern_launch: this process has over %d children already",
                           TERN__EARLIER_CHILDREN_MAX);
     }
-    TERN_TRY(make_environment(&start.environment, plan, procs->mark));
+    TERN_TRY(make_environment(&start.environment, plan, procs));
     int status;
     start.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (start.null_fd < 0) {
