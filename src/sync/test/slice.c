@@ -24,11 +24,10 @@ static uint64_t slice_ns(void)
 
 static void set_policy(uint32_t policy, uint64_t slice)
 {
-    struct tern__sched_attr attr = {
-        .size = sizeof attr,
-        .policy = policy,
-        .runtime_ns = slice,
-    };
+    struct tern__sched_attr attr = {0}; // whoever runs this may have made it nice
+    assert_int_equal(syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0), 0);
+    attr.policy = policy;
+    attr.runtime_ns = slice;
     assert_int_equal(syscall(SYS_sched_setattr, 0, &attr, 0), 0);
 }
 
