@@ -329,20 +329,29 @@ static int few_files(int rank, const struct ranks *ranks, void *arg)
     int fds = look_fds();
     int maps = look_maps();
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
-    int status = -1;
-    for (rlim_t more = 0; status != 0; more++) {
+    uint32_t begun = 0;
+    bool patient = false;
+    for (rlim_t more = 0; begun != 3; more++) {
         struct rlimit low = {.rlim_cur = (rlim_t)fds + more, .rlim_max = before.rlim_max};
-        CHECK(setenv("TERN_TIMEOUT", more < 20 ? "0.5" : "60", 1) == 0);
+        CHECK(setenv("TERN_TIMEOUT", patient ? "60" : "0.5", 1) == 0);
         CHECK(more < 40 && (rank != 2 || setrlimit(RLIMIT_NOFILE, &low) == 0));
-        status = board_import(5, all, 3, &context);
+        int status = board_import(5, all, 3, &context);
         CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
         lab->boards[1].descriptors[rank].version = status == 0;
         CHECK(status == 0 || (look_fds() == fds && look_maps() == maps && lab_is_alone()));
         CHECK(board_meet(lab->boards, 3) == 0);
+        begun = 0;
         for (int other = 0; other < 3; other++) {
-            CHECK(lab->boards[1].descriptors[other].version == (status == 0));
+            begun += lab->boards[1].descriptors[other].version;
         }
         CHECK(board_meet(lab->boards, 3) == 0);
+        CHECK(begun == 0 || begun == 3 || !patient);
+        if (begun > 0 && !patient) { // now by the default deadline; at the other only some began
+            patient = true;
+            begun = 0;
+            CHECK(comm_global_domain_release(5) == 0);
+            CHECK(lab_prepare(lab->boards, 5, rank, 3, BYTES, all) == 0);
+        }
     }
     CHECK(board_exchange(context, 1) == 0);
     CHECK(comm_global_domain_release(5) == 0);
