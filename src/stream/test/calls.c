@@ -162,6 +162,9 @@ static void a_timeout_is_kept(void **state)
     append_gate(stream, &gate);
     assert_int_equal(tern_stream_sync(stream, 1000000), TERN_ERR_TIMEOUT);
     assert_true(look_says("'call' has not returned"));
+    while (gate.thread_waits == 0) { // else this thread may run it, as it waits long enough below
+        sched_yield();
+    }
     gate.open = 1;
     assert_int_equal(tern_stream_sync(stream, SOON), TERN_OK);
     assert_false(pthread_equal(gate.ran_by, pthread_self()));
