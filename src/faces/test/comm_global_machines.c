@@ -182,8 +182,11 @@ static int crosswise(int rank, const struct ranks *ranks, void *arg)
         ones[i] = (struct one_import){.all = all[i], .id = i};
     }
     if (rank == 0) {
+        int fds = look_fds();
         CHECK(pthread_create(&threads[0], NULL, import_one, &ones[0]) == 0);
-        usleep(50000);
+        while (look_fds() == fds) { // until it looks for rank 1
+            usleep(1000);
+        }
         CHECK(comm_global_domain_release(0) == -1 && look_says("another thread is importing"));
         CHECK(pthread_create(&threads[1], NULL, import_one, &ones[1]) == 0);
         CHECK(pthread_join(threads[1], NULL) == 0 && pthread_join(threads[0], NULL) == 0);
