@@ -15,10 +15,10 @@ struct tern__others {
     char text[TERN__OTHERS][TERN__OTHERS_BYTES]; // "RANK=3"
 };
 
-// Finds out which are set here, and a port that is free: until *port_fd is closed, which stays as it
-// is when there is none, the kernel gives it to nobody who asks for any port, and a server that sets
-// SO_REUSEADDR, as they do, may listen there. On several machines nothing is known about the ports
-// of the first, so there MASTER_ADDR and MASTER_PORT are left to the user.
+// Finds out which are set here, and a port that is free: until *port_fd is closed, which stays as
+// it is when there is none, the kernel gives it to nobody who asks for any port, and a server that
+// sets SO_REUSEADDR, as they do, may listen there. On several machines nothing is known about the
+// ports of the first, so there MASTER_ADDR and MASTER_PORT are left to the user.
 void tern__others_choose(struct tern__others *others, int nranks, bool one_machine, int *port_fd);
 
 // Those that differ between the ranks; `local` counts from 0 on each machine.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of MASTER_PORT: while a job lasts nobody gets it by asking for any port, or for this one,
-// and rank 0 can listen there.
+// The port of MASTER_PORT: while a job lasts nobody gets it by asking for any port, or for this
+// one, and rank 0 can listen there.
 #include "support/cmocka.h"
 #include <arpa/inet.h>
 #include <errno.h>

@@ -14,8 +14,8 @@
 // For a message that is on its way; who sleeps is another matter.
 #define QUICK_LOOKS 64
 
-// The memory of so many bytes or fewer is asked for while their line is looked at, so that both come
-// from a far sender at once: who stores a few lines ends each of them before it can be taken away.
+// The memory of so many bytes or fewer is asked for while their line is looked at, so that both
+// come from a far sender at once: who stores a few lines ends each before it can be taken away.
 #define FETCHES_TO 512
 
 // The next piece of a rank, or NULL when it has not come.
