@@ -23,10 +23,14 @@
 #define BEGIN_LEAST 4
 #define BEGIN_MOST 256
 
+// Shares of so many bytes and more are in no cache, and either way takes as much longer as they are
+// longer. A few calls of the slower way would be most of what many programs make.
+#define TRUSTS_FROM (UINT64_C(8) << 20)
+
 // How a class begins. Who gives to gather_v, or to scatter_v, out of a slot waits for nobody, and
 // hears what was said up to TERN__AHEAD calls later.
 static struct tern__learned_plan plan_of(const struct tern__coll *call, bool guess, bool known,
-                                         uint64_t longest)
+                                         bool trusts, uint64_t longest)
 {
     uint64_t calls = SLOTS_BYTES / longest; // until the memory of slots has been used
     bool late = call->counts && tern__kind_has_root(call->kind);
@@ -39,6 +43,7 @@ static struct tern__learned_plan plan_of(const struct tern__coll *call, bool gue
                                                    : (uint32_t)calls,
         .row = late ? TERN__LEARNED_LONG : TERN__LEARNED_ROW,
         .warm = known || !guess || calls <= BEGIN_LEAST,
+        .trusts = trusts,
     };
 }
 
@@ -111,16 +116,16 @@ static int size_of(uint64_t longest)
 
 // The class that tells most of one which is new: that of the other calls of the kind, with or
 // without counts, with shares as long; else the ones beside it. NULL: nothing is known of any.
-// (Other kinds differ: a gather may be slower one way where a scatter is faster.)
-static const struct tern__learned *class_beside(const struct tern__coll *call, int size)
+// (Other kinds differ: a gather may be slower one way where a scatter is faster.) *at: its size.
+static const struct tern__learned *class_beside(const struct tern__coll *call, int size, int *at)
 {
     static const int distances[] = {0, -1, 1, -2, 2};
     for (size_t i = 0; i < sizeof distances / sizeof distances[0]; i++) {
         for (int other = distances[i] == 0; other < 2; other++) {
-            int at = size + distances[i];
+            *at = size + distances[i];
             const struct tern__learned *l =
-                at >= 0 && at < TERN__LEARNED_SIZES
-                    ? &call->calls->learned[call->plan_kind][call->counts != (other != 0)][at]
+                *at >= 0 && *at < TERN__LEARNED_SIZES
+                    ? &call->calls->learned[call->plan_kind][call->counts != (other != 0)][*at]
                     : NULL;
             if (l != NULL && (l->calls > 0 ? tern__learned_is_known(l) : l->begun)) {
                 return l;
@@ -188,7 +193,8 @@ uint32_t tern__call_foresee(struct tern__coll *call, bool guess, uint64_t longes
     struct tern__learned *l = &call->calls->learned[call->plan_kind][call->counts][size];
     bool decides = decider_of(call) == calls->rank;
     bool is_new = decides ? l->calls == 0 : !l->begun;
-    const struct tern__learned *beside = is_new ? class_beside(call, size) : NULL;
+    int size_beside = 0;
+    const struct tern__learned *beside = is_new ? class_beside(call, size, &size_beside) : NULL;
     bool counts = !call->overlaps && calls->oldest == call;
     uint32_t form = l->time << TERN__FORM_TIME_AT;
     l->time = 0;
@@ -197,8 +203,10 @@ uint32_t tern__call_foresee(struct tern__coll *call, bool guess, uint64_t longes
     guess = beside == NULL ? guess : beside->calls == 0 ? beside->next : beside->preferred;
     call->reads = l->begun ? l->next : guess;
     if (decides) {
+        bool trusts = beside != NULL && beside->calls > 0 && longest >= TRUSTS_FROM &&
+                      size_beside >= size_of(TRUSTS_FROM);
         call->reads =
-            tern__learned_decide(l, plan_of(call, guess, beside != NULL, longest), counts);
+            tern__learned_decide(l, plan_of(call, guess, beside != NULL, trusts, longest), counts);
         form |=
             (l->next ? TERN__FORM_NEXT_READS : 0u) | (l->next_timed ? TERN__FORM_NEXT_TIMED : 0u);
     }

@@ -44,7 +44,8 @@ static void prefer(struct tern__learned *l)
 
 bool tern__learned_is_known(const struct tern__learned *l)
 {
-    return kept(l, false) >= SAMPLES && kept(l, true) >= SAMPLES;
+    return (l->calls > 0 && l->plan.trusts) ||
+           (kept(l, false) >= SAMPLES && kept(l, true) >= SAMPLES);
 }
 
 // Ends the rows when one way is faster by a quarter.
@@ -88,7 +89,8 @@ bool tern__learned_decide(struct tern__learned *l, struct tern__learned_plan pla
     if (l->calls == 0) {
         l->plan = plan;
         l->again = TERN__LEARNED_AGAIN;
-        l->again_at = plan.begin_at + TERN__LEARNED_ROWS * plan.row + l->again;
+        l->again_at = plan.begin_at + (plan.trusts ? 0 : TERN__LEARNED_ROWS * plan.row) + l->again;
+        l->clear = plan.trusts;
         l->last = TERN__LEARNED_OTHER;
         l->preferred = plan.guess;
         l->next = l->begun ? l->next : plan.guess;

@@ -7,11 +7,12 @@
 //
 // The first calls go the way that is guessed, by a table or by what was learned of the class beside
 // it, the next ones four times one way and four times the other, in turn, until one is clearly
-// faster; afterwards the faster one, and now and then four calls go the other way. Of
-// these only the last two count: what calls of the other way left behind, in caches and of ranks
-// that are late, is over by then. Times are compared by their medians, so a call that was held up
-// does not matter. What is preferred is given up for what is faster by a sixteenth. When the other
-// way is tried again, what it took before is forgotten: processes are moved, buffers leave caches.
+// faster; afterwards the faster one, and now and then four calls go the other way. (A class whose
+// neighbour is sure to tell the truth begins with that.) Of four only the last two count: what
+// calls of the other way left behind, in caches and of ranks that are late, is over by then. Times
+// are compared by their medians, so a call that was held up does not matter. What is preferred is
+// given up for what is faster by a sixteenth. When the other way is tried again, what it took
+// before is forgotten: processes are moved, buffers leave caches.
 //
 // Any two ways: this knows nothing of what they are. Data path.
 #ifndef TERN_COLL_CALL_LEARNED_H
@@ -42,6 +43,7 @@ struct tern__learned_plan {
     uint32_t begin_at; // after how many calls
     uint32_t row;      // TERN__LEARNED_ROW or TERN__LEARNED_LONG
     bool warm;         // neither way is slower in the first calls: two rows may be enough
+    bool trusts;       // the guess is what was faster: there are no rows at first
 };
 
 struct tern__learned {
@@ -72,7 +74,8 @@ struct tern__learned {
 // said; else nothing is learned of it.
 bool tern__learned_decide(struct tern__learned *l, struct tern__learned_plan plan, bool counts);
 
-// Whether both ways have been compared: what is preferred is known.
+// Whether both ways have been compared, here or where the guess is from: what is preferred is
+// known.
 bool tern__learned_is_known(const struct tern__learned *l);
 
 // How a call went (by way; or TERN__LEARNED_OTHER), and how long the one before it took; 0: not

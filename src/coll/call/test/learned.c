@@ -27,7 +27,7 @@ struct run {
 static bool make(struct run *run, bool guess, const uint32_t times[2], bool counts)
 {
     bool timed = counts && run->l.next_timed;
-    struct tern__learned_plan plan = {guess, BEGIN, TERN__LEARNED_ROW, run->warm};
+    struct tern__learned_plan plan = {guess, BEGIN, TERN__LEARNED_ROW, run->warm, false};
     bool way = tern__learned_decide(&run->l, plan, counts);
     tern__learned_take(&run->l, way, run->time);
     run->time = timed ? times[way] : 0;
@@ -79,6 +79,27 @@ static void two_rows_are_enough_when_one_way_is_clearly_faster(void **state)
     assert_int_equal(count_direct(&run, false, close, BEGIN + BOTH), BOTH / 2);
     run = (struct run){.warm = false};
     assert_int_equal(count_direct(&run, false, clear[0], BEGIN + BOTH), BOTH / 2);
+}
+
+// The other way is tried after as many calls as ever, and taken if it is faster.
+static void what_is_trusted_is_not_compared_at_first(void **state)
+{
+    for (int guess = 0; guess < 2; guess++) {
+        static const uint32_t times[2] = {200, 100};
+        struct run run = {0};
+        for (int call = 0; call < TERN__LEARNED_AGAIN; call++) {
+            struct tern__learned_plan plan = {guess != 0, 0, TERN__LEARNED_ROW, true, true};
+            bool timed = run.l.next_timed;
+            bool way = tern__learned_decide(&run.l, plan, true);
+            tern__learned_take(&run.l, way, run.time);
+            run.time = timed ? times[way] : 0;
+            assert_int_equal(way, guess);
+            assert_true(tern__learned_is_known(&run.l));
+        }
+        int direct = count_direct(&run, guess != 0, times, 2 * TERN__LEARNED_ROW);
+        assert_in_range(direct, TERN__LEARNED_ROW, 2 * TERN__LEARNED_ROW - 1);
+        assert_true(run.l.preferred);
+    }
 }
 
 static void what_becomes_slower_is_left(void **state)
@@ -410,6 +431,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_the_guess_then_both_then_the_faster_one),
         cmocka_unit_test(two_rows_are_enough_when_one_way_is_clearly_faster),
+        cmocka_unit_test(what_is_trusted_is_not_compared_at_first),
         cmocka_unit_test(what_becomes_slower_is_left),
         cmocka_unit_test(what_becomes_faster_is_taken_when_it_is_tried),
         cmocka_unit_test(single_calls_and_little_do_not_matter),
