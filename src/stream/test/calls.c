@@ -75,7 +75,7 @@ static void append(tern_stream *stream, int (*function)(void *), const void *arg
 
 static void append_gate(tern_stream *stream, struct gate *gate)
 {
-    append(stream, pass, (struct gate *[]){gate}, sizeof gate);
+    append(stream, pass, (struct gate *[]){gate}, sizeof(void *));
 }
 
 static void kernels_and_calls_run_in_order(void **state)
