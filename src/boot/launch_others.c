@@ -25,11 +25,14 @@ static int take_port(int *fd)
     bool taken = made >= 0 && bind(made, (struct sockaddr *)&address, length) == 0 &&
                  setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) == 0 &&
                  getsockname(made, (struct sockaddr *)&address, &length) == 0;
-    if (made >= 0 && !taken) {
+    if (taken) {
+        *fd = made;
+        return ntohs(address.sin_port);
+    }
+    if (made >= 0) {
         close(made);
     }
-    *fd = taken ? made : -1;
-    return taken ? ntohs(address.sin_port) : 0;
+    return 0;
 }
 
 void tern__others_choose(struct tern__others *others, int nranks, bool one_machine, int *port_fd)
