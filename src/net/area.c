@@ -26,6 +26,25 @@ static struct tern__net_message message_of(const struct tern__net_area *area)
                                       .word = area->then};
 }
 
+// A line and its payload, or several: so many bytes, of which the line comes first.
+static void send_line(struct tern__net *net, int to, const struct tern__net_area *area,
+                      struct tern__net_message *message, const char *bytes, uint64_t count)
+{
+    message->word = area->then;
+    message->bytes = count;
+    message->key = area->line | (uint64_t)area->line_bytes << 32;
+    message->more = area->counter | (uint64_t)area->counted << 32;
+    tern_status_ignore(tern__net_send(net, to, message, bytes));
+}
+
+static char *append(char *to, const char *from, uint64_t bytes)
+{
+    if (bytes > 0) {
+        memcpy(to, from, bytes);
+    }
+    return to + bytes;
+}
+
 void tern__net_area_send(struct tern__net *net, int to, const struct tern__net_area *area,
                          const char *payload, const char *line)
 {
@@ -40,18 +59,26 @@ void tern__net_area_send(struct tern__net *net, int to, const struct tern__net_a
         bytes = 0;
     }
     if (area->then != 0) {
-        if (area->line_bytes > 0) {
-            memcpy(together, line, area->line_bytes);
-        }
-        if (bytes > 0) {
-            memcpy(together + area->line_bytes, payload, bytes);
-        }
-        message.word = area->then;
-        message.bytes = area->line_bytes + bytes;
-        message.key = area->line | (uint64_t)area->line_bytes << 32;
-        message.more = area->counter | (uint64_t)area->counted << 32;
-        tern_status_ignore(tern__net_send(net, to, &message, together));
+        char *end = append(append(together, line, area->line_bytes), payload, bytes);
+        send_line(net, to, area, &message, together, (uint64_t)(end - together));
     }
+}
+
+void tern__net_area_send_all(struct tern__net *net, int to, const struct tern__net_area *area,
+                             const char *parts, size_t stride, uint64_t ranks)
+{
+    char together[sizeof ranks + TERN__NET_TOGETHER_BYTES];
+    struct tern__net_area all = *area;
+    struct tern__net_message message = message_of(area);
+    message.offset = area->offset;
+    all.then |= TERN__NET_AREA_ALL;
+    char *end = append(together, (const char *)&ranks, sizeof ranks);
+    for (uint64_t left = ranks; left != 0; left &= left - 1) {
+        const char *part = parts + stride * (size_t)__builtin_ctzll(left);
+        end = append(end, part + area->line + sizeof(uint32_t), area->line_bytes);
+        end = append(end, part + area->offset, area->bytes);
+    }
+    send_line(net, to, &all, &message, together, (uint64_t)(end - together));
 }
 
 // The window, if it is known here: it is made before anybody calls, and what comes after its end is
@@ -105,6 +132,52 @@ static void ring_here(const struct tern__net *net, const struct tern__net_window
     }
 }
 
+// A line and what comes behind it: false if it has come before (coll/call/area.h).
+static bool store(const struct tern__net_window *window, const struct tern__net_message *message,
+                  int rank, const char *bytes, uint64_t count)
+{
+    char *part = part_of(window, rank);
+    char *line = part + (uint32_t)message->key;
+    uint64_t line_bytes = message->key >> 32;
+    _Atomic uint32_t *number = (_Atomic uint32_t *)(void *)line;
+    bool counts = (message->word & TERN__NET_AREA_COUNT) != 0;
+    if (counts && tern__reached(tern__flag_load(number), (uint32_t)message->value)) {
+        return false;
+    }
+    if (count > line_bytes) {
+        memcpy(part + message->offset, bytes + line_bytes, count - line_bytes);
+    }
+    if (line_bytes > 0) {
+        memcpy(line + sizeof(uint32_t), bytes, line_bytes);
+    }
+    // partner: whoever looks at lines of the area (is_published in coll/call/meet.c, is_ready in
+    // pieces.c); releases what came before.
+    tern__flag_store(number, (uint32_t)message->value);
+    return true;
+}
+
+// How many were new.
+static uint32_t store_all(const struct tern__net_window *window,
+                          const struct tern__net_message *message, const char *payload)
+{
+    uint64_t ranks = 0;
+    uint32_t stored = 0;
+    if (message->bytes > sizeof ranks) {
+        memcpy(&ranks, payload, sizeof ranks);
+    }
+    bool known = ranks != 0 && (window->nranks >= 64 || ranks >> window->nranks == 0);
+    uint64_t count = known ? (uint64_t)__builtin_popcountll(ranks) : 1;
+    uint64_t each = (message->bytes - sizeof ranks) / count;
+    if (!known || each < message->key >> 32) {
+        return 0; // partner: tern__net_area_send_all
+    }
+    const char *at = payload + sizeof ranks;
+    for (uint64_t left = ranks; left != 0; left &= left - 1, at += each) {
+        stored += store(window, message, __builtin_ctzll(left), at, each) ? 1 : 0;
+    }
+    return stored;
+}
+
 static void area_done(struct tern__net *net, int peer, const struct tern__net_message *message,
                       const char *payload)
 {
@@ -113,22 +186,16 @@ static void area_done(struct tern__net *net, int peer, const struct tern__net_me
     if (message->word == 0 || !find(net, message, &window)) {
         return; // it is stored; or of nobody
     }
-    char *part = part_of(&window, message->rank);
-    char *line = part + (uint32_t)message->key;
-    uint64_t line_bytes = message->key >> 32;
-    if (message->bytes > line_bytes) {
-        memcpy(part + message->offset, payload + line_bytes, message->bytes - line_bytes);
+    uint32_t stored;
+    if ((message->word & TERN__NET_AREA_ALL) != 0) {
+        stored = store_all(&window, message, payload);
+    } else {
+        stored = store(&window, message, message->rank, payload, message->bytes) ? 1 : 0;
     }
-    if (line_bytes > 0) {
-        memcpy(line + sizeof(uint32_t), payload, line_bytes);
-    }
-    // partner: whoever looks at lines of the area (is_published in coll/call/meet.c, is_ready in
-    // pieces.c); releases what came before.
-    tern__flag_store((_Atomic uint32_t *)(void *)line, (uint32_t)message->value);
     bool rings = (message->word & TERN__NET_AREA_RING) != 0;
-    if ((message->word & TERN__NET_AREA_COUNT) != 0) {
+    if ((message->word & TERN__NET_AREA_COUNT) != 0 && stored > 0) {
         void *counter = part_of(&window, 0) + (uint32_t)message->more;
-        uint32_t now = tern__flag_add(counter, 1) + 1; // partner: tern__arrive
+        uint32_t now = tern__flag_add(counter, stored) + stored; // partner: tern__arrive
         rings = rings || now - (uint32_t)(message->more >> 32) == (uint32_t)window.nranks;
     }
     if (rings) {

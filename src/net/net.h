@@ -213,12 +213,20 @@ enum {
     TERN__NET_AREA_COUNT = 2,    // a rank has arrived: the last one wakes all that are there
     TERN__NET_AREA_RING = 4,     // wakes all that are there
     TERN__NET_AREA_RING_ONE = 8, // wakes the rank that this is sent to
+    TERN__NET_AREA_ALL = 16,     // as by tern__net_area_send_all
 };
 
 // To a rank of the job there that has the area; `line`: the bytes behind the number. What cannot be
 // sent is of a rank that has died, which others say.
 void tern__net_area_send(struct tern__net *net, int to, const struct tern__net_area *area,
                          const char *payload, const char *line);
+
+// The same of several ranks in one message: what each has at the same places of its part, which
+// are so far from each other. (TERN_CACHE_LINE + area->bytes) for each, at most
+// TERN__NET_TOGETHER_BYTES; ranks: bits, by part.
+#define TERN__NET_TOGETHER_BYTES 8192
+void tern__net_area_send_all(struct tern__net *net, int to, const struct tern__net_area *area,
+                             const char *parts, size_t stride, uint64_t ranks);
 
 enum {
     TERN__NET_PUT_RINGS = 1, // whoever waits for the data itself is woken
