@@ -7,6 +7,7 @@
 //     letters    likewise: what a v-collective of two ranks says to the other one
 //     help       likewise: a copy that this rank makes out of another one's memory, with its help
 //     arrivals   rank 0's are used, by all ranks: counters of a slot, a line each
+//     together   likewise, by the ranks of a machine, a line for each slot
 //     signals    of the plan that runs in a slot
 //     locks      a line each; of atomic reduces of any plan
 //     votes      rank 0's line is used, by all ranks: how far they are from each other
@@ -46,8 +47,9 @@ enum {
 #define TERN__AREA_LETTERS (TERN__SLOTS * TERN__LINE_PAIR)
 #define TERN__AREA_HELP (TERN__AREA_LETTERS + TERN__SLOTS * TERN__LINE_PAIR)
 #define TERN__AREA_ARRIVALS (TERN__AREA_HELP + TERN__SLOTS * TERN__LINE_PAIR)
-#define TERN__AREA_SIGNALS                                                                         \
+#define TERN__AREA_TOGETHER                                                                        \
     (TERN__AREA_ARRIVALS + (size_t)TERN__SLOTS * TERN__SLOT_ARRIVALS * TERN_CACHE_LINE)
+#define TERN__AREA_SIGNALS (TERN__AREA_TOGETHER + (size_t)TERN__SLOTS * TERN_CACHE_LINE)
 #define TERN__AREA_LOCKS                                                                           \
     (TERN__AREA_SIGNALS + (size_t)TERN__SLOTS * TERN__SLOT_SIGNALS * TERN_CACHE_LINE)
 #define TERN__AREA_VOTES (TERN__AREA_LOCKS + (size_t)TERN__AREA_LOCKS_COUNT * TERN_CACHE_LINE)

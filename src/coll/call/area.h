@@ -50,6 +50,17 @@
 //   others, the order is that of its one stream to M. The counter of arrivals likewise: arrivals of
 //   k + TERN__SLOTS are added when all of run k have been.
 //
+// Where all ranks wait for all, and there is little to send, the ranks of a machine send together:
+// who is the last there to publish the run sends what all of them have published, in one message.
+// It finds it all as it was, since none of them writes there again before it has published later
+// runs itself. A rank that is about to wait for others leaves its line to the last; who goes on
+// with something else sends its own at once; and who has waited for a while, or leaves, sends what
+// it had left (tern__calls_send_left). So a line may come twice, on two streams: of two that have
+// the same number, or a lower one than is there, the second is dropped, and not counted. (r has
+// settled k + TERN__AHEAD before it publishes k + TERN__SLOTS: M had its line of run k by then.)
+// And a line may come before one of an earlier run: a rank has published a run for another one that
+// sees the lines of all runs up to there.
+//
 // A rank that stores for others leaves only when it has settled all runs it was in: those of its
 // machine that wait longer find everything. Of mailboxes, the lines and acknowledgements go to the
 // other rank itself, and have one reader and one writer as ever. Nothing else is copied: plans that
@@ -212,6 +223,14 @@ static inline _Atomic uint32_t *tern__area_arrivals(const tern_window *area, uin
 {
     char *line = tern__area_part(area, 0) + TERN__AREA_ARRIVALS +
                  ((size_t)(run % TERN__SLOTS) * TERN__SLOT_ARRIVALS + index) * TERN_CACHE_LINE;
+    return (_Atomic uint32_t *)(void *)line;
+}
+
+// Counts the ranks of this machine whose lines of the run may go to others together; up only.
+static inline _Atomic uint32_t *tern__area_together(const tern_window *area, uint32_t run)
+{
+    char *line = tern__area_part(area, 0) + TERN__AREA_TOGETHER +
+                 (size_t)(run % TERN__SLOTS) * TERN_CACHE_LINE;
     return (_Atomic uint32_t *)(void *)line;
 }
 

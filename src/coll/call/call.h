@@ -183,6 +183,20 @@ struct tern__shape {
     struct tern__again *again; // of a v-collective of two ranks with counts of their own; or NULL
 };
 
+// What a rank has put into its slot in a run, for those who read it.
+struct tern__told {
+    tern_coll_kind kind;
+    int root;
+    uint64_t table_bytes; // for all, at the beginning of the payload
+    // The input behind it: so many bytes for each reader, the same or so far from each other; or
+    // where these say.
+    uint64_t begin, bytes, stride;
+    const struct tern__share *rows;
+    bool alone; // tern__calls_arrive
+    bool alike; // what each rank tells is as long, and for the same readers
+    bool waits; // this rank is about to wait for the others
+};
+
 // The ranks of a communicator on other machines; for each of those, the one that takes what is
 // published for all.
 struct tern__elsewhere {
@@ -198,18 +212,13 @@ struct tern__elsewhere {
         uint64_t ranks;
     } machines[TERN_RANKS_MAX];
     struct tern__share rows[TERN_RANKS_MAX]; // of the piece that is published
-};
-
-// What a rank has put into its slot in a run, for those who read it.
-struct tern__told {
-    tern_coll_kind kind;
-    int root;
-    uint64_t table_bytes; // for all, at the beginning of the payload
-    // The input behind it: so many bytes for each reader, the same or so far from each other; or
-    // where these say.
-    uint64_t begin, bytes, stride;
-    const struct tern__share *rows;
-    bool alone; // tern__calls_arrive
+    // What this rank has left to the last of its machine to send, by slot (area.h); and what the
+    // counter of the slot comes to when all are there.
+    struct tern__left {
+        uint32_t run; // 0: nothing
+        struct tern__told told;
+    } left[TERN__SLOTS];
+    uint32_t together[TERN__SLOTS];
 };
 
 struct tern__calls {
@@ -327,10 +336,12 @@ int tern__call_bind(struct tern__coll *call, uint32_t run);
 void tern__call_bind_letter(struct tern__coll *call, uint32_t run); // of two ranks: it has come
 void tern__call_unload(struct tern__coll *call); // out of the slot, to the caller
 
-// elsewhere.c: says what was published in a run, of a call or else; and, before this rank leaves,
-// waits until nobody here needs any more what it takes for others.
+// elsewhere.c: says what was published in a run, of a call or else; what it has left to others to
+// say; and, before this rank leaves, waits until nobody here needs any more what it takes for
+// others.
 void tern__call_tell(const struct tern__coll *call, uint32_t run);
 void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struct tern__told *told);
+void tern__calls_send_left(const struct tern__calls *calls);
 void tern__elsewhere_end(struct tern__calls *calls);
 // Of a mailbox in the part of `owner`: a line whose number is stored, with what is in it and a
 // payload, to a rank on another machine.

@@ -13,30 +13,45 @@ struct extent {
     uint64_t begin, end;
 };
 
+// A line, of this rank or of others here too, and the counter that it is counted in.
+static struct tern__net_area message_of(const struct tern__calls *calls, uint32_t run,
+                                        const struct extent *extent)
+{
+    const tern_window *area = calls->area;
+    const char *part = tern__area_part(area, calls->rank);
+    const char *payload = tern__area_payload(area, calls->rank, run) + extent->begin;
+    return (struct tern__net_area){.slot = (uint32_t)calls->comm->group.slot,
+                                   .number = area->number,
+                                   .generation = calls->elsewhere->generation,
+                                   .rank = calls->rank,
+                                   .offset = (uint64_t)(payload - part),
+                                   .bytes = extent->end - extent->begin,
+                                   .run = run};
+}
+
+static void add_line(const struct tern__calls *calls, uint32_t run, struct tern__net_area *message)
+{
+    const tern_window *area = calls->area;
+    const char *line = (const char *)tern__area_head(area, calls->rank, run);
+    const char *counter = (const char *)tern__area_arrivals(area, run, 0);
+    message->line = (uint32_t)(line - tern__area_part(area, calls->rank));
+    message->line_bytes = sizeof(struct tern__head) - sizeof(uint32_t);
+    message->counter = (uint32_t)(counter - tern__area_part(area, 0));
+    message->counted = calls->arrivals[run % TERN__SLOTS][0];
+    message->then =
+        TERN__NET_AREA_LINE | (calls->nranks > 2 ? TERN__NET_AREA_COUNT : TERN__NET_AREA_RING);
+}
+
 static void send_extent(const struct tern__calls *calls, int machine, uint32_t run,
                         const struct extent *extent, const struct tern__told *told)
 {
     const struct tern__elsewhere *elsewhere = calls->elsewhere;
-    const tern_window *area = calls->area;
-    const char *part = tern__area_part(area, calls->rank);
-    const char *payload = tern__area_payload(area, calls->rank, run) + extent->begin;
-    const char *line = (const char *)tern__area_head(area, calls->rank, run);
-    struct tern__net_area message = {.slot = (uint32_t)calls->comm->group.slot,
-                                     .number = area->number,
-                                     .generation = elsewhere->generation,
-                                     .rank = calls->rank,
-                                     .offset = (uint64_t)(payload - part),
-                                     .bytes = extent->end - extent->begin,
-                                     .line = (uint32_t)(line - part),
-                                     .run = run};
+    struct tern__net_area message = message_of(calls, run, extent);
+    const char *payload = tern__area_part(calls->area, calls->rank) + message.offset;
+    const char *line = (const char *)tern__area_head(calls->area, calls->rank, run);
     if (told != NULL) {
-        const char *counter = (const char *)tern__area_arrivals(area, run, 0);
-        message.line_bytes = sizeof(struct tern__head) - sizeof(uint32_t);
-        message.counter = (uint32_t)(counter - tern__area_part(area, 0));
-        message.counted = calls->arrivals[run % TERN__SLOTS][0];
-        message.then = TERN__NET_AREA_LINE |
-                       (calls->nranks > 2 ? TERN__NET_AREA_COUNT : TERN__NET_AREA_RING) |
-                       (told->alone ? TERN__NET_AREA_RING : 0u);
+        add_line(calls, run, &message);
+        message.then |= told->alone ? TERN__NET_AREA_RING : 0u;
     }
     tern__net_area_send(elsewhere->net, elsewhere->machines[machine].to, &message, payload,
                         line + sizeof(uint32_t));
@@ -59,26 +74,113 @@ static struct extent read_by(const struct tern__told *told, int rank)
     return extent;
 }
 
-void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struct tern__told *told)
+// What the ranks of a machine read: at least one stretch, which may be empty.
+static int read_there(const struct tern__told *told, uint64_t ranks,
+                      struct extent extents[TERN_RANKS_MAX + 1])
+{
+    struct extent *extent = extents;
+    *extent = (struct extent){0, told->table_bytes};
+    for (uint64_t left = ranks; left != 0; left &= left - 1) {
+        struct extent next = read_by(told, __builtin_ctzll(left));
+        if (next.end <= next.begin || (next.begin >= extent->begin && next.end <= extent->end)) {
+            continue;
+        }
+        if (extent->end == extent->begin) {
+            *extent = next;
+        } else if (next.begin >= extent->begin && next.begin <= tern__round_line(extent->end)) {
+            extent->end = next.end;
+        } else {
+            *++extent = next;
+        }
+    }
+    return (int)(extent - extents) + 1;
+}
+
+static void send_own(const struct tern__calls *calls, uint32_t run, const struct tern__told *told)
 {
     const struct tern__elsewhere *elsewhere = calls->elsewhere;
+    struct extent extents[TERN_RANKS_MAX + 1];
     for (int machine = 0; machine < elsewhere->count; machine++) {
-        struct extent extent = {0, told->table_bytes};
-        for (uint64_t left = elsewhere->machines[machine].ranks; left != 0; left &= left - 1) {
-            struct extent next = read_by(told, __builtin_ctzll(left));
-            if (next.end <= next.begin || (next.begin >= extent.begin && next.end <= extent.end)) {
-                continue;
-            }
-            if (extent.end == extent.begin) {
-                extent = next;
-            } else if (next.begin >= extent.begin && next.begin <= tern__round_line(extent.end)) {
-                extent.end = next.end;
-            } else {
-                send_extent(calls, machine, run, &extent, NULL);
-                extent = next;
-            }
+        int count = read_there(told, elsewhere->machines[machine].ranks, extents);
+        for (int i = 0; i < count; i++) {
+            send_extent(calls, machine, run, &extents[i], i + 1 == count ? told : NULL);
         }
-        send_extent(calls, machine, run, &extent, told);
+    }
+}
+
+// Together.
+
+static uint64_t ranks_here(const struct tern__calls *calls)
+{
+    return (calls->others | UINT64_C(1) << calls->rank) & ~calls->elsewhere->ranks;
+}
+
+// Whether the ranks of this machine send what they publish together: the same on all of them.
+static bool goes_together(const struct tern__calls *calls, const struct tern__told *told)
+{
+    const struct tern__elsewhere *elsewhere = calls->elsewhere;
+    struct extent extents[TERN_RANKS_MAX + 1];
+    uint64_t here = (uint64_t)__builtin_popcountll(ranks_here(calls));
+    if (here < 2 || !told->alike || tern__kind_has_root(told->kind)) {
+        return false;
+    }
+    for (int machine = 0; machine < elsewhere->count; machine++) {
+        if (read_there(told, elsewhere->machines[machine].ranks, extents) > 1 ||
+            (TERN_CACHE_LINE + extents[0].end - extents[0].begin) * here >
+                TERN__NET_TOGETHER_BYTES) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void send_all(const struct tern__calls *calls, uint32_t run, const struct tern__told *told)
+{
+    const struct tern__elsewhere *elsewhere = calls->elsewhere;
+    struct extent extents[TERN_RANKS_MAX + 1];
+    for (int machine = 0; machine < elsewhere->count; machine++) {
+        (void)read_there(told, elsewhere->machines[machine].ranks, extents);
+        struct tern__net_area message = message_of(calls, run, &extents[0]);
+        add_line(calls, run, &message);
+        tern__net_area_send_all(elsewhere->net, elsewhere->machines[machine].to, &message,
+                                tern__area_part(calls->area, 0), calls->area->size_bytes,
+                                ranks_here(calls));
+    }
+}
+
+// Whether this rank is the last of its machine to publish the run.
+static bool is_last(const struct tern__calls *calls, uint32_t run)
+{
+    uint32_t *all = &calls->elsewhere->together[run % TERN__SLOTS];
+    *all += (uint32_t)__builtin_popcountll(ranks_here(calls));
+    // partner: itself; acquires what the others have published.
+    return tern__flag_add(tern__area_together(calls->area, run), 1) + 1 == *all;
+}
+
+void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struct tern__told *told)
+{
+    struct tern__left *left = &calls->elsewhere->left[run % TERN__SLOTS];
+    bool together = goes_together(calls, told);
+    left->run = 0;
+    if (together && is_last(calls, run)) {
+        send_all(calls, run, told);
+    } else if (together && told->waits) {
+        *left = (struct tern__left){run, *told};
+    } else {
+        send_own(calls, run, told);
+    }
+}
+
+void tern__calls_send_left(const struct tern__calls *calls)
+{
+    struct tern__elsewhere *elsewhere = calls->elsewhere;
+    for (uint32_t ahead = TERN__SLOTS; elsewhere != NULL && ahead > 0; ahead--) {
+        uint32_t run = calls->published + 1 - ahead;
+        struct tern__left *left = &elsewhere->left[run % TERN__SLOTS];
+        if (run != 0 && left->run == run) {
+            left->run = 0;
+            send_own(calls, run, &left->told);
+        }
     }
 }
 
@@ -112,7 +214,10 @@ void tern__call_tell(const struct tern__coll *call, uint32_t run)
     const struct tern__calls *calls = call->calls;
     struct tern__told told = {.kind = call->kind,
                               .root = call->root,
-                              .alone = tern__call_is_alone(call)};
+                              .alone = tern__call_is_alone(call),
+                              .alike =
+                                  !call->counts && (call->way != TERN__WAY_STAGED || call->wide),
+                              .waits = !call->overlaps};
     const char *payload = tern__area_payload(calls->area, calls->rank, run);
     const struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
     bool announces = call->way == TERN__WAY_UNKNOWN;
@@ -192,6 +297,9 @@ static int settle_broken(void *arg, bool deep)
 void tern__elsewhere_end(struct tern__calls *calls)
 {
     const struct tern__group *group = &calls->comm->group;
+    if (calls->elsewhere != NULL && tern__flag_load(&group->shared->failed) == TERN__WORKING) {
+        tern__calls_send_left(calls);
+    }
     if (calls->elsewhere == NULL || !calls->elsewhere->takes || calls->oldest != NULL ||
         tern__flag_load(&group->shared->failed) != TERN__WORKING) {
         return;

@@ -17,7 +17,20 @@ uint32_t tern__calls_compared(const struct tern__calls *calls, int rank)
                                                                 : calls->settled;
 }
 
-// Compares the runs of a rank up to `run`, which it has published: 0, or the first that differs.
+// Whether a rank has published all runs up to this one, as far as they were not compared. Between
+// machines lines may come in another order (area.h).
+static bool has_come(const struct tern__calls *calls, int rank, uint32_t run)
+{
+    uint32_t compared = tern__calls_compared(calls, rank);
+    for (uint32_t at = run; !tern__reached(compared, at); at--) {
+        if (!is_published(calls, rank, at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Compares the runs of a rank up to `run`, which have come: 0, or the first that differs.
 static uint32_t compare(struct tern__calls *calls, int rank, uint32_t run)
 {
     for (uint32_t at = tern__calls_compared(calls, rank); at != run;) {
@@ -35,7 +48,8 @@ static uint32_t compare(struct tern__calls *calls, int rank, uint32_t run)
 bool tern__calls_agree(struct tern__calls *calls, uint64_t ranks, uint32_t run)
 {
     for (uint64_t left = ranks; left != 0; left &= left - 1) {
-        if (compare(calls, __builtin_ctzll(left), run) != 0) {
+        int rank = __builtin_ctzll(left);
+        if (!has_come(calls, rank, run) || compare(calls, rank, run) != 0) {
             return false;
         }
     }
@@ -153,8 +167,7 @@ uint64_t tern__calls_awaited(const struct tern__calls *calls, uint32_t *run)
     uint64_t gates = held ? calls->others : met ? 0 : tern__call_gates(calls->oldest, *run);
     uint64_t ranks = 0;
     for (uint64_t left = gates; left != 0; left &= left - 1) {
-        int rank = __builtin_ctzll(left);
-        ranks |= is_published(calls, rank, *run) ? 0 : left & -left;
+        ranks |= has_come(calls, __builtin_ctzll(left), *run) ? 0 : left & -left;
     }
     return ranks;
 }
@@ -171,7 +184,7 @@ int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call,
             if (tern__reached(tern__calls_compared(calls, rank), run)) {
                 continue;
             }
-            if (!is_published(calls, rank, run)) {
+            if (!has_come(calls, rank, run)) {
                 return 0;
             }
             *differs = (struct tern__differs){rank, compare(calls, rank, run)};
@@ -192,7 +205,7 @@ bool tern__calls_ready(const struct tern__calls *calls)
     for (uint64_t left = gates; left != 0; left &= left - 1) {
         int rank = __builtin_ctzll(left);
         if (!tern__reached(tern__calls_compared(calls, rank), run)) {
-            if (!is_published(calls, rank, run)) {
+            if (!has_come(calls, rank, run)) {
                 return false;
             }
             if (!held) { // it can be compared

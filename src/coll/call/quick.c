@@ -54,7 +54,9 @@ static void tell(const struct tern__calls *calls, const struct tern__shape *shap
                                                                        : shape->in_bytes,
                                           .stride = shape->stride,
                                           .rows = shape->in_line ? NULL : shape->rows,
-                                          .alone = shape->alone});
+                                          .alone = shape->alone,
+                                          .alike = shape->rows == NULL,
+                                          .waits = true});
 }
 
 // The part of the input that only this rank reads, and that where the caller has it: its own share,
@@ -111,10 +113,10 @@ static void publish(struct tern__calls *calls, const struct tern__shape *shape, 
     struct own own = own_of(calls, shape);
     put(calls, shape, in, run, (struct own){0, own.begin});
     put(calls, shape, in, run, (struct own){own.end, shape->in_bytes});
+    tern__flag_store(&head->run, run); // partner: tern__quick_has_met, and is_published in meet.c
     if (calls->elsewhere != NULL) {
         tell(calls, shape, run);
     }
-    tern__flag_store(&head->run, run); // partner: tern__quick_has_met, and is_published in meet.c
     tern__calls_arrive(calls, run, shape->alone);
 }
 

@@ -22,10 +22,10 @@ static struct tern__record *open_shares(struct tern__coll *call, uint32_t run)
     head->signature = call->signature;
     head->digest = (uint32_t)call->digest;
     tern__call_fill(call, run, head);
+    tern__flag_store(&head->run, run); // partner: tern__quick_has_met, and is_published in meet.c
     if (calls->elsewhere != NULL) {
         tern__call_tell(call, run);
     }
-    tern__flag_store(&head->run, run); // partner: tern__quick_has_met, and is_published in meet.c
     tern__calls_arrive(calls, run, tern__call_is_alone(call));
     calls->published = run;
     return tern__record_begin(calls->work.job, (struct tern__beginning){

@@ -306,6 +306,7 @@ int tern__call_broken(struct tern__coll *call, bool deep)
     TERN_TRY(tern__group_check(&call->calls->comm->group, deep));
     TERN_TRY(check_left(call));
     if (deep) { // whom it waited for may have come since
+        tern__calls_send_left(call->calls);
         tern__call_asleep(call);
     }
     return TERN_OK;

@@ -34,12 +34,12 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
     head->signature = call->signature;
     head->digest = (uint32_t)call->digest;
     tern__call_fill(call, run, head);
+    tern__flag_store(&head->run, run); // partner: is_published in meet.c
     if (calls->elsewhere != NULL) {
         tern__call_tell(call, run);
     }
     call->published++;
     calls->numbers[run % TERN__SLOTS] = call->number;
-    tern__flag_store(&head->run, run); // partner: is_published in meet.c
     tern__calls_arrive(calls, run, tern__call_is_alone(call));
     if (call->wide) {
         arrive_here(calls, run);

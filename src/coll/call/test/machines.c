@@ -4,6 +4,7 @@
 // reference, bit for bit, as matrix.c has it for one machine, where ranks are 2 x 2, 2 x 3, 3 x 1,
 // 4 x 2, unevenly many, and not in the order of the machines. And ranks that have done their part
 // and leave, while others of their machine still need what is sent to them.
+#include "coll/call/call.h"
 #include "coll/call/test/samples.h"
 #include "support/machines.h"
 #include "tern/algo.h"
@@ -75,11 +76,117 @@ static void who_has_done_its_part_may_leave(void **state)
     }
 }
 
+// What the ranks of a machine publish is sent by the last of them, for all. The others may be gone
+// before that has come.
+static int leave_after_sums(tern_comm *world, void *arg)
+{
+    enum { ROUNDS = 150, MOST = 300 };
+    static const size_t counts[] = {1, 12, 13, MOST};
+    int n = tern_comm_size(world);
+    int rank = tern_comm_rank(world);
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t in[MOST];
+        int32_t out[MOST];
+        tern_comm *part;
+        size_t count = counts[round % 4];
+        for (size_t k = 0; k < count; k++) {
+            in[k] = (int32_t)k * 3 + rank + round;
+        }
+        CHECK(tern_comm_split(world, 0, rank, &part) == TERN_OK);
+        for (int call = 0; call <= round % 3; call++) {
+            if (ref_mix((uint64_t)round, (uint64_t)rank, (uint64_t)call) % 4 == 0) {
+                usleep(500);
+            }
+            CHECK(tern_all_reduce(part, in, out, count, TERN_I32, TERN_SUM) == TERN_OK);
+            for (size_t k = 0; k < count; k++) {
+                CHECK(out[k] == n * ((int32_t)k * 3 + round) + n * (n - 1) / 2);
+            }
+        }
+        CHECK(tern_comm_destroy(part) == TERN_OK);
+    }
+    return 0;
+}
+
+static void who_has_the_sum_may_leave(void **state)
+{
+    for (int i = 0; i < LAYOUTS; i++) {
+        assert_true(machines_run_comm(layouts[i], leave_after_sums, NULL, 60));
+    }
+}
+
+// The last rank makes no call. Of the others of its machine the first one knows that they do.
+static int one_is_missing(tern_comm *comm, void *arg)
+{
+    int32_t in = 1;
+    int32_t out = 0;
+    int last = tern_comm_size(comm) - 1;
+    int rank = tern_comm_rank(comm);
+    tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
+                      .in = &in,
+                      .out = &out,
+                      .count = 1,
+                      .dtype = TERN_I32,
+                      .op = TERN_SUM,
+                      .timeout_ns = rank == 0 ? 200 * TERN_NS_PER_MS : TERN_TIMEOUT_DEFAULT};
+    CHECK(tern_barrier(comm) == TERN_OK);
+    if (rank == last) {
+        usleep(500000);
+    }
+    int status = tern_coll_run(comm, &call);
+    CHECK(status < 0 && out == 0);
+    if (rank == 0) {
+        char missing[64];
+        const char *came = strstr(tern_last_error(), " and not all ranks came: ");
+        snprintf(missing, sizeof missing, " came: rank %d ", last);
+        CHECK(status == TERN_ERR_TIMEOUT && came != NULL && strstr(came, missing) != NULL);
+        CHECK(strchr(came, ';') == NULL); // nobody else
+    }
+    return 0;
+}
+
+static void who_waits_has_come_also_where_others_of_its_machine_have_not(void **state)
+{
+    assert_true(machines_run_comm("aabb", one_is_missing, NULL, 60));
+    assert_true(machines_run_comm("aaabbb", one_is_missing, NULL, 60));
+    assert_true(machines_run_comm("aabbcc", one_is_missing, NULL, 60));
+}
+
+// A line that was sent by its rank, which had waited, and then by the last of its machine.
+static int come_twice(tern_comm *comm, void *arg)
+{
+    int n = tern_comm_size(comm);
+    int rank = tern_comm_rank(comm);
+    for (int round = 0; round < 2 * TERN__SLOTS; round++) {
+        int32_t out = 0;
+        if (rank == n - 1) {
+            usleep(30000);
+        }
+        CHECK(tern_all_reduce(comm, &rank, &out, 1, TERN_I32, TERN_SUM) == TERN_OK);
+        CHECK(out == n * (n - 1) / 2);
+    }
+    CHECK(tern_barrier(comm) == TERN_OK); // all have counted themselves in the runs before it
+    const struct tern__calls *calls = comm->calls;
+    for (uint32_t run = calls->ended + 1 - TERN__SLOTS; run != calls->ended; run++) {
+        uint32_t counted = *tern__area_arrivals(calls->area, run, 0);
+        CHECK(counted == calls->arrivals[run % TERN__SLOTS][0]);
+    }
+    return 0;
+}
+
+static void what_comes_twice_counts_once(void **state)
+{
+    assert_true(machines_run_comm("aabb", come_twice, NULL, 60));
+    assert_true(machines_run_comm("aaabbb", come_twice, NULL, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_gives_the_bits_of_the_reference),
         cmocka_unit_test(who_has_done_its_part_may_leave),
+        cmocka_unit_test(who_has_the_sum_may_leave),
+        cmocka_unit_test(who_waits_has_come_also_where_others_of_its_machine_have_not),
+        cmocka_unit_test(what_comes_twice_counts_once),
     };
     base_seed = random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
