@@ -23,25 +23,50 @@
 #define BEGIN_LEAST 4
 #define BEGIN_MOST 256
 
+// What reads need until they are as fast as they will be.
+#define READ_BYTES ((uint64_t)16 << 20)
+#define READS_MOST 16
+
 // Shares of so many bytes and more are in no cache, and either way takes as much longer as they are
 // longer. A few calls of the slower way would be most of what many programs make.
 #define TRUSTS_FROM (UINT64_C(8) << 20)
+
+// A group without a job stands for one that somebody only asks about.
+static bool are_alone(const struct tern__calls *calls)
+{
+    return calls->work.job == NULL || tern__job_ladder(calls->work.job).alone;
+}
+
+// How many calls of a row do not count when a way is tried again. Slots are as fast as they will be
+// when all of their memory has been used twice in a row, the first time perhaps for the first time:
+// until then, with shares of 16 KiB to 1 MiB, they take two to ten times as long, more than reads.
+// Reads need some calls. Where ranks share processors, a row is not worth the time.
+static uint32_t left_of(const struct tern__coll *call, bool way, uint64_t longest)
+{
+    uint64_t calls = way ? READ_BYTES / longest : 2 * SLOTS_BYTES / longest;
+    uint64_t most = way ? READS_MOST : 2 * BEGIN_MOST;
+    calls = are_alone(call->calls) ? calls : 0;
+    return TERN__LEARNED_ROW / 2 + (uint32_t)(calls < most ? calls : most);
+}
 
 // How a class begins. Who gives to gather_v, or to scatter_v, out of a slot waits for nobody, and
 // hears what was said up to TERN__AHEAD calls later.
 static struct tern__learned_plan plan_of(const struct tern__coll *call, bool guess, bool known,
                                          bool trusts, uint64_t longest)
 {
-    uint64_t calls = SLOTS_BYTES / longest; // until the memory of slots has been used
     bool late = call->counts && tern__kind_has_root(call->kind);
-    _Static_assert(TERN__LEARNED_LONG >= TERN__AHEAD + TERN__LEARNED_ROW, "some are in time");
+    uint32_t left[] = {left_of(call, false, longest), left_of(call, true, longest)};
+    uint32_t rest = TERN__LEARNED_ROW / 2 + (late ? TERN__AHEAD : 0);
+    uint64_t calls = SLOTS_BYTES / longest; // until the memory of slots has been used
     return (struct tern__learned_plan){
         .guess = guess,
         .begin_at = known                          ? 0
                     : guess || calls < BEGIN_LEAST ? BEGIN_LEAST
                     : calls > BEGIN_MOST           ? BEGIN_MOST
                                                    : (uint32_t)calls,
-        .row = late ? TERN__LEARNED_LONG : TERN__LEARNED_ROW,
+        .first = TERN__LEARNED_ROW + (late ? TERN__AHEAD : 0),
+        .row = {left[0] + rest, left[1] + rest},
+        .left = {left[0], left[1]},
         .warm = known || !guess || calls <= BEGIN_LEAST,
         .trusts = trusts,
     };
@@ -133,12 +158,6 @@ static const struct tern__learned *class_beside(const struct tern__coll *call, i
         }
     }
     return NULL;
-}
-
-// A group without a job stands for one that somebody only asks about.
-static bool are_alone(const struct tern__calls *calls)
-{
-    return calls->work.job == NULL || tern__job_ladder(calls->work.job).alone;
 }
 
 bool tern__call_learns(const struct tern__coll *call, uint64_t longest)

@@ -25,6 +25,12 @@ static uint32_t kept(const struct tern__learned *l, bool way)
 // Fewer than this of each way are chance.
 #define SAMPLES 2
 
+// After how many calls the other way is tried again: soon if only the first rows have compared them.
+static uint32_t again(const struct tern__learned *l, bool tried)
+{
+    return TERN__LEARNED_AGAIN * (tried ? l->plan.row[!l->preferred] : l->plan.first);
+}
+
 // Of few times the worse one speaks for what is not preferred.
 static void prefer(struct tern__learned *l)
 {
@@ -37,7 +43,7 @@ static void prefer(struct tern__learned *l)
     uint64_t time = ours > 0 ? median(l->times[l->preferred], ours, false) : UINT64_MAX / 16;
     if ((uint64_t)median(l->times[other], theirs, true) * 16 < time * 15) {
         l->preferred = other;
-        l->again = TERN__LEARNED_AGAIN;
+        l->again = again(l, l->tried);
         l->again_at = l->calls + l->again;
     }
 }
@@ -65,7 +71,7 @@ static bool way_of_next(struct tern__learned *l)
     if (l->calls < l->plan.begin_at) {
         return l->preferred;
     }
-    uint32_t row = (l->calls - l->plan.begin_at) / l->plan.row;
+    uint32_t row = (l->calls - l->plan.begin_at) / l->plan.first;
     if (row == 2 && !l->clear) {
         compare_early(l);
     }
@@ -77,19 +83,33 @@ static bool way_of_next(struct tern__learned *l)
         return l->preferred;
     }
     l->anew = l->anew || l->calls == l->again_at;
-    if (l->calls + 1 == l->again_at + l->plan.row) { // the last one of them
-        l->again = l->again < TERN__LEARNED_MOST ? 2 * l->again : TERN__LEARNED_MOST;
+    l->tried = true;
+    if (l->calls + 1 == l->again_at + l->plan.row[!l->preferred]) { // the last one of them
+        uint32_t least = again(l, true);
+        uint32_t most = TERN__LEARNED_MOST / TERN__LEARNED_AGAIN * least;
+        l->again = 2 * l->again < least ? least : l->again < most ? 2 * l->again : most;
         l->again_at = l->calls + l->again;
     }
     return !l->preferred;
+}
+
+// How many calls of a row are left out. Calls that were not foreseen, or do not count, may have gone
+// the other way: at least so many that have not must be behind it.
+#define LEFT 2
+
+static uint32_t left_of(const struct tern__learned *l)
+{
+    uint32_t at_first = l->plan.begin_at + TERN__LEARNED_ROWS * l->plan.first;
+    return l->clear || l->calls >= at_first ? l->plan.left[l->next] : LEFT;
 }
 
 bool tern__learned_decide(struct tern__learned *l, struct tern__learned_plan plan, bool counts)
 {
     if (l->calls == 0) {
         l->plan = plan;
-        l->again = TERN__LEARNED_AGAIN;
-        l->again_at = plan.begin_at + (plan.trusts ? 0 : TERN__LEARNED_ROWS * plan.row) + l->again;
+        l->again = again(l, false);
+        l->again_at =
+            plan.begin_at + (plan.trusts ? 0 : TERN__LEARNED_ROWS * plan.first) + l->again;
         l->clear = plan.trusts;
         l->last = TERN__LEARNED_OTHER;
         l->preferred = plan.guess;
@@ -101,9 +121,11 @@ bool tern__learned_decide(struct tern__learned *l, struct tern__learned_plan pla
         l->next = l->preferred;
         return now;
     }
+    bool before = l->calls == 0 ? plan.guess : l->row_way;
     l->calls++;
-    l->next = way_of_next(l);
-    l->next_timed = l->calls >= l->plan.begin_at &&
+    l->next = l->row_way = way_of_next(l);
+    l->in_row = l->row_way == before ? l->in_row + 1 : 0;
+    l->next_timed = l->calls >= l->plan.begin_at && l->in_row >= left_of(l) &&
                     (l->next != l->preferred || kept(l, l->next) < TERN__LEARNED_TIMES ||
                      l->calls % TERN__LEARNED_EVERY == 0);
     return now;
@@ -111,7 +133,7 @@ bool tern__learned_decide(struct tern__learned *l, struct tern__learned_plan pla
 
 void tern__learned_take(struct tern__learned *l, uint8_t way, uint32_t time)
 {
-    if (time != 0 && l->same > TERN__LEARNED_LEFT && l->last < TERN__LEARNED_OTHER) {
+    if (time != 0 && l->same > LEFT && l->last < TERN__LEARNED_OTHER) {
         if (l->anew && l->last != l->preferred) { // the machine may be another one by now
             l->taken[l->last] = 0;
             l->anew = false;

@@ -6,13 +6,13 @@
 // that is timed.
 //
 // The first calls go the way that is guessed, by a table or by what was learned of the class beside
-// it, the next ones four times one way and four times the other, in turn, until one is clearly
-// faster; afterwards the faster one, and now and then four calls go the other way. (A class whose
-// neighbour is sure to tell the truth begins with that.) Of four only the last two count: what
-// calls of the other way left behind, in caches and of ranks that are late, is over by then. Times
-// are compared by their medians, so a call that was held up does not matter. What is preferred is
-// given up for what is faster by a sixteenth. When the other way is tried again, what it took
-// before is forgotten: processes are moved, buffers leave caches.
+// it, the next ones a row of four one way and a row of four the other, in turn, until one is
+// clearly faster; afterwards the faster one, and now and then a row, that may be longer, goes the
+// other way. (A class whose neighbour is sure to tell the truth begins with that.) Of a row only the
+// last ones count: what calls of the other way left behind, in caches and of ranks that are late,
+// is over by then. Times are compared by their medians, so a call that was held up does not matter.
+// What is preferred is given up for what is faster by a sixteenth. When the other way is tried
+// again, what it took before is forgotten: processes are moved, buffers leave caches.
 //
 // Any two ways: this knows nothing of what they are. Data path.
 #ifndef TERN_COLL_CALL_LEARNED_H
@@ -23,12 +23,10 @@
 
 enum {
     TERN__LEARNED_TIMES = 5,  // of each way, the last ones
-    TERN__LEARNED_ROW = 4,    // calls in a row that go a way to be compared
-    TERN__LEARNED_LONG = 8,   // the same where the first ones may not be foreseen
-    TERN__LEARNED_LEFT = 2,   // of these the first ones, which do not count
+    TERN__LEARNED_ROW = 4,    // calls in a row that go a way to be compared: at first, and at least
     TERN__LEARNED_ROWS = 4,   // at first, in turn; two when one way is clearly faster
-    TERN__LEARNED_AGAIN = 64, // calls until the other way is tried again, at first;
-    TERN__LEARNED_MOST = 512, // twice as many each time it has not been faster, up to
+    TERN__LEARNED_AGAIN = 16, // so many rows later the other way is tried again; when it has not
+    TERN__LEARNED_MOST = 128, // been faster, after twice as many, up to these
     TERN__LEARNED_EVERY = 8,  // of the calls that go the preferred way one in so many is timed
     TERN__LEARNED_RUNS = 4,   // that a rank may be ahead of the one that decides
     TERN__LEARNED_SIZES = 24, // classes by length; the last one has all that is longer
@@ -41,7 +39,9 @@ enum { TERN__LEARNED_OTHER = 2 };
 struct tern__learned_plan {
     bool guess;        // the way
     uint32_t begin_at; // after how many calls
-    uint32_t row;      // TERN__LEARNED_ROW or TERN__LEARNED_LONG
+    uint32_t first;    // calls of a row at first;
+    uint32_t row[2];   // later, by way,
+    uint32_t left[2];  // and how many of these do not count
     bool warm;         // neither way is slower in the first calls: two rows may be enough
     bool trusts;       // the guess is what was faster: there are no rows at first
 };
@@ -55,8 +55,11 @@ struct tern__learned {
     uint32_t again_at, again; // when the other way is tried, and after how many
     uint32_t same;            // so many calls have gone the way of the last one
     uint8_t last;
+    bool row_way;    // of the calls that count: where the last ones have gone, and the next one
+    uint32_t in_row; // goes; and how many of them there are in a row before that
     bool preferred;
     bool clear; // one way was clearly faster after two rows
+    bool tried; // by a row behind the first ones
     bool anew;  // the other way is being tried again, and has no time of that yet
 
     // Of every rank.

@@ -14,21 +14,37 @@
 #include "tern/coll.h"
 #include "tern/tune.h"
 
-enum { BEGIN = 10, BOTH = TERN__LEARNED_ROWS * TERN__LEARNED_ROW };
+enum {
+    BEGIN = 10,
+    LEFT = TERN__LEARNED_ROW / 2,
+    BOTH = TERN__LEARNED_ROWS * TERN__LEARNED_ROW,
+    LONG = 32,
+};
 
 // Calls of one class.
 struct run {
     struct tern__learned l;
     uint32_t time; // of the call before, if it was timed
     bool warm;
+    bool is_long; // its rows
 };
+
+static struct tern__learned_plan plan_of(const struct run *run, bool guess)
+{
+    return (struct tern__learned_plan){.guess = guess,
+                                       .begin_at = BEGIN,
+                                       .first = TERN__LEARNED_ROW,
+                                       .row = {TERN__LEARNED_ROW,
+                                               run->is_long ? LONG : TERN__LEARNED_ROW},
+                                       .left = {LEFT, run->is_long ? LONG / 2 : LEFT},
+                                       .warm = run->warm};
+}
 
 // One call; its way.
 static bool make(struct run *run, bool guess, const uint32_t times[2], bool counts)
 {
     bool timed = counts && run->l.next_timed;
-    struct tern__learned_plan plan = {guess, BEGIN, TERN__LEARNED_ROW, run->warm, false};
-    bool way = tern__learned_decide(&run->l, plan, counts);
+    bool way = tern__learned_decide(&run->l, plan_of(run, guess), counts);
     tern__learned_take(&run->l, way, run->time);
     run->time = timed ? times[way] : 0;
     return way;
@@ -86,9 +102,11 @@ static void what_is_trusted_is_not_compared_at_first(void **state)
 {
     for (int guess = 0; guess < 2; guess++) {
         static const uint32_t times[2] = {200, 100};
-        struct run run = {0};
-        for (int call = 0; call < TERN__LEARNED_AGAIN; call++) {
-            struct tern__learned_plan plan = {guess != 0, 0, TERN__LEARNED_ROW, true, true};
+        struct run run = {.warm = true};
+        for (int call = 0; call < TERN__LEARNED_AGAIN * TERN__LEARNED_ROW; call++) {
+            struct tern__learned_plan plan = plan_of(&run, guess != 0);
+            plan.begin_at = 0;
+            plan.trusts = true;
             bool timed = run.l.next_timed;
             bool way = tern__learned_decide(&run.l, plan, true);
             tern__learned_take(&run.l, way, run.time);
@@ -123,13 +141,15 @@ static void what_becomes_faster_is_taken_when_it_is_tried(void **state)
     static const uint32_t later[2] = {50, 100};
     enum { LATER = 2 };
     struct run run = {0};
-    while (run.l.again < TERN__LEARNED_MOST || run.l.calls + 1 < run.l.again_at) {
+    while (run.l.again < TERN__LEARNED_MOST * TERN__LEARNED_ROW ||
+           run.l.calls + 1 < run.l.again_at) {
         make(&run, false, first, true);
     }
     assert_true(run.l.preferred);
     count_direct(&run, false, later, TERN__LEARNED_ROW + 1 + LATER);
     assert_false(run.l.preferred);
-    assert_int_equal(count_direct(&run, false, later, TERN__LEARNED_AGAIN / 2), 0);
+    assert_int_equal(count_direct(&run, false, later, TERN__LEARNED_AGAIN / 2 * TERN__LEARNED_ROW),
+                     0);
 }
 
 // Calls that are held up now and then, and ways that are nearly as fast.
@@ -155,13 +175,33 @@ static void calls_behind_a_change_do_not_count(void **state)
         bool way = run.l.next;
         same = way == before ? same + 1 : 1;
         before = way;
-        const uint32_t times[2] = {same <= TERN__LEARNED_LEFT ? 9000 : 200,
-                                   same <= TERN__LEARNED_LEFT ? 9000 : 100};
+        const uint32_t times[2] = {same <= LEFT ? 9000 : 200, same <= LEFT ? 9000 : 100};
         make(&run, false, times, true);
     }
     assert_true(run.l.preferred);
     for (int i = 0; i < TERN__LEARNED_TIMES; i++) {
         assert_int_equal(run.l.times[0][i], 200);
+        assert_int_equal(run.l.times[1][i], 100);
+    }
+}
+
+// Of a long row the first ones, whatever is called in between that does not count. What looks slower
+// at first is found so.
+static void the_first_calls_of_a_row_do_not_count(void **state)
+{
+    struct run run = {.is_long = true};
+    uint32_t begin = BEGIN + BOTH + TERN__LEARNED_AGAIN * TERN__LEARNED_ROW;
+    for (uint32_t call = 0; call < begin + LONG + 2; call++) {
+        bool late = call >= begin + LONG / 2;
+        const uint32_t times[2] = {200, late ? 100 : 9000};
+        assert_int_equal(run.l.preferred && !late, 0);
+        make(&run, false, times, true);
+        if (call % 7 == 6) {
+            make(&run, false, times, false);
+        }
+    }
+    assert_true(run.l.preferred);
+    for (uint32_t i = 0; i < run.l.taken[1] && i < TERN__LEARNED_TIMES; i++) {
         assert_int_equal(run.l.times[1][i], 100);
     }
 }
@@ -439,6 +479,7 @@ int main(void)
         cmocka_unit_test(what_becomes_faster_is_taken_when_it_is_tried),
         cmocka_unit_test(single_calls_and_little_do_not_matter),
         cmocka_unit_test(calls_behind_a_change_do_not_count),
+        cmocka_unit_test(the_first_calls_of_a_row_do_not_count),
         cmocka_unit_test(calls_that_are_not_timed_teach_nothing),
         cmocka_unit_test(calls_go_both_ways_and_are_right),
         cmocka_unit_test(roots_may_take_turns),
