@@ -31,21 +31,14 @@
 // longer. A few calls of the slower way would be most of what many programs make.
 #define TRUSTS_FROM (UINT64_C(8) << 20)
 
-// A group without a job stands for one that somebody only asks about.
-static bool are_alone(const struct tern__calls *calls)
-{
-    return calls->work.job == NULL || tern__job_ladder(calls->work.job).alone;
-}
-
 // How many calls of a row do not count when a way is tried again. Slots are as fast as they will be
 // when all of their memory has been used twice in a row, the first time perhaps for the first time:
 // until then, with shares of 16 KiB to 1 MiB, they take two to ten times as long, more than reads.
-// Reads need some calls. Where ranks share processors, a row is not worth the time.
-static uint32_t left_of(const struct tern__coll *call, bool way, uint64_t longest)
+// Reads need some calls.
+static uint32_t left_of(bool way, uint64_t longest)
 {
     uint64_t calls = way ? READ_BYTES / longest : 2 * SLOTS_BYTES / longest;
     uint64_t most = way ? READS_MOST : 2 * BEGIN_MOST;
-    calls = are_alone(call->calls) ? calls : 0;
     return TERN__LEARNED_ROW / 2 + (uint32_t)(calls < most ? calls : most);
 }
 
@@ -55,7 +48,7 @@ static struct tern__learned_plan plan_of(const struct tern__coll *call, bool gue
                                          bool trusts, uint64_t longest)
 {
     bool late = call->counts && tern__kind_has_root(call->kind);
-    uint32_t left[] = {left_of(call, false, longest), left_of(call, true, longest)};
+    uint32_t left[] = {left_of(false, longest), left_of(true, longest)};
     uint32_t rest = TERN__LEARNED_ROW / 2 + (late ? TERN__AHEAD : 0);
     uint64_t calls = SLOTS_BYTES / longest; // until the memory of slots has been used
     return (struct tern__learned_plan){
@@ -158,6 +151,12 @@ static const struct tern__learned *class_beside(const struct tern__coll *call, i
         }
     }
     return NULL;
+}
+
+// A group without a job stands for one that somebody only asks about.
+static bool are_alone(const struct tern__calls *calls)
+{
+    return calls->work.job == NULL || tern__job_ladder(calls->work.job).alone;
 }
 
 bool tern__call_learns(const struct tern__coll *call, uint64_t longest)

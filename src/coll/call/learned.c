@@ -25,7 +25,8 @@ static uint32_t kept(const struct tern__learned *l, bool way)
 // Fewer than this of each way are chance.
 #define SAMPLES 2
 
-// After how many calls the other way is tried again: soon if only the first rows have compared them.
+// After how many calls the other way is tried again: soon if only the first rows have compared
+// them.
 static uint32_t again(const struct tern__learned *l, bool tried)
 {
     return TERN__LEARNED_AGAIN * (tried ? l->plan.row[!l->preferred] : l->plan.first);
@@ -93,8 +94,8 @@ static bool way_of_next(struct tern__learned *l)
     return !l->preferred;
 }
 
-// How many calls of a row are left out. Calls that were not foreseen, or do not count, may have gone
-// the other way: at least so many that have not must be behind it.
+// How many calls of a row are left out. Calls that were not foreseen, or do not count, may have
+// gone the other way: at least so many that have not must be behind it.
 #define LEFT 2
 
 static uint32_t left_of(const struct tern__learned *l)

@@ -5,14 +5,14 @@
 // says in the line of each call which way that goes, which way the next one will go, and whether
 // that is timed.
 //
-// The first calls go the way that is guessed, by a table or by what was learned of the class beside
-// it, the next ones a row of four one way and a row of four the other, in turn, until one is
-// clearly faster; afterwards the faster one, and now and then a row, that may be longer, goes the
-// other way. (A class whose neighbour is sure to tell the truth begins with that.) Of a row only the
-// last ones count: what calls of the other way left behind, in caches and of ranks that are late,
-// is over by then. Times are compared by their medians, so a call that was held up does not matter.
-// What is preferred is given up for what is faster by a sixteenth. When the other way is tried
-// again, what it took before is forgotten: processes are moved, buffers leave caches.
+// The first calls go the way that is guessed, by a table or by what was learned of the class
+// beside it, the next ones a row of four one way and a row of four the other, in turn, until one
+// is clearly faster; afterwards the faster one, and now and then a row, that may be longer, goes
+// the other way. (A class whose neighbour is sure to tell the truth begins with that.) Of a row
+// only the last ones count: what calls of the other way left behind, in caches and of ranks that
+// are late, is over by then. Times are compared by their medians, so a call that was held up does
+// not matter. What is preferred is given up for what is faster by a sixteenth. When the other way
+// is tried again, what it took before is forgotten: processes are moved, buffers leave caches.
 //
 // Any two ways: this knows nothing of what they are. Data path.
 #ifndef TERN_COLL_CALL_LEARNED_H

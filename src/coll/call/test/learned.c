@@ -185,8 +185,8 @@ static void calls_behind_a_change_do_not_count(void **state)
     }
 }
 
-// Of a long row the first ones, whatever is called in between that does not count. What looks slower
-// at first is found so.
+// Of a long row the first ones, whatever is called in between that does not count. What looks
+// slower at first is found so.
 static void the_first_calls_of_a_row_do_not_count(void **state)
 {
     struct run run = {.is_long = true};
