@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where in the kernel an instruction was called: the innermost frame of the stack that is neither
-// tern's nor in a header of the faces. Frames become lines by addr2line, once for each stack. Only
-// used in checking mode.
+// tern's nor in a header of the faces. Frames become lines by addr2line, which runs once for each
+// stack, but for stacks that go through several objects. Only used in checking mode.
 
 #include "isa/check.h"
 
@@ -21,7 +21,7 @@
 #include "base/digest.h"
 #include "base/order.h"
 
-enum { FRAMES = 16, SITES = 4096, TEXT_BYTES = 200, LINE_BYTES = 4096 };
+enum { FRAMES = 16, SITES = 4096, TEXT_BYTES = 200, ADDRESS_BYTES = 24, LINE_BYTES = 4096 };
 
 extern char **environ;
 
@@ -69,17 +69,12 @@ static bool is_ours(const char *file)
     return false;
 }
 
-// Reads what addr2line says of one address, inlined frames too; the first line that is not ours.
-static bool read_lines(int fd, char *text)
+// Reads what addr2line says, frame after frame, inlined ones too; the first line that is not ours.
+static bool read_lines(FILE *lines, char *text)
 {
-    char lines[LINE_BYTES];
-    size_t used = 0;
-    ssize_t got;
-    while (used < sizeof lines - 1 && (got = read(fd, lines + used, sizeof lines - 1 - used)) > 0) {
-        used += (size_t)got;
-    }
-    lines[used] = '\0';
-    for (char *line = strtok(lines, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    char line[LINE_BYTES];
+    while (fgets(line, sizeof line, lines) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
         char *end = strstr(line, " (discriminator");
         if (end != NULL) {
             *end = '\0';
@@ -94,26 +89,36 @@ static bool read_lines(int fd, char *text)
     return false;
 }
 
-static bool resolve(const struct object *object, char *text)
+// The file of an object, for another process.
+static void name_file(const struct object *object, char *path, size_t size)
 {
     static const char own[] = "/proc/self";
-    char address[32];
-    char path[4096];
-    int ends[2];
-    snprintf(address, sizeof address, "%#zx", (size_t)object->inside - 1); // the call itself
-    ssize_t length = readlink(object->name, path, sizeof path - 1);
+    ssize_t length = readlink(object->name, path, size - 1);
     if (strcmp(object->name, "/proc/self/exe") == 0 && length > 0) {
         path[length] = '\0';
     } else if (strncmp(object->name, own, strlen(own)) == 0) { // memory of this process
-        snprintf(path, sizeof path, "/proc/%ld%s", (long)getpid(), object->name + strlen(own));
+        snprintf(path, size, "/proc/%ld%s", (long)getpid(), object->name + strlen(own));
     } else {
-        snprintf(path, sizeof path, "%s", object->name);
+        snprintf(path, size, "%s", object->name);
+    }
+}
+
+// The line of the first of these frames, all of one object, that has one.
+static bool resolve(const struct object *object, void *const *frames, int count, char *text)
+{
+    char addresses[FRAMES][ADDRESS_BYTES];
+    char path[4096];
+    char *arguments[FRAMES + 5] = {(char[]){"addr2line"}, (char[]){"-i"}, (char[]){"-e"}, path};
+    int ends[2];
+    name_file(object, path, sizeof path);
+    for (int i = 0; i < count; i++) { // the calls themselves
+        snprintf(addresses[i], sizeof addresses[i], "%#zx",
+                 (size_t)((uintptr_t)frames[i] - object->base) - 1);
+        arguments[4 + i] = addresses[i];
     }
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return false;
     }
-    char *arguments[] = {
-        (char[]){"addr2line"}, (char[]){"-i"}, (char[]){"-e"}, path, address, NULL};
     posix_spawn_file_actions_t actions;
     pid_t pid;
     posix_spawn_file_actions_init(&actions);
@@ -122,8 +127,13 @@ static bool resolve(const struct object *object, char *text)
     bool runs = posix_spawnp(&pid, "addr2line", &actions, NULL, arguments, environ) == 0;
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
-    bool found = runs && read_lines(ends[0], text);
-    close(ends[0]);
+    FILE *lines = fdopen(ends[0], "r");
+    bool found = runs && lines != NULL && read_lines(lines, text);
+    if (lines != NULL) {
+        fclose(lines);
+    } else {
+        close(ends[0]);
+    }
     if (runs) {
         waitpid(pid, NULL, 0);
     }
@@ -143,23 +153,34 @@ static void describe(void *frame, const struct object *object, char *text)
              named ? info.dli_sname : "");
 }
 
+// The C library may have lines, too; they are those of who starts threads.
+static bool is_library(const struct object *object, const struct object *own)
+{
+    return (object->base == own->base && strstr(object->name, "libtern") != NULL) ||
+           strstr(object->name, "/libc.so") != NULL;
+}
+
 static void make_text(void *const *frames, int count, char *text)
 {
     struct object own = {.address = (uintptr_t)make_text};
     dl_iterate_phdr(find_object, &own);
     int first = -1;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0, next; i < count; i = next) {
         struct object object = {.address = (uintptr_t)frames[i]};
-        if (dl_iterate_phdr(find_object, &object) == 0) {
+        next = i + 1;
+        if (dl_iterate_phdr(find_object, &object) == 0 || is_library(&object, &own)) {
             continue;
         }
-        // The C library may have lines; they are those of who starts threads.
-        bool library = (object.base == own.base && strstr(object.name, "libtern") != NULL) ||
-                       strstr(object.name, "/libc.so") != NULL;
-        if (!library && resolve(&object, text)) {
+        for (struct object other = object; next < count; next++) {
+            other.address = (uintptr_t)frames[next];
+            if (dl_iterate_phdr(find_object, &other) == 0 || other.base != object.base) {
+                break;
+            }
+        }
+        if (resolve(&object, &frames[i], next - i, text)) {
             return;
         }
-        first = !library && first < 0 ? i : first;
+        first = first < 0 ? i : first;
     }
     struct object object = {.address = first < 0 ? 0 : (uintptr_t)frames[first]};
     if (first >= 0 && dl_iterate_phdr(find_object, &object) != 0) {
