@@ -52,6 +52,8 @@ in_one_go() {
 import os
 import sys
 
+import numpy  # which main reads when it needs it: here once, before all forks
+
 from tern.example.runner import main
 
 running = 0
