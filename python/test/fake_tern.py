@@ -1,13 +1,24 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -IS
 # SPDX-License-Identifier: Apache-2.0
 """A command `tern` for tests of the runner: kernel-cc writes an object that defines what FAKE_NAMES
-says, run has ranks that copy their first input to each output, or do what FAKE_RANKS says."""
+says, run has ranks that copy their first input to each output, or do what FAKE_RANKS says.
+
+It is started hundreds of times, so it imports little, and nothing of the site's."""
 
 import os
 import struct
 import sys
 import time
-from pathlib import Path
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def write(path, data):
+    with open(path, "wb") as file:
+        file.write(data if isinstance(data, bytes) else data.encode())
 
 
 def make_object(names):
@@ -31,22 +42,22 @@ def kernel_cc(words):
     source = next(word for word in words if word.endswith(".cpp"))
     with open(os.environ.get("FAKE_LOG", os.devnull), "a") as log:
         log.write(" ".join(words) + "\n")
-    text = Path(source).read_text()
+    text = read(source).decode()
     if "#error" in text:
         print(f"{source}:1:2: error: #error {text.split('#error ')[1].splitlines()[0]}")
         return 1
     time.sleep(float(os.environ.get("FAKE_SECONDS", "0")))
     if "FAKE_CHANGES" in os.environ:  # an editor, while the compiler runs
-        Path(os.environ["FAKE_CHANGES"]).write_text("#define ONE 5\n")
+        write(os.environ["FAKE_CHANGES"], "#define ONE 5\n")
     names = os.environ.get("FAKE_NAMES", "build_graph kernel_entry").split()
-    Path(words[words.index("-o") + 1]).write_bytes(make_object(names))
+    write(words[words.index("-o") + 1], make_object(names))
     headers = [line.split('"')[1] for line in text.splitlines() if line.startswith('#include "')]
     folders = [os.path.dirname(source)] + [word[2:] for word in words if word.startswith("-I")]
     found = []
     for header in headers:
         found += [os.path.join(f, header) for f in folders if os.path.isfile(f + "/" + header)][:1]
-    Path(words[words.index("-MF") + 1]).write_text(
-        f"x.o: {source} \\\n " + " \\\n ".join(found) + "\n")
+    write(words[words.index("-MF") + 1],
+          f"x.o: {source} \\\n " + " \\\n ".join(found) + "\n")
     return 0
 
 
@@ -55,24 +66,24 @@ def values(words, option):
 
 
 def rank(words, number, folder):
-    data = Path(values(words, "--data-dir")[0]) / f"rank_{number}"
+    data = f"{values(words, '--data-dir')[0]}/rank_{number}"
     loads = values(words, "--load") + [w.split(":")[0] for w in values(words, "--tensor")]
     saves = values(words, "--save") + [w.split(":")[0] for w in values(words, "--tensor")
                                        if w.endswith("out")]
     lines = [f"[rank {number}] line {i}" for i in range(6)]
     behaviour = os.environ.get("FAKE_RANKS", "")
     if behaviour == f"unwritten {number}":
-        (data / "unwritten").write_text("".join(f"{name}\n" for name in saves))
+        write(f"{data}/unwritten", "".join(f"{name}\n" for name in saves))
     for name in saves:
-        found = (data / f"{loads[0]}.bin").read_bytes()
+        found = read(f"{data}/{loads[0]}.bin")
         if behaviour == f"short {number}":
             found = found[:-1]
         if behaviour == f"nan {number}":
             found = struct.pack("<f", float("nan")) + found[4:]
         if behaviour != f"missing {number}":
-            (data / f"{name}.bin").write_bytes(found)
+            write(f"{data}/{name}.bin", found)
     lines.append(f"[rank {number}] Done" if behaviour != f"exit {number}" else "so it goes")
-    Path(folder, f"rank-{number}.log").write_text("\n".join(lines) + "\n")
+    write(f"{folder}/rank-{number}.log", "\n".join(lines) + "\n")
 
 
 def run(words):
@@ -85,12 +96,12 @@ def run(words):
     count = int(values(own, "-n")[0])
     behaviour = os.environ.get("FAKE_RANKS", "")
     if behaviour == "hang":
-        Path(os.environ["FAKE_PID"]).write_text(str(os.getpid()))
+        write(os.environ["FAKE_PID"], str(os.getpid()))
         time.sleep(60)
     for number in range(count):
         rank(ranks, number, folder)
     for trace in values(own, "--trace"):
-        Path(trace).write_text('{"traceEvents": []}')
+        write(trace, '{"traceEvents": []}')
     if behaviour == "timeout":
         print("tern run: ended after the timeout of 1 s", file=sys.stderr)
         return 124
