@@ -342,7 +342,9 @@ void ref_make_element(const struct ref_case *c, int rank, size_t i, char *to)
         double x = c->exact ? exact_number(c, rank, number) : any_number(number);
         float narrower = (float)x;
         int64_t whole = isfinite(x) ? (int64_t)x : 0;
-        uint16_t half = c->dtype == TERN_F16 ? narrow(narrower, F16) : narrow(narrower, BF16);
+        uint16_t half = c->dtype == TERN_F16    ? narrow(narrower, F16)
+                        : c->dtype == TERN_BF16 ? narrow(narrower, BF16)
+                                                : 0;
         const void *from = c->dtype == TERN_F64               ? (const void *)&x
                            : c->dtype == TERN_F32             ? (const void *)&narrower
                            : value == 2 && is_float(c->dtype) ? (const void *)&half
