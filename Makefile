@@ -70,9 +70,10 @@ demo: deps
 	@$(MAKE) --no-print-directory build-release
 	build/release/bin/tern run -n 2 build/release/bin/tp_ffn
 
+# Calls drawn at random once: what each pair of their dimensions needs. More with TERN_TEST_SCALE=N.
 test: deps
 	@$(MAKE) --no-print-directory build-release
-	@$(CTEST) release
+	@TERN_TEST_SCALE=$${TERN_TEST_SCALE:-1} $(CTEST) release
 
 torch:
 	@contrib/deps.sh --torch
