@@ -90,6 +90,7 @@ static const struct {
     {"-L", STEP_LINK, false},
     {"-l", STEP_LINK, false},
     {"-Wl,", STEP_LINK, false},
+    {"-fuse-ld=", STEP_LINK, false},
     {"-shared", STEP_LINK, false},
     {"-static", STEP_LINK, false},
     {"-rdynamic", STEP_LINK, false},
