@@ -7,6 +7,7 @@
 #     die WORDS...                 ends the test with a sentence
 #     expect STATUS TEXT COMMAND   the exit status, and a part of what is printed ('' for anything)
 #     until_said REGEX COMMAND     repeats the command, for 20 s, until it prints that
+#     $quick_link                  for what is linked often, and whose link is not what is tested
 #     at_exit                      to be defined by a test that has more to clean up than its folder
 #
 # Hosts count as gone after TERN_NET_TIMEOUT: 60 s here, as this box may be so busy that the one
@@ -17,6 +18,9 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${TERN_BUILD_DIR:-$root/build/release}
 tern=$build/bin/tern
 dir=$(mktemp -d "${TMPDIR:-/tmp}/tern-test.XXXXXX")
+
+quick_link=
+! command -v ld.gold >/dev/null || quick_link=-fuse-ld=gold # half the time of the usual one
 
 at_exit() {
     :

@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE=1
 unset TERN_COMMAND TERN_ISA_CHECK
 
 # Compiling is what costs; what these kernels compute is little.
-printf '#!/bin/sh\nexec g++ "$@" -O0\n' >g++-O0
+printf '#!/bin/sh\nexec g++ "$@" -O0 %s\n' "$quick_link" >g++-O0
 chmod +x g++-O0
 export CXX=$dir/g++-O0
 

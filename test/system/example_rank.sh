@@ -37,7 +37,7 @@ data() {
 compile() {
     local runtime=$1 source=$2 name=$3
     shift 3
-    echo "'$tern' kernel-cc --runtime $runtime -O1 -Wall -Wextra -Werror -shared $* '$source' -o $name.so"
+    echo "'$tern' kernel-cc --runtime $runtime -O1 -Wall -Wextra -Werror -shared $quick_link $* '$source' -o $name.so"
 }
 compiles() {
     local runtime kernel

@@ -77,14 +77,14 @@ out=$("$tern" run -n 2 ./wrong wrong tiles_apart 2>&1) || die "without the mode:
 [ -z "$out" ] || die "without the mode: $out"
 
 # --isa-check: on without the variable, and off by it.
-"$tern" kernel-cc --isa-check "$source_file" -o checked
+"$tern" kernel-cc --isa-check -O0 "$source_file" -o checked
 rc=0
 out=$("$tern" run -n 2 ./checked wrong tiles_apart 2>&1) || rc=$?
 [ $rc -ne 0 ] && grep -q 'tern check: wrong\.cpp:[0-9]*: ' <<<"$out" || die "--isa-check: $rc, $out"
 out=$(TERN_ISA_CHECK=0 "$tern" run -n 2 ./checked wrong tiles_apart 2>&1) || die "--isa-check, off: $out"
 
 # Without lines: the place in the program, and none of the C library.
-"$tern" kernel-cc -g0 -O1 "$source_file" -o wrong
+"$tern" kernel-cc -g0 -O0 "$source_file" -o wrong
 seconds=60
 check wrong barrier_before_notify
 [ $rc -ne 0 ] && grep -q 'tern check: wrong+0x.*compile with -g' <<<"$out" || die "-g0: $rc, $out"

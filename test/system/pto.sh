@@ -24,7 +24,7 @@ compiles_without_warnings() {
     local compiler program
     for program in "$sources"/*.cpp; do
         for compiler in "${compilers[@]}"; do
-            echo "CXX=$compiler '$tern' kernel-cc $(options_of "$compiler") -Wall -Wextra -Werror" \
+            echo "CXX=$compiler '$tern' kernel-cc $(options_of "$compiler") -Wall -Wextra -Werror $quick_link" \
                 "'$program' -o $(basename "$program" .cpp).$compiler"
         done
     done | two_at_a_time

@@ -22,7 +22,7 @@ export dir tern sources
 job() {
     local runtime=$1 name=$2 source=$3
     shift 3
-    echo "CXX=$compiler '$tern' kernel-cc --runtime $runtime -O1 -Wall -Wextra -Werror -shared $*" \
+    echo "CXX=$compiler '$tern' kernel-cc --runtime $runtime -O1 -Wall -Wextra -Werror -shared $quick_link $*" \
         "'$sources/$source' -o $compiler.$name.so"
 }
 kernel_jobs() {
@@ -38,7 +38,7 @@ kernel_jobs() {
 }
 jobs_of() {
     local compiler=$1 runtime source
-    echo "CXX=$compiler '$tern' kernel-cc --runtime host_build_graph -O1 -Wall -Wextra -Werror" \
+    echo "CXX=$compiler '$tern' kernel-cc --runtime host_build_graph -O1 -Wall -Wextra -Werror $quick_link" \
         "'$sources/host.cpp' -o $compiler.host"
     echo "CXX=$compiler '$tern' kernel-cc --runtime april/tensormap_and_ringbuffer -O1 -Wall -Wextra" \
         "-Werror '$sources/rules.cpp' -o $compiler.rules"
