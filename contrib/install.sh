@@ -62,6 +62,7 @@ install() {
 
 # What Python has made of a module while it was used.
 drop_compiled() {
+    [ -d "$1" ] || return 0
     rm -f -- "$1/${2%.py}".*.pyc
     rmdir -- "$1" 2>/dev/null || true
 }
