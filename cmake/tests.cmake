@@ -179,6 +179,6 @@ if(NOT TERN_SANITIZE)
     endforeach()
     add_test(NAME repo/tidy
         COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/contrib/tidy.py" --build "${PROJECT_BINARY_DIR}")
-    set_tests_properties(repo/tidy PROPERTIES LABELS repo TIMEOUT 120
+    set_tests_properties(repo/tidy PROPERTIES LABELS repo TIMEOUT 120 COST 600
         ENVIRONMENT "CC=${CMAKE_C_COMPILER};CXX=${CMAKE_CXX_COMPILER}")
 endif()

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ctest-timeout: 240
 #
 # Installs into a fresh prefix and uses it as a stranger would: a C and a C++ program through
 # pkg-config, each with a tern header and a face, a CMake project through find_package, and each of
