@@ -4,10 +4,13 @@
 // reference, bit for bit, as matrix.c has it for one machine, where ranks are 2 x 2, 2 x 3, 3 x 1,
 // 4 x 2, unevenly many, and not in the order of the machines. And ranks that have done their part
 // and leave, while others of their machine still need what is sent to them.
+#include <sched.h>
+
 #include "coll/call/call.h"
 #include "coll/call/test/samples.h"
 #include "support/machines.h"
 #include "tern/algo.h"
+#include "tern/put.h"
 
 static const char *const layouts[] = {"aabb", "aaabbb", "abc", "abb", "aabbccdd", "ab", "abab"};
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
@@ -179,6 +182,47 @@ static void what_comes_twice_counts_once(void **state)
     assert_true(machines_run_comm("aaabbb", come_twice, NULL, 60));
 }
 
+// Rank 0's line of the gather is behind what it has put to the rank that receives for machine b;
+// its line of the sum comes with that of rank 1, earlier.
+static _Atomic int *begun;
+
+static int overtake(tern_comm *comm, void *arg)
+{
+    enum { ROUNDS = 40, MUCH = 8 << 20 };
+    int n = tern_comm_size(comm);
+    int rank = tern_comm_rank(comm);
+    tern_window *window;
+    CHECK(tern_window_create(comm, MUCH, NULL, &window) == TERN_OK);
+    const void *own = tern_window_address(window, rank);
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t all[8];
+        int32_t out = 0;
+        CHECK(tern_barrier(comm) == TERN_OK);
+        if (rank == 0) {
+            CHECK(tern_put(window, 2, 0, own, MUCH) == TERN_OK);
+        }
+        CHECK(tern_gather(comm, &rank, all, 1, TERN_I32, 1) == TERN_OK);
+        if (rank == 0) {
+            *begun = round + 1;
+        }
+        while (rank == 1 && *begun <= round) {
+            sched_yield();
+        }
+        if (rank == 1) {
+            usleep(20); // it has made its call
+        }
+        CHECK(tern_all_reduce(comm, &rank, &out, 1, TERN_I32, TERN_SUM) == TERN_OK);
+        CHECK(out == n * (n - 1) / 2);
+    }
+    return tern_window_destroy(window);
+}
+
+static void a_line_may_come_before_an_earlier_one(void **state)
+{
+    begun = ranks_shared(sizeof *begun);
+    assert_true(machines_run_comm("aabb", overtake, NULL, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +231,7 @@ int main(void)
         cmocka_unit_test(who_has_the_sum_may_leave),
         cmocka_unit_test(who_waits_has_come_also_where_others_of_its_machine_have_not),
         cmocka_unit_test(what_comes_twice_counts_once),
+        cmocka_unit_test(a_line_may_come_before_an_earlier_one),
     };
     base_seed = random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
