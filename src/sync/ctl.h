@@ -16,7 +16,7 @@
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
 // One more when ranks find anything else here, or in a communicator's area.
-#define TERN__CTL_ABI 20u
+#define TERN__CTL_ABI 21u
 #define TERN__COMM_SLOTS 256
 #define TERN__CTL_WINDOWS 1024 // of jobs on several machines
 #define TERN__CPU_WORDS 16     // processors 0..1023
