@@ -117,9 +117,9 @@ static char *area_place(struct tern__net *net, int peer, const struct tern__net_
 {
     struct tern__net_window window;
     (void)peer;
-    return message->word == 0 && find(net, message, &window)
-               ? part_of(&window, message->rank) + message->offset
-               : NULL;
+    bool alone = message->word == 0 && message->key >> 32 == 0; // there is no line in it
+    return alone && find(net, message, &window) ? part_of(&window, message->rank) + message->offset
+                                                : NULL;
 }
 
 static void ring_here(const struct tern__net *net, const struct tern__net_window *window)
