@@ -40,9 +40,6 @@ enum {
     PATIENCE_NS = 50000000,
     PATIENCE_ONCE_NS = 1000000000,
     PATIENCE_LOOK_NS = 5000000,
-    // Between machines: when a wait looks for the first time. What it has left to others of its
-    // machine to send is sent then, for those who want to know who has come.
-    FIRST_LOOK_NS = 10000000,
 };
 
 static _Atomic bool patient;
@@ -92,7 +89,7 @@ static int sleep_until(const struct tern__wait *wait)
 {
     int64_t deadline = tern__deadline_after(wait->timeout_ns);
     bool far = atomic_load_explicit(&polled, memory_order_relaxed) != NULL;
-    int64_t first_ns = far ? FIRST_LOOK_NS : TERN__LOOK_NS;
+    int64_t first_ns = far ? TERN__FIRST_LOOK_NS : TERN__LOOK_NS;
     int64_t look = wait->broken != NULL ? tern__deadline_after(first_ns) : INT64_MAX;
     for (;;) {
         uint32_t seen = tern__flag_load(&wait->bell->rings);

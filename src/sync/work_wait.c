@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "sync/work.h"
 
@@ -124,6 +125,23 @@ static bool move(struct waiting *waiting)
     return moved;
 }
 
+// Where other items move all the time, no rest is long enough to look in. Between machines others
+// wait for what is done when a wait looks.
+static void look_now_and_then(struct waiting *waiting, int64_t *look_ns)
+{
+    if (waiting->awaited->work->job->net == NULL) {
+        return;
+    }
+    int64_t now_ns = tern__now_ns();
+    if (*look_ns == 0) {
+        *look_ns = now_ns + TERN__FIRST_LOOK_NS;
+    }
+    if (now_ns >= *look_ns) {
+        *look_ns = now_ns + TERN__LOOK_NS;
+        tern_status_ignore(is_broken(waiting, true)); // the rest says it, and has patience
+    }
+}
+
 int tern__work_wait(const struct tern__awaited *awaited)
 {
     struct tern__work *work = awaited->work;
@@ -137,6 +155,7 @@ int tern__work_wait(const struct tern__awaited *awaited)
                               .describe = describe,
                               .arg = &waiting};
     int status = TERN_OK;
+    int64_t look_ns = 0;
     look(&waiting);
     while (status == TERN_OK && !is_done(&waiting)) {
         bool moved = move(&waiting);
@@ -144,6 +163,9 @@ int tern__work_wait(const struct tern__awaited *awaited)
         rest.awaits = waiting.moves ? waiting.awaits : TERN__AWAITS_ANY;
         if (!is_done(&waiting) && !moved) {
             status = tern__work_rest(&rest);
+        }
+        if (status == TERN_OK && !is_done(&waiting)) {
+            look_now_and_then(&waiting, &look_ns);
         }
     }
     if (waiting.kept) {

@@ -4,6 +4,7 @@
 // reference, bit for bit, as matrix.c has it for one machine, where ranks are 2 x 2, 2 x 3, 3 x 1,
 // 4 x 2, unevenly many, and not in the order of the machines. And ranks that have done their part
 // and leave, while others of their machine still need what is sent to them.
+#include <pthread.h>
 #include <sched.h>
 
 #include "coll/call/call.h"
@@ -154,6 +155,67 @@ static void who_waits_has_come_also_where_others_of_its_machine_have_not(void **
     assert_true(machines_run_comm("aabbcc", one_is_missing, NULL, 60));
 }
 
+// Rank 2 waits in a sum, while others that it has begun with rank 0 end one after the other.
+enum { MOVING = 4000 };
+
+static void *keep_moving(void *arg)
+{
+    int32_t in = 1;
+    int32_t out = 0;
+    int status = TERN_OK;
+    for (int i = 0; i < MOVING && status == TERN_OK; i++) {
+        usleep(100);
+        status = tern_all_reduce(arg, &in, &out, 1, TERN_I32, TERN_SUM);
+    }
+    return status == TERN_OK ? NULL : arg;
+}
+
+static int wait_and_move(tern_comm *comm, void *arg)
+{
+    static int32_t out[MOVING];
+    static tern_request requests[MOVING];
+    int rank = tern_comm_rank(comm);
+    tern_comm *pair;
+    pthread_t mover;
+    void *failed = NULL;
+    int32_t in = 1;
+    int32_t sum = 0;
+    tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
+                      .in = &in,
+                      .out = &sum,
+                      .count = 1,
+                      .dtype = TERN_I32,
+                      .op = TERN_SUM,
+                      .timeout_ns = rank == 0 ? 200 * TERN_NS_PER_MS : TERN_TIMEOUT_DEFAULT};
+    tern_coll moving = call;
+    moving.timeout_ns = TERN_TIMEOUT_DEFAULT;
+    CHECK(tern_comm_split(comm, rank % 2, rank, &pair) == TERN_OK);
+    CHECK(tern_barrier(comm) == TERN_OK);
+    for (int i = 0; i < MOVING && rank == 2; i++) {
+        moving.out = &out[i];
+        CHECK(tern_coll_start(pair, &moving, &requests[i]) == TERN_OK);
+    }
+    if (rank == 0) {
+        CHECK(pthread_create(&mover, NULL, keep_moving, pair) == 0);
+    }
+    if (rank == 3) {
+        usleep(400000);
+    }
+    CHECK(tern_coll_run(comm, &call) < 0);
+    if (rank == 0) {
+        const char *came = strstr(tern_last_error(), " and not all ranks came: rank 3 ");
+        CHECK(came != NULL && strchr(came, ';') == NULL); // nobody else
+        CHECK(pthread_join(mover, &failed) == 0 && failed == NULL);
+    }
+    CHECK(tern_request_wait_all(requests, rank == 2 ? MOVING : 0) == TERN_OK);
+    return tern_comm_destroy(pair);
+}
+
+static void who_waits_has_come_also_while_its_other_calls_move(void **state)
+{
+    assert_true(machines_run_comm("aabb", wait_and_move, NULL, 60));
+}
+
 // A line that was sent by its rank, which had waited, and then by the last of its machine.
 static int come_twice(tern_comm *comm, void *arg)
 {
@@ -230,6 +292,7 @@ int main(void)
         cmocka_unit_test(who_has_done_its_part_may_leave),
         cmocka_unit_test(who_has_the_sum_may_leave),
         cmocka_unit_test(who_waits_has_come_also_where_others_of_its_machine_have_not),
+        cmocka_unit_test(who_waits_has_come_also_while_its_other_calls_move),
         cmocka_unit_test(what_comes_twice_counts_once),
         cmocka_unit_test(a_line_may_come_before_an_earlier_one),
     };
