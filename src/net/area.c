@@ -13,6 +13,9 @@
 // comes; a longer payload goes straight to where it belongs.
 #define TOGETHER_BYTES 4096
 
+_Static_assert(TERN__NET_TOGETHER_BYTES / 2 <= TOGETHER_BYTES,
+               "what comes twice is one message each time");
+
 // key: where the line is, and in the upper half how many bytes of it come first in the payload.
 // more: where the counter is, and in the upper half what it was.
 static struct tern__net_message message_of(const struct tern__net_area *area)

@@ -32,7 +32,7 @@ struct tern__ladder {
 #define TERN__LOOK_NS INT64_C(100000000)
 // Between machines: when a wait looks for the first time. What it has left to others of its machine
 // to send is sent then, for those who want to know who has come.
-#define TERN__FIRST_LOOK_NS INT64_C(10000000)
+#define TERN__FIRST_LOOK_NS INT64_C(2000000)
 
 struct tern__wait {
     struct tern__bell *bell; // rung by whoever changes what `holds` reads
