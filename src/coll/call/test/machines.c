@@ -121,7 +121,7 @@ static void who_has_the_sum_may_leave(void **state)
 // The last rank makes no call. Of the others of its machine the first one knows that they do.
 struct missing {
     _Atomic int waiting; // ranks that are about to make the call
-    _Atomic bool over;   // rank 0 has given up
+    _Atomic int over;    // 1: rank 0 has given up
 };
 static struct missing *missing;
 
@@ -130,22 +130,13 @@ static void begin_missing(void)
     missing = ranks_shared(sizeof *missing);
 }
 
-// Rank 0 begins behind all others but the last, which begins when rank 0 has ended.
-static void await_missing(int rank, int n)
-{
-    if (rank != 0 && rank != n - 1) {
-        missing->waiting++;
-    }
-    while ((rank == 0 && missing->waiting < n - 2) || (rank == n - 1 && !missing->over)) {
-        usleep(1000);
-    }
-}
-
-static int one_is_missing(tern_comm *comm, void *arg)
+// A sum of one element. Rank 0 begins behind all others but the last, which begins when rank 0 has
+// given up; the others may have it all before they hear of that.
+static int sum_without_the_last(tern_comm *comm)
 {
     int32_t in = 1;
     int32_t out = 0;
-    int last = tern_comm_size(comm) - 1;
+    int n = tern_comm_size(comm);
     int rank = tern_comm_rank(comm);
     tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
                       .in = &in,
@@ -154,19 +145,29 @@ static int one_is_missing(tern_comm *comm, void *arg)
                       .dtype = TERN_I32,
                       .op = TERN_SUM,
                       .timeout_ns = rank == 0 ? TERN_NS_PER_SECOND : TERN_TIMEOUT_DEFAULT};
-    CHECK(tern_barrier(comm) == TERN_OK);
-    await_missing(rank, last + 1);
+    if (rank == 0) {
+        ranks_count_await(&missing->waiting, n - 2);
+    } else if (rank == n - 1) {
+        ranks_count_await(&missing->over, 1);
+    } else {
+        missing->waiting++;
+    }
     int status = tern_coll_run(comm, &call);
-    missing->over = missing->over || rank == 0;
-    if (rank == 0) { // the others may have it all before they hear of that
+    if (rank == 0) {
         char words[64];
         const char *came = strstr(tern_last_error(), " and not all ranks came: ");
-        snprintf(words, sizeof words, " came: rank %d ", last);
-        CHECK(status == TERN_ERR_TIMEOUT && out == 0 && came != NULL &&
-              strstr(came, words) != NULL);
-        CHECK(strchr(came, ';') == NULL); // nobody else
+        snprintf(words, sizeof words, " came: rank %d ", n - 1);
+        missing->over = 1;
+        CHECK(status == TERN_ERR_TIMEOUT && out == 0 && came != NULL);
+        CHECK(strstr(came, words) != NULL && strchr(came, ';') == NULL); // nobody else
     }
     return 0;
+}
+
+static int one_is_missing(tern_comm *comm, void *arg)
+{
+    CHECK(tern_barrier(comm) == TERN_OK);
+    return sum_without_the_last(comm);
 }
 
 static void who_waits_has_come_also_where_others_of_its_machine_have_not(void **state)
@@ -202,34 +203,21 @@ static int wait_and_move(tern_comm *comm, void *arg)
     pthread_t mover;
     void *failed = NULL;
     int32_t in = 1;
-    int32_t sum = 0;
-    tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
-                      .in = &in,
-                      .out = &sum,
-                      .count = 1,
-                      .dtype = TERN_I32,
-                      .op = TERN_SUM,
-                      .timeout_ns = rank == 0 ? TERN_NS_PER_SECOND : TERN_TIMEOUT_DEFAULT};
-    tern_coll moving = call;
-    moving.timeout_ns = TERN_TIMEOUT_DEFAULT;
+    tern_coll moving = {.kind = TERN_COLL_ALL_REDUCE,
+                        .in = &in,
+                        .count = 1,
+                        .dtype = TERN_I32,
+                        .op = TERN_SUM,
+                        .timeout_ns = TERN_TIMEOUT_DEFAULT};
     CHECK(tern_comm_split(comm, rank % 2, rank, &pair) == TERN_OK);
     CHECK(tern_barrier(comm) == TERN_OK);
     for (int i = 0; i < MOVING && rank == 2; i++) {
         moving.out = &out[i];
         CHECK(tern_coll_start(pair, &moving, &requests[i]) == TERN_OK);
     }
-    if (rank == 0) {
-        CHECK(pthread_create(&mover, NULL, keep_moving, pair) == 0);
-    }
-    await_missing(rank, 4);
-    int status = tern_coll_run(comm, &call);
-    missing->over = missing->over || rank == 0;
-    if (rank == 0) {
-        const char *came = strstr(tern_last_error(), " and not all ranks came: rank 3 ");
-        CHECK(status == TERN_ERR_TIMEOUT && came != NULL);
-        CHECK(strchr(came, ';') == NULL); // nobody else
-        CHECK(pthread_join(mover, &failed) == 0 && failed == NULL);
-    }
+    CHECK(rank != 0 || pthread_create(&mover, NULL, keep_moving, pair) == 0);
+    CHECK(sum_without_the_last(comm) == 0);
+    CHECK(rank != 0 || (pthread_join(mover, &failed) == 0 && failed == NULL));
     CHECK(tern_request_wait_all(requests, rank == 2 ? MOVING : 0) == TERN_OK);
     return tern_comm_destroy(pair);
 }
