@@ -18,7 +18,8 @@ enum {
     BEGIN = 10,
     LEFT = TERN__LEARNED_ROW / 2,
     BOTH = TERN__LEARNED_ROWS * TERN__LEARNED_ROW,
-    LONG = 32,
+    LONG = 100,
+    LONG_LEFT = 80,
 };
 
 // Calls of one class.
@@ -31,12 +32,13 @@ struct run {
 
 static struct tern__learned_plan plan_of(const struct run *run, bool guess)
 {
+    uint32_t row = run->is_long ? LONG : TERN__LEARNED_ROW;
+    uint32_t left = run->is_long ? LONG_LEFT : LEFT;
     return (struct tern__learned_plan){.guess = guess,
                                        .begin_at = BEGIN,
                                        .first = TERN__LEARNED_ROW,
-                                       .row = {TERN__LEARNED_ROW,
-                                               run->is_long ? LONG : TERN__LEARNED_ROW},
-                                       .left = {LEFT, run->is_long ? LONG / 2 : LEFT},
+                                       .row = {row, row},
+                                       .left = {left, left},
                                        .warm = run->warm};
 }
 
@@ -192,7 +194,7 @@ static void the_first_calls_of_a_row_do_not_count(void **state)
     struct run run = {.is_long = true};
     uint32_t begin = BEGIN + BOTH + TERN__LEARNED_AGAIN * TERN__LEARNED_ROW;
     for (uint32_t call = 0; call < begin + LONG + 2; call++) {
-        bool late = call >= begin + LONG / 2;
+        bool late = call >= begin + LONG_LEFT;
         const uint32_t times[2] = {200, late ? 100 : 9000};
         assert_int_equal(run.l.preferred && !late, 0);
         make(&run, false, times, true);
@@ -204,6 +206,25 @@ static void the_first_calls_of_a_row_do_not_count(void **state)
     for (uint32_t i = 0; i < run.l.taken[1] && i < TERN__LEARNED_TIMES; i++) {
         assert_int_equal(run.l.times[1][i], 100);
     }
+}
+
+// Nor those that go the preferred way again, behind such a row.
+static void the_first_calls_behind_a_row_do_not_count(void **state)
+{
+    struct run run = {.is_long = true};
+    uint32_t rows = 0;
+    uint32_t same = 0;
+    bool before = false;
+    for (uint32_t call = 0; call < 10000; call++) {
+        bool way = run.l.next;
+        same = way == before ? same + 1 : 1;
+        rows += way && !before && call >= BEGIN + BOTH;
+        before = way;
+        const uint32_t times[2] = {rows > 0 && same <= LONG_LEFT ? 9000 : 100, 200};
+        make(&run, false, times, true);
+        assert_false(run.l.preferred);
+    }
+    assert_in_range(rows, 2, 10);
 }
 
 static void calls_that_are_not_timed_teach_nothing(void **state)
@@ -480,6 +501,7 @@ int main(void)
         cmocka_unit_test(single_calls_and_little_do_not_matter),
         cmocka_unit_test(calls_behind_a_change_do_not_count),
         cmocka_unit_test(the_first_calls_of_a_row_do_not_count),
+        cmocka_unit_test(the_first_calls_behind_a_row_do_not_count),
         cmocka_unit_test(calls_that_are_not_timed_teach_nothing),
         cmocka_unit_test(calls_go_both_ways_and_are_right),
         cmocka_unit_test(roots_may_take_turns),
