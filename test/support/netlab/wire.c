@@ -24,7 +24,8 @@ enum {
 
 struct frame {
     struct frame *next;
-    int64_t due_ns;
+    int64_t arrival_ns; // at the receiver's port, if that is free
+    int64_t takes_ns;
     size_t bytes;
     unsigned char data[FRAME_BYTES];
 };
@@ -33,8 +34,8 @@ struct port {
     int fd;
     int64_t sent_ns;     // when the link from the host is free
     int64_t received_ns; // when the link to the host is free
-    struct frame *first; // what is under way to the host, by due time
-    struct frame *last;
+    int64_t queued_ns;   // what all that is under way to the host takes on its link
+    struct frame *first; // that, by arrival
 };
 
 static struct frame *spare;
@@ -76,37 +77,44 @@ static int64_t time_on_link(const struct frame *frame, double gbit)
     return gbit > 0 ? (int64_t)(sent * 8 / gbit) : 0;
 }
 
+static int64_t due_of(const struct port *port, const struct frame *frame)
+{
+    int64_t due = port->received_ns + frame->takes_ns;
+    return due > frame->arrival_ns ? due : frame->arrival_ns;
+}
+
 // Delivers what is due; when the next frame is, or INT64_MAX.
 static int64_t deliver(struct port *port, bool cut)
 {
-    while (port->first != NULL && port->first->due_ns <= now_ns()) {
+    while (port->first != NULL && due_of(port, port->first) <= now_ns()) {
         struct frame *frame = port->first;
         port->first = frame->next;
+        port->received_ns = due_of(port, frame);
+        port->queued_ns -= frame->takes_ns;
         // A host that takes nothing more loses the frame, as on a real network.
         ssize_t done = cut ? 0 : write(port->fd, frame->data, frame->bytes);
         (void)done;
         give_frame(frame);
     }
-    return port->first != NULL ? port->first->due_ns : INT64_MAX;
+    return port->first != NULL ? due_of(port, port->first) : INT64_MAX;
 }
 
-static void append(struct port *to, struct frame *frame, int64_t arrival_ns, int64_t takes_ns)
+// Who arrives first is first at the receiver's port, whoever was taken first.
+static void insert(struct port *to, struct frame *frame, int64_t arrival_ns, int64_t takes_ns)
 {
-    int64_t due = to->received_ns + takes_ns;
-    due = due > arrival_ns ? due : arrival_ns;
-    if (due - now_ns() > QUEUE_NS) {
+    if (to->queued_ns > QUEUE_NS) {
         give_frame(frame);
         return;
     }
-    to->received_ns = due;
-    frame->due_ns = due;
-    frame->next = NULL;
-    if (to->first != NULL) {
-        to->last->next = frame;
-    } else {
-        to->first = frame;
+    frame->arrival_ns = arrival_ns;
+    frame->takes_ns = takes_ns;
+    to->queued_ns += takes_ns;
+    struct frame **at = &to->first;
+    while (*at != NULL && (*at)->arrival_ns <= arrival_ns) {
+        at = &(*at)->next;
     }
-    to->last = frame;
+    frame->next = *at;
+    *at = frame;
 }
 
 // A host's address ends in its number, counted from 1; what goes to all is copied for each.
@@ -124,19 +132,18 @@ static void forward(const struct wire *wire, struct port *ports, int from, struc
         if (copy != NULL) {
             copy->bytes = frame->bytes;
             memcpy(copy->data, frame->data, frame->bytes);
-            append(&ports[i], copy, arrival, takes);
+            insert(&ports[i], copy, arrival, takes);
         }
     }
     int one = to[5] - 1;
     if (all || one < 0 || one >= wire->count || one == from) {
         give_frame(frame);
     } else {
-        append(&ports[one], frame, arrival, takes);
+        insert(&ports[one], frame, arrival, takes);
     }
 }
 
-// Not more than its link can begin to send: a frame that is taken for later has its place at the
-// receiver's port, and what another host sends earlier would come behind it.
+// Not more than its link can soon send: what is taken is under way, whatever comes of its host.
 static void read_port(const struct wire *wire, struct port *ports, int from)
 {
     for (int i = 0; i < BATCH && ports[from].sent_ns - AHEAD_NS <= now_ns(); i++) {
