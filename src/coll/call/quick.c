@@ -49,7 +49,7 @@ static void tell(const struct tern__calls *calls, const struct tern__shape *shap
                                           .root = (int)(shape->key >> 32),
                                           .table_bytes = begin,
                                           .begin = begin,
-                                          .bytes = shape->in_line      ? 0
+                                          .bytes = shape->in_line || shape->in_bytes == 0 ? 0
                                                    : shape->stride > 0 ? shape->share_bytes
                                                                        : shape->in_bytes,
                                           .stride = shape->stride,
