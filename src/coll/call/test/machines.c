@@ -297,6 +297,41 @@ static void a_line_may_come_before_an_earlier_one(void **state)
     assert_true(machines_run_comm("aabb", overtake, NULL, 60));
 }
 
+// What lies in a slot of a rank that gives nothing stays on its machine.
+static int scatter_often(tern_comm *comm, void *arg)
+{
+    enum { COUNT = 256, SHARES = 6, BYTES = COUNT * SHARES * (int)sizeof(int32_t), MARK = 0x5a };
+    static int32_t in[COUNT * SHARES];
+    static int32_t out[COUNT];
+    int rank = tern_comm_rank(comm);
+    CHECK(tern_barrier(comm) == TERN_OK);
+    const struct tern__calls *calls = comm->calls;
+    for (uint32_t slot = 0; slot < TERN__SLOTS; slot++) {
+        memset(tern__area_payload(calls->area, rank, slot), MARK, BYTES);
+    }
+    for (int i = 0; i < COUNT * SHARES; i++) {
+        in[i] = i;
+    }
+    for (int round = 0; round < 3 * TERN__SLOTS; round++) {
+        CHECK(tern_scatter(comm, in, out, COUNT, TERN_I32, 0) == TERN_OK);
+        CHECK(memcmp(out, &in[rank * COUNT], sizeof out) == 0);
+    }
+    CHECK(tern_barrier(comm) == TERN_OK);
+    for (int other = 1; other < SHARES; other++) {
+        bool here = (calls->elsewhere->ranks >> other & 1) == 0;
+        for (uint32_t slot = 0; slot < TERN__SLOTS && !here; slot++) {
+            const char *payload = tern__area_payload(calls->area, other, slot);
+            CHECK(memchr(payload, MARK, BYTES) == NULL);
+        }
+    }
+    return 0;
+}
+
+static void only_who_has_an_input_sends_one(void **state)
+{
+    assert_true(machines_run_comm("aaabbb", scatter_often, NULL, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +342,7 @@ int main(void)
         cmocka_unit_test(who_waits_has_come_also_while_its_other_calls_move),
         cmocka_unit_test(what_comes_twice_counts_once),
         cmocka_unit_test(a_line_may_come_before_an_earlier_one),
+        cmocka_unit_test(only_who_has_an_input_sends_one),
     };
     base_seed = random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
