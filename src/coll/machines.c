@@ -7,8 +7,10 @@
 
 // Pieces are small enough that a column has several, and large enough that a message each is cheap.
 // What is sent is divided by 16, and less finely where the pieces would be so small that messages
-// cost more than it is worth to have both directions busy: by 4, into pieces of at least 8 KiB.
+// cost more than it is worth to have both directions busy: by 4, into pieces of at least 8 KiB. A
+// port that many messages pass at once is busy anyway: they have at least 16 KiB.
 #define PIECE_BYTES_MIN (8 << 10)
+#define PART_BYTES_MIN (16 << 10)
 #define PIECE_BYTES_WANTED (32 << 10)
 #define PIECE_BYTES_MAX (256 << 10)
 #define PIECES_MAX 64
@@ -37,10 +39,24 @@ bool tern__machines_find(const tern_topo *topo, struct tern__spread *machines)
     return machines->count > 1;
 }
 
+static int at_most(int columns, uint64_t most)
+{
+    return most < (uint64_t)columns ? (most > 1 ? (int)most : 1) : columns;
+}
+
 void tern__machines_begin(struct tern__spread *machines, struct tern__emit *e)
 {
     tern__machines_find(e->topo, machines);
     machines->e = e;
+    machines->columns = at_most(machines->largest, e->bytes / PIECE_BYTES_MIN);
+    machines->least = e->kind == TERN_PLAN_REDUCE_SCATTER ? PART_BYTES_MIN : PIECE_BYTES_MIN;
+}
+
+void tern__machines_send_parts(struct tern__spread *machines, int inputs)
+{
+    uint64_t sent = machines->e->bytes / (uint64_t)machines->count * (uint64_t)inputs;
+    machines->columns = at_most(machines->columns, sent / PART_BYTES_MIN);
+    machines->least = inputs > 1 ? PIECE_BYTES_MIN : PART_BYTES_MIN;
 }
 
 int tern__machines_lane(struct tern__spread *machines, int rank)
@@ -91,7 +107,7 @@ struct tern__pieces tern__pieces_of(const struct tern__spread *machines, uint64_
     if (size < PIECE_BYTES_WANTED) {
         size = length / 4 < PIECE_BYTES_WANTED ? length / 4 : PIECE_BYTES_WANTED;
     }
-    size = size < PIECE_BYTES_MIN ? PIECE_BYTES_MIN : size;
+    size = size < machines->least ? machines->least : size;
     size = size > PIECE_BYTES_MAX ? PIECE_BYTES_MAX : size;
     uint64_t count = (length + size - 1) / size;
     count = count > PIECES_MAX ? PIECES_MAX : count > 0 ? count : 1;
@@ -119,7 +135,7 @@ bool tern__column_next(const struct tern__spread *machines, int *next, struct te
 {
     const struct tern__emit *e = machines->e;
     bool shares = e->kind == TERN_PLAN_REDUCE_SCATTER;
-    int columns = shares ? e->nranks : e->bytes <= TERN__MACHINES_SMALL ? 1 : machines->largest;
+    int columns = shares ? e->nranks : machines->columns;
     do {
         int c = (*next)++;
         if (c >= columns) {

@@ -13,7 +13,7 @@
 #include "coll/coll.h"
 #include "plan/slices.h"
 
-// Up to here one rank of each machine does it all: messages cost more than bytes.
+// Up to here the first rank of a machine puts small shares together: messages cost more than bytes.
 #define TERN__MACHINES_SMALL 4096
 
 struct tern__spread {
@@ -24,6 +24,8 @@ struct tern__spread {
     int machine[TERN_TOPO_RANKS_MAX];      // per rank
     int index[TERN_TOPO_RANKS_MAX];        // per rank: among those of its machine
     int largest;                           // ranks of the largest machine
+    int columns;                           // of all bytes
+    uint64_t least;                        // bytes of a piece, where a part has so many
     int lanes[TERN_TOPO_RANKS_MAX];        // per rank: handed out
     uint32_t signals[TERN_TOPO_RANKS_MAX]; // likewise, beside signal 0
     uint64_t scratch[TERN_TOPO_RANKS_MAX]; // likewise
@@ -33,6 +35,9 @@ struct tern__spread {
 // The machines of a topology; false when it has fewer than two.
 bool tern__machines_find(const tern_topo *topo, struct tern__spread *machines);
 void tern__machines_begin(struct tern__spread *machines, struct tern__emit *e);
+// For a plan in which every machine sends a part of each column to every other one, of so many
+// inputs or sums: columns and pieces are so few that messages are worth what they cost.
+void tern__machines_send_parts(struct tern__spread *machines, int inputs);
 
 static inline int tern__machine_size(const struct tern__spread *machines, int m)
 {
@@ -86,7 +91,7 @@ struct tern__column {
     uint64_t shift; // how much further on it lies in the inputs than in the outputs
 };
 
-// The columns of the kind: of all bytes as many as the largest machine has ranks, or a share each.
+// The columns of the kind: of all bytes machines->columns, or a share each.
 // One at a time: false after the last one. *next is 0 at first.
 bool tern__column_next(const struct tern__spread *machines, int *next, struct tern__column *column);
 int tern__column_agent(const struct tern__spread *machines, const struct tern__column *column,

@@ -352,6 +352,9 @@ static void emit_columns(struct tern__emit *e, bool raw, bool split)
     struct tern__spread machines;
     struct tern__column column;
     tern__machines_begin(&machines, e);
+    if (split) {
+        tern__machines_send_parts(&machines, raw ? machines.largest : 1);
+    }
     struct side *sides = calloc((size_t)machines.count, sizeof *sides);
     if (sides == NULL) {
         e->status =
