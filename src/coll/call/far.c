@@ -17,6 +17,9 @@
 // A crossing takes as long as a link needs for so many bytes: 100 us at 1 Gbit/s.
 #define CROSSING_BYTES ((uint64_t)12500)
 
+// Beside a slot, the messages of a plan and who waits for them take so much longer a crossing.
+#define PLAN_BYTES ((uint64_t)16000)
+
 // Up to here a crossing is much of what a sum takes between two machines.
 #define AT_ONCE_BYTES (8 * CROSSING_BYTES)
 
@@ -100,19 +103,55 @@ static uint64_t largest_machine(const struct tern__coll *call)
     return (uint64_t)most;
 }
 
-// Whether an AllReduce in rank order sends inputs, with its sums in turn: what the busiest port
-// carries, and each crossing as so many bytes. `chain`: the sums of a machine in the middle and the
-// result, 2(h-1) crossings; on two machines nobody is in the middle. `two_raw` on h machines of at
-// most p ranks: (p+1)(h-1)/h times the size, two crossings.
-static bool sends_inputs(const struct tern__coll *call)
+// What a sum takes on h machines of at most p ranks: what the busiest port carries, in bytes / h,
+// and how many crossings there are one after the other.
+struct cost {
+    uint64_t parts, crossings;
+};
+
+#define SLOTS "" // which bring all inputs everywhere
+
+static struct cost cost_of(const struct tern__coll *call, const char *algorithm)
 {
     uint64_t h = (uint64_t)call->calls->elsewhere->count + 1;
     uint64_t p = largest_machine(call);
-    if (call->plan_kind != TERN_PLAN_ALL_REDUCE || h < 3) {
-        return false;
+    bool to_all = call->plan_kind == TERN_PLAN_ALL_REDUCE;
+    bool shares = call->plan_kind == TERN_PLAN_REDUCE_SCATTER;
+    if (strcmp(algorithm, "chain") == 0) { // on two machines nobody is in the middle
+        return (struct cost){to_all && h > 2 ? 2 * h : h, to_all ? 2 * (h - 1) : h};
     }
-    uint64_t raw = (p + 1) * (h - 1) * call->bytes / h + 2 * CROSSING_BYTES;
-    return raw <= 2 * call->bytes + 2 * (h - 1) * CROSSING_BYTES;
+    if (strcmp(algorithm, "two") == 0) {
+        return (struct cost){(shares ? 1 : 2) * (h - 1), shares ? 1 : 2};
+    }
+    if (strcmp(algorithm, "two_raw") == 0) {
+        return (struct cost){(p + 1) * (h - 1), 2};
+    }
+    if (strcmp(algorithm, "one_sums") == 0) {
+        return (struct cost){h * (h - 1), 1};
+    }
+    return (struct cost){p * (h - 1) * (shares ? 1 : h), 1};
+}
+
+// Up to how many bytes the first one takes no longer, when a crossing of the second one takes as
+// long as so many bytes more.
+static uint64_t best_up_to(const struct tern__coll *call, const char *algorithm, const char *other,
+                           uint64_t more)
+{
+    struct cost cost = cost_of(call, algorithm);
+    struct cost instead = cost_of(call, other);
+    uint64_t crossings = cost.crossings * CROSSING_BYTES;
+    uint64_t saved = instead.crossings * (CROSSING_BYTES + more);
+    uint64_t h = (uint64_t)call->calls->elsewhere->count + 1;
+    return cost.parts <= instead.parts ? UINT64_MAX
+           : saved <= crossings        ? 0
+                                       : h * (saved - crossings) / (cost.parts - instead.parts);
+}
+
+// Whether an AllReduce in rank order sends inputs, with its sums in turn.
+static bool sends_inputs(const struct tern__coll *call)
+{
+    return call->plan_kind == TERN_PLAN_ALL_REDUCE && call->calls->elsewhere->count > 1 &&
+           call->bytes <= best_up_to(call, "two_raw", "chain", 0);
 }
 
 // Whether two machines send each other the sum of all at once: as many bytes as by owners, and one
@@ -174,6 +213,9 @@ void tern__call_go_far(const struct tern__coll *call, const struct tern__choice 
     if (suits(call, said->large)) {
         room->far_bytes = said->piece_bytes;
         large = as_said(call, said->large);
+    } else if (large != NULL && tern__kinds[call->kind].sums && !tern__kind_has_root(call->kind)) {
+        uint64_t most = best_up_to(call, SLOTS, large, PLAN_BYTES);
+        room->small_bytes = most < room->small_bytes ? most : room->small_bytes;
     } else {
         large = large != NULL ? large : built_in.small;
     }

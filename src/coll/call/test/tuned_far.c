@@ -241,6 +241,46 @@ static void rows_hold_for_their_order_and_dtypes(void **state)
     assert_true(machines_run_comm("aabb", run_orders, NULL, 60));
 }
 
+// Up to where slots, which bring the inputs of all ranks, are worth that without a row
+// (docs/collectives.md): on two machines of four ranks, and on four of two.
+static const struct few {
+    tern_order order;
+    size_t counts[2]; // the last one through slots, the first one that is not
+    const char *algorithm;
+} few[2][2] = {
+    {{TERN_ORDER_RANK, {3708, 3709}, "chain"}, {TERN_ORDER_ANY, {1333, 1334}, "one_sums"}},
+    {{TERN_ORDER_RANK, {2966, 2967}, "two_raw"}, {TERN_ORDER_ANY, {2472, 2473}, "two"}},
+};
+
+static int run_until_few(tern_comm *world, void *arg)
+{
+    static float in[4000];
+    static float out[4000];
+    const struct few *rows = arg;
+    for (int i = 0; i < 4; i++) {
+        const struct few *row = &rows[i / 2];
+        tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
+                          .in = in,
+                          .out = out,
+                          .count = row->counts[i % 2],
+                          .dtype = TERN_F32,
+                          .order = row->order};
+        tern_comm *comm;
+        CHECK(tern_comm_split(world, 0, 0, &comm) == TERN_OK);
+        CHECK(tern_coll_run(comm, &call) == TERN_OK);
+        CHECK((program_of(comm, row->algorithm) != NULL) == (i % 2 == 1));
+        CHECK((program_of(comm, "one_shot") != NULL) == (i % 2 == 0));
+        CHECK(tern_comm_destroy(comm) == TERN_OK);
+    }
+    return 0;
+}
+
+static void slots_are_for_sums_whose_inputs_are_few_bytes(void **state)
+{
+    assert_true(machines_run_comm("aaaabbbb", run_until_few, (void *)few[0], 60));
+    assert_true(machines_run_comm("aabbccdd", run_until_few, (void *)few[1], 60));
+}
+
 static int differ(tern_comm *world, void *arg)
 {
     tern_tune_row row = {.kind = TERN_PLAN_ALL_GATHER,
@@ -435,6 +475,7 @@ int main(void)
         cmocka_unit_test(calls_run_what_the_row_says),
         cmocka_unit_test(calls_that_it_cannot_make_run_what_is_built_in),
         cmocka_unit_test(rows_hold_for_their_order_and_dtypes),
+        cmocka_unit_test(slots_are_for_sums_whose_inputs_are_few_bytes),
         cmocka_unit_test(a_row_with_two_leaves_few_bytes_as_they_are),
         cmocka_unit_test(sums_are_handed_on_where_the_bits_allow_it),
         cmocka_unit_test(ranks_with_other_rows_are_told),
