@@ -356,6 +356,69 @@ static void ports_carry_what_they_must(void **state)
     }
 }
 
+static int copies_away(const tern_plan *plan, const tern_topo *topo, uint64_t *shortest)
+{
+    int copies = 0;
+    *shortest = UINT64_MAX;
+    for (int rank = 0; rank < tern_topo_size(topo); rank++) {
+        for (int lane = 0; lane < tern_plan_lane_count(plan, rank); lane++) {
+            for (size_t i = 0; i < tern_plan_op_count(plan, rank, lane); i++) {
+                tern_plan_op op;
+                assert_int_equal(tern_plan_get_op(plan, rank, lane, i, &op), TERN_OK);
+                if (op.destinations_count > 0 && is_away(topo, rank, op.destinations[0].rank)) {
+                    copies++;
+                    *shortest = op.length < *shortest ? op.length : *shortest;
+                }
+            }
+        }
+    }
+    return copies;
+}
+
+// Into how many copies what crosses is divided, and of how many bytes the shortest one is, by hand.
+static void messages_are_few_where_machines_send_to_all(void **state)
+{
+    static const struct {
+        tern_plan_kind kind;
+        const char *topo, *name;
+        uint64_t bytes;
+        int copies;
+        uint64_t shortest;
+    } rows[] = {
+        {TERN_PLAN_ALL_REDUCE, "machines:4x2", "two", 32 << 10, 24, 8 << 10},
+        {TERN_PLAN_ALL_REDUCE, "machines:4x2", "two", 64 << 10, 24, 16 << 10},
+        {TERN_PLAN_ALL_REDUCE, "machines:4x2", "two", 128 << 10, 48, 16 << 10},
+        {TERN_PLAN_ALL_REDUCE, "machines:4x2", "two", 256 << 10, 96, 16 << 10},
+        {TERN_PLAN_ALL_REDUCE, "machines:2x4", "two", 64 << 10, 8, 16 << 10},
+        {TERN_PLAN_ALL_REDUCE, "machines:2x4", "two", 128 << 10, 16, 16 << 10},
+        {TERN_PLAN_ALL_REDUCE, "machines:4x2", "two_raw", 32 << 10, 24, 8 << 10},
+        {TERN_PLAN_ALL_REDUCE, "machines:4x2", "two_raw", 64 << 10, 48, 8 << 10},
+        {TERN_PLAN_ALL_REDUCE, "machines:2x4", "chain", 8 << 10, 2, 8 << 10},
+        {TERN_PLAN_ALL_REDUCE, "machines:2x4", "chain", 16 << 10, 4, 8 << 10},
+        {TERN_PLAN_REDUCE_SCATTER, "machines:2x2", "two", 128 << 10, 8, 16 << 10},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tern_topo *topo = topology(rows[i].topo);
+        tern_plan *plan;
+        tern_algo_request request = {.kind = rows[i].kind,
+                                     .topo = topo,
+                                     .bytes = rows[i].bytes,
+                                     .unit = 4,
+                                     .order = TERN_ORDER_ANY,
+                                     .algorithm = rows[i].name};
+        assert_int_equal(tern_algo_plan(&request, &plan), TERN_OK);
+        uint64_t shortest;
+        int copies = copies_away(plan, topo, &shortest);
+        if (copies != rows[i].copies || shortest != rows[i].shortest) {
+            fail_msg("%s over %s, %llu bytes: %d copies, the shortest of %llu bytes", rows[i].name,
+                     rows[i].topo, (unsigned long long)rows[i].bytes, copies,
+                     (unsigned long long)shortest);
+        }
+        tern_plan_destroy(plan);
+        tern_topo_destroy(topo);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +426,7 @@ int main(void)
         cmocka_unit_test(something_is_selected),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(ports_carry_what_they_must),
+        cmocka_unit_test(messages_are_few_where_machines_send_to_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
