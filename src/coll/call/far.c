@@ -103,8 +103,8 @@ static uint64_t largest_machine(const struct tern__coll *call)
     return (uint64_t)most;
 }
 
-// What a sum takes on h machines of at most p ranks: what the busiest port carries, in bytes / h,
-// and how many crossings there are one after the other.
+// What an AllReduce or a ReduceScatter takes on h machines of at most p ranks: what the busiest port
+// carries, in bytes / h, and how many crossings there are one after the other.
 struct cost {
     uint64_t parts, crossings;
 };
@@ -118,7 +118,8 @@ static struct cost cost_of(const struct tern__coll *call, const char *algorithm)
     bool to_all = call->plan_kind == TERN_PLAN_ALL_REDUCE;
     bool shares = call->plan_kind == TERN_PLAN_REDUCE_SCATTER;
     if (strcmp(algorithm, "chain") == 0) { // on two machines nobody is in the middle
-        return (struct cost){to_all && h > 2 ? 2 * h : h, to_all ? 2 * (h - 1) : h};
+        uint64_t middle = to_all ? 2 * h : h + 1;
+        return (struct cost){h > 2 ? middle : h, to_all ? 2 * (h - 1) : h};
     }
     if (strcmp(algorithm, "two") == 0) {
         return (struct cost){(shares ? 1 : 2) * (h - 1), shares ? 1 : 2};
@@ -132,8 +133,8 @@ static struct cost cost_of(const struct tern__coll *call, const char *algorithm)
     return (struct cost){p * (h - 1) * (shares ? 1 : h), 1};
 }
 
-// Up to how many bytes the first one takes no longer, when a crossing of the second one takes as
-// long as so many bytes more.
+// Up to how many bytes the first algorithm takes no longer than the other, each of whose crossings
+// takes as long as so many bytes more.
 static uint64_t best_up_to(const struct tern__coll *call, const char *algorithm, const char *other,
                            uint64_t more)
 {
