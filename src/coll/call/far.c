@@ -103,8 +103,8 @@ static uint64_t largest_machine(const struct tern__coll *call)
     return (uint64_t)most;
 }
 
-// What an AllReduce or a ReduceScatter takes on h machines of at most p ranks: what the busiest port
-// carries, in bytes / h, and how many crossings there are one after the other.
+// What an AllReduce or a ReduceScatter takes on h machines of at most p ranks: what the busiest
+// port carries, in bytes / h, and how many crossings there are one after the other.
 struct cost {
     uint64_t parts, crossings;
 };
