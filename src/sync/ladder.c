@@ -32,9 +32,12 @@ enum {
     // and what waking up takes is hidden by the pieces that follow.
     POLLS_TOGETHER_NS = 400000,
     // When it has done so in vain that often in a row, who brings it may be waiting for the
-    // processors: that many waits of the thread then sleep sooner.
+    // processors: that many waits of the thread then sleep sooner. Likewise in the middle of a
+    // large sum, for longer, since a wait there is like the one before it.
     POLLS_IN_VAIN = 2,
     RESTS_FROM_POLLS = 16,
+    RESTS_FROM_PIECES = 64,
+    YIELDS_RESTING = 2,
     // Between machines: how long what was sent before a failure may take longer than its news, and
     // for how long that is one failure, of many waits.
     PATIENCE_NS = 50000000,
@@ -125,28 +128,29 @@ static int sleep_until(const struct tern__wait *wait)
     }
 }
 
-// Of this thread: how many waits in a row have polled in vain, and how many are not to.
-static _Thread_local struct {
+// Of this thread, apart for the next piece of a large sum: how many waits in a row have polled in
+// vain, and how many are not to.
+static _Thread_local struct polls {
     uint32_t in_vain, rests;
-} polls;
+} polls[2];
 
 static bool may_poll_longer(const struct tern__ladder *ladder)
 {
-    bool may = ladder->awaits == TERN__AWAITS_CROSSING ||
-               (ladder->alone && ladder->awaits != TERN__AWAITS_PIECES);
-    may = may && ladder->yields > 0;
-    if (may && polls.rests > 0) {
-        polls.rests--;
-        return false;
-    }
-    return may;
+    return ladder->awaits == TERN__AWAITS_CROSSING ||
+           (ladder->alone && ladder->awaits != TERN__AWAITS_PIECES);
 }
 
-static void count_polls(bool in_vain)
+static bool rests(struct polls *those)
 {
-    polls.in_vain = in_vain ? polls.in_vain + 1 : 0;
-    if (polls.in_vain >= POLLS_IN_VAIN) {
-        polls.rests = RESTS_FROM_POLLS;
+    those->rests -= those->rests > 0;
+    return those->rests > 0;
+}
+
+static void count_polls(struct polls *those, bool in_vain, uint32_t rests)
+{
+    those->in_vain = in_vain ? those->in_vain + 1 : 0;
+    if (those->in_vain >= POLLS_IN_VAIN) {
+        those->rests = rests + 1;
     }
 }
 
@@ -157,10 +161,14 @@ static bool yields(const struct tern__wait *wait)
 {
     const struct tern__ladder *ladder = wait->ladder;
     void (*poll)(void) = atomic_load_explicit(&polled, memory_order_acquire);
-    bool longer = poll != NULL && may_poll_longer(ladder);
-    bool few = poll != NULL && ladder->awaits == TERN__AWAITS_PIECES;
+    bool polling = poll != NULL && ladder->yields > 0;
+    bool few = polling && ladder->awaits == TERN__AWAITS_PIECES;
+    struct polls *those = &polls[few];
+    bool counts = polling && (few || may_poll_longer(ladder)) && !rests(those);
+    bool longer = counts && !few;
     int looks = ladder->alone ? LOOKS_ALONE : LOOKS_PER_YIELD;
-    uint32_t most = few && ladder->yields > YIELDS_CROWDED ? YIELDS_CROWDED : ladder->yields;
+    uint32_t limit = !few ? UINT32_MAX : counts ? YIELDS_CROWDED : YIELDS_RESTING;
+    uint32_t most = ladder->yields < limit ? ladder->yields : limit;
     int64_t most_ns = longer ? POLLS_TOGETHER_NS : YIELDS_TOGETHER_NS;
     int64_t end = ladder->yields > 0 ? tern__now_ns() + most_ns : 0;
     for (uint32_t i = 0; i < most || longer; i++) {
@@ -175,8 +183,8 @@ static bool yields(const struct tern__wait *wait)
                 tern__cpu_relax();
             }
             if (wait->holds(wait->arg)) {
-                if (longer) {
-                    count_polls(false);
+                if (counts) {
+                    count_polls(those, false, 0);
                 }
                 return true;
             }
@@ -185,8 +193,8 @@ static bool yields(const struct tern__wait *wait)
             break;
         }
     }
-    if (longer) {
-        count_polls(true);
+    if (counts) {
+        count_polls(those, true, few ? RESTS_FROM_PIECES : RESTS_FROM_POLLS);
     }
     return false;
 }

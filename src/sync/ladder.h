@@ -56,7 +56,8 @@ int tern__ladder_climb(const struct tern__wait *wait);
 // within a second share: the news of a failure may overtake what was sent before it. And beside its
 // yields a wait calls `poll`, which takes what has come and waits for nobody; for 400 us on a
 // machine with a processor for each thread, or when it waits for one crossing, else as often as it
-// yields; for the next piece of a large sum with few yields in any case.
+// yields; for the next piece of a large sum with few yields in any case, and with hardly any after
+// waits that took nothing.
 void tern__ladder_go_far(void (*poll)(void));
 
 // `broken` of waits that nobody is known to break: TERN_OK. That it is asked makes the sleeper look

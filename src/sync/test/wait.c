@@ -380,6 +380,33 @@ static void between_machines_a_wait_takes_itself_what_has_come(void **state)
     assert_in_range(polls, 1, crowded.yields);
 }
 
+static void in_a_large_sum_waits_that_took_nothing_are_followed_by_short_ones(void **state)
+{
+    struct tern__ladder pieces = tern__ladder_for(3, 2);
+    struct script script = {0};
+    const int waits = 1000;
+    int longer = 0;
+    pieces.awaits = TERN__AWAITS_PIECES;
+    tern__ladder_go_far(take_it);
+    comes = NULL;
+    for (int i = 0; i < waits; i++) {
+        script = (struct script){0};
+        polls = 0;
+        assert_int_equal(climb(&script, pieces, 0), TERN_ERR_TIMEOUT);
+        assert_in_range(polls, 1, pieces.yields);
+        longer += polls > 2;
+    }
+    assert_in_range(longer, 1, waits / 64 + 2);
+    comes = &script;
+    for (int i = 0; i < waits; i++) {
+        script = (struct script){0};
+        polls = 0;
+        assert_int_equal(climb(&script, pieces, LONG_NS), TERN_OK);
+        assert_int_equal(polls, 1);
+    }
+    comes = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +427,7 @@ int main(void)
         cmocka_unit_test(an_endless_wait_is_ended_by_its_condition),
         cmocka_unit_test(a_patient_wait_that_is_broken_takes_what_still_comes),
         cmocka_unit_test(between_machines_a_wait_takes_itself_what_has_come),
+        cmocka_unit_test(in_a_large_sum_waits_that_took_nothing_are_followed_by_short_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
