@@ -97,9 +97,11 @@ first_jobs() {
         done
     done
 }
-# Odd numbers on one runtime: what they may break is in kernels, which are the same for all.
+# All numbers on one runtime: what odd ones and many ranks may break is in kernels, which are the same
+# for all. TERN_TEST_LONG=1: the even ones on the others, too.
 ranks_of() {
-    [ "$1" = host_build_graph ] && echo 2 3 4 5 8 16 || echo 2 4 8 16
+    [ "$1" = host_build_graph ] && echo 2 3 4 5 8 16 ||
+        echo 2 ${TERN_TEST_LONG:+4} 8 ${TERN_TEST_LONG:+16}
 }
 other_jobs() {
     local runtime folder ranks
