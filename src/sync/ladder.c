@@ -142,15 +142,18 @@ static bool may_poll_longer(const struct tern__ladder *ladder)
 
 static bool rests(struct polls *those)
 {
-    those->rests -= those->rests > 0;
-    return those->rests > 0;
+    if (those->rests == 0) {
+        return false;
+    }
+    those->rests--;
+    return true;
 }
 
 static void count_polls(struct polls *those, bool in_vain, uint32_t rests)
 {
     those->in_vain = in_vain ? those->in_vain + 1 : 0;
     if (those->in_vain >= POLLS_IN_VAIN) {
-        those->rests = rests + 1;
+        those->rests = rests;
     }
 }
 
