@@ -79,25 +79,13 @@ def launch(fn: Callable, nranks: int, *args: Any, timeout: Optional[float] = Non
         raise argument_error(f"launch: timeout is {timeout}; it is a number of seconds above 0")
     lib()  # loaded once, and its errors are the caller's
     job = _Job(nranks, seconds)
-    try:
+    # A handler may raise between a call and the `try` around it, or where a loop goes round. Then what
+    # is left to do is done by the next one: between them, none runs.
+    with job, job, job, job:
         job.make_folder()
         for rank in range(nranks):
             job.fork(rank, fn, args, kwargs)
         return job.collect()
-    finally:
-        raised = None
-        while not job.ended:  # here, not in a function, before whose `try` a handler could raise
-            try:
-                job.end()
-            except Exception:
-                raise
-            except BaseException as error:  # Ctrl-C meanwhile: it comes behind the end
-                raised = error
-        if raised is not None:
-            try:
-                raise raised
-            finally:
-                del raised  # it knows this frame, and so all that is held there
 
 
 class _Job:
@@ -115,6 +103,24 @@ class _Job:
         self.received: Dict[int, bytearray] = {rank: bytearray() for rank in range(nranks)}
         self.results: Dict[int, Any] = {}
         self.failures: List[LaunchError] = []
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        raised = None
+        while not self.ended:
+            try:
+                self.end()
+            except Exception:
+                raise
+            except BaseException as error:  # Ctrl-C meanwhile: it comes behind the end
+                raised = error
+        if raised is not None:
+            try:
+                raise raised
+            finally:
+                del raised  # it knows this frame, and so all that is held there
 
     def fork(self, rank: int, fn: Callable, args: tuple, kwargs: dict) -> None:
         for stream in (sys.stdout, sys.stderr):

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -51,6 +52,36 @@ def test_a_handler_that_raises_at_any_moment_leaves_nothing(on_ranks):
     gc.collect()  # what was made in the moment before a handler raised, and has no name
     assert raised > 0 and len(os.listdir("/proc/self/fd")) == fds
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
+
+
+def test_what_raises_at_any_line_of_the_end_leaves_nothing(on_ranks, monkeypatch):
+    """After a fork the caller's pages are copied as it touches them, which takes milliseconds on some
+    machines: then signals do come at two neighbouring lines."""
+    def interrupted(job, *args, fork=launcher._Job.fork):
+        fork(job, *args)
+        sys.settrace(trace)
+        sys._getframe(1).f_trace = trace  # launch itself, which has begun
+        raise Alarm
+
+    def trace(frame, event, _):
+        nonlocal lines
+        if frame.f_code.co_filename != launcher.__file__:
+            return None
+        lines += event == "line"
+        if lines == at:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    monkeypatch.setattr(launcher._Job, "fork", interrupted)
+    at = lines = 0
+    while lines >= at:
+        at, lines = at + 1, 0
+        with pytest.raises((Alarm, KeyboardInterrupt)):
+            on_ranks(1, lambda comm: time.sleep(TIMEOUT_S))
+        sys.settrace(None)
+        assert not os.listdir(tempfile.gettempdir())
+    assert at > 20
 
 
 def test_what_raises_just_after_a_fork_knows_the_rank(on_ranks, monkeypatch):
