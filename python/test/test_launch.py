@@ -91,11 +91,13 @@ def test_a_rank_that_ends(on_ranks, end, text):
 
 
 def test_a_rank_that_hangs_is_named(on_ranks):
-    before = time.monotonic()
-    with pytest.raises(tern.LaunchError, match="have not returned after 2 s") as caught:
-        on_ranks(3, lambda comm: comm.barrier() if comm.rank else time.sleep(TIMEOUT_S), timeout=2)
-    assert "waits in barrier 1 of communicator 0 for rank 0" in str(caught.value)
-    assert time.monotonic() - before < TIMEOUT_S / 2
+    for seconds in (2, 8, 32):  # the first in which the ranks come to the barrier
+        with pytest.raises(tern.LaunchError, match=f"have not returned after {seconds} s") as caught:
+            on_ranks(3, lambda comm: comm.barrier() if comm.rank else time.sleep(10 * TIMEOUT_S),
+                     timeout=seconds)
+        if "waits in barrier 1 of communicator 0 for rank 0" in str(caught.value):
+            return
+    pytest.fail(str(caught.value))
 
 
 def test_what_ranks_start_ends_with_them(on_ranks):
