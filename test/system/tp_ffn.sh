@@ -96,9 +96,13 @@ char *openblas_get_corename(void)
 }
 EOS
     cc -shared -fPIC -o "$dir/old.so" "$dir/old.c"
-    LD_PRELOAD=$dir/old.so expect_verified 2 "${small[@]}"
-    grep -q "^OpenBLAS with its $wanted kernels" "$dir/out" || die "not with $wanted kernels"
-    [ "$wanted" = Prescott ] || grep -q "itself took Prescott$" "$dir/out" || die "does not say why"
+    if [ -z "${OPENBLAS_CORETYPE-}" ]; then
+        LD_PRELOAD=$dir/old.so expect_verified 2 "${small[@]}"
+        grep -q "^OpenBLAS with its $wanted kernels" "$dir/out" || die "not with $wanted kernels"
+        [ "$wanted" = Prescott ] || grep -q "itself took Prescott$" "$dir/out" || die "does not say why"
+    else
+        echo "not tested with OPENBLAS_CORETYPE=$OPENBLAS_CORETYPE, which this machine may need: better kernels"
+    fi
     LD_PRELOAD=$dir/old.so OPENBLAS_CORETYPE=Nehalem expect_verified 2 "${small[@]}"
     grep -q "^OpenBLAS with its Nehalem kernels, from OPENBLAS_CORETYPE$" "$dir/out" ||
         die "overrules OPENBLAS_CORETYPE"
