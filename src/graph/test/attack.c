@@ -18,6 +18,24 @@ static void nap(int64_t *args)
     }
 }
 
+// Runs until it is released: args are the word that says so, and the counter.
+static void be_held(int64_t *args)
+{
+    while (atomic_load((_Atomic int *)pointer(args[0])) == 0) {
+        sleep_ns(MS);
+    }
+    count_call(args + 1);
+}
+
+static tern_graph *held_graph(_Atomic int *released, _Atomic int *calls)
+{
+    tern_graph *graph;
+    assert_true(fine(tern_graph_create(&graph)));
+    int task = add_task(graph, "held", be_held, TERN_CORE_AIV, word(released), word(calls));
+    assert_int_equal(task, 0);
+    return graph;
+}
+
 static tern_graph *graph_of(int tasks, int64_t nap_ns, _Atomic int *calls)
 {
     tern_graph *graph;
@@ -71,9 +89,10 @@ enum { MIXED = TERN_CHIP_LAUNCHES_MAX };
 static void as_many_launches_as_there_may_be_of_all_kinds(void **state)
 {
     _Atomic int calls = 0;
+    _Atomic int released = 0;
     tern_chip *chip = chip_of(0, 2);
     tern_graph *host = graph_of(50, 0, &calls);
-    tern_graph *first = graph_of(1, 200 * MS, &calls);
+    tern_graph *first = held_graph(&released, &calls);
     tern_graph *rings;
     tern_graph *chips[MIXED] = {NULL};
     assert_true(fine(tern_graph_create_rings(NULL, &rings)));
@@ -91,6 +110,7 @@ static void as_many_launches_as_there_may_be_of_all_kinds(void **state)
     assert_true(says(tern_chip_launch(chip, host), TERN_ERR_LIMIT, "have not ended"));
     assert_true(says(tern_graph_destroy(rings), TERN_ERR_STATE, "running"));
     assert_true(says(tern_graph_destroy(chips[3]), TERN_ERR_STATE, "running"));
+    released = 1;
     assert_true(fine(tern_chip_synchronize(chip)));
     assert_int_equal(calls, 50 * (MIXED - 1) + 1);
     // Destroyed while they are queued: finished first.
@@ -113,8 +133,9 @@ static void as_many_launches_as_there_may_be_of_all_kinds(void **state)
 static void a_graph_of_an_orchestration_is_closed_to_others(void **state)
 {
     _Atomic int calls = 0;
-    tern_chip *chip = chip_within(0, 1, 5000 * MS);
-    tern_graph *first = graph_of(1, 50 * MS, &calls);
+    _Atomic int released = 0;
+    tern_chip *chip = chip_of(0, 1);
+    tern_graph *first = held_graph(&released, &calls);
     tern_graph *graph;
     tern_graph *full = graph_of(1, 0, &calls);
     assert_true(fine(tern_graph_create(&graph)));
@@ -124,6 +145,7 @@ static void a_graph_of_an_orchestration_is_closed_to_others(void **state)
     assert_true(
         says(tern_chip_orchestrate(chip, graph, add_naps, &calls, NULL), TERN_ERR_STATE, "once"));
     assert_true(says(tern_chip_launch(chip, graph), TERN_ERR_STATE, "orchestrate"));
+    released = 1;
     assert_true(fine(tern_chip_synchronize(chip)));
     assert_int_equal(calls, 51);
     assert_true(add_task(graph, "late", nap, TERN_CORE_AIV, 0, word(&calls)) == TERN_ERR_STATE);
