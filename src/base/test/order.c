@@ -6,8 +6,14 @@
 #include <sched.h>
 
 #include "base/order.h"
+#include "support/sanitized.h"
 
-enum { PASSES = 100000, HANDSHAKES = 100000, ADDERS = 8, ADDS = 20000 };
+enum {
+    PASSES = ROUNDS_OF(100000),
+    HANDSHAKES = ROUNDS_OF(100000),
+    ADDERS = 8,
+    ADDS = ROUNDS_OF(20000)
+};
 
 static struct {
     _Alignas(TERN_CACHE_LINE) _Atomic uint32_t word;

@@ -10,6 +10,7 @@
 #include "support/look.h"
 #include "support/random.h"
 #include "support/ranks.h"
+#include "support/sanitized.h"
 #include "tern/coll.h"
 #include "tern/window.h"
 
@@ -117,7 +118,7 @@ static int again_and_again(tern_comm *comm, void *arg)
 {
     int own = tern_comm_rank(comm);
     uint64_t seed = 11;
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < ROUNDS_OF(200); round++) {
         int ranks[5];
         int count = 0;
         uint64_t members = random_next(&seed);
@@ -257,7 +258,7 @@ static void a_member_that_does_not_come_is_named(void **state)
 // As a program that makes a group for each of its steps; and as many alive as may be.
 static int make_thousands(tern_comm *comm, void *arg)
 {
-    enum { GROUPS = 2000, ALIVE = 256 };
+    enum { GROUPS = ROUNDS_OF(2000), ALIVE = 256 };
     int size = tern_comm_size(comm);
     int own = tern_comm_rank(comm);
     int ranks[TERN_RANKS_MAX];

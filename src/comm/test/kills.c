@@ -18,11 +18,19 @@
 #include "support/look.h"
 #include "support/random.h"
 #include "support/ranks.h"
+#include "support/sanitized.h"
 #include "tern/put.h"
 #include "tern/signal.h"
 #include "tern/window.h"
 
-enum { ROUNDS = 40, LATEST_US = 8000, FINISHED = 0, NAMED = 10, AT_START = 11, GAVE_UP = 12 };
+enum {
+    ROUNDS = ROUNDS_OF(40),
+    LATEST_US = 8000,
+    FINISHED = 0,
+    NAMED = 10,
+    AT_START = 11,
+    GAVE_UP = 12
+};
 
 // When a thread that wakes up all the time has not run for so long, the machine has stood still.
 // Then the time of the start may be over before a rank was killed, or has ended.

@@ -15,15 +15,10 @@
 #include "support/look.h"
 #include "support/random.h"
 #include "support/ranks.h"
+#include "support/sanitized.h"
 #include "tern/graph.h"
 #include "tern/put.h"
 #include "tern/window.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true
-#else
-#define SANITIZED false
-#endif
 
 #define MS INT64_C(1000000)
 

@@ -10,14 +10,11 @@
 #include <unistd.h>
 
 #include "support/ranks.h"
+#include "support/sanitized.h"
 #include "tern/put.h"
 #include "tern/signal.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SCALE = 8 };
-#else
-enum { SCALE = 1 };
-#endif
+enum { SCALE = SANITIZED ? 8 : 1 };
 
 enum {
     WORDS = 96, // of a message

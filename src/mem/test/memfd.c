@@ -14,12 +14,7 @@
 
 #include "base/error.h"
 #include "mem/memfd.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define UNDER_A_SANITIZER 1 // whose shadow does not fit into a limited address space
-#else
-#define UNDER_A_SANITIZER 0
-#endif
+#include "support/sanitized.h"
 
 enum { PAGES = 16 };
 
@@ -257,7 +252,7 @@ static int exceed_address_space(void)
 
 static void the_address_space_limit_is_a_sentence_and_no_signal(void **state)
 {
-    if (UNDER_A_SANITIZER) {
+    if (SANITIZED) { // its shadow does not fit into a limited address space
         print_message("skipped: a sanitizer's shadow needs the whole address space\n");
         skip();
     }

@@ -7,11 +7,12 @@
 #include "comm/comm.h"
 #include "support/exchange.h"
 #include "support/machines.h"
+#include "support/sanitized.h"
 #include "tern/put.h"
 #include "tern/signal.h"
 #include "tern/window.h"
 
-enum { ROUNDS = 300 };
+enum { ROUNDS = ROUNDS_OF(300) };
 
 static int exchange(tern_comm *comm, void *arg)
 {

@@ -14,11 +14,12 @@
 #include "net/state.h"
 #include "support/machines.h"
 #include "support/random.h"
+#include "support/sanitized.h"
 #include "tern/put.h"
 #include "tern/signal.h"
 #include "tern/window.h"
 
-static int kills = 20;
+static int kills = ROUNDS_OF(20);
 
 // What the ranks say to the test: memory that all of them share.
 struct report {

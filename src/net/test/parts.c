@@ -9,14 +9,15 @@
 #include "comm/comm.h"
 #include "support/machines.h"
 #include "support/random.h"
+#include "support/sanitized.h"
 #include "tern/put.h"
 #include "tern/signal.h"
 #include "tern/window.h"
 
 enum { ALIVE = 5 };
 
-static int splits = 200;
-static int groups = 400;
+static int splits = ROUNDS_OF(200);
+static int groups = ROUNDS_OF(400);
 
 // A part that its members hold, with a window of it.
 struct held {

@@ -10,8 +10,9 @@
 
 #include "kit.h"
 #include "support/random.h"
+#include "support/sanitized.h"
 
-enum { TASKS = 40, ROUNDS_EACH = 12 };
+enum { TASKS = 40, ROUNDS_EACH = ROUNDS_OF(12) };
 
 // Between the test and its ranks.
 struct board {

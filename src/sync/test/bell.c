@@ -10,15 +10,12 @@
 
 #include "base/clock.h"
 #include "base/order.h"
+#include "support/sanitized.h"
 #include "sync/bell.h"
 #include "sync/wait.h"
 #include "tern/status.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SCALE = 10 };
-#else
-enum { SCALE = 1 };
-#endif
+enum { SCALE = SANITIZED ? 10 : 1 };
 
 #define DEADLINE_NS (20 * TERN_NS_PER_SECOND) // of one wait, which takes microseconds
 

@@ -264,7 +264,7 @@ static int run_many(tern_comm *world, void *arg)
     int n = tern_comm_size(world);
     CHECK(kit_open(world, random_most(BYTES, n), 1, &bench) == 0);
     for (int kind = 0; kind <= TERN_COLL_RECV; kind++) {
-        for (int size = 0; size < 5; size += 1 + KIT_SANITIZED) {
+        for (int size = 0; size < 5; size += 1 + SANITIZED) {
             struct ref_case c = {.kind = (tern_coll_kind)kind,
                                  .dtype = size % 2 == 0 ? TERN_F32 : TERN_BF16,
                                  .count = kind == TERN_COLL_BARRIER ? 0 : counts[size],
@@ -286,7 +286,7 @@ static int run_many(tern_comm *world, void *arg)
 static void every_kind_works_on_as_many_ranks_as_there_can_be(void **state)
 {
     assert_true(ranks_run_comm(33, run_many, NULL, 300));
-    assert_true(KIT_SANITIZED || ranks_run_comm(TERN_RANKS_MAX, run_many, NULL, 120));
+    assert_true(SANITIZED || ranks_run_comm(TERN_RANKS_MAX, run_many, NULL, 120));
 }
 
 int main(void)

@@ -168,13 +168,13 @@ static int run_case(struct round *round, tern_coll_kind kind, const char *name, 
 // ranks in place; of these a draw.
 static int run_algorithm(struct round *round, tern_coll_kind kind, const char *name)
 {
-    uint64_t share = (round->way == BY_CALL ? 4 : 16) * (KIT_SANITIZED ? 4 : 1); // one of so many
+    uint64_t share = (round->way == BY_CALL ? 4 : 16) * (SANITIZED ? 4 : 1); // one of so many
     share = share > scale ? share / scale : 1;
     int cases = kind == TERN_COLL_BARRIER ? 1 : WHO * PLACES * COUNTS;
     for (int i = 0; i < cases; i++) {
         int where = i / COUNTS % PLACES;
         int in = i / COUNTS / PLACES;
-        bool main_case = where == 0 && in == 0 && !KIT_SANITIZED; // windows, all in place: always
+        bool main_case = where == 0 && in == 0 && !SANITIZED; // windows, all in place: always
         if (main_case || random_below(&round->seed, share) == 0) {
             CHECK(run_case(round, kind, name, where, in, i % COUNTS) == 0);
         }

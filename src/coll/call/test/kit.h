@@ -18,17 +18,12 @@
 #include "support/look.h"
 #include "support/random.h"
 #include "support/ranks.h"
+#include "support/sanitized.h"
 #include "tern/coll.h"
 #include "tern/memory.h"
 #include "tern/window.h"
 
 #define KIT __attribute__((unused)) static
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { KIT_SANITIZED = 1 };
-#else
-enum { KIT_SANITIZED = 0 };
-#endif
 
 // Whether ranks are spread over machines (support/ranks.h).
 KIT bool kit_is_spread(void)
@@ -43,7 +38,7 @@ KIT uint64_t kit_number(const char *variable, uint64_t otherwise)
     const char *given = getenv(variable);
     char *end = NULL;
     if (given == NULL || *given == 0) {
-        return KIT_SANITIZED ? (otherwise + 4) / 5 : otherwise;
+        return ROUNDS_OF(otherwise);
     }
     uint64_t number = strtoull(given, &end, 10);
     if (number == 0 || *end != 0) { // else a test would run nothing and pass

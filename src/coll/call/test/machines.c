@@ -45,7 +45,7 @@ static void every_call_gives_the_bits_of_the_reference(void **state)
 // In a gather those that give leave at once; the root, last on its machine, still waits.
 static int leave_early(tern_comm *world, void *arg)
 {
-    enum { ROUNDS = 40, MOST = 30000 };
+    enum { ROUNDS = ROUNDS_OF(40), MOST = 30000 };
     static int32_t in[MOST];
     static int32_t out[8 * MOST];
     static const size_t counts[] = {1, 100, 5000, MOST};
@@ -84,7 +84,7 @@ static void who_has_done_its_part_may_leave(void **state)
 // before that has come.
 static int leave_after_sums(tern_comm *world, void *arg)
 {
-    enum { ROUNDS = 90, MOST = 300 };
+    enum { ROUNDS = ROUNDS_OF(90), MOST = 300 };
     static const size_t counts[] = {1, 12, 13, MOST};
     int n = tern_comm_size(world);
     int rank = tern_comm_rank(world);
@@ -262,7 +262,7 @@ static _Atomic int *begun;
 
 static int overtake(tern_comm *comm, void *arg)
 {
-    enum { ROUNDS = 40, MUCH = 8 << 20 };
+    enum { ROUNDS = ROUNDS_OF(40), MUCH = 8 << 20 };
     int n = tern_comm_size(comm);
     int rank = tern_comm_rank(comm);
     tern_window *window;

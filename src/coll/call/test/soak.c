@@ -75,7 +75,7 @@ static int check_held(tern_comm *world, const struct held *before, uint64_t call
     int more = kit_is_spread() ? 2 * tern_comm_size(world) : 0;
     CHECK(after.descriptors >= before->descriptors &&
           after.descriptors <= before->descriptors + more);
-    if (!KIT_SANITIZED) {
+    if (!SANITIZED) {
         CHECK(after.mappings <= before->mappings + 1); // the allocator's
         CHECK(after.heap_kib - before->heap_kib < most_kib);
         CHECK(after.mapped_kib - before->mapped_kib < 1024); // windows included

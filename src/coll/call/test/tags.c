@@ -188,7 +188,7 @@ static int exchange(tern_comm *comm, void *arg)
     uint64_t number = 0;
     static struct round room;
     struct round *r = &room;
-    int rounds = (int)kit_number("TERN_TEST_SCALE", 1) * (KIT_SANITIZED ? 30 : 100) / n;
+    int rounds = (int)kit_number("TERN_TEST_SCALE", 1) * (SANITIZED ? 30 : 100) / n;
     for (int round = 0; round < rounds; round++) {
         for (int from = 0; from < n; from++) {
             for (int to = 0; to < n; to++) {

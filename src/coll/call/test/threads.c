@@ -68,7 +68,7 @@ static int run_workers(tern_comm *comm, void *(*body)(void *), size_t count, int
 
 static int sum_together(tern_comm *world, void *arg)
 {
-    int rounds = (int)kit_number("TERN_TEST_SCALE", 1) * (KIT_SANITIZED ? 12 : 40);
+    int rounds = (int)kit_number("TERN_TEST_SCALE", 1) * (SANITIZED ? 12 : 40);
     CHECK(run_workers(world, sum_in_turn, 2, 3 * rounds) == 0);
     CHECK(run_workers(world, sum_in_turn, LARGE, rounds / 4) == 0);
     return tern_barrier(world);
@@ -278,7 +278,7 @@ static int stress(tern_comm *world, void *arg)
     for (int i = 0; i < THREADS; i++) {
         mixers[i].number = i;
         mixers[i].common = common;
-        mixers[i].rounds = (int)kit_number("TERN_TEST_SCALE", 1) * (KIT_SANITIZED ? 12 : 40);
+        mixers[i].rounds = (int)kit_number("TERN_TEST_SCALE", 1) * (SANITIZED ? 12 : 40);
         CHECK(tern_comm_split(world, 0, rank, &mixers[i].own) == TERN_OK);
         CHECK(tern_waiter_create(world, &mixers[0].waiters[i]) == TERN_OK);
     }

@@ -181,7 +181,7 @@ static int refuse_memory(HcclComm comm, void *arg)
     HcclSendRecvItem *items = calloc(ITEMS, sizeof *items);
     struct rlimit limit = {.rlim_cur = ((rlim_t)look_kib("VmSize:") << 10) + (32 << 20)};
     limit.rlim_max = limit.rlim_cur;
-    if (KIT_SANITIZED != 0) { // has addresses reserved
+    if (SANITIZED != 0) { // has addresses reserved
         free(items);
         return 0;
     }
