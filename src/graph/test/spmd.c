@@ -116,7 +116,7 @@ static void check_lines(const struct spmd *s)
 static void run_spmd(struct spmd *s)
 {
     s->out = malloc(LINES_MAX * LINE * sizeof *s->out);
-    for (int i = 0; i < SHAPES * 4; i++) {
+    for (int i = 0; i < SHAPES * 4; i += SANITIZED ? 3 : 1) { // all values of each, not all pairs
         tern_chip *chip = chip_of(shapes[i / 4][0], shapes[i / 4][1]);
         s->access = i % 2 != 0 ? TERN_NO_DEP : TERN_INOUT;
         memset(s->out, 0, LINES_MAX * LINE * sizeof *s->out);

@@ -2,6 +2,7 @@
 // Put and get of every shape, between ranks in a ring: whole, nothing else touched, whatever the
 // strides; tiles afterwards; atomic additions; rows whose first element says that they are there.
 #include "isa/test/tensor_cases.h"
+#include "support/sanitized.h"
 
 #include <stdatomic.h>
 
@@ -184,7 +185,7 @@ static void tiles_are_loaded_and_stored(void **state)
     }
 }
 
-enum { HAMMERED = 65, BLOWS = 400 };
+enum { HAMMERED = 65, BLOWS = ROUNDS_OF(400) };
 
 // All ranks add into rank 0's numbers, all at once; the numbers are small, so that sums of floats
 // are exact.
@@ -259,7 +260,7 @@ static void additions_are_exact(void **state)
     assert_true(machines_run_comm("abca", hammer, NULL, 120));
 }
 
-enum { ROWS = 6000, ROW = 4000 }; // elements of a row: it takes a while to store them
+enum { ROWS = ROUNDS_OF(6000), ROW = 4000 }; // elements of a row: it takes a while to store them
 
 // The first element of a row says that the row is there: words, and elements of eight bytes of
 // which only the upper half changes.
