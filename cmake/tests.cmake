@@ -182,3 +182,12 @@ if(NOT TERN_SANITIZE)
     set_tests_properties(repo/tidy PROPERTIES LABELS repo TIMEOUT 120 COST 600
         ENVIRONMENT "CC=${CMAKE_C_COMPILER};CXX=${CMAKE_CXX_COMPILER}")
 endif()
+
+# Where python3 is a script that looks for one (pyenv's is), each call takes a second: tests find the one it finds.
+execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import sys; print(sys.executable)"
+    OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(python AND NOT python STREQUAL Python3_EXECUTABLE)
+    get_filename_component(python_dir "${python}" DIRECTORY)
+    get_property(tests DIRECTORY PROPERTY TESTS)
+    set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${python_dir}")
+endif()
