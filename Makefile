@@ -24,7 +24,7 @@ TSAN_RUN = $(shell [ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)"
 
 CTEST = ctest -j $(TEST_JOBS) --preset
 # Sanitizers take several times as long: fewer random calls and cases.
-FEWER = TERN_TEST_CALLS=2000 TERN_TEST_CASES=15 MUTANTS=2000
+FEWER = TERN_TEST_CALLS=2000 TERN_TEST_CASES=15 MUTANTS=500
 FORMATTED = git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp'
 
 .DEFAULT_GOAL := build

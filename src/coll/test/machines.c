@@ -12,13 +12,14 @@
 
 #include "support/interp.h"
 #include "support/kinds.h"
+#include "support/sanitized.h"
 #include "tern/algo.h"
 #include "tern/check.h"
 #include "tern/status.h"
 #include "tern/summary.h"
 #include "topo/topo.h"
 
-enum { SCHEDULES = 4, INTERPRETED_MAX = 1 << 16, NAMES_MAX = 20 };
+enum { SCHEDULES = SANITIZED ? 2 : 4, INTERPRETED_MAX = 1 << 16, NAMES_MAX = 20 };
 
 static const char *const words[] = {"machines:2x1",   "machines:2x2", "machines:2x3",
                                     "machines:3x1",   "machines:4x2", "machines:1+2+3",

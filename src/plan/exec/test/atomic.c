@@ -9,10 +9,11 @@
 #include "plan/exec/add.h"
 #include "plan/exec/test/kit.h"
 #include "support/owners.h"
+#include "support/sanitized.h"
 #include "tern/check.h"
 #include "tern/topo.h"
 
-enum { RUNS = 40 };
+enum { RUNS = ROUNDS_OF(40) };
 
 struct owners_job {
     uint64_t count; // elements
