@@ -94,8 +94,8 @@ static int act(const char *mode)
     if (strcmp(mode, "late") == 0 && strcmp(rank, "2") == 0) {
         sleep_ms(60000);
     }
-    int64_t timeout_ns = strcmp(mode, "late") == 0 ? TERN_NS_PER_SECOND / 2 : 0;
-    int status = tern__join_launched(timeout_ns != 0 ? timeout_ns : 30 * TERN_NS_PER_SECOND, &job);
+    int status =
+        tern__join_launched((strcmp(mode, "late") == 0 ? 8 : 60) * TERN_NS_PER_SECOND, &job);
     if (status != TERN_OK) {
         printf("rank %s: %s\n", rank, tern_last_error());
         return 7;
@@ -220,14 +220,20 @@ static void what_a_rank_does_is_reported(void **state)
     struct run run = START(&setting, RUN("a:2,b:3", AGENT), SELF("kill"));
     end_tern(&run);
     char *out = read_all(run.out, NULL);
-    for (int rank = 0; rank < 5; rank++) { // on both machines
+    int written = 0;
+    for (int rank = 0; rank < 5; rank++) { // on both machines; a slow one may be ended before that
         char line[100];
         snprintf(line, sizeof line, "rank %d: rank 2%s was killed by signal 9 (Killed)\n", rank,
                  rank < 2 ? " on machine b" : "");
-        if ((strstr(out, line) != NULL) != (rank != 2)) {
-            fail_msg("'%s' is not written by all but rank 2: %s", line, out);
+        size_t begin = strlen("rank 0: ");
+        char *there = strstr(out, line);
+        char *any = memmem(out, strlen(out), line, begin);
+        if (there != any || (rank == 2 && any != NULL)) {
+            fail_msg("'%s' is what all but rank 2 may write: %s", line, out);
         }
+        written += there != NULL;
     }
+    assert_true(written > 0);
     free(out);
     out = read_all(run.err, NULL);
     assert_string_equal(out, "tern run: rank 2 (on b) was killed by signal 9 (Killed)\n");
@@ -264,7 +270,7 @@ static void expect_no_job(const char *mode, int status, const char *why)
 static void ranks_that_do_not_come_are_named_everywhere(void **state)
 {
     expect_no_job("early", 137, "rank 2 was killed by signal 9 (Killed) before it joined the job");
-    expect_no_job("late", 7, "rank 2 (on b) did not come within 0.5 s");
+    expect_no_job("late", 7, "rank 2 (on b) did not come within 8 s");
 }
 
 static void hosts_that_cannot_be_started_are_named(void **state)
@@ -286,20 +292,20 @@ static void hosts_that_cannot_be_started_are_named(void **state)
            RUN("a", AGENT), (char *)"./no/program");
     EXPECT(126, "", "tern run: host a (rank 0): cannot execute '/': Is a directory\n",
            RUN("a", AGENT), (char *)"/");
-    setenv("TERN_TIMEOUT", "0.5", 1);
+    setenv("TERN_TIMEOUT", "8", 1);
     struct setting setting = {0};
     struct run run =
         START(&setting,
               RUN("a,b", (char *)"sh -c '[ $1 = a ] || exec sleep 60; shift; exec \"$@\"' x"),
               (char *)"sleep", (char *)"60");
+    unsetenv("TERN_TIMEOUT");
     end_tern(&run);
     char *err = read_all(run.err, NULL);
     assert_non_null(strstr(err, "tern run: cannot start host b (rank 1): its launcher has not"));
-    assert_non_null(strstr(err, "within 0.5 s\n"));
+    assert_non_null(strstr(err, "within 8 s\n"));
     free(err);
     assert_int_equal(run.status, 125);
     close_run(&run);
-    unsetenv("TERN_TIMEOUT");
 }
 
 static void wrong_words_have_a_sentence(void **state)
