@@ -14,10 +14,17 @@
 #include "support/look.h"
 #include "support/random.h"
 #include "support/ranks.h"
+#include "support/sanitized.h"
 #include "tern/coll.h"
 #include "tern/window.h"
 
-enum { CALLS = 3000, MOST = 20, GAP = 3, ROOM = 4 * (MOST + GAP) + 8, UNTOUCHED = 0x5a5a5a5a };
+enum {
+    CALLS = ROUNDS_OF(3000),
+    MOST = 20,
+    GAP = 3,
+    ROOM = 4 * (MOST + GAP) + 8,
+    UNTOUCHED = 0x5a5a5a5a
+};
 
 static const tern_coll_kind kinds[] = {TERN_COLL_GATHER_V, TERN_COLL_SCATTER_V,
                                        TERN_COLL_ALL_TO_ALL_V};
