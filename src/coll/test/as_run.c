@@ -170,7 +170,7 @@ static void what_calls_run_is_proved(void **state)
     }
     printf("%zu plans trimmed, %zu refused, %zu staged\n", trimmed_count, refused_count,
            staged_count);
-    assert_true(trimmed_count > 500);
+    assert_true(trimmed_count > (SANITIZED ? 200 : 500));
 }
 
 // How many requests go each way; the others get a sentence.

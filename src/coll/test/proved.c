@@ -78,7 +78,8 @@ static void every_algorithm_is_proved(void **state)
         tern_topo_destroy(topo);
     }
     printf("%zu plans proved\n", proved_count);
-    assert_true(proved_count > 5500); // few refuse: only what their table row says
+    assert_true(proved_count >
+                5500 / (1 + SANITIZED)); // few refuse: only what their table row says
 }
 
 static void every_single_cut_is_gone_around(void **state)
