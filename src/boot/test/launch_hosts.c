@@ -8,6 +8,7 @@
 #include "boot/join.h"
 #include "boot/listen.h"
 #include "support/random.h"
+#include "support/sanitized.h"
 #include "sync/job.h"
 #include "tern/launch.h"
 
@@ -242,8 +243,9 @@ static void what_a_rank_does_is_reported(void **state)
     close_run(&run);
 }
 
-// Ranks but rank 2 write why they could not join; on a busy machine one may be ended before that.
-static void expect_no_job(const char *mode, int status, const char *why)
+// Ranks but rank 2 write why they could not join; on a busy machine one may be ended before that. How many
+// have written.
+static int expect_no_job(const char *mode, int status, const char *why)
 {
     struct setting setting = {0};
     struct run run = START(&setting, RUN("a:2,b:3", AGENT), SELF(mode));
@@ -261,16 +263,22 @@ static void expect_no_job(const char *mode, int status, const char *why)
         }
         written += right;
     }
-    assert_true(written > 0);
     free(out);
     assert_int_equal(run.status, status);
     close_run(&run);
+    return written;
 }
 
 static void ranks_that_do_not_come_are_named_everywhere(void **state)
 {
-    expect_no_job("early", 137, "rank 2 was killed by signal 9 (Killed) before it joined the job");
-    expect_no_job("late", 7, "rank 2 (on b) did not come within 8 s");
+    int written = 0;
+    for (int i = 0; i < 20 && written == 0; i++) {
+        written = expect_no_job("early", 137,
+                                "rank 2 was killed by signal 9 (Killed) before it joined the job");
+    }
+    assert_true(written > 0 ||
+                SANITIZED); // under which a start takes longer than the others have then
+    assert_true(expect_no_job("late", 7, "rank 2 (on b) did not come within 8 s") > 0);
 }
 
 static void hosts_that_cannot_be_started_are_named(void **state)
