@@ -23,6 +23,7 @@ head=$!
 started+=("$head")
 until_said '^ +2 +b +[0-9]+  alive .* waits in reduce 23 .* for rank 3, for [0-9]' \
     "$tern" info --job "$head"
+until_said '^ +3 +b +[0-9]+  alive +23  is not waiting in tern' "$tern" info --job "$head"
 until_said '^machine b \(ranks 1-3\): as of 0\.[0-9]+ s ago' "$tern" info --job "$head"
 grep -q '^job of 4 ranks on 2 machines$' said || die "the machines: $(cat said)"
 grep -q '^machine a (rank 0): this one$' said || die "not seen from the first host: $(cat said)"
