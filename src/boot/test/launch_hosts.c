@@ -243,8 +243,8 @@ static void what_a_rank_does_is_reported(void **state)
     close_run(&run);
 }
 
-// Ranks but rank 2 write why they could not join; on a busy machine one may be ended before that. How many
-// have written.
+// Ranks but rank 2 write why they could not join; on a busy machine one may be ended before that.
+// How many have written.
 static int expect_no_job(const char *mode, int status, const char *why)
 {
     struct setting setting = {0};
