@@ -24,6 +24,8 @@ TSAN_RUN = $(shell [ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)"
 
 CTEST = ctest -j $(TEST_JOBS) --preset
 # Sanitizers take several times as long: fewer random calls and cases.
+# SANITIZED_WITHOUT: names of tests that sanitizers leave out, as one regular expression.
+SANITIZED = $(if $(SANITIZED_WITHOUT),-E '$(SANITIZED_WITHOUT)')
 FEWER = TERN_TEST_CALLS=2000 TERN_TEST_CASES=15 MUTANTS=500
 FORMATTED = git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp'
 
@@ -81,10 +83,10 @@ torch:
 	@$(TORCH_PYTHON) contrib/torch/build.py
 
 asan: build-asan
-	@$(FEWER) $(CTEST) asan
+	@$(FEWER) $(CTEST) asan $(SANITIZED)
 
 tsan: build-tsan
-	@$(FEWER) $(TSAN_RUN) $(CTEST) tsan -LE '$(TSAN_EXCLUDE)'
+	@$(FEWER) $(TSAN_RUN) $(CTEST) tsan -LE '$(TSAN_EXCLUDE)' $(SANITIZED)
 
 fuzz: build-fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(CTEST) fuzz
