@@ -328,8 +328,8 @@ static void seed_blocks_are_parts_of_the_whole(void **state)
 
 int main(void)
 {
-    openblas_set_num_threads(
-        1); // as blas_begin does; and ThreadSanitizer does not know what orders its threads
+    // As blas_begin does; and ThreadSanitizer does not know what orders OpenBLAS's threads.
+    openblas_set_num_threads(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_results_pass),
         cmocka_unit_test(faults_fail),
