@@ -23,9 +23,10 @@ TSAN_RUN = $(shell [ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)"
              ! setarch -R true 2>/dev/null || echo setarch -R)
 
 CTEST = ctest -j $(TEST_JOBS) --preset
+# Names of tests that sanitizers leave out, as one regular expression.
+SANITIZED_WITHOUT ?=
+LEAVE_OUT = $(if $(SANITIZED_WITHOUT),-E '$(SANITIZED_WITHOUT)')
 # Sanitizers take several times as long: fewer random calls and cases.
-# SANITIZED_WITHOUT: names of tests that sanitizers leave out, as one regular expression.
-SANITIZED = $(if $(SANITIZED_WITHOUT),-E '$(SANITIZED_WITHOUT)')
 FEWER = TERN_TEST_CALLS=2000 TERN_TEST_CASES=15 MUTANTS=500
 FORMATTED = git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp'
 
@@ -83,10 +84,10 @@ torch:
 	@$(TORCH_PYTHON) contrib/torch/build.py
 
 asan: build-asan
-	@$(FEWER) $(CTEST) asan $(SANITIZED)
+	@$(FEWER) $(CTEST) asan $(LEAVE_OUT)
 
 tsan: build-tsan
-	@$(FEWER) $(TSAN_RUN) $(CTEST) tsan -LE '$(TSAN_EXCLUDE)' $(SANITIZED)
+	@$(FEWER) $(TSAN_RUN) $(CTEST) tsan -LE '$(TSAN_EXCLUDE)' $(LEAVE_OUT)
 
 fuzz: build-fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(CTEST) fuzz
