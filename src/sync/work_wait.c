@@ -15,6 +15,7 @@ struct waiting {
     const struct tern__awaited *awaited;
     bool kept;                // this thread has made itself the keeper
     bool moves;               // it moves the item
+    bool shown;               // as waiting, outside of a rest
     uint32_t moved;           // how often that had moved before the rest
     enum tern__awaits awaits; // as tern__work.awaits, then
 };
@@ -139,6 +140,7 @@ static void look_now_and_then(struct waiting *waiting, int64_t *look_ns)
     if (now_ns >= *look_ns) {
         *look_ns = now_ns + TERN__LOOK_NS;
         tern_status_ignore(is_broken(waiting, true)); // the rest says it, and has patience
+        waiting->shown = true;
     }
 }
 
@@ -167,6 +169,9 @@ int tern__work_wait(const struct tern__awaited *awaited)
         if (status == TERN_OK && !is_done(&waiting)) {
             look_now_and_then(&waiting, &look_ns);
         }
+    }
+    if (waiting.shown) {
+        is_awake(&waiting);
     }
     if (waiting.kept) {
         tern__work_unkeep(work);

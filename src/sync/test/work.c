@@ -144,12 +144,73 @@ static void a_wait_moves_the_tasks_of_its_bell(void **state)
     assert_string_equal(order, "aaa");
 }
 
+// Of one step that nobody can do before it is seen to wait outside of a rest.
+struct looked_at {
+    struct tern__work work;
+    tern__done done;
+};
+
+static bool end_when_looked_at(struct tern__work *work)
+{
+    struct looked_at *item = (struct looked_at *)(void *)work;
+    if (tern__peek(&work->job->ctl->ranks[0].doing) == TERN__DOING_PLAN) {
+        tern__work_end(work);
+        tern__work_done(work, &item->done);
+        return true;
+    }
+    return false;
+}
+
+static bool always_ready(struct tern__work *work)
+{
+    (void)work;
+    return true;
+}
+
+static void say_plan(struct tern__work *work)
+{
+    tern__job_doing(work->job, TERN__DOING_PLAN, 1);
+}
+
+static int go_on(struct tern__work *work, bool deep)
+{
+    (void)work;
+    (void)deep;
+    return TERN_OK;
+}
+
+static void say_nothing(struct tern__work *work)
+{
+    (void)work;
+}
+
+// Between machines a wait looks also while it has something to do. What it says of itself then
+// does not stay.
+static void a_wait_that_has_ended_is_not_shown(void **state)
+{
+    static struct tern__ctl ctl;
+    static const struct tern__work_ops ops = {.advance = end_when_looked_at,
+                                              .ready = always_ready,
+                                              .asleep = say_plan,
+                                              .broken = go_on,
+                                              .awake = say_nothing};
+    struct tern__job job = {.ctl = &ctl, .nranks = 1};
+    struct looked_at item = {.work = {.ops = &ops, .job = &job}};
+    struct tern__awaited awaited = {
+        .work = &item.work, .done = &item.done, .timeout_ns = INT64_C(60000000000)};
+    job.net = (struct tern__net *)(void *)&job; // there is one, and nothing of it is used
+    tern__work_begin(&item.work);
+    assert_int_equal(tern__work_wait(&awaited), TERN_OK);
+    assert_int_equal(tern__peek(&ctl.ranks[0].doing), TERN__DOING_OTHER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(tasks_of_a_queue_go_on_oldest_first, start_over),
         cmocka_unit_test_setup(a_queue_goes_from_thread_to_thread_with_its_tasks, start_over),
         cmocka_unit_test_setup(a_wait_moves_the_tasks_of_its_bell, start_over),
+        cmocka_unit_test(a_wait_that_has_ended_is_not_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
