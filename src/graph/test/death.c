@@ -9,7 +9,7 @@
 
 #include "kit.h"
 
-enum { RANKS_MAX = 5, ROUNDS_EACH = 22 };
+enum { RANKS_MAX = 5, ROUNDS_EACH = 22, NAPS = 1000 };
 
 // Between the test and its ranks.
 struct board {
@@ -110,7 +110,7 @@ static int64_t kill_one(int count, int round, uint64_t *random)
     sleep_ns(delay_ns);
     int64_t killed_ns = clock_ns();
     kill(ranks.pids[victim], SIGKILL);
-    assert_true(ranks_wait(&ranks, 20));
+    assert_true(ranks_wait(&ranks, 40));
     int64_t longest = 0;
     for (int rank = 0; rank < count; rank++) {
         if (rank == victim) {
@@ -151,16 +151,20 @@ static void survivors_name_the_killed_rank_in_time(void **state)
            "%.1f ms\n",
            rounds, (double)times[0] * 1e-6, (double)times[middle] * 1e-6,
            (double)times[late] * 1e-6, (double)times[rounds - 1] * 1e-6);
-    assert_true(times[rounds - 1] < 5000 * MS);
+    assert_true(times[rounds - 1] < RANKS_SOON_NS);
 }
 
-static void sleep_ms(int64_t *args)
+static _Atomic int naps;
+
+static void nap(int64_t *args)
 {
-    sleep_ns(args[0] * MS);
+    (void)args;
+    naps++;
+    sleep_ns(10 * MS);
 }
 
-// Rank 0 has short tasks for 3 s and waits for rank 1, which is dead: tasks that come and go must
-// not keep it from looking.
+// Rank 0 has many short tasks and waits for rank 1, which is dead: tasks that come and go must not
+// keep it from looking.
 static int busy_survivor(int rank, const struct ranks *ranks, void *arg)
 {
     tern_comm *comm;
@@ -175,16 +179,15 @@ static int busy_survivor(int rank, const struct ranks *ranks, void *arg)
     }
     CHECK(fine(tern_chip_create(comm, NULL, &chip)));
     CHECK(fine(tern_graph_create(&graph)));
-    for (int i = 0; i < 300; i++) {
-        add_task(graph, "short", sleep_ms, TERN_CORE_AIV, 10, 0);
+    for (int i = 0; i < NAPS; i++) {
+        add_task(graph, "short", nap, TERN_CORE_AIV, 0, 0);
     }
     int task = add_task(graph, "waits", do_nothing, TERN_CORE_AIC, 0, 0);
     CHECK(fine(add_wait(graph, task, window, 0, 1, 0)));
-    int64_t begin = clock_ns();
     int status = tern_chip_launch(chip, graph);
     status = status == TERN_OK ? tern_chip_synchronize(chip) : status;
     CHECK(says(status, TERN_ERR_PEER, "rank 1 died"));
-    CHECK(clock_ns() - begin < 1000 * MS);
+    CHECK(naps < NAPS);
     CHECK(fine(tern_chip_destroy(chip)));
     CHECK(fine(tern_graph_destroy(graph)));
     CHECK(fine(tern_window_destroy(window)));

@@ -132,7 +132,7 @@ static int failing_rank(tern_comm *comm, void *arg)
     }
     CHECK(said("task 'boom' failed: value 7 is wrong"));
     CHECK(rank == 1 || said("rank 1"));
-    CHECK(clock_ns() - begin < 2000 * MS);
+    CHECK(clock_ns() - begin < RANKS_SOON_NS);
     CHECK(tern_comm_health(comm) == TERN_ERR_KERNEL);
     CHECK(says(tern_chip_launch(chip, graph), TERN_ERR_KERNEL, "'boom' failed"));
     CHECK(end(chip, graph) == 0);
@@ -169,7 +169,7 @@ static int deadline(tern_comm *comm, void *arg)
     CHECK(said("task 'waits' waits for the signal at byte 8 of window 0: seen 3, wanted >= 5"));
     CHECK(strstr(tern_last_error(), "never") == NULL);
     CHECK(strstr(tern_last_error(), "has not returned") == NULL);
-    CHECK(clock_ns() - begin >= 400 * MS && clock_ns() - begin < 5000 * MS);
+    CHECK(clock_ns() - begin >= 400 * MS && clock_ns() - begin < RANKS_SOON_NS);
     CHECK(tern_comm_health(comm) == TERN_ERR_TIMEOUT);
     CHECK(end(chip, graph) == 0);
     CHECK(fine(tern_window_destroy(window)));
@@ -366,7 +366,7 @@ static int others_deadline(tern_comm *comm, void *arg)
     tern_window *window;
     int rank = tern_comm_rank(comm);
     CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
-    CHECK(make(comm, 1, rank == 0 ? 100 * MS : 20000 * MS, &chip, &graph) == 0);
+    CHECK(make(comm, 1, rank == 0 ? 100 * MS : 60000 * MS, &chip, &graph) == 0);
     int task = add_task(graph, rank == 0 ? "short" : "long", do_nothing, TERN_CORE_AIV, 0, 0);
     CHECK(fine(add_wait(graph, task, window, 0, 1, 0)));
     CHECK(fine(tern_comm_barrier(comm)));
@@ -374,9 +374,9 @@ static int others_deadline(tern_comm *comm, void *arg)
     int status = tern_chip_launch(chip, graph); // may come after rank 0's failure already
     status = status == TERN_OK ? tern_chip_synchronize(chip) : status;
     CHECK(says(status, TERN_ERR_TIMEOUT, "did not end within 0.1 s"));
-    CHECK(said("task 'short' waits") && strstr(tern_last_error(), "within 20 s") == NULL);
+    CHECK(said("task 'short' waits") && strstr(tern_last_error(), "within 60 s") == NULL);
     CHECK(rank == 0 || (said("the communicator has failed") && said("on rank 0")));
-    CHECK(clock_ns() - begin < 5000 * MS);
+    CHECK(clock_ns() - begin < RANKS_SOON_NS);
     CHECK(end(chip, graph) == 0);
     CHECK(fine(tern_window_destroy(window)));
     return 0;
@@ -407,7 +407,7 @@ static int blocked(tern_comm *comm, void *arg)
     CHECK(fine(tern_chip_launch(chip, graph)));
     CHECK(says(tern_chip_synchronize(chip), TERN_ERR_TIMEOUT, "task 'blocked' is running"));
     CHECK(strstr(tern_last_error(), "has not returned") == NULL);
-    CHECK(clock_ns() - begin < 2000 * MS);
+    CHECK(clock_ns() - begin < RANKS_SOON_NS);
     CHECK(end(chip, graph) == 0);
     CHECK(fine(tern_window_destroy(window)));
     return 0;
@@ -432,11 +432,11 @@ static void a_kernel_that_never_returns_is_named_and_left(void **state)
     assert_true(says(tern_chip_launch(chip, graph), TERN_ERR_STATE, "has not returned"));
     assert_true(says(tern_chip_destroy(chip), TERN_ERR_TIMEOUT, "'endless' has not returned"));
     assert_true(says(tern_graph_destroy(graph), TERN_ERR_STATE, "running"));
-    assert_true(clock_ns() - begin < 5000 * MS);
+    assert_true(clock_ns() - begin < RANKS_SOON_NS);
     go = 1; // now it ends, and all can be freed
     int status;
     while ((status = tern_chip_destroy(chip)) == TERN_ERR_TIMEOUT) {
-        assert_true(clock_ns() - begin < 10000 * MS);
+        assert_true(clock_ns() - begin < 2 * RANKS_SOON_NS);
         sleep_ns(MS);
     }
     assert_true(fine(status));

@@ -196,8 +196,9 @@ static void a_wait_that_has_ended_is_not_shown(void **state)
                                               .awake = say_nothing};
     struct tern__job job = {.ctl = &ctl, .nranks = 1};
     struct looked_at item = {.work = {.ops = &ops, .job = &job}};
-    struct tern__awaited awaited = {
-        .work = &item.work, .done = &item.done, .timeout_ns = INT64_C(60000000000)};
+    struct tern__awaited awaited = {.work = &item.work,
+                                    .done = &item.done,
+                                    .timeout_ns = INT64_C(60000000000)};
     job.net = (struct tern__net *)(void *)&job; // there is one, and nothing of it is used
     tern__work_begin(&item.work);
     assert_int_equal(tern__work_wait(&awaited), TERN_OK);
