@@ -50,6 +50,31 @@ int tern__listen(int *fd, uint32_t *port)
     return tern__fail_errno(TERN_ERR_SYSTEM, "cannot listen for ranks of other machines");
 }
 
+int tern__listen_at(struct tern__address *address, int *fd)
+{
+    struct sockaddr_storage at = {0};
+    socklen_t length = address->length;
+    int on = 1;
+    memcpy(&at, address->bytes, address->length);
+    int made = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (made >= 0) {
+        setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); // of a job before
+    }
+    if (made < 0 || bind(made, (struct sockaddr *)&at, address->length) != 0 ||
+        listen(made, 2 * TERN_RANKS_MAX) != 0 ||
+        getsockname(made, (struct sockaddr *)&at, &length) != 0) {
+        int status = tern__fail_errno(TERN_ERR_SYSTEM, "cannot listen at %s",
+                                      tern__address_text(address).text);
+        if (made >= 0) {
+            close(made);
+        }
+        return status;
+    }
+    memcpy(address->bytes, &at, address->length);
+    *fd = made;
+    return TERN_OK;
+}
+
 void tern__address_set(struct tern__address *address, const struct sockaddr *from, uint32_t port)
 {
     union {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coming to a gathering: the side of all ranks but rank 0.
+// Coming to a gathering: the side of all ranks but the host.
 
 #include "boot/star.h"
 
@@ -16,11 +16,11 @@
 #include "sync/interrupt.h"
 #include "sync/job.h"
 
-// How long whoever listens at rank 0's address may close connections without a word: rank 0 may be
-// about to end an attempt of its own that has failed.
+// How long whoever listens at the host's address may close connections without a word: the host may
+// be about to end an attempt of its own that has failed.
 #define TURNED_AWAY_NS TERN_NS_PER_SECOND
 
-// How often a rank that rank 0 has not answered looks after the others.
+// How often a rank that the host has not answered looks after the others.
 #define LOOK_AFTER_NS TERN_NS_PER_SECOND
 
 struct attending {
@@ -32,8 +32,8 @@ struct attending {
     int64_t deadline_ns;
     struct tern__link link;
     int64_t look_ns;  // when to look after the others
-    bool in;          // rank 0 has said so
-    uint64_t missing; // as rank 0 has said last
+    bool in;          // the host has said so
+    uint64_t missing; // as the host has said last
 };
 
 // TERN_OK while there is still time.
@@ -48,11 +48,12 @@ static int check_time(const struct attending *attending)
                : tern__star_timed_out(star, attending->missing, attending->timeout_ns);
 }
 
+// -1 in *fd: it does not listen yet.
 static int connect_host(struct attending *attending, int *fd)
 {
     const struct tern__star *star = attending->star;
     int made = -1;
-    int error = tern__dial_begin(&star->machines->address[0], &made);
+    int error = tern__dial_begin(star->at, &made);
     struct pollfd wait = {.fd = made, .events = POLLOUT};
     while (error == 0 &&
            poll(&wait, 1, tern__deadline_ms(attending->deadline_ns, TERN__STAR_LOOK_MS)) <= 0) {
@@ -67,7 +68,9 @@ static int connect_host(struct attending *attending, int *fd)
         if (made >= 0) {
             close(made);
         }
-        return tern__star_unreached(star, 0, error);
+        return error == ECONNREFUSED && star->begins_later
+                   ? TERN_OK
+                   : tern__star_unreached(star, star->host, error);
     }
     *fd = made;
     return TERN_OK;
@@ -86,19 +89,19 @@ static void say_come(struct attending *attending)
     tern__link_say(&attending->link, &come, payload);
 }
 
-// While rank 0 says nothing, which looks after all, this one looks now and then whether another one
-// has ended: rank 0 may have given up because of that.
+// While the host says nothing, which looks after all, this one looks now and then whether another one
+// has ended: the host may have given up because of that.
 static int look_after_others(struct attending *attending)
 {
     const struct tern__star *star = attending->star;
     struct pollfd fds[TERN_RANKS_MAX];
     int errors[TERN_RANKS_MAX] = {0};
-    if (tern__now_ns() < attending->look_ns) {
+    if (star->machines == NULL || tern__now_ns() < attending->look_ns) {
         return TERN_OK;
     }
     for (int rank = 0; rank < star->nranks; rank++) {
         fds[rank] = (struct pollfd){.fd = -1, .events = POLLOUT};
-        if (rank != 0 && rank != star->rank) {
+        if (rank != star->host && rank != star->rank) {
             errors[rank] = tern__dial_begin(&star->machines->address[rank], &fds[rank].fd);
         }
     }
@@ -116,7 +119,7 @@ static int look_after_others(struct attending *attending)
     return ended < 0 ? TERN_OK : tern__star_unreached(star, ended, ECONNREFUSED);
 }
 
-// 1: everything is here; 0: not yet; < 0: rank 0 says no.
+// 1: everything is here; 0: not yet; < 0: the host says no.
 static int hear(struct attending *attending)
 {
     const struct tern__star *star = attending->star;
@@ -142,23 +145,15 @@ static int hear(struct attending *attending)
 static int check_end(const struct attending *attending)
 {
     const struct tern__star *star = attending->star;
-    const struct tern__machines *machines = star->machines;
-    char machine[112];
     switch (attending->link.state) {
     case TERN__LINK_FOREIGN:
         return tern__fail(TERN_ERR_REFUSED,
                           "what answers for %s is something else, or another version of tern",
-                          tern__star_name(star, 0).text);
+                          tern__star_name(star, star->host).text);
     case TERN__LINK_SILENT:
-        tern__machine_text(&machines->list[machines->of[0]], machine, sizeof machine);
-        return tern__fail(TERN_ERR_PEER, "%s has been silent for %.1f s", machine,
-                          (double)star->silence_ns * 1e-9);
+        return tern__star_silent(star, star->host);
     default:
-        return attending->in ? tern__fail(TERN_ERR_PEER,
-                                          "%s has ended, or given up, before all "
-                                          "had come to %s",
-                                          tern__star_name(star, 0).text, star->what)
-                             : TERN_OK;
+        return attending->in ? tern__star_parted(star, star->host) : TERN_OK;
     }
 }
 
@@ -193,6 +188,11 @@ static int attend_until_deadline(struct attending *attending)
     for (;;) {
         int fd = -1;
         TERN_TRY(connect_host(attending, &fd));
+        if (fd < 0) {
+            poll(NULL, 0, TERN__STAR_RETRY_MS);
+            TERN_TRY(check_time(attending));
+            continue;
+        }
         TERN_TRY(tern__link_open(&attending->link, fd, star->silence_ns));
         say_come(attending);
         int heard = attend(attending);
@@ -206,7 +206,7 @@ static int attend_until_deadline(struct attending *attending)
             return tern__fail(TERN_ERR_REFUSED,
                               "whoever listens for %s closes connections without a word: it is "
                               "somebody else, or is past %s",
-                              tern__star_name(star, 0).text, star->what);
+                              tern__star_name(star, star->host).text, star->what);
         }
         poll(NULL, 0, TERN__STAR_RETRY_MS);
         TERN_TRY(check_time(attending));
@@ -220,7 +220,7 @@ int tern__star_gather(const struct tern__star *star, const void *mine, size_t by
         return tern__fail(TERN_ERR_LIMIT, "%d ranks cannot give %zu bytes each", star->nranks,
                           bytes);
     }
-    if (star->rank == 0) {
+    if (star->rank == star->host) {
         return tern__star_host(star, mine, bytes, all, timeout_ns);
     }
     struct attending attending = {.star = star,
@@ -230,6 +230,6 @@ int tern__star_gather(const struct tern__star *star, const void *mine, size_t by
                                   .timeout_ns = timeout_ns,
                                   .deadline_ns = tern__deadline_after(timeout_ns),
                                   .look_ns = tern__now_ns() + LOOK_AFTER_NS,
-                                  .missing = 1};
+                                  .missing = star->host >= 0 ? UINT64_C(1) << star->host : 0};
     return attend_until_deadline(&attending);
 }

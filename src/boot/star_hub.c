@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 0's side of a gathering. Its listener may bring connections that are older than the call: of
+// The host's side of a gathering. Its listener may bring connections that are older than the call: of
 // ranks that have waited and given up, which have ended by now, and of ranks that still wait. What
 // says nothing, or says what is not asked for, is closed and holds nothing up.
 
@@ -120,21 +120,26 @@ static const char *find_fault(const struct hub *hub, const struct tern__link_wor
                               const char *payload)
 {
     const struct tern__star *star = hub->star;
-    if (come->rank <= 0 || come->rank >= star->nranks || come->value != star->nranks ||
-        come->bytes != TERN__STAR_TOKEN_BYTES + hub->bytes) {
-        return "rank 0 meets others there: their number, or what they give, differs";
+    if (come->bytes != TERN__STAR_TOKEN_BYTES + hub->bytes) {
+        return "others meet there: what they give differs";
     }
     if (memcmp(payload, star->token, TERN__STAR_TOKEN_BYTES) != 0) {
-        return "rank 0 has something else at that address by now: the token that belongs to it "
-               "differs";
+        return "something else is at that address by now: the token that belongs to it differs";
     }
-    return NULL;
+    return come->value != star->nranks || come->rank < 0 || come->rank >= star->nranks
+               ? "others meet there: their number differs"
+           : come->rank == star->host ? "who meets the others there is that rank, too"
+                                      : NULL;
 }
 
 static void come(struct hub *hub, struct guest *guest, const struct tern__link_word *word,
                  const char *payload)
 {
     const char *fault = find_fault(hub, word, payload);
+    bool again = fault == NULL && (hub->missing >> word->rank & 1) == 0;
+    if (again && hub->star->machines == NULL) { // who has come would have to end first
+        fault = "another process has come as that rank already";
+    }
     if (fault != NULL) {
         refuse(guest, fault);
         drop(guest);
@@ -154,17 +159,16 @@ static void come(struct hub *hub, struct guest *guest, const struct tern__link_w
 }
 
 // One that has come, and whose connection is not open any more: if it has ended, its probe will
-// say so; if it has given up, it may come again.
+// say so; if it has given up, it may come again. Nobody could tell where there are no probes.
 static int part(struct hub *hub, struct guest *guest)
 {
     const struct tern__star *star = hub->star;
-    const struct tern__machines *machines = star->machines;
-    char machine[112];
     int rank = guest->rank;
     if (guest->link.state == TERN__LINK_SILENT) {
-        tern__machine_text(&machines->list[machines->of[rank]], machine, sizeof machine);
-        return tern__fail(TERN_ERR_PEER, "%s has been silent for %.1f s", machine,
-                          (double)star->silence_ns * 1e-9);
+        return tern__star_silent(star, rank);
+    }
+    if (star->machines == NULL) {
+        return tern__star_parted(star, rank);
     }
     drop(guest);
     hub->missing |= UINT64_C(1) << rank;
@@ -233,8 +237,8 @@ static int turn(struct hub *hub)
             TERN_TRY(serve(hub, &hub->guests[i]));
         }
     }
-    for (int rank = 1; rank < hub->star->nranks; rank++) {
-        if ((hub->missing >> rank & 1) != 0) {
+    for (int rank = 0; rank < hub->star->nranks; rank++) {
+        if (hub->star->machines != NULL && (hub->missing >> rank & 1) != 0) {
             TERN_TRY(look_for(hub, rank));
         }
     }
@@ -254,7 +258,7 @@ static void rest(const struct hub *hub, int64_t deadline_ns)
             fds[count++] = tern__link_pollfd(&hub->guests[i].link);
         }
     }
-    for (int rank = 1; rank < hub->star->nranks; rank++) {
+    for (int rank = 0; hub->star->machines != NULL && rank < hub->star->nranks; rank++) {
         const struct probe *probe = &hub->probes[rank];
         if (probe->fd >= 0) {
             fds[count++] =
@@ -331,14 +335,14 @@ int tern__star_host(const struct tern__star *star, const void *mine, size_t byte
     hub->all = all;
     hub->bytes = bytes;
     hub->timeout_ns = timeout_ns;
-    hub->missing = UINT64_MAX >> (64 - star->nranks) & ~UINT64_C(1);
+    hub->missing = UINT64_MAX >> (64 - star->nranks) & ~(UINT64_C(1) << star->host);
     for (int i = 0; i < GUESTS; i++) {
         hub->guests[i].link.fd = hub->guests[i].rank = -1;
     }
     for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
         hub->probes[rank].fd = -1;
     }
-    memcpy(all, mine, bytes);
+    memcpy(hub->all + (size_t)star->host * bytes, mine, bytes);
     int status = gather(hub);
     answer(hub, status);
     for (int i = 0; i < GUESTS; i++) {

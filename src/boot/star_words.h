@@ -7,7 +7,7 @@
 
 enum tern__star_word {
     TERN__STAR_COME = 1, // rank; value: how many there are; payload: the token, and what it gives
-    TERN__STAR_IN,       // rank 0 has taken it in; number: bit r: rank r has not come yet
+    TERN__STAR_IN,       // the host has taken it in; number: bit r: rank r has not come yet
     TERN__STAR_ALL,      // payload: what all have given
     TERN__STAR_REFUSED,  // value: a status; payload: the sentence
 };
@@ -20,15 +20,19 @@ enum {
     TERN__STAR_LOOK_MS = 100,
 };
 
-// star_hub.c. Rank 0's side.
+// star_hub.c. The host's side.
 int tern__star_host(const struct tern__star *star, const void *mine, size_t bytes, void *all,
                     int64_t timeout_ns);
 
-// star_words.c. "rank 1 on machine b (10.77.0.2:4711)".
+// star_words.c. "rank 1 on machine b (10.77.0.2:4711)", as far as it is known; -1: the host.
 struct tern__star_name {
     char text[TERN__MACHINE_NAME_BYTES + 100];
 };
 struct tern__star_name tern__star_name(const struct tern__star *star, int rank);
+
+// It has said nothing for as long as it may; and it had come, and its connection has ended.
+int tern__star_silent(const struct tern__star *star, int rank);
+int tern__star_parted(const struct tern__star *star, int rank);
 
 // "cannot reach rank 1 on …: Connection refused", with what that means.
 int tern__star_unreached(const struct tern__star *star, int rank, int error);

@@ -138,6 +138,7 @@ static int gather(const struct tern__joining *joining)
                               .rank = pool->rank,
                               .nranks = pool->nranks,
                               .listener = pool->listener,
+                              .at = &joining->machines->address[0],
                               .machines = joining->machines,
                               .token = joining->cards[0].token};
     snprintf(what, sizeof what, "the import of domain %llu", (unsigned long long)pool->id);

@@ -33,6 +33,7 @@ static struct tern__star lay(struct places *places, int rank, int nranks)
     struct tern__star star = {.what = "the test",
                               .rank = rank,
                               .nranks = nranks,
+                              .at = &places->machines.address[0],
                               .machines = &places->machines,
                               .token = token,
                               .silence_ns = LONG_NS};
@@ -244,6 +245,82 @@ static void who_comes_after_others_gave_up_learns_why(void **state)
     killed(2, comes_after, ranks_shared(sizeof(struct places)), 3);
 }
 
+// Only the host's address is known, to rank 0 not even which rank that is.
+static struct tern__star lay_one(struct places *places, int rank, int nranks, int host)
+{
+    struct tern__star star = lay(places, rank, nranks);
+    star.machines = NULL;
+    star.at = &places->machines.address[host];
+    star.host = rank == 0 && host != 0 ? -1 : host;
+    return star;
+}
+
+static int meets_at_one(int rank, const struct ranks *ranks, void *arg)
+{
+    for (int host = 0; host < ranks->count; host += 2) {
+        struct places *places = (struct places *)arg + host;
+        struct tern__star star = lay_one(places, rank, ranks->count, host);
+        for (int round = 0; round < 3; round++) {
+            usleep(round % ranks->count == rank ? 20000 : 0);
+            CHECK(gather(&star, (uint32_t)round, LONG_NS) == TERN_OK);
+        }
+    }
+    return 0;
+}
+
+static void any_rank_may_be_the_host(void **state)
+{
+    for (int i = 1; i < 4; i++) {
+        int count = ranks_counts[i];
+        size_t bytes = (size_t)count * sizeof(struct places);
+        assert_true(ranks_run(count, meets_at_one, ranks_shared(bytes), 60));
+    }
+}
+
+// The host listens when the others have come.
+static int listens_late(int rank, const struct ranks *ranks, void *arg)
+{
+    struct places *places = arg;
+    struct tern__star star = lay_one(places, rank, 3, 1);
+    star.begins_later = true;
+    if (rank == 1) {
+        close(star.listener);
+        places->done++;
+        ranks_count_await(&places->done, 3);
+        usleep(100000);
+        CHECK(tern__listen_at(&places->machines.address[1], &star.listener) == TERN_OK);
+    } else {
+        ranks_count_await(&places->done, 1);
+        places->done++;
+    }
+    CHECK(gather(&star, 1, LONG_NS) == TERN_OK);
+    return 0;
+}
+
+static void a_host_may_listen_late(void **state)
+{
+    assert_true(ranks_run(3, listens_late, ranks_shared(sizeof(struct places)), 60));
+}
+
+// Rank 0 has come to rank 2 and gives up; rank 1 does not come.
+static int parts_from_one(int rank, const struct ranks *ranks, void *arg)
+{
+    struct tern__star star = lay_one(arg, rank, 3, 2);
+    if (rank == 2) {
+        CHECK(gather(&star, 1, LONG_NS) == TERN_ERR_PEER);
+        CHECK(look_says("rank 0 has ended, or given up, before all had come to the test"));
+    }
+    while (rank == 0 && gather(&star, 1, 300 * TERN_NS_PER_MS) == TERN_ERR_TIMEOUT &&
+           !look_says("did not come: rank 1")) { // rank 2 has not taken it in yet
+    }
+    return 0;
+}
+
+static void who_parts_from_the_host_is_missed_at_once(void **state)
+{
+    assert_true(ranks_run(3, parts_from_one, ranks_shared(sizeof(struct places)), 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +331,9 @@ int main(void)
         cmocka_unit_test(who_ends_before_it_comes_is_missed_at_once),
         cmocka_unit_test(who_ends_while_it_waits_is_missed_at_once),
         cmocka_unit_test(who_comes_after_others_gave_up_learns_why),
+        cmocka_unit_test(any_rank_may_be_the_host),
+        cmocka_unit_test(a_host_may_listen_late),
+        cmocka_unit_test(who_parts_from_the_host_is_missed_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
