@@ -53,4 +53,18 @@ int tern__exchange_folder(struct tern__exchange *exchange);
 int tern__exchange_pmi(struct tern__exchange *exchange);
 int tern__exchange_pmix(struct tern__exchange *exchange);
 
+// exchange_root.c. A place at which ranks meet that nothing has started together: all join at it,
+// and it serves one job. Either all know which rank will listen there. Or one begins to, before the
+// others know of it: it has filled in the token, and an address of its machine; port 0: one of the
+// kernel's choice. Of length 0: all addresses, and the one of tern__listen_address. What it listens
+// at is filled in.
+struct tern__root {
+    uint8_t token[16];
+    struct tern__address address;
+    int32_t host; // the rank that listens when it joins; -1: somebody has begun to
+};
+int tern__root_listen(struct tern__root *root);
+int tern__exchange_root(const struct tern__root *root, int rank, int nranks,
+                        struct tern__exchange *exchange);
+
 #endif

@@ -12,9 +12,11 @@
 #include "base/public.h"
 #include "boot/exchange.h"
 #include "boot/join.h"
+#include "boot/listen.h"
 #include "comm/comm.h"
 #include "isa/block.h"
 #include "isa/check.h"
+#include "start/root.h"
 #include "start/tell.h"
 #include "tern/tune.h"
 
@@ -95,6 +97,29 @@ static int init(const tern_options *options, tern_comm **comm)
 int tern_init(const tern_options *options, tern_comm **comm)
 {
     return TERN__CALL(init(options, comm));
+}
+
+static int init_root(const struct tern__root *root, int rank, int nranks,
+                     const tern_options *options, tern_comm **comm)
+{
+    struct tern__exchange exchange;
+    struct tern__job *job;
+    int64_t timeout_ns;
+    TERN_TRY(read_words());
+    TERN_TRY(tern__timeout_option(options != NULL ? options->timeout_ns : 0, &timeout_ns));
+    TERN_TRY(tern__exchange_root(root, rank, nranks, &exchange));
+    TERN_TRY(tern__join_exchanged(&exchange, timeout_ns, &job));
+    TERN_TRY(tern__comm_first(job, NULL, comm));
+    char how[96];
+    snprintf(how, sizeof how, "met at %s", tern__address_text(&root->address).text);
+    tern__start_tell(job, how);
+    return TERN_OK;
+}
+
+int tern__init_root(const struct tern__root *root, int rank, int nranks,
+                    const tern_options *options, tern_comm **comm)
+{
+    return TERN__CALL(init_root(root, rank, nranks, options, comm));
 }
 
 static int init_at(int rank, int nranks, const char *rendezvous_path, const tern_options *options,
