@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs bring themselves up through HCCL, over tern's communicator. A root info is the path
-// at which the ranks meet, and behind it the machine that the path is on. Set-up path.
+// Communicators of HCCL, over those of tern: how they are made, found and destroyed. Set-up path.
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
-#include "base/boot_id.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "comm/comm.h"
 #include "faces/acl/memory.h"
 #include "faces/hccl/device.h"
 #include "faces/hccl/environment.h"
 #include "faces/hccl/form.h"
+#include "faces/hccl/order.h"
+#include "start/root.h"
 #include "tern/comm.h"
 #include "tern/stream.h"
 #include "tern/window.h"
-
-static const char root_info_mark[] = "tern:";
 
 static struct hccl *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of `all`
@@ -38,62 +34,6 @@ uint64_t tern__hccl_key(const char *path)
         key = (key ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
     }
     return key;
-}
-
-// At the end of a root info.
-struct origin {
-    char boot_id[TERN__BOOT_ID_BYTES]; // "": not known
-    char name[64];
-};
-
-static int find_origin(struct origin *origin)
-{
-    memset(origin, 0, sizeof *origin);
-    if (gethostname(origin->name, sizeof origin->name - 1) != 0) {
-        snprintf(origin->name, sizeof origin->name, "unnamed");
-    }
-    return tern__boot_id(origin->boot_id);
-}
-
-// Ranks elsewhere would not find the path, or find another one there.
-static HcclResult check_origin(const char *call, const HcclRootInfo *info)
-{
-    struct origin made;
-    struct origin here;
-    memcpy(&made, info->internal + sizeof info->internal - sizeof made, sizeof made);
-    if (find_origin(&here) != TERN_OK) {
-        return tern__hccl_refuse(call, HCCL_E_SYSCALL, "%s", tern_last_error());
-    }
-    if (made.boot_id[0] == '\0' || here.boot_id[0] == '\0' ||
-        memcmp(made.boot_id, here.boot_id, sizeof made.boot_id) == 0) {
-        return HCCL_SUCCESS;
-    }
-    return tern__hccl_refuse(
-        call, HCCL_E_NOT_SUPPORT,
-        "this root info was made on machine '%.*s', and this is '%s': the ranks of an HCCL "
-        "communicator share the memory of one machine; start all of them there (tern run -n N), or "
-        "use tern's own calls or comm_*, which go between machines",
-        (int)sizeof made.name - 1, made.name, here.name);
-}
-
-HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
-{
-    const char *call = "HcclGetRootInfo";
-    if (rootInfo == NULL) {
-        return tern__hccl_no_pointer(call);
-    }
-    uint64_t number = 0;
-    if (getrandom(&number, sizeof number, 0) != sizeof number) {
-        return tern__hccl_refuse(call, HCCL_E_SYSCALL, "no random number");
-    }
-    memset(rootInfo, 0, sizeof *rootInfo);
-    snprintf(rootInfo->internal, sizeof rootInfo->internal, "%s%s/tern-hccl-%d-%016" PRIx64,
-             root_info_mark, tern__hccl_folder(), (int)getpid(), number);
-    struct origin origin;
-    int status = find_origin(&origin);
-    memcpy(rootInfo->internal + sizeof rootInfo->internal - sizeof origin, &origin, sizeof origin);
-    return status == TERN_OK ? HCCL_SUCCESS
-                             : tern__hccl_refuse(call, HCCL_E_SYSCALL, "%s", tern_last_error());
 }
 
 static struct hccl *find(const char *name)
@@ -210,6 +150,33 @@ static HcclResult refuse_name(const char *call, const char *name)
                              name);
 }
 
+bool tern__hccl_is_across(const struct hccl *comm)
+{
+    return comm->comm->group.job->machines != NULL;
+}
+
+static int meet(const struct hccl *made, const char *path,
+                const struct tern__hccl_settings *settings, const tern_options *options,
+                tern_comm **comm)
+{
+    int rank = (int)made->rank;
+    int size = (int)made->size;
+    if (settings != NULL && settings->root != NULL) {
+        return tern__init_root(settings->root, rank, size, options, comm);
+    }
+    if (settings == NULL || settings->of == NULL) {
+        return tern_init_at(rank, size, path, options, comm);
+    }
+    int ranks[TERN_RANKS_MAX];
+    for (int i = 0; i < size; i++) {
+        ranks[i] = (int)settings->ranks[i];
+    }
+    TERN_TRY(tern__hccl_enter(settings->of));
+    int status = tern_comm_create_group(settings->of->comm, ranks, size, made->key, comm);
+    tern__hccl_leave(settings->of);
+    return status;
+}
+
 HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, const char *path,
                               uint32_t rank, const struct tern__hccl_settings *settings,
                               HcclComm *comm)
@@ -246,14 +213,16 @@ HcclResult tern__hccl_join_as(const char *call, uint64_t key, uint32_t size, con
     }
     int status = made->form != NULL ? tern_event_create(&made->ended) : TERN_ERR_MEMORY;
     if (status == TERN_OK) {
-        status = tern_init_at((int)rank, (int)size, path, &options, &made->comm);
+        status = meet(made, path, settings, &options, &made->comm);
     }
     if (status != TERN_OK) {
         HcclResult result = tern__hccl_result(status);
         unmake(made);
         return result;
     }
-    (void)tern__acl_memory_join(made->comm); // without it, memory of the device is ordinary
+    if (settings == NULL || settings->of == NULL) { // else the whole has it
+        (void)tern__acl_memory_join(made->comm);    // without it, memory of the device is ordinary
+    }
     if (!enlist(made)) {
         HcclResult result = refuse_name(call, made->name);
         unmake(made);
@@ -267,48 +236,6 @@ HcclResult tern__hccl_join(const char *call, uint32_t size, const char *path, ui
                            const struct tern__hccl_settings *settings, HcclComm *comm)
 {
     return tern__hccl_join_as(call, tern__hccl_key(path), size, path, rank, settings, comm);
-}
-
-static HcclResult join_at_root_info(const char *call, uint32_t size, const HcclRootInfo *info,
-                                    uint32_t rank, const struct tern__hccl_settings *settings,
-                                    HcclComm *comm)
-{
-    const size_t mark = sizeof root_info_mark - 1;
-    if (info == NULL || comm == NULL) {
-        return tern__hccl_no_pointer(call);
-    }
-    if (strncmp(info->internal, root_info_mark, mark) != 0 ||
-        memchr(info->internal, '\0', sizeof info->internal) == NULL ||
-        strchr(info->internal, '/') == NULL) {
-        return tern__hccl_refuse(call, HCCL_E_PARA,
-                                 "this root info was not made by HcclGetRootInfo; all ranks get a "
-                                 "copy of the root's");
-    }
-    HcclResult here = check_origin(call, info);
-    if (here != HCCL_SUCCESS) {
-        return here;
-    }
-    return tern__hccl_join(call, size, info->internal + mark, rank, settings, comm);
-}
-
-HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank,
-                                HcclComm *comm)
-{
-    return join_at_root_info("HcclCommInitRootInfo", nRanks, rootInfo, rank, NULL, comm);
-}
-
-HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank,
-                                      const HcclCommConfig *config, HcclComm *comm)
-{
-    const char *call = "HcclCommInitRootInfoConfig";
-    struct tern__hccl_settings settings;
-    if (config == NULL) {
-        return tern__hccl_no_pointer(call);
-    }
-    HcclResult result = tern__hccl_settings(call, config, &settings);
-    return result != HCCL_SUCCESS
-               ? result
-               : join_at_root_info(call, nRanks, rootInfo, rank, &settings, comm);
 }
 
 HcclResult HcclCommDestroy(HcclComm comm)
@@ -425,7 +352,7 @@ HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tilin
         if (hccl->window == NULL && status == TERN_OK) {
             status = tern_window_create(hccl->comm, bytes, NULL, &hccl->window);
         }
-        if (hccl->server == NULL && status == TERN_OK) {
+        if (hccl->server == NULL && status == TERN_OK && !tern__hccl_is_across(hccl)) {
             status = tern__hccl_server_start(hccl);
         }
         tern__hccl_leave(hccl);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "faces/hccl/root.h"
 #include "faces/hccl/state.h"
 
 struct member {
@@ -98,7 +99,7 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms)
         return tern__hccl_no_pointer(call);
     }
     HcclResult result = check_devices(call, ndev, devices);
-    result = result == HCCL_SUCCESS ? HcclGetRootInfo(&info) : result;
+    result = result == HCCL_SUCCESS ? tern__hccl_root_path(call, &info) : result;
     if (result != HCCL_SUCCESS) {
         return result;
     }

@@ -14,6 +14,7 @@
 #include "tern/window.h"
 
 struct tern__calls;
+struct tern__root;
 
 struct hccl {
     struct tern__handle handle;
@@ -62,11 +63,17 @@ struct tern__hccl_settings {
     int64_t timeout_ns;              // 0: not set
     uint32_t part_of;                // as in struct hccl, and what follows
     bool in_one_process;
+
+    // Instead of the path: a place to meet, or these ranks of a communicator that exists.
+    const struct tern__root *root;
+    struct hccl *of;
+    const uint32_t *ranks;
 };
 HcclResult tern__hccl_settings(const char *call, const HcclCommConfig *config,
                                struct tern__hccl_settings *settings);
 
-// comm.c. Joins the others at a path, as rank of size; settings may be NULL.
+// comm.c. Joins the others at a path, or as the settings, which may be NULL, say, as rank of size;
+// the path makes the name.
 HcclResult tern__hccl_join(const char *call, uint32_t size, const char *path, uint32_t rank,
                            const struct tern__hccl_settings *settings, HcclComm *comm);
 
@@ -84,6 +91,9 @@ bool tern__hccl_has_part(uint64_t key, const struct hccl *of);
 
 // The communicator of this name in this process: HCCL_E_NOT_FOUND.
 HcclResult tern__hccl_find(const char *call, const char *name, struct hccl **comm);
+
+// Whether its ranks are on several machines.
+bool tern__hccl_is_across(const struct hccl *comm);
 
 // symmetric.c. Forgets what was announced to a communicator that is being destroyed.
 void tern__hccl_symmetric_forget(const struct hccl *comm);

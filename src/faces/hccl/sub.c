@@ -2,7 +2,8 @@
 // Communicators of some ranks of another. Its ranks meet at a place of their own, whose name all of
 // them can work out alone: from where the ranks of the first one met, the id, and the list. So
 // nobody else takes part, and a rank that has another list waits at another place: after the
-// deadline it is told who did not come.
+// deadline it is told who did not come. On several machines there is no such place: the first
+// communicator makes them, and has to outlive them.
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
     if (comm == NULL || subComm == NULL) {
         return tern__hccl_no_pointer(call);
     }
-    const struct hccl *hccl = *comm;
+    struct hccl *hccl = *comm;
     HcclResult result = tern__hccl_ready(call, hccl);
     if (result != HCCL_SUCCESS) {
         return result;
@@ -87,6 +88,10 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
                                  hccl->name, subCommId);
     }
     snprintf(path, sizeof path, "%s/%s-%016" PRIx64, folder, place, key_of_list(rankIds, rankNum));
+    if (tern__hccl_is_across(hccl)) {
+        settings.of = hccl;
+        settings.ranks = rankIds;
+    }
     settings.part_of = hccl->rank + 1;
     settings.in_one_process = hccl->in_one_process;
     return tern__hccl_join_as(call, key, rankNum, path, subCommRankId, &settings, subComm);

@@ -69,7 +69,7 @@ static int one_line(int rank, const struct ranks *ranks, void *arg)
     char text[4096];
     CHECK(setenv("TERN_LOG", "warn", 1) == 0);
     CHECK(setenv("HCCL_ALGO", "level0:NA;level1:ring", 1) == 0);
-    CHECK(setenv("HCCL_IF_IP", "10.0.0.1", 1) == 0);
+    CHECK(setenv("HCCL_SOCKET_IFNAME", "=eth0", 1) == 0);
     CHECK(setenv("HCCL_DETERMINISTIC", "true", 1) == 0);
     CHECK(freopen(folder_file, "w", stderr) != NULL);
     for (int round = 0; round < 2; round++) {
@@ -81,8 +81,8 @@ static int one_line(int rank, const struct ranks *ranks, void *arg)
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     const char *line = strstr(text, "HCCL: set, but without a meaning here: "
-                                    "HCCL_ALGO (here TERN_ALGO), HCCL_IF_IP\n");
-    return line != NULL && strstr(line + 1, "HCCL_IF_IP\n") != NULL &&
+                                    "HCCL_ALGO (here TERN_ALGO), HCCL_SOCKET_IFNAME\n");
+    return line != NULL && strstr(line + 1, "HCCL_SOCKET_IFNAME\n") != NULL &&
                    strstr(line + 1, "HCCL: set") == NULL
                ? 0
                : 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 240
+// ctest-timeout: 240, ctest-machines: 2
 // Every collective of HCCL against the naive reference, bit for bit: kinds x types x operations x
 // sizes x in place x where buffers lie, several under way on one stream and on two, on the first
 // communicator and on parts of it, for 1, 2, 3, 5 and 8 ranks.

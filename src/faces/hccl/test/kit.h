@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For the tests of HCCL's calls: the cases of tern's own calls (coll/call/test/kit.h), made through
-// HCCL; and ranks with a communicator of HCCL, whose root info the parent made and the fork copied.
+// HCCL; and ranks with a communicator of HCCL, whose root info the parent made and the fork copied,
+// or where they are on several machines the last rank, for the others.
 #ifndef TERN_FACES_HCCL_TEST_KIT_H
 #define TERN_FACES_HCCL_TEST_KIT_H
 
@@ -26,18 +27,49 @@ KIT const HcclReduceOp hccl_ops[4] = {
 
 typedef int (*hccl_body)(HcclComm comm, void *arg);
 
-struct hccl_ranks {
+struct hccl_meeting {
     HcclRootInfo info;
+    _Atomic int made;
+};
+
+struct hccl_ranks {
+    struct hccl_meeting *meeting; // of all ranks
     int count;
     hccl_body body;
     void *arg;
 };
 
+// Before the ranks begin.
+KIT bool hccl_prepare(struct hccl_ranks *job)
+{
+    job->meeting = ranks_shared(sizeof *job->meeting);
+    if (getenv("TERN_TEST_MACHINES") == NULL) {
+        job->meeting->made = HcclGetRootInfo(&job->meeting->info) == HCCL_SUCCESS;
+        return job->meeting->made != 0;
+    }
+    return true;
+}
+
+// In a rank.
+KIT const HcclRootInfo *hccl_info(int rank, const struct hccl_ranks *job)
+{
+    struct hccl_meeting *meeting = job->meeting;
+    if (meeting->made == 0 && rank == job->count - 1) {
+        setenv("HCCL_IF_IP", "127.0.0.1", 1);
+        if (HcclGetRootInfo(&meeting->info) != HCCL_SUCCESS) {
+            abort();
+        }
+        meeting->made = 1;
+    }
+    ranks_count_await(&meeting->made, 1);
+    return &meeting->info;
+}
+
 KIT int hccl_rank(int rank, const struct ranks *ranks, void *arg)
 {
     struct hccl_ranks *job = arg;
     HcclComm comm = NULL;
-    CHECK(HcclCommInitRootInfo((uint32_t)job->count, &job->info, (uint32_t)rank, &comm) ==
+    CHECK(HcclCommInitRootInfo((uint32_t)job->count, hccl_info(rank, job), (uint32_t)rank, &comm) ==
           HCCL_SUCCESS);
     CHECK(job->body(comm, job->arg) == 0);
     CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
@@ -48,8 +80,7 @@ KIT int hccl_rank(int rank, const struct ranks *ranks, void *arg)
 KIT bool hccl_run(int count, hccl_body body, void *arg, double deadline_s)
 {
     struct hccl_ranks job = {.count = count, .body = body, .arg = arg};
-    return HcclGetRootInfo(&job.info) == HCCL_SUCCESS &&
-           ranks_run(count, hccl_rank, &job, deadline_s);
+    return hccl_prepare(&job) && ranks_run(count, hccl_rank, &job, deadline_s);
 }
 
 KIT int hccl_rank_of(HcclComm comm)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest-timeout: 120, ctest-machines: 2
 // Calls of HCCL in time: the order of one communicator's calls on several streams, communicators
 // that do not wait for each other, groups and batches, destroying with work under way.
 #include "faces/hccl/test/kit.h"

@@ -297,8 +297,9 @@ static void bad_root_infos_are_refused(void **state)
     char *boot_id = info.internal + sizeof info.internal - 128; // as of another machine
     boot_id[0] = (char)(boot_id[0] == 'f' ? 'e' : 'f');
     snprintf(boot_id + 64, 64, "elsewhere");
-    assert_true(refused(HcclCommInitRootInfo(2, &info, 1, &comm), HCCL_E_NOT_SUPPORT,
-                        "this root info was made on machine 'elsewhere', and this is '"));
+    assert_true(
+        refused(HcclCommInitRootInfo(2, &info, 1, &comm), HCCL_E_NOT_SUPPORT,
+                "this root info was made on machine 'elsewhere' for ranks there, and this is '"));
     memset(&info, 'x', sizeof info);
     assert_true(refused(HcclCommInitRootInfo(1, &info, 0, &comm), HCCL_E_PARA, "root info"));
     memset(&info, 0, sizeof info);
@@ -314,14 +315,15 @@ static int without_descriptors(int rank, const struct ranks *ranks, void *arg)
     int next = dup(0); // for the folder; there is none for a socket
     struct rlimit one_more = {(rlim_t)next + 1, (rlim_t)next + 1};
     CHECK(next >= 0 && close(next) == 0 && setrlimit(RLIMIT_NOFILE, &one_more) == 0);
-    CHECK(refused(HcclCommInitRootInfo(1, &job->info, 0, &comm), HCCL_E_SYSCALL, "open files"));
+    CHECK(refused(HcclCommInitRootInfo(1, hccl_info(rank, job), 0, &comm), HCCL_E_SYSCALL,
+                  "open files"));
     return 0;
 }
 
 static void a_system_call_that_fails_is_told(void **state)
 {
-    struct hccl_ranks job;
-    assert_int_equal(HcclGetRootInfo(&job.info), HCCL_SUCCESS);
+    struct hccl_ranks job = {.count = 1};
+    assert_true(hccl_prepare(&job));
     assert_true(ranks_run(1, without_descriptors, &job, 60));
 }
 
@@ -334,7 +336,7 @@ static int same_rank(int rank, const struct ranks *ranks, void *arg)
     HcclCommConfigInit(&config);
     config.hcclExecTimeOut = 2;
     HcclResult result =
-        HcclCommInitRootInfoConfig(3, &job->info, rank == 0 ? 0 : 1, &config, &comm);
+        HcclCommInitRootInfoConfig(3, hccl_info(rank, job), rank == 0 ? 0 : 1, &config, &comm);
     if (rank > 0 && result == HCCL_E_TCP_CONNECT) {
         return refused(result, HCCL_E_TCP_CONNECT, "rank 1") ? 2 : 1;
     }
@@ -344,9 +346,9 @@ static int same_rank(int rank, const struct ranks *ranks, void *arg)
 
 static void of_two_with_one_rank_one_is_refused(void **state)
 {
-    struct hccl_ranks job;
+    struct hccl_ranks job = {.count = 3};
     struct ranks ranks;
-    assert_int_equal(HcclGetRootInfo(&job.info), HCCL_SUCCESS);
+    assert_true(hccl_prepare(&job));
     ranks_begin(&ranks, 3, same_rank, &job);
     assert_true(ranks_wait(&ranks, 90));
     assert_int_equal(ranks.statuses[0], 0);
