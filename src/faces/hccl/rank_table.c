@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communicators of a rank table. All ranks that read the same table meet at a path made from its
-// text and the user. Set-up path.
+// text and the user; on several machines at the server of rank 0. Set-up path.
 
 #include "faces/hccl/rank_table.h"
 
@@ -15,9 +15,12 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/options.h"
 #include "faces/hccl/state.h"
+#include "start/root.h"
 
-enum { TABLE_BYTES_MAX = 16 << 20 };
+// The port is HCCL's own default.
+enum { TABLE_BYTES_MAX = 16 << 20, BASE_PORT = 60000, PORT_MIN = 1024, PORT_MAX = 65520 };
 
 // HCCL's name for the communicator of a rank table.
 static const char world_name[] = "hccl_world_group";
@@ -42,11 +45,12 @@ static bool is_here(const struct ifaddrs *own, const char *id)
 
 // A table of several servers may be tried out on one machine, which then is all of them. But where
 // one of them is this machine by its address, the others are not.
-static HcclResult refuse_others(const char *call, const char *file,
-                                const struct tern__hccl_table *table)
+static HcclResult find_others(const char *call, const char *file,
+                              const struct tern__hccl_table *table, bool *others)
 {
     struct ifaddrs *own = NULL;
-    int here = 0, other = -1;
+    int here = 0;
+    *others = false;
     if (table->servers < 2) {
         return HCCL_SUCCESS;
     }
@@ -57,17 +61,36 @@ static HcclResult refuse_others(const char *call, const char *file,
                                  strerror(errno), table->servers, file);
     }
     for (int i = 0; i < table->servers; i++) {
-        bool is = is_here(own, table->server_ids[i]);
-        here += is;
-        other = is ? other : i;
+        here += is_here(own, table->server_ids[i]);
     }
     freeifaddrs(own);
-    return here == 0 || other < 0
+    *others = here > 0 && here < table->servers;
+    return HCCL_SUCCESS;
+}
+
+// The ranks of several machines meet where rank 0 listens: its server has an address, since one of
+// them is known by it.
+static HcclResult find_place(const char *call, const struct tern__hccl_table *table,
+                             uint64_t digest, struct tern__root *root)
+{
+    const char *option = getenv("HCCL_IF_BASE_PORT");
+    long port = BASE_PORT;
+    uint8_t token[16];
+    if (option != NULL && *option != '\0' &&
+        tern__parse_integer(option, PORT_MIN, PORT_MAX, &port) != 0) {
+        return tern__hccl_refuse(call, HCCL_E_PARA,
+                                 "HCCL_IF_BASE_PORT is '%.40s'; it must be a number from %d to %d",
+                                 option, PORT_MIN, PORT_MAX);
+    }
+    memcpy(token, &digest, sizeof digest);
+    memcpy(token + sizeof digest, &digest, sizeof digest);
+    return tern__root_agreed(table->server_ids[table->server_of[0]], (uint32_t)port, token, root) ==
+                   TERN_OK
                ? HCCL_SUCCESS
-               : tern__hccl_refuse(call, HCCL_E_NOT_SUPPORT,
-                                   "server '%.100s' of '%.200s' is another machine; several "
-                                   "machines: not yet",
-                                   table->server_ids[other], file);
+               : tern__hccl_refuse(call, HCCL_E_PARA,
+                                   "server_id of rank 0, at which the ranks of several machines "
+                                   "meet: %s",
+                                   tern_last_error());
 }
 
 static HcclResult read_table(const char *call, const char *path, struct tern__hccl_table *table,
@@ -92,12 +115,18 @@ static HcclResult join_table(const char *call, const char *file, uint32_t rank,
                              struct tern__hccl_settings *settings, HcclComm *comm)
 {
     struct tern__hccl_table *table = calloc(1, sizeof *table);
+    struct tern__root root;
     uint64_t digest = 0;
+    bool others = false;
     if (table == NULL) {
         return tern__hccl_refuse(call, HCCL_E_MEMORY, "no memory for a rank table");
     }
     HcclResult result = read_table(call, file, table, &digest);
-    result = result == HCCL_SUCCESS ? refuse_others(call, file, table) : result;
+    result = result == HCCL_SUCCESS ? find_others(call, file, table, &others) : result;
+    if (result == HCCL_SUCCESS && others) {
+        result = find_place(call, table, digest, &root);
+        settings->root = &root;
+    }
     uint32_t ranks = (uint32_t)table->ranks;
     free(table);
     if (result != HCCL_SUCCESS) {

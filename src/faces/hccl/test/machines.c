@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 120
 // Communicators of HCCL whose ranks are on several machines, which are words of TERN_MACHINE: root
-// infos that any of the ranks makes, parts, and what goes wrong before all have met.
+// infos that any of the ranks makes, rank tables, parts, and what goes wrong before all have met.
 // (Calls, orders and failures on several machines: kinds, order and failures.)
 #include "faces/hccl/test/kit.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 enum { N = 700 };
@@ -298,6 +301,77 @@ static void kernels_have_windows(void **state)
     assert_true(ranks_run(3, context, ranks_shared(sizeof(struct board)), 60));
 }
 
+static char table_file[64];
+static char port_text[16];
+
+static int free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
+                getsockname(fd, (struct sockaddr *)&at, &length) == 0);
+    close(fd);
+    return ntohs(at.sin_port);
+}
+
+// A table of two servers, of which one is this machine's address and the other one nobody's.
+static void write_table(void)
+{
+    snprintf(table_file, sizeof table_file, "/tmp/tern-table-%d", (int)getpid());
+    FILE *file = fopen(table_file, "w");
+    assert_non_null(file);
+    fprintf(file,
+            "{\"status\":\"completed\",\"server_list\":["
+            "{\"server_id\":\"192.0.2.7\",\"device\":["
+            "{\"device_id\":\"0\",\"rank_id\":\"1\"},{\"device_id\":\"1\",\"rank_id\":\"3\"}]},"
+            "{\"server_id\":\"127.0.0.1\",\"device\":["
+            "{\"device_id\":\"0\",\"rank_id\":\"0\"},{\"device_id\":\"1\",\"rank_id\":\"2\"}]}"
+            "]}");
+    assert_int_equal(fclose(file), 0);
+    snprintf(port_text, sizeof port_text, "%d", free_port());
+}
+
+// Rank 0 comes last, once; and one job after another.
+static int meet_at_table(int rank, const struct ranks *ranks, void *arg)
+{
+    place(rank);
+    setenv("HCCL_IF_BASE_PORT", port_text, 1);
+    for (int round = 0; round < 3; round++) {
+        HcclComm comm = NULL;
+        usleep(rank == 0 && round == 1 ? 200000 : 0);
+        CHECK(HcclCommInitClusterInfo(table_file, (uint32_t)rank, &comm) == HCCL_SUCCESS);
+        CHECK(hccl_rank_of(comm) == rank && sums_are_right(comm, round) == 0);
+        CHECK(HcclBarrier(comm, NULL) == HCCL_SUCCESS);
+        CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
+    }
+    return 0;
+}
+
+static int alone_at_table(int rank, const struct ranks *ranks, void *arg)
+{
+    HcclComm comm = NULL;
+    place(rank);
+    setenv("HCCL_IF_BASE_PORT", "80", 1);
+    CHECK(HcclCommInitClusterInfo(table_file, 0, &comm) == HCCL_E_PARA);
+    CHECK(look_says("HCCL_IF_BASE_PORT is '80'; it must be a number from 1024 to 65520"));
+    setenv("HCCL_IF_BASE_PORT", port_text, 1);
+    setenv("HCCL_EXEC_TIMEOUT", "1", 1);
+    CHECK(HcclCommInitClusterInfo(table_file, 2, &comm) == HCCL_E_TIMEOUT);
+    CHECK(look_says("to which did not come: rank 0"));
+    CHECK(HcclCommInitClusterInfo(table_file, 0, &comm) == HCCL_E_TIMEOUT);
+    CHECK(look_says("to which did not come: rank 1, rank 2, rank 3"));
+    return 0;
+}
+
+static void ranks_of_a_table_meet_at_rank_0(void **state)
+{
+    write_table();
+    assert_true(ranks_run(4, meet_at_table, NULL, 60));
+    assert_true(ranks_run(1, alone_at_table, NULL, 60));
+    unlink(table_file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +382,7 @@ int main(void)
         cmocka_unit_test(who_cannot_make_one_is_told),
         cmocka_unit_test(parts_end_before_their_whole),
         cmocka_unit_test(kernels_have_windows),
+        cmocka_unit_test(ranks_of_a_table_meet_at_rank_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
