@@ -3,6 +3,7 @@
 // stream, device memory, and every collective once, with every element of its result compared.
 //
 //     tern run -n 4 hccl_host              the root info goes through a file
+//     tern run --hosts a:2,b:2 hccl_host FILE      through this one, which both hosts see
 //     mpirun -n 4 ./hccl_host              built with mpicc -DUSE_MPI: through MPI_Bcast
 #include <acl/acl.h>
 #include <hccl/hccl.h>
@@ -37,8 +38,9 @@ struct program {
 };
 
 #ifdef USE_MPI
-static void begin(struct program *p, HcclRootInfo *info)
+static void begin(struct program *p, const char *file, HcclRootInfo *info)
 {
+    (void)file;
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &p->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &p->size);
@@ -93,14 +95,18 @@ static void read_info(HcclRootInfo *info)
     fclose(file);
 }
 
-// The ranks of a job have one parent, the launcher.
-static void begin(struct program *p, HcclRootInfo *info)
+// The ranks of a job on one machine have one parent, the launcher.
+static void begin(struct program *p, const char *file, HcclRootInfo *info)
 {
     const char *folder = getenv("TMPDIR");
     p->rank = number("TERN_RANK");
     p->size = number("TERN_NRANKS");
-    snprintf(path, sizeof path, "%.200s/hccl_host-%d", folder != NULL ? folder : "/tmp",
-             (int)getppid());
+    if (file != NULL) {
+        snprintf(path, sizeof path, "%s", file);
+    } else {
+        snprintf(path, sizeof path, "%.200s/hccl_host-%d", folder != NULL ? folder : "/tmp",
+                 (int)getppid());
+    }
     if (p->rank != 0) {
         read_info(info);
         return;
@@ -258,11 +264,11 @@ static void prepare(struct program *p)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static struct program p;
     HcclRootInfo info;
-    begin(&p, &info);
+    begin(&p, argc > 1 ? argv[1] : NULL, &info);
     TRY(aclInit(NULL));
     TRY(aclrtSetDevice(p.rank));
     TRY(HcclCommInitRootInfo((uint32_t)p.size, &info, (uint32_t)p.rank, &p.comm));

@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The host program for HCCL in examples/ runs under `tern run`, and with each MPI that there is.
+# ctest-timeout: 120
+# The host program for HCCL in examples/ runs under `tern run`, and with each MPI that there is; also on several
+# machines.
 source "$(dirname "$0")/../support/shell.sh"
 bin=$build/bin
 
 for n in 1 2 3 5 8; do
     expect 0 "$n ranks have made 14 calls of HCCL, and every element is right" \
         env TMPDIR="$dir" "$tern" run -n "$n" "$bin/hccl_host"
+done
+for hosts in localhost:1,localhost:1 localhost:2,localhost:1,localhost:2; do
+    n=$(($(tr , + <<<"${hosts//localhost:/}")))
+    expect 0 "$n ranks have made 14 calls of HCCL, and every element is right" \
+        env TMPDIR="$dir" TERN_TIMEOUT=60 "$tern" run --hosts "$hosts" "$bin/hccl_host" "$dir/hccl_host-info" </dev/null
 done
 [ -z "$(find "$dir" -name 'hccl_host-*' -o -name 'tern-hccl*')" ] || die "a file was left behind"
 expect 1 'start me with' env -u TERN_RANK "$bin/hccl_host"
@@ -23,6 +30,8 @@ for mpi in openmpi mpich; do
     for n in 1 3 4; do
         expect 0 "$n ranks have made 14 calls" "mpirun.$mpi" "${options[@]}" -n "$n" ./with_mpi
     done
+    expect 0 "3 ranks have made 14 calls" env TERN_NET_ADDRESS=127.0.0.1 HCCL_IF_IP=127.0.0.1 TERN_TIMEOUT=60 \
+        "mpirun.$mpi" "${options[@]}" -n 2 env TERN_MACHINE=a ./with_mpi : -n 1 env TERN_MACHINE=b ./with_mpi
     tried=$((tried + 1))
 done
 if [ "$tried" -eq 0 ]; then
