@@ -18,13 +18,13 @@
 // more.
 enum { PLACES = 64 };
 
-struct place {
+struct listening {
     uint8_t token[16];
     int listener; // -1: none
     pid_t process;
 };
 
-static struct place places[PLACES];
+static struct listening places[PLACES];
 static int used; // places that have been used; the one that is used next is this, modulo PLACES
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of both
 
@@ -45,7 +45,7 @@ int tern__root_listen(struct tern__root *root)
     TERN_TRY(root->address.length == 0 ? listen_anywhere(&root->address, &listener)
                                        : tern__listen_at(&root->address, &listener));
     pthread_mutex_lock(&lock);
-    struct place *place = &places[used % PLACES];
+    struct listening *place = &places[used % PLACES];
     if (used >= PLACES && place->listener >= 0) {
         close(place->listener);
     }
@@ -65,7 +65,7 @@ static int take(const struct tern__root *root, int *listener)
     *listener = -1;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < used && i < PLACES; i++) {
-        struct place *place = &places[i];
+        struct listening *place = &places[i];
         if (place->listener < 0 || memcmp(place->token, root->token, sizeof place->token) != 0) {
             continue;
         }

@@ -12,8 +12,8 @@
 // A TCP socket that listens at a port of the kernel's choice, on all addresses of this machine.
 int tern__listen(int *fd, uint32_t *port);
 
-// The same at this address; port 0: one of the kernel's choice, which is filled in. TERN_ERR_SYSTEM:
-// the address is not this machine's, or the port is taken.
+// The same at this address; port 0: one of the kernel's choice, which is filled in.
+// TERN_ERR_SYSTEM: the address is not this machine's, or the port is taken.
 int tern__listen_at(struct tern__address *address, int *fd);
 
 // The address that other machines reach this one at: TERN_NET_ADDRESS, else that of the first

@@ -89,8 +89,8 @@ static void say_come(struct attending *attending)
     tern__link_say(&attending->link, &come, payload);
 }
 
-// While the host says nothing, which looks after all, this one looks now and then whether another one
-// has ended: the host may have given up because of that.
+// While the host says nothing, which looks after all, this one looks now and then whether another
+// one has ended: the host may have given up because of that.
 static int look_after_others(struct attending *attending)
 {
     const struct tern__star *star = attending->star;

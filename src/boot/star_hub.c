@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's side of a gathering. Its listener may bring connections that are older than the call: of
-// ranks that have waited and given up, which have ended by now, and of ranks that still wait. What
-// says nothing, or says what is not asked for, is closed and holds nothing up.
+// The host's side of a gathering. Its listener may bring connections that are older than the call:
+// of ranks that have waited and given up, which have ended by now, and of ranks that still wait.
+// What says nothing, or says what is not asked for, is closed and holds nothing up.
 
 #include <errno.h>
 #include <poll.h>

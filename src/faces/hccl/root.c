@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Root infos. One is the path at which the ranks meet on the machine that it was made on; where the
-// program runs on several, it is a place of the network, too, and all ranks meet there. Set-up path.
+// program runs on several, it is a place of the network, too, and all meet there. Set-up path.
 
 #include "faces/hccl/root.h"
 

@@ -5,8 +5,7 @@
 
 #include "hccl/hccl_comm.h"
 
-// As HcclGetRootInfo, for ranks of this process alone: a path, behind the first '/' of which nothing
-// else is asked for.
+// As HcclGetRootInfo, for ranks of this process alone: from its first '/' on, a path.
 HcclResult tern__hccl_root_path(const char *call, HcclRootInfo *info);
 
 #endif
