@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -45,7 +46,7 @@ static void place(int rank)
 struct board {
     HcclRootInfo info;
     _Atomic int made, begun, ended;
-    int maker;
+    int maker, victim;
 };
 
 static bool make_info(struct board *board)
@@ -190,6 +191,51 @@ static void of_two_with_one_rank_one_is_refused(void **state)
     struct board *board = ranks_shared(sizeof *board);
     assert_true(ranks_run(3, same_rank, board, 60));
     assert_int_equal(board->ended, 1);
+}
+
+// Calls until one fails: because of the victim, or of who could not start because of it.
+static int survive(int rank, const struct ranks *ranks, void *arg)
+{
+    struct board *board = arg;
+    HcclComm comm = NULL;
+    place(rank);
+    setenv("TMPDIR", ranks->folder, 1); // where nothing may be left
+    setenv("HCCL_EXEC_TIMEOUT", SHORT_S, 1);
+    CHECK(rank != board->maker || make_info(board));
+    ranks_count_await(&board->made, 1);
+    board->begun++;
+    HcclResult result = HcclCommInitRootInfo(5, &board->info, (uint32_t)rank, &comm);
+    bool met = result == HCCL_SUCCESS;
+    while (result == HCCL_SUCCESS) {
+        result = sum(comm);
+    }
+    CHECK(result == HCCL_E_REMOTE || (!met && result == HCCL_E_TIMEOUT));
+    CHECK(look_says("rank"));
+    board->ended += met;
+    CHECK(!met || HcclCommDestroy(comm) == HCCL_SUCCESS);
+    return 0;
+}
+
+static void a_death_at_any_moment_of_the_start_is_told(void **state)
+{
+    uint64_t random = 20261128;
+    int met = 0;
+    for (int round = 0; round < ROUNDS_OF(10); round++) {
+        struct board *board = ranks_shared(sizeof *board);
+        struct ranks ranks;
+        board->victim = (int)random_below(&random, 5);
+        board->maker = (int)random_below(&random, 5);
+        ranks_begin(&ranks, 5, survive, board);
+        ranks_count_await(&board->begun, 1 + (int)random_below(&random, 5));
+        usleep((useconds_t)random_below(&random, round % 2 == 0 ? 40000 : 400000));
+        assert_int_equal(kill(ranks.pids[board->victim], SIGKILL), 0);
+        assert_true(ranks_wait(&ranks, 60) && ranks_end(&ranks));
+        for (int rank = 0; rank < 5; rank++) {
+            assert_true(rank == board->victim || ranks.statuses[rank] == 0);
+        }
+        met += board->ended > 0;
+    }
+    printf("%d of %d rounds came as far as calls\n", met, ROUNDS_OF(10));
 }
 
 static int child_of_the_maker(int rank, const struct ranks *ranks, void *arg)
@@ -379,6 +425,7 @@ int main(void)
         cmocka_unit_test(who_does_not_come_is_named),
         cmocka_unit_test(a_maker_that_ends_or_differs_is_told),
         cmocka_unit_test(of_two_with_one_rank_one_is_refused),
+        cmocka_unit_test(a_death_at_any_moment_of_the_start_is_told),
         cmocka_unit_test(who_cannot_make_one_is_told),
         cmocka_unit_test(parts_end_before_their_whole),
         cmocka_unit_test(kernels_have_windows),
