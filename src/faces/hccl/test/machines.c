@@ -28,7 +28,8 @@ static int sums_are_right(HcclComm comm, int base)
     }
     CHECK(sum(comm) == HCCL_SUCCESS);
     for (int i = 0; i < N; i++) {
-        CHECK(sums[i] == (float)(n * (n - 1) / 2 + n * (base + i)));
+        int right = n * (n - 1) / 2 + n * (base + i);
+        CHECK(sums[i] == (float)right);
     }
     return 0;
 }
@@ -350,15 +351,20 @@ static void kernels_have_windows(void **state)
 static char table_file[64];
 static char port_text[16];
 
+// Below those that the kernel chooses: they may be taken at any moment.
 static int free_port(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof at;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
-                getsockname(fd, (struct sockaddr *)&at, &length) == 0);
-    close(fd);
-    return ntohs(at.sin_port);
+    for (int port = 20000 + (int)getpid() % 10000;; port++) {
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        at.sin_port = htons((uint16_t)port);
+        assert_true(fd >= 0 && port < 32000);
+        bool is_free = bind(fd, (struct sockaddr *)&at, sizeof at) == 0;
+        close(fd);
+        if (is_free) {
+            return port;
+        }
+    }
 }
 
 // A table of two servers, of which one is this machine's address and the other one nobody's.
