@@ -64,6 +64,8 @@ struct tern__root {
     int32_t host; // the rank that listens when it joins; -1: somebody has begun to
 };
 int tern__root_listen(struct tern__root *root);
+
+// TERN_ERR_ARG: there can be no such place. TERN_ERR_STATE: the parent of this process listens there.
 int tern__exchange_root(const struct tern__root *root, int rank, int nranks,
                         struct tern__exchange *exchange);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exchange of ranks that know a token and where one of them listens: a gathering (boot/star.h)
-// there. That one has begun to listen before it joins, so that the others may come first.
+// An exchange of ranks that know a token and where one of them listens, or will: a gathering
+// (boot/star.h) there.
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -128,6 +128,9 @@ static void end(struct tern__exchange *exchange)
 int tern__exchange_root(const struct tern__root *root, int rank, int nranks,
                         struct tern__exchange *exchange)
 {
+    if (!tern__address_is_one(&root->address) || root->host < -1 || root->host >= nranks) {
+        return tern__fail(TERN_ERR_ARG, "the place to meet is damaged: it has no address");
+    }
     struct meeting *meeting = malloc(sizeof *meeting);
     if (meeting == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for the start of %d ranks", nranks);

@@ -103,6 +103,14 @@ void tern__address_set_port(struct tern__address *address, uint32_t port)
     memcpy(address->bytes, &four, sizeof four);
 }
 
+bool tern__address_is_one(const struct tern__address *address)
+{
+    sa_family_t family;
+    memcpy(&family, address->bytes, sizeof family);
+    return (family == AF_INET && address->length == sizeof(struct sockaddr_in)) ||
+           (family == AF_INET6 && address->length == sizeof(struct sockaddr_in6));
+}
+
 bool tern__address_read(struct tern__address *address, const char *text, uint32_t port)
 {
     struct sockaddr_in four = {.sin_family = AF_INET};

@@ -29,6 +29,9 @@ void tern__address_set(struct tern__address *address, const struct sockaddr *fro
 
 void tern__address_set_port(struct tern__address *address, uint32_t port);
 
+// Whether it is an address at all: what comes from elsewhere may be anything.
+bool tern__address_is_one(const struct tern__address *address);
+
 // From numbers, as in "10.77.0.2" or "::1"; false when it is neither.
 bool tern__address_read(struct tern__address *address, const char *text, uint32_t port);
 

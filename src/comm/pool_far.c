@@ -8,7 +8,6 @@
 // not know is dropped.
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "base/options.h"
 #include "boot/env.h"
 #include "boot/fork.h"
+#include "boot/listen.h"
 #include "boot/peer.h"
 #include "boot/star.h"
 #include "comm/fault.h"
@@ -34,14 +34,6 @@ struct given {
     struct tern__shown ctl; // of a machine's lowest rank
 };
 
-static bool is_address(const struct tern__address *address)
-{
-    sa_family_t family;
-    memcpy(&family, address->bytes, sizeof family);
-    return (family == AF_INET && address->length == sizeof(struct sockaddr_in)) ||
-           (family == AF_INET6 && address->length == sizeof(struct sockaddr_in6));
-}
-
 // Of ranks of other machines, as far as it can be seen from here.
 static int check_card(const struct tern__joining *joining, int rank)
 {
@@ -52,7 +44,7 @@ static int check_card(const struct tern__joining *joining, int rank)
         return tern__fail(TERN_ERR_MISMATCH,
                           "the window of rank %d was prepared by another version of tern", rank);
     }
-    if (!is_address(&card->address)) {
+    if (!tern__address_is_one(&card->address)) {
         return tern__fail(TERN_ERR_REFUSED,
                           "the window of rank %d is on machine %s, and its process could not "
                           "listen for ranks of other machines when it prepared it",

@@ -74,9 +74,10 @@ static HcclResult find_place(const char *call, struct origin *origin)
     if (!named && !tern__start_is_across()) {
         return HCCL_SUCCESS;
     }
-    if (tern__root_make(named ? address : NULL, &origin->root) != TERN_OK) {
-        return tern__hccl_refuse(call, named ? HCCL_E_PARA : HCCL_E_NETWORK, "%s%s",
-                                 named ? "HCCL_IF_IP: " : "", tern_last_error());
+    int status = tern__root_make(named ? address : NULL, &origin->root);
+    if (status != TERN_OK) {
+        return tern__hccl_refuse(call, status == TERN_ERR_ARG ? HCCL_E_PARA : HCCL_E_NETWORK,
+                                 "%s%s", named ? "HCCL_IF_IP: " : "", tern_last_error());
     }
     origin->across = 1;
     return HCCL_SUCCESS;
@@ -117,6 +118,7 @@ static HcclResult join(const char *call, uint32_t size, const HcclRootInfo *info
     }
     memcpy(&origin, info->internal + sizeof info->internal - sizeof origin, sizeof origin);
     if (origin.across != 0) {
+        origin.root.host = -1;
         settings->root = &origin.root;
     } else {
         HcclResult here = check_origin(call, &origin);

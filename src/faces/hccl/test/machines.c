@@ -267,7 +267,7 @@ static int wrong_addresses(int rank, const struct ranks *ranks, void *arg)
     CHECK(HcclGetRootInfo(&info) == HCCL_E_PARA);
     CHECK(look_says("HCCL_IF_IP: 'the-first' is not written as an IPv4 or IPv6 address"));
     setenv("HCCL_IF_IP", "192.0.2.1", 1); // nobody's
-    CHECK(HcclGetRootInfo(&info) == HCCL_E_PARA);
+    CHECK(HcclGetRootInfo(&info) == HCCL_E_NETWORK);
     CHECK(look_says("HCCL_IF_IP: cannot listen at 192.0.2.1:0: Cannot assign"));
     CHECK(look_fds() == fds);
     setenv("HCCL_IF_IP", "127.0.0.1", 1);
