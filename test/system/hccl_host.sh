@@ -14,7 +14,9 @@ done
 for hosts in localhost:1,localhost:1 localhost:2,localhost:1,localhost:2; do
     n=$(($(tr , + <<<"${hosts//localhost:/}")))
     expect 0 "$n ranks have made 14 calls of HCCL, and every element is right" \
-        env TMPDIR="$dir" TERN_TIMEOUT=60 "$tern" run --hosts "$hosts" "$bin/hccl_host" "$dir/hccl_host-info" </dev/null
+        env TMPDIR="$dir" TERN_TIMEOUT=60 TERN_LOG=info "$tern" run --hosts "$hosts" "$bin/hccl_host" \
+        "$dir/hccl_host-info" </dev/null
+    grep -qE 'met at [0-9.]+:[0-9]+' said || die "$hosts: not by the network: $(cat said)"
 done
 [ -z "$(find "$dir" -name 'hccl_host-*' -o -name 'tern-hccl*')" ] || die "a file was left behind"
 expect 1 'start me with' env -u TERN_RANK "$bin/hccl_host"

@@ -71,6 +71,7 @@ KIT int hccl_rank(int rank, const struct ranks *ranks, void *arg)
     HcclComm comm = NULL;
     CHECK(HcclCommInitRootInfo((uint32_t)job->count, hccl_info(rank, job), (uint32_t)rank, &comm) ==
           HCCL_SUCCESS);
+    CHECK(tern__hccl_is_across(comm) == (ranks->machines != NULL));
     CHECK(job->body(comm, job->arg) == 0);
     CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
     return 0;
