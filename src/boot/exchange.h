@@ -65,7 +65,8 @@ struct tern__root {
 };
 int tern__root_listen(struct tern__root *root);
 
-// TERN_ERR_ARG: there can be no such place. TERN_ERR_STATE: the parent of this process listens there.
+// TERN_ERR_ARG: there can be no such place. TERN_ERR_STATE: the parent of this process listens
+// there.
 int tern__exchange_root(const struct tern__root *root, int rank, int nranks,
                         struct tern__exchange *exchange);
 

@@ -37,7 +37,7 @@ int tern__listen(int *fd, uint32_t *port)
         if (made < 0) {
             continue;
         }
-        struct sockaddr_in6 bound;
+        struct sockaddr_in6 bound = {0};
         socklen_t length = sizeof bound;
         if (bind_any(made, six != 0) == 0 && listen(made, 2 * TERN_RANKS_MAX) == 0 &&
             getsockname(made, (struct sockaddr *)&bound, &length) == 0) {

@@ -103,8 +103,9 @@ HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
 }
 
 static HcclResult join(const char *call, uint32_t size, const HcclRootInfo *info, uint32_t rank,
-                       struct tern__hccl_settings *settings, HcclComm *comm)
+                       const struct tern__hccl_settings *settings, HcclComm *comm)
 {
+    struct tern__hccl_settings with = *settings;
     struct origin origin;
     if (info == NULL || comm == NULL) {
         return tern__hccl_no_pointer(call);
@@ -119,14 +120,14 @@ static HcclResult join(const char *call, uint32_t size, const HcclRootInfo *info
     memcpy(&origin, info->internal + sizeof info->internal - sizeof origin, sizeof origin);
     if (origin.across != 0) {
         origin.root.host = -1;
-        settings->root = &origin.root;
+        with.root = &origin.root;
     } else {
         HcclResult here = check_origin(call, &origin);
         if (here != HCCL_SUCCESS) {
             return here;
         }
     }
-    return tern__hccl_join(call, size, info->internal + sizeof mark - 1, rank, settings, comm);
+    return tern__hccl_join(call, size, info->internal + sizeof mark - 1, rank, &with, comm);
 }
 
 HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of HCCL on several machines, which are words of TERN_MACHINE: where ranks are, what they
-// share, and a call that they check.
+// For tests of HCCL on several machines, which are words of TERN_MACHINE: where ranks are, what
+// they share, and a call that they check.
 #ifndef TERN_FACES_HCCL_TEST_BOARD_H
 #define TERN_FACES_HCCL_TEST_BOARD_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-timeout: 120
-// Communicators of HCCL whose ranks are on several machines: root infos that any of the ranks makes,
-// ranks that are threads, parts, windows, rank tables. (What goes wrong before all have met:
+// Communicators of HCCL whose ranks are on several machines: root infos that any of the ranks
+// makes, ranks that are threads, parts, windows, rank tables. (What goes wrong before all have met:
 // machines_start. Calls, their order, and failures in them: kinds, order and failures.)
 #include "faces/hccl/test/board.h"
 
