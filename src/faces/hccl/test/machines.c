@@ -10,6 +10,12 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include "lib/hccl/hccl_client.h"
+#include "tern/put.h"
+#include "tern/signal.h"
+#include "tern/stream.h"
+#include "tern/window.h"
+
 static int meet(int rank, const struct ranks *ranks, void *arg)
 {
     struct board *board = arg;
@@ -122,25 +128,62 @@ static void parts_end_before_their_whole(void **state)
     assert_true(ranks_run(5, parts, ranks_shared(sizeof(struct board)), 60));
 }
 
-// The context of kernels, with the windows of all; their calls of HCCL are for one machine.
+// A kernel that begins to use HCCL.
+static int try_hccl(void *args)
+{
+    static const tern_hccl_site here = {"machines.c", 1};
+    tern_hccl object = {0};
+    tern_hccl_init(&object, &(tern_hccl_start){.context = *(void **)args, .kind_fits = 1}, here);
+    return TERN_OK;
+}
+
+// Puts into the next rank's window, found by its address in the context, and notifies it.
+static int pass_on(const tern_context *seen)
+{
+    tern_window *window;
+    size_t offset;
+    int rank;
+    int32_t value = 40 + (int32_t)seen->rankId;
+    const uint64_t next = seen->windowsIn[(seen->rankId + 1) % seen->rankNum] + 4096;
+    CHECK(tern_window_find((const void *)(uintptr_t)next, &window, &rank, &offset) == TERN_OK);
+    CHECK(rank == (int)((seen->rankId + 1) % seen->rankNum) && offset == 4096);
+    CHECK(tern_put(window, rank, offset, &value, sizeof value) == TERN_OK);
+    CHECK(tern_signal_notify(window, rank, 64, 1, TERN_NOTIFY_ADD) == TERN_OK);
+    CHECK(tern_signal_wait(window, 64, TERN_CMP_GE, 1, TERN_TIMEOUT_DEFAULT) == TERN_OK);
+    const int32_t *mine = (const int32_t *)(uintptr_t)(seen->windowsIn[seen->rankId] + 4096);
+    CHECK(*mine == 40 + (int32_t)((seen->rankId + seen->rankNum - 1) % seen->rankNum));
+    return 0;
+}
+
+// Kernels have the windows of all; their own calls of HCCL are for one machine.
 static int context(int rank, const struct ranks *ranks, void *arg)
 {
     struct board *board = arg;
     HcclComm comm = NULL;
+    aclrtStream stream;
     void *made = NULL;
     char tiling[64] = "";
     CHECK(board_take(board, rank));
     CHECK(HcclCommInitRootInfo(3, &board->info, (uint32_t)rank, &comm) == HCCL_SUCCESS);
     CHECK(HcclAllocComResourceByTiling(comm, NULL, tiling, &made) == HCCL_SUCCESS);
     const tern_context *seen = made;
-    CHECK(seen->rankId == (uint32_t)rank && seen->rankNum == 3 && seen->windowsIn[rank] != 0);
-    ((char *)(uintptr_t)seen->windowsIn[rank])[7] = 1;
+    CHECK(seen->rankId == (uint32_t)rank && seen->rankNum == 3);
+    CHECK(pass_on(seen) == 0);
+    CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
+    tern_stream_kernel kernel = {.kernel = try_hccl,
+                                 .blocks = 1,
+                                 .args = &made,
+                                 .args_bytes = sizeof made};
+    CHECK(tern_stream_launch(stream, &kernel) == TERN_OK);
+    CHECK(tern_stream_sync(stream, TERN_TIMEOUT_DEFAULT) != TERN_OK);
+    CHECK(look_says("or one of ranks on several machines"));
+    CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
     CHECK(HcclBarrier(comm, NULL) == HCCL_SUCCESS);
     CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
     return 0;
 }
 
-static void kernels_have_windows(void **state)
+static void kernels_have_windows_and_no_calls(void **state)
 {
     assert_true(ranks_run(3, context, ranks_shared(sizeof(struct board)), 60));
 }
@@ -225,8 +268,10 @@ static void ranks_of_a_table_meet_at_rank_0(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_rank_may_make_the_root_info), cmocka_unit_test(ranks_may_be_threads),
-        cmocka_unit_test(parts_end_before_their_whole),    cmocka_unit_test(kernels_have_windows),
+        cmocka_unit_test(any_rank_may_make_the_root_info),
+        cmocka_unit_test(ranks_may_be_threads),
+        cmocka_unit_test(parts_end_before_their_whole),
+        cmocka_unit_test(kernels_have_windows_and_no_calls),
         cmocka_unit_test(ranks_of_a_table_meet_at_rank_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
