@@ -116,10 +116,16 @@ bool tern__address_read(struct tern__address *address, const char *text, uint32_
     struct sockaddr_in four = {.sin_family = AF_INET};
     struct sockaddr_in6 six = {.sin6_family = AF_INET6};
     if (inet_pton(AF_INET, text, &four.sin_addr) == 1) {
+        in_addr_t number = ntohl(four.sin_addr.s_addr);
+        if (number == INADDR_ANY || IN_MULTICAST(number) || number == INADDR_BROADCAST) {
+            return false;
+        }
         tern__address_set(address, (struct sockaddr *)&four, port);
         return true;
     }
-    if (inet_pton(AF_INET6, text, &six.sin6_addr) == 1) {
+    const struct in6_addr *number = &six.sin6_addr;
+    if (inet_pton(AF_INET6, text, &six.sin6_addr) == 1 && !IN6_IS_ADDR_UNSPECIFIED(number) &&
+        !IN6_IS_ADDR_MULTICAST(number) && !IN6_IS_ADDR_LINKLOCAL(number)) {
         tern__address_set(address, (struct sockaddr *)&six, port);
         return true;
     }

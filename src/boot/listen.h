@@ -32,7 +32,8 @@ void tern__address_set_port(struct tern__address *address, uint32_t port);
 // Whether it is an address at all: what comes from elsewhere may be anything.
 bool tern__address_is_one(const struct tern__address *address);
 
-// From numbers, as in "10.77.0.2" or "::1"; false when it is neither.
+// From numbers, as in "10.77.0.2" or "::1"; false when it is neither, or cannot be the address by
+// which others reach a machine: 0.0.0.0, many machines', one that is valid on one link only.
 bool tern__address_read(struct tern__address *address, const char *text, uint32_t port);
 
 // "10.77.0.2:4711". Lives as long as the full expression that it is made in.

@@ -14,7 +14,7 @@ static int read_address(const char *text, uint32_t port, struct tern__address *a
     return tern__address_read(address, text, port)
                ? TERN_OK
                : tern__fail(TERN_ERR_ARG,
-                            "'%.80s' is not written as an IPv4 or IPv6 address, as in 10.77.0.2",
+                            "'%.80s' is not the IPv4 or IPv6 address of a machine, as in 10.77.0.2",
                             text);
 }
 

@@ -179,9 +179,15 @@ static int wrong_addresses(int rank, const struct ranks *ranks, void *arg)
 {
     HcclRootInfo info;
     int fds = look_fds();
-    setenv("HCCL_IF_IP", "the-first", 1);
-    CHECK(HcclGetRootInfo(&info) == HCCL_E_PARA);
-    CHECK(look_says("HCCL_IF_IP: 'the-first' is not written as an IPv4 or IPv6 address"));
+    static const char *const words[] = {"the-first",       " ",       "127.0.0.1:80",
+                                        "0.0.0.0",         "::",      "224.0.0.1",
+                                        "255.255.255.255", "ff02::1", "fe80::1"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        char text[96];
+        snprintf(text, sizeof text, "HCCL_IF_IP: '%s' is not the IPv4 or IPv6 address", words[i]);
+        setenv("HCCL_IF_IP", words[i], 1);
+        CHECK(HcclGetRootInfo(&info) == HCCL_E_PARA && look_says(text));
+    }
     setenv("HCCL_IF_IP", "192.0.2.1", 1); // nobody's
     CHECK(HcclGetRootInfo(&info) == HCCL_E_NETWORK);
     CHECK(look_says("HCCL_IF_IP: cannot listen at 192.0.2.1:0: Cannot assign"));
