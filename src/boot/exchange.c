@@ -3,16 +3,19 @@
 
 #include "boot/exchange.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/boot_id.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "boot/env.h"
 #include "boot/join.h"
 #include "boot/listen.h"
@@ -24,6 +27,8 @@ struct card {
     uint8_t token[16];
     char name[TERN__MACHINE_NAME_BYTES];
     struct tern__address address;
+    uint32_t pid;
+    uint64_t pid_space; // in which that is the number of the process; 0: not known
 };
 
 int tern__exchange_find(struct tern__exchange *exchange)
@@ -67,6 +72,8 @@ static int fill_card(struct card *card, uint32_t port)
     card->abi = TERN__CTL_ABI;
     TERN_TRY(tern__machine_digest(&card->machine));
     tern__machine_name(card->name);
+    card->pid = (uint32_t)getpid();
+    card->pid_space = tern__pid_space();
     TERN_TRY(tern__token_random(card->token));
     return tern__listen_address(port, &card->address);
 }
@@ -109,6 +116,41 @@ static int find_machines(const struct card *cards, int rank, int nranks,
     return TERN_OK;
 }
 
+// Of the ranks of this machine: pidfds, for as long as they meet.
+static void watch_others(const struct card *cards, const struct tern__machines *machines,
+                         const struct tern__place *place, int processes[TERN_RANKS_MAX])
+{
+    uint64_t space = tern__pid_space();
+    for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
+        processes[rank] = -1;
+    }
+    for (int rank = 0; rank < place->nranks; rank++) {
+        if (rank == place->rank || machines->of[rank] != machines->mine || space == 0 ||
+            cards[rank].pid_space != space) {
+            continue;
+        }
+        processes[rank] = (int)syscall(SYS_pidfd_open, (pid_t)cards[rank].pid, 0);
+        if (processes[rank] < 0 && errno == ESRCH) {
+            processes[rank] = TERN__JOIN_GONE;
+        }
+    }
+}
+
+static int meet_here(struct tern__place *place, const char *path,
+                     const struct tern__machines *machines, const struct card *cards,
+                     struct tern__job **job)
+{
+    int processes[TERN_RANKS_MAX];
+    watch_others(cards, machines, place, processes);
+    int status = tern__join_machine(place, path, machines, processes, job);
+    for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
+        if (processes[rank] >= 0) {
+            close(processes[rank]);
+        }
+    }
+    return status;
+}
+
 static int join(struct tern__exchange *exchange, struct tern__place *place,
                 struct tern__machines *machines, struct card *cards, struct tern__job **job)
 {
@@ -125,7 +167,7 @@ static int join(struct tern__exchange *exchange, struct tern__place *place,
     snprintf(path, sizeof path, "%.400s/tern-%s-%d", folder != NULL ? folder : "/tmp", token,
              machines->mine);
     memcpy(place->token, cards[0].token, sizeof place->token);
-    TERN_TRY(tern__join_machine(place, path, machines, job));
+    TERN_TRY(meet_here(place, path, machines, cards, job));
     memcpy((*job)->token, cards[0].token, sizeof(*job)->token);
     return TERN_OK;
 }

@@ -40,9 +40,12 @@ int tern__join_through(int fd, const struct tern__place *place,
                        enum tern__join_progress *progress, struct tern__job **job);
 
 // As tern__join_at for the ranks of one of several machines: they meet at a path there, where the
-// lowest of them is the hub.
+// lowest of them is the hub. processes: pidfds by rank, -1: not known; one that ends before all
+// have met is missed at once. The path is for this meeting alone.
+#define TERN__JOIN_GONE (-2) // its process has ended already
 int tern__join_machine(struct tern__place *place, const char *path,
-                       const struct tern__machines *machines, struct tern__job **job);
+                       const struct tern__machines *machines, const int *processes,
+                       struct tern__job **job);
 
 // Leaves: peers see that this rank has left, which is no failure. Frees the job.
 void tern__job_leave(struct tern__job *job);

@@ -18,13 +18,26 @@
 #include "boot/meeting.h"
 #include "sync/reach.h"
 
-enum { POLLFDS_MAX = 5 * TERN_RANKS_MAX, RETRY_MAX_MS = 20, STALE_PATIENCE_MS = 200 };
+enum { POLLFDS_MAX = 6 * TERN_RANKS_MAX, RETRY_MAX_MS = 20, STALE_PATIENCE_MS = 200 };
 
 struct hosting {
     struct tern__hub *hub;
     int listener;
-    int own; // rank 0's own end of its connection to the hub
+    int own;              // rank 0's own end of its connection to the hub
+    const int *processes; // NULL: not known
+    int nranks;
 };
+
+static int has_ended(const char *name)
+{
+    return tern__fail(TERN_ERR_PEER, "%s ended before the job was complete", name);
+}
+
+static bool is_over(int process)
+{
+    struct pollfd fd = {.fd = process, .events = POLLIN};
+    return process == TERN__JOIN_GONE || (process >= 0 && poll(&fd, 1, 0) > 0);
+}
 
 static void accept_all(const struct hosting *hosting)
 {
@@ -34,6 +47,25 @@ static void accept_all(const struct hosting *hosting)
     }
 }
 
+// While they gather: gives up when one of the others has ended. Returns how many descriptors tell
+// that.
+static int look_after_others(const struct hosting *hosting, struct pollfd *fds)
+{
+    bool gathers = !tern__hub_complete(hosting->hub) && !tern__hub_welcomes(hosting->hub);
+    int count = 0;
+    for (int rank = 0; hosting->processes != NULL && gathers && rank < hosting->nranks; rank++) {
+        if (is_over(hosting->processes[rank])) {
+            char name[24];
+            snprintf(name, sizeof name, "rank %d", rank);
+            int status = has_ended(name);
+            tern__hub_give_up(hosting->hub, status, tern_last_error());
+            return 0;
+        }
+        fds[count++] = (struct pollfd){.fd = hosting->processes[rank], .events = POLLIN};
+    }
+    return count;
+}
+
 // Waits for something to happen and handles it.
 static void serve(const struct hosting *hosting, int timeout_ms)
 {
@@ -41,6 +73,7 @@ static void serve(const struct hosting *hosting, int timeout_ms)
     fds[0] = (struct pollfd){.fd = hosting->listener, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = hosting->own, .events = POLLIN};
     int count = 2 + tern__hub_pollfds(hosting->hub, fds + 2, POLLFDS_MAX - 2);
+    count += look_after_others(hosting, fds + count);
     if (poll(fds, (nfds_t)count, timeout_ms) > 0) {
         if (fds[0].revents != 0) {
             accept_all(hosting);
@@ -76,9 +109,10 @@ static void remove_own(void *arg)
 }
 
 static int host_meeting(const struct tern__meeting *meeting, const struct tern__place *place,
-                        const struct tern__machines *machines, struct tern__job **job)
+                        const struct tern__machines *machines, const int *processes,
+                        struct tern__job **job)
 {
-    struct hosting hosting;
+    struct hosting hosting = {.processes = processes, .nranks = place->nranks};
     int ends[2];
     enum tern__join_progress progress;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -139,6 +173,8 @@ static void await_change(int watch, int moment_ms)
 struct attendance {
     const struct tern__meeting *meeting;
     struct tern__place *place;
+    int host;
+    const int *processes; // as in tern__join_machine; NULL: not known, and the host may come again
     struct tern__finding last;
     bool unheard;                    // a hub closed before it took this rank in
     char reason[TERN__REASON_BYTES]; // the last one seen, or ""
@@ -191,12 +227,29 @@ static int attended_in_vain(const struct attendance *attendance)
                           : "if it came earlier, it has given up and is gone");
 }
 
+// The host has, and who made it give up may have, too.
+static int others_have_ended(const struct attendance *attendance)
+{
+    char names[16 * TERN_RANKS_MAX];
+    size_t used = 0;
+    for (int rank = 0; rank < attendance->place->nranks; rank++) {
+        if (is_over(attendance->processes[rank])) {
+            used += (size_t)snprintf(names + used, sizeof names - used, "%srank %d",
+                                     used > 0 ? ", " : "", rank);
+        }
+    }
+    return has_ended(names);
+}
+
 // Tries until the deadline. watch: an inotify descriptor of the folder, or -1.
 static int attend_until_deadline(struct attendance *attendance, int watch, struct tern__job **job)
 {
     const struct tern__meeting *meeting = attendance->meeting;
     struct tern__finding *last = &attendance->last;
     for (int moment_ms = 1;; moment_ms = moment_ms < RETRY_MAX_MS ? 2 * moment_ms : RETRY_MAX_MS) {
+        bool over =
+            attendance->processes != NULL &&
+            is_over(attendance->processes[attendance->host]); // what it has left is there then
         TERN_TRY(tern__meeting_connect(meeting, last));
         if (last->found == TERN__FOUND_SERVED) {
             bool done;
@@ -207,6 +260,14 @@ static int attend_until_deadline(struct attendance *attendance, int watch, struc
             }
         } else if (last->found == TERN__FOUND_REASON) {
             memcpy(attendance->reason, last->reason, sizeof attendance->reason);
+        }
+        if (last->found == TERN__FOUND_REASON && attendance->processes != NULL) {
+            return tern__fail(TERN_ERR_PEER, "%s came, and its %s", attendance->place->host,
+                              attendance->reason);
+        }
+        if (over) {
+            tern__meeting_remove_stale(meeting, 0);
+            return others_have_ended(attendance);
         }
         if (tern__now_ns() >= meeting->deadline_ns) {
             // Of a rank 0 that died before it had heard of this rank.
@@ -219,9 +280,12 @@ static int attend_until_deadline(struct attendance *attendance, int watch, struc
 }
 
 static int attend_meeting(const struct tern__meeting *meeting, struct tern__place *place,
-                          struct tern__job **job)
+                          const int *processes, int host, struct tern__job **job)
 {
-    struct attendance attendance = {.meeting = meeting, .place = place};
+    struct attendance attendance = {.meeting = meeting,
+                                    .place = place,
+                                    .host = host,
+                                    .processes = processes};
     char folder[32];
     snprintf(folder, sizeof folder, "/proc/self/fd/%d", meeting->folder);
     int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -235,15 +299,17 @@ static int attend_meeting(const struct tern__meeting *meeting, struct tern__plac
     return status;
 }
 
+// host: the rank that the others meet.
 static int join_meeting(struct tern__place *place, const char *path,
-                        const struct tern__machines *machines, bool hosts, struct tern__job **job)
+                        const struct tern__machines *machines, const int *processes, int host,
+                        struct tern__job **job)
 {
     struct tern__meeting meeting;
     int64_t timeout_ns = place->timeout_ns;
     TERN_TRY(tern__meeting_open(path, timeout_ns, &meeting));
     tern__reach_allow(0);
-    int status =
-        hosts ? host_meeting(&meeting, place, machines, job) : attend_meeting(&meeting, place, job);
+    int status = place->rank == host ? host_meeting(&meeting, place, machines, processes, job)
+                                     : attend_meeting(&meeting, place, processes, host, job);
     if (status == TERN_OK) {
         (*job)->timeout_ns = timeout_ns; // not what was left of it
     }
@@ -259,16 +325,17 @@ int tern__join_at(int rank, int nranks, const char *path, int64_t timeout_ns,
                                 .timeout_ns = timeout_ns,
                                 .whole_ns = timeout_ns,
                                 .host = "rank 0"};
-    return join_meeting(&place, path, NULL, rank == 0, job);
+    return join_meeting(&place, path, NULL, NULL, 0, job);
 }
 
 int tern__join_machine(struct tern__place *place, const char *path,
-                       const struct tern__machines *machines, struct tern__job **job)
+                       const struct tern__machines *machines, const int *processes,
+                       struct tern__job **job)
 {
     char host[24];
     int leader = machines->list[machines->mine].leader;
     snprintf(host, sizeof host, "rank %d", leader);
     place->whole_ns = place->timeout_ns;
     place->host = host;
-    return join_meeting(place, path, machines, place->rank == leader, job);
+    return join_meeting(place, path, machines, processes, leader, job);
 }
