@@ -10,6 +10,8 @@ export async function open(browser, name, options = {}) {
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options,
   });
+  // Of everything a page is asked: a busy box may take a second for what takes one millisecond.
+  context.setDefaultTimeout(240000);
   const page = await context.newPage();
   const file = pathToFileURL(path.join(folder, `${name}.html`)).href;
   page.problems = [];
@@ -22,7 +24,7 @@ export async function open(browser, name, options = {}) {
   });
   page.on("request", (request) => page.requests.push(request.url()));
   await page.goto(file);
-  await page.waitForFunction(() => window.timeline?.drawn > 0, null, { timeout: 30000 })
+  await page.waitForFunction(() => window.timeline?.drawn > 0)
     .catch(() => assert.fail(`${name}: the page shows nothing; ${page.problems.join("; ")}`));
   await drawn(page);
   page.done = async () => {

@@ -392,7 +392,10 @@ const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "
 try {
   const tests = [testTables, testCounters, testScope, testPath, testArrows, testSelection, testMoves, testSearch,
     testOdd, testPicture, testSpeed];
-  for (const test of tests) await test(browser);
+  for (const test of tests) {
+    console.log(test.name);
+    await test(browser);
+  }
   console.log(`${tests.length} tests in ${await browser.version()}: what the page shows is right`);
 } finally {
   await browser.close();
