@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the programs of this folder share. Each forks its own ranks, which meet by a root info and
 // have resources and a stream; a rank ends with a sentence and status 1 at the first difference.
+// TERN_TEST_MACHINES=2 spreads the ranks over so many machines, which they take this one for.
 #ifndef TERN_TEST_HCCL_DEVICE_COMMON_HPP
 #define TERN_TEST_HCCL_DEVICE_COMMON_HPP
 
 #include <algorithm>
+#include <atomic>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -18,6 +21,7 @@
 #include "acl/acl.h"
 #include "hccl/hccl.h"
 #include "hccl/hccl_comm.h"
+#include "tern/window.h"
 
 struct Job {
     uint32_t me = 0, n = 1;
@@ -151,12 +155,67 @@ inline void Leave()
     CHECK(HcclCommDestroy(job.comm) == HCCL_SUCCESS);
 }
 
+// The root infos of all ranks, which the parent makes, or on several machines the last rank.
+struct Meeting {
+    HcclRootInfo first, second;
+    std::atomic<int> made;
+};
+
+inline bool Make(Meeting *meeting)
+{
+    bool right = HcclGetRootInfo(&meeting->first) == HCCL_SUCCESS &&
+                 HcclGetRootInfo(&meeting->second) == HCCL_SUCCESS;
+    meeting->made = right ? 1 : -1;
+    return right;
+}
+
+inline int Machines()
+{
+    const char *given = getenv("TERN_TEST_MACHINES");
+    return given != nullptr ? atoi(given) : 1;
+}
+
+// In a rank: where it is, before it has a communicator.
+inline void Place(Meeting *meeting)
+{
+    uint32_t machines = std::min(static_cast<uint32_t>(Machines()), job.n);
+    if (machines > 1) {
+        const char name[] = {static_cast<char>('a' + job.me * machines / job.n), '\0'};
+        setenv("TERN_MACHINE", name, 1);
+        setenv("HCCL_IF_IP", "127.0.0.1", 1);
+        setenv("TERN_NET_ADDRESS", "127.0.0.1", 1);
+        setenv("TERN_NET_TIMEOUT", "60", 0);
+    }
+    if (Machines() > 1 && job.me == job.n - 1) {
+        Make(meeting);
+    }
+    while (meeting->made == 0) {
+        usleep(1000);
+    }
+    CHECK(meeting->made == 1);
+    job.second = meeting->second;
+}
+
+// In rank 0: whether the last rank is on another machine.
+inline bool IsAcross()
+{
+    const CommContext *context = static_cast<CommContext *>(job.ctx);
+    const void *last = reinterpret_cast<const void *>(context->windowsIn[job.n - 1]);
+    tern_window *window = nullptr;
+    int owner = -1;
+    size_t offset = 0;
+    CHECK(tern_window_find(last, &window, &owner, &offset) == TERN_OK);
+    return tern_window_is_local(window, owner) == 0;
+}
+
 // Forks the ranks; 0 when all of them return.
 inline int Ranks(uint32_t n, void (*body)())
 {
-    HcclRootInfo info;
     std::vector<pid_t> pids;
-    if (HcclGetRootInfo(&info) != HCCL_SUCCESS || HcclGetRootInfo(&job.second) != HCCL_SUCCESS) {
+    void *shared =
+        mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    Meeting *meeting = static_cast<Meeting *>(shared);
+    if (shared == MAP_FAILED || (Machines() == 1 && !Make(meeting))) {
         return 1;
     }
     fflush(stdout);
@@ -166,10 +225,12 @@ inline int Ranks(uint32_t n, void (*body)())
             alarm(100);
             job.me = i;
             job.n = n;
-            CHECK(HcclCommInitRootInfo(n, &info, i, &job.comm) == HCCL_SUCCESS);
+            Place(meeting);
+            CHECK(HcclCommInitRootInfo(n, &meeting->first, i, &job.comm) == HCCL_SUCCESS);
             CHECK(HcclAllocComResourceByTiling(job.comm, nullptr, nullptr, &job.ctx) ==
                   HCCL_SUCCESS);
             CHECK(aclrtCreateStream(&job.stream) == ACL_SUCCESS);
+            CHECK(i > 0 || IsAcross() == (Machines() > 1 && n > 1));
             body();
             Leave();
             fflush(stdout);
@@ -183,6 +244,7 @@ inline int Ranks(uint32_t n, void (*body)())
         waitpid(pid, &status, 0);
         failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
     }
+    munmap(shared, sizeof(Meeting));
     return failed != 0;
 }
 

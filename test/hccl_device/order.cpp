@@ -5,6 +5,8 @@
 #include "kernel_operator.h"
 #include "lib/hccl/hccl.h"
 
+#include "tern/signal.h"
+
 #include "common.hpp"
 
 using namespace AscendC;
@@ -64,7 +66,11 @@ extern "C" __global__ __aicore__ void busy(GM_ADDR in, GM_ADDR out, int32_t *tol
     }
     *told = hccl.Wait(handle);
     if (hccl.GetRankId() == hccl.GetRankDim() - 1) {
-        *flag = 1;
+        tern_window *window = nullptr;
+        int owner = -1;
+        size_t offset = 0;
+        *told |= tern_window_find(const_cast<const int32_t *>(flag), &window, &owner, &offset);
+        *told |= tern_signal_notify(window, owner, offset, 1, TERN_NOTIFY_SET);
     }
     hccl.Finalize();
 }

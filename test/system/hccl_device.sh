@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest-timeout: 300
 # The device class AscendC::Hccl: the programs of test/hccl_device, compiled by `tern kernel-cc` without
-# a warning and run for 1 to 8 ranks; the names in all dialects; and the operators of examples/hccl_device.
+# a warning and run for 1 to 8 ranks on 1 to 3 machines; the names in all dialects; and the operators of examples/hccl_device.
 source "$(dirname "$0")/../support/shell.sh"
 sources=$root/test/hccl_device
 export TERN_TIMEOUT=60
@@ -18,8 +18,10 @@ done
 
 for program in gather kinds rules order; do
     expect 0 '' "$tern" kernel-cc -O1 -Wall -Wextra -Wshadow -Werror "$sources/$program.cpp" -o $program
-    expect 0 '' ./$program
-    [ ! -s said ] || die "$program is not silent: $(head -3 said)"
+    for machines in 1 2 3; do
+        TERN_TEST_MACHINES=$machines expect 0 '' ./$program
+        [ ! -s said ] || die "$program on $machines machines is not silent: $(head -3 said)"
+    done
 done
 
 # A source whose launches stand behind `extern "C"` kernels compiles with the other compiler, too.

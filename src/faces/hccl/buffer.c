@@ -33,6 +33,23 @@ const char *tern__hccl_task_name(uint32_t type)
     }
 }
 
+// That an address is in no window of a rank on another machine.
+static int check_near(const struct hccl_server *server, const char *name, const char *what,
+                      const void *address)
+{
+    const tern_window *window = server->hccl->window;
+    for (int i = 0; server->across && i < server->ranks; i++) {
+        uint64_t offset = (uintptr_t)address - server->context->windowsIn[i];
+        if (offset < server->context->winSize && tern_window_is_local(window, i) == 0) {
+            return tern__fail(TERN_ERR_ARG,
+                              "%s: rank %d: %s is in the window of rank %d, which is on another "
+                              "machine and has no address here; TGET reads it",
+                              name, server->rank, what, i);
+        }
+    }
+    return TERN_OK;
+}
+
 // Bytes from an address to the end of the memory that it lies in; false: not known.
 static bool find_left(const struct hccl_server *server, const void *address, uint64_t *left)
 {
@@ -67,6 +84,7 @@ int tern__hccl_task_buffer(const struct hccl_server *server, struct device_task 
         return tern__fail(TERN_ERR_ARG, "%s: rank %d: %s must not be NULL", name, server->rank,
                           what);
     }
+    TERN_TRY(bytes > 0 ? check_near(server, name, what, buffer) : TERN_OK);
     if (bytes == 0 || !find_left(server, buffer, &left) || bytes <= left) {
         return TERN_OK;
     }

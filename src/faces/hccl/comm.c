@@ -352,7 +352,7 @@ HcclResult HcclAllocComResourceByTiling(HcclComm comm, void *stream, void *tilin
         if (hccl->window == NULL && status == TERN_OK) {
             status = tern_window_create(hccl->comm, bytes, NULL, &hccl->window);
         }
-        if (hccl->server == NULL && status == TERN_OK && !tern__hccl_is_across(hccl)) {
+        if (hccl->server == NULL && status == TERN_OK) {
             status = tern__hccl_server_start(hccl);
         }
         tern__hccl_leave(hccl);

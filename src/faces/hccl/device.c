@@ -106,8 +106,7 @@ void tern_hccl_init(tern_hccl *object, const tern_hccl_start *start, tern_hccl_s
         object->state = OBJECT_REFUSED;
         tern__hccl_tell(
             site, TERN_ERR_ARG,
-            "Init: %p is no context of HcclAllocComResourceByTiling (GetHcclContext gives it), or one "
-            "of ranks on several machines, between which kernels make no calls of HCCL",
+            "Init: %p is no context of HcclAllocComResourceByTiling (GetHcclContext gives it)",
             start->context);
         return;
     }

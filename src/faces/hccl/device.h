@@ -6,6 +6,7 @@
 //   follow.c   the same of blocks that repeat the calls of the one that works
 //   task.c     whether a task can be done: element types, bounds
 //   write.c    AlltoAllvWrite
+//   batch.c    BatchWrite
 //   buffer.c   whether a buffer has as many bytes
 //   turn.c     a turn by tern's collective calls, behind an agreement of all ranks on the task
 //   server.c   which turn is next, who runs it, when the thread wakes, and InterHcclGroupSync
@@ -13,6 +14,9 @@
 // Who runs a turn holds `busy`: the thread, or the kernel's block itself when it waits for a turn
 // that the thread has not begun. So a call that is waited for at once costs no switch between
 // threads.
+//
+// Ranks of other machines have no line here: only the call itself waits for them, and their threads
+// are woken by each Commit.
 //
 // The order of turns is the same on all ranks however threads are scheduled: turns run in the order
 // of the Prepare calls (the prefix); only when a block waits for a turn behind one that it has not
@@ -69,9 +73,10 @@ struct hccl_server {
     struct hccl *hccl;
     tern_comm *comm; // of its own: calls of the host go on meanwhile
     tern_window *lines;
-    struct server_line *line[TERN_RANKS_MAX];
+    struct server_line *line[TERN_RANKS_MAX]; // NULL: of a rank on another machine
     const tern_context *context;
     int rank, ranks;
+    bool across; // some of them are on other machines
     uint32_t group;
     bool crowded; // fewer processors than ranks
     bool spare;   // a processor for the thread
@@ -150,23 +155,21 @@ int tern__hccl_task_check(const struct hccl_server *server, struct device_task *
 // buffer.c
 const char *tern__hccl_task_name(uint32_t type);
 
-// That so many elements of a buffer are there, if it is known where its memory ends.
+// That so many elements of a buffer are there, if it is known where its memory ends, and that it
+// is on this machine.
 int tern__hccl_task_buffer(const struct hccl_server *server, struct device_task *task,
                            const char *what, const void *buffer, uint64_t elements);
 
-// write.c: AlltoAllvWrite. The second returns when all ranks have written; else the communicator
-// has failed.
+// write.c: stores into the window of a rank, on any machine. One's own window may hold both.
+int tern__hccl_store(const struct hccl_server *server, uintptr_t to, const void *from,
+                     size_t bytes);
+
+// write.c and batch.c: AlltoAllvWrite and BatchWrite. Where one that runs fails, the communicator
+// has failed. Runs return when all ranks have written, and when the batch is stored in the windows.
 int tern__hccl_write_check(const struct hccl_server *server, struct device_task *task);
 int tern__hccl_write_run(const struct hccl_server *server, const struct device_task *task);
-
-// An item of BatchWrite, in either of the forms that chips have.
-struct batch_write {
-    uintptr_t from, to;
-    uint64_t bytes;
-    int rank; // -1: the item does not say
-};
-int tern__hccl_batch_item(const struct tern_hccl_task *call, uint32_t index,
-                          struct batch_write *write);
+int tern__hccl_batch_check(const struct hccl_server *server, struct device_task *task);
+int tern__hccl_batch_run(struct hccl_server *server, const struct device_task *task);
 
 // The task is refused, or has failed: all its turns count as finished. Under busy.
 void tern__hccl_task_kill(struct device_task *task, int status, const char *format, ...)

@@ -5,7 +5,8 @@
 // does not wake the thread by itself: most kernels wait at once, and run the turn there. The thread
 // is woken when a processor is free for it, by a Query, and by need: a rank that has waited for a
 // while for others to begin a turn says so in its line, and rings those that have committed it; who
-// commits later sees that line.
+// commits later sees that line. Lines of other machines cannot be seen: where ranks are on several,
+// committing wakes the thread, which costs little beside a call between machines.
 
 #include "faces/hccl/device.h"
 
@@ -125,7 +126,8 @@ static bool is_awaited(const struct hccl_server *server)
 {
     uint32_t entered = tern__peek(&server->line[server->rank]->entered);
     for (int i = 0; i < server->ranks; i++) {
-        uint32_t turn = tern__flag_load(&server->line[i]->impatient);
+        const struct server_line *other = server->line[i];
+        uint32_t turn = other != NULL ? tern__flag_load(&other->impatient) : 0;
         if (turn != 0 && i != server->rank && !tern__reached(entered, turn)) {
             return true;
         }
@@ -135,7 +137,7 @@ static bool is_awaited(const struct hccl_server *server)
 
 static void consider_thread(struct hccl_server *server)
 {
-    if (server->spare || is_awaited(server)) {
+    if (server->spare || server->across || is_awaited(server)) {
         tern__hccl_line_ring(server, server->rank);
     }
 }
@@ -295,7 +297,9 @@ static int make_lines(struct hccl_server *server)
     TERN_TRY(tern_comm_split(server->hccl->comm, 0, server->rank, &server->comm));
     TERN_TRY(tern_window_create(server->comm, sizeof(struct server_line), NULL, &server->lines));
     for (int i = 0; i < server->ranks; i++) {
-        server->line[i] = tern_window_address(server->lines, i);
+        bool is_here = tern_window_is_local(server->lines, i) == 1;
+        server->line[i] = is_here ? tern_window_address(server->lines, i) : NULL;
+        server->across = server->across || !is_here;
     }
     return TERN_OK;
 }

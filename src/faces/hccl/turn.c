@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "faces/hccl/device.h"
-#include "tern/block.h"
 #include "tern/memory.h"
 
 #define PATIENCE_NS INT64_C(50000)
@@ -229,19 +228,21 @@ void tern__hccl_line_ring(struct hccl_server *server, int rank)
 static bool all_entered(const struct hccl_server *server, uint32_t turn)
 {
     for (int i = 0; i < server->ranks; i++) {
-        if (!tern__reached(tern__observe(&server->line[i]->entered), turn)) {
+        const struct server_line *other = server->line[i];
+        if (other != NULL && !tern__reached(tern__observe(&other->entered), turn)) {
             return false;
         }
     }
     return true;
 }
 
-// Rings the threads of ranks that have committed a turn and not begun it, each once.
+// Rings the threads of ranks here that have committed a turn and not begun it, each once.
 static void ring_late(struct hccl_server *server, uint32_t turn, uint64_t *rung)
 {
     for (int i = 0; i < server->ranks; i++) {
         const struct server_line *other = server->line[i];
-        if ((*rung >> i & 1) == 0 && !tern__reached(tern__observe(&other->entered), turn) &&
+        if (other != NULL && (*rung >> i & 1) == 0 &&
+            !tern__reached(tern__observe(&other->entered), turn) &&
             tern__reached(tern__flag_load(&other->committed), turn)) {
             *rung |= UINT64_C(1) << i;
             tern__hccl_line_ring(server, i);
@@ -348,6 +349,15 @@ void tern__hccl_turn_end(struct device_task *task)
     tern__flag_add(&task->finished, 1); // partner: may_go_on, in server.c
 }
 
+static void end_or_fail(struct hccl_server *server, struct device_task *task, int status)
+{
+    if (status != TERN_OK) {
+        fail_server(server, task, status);
+        return;
+    }
+    tern__hccl_turn_end(task);
+}
+
 static void run_collective(struct hccl_server *server, struct device_task *task)
 {
     struct turn turn;
@@ -363,40 +373,19 @@ static void run_collective(struct hccl_server *server, struct device_task *task)
         turn.coll.out_counts = turn.out_counts;
         turn.coll.out_offsets = turn.out_offsets;
     }
-    int status = tern_coll_run(server->comm, &turn.coll);
-    if (status != TERN_OK) {
-        fail_server(server, task, status);
-        return;
-    }
-    tern__hccl_turn_end(task);
+    end_or_fail(server, task, tern_coll_run(server->comm, &turn.coll));
 }
 
-static void run_write(struct hccl_server *server, struct device_task *task)
+// The agreement is a barrier, but between machines not one for windows.
+static int run_barrier(const struct hccl_server *server)
 {
-    int status = tern__hccl_write_run(server, task);
-    if (status != TERN_OK) {
-        fail_server(server, task, status);
-        return;
-    }
-    tern__hccl_turn_end(task);
-}
-
-static void run_batch(struct device_task *task)
-{
-    for (uint32_t i = 0; i < task->call.count; i++) {
-        struct batch_write write;
-        if (tern__hccl_batch_item(&task->call, i, &write) == TERN_OK && write.bytes > 0) {
-            memcpy((void *)write.to, (const void *)write.from, write.bytes);
-        }
-    }
-    tern_fence();
-    tern__hccl_turn_end(task);
+    return server->across ? tern_comm_barrier(server->comm) : TERN_OK;
 }
 
 void tern__hccl_turn_run(struct hccl_server *server, struct device_task *task)
 {
     if (!task->collective) {
-        run_batch(task);
+        end_or_fail(server, task, tern__hccl_batch_run(server, task));
         return;
     }
     if (server->status != TERN_OK) {
@@ -412,11 +401,11 @@ void tern__hccl_turn_run(struct hccl_server *server, struct device_task *task)
         }
     }
     if (task->call.type == HCCL_CMD_BARRIER) {
-        tern__hccl_turn_end(task); // the agreement is one
+        end_or_fail(server, task, run_barrier(server));
         return;
     }
     if (task->call.type == HCCL_CMD_HALF_ALLTOALLV) {
-        run_write(server, task);
+        end_or_fail(server, task, tern__hccl_write_run(server, task));
         return;
     }
     run_collective(server, task);

@@ -9,6 +9,7 @@
 
 #include "faces/hccl/device.h"
 #include "tern/block.h"
+#include "tern/put.h"
 
 enum { PARTS = 2 };
 
@@ -90,6 +91,21 @@ int tern__hccl_write_check(const struct hccl_server *server, struct device_task 
     return check_windows(server, task);
 }
 
+int tern__hccl_store(const struct hccl_server *server, uintptr_t to, const void *from, size_t bytes)
+{
+    tern_window *window;
+    int rank;
+    size_t offset;
+    if (server->across) {
+        TERN_TRY(tern_window_find((const void *)to, &window, &rank, &offset));
+        if (tern_window_is_local(window, rank) == 0) {
+            return tern_put(window, rank, offset, from, bytes);
+        }
+    }
+    memmove((void *)to, from, bytes);
+    return TERN_OK;
+}
+
 int tern__hccl_write_run(const struct hccl_server *server, const struct device_task *task)
 {
     for (int i = 0; i < server->ranks; i++) {
@@ -97,9 +113,11 @@ int tern__hccl_write_run(const struct hccl_server *server, const struct device_t
         uintptr_t to = server->context->windowsIn[rank] + task->call.stride;
         for (int part = 0; part < PARTS; part++) {
             size_t bytes = sizes_of(task, part)[rank];
-            if (bytes > 0) { // its own window may hold both
-                memmove((void *)to, (const char *)task->call.send + offsets_of(task, part)[rank],
-                        bytes);
+            if (bytes > 0) {
+                TERN_TRY(
+                    tern__hccl_store(server, to,
+                                     (const char *)task->call.send + offsets_of(task, part)[rank],
+                                     bytes));
             }
             to += bytes;
         }

@@ -10,10 +10,8 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-#include "lib/hccl/hccl_client.h"
 #include "tern/put.h"
 #include "tern/signal.h"
-#include "tern/stream.h"
 #include "tern/window.h"
 
 static int meet(int rank, const struct ranks *ranks, void *arg)
@@ -128,15 +126,6 @@ static void parts_end_before_their_whole(void **state)
     assert_true(ranks_run(5, parts, ranks_shared(sizeof(struct board)), 60));
 }
 
-// A kernel that begins to use HCCL.
-static int try_hccl(void *args)
-{
-    static const tern_hccl_site here = {"machines.c", 1};
-    tern_hccl object = {0};
-    tern_hccl_init(&object, &(tern_hccl_start){.context = *(void **)args, .kind_fits = 1}, here);
-    return TERN_OK;
-}
-
 // Puts into the next rank's window, found by its address in the context, and notifies it.
 static int pass_on(const tern_context *seen)
 {
@@ -155,12 +144,11 @@ static int pass_on(const tern_context *seen)
     return 0;
 }
 
-// Kernels have the windows of all; their own calls of HCCL are for one machine.
+// The context has the windows of all. (Calls of HCCL in kernels: machines_device.)
 static int context(int rank, const struct ranks *ranks, void *arg)
 {
     struct board *board = arg;
     HcclComm comm = NULL;
-    aclrtStream stream;
     void *made = NULL;
     char tiling[64] = "";
     CHECK(board_take(board, rank));
@@ -169,21 +157,12 @@ static int context(int rank, const struct ranks *ranks, void *arg)
     const tern_context *seen = made;
     CHECK(seen->rankId == (uint32_t)rank && seen->rankNum == 3);
     CHECK(pass_on(seen) == 0);
-    CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
-    tern_stream_kernel kernel = {.kernel = try_hccl,
-                                 .blocks = 1,
-                                 .args = &made,
-                                 .args_bytes = sizeof made};
-    CHECK(tern_stream_launch(stream, &kernel) == TERN_OK);
-    CHECK(tern_stream_sync(stream, TERN_TIMEOUT_DEFAULT) != TERN_OK);
-    CHECK(look_says("or one of ranks on several machines"));
-    CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
     CHECK(HcclBarrier(comm, NULL) == HCCL_SUCCESS);
     CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);
     return 0;
 }
 
-static void kernels_have_windows_and_no_calls(void **state)
+static void a_context_has_the_windows_of_all(void **state)
 {
     assert_true(ranks_run(3, context, ranks_shared(sizeof(struct board)), 60));
 }
@@ -271,7 +250,7 @@ int main(void)
         cmocka_unit_test(any_rank_may_make_the_root_info),
         cmocka_unit_test(ranks_may_be_threads),
         cmocka_unit_test(parts_end_before_their_whole),
-        cmocka_unit_test(kernels_have_windows_and_no_calls),
+        cmocka_unit_test(a_context_has_the_windows_of_all),
         cmocka_unit_test(ranks_of_a_table_meet_at_rank_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
