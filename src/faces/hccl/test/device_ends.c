@@ -90,8 +90,8 @@ static int one_dies(int rank, const struct ranks *ranks, void *arg)
     CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
     CHECK(launch(stream, dies_after_a_turn, &kernel) == TERN_OK);
     CHECK(tern_stream_sync(stream, TERN_TIMEOUT_DEFAULT) != TERN_OK);
-    CHECK(look_says("device_ends.c:1: ") &&
-          look_says(ranks->machines != NULL ? "rank 1 on machine " : "rank 1 died"));
+    CHECK(look_says("device_ends.c:1: "));
+    CHECK(look_says("rank 1 died") || look_says("rank 1 on machine ")); // seen from another one
     CHECK(kernel.status == -1);
     CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
     CHECK(HcclCommDestroy(comm) == HCCL_SUCCESS);

@@ -56,8 +56,8 @@ static int prepare(tern_hccl *object, uint32_t type, const void *in, void *out, 
 }
 
 // Rank 1 looks at its window as soon as another one has waited; the two tell each other by memory,
-// which orders nothing on the network. What orders its look behind the thread that receives here goes
-// through another process, where ThreadSanitizer does not see it.
+// which orders nothing on the network. What orders its look behind the thread that receives here
+// goes through another process, where ThreadSanitizer does not see it.
 __attribute__((no_sanitize("thread"))) static bool holds(const struct kernel *kernel, int round)
 {
     const char *window =
