@@ -8,13 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acl/acl.h"
+#include "faces/hccl/test/kernels.h"
 #include "support/cmocka.h"
-#include "hccl/hccl_comm.h"
-#include "lib/hccl/hccl_client.h"
 #include "support/ranks.h"
-#include "tern/block.h"
-#include "tern/stream.h"
 
 enum { COUNT = 500, LIVES = 8, TASKS = 12 };
 
@@ -28,23 +24,10 @@ struct rank {
 
 static const tern_hccl_site here = {"device.c", 1};
 
-static void start(tern_hccl *object, const struct rank *rank)
-{
-    memset(object, 0, sizeof *object);
-    tern_hccl_init(object, &(tern_hccl_start){.context = rank->context, .kind_fits = 1}, here);
-}
-
 static int prepare(tern_hccl *object, uint32_t type, const void *in, void *out, uint64_t count,
                    int commit)
 {
-    tern_hccl_task task = {.type = type,
-                           .dtype = HCCL_DATA_TYPE_INT32,
-                           .op = HCCL_REDUCE_SUM,
-                           .repeat = 1,
-                           .send = in,
-                           .recv = out,
-                           .count = count,
-                           .commit = commit};
+    tern_hccl_task task = kernel_task(type, in, out, count, commit);
     return tern_hccl_prepare(object, &task, here);
 }
 
@@ -54,7 +37,7 @@ static int many_lives(void *args)
     const struct rank *rank = *(struct rank **)args;
     for (int life = 0; life < LIVES; life++) {
         tern_hccl object;
-        start(&object, rank);
+        kernel_init(&object, rank->context, here);
         int handles[TASKS];
         for (int i = 0; i < TASKS; i++) {
             handles[i] =
@@ -84,7 +67,7 @@ static int refused_on_one(void *args)
 {
     const struct rank *rank = *(struct rank **)args;
     tern_hccl object;
-    start(&object, rank);
+    kernel_init(&object, rank->context, here);
     memset(rank->out, 0, sizeof *rank->out * (size_t)(COUNT * rank->count));
     int bad =
         prepare(&object, HCCL_CMD_ALLGATHER, rank->in + (rank->rank == 0), rank->out, COUNT, 1);
@@ -100,22 +83,12 @@ static int refused_on_one(void *args)
     return TERN_OK;
 }
 
-static int launch(struct rank *rank, tern_block_kernel kernel)
-{
-    int status =
-        tern_stream_launch(rank->stream, &(tern_stream_kernel){.kernel = kernel,
-                                                               .blocks = 1,
-                                                               .args = &rank,
-                                                               .args_bytes = sizeof(void *)});
-    return status == TERN_OK ? tern_stream_sync(rank->stream, TERN_TIMEOUT_DEFAULT) : status;
-}
-
 static int body(struct rank *rank)
 {
-    CHECK(launch(rank, many_lives) == TERN_OK);
-    CHECK(launch(rank, refused_on_one) != TERN_OK);
+    CHECK(kernel_run(rank->stream, many_lives, rank) == TERN_OK);
+    CHECK(kernel_run(rank->stream, refused_on_one, rank) != TERN_OK);
     CHECK(strstr(tern_last_error(), "4 bytes past the end") != NULL);
-    CHECK(launch(rank, many_lives) == TERN_OK);
+    CHECK(kernel_run(rank->stream, many_lives, rank) == TERN_OK);
     return 0;
 }
 

@@ -5,16 +5,13 @@
 // machines, too.)
 #include "faces/hccl/test/board.h"
 
-#include <string.h>
-
-#include "lib/hccl/hccl_client.h"
+#include "faces/hccl/test/kernels.h"
 #include "support/ranks.h"
 #include "tern/put.h"
-#include "tern/stream.h"
 #include "tern/window.h"
 
 // Ranks 0 and 2 are on one machine, rank 1 on the other one.
-enum { RANKS = 3, ROUNDS = 20, BYTES = 1 << 20, PLACE = 1 << 16 };
+enum { RANKS = 3, BATCHES = 20, ROUNDS = 100, BYTES = 1 << 20, PLACE = 1 << 16 };
 
 static const tern_hccl_site here = {"machines_device.c", 1};
 
@@ -36,22 +33,9 @@ static const tern_context *context_of(const struct kernel *kernel)
     return kernel->context;
 }
 
-static void begin(tern_hccl *object, const struct kernel *kernel)
-{
-    memset(object, 0, sizeof *object);
-    tern_hccl_init(object, &(tern_hccl_start){.context = kernel->context, .kind_fits = 1}, here);
-}
-
 static int prepare(tern_hccl *object, uint32_t type, const void *in, void *out, uint64_t count)
 {
-    tern_hccl_task task = {.type = type,
-                           .dtype = HCCL_DATA_TYPE_INT32,
-                           .op = HCCL_REDUCE_SUM,
-                           .repeat = 1,
-                           .send = in,
-                           .recv = out,
-                           .count = count,
-                           .commit = 1};
+    tern_hccl_task task = kernel_task(type, in, out, count, 1);
     return tern_hccl_prepare(object, &task, here);
 }
 
@@ -75,8 +59,8 @@ static int batch(void *args)
                         .count = BYTES,
                         .dtype = HCCL_DATA_TYPE_INT8,
                         .rank = 1};
-    begin(&object, kernel);
-    for (int round = 1; round <= ROUNDS; round++) {
+    kernel_init(&object, kernel->context, here);
+    for (int round = 1; round <= BATCHES; round++) {
         if (kernel->rank == 0) {
             memset(kernel->memory, round, BYTES);
             CHECK(tern_hccl_wait(&object, prepare(&object, HCCL_CMD_BATCH_WRITE, &item, NULL, 1),
@@ -103,7 +87,7 @@ static int barrier(void *args)
     size_t offset;
     tern_hccl object;
     CHECK(tern_window_find(window, &found, &rank, &offset) == TERN_OK);
-    begin(&object, kernel);
+    kernel_init(&object, kernel->context, here);
     for (int round = 1; round <= ROUNDS; round++) {
         if (kernel->rank == 2) {
             memset(kernel->memory, round, BYTES);
@@ -117,7 +101,7 @@ static int barrier(void *args)
         CHECK(tern_hccl_wait(&object, sum, here) == 0 && kernel->out[0] == 3);
         if (round % 5 == 0) { // there are so many tasks between Init and Finalize
             tern_hccl_finalize(&object, here);
-            begin(&object, kernel);
+            kernel_init(&object, kernel->context, here);
         }
     }
     tern_hccl_finalize(&object, here);
@@ -131,7 +115,7 @@ static int reads_far(void *args)
     const tern_context *seen = context_of(kernel);
     const void *next = (const void *)(uintptr_t)seen->windowsIn[(kernel->rank + 1) % RANKS];
     tern_hccl object;
-    begin(&object, kernel);
+    kernel_init(&object, kernel->context, here);
     int bad = prepare(&object, HCCL_CMD_ALLREDUCE, next, kernel->out, 1);
     int good = prepare(&object, HCCL_CMD_ALLGATHER, kernel->in, kernel->out, 1);
     CHECK((bad == -1) == (kernel->rank < 2));
@@ -139,15 +123,6 @@ static int reads_far(void *args)
     CHECK(tern_hccl_wait(&object, good, here) == 0);
     tern_hccl_finalize(&object, here);
     return TERN_OK;
-}
-
-static int launch(aclrtStream stream, tern_block_kernel kernel, struct kernel *args)
-{
-    int status = tern_stream_launch(stream, &(tern_stream_kernel){.kernel = kernel,
-                                                                  .blocks = 1,
-                                                                  .args = &args,
-                                                                  .args_bytes = sizeof(void *)});
-    return status == TERN_OK ? tern_stream_sync(stream, TERN_TIMEOUT_DEFAULT) : status;
 }
 
 static int body(int rank, const struct ranks *ranks, void *arg)
@@ -165,10 +140,10 @@ static int body(int rank, const struct ranks *ranks, void *arg)
     CHECK(tern__hccl_is_across(comm));
     CHECK(HcclAllocComResourceByTiling(comm, NULL, NULL, &kernel.context) == HCCL_SUCCESS);
     CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
-    CHECK(launch(stream, batch, &kernel) == TERN_OK);
+    CHECK(kernel_run(stream, batch, &kernel) == TERN_OK);
     CHECK(HcclBarrier(comm, stream) == HCCL_SUCCESS); // both write the same bytes
-    CHECK(launch(stream, barrier, &kernel) == TERN_OK);
-    CHECK(launch(stream, reads_far, &kernel) != TERN_OK);
+    CHECK(kernel_run(stream, barrier, &kernel) == TERN_OK);
+    CHECK(kernel_run(stream, reads_far, &kernel) != TERN_OK);
     CHECK(look_says(rank < 2 ? "on another machine and has no address here" : "refused on rank 0"));
     for (int i = 0; i < RANKS; i++) {
         CHECK(kernel.out[i] == i);
