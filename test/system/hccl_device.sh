@@ -24,6 +24,27 @@ for program in gather kinds rules order; do
     done
 done
 
+# Behind a barrier, bytes that needed longer than all calls. The sending host's buffers take a put whole.
+status=0
+lab=$("$build/bin/netlab" --for $$ wire 2 1 20000 2>said) || status=$?
+if [ $status -eq 0 ]; then
+    "$lab/rsh" tn0 "echo 4096 4194304 4194304 >/proc/sys/net/ipv4/tcp_wmem"
+    server() {
+        echo "{\"server_id\": \"$1\", \"device\": [{\"device_id\": \"0\", \"rank_id\": \"$2\"},
+            {\"device_id\": \"1\", \"rank_id\": \"$3\"}]}"
+    }
+    echo "{\"version\": \"1.0\", \"status\": \"completed\", \"server_count\": \"2\", \"server_list\": [
+        $(server 10.77.0.1 0 1), $(server 10.77.0.2 2 3)]}" >table
+    expect 0 '' "$tern" kernel-cc -O1 -Wall -Wextra -Wshadow -Werror "$sources/far.cpp" -o far
+    expect 0 '' "$lab/rsh" tn0 "cd $dir; TERN_NET_TIMEOUT=60 TERN_TIMEOUT=60 timeout -s KILL 100 \
+        $tern run --hosts tn0:2,tn1:2 --agent $lab/rsh --label ./far table </dev/null"
+    "$lab/netlab" down
+elif [ $status -eq 77 ]; then
+    echo "the barrier on hosts far apart is not tried: $(<said)"
+else
+    die "netlab: $(<said)"
+fi
+
 # A source whose launches stand behind `extern "C"` kernels compiles with the other compiler, too.
 if [ ${#compilers[@]} -eq 2 ]; then
     CXX=clang++ expect 0 '' "$tern" kernel-cc -std=c++20 -O0 -Wall -Wextra -Werror "$sources/gather.cpp" -o other
