@@ -16,7 +16,7 @@
 #include "sync/alive.h"
 
 // Of one system call: the end of its owner is noticed between two.
-#define PIECE_BYTES ((uint64_t)1 << 20)
+#define PIECE_BYTES ((uint64_t)16 << 20)
 
 // How long a process that has no memory any more may take to be gone.
 #define GOING_MS 1000
