@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tern/machine.h"
 #include "tern/memory.h"
@@ -14,9 +15,14 @@
 
 #define PAGE 4096
 
+static size_t pages_of(size_t bytes)
+{
+    return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
 static char *touched_memory(size_t bytes)
 {
-    size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
+    size_t whole = pages_of(bytes);
     char *memory = aligned_alloc(PAGE, whole);
     if (memory != NULL) {
         memset(memory, 1, whole);
@@ -78,6 +84,22 @@ void perf_buffers_close(struct perf_buffers *buffers)
     tern_window_destroy(buffers->windows[0]);
     tern_window_destroy(buffers->windows[1]);
     *buffers = (struct perf_buffers){0};
+}
+
+void perf_buffers_lend(const struct perf_buffers *buffers, size_t bytes)
+{
+    if (buffers->memory == PERF_MALLOC) {
+        madvise(buffers->in, pages_of(bytes), MADV_DONTNEED);
+        madvise(buffers->out, pages_of(bytes), MADV_DONTNEED);
+    }
+}
+
+void perf_buffers_take_back(const struct perf_buffers *buffers, size_t bytes)
+{
+    if (buffers->memory == PERF_MALLOC) {
+        memset(buffers->in, 1, pages_of(bytes));
+        memset(buffers->out, 1, pages_of(bytes));
+    }
 }
 
 uint64_t perf_available_bytes(void)

@@ -20,6 +20,11 @@ int perf_buffers_open(tern_comm *comm, size_t bytes, enum perf_memory memory,
                       struct perf_buffers *buffers);
 void perf_buffers_close(struct perf_buffers *buffers);
 
+// Of malloc'ed buffers: gives the pages of their first bytes back, for others to be measured in,
+// and touches them again. Others do nothing.
+void perf_buffers_lend(const struct perf_buffers *buffers, size_t bytes);
+void perf_buffers_take_back(const struct perf_buffers *buffers, size_t bytes);
+
 // Bytes that the machine, and the cgroup this process is in, can still give.
 uint64_t perf_available_bytes(void);
 
