@@ -211,6 +211,50 @@ static void Write()
     }
 }
 
+// The last 32 bytes of the list: an item behind them, a rank that there is not, an item that
+// becomes wrong before it is committed; then it is right.
+extern "C" __global__ __aicore__ void batch_wrong(GM_ADDR in, GM_ADDR items, int32_t *told)
+{
+    Hccl hccl;
+    hccl.Init(GetHcclContext<0>());
+    const uint32_t me = hccl.GetRankId();
+    const uint64_t to = reinterpret_cast<uint64_t>(hccl.GetWindowsInAddr(me)) + 12288;
+    GM_ADDR list = items + 224;
+    BatchWriteItem *item = reinterpret_cast<BatchWriteItem *>(list);
+    *item = {reinterpret_cast<uint64_t>(in), to, 8, HCCL_DATA_TYPE_INT32, me};
+    told[0] = hccl.BatchWrite<true>(list, 2);
+    item->remoteRankId = uint32_t{1} << 31;
+    told[1] = hccl.BatchWrite<true>(list, 1);
+    item->remoteRankId = me;
+    HcclHandle changes = hccl.BatchWrite(list, 1);
+    item->remoteBuf = 8;
+    hccl.Commit(changes);
+    told[2] = hccl.Wait(changes);
+    item->remoteBuf = to;
+    told[3] = hccl.Wait(hccl.BatchWrite<true>(list, 1));
+    hccl.Finalize();
+}
+
+static void WriteWrongly()
+{
+    Begin("BatchWrite of what cannot be");
+    Device<uint8_t> in(256), items(256);
+    Device<int32_t> told(4);
+    memset(in.data(), static_cast<int>(job.me + 1), 256);
+    {
+        Said said;
+        batch_wrong<<<1, nullptr, job.stream>>>(in.data(), items.data(), told.data());
+        SyncFails("BatchWrite: ");
+        std::string text = said.Text();
+        CHECK(text.find("64 bytes of the list of items are 32 bytes past the end") < text.size());
+        CHECK(text.find("item 0 is for rank 2147483648 of") < text.size());
+    }
+    CHECK(told[0] == -1 && told[1] == -1 && told[2] == -1 && told[3] == 0);
+    const uint8_t *window =
+        reinterpret_cast<uint8_t *>(static_cast<CommContext *>(job.ctx)->windowsIn[job.me]);
+    CHECK(window[12288] == job.me + 1 && window[12288 + 31] == job.me + 1);
+}
+
 // Rank r sends 3 + r + j bytes to rank j, in two parts that do not lie together, to byte
 // 4096 + 64 r of its window. Then one byte too many for the window, by the last rank.
 extern "C" __global__ __aicore__ void write_all(GM_ADDR in, GM_ADDR lists, int32_t *told)
@@ -345,6 +389,7 @@ static void Body()
     Busy();
     Groups();
     Write();
+    WriteWrongly();
     WriteAll();
     Iterate();
     BesideTheHost();

@@ -14,7 +14,7 @@
 struct batch_write {
     uintptr_t from, to;
     uint64_t bytes;
-    int rank; // -1: the item does not say
+    int64_t rank; // -1: the item does not say
 };
 
 // The forms.
@@ -32,12 +32,17 @@ struct batch_item_a3 {
 _Static_assert(sizeof(struct batch_item_a2) == 32, "layout of kernels");
 _Static_assert(sizeof(struct batch_item_a3) == 64, "layout of kernels");
 
-static int read_item(const struct tern_hccl_task *call, uint32_t index, struct batch_write *write)
+// The first word of the one form is an address, and of the other 0.
+static bool is_a3(const struct tern_hccl_task *call)
 {
-    // The first word of the one form is an address, and of the other 0.
     uint64_t first;
     memcpy(&first, call->send, sizeof first);
-    if (first == 0) {
+    return first == 0;
+}
+
+static int read_item(const struct tern_hccl_task *call, uint32_t index, struct batch_write *write)
+{
+    if (is_a3(call)) {
         struct batch_item_a3 item;
         memcpy(&item, (const char *)call->send + index * sizeof item, sizeof item);
         write->bytes = item.length;
@@ -55,7 +60,7 @@ static int read_item(const struct tern_hccl_task *call, uint32_t index, struct b
     }
     *write = (struct batch_write){.from = (uintptr_t)item.local,
                                   .to = (uintptr_t)item.remote,
-                                  .rank = (int)item.rank};
+                                  .rank = item.rank};
     if (__builtin_mul_overflow(item.count, tern_dtype_size(dtype), &write->bytes)) {
         return tern__fail(TERN_ERR_ARG, "BatchWrite: item %u: no memory has %" PRIu64 " elements",
                           (unsigned)index, item.count);
@@ -68,8 +73,8 @@ static int check_item(const struct hccl_server *server, struct device_task *task
     struct batch_write write;
     TERN_TRY(read_item(&task->call, index, &write));
     if (write.rank >= server->ranks) {
-        return tern__fail(TERN_ERR_ARG, "BatchWrite: item %u is for rank %d of %d", (unsigned)index,
-                          write.rank, server->ranks);
+        return tern__fail(TERN_ERR_ARG, "BatchWrite: item %u is for rank %" PRId64 " of %d",
+                          (unsigned)index, write.rank, server->ranks);
     }
     int owner = -1;
     uint64_t offset = 0;
@@ -93,6 +98,16 @@ static int check_item(const struct hccl_server *server, struct device_task *task
     return tern__hccl_task_buffer(server, task, "a source", (const void *)write.from, write.bytes);
 }
 
+// That the items themselves are there: of the first one what both forms have, then all.
+static int check_list(const struct hccl_server *server, struct device_task *task)
+{
+    const struct tern_hccl_task *call = &task->call;
+    task->element = sizeof(struct batch_item_a2);
+    TERN_TRY(tern__hccl_task_buffer(server, task, "the list of items", call->send, 1));
+    task->element = is_a3(call) ? sizeof(struct batch_item_a3) : sizeof(struct batch_item_a2);
+    return tern__hccl_task_buffer(server, task, "the list of items", call->send, call->count);
+}
+
 int tern__hccl_batch_check(const struct hccl_server *server, struct device_task *task)
 {
     const struct tern_hccl_task *call = &task->call;
@@ -104,6 +119,7 @@ int tern__hccl_batch_check(const struct hccl_server *server, struct device_task 
         return tern__fail(TERN_ERR_ARG, "BatchWrite: queue %" PRIu64 "; there are 0 to %d",
                           call->stride, TERN_HCCL_QUEUES_MAX - 1);
     }
+    TERN_TRY(check_list(server, task));
     for (uint32_t i = 0; i < call->count; i++) {
         TERN_TRY(check_item(server, task, i));
     }

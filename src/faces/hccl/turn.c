@@ -385,6 +385,11 @@ static int run_barrier(const struct hccl_server *server)
 void tern__hccl_turn_run(struct hccl_server *server, struct device_task *task)
 {
     if (!task->collective) {
+        int status = tern__hccl_batch_check(server, task); // the kernel may have changed its items
+        if (status != TERN_OK) {
+            tern__hccl_task_kill(task, status, "%s", tern_last_error());
+            return;
+        }
         end_or_fail(server, task, tern__hccl_batch_run(server, task));
         return;
     }
