@@ -15,9 +15,6 @@
 #include "base/options.h"
 #include "sync/alive.h"
 
-// Of one system call: the end of its owner is noticed between two.
-#define PIECE_BYTES ((uint64_t)16 << 20)
-
 // How long a process that has no memory any more may take to be gone.
 #define GOING_MS 1000
 
@@ -153,7 +150,7 @@ bool tern__reach_copy(const struct tern__group *group, int rank, char *to, uint6
     int pid = (int)tern__peek(&job->ctl->ranks[member].pid);
     ssize_t got;
     for (uint64_t at = 0; at < bytes; at += (uint64_t)got) {
-        uint64_t part = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        uint64_t part = bytes - at < TERN__REACH_PIECE ? bytes - at : TERN__REACH_PIECE;
         got = read_some(pid, to + at, from + at, part); // less than asked: the next one says why
         if (got <= 0) {
             *unread = (struct tern__unread){rank, got < 0 ? errno : EFAULT, from + at};
@@ -189,7 +186,7 @@ bool tern__reach_write(const struct tern__group *group, int rank, uint64_t to, c
     int pid = (int)tern__peek(&job->ctl->ranks[group->members[rank]].pid);
     ssize_t put = 0;
     for (uint64_t at = 0; at < bytes; at += (uint64_t)put) {
-        uint64_t part = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        uint64_t part = bytes - at < TERN__REACH_PIECE ? bytes - at : TERN__REACH_PIECE;
         struct iovec local = {.iov_base = (void *)(uintptr_t)(from + at), .iov_len = part};
         struct iovec remote = {.iov_base = (void *)(uintptr_t)(to + at), .iov_len = part};
         if (tern__reach_has_ended(group, rank)) {

@@ -12,7 +12,7 @@
 
 #include "sync/reach.h"
 
-enum { BYTES = (3 << 20) + 12345 }; // several system calls, the last one short
+enum { BYTES = 2 * TERN__REACH_PIECE + 12345 }; // several system calls, the last one short
 
 // A job of two ranks in which this process stands for rank 1.
 struct pair {
@@ -61,7 +61,7 @@ static void each_piece_lands_where_it_belongs(void **state)
     char *from = pages();
     char *to = pages();
     for (size_t i = 0; i < BYTES; i++) {
-        from[i] = (char)(i * 31 + (i >> 12));
+        from[i] = (char)(i * 31 + (i >> 12) + (i >> 20) * 7); // each piece is another one
     }
     assert_true(tern__reach_read(&pair->group, 1, to, (uintptr_t)from, BYTES, &unread));
     assert_memory_equal(to, from, BYTES);
@@ -75,7 +75,7 @@ static void it_says_where_the_memory_ends(void **state)
 {
     struct pair *pair = pair_with(pidfd_of(getpid()));
     struct tern__unread unread;
-    size_t end = (2 << 20) + 8192; // within the third piece
+    size_t end = TERN__REACH_PIECE + 8192; // within the second piece
     char *from = pages();
     char *to = pages();
     memset(from, 7, BYTES);

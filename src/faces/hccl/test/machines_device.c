@@ -74,7 +74,8 @@ static int batch(void *args)
     return TERN_OK;
 }
 
-// The next rank's window as the input: ranks 0 and 1 cannot read it, rank 2 could.
+// The next rank's window as the input, and as a list of one item without bytes: ranks 0 and 1
+// cannot read it, rank 2 could.
 static int reads_far(void *args)
 {
     struct kernel *kernel = *(struct kernel **)args;
@@ -85,7 +86,10 @@ static int reads_far(void *args)
     int bad = prepare(&object, HCCL_CMD_ALLREDUCE, next, kernel->out, 1);
     int good = prepare(&object, HCCL_CMD_ALLGATHER, kernel->in, kernel->out, 1);
     CHECK((bad == -1) == (kernel->rank < 2));
+    int list = prepare(&object, HCCL_CMD_BATCH_WRITE, next, NULL, 1);
+    CHECK((list == -1) == (kernel->rank < 2));
     CHECK(tern_hccl_wait(&object, bad, here) == -1);
+    CHECK(tern_hccl_wait(&object, list, here) == (list == -1 ? -1 : 0));
     CHECK(tern_hccl_wait(&object, good, here) == 0);
     tern_hccl_finalize(&object, here);
     return TERN_OK;
