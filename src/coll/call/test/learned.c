@@ -352,6 +352,38 @@ static void roots_may_take_turns(void **state)
     assert_true(ranks_run_comm(5, go_both_ways, &turns, 60));
 }
 
+// With counts, whoever decides by what it takes may come last and end first: while it is read from,
+// the other rank waits for it, and a call took as long as there.
+static int decide_late(tern_comm *comm, void *arg)
+{
+    enum { LATE_US = 2000 };
+    static const tern_coll_kind kinds[] = {TERN_COLL_GATHER_V, TERN_COLL_SCATTER_V};
+    const size_t counts[] = {SHARE, SHARE};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        int root = kinds[k] == TERN_COLL_GATHER_V ? 0 : 1;
+        for (int call = 0; call < CALLS; call++) {
+            tern_coll asked = {.kind = kinds[k], .root = root};
+            CHECK(tern_comm_barrier(comm) == TERN_OK);
+            usleep(tern_comm_rank(comm) == 0 ? LATE_US : 0);
+            CHECK(run_one(comm, &asked, counts, call) == 0);
+        }
+        const struct tern__calls *calls = comm->calls;
+        const struct tern__learned *l =
+            &calls->learned[tern_coll_kind_facts(kinds[k])->plan][true][3];
+        bool seen = false;
+        for (uint32_t i = 0; i < l->taken[1] && i < TERN__LEARNED_TIMES; i++) {
+            seen = seen || l->times[1][i] >= LATE_US / 2 * 1000 / TERN__FORM_TIME_NS;
+        }
+        CHECK(!calls->direct || tern_comm_rank(comm) != 0 || (l->taken[1] > 0 && seen));
+    }
+    return 0;
+}
+
+static void who_decides_asks_who_waits_for_it(void **state)
+{
+    assert_true(ranks_run_comm(2, decide_late, NULL, 60));
+}
+
 // Sums, in place in every other call, and of so many elements that some take several runs. What is
 // expected is summed here, in rank order.
 
@@ -505,6 +537,7 @@ int main(void)
         cmocka_unit_test(calls_that_are_not_timed_teach_nothing),
         cmocka_unit_test(calls_go_both_ways_and_are_right),
         cmocka_unit_test(roots_may_take_turns),
+        cmocka_unit_test(who_decides_asks_who_waits_for_it),
         cmocka_unit_test(sums_go_both_ways_and_are_right),
         cmocka_unit_test(a_class_begins_as_the_one_beside_it),
         cmocka_unit_test(a_row_is_kept_to),
