@@ -32,6 +32,13 @@ static uint32_t again(const struct tern__learned *l, bool tried)
     return TERN__LEARNED_AGAIN * (tried ? l->plan.row[!l->preferred] : l->plan.first);
 }
 
+// Whether all that is kept of the preferred way is newer than the last time of the other one: it
+// has become slower, perhaps only while caches fill again.
+static bool has_drifted(const struct tern__learned *l)
+{
+    return l->calls - l->other_at > TERN__LEARNED_TIMES * TERN__LEARNED_EVERY;
+}
+
 // Of few times the worse one speaks for what is not preferred.
 static void prefer(struct tern__learned *l)
 {
@@ -43,8 +50,10 @@ static void prefer(struct tern__learned *l)
     }
     uint64_t time = ours > 0 ? median(l->times[l->preferred], ours, false) : UINT64_MAX / 16;
     if ((uint64_t)median(l->times[other], theirs, true) * 16 < time * 15) {
+        bool drifted = l->tried && has_drifted(l);
         l->preferred = other;
-        l->again = again(l, l->tried);
+        l->other_at = l->calls;
+        l->again = drifted ? TERN__LEARNED_SOON * l->plan.row[!other] : again(l, l->tried);
         l->again_at = l->calls + l->again;
     }
 }
@@ -140,6 +149,7 @@ void tern__learned_take(struct tern__learned *l, uint8_t way, uint32_t time)
             l->anew = false;
         }
         l->times[l->last][l->taken[l->last]++ % TERN__LEARNED_TIMES] = time;
+        l->other_at = l->last != l->preferred ? l->calls : l->other_at;
     }
     l->same = way == l->last ? l->same + 1 : 1;
     l->last = way;

@@ -27,6 +27,7 @@ enum {
     TERN__LEARNED_ROWS = 4,   // at first, in turn; two when one way is clearly faster
     TERN__LEARNED_AGAIN = 16, // so many rows later the other way is tried again; when it has not
     TERN__LEARNED_MOST = 128, // been faster, after twice as many, up to these
+    TERN__LEARNED_SOON = 2,   // rows until what had become slower is tried again
     TERN__LEARNED_EVERY = 8,  // of the calls that go the preferred way one in so many is timed
     TERN__LEARNED_RUNS = 4,   // that a rank may be ahead of the one that decides
     TERN__LEARNED_SIZES = 24, // classes by length; the last one has all that is longer
@@ -53,6 +54,7 @@ struct tern__learned {
     uint32_t calls;                         // that counted
     struct tern__learned_plan plan;
     uint32_t again_at, again; // when the other way is tried, and after how many
+    uint32_t other_at;        // the call at which the last time of the other way was taken
     uint32_t same;            // so many calls have gone the way of the last one
     uint8_t last;
     bool row_way;    // of the calls that count: where the last ones have gone, and the next one

@@ -136,6 +136,22 @@ static void what_becomes_slower_is_left(void **state)
     assert_false(run.l.preferred);
 }
 
+// What was slow for a while, as slots are when caches have lost them, is taken again soon.
+static void what_was_slower_for_a_while_is_tried_again_soon(void **state)
+{
+    static const uint32_t usual[2] = {100, 150};
+    static const uint32_t held[2] = {400, 150};
+    struct run run = {.is_long = true};
+    count_direct(&run, false, usual, 4000);
+    assert_false(run.l.preferred);
+    assert_true(run.l.calls + TERN__LEARNED_TIMES * TERN__LEARNED_EVERY * 2 < run.l.again_at);
+    count_direct(&run, false, held, TERN__LEARNED_TIMES * TERN__LEARNED_EVERY);
+    assert_true(run.l.preferred);
+    count_direct(&run, false, usual, 3 * LONG);
+    assert_false(run.l.preferred);
+    assert_int_equal(count_direct(&run, false, usual, LONG), 0);
+}
+
 // At the first row that tries it, whatever its times were long ago.
 static void what_becomes_faster_is_taken_when_it_is_tried(void **state)
 {
@@ -529,6 +545,7 @@ int main(void)
         cmocka_unit_test(two_rows_are_enough_when_one_way_is_clearly_faster),
         cmocka_unit_test(what_is_trusted_is_not_compared_at_first),
         cmocka_unit_test(what_becomes_slower_is_left),
+        cmocka_unit_test(what_was_slower_for_a_while_is_tried_again_soon),
         cmocka_unit_test(what_becomes_faster_is_taken_when_it_is_tried),
         cmocka_unit_test(single_calls_and_little_do_not_matter),
         cmocka_unit_test(calls_behind_a_change_do_not_count),
