@@ -7,9 +7,9 @@
 //
 // A call took as long as on the slowest rank: each says in its line how long the one before took.
 // With counts a rank need not meet all: then those are asked whose lines are there, of scatter_v
-// the root. (Who takes and decides ends before the others where they wait for its word that it has
-// read: by its own time alone reads looked as fast as slots, and took nearly twice as long.) Data
-// path: no allocation, no lock, no log, and no system call.
+// the root. The own time of the rank that decides is not enough: where it reads, others wait for
+// its word that it has, and end after it. Data path: no allocation, no lock, no log, and no system
+// call.
 
 #include <string.h>
 

@@ -369,14 +369,15 @@ static void roots_may_take_turns(void **state)
 }
 
 // With counts, whoever decides by what it takes may come last and end first: while it is read from,
-// the other rank waits for it, and a call took as long as there.
+// the others wait for it, and a call took as long as there.
 static int decide_late(tern_comm *comm, void *arg)
 {
     enum { LATE_US = 10000 }; // longer than inputs take to be written, under a sanitizer too
     static const tern_coll_kind kinds[] = {TERN_COLL_GATHER_V, TERN_COLL_SCATTER_V};
-    const size_t counts[] = {SHARE, SHARE};
+    const size_t counts[] = {SHARE, SHARE, SHARE, SHARE, SHARE};
+    _Static_assert(sizeof counts / sizeof counts[0] == RANKS_MOST, "one for each rank");
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        int root = kinds[k] == TERN_COLL_GATHER_V ? 0 : 1;
+        int root = kinds[k] == TERN_COLL_GATHER_V ? 0 : tern_comm_size(comm) - 1; // 0 decides
         for (int call = 0; call < CALLS; call++) {
             tern_coll asked = {.kind = kinds[k], .root = root};
             CHECK(tern_comm_barrier(comm) == TERN_OK);
@@ -398,6 +399,8 @@ static int decide_late(tern_comm *comm, void *arg)
 static void who_decides_asks_who_waits_for_it(void **state)
 {
     assert_true(ranks_run_comm(2, decide_late, NULL, 60));
+    assert_true(ranks_run_comm(3, decide_late, NULL, 60));
+    assert_true(ranks_run_comm(5, decide_late, NULL, 60));
 }
 
 // Sums, in place in every other call, and of so many elements that some take several runs. What is
