@@ -11,16 +11,17 @@
 
 #include "base/f16c.h"
 #include "base/half.h"
+#include "xport/copy.h"
 #include "xport/xport.h"
 
 static void shm_put(char *remote, const char *local, size_t size_bytes)
 {
-    memcpy(remote, local, size_bytes);
+    tern__copy(remote, local, size_bytes);
 }
 
 static void shm_get(const char *remote, char *local, size_t size_bytes)
 {
-    memcpy(local, remote, size_bytes);
+    tern__copy(local, remote, size_bytes);
 }
 
 static void shm_put_block(char *remote, const char *local, const tern_block *block)

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "coll/call/trace.h"
 #include "comm/registry.h"
+#include "xport/copy.h"
 #include "xport/expose.h"
 
 // For a message that is on its way; who sleeps is another matter.
@@ -70,7 +71,7 @@ static int take_far(struct tern__endpoint *endpoint, int from, uint64_t address,
     struct tern__pipe *pipe = &endpoint->in[from];
     int done;
     if (from == group->rank) {
-        memcpy(target->to, (const char *)(uintptr_t)address, target->bytes);
+        tern__copy(target->to, (const char *)(uintptr_t)address, target->bytes);
         return TERN_OK;
     }
     // Of two that send to each other neither has time for the other one.
@@ -116,7 +117,7 @@ static int take_referred(struct tern__endpoint *endpoint, int from, uint32_t num
                                 tern__rank_name(group, from).text,
                                 tern__rank_name(group, group->rank).text);
     }
-    memcpy(target->to, base + place.offset, target->bytes);
+    tern__copy(target->to, base + place.offset, target->bytes);
     return TERN_OK;
 }
 

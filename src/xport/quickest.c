@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Long work on memory by the way that is quickest here and now.
+
+#include "xport/quickest.h"
+
+#include "base/clock.h"
+#include "base/order.h"
+
+int tern__quickest_next(struct tern__quickest *quickest, int ways)
+{
+    int best = 0;
+    for (int way = 0; way < ways; way++) {
+        if (tern__peek(&quickest->tried[way]) < TERN__QUICKEST_TRIALS) {
+            return way;
+        }
+        if (tern__peek(&quickest->ns[way]) < tern__peek(&quickest->ns[best])) {
+            best = way;
+        }
+    }
+    uint32_t works = tern__peek(&quickest->works);
+    tern__poke(&quickest->works, works + 1);
+    if (ways == 1 || works % TERN__QUICKEST_SELDOM < TERN__QUICKEST_SELDOM - 2) {
+        return best;
+    }
+    uint32_t turn = works / TERN__QUICKEST_SELDOM % (uint32_t)(ways - 1);
+    return (int)turn < best ? (int)turn : (int)turn + 1;
+}
+
+void tern__quickest_took(struct tern__quickest *quickest, int way, int64_t ns, uint64_t bytes)
+{
+    bool again = tern__peek(&quickest->last) == (uint32_t)way + 1;
+    uint32_t tried = tern__peek(&quickest->tried[way]);
+    bool trial = tried < TERN__QUICKEST_TRIALS;
+    int64_t old = tern__peek(&quickest->ns[way]);
+    tern__poke(&quickest->last, (uint32_t)way + 1);
+    if (trial) {
+        tern__poke(&quickest->tried[way], tried + 1);
+    }
+    if (!again && old > 0) {
+        return;
+    }
+    int64_t now = (int64_t)((double)ns * (1 << 20) / (double)bytes);
+    if (trial) { // the least: the first ones may meet fresh pages
+        now = tried < 2 || now < old ? now : old;
+    } else {
+        now = old + ((now < 2 * old ? now : 2 * old) - old) / 4;
+    }
+    const int64_t most = UINT32_MAX / 4;
+    tern__poke(&quickest->ns[way], (uint32_t)(now < 1 ? 1 : now < most ? now : most));
+}
+
+void tern__quickest_run(struct tern__quickest known[TERN__QUICKEST_CLASSES], int ways,
+                        uint64_t bytes, tern__way_fn *fn, const void *arg)
+{
+    int number = 0;
+    while (number < TERN__QUICKEST_CLASSES - 1 && bytes >> (number + 22) > 0) {
+        number++;
+    }
+    int64_t begin = tern__now_ns();
+    int way = tern__quickest_next(&known[number], ways);
+    fn(arg, way);
+    tern__quickest_took(&known[number], way, tern__now_ns() - begin, bytes);
+}
