@@ -80,7 +80,7 @@ static void bench_kernel(size_t bytes)
         for (int pair = 0; pair < PAIRS; pair++) {
             double begin = now_ns();
             for (int i = 0; i < repeats; i++) {
-                kernels[k](to, 2, from, 2, bytes / 4);
+                kernels[k](to, 2, from, 2, bytes / 4, false);
             }
             double middle = now_ns();
             for (int i = 0; i < repeats; i++) {

@@ -216,13 +216,13 @@ static void combine_block(const struct reduction *r, const char *const *rows, si
         from[s] = rows[s] + at;
     }
     if (!r->rounds) {
-        r->combine(&block, 1, from, r->count, count);
+        r->combine(&block, 1, from, r->count, count, false);
         return;
     }
     memcpy(block, from[0], count * r->to->element_bytes);
     for (int s = 1; s < r->count; s++) {
         const char *const two[] = {block, from[s]};
-        r->combine(&block, 1, two, 2, count);
+        r->combine(&block, 1, two, 2, count, false);
     }
 }
 

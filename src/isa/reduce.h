@@ -18,16 +18,23 @@
 // A count is of elements; for minloc and maxloc of pairs, which tern/op.h describes. Pointers need
 // no alignment. A destination may be one of the sources; any other overlap is the caller's mistake.
 // Data path: no allocation, lock, system call or log.
+//
+// past: results may go past the caches, if the level can, to few destinations that all begin at a
+// multiple of TERN__REDUCE_PAST_ALIGN. Whoever observes a flag stored afterwards finds them.
 #ifndef TERN_ISA_REDUCE_H
 #define TERN_ISA_REDUCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "tern/dtype.h"
 #include "tern/op.h"
 
 typedef void tern__reduce_fn(char *const *destinations, int destinations_count,
-                             const char *const *sources, int sources_count, size_t count);
+                             const char *const *sources, int sources_count, size_t count,
+                             bool past);
+
+#define TERN__REDUCE_PAST_ALIGN 64
 
 enum tern__reduce_level {
     TERN__REDUCE_PORTABLE,

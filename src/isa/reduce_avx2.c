@@ -10,6 +10,7 @@
 #define REDUCE_TARGET __attribute__((target("avx2,f16c")))
 #define REDUCE_BYTES 32
 #define REDUCE_TABLE tern__reduce_avx2
+#define REDUCE_STREAM(to, bytes) _mm256_stream_si256(to, (__m256i)(bytes))
 
 #include "isa/reduce_half.h"
 

@@ -11,6 +11,7 @@
 #define REDUCE_BYTES 64
 #define REDUCE_TABLE tern__reduce_avx512
 #define REDUCE_MASKED
+#define REDUCE_STREAM(to, bytes) _mm512_stream_si512(to, (__m512i)(bytes))
 
 #include "isa/reduce_half.h"
 

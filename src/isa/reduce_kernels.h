@@ -6,6 +6,7 @@
 //   REDUCE_BYTES    bytes of a vector
 //   REDUCE_TABLE    the name of the table
 //   reduce_from_f16, reduce_to_f16, reduce_to_bf16
+//   REDUCE_STREAM   a store past the caches, where there is one
 //
 // The vectors are those of the compiler (vector_size), so one text serves all levels, and the
 // compiler keeps to the arithmetic written here: every level gives the same bits.
@@ -25,6 +26,45 @@ enum {
     REDUCE_FEW = 8,           // this many sources are swept together, and destinations
     REDUCE_BLOCK_BYTES = 8192 // of an accumulator in the cache, when there are more than few
 };
+
+// Sanitizers do not see such stores.
+#if defined(REDUCE_STREAM) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+REDUCE_INLINE bool reduce_streams(char *const *to, int m)
+{
+    uintptr_t all = 0;
+    for (int d = 0; d < m; d++) {
+        all |= (uintptr_t)to[d];
+    }
+    return all % TERN__REDUCE_PAST_ALIGN == 0;
+}
+
+REDUCE_INLINE void reduce_stream(char *to, reduce_bytes bytes)
+{
+    REDUCE_STREAM((void *)to, bytes);
+}
+
+REDUCE_INLINE void reduce_stream_end(void)
+{
+    _mm_sfence(); // such stores are in no order with those of flags
+}
+#else
+REDUCE_INLINE bool reduce_streams(char *const *to, int m)
+{
+    (void)to;
+    (void)m;
+    return false;
+}
+
+REDUCE_INLINE void reduce_stream(char *to, reduce_bytes bytes)
+{
+    (void)to;
+    (void)bytes;
+}
+
+REDUCE_INLINE void reduce_stream_end(void)
+{
+}
+#endif
 
 // [at, at + bytes) of few destinations from bytes in the cache.
 REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size_t at, size_t bytes)

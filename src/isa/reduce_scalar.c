@@ -173,8 +173,10 @@ static void copy_all(char *const *to, int m, const char *from, size_t bytes)
 }
 
 #define AVERAGE(name)                                                                              \
-    static void name##_avg(char *const *to, int m, const char *const *from, int n, size_t count)   \
+    static void name##_avg(char *const *to, int m, const char *const *from, int n, size_t count,   \
+                           bool past)                                                              \
     {                                                                                              \
+        (void)past;                                                                                \
         if (n == 1) {                                                                              \
             copy_all(to, m, from[0], tern__element_bytes(TERN_##name) * count);                    \
         } else {                                                                                   \
@@ -199,13 +201,15 @@ AVERAGE(U64)
 
 #define TERN_DTYPE(name, word, number, size_bytes)                                                 \
     static void name##_minloc(char *const *to, int m, const char *const *from, int n,              \
-                              size_t count)                                                        \
+                              size_t count, bool past)                                             \
     {                                                                                              \
+        (void)past;                                                                                \
         locate(TERN_##name, false, to, m, from, n, count);                                         \
     }                                                                                              \
     static void name##_maxloc(char *const *to, int m, const char *const *from, int n,              \
-                              size_t count)                                                        \
+                              size_t count, bool past)                                             \
     {                                                                                              \
+        (void)past;                                                                                \
         locate(TERN_##name, true, to, m, from, n, count);                                          \
     }                                                                                              \
     static const tern__reduce_row name##_row = {                                                   \

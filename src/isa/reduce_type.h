@@ -152,7 +152,7 @@ REDUCE_INLINE T(cells) T(finish)(tern_reduce_op op, T(wide) acc, int n)
 // So many vectors, from byte `at` on, of all sources to all destinations. Loops over operands stay
 // loops: gcc would write them out eight times, which is no faster and the half of all code here.
 REDUCE_INLINE void T(step)(tern_reduce_op op, char *const *to, int m, const char *const *from,
-                           int n, size_t at, const size_t vectors)
+                           int n, size_t at, const size_t vectors, bool past)
 {
     T(wide) acc[REDUCE_UNROLL / TYPE_VECTORS];
     T(cells) cells[REDUCE_UNROLL / TYPE_VECTORS];
@@ -171,22 +171,26 @@ REDUCE_INLINE void T(step)(tern_reduce_op op, char *const *to, int m, const char
 #pragma GCC unroll 1
     for (int d = 0; d < m; d++) {
         for (size_t u = 0; u < vectors; u++) {
-            T(store)(to[d] + at + u * REDUCE_BYTES, cells[u]);
+            if (past) {
+                reduce_stream(to[d] + at + u * REDUCE_BYTES, (reduce_bytes)cells[u]);
+            } else {
+                T(store)(to[d] + at + u * REDUCE_BYTES, cells[u]);
+            }
         }
     }
 }
 
 // All bytes of few sources to few destinations, through registers.
 REDUCE_INLINE void T(sweep)(tern_reduce_op op, char *const *to, int m, const char *const *from,
-                            int n, size_t bytes)
+                            int n, size_t bytes, bool past)
 {
     const size_t vectors = REDUCE_UNROLL / TYPE_VECTORS;
     size_t at = 0;
     for (; at + vectors * REDUCE_BYTES <= bytes; at += vectors * REDUCE_BYTES) {
-        T(step)(op, to, m, from, n, at, vectors);
+        T(step)(op, to, m, from, n, at, vectors, past);
     }
     for (; at + REDUCE_BYTES <= bytes; at += REDUCE_BYTES) {
-        T(step)(op, to, m, from, n, at, 1);
+        T(step)(op, to, m, from, n, at, 1, past);
     }
     if (at < bytes) {
         size_t part = bytes - at;
@@ -200,6 +204,9 @@ REDUCE_INLINE void T(sweep)(tern_reduce_op op, char *const *to, int m, const cha
         for (int d = 0; d < m; d++) {
             reduce_store_part(to[d] + at, (reduce_bytes)cells, part);
         }
+    }
+    if (past) {
+        reduce_stream_end();
     }
 }
 
@@ -248,7 +255,7 @@ REDUCE_INLINE void T(by_blocks)(tern_reduce_op op, char *const *to, int m, const
 }
 
 REDUCE_INLINE void T(reduce)(tern_reduce_op op, char *const *to, int m, const char *const *from,
-                             int n, size_t count)
+                             int n, size_t count, bool past)
 {
     size_t bytes = count * sizeof(TYPE_CELL);
     if (n == 1) {
@@ -257,10 +264,10 @@ REDUCE_INLINE void T(reduce)(tern_reduce_op op, char *const *to, int m, const ch
         }
 #ifdef TYPE_COMMON
     } else if (op == TERN_SUM && n == 2 && m == 2) {
-        T(sweep)(op, to, 2, from, 2, bytes);
+        T(sweep)(op, to, 2, from, 2, bytes, past && reduce_streams(to, 2));
 #endif
     } else if (n <= REDUCE_FEW && m <= REDUCE_FEW) {
-        T(sweep)(op, to, m, from, n, bytes);
+        T(sweep)(op, to, m, from, n, bytes, past && reduce_streams(to, m));
     } else {
         T(by_blocks)(op, to, m, from, n, bytes);
     }
@@ -268,9 +275,9 @@ REDUCE_INLINE void T(reduce)(tern_reduce_op op, char *const *to, int m, const ch
 
 #define TYPE_KERNEL(word, op)                                                                      \
     REDUCE_TARGET static void T(word)(char *const *to, int m, const char *const *from, int n,      \
-                                      size_t count)                                                \
+                                      size_t count, bool past)                                     \
     {                                                                                              \
-        T(reduce)(op, to, m, from, n, count);                                                      \
+        T(reduce)(op, to, m, from, n, count, past);                                                \
     }
 
 TYPE_KERNEL(max, TERN_MAX)

@@ -200,7 +200,7 @@ static int combine(const tern_tile *to, const tern_tile *a, const tern_tile *b, 
         if (kernel != NULL) {
             kernel((char *const[]){at(&sides[0], row, 0)}, 1,
                    (const char *const[]){at(&sides[1], row, 0), at(&sides[2], row, 0)}, 2,
-                   (size_t)to->valid_columns);
+                   (size_t)to->valid_columns, false);
         } else {
             combine_row(&sides[0], &sides[1], &sides[2], row, to->valid_columns, op);
         }

@@ -174,7 +174,7 @@ static void transfer(struct tern__calls *calls, const struct tern__shape *shape,
     if (other != NULL && shape->rows == NULL) {
         tern__hand_measure(&calls->distance, other, bytes);
     }
-    shape->reduce(&address, 1, from, step->sources_count, shape->elements);
+    shape->reduce(&address, 1, from, step->sources_count, shape->elements, false);
 }
 
 static inline __attribute__((always_inline)) bool make(const tern_comm *comm,

@@ -11,10 +11,11 @@
 #include "isa/reduce.h"
 #include "isa/test/reduce_naive.h"
 
-enum { SOURCES = 19, DESTINATIONS = 11, BYTES = 20000, GUARD = 64 };
+enum { SOURCES = 19, DESTINATIONS = 11, BYTES = 20032, GUARD = 2 * TERN__REDUCE_PAST_ALIGN };
 
 static char inputs[SOURCES][BYTES + 2 * GUARD];
-static char outputs[DESTINATIONS][BYTES + 2 * GUARD];
+static _Alignas(TERN__REDUCE_PAST_ALIGN) char outputs[DESTINATIONS][BYTES + 2 * GUARD];
+_Static_assert(sizeof outputs[0] % TERN__REDUCE_PAST_ALIGN == 0, "of all at the same place");
 static char expected[BYTES];
 
 static void fill_inputs(tern_dtype dtype, tern_reduce_op op)
@@ -45,6 +46,7 @@ struct shape {
     size_t count;
     size_t shift; // bytes past an aligned address; each operand one more
     int in_place; // this source is the first destination; -1: none
+    bool past;    // the caches
 };
 
 static void check_shape(enum tern__reduce_level level, tern_dtype dtype, tern_reduce_op op,
@@ -67,7 +69,7 @@ static void check_shape(enum tern__reduce_level level, tern_dtype dtype, tern_re
         memcpy(to[0], from[shape->in_place], bytes);
         from[shape->in_place] = to[0];
     }
-    reduce(to, shape->m, from, shape->n, shape->count);
+    reduce(to, shape->m, from, shape->n, shape->count, shape->past);
     for (int d = 0; d < shape->m; d++) {
         if (memcmp(to[d], expected, bytes) != 0) {
             size_t i = 0;
@@ -122,6 +124,7 @@ static void use_counts(enum tern__reduce_level level, tern_dtype dtype, tern_red
     for (size_t count = 0; count <= 70; count++) {
         struct shape shape = {.n = 2, .m = 2, .count = count, .shift = count % 5, .in_place = -1};
         check_shape(level, dtype, op, &shape);
+        shape.past = count % 2 == 0;
         shape.n = 1 + (int)(count % SOURCES);
         shape.m = 1 + (int)(count % DESTINATIONS);
         check_shape(level, dtype, op, &shape);
@@ -140,6 +143,10 @@ static void use_operands(enum tern__reduce_level level, tern_dtype dtype, tern_r
     for (size_t n = 0; n < sizeof ns / sizeof ns[0]; n++) {
         for (size_t m = 0; m < sizeof ms / sizeof ms[0]; m++) {
             struct shape shape = {.n = ns[n], .m = ms[m], .count = 131, .shift = 3, .in_place = -1};
+            check_shape(level, dtype, op, &shape);
+            shape.past = true;
+            check_shape(level, dtype, op, &shape);
+            shape.shift = 0;
             check_shape(level, dtype, op, &shape);
         }
     }
@@ -160,6 +167,10 @@ static void use_large(enum tern__reduce_level level, tern_dtype dtype, tern_redu
         {.n = 6, .m = DESTINATIONS, .count = all - 3, .shift = 0, .in_place = 2},
         {.n = 8, .m = 8, .count = all - 2, .shift = 5, .in_place = 7},
         {.n = 1, .m = 2, .count = all - 7, .shift = 5, .in_place = 0},
+        {.n = 2, .m = 2, .count = all - 3, .shift = 0, .in_place = -1, .past = true},
+        {.n = 2, .m = 2, .count = all - 1, .shift = 0, .in_place = 1, .past = true},
+        {.n = 8, .m = 8, .count = all, .shift = 0, .in_place = 7, .past = true},
+        {.n = 3, .m = 1, .count = all - 3, .shift = 9, .in_place = 0, .past = true},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         check_shape(level, dtype, op, &shapes[i]);

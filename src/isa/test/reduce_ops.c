@@ -39,7 +39,7 @@ static void reduce_one(enum tern__reduce_level level, tern_dtype dtype, tern_red
         }
         from[s] = sources[s];
     }
-    tern__reduce_at(level, dtype, op)(destinations, 1, from, n, COPIES);
+    tern__reduce_at(level, dtype, op)(destinations, 1, from, n, COPIES, false);
     for (size_t i = 0; i < COPIES; i++) {
         assert_memory_equal(&destination[i * bytes], destination, bytes);
     }

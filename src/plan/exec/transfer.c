@@ -185,7 +185,7 @@ void tern__reduce_elements(const struct tern__binding *binding, char *const *to,
                            const char *const *from, int from_count, size_t count)
 {
     if (binding->reduce != NULL) {
-        binding->reduce(to, to_count, from, from_count, count);
+        binding->reduce(to, to_count, from, from_count, count, false);
     } else {
         tern__reduce_function(binding->function, binding->function_arg, binding->element_bytes, to,
                               to_count, from, from_count, count);
