@@ -8,7 +8,9 @@
 
 #include "base/trace.h"
 #include "net/net.h"
+#include "xport/copy.h"
 #include "xport/expose.h"
+#include "xport/quickest.h"
 
 // Bytes of a copy to several destinations that stay in the first-level cache between them.
 #define SPREAD_BLOCK 8192
@@ -155,29 +157,78 @@ static void measure(const struct tern__binding *binding, const struct tern__step
     }
 }
 
+// A transfer in memory: all of a step but the place in its plan.
+struct work {
+    const struct tern__binding *binding;
+    const char *from[TERN_RANKS_MAX];
+    char *to[TERN_RANKS_MAX];
+    int from_count, to_count;
+    uint64_t length;
+};
+
+// How what is long is written.
+enum { THROUGH, PAST, WAYS };
+
+static bool is_long(const struct work *work)
+{
+    return work->length * (uint64_t)(work->from_count + work->to_count) >= TERN__PAST_FROM;
+}
+
+static void spread_by(const void *arg, int way)
+{
+    const struct work *work = arg;
+    for (uint64_t at = 0; at < work->length; at += SPREAD_BLOCK) {
+        uint64_t part = work->length - at < SPREAD_BLOCK ? work->length - at : SPREAD_BLOCK;
+        for (int d = 0; d < work->to_count; d++) {
+            if (way == PAST) {
+                tern__expose(work->to[d] + at, work->from[0] + at, part);
+            } else {
+                memcpy(work->to[d] + at, work->from[0] + at, part);
+            }
+        }
+    }
+}
+
+// To several ranks: those of this machine together, so that the source is read once.
+static void spread(const struct tern__binding *binding, const struct tern__xport *xport,
+                   const struct tern__step *step, uint64_t length)
+{
+    const char *from = tern__range_address(binding, &step->operands[0]);
+    struct work work;
+    work.binding = binding;
+    work.from[0] = from;
+    work.from_count = 1;
+    work.to_count = 0;
+    work.length = length;
+    for (int d = 0; d < step->destinations_count; d++) {
+        const tern_plan_range *range = &step->operands[1 + d];
+        char *to = tern__range_address(binding, range);
+        if (way_to(binding, xport, range) != xport) {
+            way_to(binding, xport, range)->put(to, from, length);
+        } else if (to != from) {
+            work.to[work.to_count++] = to;
+        }
+    }
+    if (is_long(&work)) {
+        static struct tern__quickest known[TERN__QUICKEST_CLASSES];
+        tern__quickest_run(known, WAYS, length, spread_by, &work);
+    } else {
+        spread_by(&work, THROUGH);
+    }
+}
+
 static void copy(const struct tern__binding *binding, const struct tern__xport *xport,
                  const struct tern__step *step, uint64_t length)
 {
-    const char *from = tern__range_address(binding, &step->operands[0]);
     measure(binding, step, length);
-    if (step->destinations_count == 1) {
-        char *to = tern__range_address(binding, &step->operands[1]);
-        if (to != from) {
-            way_to(binding, xport, &step->operands[1])->put(to, from, length);
-        }
+    if (step->destinations_count > 1) {
+        spread(binding, xport, step, length);
         return;
     }
-    char *to[TERN_RANKS_MAX];
-    for (int d = 0; d < step->destinations_count; d++) {
-        to[d] = tern__range_address(binding, &step->operands[1 + d]);
-    }
-    for (uint64_t at = 0; at < length; at += SPREAD_BLOCK) {
-        uint64_t part = length - at < SPREAD_BLOCK ? length - at : SPREAD_BLOCK;
-        for (int d = 0; d < step->destinations_count; d++) {
-            if (to[d] != from) {
-                way_to(binding, xport, &step->operands[1 + d])->put(to[d] + at, from + at, part);
-            }
-        }
+    const char *from = tern__range_address(binding, &step->operands[0]);
+    char *to = tern__range_address(binding, &step->operands[1]);
+    if (to != from) {
+        way_to(binding, xport, &step->operands[1])->put(to, from, length);
     }
 }
 
@@ -258,7 +309,7 @@ static bool reduce_fetched(const struct tern__binding *binding, const struct ter
         from[s] = (uintptr_t)tern__range_address(binding, &step->operands[s]);
         fetched += is_far(binding, &step->operands[s]);
     }
-    assert(fetched > 0); // any_far
+    assert(fetched > 0 && step->destinations_count > 0); // any_far
     int straight = find_straight(binding, step, to[0], length);
     uint64_t block = tern__fetch_block(fetched);
     uint64_t most = block / binding->element_bytes * binding->element_bytes;
@@ -294,29 +345,54 @@ static bool reduce_fetched(const struct tern__binding *binding, const struct ter
     return true;
 }
 
+static void reduce_by(const void *arg, int way)
+{
+    const struct work *work = arg;
+    const struct tern__binding *binding = work->binding;
+    const char *from[TERN_RANKS_MAX];
+    char *to[TERN_RANKS_MAX];
+    uint64_t head = -(uintptr_t)work->to[0] % TERN__REDUCE_PAST_ALIGN;
+    head -= head % binding->element_bytes;
+    binding->reduce(work->to, work->to_count, work->from, work->from_count,
+                    head / binding->element_bytes, false);
+    for (int s = 0; s < work->from_count; s++) {
+        from[s] = work->from[s] + head;
+    }
+    for (int d = 0; d < work->to_count; d++) {
+        to[d] = work->to[d] + head;
+    }
+    binding->reduce(to, work->to_count, from, work->from_count,
+                    (work->length - head) / binding->element_bytes, way == PAST);
+}
+
 static void reduce(const struct tern__binding *binding, const struct tern__step *step,
                    uint64_t length)
 {
-    const char *from[TERN_RANKS_MAX];
-    char *to[TERN_RANKS_MAX];
-    size_t count = length / binding->element_bytes;
+    struct work work;
     int exposed = -1;
+    work.binding = binding;
+    work.from_count = step->sources_count;
+    work.to_count = step->destinations_count;
+    work.length = length;
     measure(binding, step, length);
-    for (int s = 0; s < step->sources_count; s++) {
-        from[s] = tern__range_address(binding, &step->operands[s]);
+    for (int s = 0; s < work.from_count; s++) {
+        work.from[s] = tern__range_address(binding, &step->operands[s]);
     }
-    for (int d = 0; d < step->destinations_count; d++) {
-        to[d] = tern__range_address(binding, &step->operands[step->sources_count + d]);
+    for (int d = 0; d < work.to_count; d++) {
+        work.to[d] = tern__range_address(binding, &step->operands[work.from_count + d]);
     }
     if (binding->distance != NULL && length >= TERN__EXPOSE_FROM) {
         exposed = find_exposed(binding, step);
     }
     if (exposed >= 0) {
-        reduce_exposed(binding, to, step->destinations_count, exposed, from, step->sources_count,
+        reduce_exposed(binding, work.to, work.to_count, exposed, work.from, work.from_count,
                        length);
+    } else if (binding->reduce != NULL && is_long(&work)) {
+        static struct tern__quickest known[TERN__QUICKEST_CLASSES];
+        tern__quickest_run(known, WAYS, length, reduce_by, &work);
     } else {
-        tern__reduce_elements(binding, to, step->destinations_count, from, step->sources_count,
-                              count);
+        tern__reduce_elements(binding, work.to, work.to_count, work.from, work.from_count,
+                              length / binding->element_bytes);
     }
 }
 

@@ -12,7 +12,9 @@
 
 #include "isa/reduce_function.h"
 #include "plan/exec/transfer.h"
+#include "xport/copy.h"
 #include "xport/expose.h"
+#include "xport/quickest.h"
 
 enum { MOST = 3 * (int)TERN__EXPOSE_FROM + 4096, GUARD = 192, ROOM = MOST + 2 * GUARD };
 
@@ -206,6 +208,62 @@ static void what_cannot_be_read_is_said(void **state)
     assert_true(unread.rank == 3 && unread.error == EFAULT && unread.from == 64);
 }
 
+// Long steps go through the caches and past them, each way a few times, whichever is quicker.
+enum { LONG = 9000004, LONG_TIMES = 3 * TERN__QUICKEST_TRIALS };
+
+static void long_step(enum tern__step_kind kind, int sources, int destinations, size_t shift)
+{
+    static char from[3][LONG + 2 * GUARD];
+    static char to[3][LONG + 2 * GUARD];
+    static float expected[LONG / 4];
+    struct tern__binding binding = {.element_bytes = 4,
+                                    .reduce = tern__reduce_find(TERN_F32, TERN_SUM)};
+    tern_plan_range operands[6];
+    struct tern__step step = {.kind = kind,
+                              .sources_count = (uint16_t)sources,
+                              .destinations_count = (uint16_t)destinations,
+                              .operands = operands,
+                              .length = LONG};
+    for (int s = 0; s < sources; s++) {
+        binding.in[s] = from[s] + GUARD + 4 * s;
+        operands[s] = (tern_plan_range){0, (uint16_t)s, TERN_PLAN_IN};
+    }
+    for (int d = 0; d < destinations; d++) {
+        binding.out[d] = to[d] + GUARD + shift;
+        operands[sources + d] = (tern_plan_range){0, (uint16_t)d, TERN_PLAN_OUT};
+    }
+    for (int time = 0; time < LONG_TIMES; time++) {
+        memset(to, 0x5a, sizeof to);
+        for (int i = 0; i < LONG / 4; i++) {
+            expected[i] = 0;
+            for (int s = 0; s < sources; s++) {
+                float value = (float)(i * (s + 3) % 1009 + time);
+                memcpy(from[s] + GUARD + 4 * s + 4 * (size_t)i, &value, 4);
+                expected[i] += value;
+            }
+        }
+        struct tern__unread unread;
+        assert_true(tern__transfer(&binding, &tern__xport_shm, &step, &unread));
+        for (int d = 0; d < destinations; d++) {
+            assert_memory_equal(binding.out[d], expected, LONG);
+            for (int i = 1; i <= GUARD / 2; i++) {
+                assert_int_equal(binding.out[d][-i], 0x5a);
+                assert_int_equal(binding.out[d][LONG - 1 + i], 0x5a);
+            }
+        }
+    }
+}
+
+static void long_steps_are_the_same_bytes_by_every_way(void **state)
+{
+    for (size_t shift = 0; shift < 64; shift += 28) {
+        long_step(TERN__STEP_COPY, 1, 1, shift);
+        long_step(TERN__STEP_COPY, 1, 3, shift);
+        long_step(TERN__STEP_REDUCE, 2, 2, shift);
+        long_step(TERN__STEP_REDUCE, 3, 1, shift);
+    }
+}
+
 static void long_and_short_ways_take_turns(void **state)
 {
     _Atomic uint32_t votes = 0;
@@ -233,6 +291,7 @@ int main(void)
         cmocka_unit_test(sums_that_go_far_are_the_same_bytes),
         cmocka_unit_test(sums_of_other_processes_are_the_same_bytes),
         cmocka_unit_test(what_cannot_be_read_is_said),
+        cmocka_unit_test(long_steps_are_the_same_bytes_by_every_way),
         cmocka_unit_test(long_and_short_ways_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
