@@ -49,15 +49,22 @@ void tern__quickest_took(struct tern__quickest *quickest, int way, int64_t ns, u
     tern__poke(&quickest->ns[way], (uint32_t)(now < 1 ? 1 : now < most ? now : most));
 }
 
-void tern__quickest_run(struct tern__quickest known[TERN__QUICKEST_CLASSES], int ways,
-                        uint64_t bytes, tern__way_fn *fn, const void *arg)
+struct tern__quickest *tern__quickest_of(struct tern__quickest known[TERN__QUICKEST_CLASSES],
+                                         uint64_t bytes)
 {
     int number = 0;
     while (number < TERN__QUICKEST_CLASSES - 1 && bytes >> (number + 22) > 0) {
         number++;
     }
+    return &known[number];
+}
+
+void tern__quickest_run(struct tern__quickest known[TERN__QUICKEST_CLASSES], int ways,
+                        uint64_t bytes, tern__way_fn *fn, const void *arg)
+{
+    struct tern__quickest *quickest = tern__quickest_of(known, bytes);
     int64_t begin = tern__now_ns();
-    int way = tern__quickest_next(&known[number], ways);
+    int way = tern__quickest_next(quickest, ways);
     fn(arg, way);
-    tern__quickest_took(&known[number], way, tern__now_ns() - begin, bytes);
+    tern__quickest_took(quickest, way, tern__now_ns() - begin, bytes);
 }

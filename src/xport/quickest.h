@@ -38,11 +38,15 @@ int tern__quickest_next(struct tern__quickest *quickest, int ways);
 // counts as twice.
 void tern__quickest_took(struct tern__quickest *quickest, int way, int64_t ns, uint64_t bytes);
 
+// What is known of work on so many bytes, of all that is known of one kind of work: [0] is of less
+// than 4 MiB, each other one of less than twice the one before, the last one of all.
+struct tern__quickest *tern__quickest_of(struct tern__quickest known[TERN__QUICKEST_CLASSES],
+                                         uint64_t bytes);
+
 // All of the work, by a way.
 typedef void tern__way_fn(const void *arg, int way);
 
-// Does it by one of the first `ways`. What is known belongs to one kind of work, and there to its
-// length: [0] up to 4 MiB, each other one up to twice the one before, the last one all. Data path.
+// Does it by one of the first `ways`. Data path.
 void tern__quickest_run(struct tern__quickest known[TERN__QUICKEST_CLASSES], int ways,
                         uint64_t bytes, tern__way_fn *fn, const void *arg);
 

@@ -13,6 +13,7 @@
 //     run.c                          runs
 //     publish.c, way.c, place.c      memory
 //     learn.c, learned.c             direct or through slots
+//     outward.c                      results through the caches or past them
 //     trace.c, report.c              what they leave in a trace, and sentences
 //     elsewhere.c                    what is said to other machines
 //     select.c, shape.c, program.c     plans
@@ -34,6 +35,7 @@
 #include "plan/exec/lanes.h"
 #include "sync/work.h"
 #include "tern/coll.h"
+#include "xport/quickest.h"
 
 // What one rank asks for, checked.
 struct tern__coll {
@@ -258,6 +260,10 @@ struct tern__calls {
     struct tern__shape shapes[TERN__SHAPES];
     // Of kinds without and with counts, by the length of the longest share.
     struct tern__learned learned[TERN_PLAN_KINDS][2][TERN__LEARNED_SIZES];
+    // What is known of results that are longer than the caches, by kind; and of the oldest call,
+    // how it writes its own (outward.c).
+    struct tern__quickest outward[TERN_PLAN_KINDS][TERN__QUICKEST_CLASSES];
+    struct tern__outward writes;
     tern_topo *topo;
     bool handed; // by quick.c: the run that was published last is of the call that begins next
     struct tern__record *handed_record;
@@ -382,6 +388,11 @@ const struct tern__program *tern__call_few(const struct tern__coll *call,
 
 // Shares from so many bytes on can be faster direct where each rank has a processor.
 #define TERN__LEARNS_FROM (UINT64_C(8) << 10)
+
+// outward.c: how a call that has just been bound for the first time writes its results; and when it
+// has ended.
+void tern__call_outward_begin(struct tern__coll *call);
+void tern__call_outward_end(struct tern__coll *call, int status);
 
 // learn.c: whether it is learned which of the two is quicker; the longest share as this rank knows
 // it. Before the run that announces a call is published: what it will do, as far as this rank can

@@ -98,6 +98,9 @@ static int bind(struct tern__coll *call, uint32_t run)
         }
     }
     TERN_TRY(tern__call_bind(call, run));
+    if (call->ended == 0) {
+        tern__call_outward_begin(call);
+    }
     calls->bound = true;
     uint32_t slot = run % TERN__SLOTS;
     struct tern__lanes *lanes = &calls->lanes;
@@ -128,6 +131,7 @@ static void end_call(struct tern__calls *calls, struct tern__coll *call, int sta
     }
     tern__record_end(call->record, status, 0);
     tern__balance(calls->work.job, (uint32_t)call->number);
+    tern__call_outward_end(call, status);
     if (call->timed_ns != 0 && status == TERN_OK) {
         tern__call_time(call);
     }

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdalign.h>
 
+#include "base/clock.h"
 #include "base/trace.h"
 #include "net/net.h"
 #include "xport/copy.h"
@@ -157,6 +158,18 @@ static void measure(const struct tern__binding *binding, const struct tern__step
     }
 }
 
+// What the step writes goes to this rank's out and nowhere else, in a run that measures that.
+static bool goes_outward(const struct tern__binding *binding, const struct tern__step *step)
+{
+    return binding->outward != NULL && step->destinations_count == 1 &&
+           step->operands[step->sources_count].buffer == TERN_PLAN_OUT;
+}
+
+static bool goes_past(const struct tern__binding *binding, const struct tern__step *step)
+{
+    return goes_outward(binding, step) && binding->outward->past;
+}
+
 // A transfer in memory: all of a step but the place in its plan.
 struct work {
     const struct tern__binding *binding;
@@ -227,7 +240,9 @@ static void copy(const struct tern__binding *binding, const struct tern__xport *
     }
     const char *from = tern__range_address(binding, &step->operands[0]);
     char *to = tern__range_address(binding, &step->operands[1]);
-    if (to != from) {
+    if (to != from && goes_past(binding, step)) {
+        tern__expose(to, from, length);
+    } else if (to != from) {
         way_to(binding, xport, &step->operands[1])->put(to, from, length);
     }
 }
@@ -294,6 +309,42 @@ static int find_straight(const struct tern__binding *binding, const struct tern_
     return straight;
 }
 
+// By a kernel, past the caches from where the first destination allows that, if elements end there.
+static void reduce_past(const struct tern__binding *binding, char *const *to, int to_count,
+                        const char *const *from, int from_count, size_t count)
+{
+    const size_t element = binding->element_bytes;
+    const char *part_from[TERN_RANKS_MAX];
+    char *part_to[TERN_RANKS_MAX];
+    size_t head = -(uintptr_t)to[0] % TERN__REDUCE_PAST_ALIGN / element;
+    head = head < count ? head : count;
+    binding->reduce(to, to_count, from, from_count, head, false);
+    for (int s = 0; s < from_count; s++) {
+        part_from[s] = from[s] + head * element;
+    }
+    for (int d = 0; d < to_count; d++) {
+        part_to[d] = to[d] + head * element;
+    }
+    binding->reduce(part_to, to_count, part_from, from_count, count - head, true);
+}
+
+static void reduce_elements(const struct tern__binding *binding, bool past, char *const *to,
+                            int to_count, const char *const *from, int from_count, size_t count)
+{
+    if (past && binding->reduce != NULL) {
+        reduce_past(binding, to, to_count, from, from_count, count);
+    } else {
+        tern__reduce_elements(binding, to, to_count, from, from_count, count);
+    }
+}
+
+static void reduce_by(const void *arg, int way)
+{
+    const struct work *work = arg;
+    reduce_elements(work->binding, way == PAST, work->to, work->to_count, work->from,
+                    work->from_count, work->length / work->binding->element_bytes);
+}
+
 // Of what is far a block at a time is fetched, and reduced out of the cache.
 static bool reduce_fetched(const struct tern__binding *binding, const struct tern__step *step,
                            uint64_t length, struct tern__unread *unread)
@@ -329,8 +380,8 @@ static bool reduce_fetched(const struct tern__binding *binding, const struct ter
                 room += s == straight ? 0 : block;
             }
         }
-        tern__reduce_elements(binding, to, step->destinations_count, part_from, step->sources_count,
-                              part / binding->element_bytes);
+        reduce_elements(binding, goes_past(binding, step), to, step->destinations_count, part_from,
+                        step->sources_count, part / binding->element_bytes);
         for (int d = 0; d < step->destinations_count; d++) {
             to[d] += part;
         }
@@ -343,26 +394,6 @@ static bool reduce_fetched(const struct tern__binding *binding, const struct ter
         }
     }
     return true;
-}
-
-static void reduce_by(const void *arg, int way)
-{
-    const struct work *work = arg;
-    const struct tern__binding *binding = work->binding;
-    const char *from[TERN_RANKS_MAX];
-    char *to[TERN_RANKS_MAX];
-    uint64_t head = -(uintptr_t)work->to[0] % TERN__REDUCE_PAST_ALIGN;
-    head -= head % binding->element_bytes;
-    binding->reduce(work->to, work->to_count, work->from, work->from_count,
-                    head / binding->element_bytes, false);
-    for (int s = 0; s < work->from_count; s++) {
-        from[s] = work->from[s] + head;
-    }
-    for (int d = 0; d < work->to_count; d++) {
-        to[d] = work->to[d] + head;
-    }
-    binding->reduce(to, work->to_count, from, work->from_count,
-                    (work->length - head) / binding->element_bytes, way == PAST);
 }
 
 static void reduce(const struct tern__binding *binding, const struct tern__step *step,
@@ -387,13 +418,27 @@ static void reduce(const struct tern__binding *binding, const struct tern__step 
     if (exposed >= 0) {
         reduce_exposed(binding, work.to, work.to_count, exposed, work.from, work.from_count,
                        length);
-    } else if (binding->reduce != NULL && is_long(&work)) {
+    } else if (binding->reduce != NULL && !goes_outward(binding, step) && is_long(&work)) {
         static struct tern__quickest known[TERN__QUICKEST_CLASSES];
         tern__quickest_run(known, WAYS, length, reduce_by, &work);
     } else {
-        tern__reduce_elements(binding, work.to, work.to_count, work.from, work.from_count,
-                              length / binding->element_bytes);
+        reduce_by(&work, goes_past(binding, step) ? PAST : THROUGH);
     }
+}
+
+static bool transfer(const struct tern__binding *binding, const struct tern__xport *xport,
+                     const struct tern__step *step, uint64_t length, struct tern__unread *unread)
+{
+    if (!any_far(binding, step)) {
+        if (step->kind == TERN__STEP_COPY) {
+            copy(binding, xport, step, length);
+        } else {
+            reduce(binding, step, length);
+        }
+        return true;
+    }
+    return step->kind == TERN__STEP_COPY ? fetch(binding, step, length, unread)
+                                         : reduce_fetched(binding, step, length, unread);
 }
 
 bool tern__transfer(const struct tern__binding *binding, const struct tern__xport *xport,
@@ -404,22 +449,19 @@ bool tern__transfer(const struct tern__binding *binding, const struct tern__xpor
     if (length == 0) {
         return true;
     }
-    if (any_far(binding, step)) {
-        bool again = tern__transfer_waits(binding, step);
-        if (!(step->kind == TERN__STEP_COPY ? fetch : reduce_fetched)(binding, step, length,
-                                                                      unread)) {
-            return false;
-        }
-        if (again) {
-            return true;
-        }
-    } else if (step->kind == TERN__STEP_COPY) {
-        copy(binding, xport, step, length);
-    } else {
-        reduce(binding, step, length);
+    bool outward = goes_outward(binding, step);
+    int64_t outward_ns = outward ? tern__now_ns() : 0;
+    bool again = tern__transfer_waits(binding, step);
+    if (!transfer(binding, xport, step, length, unread)) {
+        return false;
     }
-    tern__trace_add(TERN__TRACE_TRANSFER, step->kind == TERN__STEP_COPY ? "copy" : "reduce",
-                    begin_ns, length * step->destinations_count);
+    if (outward) {
+        binding->outward->ns += tern__now_ns() - outward_ns;
+    }
+    if (!again) {
+        tern__trace_add(TERN__TRACE_TRANSFER, step->kind == TERN__STEP_COPY ? "copy" : "reduce",
+                        begin_ns, length * step->destinations_count);
+    }
     return true;
 }
 

@@ -35,6 +35,13 @@ enum {
 };
 _Static_assert(TERN__REDUCE_FUNCTION_MAX <= TERN__FETCH_LEAST, "a block holds an element");
 
+// How the transfers of a run write what goes to this rank's out and nowhere else, and how long
+// those have taken, all together.
+struct tern__outward {
+    bool past; // the caches
+    int64_t ns;
+};
+
 struct tern__binding {
     int rank; // that runs
     enum tern__map in_map, out_map;
@@ -58,6 +65,8 @@ struct tern__binding {
     uint64_t elsewhere;
     uint64_t left;                   // bit r: rank r does not wait for posts, and gets none
     const struct tern__group *group; // that these are ranks of; NULL where nothing is ever far
+
+    struct tern__outward *outward; // NULL: through the caches, and not measured
 
     // NULL: not measured. Else what others have just written is, when it is copied or reduced, and
     // what this rank reduces into its own scratch goes past the caches when they are far.
