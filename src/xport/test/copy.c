@@ -59,9 +59,10 @@ static void puts_and_gets_are_copies(void **state)
     const size_t lengths[] = {TERN__COPY_LONG - 1, TERN__COPY_LONG, TERN__COPY_LONG + 1,
                               TERN__PAST_FROM / 2 - 1, MOST};
     for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
+        fill((unsigned)l);
         for (unsigned i = 0; i < TERN__COPY_WAYS * TERN__QUICKEST_TRIALS; i++) {
             size_t at = GUARD - i;
-            fill(i);
+            memset(to, 0x5a, lengths[l] + (size_t)2 * GUARD);
             if (i % 2 == 0) {
                 tern__xport_shm.put((char *)to + at, (char *)from + GUARD, lengths[l]);
             } else {
