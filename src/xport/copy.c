@@ -4,7 +4,8 @@
 #include "xport/copy.h"
 
 #include "xport/expose.h"
-#include "xport/quickest.h"
+
+struct tern__quickest tern__copy_known[TERN__QUICKEST_CLASSES];
 
 struct copy {
     char *to;
@@ -32,8 +33,7 @@ static void copy_by(const void *arg, int way)
 
 void tern__copy_long(void *to, const void *from, size_t bytes)
 {
-    static struct tern__quickest known[TERN__QUICKEST_CLASSES];
     const struct copy copy = {.to = to, .from = from, .bytes = bytes};
     int ways = 2 * (uint64_t)bytes < TERN__PAST_FROM ? TERN__COPY_PAST : TERN__COPY_WAYS;
-    tern__quickest_run(known, ways, bytes, copy_by, &copy);
+    tern__quickest_run(tern__copy_known, ways, bytes, copy_by, &copy);
 }

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "xport/quickest.h"
+
 enum tern__copy_way {
     TERN__COPY_WHOLE, // one memcpy
     // memcpy of parts that fit the second-level cache: for those glibc takes `rep movsb` where the
@@ -24,6 +26,9 @@ enum tern__copy_way {
 // What reads and writes so many bytes, all together, may go past the caches: there who reads the
 // result finds it in memory either way.
 #define TERN__PAST_FROM (UINT64_C(16) << 20)
+
+// What is known of them in this process.
+extern struct tern__quickest tern__copy_known[TERN__QUICKEST_CLASSES];
 
 void tern__copy_by(enum tern__copy_way way, char *to, const char *from, size_t bytes);
 

@@ -40,7 +40,7 @@ void tern__quickest_took(struct tern__quickest *quickest, int way, int64_t ns, u
         return;
     }
     int64_t now = (int64_t)((double)ns * (1 << 20) / (double)bytes);
-    if (trial) { // the least: the first ones may meet fresh pages
+    if (trial) { // the least of them, but for the first, which may have met fresh pages
         now = tried < 2 || now < old ? now : old;
     } else {
         now = old + ((now < 2 * old ? now : 2 * old) - old) / 4;

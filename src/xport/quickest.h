@@ -35,7 +35,7 @@ struct tern__quickest {
 int tern__quickest_next(struct tern__quickest *quickest, int ways);
 
 // So many bytes have taken so long by this way. More than twice what is known was interrupted, and
-// counts as twice.
+// counts as twice. The first time of a row counts as long as nothing else is known.
 void tern__quickest_took(struct tern__quickest *quickest, int way, int64_t ns, uint64_t bytes);
 
 // What is known of work on so many bytes, of all that is known of one kind of work: [0] is of less

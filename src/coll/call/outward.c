@@ -9,8 +9,6 @@
 #include "xport/copy.h"
 #include "xport/quickest.h"
 
-enum { THROUGH, PAST, WAYS };
-
 static bool is_long(const struct tern__coll *call)
 {
     return call->out != NULL && call->in_bytes + call->out_bytes >= TERN__PAST_FROM;
@@ -24,8 +22,8 @@ void tern__call_outward_begin(struct tern__coll *call)
         return;
     }
     struct tern__quickest *known = calls->outward[call->plan_kind];
-    int way = tern__quickest_next(tern__quickest_of(known, call->out_bytes), WAYS);
-    calls->writes = (struct tern__outward){.past = way == PAST};
+    int way = tern__quickest_next(tern__quickest_of(known, call->out_bytes), TERN__WRITTEN_WAYS);
+    calls->writes = (struct tern__outward){.way = (enum tern__written)way};
     calls->binding.outward = &calls->writes;
 }
 
@@ -38,7 +36,7 @@ void tern__call_outward_end(struct tern__coll *call, int status)
     calls->binding.outward = NULL;
     if (status == TERN_OK) {
         struct tern__quickest *known = calls->outward[call->plan_kind];
-        tern__quickest_took(tern__quickest_of(known, call->out_bytes),
-                            calls->writes.past ? PAST : THROUGH, calls->writes.ns, call->out_bytes);
+        tern__quickest_took(tern__quickest_of(known, call->out_bytes), (int)calls->writes.way,
+                            calls->writes.ns, call->out_bytes);
     }
 }

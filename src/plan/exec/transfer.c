@@ -11,7 +11,9 @@
 #include "net/net.h"
 #include "xport/copy.h"
 #include "xport/expose.h"
-#include "xport/quickest.h"
+
+struct tern__quickest tern__spread_known[TERN__QUICKEST_CLASSES];
+struct tern__quickest tern__reduce_known[TERN__QUICKEST_CLASSES];
 
 // Bytes of a copy to several destinations that stay in the first-level cache between them.
 #define SPREAD_BLOCK 8192
@@ -167,7 +169,7 @@ static bool goes_outward(const struct tern__binding *binding, const struct tern_
 
 static bool goes_past(const struct tern__binding *binding, const struct tern__step *step)
 {
-    return goes_outward(binding, step) && binding->outward->past;
+    return goes_outward(binding, step) && binding->outward->way == TERN__PAST;
 }
 
 // A transfer in memory: all of a step but the place in its plan.
@@ -179,12 +181,15 @@ struct work {
     uint64_t length;
 };
 
-// How what is long is written.
-enum { THROUGH, PAST, WAYS };
-
-static bool is_long(const struct work *work)
+// Through the caches or past them, if all that it reads and writes is long.
+static void do_quickest(struct tern__quickest *known, tern__way_fn *fn, const struct work *work)
 {
-    return work->length * (uint64_t)(work->from_count + work->to_count) >= TERN__PAST_FROM;
+    uint64_t bytes = work->length * (uint64_t)(work->from_count + work->to_count);
+    if (bytes < TERN__PAST_FROM) {
+        fn(work, TERN__THROUGH);
+    } else {
+        tern__quickest_run(known, TERN__WRITTEN_WAYS, bytes, fn, work);
+    }
 }
 
 static void spread_by(const void *arg, int way)
@@ -193,7 +198,7 @@ static void spread_by(const void *arg, int way)
     for (uint64_t at = 0; at < work->length; at += SPREAD_BLOCK) {
         uint64_t part = work->length - at < SPREAD_BLOCK ? work->length - at : SPREAD_BLOCK;
         for (int d = 0; d < work->to_count; d++) {
-            if (way == PAST) {
+            if (way == TERN__PAST) {
                 tern__expose(work->to[d] + at, work->from[0] + at, part);
             } else {
                 memcpy(work->to[d] + at, work->from[0] + at, part);
@@ -222,12 +227,7 @@ static void spread(const struct tern__binding *binding, const struct tern__xport
             work.to[work.to_count++] = to;
         }
     }
-    if (is_long(&work)) {
-        static struct tern__quickest known[TERN__QUICKEST_CLASSES];
-        tern__quickest_run(known, WAYS, length, spread_by, &work);
-    } else {
-        spread_by(&work, THROUGH);
-    }
+    do_quickest(tern__spread_known, spread_by, &work);
 }
 
 static void copy(const struct tern__binding *binding, const struct tern__xport *xport,
@@ -341,7 +341,7 @@ static void reduce_elements(const struct tern__binding *binding, bool past, char
 static void reduce_by(const void *arg, int way)
 {
     const struct work *work = arg;
-    reduce_elements(work->binding, way == PAST, work->to, work->to_count, work->from,
+    reduce_elements(work->binding, way == TERN__PAST, work->to, work->to_count, work->from,
                     work->from_count, work->length / work->binding->element_bytes);
 }
 
@@ -418,11 +418,12 @@ static void reduce(const struct tern__binding *binding, const struct tern__step 
     if (exposed >= 0) {
         reduce_exposed(binding, work.to, work.to_count, exposed, work.from, work.from_count,
                        length);
-    } else if (binding->reduce != NULL && !goes_outward(binding, step) && is_long(&work)) {
-        static struct tern__quickest known[TERN__QUICKEST_CLASSES];
-        tern__quickest_run(known, WAYS, length, reduce_by, &work);
+    } else if (goes_outward(binding, step)) {
+        reduce_by(&work, binding->outward->way);
+    } else if (binding->reduce == NULL) { // the function has one way
+        reduce_by(&work, TERN__THROUGH);
     } else {
-        reduce_by(&work, goes_past(binding, step) ? PAST : THROUGH);
+        do_quickest(tern__reduce_known, reduce_by, &work);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "tern/comm.h"
 #include "tern/op.h"
 #include "xport/distance.h"
+#include "xport/quickest.h"
 #include "xport/xport.h"
 
 // What an offset of the plan counts.
@@ -35,10 +36,18 @@ enum {
 };
 _Static_assert(TERN__REDUCE_FUNCTION_MAX <= TERN__FETCH_LEAST, "a block holds an element");
 
+// How long results are written: through the caches or past them, whichever is quicker.
+enum tern__written { TERN__THROUGH, TERN__PAST, TERN__WRITTEN_WAYS };
+
+// What is known in this process of long steps that are no copies to one place (those are puts:
+// xport/copy.h), by the bytes that they read and write.
+extern struct tern__quickest tern__spread_known[TERN__QUICKEST_CLASSES];
+extern struct tern__quickest tern__reduce_known[TERN__QUICKEST_CLASSES];
+
 // How the transfers of a run write what goes to this rank's out and nowhere else, and how long
 // those have taken, all together.
 struct tern__outward {
-    bool past; // the caches
+    enum tern__written way;
     int64_t ns;
 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/quickest.h"
 #include "xport/copy.h"
-#include "xport/quickest.h"
 #include "xport/xport.h"
 
 enum { GUARD = 192, MOST = (9 << 20) + 77, ROOM = MOST + 2 * GUARD };
@@ -53,22 +53,25 @@ static void every_way_copies_the_same(void **state)
     }
 }
 
-// Long enough for every way to be gone, each several times.
 static void puts_and_gets_are_copies(void **state)
 {
     const size_t lengths[] = {TERN__COPY_LONG - 1, TERN__COPY_LONG, TERN__COPY_LONG + 1,
                               TERN__PAST_FROM / 2 - 1, MOST};
     for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
         fill((unsigned)l);
-        for (unsigned i = 0; i < TERN__COPY_WAYS * TERN__QUICKEST_TRIALS; i++) {
-            size_t at = GUARD - i;
+        for (int way = 0; way < TERN__COPY_WAYS; way++) {
+            size_t at = GUARD - (size_t)(7 * way);
+            bool may = lengths[l] >= (way == TERN__COPY_PAST ? MOST : TERN__COPY_LONG);
             memset(to, 0x5a, lengths[l] + (size_t)2 * GUARD);
-            if (i % 2 == 0) {
-                tern__xport_shm.put((char *)to + at, (char *)from + GUARD, lengths[l]);
-            } else {
-                tern__xport_shm.get((char *)from + GUARD, (char *)to + at, lengths[l]);
-            }
+            prefer_way(tern__copy_known, way);
+            tern__xport_shm.put((char *)to + at, (char *)from + GUARD, lengths[l]);
             check(at, GUARD, lengths[l]);
+            assert_int_equal(went_way(tern__copy_known, way), may);
+            memset(to, 0x5a, lengths[l] + (size_t)2 * GUARD);
+            prefer_way(tern__copy_known, way);
+            tern__xport_shm.get((char *)from + GUARD, (char *)to + at, lengths[l]);
+            check(at, GUARD, lengths[l]);
+            assert_int_equal(went_way(tern__copy_known, way), may);
         }
     }
 }

@@ -12,9 +12,9 @@
 
 #include "isa/reduce_function.h"
 #include "plan/exec/transfer.h"
+#include "support/quickest.h"
 #include "xport/copy.h"
 #include "xport/expose.h"
-#include "xport/quickest.h"
 
 enum { MOST = 3 * (int)TERN__EXPOSE_FROM + 4096, GUARD = 192, ROOM = MOST + 2 * GUARD };
 
@@ -208,10 +208,10 @@ static void what_cannot_be_read_is_said(void **state)
     assert_true(unread.rank == 3 && unread.error == EFAULT && unread.from == 64);
 }
 
-// Long steps go through the caches and past them, each way a few times, whichever is quicker.
-enum { LONG = 9000004, LONG_TIMES = TERN__QUICKEST_TRIALS + 2 };
+enum { LONG = 9000004 };
 
-static void long_step(enum tern__step_kind kind, int sources, int destinations, size_t shift)
+static void long_step(enum tern__step_kind kind, int sources, int destinations, size_t shift,
+                      enum tern__written way)
 {
     static char from[3][LONG + 2 * GUARD];
     static char to[3][LONG + 2 * GUARD];
@@ -232,35 +232,41 @@ static void long_step(enum tern__step_kind kind, int sources, int destinations, 
         binding.out[d] = to[d] + GUARD + shift;
         operands[sources + d] = (tern_plan_range){0, (uint16_t)d, TERN_PLAN_OUT};
     }
-    for (int time = 0; time < LONG_TIMES; time++) {
-        memset(to, 0x5a, sizeof to);
-        for (int i = 0; i < LONG / 4; i++) {
-            expected[i] = 0;
-            for (int s = 0; s < sources; s++) {
-                float value = (float)(i * (s + 3) % 1009 + time);
-                memcpy(from[s] + GUARD + 4 * s + 4 * (size_t)i, &value, 4);
-                expected[i] += value;
-            }
+    memset(to, 0x5a, sizeof to);
+    for (int i = 0; i < LONG / 4; i++) {
+        expected[i] = 0;
+        for (int s = 0; s < sources; s++) {
+            float value = (float)(i * (s + 3) % 1009);
+            memcpy(from[s] + GUARD + 4 * s + 4 * (size_t)i, &value, 4);
+            expected[i] += value;
         }
-        struct tern__unread unread;
-        assert_true(tern__transfer(&binding, &tern__xport_shm, &step, &unread));
-        for (int d = 0; d < destinations; d++) {
-            assert_memory_equal(binding.out[d], expected, LONG);
-            for (int i = 1; i <= GUARD / 2; i++) {
-                assert_int_equal(binding.out[d][-i], 0x5a);
-                assert_int_equal(binding.out[d][LONG - 1 + i], 0x5a);
-            }
+    }
+    prefer_way(tern__copy_known, way == TERN__PAST ? TERN__COPY_PAST : TERN__COPY_WHOLE);
+    prefer_way(tern__spread_known, (int)way);
+    prefer_way(tern__reduce_known, (int)way);
+    struct tern__unread unread;
+    assert_true(tern__transfer(&binding, &tern__xport_shm, &step, &unread));
+    assert_int_equal(went_way(tern__spread_known, (int)way),
+                     kind == TERN__STEP_COPY && destinations > 1);
+    assert_int_equal(went_way(tern__reduce_known, (int)way), kind == TERN__STEP_REDUCE);
+    for (int d = 0; d < destinations; d++) {
+        assert_memory_equal(binding.out[d], expected, LONG);
+        for (int i = 1; i <= GUARD / 2; i++) {
+            assert_int_equal(binding.out[d][-i], 0x5a);
+            assert_int_equal(binding.out[d][LONG - 1 + i], 0x5a);
         }
     }
 }
 
 static void long_steps_are_the_same_bytes_by_every_way(void **state)
 {
-    for (size_t shift = 0; shift < 64; shift += 28) {
-        long_step(TERN__STEP_COPY, 1, 1, shift);
-        long_step(TERN__STEP_COPY, 1, 3, shift);
-        long_step(TERN__STEP_REDUCE, 2, 2, shift);
-        long_step(TERN__STEP_REDUCE, 3, 1, shift);
+    for (int way = 0; way < TERN__WRITTEN_WAYS; way++) {
+        for (size_t shift = 0; shift < 64; shift += 28) {
+            long_step(TERN__STEP_COPY, 1, 1, shift, (enum tern__written)way);
+            long_step(TERN__STEP_COPY, 1, 3, shift, (enum tern__written)way);
+            long_step(TERN__STEP_REDUCE, 2, 2, shift, (enum tern__written)way);
+            long_step(TERN__STEP_REDUCE, 3, 1, shift, (enum tern__written)way);
+        }
     }
 }
 
