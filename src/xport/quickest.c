@@ -6,6 +6,11 @@
 #include "base/clock.h"
 #include "base/order.h"
 
+// Of a MiB. Less than no memory takes; and from there on a quarter of it is something, so that what
+// is known can grow again.
+#define LEAST_NS INT64_C(16)
+#define MOST_NS INT64_C(1000000000)
+
 int tern__quickest_next(struct tern__quickest *quickest, int ways)
 {
     int best = 0;
@@ -45,8 +50,8 @@ void tern__quickest_took(struct tern__quickest *quickest, int way, int64_t ns, u
     } else {
         now = old + ((now < 2 * old ? now : 2 * old) - old) / 4;
     }
-    const int64_t most = UINT32_MAX / 4;
-    tern__poke(&quickest->ns[way], (uint32_t)(now < 1 ? 1 : now < most ? now : most));
+    now = now > LEAST_NS ? now : LEAST_NS;
+    tern__poke(&quickest->ns[way], (uint32_t)(now < MOST_NS ? now : MOST_NS));
 }
 
 struct tern__quickest *tern__quickest_of(struct tern__quickest known[TERN__QUICKEST_CLASSES],

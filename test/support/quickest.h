@@ -12,7 +12,7 @@ static inline void prefer_way(struct tern__quickest known[TERN__QUICKEST_CLASSES
     for (int class = 0; class < TERN__QUICKEST_CLASSES; class ++) {
         struct tern__quickest *quickest = &known[class];
         for (int way = 0; way < TERN__WAYS_MAX; way++) {
-            tern__poke(&quickest->ns[way], way == preferred ? 1 : UINT32_MAX / 4);
+            tern__poke(&quickest->ns[way], way == preferred ? 1000 : 1000000000);
             tern__poke(&quickest->tried[way], TERN__QUICKEST_TRIALS);
         }
         tern__poke(&quickest->last, 0);

@@ -99,6 +99,19 @@ static void an_interruption_counts_as_twice(void **state)
     assert_true(went[0] >= TERN__QUICKEST_SELDOM - 2);
 }
 
+// A clock that has not moved is not believed for ever.
+static void no_time_at_all_is_forgotten(void **state)
+{
+    struct tern__quickest quickest = {0};
+    const int64_t nothing[WAYS] = {0, 1000, 1000};
+    const int64_t ns[WAYS] = {2000, 1000, 1000};
+    int went[WAYS];
+    work(&quickest, nothing, WAYS * TERN__QUICKEST_TRIALS, went);
+    work(&quickest, ns, 10 * TERN__QUICKEST_SELDOM, went);
+    work(&quickest, ns, TERN__QUICKEST_SELDOM, went);
+    assert_true(went[0] <= 2);
+}
+
 static void times_are_of_bytes(void **state)
 {
     struct tern__quickest quickest = {0};
@@ -141,6 +154,7 @@ int main(void)
         cmocka_unit_test(a_change_is_followed_both_ways),
         cmocka_unit_test(the_first_of_a_row_does_not_count),
         cmocka_unit_test(an_interruption_counts_as_twice),
+        cmocka_unit_test(no_time_at_all_is_forgotten),
         cmocka_unit_test(times_are_of_bytes),
         cmocka_unit_test(each_length_is_known_for_itself),
     };
