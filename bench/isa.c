@@ -67,7 +67,7 @@ static void bench_move(size_t bytes, bool puts)
     }
     char name[64];
     snprintf(name, sizeof name, "%s_to_memcpy_%zuKiB", puts ? "put" : "get", bytes >> 10);
-    report(name, cli_median(ratios, (size_t)pairs), "x");
+    report(name, cli_median(ratios, pairs), "x");
 }
 
 // Every second 512 bytes here to three of four there.

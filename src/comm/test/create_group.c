@@ -190,10 +190,12 @@ static void members_that_name_other_ranks_are_told(void **state)
     assert_true(ranks_run_comm(3, different_ranks, NULL, 30));
 }
 
+enum { LATE, LEAVES, DIES };
+
 // What rank 2 does in place of coming to a group of four, led by rank `leader`.
 struct absence {
     int leader;
-    enum { LATE, LEAVES, DIES } how;
+    int how;
 };
 
 static int absent(int rank, const struct ranks *ranks, void *arg)
@@ -222,9 +224,8 @@ static int absent(int rank, const struct ranks *ranks, void *arg)
         [LATE] = TERN_ERR_TIMEOUT, [LEAVES] = TERN_ERR_LEFT, [DIES] = TERN_ERR_PEER};
     static const char *const sentences[] = {
         [LATE] = "s in tern_comm_create_group (tag 9) and not all came: rank 2",
-        [LEAVES] =
-            "rank 2 has left the communicator (tern_comm_destroy), so tern_comm_create_group "
-            "cannot complete",
+        [LEAVES] = ("rank 2 has left the communicator (tern_comm_destroy), so "
+                    "tern_comm_create_group cannot complete"),
         [DIES] = "rank 2 died",
     };
     CHECK(status == statuses[absence->how]);

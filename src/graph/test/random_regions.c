@@ -512,7 +512,7 @@ static tern_ring_options random_rings(struct orchestration *o)
 {
     static const uint32_t windows[] = {16, 16, 32, 128, 16384};
     tern_ring_options options = {.window = {windows[below(o, 5)]},
-                                 .heap = {64 << (10 + below(o, 2))},
+                                 .heap = {64U << (10 + below(o, 2))},
                                  .edges = {8192},
                                  .regions = {below(o, 2) == 0 ? 64 : 65536},
                                  .flags = o->upstream ? TERN_RINGS_UPSTREAM : 0};

@@ -211,7 +211,7 @@ static void a_refusal_leaves_no_descriptor(void **state)
 }
 
 // Runs a body in a child that has lowered one of its limits; a signal would show in its status.
-static void check_limited(int resource, rlim_t limit, int (*body)(void))
+static void check_limited(__rlimit_resource_t resource, rlim_t limit, int (*body)(void))
 {
     pid_t pid = fork();
     assert_true(pid >= 0);

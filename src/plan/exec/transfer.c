@@ -419,7 +419,7 @@ static void reduce(const struct tern__binding *binding, const struct tern__step 
         reduce_exposed(binding, work.to, work.to_count, exposed, work.from, work.from_count,
                        length);
     } else if (goes_outward(binding, step)) {
-        reduce_by(&work, binding->outward->way);
+        reduce_by(&work, (int)binding->outward->way);
     } else if (binding->reduce == NULL) { // the function has one way
         reduce_by(&work, TERN__THROUGH);
     } else {

@@ -641,7 +641,8 @@ static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
         signal(SIGALRM, die);
         ualarm((useconds_t)*moment_us, 0);
     }
-    enum { EXCHANGE, BROADCAST, MESSAGES, SUMS } what = *moment_us % 4;
+    enum { EXCHANGE, BROADCAST, MESSAGES, SUMS };
+    int what = *moment_us % 4;
     what = n > 2 && what != SUMS ? EXCHANGE : what;
     size_t part = what == BROADCAST ? share / 4 : share; // halves go together
     while (status == TERN_OK) {

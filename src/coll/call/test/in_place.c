@@ -135,7 +135,7 @@ static int run_case(struct round *round, tern_coll_kind kind, const char *name, 
                          .seed = random_below(&round->seed, 1 << 20),
                          .exact = true};
     bool here = ref_has_root(kind) ? in != WHO - 1 : (who[in] >> bench->rank & 1) != 0;
-    kit_make(bench, KIT_WORLD, &c, here, places[where], places[where], 0, &work);
+    kit_make(bench, KIT_WORLD, &c, here, (int)places[where], (int)places[where], 0, &work);
     if (round->way == BY_CALL) {
         work.call.algorithm = name;
         work.call.order = TERN_ORDER_ANY;

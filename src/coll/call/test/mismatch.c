@@ -21,6 +21,8 @@ enum difference { KIND, COUNT, DTYPE, OP, ROOT, ORDER, ALGORITHM, SEQUENCE, COUN
 static const char *const differences[] = {"kind",  "count",     "dtype",    "op",     "root",
                                           "order", "algorithm", "sequence", "counts", "message"};
 
+enum { BLOCKING, STARTED, PREPARED, WAYS };
+
 // What the ranks are about to do; the same on all of them.
 struct trial {
     enum difference difference;
@@ -32,7 +34,7 @@ struct trial {
     int pair; // of COUNTS: the other rank
     bool in_place;
     int places[2];
-    enum { BLOCKING, STARTED, PREPARED, WAYS } way;
+    int way;                  // in which the calls are made
     char said[2][WORD_BYTES]; // what the sentence must mention
 };
 
@@ -200,7 +202,7 @@ static struct trial draw_trial(int n, uint64_t *state)
         t.in_place = random_below(state, 4) == 0;
         t.places[0] = (int)random_below(state, 4);
         t.places[1] = (int)random_below(state, 4);
-        t.way = random_below(state, WAYS);
+        t.way = (int)random_below(state, WAYS);
     } while ((t.calls[0].kind > TERN_COLL_SCATTER_V && t.difference != MESSAGE) ||
              (t.calls[0].kind == TERN_COLL_BARRIER && t.difference != KIND) || !change(&t, state) ||
              too_large(&t.calls[0]) || too_large(&t.calls[1]));
@@ -450,8 +452,8 @@ static int disagree(tern_comm *world, void *arg)
         kit_dawdle(&bench, state);
         if (run_trial(&trial, &bench) != 0 || check_failed(bench.comms[KIT_WORLD]) != 0) {
             fprintf(stderr, "   trial %d: %s of rank %d or %d of %d, way %d, %s of %zu\n", i,
-                    differences[trial.difference], trial.victims[0], trial.victims[1], n,
-                    (int)trial.way, tern_coll_kind_name(trial.calls[0].kind), trial.calls[0].count);
+                    differences[trial.difference], trial.victims[0], trial.victims[1], n, trial.way,
+                    tern_coll_kind_name(trial.calls[0].kind), trial.calls[0].count);
             return 1;
         }
         bench.comms[KIT_WORLD] = world;

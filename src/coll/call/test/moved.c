@@ -77,7 +77,7 @@ static int move(tern_comm *comm, tern_coll *call, unsigned char *in, unsigned ch
 static int move_each(tern_comm *comm, unsigned char *in, unsigned char *out)
 {
     for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
-        if (tern_coll_kind_facts(kind)->sums || kind == TERN_COLL_BARRIER) {
+        if (tern_coll_kind_facts((tern_coll_kind)kind)->sums || kind == TERN_COLL_BARRIER) {
             continue;
         }
         for (int d = 0; d < DTYPES; d++) {

@@ -366,7 +366,7 @@ static int run_late(tern_comm *comm, void *arg)
     for (int run = 0; run < LATE_RUNS; run++) {
         CHECK(tern_comm_barrier(comm) == TERN_OK);
         if (run % 2 == rank) {
-            usleep(LATE_US << (run / 2));
+            usleep((useconds_t)LATE_US << (run / 2));
         }
         uint32_t before = tern__flag_load(&bell->rings);
         CHECK(tern_exec_run(bench.exec) == TERN_OK);

@@ -219,7 +219,7 @@ static void long_step(enum tern__step_kind kind, int sources, int destinations, 
     struct tern__binding binding = {.element_bytes = 4,
                                     .reduce = tern__reduce_find(TERN_F32, TERN_SUM)};
     tern_plan_range operands[6];
-    struct tern__step step = {.kind = kind,
+    struct tern__step step = {.kind = (uint8_t)kind,
                               .sources_count = (uint16_t)sources,
                               .destinations_count = (uint16_t)destinations,
                               .operands = operands,
