@@ -292,10 +292,16 @@ def head_of(before, chapters):
     return before.split("\n## ")[0]
 
 
-def write_results(options, text):
+def how_made(options):
+    """Command, day and commit, dirty where a file differs from it other than the one of results."""
+    outputs = [f":(exclude){os.path.abspath(options.output)}"] if options.output else []
+    changed = first_line(["git", "diff", "--name-only", "HEAD", "--", ":/", *outputs])
+    commit = first_line(["git", "describe", "--always"]) + ("-dirty" if changed else "")
+    return f"`{command(options)}`, {time.strftime('%Y-%m-%d')}, commit {commit}"
+
+
+def write_results(options, made, text):
     """All chapters anew; or, with --only, that one among those which are in the file already."""
-    made = (f"`{command(options)}`, {time.strftime('%Y-%m-%d')}, commit "
-            f"{first_line(['git', 'describe', '--always', '--dirty'])}")
     if options.only is None or not os.path.exists(options.output):
         text = f"# Results of the last run\n\n{made}; {machine()}.\n\n{text}"
     else:
@@ -313,6 +319,7 @@ def write_results(options, text):
 def main():
     options = read_arguments()
     tern = os.path.join(options.build, "bin", "tern")
+    made = how_made(options)
     chapters, good = [], True
     for name, _, measure_chapter in CHAPTERS:
         if options.only in (None, name):
@@ -322,7 +329,7 @@ def main():
     text = "\n".join(chapters)
     print(text)
     if options.output:
-        write_results(options, text)
+        write_results(options, made, text)
     return 0 if good else 1
 
 
