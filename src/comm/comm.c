@@ -119,6 +119,7 @@ tern_comm *tern__comm_bare(struct tern__job *job)
                                                             : &tern__xport_net;
     }
     tern__group_place(&made->group);
+    job->first = &made->group;
     return made;
 }
 

@@ -193,19 +193,54 @@ static bool leader_is_silent(struct tern__job *job)
            job->net_timeout_ns;
 }
 
+// A part goes on when the first communicator fails, as long as its members do; when they leave the
+// job because of that, it is what the part fails of. TERN_OK when that one works.
+static int fail_as_the_first(struct tern__group *group)
+{
+    const struct tern__group *first = group->job->first;
+    if (first == NULL || first->shared == group->shared ||
+        tern__flag_load(&first->shared->failed) != TERN__FAILED) {
+        return TERN_OK;
+    }
+    return tern__group_fail(group, first->shared->failed_status, -1, "%s",
+                            first->shared->failed_text);
+}
+
+// What fails a part of several machines, and the first communicator with it, fails that one first:
+// whoever hears of the part may leave the first one at once, and would be named there as the reason.
+static void fail_the_first(const struct tern__group *group, int culprit, const char *text)
+{
+    struct tern__group *first = group->job->first;
+    if (first != NULL && first->shared != group->shared && group->away != 0) {
+        tern_status_ignore(tern__group_fail(first, TERN_ERR_PEER, culprit, "%s", text));
+    }
+}
+
 // Other machines hear nothing of this one, either.
 static int say_silent(struct tern__group *group, const struct tern__machine *machine)
 {
     struct tern__doing doing;
     char name[112];
     char words[256];
+    char text[TERN__FAILURE_BYTES];
     tern__machine_text(machine, name, sizeof name);
     tern__doing_look(group->job->ctl, machine->leader, &doing);
     tern__doing_text(&doing, false, words, sizeof words);
-    return tern__group_fail(
-        group, TERN_ERR_PEER, -1,
+    snprintf(
+        text, sizeof text,
         "%s has been silent for %.1f s: rank %d of the job (process %d), which receives for it, %s",
         name, (double)group->job->net_timeout_ns * 1e-9, machine->leader, doing.pid, words);
+    fail_the_first(group, -1, text);
+    return tern__group_fail(group, TERN_ERR_PEER, -1, "%s", text);
+}
+
+// Who receives for this machine leaves before the others only when the first communicator fails.
+static int say_deaf(struct tern__group *group, const struct tern__machine *machine)
+{
+    TERN_TRY(fail_as_the_first(group));
+    return tern__group_fail(group, TERN_ERR_PEER, -1,
+                            "rank %d of the job has left it; it received for machine %s",
+                            machine->leader, machine->name);
 }
 
 // Whether the machines of the group's members can hear and be heard: that depends on the leader of
@@ -224,13 +259,36 @@ static int check_machines(struct tern__group *group, bool deep)
         if (tern__flag_load(&job->ctl->ranks[machine->leader].state) == TERN__RANK_DEAD) {
             char death[160];
             tern__ctl_death_text(job->ctl, machine->leader, death, sizeof death);
+            fail_the_first(group, machine->leader, death);
             return tern__group_fail(group, TERN_ERR_PEER, -1, "%s; it received for machine %s",
                                     death, machine->name);
         }
     }
-    bool other = mine->leader != job->rank &&
-                 tern__flag_load(&job->ctl->ranks[mine->leader].state) == TERN__RANK_ACTIVE;
-    return deep && other && leader_is_silent(job) ? say_silent(group, mine) : TERN_OK;
+    uint32_t leader = tern__flag_load(&job->ctl->ranks[mine->leader].state);
+    if (!deep || mine->leader == job->rank) {
+        return TERN_OK;
+    }
+    if (leader == TERN__RANK_LEFT && !job->leaves_at_once) {
+        return say_deaf(group, mine);
+    }
+    return leader == TERN__RANK_ACTIVE && leader_is_silent(job) ? say_silent(group, mine) : TERN_OK;
+}
+
+// Who has left the job has left this communicator, also if it never came in: where the last meeting
+// of the one that this was made of succeeded here and failed there. Not at the first look: its last
+// words may still be on their way to who receives for this machine.
+static void see_who_left(struct tern__group *group)
+{
+    uint64_t gone = 0;
+    for (int rank = 0; rank < group->size; rank++) {
+        const struct tern__ctl_rank *member = &group->job->ctl->ranks[group->members[rank]];
+        bool left = tern__flag_load(&member->state) == TERN__RANK_LEFT;
+        gone |= left ? UINT64_C(1) << rank : 0;
+    }
+    uint64_t before = atomic_exchange_explicit(&group->gone, gone, memory_order_relaxed);
+    if ((gone & before) != 0) { // partner: tern__group_left
+        atomic_fetch_or_explicit(&group->shared->left, gone & before, memory_order_seq_cst);
+    }
 }
 
 int tern__group_check(struct tern__group *group, bool deep)
@@ -253,9 +311,15 @@ int tern__group_check(struct tern__group *group, bool deep)
                                 tern__rank_name(group, group->rank).text);
     }
     if (dead < 0) {
-        return check_machines(group, deep);
+        TERN_TRY(check_machines(group, deep));
+        if (deep && tern__group_is_part(group)) {
+            see_who_left(group);
+        }
+        return TERN_OK;
     }
     char text[240];
+    tern__ctl_death_text(group->job->ctl, group->members[dead], text, sizeof text);
+    fail_the_first(group, group->members[dead], text);
     word_death(group, dead, text, sizeof text);
     return tern__group_fail(group, TERN_ERR_PEER, dead, "%s", text);
 }
@@ -282,6 +346,9 @@ int tern__group_has_left(struct tern__group *group, int rank, const char *format
     va_end(arguments);
     // It may have left because a rank died, which nobody has seen on this machine.
     TERN_TRY(tern__group_check(group, true));
+    if (tern__flag_load(&group->job->ctl->ranks[group->members[rank]].state) == TERN__RANK_LEFT) {
+        TERN_TRY(fail_as_the_first(group));
+    }
     return tern__group_fail(group, TERN_ERR_LEFT, rank,
                             "%s has left the communicator (tern_comm_destroy)%s",
                             tern__rank_name(group, rank).text, words);

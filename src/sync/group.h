@@ -38,6 +38,7 @@ struct tern__group {
     uint64_t
         barriers_before;   // of them, before the caller had the group: sentences do not count them
     _Atomic uint32_t told; // 1: this rank's log and other machines were told that it failed
+    _Atomic uint64_t gone; // members that had left the job when this rank last looked
 };
 
 // Whether it is a split communicator's: its ranks may have other numbers in the job.

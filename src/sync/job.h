@@ -13,6 +13,7 @@
 #include "sync/ladder.h"
 
 struct tern__far;
+struct tern__group;
 struct tern__net;
 struct tern__parcel; // boot/inbox.c: a descriptor that came before it was asked for
 
@@ -22,6 +23,7 @@ struct tern__job {
     int ctl_fd; // open so that another process can find the control memory: tern_job_report
     int rank;
     int nranks;
+    struct tern__group *first; // of all ranks, while this one is in the job
     int64_t timeout_ns;
     uint8_t token[16];
     bool launched;       // by `tern run`, which says of each rank how it ended
