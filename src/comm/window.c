@@ -632,7 +632,8 @@ int tern__window_range(tern_window *window, const char *call, int rank, size_t o
 int tern__window_sent_far(tern_window *window, int rank)
 {
     bool missed = tern__net_missed();
-    TERN_TRY(tern__group_check(&window->comm->group, false));
+    // Deep: it may have left because of a death that nobody has seen on this machine.
+    TERN_TRY(tern__group_check(&window->comm->group, missed));
     return missed ? tern__fail(TERN_ERR_LEFT,
                                "%s on machine %s has left, and its part of window %u "
                                "with it",

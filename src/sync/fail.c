@@ -207,7 +207,7 @@ static int fail_as_the_first(struct tern__group *group)
 }
 
 // What fails a part of several machines, and the first communicator with it, fails that one first:
-// whoever hears of the part may leave the first one at once, and would be named there as the reason.
+// whoever hears of the part may leave the first one, and would be named there as the reason.
 static void fail_the_first(const struct tern__group *group, int culprit, const char *text)
 {
     struct tern__group *first = group->job->first;

@@ -37,8 +37,6 @@ struct plan {
     struct report *report;
     int64_t timeout_ns;
     bool whole; // no communicators of a part of the ranks, whose end is no end of the whole
-    int who;    // leaves the job
-    bool fails; // for a reason that fails the first communicator
 };
 
 // What has failed first.
@@ -397,53 +395,6 @@ static void who_ends_because_of_a_death_is_not_the_reason(void **state)
     }
 }
 
-// One rank leaves the job and not a part of it, as where making the part has failed for that one.
-static int wait_for_who_has_left(int rank, const struct ranks *ranks, void *arg)
-{
-    const struct plan *plan = arg;
-    tern_comm *comm;
-    tern_comm *part;
-    CHECK(machines_join(rank, ranks, plan->layout, &comm) == TERN_OK);
-    CHECK(tern_comm_split(comm, 0, 0, &part) == TERN_OK);
-    CHECK(tern_comm_barrier(part) == TERN_OK);
-    if (rank == plan->who) {
-        comm->group.job->leaves_at_once = !plan->fails;
-        if (plan->fails) {
-            CHECK(tern__group_fail(&comm->group, TERN_ERR_PEER, -1, "a reason") == TERN_ERR_PEER);
-        }
-        atomic_store(&comm->children[TERN__CHILD_PART], 0);
-        _exit(tern_comm_destroy(comm) == TERN_OK ? 0 : 1);
-    }
-    int64_t since_ns = tern__now_ns();
-    int status = tern_comm_barrier(part);
-    CHECK(status == TERN_ERR_PEER || (status == TERN_ERR_LEFT && !plan->fails));
-    CHECK(strstr(tern_last_error(), plan->fails ? "a reason" : "has left") != NULL);
-    CHECK(tern__now_ns() - since_ns < comm->group.job->timeout_ns / 2);
-    _exit(0); // the job has failed, or would wait for who is gone
-}
-
-static void who_has_left_the_job_is_awaited_in_no_part(void **state)
-{
-    static const char *const layouts[] = {"aaa", "ab", "aab", "abb", "abab"};
-    for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++) {
-        int count = (int)strlen(layouts[l]);
-        for (int who = 0; who < 2 * count; who++) {
-            struct plan plan = {.layout = layouts[l], .who = who % count, .fails = who >= count};
-            struct ranks ranks;
-            ranks_begin(&ranks, count, wait_for_who_has_left, &plan);
-            bool all = ranks_wait(&ranks, 90);
-            for (int rank = 0; rank < count; rank++) {
-                all = all && ranks.statuses[rank] == 0;
-            }
-            if (!all) {
-                fail_msg("rank %d of %s leaves, %d", plan.who, plan.layout, plan.fails);
-            }
-            machines_clean(&ranks);
-            assert_true(ranks_end(&ranks));
-        }
-    }
-}
-
 // A rank whose connection has closed is no death yet while its launcher may say how it ended;
 // whoever takes what comes from the others does not wait for that.
 static int lose_the_other(tern_comm *comm, void *arg)
@@ -479,7 +430,6 @@ int main(void)
         cmocka_unit_test(a_silent_machine_has_ended),
         cmocka_unit_test(a_machine_whose_leader_stops_is_silent),
         cmocka_unit_test(a_part_that_finds_a_machine_silent_says_so_to_all),
-        cmocka_unit_test(who_has_left_the_job_is_awaited_in_no_part),
         cmocka_unit_test(who_waits_for_a_stopped_rank_says_so_after_its_deadline),
         cmocka_unit_test(who_waits_for_a_confirmation_hears_of_a_death),
         cmocka_unit_test(who_ends_without_destroy_has_died),
