@@ -239,7 +239,7 @@ static int say_deaf(struct tern__group *group, const struct tern__machine *machi
 {
     TERN_TRY(fail_as_the_first(group));
     return tern__group_fail(group, TERN_ERR_PEER, -1,
-                            "rank %d of the job has left it; it received for machine %s",
+                            "rank %d has left the job, and it received for machine %s",
                             machine->leader, machine->name);
 }
 

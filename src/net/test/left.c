@@ -17,6 +17,7 @@ struct plan {
     const char *layout;
     int who;    // leaves the job
     bool fails; // for a reason that fails the first communicator
+    _Atomic int *told;
 };
 
 static void leave_the_job(tern_comm *comm, const struct plan *plan)
@@ -27,6 +28,17 @@ static void leave_the_job(tern_comm *comm, const struct plan *plan)
     }
     atomic_store(&comm->children[TERN__CHILD_PART], 0);
     _exit(tern_comm_destroy(comm) == TERN_OK ? 0 : 1);
+}
+
+// The job has failed, or would wait for who is gone: nothing is destroyed. Not before all have been
+// told, since the end of this process is a death to them.
+static void end_when_all_are_told(const struct plan *plan)
+{
+    atomic_fetch_add(plan->told, 1);
+    while (atomic_load(plan->told) < (int)strlen(plan->layout) - 1) {
+        poll(NULL, 0, 1);
+    }
+    _exit(0);
 }
 
 // The one that leaves does not leave the part, as where making it has failed for that one.
@@ -46,7 +58,8 @@ static int wait_for_who_has_left(int rank, const struct ranks *ranks, void *arg)
     CHECK(status == TERN_ERR_PEER || (status == TERN_ERR_LEFT && !plan->fails));
     CHECK(strstr(tern_last_error(), plan->fails ? "a reason" : "has left") != NULL);
     CHECK(tern__now_ns() - since_ns < comm->group.job->timeout_ns / 2);
-    _exit(0); // the job has failed, or would wait for who is gone
+    end_when_all_are_told(plan);
+    return 0;
 }
 
 // The one that leaves was never to be in the part. That goes on, unless it has a rank on a machine
@@ -77,7 +90,8 @@ static int go_on_without_who_has_left(int rank, const struct ranks *ranks, void 
     CHECK(status == (deaf ? TERN_ERR_PEER : TERN_OK));
     CHECK(!deaf || strstr(tern_last_error(), plan->fails ? "a reason" : "it received for") != NULL);
     CHECK(tern__now_ns() - since_ns < comm->group.job->timeout_ns / 2);
-    _exit(0);
+    end_when_all_are_told(plan);
+    return 0;
 }
 
 static void one_leaves_the_job(rank_body body)
@@ -86,7 +100,10 @@ static void one_leaves_the_job(rank_body body)
     for (size_t l = 0; l < (SANITIZED ? 2 : sizeof layouts / sizeof layouts[0]); l++) {
         int count = (int)strlen(layouts[l]);
         for (int who = 0; who < 2 * count; who++) {
-            struct plan plan = {.layout = layouts[l], .who = who % count, .fails = who >= count};
+            struct plan plan = {.layout = layouts[l],
+                                .who = who % count,
+                                .fails = who >= count,
+                                .told = ranks_shared(sizeof(_Atomic int))};
             struct ranks ranks;
             ranks_begin(&ranks, count, body, &plan);
             bool all = ranks_wait(&ranks, 90);
