@@ -24,8 +24,7 @@ struct lane {
 };
 
 struct rank {
-    int64_t *memory[3];
-    int64_t *buffers[3]; // in memory
+    int64_t *buffers[3];
     uint32_t *signals;
     int lanes_left;
     bool begun;
@@ -186,9 +185,10 @@ static void move_elements(struct interp *in, int rank, const tern_plan_op *op, u
 {
     enum { STRETCH = 512 };
     for (uint64_t at = from; at < to; at += STRETCH) {
-        uint64_t sums[STRETCH] = {0};
+        uint64_t sums[STRETCH];
         uint64_t count = to - at < STRETCH ? to - at : STRETCH;
-        for (int s = 0; s < op->sources_count; s++) {
+        memcpy(sums, element(in, &op->sources[0], at), count * sizeof sums[0]);
+        for (int s = 1; s < op->sources_count; s++) {
             const int64_t *source = element(in, &op->sources[s], at);
             for (uint64_t i = 0; i < count; i++) {
                 sums[i] += (uint64_t)source[i];
@@ -463,16 +463,44 @@ static void share_memory(struct interp *in, int rank)
     }
 }
 
-static bool allocate(struct interp *in)
+// A Weyl sequence with its upper bits folded in: no two elements of all buffers are in a relation
+// that sums keep, and the compiler makes vectors of it.
+static void fill_random(struct interp *in, int64_t *data, uint64_t count)
+{
+    uint64_t first = random_next(&in->random);
+    uint64_t step = random_next(&in->random) | 1;
+    for (uint64_t i = 0; i < count; i++) {
+        data[i] = (int64_t)(first ^ first >> 29);
+        first += step;
+    }
+}
+
+// Kept for the next run, of which a test has thousands: pages need not come from the kernel again.
+static int64_t *memory_for(uint64_t elements)
+{
+    static int64_t *memory;
+    static uint64_t size;
+    if (elements > size || memory == NULL) {
+        free(memory);
+        memory = malloc((elements + 1) * sizeof *memory); // of 0 it may be NULL
+        size = memory != NULL ? elements : 0;
+    }
+    return memory;
+}
+
+static bool allocate(struct interp *in, uint64_t all)
 {
     in->ranks = calloc((size_t)in->n, sizeof *in->ranks);
     in->lanes = calloc(in->lanes_count + 1, sizeof *in->lanes); // of 0 it may be NULL
     in->ready = calloc(in->lanes_count + 1, sizeof *in->ready);
     uint64_t out = in->elements[TERN_PLAN_OUT] * (uint64_t)in->n;
-    in->reference = calloc(out + 1, sizeof *in->reference);
-    if (in->ranks == NULL || in->lanes == NULL || in->ready == NULL || in->reference == NULL) {
+    int64_t *memory = memory_for(out + all * (uint64_t)in->n);
+    if (in->ranks == NULL || in->lanes == NULL || in->ready == NULL || memory == NULL) {
         return false;
     }
+    in->reference = memory;
+    memset(memory, 0, out * sizeof *memory);
+    memory += out;
     for (int rank = 0; rank < in->n; rank++) {
         size_t signals = tern_plan_signal_count(in->plan, rank);
         in->ranks[rank].signals = calloc(signals + 1, sizeof(uint32_t));
@@ -480,17 +508,9 @@ static bool allocate(struct interp *in)
             return false;
         }
         for (int buffer = 0; buffer < 3; buffer++) {
-            int64_t *data = malloc((in->elements[buffer] + 1) * sizeof *data);
-            in->ranks[rank].memory[buffer] = data;
-            in->ranks[rank].buffers[buffer] = data;
-            if (data == NULL) {
-                return false;
-            }
-            uint64_t random = in->random; // in a register
-            for (uint64_t i = 0; i < in->elements[buffer]; i++) {
-                data[i] = (int64_t)random_next(&random); // also what nobody has written yet
-            }
-            in->random = random;
+            in->ranks[rank].buffers[buffer] = memory;
+            fill_random(in, memory, in->elements[buffer]); // also what nobody has written yet
+            memory += in->elements[buffer];
         }
         share_memory(in, rank);
     }
@@ -527,15 +547,11 @@ static void release(struct interp *in)
 {
     for (int rank = 0; in->ranks != NULL && rank < in->n; rank++) {
         free(in->ranks[rank].signals);
-        for (int buffer = 0; buffer < 3; buffer++) {
-            free(in->ranks[rank].memory[buffer]);
-        }
     }
     wires_destroy(in->wires);
     free(in->ranks);
     free(in->lanes);
     free(in->ready);
-    free(in->reference);
 }
 
 bool interp_run(const tern_plan *plan, const tern_topo *topo, uint64_t seed, char *why, size_t size)
@@ -566,7 +582,7 @@ bool interp_run_in_place(const tern_plan *plan, const tern_topo *topo, uint64_t 
     }
     if (all > ELEMENTS_MAX / (uint64_t)in.n) {
         FAIL(&in, "the plan has too many elements to be interpreted");
-    } else if (!allocate(&in) || !lay_wires(&in)) {
+    } else if (!allocate(&in, all) || !lay_wires(&in)) {
         FAIL(&in, "no memory to interpret the plan");
     } else {
         fill_lanes(&in);
