@@ -8,6 +8,7 @@ if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "libFuzzer comes with clang: use `cmake --preset fuzz`")
 endif()
 
+add_custom_target(fuzz)
 foreach(floor IN LISTS TERN_FLOORS)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${floor}/fuzz/*.c")
     foreach(source IN LISTS sources)
@@ -21,6 +22,7 @@ foreach(floor IN LISTS TERN_FLOORS)
         set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)
         target_link_libraries(${target} PRIVATE tern_static tern_flags)
         target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+        add_dependencies(fuzz ${target})
         add_test(NAME "fuzz/${floor}/${name}" COMMAND bash
             "${PROJECT_SOURCE_DIR}/cmake/fuzz_run.sh" $<TARGET_FILE:${target}>
             "${dir}/${name}.corpus" "${PROJECT_BINARY_DIR}/corpus/${target}")
