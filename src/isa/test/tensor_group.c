@@ -53,7 +53,7 @@ static void fill_sums(const struct goal *g, int n, const tern_tensor *to)
 static int judge(const struct case_bench *b, const struct goal *g)
 {
     bool root = b->rank == g->root;
-    memset(b->wanted, POISON, AREA);
+    memset(b->wanted, POISON, b->area);
     tern_tensor own = case_tensor(b->wanted, g->c->dtype, g->c->shape, g->gap);
     if (g->kind == GATHER && root) {
         tern_tensor all = whole(g, b->n, b->wanted);
@@ -66,7 +66,7 @@ static int judge(const struct case_bench *b, const struct goal *g)
     } else if (g->kind >= REDUCE_SUM && root) {
         fill_sums(g, b->n, &own);
     }
-    CHECK(memcmp(b->wanted, case_area(b, b->rank, CASE_OUT), AREA) == 0);
+    CHECK(memcmp(b->wanted, case_area(b, b->rank, CASE_OUT), b->area) == 0);
     return 0;
 }
 
@@ -124,7 +124,8 @@ static int together(tern_comm *comm, void *arg)
             g.gap = bytes > AREA / 4 ? 0 : g.gap;
             tern_tensor own =
                 case_tensor(case_area(&b, b.rank, CASE_IN), c->dtype, c->shape, g.gap);
-            memset(case_area(&b, b.rank, CASE_OUT), POISON, AREA);
+            case_begin(&b, bytes * (size_t)(kind == GATHER ? b.n : 1));
+            memset(case_area(&b, b.rank, CASE_OUT), POISON, b.area);
             case_fill(&own, first_of(b.rank));
             CHECK(tern_comm_barrier(comm) == TERN_OK);
             CHECK(b.rank != g.root || run(&b, &g) == TERN_OK);

@@ -6,8 +6,8 @@
 
 #include <stdatomic.h>
 
-static int move_ring(const struct case_bench *b, const struct tensor_case *c, bool puts,
-                     int64_t in_gap, int64_t out_gap)
+static int move_ring(struct case_bench *b, const struct tensor_case *c, bool puts, int64_t in_gap,
+                     int64_t out_gap)
 {
     int next = (b->rank + 1) % b->n;
     int before = (b->rank + b->n - 1) % b->n;
@@ -16,8 +16,9 @@ static int move_ring(const struct case_bench *b, const struct tensor_case *c, bo
     tern_tile ping = case_tile(b, c, 0);
     tern_tile pong = case_tile(b, c, 1);
     tern_tile *second = c->two_tiles ? &pong : NULL;
-    memset(case_area(b, b->rank, CASE_IN), 0, AREA);
-    memset(case_area(b, b->rank, CASE_OUT), POISON, AREA);
+    case_begin(b, (size_t)case_count(c->shape) * tern_dtype_size(c->dtype));
+    memset(case_area(b, b->rank, CASE_IN), 0, b->area);
+    memset(case_area(b, b->rank, CASE_OUT), POISON, b->area);
     case_fill(&in, 10000 * b->rank);
     CHECK(tern_comm_barrier(b->comm) == TERN_OK);
     if (puts) { // the extent of `to` does not count
