@@ -39,7 +39,7 @@ endif()
 if(TERN_SANITIZE)
     list(APPEND tern_sanitizer_flags -fno-sanitize-recover=all -fno-omit-frame-pointer)
     set(tern_timeout_scale 4)
-    add_compile_options(-O1 -g ${tern_sanitizer_flags})
+    add_compile_options(-O1 -g1 ${tern_sanitizer_flags}) # reports name functions and lines; more takes a fifth longer
     add_link_options(${tern_sanitizer_flags})
 endif()
 if(TERN_SANITIZE STREQUAL "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")

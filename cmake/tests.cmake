@@ -7,9 +7,10 @@
 # test/system/<file>.sh              a check of the whole, not run under sanitizers
 # test/pto/<file>.cpp                kernels and hosts, which test/system/pto.sh compiles and runs
 #
-# A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s; what may take longest starts
-# first, so that no processor is idle at the end. Exit status 77 means skipped. With `ctest-machines: N` the
-# test also runs with its ranks spread over N machines, which they take this one for (test/support/ranks.h).
+# A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s; what may take longest, or waits
+# for long, starts first, so that no processor is idle at the end. Exit status 77 means skipped. With
+# `ctest-machines: N` the test also runs with its ranks spread over N machines, which they take this one for
+# (test/support/ranks.h).
 # `ctest-threads: none`: none of its processes starts a thread, but for those with ranks on several machines. It has
 # the label no-threads, which `make tsan` leaves out; test/support/alone/no_threads.c keeps that true.
 #

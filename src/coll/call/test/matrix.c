@@ -2,7 +2,7 @@
 // ctest-timeout: 240, ctest-machines: 2, ctest-threads: none
 // Every kind of call against the naive reference, bit for bit: kinds x dtypes x ops x rank counts x
 // sizes around every switch x in place x where each buffer lies x blocking or not x communicators.
-// Seeded samples, in each of which every two of those meet; TERN_TEST_SCALE says how many. And
+// Seeded samples, in each of which every two of those meet; TERN_TEST_SCALE says how often. And
 // every algorithm by its name: the same bits in rank order, the exact sums in any. Buffers have
 // guards, and inputs must come out unchanged. With TERN_TEST_RANKS=N this process is one of N ranks
 // that a launcher has started, with the same TERN_TEST_SEED.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of all that a call can be: kinds x dtypes x ops x rank counts x sizes around every
 // switch x in place x where each buffer lies x blocking or not x communicators. Every two of those
-// meet in one. Seeded; TERN_TEST_SCALE says how many.
+// meet in one. Seeded; TERN_TEST_SCALE says how often.
 #ifndef TERN_COLL_CALL_TEST_SAMPLES_H
 #define TERN_COLL_CALL_TEST_SAMPLES_H
 
 #include "coll/call/test/calls.h"
 #include "coll/call/test/pairs.h"
+#include "support/sanitized.h"
 
 enum { KIND, DTYPE, OP, RANKS, SIZE, IN_PLACE, IN_LIES, OUT_LIES, MODE, COMM, ROOT, SPREAD, DIMS };
 
@@ -41,7 +42,7 @@ static uint64_t base_seed;
 // The rank counts, by number; and how many there are.
 static const int *samples_ranks = ranks_counts;
 static int samples_ranks_count = 6;
-static size_t samples_megabytes = 64; // of a call on all ranks, at most
+static size_t samples_megabytes = SANITIZED ? 16 : 64; // of a call on all ranks, at most
 
 KIT size_t count_of(const struct ref_case *c, int size)
 {
@@ -104,7 +105,7 @@ KIT void take_samples(void)
 {
     samples = calloc(CASES_MAX, sizeof *samples);
     assert_non_null(samples);
-    uint64_t rounds = kit_number("TERN_TEST_SCALE", 2);
+    uint64_t rounds = kit_number("TERN_TEST_SCALE", 1);
     for (uint64_t round = 0; round < rounds; round++) {
         struct pairs pairs = {.dims = DIMS,
                               .sizes = {TERN_COLL_RECV + 1, 12, TERN_FUNCTION + 1,
