@@ -171,7 +171,7 @@ UNUSED int case_open(tern_comm *comm, struct case_bench *b)
     return 0;
 }
 
-// A tensor of so many bytes, gaps and all, and twice as much behind it: filling the whole places for
+// A tensor of so many bytes, gaps and all, and twice as much behind it: filling whole places for
 // each case would take most of a test's time.
 UNUSED void case_begin(struct case_bench *b, size_t bytes)
 {
