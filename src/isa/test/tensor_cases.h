@@ -72,7 +72,7 @@ enum { TENSOR_CASES = sizeof tensor_cases / sizeof tensor_cases[0] };
 
 #define UNUSED __attribute__((unused)) static
 
-// Element i of what a rank gives, `apart` more for each rank.
+// Stores a number as an element.
 UNUSED void case_put_number(tern_dtype dtype, void *to, int64_t number)
 {
     switch (dtype) { // each of a known length: a call of memcpy takes long under ThreadSanitizer
@@ -122,7 +122,7 @@ UNUSED char *case_at(const tern_tensor *tensor, int64_t i)
     return (char *)tensor->data + at * (int64_t)tern_dtype_size(tensor->dtype);
 }
 
-// The numbers first, first + 1, … of a tensor in it.
+// Makes the elements of a tensor first, first + 1, …, in the order of the dimensions.
 UNUSED void case_fill(const tern_tensor *tensor, int64_t first)
 {
     int64_t row = tensor->shape[4];
@@ -171,11 +171,11 @@ UNUSED int case_open(tern_comm *comm, struct case_bench *b)
     return 0;
 }
 
-// A tensor of so many bytes, gaps and all, and twice as much behind it: filling whole places for
-// each case would take most of a test's time.
+// For a tensor of so many bytes. With 2 ranks all of a place is looked at; else that much, gaps and
+// all, and twice as much behind it, since filling whole places would take most of a test's time.
 UNUSED void case_begin(struct case_bench *b, size_t bytes)
 {
-    b->area = bytes < AREA / 4 ? 4 * bytes + 4096 : AREA;
+    b->area = b->n == 2 || bytes >= AREA / 4 ? AREA : 4 * bytes + 4096;
     b->area = b->area < AREA ? b->area : AREA;
 }
 
