@@ -7,10 +7,10 @@
 # test/system/<file>.sh              a check of the whole, not run under sanitizers
 # test/pto/<file>.cpp                kernels and hosts, which test/system/pto.sh compiles and runs
 #
-# A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s; what may take longest, or waits
-# for long, starts first, so that no processor is idle at the end. Exit status 77 means skipped. With
-# `ctest-machines: N` the test also runs with its ranks spread over N machines, which they take this one for
-# (test/support/ranks.h).
+# A first-line comment with `ctest-timeout: N` replaces the deadline of 120 s; what may take longest starts
+# first, so that no processor is idle at the end, and before that what says `ctest-first`: it waits for long. Exit
+# status 77 means skipped. With `ctest-machines: N` the test also runs with its ranks spread over N machines, which
+# they take this one for (test/support/ranks.h).
 # `ctest-threads: none`: none of its processes starts a thread, but for those with ranks on several machines. It has
 # the label no-threads, which `make tsan` leaves out; test/support/alone/no_threads.c keeps that true.
 #
@@ -115,6 +115,10 @@ function(tern_add_test floor source)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
     file(STRINGS "${source}" first_lines LIMIT_COUNT 3)
     set(labels "${floor}")
+    set(cost ${seconds})
+    if(first_lines MATCHES "ctest-first")
+        set(cost 10000)
+    endif()
     if(first_lines MATCHES "ctest-threads: *none")
         list(APPEND labels no-threads)
         if(NOT TERN_SANITIZE)
@@ -122,11 +126,11 @@ function(tern_add_test floor source)
         endif()
     endif()
     set_tests_properties("${floor}/${name}" PROPERTIES
-        LABELS "${labels}" TIMEOUT ${seconds} COST ${seconds} SKIP_RETURN_CODE 77)
+        LABELS "${labels}" TIMEOUT ${seconds} COST ${cost} SKIP_RETURN_CODE 77)
     if(first_lines MATCHES "ctest-machines: *([0-9]+)")
         add_test(NAME "${floor}/${name}_on_machines" COMMAND ${target})
         set_tests_properties("${floor}/${name}_on_machines" PROPERTIES
-            LABELS "${floor}" TIMEOUT ${seconds} COST ${seconds} SKIP_RETURN_CODE 77
+            LABELS "${floor}" TIMEOUT ${seconds} COST ${cost} SKIP_RETURN_CODE 77
             ENVIRONMENT "TERN_TEST_MACHINES=${CMAKE_MATCH_1}")
     endif()
 endfunction()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 300
+// ctest-first
 // Meeting at a path, when somebody is late: the deadline holds whatever the hub does, who comes
 // after rank 0 has given up learns why if that can be known, and nothing stays behind.
 #include "support/cmocka.h"

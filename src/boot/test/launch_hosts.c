@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 300
+// ctest-first
 // Jobs on several machines: each entry of --hosts is one, also when all name this machine, which is
 // what is done here; an agent that executes the command stands in for ssh. What a rank finds of the
 // machines, how a job ends when something on any of them does, and that nothing is left then.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 300
+// ctest-first
 // A rank that leaves the job while others are in a communicator of a part: whoever waits for it, or
 // can no longer hear of the others, is told at once.
 #include "support/cmocka.h"

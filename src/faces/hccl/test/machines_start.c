@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-timeout: 300
+// ctest-timeout: 120, ctest-first
 // What goes wrong before all ranks of HCCL on several machines have met: ranks that do not come,
 // that end, that are there twice, root infos that lead nowhere.
 #include "faces/hccl/test/board.h"
