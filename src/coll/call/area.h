@@ -68,7 +68,9 @@
 // memory of the rank that they reach. Such a plan begins when the ranks of this machine have
 // published the run, so nothing waits for a crossing before the bytes do: who publishes run k knows
 // that all have ended k - TERN__SLOTS, so scratch, outputs and signals of the slot are free on all
-// ranks. It has met the others before the run ends, and `out` is written after that.
+// ranks. It has met the others before the run ends, and `out` is written after that. The ops of
+// the call's next run begin likewise, before those of this one have ended (ahead.c): its slot is
+// another one, and whoever publishes it knows the same of that.
 #ifndef TERN_COLL_CALL_AREA_H
 #define TERN_COLL_CALL_AREA_H
 

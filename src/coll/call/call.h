@@ -11,6 +11,7 @@
 //     mail.c, pieces.c, take.c       messages
 //     match.c                        which recv a message goes to
 //     run.c                          runs
+//     ahead.c                        the run behind the oldest
 //     publish.c, way.c, place.c      memory
 //     learn.c, learned.c             direct or through slots
 //     outward.c                      results through the caches or past them
@@ -223,6 +224,13 @@ struct tern__elsewhere {
     uint32_t together[TERN__SLOTS];
 };
 
+// The run behind the oldest one (ahead.c).
+struct tern__ahead {
+    bool bound; // its ops have begun
+    struct tern__lanes lanes;
+    struct tern__binding binding;
+};
+
 struct tern__calls {
     struct tern__work work; // while any call has not ended
     tern_comm *comm;
@@ -249,6 +257,7 @@ struct tern__calls {
     struct tern__help *gives; // in whose copy this rank helps (place.c); or NULL
     struct tern__lanes lanes;
     struct tern__binding binding;
+    struct tern__ahead *ahead;                           // NULL: all ranks are on this machine
     struct tern__share shares[TERN_RANKS_MAX];           // of pieces: this rank's table
     uint32_t arrivals[TERN__SLOTS][TERN__SLOT_ARRIVALS]; // in runs that have ended
     uint32_t *bases; // posts to this rank's signals in runs that have ended, by slot and word
@@ -339,6 +348,8 @@ void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *h
 void tern__letter_write(const struct tern__calls *calls, uint64_t signature, uint64_t number,
                         bool in_slot, uint32_t run);
 int tern__call_bind(struct tern__coll *call, uint32_t run);
+void tern__call_bind_ahead(struct tern__coll *call, uint32_t run); // behind one that is bound
+void tern__calls_begin_lanes(struct tern__calls *calls, struct tern__lanes *lanes, uint32_t run);
 void tern__call_bind_letter(struct tern__coll *call, uint32_t run); // of two ranks: it has come
 void tern__call_unload(struct tern__coll *call); // out of the slot, to the caller
 
@@ -463,6 +474,11 @@ struct tern__differs {
 // come; TERN_ERR_MISMATCH, without a sentence, when one differs.
 int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call,
                      struct tern__differs *differs);
+// The same of a run, and of ranks that are given.
+int tern__calls_meet_ranks(struct tern__calls *calls, uint64_t ranks, uint32_t run,
+                           struct tern__differs *differs);
+// Whether these ranks have published a run.
+bool tern__calls_have_come(const struct tern__calls *calls, uint64_t ranks, uint32_t run);
 
 // Which ranks a call waits for in a run before its ops; which the oldest call waits for now, and in
 // which run; and whether they have come.
@@ -496,6 +512,14 @@ static inline bool tern__calls_has_room(const struct tern__calls *calls)
 void tern__calls_fail(struct tern__calls *calls, int status);
 
 void tern__calls_set_up(struct tern__calls *calls); // what its work can do
+
+// ahead.c: does what can be done of the run behind the oldest: 1 when that was anything, 0, or an
+// error as of tern__calls_meet; whether that would be anything; it has become the oldest, and which
+// is bound if it has begun; there is none any more.
+int tern__ahead_advance(struct tern__calls *calls, struct tern__differs *differs);
+bool tern__ahead_ready(const struct tern__calls *calls);
+void tern__ahead_move_up(struct tern__calls *calls);
+void tern__ahead_end(struct tern__calls *calls);
 
 // report.c: words, and fails the communicator.
 int tern__calls_mismatch(struct tern__calls *calls, const struct tern__differs *differs);

@@ -45,6 +45,16 @@ static uint32_t compare(struct tern__calls *calls, int rank, uint32_t run)
     return 0;
 }
 
+bool tern__calls_have_come(const struct tern__calls *calls, uint64_t ranks, uint32_t run)
+{
+    for (uint64_t left = ranks; left != 0; left &= left - 1) {
+        if (!has_come(calls, __builtin_ctzll(left), run)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool tern__calls_agree(struct tern__calls *calls, uint64_t ranks, uint32_t run)
 {
     for (uint64_t left = ranks; left != 0; left &= left - 1) {
@@ -172,6 +182,25 @@ uint64_t tern__calls_awaited(const struct tern__calls *calls, uint32_t *run)
     return ranks;
 }
 
+int tern__calls_meet_ranks(struct tern__calls *calls, uint64_t ranks, uint32_t run,
+                           struct tern__differs *differs)
+{
+    for (uint64_t left = ranks; left != 0; left &= left - 1) {
+        int rank = __builtin_ctzll(left);
+        if (tern__reached(tern__calls_compared(calls, rank), run)) {
+            continue;
+        }
+        if (!has_come(calls, rank, run)) {
+            return 0;
+        }
+        *differs = (struct tern__differs){rank, compare(calls, rank, run)};
+        if (differs->run != 0) {
+            return TERN_ERR_MISMATCH;
+        }
+    }
+    return 1;
+}
+
 int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call,
                      struct tern__differs *differs)
 {
@@ -179,18 +208,9 @@ int tern__calls_meet(struct tern__calls *calls, struct tern__coll *call,
     uint64_t gates;
     do { // what one rank has published may say who else is waited for
         gates = gates_now(calls, call, run);
-        for (uint64_t left = gates; left != 0; left &= left - 1) {
-            int rank = __builtin_ctzll(left);
-            if (tern__reached(tern__calls_compared(calls, rank), run)) {
-                continue;
-            }
-            if (!has_come(calls, rank, run)) {
-                return 0;
-            }
-            *differs = (struct tern__differs){rank, compare(calls, rank, run)};
-            if (differs->run != 0) {
-                return TERN_ERR_MISMATCH;
-            }
+        int met = tern__calls_meet_ranks(calls, gates, run, differs);
+        if (met <= 0) {
+            return met;
         }
     } while (gates != gates_now(calls, call, run));
     calls->met_all = gates == calls->others;

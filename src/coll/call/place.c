@@ -14,9 +14,9 @@ static uint64_t times(const struct tern__coll *call, bool wide, uint64_t bytes)
     return wide ? bytes * (uint64_t)call->calls->nranks : bytes;
 }
 
-static void bind_maps(struct tern__coll *call, const struct tern__program *program, uint64_t bytes)
+static void bind_maps(const struct tern__coll *call, struct tern__binding *binding,
+                      const struct tern__program *program, uint64_t bytes)
 {
-    struct tern__binding *binding = &call->calls->binding;
     enum tern__map map = !program->scaled                         ? TERN__MAP_BYTES
                          : tern__kind_has_shares(call->plan_kind) ? TERN__MAP_SHARES
                                                                   : TERN__MAP_SLICES;
@@ -66,7 +66,7 @@ static void bind_slot(struct tern__coll *call, uint32_t run)
     struct tern__binding *binding = &calls->binding;
     uint64_t in_bytes = times(call, tern__kind_in_all(call->plan_kind), call->share_bytes);
     bool line = in_bytes <= TERN__LINE_BYTES;
-    bind_maps(call, call->slot, call->share_bytes);
+    bind_maps(call, binding, call->slot, call->share_bytes);
     for (int rank = 0; rank < calls->nranks; rank++) {
         char *payload = tern__area_payload(calls->area, rank, run);
         binding->in[rank] =
@@ -204,7 +204,7 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
     struct tern__binding *binding = &calls->binding;
     uint64_t key = 0;
     char *base = NULL;
-    bind_maps(call, call->placed, call->share_bytes - skip);
+    bind_maps(call, binding, call->placed, call->share_bytes - skip);
     binding->distance = NULL;
     if (call->counts) {
         binding->in_map = TERN__MAP_TABLE;
@@ -269,7 +269,7 @@ static void bind_direct_sum(struct tern__coll *call, uint32_t run)
     uint64_t skip = call->ended * piece;
     uint64_t rest = call->share_bytes - skip;
     bool last = call->ended + 1 == call->pieces;
-    bind_maps(call, call->placed, rest < piece ? rest : piece);
+    bind_maps(call, binding, call->placed, rest < piece ? rest : piece);
     for (int rank = 0; rank < calls->nranks; rank++) {
         if (skip > 0) { // from where the run before has bound it
             binding->in[rank] = (const char *)((uintptr_t)binding->in[rank] + piece);
@@ -311,22 +311,22 @@ static char *piece_of(const struct tern__coll *call, int rank, uint32_t run)
                             (met ? tern__call_piece_at(call, rank, run) : 0);
 }
 
-static void bind_piece(struct tern__coll *call, uint32_t run)
+static void bind_piece(struct tern__coll *call, struct tern__lanes *lanes,
+                       struct tern__binding *binding, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
-    struct tern__binding *binding = &calls->binding;
-    uint64_t index = call->ended - call->announced;
+    uint64_t nth = call->ended + (run - calls->ended - 1); // of the call's runs, from 0
+    uint64_t index = nth - call->announced;
     uint64_t length = call->counts ? call->longest : call->share_bytes;
     uint64_t skip;
     uint64_t part = tern__piece_of(call, length, index, &skip);
-    bool last = call->ended + 1 == call->pieces;
-    struct tern__program *program = last ? call->tail : call->staged;
+    struct tern__program *program = nth + 1 == call->pieces ? call->tail : call->staged;
     uint64_t in_bytes =
         times(call, tern__kind_in_all(call->plan_kind), call->counts ? call->piece_bytes : part);
     uint64_t scratch_bytes = program->scratch_bytes == 0 ? 0
                              : program->scaled           ? part
                                                          : program->scratch_bytes;
-    bind_maps(call, program, part);
+    bind_maps(call, binding, program, part);
     if (call->counts) {
         binding->in_stride = call->piece_bytes;
         binding->out_map = TERN__MAP_TABLE;
@@ -353,7 +353,26 @@ static void bind_piece(struct tern__coll *call, uint32_t run)
             bind_outs(call, skip, part);
         }
     }
-    calls->lanes.script = call->copied ? &program->whole : &program->staged;
+    lanes->script = call->copied ? &program->whole : &program->staged;
+}
+
+void tern__calls_begin_lanes(struct tern__calls *calls, struct tern__lanes *lanes, uint32_t run)
+{
+    uint32_t slot = run % TERN__SLOTS;
+    lanes->run = run;
+    lanes->signals = tern__area_signals(calls->area, run);
+    lanes->counted = &calls->bases[slot * TERN__SIGNALS_PACKED];
+    lanes->arrivals = (char *)tern__area_arrivals(calls->area, run, 1);
+    lanes->passed = &calls->arrivals[slot][1];
+    tern__lanes_begin(lanes);
+}
+
+void tern__call_bind_ahead(struct tern__coll *call, uint32_t run)
+{
+    struct tern__calls *calls = call->calls;
+    struct tern__ahead *ahead = calls->ahead;
+    ahead->binding = calls->binding; // of a call they say the same, but where its buffers are
+    bind_piece(call, &ahead->lanes, &ahead->binding, run);
 }
 
 int tern__call_bind(struct tern__coll *call, uint32_t run)
@@ -382,13 +401,13 @@ int tern__call_bind(struct tern__coll *call, uint32_t run)
             }
             return TERN_OK;
         }
-        bind_piece(call, run);
+        bind_piece(call, &call->calls->lanes, &call->calls->binding, run);
         return TERN_OK;
     case TERN__WAY_STAGED:
         if (call->ended < call->announced) { // it has no ops
             call->calls->lanes.script = NULL;
         } else {
-            bind_piece(call, run);
+            bind_piece(call, &call->calls->lanes, &call->calls->binding, run);
         }
         return TERN_OK;
     default:

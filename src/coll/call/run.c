@@ -60,6 +60,14 @@ static int has_room(struct tern__calls *calls)
     return tern__calls_has_room(calls);
 }
 
+// Pieces that reach other machines are long: one is copied into its slot while the bytes of the one
+// before are under way.
+static bool is_early(const struct tern__calls *calls, const struct tern__coll *call)
+{
+    uint32_t ahead = calls->published - calls->ended;
+    return call->wide && ahead >= (calls->bound ? 2 : 1);
+}
+
 // As far ahead as the slots allow.
 static int publish_ahead(struct tern__calls *calls, bool *moved)
 {
@@ -68,6 +76,9 @@ static int publish_ahead(struct tern__calls *calls, bool *moved)
         struct tern__coll *call = calls->publishing;
         if (call->published > 0 && call->pieces == 0) {
             break; // how it goes on is not known yet
+        }
+        if (is_early(calls, call)) {
+            break;
         }
         publish(calls, call);
         *moved = true;
@@ -102,14 +113,7 @@ static int bind(struct tern__coll *call, uint32_t run)
         tern__call_outward_begin(call);
     }
     calls->bound = true;
-    uint32_t slot = run % TERN__SLOTS;
-    struct tern__lanes *lanes = &calls->lanes;
-    lanes->run = run;
-    lanes->signals = tern__area_signals(calls->area, run);
-    lanes->counted = &calls->bases[slot * TERN__SIGNALS_PACKED];
-    lanes->arrivals = (char *)tern__area_arrivals(calls->area, run, 1);
-    lanes->passed = &calls->arrivals[slot][1];
-    tern__lanes_begin(lanes);
+    tern__calls_begin_lanes(calls, &calls->lanes, run);
     return TERN_OK;
 }
 
@@ -157,6 +161,7 @@ static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t
     calls->ended++;
     calls->settled = calls->met_all ? calls->ended : calls->settled;
     calls->bound = false;
+    tern__ahead_move_up(calls);
     if (++call->ended == call->pieces) {
         end_call(calls, call, TERN_OK);
     }
@@ -176,6 +181,20 @@ static bool give_help(const struct tern__calls *calls)
 {
     return calls->gives != NULL &&
            tern__help_give(&calls->comm->group, 1 - calls->rank, calls->gives);
+}
+
+// Does what can be done of the ops of the oldest run, and of the one behind: 1 when that was
+// anything.
+static int sweep(struct tern__calls *calls)
+{
+    struct tern__differs differs;
+    bool swept = tern__lanes_sweep(&calls->lanes);
+    if (calls->lanes.failed) {
+        return tern__call_unread(calls->oldest);
+    }
+    swept = swept || give_help(calls);
+    int ahead = tern__ahead_advance(calls, &differs);
+    return ahead < 0 ? tern__calls_mismatch(calls, &differs) : swept || ahead > 0;
 }
 
 // The oldest run: 1 when it ended, 0 when it has to wait.
@@ -198,26 +217,25 @@ static int advance_run(struct tern__calls *calls, bool *moved)
         TERN_TRY(bind(call, run));
         *moved = true;
     }
-    while (calls->lanes.open_count > 0) {
-        bool swept = tern__lanes_sweep(&calls->lanes);
-        if (calls->lanes.failed) {
-            return tern__call_unread(call);
+    while (calls->lanes.open_count > 0 || call->wide) {
+        int swept = sweep(calls);
+        bool over = calls->lanes.open_count == 0;
+        if (swept < 0) {
+            return swept;
         }
-        if (!swept && give_help(calls)) {
-            *moved = true;
-            continue;
+        if (swept == 0 || over) { // perhaps nothing for ever, if the others make another call
+            int met = call->wide ? meet(calls, call) : over;
+            if (met < 0) {
+                return met;
+            }
+            if (over && met > 0) {
+                break;
+            }
         }
-        if (!swept) { // perhaps for ever, if the others make another call
-            int met = call->wide ? meet(calls, call) : 0;
-            return met < 0 ? met : 0;
+        if (swept == 0) {
+            return 0;
         }
         *moved = true;
-    }
-    if (call->wide) {
-        int met = meet(calls, call);
-        if (met <= 0) {
-            return met;
-        }
     }
     end_run(calls, call, run);
     *moved = true;
@@ -234,6 +252,7 @@ void tern__calls_fail(struct tern__calls *calls, int status)
         end_call(calls, calls->oldest, status);
     }
     calls->publishing = NULL;
+    tern__ahead_end(calls);
 }
 
 bool tern__calls_advance(struct tern__calls *calls)
@@ -243,6 +262,11 @@ bool tern__calls_advance(struct tern__calls *calls)
     while (calls->oldest != NULL && status > 0) {
         status = publish_ahead(calls, &moved);
         status = status < 0 ? status : advance_run(calls, &moved);
+        if (status == 0 && calls->elsewhere != NULL) {
+            bool published = false; // what was too early before
+            status = publish_ahead(calls, &published);
+            status = status < 0 ? status : published;
+        }
     }
     if (status < 0) {
         tern__calls_fail(calls, tern__call_failed(calls->oldest, status));
@@ -272,7 +296,7 @@ static bool work_ready(struct tern__work *work)
     bool compares = !calls->bound || (calls->oldest != NULL && calls->oldest->wide);
     return (calls->bound && (tern__lanes_ready(&calls->lanes) ||
                              (calls->gives != NULL && tern__help_is_wanted(calls->gives)))) ||
-           (compares && tern__calls_ready(calls));
+           tern__ahead_ready(calls) || (compares && tern__calls_ready(calls));
 }
 
 static void work_asleep(struct tern__work *work)
@@ -319,6 +343,9 @@ static const struct tern__work_ops calls_ops = {
 void tern__calls_set_up(struct tern__calls *calls)
 {
     calls->lanes.trace = tern__trace_step;
+    if (calls->ahead != NULL) {
+        calls->ahead->lanes.trace = tern__trace_step;
+    }
     calls->work.ops = &calls_ops;
     calls->work.job = calls->comm->group.job;
     calls->work.turn = &calls->comm->turn;

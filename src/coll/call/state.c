@@ -19,6 +19,14 @@ static void look_back(struct tern__calls *calls)
     }
 }
 
+static void free_ahead(struct tern__ahead *ahead)
+{
+    if (ahead != NULL) {
+        tern__lanes_free(&ahead->lanes);
+    }
+    free(ahead);
+}
+
 static void free_calls(void *arg)
 {
     struct tern__calls *calls = arg;
@@ -34,6 +42,7 @@ static void free_calls(void *arg)
     tern__selections_free(calls);
     tern_topo_destroy(calls->topo);
     tern__lanes_free(&calls->lanes);
+    free_ahead(calls->ahead);
     if (calls->elsewhere != NULL) {
         tern_topo_destroy(calls->elsewhere->topo);
     }
@@ -97,6 +106,20 @@ static int fail_memory(void)
     return tern__fail(TERN_ERR_MEMORY, "no memory for the collective calls of a communicator");
 }
 
+static int make_ahead(struct tern__calls *calls)
+{
+    calls->ahead = calloc(1, sizeof *calls->ahead);
+    if (calls->ahead == NULL) {
+        return fail_memory();
+    }
+    struct tern__lanes *lanes = &calls->ahead->lanes;
+    lanes->window = calls->area;
+    lanes->binding = &calls->ahead->binding;
+    lanes->owner = calls;
+    lanes->begun = UINT64_MAX; // as of those of the oldest run
+    return tern__lanes_create(lanes, TERN_PLAN_LANES_MAX);
+}
+
 int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls)
 {
     TERN_TRY(tern__comm_lives(name, comm));
@@ -128,8 +151,12 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
         made->binding.room = malloc(tern__fetch_room(made->nranks));
         status = made->binding.room == NULL ? fail_memory() : TERN_OK;
     }
+    if (status == TERN_OK && made->elsewhere != NULL) {
+        status = make_ahead(made);
+    }
     if (status != TERN_OK) {
         tern__lanes_free(&made->lanes);
+        free_ahead(made->ahead);
         free(made);
         free(bases);
         return status;
@@ -145,6 +172,7 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     made->bases = bases;
     made->lanes.window = comm->area;
     made->lanes.binding = &made->binding;
+    made->lanes.owner = made;
     made->lanes.begun = UINT64_MAX; // all have published a run before any step of it
     tern__calls_set_up(made);
     comm->free_calls = free_calls;

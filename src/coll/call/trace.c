@@ -92,9 +92,7 @@ void tern__trace_meet(const struct tern__coll *call, uint32_t run, int64_t begin
 void tern__trace_step(const struct tern__lanes *lanes, const struct tern__step *step,
                       int64_t begin_ns)
 {
-    const struct tern__calls *calls =
-        (const struct tern__calls *)(const void *)((const char *)lanes -
-                                                   offsetof(struct tern__calls, lanes));
+    const struct tern__calls *calls = lanes->owner;
     const struct tern__group *group = &calls->comm->group;
     uint32_t run = lanes->run;
     struct tern__trace_event event = {.begin_ns = begin_ns, .number = calls->oldest->number};

@@ -30,7 +30,9 @@ struct tern__lanes {
     uint32_t *added;                // of each lane: stripes of an atomic reduce that are done
     bool failed;                    // a transfer could not be done, and nothing goes on:
     struct tern__unread unread;     // why
-    // A step that is over, but a transfer; called only while a trace is recorded.
+    // A step that is over, but a transfer; called only while a trace is recorded. owner: whose
+    // lanes these are, for it.
+    const void *owner;
     void (*trace)(const struct tern__lanes *lanes, const struct tern__step *step, int64_t begin_ns);
 };
 
