@@ -13,8 +13,11 @@
 #define PROGRAMS_MAX 64 // of a selection, that nobody uses and that were made for one size
 #define LINE UINT64_C(64)
 
-// Of plans between machines, which cut them further: several trips are under way at a time.
+// Pieces of calls to other machines. Two of them are under way at a time, and their plans cut them
+// further; shorter ones are more messages, from each machine to each other one.
 #define WIDE_CHUNK ((uint64_t)2 << 20)
+#define WIDE_CHUNK_LEAST ((uint64_t)128 << 10) // times the machines
+#define WIDE_PIECES 4
 
 void tern__selections_free(struct tern__calls *calls)
 {
@@ -214,6 +217,14 @@ static void cut(struct tern__coll *call, uint64_t length, uint64_t longest)
     call->piece_bytes = length > 0 ? tern__round_line((length + pieces - 1) / pieces) : LINE;
 }
 
+static uint64_t wide_chunk(const struct tern__coll *call)
+{
+    uint64_t machines = (uint64_t)call->calls->elsewhere->count + 1;
+    uint64_t chunk = call->bytes / WIDE_PIECES;
+    chunk = chunk > WIDE_CHUNK_LEAST * machines ? chunk : WIDE_CHUNK_LEAST * machines;
+    return chunk < WIDE_CHUNK ? chunk : WIDE_CHUNK;
+}
+
 static int select_staged(struct tern__coll *call, const struct tern__choice *choice,
                          tern_order order)
 {
@@ -223,7 +234,7 @@ static int select_staged(struct tern__coll *call, const struct tern__choice *cho
     call->wide = reaches(call, choice->staged);
     call->divides =
         call->wide && call->op == TERN_AVG && !tern__algo_whole(call->plan_kind, choice->staged);
-    uint64_t chunk = call->wide ? WIDE_CHUNK : choice->chunk_bytes;
+    uint64_t chunk = call->wide ? wide_chunk(call) : choice->chunk_bytes;
     chunk = choice->far_bytes != 0 ? choice->far_bytes : chunk;
     uint64_t room = call->wide ? TERN__WIDE_BYTES : TERN__SLOT_BYTES;
     uint64_t longest = slices ? chunk : chunk / n;
