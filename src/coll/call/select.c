@@ -16,7 +16,7 @@
 // Pieces of calls to other machines. Two of them are under way at a time, and their plans cut them
 // further; shorter ones are more messages, from each machine to each other one.
 #define WIDE_CHUNK ((uint64_t)2 << 20)
-#define WIDE_CHUNK_LEAST ((uint64_t)128 << 10) // times the machines
+#define WIDE_CHUNK_LEAST ((uint64_t)64 << 10) // for each machine and each that it sends to
 #define WIDE_PIECES 4
 
 void tern__selections_free(struct tern__calls *calls)
@@ -221,7 +221,8 @@ static uint64_t wide_chunk(const struct tern__coll *call)
 {
     uint64_t machines = (uint64_t)call->calls->elsewhere->count + 1;
     uint64_t chunk = call->bytes / WIDE_PIECES;
-    chunk = chunk > WIDE_CHUNK_LEAST * machines ? chunk : WIDE_CHUNK_LEAST * machines;
+    uint64_t least = WIDE_CHUNK_LEAST * machines * machines;
+    chunk = chunk > least ? chunk : least;
     return chunk < WIDE_CHUNK ? chunk : WIDE_CHUNK;
 }
 
