@@ -157,6 +157,14 @@ static int refuse_search(const struct tern__program_key *key)
                : TERN_OK;
 }
 
+static void destroy_plans(struct tern__program *program)
+{
+    tern_plan_destroy(program->plan);
+    tern_plan_destroy(program->trimmed);
+    program->plan = NULL;
+    program->trimmed = NULL;
+}
+
 int tern__program_create(const struct tern__program_key *key, struct tern__program **program)
 {
     TERN_TRY(refuse_search(key));
@@ -196,6 +204,9 @@ int tern__program_create(const struct tern__program_key *key, struct tern__progr
         tern__program_destroy(made);
         return status;
     }
+    if (!key->keeps) {
+        destroy_plans(made);
+    }
     *program = made;
     return TERN_OK;
 }
@@ -205,8 +216,7 @@ void tern__program_destroy(struct tern__program *program)
     if (program != NULL) {
         tern__script_free(&program->whole);
         tern__script_free(&program->staged);
-        tern_plan_destroy(program->plan);
-        tern_plan_destroy(program->trimmed);
+        destroy_plans(program);
         free(program);
     }
 }

@@ -14,10 +14,11 @@
 #include "tern/plan.h"
 
 struct tern__program {
-    tern_plan *plan;
-    tern_plan *trimmed; // plan/steps.h: for runs in which all that others read is in the slot
-    bool scaled;        // one byte for each slice or share
-    bool pull;          // ranks read others' in and scratch, and write nothing of others
+    // The plan; and, for runs in which all that others read is in the slot, without some of its ops
+    // (plan/steps.h). NULL, unless they were to be kept.
+    tern_plan *plan, *trimmed;
+    bool scaled;   // one byte for each slice or share
+    bool pull;     // ranks read others' in and scratch, and write nothing of others
     bool in_place; // right also when in and out of any of the ranks overlap, as the kind allows
     uint64_t scratch_bytes;
     uint64_t in_shared, out_shared; // bit r: other ranks touch rank r's in (out)
@@ -49,7 +50,8 @@ struct tern__program_key {
     uint32_t unit;
     int rank, nranks;
     const tern_topo *topo;
-    bool far; // ranks are on several machines, and the plan reaches them
+    bool far;   // ranks are on several machines, and the plan reaches them
+    bool keeps; // the plans, which are of all ranks: a call needs its own rank's steps
 };
 
 int tern__program_create(const struct tern__program_key *key, struct tern__program **program);

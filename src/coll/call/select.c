@@ -138,6 +138,7 @@ static int program_of(struct tern__coll *call, const char *algorithm, tern_order
         .nranks = calls->nranks,
         .topo = far ? calls->elsewhere->topo : calls->topo,
         .far = far,
+        .keeps = calls->work.job == NULL, // it is asked for
     };
     if (!scales && (unit > 8 || call->counts || lacks(call, algorithm))) {
         return tern__fail(TERN_ERR_ARG,

@@ -4,6 +4,7 @@
 #include "plan/exec/script.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "plan/ir.h"
@@ -17,7 +18,8 @@ static bool is_kept(const struct tern__op *op)
 struct lowering {
     const struct tern__lowering *how;
     struct tern__script *script;
-    uint32_t signals; // of the rank that has most
+    uint32_t signals;          // of the rank that has most
+    tern_plan_range *operands; // where those of the next op go
 };
 
 // Whether a lane posts this signal once to every other rank, and right after waits for as many.
@@ -89,7 +91,7 @@ static uint64_t gates_of(const struct lowering *l, const struct tern__op *op)
     return ranks & ~(UINT64_C(1) << l->how->rank);
 }
 
-static struct tern__step lower_op(const struct lowering *l, const struct tern__op *op, size_t index)
+static struct tern__step lower_op(struct lowering *l, const struct tern__op *op, size_t index)
 {
     struct tern__step step = {.index = (uint32_t)index, .gates = gates_of(l, op)};
     if (tern__op_is_transfer(op)) {
@@ -98,7 +100,10 @@ static struct tern__step lower_op(const struct lowering *l, const struct tern__o
                                                           : TERN__STEP_REDUCE;
         step.sources_count = op->sources_count;
         step.destinations_count = op->destinations_count;
-        step.operands = tern__op_operands(l->how->plan, op);
+        size_t operands = (size_t)(op->sources_count + op->destinations_count);
+        memcpy(l->operands, tern__op_operands(l->how->plan, op), operands * sizeof *l->operands);
+        step.operands = l->operands;
+        l->operands += operands;
         step.length = op->length;
         return step;
     }
@@ -121,24 +126,32 @@ static bool is_repeated(const struct tern__step *begin, const struct tern__step 
            end[-1].signal == step->signal;
 }
 
-static int make_room(const struct lowering *l)
+static int make_room(struct lowering *l)
 {
     const struct tern__plan_rank *own = &l->how->plan->ranks[l->how->rank];
     struct tern__script *script = l->script;
     size_t ops = 0;
+    size_t operands = 0;
     for (int lane = 0; lane < own->lanes_count; lane++) {
         ops += own->lanes[lane].count;
+        for (size_t i = 0; i < own->lanes[lane].count; i++) {
+            const struct tern__op *op = &own->lanes[lane].ops[i];
+            operands += (size_t)(op->sources_count + op->destinations_count);
+        }
     }
     script->steps = calloc(ops + 1, sizeof *script->steps);
+    script->operands = calloc(operands + 1, sizeof *script->operands);
+    l->operands = script->operands;
     script->lanes = calloc((size_t)own->lanes_count + 1, sizeof *script->lanes);
     script->posts = calloc((size_t)l->signals + 1, sizeof *script->posts);
-    if (script->steps == NULL || script->lanes == NULL || script->posts == NULL) {
+    if (script->steps == NULL || script->operands == NULL || script->lanes == NULL ||
+        script->posts == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for a plan of %zu ops", ops);
     }
     return TERN_OK;
 }
 
-static int lower(const struct lowering *l)
+static int lower(struct lowering *l)
 {
     const struct tern__plan_rank *own = &l->how->plan->ranks[l->how->rank];
     struct tern__script *script = l->script;
@@ -176,5 +189,6 @@ void tern__script_free(struct tern__script *script)
 {
     free(script->lanes);
     free(script->steps);
+    free(script->operands);
     free(script->posts);
 }

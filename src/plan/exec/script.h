@@ -27,7 +27,7 @@ struct tern__step {
     uint64_t gates; // bit r: it touches memory or signals of rank r, which must have begun the run
     union {
         struct {
-            const tern_plan_range *operands; // of the plan: sources, then destinations
+            const tern_plan_range *operands; // sources, then destinations
             uint64_t length;                 // of each, as in the plan
         };
         struct {
@@ -47,6 +47,7 @@ struct tern__steps {
 struct tern__script {
     struct tern__steps *lanes; // those with steps
     struct tern__step *steps;
+    tern_plan_range *operands; // of all of them
     uint32_t lanes_count;
     uint32_t *posts;      // to each of this rank's signals, in a run
     uint32_t posts_count; // length of that array; 0: nobody waits
@@ -55,7 +56,7 @@ struct tern__script {
 };
 
 struct tern__lowering {
-    const tern_plan *plan; // sealed; the script points into it
+    const tern_plan *plan; // sealed
     int rank;
     uint32_t meets_max; // all ranks may meet at a counter instead of signals below this, up to 32
     uint32_t lines_max; // signals of a rank that get a line each; with more they are packed
