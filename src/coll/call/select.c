@@ -16,7 +16,7 @@
 // Pieces of calls to other machines. Two of them are under way at a time, and their plans cut them
 // further; shorter ones are more messages, from each machine to each other one.
 #define WIDE_CHUNK ((uint64_t)2 << 20)
-#define WIDE_CHUNK_LEAST ((uint64_t)64 << 10) // for each machine and each that it sends to
+#define WIDE_CHUNK_LEAST ((uint64_t)64 << 10) // times the square of the machines
 #define WIDE_PIECES 4
 
 void tern__selections_free(struct tern__calls *calls)
