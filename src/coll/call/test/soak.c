@@ -71,8 +71,8 @@ static int check_held(tern_comm *world, const struct held *before, uint64_t call
                (unsigned long long)calls, tern_comm_size(world), after.heap_kib - before->heap_kib,
                after.all_kib - before->all_kib, before->all_kib);
     }
-    // To ranks of other machines there are connections, both ways, from when they are first used; and
-    // the threads that look who lives may have a file open for a moment.
+    // To ranks of other machines there are connections, both ways, from when they are first used;
+    // and the thread that looks who lives may have a file open for a moment.
     int more = kit_is_spread() ? 2 * tern_comm_size(world) : 0;
     CHECK(after.descriptors >= before->descriptors - (more > 0) &&
           after.descriptors <= before->descriptors + more);
