@@ -157,6 +157,7 @@ int tern__calls_of(const char *name, tern_comm *comm, struct tern__calls **calls
     if (status != TERN_OK) {
         tern__lanes_free(&made->lanes);
         free_ahead(made->ahead);
+        free(made->elsewhere);
         free(made);
         free(bases);
         return status;
