@@ -221,7 +221,8 @@ static void cut(struct tern__coll *call, uint64_t length, uint64_t longest)
 static uint64_t wide_chunk(const struct tern__coll *call)
 {
     uint64_t machines = (uint64_t)call->calls->elsewhere->count + 1;
-    uint64_t chunk = call->bytes / WIDE_PIECES;
+    uint64_t lines = LINE * (uint64_t)call->calls->nranks; // else rounding makes a piece more
+    uint64_t chunk = call->bytes / WIDE_PIECES + lines;
     uint64_t least = WIDE_CHUNK_LEAST * machines * machines;
     chunk = chunk > least ? chunk : least;
     return chunk < WIDE_CHUNK ? chunk : WIDE_CHUNK;
