@@ -3,6 +3,7 @@
 // A long life in short: seeded random calls of all kinds on communicators that overlap, blocking,
 // non-blocking and persistent, every result compared with the reference; and after a warm-up the
 // process holds no more memory, descriptors or mappings than before. TERN_TEST_CALLS says how many.
+#include "coll/call/call.h"
 #include "coll/call/test/random.h"
 
 enum { BYTES = 24000, PREPARED = 6, LARGE = 1 << 20 };
@@ -59,6 +60,21 @@ static struct held look(void)
                          .mapped_kib = look_kib("VmSize:"),
                          .descriptors = look_fds(),
                          .mappings = count_mappings()};
+}
+
+// Calls need the steps of their own rank: none keeps a plan, which is of all ranks.
+static bool keeps_no_plans(const tern_comm *comm)
+{
+    const struct tern__calls *calls = comm->calls;
+    for (int i = 0; i < TERN_PLAN_KINDS * 2; i++) {
+        const struct tern__program *program = calls->selections[i / 2][i % 2].programs;
+        for (; program != NULL; program = program->next) {
+            if (program->plan != NULL || program->trimmed != NULL) {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 // Since `before`, in the second half of the calls.
@@ -198,6 +214,7 @@ static int soak(tern_comm *world, void *arg)
     }
     CHECK(random_end_all(&s.calls) == 0);
     CHECK(check_held(world, &before, calls, 1024) == 0);
+    CHECK(keeps_no_plans(world));
     return close_all(&s);
 }
 
