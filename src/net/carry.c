@@ -336,8 +336,7 @@ void tern__net_carry_answer(struct tern__net *net, int rank,
     went = went && carrier->engine->answer(carrier->state, rank, message, payload, message->bytes,
                                            pending != NULL ? &pending->done : NULL) == 0;
     if (!went) {
-        tern__ctl_comm_fail(net->job->ctl, 0, TERN_ERR_MEMORY, net->job->rank,
-                            "no memory to answer a rank of another machine");
+        tern__net_lack(net, "to answer a rank of another machine");
     }
 }
 

@@ -168,9 +168,13 @@ static void block_asked(struct tern__net *net, int peer, const struct tern__net_
                   !__builtin_mul_overflow(rows - 1, message->more, &span) &&
                   !__builtin_add_overflow(span, row_bytes, &span);
     const char *from = counts ? tern__net_place(net, message, span, &rank) : NULL;
-    char *rows_here = from != NULL ? malloc(bytes) : NULL;
-    if (rows_here == NULL) {
+    if (from == NULL) {
         refuse(net, peer, message);
+        return;
+    }
+    char *rows_here = malloc(bytes);
+    if (rows_here == NULL) {
+        tern__net_lack(net, "to answer a rank of another machine");
         return;
     }
     for (uint64_t row = 0; row < rows; row++) {

@@ -47,7 +47,9 @@ static void accept_all(struct tern__net *net)
 {
     int fd;
     while ((fd = accept4(net->job->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        tern__net_link_new(net, fd, -1, false);
+        if (tern__net_link_new(net, fd, -1, false) == NULL) {
+            tern__net_lack(net, "for a connection from another machine");
+        }
         limit_strangers(net);
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {

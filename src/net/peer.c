@@ -2,11 +2,13 @@
 // What is known of a rank of another machine: whether it is still there, and what it has stored.
 
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "net/state.h"
+#include "sync/group.h"
 
 #define LEADER_SAYS_MS 50
 
@@ -20,6 +22,13 @@ bool tern__net_works(const struct tern__net *net)
 {
     const struct tern__ctl *ctl = net->job->ctl;
     return tern__ctl_first_dead(ctl) < 0 && tern__flag_load(&ctl->comms[0].failed) == TERN__WORKING;
+}
+
+void tern__net_lack(const struct tern__net *net, const char *what)
+{
+    char text[120];
+    snprintf(text, sizeof text, "rank %d has no memory %s", net->job->rank, what);
+    tern__ctl_comm_fail(net->job->ctl, 0, TERN_ERR_MEMORY, net->job->rank, text);
 }
 
 int tern__net_say_gone(const struct tern__net *net, int rank)

@@ -83,6 +83,7 @@ static void greet(struct tern__net *net, struct tern__net_link *link,
     } else if (net->peers[hello->rank].answers != NULL) {
         tern__net_refuse(net, link, "that rank has connected already");
     } else if ((buffer = malloc(TERN__NET_BUFFER)) == NULL) {
+        tern__net_lack(net, "for a connection from another machine");
         tern__net_refuse(net, link, "there is no memory for it");
     } else {
         free(link->buffer);
@@ -185,6 +186,7 @@ static bool open_message(struct tern__net *net, struct tern__net_link *link)
         return false;
     }
     if (link->to == NULL && !find_scratch(link)) {
+        tern__net_lack(net, "for what a rank of another machine sends");
         tern__net_refuse(net, link, "there is no memory for its payload");
         return false;
     }

@@ -76,8 +76,7 @@ static void reply(struct tern__net *net, struct tern__net_link *link,
     struct tern__net_reply *made = calloc(1, sizeof *made);
     if (made == NULL) {
         free(own);
-        tern__ctl_comm_fail(net->job->ctl, 0, TERN_ERR_MEMORY, net->job->rank,
-                            "no memory to answer a rank of another machine");
+        tern__net_lack(net, "to answer a rank of another machine");
         return;
     }
     *made = (struct tern__net_reply){.message = *message, .payload = payload, .own = own};

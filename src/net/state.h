@@ -156,6 +156,10 @@ void tern__net_free_ended(struct tern__net *net);
 bool tern__net_is_gone(const struct tern__net *net, int rank);
 int tern__net_say_gone(const struct tern__net *net, int rank);
 
+// This process has no memory ("to answer a rank of another machine"): the communicator of all
+// fails, since bytes are lost.
+void tern__net_lack(const struct tern__net *net, const char *what);
+
 // Whether no rank has died, as far as is known here, and the communicator of all has not failed.
 bool tern__net_works(const struct tern__net *net);
 
