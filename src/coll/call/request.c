@@ -46,11 +46,7 @@ static int make(const char *name, tern_comm *comm, const tern_coll *call, tern_r
     if (call == NULL || request == NULL) {
         return tern__fail(TERN_ERR_ARG, "%s: call and request must not be NULL", name);
     }
-    *made = tern__request_take(comm);
-    if (*made == NULL) {
-        return tern__fail(TERN_ERR_LIMIT, "%s: a process cannot have more than %d requests", name,
-                          TERN__REQUESTS_MAX);
-    }
+    TERN_TRY(tern__request_take(name, comm, made));
     (*made)->asked = *call;
     (*made)->keeps = false;
     return TERN_OK;

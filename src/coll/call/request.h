@@ -25,8 +25,8 @@ struct tern__request {
     };
 };
 
-// request_table.c: an empty place, NULL when there is none; and back to the table. Any thread.
-struct tern__request *tern__request_take(tern_comm *comm);
+// request_table.c: an empty place, or why there is none; and back to the table. Any thread.
+int tern__request_take(const char *name, tern_comm *comm, struct tern__request **taken);
 void tern__request_give_back(struct tern__request *request);
 tern_request tern__request_number(const struct tern__request *request);
 

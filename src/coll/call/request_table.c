@@ -71,7 +71,7 @@ static bool grow(void)
     return true;
 }
 
-struct tern__request *tern__request_take(tern_comm *comm)
+int tern__request_take(const char *name, tern_comm *comm, struct tern__request **taken)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
@@ -82,12 +82,19 @@ struct tern__request *tern__request_take(tern_comm *comm)
         free_last = free_first != NULL ? free_last : NULL;
         tern__flag_add(&request->uses, 1);
     }
+    bool full = blocks_count == BLOCKS;
     pthread_mutex_unlock(&lock);
-    if (request != NULL) {
-        request->comm = comm;
-        tern__comm_gains(comm, TERN__CHILD_REQUEST);
+    if (request == NULL && !full) {
+        return tern__fail(TERN_ERR_MEMORY, "%s: no memory for requests", name);
     }
-    return request;
+    if (request == NULL) {
+        return tern__fail(TERN_ERR_LIMIT, "%s: a process cannot have more than %d requests", name,
+                          TERN__REQUESTS_MAX);
+    }
+    request->comm = comm;
+    tern__comm_gains(comm, TERN__CHILD_REQUEST);
+    *taken = request;
+    return TERN_OK;
 }
 
 tern_request tern__request_number(const struct tern__request *request)
