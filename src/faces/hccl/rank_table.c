@@ -125,7 +125,6 @@ static HcclResult join_table(const char *call, const char *file, uint32_t rank,
     result = result == HCCL_SUCCESS ? find_others(call, file, table, &others) : result;
     if (result == HCCL_SUCCESS && others) {
         result = find_place(call, table, digest, &root);
-        settings->root = &root;
     }
     uint32_t ranks = (uint32_t)table->ranks;
     free(table);
@@ -138,7 +137,10 @@ static HcclResult join_table(const char *call, const char *file, uint32_t rank,
     char path[160];
     snprintf(path, sizeof path, "%s/tern-hccl-table-%u-%016" PRIx64, tern__hccl_folder(),
              (unsigned)getuid(), digest);
-    return tern__hccl_join(call, ranks, path, rank, settings, comm);
+    settings->root = others ? &root : NULL;
+    result = tern__hccl_join(call, ranks, path, rank, settings, comm);
+    settings->root = NULL;
+    return result;
 }
 
 HcclResult HcclCommInitClusterInfo(const char *rankTableFile, uint32_t rank, HcclComm *comm)
