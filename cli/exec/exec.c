@@ -175,7 +175,7 @@ static int judge_job(const struct exec_arguments *arguments, tern_comm *comm, co
 // One rank of the job.
 static int be_a_rank(const struct exec_arguments *arguments, const tern_plan *plan)
 {
-    tern_comm *comm;
+    tern_comm *comm = NULL;
     int32_t verdict = -1;
     int status = tern_init(NULL, &comm);
     if (status == TERN_OK) {

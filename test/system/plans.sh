@@ -117,6 +117,7 @@ expect 1 "there is no algorithm" "$tern" plan all_reduce --topo mesh:4 --bytes 4
 expect 2 "5 ranks, not 4" "$tern" exec all_reduce.plan -n 4
 expect 2 "an element of f16 has 2" "$tern" exec all_reduce.plan -n 5 --dtype f16
 expect 2 "cannot be standard input" "$tern" exec - -n 5
+TERN_RANK=0 TERN_NRANKS=3 expect 1 "do not describe a place in a job" "$tern" exec all_reduce.plan
 
 # A plan that cannot end says who waits for what, on every rank, at the deadline.
 {
