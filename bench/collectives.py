@@ -28,6 +28,7 @@ PEERS = (("openmpi", "Open MPI"), ("mpich", "MPICH"))
 # What AllReduce is measured in beside f32 in windows, the first; and how.
 ELEMENTS = {"windows": [], "malloc": ["--window", "no"], "tern_alloc": ["--window", "alloc"],
             "bf16": ["-d", "bf16"], "f16": ["-d", "f16"]}
+ELEMENT_TURNS = 5
 LOOPS = {"alone": [], "in a row": ["--back-to-back"], "8 buffers": ["--buffers", "8"]}
 # Numbers 1 to 6 of its variable coll_tuned_allreduce_algorithm.
 OPENMPI_ALGORITHMS = ("linear", "reduce and broadcast", "recursive doubling", "ring",
@@ -174,15 +175,24 @@ def by_hand_table(by_algorithm):
     return markdown(["size", "Open MPI's best", "us", "Open MPI / tern"], lines)
 
 
-def measure_variants(tern, nranks, variants, sizes, quickly):
-    """AllReduce in each variant: rows by name, and whether all of them are whole."""
-    results, good = {}, True
-    for name, (arguments, settings) in variants.items():
-        rows, right = run_perf(tern, ["all_reduce", "-p", str(nranks), "--sizes", sizes,
-                                      *quickly, *arguments],
-                               f"{nranks} ranks, all_reduce, {name}", settings)
-        results[name] = rows
-        good = good and right
+def middle(runs):
+    """Of each size the row of the run that has the median of the times (of two, the quicker one)."""
+    return [sorted(rows, key=lambda row: row["time_us"])[(len(rows) - 1) // 2]
+            for rows in zip(*runs)]
+
+
+def measure_variants(tern, nranks, variants, sizes, quickly, turns=1):
+    """AllReduce in each variant: rows by name, and whether all of them are whole. What is compared
+    with each other takes turns: a machine may be twice as quick a minute later."""
+    runs, good = {name: [] for name in variants}, True
+    for _ in range(turns):
+        for name, (arguments, settings) in variants.items():
+            rows, right = run_perf(tern, ["all_reduce", "-p", str(nranks), "--sizes", sizes,
+                                          *quickly, *arguments],
+                                   f"{nranks} ranks, all_reduce, {name}", settings)
+            runs[name].append(rows)
+            good = good and right
+    results = {name: middle(rows) for name, rows in runs.items()}
     return results, good and all(results.values())
 
 
@@ -271,8 +281,10 @@ def measure_ways(tern, peers, quick, every_size, sizes=None):
     text, good = [WAYS], True
     for nranks in ranks(quick):
         tables = []
-        for variants in (elements, loops, by_hand if first == ["--compare", "openmpi"] else {}):
-            rows, right = measure_variants(tern, nranks, variants, sizes, budget(quick, every_size))
+        for variants, turns in ((elements, 1 if quick else ELEMENT_TURNS), (loops, 1),
+                                (by_hand if first == ["--compare", "openmpi"] else {}, 1)):
+            rows, right = measure_variants(tern, nranks, variants, sizes,
+                                           budget(quick, every_size), turns)
             tables.append(rows)
             good = good and right
         text += [f"{nranks} ranks:\n", element_table(tables[0]), loop_table(tables[1], peers)]
@@ -280,11 +292,12 @@ def measure_ways(tern, peers, quick, every_size, sizes=None):
     return "\n".join(text), good
 
 
-WAYS = """## AllReduce in other ways
+WAYS = f"""## AllReduce in other ways
 
-Each column is from a run of its own. Times of 16-bit floats are for the same number of bytes. "alone": all \
-ranks begin each call at one instant; "in a row": --back-to-back; "8 buffers": --buffers 8, where the memory is enough. \
-Open MPI's best: the quickest of the algorithms of its component tuned, named for each run.
+Each column is from runs of its own. Those of the first table take turns, {ELEMENT_TURNS} times; a time is the median of \
+theirs. Times of 16-bit floats are for the same number of bytes. "alone": all ranks begin each call at one instant; "in a \
+row": --back-to-back; "8 buffers": --buffers 8, where the memory is enough. Open MPI's best: the quickest of the \
+algorithms of its component tuned, named for each run.
 """
 
 
