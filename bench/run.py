@@ -294,8 +294,9 @@ def head_of(before, chapters):
 
 def how_made(options):
     """Command, day and commit, dirty where a file differs from it other than the one of results."""
-    outputs = [f":(exclude){os.path.abspath(options.output)}"] if options.output else []
-    changed = first_line(["git", "diff", "--name-only", "HEAD", "--", ":/", *outputs])
+    output = os.path.relpath(os.path.abspath(options.output or os.devnull), ROOT)
+    outputs = [] if output.startswith("..") else [f":(exclude){output}"]  # git knows no others
+    changed = first_line(["git", "diff", "--name-only", "HEAD", "--", ".", *outputs])
     commit = first_line(["git", "describe", "--always"]) + ("-dirty" if changed else "")
     return f"`{command(options)}`, {time.strftime('%Y-%m-%d')}, commit {commit}"
 
