@@ -100,8 +100,9 @@ TERN_CALL int tern_tile_store(const tern_tensor *to, const tern_tile *tile, tern
 //
 // What does not fit into the tile goes in pieces of valid_rows rows of dimension 3 times
 // valid_columns elements, in the order of the dimensions; without TERN_TILE_ROWS, TERN_TILE_COLUMNS
-// these must divide extents 3 and 4. Two tiles are alike in all but their data. What the memory of
-// the tiles holds afterwards is not defined, here as for the groups below.
+// these must divide extents 3 and 4. Two tiles are alike in all but their data and, where they are
+// dynamic, their masks, of which those of `ping` count. What the memory of the tiles holds
+// afterwards is not defined, here as for the groups below.
 TERN_CALL int tern_tensor_put(const tern_tensor *to, const tern_tensor *from, tern_tile *ping,
                               tern_tile *pong, tern_atomic atomic);
 TERN_CALL int tern_tensor_get(const tern_tensor *to, const tern_tensor *from, tern_tile *ping,

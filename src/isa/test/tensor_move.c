@@ -137,6 +137,11 @@ static void tiles_end_as_the_last_piece(void **state)
     assert_int_equal(tern_tensor_put(&to, &from, &ping, &pong, TERN_ATOMIC_NONE), 0);
     assert_true(pong.valid_rows == 1 && pong.valid_columns == 8);  // of 20, the last one
     assert_true(ping.valid_rows == 1 && ping.valid_columns == 32); // the one before
+    // The same tiles again, whose masks differ now.
+    in[64 * 104 + 103] = 7;
+    assert_int_equal(tern_tensor_put(&to, &from, &ping, &pong, TERN_ATOMIC_NONE), 0);
+    assert_true(out[64 * 104 + 103] == 7);
+    assert_true(pong.valid_rows == 1 && pong.valid_columns == 8);
     // Fits: nothing is cut.
     from = tern_tensor_2d(in, TERN_F32, 3, 5, 104);
     ping = tern_tile_2d(memory[0], TERN_F32, 16, 32);
