@@ -27,6 +27,7 @@ TERN_BEGIN_DECLS
 
 #define TERN_BLOCKS_MAX 1024             // of a kernel
 #define TERN_STREAM_ARGS_BYTES_MAX 65536 // of a launch
+#define TERN_STREAM_ARGS_ALIGN 64        // of a copy of arguments, in bytes
 
 typedef struct tern_stream tern_stream;
 typedef struct tern_event tern_event;
@@ -47,7 +48,7 @@ typedef struct tern_stream_kernel {
     tern_block_kernel kernel;
     const char *name; // for sentences and traces; copied; NULL: "kernel"
     int blocks;       // 1..TERN_BLOCKS_MAX
-    const void *args; // args_bytes bytes, copied; every block gets the same copy, aligned to 16
+    const void *args; // args_bytes bytes, copied; every block gets the same, aligned copy
     size_t args_bytes;
 } tern_stream_kernel;
 
@@ -67,7 +68,7 @@ typedef struct tern_stream_host_call {
     // nothing is.
     void (*dropped)(void *args);
     const char *name; // for sentences; copied; NULL: "call"
-    const void *args; // args_bytes bytes, copied, aligned to 16
+    const void *args; // args_bytes bytes, copied, aligned
     size_t args_bytes;
     tern_event *ended; // NULL, or an event that is recorded right behind it
 } tern_stream_host_call;

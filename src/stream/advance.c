@@ -132,12 +132,18 @@ struct tern__stream_op *tern__stream_op_make(enum tern__stream_op_kind kind, con
 {
     size_t name_bytes = strlen(name) + 1;
     size_t more = args_bytes + name_bytes;
-    struct tern__stream_op *op =
-        more < args_bytes || more > PTRDIFF_MAX - sizeof *op ? NULL : calloc(1, sizeof *op + more);
+    size_t bytes = 0; // a multiple of the alignment, as sizeof *op is
+    struct tern__stream_op *op = NULL;
+    if (more >= args_bytes && more <= PTRDIFF_MAX - sizeof *op - TERN_STREAM_ARGS_ALIGN) {
+        bytes = sizeof *op + (more + TERN_STREAM_ARGS_ALIGN - 1) / TERN_STREAM_ARGS_ALIGN *
+                                 TERN_STREAM_ARGS_ALIGN;
+        op = aligned_alloc(TERN_STREAM_ARGS_ALIGN, bytes);
+    }
     if (op == NULL) {
         tern__set_error("no memory for %zu bytes of arguments", args_bytes);
         return NULL;
     }
+    memset(op, 0, bytes);
     op->kind = kind;
     op->ended = end;
     if (args_bytes > 0) {

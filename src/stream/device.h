@@ -49,7 +49,7 @@ struct tern__stream_op {
     bool started;
     uint64_t failures; // of the device when it started
     struct tern__block_meeting meeting;
-    _Alignas(16) char args[];
+    _Alignas(TERN_STREAM_ARGS_ALIGN) char args[];
 };
 
 struct tern_stream {
