@@ -149,8 +149,8 @@ TERN_API HcclResult HcclBatchSendRecv(HcclSendRecvItem *sendRecvInfo, uint32_t i
                                       HcclComm comm, aclrtStream stream);
 
 // A rank table in a file: JSON, version "1.0" to "1.2". Collective: all ranks of the table, with a
-// copy of the same text and the same user. Its servers may all be this machine; where some of them
-// are by their addresses and others not: HCCL_E_NOT_SUPPORT.
+// copy of the same text and the same user. Its servers are one machine, or several, as their
+// addresses say (docs/hccl.md).
 TERN_API HcclResult HcclCommInitClusterInfo(const char *rankTableFile, uint32_t rank,
                                             HcclComm *comm);
 TERN_API HcclResult HcclCommInitClusterInfoConfig(const char *rankTableFile, uint32_t rank,
