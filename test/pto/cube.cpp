@@ -67,7 +67,8 @@ __global__ AICORE void MatmulKernel(__gm__ Stored<T> *out, __gm__ T *left, __gm_
         } else if (k == STEP) {
             TMATMUL_ACC(sum, sum, leftL0, rightL0);
         } else if (k == 2 * STEP) {
-            TMATMUL_ACC(sum, leftL0, rightL0);
+            RecordEvent before;
+            TMATMUL_ACC(sum, leftL0, rightL0, before);
         } else {
             TMATMUL_ACC(other, sum, leftL0, rightL0);
         }

@@ -331,8 +331,11 @@ PTO_INST RecordEvent TMATMUL(C &c, A &a, B &b, Events &...events)
 }
 
 // c += a b.
-template <typename C, typename A, typename B> PTO_INST RecordEvent TMATMUL_ACC(C &c, A &a, B &b)
+template <typename C, typename A, typename B, typename... Events,
+          typename = std::enable_if_t<(!tern_detail::is_tile<Events>::value && ...)>>
+PTO_INST RecordEvent TMATMUL_ACC(C &c, A &a, B &b, Events &...events)
 {
+    tern_detail::wait_for(events...);
     tern_tile views[3] = {c.tern_view(), a.tern_view(), b.tern_view()};
     tern_detail::check("TMATMUL_ACC", tern_tile_matmul(&views[0], &views[1], &views[2], 1));
     return {};
