@@ -259,6 +259,42 @@ void Streams()
     CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS && aclrtDestroyStream(other) == ACL_SUCCESS);
 }
 
+namespace elsewhere
+{
+struct alignas(64) Tiling {
+    int64_t n[8];
+};
+
+// Beside the type of an argument; none of it is meant by a launch.
+template <typename... Any> void launch(Any...)
+{
+}
+template <typename... Any> void bind(Any...)
+{
+}
+template <typename... Any> void call(Any...)
+{
+}
+
+__global__ AICORE void TilingKernel(const Tiling tiling, __gm__ int64_t *out, const Tiling &other)
+{
+    bool aligned = reinterpret_cast<uintptr_t>(&other) % 64 == 0;
+    out[get_block_idx()] = tiling.n[7] + other.n[0] + aligned;
+}
+} // namespace elsewhere
+
+void AlignedArguments()
+{
+    Device<int64_t> out(2);
+    elsewhere::Tiling tiling = {{1, 2, 3, 4, 5, 6, 7, 8}};
+    for (int launches = 0; launches < 5; launches++) {
+        elsewhere::TilingKernel<<<2, nullptr, job.stream>>>(tiling, out.data(), tiling);
+        Sync();
+        ExpectAll("out", out.data(), 2, [](int64_t) { return 8 + 1 + 1; });
+        out.data()[0] = out.data()[1] = 0;
+    }
+}
+
 __global__ AICORE void ThrowKernel(int what)
 {
     what == 0 ? throw std::runtime_error("of the kernel") : throw 7;
@@ -283,11 +319,23 @@ void Failures()
         thrown = strstr(refusal.what(), "<<<>>>") != nullptr;
     }
     CHECK(thrown);
+    thrown = false;
+    try {
+        AddKernel<<<1 << 20, nullptr, job.stream>>>(Window<int32_t>(), 1);
+    } catch (const pto::tern_refusal &refusal) {
+        thrown = strstr(refusal.what(), "1048576 blocks") != nullptr;
+    }
+    CHECK(thrown);
 }
 
 static const Case cases[] = {
-    {"places", 0, Places},          {"no launches", 0, NoLaunches}, {"arguments", 0, Arguments},
-    {"blocks meet", 0, BlocksMeet}, {"streams", 0, Streams},        {"failures", 0, Failures},
+    {"places", 0, Places},
+    {"no launches", 0, NoLaunches},
+    {"arguments", 0, Arguments},
+    {"blocks meet", 0, BlocksMeet},
+    {"streams", 0, Streams},
+    {"failures", 0, Failures},
+    {"aligned arguments", 0, AlignedArguments},
 };
 
 int main(int argc, char **argv)

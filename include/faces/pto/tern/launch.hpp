@@ -4,6 +4,15 @@
 #ifndef TERN_FACES_PTO_TERN_LAUNCH_HPP
 #define TERN_FACES_PTO_TERN_LAUNCH_HPP
 
+#if __cplusplus < 201703L
+
+// Sources of older standards are compiled, too, as long as they launch nothing.
+struct launches_of_kernels_need_std_cpp17;
+launches_of_kernels_need_std_cpp17 pto_launch(...);
+
+#else
+
+#include <climits>
 #include <tuple>
 #include <type_traits>
 
@@ -57,10 +66,14 @@ void launch(call<Parameters...> what, const char *name, int64_t blocks, tern_str
 {
     static_assert((std::is_trivially_copyable_v<std::decay_t<Parameters>> && ...),
                   "arguments of a kernel are copied as bytes");
+    static_assert(alignof(call<Parameters...>) <= TERN_STREAM_ARGS_ALIGN,
+                  "arguments of a kernel are aligned to 64 bytes, to no more");
     tern_stream_kernel kernel = {};
     kernel.kernel = call<Parameters...>::run;
     kernel.name = name;
-    kernel.blocks = blocks < 0 || blocks > TERN_BLOCKS_MAX ? -1 : static_cast<int>(blocks);
+    kernel.blocks = static_cast<int>(blocks > INT_MAX   ? INT_MAX
+                                     : blocks < INT_MIN ? INT_MIN
+                                                        : blocks);
     kernel.args = &what;
     kernel.args_bytes = sizeof what;
     if (stream == nullptr) { // the default stream: in order with the caller
@@ -81,9 +94,10 @@ void operator%(void (*kernel)(Parameters...), bound<Arguments...> given)
                   "a kernel is launched with as many arguments as it has parameters");
     std::apply(
         [&](auto &&...arguments) {
-            launch(call<Parameters...>{kernel,
-                                       {static_cast<std::decay_t<Parameters>>(arguments)...}},
-                   given.name, given.blocks, given.stream);
+            // Qualified: nothing that stands beside the types of arguments is meant.
+            tern_detail::launch(
+                call<Parameters...>{kernel, {static_cast<std::decay_t<Parameters>>(arguments)...}},
+                given.name, given.blocks, given.stream);
         },
         std::move(given.arguments));
 }
@@ -98,5 +112,7 @@ inline pto::tern_detail::launcher pto_launch(const char *name, int64_t blocks, c
 {
     return {name, blocks, static_cast<tern_stream *>(stream)};
 }
+
+#endif // C++17
 
 #endif
