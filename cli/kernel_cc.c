@@ -315,7 +315,7 @@ static int link_all(struct kernel_job *job, char (*objects)[96])
 
 static int build(struct kernel_job *job)
 {
-    char(*objects)[96] = calloc(job->sources.count, sizeof *objects);
+    char(*objects)[96] = calloc(job->sources.count + 1, sizeof *objects);
     int status = objects != NULL ? 0 : KERNEL_EXIT_FAILED;
     for (size_t i = 0; i < job->sources.count && status == 0; i++) {
         status = build_source(job, i, objects[i], sizeof objects[i]);
@@ -391,7 +391,7 @@ static int print_help(void)
         "Compiles kernels for the PTO ISA and the programs that launch them, with g++ or what CXX\n"
         "in the environment names. Launches  K<<<blocks, nullptr, stream>>>(arguments)  are\n"
         "rewritten; messages name the files and lines of the sources. Headers (pto/, acl/, hccl/,\n"
-        "comm.h, tern/) are found, and libtern is linked.\n"
+        "comm.h, tern/) are found, and libtern is linked; objects alone are only linked.\n"
         "\n"
         "  -shared      a shared object of kernels instead of a program\n"
         "  -c, -S, -E   no link; assembly; the rewritten source\n"

@@ -31,6 +31,7 @@ struct kernel_job {
     struct kernel_list link;       // and those of the last one: libraries, objects
     const char *output;
     bool compile_only, preprocess_only, assemble_only, shared;
+    bool has_objects; // names that are no sources
     bool has_standard, has_level, has_pic, checks;
     bool depends, has_depend_file, has_depend_target; // -MD or -MMD, -MF, -MT or -MQ
     char folder[64];                                  // for what lies between the steps

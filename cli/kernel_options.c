@@ -135,7 +135,9 @@ int kernel_parse(struct kernel_job *job, int argc, char **argv)
             continue;
         }
         if (word[0] != '-') {
-            kernel_add(all_sources || is_source(word) ? &job->sources : &job->link, word);
+            bool source = all_sources || is_source(word);
+            kernel_add(source ? &job->sources : &job->link, word);
+            job->has_objects = job->has_objects || !source;
             i++;
             continue;
         }
@@ -149,7 +151,8 @@ int kernel_parse(struct kernel_job *job, int argc, char **argv)
             i++;
             continue;
         }
-        job->compile_only = job->compile_only || strcmp(word, "-c") == 0;
+        job->compile_only = job->compile_only || strcmp(word, "-c") == 0 ||
+                            strcmp(word, "-fsyntax-only") == 0; // which leaves no object
         job->assemble_only = job->assemble_only || strcmp(word, "-S") == 0;
         job->preprocess_only = job->preprocess_only || strcmp(word, "-E") == 0;
         job->shared = job->shared || strcmp(word, "-shared") == 0;
@@ -169,12 +172,12 @@ int kernel_parse(struct kernel_job *job, int argc, char **argv)
         bool step = strcmp(word, "-c") == 0 || strcmp(word, "-S") == 0 || strcmp(word, "-E") == 0;
         i += step ? 1 : pass_on(job, argv + i, argc - i);
     }
-    if (job->sources.count == 0) {
-        fputs("tern kernel-cc: no source given: a name that ends in .cpp, .cc, .cxx or .cce\n",
+    bool stops = job->compile_only || job->assemble_only || job->preprocess_only;
+    if (job->sources.count == 0 && (stops || !job->has_objects)) {
+        fputs("tern kernel-cc: no source given: a name that ends in .cpp, .cc, .cxx, .C or .cce\n",
               stderr);
         return CLI_EXIT_USAGE;
     }
-    bool stops = job->compile_only || job->assemble_only || job->preprocess_only;
     if (stops && job->output != NULL && job->sources.count > 1) {
         fputs("tern kernel-cc: with -c, -S or -E, -o is for one source\n", stderr);
         return CLI_EXIT_USAGE;

@@ -109,6 +109,13 @@ extern "C" void Launch(int32_t *sum, void *stream)
     Kernel<<<1, nullptr, stream>>>(sum, 40);
 }
 EOS
+    cat >launch.cpp <<'EOS'
+void Kernel(int);
+void Launch(void *stream)
+{
+    Kernel<<<1, nullptr, stream>>>(40);
+}
+EOS
     cat >host.cpp <<'EOS'
 #include "acl/acl.h"
 extern "C" void Launch(int32_t *sum, void *stream);
@@ -139,6 +146,11 @@ links_in_all_ways() {
         expect 42 '' ./linked
         expect 0 '' "$tern" kernel-cc -O0 host.cpp kernel.o -omixed
         expect 42 '' ./mixed
+        expect 0 '' "$tern" kernel-cc kernel.o other.o -o objects
+        expect 42 '' ./objects
+        expect 0 '' "$tern" kernel-cc -std=c++11 -O0 -Wall -Wextra -Werror -c host.cpp -o other.o
+        expect 1 'launches_of_kernels_need_std_cpp17' "$tern" kernel-cc -std=c++14 -c launch.cpp
+        expect 0 '' "$tern" kernel-cc -fsyntax-only kernel.cpp
         expect 0 '' "$tern" kernel-cc -O0 -shared kernel.cpp -o libkernel.so
         expect 0 '' "$tern" kernel-cc -O0 host.cpp -L. -lkernel -Wl,-rpath,"$dir" -o shared
         expect 42 '' ./shared
@@ -148,7 +160,7 @@ links_in_all_ways() {
         cp host.cpp host
         expect 0 '' "$tern" kernel-cc -O0 -x c++ kernel.cpp host -x none -u main -o whole
         expect 42 '' ./whole
-        rm -f whole linked mixed shared ./*.o ./*.d ./*.so
+        rm -f whole linked mixed objects shared ./*.o ./*.d ./*.so
         unset CXX
     done
     nothing_stays_behind
