@@ -106,9 +106,6 @@ static inline bool tern__op_moves(const struct tern__op *op)
 // One more than the highest signal of any rank.
 uint32_t tern__plan_signals(const tern_plan *plan);
 
-// The ranks (bit r: rank r) that post a signal of `owner`, in a plan of at most 64 ranks.
-uint64_t tern__plan_posters(const tern_plan *plan, int owner, uint32_t signal);
-
 // Makes room for `count` items of an array that doubles.
 int tern__plan_reserve(void **items, size_t *room, size_t count, size_t item_bytes);
 

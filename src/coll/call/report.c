@@ -324,10 +324,7 @@ static uint64_t find_awaited(const struct tern__coll *call)
     if (step == NULL) {
         return missing(calls);
     }
-    const struct tern__program *program = program_of(call);
-    ranks = step->kind == TERN__STEP_WAIT && program != NULL
-                ? tern__plan_posters(program->plan, calls->rank, step->signal)
-                : 0;
+    ranks = step->kind == TERN__STEP_WAIT ? calls->lanes.script->posters[step->signal] : 0;
     ranks = ranks != 0 ? ranks : tern__group_others(group);
     uint64_t behind = ranks;
     for (uint64_t left = ranks; left != 0 && step->kind == TERN__STEP_MEET; left &= left - 1) {

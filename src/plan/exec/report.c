@@ -83,7 +83,7 @@ int tern__exec_timed_out(struct tern_exec *exec, int64_t waited_ns)
     uint64_t ranks;
     name_run(exec, run, sizeof run);
     if (step->kind == TERN__STEP_WAIT) {
-        ranks = tern__plan_posters(exec->plan, group->rank, step->signal);
+        ranks = exec->lanes.script->posters[step->signal];
         tern__ranks_text(&exec->comm->group, ranks, list, sizeof list);
         snprintf(wants, sizeof wants,
                  "signal %u: seen %d, wanted %u of the posts of this run (it is posted by %s)",

@@ -71,6 +71,7 @@ static void count_posts(const struct lowering *l)
                 bool met = op->signal < 32 && (l->script->meets >> op->signal & 1) != 0;
                 if (op->kind == TERN_PLAN_POST && op->peer == l->how->rank && !met) {
                     l->script->posts[op->signal]++;
+                    l->script->posters[op->signal] |= UINT64_C(1) << rank;
                     l->script->posts_count = op->signal + 1 > l->script->posts_count
                                                  ? op->signal + 1
                                                  : l->script->posts_count;
@@ -144,8 +145,9 @@ static int make_room(struct lowering *l)
     l->operands = script->operands;
     script->lanes = calloc((size_t)own->lanes_count + 1, sizeof *script->lanes);
     script->posts = calloc((size_t)l->signals + 1, sizeof *script->posts);
+    script->posters = calloc((size_t)l->signals + 1, sizeof *script->posters);
     if (script->steps == NULL || script->operands == NULL || script->lanes == NULL ||
-        script->posts == NULL) {
+        script->posts == NULL || script->posters == NULL) {
         return tern__fail(TERN_ERR_MEMORY, "no memory for a plan of %zu ops", ops);
     }
     return TERN_OK;
@@ -191,4 +193,5 @@ void tern__script_free(struct tern__script *script)
     free(script->steps);
     free(script->operands);
     free(script->posts);
+    free(script->posters);
 }

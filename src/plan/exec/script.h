@@ -50,7 +50,8 @@ struct tern__script {
     tern_plan_range *operands; // of all of them
     uint32_t lanes_count;
     uint32_t *posts;      // to each of this rank's signals, in a run
-    uint32_t posts_count; // length of that array; 0: nobody waits
+    uint64_t *posters;    // and by whom: bit r: rank r
+    uint32_t posts_count; // length of these arrays; 0: nobody waits
     uint32_t meets;       // bit s: all ranks meet at signal s, which then has no posts
     bool packed;          // signals: four bytes apart, else a line
 };

@@ -3,6 +3,7 @@
 // A deadline for a call: every kind, however it is made, ends after its own where a rank does not
 // come, and the sentence says so; without one, it outlasts the communicator's.
 #include <poll.h>
+#include <stdatomic.h>
 
 #include "coll/call/test/kit.h"
 
@@ -155,11 +156,73 @@ static void never_outlasts_the_communicator(void **state)
     assert_true(ranks_run(3, outlast, NULL, 60));
 }
 
+struct away {
+    _Atomic int *ended; // how many others have
+    _Atomic int *late;  // of these, after their deadline
+    tern_order order;
+    bool alloc; // buffers of tern_alloc
+};
+
+// The last rank begins a large call, and goes on with something else until it has ended on the
+// others: where they need nothing more of it, well.
+static int begin_and_go_away(tern_comm *comm, void *arg)
+{
+    const struct away *away = arg;
+    int n = tern_comm_size(comm);
+    void *from = in;
+    void *to = out;
+    tern_request request;
+    if (away->alloc) {
+        CHECK(tern_alloc(comm, sizeof in, &from) == TERN_OK);
+        CHECK(tern_alloc(comm, sizeof out, &to) == TERN_OK);
+    }
+    tern_coll call = {.kind = TERN_COLL_ALL_REDUCE,
+                      .in = from,
+                      .out = to,
+                      .count = LONG,
+                      .order = away->order,
+                      .timeout_ns = INT64_C(300000000)};
+    CHECK(tern_barrier(comm) == TERN_OK);
+    if (tern_comm_rank(comm) == n - 1) {
+        call.timeout_ns = TERN_TIMEOUT_DEFAULT;
+        CHECK(tern_coll_start(comm, &call, &request) == TERN_OK);
+        ranks_count_await(away->ended, n - 1);
+        tern_status_ignore(tern_request_wait(&request));
+    } else {
+        int status = tern_coll_run(comm, &call);
+        atomic_fetch_add(away->ended, 1);
+        char last[32];
+        snprintf(last, sizeof last, "rank %d has begun", n - 1);
+        // Or whose signal is awaited, and waits itself.
+        CHECK(status == TERN_OK || kit_mentions(last) ||
+              (n > 2 && kit_mentions("waits in all_reduce")));
+        atomic_fetch_add(away->late, status == TERN_ERR_TIMEOUT);
+    }
+    if (away->alloc) {
+        CHECK(tern_free(from) == TERN_OK && tern_free(to) == TERN_OK);
+    }
+    return 0;
+}
+
+static void who_has_begun_and_gone_away_is_named(void **state)
+{
+    _Atomic int *late = ranks_shared(sizeof *late);
+    for (int i = 0; i < 12; i++) {
+        struct away away = {.ended = ranks_shared(sizeof *away.ended),
+                            .late = late,
+                            .order = i % 2 == 0 ? TERN_ORDER_RANK : TERN_ORDER_ANY,
+                            .alloc = i / 2 % 2 != 0};
+        assert_true(ranks_run_comm(2 + i / 4, begin_and_go_away, &away, 60));
+    }
+    assert_true(atomic_load(late) > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_ends_after_its_own_deadline),
         cmocka_unit_test(never_outlasts_the_communicator),
+        cmocka_unit_test(who_has_begun_and_gone_away_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
