@@ -64,11 +64,19 @@ void tern__far_arrive(const struct tern__group *group, uint64_t number)
     }
 }
 
+// Of a rank that has left the job the word that it has left the group may be lost: its connections
+// end when it has heard of all others, and what a cut cable held up ends with them.
 static bool all_have_left(void *arg)
 {
     const struct tern__group *group = arg;
     uint64_t left = atomic_load_explicit(&group->shared->left, memory_order_seq_cst);
-    return __builtin_popcountll(left) == group->size; // partner: tern__group_leave
+    for (int rank = 0; rank < group->size; rank++) { // partner: tern__group_leave
+        const struct tern__ctl_rank *member = &group->job->ctl->ranks[group->members[rank]];
+        if ((left >> rank & 1) == 0 && tern__flag_load(&member->state) != TERN__RANK_LEFT) {
+            return false;
+        }
+    }
+    return true;
 }
 
 // Nobody waits for the end of a job that has failed.

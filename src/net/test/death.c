@@ -421,6 +421,36 @@ static void what_a_launcher_may_say_holds_nobody_up(void **state)
     assert_true(machines_run_comm("ab", lose_the_other, NULL, 20));
 }
 
+// A rank has left the job, and its word that it leaves the communicator was lost with the connection
+// that it went by: nobody waits for that.
+static int leave_without_the_word(tern_comm *comm, void *arg)
+{
+    _Atomic int *left = arg;
+    CHECK(tern_comm_barrier(comm) == TERN_OK);
+    if (tern_comm_rank(comm) != 0) {
+        ranks_count_await(left, 1);
+        return 0;
+    }
+    struct tern__ctl *ctl = comm->group.job->ctl;
+    for (int rank = 1; rank < tern_comm_size(comm); rank++) {
+        tern__ctl_mark_left(ctl, rank); // as its BYE does
+    }
+    int64_t begin_ns = tern__now_ns();
+    int status = tern_comm_destroy(comm);
+    bool soon = tern__now_ns() - begin_ns < RANKS_SOON_NS;
+    atomic_store(left, 1);
+    exit(status == TERN_OK && soon ? 0 : 1);
+}
+
+static void who_has_left_the_job_is_not_waited_for(void **state)
+{
+    static const char *const layouts[] = {"ab", "abb", "abc"};
+    for (int i = 0; i < 3; i++) {
+        assert_true(machines_run_comm(layouts[i], leave_without_the_word,
+                                      ranks_shared(sizeof(_Atomic int)), 100));
+    }
+}
+
 int main(void)
 {
     setenv("TERN_NET_TIMEOUT", "1", 1);
@@ -435,6 +465,7 @@ int main(void)
         cmocka_unit_test(who_ends_without_destroy_has_died),
         cmocka_unit_test(who_ends_because_of_a_death_is_not_the_reason),
         cmocka_unit_test(what_a_launcher_may_say_holds_nobody_up),
+        cmocka_unit_test(who_has_left_the_job_is_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
