@@ -14,7 +14,8 @@ static bool fits_whole(const tern_tile *tile, const int64_t shape[5])
     return tern__shape_rows(shape) <= tile->valid_rows && shape[4] <= tile->valid_columns;
 }
 
-// What the last pieces left in the masks is of no account: two calls in a row may have the same tiles.
+// What the last pieces left in the masks is of no account: two calls in a row may have the same
+// tiles.
 static bool are_alike(const tern_tile *ping, const tern_tile *pong)
 {
     bool rows_stay = (ping->dynamic & TERN_TILE_ROWS) == 0;
