@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import operator
+import sys
 import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
@@ -24,6 +25,26 @@ NONE, ONE, ALL = range(3)  # tern_kind_extent
 ROOT_NONE, ROOT_FROM, ROOT_TO = range(3)  # tern_kind_root
 _REDUCE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 
+
+def _watch(function: Any, raised: List[BaseException]) -> None:
+    """A handler of a signal may raise where a function that C calls begins or ends, and nothing in
+    the function catches that: ctypes goes on as if it had returned."""
+    function.tern_raised = raised
+    if sys.unraisablehook is not _unraisable:
+        _before.append(sys.unraisablehook)
+        sys.unraisablehook = _unraisable
+
+
+def _unraisable(what: Any) -> None:
+    raised = getattr(what.object, "tern_raised", None)
+    if raised is None:
+        _before[-1](what)
+        return
+    operating.discard(threading.get_ident())
+    raised.append(what.exc_value if what.exc_value is not None else what.exc_type())
+
+
+_before: List[Callable[[Any], Any]] = []  # who is told of what is not tern's
 
 class Coll(ctypes.Structure):  # tern_coll
     _fields_ = [
@@ -135,8 +156,8 @@ class Call:
         raised = self.raised  # not self: what is kept goes with it, at once
 
         def reduce(accumulator: int, source: int, count: int, _: Any) -> None:
-            operating.add(threading.get_ident())
             try:
+                operating.add(threading.get_ident())
                 if not raised:
                     there = _array_at(accumulator, count, dtype)
                     # Copies: the function may keep them, and the memory is the library's.
@@ -155,6 +176,7 @@ class Call:
             finally:
                 operating.discard(threading.get_ident())
 
+        _watch(reduce, raised)
         callback = _REDUCE(reduce)
         self.kept.append(callback)
         self.coll.function = ctypes.cast(callback, ctypes.c_void_p)

@@ -291,6 +291,27 @@ def test_what_an_own_operation_raises_is_raised(on_ranks):
     assert on_ranks(2, own_operation_raises) == [2, 2]
 
 
+def interrupted_before_its_operation(comm):
+    def add(accumulator, source):
+        accumulator += source
+
+    def trace(frame, event, _):  # raises where a handler of a signal may: before the first line
+        if event == "call" and frame.f_code.co_name == "reduce":
+            raise KeyError("at the beginning")
+
+    sys.settrace(trace)
+    try:
+        with pytest.raises(KeyError, match="at the beginning"):
+            comm.all_reduce(np.ones(2), op=add)
+    finally:
+        sys.settrace(None)
+    return comm.all_reduce(np.ones(2), op=add)[0]
+
+
+def test_what_a_handler_raises_in_an_operation_is_raised(on_ranks):
+    assert on_ranks(2, interrupted_before_its_operation) == [2, 2]
+
+
 def bits_of_bf16(comm):
     x = (np.array([1.5, -2.0], np.float32).view(np.uint32) >> 16).astype(np.uint16)
     out = comm.all_reduce(x, dtype="bf16")
