@@ -63,6 +63,7 @@ class Range(NamedTuple):
 
 
 Operand = Union[Range, Tuple[int, str, int], str]
+Operands = Union[Operand, Sequence[Operand]]
 
 
 class Op(NamedTuple):
@@ -400,6 +401,12 @@ def _ranges(operands: Iterable[Operand]) -> "ctypes.Array":
     return (_layouts.PlanRange * len(found))(*found)
 
 
+def _several(operands: Operands) -> Tuple[Operand, ...]:
+    """One operand is a string, or begins with the number of its rank."""
+    one = isinstance(operands, str) or (len(operands) > 0 and isinstance(operands[0], int))
+    return (operands,) if one else tuple(operands)
+
+
 class PlanBuilder:
     """A plan by hand, op after op: each is appended to a lane of a rank. Operands may be
     "0.in+4096" or (0, "in", 4096). What they mean is not looked at here but by Plan.check, so wrong
@@ -439,16 +446,16 @@ class PlanBuilder:
             destinations_count=len(destinations), peer=op.peer, signal=op.signal, count=op.count)
         _errors.check(lib().tern_plan_add(self._live(), rank, lane, ctypes.byref(raw)))
 
-    def copy(self, rank: int, source: Operand, destinations: Sequence[Operand], length: int, *,
+    def copy(self, rank: int, source: Operand, destinations: Operands, length: int, *,
              lane: int = 0, round: int = 0) -> None:
         """Rank `rank` copies a range to one or several."""
-        self.add(rank, Op("copy", round, length, (source,), tuple(destinations)), lane)
+        self.add(rank, Op("copy", round, length, (source,), _several(destinations)), lane)
 
-    def reduce(self, rank: int, sources: Sequence[Operand], destinations: Sequence[Operand],
+    def reduce(self, rank: int, sources: Operands, destinations: Operands,
                length: int, *, atomic: bool = False, lane: int = 0, round: int = 0) -> None:
         """The sum of ranges, in their order, into one or several; atomic: added to these."""
-        self.add(rank, Op("reduce", round, length, tuple(sources), tuple(destinations), atomic),
-                 lane)
+        self.add(rank, Op("reduce", round, length, _several(sources), _several(destinations),
+                          atomic), lane)
 
     def post(self, rank: int, peer: int, signal: int = 0, *, lane: int = 0, round: int = 0) -> None:
         """Adds 1 to a signal of `peer`."""

@@ -139,6 +139,16 @@ def test_findings_of_every_rule():
     assert f"and {len(error.findings) - 1} more finding" in str(error)
 
 
+def test_one_operand_needs_no_list():
+    texts = []
+    for single in (lambda one: one, lambda one: [one], lambda one: (one,)):
+        build = PlanBuilder("reduce", nranks=2, bytes=64, root=1)
+        build.copy(0, "0.in+0", single("1.scratch+0"), 64)
+        build.reduce(1, single(Range(1, "in", 0)), single((1, "out", 0)), 64)
+        texts.append(str(build.seal()))
+    assert texts[0] == texts[1] == texts[2] and "0.in+0" in texts[0]
+
+
 def test_building_refuses_with_a_sentence():
     with pytest.raises(tern.ArgumentError, match="all_reduce"):
         PlanBuilder("everything", 2)
