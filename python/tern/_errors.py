@@ -8,7 +8,7 @@ and numbers is asked of the library, so it stands in one place only (include/ter
 from __future__ import annotations
 
 import builtins
-from typing import Dict, NoReturn, Optional, Type
+from typing import Any, Dict, NoReturn, Optional, Type
 
 from . import _interrupt, _library
 
@@ -36,6 +36,19 @@ class Error(Exception):
 
     def __reduce__(self):
         return (type(self), (self.status, self.sentence))
+
+
+def text_of(error: Any) -> str:
+    """str(error), which may raise."""
+    try:
+        return str(error)
+    except Exception:
+        return "its str() raises"
+
+
+def sentence_bytes(sentence: str) -> bytes:
+    """As C takes it; half of a surrogate pair, as in names of files that are no UTF-8, is spelled out."""
+    return sentence.encode("utf-8", "backslashreplace")
 
 
 class ArgumentError(Error, ValueError):

@@ -13,6 +13,7 @@ from . import _enums, _errors, _layouts
 from ._library import lib
 from ._memory import Use, end_uses
 from .graph import Graph, _Base
+from .window import deadline_ns
 
 if TYPE_CHECKING:
     from .comm import Comm
@@ -49,8 +50,9 @@ def orchestration(graph: _Base, build: Callable[..., Any],
             return 0
         except BaseException as error:
             graph._raised.append(error)
-            text = f"{type(error).__name__}: {error}"
-            graph.give_up(str(error) if isinstance(error, _errors.Error) else text)
+            text = _errors.text_of(error)
+            own = isinstance(error, _errors.Error)
+            graph.give_up(text if own else f"{type(error).__name__}: {text}")
             return getattr(error, "status", _errors.status_number("TERN_ERR_STATE"))
         finally:
             graph._orchestrated = False
@@ -146,7 +148,7 @@ class Chip(Runs):
 
     def __init__(self, comm: Optional["Comm"] = None, *, aic: Optional[int] = None,
                  aiv: Optional[int] = None, timeout: Optional[float] = None) -> None:
-        options = _layouts.ChipOptions(aic or 0, aiv or 0, int((timeout or 0) * 1e9))
+        options = _layouts.ChipOptions(aic or 0, aiv or 0, deadline_ns(timeout))
         handle = ctypes.c_void_p()
         _errors.check(lib().tern_chip_create(comm.handle if comm is not None else None,
                                              ctypes.byref(options), ctypes.byref(handle)))

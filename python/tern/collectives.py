@@ -34,6 +34,7 @@ import numpy as np
 from ._coll import ANY_RANK, NONE, ROOT_FROM, Call, describe, is_list, kinds
 from ._coll_v import describe_v
 from ._errors import argument_error
+from .window import nanoseconds
 
 Array = np.ndarray
 Op = Union[str, Callable[[Array, Array], None]]
@@ -209,11 +210,6 @@ class Within(Collectives):
     def _go(self, call: Call) -> Any:
         call.coll.timeout_ns = self._timeout_ns
         return self._target._go(call)
-
-
-def nanoseconds(timeout: float) -> int:
-    """Of a number of seconds; math.inf, and what is as good as that: TERN_TIMEOUT_NEVER."""
-    return max(int(timeout * 1e9), 1) if timeout < 1e9 else 2**63 - 1
 
 
 def _with_order(call: Call, algorithm: Optional[str], any_order: bool) -> Call:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import math
 import os
 import sys
 import threading
@@ -20,9 +19,9 @@ from ._coll import Call, describe, kinds
 from ._errors import argument_error, check, fail, make, status_number
 from ._library import lib
 from ._memory import Block, Blocks, as_bytes, operating, refuse_in_operation
-from .collectives import Array, Cache, Collectives, Op, can_cache, nanoseconds
+from .collectives import Array, Cache, Collectives, Op, can_cache
 from .requests import Preparer, Starter
-from .window import Shape, Window
+from .window import Shape, Window, deadline_ns
 
 _open: "set[Comm]" = set()  # not destroyed yet; a rank leaves at the end of its program
 
@@ -253,9 +252,7 @@ def init_at(rank: int, nranks: int, path: str, timeout: Optional[float] = None) 
 
 def _join(call: Any, timeout: Optional[float]) -> Comm:
     """Joins on a thread of its own when this is the main one, which Ctrl-C can then interrupt."""
-    if timeout is not None and not (0 < timeout < 1e9 or timeout == math.inf):
-        raise argument_error(f"timeout is {timeout}; it is a number of seconds above 0, or None")
-    options = _Options(nanoseconds(timeout) if timeout is not None else 0)
+    options = _Options(deadline_ns(timeout))
     handle = ctypes.c_void_p()
     errors = []
     wanted = [True]

@@ -69,7 +69,7 @@ class _Base:
         """In an orchestration: the run fails with this sentence and a code of graph_code.def."""
         call = lib().cdll.tern_graph_give_up
         call.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p]
-        call(self._handle, code, b"%s", sentence.encode())
+        call(self._handle, code, b"%s", _errors.sentence_bytes(sentence))
 
     @property
     def failed(self) -> bool:

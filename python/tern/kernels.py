@@ -92,7 +92,7 @@ def fail_kernel(sentence: str) -> None:
     call = lib().cdll.tern_kernel_fail
     call.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     call.restype = None
-    call(b"%s", sentence.encode())
+    call(b"%s", _errors.sentence_bytes(sentence))
 
 
 def callback(function: Callable, given: Callable[[Any], Sequence[Any]],
@@ -105,7 +105,7 @@ def callback(function: Callable, given: Callable[[Any], Sequence[Any]],
             function(*given(args))
         except BaseException as error:
             raised.append(error)
-            fail_kernel(f"it raised {type(error).__name__}: {error}")
+            fail_kernel(f"it raised {type(error).__name__}: {_errors.text_of(error)}")
 
     return FUNCTION(run)
 

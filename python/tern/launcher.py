@@ -28,7 +28,7 @@ import traceback
 import warnings
 from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Tuple
 
-from ._errors import InterruptedError, LeftError, PeerError, argument_error
+from ._errors import InterruptedError, LeftError, PeerError, argument_error, text_of
 from ._library import lib
 
 RANKS_MAX = 64
@@ -355,10 +355,7 @@ def _run(place: _Rank, fn: Callable, args: tuple, kwargs: dict) -> bytes:
         comm.destroy()
         return message
     except BaseException as error:
-        try:
-            said = str(error.code if isinstance(error, SystemExit) else error)
-        except Exception:
-            said = "its str() raises"
+        said = text_of(error.code if isinstance(error, SystemExit) else error)
         name = f"{type(error).__name__}: {said}"
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         return pickle.dumps(("error", name, text, _pickled(error)))

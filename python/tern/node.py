@@ -34,6 +34,7 @@ from .context import Context
 from .graph import Graph, Wait, _Base
 from .region import Region, array_at
 from .submit import Submission, TensorGraph
+from .window import deadline_ns
 
 if TYPE_CHECKING:
     from .comm import Comm
@@ -217,7 +218,7 @@ class Node(Runs):
                  host_threads: int = 1, timeout: Optional[float] = None) -> None:
         options = _layouts.NodeOptions(window=window, heap_bytes=heap, memory_bytes=memory,
                                        host_threads=host_threads,
-                                       timeout_ns=int((timeout or 0) * 1e9))
+                                       timeout_ns=deadline_ns(timeout))
         handle = ctypes.c_void_p()
         self._memory = _Memory()
         with comm._alone():

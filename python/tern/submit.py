@@ -27,7 +27,19 @@ class Use:
 
 
 def _use(access: str, of: Memory, dtype: Any) -> Use:
-    return Use(access, of if isinstance(of, Region) else Region(of, dtype))
+    region = of if isinstance(of, Region) else Region(of, dtype)
+    if access in ("inout", "out_existing"):
+        _refuse_read_only(region, "InOut" if access == "inout" else "OutTo")
+    return Use(access, region)
+
+
+def _is_read_only(region: Region) -> bool:
+    return region.array is not None and not region.array.flags.writeable
+
+
+def _refuse_read_only(region: Region, what: str) -> None:
+    if _is_read_only(region):
+        raise _errors.argument_error(f"{what}: the array is read-only; it is to be written")
 
 
 def In(of: Memory, dtype: Any = None) -> Use:
@@ -126,7 +138,7 @@ class TensorGraph(_Base):
         """
         where = f"task '{kernels.name_of(kernel, name)}'"
         task, kept = self._task(kernel, core, name, blocks, sync_start, predicate, notifies,
-                                lambda words: _given(words, args))
+                                lambda words: _given(words, args, self))
         rows = (_layouts.TaskArg * max(len(args), 1))()
         outputs: List[Region] = []
         for i, argument in enumerate(args):
@@ -190,6 +202,7 @@ class TensorGraph(_Base):
     def set(self, region: Memory, *index_and_value: Any) -> None:
         """set(region, i, j, value): when those that wrote or read it have finished."""
         region = region if isinstance(region, Region) else Region(region)
+        _refuse_read_only(region, "set")
         *index, value = index_and_value
         bits = np.array(value).astype(_dtypes.numpy_dtype(region.dtype)).tobytes()
         _errors.check(lib().tern_graph_set_element(self._handle, ctypes.byref(region.raw),
@@ -214,7 +227,16 @@ def _index(region: Region, index: Sequence[int]) -> "ctypes.Array":
     return _layouts.array_of(ctypes.c_uint32, index, "an index")
 
 
-def _given(words: Any, args: Sequence[Any]) -> List[Any]:
-    """What a kernel in Python gets: arrays of regions, and numbers as they were given."""
-    return [array_at(words[i], argument) if isinstance(argument, Use) else argument
-            for i, argument in enumerate(args)]
+def _given(words: Any, args: Sequence[Any], graph: TensorGraph) -> List[Any]:
+    """What a kernel in Python gets: arrays of regions, and numbers as they were given. What it only
+    reads it cannot write. An array that it keeps keeps its memory: the graph, of an Out."""
+    given: List[Any] = []
+    for i, argument in enumerate(args):
+        if isinstance(argument, Use):
+            array = array_at(words[i], (argument, graph))
+            if argument.access == "in" or _is_read_only(argument.region):
+                array.flags.writeable = False
+            given.append(array)
+        else:
+            given.append(argument)
+    return given

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import operator
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Tuple, Union
 
@@ -49,6 +50,20 @@ def timeout_ns(seconds: Optional[float]) -> int:
     if not 0 <= seconds < 1e9:
         raise argument_error(f"timeout is {seconds}; it is a number of seconds, 0 or more, or None")
     return int(seconds * 1e9)
+
+
+def nanoseconds(timeout: float) -> int:
+    """Of a number of seconds; math.inf, and what is as good as that: TERN_TIMEOUT_NEVER."""
+    return max(int(timeout * 1e9), 1) if timeout < 1e9 else 2**63 - 1
+
+
+def deadline_ns(seconds: Optional[float]) -> int:
+    """The deadline of a job, a chip or a node; None: the default, math.inf: none."""
+    if seconds is None:
+        return 0
+    if not (0 < seconds < 1e9 or seconds == math.inf):
+        raise argument_error(f"timeout is {seconds}; it is a number of seconds above 0, or None")
+    return nanoseconds(seconds)
 
 
 def _whole(what: str, value: Any) -> int:

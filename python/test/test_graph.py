@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 import os
 import shutil
 import signal
@@ -349,6 +350,73 @@ def test_a_deadline_names_the_task(kernels):
         with pytest.raises(tern.TimeoutError, match="task 'sleeper' is running"):
             chip.run(graph)
         assert chip.code == "SCHEDULER_TIMEOUT"
+
+
+@pytest.mark.parametrize("seconds, said", [(0, "is 0;"), (-1, "is -1;"), (math.nan, "is nan;")])
+def test_deadlines_of_chips_are_above_zero(seconds, said):
+    with pytest.raises(tern.ArgumentError, match=said):
+        tern.Chip(timeout=seconds)
+
+
+def test_a_chip_may_have_no_deadline():
+    seen, graph = [], tern.Graph()
+    graph.add(lambda: seen.append(1))
+    with tern.Chip(timeout=math.inf) as chip:
+        chip.run(graph)
+    assert seen == [1]
+
+
+class Speechless(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("error, said", [(ValueError("a\udcffb"), r"a\\udcffb"),
+                                         (Speechless(), "its str\\(\\) raises")])
+def test_what_cannot_be_spelled_fails_a_run_too(error, said):
+    def fail(*_):
+        raise error
+
+    graph = tern.Graph()
+    graph.add(fail)
+    with tern.Chip() as chip:
+        for run in (lambda: chip.run(graph),
+                    lambda: (chip.orchestrate(tern.TensorGraph(), fail), chip.synchronize())):
+            with pytest.raises(tern.KernelError, match=said) as caught:
+                run()
+            assert caught.value.__cause__ is error
+
+
+def test_read_only_arrays_are_not_written():
+    fixed = numbers(8)
+    fixed.flags.writeable = False
+    for use in (tern.InOut, tern.OutTo):
+        with pytest.raises(tern.ArgumentError, match=f"{use.__name__}: the array is read-only"):
+            use(fixed)
+
+    def double(array):
+        array *= 2
+
+    with tern.Chip() as chip:
+        for use, array in ((tern.In, fixed), (tern.In, numbers(8)), (tern.NoDep, fixed)):
+            chip.orchestrate(tern.TensorGraph(), lambda graph, a=use(array): graph.submit(double, [a]))
+            with pytest.raises(tern.KernelError, match="read-only"):
+                chip.synchronize()
+        chip.orchestrate(tern.TensorGraph(), lambda graph: graph.set(fixed, 0, 7))
+        with pytest.raises(tern.KernelError, match="set: the array is read-only"):
+            chip.synchronize()
+    assert (fixed == numbers(8)).all()
+
+
+def test_an_array_that_a_kernel_keeps_stays():
+    kept = []
+    graph = tern.TensorGraph()
+    with tern.Chip() as chip:
+        chip.orchestrate(graph, lambda graph: graph.submit(kept.append, [tern.Out(1000, fill=3)]))
+        chip.synchronize()
+    del graph
+    gc.collect()
+    assert kept[0].sum() == 3000
 
 
 def test_what_a_kernel_uses_that_does_not_return_stays():
