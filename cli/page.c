@@ -4,6 +4,7 @@
 #include "page.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,6 +25,40 @@ static struct cli_python wanted_by(const struct cli_page *page)
                                .from = "python3"};
 }
 
+// What ends this command takes its file away.
+static char ours[sizeof((struct cli_page *)NULL)->own];
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+static void remove_ours(int number)
+{
+    unlink(ours);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+// Makes the file of a pattern, as mkstemps, and from then on it is looked after: none of the signals
+// comes in between.
+static int make_ours(char *pattern, size_t end)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    int file = mkstemps(pattern, (int)end);
+    int error = errno;
+    if (file >= 0) {
+        snprintf(ours, sizeof ours, "%s", pattern);
+    }
+    for (size_t i = 0; file >= 0 && i < sizeof ends / sizeof ends[0]; i++) {
+        struct sigaction now;
+        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+            signal(ends[i], remove_ours);
+        }
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return file;
+}
+
 // A file in TMPDIR: "tern-page-XXXXXX.json".
 static int make_own(struct cli_page *page)
 {
@@ -32,7 +67,7 @@ static int make_own(struct cli_page *page)
     int length = snprintf(page->own, sizeof page->own, "%s/tern-page-XXXXXX%s",
                           folder != NULL ? folder : "/tmp", end);
     bool fits = (size_t)length < sizeof page->own;
-    int file = fits ? mkstemps(page->own, (int)strlen(end)) : -1;
+    int file = fits ? make_ours(page->own, strlen(end)) : -1;
     if (file < 0) {
         fprintf(stderr, "%s: --timeline: cannot make a file in %s: %s\n", page->command,
                 folder != NULL ? folder : "/tmp", strerror(fits ? errno : ENAMETOOLONG));
@@ -114,5 +149,6 @@ void cli_page_end(const struct cli_page *page)
 {
     if (page->own[0] != '\0') {
         unlink(page->own);
+        ours[0] = '\0';
     }
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -96,6 +97,7 @@ static char *find(const struct cli_python *wanted, char *folder)
 char *cli_look_for_python(const struct cli_python *wanted)
 {
     char folder[2 * PATH_MAX];
+    signal(SIGCHLD, SIG_DFL); // where the parent ignores it, nobody hears how a child has ended
     return find(wanted, folder);
 }
 
