@@ -311,8 +311,7 @@ static int tune(const struct arguments *arguments, int argc, char **argv)
 
 int cli_tune(int argc, char **argv)
 {
-    struct arguments arguments = {.output = "",
-                                  .wish = {.nranks = {2, 4, 8},
+    struct arguments arguments = {.wish = {.nranks = {2, 4, 8},
                                            .nranks_count = 3,
                                            .seconds = SECONDS_DEFAULT,
                                            .search_s = SEARCH_S_DEFAULT}};
@@ -325,7 +324,10 @@ int cli_tune(int argc, char **argv)
     if (exit_status < 0 && cli_is_rank()) {
         exit_status = cli_refuse(&command, "it starts its own ranks; run it without 'tern run'");
     }
-    if (exit_status < 0 && arguments.output[0] == '\0') {
+    if (exit_status < 0 && arguments.output != NULL && arguments.output[0] == '\0') {
+        exit_status = cli_refuse(&command, "--output needs the name of a file, or '-'");
+    }
+    if (exit_status < 0 && arguments.output == NULL) {
         arguments.usual = getenv("TERN_TUNE") == NULL;
         arguments.output = arguments.place;
         if (tern_tune_default_path(arguments.place, sizeof arguments.place) != TERN_OK) {
