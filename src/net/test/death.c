@@ -421,8 +421,8 @@ static void what_a_launcher_may_say_holds_nobody_up(void **state)
     assert_true(machines_run_comm("ab", lose_the_other, NULL, 20));
 }
 
-// A rank has left the job, and its word that it leaves the communicator was lost with the connection
-// that it went by: nobody waits for that.
+// A rank has left the job, and its word that it leaves the communicator was lost with the
+// connection that it went by: nobody waits for that.
 static int leave_without_the_word(tern_comm *comm, void *arg)
 {
     _Atomic int *left = arg;
