@@ -36,8 +36,8 @@ static void remove_ours(int number)
     raise(number);
 }
 
-// Makes the file of a pattern, as mkstemps, and from then on it is looked after: none of the signals
-// comes in between.
+// Makes the file of a pattern, as mkstemps, and from then on it is looked after: no signal comes in
+// between.
 static int make_ours(char *pattern, size_t end)
 {
     sigset_t all, before;

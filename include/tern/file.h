@@ -13,8 +13,9 @@ TERN_BEGIN_DECLS
 // Writes the text of a file. A negative status gives up.
 typedef int tern_file_writer(FILE *file, void *arg);
 
-// Lets `write` fill a new file beside `path`, then renames it to `path`: readers see the old file
-// or the new one, never half of one, and a failure leaves the old one as it was. A symbolic link is
+// Lets `write` fill a new file, which has no name until it is complete, or, where file systems have
+// no such files, one beside `path`; then it takes the place of `path`: readers see the old file or
+// the new one, never half of one, and a failure leaves the old one as it was. A symbolic link is
 // followed. An old file keeps its mode. What is no ordinary file (a terminal, /dev/null) is written
 // in place. Errors: TERN_ERR_SYSTEM names the path and the reason; TERN_ERR_MEMORY; what `write`
 // returned.

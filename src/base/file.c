@@ -94,11 +94,13 @@ int tern__file_read(const char *path, const char *what, size_t bytes_max, char *
     return TERN_OK;
 }
 
-// A file that is being written: beside its place, or, when `beside` is NULL, in it.
+// A file that is being written: without a name in its folder, so that nothing stays of it when this
+// process is killed; where file systems have no such files, beside its place; or in it.
 struct draft {
     char *place; // with symbolic links followed
     char *beside;
     FILE *file;
+    bool unnamed;
 };
 
 static void forget_draft(struct draft *draft)
@@ -107,32 +109,76 @@ static void forget_draft(struct draft *draft)
     free(draft->beside);
 }
 
-// Not mkstemp: a new file's mode is up to the umask, an old one's (`mode`, or -1) is kept.
-static FILE *create_beside(struct draft *draft, int mode)
+// Not mkstemp: a new file's mode is up to the umask, an old one's (`mode`, or -1) is kept. Closes
+// fd when it fails.
+static FILE *open_stream(int fd, int mode)
+{
+    FILE *file = mode < 0 || fchmod(fd, (mode_t)mode) == 0 ? fdopen(fd, "w") : NULL;
+    if (file == NULL) {
+        int error = errno;
+        close(fd);
+        errno = error;
+    }
+    return file;
+}
+
+// The next name beside the place; false without memory.
+static bool name_beside(struct draft *draft)
 {
     static atomic_uint saves;
     size_t bytes = strlen(draft->place) + 48;
-    draft->beside = malloc(bytes);
-    int fd = -1;
-    if (draft->beside == NULL) {
-        return NULL;
-    }
-    do {
+    draft->beside = draft->beside != NULL ? draft->beside : malloc(bytes);
+    if (draft->beside != NULL) {
         unsigned number = atomic_fetch_add_explicit(&saves, 1, memory_order_relaxed);
         snprintf(draft->beside, bytes, "%s.%ld-%u.tmp", draft->place, (long)getpid(), number);
+    }
+    return draft->beside != NULL;
+}
+
+static FILE *create_unnamed(struct draft *draft, int mode)
+{
+    char *slash = strrchr(draft->place, '/');
+    char *folder = slash == NULL           ? strdup(".")
+                   : slash == draft->place ? strdup("/")
+                                           : strndup(draft->place, (size_t)(slash - draft->place));
+    bool may = folder != NULL && access("/proc/self/fd", X_OK) == 0; // where give_name finds it
+    int fd = may ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    free(folder);
+    draft->unnamed = fd >= 0;
+    return fd >= 0 ? open_stream(fd, mode) : NULL;
+}
+
+static FILE *create_beside(struct draft *draft, int mode)
+{
+    int fd = -1;
+    do {
+        if (!name_beside(draft)) {
+            return NULL;
+        }
         fd = open(draft->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (fd < 0 && errno == EEXIST);
-    FILE *file = NULL;
-    if (fd >= 0 && (mode < 0 || fchmod(fd, (mode_t)mode) == 0)) {
-        file = fdopen(fd, "w");
-    }
+    FILE *file = fd >= 0 ? open_stream(fd, mode) : NULL;
     if (fd >= 0 && file == NULL) {
         int error = errno;
-        close(fd);
         unlink(draft->beside);
         errno = error;
     }
     return file;
+}
+
+// Gives a file that has none its name: its place, or one beside it where there is a file already.
+static int give_name(struct draft *draft, int fd)
+{
+    char self[32];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    int failed = linkat(AT_FDCWD, self, AT_FDCWD, draft->place, AT_SYMLINK_FOLLOW);
+    while (failed != 0 && errno == EEXIST) {
+        if (!name_beside(draft)) {
+            return -1;
+        }
+        failed = linkat(AT_FDCWD, self, AT_FDCWD, draft->beside, AT_SYMLINK_FOLLOW);
+    }
+    return failed;
 }
 
 static int open_draft(const char *path, struct draft *draft)
@@ -148,7 +194,9 @@ static int open_draft(const char *path, struct draft *draft)
     if (exists && !S_ISREG(found.st_mode)) {
         draft->file = fopen(draft->place, "we");
     } else if (!exists || access(draft->place, W_OK) == 0) {
-        draft->file = create_beside(draft, exists ? (int)(found.st_mode & 07777) : -1);
+        int mode = exists ? (int)(found.st_mode & 07777) : -1;
+        draft->file = create_unnamed(draft, mode);
+        draft->file = draft->unnamed ? draft->file : create_beside(draft, mode);
     }
     if (draft->file == NULL) {
         int status = tern__fail_errno(TERN_ERR_SYSTEM, "cannot write %.400s", path);
@@ -164,10 +212,18 @@ static int close_draft(const char *path, struct draft *draft, int status)
 {
     bool broken = ferror(draft->file) != 0;
     int error = errno; // of the write that failed, if it was the last
-    bool closed = fclose(draft->file) == 0;
+    int unnamed = draft->unnamed ? fcntl(fileno(draft->file), F_DUPFD_CLOEXEC, 0) : -1;
+    bool kept = !draft->unnamed || unnamed >= 0;
+    bool closed = fclose(draft->file) == 0 && kept;
     if (status >= 0 && (broken || !closed)) {
         errno = broken ? error : errno;
         status = tern__fail_errno(TERN_ERR_SYSTEM, "cannot write %.400s", path);
+    }
+    if (status >= 0 && draft->unnamed && give_name(draft, unnamed) != 0) {
+        status = tern__fail_errno(TERN_ERR_SYSTEM, "cannot write %.400s", path);
+    }
+    if (unnamed >= 0) {
+        close(unnamed);
     }
     if (status >= 0 && draft->beside != NULL && rename(draft->beside, draft->place) != 0) {
         status = tern__fail_errno(TERN_ERR_SYSTEM, "cannot write %.400s", path);

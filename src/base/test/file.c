@@ -2,7 +2,9 @@
 // Files: what is no file is refused at once; a save appears whole or not at all, whatever stops it.
 #include "support/cmocka.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +132,15 @@ static void what_cannot_be_written_is_an_error(void **state)
     assert_int_equal(folder_count(), 0);
 }
 
+static bool have_unnamed_files(void)
+{
+    int fd = open(folder_name, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
+}
+
 static void a_writer_that_is_killed_does_not_spoil_the_file(void **state)
 {
     assert_int_equal(tern_file_save(folder_file, write_text, (void *)(uintptr_t) "old"), TERN_OK);
@@ -140,6 +151,10 @@ static void a_writer_that_is_killed_does_not_spoil_the_file(void **state)
     }
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_holds("old");
+    if (have_unnamed_files()) {
+        assert_int_equal(folder_count(), 1); // and leaves nothing
+        return;
+    }
     char draft[160];
     snprintf(draft, sizeof draft, "%s.%ld-", folder_file, (long)child);
     DIR *dir = opendir(folder_name);
