@@ -28,23 +28,23 @@ _REDUCE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size
 
 def _watch(function: Any, raised: List[BaseException]) -> None:
     """A handler of a signal may raise where a function that C calls begins or ends, and nothing in
-    the function catches that: ctypes goes on as if it had returned."""
+    the function catches that: ctypes goes on as if it had returned, and tells sys.unraisablehook."""
     function.tern_raised = raised
-    if sys.unraisablehook is not _unraisable:
-        _before.append(sys.unraisablehook)
-        sys.unraisablehook = _unraisable
-
-
-def _unraisable(what: Any) -> None:
-    raised = getattr(what.object, "tern_raised", None)
-    if raised is None:
-        _before[-1](what)
+    before = sys.unraisablehook
+    if hasattr(before, "tern_watches"):
         return
-    operating.discard(threading.get_ident())
-    raised.append(what.exc_value if what.exc_value is not None else what.exc_type())
 
+    def told(what: Any) -> None:
+        raised = getattr(what.object, "tern_raised", None)
+        if raised is None:
+            before(what)
+            return
+        operating.discard(threading.get_ident())
+        raised.append(what.exc_value if what.exc_value is not None else what.exc_type())
 
-_before: List[Callable[[Any], Any]] = []  # who is told of what is not tern's
+    told.tern_watches = True
+    sys.unraisablehook = told
+
 
 class Coll(ctypes.Structure):  # tern_coll
     _fields_ = [

@@ -143,7 +143,7 @@ class Chip(Runs):
 
     comm: its graphs may wait for signals of peers, and its failures are theirs; None: a chip
     alone. aic, aiv: cores, together up to 256; both None: one of each. timeout: seconds that a run
-    may take; None: the communicator's deadline. Used by one thread at a time.
+    may take; math.inf: any; None: the communicator's deadline. Used by one thread at a time.
     """
 
     def __init__(self, comm: Optional["Comm"] = None, *, aic: Optional[int] = None,

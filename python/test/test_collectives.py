@@ -312,6 +312,26 @@ def test_what_a_handler_raises_in_an_operation_is_raised(on_ranks):
     assert on_ranks(2, interrupted_before_its_operation) == [2, 2]
 
 
+class Grumbles:
+    def __del__(self):
+        raise ValueError("of somebody else")
+
+
+def tells_others_of_theirs(comm):
+    told = []
+    sys.unraisablehook = lambda what: told.append(str(what.exc_value))
+    interrupted_before_its_operation(comm)
+    mine = sys.unraisablehook
+    sys.unraisablehook = lambda what: mine(what)  # as who looks at all of them
+    interrupted_before_its_operation(comm)
+    Grumbles()
+    return told
+
+
+def test_what_is_not_of_an_operation_is_told_as_before(on_ranks):
+    assert on_ranks(2, tells_others_of_theirs) == [["of somebody else"]] * 2
+
+
 def bits_of_bf16(comm):
     x = (np.array([1.5, -2.0], np.float32).view(np.uint32) >> 16).astype(np.uint16)
     out = comm.all_reduce(x, dtype="bf16")

@@ -265,16 +265,9 @@ struct alignas(64) Tiling {
     int64_t n[8];
 };
 
-// Beside the type of an argument; none of it is meant by a launch.
-template <typename... Any> void launch(Any...)
-{
-}
-template <typename... Any> void bind(Any...)
-{
-}
-template <typename... Any> void call(Any...)
-{
-}
+// Beside the type of an argument, and fits what a launch calls better: it is not meant.
+void launch(pto::tern_detail::call<Tiling, __gm__ int64_t *, const Tiling &>, const char *, int64_t,
+            tern_stream *);
 
 __global__ AICORE void TilingKernel(const Tiling tiling, __gm__ int64_t *out, const Tiling &other)
 {

@@ -150,7 +150,9 @@ links_in_all_ways() {
         expect 42 '' ./objects
         expect 0 '' "$tern" kernel-cc -std=c++11 -O0 -Wall -Wextra -Werror -c host.cpp -o other.o
         expect 1 'launches_of_kernels_need_std_cpp17' "$tern" kernel-cc -std=c++14 -c launch.cpp
+        rm kernel.o
         expect 0 '' "$tern" kernel-cc -fsyntax-only kernel.cpp
+        [ ! -e kernel.o ] || die "-fsyntax-only leaves an object"
         expect 0 '' "$tern" kernel-cc -O0 -shared kernel.cpp -o libkernel.so
         expect 0 '' "$tern" kernel-cc -O0 host.cpp -L. -lkernel -Wl,-rpath,"$dir" -o shared
         expect 42 '' ./shared

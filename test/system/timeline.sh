@@ -33,7 +33,6 @@ rm -f ready
 expect 143 "" sh -c '"$0" run -n 1 --timeline ended.html sh -c "touch ready; exec sleep 100" &
     until [ -e ready ]; do sleep 0.05; done; kill -TERM $!; wait $!' "$tern"
 page_of ended.html "sh on 1 rank" 0
-# What cannot be is said before a rank starts.
 # A simulation that is ended takes its trace away.
 mkdir places
 for seconds in 0.05 0.1 0.2 0.4; do
@@ -44,6 +43,8 @@ done
 
 # Also where whoever starts it does not want to hear of its children.
 expect 0 "" env --ignore-signal=CHLD "$tern" sim all_reduce --topo mesh:4 --bytes 4K --timeline sim.html
+
+# What cannot be is said before a rank starts.
 expect 125 "--timeline: cannot write none/p.html: No such file" \
     "$tern" run -n 2 --timeline none/p.html touch started
 TERN_PYTHON=/nowhere/python expect 125 "tern run: /nowhere/python is no Python with its library" \
