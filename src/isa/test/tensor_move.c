@@ -162,6 +162,17 @@ static void tiles_end_as_the_last_piece(void **state)
     ping.dynamic = TERN_TILE_ROWS;
     assert_int_equal(tern_tensor_get(&to, &from, &ping, NULL), 0);
     assert_true(ping.valid_rows == 1 && ping.valid_columns == 32);
+    // Two of these, of 40 rows, twice.
+    ping = tern_tile_2d(memory[0], TERN_F32, 16, 32);
+    ping.dynamic = TERN_TILE_ROWS;
+    pong = ping;
+    pong.data = memory[1];
+    from = tern_tensor_2d(in, TERN_F32, 40, 32, 104);
+    assert_int_equal(tern_tensor_put(&to, &from, &ping, &pong, TERN_ATOMIC_NONE), 0);
+    assert_true(pong.valid_rows == 16 && ping.valid_rows == 8);
+    in[39 * 104 + 31] = 9;
+    assert_int_equal(tern_tensor_put(&to, &from, &ping, &pong, TERN_ATOMIC_NONE), 0);
+    assert_true(out[39 * 104 + 31] == 9);
 }
 
 static void tiles_are_loaded_and_stored(void **state)
