@@ -16,8 +16,6 @@
 enum { BACK_AT = 10, COUNT_AT = 20, FIELD = (1 << 10) - 1 };
 _Static_assert(PIECES_MOST < FIELD, "has room");
 
-#define LEAVE_NS INT64_C(1000000000)
-
 static uint64_t piece_of(uint64_t bytes)
 {
     uint64_t piece = bytes / 4 < PIECE_MOST ? bytes / 4 : PIECE_MOST;
@@ -79,7 +77,7 @@ static bool read_front(const struct tern__group *group, int rank, struct tern__h
 static int end(const struct tern__group *group, int rank, struct tern__help *help, bool right)
 {
     if (!right) {
-        tern__help_leave(group, rank, help);
+        tern__help_leave(group, rank, help, tern__now_ns() + TERN__HELP_LEAVE_NS);
         return -1;
     }
     tern__poke(&help->claims, 0); // the owner may claim nothing any more
@@ -131,14 +129,14 @@ bool tern__help_waits(const struct tern__help *help, const char *to)
     return tern__help_is_for(help, to) && !is_left(tern__peek(&help->claims));
 }
 
-void tern__help_leave(const struct tern__group *group, int rank, struct tern__help *help)
+void tern__help_leave(const struct tern__group *group, int rank, struct tern__help *help,
+                      int64_t until_ns)
 {
     if (tern__peek(&help->claims) == 0) {
         return;
     }
     while (claim(help, 0) != 0) {
     }
-    int64_t until_ns = tern__now_ns() + LEAVE_NS;
     while (back_of(tern__peek(&help->claims)) > 0 && !tern__help_is_over(help) &&
            !tern__reach_has_ended(group, rank) && tern__now_ns() < until_ns) {
         sched_yield(); // to the owner, perhaps

@@ -65,9 +65,11 @@ static inline bool tern__help_is_over(const struct tern__help *help)
 }
 
 // Of a taker that does not go on, because all has failed: the owner begins no piece any more. Waits
-// for one that it has begun, but not for longer than 1 s: an owner that was stopped in the middle
-// may still write it later.
-void tern__help_leave(const struct tern__group *group, int rank, struct tern__help *help);
+// for one that it has begun, but not beyond `until_ns`: an owner that was stopped in the middle may
+// still write it later. Of several owners all together have TERN__HELP_LEAVE_NS.
+#define TERN__HELP_LEAVE_NS INT64_C(1000000000)
+void tern__help_leave(const struct tern__group *group, int rank, struct tern__help *help,
+                      int64_t until_ns);
 
 // Of the owner: whether a copy of `rank` is under way, and a piece of it is left. Writes pieces as
 // long as there are any; whether there was one. Data path.

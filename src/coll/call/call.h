@@ -254,7 +254,8 @@ struct tern__calls {
     // Of the run that has not ended and is the oldest.
     bool met_all; // it has waited for all others
     bool bound;
-    struct tern__help *gives; // in whose copy this rank helps (place.c); or NULL
+    struct tern__help *gives; // NULL, or the line in which this rank helps (place.c)
+    int gives_to;             // with whose copy
     struct tern__lanes lanes;
     struct tern__binding binding;
     struct tern__ahead *ahead;                           // NULL: all ranks are on this machine

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "xport/expose.h"
@@ -194,11 +195,12 @@ static void fail_queue(struct tern__mail_queue *queue, int status)
 void tern__endpoint_fail(struct tern__endpoint *endpoint, int status)
 {
     const struct tern__calls *calls = endpoint->calls;
+    int64_t until_ns = tern__now_ns() + TERN__HELP_LEAVE_NS;
     for (int peer = 0; peer < calls->nranks; peer++) {
         struct tern__pipe *in = &endpoint->in[peer];
         if (in->helped) {
             tern__help_leave(&calls->comm->group, peer,
-                             tern__area_mail_help(calls->area, calls->rank, peer));
+                             tern__area_mail_help(calls->area, calls->rank, peer), until_ns);
             in->helped = false;
         }
         fail_queue(&endpoint->out[peer].queue, status);

@@ -49,7 +49,7 @@ static void bind_elements(const struct tern__coll *call)
 {
     struct tern__binding *binding = &call->calls->binding;
     binding->far = 0;
-    binding->help = NULL;
+    binding->helped = 0;
     call->calls->gives = NULL;
     binding->distance = &call->calls->distance;
     binding->elsewhere = 0;
@@ -164,30 +164,46 @@ static int find_base(struct tern__coll *call, int rank, uint64_t key, char **bas
 // A rank that has its own share to copy before it can help comes late.
 #define HELP_LATE_FROM (UINT64_C(2) << 20)
 
-// Of two ranks one gives what the other one takes out of its memory: it has nothing else to do, so
-// where it has a processor it copies, too.
+// From so many bytes of a rank on, of more than two.
+#define HELP_MANY_LEAST (UINT64_C(128) << 10)
+
+// Whether who gives helps in the call. All but a root that gathers have nothing else to do than to
+// wait for it, and together they may get more of the processors than it alone. Of two ranks where
+// one takes, the other one helps only on a processor of its own.
+static bool is_helped(const struct tern__coll *call)
+{
+    const struct tern__calls *calls = call->calls;
+    const tern_kind_facts *kind = &tern__kinds[call->kind];
+    uint64_t longest = call->counts ? call->longest : calls->binding.share_bytes;
+    uint64_t from = kind->root == TERN_KIND_ROOT_TO ? TERN__HELP_LEAST
+                    : tern__kind_in_all(call->kind) ? HELP_LATE_FROM
+                                                    : TERN__HELP_FROM;
+    if (call->way != TERN__WAY_DIRECT || kind->root == TERN_KIND_ROOT_NONE || kind->sums) {
+        return false;
+    }
+    return calls->nranks > 2 ? kind->root == TERN_KIND_ROOT_TO
+                             : longest >= from && tern__job_ladder(calls->work.job).alone;
+}
+
 static void bind_help(struct tern__coll *call, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
     struct tern__binding *binding = &calls->binding;
-    enum tern_kind_root root = tern__kinds[call->kind].root;
-    uint64_t longest = call->counts ? call->longest : binding->share_bytes;
-    uint64_t from = root == TERN_KIND_ROOT_TO       ? TERN__HELP_LEAST
-                    : tern__kind_in_all(call->kind) ? HELP_LATE_FROM
-                                                    : TERN__HELP_FROM;
-    if (calls->nranks != 2 || root == TERN_KIND_ROOT_NONE || tern__kinds[call->kind].sums ||
-        call->way != TERN__WAY_DIRECT || longest < from ||
-        !tern__job_ladder(calls->work.job).alone) {
+    if (!is_helped(call)) {
         return;
     }
-    int taker = root == TERN_KIND_ROOT_TO ? call->root : 1 - call->root;
-    struct tern__help *help = tern__area_help(calls->area, taker, run);
+    int taker = tern__kinds[call->kind].root == TERN_KIND_ROOT_TO ? call->root : 1 - call->root;
     if (taker != calls->rank) {
-        calls->gives = help;
+        calls->gives = tern__area_help(calls->area, calls->rank, run);
+        calls->gives_to = taker;
         return;
+    }
+    binding->help_least = calls->nranks > 2 ? HELP_MANY_LEAST : TERN__HELP_LEAST;
+    binding->helped = binding->far;
+    for (int rank = 0; rank < calls->nranks; rank++) {
+        binding->help[rank] = tern__area_help(calls->area, rank, run);
     }
     const struct tern__script *script = &call->placed->whole;
-    binding->help = help;
     for (uint32_t lane = 0; lane < script->lanes_count; lane++) {
         const struct tern__steps *steps = &script->lanes[lane];
         for (const struct tern__step *step = steps->begin; step != steps->end; step++) {

@@ -3,6 +3,7 @@
 // ahead of the oldest that has not ended, and ended in their order. Data path: no allocation, no
 // lock, no log, and no system call but to sleep when nothing can go on.
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "coll/call/trace.h"
 #include "sync/balance.h"
@@ -180,7 +181,7 @@ static int meet(struct tern__calls *calls, struct tern__coll *call)
 static bool give_help(const struct tern__calls *calls)
 {
     return calls->gives != NULL &&
-           tern__help_give(&calls->comm->group, 1 - calls->rank, calls->gives);
+           tern__help_give(&calls->comm->group, calls->gives_to, calls->gives);
 }
 
 // Does what can be done of the ops of the oldest run, and of the one behind: 1 when that was
@@ -244,10 +245,13 @@ static int advance_run(struct tern__calls *calls, bool *moved)
 
 void tern__calls_fail(struct tern__calls *calls, int status)
 {
-    if (calls->bound && calls->binding.help != NULL) {
-        tern__help_leave(&calls->comm->group, 1 - calls->rank, calls->binding.help);
-        calls->binding.help = NULL;
+    uint64_t helped = calls->bound ? calls->binding.helped : 0;
+    int64_t until_ns = helped != 0 ? tern__now_ns() + TERN__HELP_LEAVE_NS : 0;
+    for (; helped != 0; helped &= helped - 1) {
+        int rank = __builtin_ctzll(helped);
+        tern__help_leave(&calls->comm->group, rank, calls->binding.help[rank], until_ns);
     }
+    calls->binding.helped = 0;
     while (calls->oldest != NULL) {
         end_call(calls, calls->oldest, status);
     }

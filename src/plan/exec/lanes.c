@@ -113,7 +113,7 @@ static inline bool is_ready(struct tern__lanes *lanes, const struct tern__step *
         return has_met(lanes, step->signal);
     default:
         if (tern__transfer_waits(lanes->binding, step)) {
-            return tern__help_is_over(lanes->binding->help);
+            return tern__transfer_is_over(lanes->binding, step);
         }
         return (step->gates & ~lanes->begun) == 0 || have_begun(lanes, step->gates);
     }

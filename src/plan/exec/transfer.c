@@ -93,30 +93,47 @@ static bool any_far(const struct tern__binding *binding, const struct tern__step
     return far;
 }
 
+// The line of who owns what the step copies, if that rank helps with copies.
+static struct tern__help *help_of(const struct tern__binding *binding,
+                                  const struct tern__step *step)
+{
+    if (binding->helped == 0 || step->kind != TERN__STEP_COPY || step->destinations_count != 1) {
+        return NULL;
+    }
+    int owner = step->operands[0].rank;
+    return (binding->helped >> owner & 1) != 0 ? binding->help[owner] : NULL;
+}
+
 // Another lane's copy may have the line.
 static bool takes_help(const struct tern__binding *binding, const struct tern__step *step,
                        const char *to, uint64_t length)
 {
-    return binding->help != NULL && step->destinations_count == 1 && length >= TERN__HELP_LEAST &&
-           (tern__peek(&binding->help->claims) == 0 || tern__help_is_for(binding->help, to));
+    const struct tern__help *help = help_of(binding, step);
+    return help != NULL && length >= binding->help_least &&
+           (tern__peek(&help->claims) == 0 || tern__help_is_for(help, to));
 }
 
 bool tern__transfer_waits(const struct tern__binding *binding, const struct tern__step *step)
 {
-    return binding->help != NULL && step->kind == TERN__STEP_COPY &&
-           is_far(binding, &step->operands[0]) &&
-           tern__help_waits(binding->help, tern__range_address(binding, &step->operands[1]));
+    const struct tern__help *help = help_of(binding, step);
+    return help != NULL && tern__help_waits(help, tern__range_address(binding, &step->operands[1]));
+}
+
+bool tern__transfer_is_over(const struct tern__binding *binding, const struct tern__step *step)
+{
+    return tern__help_is_over(help_of(binding, step));
 }
 
 void tern__transfer_open(const struct tern__binding *binding, const struct tern__step *step)
 {
-    if (step->kind != TERN__STEP_COPY || !is_far(binding, &step->operands[0])) {
+    struct tern__help *help = help_of(binding, step);
+    if (help == NULL || tern__peek(&help->claims) != 0) {
         return;
     }
     uint64_t length = tern__step_length(binding, step);
-    char *to = tern__range_address(binding, &step->operands[1]);
-    if (takes_help(binding, step, to, length) && tern__peek(&binding->help->claims) == 0) {
-        tern__help_open(binding->group, step->operands[0].rank, binding->help, to,
+    if (length >= binding->help_least) {
+        tern__help_open(binding->group, step->operands[0].rank, help,
+                        tern__range_address(binding, &step->operands[1]),
                         (uintptr_t)tern__range_address(binding, &step->operands[0]), length);
     }
 }
@@ -129,8 +146,8 @@ static bool fetch(const struct tern__binding *binding, const struct tern__step *
     for (int d = 0; d < step->destinations_count; d++) {
         char *to = tern__range_address(binding, &step->operands[1 + d]);
         if (takes_help(binding, step, to, length)) {
-            return tern__help_read(binding->group, range->rank, to, from, length, binding->help,
-                                   unread) >= 0;
+            return tern__help_read(binding->group, range->rank, to, from, length,
+                                   binding->help[range->rank], unread) >= 0;
         }
         if (!tern__reach_read(binding->group, range->rank, to, from, length, unread)) {
             return false;

@@ -67,8 +67,11 @@ struct tern__binding {
     // into buffers of the rank that runs, and do nothing else with it.
     uint64_t far;
     char *room; // of this process: tern__fetch_room bytes for what is reduced from there
-    // NULL: none. Else who owns what is far helps with a long copy of it, in this line.
-    struct tern__help *help;
+    // Bit r: rank r, who is far, helps with copies of its memory of at least so many bytes, in the
+    // line help[r].
+    uint64_t helped;
+    uint64_t help_least;
+    struct tern__help *help[TERN_RANKS_MAX];
     // Bit r: rank r is on another machine: copies to it, and posts, are messages, which come in the
     // order of the lanes that send them; nothing else is done with its memory.
     uint64_t elsewhere;
@@ -125,8 +128,9 @@ bool tern__transfer(const struct tern__binding *binding, const struct tern__xpor
                     const struct tern__step *step, struct tern__unread *unread);
 
 // Whether a step that has been begun is not over, because a rank that helps still writes; to be
-// called again when that has ended: binding->help.
+// called again when that has ended (tern__transfer_is_over).
 bool tern__transfer_waits(const struct tern__binding *binding, const struct tern__step *step);
+bool tern__transfer_is_over(const struct tern__binding *binding, const struct tern__step *step);
 
 // Before a run: who owns what a step copies may begin at once, if it helps. No other step touches
 // what that one writes.

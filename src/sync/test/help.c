@@ -207,7 +207,7 @@ static void who_leaves_waits_for_a_piece_but_not_for_ever(void **state)
         tern__flag_add(&pair->help.claims, ONE_OF_THE_BACK);
         assert_int_equal(take(pair, BYTES, &unread), 0);
         int64_t begin_ns = tern__now_ns();
-        tern__help_leave(&pair->group, 1, &pair->help);
+        tern__help_leave(&pair->group, 1, &pair->help, begin_ns + TERN__HELP_LEAVE_NS);
         int64_t took_ns = tern__now_ns() - begin_ns;
         assert_true(dies ? took_ns < 500000000 : took_ns >= 1000000000 && took_ns < 20000000000);
         assert_false(tern__help_is_wanted(&pair->help));

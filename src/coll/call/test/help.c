@@ -2,7 +2,8 @@
 // ctest-timeout: 240, ctest-threads: none
 // Two ranks, one of which takes what the other one has in ordinary memory: that one copies, too
 // (sync/help.h). Every byte is right whoever copies it, in every kind and every way to make a call;
-// it is done where each rank has a processor; and either of the two may die in the middle.
+// it is done where each rank has a processor; and either of the two may die in the middle. And more
+// ranks, of which a root gathers, wherever they run.
 #include "coll/call/test/calls.h"
 
 #include <signal.h>
@@ -18,7 +19,8 @@ static const tern_coll_kind kinds[] = {
     TERN_COLL_GATHER_V,  TERN_COLL_SCATTER_V, TERN_COLL_SEND,
 };
 
-// How many copies that this rank has made last in a slot were helped with; forgets it.
+// How often this rank has helped with the last copies out of its slots; and taken help with
+// messages, of two ranks. Forgets it.
 static int count_helped(const tern_comm *comm)
 {
     int count = 0;
@@ -26,6 +28,9 @@ static int count_helped(const tern_comm *comm)
         struct tern__help *help = tern__area_help(comm->area, comm->group.rank, run);
         count += tern__peek(&help->given) == TERN__GIVEN_ALL;
         tern__poke(&help->given, TERN__GIVEN_NOT_YET);
+    }
+    if (comm->group.size > 2) {
+        return count;
     }
     struct tern__help *help =
         tern__area_mail_help(comm->area, comm->group.rank, 1 - comm->group.rank);
@@ -125,6 +130,7 @@ static int see_help(tern_comm *comm, void *arg)
     CHECK(tern_broadcast(comm, &alone, &alone, 1, TERN_U8, 0) == TERN_OK); // before one leaves
     for (size_t k = 0; alone != 0 && k < sizeof kinds / sizeof kinds[0]; k++) {
         int taker = kinds[k] == TERN_COLL_GATHER || kinds[k] == TERN_COLL_GATHER_V ? 0 : 1;
+        int watches = kinds[k] == TERN_COLL_SEND ? taker : 1 - taker;
         char seen = 0;
         for (int call = 0; call < 5000 && seen == 0; call++) {
             const size_t counts[] = {LARGE, LARGE};
@@ -140,7 +146,7 @@ static int see_help(tern_comm *comm, void *arg)
             usleep(k % 2 == 0 && rank == taker ? 3000 : 0); // the owner sleeps by then
             CHECK(tern_coll_run(comm, &c) == TERN_OK);
             seen = count_helped(comm) > 0;
-            CHECK(tern_broadcast(comm, &seen, &seen, 1, TERN_U8, taker) == TERN_OK);
+            CHECK(tern_broadcast(comm, &seen, &seen, 1, TERN_U8, watches) == TERN_OK);
         }
         CHECK(seen != 0);
     }
@@ -152,6 +158,56 @@ static void who_gives_in_any_kind_helps(void **state)
     assert_true(ranks_run_comm(2, see_help, NULL, 100));
 }
 
+// A root that gathers from more than one; in communicators of 2, 3 and 5 ranks and more.
+static int run_gathers(tern_comm *world, void *arg)
+{
+    static const size_t bytes[] = {(128 << 10) - 8, 128 << 10, 300008, 1300008};
+    struct kit_bench bench;
+    CHECK(kit_open(world, (size_t)1300008 * 8, 1, &bench) == 0);
+    for (size_t turn = 0; turn < kit_number("TERN_TEST_TURNS", 4 * KIT_MODES * 4); turn++) {
+        bool odd = turn % 3 == 0;
+        struct ref_case c = {.kind = turn % 2 == 0 ? TERN_COLL_GATHER : TERN_COLL_GATHER_V,
+                             .dtype = odd ? TERN_U8 : TERN_F32};
+        c.count = bytes[turn % 4] / tern_dtype_size(c.dtype) - odd;
+        c.root = (int)(turn / 3);
+        c.seed = turn;
+        struct kit_work work;
+        kit_make(&bench, (enum kit_comm)(turn / 2 % KIT_COMMS), &c, turn / 4 % 2 != 0,
+                 odd ? KIT_BYTE : KIT_HEAP, KIT_HEAP, 0, &work);
+        CHECK(kit_run(&work, (enum kit_mode)(turn / 4 % KIT_MODES)) == 0);
+    }
+    return kit_close(&bench);
+}
+
+static void a_root_gathers_from_many(void **state)
+{
+    static const int ranks[] = {3, 5, 8};
+    for (int i = 0; i < 3; i++) {
+        assert_true(ranks_run_comm(ranks[i], run_gathers, NULL, 100));
+    }
+}
+
+static int see_many_help(tern_comm *comm, void *arg)
+{
+    static char in[LARGE];
+    static char out[3 * LARGE];
+    int32_t counts[3] = {0};
+    int rank = tern_comm_rank(comm);
+    for (int call = 0; call < 5000 && (counts[1] == 0 || counts[2] == 0); call++) {
+        usleep(rank == 0 ? 3000 : 0);
+        CHECK(tern_gather(comm, in, out, LARGE, TERN_U8, 0) == TERN_OK);
+        int32_t own = counts[rank] + count_helped(comm);
+        CHECK(tern_all_gather(comm, &own, counts, 1, TERN_I32) == TERN_OK);
+    }
+    CHECK(counts[0] == 0 && counts[1] > 0 && counts[2] > 0);
+    return 0;
+}
+
+static void all_who_give_help(void **state)
+{
+    assert_true(ranks_run_comm(3, see_many_help, NULL, 100));
+}
+
 static int with_busy_threads(tern_comm *comm, void *arg)
 {
     tern__job_add_threads(comm->group.job, 1000);
@@ -159,7 +215,7 @@ static int with_busy_threads(tern_comm *comm, void *arg)
     return run_matrix(comm, arg);
 }
 
-static void ranks_that_share_processors_do_not_help(void **state)
+static void two_that_share_processors_do_not_help(void **state)
 {
     assert_true(ranks_run_comm(2, with_busy_threads, NULL, 100));
 }
@@ -169,7 +225,7 @@ static void die(int signal_number)
     raise(SIGKILL);
 }
 
-enum { BROADCAST, GATHER, SCATTER, MESSAGE, WAYS };
+enum { BROADCAST, GATHER, SCATTER, MESSAGE, GATHER_OF_3, WAYS };
 
 struct death {
     int what, moment_us;
@@ -181,10 +237,11 @@ static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
 {
     const struct death *death = arg;
     static char in[2 * LARGE];
-    static char out[2 * LARGE];
+    static char out[3 * LARGE];
     tern_comm *comm;
     int status = TERN_OK;
     int giver = death->gives ? 1 : 0;
+    bool gathers = death->what == GATHER || death->what == GATHER_OF_3;
     memset(in, 3 + rank, sizeof in);
     CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
     CHECK(tern_barrier(comm) == TERN_OK);
@@ -195,12 +252,12 @@ static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
     for (int call = 0; status == TERN_OK; call++) {
         memset(out, 0, 64);
         status = death->what == BROADCAST ? tern_broadcast(comm, in, out, LARGE, TERN_U8, giver)
-                 : death->what == GATHER  ? tern_gather(comm, in, out, LARGE, TERN_U8, 1 - giver)
+                 : gathers                ? tern_gather(comm, in, out, LARGE, TERN_U8, 1 - giver)
                  : death->what == SCATTER ? tern_scatter(comm, in, out, LARGE, TERN_U8, giver)
                  : rank == giver          ? tern_send(comm, in, LARGE, TERN_U8, 1 - rank)
                                           : tern_recv(comm, out, LARGE, TERN_U8, giver);
-        size_t at = death->what == GATHER ? (size_t)giver * LARGE : 0;
-        if (status == TERN_OK && rank != giver) {
+        size_t at = gathers ? (size_t)giver * LARGE : 0;
+        if (status == TERN_OK && rank == 1 - giver) {
             CHECK(out[at] == 3 + giver && out[at + LARGE - 1] == 3 + giver);
         }
     }
@@ -210,14 +267,15 @@ static int move_until_it_dies(int rank, const struct ranks *ranks, void *arg)
 
 static void either_may_die_in_the_middle(void **state)
 {
-    for (int i = 0; i < (int)kit_number("TERN_TEST_CASES", 32); i++) {
+    for (int i = 0; i < (int)kit_number("TERN_TEST_CASES", 40); i++) {
         struct ranks ranks;
         struct death death = {i % WAYS, 1000 + i * 1771 % 20000, i / WAYS % 2 == 0};
-        ranks_begin(&ranks, 2, move_until_it_dies, &death);
+        ranks_begin(&ranks, death.what == GATHER_OF_3 ? 3 : 2, move_until_it_dies, &death);
         bool ended = ranks_wait(&ranks, 60);
         bool clean = ranks_end(&ranks);
         assert_int_equal(ranks.statuses[0], 0);
         assert_int_equal(ranks.statuses[1], SIGKILL);
+        assert_true(death.what != GATHER_OF_3 || ranks.statuses[2] == 0);
         assert_true(ended && clean);
     }
 }
@@ -273,7 +331,9 @@ int main(void)
         cmocka_unit_test(every_kind_is_right_in_every_way),
         cmocka_unit_test(messages_of_every_length_arrive),
         cmocka_unit_test(who_gives_in_any_kind_helps),
-        cmocka_unit_test(ranks_that_share_processors_do_not_help),
+        cmocka_unit_test(a_root_gathers_from_many),
+        cmocka_unit_test(all_who_give_help),
+        cmocka_unit_test(two_that_share_processors_do_not_help),
         cmocka_unit_test(either_may_die_in_the_middle),
         cmocka_unit_test(a_stopped_owner_holds_nobody_up_for_ever),
     };
