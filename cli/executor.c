@@ -99,8 +99,10 @@ const char *cli_executor_build(const struct cli_command *command, struct cli_exe
         snprintf(executor->folder, sizeof executor->folder, "%s", job->folder);
         snprintf(executor->library, sizeof executor->library, "%s/executor.so", job->folder);
         if (compile(job, executor->file, executor->library) != 0) {
-            fprintf(stderr, "tern %s: the executor '%s' does not compile\n", command->name,
-                    executor->file);
+            if (!kernel_is_told()) {
+                fprintf(stderr, "tern %s: the executor '%s' does not compile\n", command->name,
+                        executor->file);
+            }
             cli_executor_remove(executor);
         }
         bool there = executor->library[0] != '\0';

@@ -18,14 +18,21 @@ int cli_take_env(const struct cli_command *command, struct cli_hosts *hosts, con
     return -1;
 }
 
+int cli_check_hosts(const struct cli_command *command, const struct cli_hosts *hosts)
+{
+    const char *option = hosts->list != NULL           ? NULL
+                         : hosts->agent != NULL        ? "--agent"
+                         : hosts->head_address != NULL ? "--head-address"
+                         : hosts->nenv > 0             ? "--env"
+                                                       : NULL;
+    return option == NULL ? -1 : cli_refuse(command, "%s goes with --hosts LIST", option);
+}
+
 int cli_read_hosts(const struct cli_command *command, struct cli_hosts *hosts)
 {
-    if (hosts->list == NULL) {
-        const char *option = hosts->agent != NULL          ? "--agent"
-                             : hosts->head_address != NULL ? "--head-address"
-                             : hosts->nenv > 0             ? "--env"
-                                                           : NULL;
-        return option == NULL ? -1 : cli_refuse(command, "%s goes with --hosts LIST", option);
+    int status = cli_check_hosts(command, hosts);
+    if (status >= 0 || hosts->list == NULL) {
+        return status;
     }
     hosts->machines = tern_launch_hosts(hosts->list, hosts->counts);
     if (hosts->machines < 0) {

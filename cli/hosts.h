@@ -39,7 +39,8 @@ struct cli_hosts {
 int cli_take_env(const struct cli_command *command, struct cli_hosts *hosts, const char *option,
                  const char *value);
 
-// What --hosts says, when it is there; an option that only goes with it is refused without.
+// Refuses options that only go with --hosts, without it; and then reads what --hosts says.
+int cli_check_hosts(const struct cli_command *command, const struct cli_hosts *hosts);
 int cli_read_hosts(const struct cli_command *command, struct cli_hosts *hosts);
 
 // For tern_launch.

@@ -132,7 +132,19 @@ int kernel_run(const struct kernel_job *job, const struct kernel_list *command)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     child = 0;
+    if (WIFSIGNALED(status) && told == 0) {
+        fprintf(stderr, "tern %s: '%s' was killed by signal %d (%s)\n", job->name,
+                command->items[0], WTERMSIG(status), strsignal(WTERMSIG(status)));
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+        fprintf(stderr, "tern %s: '%s' ended with status %d\n", job->name, command->items[0],
+                WEXITSTATUS(status));
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : KERNEL_EXIT_FAILED;
+}
+
+bool kernel_is_told(void)
+{
+    return told != 0;
 }
 
 // Reads a file that this command made, rewrites it, and writes it again.

@@ -62,8 +62,10 @@ void kernel_handle_signals(void (*handler)(int));
 void kernel_add_headers(const struct kernel_job *job, struct kernel_list *command);
 void kernel_add_library(struct kernel_job *job, struct kernel_list *command, const char *to);
 
-// Runs the compiler; its exit status.
+// Runs the compiler; its exit status, after a sentence if it is not 0. And whether a signal that
+// ends a command has come.
 int kernel_run(const struct kernel_job *job, const struct kernel_list *command);
+bool kernel_is_told(void);
 
 // 0, or the exit status after one sentence.
 int kernel_parse(struct kernel_job *job, int argc, char **argv);

@@ -147,6 +147,8 @@ static int take(const struct cli_command *command, const struct cli_option *opti
     }
     if (option->flag != NULL) {
         *option->flag = true;
+    } else if (option->word != NULL && optarg[0] == '\0') {
+        return cli_refuse(command, "%s needs a value, not ''", name);
     } else if (option->word != NULL) {
         *option->word = optarg;
     } else if (option->take != NULL) {

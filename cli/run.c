@@ -117,6 +117,10 @@ static int read_arguments(struct arguments *arguments)
     if (status >= 0) {
         return status;
     }
+    status = cli_check_hosts(&command, &arguments->hosts);
+    if (status >= 0) {
+        return status;
+    }
     cli_launch_hosts(&arguments->hosts, &arguments->launch);
     if (arguments->launch.nranks == 0 && arguments->launch.hosts == NULL) {
         return cli_refuse(&command, "-n N is missing: how many ranks?");

@@ -324,9 +324,6 @@ int cli_tune(int argc, char **argv)
     if (exit_status < 0 && cli_is_rank()) {
         exit_status = cli_refuse(&command, "it starts its own ranks; run it without 'tern run'");
     }
-    if (exit_status < 0 && arguments.output != NULL && arguments.output[0] == '\0') {
-        exit_status = cli_refuse(&command, "--output needs the name of a file, or '-'");
-    }
     if (exit_status < 0 && arguments.output == NULL) {
         arguments.usual = getenv("TERN_TUNE") == NULL;
         arguments.output = arguments.place;

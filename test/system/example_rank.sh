@@ -163,7 +163,7 @@ refuses() {
     wrong 1 "'-1' is no value of c_uint64" --scalar x:c_uint64:-1
     wrong 1 "'wide' is no value of float" --scalar x:float:wide
     wrong 1 "'extra' is no option" extra
-    wrong 1 "--data-dir is missing" --data-dir ''
+    wrong 1 "--data-dir needs a value" --data-dir ''
     cp data/rank_0/input.bin data/rank_0/big.bin
     wrong 2 "rank_0/big.bin has 1024 bytes; 256 x float64 are 2048" --dev-buffer big:float64:256 \
         --load big

@@ -42,7 +42,8 @@ info
 info --help
 info --algos
 COMMANDS
-rm said
+# shellcheck disable=SC2016
+refused "cannot be written: it is closed" sh -c '"$0" perf all_reduce -p 2 --sizes 8 -n 1 >&-' "$tern"
 
 # A disk that becomes full: no half file, and the old one is still there.
 on_small_disk() {
@@ -80,6 +81,7 @@ refused "--trace: cannot write none/a.json: No such file" "$tern" exec a.plan -n
     die "a trace that cannot be written is told in more than a line: $(cat said)"
 rm said
 refused "No such file" "$tern" perf all_reduce -p 2 -n 1 --plot none/cut.svg
+refused "--plot needs a value, not ''" "$tern" perf all_reduce -p 2 -n 1 --plot ''
 [ ! -e cut.svg ] || die "a refused plot left a file"
 
 # Pipes and folders.
@@ -93,4 +95,8 @@ for name in pipe.json folder.json; do
     refused "not a file" env TERN_TUNE=$PWD/$name "$tern" info --algos
 done
 "$tern" check - <a.plan >/dev/null || die "a plan on standard input is not read"
+# What goes with another option; a compiler that says nothing.
+refused "--env goes with --hosts" "$tern" run -n 2 --env A=b true
+echo >one.cpp
+refused "'/bin/false' ended with status 1" env CXX=/bin/false "$tern" kernel-cc one.cpp -o one.so
 echo "what cannot be written or read is said"

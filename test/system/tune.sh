@@ -17,7 +17,7 @@ TERN_TUNE=$dir/printed expect 0 "line 6 of $dir/printed" "$tern" info --algos -p
 
 # Plans that are searched for are tried when somebody asks, and rows that name them are what calls run.
 grep -q 'optimal was not tried: on one machine all links are alike; --optimal tries it' told || die "told: $(cat told)"
-expect 2 "--output needs the name of a file" "$tern" tune --output ""
+expect 2 "--output needs a value" "$tern" tune --output ""
 expect 2 "--optimal is for one machine" "$tern" tune --hosts a:1,b:1 --optimal gather
 expect 2 "--search takes a number of seconds, 1e-06 to 1000000, not 'soon'" "$tern" tune --search soon
 if "$tern" plan gather --topo mesh:3 --bytes 6000 --algo optimal -o plan 2>said; then

@@ -322,7 +322,7 @@ static void wrong_words_have_a_sentence(void **state)
     static const struct {
         const char *hosts, *option, *value, *sentence;
     } cases[] = {
-        {"", "--label", NULL, "which names no host"},
+        {"", "--label", NULL, "--hosts needs a value, not ''"},
         {"a,,b", "--label", NULL, "which names no host"},
         {"a:0", "--label", NULL, "'a:0' has ':0' behind it"},
         {"a:x", "--label", NULL, "'a:x' has ':x' behind it"},
@@ -335,7 +335,7 @@ static void wrong_words_have_a_sentence(void **state)
         {"a:2", "-n", "3", "3 ranks are asked for, but the hosts have 2"},
         {"a:2", "--trace", "no/t.json", "cannot write no/t.json"},
         {"a:2", "--env", "NO_SUCH_VARIABLE_HERE", "'NO_SUCH_VARIABLE_HERE' is not set"},
-        {"a:2", "--agent", "", "the agent is no command"},
+        {"a:2", "--agent", "", "--agent needs a value, not ''"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct setting setting = {0};
@@ -354,10 +354,13 @@ static void wrong_words_have_a_sentence(void **state)
         free(err);
         close_run(&run);
     }
-    EXPECT(125, "",
-           "tern run: tern_launch: an agent, an address of the head and variables are for jobs on "
-           "several hosts, and none is named\n",
+    EXPECT(2, "", "tern run: --agent goes with --hosts LIST; see 'tern run --help'\n",
            (char *)"run", (char *)"-n1", (char *)"--agent", (char *)"x", (char *)"true");
+    int status;
+    char *nothing[] = {(char *)"true", NULL};
+    tern_launch_options options = {.nranks = 1, .agent = "x", .argv = nothing};
+    assert_int_equal(tern_launch(&options, &status), TERN_ERR_ARG);
+    assert_non_null(strstr(tern_last_error(), "several hosts, and none is named"));
 }
 
 // The processes of a run: its branches, guardians, ranks, or all.
