@@ -8,6 +8,7 @@ and numbers is asked of the library, so it stands in one place only (include/ter
 from __future__ import annotations
 
 import builtins
+import os
 from typing import Any, Dict, NoReturn, Optional, Type
 
 from . import _interrupt, _library
@@ -187,3 +188,29 @@ def check(status: int) -> int:
 def argument_error(sentence: str) -> ArgumentError:
     """For what a binding finds wrong before it calls the library."""
     return ArgumentError(status_number("TERN_ERR_ARG"), sentence)
+
+
+def name_bytes(what: str, text: Any) -> bytes:
+    """A word or a name as C takes it. ArgumentError for what is no text, or has a NUL in it."""
+    if not isinstance(text, str):
+        raise argument_error(f"{what} is of type {type(text).__name__}; it is a str")
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise argument_error(f"{what} is {text!r}, which is no UTF-8") from None
+    return _without_nul(what, text, data)
+
+
+def path_bytes(what: str, path: Any) -> bytes:
+    """Likewise the name of a file."""
+    try:
+        data = os.fsencode(path)
+    except (TypeError, UnicodeEncodeError):
+        raise argument_error(f"{what} is {path!r}; it is the name of a file") from None
+    return _without_nul(what, path, data)
+
+
+def _without_nul(what: str, given: Any, data: bytes) -> bytes:
+    if b"\0" in data:
+        raise argument_error(f"{what} is {given!r}, which has a NUL in it")
+    return data

@@ -56,17 +56,19 @@ class Certificate:
     def load(cls, path: Union[str, os.PathLike]) -> "Certificate":
         """Of a file; errors say line and column."""
         handle = ctypes.c_void_p()
-        _errors.check(lib().tern_certificate_load(os.fsencode(path), ctypes.byref(handle)))
+        name = _errors.path_bytes("path", path)
+        _errors.check(lib().tern_certificate_load(name, ctypes.byref(handle)))
         return cls(handle.value)
 
     def save(self, path: Union[str, os.PathLike]) -> None:
         """Writes the text; the file appears whole or not at all."""
-        _errors.check(lib().tern_certificate_save(self._handle, os.fsencode(path)))
+        name = _errors.path_bytes("path", path)
+        _errors.check(lib().tern_certificate_save(self._handle, name))
 
     def check(self, topo: Union[Topology, str]) -> Proof:
         """What it proves there. ArgumentError when it is for other ranks or links."""
         topo, raw = as_handle(topo), _layouts.CertificateProof()
-        _errors.check(lib().tern_certificate_check(self._handle, topo and topo._handle,
+        _errors.check(lib().tern_certificate_check(self._handle, topo._handle,
                                                    ctypes.byref(raw)))
         return Proof(lib().tern_plan_kind_name(raw.kind).decode(), raw.root,
                      _enums.word("tern_certificate_scope", raw.scope), raw.us_per_byte,

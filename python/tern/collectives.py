@@ -27,13 +27,14 @@ before anything is done.
 from __future__ import annotations
 
 import weakref
+from numbers import Real
 from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
 from ._coll import ANY_RANK, NONE, ROOT_FROM, Call, describe, is_list, kinds
 from ._coll_v import describe_v
-from ._errors import argument_error
+from ._errors import argument_error, name_bytes
 from .window import nanoseconds
 
 Array = np.ndarray
@@ -201,7 +202,7 @@ class Within(Collectives):
     """Collectives.within: calls with a deadline of their own."""
 
     def __init__(self, target: Collectives, timeout: float) -> None:
-        if not timeout > 0:
+        if not isinstance(timeout, Real) or not timeout > 0:
             raise argument_error(f"within: timeout is {timeout}; it is a number of seconds above 0")
         self._target = target
         self._timeout_ns = nanoseconds(timeout)
@@ -217,7 +218,7 @@ def _with_order(call: Call, algorithm: Optional[str], any_order: bool) -> Call:
         if not isinstance(algorithm, str):
             raise argument_error(f"{call.kind.word}: algorithm is {algorithm!r}; it is a name of "
                                  "`tern info --algos`")
-        call.coll.algorithm = algorithm.encode()
+        call.coll.algorithm = name_bytes(f"{call.kind.word}: algorithm", algorithm)
     call.coll.order = 1 if any_order else 0
     return call
 

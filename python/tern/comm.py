@@ -16,7 +16,8 @@ import numpy as np
 
 from . import _dtypes
 from ._coll import Call, describe, kinds
-from ._errors import argument_error, check, fail, make, status_number
+from ._errors import (argument_error, check, fail, make, path_bytes, sentence_bytes,
+                      status_number)
 from ._library import lib
 from ._memory import Block, Blocks, as_bytes, operating, refuse_in_operation
 from .collectives import Array, Cache, Collectives, Op, can_cache
@@ -176,8 +177,10 @@ class Comm(Collectives):
         """Ends the communicator for all of its ranks: every call on it, also those under way in other
         threads, raises AbortedError with this rank and the sentence. Any thread. What was split
         from it goes on."""
+        if not isinstance(sentence, str):
+            raise argument_error(f"abort: sentence is of type {type(sentence).__name__}; it is a str")
         with self._blocks.turn:  # nobody destroys it meanwhile
-            check(lib().tern_comm_abort(self.handle, sentence.encode()))
+            check(lib().tern_comm_abort(self.handle, sentence_bytes(sentence)))
 
     @property
     def destroyed(self) -> bool:
@@ -246,7 +249,7 @@ def init(timeout: Optional[float] = None) -> Comm:
 def init_at(rank: int, nranks: int, path: str, timeout: Optional[float] = None) -> Comm:
     """The same for processes that anything else started: all call it with the same nranks and path,
     of which no file exists, and each with a rank of its own, 0..nranks-1."""
-    name = os.fsencode(path)
+    name = path_bytes("init_at: path", path)
     return _join(lambda options, comm: lib().tern_init_at(rank, nranks, name, options, comm), timeout)
 
 

@@ -57,8 +57,9 @@ class _Base:
 
     def load(self, path: Union[str, os.PathLike]) -> None:
         """Opens a shared object in which tasks find kernels by name."""
+        name = _errors.path_bytes("path", path)
         kernels.make_global()
-        _errors.check(lib().tern_graph_load(self._handle, os.fsencode(path)))
+        _errors.check(lib().tern_graph_load(self._handle, name))
 
     @property
     def run_number(self) -> int:
@@ -93,7 +94,7 @@ class _Base:
             name = name or "mixed"
         else:
             kept.append(kernels.set_kernel(task, kernel, given, self._raised))
-        task.name = kernels.name_of(kernel, name).encode()
+        task.name = _errors.name_bytes("name", kernels.name_of(kernel, name))
         if predicate is not None:
             made = _predicate(predicate)
             task.predicate = ctypes.pointer(made)

@@ -42,6 +42,7 @@ class Kernels:
     be opened, or that it has no such function. It is never closed: a chip may still use it."""
 
     def __init__(self, path: Union[str, os.PathLike]) -> None:
+        _errors.path_bytes("path", path)
         make_global()
         self.path = os.path.abspath(os.fspath(path))
         try:
@@ -161,7 +162,7 @@ def set_kernel(task: _layouts.Task, kernel: Any, given: Callable[[Any], Sequence
     if isinstance(kernel, Kernel):
         function = kernel.address
     elif isinstance(kernel, str):
-        text = kernel.encode()
+        text = _errors.name_bytes("the name of a kernel", kernel)
     elif callable(kernel):
         kept = callback(kernel, given, raised)
         function = ctypes.cast(kept, ctypes.c_void_p).value

@@ -188,7 +188,8 @@ class NodeGraph(TensorGraph):
         self._use_windows([wait[0] for wait in waits])
         handles = [domain._live() for domain in domains]
         task = _layouts.NodeTask(
-            name=None if name is None else name.encode(), function=function.encode(),
+            name=None if name is None else _errors.name_bytes(f"{where}: name", name),
+            function=_errors.name_bytes(f"{where}: the function", function),
             orchestrates=orchestrates, chips=_layouts.array_of(ctypes.c_int, numbers, where),
             chips_count=len(numbers), args=rows, args_count=len(per_chip[0]) if per_chip else 0,
             domains=(ctypes.c_void_p * max(len(handles), 1))(*handles), domains_count=len(handles),
@@ -237,8 +238,9 @@ class Node(Runs):
 
     def load(self, path: Union[str, os.PathLike]) -> None:
         """Every chip opens a shared object, whose functions tasks can then name. Between runs."""
+        name = os.path.abspath(_errors.path_bytes("path", path))
         with self._alone() as handle:
-            _errors.check(lib().tern_node_load(handle, os.fsencode(os.path.abspath(path))))
+            _errors.check(lib().tern_node_load(handle, name))
 
     def launch(self, program: Callable[[NodeGraph], Any]) -> None:
         """Queues a run in which program(graph), on a thread of the node, submits the tasks. What it
@@ -298,7 +300,7 @@ def serve(comm: "Comm", functions: Mapping[str, Any] = {}, *, graphs: Mapping[st
     raised: Any = collections.deque(maxlen=1)
     kernels.make_global()
     for row, (name, kernel) in zip(rows, functions.items()):
-        row.name = name.encode()
+        row.name = _errors.name_bytes("serve: the name of a function", name)
         if isinstance(kernel, kernels.Kernel):
             row.kernel = kernel.address
         elif callable(kernel):
@@ -308,7 +310,7 @@ def serve(comm: "Comm", functions: Mapping[str, Any] = {}, *, graphs: Mapping[st
             raise _errors.argument_error(f"serve: '{name}' is of type {type(kernel).__name__}; it is "
                                          "one of a Kernels or a function")
     for i, (name, build) in enumerate(graphs.items(), len(functions)):
-        rows[i].name = name.encode()
+        rows[i].name = _errors.name_bytes("serve: the name of a graph", name)
         if isinstance(build, Graph):
             rows[i].graph = build._handle
             continue

@@ -142,8 +142,8 @@ class Summary(NamedTuple):
 
 def kind_number(kind: str) -> int:
     """The number of a kind that plans can have; ArgumentError lists the words."""
-    number = ctypes.c_int()
-    _errors.check(lib().tern_plan_kind_parse(kind.encode(), ctypes.byref(number)))
+    number, word = ctypes.c_int(), _errors.name_bytes("kind", kind)
+    _errors.check(lib().tern_plan_kind_parse(word, ctypes.byref(number)))
     return number.value
 
 
@@ -225,11 +225,11 @@ class Plan:
         request = _layouts.AlgoRequest(
             kind=kind_number(kind), topo=topo._handle, bytes=bytes, unit=unit, root=root,
             order=_enums.number("tern_order", wanted, "order"),
-            algorithm=algorithm.encode() if algorithm else None)
+            algorithm=_errors.name_bytes("algorithm", algorithm) if algorithm else None)
         handle = ctypes.c_void_p()
         if as_run is not None:
-            _errors.check(lib().tern_coll_plan(ctypes.byref(request), as_run.encode(),
-                                               ctypes.byref(handle)))
+            way = _errors.name_bytes("as_run", as_run)
+            _errors.check(lib().tern_coll_plan(ctypes.byref(request), way, ctypes.byref(handle)))
         elif algorithm in (None, OPTIMAL):
             _search(request, _layouts.Search(seconds=seconds, seed=seed), handle)
         else:
@@ -239,20 +239,23 @@ class Plan:
     @classmethod
     def parse(cls, text: str, name: str = "text") -> "Plan":
         """Of a text (docs/plan-format.md); errors say `name`, line, column and what was wanted."""
-        handle, data = ctypes.c_void_p(), text.encode()
-        _errors.check(lib().tern_plan_parse(data, len(data), name.encode(), ctypes.byref(handle)))
+        handle, data = ctypes.c_void_p(), _errors.name_bytes("the text of a plan", text)
+        _errors.check(lib().tern_plan_parse(data, len(data), _errors.name_bytes("name", name),
+                                            ctypes.byref(handle)))
         return cls(handle.value)
 
     @classmethod
     def load(cls, path: Union[str, os.PathLike]) -> "Plan":
         """Of a file; errors as in parse."""
         handle = ctypes.c_void_p()
-        _errors.check(lib().tern_plan_load(os.fsencode(path), ctypes.byref(handle)))
+        name = _errors.path_bytes("path", path)
+        _errors.check(lib().tern_plan_load(name, ctypes.byref(handle)))
         return cls(handle.value)
 
     def save(self, path: Union[str, os.PathLike]) -> None:
         """Writes the text; the file appears whole or not at all."""
-        _errors.check(lib().tern_plan_save(self._handle, os.fsencode(path)))
+        name = _errors.path_bytes("path", path)
+        _errors.check(lib().tern_plan_save(self._handle, name))
 
     def _spec(self) -> _layouts.PlanSpec:
         return _layouts.PlanSpec.from_address(lib().tern_plan_get_spec(self._handle))
@@ -351,7 +354,7 @@ class Plan:
 
     def summary(self, topo: Union[Topology, str, None] = None) -> Summary:
         """What it costs there; without a topology every link exists and has 1 GB/s."""
-        topo, raw = as_handle(topo), _layouts.Summary()
+        topo, raw = topo if topo is None else as_handle(topo), _layouts.Summary()
         _errors.check(lib().tern_summary_make(self._handle, topo and topo._handle,
                                               ctypes.byref(raw)))
         page = _text.printed(lambda file: lib().tern_summary_print(ctypes.byref(raw), file))
@@ -364,7 +367,7 @@ class Plan:
         """Proves it, or finds all that is wrong: a tern.Check. Without a topology every link
         exists; in_place: is it also right where `out` is the memory of `in`?"""
         from .check import Check
-        return Check(self, as_handle(topo), in_place)
+        return Check(self, topo if topo is None else as_handle(topo), in_place)
 
     def prove(self, topo: Union[Topology, str, None] = None, in_place: bool = False) -> Check:
         """The Check of a plan that is right; CheckError, with all findings, of one that is not."""
@@ -418,7 +421,8 @@ class PlanBuilder:
         self._handle = None
         numbers = [_enums.number("tern_plan_buffer", word, "slots") for word in slots]
         spec = _layouts.PlanSpec(kind=kind_number(kind), nranks=nranks, bytes=bytes, unit=unit,
-                                 root=root, algorithm=algorithm.encode(),
+                                 root=root,
+                                 algorithm=_errors.name_bytes("algorithm", algorithm),
                                  slots=sum(1 << number for number in set(numbers)))
         handle = ctypes.c_void_p()
         _errors.check(lib().tern_plan_create(ctypes.byref(spec), ctypes.byref(handle)))

@@ -12,7 +12,7 @@ import ctypes
 import os
 from typing import Dict, Set, Union
 
-from ._errors import Error, last_sentence, status_number
+from ._errors import Error, last_sentence, path_bytes, status_number
 from ._library import lib
 from .context import Context
 
@@ -49,7 +49,8 @@ def _known(call: str, handle: int) -> int:
 
 def comm_init(rank: int, nranks: int, rootinfo_path: Union[str, os.PathLike]) -> int:
     """Joins nranks processes at a path of which no file exists; returns the CommHandle."""
-    handle = lib().comm_init(rank, nranks, os.fsencode(rootinfo_path))
+    path = path_bytes("comm_init: rootinfo_path", rootinfo_path)
+    handle = lib().comm_init(rank, nranks, path)
     if not handle:
         raise PlatformError(status_number("TERN_ERR_ARG"), last_sentence())
     _handles.add(handle)

@@ -101,7 +101,8 @@ class Session:
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        if getattr(self, "_handle", None) is not None:
+            self.close()
 
 
 def _part(call: str, window: Window, rank: int, offset: int, size_bytes: int) -> np.ndarray:

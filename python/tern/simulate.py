@@ -39,7 +39,7 @@ class Program:
         is not possible."""
         request = _layouts.ProgramRequest(
             kind=kind_number(kind), nranks=nranks, bytes=bytes, unit=unit,
-            algorithm=algorithm.encode(), group=group, piece_bytes=piece)
+            algorithm=_errors.name_bytes("algorithm", algorithm), group=group, piece_bytes=piece)
         handle = ctypes.c_void_p()
         _errors.check(lib().tern_program_create(ctypes.byref(request), ctypes.byref(handle)))
         self._made_of = (algorithm, nranks, bytes, kind, unit, group, piece)
@@ -212,9 +212,11 @@ def _options(memory: float, machine_memory: float, copy: float,
     return _layouts.SimOptions(
         memory_GBps=memory, machine_memory_GBps=machine_memory, copy_GBps=copy,
         reduce_GBps=(ctypes.c_double * 4)(*rates), op_us=op_us, jitter=jitter, seed=seed,
-        fails=(ctypes.c_char_p * _layouts.SIM_FAILS_MAX)(*(link.encode() for link in fails)),
+        fails=(ctypes.c_char_p * _layouts.SIM_FAILS_MAX)(
+            *(_errors.name_bytes("fail", link) for link in fails)),
         fails_count=len(fails), without_path=not path, without_bound=not bound,
-        trace=os.fsencode(trace) if trace is not None else None, trace_events=trace_events,
+        trace=_errors.path_bytes("trace", trace) if trace is not None else None,
+        trace_events=trace_events,
         **shared)
 
 
@@ -238,8 +240,6 @@ def sim(what: Union[Plan, Program], topo: Union[Topology, str], *, memory: float
     meeting, a post and a wake-up; 0: it is none. ArgumentError names the op that cannot be.
     """
     topo = as_handle(topo)
-    if topo is None:
-        raise _errors.argument_error("sim: a topology is needed")
     if not isinstance(what, (Plan, Program)):
         raise _errors.argument_error(f"sim: {what!r} is neither a Plan nor a Program")
     own_trace = None
@@ -277,8 +277,6 @@ def sim_sizes(kind: str, topo: Union[Topology, str], sizes: Iterable[int],
     programs (group, piece), which above 1024 ranks they always are. options: those of tern.sim.
     """
     topo = as_handle(topo)
-    if topo is None:
-        raise _errors.argument_error("sim_sizes: a topology is needed")
     names = [algorithms] if algorithms is None or isinstance(algorithms, str) else list(algorithms)
     rows = []
     for size in sizes:

@@ -38,13 +38,16 @@ class Topology:
                  slow: Union[str, List[str]] = ()) -> None:
         self._made_of = (word, cut, slow)
         handle = ctypes.c_void_p()
-        _errors.check(lib().tern_topo_create(word.encode(), ctypes.byref(handle)))
+        made_of = _errors.name_bytes("a topology", word)
+        _errors.check(lib().tern_topo_create(made_of, ctypes.byref(handle)))
         self._handle = handle.value
         self._close = weakref.finalize(self, lib().tern_topo_destroy, self._handle)
         for links in [cut] if isinstance(cut, str) else cut:
-            _errors.check(lib().tern_topo_cut(self._handle, links.encode()))
+            word = _errors.name_bytes("cut", links)
+            _errors.check(lib().tern_topo_cut(self._handle, word))
         for links in [slow] if isinstance(slow, str) else slow:
-            _errors.check(lib().tern_topo_slow(self._handle, links.encode()))
+            word = _errors.name_bytes("slow", links)
+            _errors.check(lib().tern_topo_slow(self._handle, word))
 
     @staticmethod
     def presets() -> List[str]:
@@ -106,6 +109,6 @@ class Topology:
         return f"<tern.Topology {self}>"
 
 
-def as_handle(topo: Union[Topology, str, None]) -> Optional[Topology]:
-    """A topology where a word may stand for one; None stays None."""
-    return Topology(topo) if isinstance(topo, str) else topo
+def as_handle(topo: Union[Topology, str]) -> Topology:
+    """A topology where a word may stand for one."""
+    return topo if isinstance(topo, Topology) else Topology(topo)

@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import math
 import operator
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -47,7 +48,7 @@ def timeout_ns(seconds: Optional[float]) -> int:
     """A timeout of a call: None is the communicator's own deadline."""
     if seconds is None:
         return TIMEOUT_DEFAULT
-    if not 0 <= seconds < 1e9:
+    if not isinstance(seconds, Real) or not 0 <= seconds < 1e9:
         raise argument_error(f"timeout is {seconds}; it is a number of seconds, 0 or more, or None")
     return int(seconds * 1e9)
 
@@ -61,7 +62,7 @@ def deadline_ns(seconds: Optional[float]) -> int:
     """The deadline of a job, a chip or a node; None: the default, math.inf: none."""
     if seconds is None:
         return 0
-    if not (0 < seconds < 1e9 or seconds == math.inf):
+    if not isinstance(seconds, Real) or not (0 < seconds < 1e9 or seconds == math.inf):
         raise argument_error(f"timeout is {seconds}; it is a number of seconds above 0, or None")
     return nanoseconds(seconds)
 

@@ -42,6 +42,56 @@ def test_elements_that_a_call_would_misread_are_refused(on_ranks):
     on_ranks(2, wrong_elements)
 
 
+NO_WORDS = ((5, "of type int"), (b"ring:2", "of type bytes"), ("\udcff", "no UTF-8"),
+            ("ring:2\0", "a NUL in it"))
+
+
+@pytest.mark.parametrize("word, text", NO_WORDS)
+def test_what_is_no_word_is_refused(word, text):
+    """Half a surrogate, and a NUL, behind which C would see nothing."""
+    mesh = tern.Topology("mesh:2")
+    plan = tern.Plan.make("all_reduce", mesh, 64)
+    refused(text, tern.Topology, word)
+    refused(text, tern.Topology, "mesh:4", cut=[word])
+    refused(text, tern.Topology, "mesh:4", slow=[word])
+    refused(text, tern.Plan.parse, word)
+    refused(text, tern.Plan.make, word, mesh, 64)
+    refused(text, tern.Plan.make, "all_reduce", word, 64)
+    refused(text, tern.Plan.make, "all_reduce", mesh, 64, algorithm=word)
+    refused(text, tern.Plan.make, "all_reduce", mesh, 64, as_run=word)
+    refused(text, tern.PlanBuilder, word, 2)
+    refused(text, tern.PlanBuilder, "all_reduce", 2, algorithm=word)
+    refused(text, tern.Program, word, 4, 64)
+    refused(text, plan.check, word)
+    refused(text, plan.sim, word)
+    refused(text, plan.sim, mesh, fail=[word])
+
+
+@pytest.mark.parametrize("name, text", ((5, "the name of a file"), (None, "the name of a file"),
+                                        ("a\0b", "a NUL in it")))
+def test_what_names_no_file_is_refused(name, text):
+    plan = tern.Plan.make("all_reduce", "mesh:2", 64)
+    for call in (tern.Plan.load, plan.save, tern.Certificate.load, tern.Kernels,
+                 lambda path: tern.init_at(0, 1, path), lambda path: tern.comm_init(0, 1, path)):
+        refused(text, call, name)
+
+
+def wrong_words_of_a_call(comm):
+    one = np.ones(1, np.float32)
+    refused("no UTF-8", comm.all_reduce, one, algorithm="\udcff")
+    refused("timeout is soon", comm.within, "soon")
+    refused("sentence is of type int", comm.abort, 3)
+    comm.barrier()
+    if comm.rank == 0:
+        comm.abort("half a pair: \udcff")
+    with pytest.raises(tern.AbortedError, match=r"half a pair: \\udcff"):
+        comm.barrier()
+
+
+def test_words_of_a_call_that_are_none(on_ranks):
+    on_ranks(2, wrong_words_of_a_call)
+
+
 def wrong_counts(comm):
     one, n = np.ones(1, np.float32), comm.size
     refused("no list of numbers", comm.all_gather_v, one, [1.9] * n)
