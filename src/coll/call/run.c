@@ -127,6 +127,21 @@ static void set_oldest(struct tern__calls *calls, struct tern__coll *call)
                                                                   : TERN__AWAITS_CROSSING;
 }
 
+// The lines that the next call will write first were last read by others: they are asked for now,
+// so that it finds them here. (quick.h stores into them; what is stored would be waited for here.)
+static void own_ahead(const struct tern__calls *calls, bool counts)
+{
+    uint32_t run = calls->published + 1;
+    if (calls->elsewhere != NULL) {
+        return;
+    }
+    tern__own_line(tern__area_head(calls->area, calls->rank, run));
+    if (counts) {
+        tern__own_line(tern__area_payload(calls->area, calls->rank, run));
+        tern__own_line(tern__area_letter(calls->area, calls->rank, run));
+    }
+}
+
 static void end_call(struct tern__calls *calls, struct tern__coll *call, int status)
 {
     set_oldest(calls, call->next);
@@ -149,7 +164,11 @@ static void end_call(struct tern__calls *calls, struct tern__coll *call, int sta
     tern__call_drop(call);
     call->status = status;
     call->ended_by = tern__thread_number();
+    bool counts = call->counts;
     tern__work_done(&calls->work, &call->done); // the call may be gone after this
+    if (calls->oldest == NULL) {
+        own_ahead(calls, counts);
+    }
 }
 
 static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t run)
