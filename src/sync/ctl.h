@@ -16,7 +16,7 @@
 
 #define TERN__CTL_MAGIC 0x6e726574u // "tern"
 // One more when ranks find anything else here, or in a communicator's area.
-#define TERN__CTL_ABI 21u
+#define TERN__CTL_ABI 22u
 #define TERN__COMM_SLOTS 256
 #define TERN__CTL_WINDOWS 1024 // of jobs on several machines
 #define TERN__CPU_WORDS 16     // processors 0..1023
@@ -62,6 +62,7 @@ enum tern__rank_end {
 
 #define TERN__RUNS_BYTES 512
 #define TERN__RUNS_TEXT_BYTES 64 // of them
+#define TERN__HELD_AREAS 8
 
 struct tern__ctl_rank {
     // Read by everyone who notifies this rank; written only when one of its threads goes to sleep.
@@ -87,6 +88,10 @@ struct tern__ctl_rank {
     // of TERN__DOING_HELD, the task that waits and for what; else "". Then, of TERN__DOING_HELD:
     // which tasks wait for what, and what would be notified after them (sync/circle.h).
     _Atomic uint64_t runs[TERN__RUNS_BYTES / 8];
+
+    // Until when, by the clock, the kernel holds pages of this rank's process for others: of areas
+    // of addresses, a word for each that have the same number modulo these (sync/reach.c).
+    alignas(TERN_CACHE_LINE) _Atomic uint64_t held_until[TERN__HELD_AREAS];
 };
 
 // A line of a rank that all ranks of a communicator read.
@@ -210,7 +215,7 @@ struct tern__ctl {
 };
 
 _Static_assert(sizeof(struct tern__bell) == 8, "shared layout");
-_Static_assert(sizeof(struct tern__ctl_rank) == 13 * TERN_CACHE_LINE, "shared layout");
+_Static_assert(sizeof(struct tern__ctl_rank) == 14 * TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__cell) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__record) == TERN_CACHE_LINE, "shared layout");
 _Static_assert(sizeof(struct tern__ctl_comm) % TERN_CACHE_LINE == 0, "shared layout");
