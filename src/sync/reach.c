@@ -27,7 +27,7 @@
 #define TURN_LEAST (UINT64_C(48) << 10)
 #define TURN_MOST (UINT64_C(1) << 20)
 #define TURNS_MOST (UINT64_C(4) << 20) // of more each comes to another area than the others, soon
-#define WAIT_MOST_NS UINT64_C(200000)  // a later time is of no clock of ours
+#define WAIT_MOST_NS UINT64_C(5000000) // 64 ranks, 1 MiB; a later time is of no clock of ours
 #define YIELD_NS UINT64_C(2000)
 static _Atomic uint32_t page_ns = 200; // the least that a page has taken this process
 
