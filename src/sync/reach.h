@@ -17,8 +17,9 @@
 
 #include "sync/group.h"
 
-// The bytes of one system call. Of 1 MiB each, copies took up to 15 % longer; the end of the owner
-// is noticed between two, and 16 MiB take some milliseconds.
+// The bytes of one system call, at most (of more than two ranks fewer: reach.c). Of 1 MiB each,
+// copies took up to 15 % longer; the end of the owner is noticed between two, and 16 MiB take some
+// milliseconds.
 #define TERN__REACH_PIECE (UINT64_C(16) << 20)
 
 // Before this process shows itself to others: lets the ranks read its memory. launcher: the process

@@ -134,7 +134,8 @@ static int see_help(tern_comm *comm, void *arg)
         int watches = kinds[k] == TERN_COLL_SEND ? taker : 1 - taker;
         char seen = 0;
         for (int call = 0; call < 5000 && seen == 0; call++) {
-            bool in_place = kinds[k] == TERN_COLL_SCATTER && rank == 0;
+            bool in_place =
+                rank == 0 && (kinds[k] == TERN_COLL_SCATTER || kinds[k] == TERN_COLL_BROADCAST);
             size_t own = kinds[k] == TERN_COLL_SCATTER_V && rank == 0 ? 0 : LARGE;
             const size_t counts[] = {kinds[k] == TERN_COLL_SCATTER_V ? 0 : LARGE, LARGE};
             tern_coll c = {.kind =
