@@ -286,8 +286,8 @@ static void either_may_die_in_the_middle(void **state)
     }
 }
 
-// Rank 0 is stopped for a while when it would copy: rank 1, whose calls have a limit, is held up
-// for a bounded time, and is told what it waited for.
+// All but rank 1 are stopped for a while when they would copy: rank 1, whose calls have a limit, is
+// held up for a bounded time, and is told what it waited for. Of three it gathers.
 static void stop(int signal_number)
 {
     raise(SIGSTOP);
@@ -295,29 +295,34 @@ static void stop(int signal_number)
 
 static int move_until_it_stops(int rank, const struct ranks *ranks, void *arg)
 {
-    static char buffer[LARGE];
+    static char in[LARGE];
+    static char out[3 * LARGE];
+    bool gathers = ranks->count == 3;
     const int *moment_us = arg;
     tern_comm *comm;
     int status = TERN_OK;
     CHECK(ranks_join(rank, ranks, RANKS_SOON_NS, &comm) == TERN_OK);
     CHECK(tern_barrier(comm) == TERN_OK);
-    if (rank == 0) {
+    if (rank != 1) {
         signal(SIGALRM, stop);
         ualarm((useconds_t)*moment_us, 0);
     }
     int64_t begin_ns = tern__now_ns();
     while (status == TERN_OK) {
-        tern_coll call = {.kind = TERN_COLL_BROADCAST,
-                          .in = buffer,
-                          .out = buffer,
+        tern_coll call = {.kind = gathers ? TERN_COLL_GATHER : TERN_COLL_BROADCAST,
+                          .in = in,
+                          .out = gathers ? out : in,
                           .count = LARGE,
                           .dtype = TERN_U8,
+                          .root = gathers ? 1 : 0,
                           .timeout_ns = 300000000};
         status = tern_coll_run(comm, &call);
     }
     if (rank == 1) {
-        CHECK(kill(ranks->pids[0], SIGCONT) == 0);
-        CHECK(status == TERN_ERR_TIMEOUT && kit_mentions("broadcast"));
+        for (int other = 0; other < ranks->count; other++) {
+            CHECK(kill(ranks->pids[other], SIGCONT) == 0);
+        }
+        CHECK(status == TERN_ERR_TIMEOUT && kit_mentions(gathers ? "gather" : "broadcast"));
         CHECK(tern__now_ns() - begin_ns < INT64_C(10000000000));
     }
     return 0;
@@ -325,9 +330,9 @@ static int move_until_it_stops(int rank, const struct ranks *ranks, void *arg)
 
 static void a_stopped_owner_holds_nobody_up_for_ever(void **state)
 {
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 8; i++) {
         int moment_us = 1000 + i * 1771 % 20000;
-        assert_true(ranks_run(2, move_until_it_stops, &moment_us, 60));
+        assert_true(ranks_run(2 + i % 2, move_until_it_stops, &moment_us, 60));
     }
 }
 
