@@ -166,8 +166,8 @@ static void who_gives_in_any_kind_helps(void **state)
 static int run_gathers(tern_comm *world, void *arg)
 {
     static const size_t bytes[] = {(128 << 10) - 8, 128 << 10, 300008, 1300008};
-    static const enum kit_place ins[] = {KIT_HEAP, KIT_BYTE, KIT_ODD}; // no help out of windows
-    static const enum kit_place outs[] = {KIT_HEAP, KIT_WINDOW, KIT_ALLOC, KIT_ODD, KIT_BYTE};
+    static const int ins[] = {KIT_HEAP, KIT_BYTE, KIT_ODD}; // no help out of windows
+    static const int outs[] = {KIT_HEAP, KIT_WINDOW, KIT_ALLOC, KIT_ODD, KIT_BYTE};
     struct kit_bench bench;
     CHECK(kit_open(world, (size_t)1300008 * 8, 1, &bench) == 0);
     for (size_t turn = 0; turn < kit_number("TERN_TEST_TURNS", 4 * KIT_MODES * 4); turn++) {
