@@ -15,17 +15,12 @@
 
 #define PAGE 4096
 
-static size_t pages_of(size_t bytes)
-{
-    return (bytes + PAGE - 1) / PAGE * PAGE;
-}
-
+// Where malloc says, which is seldom where a page begins: programs have no other memory.
 static char *touched_memory(size_t bytes)
 {
-    size_t whole = pages_of(bytes);
-    char *memory = aligned_alloc(PAGE, whole);
+    char *memory = malloc(bytes);
     if (memory != NULL) {
-        memset(memory, 1, whole);
+        memset(memory, 1, bytes);
     }
     return memory;
 }
@@ -86,19 +81,28 @@ void perf_buffers_close(struct perf_buffers *buffers)
     *buffers = (struct perf_buffers){0};
 }
 
+// The pages that it has alone.
+static void give_back(char *memory, size_t bytes)
+{
+    size_t head = -(uintptr_t)memory % PAGE;
+    if (bytes >= head + PAGE) {
+        madvise(memory + head, (bytes - head) / PAGE * PAGE, MADV_DONTNEED);
+    }
+}
+
 void perf_buffers_lend(const struct perf_buffers *buffers, size_t bytes)
 {
     if (buffers->memory == PERF_MALLOC) {
-        madvise(buffers->in, pages_of(bytes), MADV_DONTNEED);
-        madvise(buffers->out, pages_of(bytes), MADV_DONTNEED);
+        give_back(buffers->in, bytes);
+        give_back(buffers->out, bytes);
     }
 }
 
 void perf_buffers_take_back(const struct perf_buffers *buffers, size_t bytes)
 {
     if (buffers->memory == PERF_MALLOC) {
-        memset(buffers->in, 1, pages_of(bytes));
-        memset(buffers->out, 1, pages_of(bytes));
+        memset(buffers->in, 1, bytes);
+        memset(buffers->out, 1, bytes);
     }
 }
 

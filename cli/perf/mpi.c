@@ -31,7 +31,8 @@ struct question {
     unsigned long long total;
     char dtype[16], op[16];
     int root, in_place;
-    int instant; // they begin at one, not after a barrier
+    int instant;  // they begin at one, not after a barrier
+    int malloced; // buffers; else they begin with a page
     long warmup, iterations;
     long together, nbuffers; // calls between two beginnings; pairs of buffers in turn
     double budget_us;
@@ -276,11 +277,18 @@ static void measure(const struct call *calls, const struct question *question, c
 
 // Ordinary numbers, so that no processor takes its time over them: 1.0, 1.0, … or bytes of 1.
 // Touches every page.
-static void *make_buffer(size_t bytes, const char *dtype)
+static void *make_buffer(size_t bytes, const struct question *question)
 {
-    char *buffer = NULL;
+    void *memory = NULL;
+    const char *dtype = question->dtype;
     size_t whole = (bytes + 4095) / 4096 * 4096 + 4096;
-    if (posix_memalign((void **)&buffer, 4096, whole) != 0) {
+    if (question->malloced) {
+        memory = malloc(whole);
+    } else if (posix_memalign(&memory, 4096, whole) != 0) {
+        return NULL;
+    }
+    char *buffer = memory;
+    if (buffer == NULL) {
         return NULL;
     }
     uint64_t one = UINT64_C(0x0101010101010101);
@@ -326,8 +334,8 @@ static void answer_question(const struct question *question, char *answer, size_
     MPI_Type_get_extent(call.type, &low, &element);
     size_t bytes = ((size_t)question->total * (size_t)element + 127) / 64 * 64;
     size_t pairs = (size_t)question->nbuffers;
-    char *in = make_buffer(bytes * pairs, question->dtype);
-    char *out = make_buffer(bytes * pairs, question->dtype);
+    char *in = make_buffer(bytes * pairs, question);
+    char *out = make_buffer(bytes * pairs, question);
     struct call *calls = calloc(pairs, sizeof *calls);
     if (in == NULL || out == NULL || calls == NULL) {
         fprintf(stderr, "no memory for two buffers of %zu bytes\n", bytes * pairs);
@@ -394,10 +402,10 @@ int main(int argc, char **argv)
         struct question question;
         char kind[32];
         text[length] = '\0';
-        if (sscanf(text, "%31s %llu %15s %15s %d %d %ld %ld %ld %ld %d %lf", kind, &question.total,
-                   question.dtype, question.op, &question.root, &question.in_place,
+        if (sscanf(text, "%31s %llu %15s %15s %d %d %ld %ld %ld %ld %d %d %lf", kind,
+                   &question.total, question.dtype, question.op, &question.root, &question.in_place,
                    &question.warmup, &question.iterations, &question.together, &question.nbuffers,
-                   &question.instant, &question.budget_us) != 12 ||
+                   &question.instant, &question.malloced, &question.budget_us) != 13 ||
             question.together < 1 || question.nbuffers < 1) {
             break;
         }

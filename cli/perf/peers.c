@@ -74,11 +74,11 @@ static enum perf_answer give_up(struct perf_peer *peer, const struct perf_questi
 static enum perf_answer ask(struct perf_peer *peer, const struct perf_question *question,
                             char *text, size_t size)
 {
-    snprintf(text, size, "%s %llu %s %s %d %d %ld %ld %ld %ld %d %.0f",
+    snprintf(text, size, "%s %llu %s %s %d %d %ld %ld %ld %ld %d %d %.0f",
              perf_shapes[question->kind].word, (unsigned long long)question->total, question->dtype,
              question->op, question->root, question->in_place, question->warmup,
              question->iterations, question->together, question->nbuffers, question->instant,
-             question->budget_us);
+             question->malloced, question->budget_us);
     peer->busy = true;
     for (int rank = 0; rank < peer->nranks; rank++) {
         if (send(peer->fds[rank], text, strlen(text), MSG_NOSIGNAL) < 0) {

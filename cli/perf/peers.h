@@ -55,7 +55,8 @@ struct perf_question {
     const char *dtype, *op;
     int root;
     bool in_place;
-    bool instant; // all begin at one, not after a barrier
+    bool instant;  // all begin at one, not after a barrier
+    bool malloced; // buffers lie where malloc says; else each begins with a page, as windows do
     long warmup, iterations;
     long together, nbuffers; // calls between two beginnings; pairs of buffers in turn
     double budget_us;        // of its time; iterations that do not fit are left out, down to 3

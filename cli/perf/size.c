@@ -217,6 +217,7 @@ static void ask_peers(struct perf_sweep *sweep, struct size *size, int round)
                                      .root = options->root,
                                      .in_place = options->in_place,
                                      .instant = sweep->board.meet != NULL,
+                                     .malloced = options->memory == PERF_MALLOC,
                                      .together = perf_calls_together(options),
                                      .nbuffers = options->nbuffers,
                                      .warmup = size->warmup,
