@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "faces/acl/acl.h"
 #include "faces/simpler.h"
 
@@ -273,7 +274,7 @@ int finalize_runtime(RuntimeHandle handle)
         return tern__simpler_tell("finalize_runtime", status);
     }
     for (size_t i = 0; i < runtime->pairs_count && runtime->complete; i++) {
-        memcpy(runtime->pairs[i].host, runtime->pairs[i].device, runtime->pairs[i].size);
+        tern__memcpy(runtime->pairs[i].host, runtime->pairs[i].device, runtime->pairs[i].size);
     }
     return tern__simpler_tell("finalize_runtime", release(runtime));
 }

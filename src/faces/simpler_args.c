@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "faces/simpler.h"
 
 static uint64_t tensor_bytes(const ContinuousTensor *tensor)
@@ -35,7 +36,7 @@ static int stage(struct simpler *runtime, ContinuousTensor *tensor, int directio
                           host);
     }
     if (direction != TERN_SIMPLER_ARG_OUTPUT_PTR) {
-        memcpy(device, host, size);
+        tern__memcpy(device, host, size);
     } else {
         memset(device, 0, size);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "faces/acl/acl.h"
 #include "faces/simpler.h"
 
@@ -74,7 +75,7 @@ static int copy(const char *call, void *to, const void *from, size_t size)
                                                    from, to));
     }
     if (size > 0) {
-        memcpy(to, from, size);
+        tern__memcpy(to, from, size);
     }
     return 0;
 }

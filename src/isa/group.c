@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "base/public.h"
 #include "base/trace.h"
 #include "isa/check.h"
@@ -219,7 +220,7 @@ static void combine_block(const struct reduction *r, const char *const *rows, si
         r->combine(&block, 1, from, r->count, count, false);
         return;
     }
-    memcpy(block, from[0], count * r->to->element_bytes);
+    tern__memcpy(block, from[0], count * r->to->element_bytes);
     for (int s = 1; s < r->count; s++) {
         const char *const two[] = {block, from[s]};
         r->combine(&block, 1, two, 2, count, false);

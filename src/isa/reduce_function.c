@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/memcpy.h"
+
 enum { BLOCK_BYTES = TERN__REDUCE_FUNCTION_MAX };
 
 static bool is_aligned(const char *address, size_t to)
@@ -27,17 +29,17 @@ void tern__reduce_function(tern_reduce_function *function, void *arg, size_t ele
         size_t part = count - at < block ? count - at : block;
         size_t offset = at * element_bytes;
         size_t bytes = part * element_bytes;
-        memcpy(accumulator, sources[0] + offset, bytes);
+        tern__memcpy(accumulator, sources[0] + offset, bytes);
         for (int s = 1; s < sources_count; s++) {
             const char *source = sources[s] + offset;
             if (!is_aligned(source, element_bytes)) {
-                memcpy(straight, source, bytes);
+                tern__memcpy(straight, source, bytes);
                 source = straight;
             }
             function(accumulator, source, part, arg);
         }
         for (int d = 0; d < destinations_count; d++) {
-            memcpy(destinations[d] + offset, accumulator, bytes);
+            tern__memcpy(destinations[d] + offset, accumulator, bytes);
         }
     }
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/memcpy.h"
 #include "isa/reduce.h"
 
 // Measured on a Xeon with page-aligned windows: with more than 8 sources and 8 destinations at a

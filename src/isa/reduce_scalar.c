@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/memcpy.h"
 #include "isa/element_bytes.h"
 #include "isa/reduce.h"
 
@@ -71,7 +72,7 @@ INLINE void average(tern_dtype dtype, char *const *to, int m, const char *const 
             memcpy(cells + i * size, &quotient, size);
         }
         for (int d = 0; d < m; d++) {
-            memcpy(to[d] + at * size, cells, part * size);
+            tern__memcpy(to[d] + at * size, cells, part * size);
         }
     }
 }
@@ -168,7 +169,7 @@ INLINE void locate(tern_dtype dtype, bool greatest, char *const *to, int m, cons
 static void copy_all(char *const *to, int m, const char *from, size_t bytes)
 {
     for (int d = 0; d < m; d++) {
-        memmove(to[d], from, bytes);
+        tern__memmove(to[d], from, bytes);
     }
 }
 

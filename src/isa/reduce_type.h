@@ -260,7 +260,7 @@ REDUCE_INLINE void T(reduce)(tern_reduce_op op, char *const *to, int m, const ch
     size_t bytes = count * sizeof(TYPE_CELL);
     if (n == 1) {
         for (int d = 0; d < m; d++) {
-            memmove(to[d], from[0], bytes);
+            tern__memmove(to[d], from[0], bytes);
         }
 #ifdef TYPE_COMMON
     } else if (op == TERN_SUM && n == 2 && m == 2) {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/memcpy.h"
 #include "base/order.h"
 
 // Not whole lines.
@@ -15,12 +16,12 @@ tern__store_unaligned(char *to, const char *from, size_t bytes, size_t element_b
 {
     size_t word = element_bytes > sizeof(uint32_t) ? element_bytes : sizeof(uint32_t);
     if (((uintptr_t)to & (word - 1)) != 0 || bytes < word) { // a power of 2
-        memcpy(to, from, bytes);                             // no word that anybody could wait for
+        tern__memcpy(to, from, bytes);                       // no word that anybody could wait for
         return;
     }
     size_t line = TERN_CACHE_LINE - (uintptr_t)to % TERN_CACHE_LINE;
     size_t first = bytes < line ? bytes : line;
-    memcpy(to + first, from + first, bytes - first);
+    tern__memcpy(to + first, from + first, bytes - first);
     memcpy(to + word, from + word, first - word);
     tern__publish_bytes(to, from, word); // partner: who waits for the row
 }
@@ -58,7 +59,7 @@ static inline void tern__store_bytes(char *to, const char *from, size_t bytes, s
     if (bytes % TERN_CACHE_LINE == 0 && bytes <= TERN__STORE_BACK_BYTES && TERN__STORES_BACK) {
         tern__store_back(to, from, bytes);
     } else {
-        memcpy(to + TERN_CACHE_LINE, from + TERN_CACHE_LINE, bytes - TERN_CACHE_LINE);
+        tern__memcpy(to + TERN_CACHE_LINE, from + TERN_CACHE_LINE, bytes - TERN_CACHE_LINE);
     }
     memcpy(to + sizeof(uint64_t), from + sizeof(uint64_t), TERN_CACHE_LINE - sizeof(uint64_t));
     tern__publish_bytes(to, from, sizeof(uint64_t)); // partner: who waits for the row

@@ -11,6 +11,7 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "base/public.h"
 #include "isa/check.h"
 #include "isa/reduce.h"
@@ -386,8 +387,8 @@ static void copy_part(const tern_tile *to, const tern_tile *from, int32_t row, i
     bool same = to->dtype == from->dtype;
     for (int64_t i = 0; i < to->valid_rows; i++) {
         if (same && sides[0].element == 1 && sides[1].element == 1) {
-            memmove(at(&sides[0], i, 0), at(&sides[1], row + i, column),
-                    (size_t)to->valid_columns * sides[0].element_bytes);
+            tern__memmove(at(&sides[0], i, 0), at(&sides[1], row + i, column),
+                          (size_t)to->valid_columns * sides[0].element_bytes);
             continue;
         }
         for (int64_t j = 0; j < to->valid_columns; j += TERN__WIDE_COUNT) {

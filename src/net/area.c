@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "net/state.h"
 #include "sync/bell.h"
 
@@ -43,7 +44,7 @@ static void send_line(struct tern__net *net, int to, const struct tern__net_area
 static char *append(char *to, const char *from, uint64_t bytes)
 {
     if (bytes > 0) {
-        memcpy(to, from, bytes);
+        tern__memcpy(to, from, bytes);
     }
     return to + bytes;
 }
@@ -148,7 +149,7 @@ static bool store(const struct tern__net_window *window, const struct tern__net_
         return false;
     }
     if (count > line_bytes) {
-        memcpy(part + message->offset, bytes + line_bytes, count - line_bytes);
+        tern__memcpy(part + message->offset, bytes + line_bytes, count - line_bytes);
     }
     if (line_bytes > 0) {
         memcpy(line + sizeof(uint32_t), bytes, line_bytes);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/memcpy.h"
 #include "net/state.h"
 #include "tern/dtype.h"
 
@@ -51,7 +52,7 @@ static void put_done(struct tern__net *net, int peer, const struct tern__net_mes
 static void store_row(char *to, const char *from, uint64_t bytes)
 {
     size_t first = tern__net_first_bytes(to, bytes);
-    memcpy(to + first, from + first, bytes - first);
+    tern__memcpy(to + first, from + first, bytes - first);
     if (first > 0) {
         tern__publish_bytes(to, from, first); // partner: who waits for the row
     }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "net/state.h"
 #include "sync/interrupt.h"
 #include "sync/wait.h"
@@ -178,7 +179,7 @@ static void block_asked(struct tern__net *net, int peer, const struct tern__net_
         return;
     }
     for (uint64_t row = 0; row < rows; row++) {
-        memcpy(rows_here + row * row_bytes, from + row * message->more, row_bytes);
+        tern__memcpy(rows_here + row * row_bytes, from + row * message->more, row_bytes);
     }
     struct tern__net_message got = {.kind = TERN__NET_GOT_BLOCK,
                                     .key = message->key,
@@ -228,7 +229,7 @@ static void got_block(struct tern__net *net, int peer, const struct tern__net_me
     if (get != NULL && tern__flag_load(&get->state) == TERN__GET_ASKED &&
         get->bytes == message->bytes) {
         for (uint64_t at = 0, row = 0; at < get->bytes; at += get->row_bytes, row++) {
-            memcpy(get->to + row * get->stride_bytes, payload + at, get->row_bytes);
+            tern__memcpy(get->to + row * get->stride_bytes, payload + at, get->row_bytes);
         }
     }
     finish(net, get, false);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memcpy.h"
 #include "net/state.h"
 #include "sync/group.h"
 
@@ -111,7 +112,7 @@ static void store(struct tern__net_link *link, const char *from, uint64_t bytes)
     uint64_t first = link->got < link->head_bytes ? link->head_bytes - link->got : 0;
     first = first < bytes ? first : bytes;
     memcpy(link->head + link->got % sizeof link->head, from, first);
-    memcpy(link->to + link->got + first, from + first, bytes - first);
+    tern__memcpy(link->to + link->got + first, from + first, bytes - first);
 }
 
 static void store_head(const struct tern__net_link *link)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "net/carry.h"
 #include "net/state.h"
 #include "sync/group.h"
@@ -133,8 +134,8 @@ static bool send_rows(struct tern__far_part *far, const char *local, const tern_
 {
     char pack[TERN__NET_PACK];
     for (size_t row = 0; row < rows; row++) {
-        memcpy(pack + row * block->row_bytes, local + row * block->local_stride_bytes,
-               block->row_bytes);
+        tern__memcpy(pack + row * block->row_bytes, local + row * block->local_stride_bytes,
+                     block->row_bytes);
     }
     far->message.value = block->row_bytes;
     far->message.more = block->window_stride_bytes;

@@ -3,6 +3,7 @@
 
 #include "xport/copy.h"
 
+#include "base/memcpy.h"
 #include "xport/expose.h"
 
 struct tern__quickest tern__copy_known[TERN__QUICKEST_CLASSES];
@@ -21,7 +22,7 @@ void tern__copy_by(enum tern__copy_way way, char *to, const char *from, size_t b
         return;
     }
     for (size_t at = 0; at < bytes; at += part) {
-        memcpy(to + at, from + at, bytes - at < part ? bytes - at : part);
+        tern__memcpy(to + at, from + at, bytes - at < part ? bytes - at : part);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/memcpy.h"
 #include "xport/quickest.h"
 
 enum tern__copy_way {
@@ -32,13 +33,13 @@ extern struct tern__quickest tern__copy_known[TERN__QUICKEST_CLASSES];
 
 void tern__copy_by(enum tern__copy_way way, char *to, const char *from, size_t bytes);
 
-// memcpy of any length; meant for TERN__COPY_LONG bytes and more. Data path.
+// Of any length; meant for TERN__COPY_LONG bytes and more. Data path.
 void tern__copy_long(void *to, const void *from, size_t bytes);
 
 static inline void tern__copy(void *to, const void *from, size_t bytes)
 {
     if (bytes < TERN__COPY_LONG) {
-        memcpy(to, from, bytes);
+        tern__memcpy(to, from, bytes);
     } else {
         tern__copy_long(to, from, bytes);
     }

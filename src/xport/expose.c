@@ -68,7 +68,7 @@ void tern__expose(void *to, const void *from, uint64_t bytes)
 
 void tern__expose(void *to, const void *from, uint64_t bytes)
 {
-    memcpy(to, from, bytes);
+    tern__memcpy(to, from, bytes);
 }
 
 #endif

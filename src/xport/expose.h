@@ -16,12 +16,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/memcpy.h"
 #include "xport/distance.h"
 
 // From so many bytes on. Below, the lines are on their way to the reader before all are written.
 #define TERN__EXPOSE_FROM UINT64_C(2048)
 
-// memcpy, for bytes that other ranks read and this one does not. They are there for whoever
+// A copy, for bytes that other ranks read and this one does not. They are there for whoever
 // observes a flag that is stored afterwards. Data path.
 void tern__expose(void *to, const void *from, uint64_t bytes);
 
@@ -42,7 +43,7 @@ static inline void tern__hand_over(const struct tern__distance *distance, void *
     if (bytes >= TERN__EXPOSE_FROM && tern__goes_past(distance)) {
         tern__expose(to, from, bytes);
     } else {
-        memcpy(to, from, bytes);
+        tern__memcpy(to, from, bytes);
     }
 }
 

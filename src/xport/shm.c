@@ -11,6 +11,7 @@
 
 #include "base/f16c.h"
 #include "base/half.h"
+#include "base/memcpy.h"
 #include "xport/copy.h"
 #include "xport/xport.h"
 
@@ -27,16 +28,16 @@ static void shm_get(const char *remote, char *local, size_t size_bytes)
 static void shm_put_block(char *remote, const char *local, const tern_block *block)
 {
     for (size_t row = 0; row < block->rows; row++) {
-        memcpy(remote + row * block->window_stride_bytes, local + row * block->local_stride_bytes,
-               block->row_bytes);
+        tern__memcpy(remote + row * block->window_stride_bytes,
+                     local + row * block->local_stride_bytes, block->row_bytes);
     }
 }
 
 static void shm_get_block(const char *remote, char *local, const tern_block *block)
 {
     for (size_t row = 0; row < block->rows; row++) {
-        memcpy(local + row * block->local_stride_bytes, remote + row * block->window_stride_bytes,
-               block->row_bytes);
+        tern__memcpy(local + row * block->local_stride_bytes,
+                     remote + row * block->window_stride_bytes, block->row_bytes);
     }
 }
 

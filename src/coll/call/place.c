@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "coll/call/place.h"
 #include "comm/registry.h"
 #include "plan/slices.h"
@@ -437,8 +438,8 @@ void tern__call_unload(struct tern__coll *call)
     const struct tern__calls *calls = call->calls;
     for (int rank = 0; call->flat != NULL && call->share_bytes > 0 && rank < calls->nranks;
          rank++) {
-        memcpy(call->outs[rank], call->flat + (uint64_t)rank * call->share_bytes,
-               call->share_bytes);
+        tern__memcpy(call->outs[rank], call->flat + (uint64_t)rank * call->share_bytes,
+                     call->share_bytes);
     }
     if (call->way != TERN__WAY_STAGED || !call->copied || call->ended < call->announced ||
         call->out == NULL) {
@@ -454,7 +455,7 @@ void tern__call_unload(struct tern__coll *call)
     }
     int shares = tern__kind_out_all(call->plan_kind) ? calls->nranks : 1;
     for (int share = 0; share < shares; share++) {
-        memcpy(call->out + tern__call_out_at(call, share) + skip, from + (uint64_t)share * part,
-               part);
+        tern__memcpy(call->out + tern__call_out_at(call, share) + skip,
+                     from + (uint64_t)share * part, part);
     }
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "coll/call/trace.h"
 #include "comm/registry.h"
 #include "xport/copy.h"
@@ -144,7 +145,7 @@ static int take_piece(struct tern__endpoint *endpoint, int from, const struct ta
             tern__hand_measure(&calls->distance, data, mail->bytes);
         }
         if (mail->bytes > 0) {
-            memcpy(target->to, data, mail->bytes);
+            tern__memcpy(target->to, data, mail->bytes);
         }
     }
     pipe->pieces = number;
@@ -163,7 +164,7 @@ static void deliver(struct tern__pipe *pipe, struct tern__early *early,
                     struct tern__message *message)
 {
     if (early->bytes > 0) {
-        memcpy(message->buffer, early->data, early->bytes);
+        tern__memcpy(message->buffer, early->data, early->bytes);
     }
     message->moved = early->bytes;
     tern__early_free(pipe, early);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memcpy.h"
 #include "faces/acl/memory.h"
 #include "faces/acl/state.h"
 #include "tern/stream.h"
@@ -23,7 +24,7 @@ static int run_transfer(void *args)
     for (size_t row = 0; row < transfer->height; row++) {
         char *to = transfer->to + row * transfer->to_pitch;
         if (transfer->from != NULL) {
-            memmove(to, transfer->from + row * transfer->from_pitch, transfer->width);
+            tern__memmove(to, transfer->from + row * transfer->from_pitch, transfer->width);
         } else {
             memset(to, transfer->value, transfer->width);
         }

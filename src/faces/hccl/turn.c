@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memcpy.h"
 #include "faces/hccl/device.h"
 #include "tern/memory.h"
 
@@ -169,7 +170,7 @@ static void pack(const struct hccl_server *server, const struct device_task *tas
     char *to = server->scratch;
     for (int i = 0; i < turn->blocks; i++) {
         size_t bytes = turn->in_counts[i] * task->element;
-        memcpy(to, (const char *)turn->coll.in + turn->in_offsets[i] * task->element, bytes);
+        tern__memcpy(to, (const char *)turn->coll.in + turn->in_offsets[i] * task->element, bytes);
         turn->in_offsets[i] = (size_t)(to - (char *)server->scratch) / task->element;
         to += bytes;
     }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/memcpy.h"
 #include "faces/hccl/device.h"
 #include "tern/block.h"
 #include "tern/put.h"
@@ -102,7 +103,7 @@ int tern__hccl_store(const struct hccl_server *server, uintptr_t to, const void 
             return tern_put(window, rank, offset, from, bytes);
         }
     }
-    memmove((void *)to, from, bytes);
+    tern__memmove((void *)to, from, bytes);
     return TERN_OK;
 }
 

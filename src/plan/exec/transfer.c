@@ -7,6 +7,7 @@
 #include <stdalign.h>
 
 #include "base/clock.h"
+#include "base/memcpy.h"
 #include "base/trace.h"
 #include "net/net.h"
 #include "xport/copy.h"
@@ -218,7 +219,7 @@ static void spread_by(const void *arg, int way)
             if (way == TERN__PAST) {
                 tern__expose(work->to[d] + at, work->from[0] + at, part);
             } else {
-                memcpy(work->to[d] + at, work->from[0] + at, part);
+                tern__memcpy(work->to[d] + at, work->from[0] + at, part);
             }
         }
     }
