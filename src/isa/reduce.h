@@ -55,8 +55,8 @@ enum { TERN__REDUCE_DTYPES = 12, TERN__REDUCE_OPS = 10 };
 typedef tern__reduce_fn *tern__reduce_row[TERN__REDUCE_OPS];
 typedef const tern__reduce_row *tern__reduce_table[TERN__REDUCE_DTYPES];
 
-// What is no matter of vectors, for all levels: averages of integers, minloc and maxloc. The tables
-// of the levels have the rest.
+// What is no matter of vectors, for all levels: averages of integers, and minloc and maxloc where a
+// level has none. The tables of the levels have the rest.
 extern const tern__reduce_table tern__reduce_scalar;
 extern const tern__reduce_table tern__reduce_portable;
 #if defined(__x86_64__)

@@ -85,6 +85,28 @@ REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size
     }
 }
 
+#if REDUCE_BYTES >= 32 // with less, comparisons of 64 bits are no matter of vectors
+#define REDUCE_LOCATES
+typedef int64_t reduce_longs __attribute__((vector_size(REDUCE_BYTES)));
+typedef uint64_t reduce_ulongs __attribute__((vector_size(REDUCE_BYTES)));
+
+// All bytes of a vector, or fewer, where the rest is 0.
+REDUCE_INLINE reduce_longs reduce_load_longs(const char *from, size_t bytes)
+{
+    return bytes == REDUCE_BYTES ? (reduce_longs) * (const reduce_loose *)(const void *)from
+                                 : (reduce_longs)reduce_load_part(from, bytes);
+}
+
+REDUCE_INLINE void reduce_store_longs(char *to, reduce_longs longs, size_t bytes)
+{
+    if (bytes == REDUCE_BYTES) {
+        *(reduce_loose *)(void *)to = (reduce_loose)longs;
+    } else {
+        reduce_store_part(to, (reduce_bytes)longs, bytes);
+    }
+}
+#endif
+
 // Whatever wraps around or works on bits does not know the sign.
 #define U8_sum I8_sum
 #define U8_prod I8_prod
@@ -112,6 +134,8 @@ REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size
 #define REDUCE_BF16 2
 
 #define TYPE_NAME F32
+#define TYPE_PAIR_SHIFT 32
+#define TYPE_INFINITY INT64_C(0x7f800000)
 #define TYPE_COMMON
 #define TYPE_CELL float
 #define TYPE_ACC float
@@ -129,6 +153,8 @@ REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size
 #include "isa/reduce_type.h"
 
 #define TYPE_NAME F16
+#define TYPE_PAIR_SHIFT 48
+#define TYPE_INFINITY INT64_C(0x7c00)
 #define TYPE_COMMON
 #define TYPE_CELL uint16_t
 #define TYPE_ACC float
@@ -138,6 +164,8 @@ REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size
 #include "isa/reduce_type.h"
 
 #define TYPE_NAME BF16
+#define TYPE_PAIR_SHIFT 48
+#define TYPE_INFINITY INT64_C(0x7f80)
 #define TYPE_COMMON
 #define TYPE_CELL uint16_t
 #define TYPE_ACC float
@@ -147,6 +175,7 @@ REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size
 #include "isa/reduce_type.h"
 
 #define TYPE_NAME I8
+#define TYPE_PAIR_SHIFT 56
 #define TYPE_CELL int8_t
 #define TYPE_ACC int8_t
 #define TYPE_BITS uint8_t
@@ -154,6 +183,7 @@ REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size
 #include "isa/reduce_type.h"
 
 #define TYPE_NAME I16
+#define TYPE_PAIR_SHIFT 48
 #define TYPE_CELL int16_t
 #define TYPE_ACC int16_t
 #define TYPE_BITS uint16_t
@@ -161,6 +191,7 @@ REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size
 #include "isa/reduce_type.h"
 
 #define TYPE_NAME I32
+#define TYPE_PAIR_SHIFT 32
 #define TYPE_CELL int32_t
 #define TYPE_ACC int32_t
 #define TYPE_BITS uint32_t
@@ -175,6 +206,7 @@ REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size
 #include "isa/reduce_type.h"
 
 #define TYPE_NAME U8
+#define TYPE_PAIR_SHIFT 56
 #define TYPE_UNSIGNED
 #define TYPE_CELL uint8_t
 #define TYPE_ACC uint8_t
@@ -183,6 +215,7 @@ REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size
 #include "isa/reduce_type.h"
 
 #define TYPE_NAME U16
+#define TYPE_PAIR_SHIFT 48
 #define TYPE_UNSIGNED
 #define TYPE_CELL uint16_t
 #define TYPE_ACC uint16_t
@@ -191,6 +224,7 @@ REDUCE_INLINE void reduce_spread(char *const *to, int m, const char *block, size
 #include "isa/reduce_type.h"
 
 #define TYPE_NAME U32
+#define TYPE_PAIR_SHIFT 32
 #define TYPE_UNSIGNED
 #define TYPE_CELL uint32_t
 #define TYPE_ACC uint32_t

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reductions that are no matter of vectors, one element at a time on every processor: averages
-// of integers, minloc and maxloc. Each function is written for any dtype; the kernels call it with
-// a constant, so that what remains of it has no branch on the dtype.
+// The reductions that are no matter of vectors, or not on every processor, one element at a time:
+// averages of integers, minloc and maxloc (reduce_located.h has those of short values in vectors).
+// Each function is written for any dtype; the kernels call it with a constant, so that what remains
+// of it has no branch on the dtype.
 
 #include <limits.h>
 #include <stdbool.h>

@@ -8,6 +8,7 @@
 //   TYPE_NARROW  0, REDUCE_HALF or REDUCE_BF16: how an accumulator becomes an element
 //   TYPE_UNSIGNED  when all but max and min are those of the signed type
 //   TYPE_COMMON    when the sum of two sources is worth code of its own
+//   TYPE_PAIR_SHIFT, TYPE_INFINITY  as in reduce_located.h
 //
 // Few sources and destinations: a few vectors at a time, all in registers. Many: a block of the
 // accumulator stays in the first-level cache, and sources and destinations come a few at a time,
@@ -294,12 +295,20 @@ TYPE_KERNEL(xor, TERN_XOR)
 #endif
 #endif
 
+#if defined(TYPE_PAIR_SHIFT) && defined(REDUCE_LOCATES)
+#define TYPE_LOCATES
+#include "isa/reduce_located.h"
+#endif
+
 static const tern__reduce_row T(row) = {
-    [TERN_SUM] = T(sum), [TERN_PROD] = T(prod), [TERN_MAX] = T(max), [TERN_MIN] = T(min),
+    [TERN_SUM] = T(sum),       [TERN_PROD] = T(prod),     [TERN_MAX] = T(max), [TERN_MIN] = T(min),
 #ifdef TYPE_NAN
     [TERN_AVG] = T(avg),
 #else
     [TERN_AND] = T(and), [TERN_OR] = T(or),     [TERN_XOR] = T(xor),
+#endif
+#ifdef TYPE_LOCATES
+    [TERN_MINLOC] = T(minloc), [TERN_MAXLOC] = T(maxloc),
 #endif
 };
 
@@ -316,3 +325,6 @@ static const tern__reduce_row T(row) = {
 #undef TYPE_NARROW
 #undef TYPE_UNSIGNED
 #undef TYPE_COMMON
+#undef TYPE_PAIR_SHIFT
+#undef TYPE_INFINITY
+#undef TYPE_LOCATES
