@@ -13,14 +13,19 @@
 #include "base/trace.h"
 #include "coll/call/quick.h"
 
-// Whether the buffers may be where they are. In place: the input is in the slot before out is
-// written.
-static bool are_apart(const struct tern__shape *shape, const void *from, const void *to)
+// Whether the buffers may be where they are: apart, or in place. There the input is in the slot, or
+// is this rank's own share, before out is written.
+static bool may_be_there(const struct tern__calls *calls, const struct tern__shape *shape,
+                         const void *from, const void *to)
 {
     uintptr_t in = (uintptr_t)from;
     uintptr_t out = (uintptr_t)to;
-    return in + shape->in_bytes <= out || out + shape->out_bytes <= in ||
-           (in == out && shape->in_bytes == shape->out_bytes && shape->rows == NULL);
+    if (in + shape->in_bytes <= out || out + shape->out_bytes <= in) {
+        return true;
+    }
+    uint64_t own = (uint64_t)calls->rank * shape->stride;
+    return shape->rows == NULL && in + (shape->in_bytes > shape->out_bytes ? own : 0) ==
+                                      out + (shape->out_bytes > shape->in_bytes ? own : 0);
 }
 
 static inline uint64_t table_bytes(const struct tern__calls *calls, const struct tern__shape *shape)
@@ -195,7 +200,7 @@ static inline __attribute__((always_inline)) bool make(const tern_comm *comm,
         (counts != NULL &&
          memcmp(counts, shape->counts, sizeof *counts * (size_t)calls->nranks) != 0) ||
         (shape->in_bytes > 0 && in == NULL) || (shape->out_bytes > 0 && out == NULL) ||
-        !are_apart(shape, in, out)) {
+        !may_be_there(calls, shape, in, out)) {
         return false;
     }
     if (!tern__calls_has_room(calls) && !tern__quick_has_room(calls)) {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest-threads: none
 // The short path: which calls take it.
-#include "support/cmocka.h"
+#include "coll/call/test/calls.h"
+
 #include <unistd.h>
 
 #include "coll/call/call.h"
 #include "comm/comm.h"
-#include "support/look.h"
-#include "support/ranks.h"
-#include "tern/coll.h"
 
 // A barrier does whatever its other fields say. One rank waits for nobody, so that nothing moves on
 // the longer path.
@@ -34,10 +32,77 @@ static void a_barrier_is_short_whatever_its_fields_say(void **state)
     assert_true(ranks_run_comm(3, make_barriers, NULL, 60));
 }
 
+enum { SHAPES_MOST = 600 }; // bytes of a share
+
+static void await_others(const struct tern__calls *calls, uint32_t run)
+{
+    for (int rank = 0; rank < calls->nranks; rank++) {
+        while (rank != calls->rank &&
+               tern__flag_load(&tern__area_head(calls->area, rank, run)->run) != run) {
+            usleep(50);
+        }
+    }
+}
+
+// The same call twice, with other bytes; then the last rank that comes finds all others.
+static int make_twice(struct kit_bench *bench, struct ref_case *c, int last)
+{
+    tern_comm *world = bench->comms[KIT_WORLD];
+    for (int time = 0; time < 2; time++) {
+        struct kit_work work;
+        c->seed++;
+        kit_make(bench, KIT_WORLD, c, true, KIT_HEAP, KIT_HEAP, 0, &work);
+        kit_fill(&work);
+        CHECK(tern_comm_barrier(world) == TERN_OK); // no call, which could be remembered instead
+        const struct tern__calls *calls = world->calls; // NULL before the first call
+        bool waits = time == 1 && bench->rank == last;
+        if (waits) {
+            await_others(calls, calls->published + 1);
+        }
+        uint32_t moves = waits ? calls->work.moves : 0;
+        CHECK(tern_coll_run(world, &work.call) == TERN_OK);
+        CHECK(kit_compare(&work, true) == 0);
+        if (waits && calls->work.moves != moves) {
+            fprintf(stderr, "%s of %zu %s, %d ranks: rank %d took the longer path\n",
+                    tern_coll_kind_name(c->kind), c->count, tern_dtype_name(c->dtype), bench->n,
+                    last);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int make_in_place(tern_comm *world, void *arg)
+{
+    static const size_t counts[] = {1, 17, 70};
+    static const tern_dtype dtypes[] = {TERN_F32, TERN_U8, TERN_F64};
+    struct kit_bench bench;
+    int n = tern_comm_size(world);
+    CHECK(kit_open(world, (size_t)n * SHAPES_MOST, 1, &bench) == 0);
+    for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
+        struct ref_case c = {.kind = (tern_coll_kind)kind, .op = TERN_SUM, .n = n, .exact = true};
+        for (int i = 0; i < 9 && kit_can_be_in_place(&c); i++) {
+            c.count = counts[i % 3];
+            c.dtype = dtypes[i / 3];
+            for (int last = 0; last < n; last++) {
+                c.root = (last + i) % n;
+                CHECK(make_twice(&bench, &c, last) == 0);
+            }
+        }
+    }
+    return kit_close(&bench);
+}
+
+static void small_calls_in_place_are_short(void **state)
+{
+    assert_true(ranks_run_counts(1, 5, make_in_place, NULL, 60));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_barrier_is_short_whatever_its_fields_say),
+        cmocka_unit_test(small_calls_in_place_are_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
