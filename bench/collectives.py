@@ -317,7 +317,10 @@ def chapter(windows, ordinary, peers, every_size):
             "same ranks copying, all at once, as many bytes as the call must read and write / tern's "
             "time. MPICH is run as Debian ships it: its processes spin and are not bound to "
             "processors (tern's and Open MPI's are, when there are enough), so even 2 of them can "
-            "share one and take milliseconds for nothing.\n",
+            "share one and take milliseconds for nothing. Buffers in ordinary memory, and an MPI's "
+            "beside them, lie where malloc says, those beside windows begin with a page. glibc copies "
+            "slowly from where a page begins to 16 bytes behind that on some processors "
+            "(docs/collectives.md), which an MPI has as often as its own buffers lie so.\n",
             apart(DISTANCES), "In windows:\n", summary(windows, peers),
             "In ordinary memory:\n", summary(ordinary, peers)]
     for kind in dict.fromkeys(row["kind"] for row in windows):
