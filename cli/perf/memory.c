@@ -15,7 +15,7 @@
 
 #define PAGE 4096
 
-// Where malloc says, which is seldom where a page begins: programs have no other memory.
+// Where malloc says, as most programs have it: seldom where a page begins.
 static char *touched_memory(size_t bytes)
 {
     char *memory = malloc(bytes);
