@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest-threads: none
+// ctest-machines: 2, ctest-threads: none
 // The short path: which calls take it.
 #include "coll/call/test/calls.h"
 
@@ -32,7 +32,7 @@ static void a_barrier_is_short_whatever_its_fields_say(void **state)
     assert_true(ranks_run_comm(3, make_barriers, NULL, 60));
 }
 
-enum { SHAPES_MOST = 600 }; // bytes of a share
+enum { SHARE_MOST = 40 * 16 }; // bytes
 
 static void await_others(const struct tern__calls *calls, uint32_t run)
 {
@@ -45,13 +45,13 @@ static void await_others(const struct tern__calls *calls, uint32_t run)
 }
 
 // The same call twice, with other bytes; then the last rank that comes finds all others.
-static int make_twice(struct kit_bench *bench, struct ref_case *c, int last)
+static int make_twice(struct kit_bench *bench, struct ref_case *c, int last, int place)
 {
     tern_comm *world = bench->comms[KIT_WORLD];
     for (int time = 0; time < 2; time++) {
         struct kit_work work;
         c->seed++;
-        kit_make(bench, KIT_WORLD, c, true, KIT_HEAP, KIT_HEAP, 0, &work);
+        kit_make(bench, KIT_WORLD, c, true, place, place, 0, &work);
         kit_fill(&work);
         CHECK(tern_comm_barrier(world) == TERN_OK); // no call, which could be remembered instead
         const struct tern__calls *calls = world->calls; // NULL before the first call
@@ -72,22 +72,26 @@ static int make_twice(struct kit_bench *bench, struct ref_case *c, int last)
     return 0;
 }
 
+// Every kind with every count, dtype and operation, in one of the places.
 static int make_in_place(tern_comm *world, void *arg)
 {
-    static const size_t counts[] = {1, 17, 70};
+    static const size_t counts[] = {1, 17, 40};
     static const tern_dtype dtypes[] = {TERN_F32, TERN_U8, TERN_F64};
+    static const tern_reduce_op ops[] = {TERN_SUM, TERN_MAX, TERN_MINLOC};
+    static const enum kit_place places[] = {KIT_HEAP, KIT_WINDOW, KIT_ODD, KIT_BYTE};
     struct kit_bench bench;
     int n = tern_comm_size(world);
-    CHECK(kit_open(world, (size_t)n * SHAPES_MOST, 1, &bench) == 0);
+    CHECK(kit_open(world, (size_t)n * SHARE_MOST, 1, &bench) == 0);
     for (int kind = 0; kind < TERN_PLAN_KINDS; kind++) {
-        struct ref_case c = {.kind = (tern_coll_kind)kind, .op = TERN_SUM, .n = n, .exact = true};
-        for (int i = 0; i < 9 && kit_can_be_in_place(&c); i++) {
+        struct ref_case c = {.kind = (tern_coll_kind)kind, .n = n, .exact = true};
+        int cases = !kit_can_be_in_place(&c) ? 0 : ref_reduces(c.kind) ? 27 : 9;
+        for (int i = 0; i < cases; i++) {
             c.count = counts[i % 3];
-            c.dtype = dtypes[i / 3];
-            for (int last = 0; last < n; last++) {
-                c.root = (last + i) % n;
-                CHECK(make_twice(&bench, &c, last) == 0);
-            }
+            c.dtype = dtypes[i / 3 % 3];
+            c.op = ops[i / 9];
+            int last = (i + kind) % n;
+            c.root = i % 2 == 0 ? last : (last + 1) % n;
+            CHECK(make_twice(&bench, &c, last, (int)places[(i + kind) % 4]) == 0);
         }
     }
     return kit_close(&bench);
@@ -95,7 +99,7 @@ static int make_in_place(tern_comm *world, void *arg)
 
 static void small_calls_in_place_are_short(void **state)
 {
-    assert_true(ranks_run_counts(1, 5, make_in_place, NULL, 60));
+    assert_true(ranks_run_counts(1, 8, make_in_place, NULL, 60));
 }
 
 int main(void)
