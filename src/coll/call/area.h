@@ -1,24 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a communicator write for each other while they make collective calls.
 //
-// A call is one or more runs; runs are numbered from 1, the same on all ranks. Run k uses slot
-// k mod TERN__SLOTS. A rank *publishes* a run: it puts its input into the slot's payload (or into
-// the line, when it is small) or says where it lies, then stores the run's number, in a line that
-// nobody else writes. It *ends* the run when it has seen those ranks publish it that it waits for,
-// and has done its ops. It *settles* the run when it has ended it and seen all ranks publish it. It
-// publishes run k only after it has settled run k - TERN__AHEAD. Hence, with 2 * TERN__AHEAD slots:
+// A call is one or more runs; runs are numbered from 1, the same on all ranks. Run k uses the lines
+// k mod TERN__LINES and, unless it is *small*, slot k mod TERN__SLOTS. A rank *publishes* a run: it
+// puts its input into the slot's payload (or into the line, or the small payload that goes with it)
+// or says where it lies, then stores the run's number, in a line that nobody else writes. It *ends*
+// the run when it has seen those ranks publish it that it waits for, and has done its ops. It
+// *settles* the run when it has ended it and seen all ranks publish it. It publishes run k only
+// after it has ended run k - TERN__AHEAD, and settled k - TERN__AHEAD, or, if k is small,
+// k - TERN__SMALL_AHEAD. Hence, with twice as many slots and lines:
 //
-//   when a rank has settled run k, all ranks have published it, so they have settled, and before
-//   that ended, run k - TERN__AHEAD;
-//   when a rank publishes run k, it has settled k - TERN__AHEAD, so all have ended k - TERN__SLOTS,
-//   and nobody reads the slot's old contents any more.
+//   when a rank has settled run k, all ranks have published it, so they have ended run
+//   k - TERN__AHEAD, and settled k - TERN__SMALL_AHEAD;
+//   when a rank publishes run k, which is not small, it has settled k - TERN__AHEAD, so all have
+//   ended k - TERN__SLOTS, and nobody reads the slot's old contents any more;
+//   when it publishes any run k, it has settled k - TERN__SMALL_AHEAD, so all have ended and settled
+//   k - TERN__LINES, and nobody reads those lines or that small payload any more.
+//
+// Which runs are small follows from the call, so all ranks agree: they go through a slot, and the
+// input is in the line; or ranks leave the call without waiting for all, where the more of them fit
+// the less often the processor is handed over, and all that they put there is short. More slots
+// instead would be as good for these, and longer inputs would leave the caches before they are read.
 //
 // Whom a rank waits for before its ops: all others, so that a run is settled when it ends; but in a
 // call with a root, those whose bytes it takes (TERN_AGREE=early). A root that broadcasts waits for
-// nobody, ends the run at once, and settles it later: when it runs out of slots, or when it waits
+// nobody, ends the run at once, and settles it later: when it runs out of room, or when it waits
 // for all in a later run. A rank that has published run m has published all before it. The line of
 // a run stays as it is until all ranks have settled the run: its owner writes there again as run
-// k + TERN__SLOTS, after it has settled k + TERN__AHEAD, which a rank publishes after it has
+// k + TERN__LINES, after it has settled k + TERN__SMALL_AHEAD, which a rank publishes after it has
 // settled k. So whoever settles a run late still finds all signatures, and compares them with its
 // own: before it takes bytes of a rank, all runs of that rank up to this one; and when it waits for
 // all, all of all.
@@ -43,12 +52,13 @@
 // rank's receiving thread stores both in the same order, counts the arrival and rings. So what a
 // rank sees published has all come that it reads, and the rules above hold with copies, too:
 //
-//   a line or payload of rank r on machine M is stored when r publishes a run k + TERN__SLOTS, of
-//   which r has settled k + TERN__AHEAD: r had got there the lines of that run of all ranks of M,
-//   which they publish after they have settled, hence ended, run k. That came before r sent, so
-//   before anything of it is stored on M: nobody there still reads run k. Where r stores for
-//   others, the order is that of its one stream to M. The counter of arrivals likewise: arrivals of
-//   k + TERN__SLOTS are added when all of run k have been.
+//   a payload of rank r on machine M is stored when r publishes a run k + TERN__SLOTS, and has
+//   settled k + TERN__AHEAD: r had got the lines of that run of all ranks of M, which they publish
+//   after they have ended run k. That came before r sent, so before anything of it is stored on M:
+//   nobody there still reads run k. Where r stores for others, the order is that of its one stream
+//   to M. A line and a small payload likewise, of run k + TERN__LINES, when r has settled
+//   k + TERN__SMALL_AHEAD, which they publish after they have settled k; and the counter of
+//   arrivals: those of k + TERN__LINES are added when all of run k have been.
 //
 // Where all ranks wait for all, and there is little to send, the ranks of a machine send together:
 // who is the last there to publish the run sends what all of them have published, in one message.
@@ -57,7 +67,8 @@
 // with something else sends its own at once; and who has waited for a while, or leaves, sends what
 // it had left (tern__calls_send_left). So a line may come twice, on two streams: of two that have
 // the same number, or a lower one than is there, the second is dropped, and not counted. (r has
-// settled k + TERN__AHEAD before it publishes k + TERN__SLOTS: M had its line of run k by then.)
+// settled k + TERN__SMALL_AHEAD before it publishes k + TERN__LINES: M had its line of run k by
+// then.)
 // And a line may come before one of an earlier run: a rank has published a run for another one that
 // sees the lines of all runs up to there.
 //
@@ -81,8 +92,8 @@
 #include "comm/window.h"
 #include "plan/exec/transfer.h"
 
-enum { TERN__AHEAD = 4 };
-_Static_assert(TERN__SLOTS == 2 * TERN__AHEAD, "see above");
+enum { TERN__AHEAD = 4, TERN__SMALL_AHEAD = 32 };
+_Static_assert(TERN__SLOTS == 2 * TERN__AHEAD && TERN__LINES == 2 * TERN__SMALL_AHEAD, "see above");
 
 enum {
     TERN__LINE_BYTES = 48,      // of data in a published line
@@ -191,7 +202,7 @@ static inline char *tern__area_part(const tern_window *area, int rank)
 static inline struct tern__head *tern__area_head(const tern_window *area, int rank, uint32_t run)
 {
     char *heads = tern__area_part(area, rank) + TERN__AREA_HEADS;
-    return (struct tern__head *)(void *)(heads + run % TERN__SLOTS * TERN__LINE_PAIR);
+    return (struct tern__head *)(void *)(heads + run % TERN__LINES * TERN__LINE_PAIR);
 }
 
 static inline uint32_t tern__letter_age(uint64_t call_number)
@@ -218,13 +229,19 @@ static inline char *tern__area_payload(const tern_window *area, int rank, uint32
            (size_t)(run % TERN__SLOTS) * TERN__SLOT_BYTES;
 }
 
+static inline char *tern__area_small_payload(const tern_window *area, int rank, uint32_t run)
+{
+    return tern__area_part(area, rank) + tern__area_small(area->nranks) +
+           (size_t)(run % TERN__LINES) * TERN__SMALL_STRIDE;
+}
+
 // Counts the arrivals of all ranks at one point of each run that uses it; up only. Who brings it to
 // what all wait for rings the bells, so that nobody is woken for less.
 static inline _Atomic uint32_t *tern__area_arrivals(const tern_window *area, uint32_t run,
                                                     uint32_t index)
 {
     char *line = tern__area_part(area, 0) + TERN__AREA_ARRIVALS +
-                 ((size_t)(run % TERN__SLOTS) * TERN__SLOT_ARRIVALS + index) * TERN_CACHE_LINE;
+                 ((size_t)(run % TERN__LINES) * TERN__SLOT_ARRIVALS + index) * TERN_CACHE_LINE;
     return (_Atomic uint32_t *)(void *)line;
 }
 
@@ -232,7 +249,7 @@ static inline _Atomic uint32_t *tern__area_arrivals(const tern_window *area, uin
 static inline _Atomic uint32_t *tern__area_together(const tern_window *area, uint32_t run)
 {
     char *line = tern__area_part(area, 0) + TERN__AREA_TOGETHER +
-                 (size_t)(run % TERN__SLOTS) * TERN_CACHE_LINE;
+                 (size_t)(run % TERN__LINES) * TERN_CACHE_LINE;
     return (_Atomic uint32_t *)(void *)line;
 }
 

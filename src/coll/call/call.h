@@ -62,6 +62,7 @@ struct tern__coll {
     uint64_t in_bytes, out_bytes; // that this rank has
     bool counts;                  // a v-collective
     bool early;                   // ranks that need not wait for others do not
+    bool small;                   // its run is (area.h)
     bool in_place;
     const size_t *in_counts, *in_offsets, *out_counts, *out_offsets;
     // Lists of the shares, or NULL; then in, out are the lowest address of one. Bytes from there to
@@ -174,6 +175,7 @@ struct tern__shape {
     // Of a small one.
     bool quick;     // it can be done on the short path
     bool early;     // as in struct tern__coll
+    bool small;     // likewise
     bool alone;     // others wait for this rank alone
     uint64_t gates; // bit r: it waits for rank r
     bool in_line;   // inputs are in the published lines
@@ -196,6 +198,7 @@ struct tern__told {
     uint64_t begin, bytes, stride;
     const struct tern__share *rows;
     bool alone; // tern__calls_arrive
+    bool small; // the run is
     bool alike; // what each rank tells is as long, and for the same readers
     bool waits; // this rank is about to wait for the others
 };
@@ -220,8 +223,8 @@ struct tern__elsewhere {
     struct tern__left {
         uint32_t run; // 0: nothing
         struct tern__told told;
-    } left[TERN__SLOTS];
-    uint32_t together[TERN__SLOTS];
+    } left[TERN__LINES];
+    uint32_t together[TERN__LINES];
 };
 
 // The run behind the oldest one (ahead.c).
@@ -245,7 +248,7 @@ struct tern__calls {
     // each rank, the last run that was compared with it, where that is later.
     uint32_t settled;
     uint32_t compared[TERN_RANKS_MAX];
-    uint64_t numbers[TERN__SLOTS]; // of the calls whose runs are not settled, by slot
+    uint64_t numbers[TERN__LINES]; // of the calls whose runs are not settled, by slot
     uint64_t others;               // bit r: rank r is another one
 
     struct tern__coll *oldest, *newest; // not ended
@@ -260,7 +263,7 @@ struct tern__calls {
     struct tern__binding binding;
     struct tern__ahead *ahead;                           // NULL: all ranks are on this machine
     struct tern__share shares[TERN_RANKS_MAX];           // of pieces: this rank's table
-    uint32_t arrivals[TERN__SLOTS][TERN__SLOT_ARRIVALS]; // in runs that have ended
+    uint32_t arrivals[TERN__LINES][TERN__SLOT_ARRIVALS]; // in runs that have ended
     uint32_t *bases; // posts to this rank's signals in runs that have ended, by slot and word
 
     char failed_text[TERN_ERROR_BYTES]; // why, and where its oldest call stood
@@ -345,6 +348,13 @@ bool tern__call_quick_again(tern_comm *comm, const tern_coll *asked);
 // publish.c: what a rank puts into its line and payload when it publishes the call's next run.
 // place.c: what the plan's ranges are, once all have.
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head);
+// The payload of such a run, when the call's way is through slots.
+static inline char *tern__call_payload(const struct tern__coll *call, int rank, uint32_t run)
+{
+    const tern_window *area = call->calls->area;
+    return call->small ? tern__area_small_payload(area, rank, run)
+                       : tern__area_payload(area, rank, run);
+}
 // Of two ranks: the letter of a run whose table is in the payload, and the input, too, if in_slot.
 void tern__letter_write(const struct tern__calls *calls, uint64_t signature, uint64_t number,
                         bool in_slot, uint32_t run);
@@ -450,14 +460,14 @@ bool tern__calls_advance(struct tern__calls *calls);
 static inline void tern__calls_arrive(const struct tern__calls *calls, uint32_t run, bool alone)
 {
     tern__arrive(calls->area, tern__area_arrivals(calls->area, run, 0),
-                 calls->arrivals[run % TERN__SLOTS][0]);
+                 calls->arrivals[run % TERN__LINES][0]);
     if (alone && calls->nranks > 2) { // who sleeps cannot wait for the last to arrive
         tern__ring_others(calls->area);
     }
 }
 static inline void tern__calls_count(struct tern__calls *calls, uint32_t run, uint32_t meets)
 {
-    uint32_t *arrivals = calls->arrivals[run % TERN__SLOTS];
+    uint32_t *arrivals = calls->arrivals[run % TERN__LINES];
     arrivals[0] += (uint32_t)calls->nranks;
     for (uint32_t signal = 0; signal + 1 < TERN__SLOT_ARRIVALS; signal++) {
         arrivals[signal + 1] += (meets >> signal & 1) != 0 ? (uint32_t)calls->nranks : 0;
@@ -504,9 +514,11 @@ bool tern__calls_agree(struct tern__calls *calls, uint64_t ranks, uint32_t run);
 int tern__calls_settle(struct tern__calls *calls, struct tern__differs *differs);
 uint32_t tern__calls_compared(const struct tern__calls *calls, int rank);
 
-static inline bool tern__calls_has_room(const struct tern__calls *calls)
+static inline bool tern__calls_has_room(const struct tern__calls *calls, bool small)
 {
-    return calls->published - calls->settled < TERN__AHEAD;
+    uint32_t most = small ? TERN__SMALL_AHEAD : TERN__AHEAD;
+    return calls->published - calls->settled < most &&
+           calls->published - calls->ended < TERN__AHEAD;
 }
 
 // Ends all calls with a status: the communicator has failed.

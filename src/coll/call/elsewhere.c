@@ -15,11 +15,13 @@ struct extent {
 
 // A line, of this rank or of others here too, and the counter that it is counted in.
 static struct tern__net_area message_of(const struct tern__calls *calls, uint32_t run,
-                                        const struct extent *extent)
+                                        const struct tern__told *told, const struct extent *extent)
 {
     const tern_window *area = calls->area;
     const char *part = tern__area_part(area, calls->rank);
-    const char *payload = tern__area_payload(area, calls->rank, run) + extent->begin;
+    const char *payload = told->small ? tern__area_small_payload(area, calls->rank, run)
+                                      : tern__area_payload(area, calls->rank, run);
+    payload += extent->begin;
     return (struct tern__net_area){.slot = (uint32_t)calls->comm->group.slot,
                                    .number = area->number,
                                    .generation = calls->elsewhere->generation,
@@ -37,19 +39,19 @@ static void add_line(const struct tern__calls *calls, uint32_t run, struct tern_
     message->line = (uint32_t)(line - tern__area_part(area, calls->rank));
     message->line_bytes = sizeof(struct tern__head) - sizeof(uint32_t);
     message->counter = (uint32_t)(counter - tern__area_part(area, 0));
-    message->counted = calls->arrivals[run % TERN__SLOTS][0];
+    message->counted = calls->arrivals[run % TERN__LINES][0];
     message->then =
         TERN__NET_AREA_LINE | (calls->nranks > 2 ? TERN__NET_AREA_COUNT : TERN__NET_AREA_RING);
 }
 
 static void send_extent(const struct tern__calls *calls, int machine, uint32_t run,
-                        const struct extent *extent, const struct tern__told *told)
+                        const struct tern__told *told, const struct extent *extent, bool last)
 {
     const struct tern__elsewhere *elsewhere = calls->elsewhere;
-    struct tern__net_area message = message_of(calls, run, extent);
+    struct tern__net_area message = message_of(calls, run, told, extent);
     const char *payload = tern__area_part(calls->area, calls->rank) + message.offset;
     const char *line = (const char *)tern__area_head(calls->area, calls->rank, run);
-    if (told != NULL) {
+    if (last) {
         add_line(calls, run, &message);
         message.then |= told->alone ? TERN__NET_AREA_RING : 0u;
     }
@@ -103,7 +105,7 @@ static void send_own(const struct tern__calls *calls, uint32_t run, const struct
     for (int machine = 0; machine < elsewhere->count; machine++) {
         int count = read_there(told, elsewhere->machines[machine].ranks, extents);
         for (int i = 0; i < count; i++) {
-            send_extent(calls, machine, run, &extents[i], i + 1 == count ? told : NULL);
+            send_extent(calls, machine, run, told, &extents[i], i + 1 == count);
         }
     }
 }
@@ -140,7 +142,7 @@ static void send_all(const struct tern__calls *calls, uint32_t run, const struct
     struct extent extents[TERN_RANKS_MAX + 1];
     for (int machine = 0; machine < elsewhere->count; machine++) {
         (void)read_there(told, elsewhere->machines[machine].ranks, extents);
-        struct tern__net_area message = message_of(calls, run, &extents[0]);
+        struct tern__net_area message = message_of(calls, run, told, &extents[0]);
         add_line(calls, run, &message);
         tern__net_area_send_all(elsewhere->net, elsewhere->machines[machine].to, &message,
                                 tern__area_part(calls->area, 0), calls->area->size_bytes,
@@ -151,7 +153,7 @@ static void send_all(const struct tern__calls *calls, uint32_t run, const struct
 // Whether this rank is the last of its machine to publish the run.
 static bool is_last(const struct tern__calls *calls, uint32_t run)
 {
-    uint32_t *all = &calls->elsewhere->together[run % TERN__SLOTS];
+    uint32_t *all = &calls->elsewhere->together[run % TERN__LINES];
     *all += (uint32_t)__builtin_popcountll(ranks_here(calls));
     // partner: itself; acquires what the others have published.
     return tern__flag_add(tern__area_together(calls->area, run), 1) + 1 == *all;
@@ -159,7 +161,7 @@ static bool is_last(const struct tern__calls *calls, uint32_t run)
 
 void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struct tern__told *told)
 {
-    struct tern__left *left = &calls->elsewhere->left[run % TERN__SLOTS];
+    struct tern__left *left = &calls->elsewhere->left[run % TERN__LINES];
     bool together = goes_together(calls, told);
     left->run = 0;
     if (together && is_last(calls, run)) {
@@ -174,9 +176,9 @@ void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struc
 void tern__calls_send_left(const struct tern__calls *calls)
 {
     struct tern__elsewhere *elsewhere = calls->elsewhere;
-    for (uint32_t ahead = TERN__SLOTS; elsewhere != NULL && ahead > 0; ahead--) {
+    for (uint32_t ahead = TERN__LINES; elsewhere != NULL && ahead > 0; ahead--) {
         uint32_t run = calls->published + 1 - ahead;
-        struct tern__left *left = &elsewhere->left[run % TERN__SLOTS];
+        struct tern__left *left = &elsewhere->left[run % TERN__LINES];
         if (run != 0 && left->run == run) {
             left->run = 0;
             send_own(calls, run, &left->told);
@@ -215,6 +217,7 @@ void tern__call_tell(const struct tern__coll *call, uint32_t run)
     struct tern__told told = {.kind = call->kind,
                               .root = call->root,
                               .alone = tern__call_is_alone(call),
+                              .small = call->small,
                               .alike =
                                   !call->counts && (call->way != TERN__WAY_STAGED || call->wide),
                               .waits = !call->overlaps};

@@ -69,7 +69,7 @@ static void bind_slot(struct tern__coll *call, uint32_t run)
     bool line = in_bytes <= TERN__LINE_BYTES;
     bind_maps(call, binding, call->slot, call->share_bytes);
     for (int rank = 0; rank < calls->nranks; rank++) {
-        char *payload = tern__area_payload(calls->area, rank, run);
+        char *payload = tern__call_payload(call, rank, run);
         binding->in[rank] =
             line ? (const char *)tern__area_head(calls->area, rank, run)->data : payload;
         binding->scratch[rank] = payload + tern__round_line(in_bytes);
@@ -380,7 +380,7 @@ void tern__calls_begin_lanes(struct tern__calls *calls, struct tern__lanes *lane
     lanes->signals = tern__area_signals(calls->area, run);
     lanes->counted = &calls->bases[slot * TERN__SIGNALS_PACKED];
     lanes->arrivals = (char *)tern__area_arrivals(calls->area, run, 1);
-    lanes->passed = &calls->arrivals[slot][1];
+    lanes->passed = &calls->arrivals[run % TERN__LINES][1];
     tern__lanes_begin(lanes);
 }
 

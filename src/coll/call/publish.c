@@ -318,7 +318,7 @@ static void fill_list(const struct tern__coll *call, uint32_t run, struct tern__
 {
     const struct tern__calls *calls = call->calls;
     bool line = call->in_bytes <= TERN__LINE_BYTES;
-    char *to = line ? (char *)head->data : tern__area_payload(calls->area, calls->rank, run);
+    char *to = line ? (char *)head->data : tern__call_payload(call, calls->rank, run);
     for (int rank = 0; call->share_bytes > 0 && rank < calls->nranks; rank++) {
         if (line) {
             memcpy(to, call->ins[rank], call->share_bytes);
@@ -351,7 +351,7 @@ void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *h
     } else if (call->ins != NULL) {
         fill_list(call, run, head);
     } else if (call->in_bytes > TERN__LINE_BYTES) {
-        fill_input(call, tern__area_payload(call->calls->area, call->calls->rank, run));
+        fill_input(call, tern__call_payload(call, call->calls->rank, run));
     } else if (call->in_bytes > 0) {
         memcpy(head->data, call->in, call->in_bytes);
     }

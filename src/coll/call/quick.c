@@ -33,12 +33,19 @@ static inline uint64_t table_bytes(const struct tern__calls *calls, const struct
     return shape->rows != NULL ? sizeof *shape->rows * (uint64_t)calls->nranks : 0;
 }
 
+static inline char *payload_of(const struct tern__calls *calls, const struct tern__shape *shape,
+                               int rank, uint32_t run)
+{
+    return shape->small ? tern__area_small_payload(calls->area, rank, run)
+                        : tern__area_payload(calls->area, rank, run);
+}
+
 static inline const char *input_of(const struct tern__calls *calls, const struct tern__shape *shape,
                                    int rank, uint32_t run)
 {
-    return shape->in_line ? (const char *)tern__area_head(calls->area, rank, run)->data
-                          : tern__area_payload(calls->area, rank, run) +
-                                tern__round_line(table_bytes(calls, shape));
+    return shape->in_line
+               ? (const char *)tern__area_head(calls->area, rank, run)->data
+               : payload_of(calls, shape, rank, run) + tern__round_line(table_bytes(calls, shape));
 }
 
 static inline uint32_t digest_of(const struct tern__shape *shape)
@@ -61,6 +68,7 @@ static void tell(const struct tern__calls *calls, const struct tern__shape *shap
                                           .rows = shape->in_line ? NULL : shape->rows,
                                           .alone = shape->alone,
                                           .alike = shape->rows == NULL,
+                                          .small = shape->small,
                                           .waits = true});
 }
 
@@ -102,7 +110,7 @@ static inline void own_ahead(const struct tern__calls *calls, const struct tern_
         begin = 0;
         end = table + (shape->in_line ? 0 : end);
     }
-    tern__quick_own_ahead(calls, run, begin, end);
+    tern__quick_own_ahead(calls, shape->small, run, begin, end);
 }
 
 static void publish(struct tern__calls *calls, const struct tern__shape *shape, const void *in,
@@ -112,8 +120,7 @@ static void publish(struct tern__calls *calls, const struct tern__shape *shape, 
     head->signature = shape->signature;
     head->digest = digest_of(shape);
     if (shape->rows != NULL) {
-        memcpy(tern__area_payload(calls->area, calls->rank, run), shape->rows,
-               table_bytes(calls, shape));
+        memcpy(payload_of(calls, shape, calls->rank, run), shape->rows, table_bytes(calls, shape));
     }
     struct own own = own_of(calls, shape);
     put(calls, shape, in, run, (struct own){0, own.begin});
@@ -203,7 +210,7 @@ static inline __attribute__((always_inline)) bool make(const tern_comm *comm,
         !may_be_there(calls, shape, in, out)) {
         return false;
     }
-    if (!tern__calls_has_room(calls) && !tern__quick_has_room(calls)) {
+    if (!tern__calls_has_room(calls, shape->small) && !tern__quick_has_room(calls, shape->small)) {
         return false;
     }
     uint32_t run = calls->published + 1;

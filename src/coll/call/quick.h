@@ -20,8 +20,8 @@
 // scatter_v writes for longer than the others, and handing over costs as much again.
 enum { TERN__LOOKS_ALONE = 8, TERN__LOOKS_CROWDED = 2 };
 
-// Whether a slot is free: who has not waited in its last calls waits a little for the slowest.
-static inline bool tern__quick_has_room(struct tern__calls *calls)
+// Whether there is room for a run: who has not waited in its last calls waits a little for the slowest.
+static inline bool tern__quick_has_room(struct tern__calls *calls, bool small)
 {
     uint32_t looks = 2 * tern__job_ladder(calls->work.job).spins;
     struct tern__differs differs;
@@ -29,8 +29,8 @@ static inline bool tern__quick_has_room(struct tern__calls *calls)
         if (tern__calls_settle(calls, &differs) != TERN_OK) {
             return false;
         }
-    } while (!tern__calls_has_room(calls) && looks-- > 0);
-    return tern__calls_has_room(calls);
+    } while (!tern__calls_has_room(calls, small) && looks-- > 0);
+    return tern__calls_has_room(calls, small);
 }
 
 struct tern__looks {
@@ -82,16 +82,17 @@ static inline void tern__call_back(void *line)
     *(volatile char *)line = 0;
 }
 
-// The lines of the slot that comes next were last read by others; they are called back now, so that
+// The lines of the run that comes next were last read by others; they are called back now, so that
 // the next call finds them here: if it may be published (area.h), nobody needs what is in them. Of
 // the payload those from byte `begin` to `end`.
-static inline void tern__quick_own_ahead(const struct tern__calls *calls, uint32_t run,
+static inline void tern__quick_own_ahead(const struct tern__calls *calls, bool small, uint32_t run,
                                          uint64_t begin, uint64_t end)
 {
-    if (!tern__calls_has_room(calls)) {
+    if (!tern__calls_has_room(calls, small)) {
         return;
     }
-    char *payload = tern__area_payload(calls->area, calls->rank, run);
+    char *payload = small ? tern__area_small_payload(calls->area, calls->rank, run)
+                          : tern__area_payload(calls->area, calls->rank, run);
     if (end - begin >= TERN__EXPOSE_FROM && tern__goes_past(&calls->distance)) {
         end = begin; // it will be written past the caches
     }
@@ -114,7 +115,7 @@ static inline void tern__quick_end(struct tern__calls *calls, uint64_t gates, ui
     if (gates == calls->others) {
         calls->settled = run;
     } else {
-        calls->numbers[run % TERN__SLOTS] = calls->made;
+        calls->numbers[run % TERN__LINES] = calls->made;
     }
     tern__calls_count(calls, run, 0);
     tern__balance(calls->work.job, (uint32_t)calls->made);

@@ -92,7 +92,7 @@ static bool has_shares(struct tern__coll *call, uint64_t gates, uint32_t run)
 // letter.
 static void call_back_rest(const struct tern__calls *calls, uint32_t run, bool letter)
 {
-    if (!tern__calls_has_room(calls)) {
+    if (!tern__calls_has_room(calls, false)) {
         return;
     }
     tern__call_back(tern__area_payload(calls->area, calls->rank, run));
@@ -113,7 +113,7 @@ bool tern__call_quick_shares(struct tern__coll *call)
     struct tern__calls *calls = call->calls;
     if (calls->oldest != NULL || tern__peek(&tern__trace_on) != 0 || !call->staged->plain ||
         !tern__call_fits_slot(call, true) || is_learned(call) ||
-        (!tern__calls_has_room(calls) && !tern__quick_has_room(calls))) {
+        (!tern__calls_has_room(calls, false) && !tern__quick_has_room(calls, false))) {
         return false;
     }
     uint32_t run = calls->published + 1;
@@ -132,7 +132,7 @@ bool tern__call_quick_shares(struct tern__coll *call)
     }
     tern__quick_end(calls, gates, run);
     uint64_t table_bytes = sizeof(struct tern__share) * (uint64_t)calls->nranks;
-    tern__quick_own_ahead(calls, run + 1, 0, tern__round_line(table_bytes) + call->in_bytes);
+    tern__quick_own_ahead(calls, false, run + 1, 0, tern__round_line(table_bytes) + call->in_bytes);
     call_back_rest(calls, run + 1, true);
     tern__record_travels(record, TERN__WAY_SLOT, call->staged->index);
     tern__record_end(record, TERN_OK, 0);
@@ -265,7 +265,8 @@ static bool make_again(struct tern__calls *calls, const tern_coll *asked)
         return false;
     }
     const struct tern__shape *shape = find_again(calls, asked);
-    if (shape == NULL || (!tern__calls_has_room(calls) && !tern__quick_has_room(calls))) {
+    if (shape == NULL ||
+        (!tern__calls_has_room(calls, false) && !tern__quick_has_room(calls, false))) {
         return false;
     }
     const struct tern__again *again = shape->again;
@@ -289,7 +290,7 @@ static bool make_again(struct tern__calls *calls, const tern_coll *asked)
     take_again(calls, shape, asked, run);
     tern__quick_end(calls, again->gates, run);
     const struct tern__share *row = &again->rows[1 - calls->rank];
-    tern__quick_own_ahead(calls, run + 1, row->in_offset, row->in_offset + row->in_bytes);
+    tern__quick_own_ahead(calls, false, run + 1, row->in_offset, row->in_offset + row->in_bytes);
     call_back_rest(calls, run + 1, again->awaited);
     tern__record_travels(record, TERN__WAY_SLOT, shape->staged->index);
     tern__record_end(record, TERN_OK, 0);

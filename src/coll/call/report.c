@@ -103,7 +103,7 @@ static void missing_text(const struct tern__coll *call, char *text, size_t size)
     const struct tern__calls *calls = call->calls;
     uint32_t run;
     uint64_t ranks = tern__calls_awaited(calls, &run);
-    uint64_t number = calls->numbers[run % TERN__SLOTS];
+    uint64_t number = calls->numbers[run % TERN__LINES];
     char which[32] = "it";
     if (calls->published == calls->ended && number != call->number) {
         snprintf(which, sizeof which, "call %llu", (unsigned long long)number);
@@ -213,7 +213,7 @@ static int compare_counts(struct tern__calls *calls, const int ranks[2], uint32_
             return tern__group_fail(group, TERN_ERR_MISMATCH, ranks[1],
                                     "the ranks disagree on call %llu, %s: rank %d has %llu bytes "
                                     "as %s counts, %llu as %s does",
-                                    (unsigned long long)calls->numbers[run % TERN__SLOTS],
+                                    (unsigned long long)calls->numbers[run % TERN__LINES],
                                     tern_coll_kind_name(kind), i, (unsigned long long)first,
                                     tern__rank_name(group, ranks[0]).text,
                                     (unsigned long long)second,
@@ -240,7 +240,7 @@ int tern__calls_mismatch(struct tern__calls *calls, const struct tern__differs *
     }
     return tern__group_fail(group, TERN_ERR_MISMATCH, rank,
                             "the ranks disagree on call %llu: %s makes %s, %s %s",
-                            (unsigned long long)calls->numbers[run % TERN__SLOTS],
+                            (unsigned long long)calls->numbers[run % TERN__LINES],
                             tern__rank_name(group, ranks[0]).text, texts[0],
                             tern__rank_name(group, ranks[1]).text, texts[1]);
 }

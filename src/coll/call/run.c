@@ -20,7 +20,7 @@ static uint32_t count_here(const struct tern__calls *calls)
 static void arrive_here(const struct tern__calls *calls, uint32_t run)
 {
     _Atomic uint32_t *counter = tern__area_arrivals(calls->area, run, 1); // partner: itself
-    uint32_t all = calls->arrivals[run % TERN__SLOTS][1] + count_here(calls);
+    uint32_t all = calls->arrivals[run % TERN__LINES][1] + count_here(calls);
     if (tern__flag_add(counter, 1) + 1 == all) {
         tern__ring_others(calls->area);
     }
@@ -40,7 +40,7 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
         tern__call_tell(call, run);
     }
     call->published++;
-    calls->numbers[run % TERN__SLOTS] = call->number;
+    calls->numbers[run % TERN__LINES] = call->number;
     tern__calls_arrive(calls, run, tern__call_is_alone(call));
     if (call->wide) {
         arrive_here(calls, run);
@@ -55,10 +55,11 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
 static int has_room(struct tern__calls *calls)
 {
     struct tern__differs differs;
-    if (!tern__calls_has_room(calls) && tern__calls_settle(calls, &differs) != TERN_OK) {
+    bool small = calls->publishing->small;
+    if (!tern__calls_has_room(calls, small) && tern__calls_settle(calls, &differs) != TERN_OK) {
         return tern__calls_mismatch(calls, &differs);
     }
-    return tern__calls_has_room(calls);
+    return tern__calls_has_room(calls, small);
 }
 
 // Pieces that reach other machines are long: one is copied into its slot while the bytes of the one
@@ -177,7 +178,7 @@ static void end_run(struct tern__calls *calls, struct tern__coll *call, uint32_t
     tern__call_unload(call);
     tern__lanes_end(&calls->lanes);
     tern__calls_count(calls, run, script != NULL ? script->meets : 0);
-    calls->arrivals[run % TERN__SLOTS][1] += call->wide ? count_here(calls) : 0;
+    calls->arrivals[run % TERN__LINES][1] += call->wide ? count_here(calls) : 0;
     calls->ended++;
     calls->settled = calls->met_all ? calls->ended : calls->settled;
     calls->bound = false;
@@ -419,7 +420,7 @@ int tern__call_begin(struct tern__coll *call)
         calls->handed = false;
         call->published = 1;
         call->number = calls->made;
-        calls->numbers[calls->published % TERN__SLOTS] = call->number;
+        calls->numbers[calls->published % TERN__LINES] = call->number;
         calls->publishing = call->pieces == 0 ? call : NULL;
         call->record = calls->handed_record;
         enqueue(calls, call);

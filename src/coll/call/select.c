@@ -366,6 +366,16 @@ static bool fits_slot(const struct tern__coll *call, const struct tern__program 
     return program->pull && slot_bytes(call, program, call->share_bytes, false) <= TERN__SLOT_BYTES;
 }
 
+// Whether the run of a call through a slot needs none: its input is in the line, or ranks may run
+// ahead of each other, so that it is worth a payload of its own.
+static bool is_small(const struct tern__coll *call)
+{
+    uint64_t bytes = slot_bytes(call, call->slot, call->share_bytes, false);
+    return piece_in(call, call->share_bytes) <= TERN__LINE_BYTES && call->slot->scratch_bytes == 0
+               ? true
+               : call->early && bytes <= TERN__SMALL_BYTES;
+}
+
 static uint64_t sign(const struct tern__coll *call, const char *algorithm)
 {
     return tern__signature_pack(call->kind, call->dtype, call->op, (uint32_t)call->root,
@@ -437,6 +447,7 @@ int tern__call_select(struct tern__coll *call)
             call->way = TERN__WAY_SLOT;
             call->slot = small;
             call->slot->users++;
+            call->small = is_small(call);
             call->pieces = 1;
             call->signature = sign(call, choice->small);
             tern__call_remember_small(call);

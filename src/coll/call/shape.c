@@ -74,6 +74,7 @@ static bool find_small(struct tern__coll *call)
     call->signature = shape->signature;
     call->digest = shape->rows != NULL ? count : 0;
     call->early = shape->early;
+    call->small = shape->small;
     call->way = TERN__WAY_SLOT;
     call->pieces = 1;
     call->slot = shape->slot;
@@ -155,6 +156,7 @@ void tern__call_remember_small(const struct tern__coll *call)
         .slot = call->slot,
         .quick = quick,
         .early = call->early,
+        .small = call->small,
         .alone = tern__call_is_alone(call),
         .gates = call->early ? program->gates : call->calls->others,
         .in_line = longest <= TERN__LINE_BYTES,

@@ -9,13 +9,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "coll/call/call.h"
 #include "coll/call/test/ended.h"
+#include "comm/comm.h"
 #include "support/look.h"
 #include "support/random.h"
 #include "support/ranks.h"
 #include "tern/coll.h"
 
-enum { MOST = 3000, AHEAD = 4 };
+enum { MOST = 3000 };
 
 static int32_t value_of(int call, int rank, int i)
 {
@@ -142,20 +144,30 @@ static void who_need_not_wait_does_not(void **state)
     }
 }
 
+// Elements of broadcasts, in turn, and how many of these the others end without the last rank.
+static const struct ahead {
+    int counts[2];
+    int most;
+} aheads[] = {
+    {{10, 10}, TERN__SMALL_AHEAD}, {{200, 256}, TERN__SMALL_AHEAD}, {{257, 1500}, TERN__AHEAD},
+    {{10, 1500}, TERN__AHEAD + 1}, {{1500, 200}, TERN__AHEAD},
+};
+
 // The root broadcasts as fast as it can, the last rank does not come for a while.
 static int run_ahead(tern_comm *world, void *arg)
 {
-    enum { CALLS = 40 };
+    enum { CALLS = 3 * TERN__LINES };
+    const struct ahead *ahead = arg;
     int rank = tern_comm_rank(world);
     int n = tern_comm_size(world);
     bool wrong;
     if (rank == n - 1) {
-        await_ended(AHEAD * (n - 1)); // the others get so far without it
+        await_ended(ahead->most * (n - 1)); // the others get so far without it
         usleep(100000);
-        CHECK(board->ended == AHEAD * (n - 1)); // and no further
+        CHECK(board->ended == ahead->most * (n - 1)); // and no further
     }
     for (int i = 0; i < CALLS; i++) {
-        CHECK(make(world, TERN_COLL_BROADCAST, i, 0, 10 + i % 2 * 300, &wrong) == TERN_OK);
+        CHECK(make(world, TERN_COLL_BROADCAST, i, 0, ahead->counts[i % 2], &wrong) == TERN_OK);
         CHECK(!wrong);
         board->ended++;
     }
@@ -164,10 +176,42 @@ static int run_ahead(tern_comm *world, void *arg)
 
 static void nobody_runs_further_ahead_than_slots_allow(void **state)
 {
-    for (int n = 2; n <= 4; n++) {
+    for (size_t i = 0; i < 3 * sizeof aheads / sizeof aheads[0]; i++) {
+        struct ahead ahead = aheads[i / 3];
         memset(board, 0, sizeof *board);
-        assert_true(ranks_run_comm(n, run_ahead, NULL, 60));
+        assert_true(ranks_run_comm(2 + (int)(i % 3), run_ahead, &ahead, 60));
     }
+}
+
+// Of calls that are under way, small ones too, a rank publishes only four runs that it has not
+// ended: who has seen it publish a run knows by that what it has ended (area.h).
+static int start_ahead(tern_comm *world, void *arg)
+{
+    enum { CALLS = TERN__LINES };
+    static int32_t in[CALLS], out[CALLS];
+    tern_request requests[CALLS] = {0};
+    int rank = tern_comm_rank(world);
+    await_ended(rank == 0 ? tern_comm_size(world) - 1 : 0);
+    for (int i = 0; i < CALLS; i++) {
+        in[i] = i + 1;
+        tern_coll call = {.kind = TERN_COLL_BROADCAST, .in = &in[i], .out = &out[i], .count = 1};
+        call.dtype = TERN_I32;
+        CHECK(tern_coll_start(world, &call, &requests[i]) == TERN_OK);
+    }
+    const struct tern__calls *calls = world->calls;
+    CHECK(rank == 0 || (calls->published == TERN__AHEAD && calls->ended == 0));
+    board->ended++;
+    CHECK(tern_request_wait_all(requests, CALLS) == TERN_OK);
+    for (int i = 0; i < CALLS; i++) {
+        CHECK(out[i] == i + 1);
+    }
+    return 0;
+}
+
+static void few_runs_are_published_that_have_not_ended(void **state)
+{
+    memset(board, 0, sizeof *board);
+    assert_true(ranks_run_comm(3, start_ahead, NULL, 60));
 }
 
 // Roots that change, kinds with a root and without one, ranks that are late now and then.
@@ -177,6 +221,7 @@ static int mix(tern_comm *world, void *arg)
                                            TERN_COLL_GATHER,     TERN_COLL_REDUCE,
                                            TERN_COLL_ALL_REDUCE, TERN_COLL_SCATTER_V,
                                            TERN_COLL_GATHER_V,   TERN_COLL_BROADCAST};
+    static const uint64_t mosts[] = {20, 20, 20, 20, 20, 300, 300, 1500}; // lines, small, slots
     uint64_t state = *(const uint64_t *)arg;
     uint64_t own = state + (uint64_t)tern_comm_rank(world) + 1;
     int n = tern_comm_size(world);
@@ -187,7 +232,7 @@ static int mix(tern_comm *world, void *arg)
     for (int i = 0; i < calls; i++) {
         tern_coll_kind kind = kinds[random_below(&state, 8)];
         int root = (int)random_below(&state, (uint64_t)n);
-        int count = (int)random_below(&state, random_below(&state, 8) == 0 ? 1500 : 20);
+        int count = (int)random_below(&state, mosts[random_below(&state, 8)]);
         tern_comm *comm = random_below(&state, 4) == 0 ? part : world;
         if (random_below(&own, 50) == 0) {
             usleep((unsigned)(random_below(&own, 300)));
@@ -249,7 +294,7 @@ static int learn_later(tern_comm *world, void *arg)
     CHECK(pass_each_other(world, calls) == 0);
     board->ended++;
     await_ended(2);
-    tern_coll_kind kind = calls < AHEAD ? TERN_COLL_ALL_REDUCE : TERN_COLL_BROADCAST;
+    tern_coll_kind kind = calls < TERN__SMALL_AHEAD ? TERN_COLL_ALL_REDUCE : TERN_COLL_BROADCAST;
     CHECK(make(world, kind, calls, rank, 3, &wrong) == TERN_ERR_MISMATCH);
     CHECK(!wrong);
     CHECK(
@@ -260,7 +305,7 @@ static int learn_later(tern_comm *world, void *arg)
 
 static void a_disagreement_that_nobody_met_is_found_in_the_next_call_that_waits(void **state)
 {
-    for (int calls = 1; calls <= AHEAD; calls++) {
+    for (int calls = 1; calls <= TERN__SMALL_AHEAD; calls += calls == 4 ? 27 : 1) {
         memset(board, 0, sizeof *board);
         assert_true(ranks_run_comm(2, learn_later, &calls, 60));
     }
@@ -373,6 +418,7 @@ int main(void)
         cmocka_unit_test(who_need_not_wait_does_not),
         cmocka_unit_test(who_gathers_with_counts_waits_for_the_root_alone),
         cmocka_unit_test(nobody_runs_further_ahead_than_slots_allow),
+        cmocka_unit_test(few_runs_are_published_that_have_not_ended),
         cmocka_unit_test(roots_and_kinds_that_change_are_right),
         cmocka_unit_test(a_disagreement_that_nobody_met_is_found_in_the_next_call_that_waits),
         cmocka_unit_test(who_finds_a_disagreement_names_the_same_two_ranks),

@@ -322,7 +322,7 @@ static int come_when_awaited(tern_comm *comm, void *arg)
     while (rank != 0 && waits_for(comm, 0) != rank) {
         poll(NULL, 0, 1);
     }
-    for (int call = 0; call < 2 * TERN__SLOTS; call++) {
+    for (int call = 0; call < 2 * TERN__LINES; call++) {
         CHECK(tern_broadcast(comm, &value, &value, 1, TERN_I32, 0) == TERN_OK);
     }
     return 0;

@@ -233,9 +233,9 @@ static int come_twice(tern_comm *comm, void *arg)
 {
     int n = tern_comm_size(comm);
     int rank = tern_comm_rank(comm);
-    for (int round = 0; round < 2 * TERN__SLOTS; round++) {
+    for (int round = 0; round < TERN__LINES + 2 * TERN__SLOTS; round++) {
         int32_t out = 0;
-        if (rank == n - 1) {
+        if (rank == n - 1 && round >= TERN__LINES) { // lines that were used before
             usleep(30000);
         }
         CHECK(tern_all_reduce(comm, &rank, &out, 1, TERN_I32, TERN_SUM) == TERN_OK);
@@ -243,9 +243,9 @@ static int come_twice(tern_comm *comm, void *arg)
     }
     CHECK(tern_barrier(comm) == TERN_OK); // all have counted themselves in the runs before it
     const struct tern__calls *calls = comm->calls;
-    for (uint32_t run = calls->ended + 1 - TERN__SLOTS; run != calls->ended; run++) {
+    for (uint32_t run = calls->ended + 1 - TERN__LINES; run != calls->ended; run++) {
         uint32_t counted = *tern__area_arrivals(calls->area, run, 0);
-        CHECK(counted == calls->arrivals[run % TERN__SLOTS][0]);
+        CHECK(counted == calls->arrivals[run % TERN__LINES][0]);
     }
     return 0;
 }
@@ -300,7 +300,8 @@ static void a_line_may_come_before_an_earlier_one(void **state)
 // What lies in a slot of a rank that gives nothing stays on its machine.
 static int scatter_often(tern_comm *comm, void *arg)
 {
-    enum { COUNT = 256, SHARES = 6, BYTES = COUNT * SHARES * (int)sizeof(int32_t), MARK = 0x5a };
+    enum { COUNT = 256, SMALL_COUNT = 32, SHARES = 6, MARK = 0x5a };
+    enum { BYTES = COUNT * SHARES * (int)sizeof(int32_t) };
     static int32_t in[COUNT * SHARES];
     static int32_t out[COUNT];
     int rank = tern_comm_rank(comm);
@@ -309,6 +310,9 @@ static int scatter_often(tern_comm *comm, void *arg)
     for (uint32_t slot = 0; slot < TERN__SLOTS; slot++) {
         memset(tern__area_payload(calls->area, rank, slot), MARK, BYTES);
     }
+    for (uint32_t run = 0; run < TERN__LINES; run++) {
+        memset(tern__area_small_payload(calls->area, rank, run), MARK, TERN__SMALL_BYTES);
+    }
     for (int i = 0; i < COUNT * SHARES; i++) {
         in[i] = i;
     }
@@ -316,12 +320,20 @@ static int scatter_often(tern_comm *comm, void *arg)
         CHECK(tern_scatter(comm, in, out, COUNT, TERN_I32, 0) == TERN_OK);
         CHECK(memcmp(out, &in[rank * COUNT], sizeof out) == 0);
     }
+    for (int round = 0; round < 2 * TERN__LINES; round++) {
+        CHECK(tern_scatter(comm, in, out, SMALL_COUNT, TERN_I32, 0) == TERN_OK);
+        CHECK(memcmp(out, &in[rank * SMALL_COUNT], SMALL_COUNT * sizeof out[0]) == 0);
+    }
     CHECK(tern_barrier(comm) == TERN_OK);
     for (int other = 1; other < SHARES; other++) {
         bool here = (calls->elsewhere->ranks >> other & 1) == 0;
         for (uint32_t slot = 0; slot < TERN__SLOTS && !here; slot++) {
             const char *payload = tern__area_payload(calls->area, other, slot);
             CHECK(memchr(payload, MARK, BYTES) == NULL);
+        }
+        for (uint32_t run = 0; run < TERN__LINES && !here; run++) {
+            const char *payload = tern__area_small_payload(calls->area, other, run);
+            CHECK(memchr(payload, MARK, TERN__SMALL_BYTES) == NULL);
         }
     }
     return 0;
