@@ -3,8 +3,8 @@
 //
 // A call is one or more runs; runs are numbered from 1, the same on all ranks. Run k uses the lines
 // k mod TERN__LINES and, unless it is *small*, slot k mod TERN__SLOTS. A rank *publishes* a run: it
-// puts its input into the slot's payload (or into the line, or the small payload that goes with it)
-// or says where it lies, then stores the run's number, in a line that nobody else writes. It *ends*
+// puts its input into the slot's payload (or into the line, or the small payload of the run) or
+// says where it lies, then stores the run's number, in a line that nobody else writes. It *ends*
 // the run when it has seen those ranks publish it that it waits for, and has done its ops. It
 // *settles* the run when it has ended it and seen all ranks publish it. It publishes run k only
 // after it has ended run k - TERN__AHEAD, and settled k - TERN__AHEAD, or, if k is small,
@@ -14,13 +14,16 @@
 //   k - TERN__AHEAD, and settled k - TERN__SMALL_AHEAD;
 //   when a rank publishes run k, which is not small, it has settled k - TERN__AHEAD, so all have
 //   ended k - TERN__SLOTS, and nobody reads the slot's old contents any more;
-//   when it publishes any run k, it has settled k - TERN__SMALL_AHEAD, so all have ended and settled
+//   when it publishes any run k, it has settled k - TERN__SMALL_AHEAD, so all have settled
 //   k - TERN__LINES, and nobody reads those lines or that small payload any more.
 //
-// Which runs are small follows from the call, so all ranks agree: they go through a slot, and the
-// input is in the line; or ranks leave the call without waiting for all, where the more of them fit
-// the less often the processor is handed over, and all that they put there is short. More slots
-// instead would be as good for these, and longer inputs would leave the caches before they are read.
+// Small are runs through slots whose input is in the line; and others with a short one, of calls
+// that ranks leave without waiting for all: the more of these fit, the less often the processor is
+// handed over. That follows from the call, so all ranks agree; or, of what a v-collective
+// announces, from what this rank has, and its line says so. Then others may have more, and go on in
+// the same run with what slots have: only ranks do so that have met all, and hence know that all
+// have ended k - TERN__AHEAD. More slots instead would be as good for short inputs, and longer ones
+// would leave the caches before they are read.
 //
 // Whom a rank waits for before its ops: all others, so that a run is settled when it ends; but in a
 // call with a root, those whose bytes it takes (TERN_AGREE=early). A root that broadcasts waits for
@@ -128,13 +131,16 @@ struct tern__placement {
     uint64_t in_window, out_window;
     // From the beginning of the mapping; of an input in no window, its address in its own process.
     uint64_t in_offset, out_offset;
-    // v-collectives: the input is in the slot's payload. Others: what others read of the first
-    // piece is, from byte (in_slot - 1) * 64 on, or there is nothing that they read. 0: not so.
+    // v-collectives: the input is in the slot's payload, or in the small one (enum below). Others:
+    // what others read of the first piece is, from byte (in_slot - 1) * 64 on, or there is nothing
+    // that they read. 0: not so.
     uint32_t in_slot;
     uint32_t form;    // bits of enum tern__form, and a time
     uint64_t longest; // bytes of its largest share (v-collectives)
 };
 _Static_assert(sizeof(struct tern__placement) <= TERN__LINE_BYTES, "fits the line");
+
+enum { TERN__IN_SLOT = 1, TERN__IN_SMALL = 2 };
 
 // In the line of a run of pieces that does not announce its call: where in the payload it is.
 struct tern__piece_place {

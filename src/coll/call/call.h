@@ -62,7 +62,7 @@ struct tern__coll {
     uint64_t in_bytes, out_bytes; // that this rank has
     bool counts;                  // a v-collective
     bool early;                   // ranks that need not wait for others do not
-    bool small;                   // its run is (area.h)
+    bool small;                   // its run is (area.h), or what it announces with
     bool in_place;
     const size_t *in_counts, *in_offsets, *out_counts, *out_offsets;
     // Lists of the shares, or NULL; then in, out are the lowest address of one. Bytes from there to
@@ -348,7 +348,7 @@ bool tern__call_quick_again(tern_comm *comm, const tern_coll *asked);
 // publish.c: what a rank puts into its line and payload when it publishes the call's next run.
 // place.c: what the plan's ranges are, once all have.
 void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *head);
-// The payload of such a run, when the call's way is through slots.
+// The payload of such a run when the call's way is through slots; this rank's, when it announces.
 static inline char *tern__call_payload(const struct tern__coll *call, int rank, uint32_t run)
 {
     const tern_window *area = call->calls->area;
@@ -439,8 +439,10 @@ bool tern__call_can_halve(const struct tern__coll *call, const struct tern__prog
 bool tern__call_fits_slot(const struct tern__coll *call, bool stays);
 bool tern__call_keeps_input(const struct tern__coll *call);
 bool tern__call_takes_slots(const struct tern__coll *call, uint32_t run);
-// What the input takes of the slot, behind the table.
+// What the input takes of the slot, behind the table; and whether both are so short, and always go
+// there, that the run which announces the call is small.
 uint64_t tern__call_packed_bytes(const struct tern__coll *call);
+bool tern__call_is_short(const struct tern__coll *call);
 
 // givers.c: whether a rank, which has published the run, leaves without waiting for anybody; all
 // that do. Whether the root's counts say that all others do. And the root does in the run what it

@@ -217,11 +217,11 @@ void tern__call_tell(const struct tern__coll *call, uint32_t run)
     struct tern__told told = {.kind = call->kind,
                               .root = call->root,
                               .alone = tern__call_is_alone(call),
-                              .small = call->small,
+                              .small = call->small && call->published == 0,
                               .alike =
                                   !call->counts && (call->way != TERN__WAY_STAGED || call->wide),
                               .waits = !call->overlaps};
-    const char *payload = tern__area_payload(calls->area, calls->rank, run);
+    const char *payload = tern__call_payload(call, calls->rank, run);
     const struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
     bool announces = call->way == TERN__WAY_UNKNOWN;
     if (call->way == TERN__WAY_STAGED) {

@@ -194,7 +194,7 @@ int tern__calls_meet_ranks(struct tern__calls *calls, uint64_t ranks, uint32_t r
             return 0;
         }
         if (calls->oldest != NULL && calls->oldest->counts) { // its table is looked at next
-            __builtin_prefetch(tern__area_payload(calls->area, rank, run));
+            __builtin_prefetch(tern__call_announced(calls, rank, run));
         }
         *differs = (struct tern__differs){rank, compare(calls, rank, run)};
         if (differs->run != 0) {

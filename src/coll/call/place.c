@@ -92,7 +92,7 @@ static void bind_slot_shares(struct tern__coll *call, uint32_t run)
     binding->piece_bytes = UINT64_MAX;
     for (int rank = 0; rank < calls->nranks; rank++) {
         binding->tables[rank] = tern__call_table(calls, rank, run);
-        binding->in[rank] = tern__area_payload(calls->area, rank, run);
+        binding->in[rank] = tern__call_announced(calls, rank, run);
     }
     if (tern__call_keeps_input(call)) {
         binding->in[calls->rank] = call->in;
@@ -260,7 +260,7 @@ static int bind_placed(struct tern__coll *call, uint32_t run)
     for (int rank = 0; call->counts && rank < calls->nranks; rank++) {
         if (tern__call_placement(calls, rank, run)->in_slot != 0 &&
             !(rank == calls->rank && tern__call_keeps_input(call))) {
-            binding->in[rank] = tern__area_payload(calls->area, rank, run);
+            binding->in[rank] = tern__call_announced(calls, rank, run);
             binding->far &= ~(UINT64_C(1) << rank);
         }
     }

@@ -13,11 +13,19 @@ static inline const struct tern__placement *tern__call_placement(const struct te
     return (const struct tern__placement *)(const void *)head->data;
 }
 
-// What it says it has for each rank, in a call with counts.
+// Where it says more, in a call with counts; and what it has for each rank, which is there first.
+static inline const char *tern__call_announced(const struct tern__calls *calls, int rank,
+                                               uint32_t run)
+{
+    return tern__call_placement(calls, rank, run)->in_slot == TERN__IN_SMALL
+               ? tern__area_small_payload(calls->area, rank, run)
+               : tern__area_payload(calls->area, rank, run);
+}
+
 static inline const struct tern__share *tern__call_table(const struct tern__calls *calls, int rank,
                                                          uint32_t run)
 {
-    return (const struct tern__share *)(const void *)tern__area_payload(calls->area, rank, run);
+    return (const struct tern__share *)(const void *)tern__call_announced(calls, rank, run);
 }
 
 // Where in its payload a rank has put its piece of a run, once it has published it.

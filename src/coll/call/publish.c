@@ -107,7 +107,7 @@ static void foresee(struct tern__coll *call, struct tern__placement *placement, 
 static void fill_shares(struct tern__coll *call, struct tern__placement *placement, uint32_t run)
 {
     struct tern__calls *calls = call->calls;
-    char *payload = tern__area_payload(calls->area, calls->rank, run);
+    char *payload = tern__call_payload(call, calls->rank, run);
     struct tern__share *table = (struct tern__share *)(void *)payload;
     tern__call_shares(call, table);
     for (int rank = 0; rank < calls->nranks; rank++) {
@@ -119,7 +119,9 @@ static void fill_shares(struct tern__coll *call, struct tern__placement *placeme
     bool stays = in_windows(placement) && calls->elsewhere == NULL;
     stays = stays || call->reads;
     bool keeps = tern__call_keeps_input(call);
-    placement->in_slot = keeps || tern__call_fits_slot(call, stays);
+    placement->in_slot = call->small                                  ? TERN__IN_SMALL
+                         : keeps || tern__call_fits_slot(call, stays) ? TERN__IN_SLOT
+                                                                      : 0;
     if (keeps || placement->in_slot == 0) {
         return;
     }

@@ -20,7 +20,8 @@
 // scatter_v writes for longer than the others, and handing over costs as much again.
 enum { TERN__LOOKS_ALONE = 8, TERN__LOOKS_CROWDED = 2 };
 
-// Whether there is room for a run: who has not waited in its last calls waits a little for the slowest.
+// Whether there is room for a run: who has not waited in its last calls waits a little for the
+// slowest.
 static inline bool tern__quick_has_room(struct tern__calls *calls, bool small)
 {
     uint32_t looks = 2 * tern__job_ladder(calls->work.job).spins;

@@ -113,7 +113,7 @@ bool tern__call_quick_shares(struct tern__coll *call)
     struct tern__calls *calls = call->calls;
     if (calls->oldest != NULL || tern__peek(&tern__trace_on) != 0 || !call->staged->plain ||
         !tern__call_fits_slot(call, true) || is_learned(call) ||
-        (!tern__calls_has_room(calls, false) && !tern__quick_has_room(calls, false))) {
+        (!tern__calls_has_room(calls, call->small) && !tern__quick_has_room(calls, call->small))) {
         return false;
     }
     uint32_t run = calls->published + 1;
@@ -132,8 +132,11 @@ bool tern__call_quick_shares(struct tern__coll *call)
     }
     tern__quick_end(calls, gates, run);
     uint64_t table_bytes = sizeof(struct tern__share) * (uint64_t)calls->nranks;
-    tern__quick_own_ahead(calls, false, run + 1, 0, tern__round_line(table_bytes) + call->in_bytes);
-    call_back_rest(calls, run + 1, true);
+    tern__quick_own_ahead(calls, call->small, run + 1, 0,
+                          tern__round_line(table_bytes) + call->in_bytes);
+    if (calls->nranks == 2) {
+        call_back_rest(calls, run + 1, true);
+    }
     tern__record_travels(record, TERN__WAY_SLOT, call->staged->index);
     tern__record_end(record, TERN_OK, 0);
     if (calls->nranks == 2) {

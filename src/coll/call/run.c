@@ -55,7 +55,7 @@ static void publish(struct tern__calls *calls, struct tern__coll *call)
 static int has_room(struct tern__calls *calls)
 {
     struct tern__differs differs;
-    bool small = calls->publishing->small;
+    bool small = calls->publishing->small && calls->publishing->published == 0;
     if (!tern__calls_has_room(calls, small) && tern__calls_settle(calls, &differs) != TERN_OK) {
         return tern__calls_mismatch(calls, &differs);
     }

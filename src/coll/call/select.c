@@ -466,6 +466,7 @@ int tern__call_select(struct tern__coll *call)
         return status;
     }
     call->signature = sign(call, choice->window);
+    call->small = tern__call_is_short(call);
     tern__call_remember_large(call);
     tern__call_sign_counts(call, false);
     return TERN_OK;

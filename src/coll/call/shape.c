@@ -110,6 +110,7 @@ bool tern__call_find_shape(struct tern__coll *call)
     call->piece_room = shape->piece_room;
     call->slot_limit = shape->slot_limit;
     call->copied = shape->copied;
+    call->small = tern__call_is_short(call);
     return true;
 }
 

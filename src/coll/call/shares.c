@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "coll/call/call.h"
+#include "coll/call/place.h"
 
 // Of a root that gives to others: more goes in pieces, so that they read one while it writes the
 // next.
@@ -123,8 +123,7 @@ bool tern__call_keeps_input(const struct tern__coll *call)
 
 bool tern__call_takes_slots(const struct tern__coll *call, uint32_t run)
 {
-    const char *payload = tern__area_payload(call->calls->area, call->root, run);
-    const struct tern__share *table = (const struct tern__share *)(const void *)payload;
+    const struct tern__share *table = tern__call_table(call->calls, call->root, run);
     for (int rank = 0; rank < call->calls->nranks; rank++) {
         uint64_t bytes = table[rank].out_bytes;
         if (rank != call->root &&
@@ -153,4 +152,15 @@ bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
     bool gives = tern__kinds[call->kind].root == TERN_KIND_ROOT_FROM;
     uint64_t most = stays ? call->slot_limit : gives ? GIVES_MOST : TERN__SLOT_BYTES;
     return fits(call, tern__call_packed_bytes(call), most);
+}
+
+// Of two ranks letters say it, which are no more than slots.
+bool tern__call_is_short(const struct tern__coll *call)
+{
+    uint64_t n = (uint64_t)call->calls->nranks;
+    uint64_t table_bytes = tern__round_line(sizeof(struct tern__share) * n);
+    bool keeps = tern__call_keeps_input(call);
+    return call->counts && call->early && n > 2 && table_bytes <= TERN__SMALL_BYTES &&
+           (keeps || (table_bytes + tern__call_packed_bytes(call) <= TERN__SMALL_BYTES &&
+                      tern__call_fits_slot(call, true)));
 }
