@@ -176,10 +176,12 @@ void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struc
 void tern__calls_send_left(const struct tern__calls *calls)
 {
     struct tern__elsewhere *elsewhere = calls->elsewhere;
-    for (uint32_t ahead = TERN__LINES; elsewhere != NULL && ahead > 0; ahead--) {
-        uint32_t run = calls->published + 1 - ahead;
-        struct tern__left *left = &elsewhere->left[run % TERN__LINES];
-        if (run != 0 && left->run == run) {
+    if (elsewhere == NULL) {
+        return;
+    }
+    for (uint32_t run = calls->settled; run != calls->published;) { // what is settled was sent
+        struct tern__left *left = &elsewhere->left[++run % TERN__LINES];
+        if (left->run == run && run != 0) {
             left->run = 0;
             send_own(calls, run, &left->told);
         }

@@ -131,9 +131,9 @@ bool tern__call_quick_shares(struct tern__coll *call)
         (void)tern__transfer(&calls->binding, calls->area->xport, step, &calls->lanes.unread);
     }
     tern__quick_end(calls, gates, run);
-    uint64_t table_bytes = sizeof(struct tern__share) * (uint64_t)calls->nranks;
-    tern__quick_own_ahead(calls, call->small, run + 1, 0,
-                          tern__round_line(table_bytes) + call->in_bytes);
+    uint64_t table_bytes = tern__round_line(sizeof(struct tern__share) * (uint64_t)calls->nranks);
+    uint64_t packed = tern__call_keeps_input(call) ? 0 : tern__call_packed_bytes(call);
+    tern__quick_own_ahead(calls, call->small, run + 1, 0, table_bytes + packed);
     if (calls->nranks == 2) {
         call_back_rest(calls, run + 1, true);
     }

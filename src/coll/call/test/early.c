@@ -226,6 +226,43 @@ static void few_runs_are_published_that_have_not_ended(void **state)
     assert_true(ranks_run_comm(3, start_ahead, NULL, 60));
 }
 
+// A root that gives shares with gaps between them, out of much more than a small payload has, leaves
+// alone what others have yet to read: a long broadcast, in each slot and at all lines in turn.
+static int leave_gaps(tern_comm *world, void *arg)
+{
+    enum { RANKS = 3, COUNT = 10, GAP = 450, LONG = 6000, CALLS = TERN__SMALL_AHEAD - 1 };
+    static int32_t in[RANKS * GAP];
+    static unsigned char long_in[LONG], long_out[LONG];
+    const size_t counts[RANKS] = {COUNT, COUNT, COUNT};
+    const size_t offsets[RANKS] = {0, GAP, 2 * GAP};
+    int rank = tern_comm_rank(world);
+    for (int i = 0; i < RANKS * GAP; i++) {
+        in[i] = i;
+    }
+    for (int round = 1; round <= TERN__LINES; round++) {
+        CHECK(tern_barrier(world) == TERN_OK);
+        memset(long_in, round, LONG);
+        if (rank == RANKS - 1) { // the root is as far as it gets
+            await_ended(round * CALLS);
+        }
+        CHECK(tern_broadcast(world, long_in, long_out, LONG, TERN_U8, 0) == TERN_OK);
+        CHECK(memcmp(long_out, long_in, LONG) == 0);
+        for (int call = 0; call < CALLS; call++) {
+            int32_t out[COUNT];
+            CHECK(tern_scatter_v(world, in, counts, offsets, out, COUNT, TERN_I32, 0) == TERN_OK);
+            CHECK(memcmp(out, &in[rank * GAP], sizeof out) == 0);
+            board->ended += rank == 0;
+        }
+    }
+    return 0;
+}
+
+static void gaps_between_shares_are_not_written(void **state)
+{
+    memset(board, 0, sizeof *board);
+    assert_true(ranks_run_comm(3, leave_gaps, NULL, 60));
+}
+
 // Roots that change, kinds with a root and without one, ranks that are late now and then.
 static int mix(tern_comm *world, void *arg)
 {
@@ -431,6 +468,7 @@ int main(void)
         cmocka_unit_test(who_gathers_with_counts_waits_for_the_root_alone),
         cmocka_unit_test(nobody_runs_further_ahead_than_slots_allow),
         cmocka_unit_test(few_runs_are_published_that_have_not_ended),
+        cmocka_unit_test(gaps_between_shares_are_not_written),
         cmocka_unit_test(roots_and_kinds_that_change_are_right),
         cmocka_unit_test(a_disagreement_that_nobody_met_is_found_in_the_next_call_that_waits),
         cmocka_unit_test(who_finds_a_disagreement_names_the_same_two_ranks),
