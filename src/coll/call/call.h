@@ -515,6 +515,10 @@ bool tern__calls_ready(const struct tern__calls *calls);
 bool tern__calls_agree(struct tern__calls *calls, uint64_t ranks, uint32_t run);
 int tern__calls_settle(struct tern__calls *calls, struct tern__differs *differs);
 uint32_t tern__calls_compared(const struct tern__calls *calls, int rank);
+// All are compared that are settled. Who is on the short path for long does not say so of each run:
+// it says so now and then, before a number that is so old looks like one that is to come.
+#define TERN__COMPARED_ANEW (UINT32_C(1) << 30)
+void tern__calls_compared_all(struct tern__calls *calls);
 
 static inline bool tern__calls_has_room(const struct tern__calls *calls, bool small)
 {

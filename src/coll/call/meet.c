@@ -17,6 +17,13 @@ uint32_t tern__calls_compared(const struct tern__calls *calls, int rank)
                                                                 : calls->settled;
 }
 
+void tern__calls_compared_all(struct tern__calls *calls)
+{
+    for (int rank = 0; rank < calls->nranks; rank++) {
+        calls->compared[rank] = tern__calls_compared(calls, rank);
+    }
+}
+
 // Whether a rank has published all runs up to this one, as far as they were not compared. Between
 // machines lines may come in another order (area.h).
 static bool has_come(const struct tern__calls *calls, int rank, uint32_t run)

@@ -115,6 +115,9 @@ static inline void tern__quick_end(struct tern__calls *calls, uint64_t gates, ui
     calls->ended = run;
     if (gates == calls->others) {
         calls->settled = run;
+        if (run % TERN__COMPARED_ANEW == 0) {
+            tern__calls_compared_all(calls);
+        }
     } else {
         calls->numbers[run % TERN__LINES] = calls->made;
     }

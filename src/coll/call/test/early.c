@@ -226,7 +226,7 @@ static void few_runs_are_published_that_have_not_ended(void **state)
     assert_true(ranks_run_comm(3, start_ahead, NULL, 60));
 }
 
-// A root that gives shares with gaps between them, out of much more than a small payload has, leaves
+// A root that gives shares with gaps between them, out of more than a small payload has, leaves
 // alone what others have yet to read: a long broadcast, in each slot and at all lines in turn.
 static int leave_gaps(tern_comm *world, void *arg)
 {

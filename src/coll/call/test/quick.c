@@ -102,11 +102,45 @@ static void small_calls_in_place_are_short(void **state)
     assert_true(ranks_run_counts(1, 8, make_in_place, NULL, 60));
 }
 
+// Runs are counted in 32 bits. What was compared last on the longer path is so long ago at last
+// that it would be taken for a run to come, which nobody waits for: three times 2^30 runs, of which
+// most are left out.
+static int count_far(tern_comm *world, void *arg)
+{
+    int rank = tern_comm_rank(world);
+    int n = tern_comm_size(world);
+    for (uint32_t quarter = 1; quarter <= 3; quarter++) {
+        int32_t out = 0;
+        CHECK(tern_all_reduce(world, &rank, &out, 1, TERN_I32, TERN_SUM) == TERN_OK);
+        CHECK(tern_comm_barrier(world) == TERN_OK); // all have ended it
+        struct tern__calls *calls = world->calls;
+        uint32_t run = quarter * TERN__COMPARED_ANEW - 2;
+        calls->published = calls->ended = calls->settled = run;
+        CHECK(tern_comm_barrier(world) == TERN_OK);
+        for (int call = 0; call < 4; call++) {
+            CHECK(tern_all_reduce(world, &rank, &out, 1, TERN_I32, TERN_SUM) == TERN_OK);
+            CHECK(out == n * (n - 1) / 2);
+        }
+        for (int other = 0; other < n; other++) {
+            CHECK(other == rank || tern__reached(calls->compared[other], run));
+        }
+    }
+    return 0;
+}
+
+static void old_comparisons_are_made_anew(void **state)
+{
+    for (int n = 2; n <= 5; n += 3) {
+        assert_true(ranks_run_comm(n, count_far, NULL, 60));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_barrier_is_short_whatever_its_fields_say),
         cmocka_unit_test(small_calls_in_place_are_short),
+        cmocka_unit_test(old_comparisons_are_made_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
