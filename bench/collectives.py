@@ -29,7 +29,11 @@ PEERS = (("openmpi", "Open MPI"), ("mpich", "MPICH"))
 ELEMENTS = {"windows": [], "malloc": ["--window", "no"], "tern_alloc": ["--window", "alloc"],
             "bf16": ["-d", "bf16"], "f16": ["-d", "f16"]}
 ELEMENT_TURNS = 5
+ROOTED_TURNS = 3
 LOOPS = {"alone": [], "in a row": ["--back-to-back"], "8 buffers": ["--buffers", "8"]}
+# Calls in which ranks need not wait for each other, one after the other.
+ROOTED = ("broadcast", "scatter", "scatter_v", "reduce", "gather", "gather_v")
+ROOTED_SIZES = "8,64,1K,8K,64K"
 # Numbers 1 to 6 of its variable coll_tuned_allreduce_algorithm.
 OPENMPI_ALGORITHMS = ("linear", "reduce and broadcast", "recursive doubling", "ring",
                       "segmented ring", "Rabenseifner")
@@ -175,6 +179,20 @@ def by_hand_table(by_algorithm):
     return markdown(["size", "Open MPI's best", "us", "Open MPI / tern"], lines)
 
 
+def rooted_table(by_kind):
+    """The kinds with a root in a row: each one's time, and the first peer's / tern's."""
+    lines = []
+    for rows in zip(*by_kind.values()):
+        cells = [size_text(rows[0]["bytes"])]
+        for row in rows:
+            cells += [number(row["time_us"]), ratio(row.get("openmpi_ratio"))]
+        lines.append(cells)
+    head = ["size"]
+    for kind in by_kind:
+        head += [f"{kind}: tern us", "Open MPI / tern"]
+    return markdown(head, lines)
+
+
 def middle(runs):
     """Of each size the row of the run that has the median of the times (of two, the quicker one)."""
     return [sorted(rows, key=lambda row: row["time_us"])[(len(rows) - 1) // 2]
@@ -182,14 +200,16 @@ def middle(runs):
 
 
 def measure_variants(tern, nranks, variants, sizes, quickly, turns=1):
-    """AllReduce in each variant: rows by name, and whether all of them are whole. What is compared
-    with each other takes turns: a machine may be twice as quick a minute later."""
+    """AllReduce, or what its arguments say, in each variant: rows by name, and whether all of them are
+    whole. What is compared with each other takes turns: a machine may be twice as quick a minute
+    later."""
     runs, good = {name: [] for name in variants}, True
     for _ in range(turns):
         for name, (arguments, settings) in variants.items():
-            rows, right = run_perf(tern, ["all_reduce", "-p", str(nranks), "--sizes", sizes,
-                                          *quickly, *arguments],
-                                   f"{nranks} ranks, all_reduce, {name}", settings)
+            kind = name if name in ROOTED else "all_reduce"
+            rows, right = run_perf(tern, [kind, "-p", str(nranks), "--sizes", sizes, *quickly,
+                                          *arguments],
+                                   f"{nranks} ranks, {kind}, {name}", settings)
             runs[name].append(rows)
             good = good and right
     results = {name: middle(rows) for name, rows in runs.items()}
@@ -269,7 +289,9 @@ def measure(tern, peers, quick, every_size, sizes=None):
 
 
 def measure_ways(tern, peers, quick, every_size, sizes=None):
-    """The chapter about AllReduce in other memory, elements and loops; and whether all was right."""
+    """The chapter about AllReduce in other memory, elements and loops, and of loops of kinds with a
+    root; and whether all was right."""
+    some = "8,4K" if quick else sizes or ROOTED_SIZES
     sizes = "8,4K" if quick else sizes or EXTRA_SIZES
     first = compared(peers[:1])
     elements = {name: (arguments, {}) for name, arguments in ELEMENTS.items()}
@@ -278,6 +300,7 @@ def measure_ways(tern, peers, quick, every_size, sizes=None):
     by_hand = {name: (["-c", "0", *first], {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
                                             "OMPI_MCA_coll_tuned_allreduce_algorithm": str(index)})
                for index, name in enumerate(OPENMPI_ALGORITHMS, 1)}
+    in_a_row = {kind: (["--window", "no", "--back-to-back", *first], {}) for kind in ROOTED}
     text, good = [WAYS], True
     for nranks in ranks(quick):
         tables = []
@@ -289,12 +312,17 @@ def measure_ways(tern, peers, quick, every_size, sizes=None):
             good = good and right
         text += [f"{nranks} ranks:\n", element_table(tables[0]), loop_table(tables[1], peers)]
         text += [by_hand_table(tables[2])] if tables[2] else []
+        rows, right = measure_variants(tern, nranks, in_a_row, some, budget(quick, every_size),
+                                       1 if quick else ROOTED_TURNS)
+        text.append(rooted_table(rows))
+        good = good and right
     return "\n".join(text), good
 
 
-WAYS = f"""## AllReduce in other ways
+WAYS = f"""## Calls in other ways
 
-Each column is from runs of its own. Those of the first table take turns, {ELEMENT_TURNS} times; a time is the median of \
+AllReduce; and at the end, for each number of ranks, the kinds with a root in ordinary memory, in a row: a median of \
+{ROOTED_TURNS} turns. Each column is from runs of its own. Those of the first table take turns, {ELEMENT_TURNS} times; a time is the median of \
 theirs. Times of 16-bit floats are for the same number of bytes. "alone": all ranks begin each call at one instant; "in a \
 row": --back-to-back; "8 buffers": --buffers 8, where the memory is enough. Open MPI's best: the quickest of the \
 algorithms of its component tuned, named for each run.

@@ -276,7 +276,7 @@ CHAPTERS = (("basics", "Basics", measure_basics), ("tasks", "Tasks", measure_tas
             ("nodes", "Nodes", measure_nodes), ("python", "Python", measure_python),
             ("torch", "PyTorch", measure_torch), ("machines", "Machines", measure_machines),
             ("collectives", "Collective calls", measure_collectives),
-            ("ways", "AllReduce in other ways", measure_ways))
+            ("ways", "Calls in other ways", measure_ways))
 
 
 def chapters_of(text):
