@@ -90,9 +90,13 @@ static void bind_slot_shares(struct tern__coll *call, uint32_t run)
     binding->out_map = TERN__MAP_TABLE;
     binding->skip_bytes = 0;
     binding->piece_bytes = UINT64_MAX;
-    for (int rank = 0; rank < calls->nranks; rank++) {
-        binding->tables[rank] = tern__call_table(calls, rank, run);
-        binding->in[rank] = tern__call_announced(calls, rank, run);
+    for (int rank = 0; rank < calls->nranks; rank++) { // of one that is not met nothing is read
+        bool met = calls->met_all || rank == calls->rank ||
+                   tern__reached(tern__calls_compared(calls, rank), run);
+        const char *payload = met ? tern__call_announced(calls, rank, run)
+                                  : tern__area_payload(calls->area, rank, run);
+        binding->tables[rank] = (const struct tern__share *)(const void *)payload;
+        binding->in[rank] = payload;
     }
     if (tern__call_keeps_input(call)) {
         binding->in[calls->rank] = call->in;
