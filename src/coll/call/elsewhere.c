@@ -173,13 +173,16 @@ void tern__calls_tell(const struct tern__calls *calls, uint32_t run, const struc
     }
 }
 
+// All ranks have published what this one has settled. So what they have ended, TERN__AHEAD runs
+// before, has come to all of them. Of later ones the last here may not have sent the lines, or they
+// may come after what this rank says next, that it leaves.
 void tern__calls_send_left(const struct tern__calls *calls)
 {
     struct tern__elsewhere *elsewhere = calls->elsewhere;
     if (elsewhere == NULL) {
         return;
     }
-    for (uint32_t run = calls->settled; run != calls->published;) { // what is settled was sent
+    for (uint32_t run = calls->settled - TERN__AHEAD; run != calls->published;) {
         struct tern__left *left = &elsewhere->left[++run % TERN__LINES];
         if (left->run == run && run != 0) {
             left->run = 0;
