@@ -200,9 +200,9 @@ def middle(runs):
 
 
 def measure_variants(tern, nranks, variants, sizes, quickly, turns=1):
-    """AllReduce, or what its arguments say, in each variant: rows by name, and whether all of them are
-    whole. What is compared with each other takes turns: a machine may be twice as quick a minute
-    later."""
+    """AllReduce in each variant, or the kind with a root that a variant is named after: rows by name,
+    and whether all of them are whole. What is compared with each other takes turns: a machine may be
+    twice as quick a minute later."""
     runs, good = {name: [] for name in variants}, True
     for _ in range(turns):
         for name, (arguments, settings) in variants.items():

@@ -44,9 +44,9 @@
 //         each other's memory.) Before its out is written, it has compared with them this call and
 //         all calls before. Who does not meet the disagreement ends the call, with the right out,
 //         and gets the error in its next call that waits for all; such a call writes nobody's out.
-//         A rank is at most 32 such calls ahead of the slowest, of up to 1 KiB (that the root has,
-//         or each rank gives; with 32 bytes a rank for the counts), and four if the next one is
-//         longer, or has counts and there are two ranks; then it waits and compares.
+//         A rank is at most 32 such calls ahead of the slowest, and at most four when it makes one
+//         of more than 1 KiB (that the root has, or each rank gives); then it waits and compares.
+//         In scatter_v and gather_v the counts take some of that KiB, and of two ranks it is four.
 //         Large calls, whose bytes do not fit shared memory at once, may wait for all.
 //
 // So a rank that ends with calls of the second sort and makes no other may not learn that others

@@ -370,10 +370,9 @@ static bool fits_slot(const struct tern__coll *call, const struct tern__program 
 // ahead of each other, so that it is worth a payload of its own.
 static bool is_small(const struct tern__coll *call)
 {
+    bool line = piece_in(call, call->share_bytes) <= TERN__LINE_BYTES;
     uint64_t bytes = slot_bytes(call, call->slot, call->share_bytes, false);
-    return piece_in(call, call->share_bytes) <= TERN__LINE_BYTES && call->slot->scratch_bytes == 0
-               ? true
-               : call->early && bytes <= TERN__SMALL_BYTES;
+    return (line && call->slot->scratch_bytes == 0) || (call->early && bytes <= TERN__SMALL_BYTES);
 }
 
 static uint64_t sign(const struct tern__coll *call, const char *algorithm)

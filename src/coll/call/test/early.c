@@ -211,8 +211,9 @@ static int start_ahead(tern_comm *world, void *arg)
         CHECK(tern_coll_start(world, &call, &requests[i]) == TERN_OK);
     }
     const struct tern__calls *calls = world->calls;
-    CHECK(rank == 0 || (calls->published == TERN__AHEAD && calls->ended == 0));
-    board->ended++;
+    bool few = calls->published == TERN__AHEAD && calls->ended == 0;
+    board->ended++; // whatever was found, so that the root comes
+    CHECK(rank == 0 || few);
     CHECK(tern_request_wait_all(requests, CALLS) == TERN_OK);
     for (int i = 0; i < CALLS; i++) {
         CHECK(out[i] == i + 1);
