@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "comm/comm.h"
+#include "support/stack.h"
 
 const int ranks_counts[6] = {1, 2, 3, 5, 8, 16};
 
@@ -67,6 +68,7 @@ void ranks_begin(struct ranks *ranks, int count, rank_body body, void *arg)
     }
     snprintf(ranks->path, sizeof ranks->path, "%s/meet", ranks->folder);
     fflush(NULL);
+    stack_listen();
     pid_t parent = getpid();
     for (int rank = 0; rank < count; rank++) {
         pid_t pid = fork();
@@ -131,6 +133,7 @@ bool ranks_wait(struct ranks *ranks, double deadline_s)
         if (!ranks->ended[rank]) {
             fprintf(stderr, "rank %d of %d did not end within %g s: killed\n", rank, ranks->count,
                     deadline_s);
+            stack_ask(ranks->pids[rank]);
             kill(ranks->pids[rank], SIGKILL);
             waitpid(ranks->pids[rank], &ranks->statuses[rank], 0);
             ranks->ended[rank] = true;
