@@ -25,6 +25,20 @@ bool says(int status, int wanted, const char *words)
     return false;
 }
 
+bool says_died(int status, int rank)
+{
+    char here[32];
+    char elsewhere[40];
+    char machine[64];
+    int end = 0;
+    snprintf(here, sizeof here, "rank %d died", rank);
+    snprintf(elsewhere, sizeof elsewhere, "rank %d on machine ", rank);
+    const char *found = strstr(tern_last_error(), elsewhere);
+    bool died = found != NULL &&
+                sscanf(found + strlen(elsewhere), "%63s died%n", machine, &end) == 1 && end > 0;
+    return (status == TERN_ERR_PEER && died) || says(status, TERN_ERR_PEER, here);
+}
+
 int look_fds(void)
 {
     DIR *folder = opendir("/proc/self/fd");

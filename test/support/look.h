@@ -12,6 +12,9 @@ bool look_says(const char *words);
 // Whether a call returned this and left a sentence that contains the words; if not, prints both.
 bool says(int status, int wanted, const char *words);
 
+// The same of TERN_ERR_PEER and the death of a rank, here or on another machine.
+bool says_died(int status, int rank);
+
 // Open descriptors of this process; mappings of it that carry the name of a memfd of tern.
 int look_fds(void);
 int look_maps(void);

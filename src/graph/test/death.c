@@ -67,7 +67,7 @@ static int survive(int rank, const struct ranks *ranks, void *arg)
     tern_chip *chip;
     tern_graph *graph;
     bool in_kernel = *(const int *)arg % 2 == 1 && rank % 2 == 1;
-    CHECK(fine(tern_init_at(rank, ranks->count, ranks->path, NULL, &comm)));
+    CHECK(fine(ranks_join(rank, ranks, 0, &comm)));
     CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
     CHECK(fine(tern_chip_create(comm, NULL, &chip)));
     CHECK(make_graph(comm, window, in_kernel, &graph) == 0);
@@ -80,12 +80,11 @@ static int survive(int rank, const struct ranks *ranks, void *arg)
         board->runs[rank]++;
     }
     board->noticed_ns[rank] = clock_ns();
-    char text[32];
-    snprintf(text, sizeof text, "rank %d died", atomic_load(&board->victim));
+    int victim = board->victim;
     // Also when the failure came through a kernel, which reports what tern told it.
-    CHECK(says(status, TERN_ERR_PEER, text));
-    CHECK(says(tern_comm_health(comm), TERN_ERR_PEER, text));
-    CHECK(says(tern_comm_barrier(comm), TERN_ERR_PEER, text));
+    CHECK(says_died(status, victim));
+    CHECK(says_died(tern_comm_health(comm), victim));
+    CHECK(says_died(tern_comm_barrier(comm), victim));
     CHECK(fine(tern_chip_destroy(chip)));
     CHECK(fine(tern_graph_destroy(graph)));
     CHECK(fine(tern_window_destroy(window)));
@@ -171,7 +170,7 @@ static int busy_survivor(int rank, const struct ranks *ranks, void *arg)
     tern_window *window;
     tern_chip *chip;
     tern_graph *graph;
-    CHECK(fine(tern_init_at(rank, ranks->count, ranks->path, NULL, &comm)));
+    CHECK(fine(ranks_join(rank, ranks, 0, &comm)));
     CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
     CHECK(fine(tern_comm_barrier(comm)));
     if (rank == 1) {
@@ -186,7 +185,7 @@ static int busy_survivor(int rank, const struct ranks *ranks, void *arg)
     CHECK(fine(add_wait(graph, task, window, 0, 1, 0)));
     int status = tern_chip_launch(chip, graph);
     status = status == TERN_OK ? tern_chip_synchronize(chip) : status;
-    CHECK(says(status, TERN_ERR_PEER, "rank 1 died"));
+    CHECK(says_died(status, 1));
     CHECK(naps < NAPS);
     CHECK(fine(tern_chip_destroy(chip)));
     CHECK(fine(tern_graph_destroy(graph)));
@@ -211,7 +210,7 @@ static int split_survivor(int rank, const struct ranks *ranks, void *arg)
     tern_comm *comm;
     tern_comm *part;
     tern_window *window;
-    CHECK(fine(tern_init_at(rank, ranks->count, ranks->path, NULL, &comm)));
+    CHECK(fine(ranks_join(rank, ranks, 0, &comm)));
     CHECK(fine(tern_window_create(comm, 64, NULL, &window)));
     CHECK(fine(tern_comm_split(comm, rank == 2 ? -1 : 0, 0, &part)));
     if (rank == 2) {
@@ -226,7 +225,7 @@ static int split_survivor(int rank, const struct ranks *ranks, void *arg)
     int task = add_task(graph, "waits", do_nothing, TERN_CORE_AIC, 0, 0);
     CHECK(fine(add_wait(graph, task, window, 0, 1, 0)));
     CHECK(fine(tern_chip_launch(chip, graph)));
-    CHECK(says(tern_chip_synchronize(chip), TERN_ERR_PEER, "rank 2 died"));
+    CHECK(says_died(tern_chip_synchronize(chip), 2));
     CHECK(fine(tern_chip_destroy(chip)));
     CHECK(fine(tern_graph_destroy(graph)));
     CHECK(fine(tern_window_destroy(window)));

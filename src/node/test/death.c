@@ -83,7 +83,7 @@ static int submit_mixed(tern_graph *graph, void *arg)
     return tern_node_submit(graph, &task, NULL);
 }
 
-static int host(tern_comm *comm, const char *words)
+static int host(tern_comm *comm)
 {
     struct scene scene = {0};
     CHECK(fine(tern_node_create(comm, NULL, &scene.node)));
@@ -97,7 +97,7 @@ static int host(tern_comm *comm, const char *words)
     do {
         status = tern_node_run(scene.node, submit_mixed, &scene);
     } while (status == TERN_OK);
-    CHECK(says(status, TERN_ERR_PEER, words));
+    CHECK(says_died(status, board->victim));
     CHECK(fine(tern_node_destroy(scene.node)));
     return 0;
 }
@@ -105,16 +105,14 @@ static int host(tern_comm *comm, const char *words)
 static int survive(int rank, const struct ranks *ranks, void *arg)
 {
     tern_comm *comm;
-    char words[32];
-    snprintf(words, sizeof words, "rank %d died", board->victim);
-    CHECK(fine(tern_init_at(rank, ranks->count, ranks->path, NULL, &comm)));
+    CHECK(fine(ranks_join(rank, ranks, 0, &comm)));
     if (rank == 0) {
-        CHECK(host(comm, words) == 0);
+        CHECK(host(comm) == 0);
     } else {
         tern_serve_options options = {.functions = functions, .functions_count = 2};
-        CHECK(says(tern_node_serve(comm, &options), TERN_ERR_PEER, words));
+        CHECK(says_died(tern_node_serve(comm, &options), board->victim));
     }
-    CHECK(says(tern_comm_health(comm), TERN_ERR_PEER, words));
+    CHECK(says_died(tern_comm_health(comm), board->victim));
     CHECK(fine(tern_comm_destroy(comm)));
     return 0;
 }

@@ -163,11 +163,10 @@ static void wait_for_reports(int wanted)
 static int take_part(int rank, const struct ranks *ranks, void *arg)
 {
     const struct trial *t = arg;
-    const tern_options options = {.timeout_ns = START_NS};
     tern_comm *world;
     struct kit_bench bench;
     int status;
-    CHECK(tern_init_at(rank, ranks->count, ranks->path, &options, &world) == TERN_OK);
+    CHECK(ranks_join(rank, ranks, START_NS, &world) == TERN_OK);
     CHECK(kit_open(world, random_most(MOST_BYTES / (size_t)t->n, t->n) + 64, 1, &bench) == 0);
     CHECK(tern_barrier(bench.comms[KIT_PARITY]) == TERN_OK);
     board->working++;
@@ -337,12 +336,11 @@ static int stay_away(int rank, const struct ranks *ranks, void *arg)
 static int leave(int rank, const struct ranks *ranks, void *arg)
 {
     const struct trial *t = arg;
-    const tern_options options = {.timeout_ns = 20 * TERN_NS_PER_SECOND};
     tern_comm *world;
     struct kit_bench bench;
     int status;
     char who[32];
-    CHECK(tern_init_at(rank, ranks->count, ranks->path, &options, &world) == TERN_OK);
+    CHECK(ranks_join(rank, ranks, 20 * TERN_NS_PER_SECOND, &world) == TERN_OK);
     CHECK(kit_open(world, random_most(300000, t->n), 1, &bench) == 0);
     CHECK(call_without(&bench, t, t->by_itself, &status) == 0);
     if (rank != t->victim) {
@@ -405,12 +403,11 @@ static int play(tern_comm *world, int rank, int rounds, int *status)
 // Rank 3 leaves; 0 and 1 go on with messages; then rank 2 makes a call that needs rank 3.
 static int leave_two_at_play(int rank, const struct ranks *ranks, void *arg)
 {
-    const tern_options options = {.timeout_ns = 20 * TERN_NS_PER_SECOND};
     tern_comm *world;
     float in = 1;
     float out = 0;
     int status = TERN_OK;
-    CHECK(tern_init_at(rank, ranks->count, ranks->path, &options, &world) == TERN_OK);
+    CHECK(ranks_join(rank, ranks, 20 * TERN_NS_PER_SECOND, &world) == TERN_OK);
     CHECK(tern_all_reduce(world, &in, &out, 1, TERN_F32, TERN_SUM) == TERN_OK);
     if (rank < 2) {
         while (board->calls == 0) { // the one that leaves
