@@ -96,6 +96,14 @@ def check_licence(path, lines, findings):
         findings.error(path, first + 1, f"expected here: {wanted}")
 
 
+def check_spread(path, lines, findings):
+    """Who joins at a path is on one machine, whatever the head of the test says."""
+    if any("ctest-machines" in line for line in lines[:3]) and path.suffix == ".c":
+        for number, line in enumerate(lines, 1):
+            if "tern_init_at(" in line:
+                findings.error(path, number, "is on one machine; ranks_join is where ctest-machines says")
+
+
 def talk_of(path, line):
     """What of a line speaks to people: a comment, or all of a page."""
     if path.suffix == ".md":
@@ -133,6 +141,7 @@ def check_texts(files, findings):
         check_sizes(path, lines, findings)
         check_columns(path, lines, findings)
         check_licence(path, lines, findings)
+        check_spread(path, lines, findings)
         if path.name.startswith("README") and len(lines) > README_FAIL:
             findings.error(path, README_FAIL + 1, f"{len(lines)} lines; {README_FAIL} is the limit")
         for number, line in enumerate(lines, 1):

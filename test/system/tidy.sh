@@ -99,6 +99,9 @@ expect 'src/low/low.c:1: says that it does without any allocation, and needs mal
 put src/low/low.c "// $(printf 'word %.0s' {1..20})"
 expect 'src/low/low.c:2: 103 columns; 100 is the limit'
 
+put src/low/test/low.c '// ctest-machines: 2' 'int low(void) {' '    return tern_init_at(0);' '}'
+expect 'src/low/test/low.c:4: is on one machine; ranks_join is where ctest-machines says'
+
 put src/low/low.c '// Made by gone.c, read by high/high.h and low/never.h.'
 said=$(tidy) && die "no finding about files that there are not"
 grep -qF 'low.c:2: there is no gone.c' <<<"$said" || die "expected a word on gone.c, not: $said"
