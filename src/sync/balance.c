@@ -20,13 +20,6 @@ static _Thread_local struct {
     int64_t looked_ns, next_ns;
 } own;
 
-// Whether the rank may run there, as it has said.
-static bool may_be_on(const struct tern__ctl_rank *rank, int cpu)
-{
-    uint64_t word = atomic_load_explicit(&rank->cpus[cpu / 64], memory_order_relaxed);
-    return (word >> (cpu % 64) & 1) != 0;
-}
-
 // Where a rank was when it looked last, + 1; 0: not known, or it has gone.
 static uint32_t place_of(const struct tern__ctl_rank *rank)
 {
@@ -54,11 +47,14 @@ bool tern__balance_is_better(const struct tern__job *job, int at, int *cpu)
         }
     }
     bool better = false;
-    for (int i = 0; i < (int)sizeof counts && least > 0; i++) {
-        if (counts[i] < least && may_be_on(&ranks[job->rank], i)) {
-            least = counts[i];
-            *cpu = i;
-            better = true;
+    for (int word = 0; word < TERN__CPU_WORDS; word++) {
+        const _Atomic uint64_t *may = &ranks[job->rank].cpus[word]; // it run there, as it has said
+        uint64_t left = atomic_load_explicit(may, memory_order_relaxed);
+        for (; left != 0; left &= left - 1) {
+            int i = word * 64 + __builtin_ctzll(left);
+            better = better || counts[i] < least;
+            *cpu = counts[i] < least ? i : *cpu;
+            least = counts[i] < least ? counts[i] : least;
         }
     }
     return better;
