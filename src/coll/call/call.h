@@ -144,23 +144,29 @@ struct tern__selection {
 // other v-collectives by key alone, since their plans do not depend on the counts.
 enum { TERN__SHAPES = 64 };
 
-// Of two ranks, the last v-collective of a shape that took the short path: what one that differs
-// from it in its buffers alone need not find out again.
+// The last v-collective of a shape that took the short path: what one that differs from it in its
+// buffers alone need not find out again. Of two ranks; of more, scatter_v and gather_v in small
+// runs.
 struct tern__again {
     bool known;
     size_t count;
-    bool in_counted, in_placed, out_counted, out_placed; // which lists there are; their values:
-    size_t in_counts[2], in_offsets[2], out_counts[2], out_offsets[2];
+    bool in_counted, in_placed, out_counted, out_placed; // which lists there are
     uint64_t bytes, in_bytes, out_bytes;
-    uint64_t gates;             // bit r: it waits for rank r
-    bool awaited;               // the other one waits for this rank, and reads its letter
-    bool keeps;                 // tern__call_keeps_input
-    struct tern__share rows[2]; // as they are published
-    uint64_t from[2];           // where the shares are in `in`
+    uint64_t gates;         // bit r: it waits for rank r
+    bool awaited;           // of two: the other one waits for this rank, and reads its letter
+    bool small;             // its run is
+    bool alone;             // tern__calls_arrive
+    bool keeps;             // tern__call_keeps_input
+    uint64_t payload_bytes; // table and input
     // As it is published, for this `out`, while tern__registry_changes is this.
     struct tern__placement placement;
     const void *out;
     uint32_t changes;
+    // In the same block, of each rank: the lists; where its share is in `in`; the table, as it is
+    // published.
+    size_t *in_counts, *in_offsets, *out_counts, *out_offsets;
+    uint64_t *from;
+    struct tern__share *rows;
 };
 
 struct tern__shape {
@@ -185,7 +191,7 @@ struct tern__shape {
     struct tern__share *rows; // of a small one with counts: a table, and
     size_t *counts;           // the counts that it is of; else NULL
 
-    struct tern__again *again; // of a v-collective of two ranks with counts of their own; or NULL
+    struct tern__again *again; // of a v-collective with counts of its own; or NULL
 };
 
 // What a rank has put into its slot in a run, for those who read it.
@@ -316,7 +322,7 @@ void tern__selections_free(struct tern__calls *calls);
 bool tern__call_find_shape(struct tern__coll *call);
 void tern__call_remember_small(const struct tern__coll *call);
 void tern__call_remember_large(const struct tern__coll *call);
-// One of two ranks that has just ended, on the short path, in this run.
+// A v-collective with counts of its own that has just ended, on the short path, in this run.
 void tern__call_remember_again(const struct tern__coll *call, uint64_t gates, uint32_t run);
 void tern__shapes_free(struct tern__calls *calls);
 
@@ -341,8 +347,8 @@ bool tern__call_quick(tern_comm *comm, uint64_t key, const void *in, void *out, 
 
 // quick_shares.c: the same for a v-collective with counts of its own that was checked and selected.
 bool tern__call_quick_shares(struct tern__coll *call);
-// And one that is as the last of its shape was, of two ranks. As tern__call_quick: it takes the
-// turn, and may keep it.
+// And one that is as the last of its shape was. As tern__call_quick: it takes the turn, and may
+// keep it.
 bool tern__call_quick_again(tern_comm *comm, const tern_coll *asked);
 
 // publish.c: what a rank puts into its line and payload when it publishes the call's next run.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The short path of small v-collectives in which ranks have counts of their own: these are
-// published and compared in every call, which is spared the queue. Of two ranks, a call that
-// differs from the last one of its shape in its buffers alone is not checked, selected and laid out
-// again: what that one said is said again, and compared as ever. What turns out to be otherwise, or
-// to need waiting, is handed over to run.c.
+// published and compared in every call, which is spared the queue. A call that differs from the
+// last one of its shape in its buffers alone is not checked, selected and laid out again: what that
+// one said is said again, and compared as ever. What turns out to be otherwise, or to need waiting,
+// is handed over to run.c.
 //
 // No allocation, lock, log, system call, or division.
 
 #include <string.h>
 
 #include "base/trace.h"
+#include "coll/call/place.h"
 #include "coll/call/quick.h"
 #include "comm/around.h"
 
@@ -139,7 +140,7 @@ bool tern__call_quick_shares(struct tern__coll *call)
     }
     tern__record_travels(record, TERN__WAY_SLOT, call->staged->index);
     tern__record_end(record, TERN_OK, 0);
-    if (calls->nranks == 2) {
+    if (calls->nranks == 2 || call->small) {
         tern__call_remember_again(call, gates, run);
     }
     tern__call_drop(call);
@@ -148,21 +149,28 @@ bool tern__call_quick_shares(struct tern__coll *call)
 
 // A call as the last one of its shape.
 
-static bool is_list(const size_t *list, bool there, const size_t known[2])
+static bool is_list(const size_t *list, bool there, const size_t *known, int nranks)
 {
-    return there ? list != NULL && list[0] == known[0] && list[1] == known[1] : list == NULL;
+    if (!there || list == NULL) {
+        return there == (list != NULL);
+    }
+    bool is = true;
+    for (int rank = 0; rank < nranks; rank++) {
+        is = is && list[rank] == known[rank];
+    }
+    return is;
 }
 
 // Lists that this rank has no use for may be anything.
-static bool has_counts(const struct tern__again *again, const tern_coll *asked)
+static bool has_counts(const struct tern__again *again, const tern_coll *asked, int nranks)
 {
     return asked->count == again->count &&
            (!again->in_counted ||
-            (is_list(asked->in_counts, true, again->in_counts) &&
-             is_list(asked->in_offsets, again->in_placed, again->in_offsets))) &&
+            (is_list(asked->in_counts, true, again->in_counts, nranks) &&
+             is_list(asked->in_offsets, again->in_placed, again->in_offsets, nranks))) &&
            (!again->out_counted ||
-            (is_list(asked->out_counts, true, again->out_counts) &&
-             is_list(asked->out_offsets, again->out_placed, again->out_offsets)));
+            (is_list(asked->out_counts, true, again->out_counts, nranks) &&
+             is_list(asked->out_offsets, again->out_placed, again->out_offsets, nranks)));
 }
 
 static bool has_buffers(const struct tern__again *again, const tern_coll *asked)
@@ -180,7 +188,7 @@ static const struct tern__shape *find_again(struct tern__calls *calls, const ter
     uint64_t key = tern__key(asked->kind, asked->dtype, 0, root);
     const struct tern__shape *shape = tern__shape_of(calls, key, 0);
     bool is = shape->key == key && shape->count == 0 && shape->again != NULL &&
-              shape->again->known && has_counts(shape->again, asked) &&
+              shape->again->known && has_counts(shape->again, asked, calls->nranks) &&
               has_buffers(shape->again, asked);
     return is ? shape : NULL;
 }
@@ -197,13 +205,20 @@ static void place_again(const struct tern__calls *calls, struct tern__again *aga
     }
 }
 
+static char *payload_of(const struct tern__calls *calls, const struct tern__again *again, int rank,
+                        uint32_t run)
+{
+    return again->small ? tern__area_small_payload(calls->area, rank, run)
+                        : tern__area_payload(calls->area, rank, run);
+}
+
 static void put_share(const struct tern__calls *calls, const struct tern__again *again, int rank,
                       const char *in, uint32_t run)
 {
     const struct tern__share *row = &again->rows[rank];
     if (row->in_bytes > 0) {
         tern__hand_over(&calls->distance,
-                        tern__area_payload(calls->area, calls->rank, run) + row->in_offset,
+                        payload_of(calls, again, calls->rank, run) + row->in_offset,
                         in + again->from[rank], row->in_bytes);
     }
 }
@@ -213,8 +228,13 @@ static void publish_again(const struct tern__calls *calls, const struct tern__sh
 {
     struct tern__again *again = shape->again;
     struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
-    memcpy(tern__area_payload(calls->area, calls->rank, run), again->rows, sizeof again->rows);
-    put_share(calls, again, 1 - calls->rank, asked->in, run);
+    memcpy(payload_of(calls, again, calls->rank, run), again->rows,
+           (size_t)calls->nranks * sizeof *again->rows);
+    for (int rank = 0; rank < calls->nranks && !again->keeps; rank++) {
+        if (rank != calls->rank) {
+            put_share(calls, again, rank, asked->in, run);
+        }
+    }
     if (again->awaited) {
         tern__letter_write(calls, shape->signature, calls->made, true, run);
     }
@@ -223,16 +243,50 @@ static void publish_again(const struct tern__calls *calls, const struct tern__sh
     head->digest = 0;
     memcpy(head->data, &again->placement, sizeof again->placement);
     tern__flag_store(&head->run, run); // partner: tern__quick_has_met, and is_published in meet.c
-    tern__calls_arrive(calls, run, false);
+    tern__calls_arrive(calls, run, again->alone);
 }
 
-// Whether the other rank, if this one waits for it, says what it said.
+// Whether each rank that this one waits for has its input in its small payload, and gives what is
+// expected.
+static bool has_rows(const struct tern__calls *calls, const struct tern__again *again, uint32_t run)
+{
+    for (uint64_t left = again->gates; left != 0; left &= left - 1) {
+        int rank = __builtin_ctzll(left);
+        if (tern__call_placement(calls, rank, run)->in_slot != TERN__IN_SMALL ||
+            tern__call_table(calls, rank, run)[calls->rank].in_bytes !=
+                again->rows[rank].out_bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Whether those whom this rank waits for say what they said.
 static bool meets_again(struct tern__calls *calls, const struct tern__shape *shape, uint32_t run)
 {
-    return shape->again->gates == 0 ||
-           ((calls->settled == run - 1 ||
-             tern__quick_has_met(calls, shape->again->gates, shape->signature, 0, run)) &&
-            has_letter(calls, shape->signature, calls->made, run));
+    uint64_t gates = shape->again->gates;
+    if (gates == 0) {
+        return true;
+    }
+    bool two = calls->nranks == 2;
+    return ((two && calls->settled == run - 1) ||
+            tern__quick_has_met(calls, gates, shape->signature, 0, run)) &&
+           (two ? has_letter(calls, shape->signature, calls->made, run)
+                : has_rows(calls, shape->again, run));
+}
+
+// Where the share is that another rank has for this one.
+static const char *share_of(const struct tern__calls *calls, const struct tern__again *again,
+                            int rank, uint32_t run)
+{
+    if (calls->nranks > 2) {
+        const struct tern__share *table = tern__call_table(calls, rank, run);
+        return (const char *)table + table[calls->rank].in_offset;
+    }
+    const struct tern__letter *letter = tern__area_letter(calls->area, rank, run);
+    return again->rows[rank].out_bytes <= TERN__LETTER_BYTES
+               ? (const char *)letter->data
+               : tern__area_payload(calls->area, rank, run) + letter->in_offset;
 }
 
 static void take_again(struct tern__calls *calls, const struct tern__shape *shape,
@@ -241,23 +295,33 @@ static void take_again(struct tern__calls *calls, const struct tern__shape *shap
     const struct tern__again *again = shape->again;
     const struct tern__script *script = &shape->staged->staged;
     const struct tern__step *end = script->lanes_count > 0 ? script->lanes[0].end : script->steps;
-    int other = 1 - calls->rank;
-    const struct tern__letter *letter = tern__area_letter(calls->area, other, run);
     for (const struct tern__step *step = script->steps; step != end; step++) {
         // A copy of a whole share, of one rank, into this rank's out.
         int rank = step->operands[0].rank;
         const struct tern__share *row = &again->rows[rank];
-        const char *from = rank != other ? (const char *)asked->in + again->from[rank]
-                           : row->out_bytes <= TERN__LETTER_BYTES
-                               ? (const char *)letter->data
-                               : tern__area_payload(calls->area, other, run) + letter->in_offset;
-        if (rank == other) {
+        if (row->out_bytes == 0) {
+            continue;
+        }
+        const char *from = (const char *)asked->in + again->from[rank];
+        if (rank != calls->rank) {
+            from = share_of(calls, again, rank, run);
             tern__hand_measure(&calls->distance, from, row->out_bytes);
         }
-        if (row->out_bytes > 0) {
-            calls->area->xport->put((char *)asked->out + row->out_offset, from, row->out_bytes);
-        }
+        calls->area->xport->put((char *)asked->out + row->out_offset, from, row->out_bytes);
     }
+}
+
+// The lines that the next run will be written to.
+static void own_again_ahead(const struct tern__calls *calls, const struct tern__again *again,
+                            uint32_t run)
+{
+    if (calls->nranks > 2) {
+        tern__quick_own_ahead(calls, again->small, run, 0, again->payload_bytes);
+        return;
+    }
+    const struct tern__share *row = &again->rows[1 - calls->rank];
+    tern__quick_own_ahead(calls, false, run, row->in_offset, row->in_offset + row->in_bytes);
+    call_back_rest(calls, run, again->awaited);
 }
 
 static bool make_again(struct tern__calls *calls, const tern_coll *asked)
@@ -268,11 +332,11 @@ static bool make_again(struct tern__calls *calls, const tern_coll *asked)
         return false;
     }
     const struct tern__shape *shape = find_again(calls, asked);
-    if (shape == NULL ||
-        (!tern__calls_has_room(calls, false) && !tern__quick_has_room(calls, false))) {
+    const struct tern__again *again = shape != NULL ? shape->again : NULL;
+    if (again == NULL || (!tern__calls_has_room(calls, again->small) &&
+                          !tern__quick_has_room(calls, again->small))) {
         return false;
     }
-    const struct tern__again *again = shape->again;
     uint32_t run = ++calls->published;
     calls->made++;
     publish_again(calls, shape, asked, run);
@@ -292,9 +356,7 @@ static bool make_again(struct tern__calls *calls, const tern_coll *asked)
     }
     take_again(calls, shape, asked, run);
     tern__quick_end(calls, again->gates, run);
-    const struct tern__share *row = &again->rows[1 - calls->rank];
-    tern__quick_own_ahead(calls, false, run + 1, row->in_offset, row->in_offset + row->in_bytes);
-    call_back_rest(calls, run + 1, again->awaited);
+    own_again_ahead(calls, again, run + 1);
     tern__record_travels(record, TERN__WAY_SLOT, shape->staged->index);
     tern__record_end(record, TERN_OK, 0);
     return true;

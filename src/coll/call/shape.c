@@ -177,9 +177,23 @@ void tern__call_remember_small(const struct tern__coll *call)
 static struct tern__again *new_again(const struct tern__coll *call)
 {
     const struct tern__calls *calls = call->calls;
-    bool may = call->counts && calls->nranks == 2 && calls->elsewhere == NULL &&
-               !tern__kind_counts_alike(call->kind) && !tern__checking_asked();
-    return may ? calloc(1, sizeof(struct tern__again)) : NULL;
+    size_t n = (size_t)calls->nranks;
+    bool rooted = n > 2 && call->early && tern__kind_has_root(call->kind);
+    struct tern__again *made = NULL;
+    if (call->counts && (n == 2 || rooted) && calls->elsewhere == NULL &&
+        !tern__kind_counts_alike(call->kind) && !tern__checking_asked()) {
+        made = calloc(1, sizeof *made + n * (4 * sizeof *made->in_counts + sizeof *made->from +
+                                             sizeof *made->rows));
+    }
+    if (made != NULL) {
+        made->rows = (struct tern__share *)(void *)(made + 1);
+        made->from = (uint64_t *)(void *)(made->rows + n);
+        made->in_counts = (size_t *)(void *)(made->from + n);
+        made->in_offsets = made->in_counts + n;
+        made->out_counts = made->in_offsets + n;
+        made->out_offsets = made->out_counts + n;
+    }
+    return made;
 }
 
 // Between machines it also depends on who is where.
@@ -209,46 +223,63 @@ void tern__call_remember_large(const struct tern__coll *call)
     }
 }
 
-static bool copy_list(size_t known[2], const size_t *list)
+static bool copy_list(size_t *known, const size_t *list, int nranks)
 {
     if (list != NULL) {
-        memcpy(known, list, 2 * sizeof *known);
+        memcpy(known, list, (size_t)nranks * sizeof *known);
     }
     return list != NULL;
 }
 
-// The input is in the slot: where it is besides is nothing to the other rank.
+// Whether it waits for the same ranks whatever the others do: of more than two, who leaves a root
+// that gathers waits for nobody, and others for those whose bytes they take.
+static bool waits_so(const struct tern__coll *call, uint64_t gates)
+{
+    const struct tern__calls *calls = call->calls;
+    uint64_t root = UINT64_C(1) << call->root & calls->others;
+    return calls->nranks == 2 || (call->small && gates == (call->kind == TERN_COLL_SCATTER_V ? root
+                                                           : root == 0 ? calls->others
+                                                                       : 0));
+}
+
+// The input is in the slot: where it is besides is nothing to the others.
 void tern__call_remember_again(const struct tern__coll *call, uint64_t gates, uint32_t run)
 {
     size_t count;
     uint64_t key = key_of(call);
     const struct tern__calls *calls = call->calls;
+    const int n = calls->nranks;
     const struct tern__shape *shape = shape_of(call, key, false, &count);
     if (!is_shape(call, shape, key, count, false) || shape->again == NULL || call->ins != NULL ||
         call->outs != NULL) {
         return;
     }
     struct tern__again *again = shape->again;
-    struct tern__share rows[2];
-    tern__call_shares(call, rows);
     again->count = call->count;
-    again->in_counted = copy_list(again->in_counts, call->in_counts);
-    again->in_placed = copy_list(again->in_offsets, call->in_offsets);
-    again->out_counted = copy_list(again->out_counts, call->out_counts);
-    again->out_placed = copy_list(again->out_offsets, call->out_offsets);
+    again->in_counted = copy_list(again->in_counts, call->in_counts, n);
+    again->in_placed = copy_list(again->in_offsets, call->in_offsets, n);
+    again->out_counted = copy_list(again->out_counts, call->out_counts, n);
+    again->out_placed = copy_list(again->out_offsets, call->out_offsets, n);
     again->bytes = call->bytes;
     again->in_bytes = call->in_bytes;
     again->out_bytes = call->out_bytes;
     again->gates = gates;
-    again->awaited = !call->early || !tern__kind_has_root(call->kind) ||
-                     (call->root == calls->rank) == (call->kind == TERN_COLL_SCATTER_V);
+    again->awaited = n == 2 && (!call->early || !tern__kind_has_root(call->kind) ||
+                                (call->root == calls->rank) == (call->kind == TERN_COLL_SCATTER_V));
+    again->small = call->small;
+    again->alone = tern__call_is_alone(call);
     again->keeps = tern__call_keeps_input(call);
-    memcpy(again->rows, tern__area_payload(calls->area, calls->rank, run), sizeof again->rows);
-    again->from[0] = rows[0].in_offset;
-    again->from[1] = rows[1].in_offset;
+    again->payload_bytes = tern__round_line((uint64_t)n * sizeof *again->rows) +
+                           (again->keeps ? 0 : tern__call_packed_bytes(call));
+    for (int rank = 0; rank < n; rank++) {
+        tern__call_share(call, rank, &again->rows[rank]);
+        again->from[rank] = again->rows[rank].in_offset;
+    }
+    memcpy(again->rows, tern__call_table(calls, calls->rank, run), (size_t)n * sizeof *again->rows);
     again->placement = *tern__call_placement(calls, calls->rank, run);
     again->placement.in_window = TERN__NO_BYTES;
     again->placement.in_offset = 0;
     again->changes = 1; // odd: to be asked for
-    again->known = again->rows[calls->rank].in_bytes == again->rows[calls->rank].out_bytes;
+    again->known = again->rows[calls->rank].in_bytes == again->rows[calls->rank].out_bytes &&
+                   waits_so(call, gates);
 }
