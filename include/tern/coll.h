@@ -46,7 +46,7 @@
 //         and gets the error in its next call that waits for all; such a call writes nobody's out.
 //         A rank is at most 32 such calls ahead of the slowest, and at most four when it makes one
 //         of more than 1 KiB (that the root has, or each rank gives); then it waits and compares.
-//         In scatter_v and gather_v the counts take some of that KiB, and of two ranks it is four.
+//         Of two ranks, in scatter_v and gather_v, it is four at most.
 //         Large calls, whose bytes do not fit shared memory at once, may wait for all.
 //
 // So a rank that ends with calls of the second sort and makes no other may not learn that others

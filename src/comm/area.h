@@ -33,7 +33,8 @@ enum {
     TERN__SLOT_SIGNALS = 64, // lines of signals of a slot
     TERN__AREA_LOCKS_COUNT = 64,
     TERN__SLOT_BYTES = 256 << 10,
-    TERN__SMALL_BYTES = 1 << 10,
+    TERN__SMALL_BYTES = 1 << 10, // of the input of a small run
+    TERN__SMALL_SHARE = 96,      // with counts: of each rank a row, and what rounding adds to it
     TERN__MAIL_SLOTS = 4,        // messages from one sender that may be on their way
     TERN__MAIL_BYTES = 32 << 10, // of one of them
     TERN__MAIL_RING = 32,        // of few ranks: payloads that are used in turn
@@ -59,8 +60,19 @@ enum {
 #define TERN__AREA_MAIL (TERN__AREA_VOTES + TERN_CACHE_LINE)
 #define TERN__MAIL_LINES (TERN__MAIL_SLOTS + 2) // heads, and those of acknowledgements and help
 #define TERN__AREA_ALIGN ((size_t)4096)
-// One line more than a small payload has: so those of many runs are in different sets of a cache.
-#define TERN__SMALL_STRIDE ((size_t)TERN__SMALL_BYTES + TERN_CACHE_LINE)
+
+// What a small run has: input, and rows of all ranks, in whole lines. And from one to the next: an
+// odd number of lines, so that those of many runs are in different sets of a cache.
+static inline size_t tern__area_small_bytes(int nranks)
+{
+    return TERN__SMALL_BYTES + TERN_CACHE_LINE + (size_t)nranks * TERN__SMALL_SHARE;
+}
+
+static inline size_t tern__area_small_stride(int nranks)
+{
+    size_t lines = (tern__area_small_bytes(nranks) + TERN_CACHE_LINE - 1) / TERN_CACHE_LINE;
+    return (lines | 1) * TERN_CACHE_LINE;
+}
 
 // Where the small payloads, those of slots, and those of messages, begin; and the size of a part.
 static inline size_t tern__area_small(int nranks)
@@ -70,7 +82,7 @@ static inline size_t tern__area_small(int nranks)
 
 static inline size_t tern__area_payloads(int nranks)
 {
-    size_t lines = tern__area_small(nranks) + TERN__LINES * TERN__SMALL_STRIDE;
+    size_t lines = tern__area_small(nranks) + TERN__LINES * tern__area_small_stride(nranks);
     return (lines + TERN__AREA_ALIGN - 1) / TERN__AREA_ALIGN * TERN__AREA_ALIGN;
 }
 

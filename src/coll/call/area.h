@@ -238,7 +238,7 @@ static inline char *tern__area_payload(const tern_window *area, int rank, uint32
 static inline char *tern__area_small_payload(const tern_window *area, int rank, uint32_t run)
 {
     return tern__area_part(area, rank) + tern__area_small(area->nranks) +
-           (size_t)(run % TERN__LINES) * TERN__SMALL_STRIDE;
+           (size_t)(run % TERN__LINES) * tern__area_small_stride(area->nranks);
 }
 
 // Counts the arrivals of all ranks at one point of each run that uses it; up only. Who brings it to

@@ -154,13 +154,20 @@ bool tern__call_fits_slot(const struct tern__coll *call, bool stays)
     return fits(call, tern__call_packed_bytes(call), most);
 }
 
+_Static_assert(sizeof(struct tern__share) + TERN_CACHE_LINE <= TERN__SMALL_SHARE,
+               "rows, and shares in whole lines, fit tern__area_small_bytes");
+
 // Of two ranks letters say it, which are no more than slots.
 bool tern__call_is_short(const struct tern__coll *call)
 {
-    uint64_t n = (uint64_t)call->calls->nranks;
-    uint64_t table_bytes = tern__round_line(sizeof(struct tern__share) * n);
-    bool keeps = tern__call_keeps_input(call);
-    return call->counts && call->early && n > 2 && table_bytes <= TERN__SMALL_BYTES &&
-           (keeps || (table_bytes + tern__call_packed_bytes(call) <= TERN__SMALL_BYTES &&
-                      tern__call_fits_slot(call, true)));
+    int n = call->calls->nranks;
+    bool may = call->counts && call->early && n > 2;
+    if (!may || tern__call_keeps_input(call)) {
+        return may;
+    }
+    uint64_t bytes = tern__kind_in_all(call->kind) ? 0 : call->in_bytes;
+    for (int rank = 0; rank < n && call->in_counts != NULL; rank++) {
+        bytes += call->in_counts[rank] * call->element_bytes; // checked: it fits
+    }
+    return bytes <= TERN__SMALL_BYTES && tern__call_fits_slot(call, true);
 }
