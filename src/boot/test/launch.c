@@ -125,9 +125,10 @@ static void stale_variables_are_replaced(void **state)
 
 static void programs_of_pytorch_find_their_place(void **state)
 {
-    EXPECT(0, "127.0.0.1\n127.0.0.1\n127.0.0.1\n", "", "run", "-n", "3", "sh", "-c",
-           "[ $RANK$LOCAL_RANK = $TERN_RANK$TERN_RANK ] && [ $WORLD_SIZE = 3 ] && "
-           "[ $MASTER_PORT -gt 0 ] && echo $MASTER_ADDR");
+    static char finds[] = "[ $RANK$LOCAL_RANK = $TERN_RANK$TERN_RANK ] && "
+                          "[ $WORLD_SIZE = 3 ] && [ $MASTER_PORT -gt 0 ] && "
+                          "echo $MASTER_ADDR";
+    EXPECT(0, "127.0.0.1\n127.0.0.1\n127.0.0.1\n", "", "run", "-n", "3", "sh", "-c", finds);
     setenv("RANK", "5", 1);
     setenv("MASTER_PORT", "7", 1);
     EXPECT(0, "5 7 0\n", "", "run", "-n", "1", "sh", "-c", "echo $RANK $MASTER_PORT $LOCAL_RANK");
@@ -194,9 +195,9 @@ static void the_first_failure_is_reported(void **state)
     char there[64];
     assert_non_null(mkdtemp(folder));
     snprintf(there, sizeof there, "%s/there", folder);
-    EXPECT(4, "", "tern run: rank 2 exited with status 4\n", "run", "-n", "3", "sh", "-c",
-           "[ $TERN_RANK != 2 ] || { : >$0; exit 4; }; until [ -e $0 ]; do sleep 0.01; done; "
-           "sleep 0.2; exit 5",
+    static char fails[] = "[ $TERN_RANK != 2 ] || { : >$0; exit 4; }; "
+                          "until [ -e $0 ]; do sleep 0.01; done; sleep 0.2; exit 5";
+    EXPECT(4, "", "tern run: rank 2 exited with status 4\n", "run", "-n", "3", "sh", "-c", fails,
            there);
     unlink(there);
     rmdir(folder);
@@ -342,10 +343,11 @@ static void wrong_words_get_a_suggestion(void **state)
            "tern run: cannot find the program 'test_boot_launch'; did you mean '" TERN_BUILD_DIR
            "/bin/test_boot_launch'?\n",
            "run", "-n", "2", "test_boot_launch");
+    static char tren[] = TERN_BUILD_DIR "/bin/tren";
     EXPECT(127, "",
            "tern run: cannot find the program '" TERN_BUILD_DIR
            "/bin/tren'; did you mean '" TERN_BUILD_DIR "/bin/tern'?\n",
-           "run", "-n", "2", TERN_BUILD_DIR "/bin/tren");
+           "run", "-n", "2", tren);
     EXPECT(127, "", "tern run: cannot find the program './zebra'\n", "run", "-n", "2", "./zebra");
     EXPECT(
         1, "",
