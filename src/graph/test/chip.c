@@ -268,11 +268,11 @@ static void a_hundred_chips_leave_nothing(void **state)
     for (int i = 0; i < 100; i++) {
         create_run_destroy();
     }
-    // A thread that has been joined may be there for a moment longer.
+    // A thread that has been joined may be there for a moment longer, and may have been counted.
     for (int i = 0; i < 10000 && entries("/proc/self/task") > threads; i++) {
         sleep_ns(MS);
     }
-    assert_int_equal(entries("/proc/self/task"), threads);
+    assert_in_range(entries("/proc/self/task"), 1, threads);
     assert_int_equal(entries("/proc/self/fd"), descriptors);
     if (!SANITIZED) { // those look for leaks themselves
         assert_in_range(mallinfo2().uordblks, 0, memory + 1024);
