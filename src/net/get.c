@@ -12,10 +12,14 @@
 #include "base/error.h"
 #include "base/memcpy.h"
 #include "net/state.h"
+#include "sync/group.h"
 #include "sync/interrupt.h"
 #include "sync/wait.h"
 
 enum { YIELDS = 100 }; // before a thread that finds no slot sleeps
+
+// Who hears of a death destroys its windows, which may be seen here before that is heard.
+#define NEWS_NS TERN_NS_PER_SECOND
 
 static int take_slot(struct tern__far_part *far, struct tern__net_get **get)
 {
@@ -76,6 +80,19 @@ static void give_up(struct tern__net *net, struct tern__net_get *get)
     pthread_mutex_unlock(&net->work);
 }
 
+static int refused(const struct tern__far_part *far)
+{
+    const struct tern__job *job = far->net->job;
+    int64_t until_ns = tern__deadline_after(NEWS_NS);
+    while (job->first != NULL && tern__now_ns() < until_ns) {
+        TERN_TRY(tern__group_check(job->first, true));
+        poll(NULL, 0, 1);
+    }
+    return tern__fail(TERN_ERR_STATE,
+                      "rank %d has destroyed window %u, and this process gets from it", far->rank,
+                      far->window.number);
+}
+
 static int await(struct tern__far_part *far, struct tern__net_get *get)
 {
     struct tern__job *job = far->net->job;
@@ -95,15 +112,12 @@ static int await(struct tern__far_part *far, struct tern__net_get *get)
                    : tern__fail(status, "rank %d did not answer a get within %.3g s", far->rank,
                                 (double)job->timeout_ns * 1e-9);
     }
-    bool refused = tern__flag_load(&get->state) == TERN__GET_REFUSED;
+    bool is_refused = tern__flag_load(&get->state) == TERN__GET_REFUSED;
     tern__flag_store(&get->state, TERN__GET_FREE);
-    if (refused && job->leaves_at_once) { // it is about to
+    if (is_refused && job->leaves_at_once) { // it is about to
         return tern__fail(TERN_ERR_PEER, "rank %d has left the job", far->rank);
     }
-    return refused ? tern__fail(TERN_ERR_STATE,
-                                "rank %d has destroyed window %u, and this process gets from it",
-                                far->rank, far->window.number)
-                   : TERN_OK;
+    return is_refused ? refused(far) : TERN_OK;
 }
 
 int tern__net_fetch(struct tern__far_part *far, char *local, uint64_t bytes,
