@@ -22,17 +22,18 @@ enum {
     CALLS = ROUNDS_OF(3000),
     MOST = 20,
     GAP = 3,
-    ROOM = 4 * (MOST + GAP) + 8,
+    RANKS = 8,
+    ROOM = RANKS * (MOST + GAP) + 8,
     UNTOUCHED = 0x5a5a5a5a
 };
 
 static const tern_coll_kind kinds[] = {TERN_COLL_GATHER_V, TERN_COLL_SCATTER_V,
                                        TERN_COLL_ALL_TO_ALL_V};
 
-// What one rank of up to four gives to each, and where it has it and wants it.
+// What one rank of up to eight gives to each, and where it has it and wants it.
 struct shares {
-    size_t counts[4][4]; // from, to
-    size_t in_offsets[4], out_offsets[4];
+    size_t counts[RANKS][RANKS]; // from, to
+    size_t in_offsets[RANKS], out_offsets[RANKS];
     bool drawn;
 };
 
@@ -67,7 +68,7 @@ static tern_coll describe(const struct shares *s, tern_coll_kind kind, int rank,
                           size_t *mine, size_t *theirs)
 {
     tern_coll call = {.kind = kind, .dtype = TERN_I32, .root = root};
-    for (int r = 0; r < 4; r++) {
+    for (int r = 0; r < RANKS; r++) {
         mine[r] = s->counts[rank][r];
         theirs[r] = s->counts[r][rank];
     }
@@ -100,13 +101,13 @@ static void draw_again(uint64_t *state, tern_coll_kind kind, int n, int root, st
 
 static int move_any_counts(tern_comm *comm, void *arg)
 {
-    static struct shares last[3][4];
+    static struct shares last[3][RANKS];
     uint64_t state = 11; // alike on all ranks
     int n = tern_comm_size(comm);
     int rank = tern_comm_rank(comm);
     for (int number = 0; number < CALLS; number++) {
-        size_t mine[4];
-        size_t theirs[4];
+        size_t mine[RANKS];
+        size_t theirs[RANKS];
         int32_t in[ROOM] = {0};
         int32_t out[ROOM];
         int32_t wanted[ROOM];
@@ -141,7 +142,7 @@ static int move_any_counts(tern_comm *comm, void *arg)
 
 static void any_counts_are_right(void **state)
 {
-    assert_true(ranks_run_counts(1, 4, move_any_counts, NULL, 100));
+    assert_true(ranks_run_counts(1, RANKS, move_any_counts, NULL, 100));
     setenv("TERN_AGREE", "strict", 1);
     bool right = ranks_run_comm(2, move_any_counts, NULL, 100);
     unsetenv("TERN_AGREE");
@@ -154,8 +155,8 @@ static int refuse_again(tern_comm *comm, void *arg)
     struct shares s = {.counts = {{1, 2}, {3, 4}}, .in_offsets = {0, 9}, .out_offsets = {9, 0}};
     int32_t in[ROOM] = {0};
     int32_t out[ROOM];
-    size_t mine[4];
-    size_t theirs[4];
+    size_t mine[RANKS];
+    size_t theirs[RANKS];
     tern_coll call = describe(&s, TERN_COLL_ALL_TO_ALL_V, tern_comm_rank(comm), 0, mine, theirs);
     for (int number = 0; number < 20; number++) {
         call.in = number % 5 == 1 ? NULL : in;
@@ -186,8 +187,8 @@ static int move_buffers(tern_comm *comm, void *arg)
     static int32_t elsewhere[2][MUCH + MOST];
     int rank = tern_comm_rank(comm);
     struct shares s = {.counts = {{0, 4}, {MUCH, 0}}};
-    size_t mine[4];
-    size_t theirs[4];
+    size_t mine[RANKS];
+    size_t theirs[RANKS];
     tern_window *window = NULL;
     for (int number = 0; number < 60; number++) {
         tern_coll call = describe(&s, TERN_COLL_ALL_TO_ALL_V, rank, 0, mine, theirs);
@@ -305,8 +306,8 @@ static int tell_a_lie(tern_comm *comm, void *arg)
     struct shares s = {0};
     int32_t in[ROOM] = {0};
     int32_t out[ROOM];
-    size_t mine[4];
-    size_t theirs[4];
+    size_t mine[RANKS];
+    size_t theirs[RANKS];
     int rank = tern_comm_rank(comm);
     bool gives = lie->kind != TERN_COLL_SCATTER_V; // rank 1, to the root
     bool takes = lie->kind != TERN_COLL_GATHER_V;
@@ -384,8 +385,8 @@ static void who_disagrees_writes_nothing(void **state)
 static int find_an_old_letter(tern_comm *comm, void *arg)
 {
     struct shares s = {.in_offsets = {0, MOST}, .out_offsets = {0, MOST}};
-    size_t mine[4];
-    size_t theirs[4];
+    size_t mine[RANKS];
+    size_t theirs[RANKS];
     int rank = tern_comm_rank(comm);
     s.counts[0][1] = s.counts[1][0] = 3;
     for (int number = 0; number < 20; number++) {
