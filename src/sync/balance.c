@@ -48,8 +48,9 @@ bool tern__balance_is_better(const struct tern__job *job, int at, int *cpu)
     }
     bool better = false;
     for (int word = 0; word < TERN__CPU_WORDS; word++) {
-        const _Atomic uint64_t *may = &ranks[job->rank].cpus[word]; // it run there, as it has said
-        uint64_t left = atomic_load_explicit(may, memory_order_relaxed);
+        // Those that it may run on, as it has said.
+        const _Atomic uint64_t *cpus = &ranks[job->rank].cpus[word];
+        uint64_t left = atomic_load_explicit(cpus, memory_order_relaxed);
         for (; left != 0; left &= left - 1) {
             int i = word * 64 + __builtin_ctzll(left);
             better = better || counts[i] < least;

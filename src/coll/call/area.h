@@ -89,6 +89,7 @@
 #define TERN_COLL_CALL_AREA_H
 
 #include <stdalign.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "comm/area.h"
@@ -239,6 +240,13 @@ static inline char *tern__area_small_payload(const tern_window *area, int rank, 
 {
     return tern__area_part(area, rank) + tern__area_small(area->nranks) +
            (size_t)(run % TERN__LINES) * tern__area_small_stride(area->nranks);
+}
+
+// The payload of a run through slots.
+static inline char *tern__area_run_payload(const tern_window *area, int rank, uint32_t run,
+                                           bool small)
+{
+    return small ? tern__area_small_payload(area, rank, run) : tern__area_payload(area, rank, run);
 }
 
 // Counts the arrivals of all ranks at one point of each run that uses it; up only. Who brings it to

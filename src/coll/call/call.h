@@ -357,9 +357,7 @@ void tern__call_fill(struct tern__coll *call, uint32_t run, struct tern__head *h
 // The payload of such a run when the call's way is through slots; this rank's, when it announces.
 static inline char *tern__call_payload(const struct tern__coll *call, int rank, uint32_t run)
 {
-    const tern_window *area = call->calls->area;
-    return call->small ? tern__area_small_payload(area, rank, run)
-                       : tern__area_payload(area, rank, run);
+    return tern__area_run_payload(call->calls->area, rank, run, call->small);
 }
 // Of two ranks: the letter of a run whose table is in the payload, and the input, too, if in_slot.
 void tern__letter_write(const struct tern__calls *calls, uint64_t signature, uint64_t number,

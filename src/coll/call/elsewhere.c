@@ -19,9 +19,8 @@ static struct tern__net_area message_of(const struct tern__calls *calls, uint32_
 {
     const tern_window *area = calls->area;
     const char *part = tern__area_part(area, calls->rank);
-    const char *payload = told->small ? tern__area_small_payload(area, calls->rank, run)
-                                      : tern__area_payload(area, calls->rank, run);
-    payload += extent->begin;
+    const char *payload =
+        tern__area_run_payload(area, calls->rank, run, told->small) + extent->begin;
     return (struct tern__net_area){.slot = (uint32_t)calls->comm->group.slot,
                                    .number = area->number,
                                    .generation = calls->elsewhere->generation,

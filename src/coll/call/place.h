@@ -17,9 +17,8 @@ static inline const struct tern__placement *tern__call_placement(const struct te
 static inline const char *tern__call_announced(const struct tern__calls *calls, int rank,
                                                uint32_t run)
 {
-    return tern__call_placement(calls, rank, run)->in_slot == TERN__IN_SMALL
-               ? tern__area_small_payload(calls->area, rank, run)
-               : tern__area_payload(calls->area, rank, run);
+    bool small = tern__call_placement(calls, rank, run)->in_slot == TERN__IN_SMALL;
+    return tern__area_run_payload(calls->area, rank, run, small);
 }
 
 static inline const struct tern__share *tern__call_table(const struct tern__calls *calls, int rank,

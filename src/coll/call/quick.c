@@ -36,8 +36,7 @@ static inline uint64_t table_bytes(const struct tern__calls *calls, const struct
 static inline char *payload_of(const struct tern__calls *calls, const struct tern__shape *shape,
                                int rank, uint32_t run)
 {
-    return shape->small ? tern__area_small_payload(calls->area, rank, run)
-                        : tern__area_payload(calls->area, rank, run);
+    return tern__area_run_payload(calls->area, rank, run, shape->small);
 }
 
 static inline const char *input_of(const struct tern__calls *calls, const struct tern__shape *shape,

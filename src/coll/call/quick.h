@@ -92,8 +92,7 @@ static inline void tern__quick_own_ahead(const struct tern__calls *calls, bool s
     if (!tern__calls_has_room(calls, small)) {
         return;
     }
-    char *payload = small ? tern__area_small_payload(calls->area, calls->rank, run)
-                          : tern__area_payload(calls->area, calls->rank, run);
+    char *payload = tern__area_run_payload(calls->area, calls->rank, run, small);
     if (end - begin >= TERN__EXPOSE_FROM && tern__goes_past(&calls->distance)) {
         end = begin; // it will be written past the caches
     }

@@ -205,11 +205,10 @@ static void place_again(const struct tern__calls *calls, struct tern__again *aga
     }
 }
 
-static char *payload_of(const struct tern__calls *calls, const struct tern__again *again, int rank,
+static char *payload_of(const struct tern__calls *calls, const struct tern__again *again,
                         uint32_t run)
 {
-    return again->small ? tern__area_small_payload(calls->area, rank, run)
-                        : tern__area_payload(calls->area, rank, run);
+    return tern__area_run_payload(calls->area, calls->rank, run, again->small);
 }
 
 static void put_share(const struct tern__calls *calls, const struct tern__again *again, int rank,
@@ -217,8 +216,7 @@ static void put_share(const struct tern__calls *calls, const struct tern__again 
 {
     const struct tern__share *row = &again->rows[rank];
     if (row->in_bytes > 0) {
-        tern__hand_over(&calls->distance,
-                        payload_of(calls, again, calls->rank, run) + row->in_offset,
+        tern__hand_over(&calls->distance, payload_of(calls, again, run) + row->in_offset,
                         in + again->from[rank], row->in_bytes);
     }
 }
@@ -228,8 +226,7 @@ static void publish_again(const struct tern__calls *calls, const struct tern__sh
 {
     struct tern__again *again = shape->again;
     struct tern__head *head = tern__area_head(calls->area, calls->rank, run);
-    memcpy(payload_of(calls, again, calls->rank, run), again->rows,
-           (size_t)calls->nranks * sizeof *again->rows);
+    memcpy(payload_of(calls, again, run), again->rows, (size_t)calls->nranks * sizeof *again->rows);
     for (int rank = 0; rank < calls->nranks && !again->keeps; rank++) {
         if (rank != calls->rank) {
             put_share(calls, again, rank, asked->in, run);

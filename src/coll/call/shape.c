@@ -236,10 +236,10 @@ static bool copy_list(size_t *known, const size_t *list, int nranks)
 static bool waits_so(const struct tern__coll *call, uint64_t gates)
 {
     const struct tern__calls *calls = call->calls;
-    uint64_t root = UINT64_C(1) << call->root & calls->others;
-    return calls->nranks == 2 || (call->small && gates == (call->kind == TERN_COLL_SCATTER_V ? root
-                                                           : root == 0 ? calls->others
-                                                                       : 0));
+    bool is_root = call->root == calls->rank;
+    uint64_t taken = call->kind == TERN_COLL_GATHER_V ? (is_root ? calls->others : 0)
+                                                      : (is_root ? 0 : UINT64_C(1) << call->root);
+    return calls->nranks == 2 || (call->small && gates == taken);
 }
 
 // The input is in the slot: where it is besides is nothing to the others.
