@@ -70,6 +70,9 @@ void ranks_begin(struct ranks *ranks, int count, rank_body body, void *arg)
     fflush(NULL);
     stack_listen();
     pid_t parent = getpid();
+    for (int rank = 0; rank < TERN_RANKS_MAX; rank++) {
+        ranks->pids[rank] = RANKS_NOBODY;
+    }
     for (int rank = 0; rank < count; rank++) {
         pid_t pid = fork();
         if (pid < 0) {
@@ -89,6 +92,7 @@ void ranks_begin(struct ranks *ranks, int count, rank_body body, void *arg)
             if (ranks->machines != NULL) {
                 ranks_place(ranks, rank, ranks->machines[rank]);
             }
+            ranks->pids[rank] = getpid();
             exit(body(rank, ranks, arg));
         }
         ranks->pids[rank] = pid;

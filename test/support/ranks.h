@@ -4,6 +4,7 @@
 #ifndef TERN_TEST_RANKS_H
 #define TERN_TEST_RANKS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,9 +26,13 @@
 // seconds on a machine that is busy. How long it took is printed, not judged.
 #define RANKS_SOON_NS INT64_C(30000000000)
 
+#define RANKS_NOBODY INT_MAX
+
 struct ranks {
     int count;
     const char *machines; // a letter for each rank; NULL: all are on one
+    // A rank knows its own and those of lower ranks. Others are RANKS_NOBODY to it: no process is,
+    // where to signal 0 would be to signal everybody in the process group, all tests among them.
     pid_t pids[TERN_RANKS_MAX];
     bool ended[TERN_RANKS_MAX];
     int statuses[TERN_RANKS_MAX];     // of waitpid, when ended

@@ -26,7 +26,7 @@ void stack_listen(void)
     sigaction(NUMBER, &action, NULL);
 }
 
-// The text of a file of the process in /proc, without line ends.
+// The text of a file of the process in /proc.
 static void read_proc(pid_t pid, const char *name, char *text, size_t size)
 {
     char path[64];
@@ -34,10 +34,27 @@ static void read_proc(pid_t pid, const char *name, char *text, size_t size)
     FILE *file = fopen(path, "r");
     size_t got = file != NULL ? fread(text, 1, size - 1, file) : 0;
     text[got] = '\0';
-    text[strcspn(text, "\n")] = '\0';
     if (file != NULL) {
         fclose(file);
     }
+}
+
+// The process that holds this one by ptrace, as LeakSanitizer does at the end, and how that one is.
+static void say_tracer(pid_t pid)
+{
+    char status[2048];
+    char waits[64];
+    int tracer = 0;
+    read_proc(pid, "status", status, sizeof status);
+    const char *line = strstr(status, "TracerPid:");
+    if (line == NULL || sscanf(line, "TracerPid: %d", &tracer) != 1 || tracer == 0) {
+        return;
+    }
+    read_proc(tracer, "status", status, sizeof status);
+    read_proc(tracer, "wchan", waits, sizeof waits);
+    line = strstr(status, "State:");
+    fprintf(stderr, "process %d traces it: state %.1s, in the kernel at '%s'\n", tracer,
+            line != NULL ? line + strlen("State:\t") : "?", waits);
 }
 
 void stack_ask(pid_t child)
@@ -61,6 +78,7 @@ void stack_ask(pid_t child)
             "which %.2f s in the kernel; its stack:\n",
             (int)child, state, waits, threads, (double)(user + kernel) / ticks,
             (double)kernel / ticks);
+    say_tracer(child);
     kill(child, NUMBER);
     struct timespec second = {.tv_sec = 1};
     nanosleep(&second, NULL);

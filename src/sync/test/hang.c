@@ -3,6 +3,7 @@
 // What the tests themselves say of a rank that hangs: how it hangs, and where.
 #include "support/cmocka.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -76,10 +77,27 @@ static void a_rank_that_hangs_says_where(void **state)
     }
 }
 
+// A signal to process 0 would be one to everybody in the group: to all tests that run.
+static int know(int rank, const struct ranks *ranks, void *arg)
+{
+    CHECK(ranks->pids[rank] == getpid());
+    for (int other = 0; other < ranks->count; other++) {
+        CHECK(other > rank ? kill(ranks->pids[other], 0) < 0 && errno == ESRCH
+                           : ranks->pids[other] > 1);
+    }
+    return 0;
+}
+
+static void a_rank_signals_nobody_that_it_does_not_know(void **state)
+{
+    assert_true(ranks_run(3, know, NULL, 20));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_hangs_says_where),
+        cmocka_unit_test(a_rank_signals_nobody_that_it_does_not_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
