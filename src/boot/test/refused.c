@@ -31,7 +31,7 @@ static tern_comm *const untouched = (tern_comm *)(uintptr_t)0x1234;
 static int wrong_arguments(int rank, const struct ranks *ranks, void *arg)
 {
     const char *path = ranks->path;
-    char name[200];
+    char name[200] = ""; // zeros behind what is written
     static char long_path[5000];
     static const tern_options negative = {.timeout_ns = -5};
     int fds = look_fds();
