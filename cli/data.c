@@ -102,10 +102,15 @@ static struct shape shape_of(const struct cli_data *data, const struct cli_type 
     shape.base = type->bias - (product ? 1 : 3);
     shape.spread = product ? 1 : 3;
     shape.keep = sign | mantissa;
-    if (data->exact) { // 1, 2, -1, -2; of products 1, -1
-        shape.base = type->bias;
-        shape.spread = product ? 0 : 1;
+    if (data->exact && product) { // powers of two that 64 factors keep in range; of f16 1, -1
+        shape.spread = type->bias >= 64 ? (type->bias + 1) / 64 * 2 - 1 : 0;
+        shape.base = type->bias - (shape.spread + 1) / 2;
         shape.keep = sign;
+    } else if (data->exact) { // whole numbers, of which 64 add up without a loss
+        int digits = type->mantissa - 6;
+        shape.base = type->bias + (uint64_t)digits;
+        shape.spread = 0;
+        shape.keep = sign | (mantissa & ~(mantissa >> digits));
     }
     return shape;
 }

@@ -18,7 +18,7 @@ struct cli_data {
     bool reduces;
     tern_reduce_op op;    // when it reduces
     size_t element_bytes; // of a pair for minloc and maxloc
-    bool exact;           // small whole numbers: sums are the same in any order
+    bool exact;           // whole numbers: sums are the same in any order
 };
 
 // The source of a rank's input in a run.

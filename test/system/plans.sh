@@ -119,6 +119,16 @@ expect 2 "an element of f16 has 2" "$tern" exec all_reduce.plan -n 5 --dtype f16
 expect 2 "cannot be standard input" "$tern" exec - -n 5
 TERN_RANK=0 TERN_NRANKS=3 expect 1 "do not describe a place in a job" "$tern" exec all_reduce.plan
 
+# Data tell ranks apart in every element: a sum of the wrong rank's input is wrong in one run.
+"$tern" plan all_reduce --topo mesh:2 --bytes 64 --algo one_shot -o twice.plan
+sed -i 's/ 1\.in+0/ 0.in+0/' twice.plan
+for op in sum prod max min; do
+    for seed in 0 1; do
+        expect 1 "is wrong" \
+            "$tern" exec twice.plan -n 2 --unchecked --runs 1 --op $op --seed $seed
+    done
+done
+
 # A plan that cannot end says who waits for what, on every rank, at the deadline.
 {
     printf 'tern-plan 1\nkind barrier\nranks 2\nbytes 0\nunit 1\nalgorithm stuck\n'
