@@ -68,6 +68,7 @@ struct dialing {
     uint32_t port;
     int count;
     struct pollfd fds[ATTEMPTS_MAX];
+    char addresses[ATTEMPTS_MAX][80];
     char why[512]; // what went wrong, of those that failed
 };
 
@@ -105,6 +106,8 @@ static bool begin_next(struct dialing *dialing)
             close(fd);
         }
     } else {
+        snprintf(dialing->addresses[dialing->count], sizeof dialing->addresses[0], "%.79s",
+                 address);
         dialing->fds[dialing->count++] = (struct pollfd){.fd = fd, .events = POLLOUT};
     }
     freeaddrinfo(found);
@@ -124,7 +127,7 @@ static int take_connected(struct dialing *dialing)
             dialing->fds[i].fd = -1;
             return fd;
         }
-        note_failure(dialing, "one", strerror(error));
+        note_failure(dialing, dialing->addresses[i], strerror(error));
         close(fd);
         dialing->fds[i].fd = -1;
     }

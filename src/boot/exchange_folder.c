@@ -84,8 +84,8 @@ static void remove_all(const struct tern__exchange *exchange)
     rmdir(exchange->state);
 }
 
-static int gather(struct tern__exchange *exchange, const void *mine, size_t bytes, void *all,
-                  int64_t deadline_ns)
+static int gather_files(const struct tern__exchange *exchange, const void *mine, size_t bytes,
+                        void *all, int64_t deadline_ns)
 {
     char seen = 1;
     if (mkdir(exchange->state, 0700) != 0 && errno != EEXIST) {
@@ -105,6 +105,19 @@ static int gather(struct tern__exchange *exchange, const void *mine, size_t byte
         remove_all(exchange);
     }
     return TERN_OK;
+}
+
+// Who gives up takes its files along: a later job in this folder would take them for its own.
+static int gather(struct tern__exchange *exchange, const void *mine, size_t bytes, void *all,
+                  int64_t deadline_ns)
+{
+    char path[PATH_MAX];
+    int status = gather_files(exchange, mine, bytes, all, deadline_ns);
+    for (int i = 0; status != TERN_OK && i < 2; i++) {
+        name_file(exchange, i == 0 ? "card" : "seen", exchange->rank, path);
+        unlink(path);
+    }
+    return status;
 }
 
 static void end(struct tern__exchange *exchange)

@@ -173,8 +173,8 @@ static int clear_path(const struct tern__meeting *meeting, bool late)
         int pid = tern__peer_pid(finding.fd);
         close(finding.fd);
         return tern__fail(TERN_ERR_REFUSED,
-                          "the rendezvous path '%s' is in use by another job "
-                          "(process %d)",
+                          "the rendezvous path '%s' is in use by another job (process %d), or that "
+                          "process is rank 0 of this one, too",
                           meeting->path, pid);
     }
     if (finding.found == TERN__FOUND_BUSY) {

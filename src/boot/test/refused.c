@@ -286,6 +286,29 @@ static void limit_of_open_files_is_named(void **state)
     assert_true(ranks_run(16, few_files, NULL, 20));
 }
 
+// Rank 2 never comes to a folder. The card of who gives up would be that of a later job there.
+static int give_up(int rank, const struct ranks *ranks, void *arg)
+{
+    _Atomic int *given_up = arg;
+    char folder[100];
+    char option[120];
+    tern_comm *comm;
+    snprintf(folder, sizeof folder, "%s/exchange", ranks->folder);
+    snprintf(option, sizeof option, "%d:3:%s", rank, folder);
+    CHECK(setenv("TERN_EXCHANGE", option, 1) == 0);
+    CHECK(tern_init(&short_wait, &comm) == TERN_ERR_TIMEOUT && look_says("rank 2 did not write"));
+    atomic_fetch_add(given_up, 1);
+    ranks_count_await(given_up, 2);
+    CHECK(rank != 0 || rmdir(folder) == 0); // there is nothing in it
+    return 0;
+}
+
+static void who_gives_up_leaves_no_card_in_the_folder(void **state)
+{
+    _Atomic int *given_up = ranks_shared(sizeof(int));
+    assert_true(ranks_run(2, give_up, given_up, 20));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +322,7 @@ int main(void)
         cmocka_unit_test(folder_without_permission_is_named),
         cmocka_unit_test(two_jobs_at_one_path_at_once_end_as_one_or_two),
         cmocka_unit_test(limit_of_open_files_is_named),
+        cmocka_unit_test(who_gives_up_leaves_no_card_in_the_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
