@@ -137,6 +137,10 @@ static int read_name(struct tern__json *json, const struct tern__json_object *ob
         *index = i;
         return expect(json, ':', "after a name");
     }
+    if (json->at[length] == '\0') {
+        json->at += length;
+        return tern__json_wrong(json, json->at, "the text ends in the middle of a name");
+    }
     const char *hint = object->hint != NULL ? object->hint(json->at, length) : NULL;
     return tern__json_wrong(json, start, "\"%.*s\" is no field of %s; there are %s%s",
                             length < 60 ? (int)length : 60, json->at, object->what, known,

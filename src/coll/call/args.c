@@ -176,7 +176,9 @@ static int check_buffers(struct tern__coll *call, const tern_coll *from)
         call->in_place = true;
         return TERN_OK;
     }
-    return tern__fail(TERN_ERR_ARG, "%s: in and out overlap; %s", call->name,
+    return tern__fail(TERN_ERR_ARG, "%s: in and out overlap, %llu bytes at %p and %llu at %p; %s",
+                      call->name, (unsigned long long)call->in_bytes, (const void *)call->in,
+                      (unsigned long long)call->out_bytes, (const void *)call->out,
                       call->counts ? "with counts they may not"
                       : alike      ? "in place means in == out"
                       : in_all     ? "in place means out == in + rank * count"
